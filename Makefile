@@ -1,0 +1,51 @@
+# Hadoptic. `make` alone says what there is.
+#
+# Everything is built in one profile (release) and in two fixed groups of packages, so that shared dependencies are
+# compiled once: those that read tables (polars, 5 minutes on two cores), and the agents with the lab.
+
+TABLES  := -p trace-tables -p merger -p replay -p hadoptic-tests
+AGENTS  := -p trace -p sniffer -p dumpingd -p lab
+PROGRAMS := target/release
+JAR     := hadoop-patches/target/hadoptic-agent.jar
+OUT     ?= out
+LAB     ?= --links 100mbit --uplink 50mbit --size 128MB
+
+.PHONY: help demo test lab bench lint agents tables needs clean
+
+help:
+	@echo "make demo    replay a real captured job over several fabrics; ends with where the report lies"
+	@echo "make test    set up what is missing and run all tests (as root: with real clusters)"
+	@echo "make lab     start a real Hadoop cluster here, record a job, merge, replay (root)"
+	@echo "make bench   benchmarks of the hot paths"
+	@echo "make lint    format and clippy"
+
+tables:
+	cargo build --release -p merger -p replay
+
+agents:
+	cargo build --release $(AGENTS)
+	mvn -q -B -f hadoop-patches/pom.xml package -DskipTests
+
+needs:
+	@tests/needs.sh
+
+demo: tables
+	@tests/demo.sh $(OUT)/demo
+
+test:
+	@tests/run.sh
+
+lab:
+	@if [ "$$(id -u)" != 0 ]; then echo "make lab starts a cluster in network namespaces: run it as root" >&2; exit 2; fi
+	@$(MAKE) --no-print-directory needs agents tables
+	@tests/lab.sh $(OUT)/lab $(LAB)
+
+bench:
+	cargo bench -p replay
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --release --workspace --all-targets -- -D warnings
+
+clean:
+	rm -rf target $(OUT) hadoop-patches/target

@@ -1,0 +1,107 @@
+//! What changed from one scan to the next, as records.
+
+use std::collections::{HashMap, HashSet};
+use std::net::SocketAddr;
+
+use trace::socket::{Owner, SocketRecord, TcpCounters};
+
+use crate::diag::{TcpSocket, TcpState};
+use crate::processes::ProcessInfo;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Last {
+    cookie: u64,
+    state: TcpState,
+    inode: u64,
+    owner: Option<Owner>,
+    tcp: Option<TcpCounters>,
+}
+
+/// Remembers what was recorded last of each socket and process.
+pub struct Changes {
+    netns: u64,
+    sockets: HashMap<(SocketAddr, SocketAddr), Last>,
+    listeners: HashMap<(SocketAddr, u64), Option<Owner>>,
+    processes: HashMap<Owner, (String, &'static str)>,
+}
+
+impl Changes {
+    /// Of this network namespace.
+    #[must_use]
+    pub fn new(netns: u64) -> Self {
+        Self { netns, sockets: HashMap::new(), listeners: HashMap::new(), processes: HashMap::new() }
+    }
+
+    /// Records of processes that were not told of before (or have become another program since).
+    pub fn processes<'a>(&mut self, t: u64, now: impl Iterator<Item = &'a ProcessInfo>) -> Vec<SocketRecord> {
+        let mut alive = HashSet::new();
+        let mut records = Vec::new();
+        for process in now {
+            alive.insert(process.owner);
+            let known = self.processes.get(&process.owner);
+            if known.is_some_and(|(main, role)| *main == process.main && *role == process.role) {
+                continue;
+            }
+            self.processes.insert(process.owner, (process.main.clone(), process.role));
+            records.push(SocketRecord::Process {
+                t,
+                owner: process.owner,
+                netns: self.netns,
+                main: process.main.clone(),
+                role: process.role.to_owned(),
+                uid: process.uid,
+            });
+        }
+        self.processes.retain(|owner, _| alive.contains(owner));
+        records
+    }
+
+    /// Records of sockets that are new, or of which something changed: state, owner, counters.
+    pub fn sockets(&mut self, t: u64, now: &[TcpSocket], owner_of: impl Fn(u64) -> Option<Owner>) -> Vec<SocketRecord> {
+        let mut records = Vec::new();
+        let mut sockets = HashMap::with_capacity(now.len());
+        let mut listeners = HashMap::new();
+        for socket in now {
+            let owner = owner_of(socket.inode);
+            if socket.state == TcpState::LISTEN {
+                let key = (socket.local, socket.inode);
+                if self.listeners.get(&key) != Some(&owner) {
+                    let (local, inode) = key;
+                    records.push(SocketRecord::Listen { t, netns: self.netns, local, inode, owner });
+                }
+                listeners.insert(key, owner);
+            } else if socket.remote.port() != 0 {
+                let key = (socket.local, socket.remote);
+                let before = self.sockets.get(&key);
+                let now = last(socket, owner, before);
+                if before != Some(&now) {
+                    records.push(self.record(t, socket, &now));
+                }
+                sockets.insert(key, now);
+            }
+        }
+        self.sockets = sockets;
+        self.listeners = listeners;
+        records
+    }
+
+    fn record(&self, t: u64, socket: &TcpSocket, now: &Last) -> SocketRecord {
+        SocketRecord::Socket {
+            t,
+            netns: self.netns,
+            local: socket.local,
+            remote: socket.remote,
+            state: now.state.name().to_owned(),
+            inode: now.inode,
+            owner: now.owner,
+            tcp: now.tcp,
+        }
+    }
+}
+
+/// A closed connection has no inode any more, but it is still that of the process that had it.
+fn last(socket: &TcpSocket, owner: Option<Owner>, before: Option<&Last>) -> Last {
+    let same = before.filter(|before| before.cookie == socket.cookie);
+    let owner = owner.or_else(|| same.filter(|_| socket.inode == 0).and_then(|before| before.owner));
+    Last { cookie: socket.cookie, state: socket.state, inode: socket.inode, owner, tcp: socket.tcp }
+}

@@ -1,0 +1,15 @@
+//! The socket-owner agent: who has which TCP socket of a network namespace open, and what the kernel counted on it.
+//!
+//! Data flow, one thread: the kernel lists its sockets ([`diag`], sock_diag over netlink) and broadcasts those that die
+//! ([`dying`]); /proc tells who has which open ([`processes`], [`owners`]); what changed since the last time
+//! ([`changes`]) goes into `sockets.jsonl` ([`log`]). [`agent`] runs it at intervals.
+
+pub mod agent;
+pub mod changes;
+pub mod diag;
+pub mod dying;
+pub mod log;
+pub mod main_class;
+pub mod owners;
+pub mod processes;
+pub mod tcp_info;

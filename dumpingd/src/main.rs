@@ -1,0 +1,102 @@
+//! `dumpingd`: records who has which TCP socket open, and what the kernel counted on it.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use dumpingd::agent::{self, RunSettings};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use trace::quantity::parse_duration;
+
+/// Records the TCP sockets of a host: state, owner, the kernel's counters; and the processes that own them, Hadoop's
+/// by their main class and role.
+///
+/// Of command lines only the main class is kept. Runs without root as well, and then knows the owners of its own
+/// user's sockets only. Exit code: 0 = done, 1 = ran, but not all could be recorded (it is said what), 2 = could not run.
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Record until SIGTERM, SIGINT or the end of --duration.
+    ///
+    /// Writes DIR/sockets.jsonl (one JSON object a line) and DIR/dumpingd.json; the latter says "ready": true after
+    /// the first scan. A file of an earlier run is continued. Records the network namespace in which it is started.
+    /// Between two scans the kernel tells of sockets that die, with their last counters.
+    ///
+    /// Example: dumpingd run --out /var/log/capture/$(hostname)
+    Run(Run),
+    /// Print a completion script for a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Args)]
+struct Run {
+    /// Folder of this host; made if missing.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Time from scan to scan. A connection that lives shorter has an owner only if it is caught by chance, or one of
+    /// its ends listens. Longer while a scan takes more than a tenth of it.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
+    interval: Duration,
+    /// End after this time.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    duration: Option<Duration>,
+    /// Print the final manifest as JSON on stdout.
+    #[arg(long)]
+    json: bool,
+}
+
+fn main() -> ExitCode {
+    match execute(Cli::parse().command) {
+        Ok(code) => code,
+        Err(error) => {
+            trace::told::say(format!("dumpingd: {}", trace::told::told(error.as_ref())));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn execute(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Run(options) => run(&options),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "dumpingd", &mut io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn run(options: &Run) -> Result<ExitCode> {
+    anyhow::ensure!(
+        options.interval >= Duration::from_millis(1),
+        "an interval of {:?} is too short: at least 1ms",
+        options.interval
+    );
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGINT] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot listen to signals")?;
+    }
+    let settings = RunSettings { out: options.out.clone(), interval: options.interval, duration: options.duration };
+    let manifest = agent::run(&settings, &stop)?;
+    trace::told::say(format!("{} scans, {} ms of CPU time", manifest.scans, manifest.cpu_us / 1000));
+    for problem in &manifest.problems {
+        trace::told::say(format!("problem: {problem}"));
+    }
+    if options.json {
+        writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&manifest)?)?;
+    }
+    Ok(if manifest.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}

@@ -1,0 +1,27 @@
+package hadoptic.agent;
+
+import java.io.File;
+import java.lang.instrument.Instrumentation;
+import java.util.jar.JarFile;
+
+/**
+ * Entry of the agent: {@code java -javaagent:hadoptic-agent.jar=out=DIR,...}.
+ *
+ * <p>All other classes of the jar are loaded by the bootstrap loader, because patched JDK classes call them. This class
+ * itself is loaded by the system loader and must therefore not be used by any other.
+ */
+public final class Agent {
+    private Agent() {}
+
+    /** Called by the JVM before the main class starts; whatever goes wrong here is reported and never stops the JVM. */
+    public static void premain(String arguments, Instrumentation instrumentation) {
+        long begin = System.nanoTime();
+        try {
+            File jar = new File(Agent.class.getProtectionDomain().getCodeSource().getLocation().toURI());
+            instrumentation.appendToBootstrapClassLoaderSearch(new JarFile(jar, false));
+            Start.run(arguments, instrumentation, begin);
+        } catch (Throwable failure) {
+            System.err.println("hadoptic: agent is off in this JVM: " + failure);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+package hadoptic.agent;
+
+import hadoptic.hook.BlockClientHandlers;
+import hadoptic.hook.Hooks;
+import hadoptic.hook.ShutdownHandlers;
+import hadoptic.log.Buffer;
+import hadoptic.log.JsonLine;
+import hadoptic.log.Record;
+import hadoptic.log.Writer;
+
+/**
+ * Shutdown hook: writes what is left and says that the JVM ends.
+ *
+ * <p>Hadoop does work in its own shutdown hook (closes file systems, stops services). The JVM waits for that hook anyway,
+ * so this one does too before it writes the last record.
+ */
+final class Ending implements Runnable {
+    private static final long LONGEST_MS = 30_000;
+
+    private final Writer writer;
+    private final Buffer buffer;
+    private final long premainNs;
+
+    Ending(Writer writer, Buffer buffer, long premainNs) {
+        this.writer = writer;
+        this.buffer = buffer;
+        this.premainNs = premainNs;
+    }
+
+    @Override
+    public void run() {
+        try {
+            writer.hurry(10);
+            ShutdownHandlers.await(LONGEST_MS);
+            BlockClientHandlers.sample(true);
+            writer.close(new End(), 1000);
+        } catch (Throwable failure) {
+            System.err.println("hadoptic: the end of this JVM is not recorded: " + failure);
+        }
+    }
+
+    private final class End implements Record {
+        @Override
+        public void write(JsonLine line) {
+            line.begin("end").time("t", System.nanoTime()).number("dropped", buffer.dropped())
+                    .number("hook_ns", Hooks.nanoseconds()).number("premain_ns", premainNs).end();
+        }
+    }
+}

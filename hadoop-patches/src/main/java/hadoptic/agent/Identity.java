@@ -1,0 +1,126 @@
+package hadoptic.agent;
+
+import java.io.ByteArrayOutputStream;
+import java.io.FileInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.NetworkInterface;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Enumeration;
+import java.util.List;
+
+/** Who this JVM is, as the kernel tells it. */
+public final class Identity {
+    /** Process id as the machine counts. */
+    public final long pid;
+    /** Start time in clock ticks since boot. */
+    public final long startTicks;
+    /** Host name (of the UTS name space). */
+    public final String host;
+    /** Main class, without arguments. */
+    public final String main;
+    /** Role, "" = not Hadoop's. */
+    public final String role;
+
+    private Identity(long pid, long startTicks, String host, String main, String role) {
+        this.pid = pid;
+        this.startTicks = startTicks;
+        this.host = host;
+        this.main = main;
+        this.role = role;
+    }
+
+    /** Reads /proc and the system properties. */
+    public static Identity read() throws IOException {
+        String stat = text("/proc/self/stat");
+        String main = mainClass(System.getProperty("sun.java.command", ""));
+        return new Identity(Long.parseLong(stat.substring(0, stat.indexOf(' '))), startTicks(stat),
+                text("/proc/sys/kernel/hostname").trim(), main, Roles.of(main));
+    }
+
+    /** Field 22 of a /proc/PID/stat line; the command in field 2 may hold blanks and parentheses. */
+    public static long startTicks(String stat) {
+        String[] afterCommand = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
+        return Long.parseLong(afterCommand[19].trim());
+    }
+
+    /** First word of a Java command line; for {@code -jar FILE} the file's name without its folders. */
+    public static String mainClass(String command) {
+        int blank = command.indexOf(' ');
+        String first = blank < 0 ? command : command.substring(0, blank);
+        return first.substring(first.lastIndexOf('/') + 1);
+    }
+
+    /** The task attempt that a task JVM's command line names, "" = none. */
+    public static String attemptOf(String role, String command) {
+        if (role.equals("YarnChild")) {
+            for (String word : command.split(" ")) {
+                if (word.startsWith("attempt_")) {
+                    return word;
+                }
+            }
+        }
+        return "";
+    }
+
+    /** Inode of the network name space, 0 = unknown. */
+    public static long netns() {
+        try {
+            String link = Files.readSymbolicLink(Paths.get("/proc/self/ns/net")).toString();
+            return Long.parseLong(link.substring(link.indexOf('[') + 1, link.indexOf(']')));
+        } catch (IOException | RuntimeException unreadable) {
+            return 0;
+        }
+    }
+
+    /** Addresses of the host's interfaces. */
+    public static List<String> addresses() {
+        List<String> addresses = new ArrayList<String>();
+        try {
+            Enumeration<NetworkInterface> interfaces = NetworkInterface.getNetworkInterfaces();
+            while (interfaces != null && interfaces.hasMoreElements()) {
+                for (InetAddress address : Collections.list(interfaces.nextElement().getInetAddresses())) {
+                    String text = address.getHostAddress();
+                    int scope = text.indexOf('%');
+                    addresses.add(scope < 0 ? text : text.substring(0, scope));
+                }
+            }
+        } catch (IOException none) {
+            // a host without a readable interface has no address to tell
+        }
+        return addresses;
+    }
+
+    /** Hadoop's version from the name of its main jar on the class path, "" = not told. */
+    public static String hadoopVersion(String classPath) {
+        for (String jar : new String[] {"hadoop-common-", "hadoop-core-", "hadoop-mapreduce-client-core-"}) {
+            for (int at = classPath.indexOf(jar); at >= 0; at = classPath.indexOf(jar, at + 1)) {
+                int version = at + jar.length();
+                int end = classPath.indexOf(".jar", version);
+                if (end > version && Character.isDigit(classPath.charAt(version))
+                        && classPath.substring(version, end).indexOf(':') < 0
+                        && !classPath.substring(version, end).endsWith("tests")) {
+                    return classPath.substring(version, end);
+                }
+            }
+        }
+        return "";
+    }
+
+    /** A small text file of the kernel. */
+    static String text(String path) throws IOException {
+        try (InputStream in = new FileInputStream(path)) {
+            ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+            byte[] part = new byte[1024];
+            for (int n = in.read(part); n > 0; n = in.read(part)) {
+                bytes.write(part, 0, n);
+            }
+            return new String(bytes.toByteArray(), StandardCharsets.UTF_8);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+package hadoptic.agent;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** What stands behind {@code -javaagent:JAR=}: {@code key=value} pairs, separated by commas. */
+public final class Options {
+    /** Folder of the capture; a folder with the host's name is made in it. */
+    public final String out;
+    /** Program of the packet agent, "" = do not start it. */
+    public final String sniffer;
+    /** Program of the socket agent, "" = do not start it. */
+    public final String dumpingd;
+    /** How long a daemon waits until the two agents say that they are ready, in milliseconds. */
+    public final long waitMs;
+    /** How often records are written, in milliseconds. */
+    public final long flushMs;
+    /** Records that may wait to be written; more are dropped and counted. */
+    public final int buffer;
+    /** What could not be understood, in words. */
+    public final List<String> problems;
+
+    private Options(String out, String sniffer, String dumpingd, long waitMs, long flushMs, int buffer, List<String> problems) {
+        this.out = out;
+        this.sniffer = sniffer;
+        this.dumpingd = dumpingd;
+        this.waitMs = waitMs;
+        this.flushMs = flushMs;
+        this.buffer = buffer;
+        this.problems = problems;
+    }
+
+    /** Reads the arguments; what is unknown or malformed is listed in {@link #problems} and the default holds. */
+    public static Options parse(String arguments) {
+        String out = "";
+        String sniffer = "";
+        String dumpingd = "";
+        long waitMs = 5000;
+        long flushMs = 200;
+        long buffer = 65536;
+        List<String> problems = new ArrayList<String>();
+        for (String pair : (arguments == null ? "" : arguments).split(",")) {
+            if (pair.isEmpty()) {
+                continue;
+            }
+            int equals = pair.indexOf('=');
+            String key = equals < 0 ? pair : pair.substring(0, equals);
+            String value = equals < 0 ? "" : pair.substring(equals + 1);
+            switch (key) {
+                case "out": out = value; break;
+                case "sniffer": sniffer = value; break;
+                case "dumpingd": dumpingd = value; break;
+                case "wait_ms": waitMs = number(key, value, 0, 600_000, waitMs, problems); break;
+                case "flush_ms": flushMs = number(key, value, 1, 60_000, flushMs, problems); break;
+                case "buffer": buffer = number(key, value, 16, 1 << 24, buffer, problems); break;
+                default: problems.add("unknown option '" + key + "' (known: out, sniffer, dumpingd, wait_ms, flush_ms, buffer)");
+            }
+        }
+        return new Options(out, sniffer, dumpingd, waitMs, flushMs, (int) buffer, problems);
+    }
+
+    private static long number(String key, String value, long least, long most, long otherwise, List<String> problems) {
+        try {
+            long number = Long.parseLong(value);
+            if (number >= least && number <= most) {
+                return number;
+            }
+        } catch (NumberFormatException notANumber) {
+            // said below, with the range
+        }
+        problems.add("option '" + key + "' is '" + value + "', expected a number from " + least + " to " + most
+                + "; using " + otherwise);
+        return otherwise;
+    }
+}

@@ -1,0 +1,108 @@
+package hadoptic.agent;
+
+import hadoptic.hook.BlockClientHandlers;
+import hadoptic.hook.Hooks;
+import hadoptic.hook.TaskHandlers;
+import hadoptic.log.Buffer;
+import hadoptic.log.JsonLine;
+import hadoptic.log.Record;
+import hadoptic.log.Writer;
+import hadoptic.patch.HookPoints;
+import hadoptic.patch.Patcher;
+import java.io.IOException;
+import java.lang.instrument.Instrumentation;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.List;
+
+/** What the agent does before the main class starts. */
+public final class Start {
+    private Start() {}
+
+    /** Starts the agent; what it throws leaves the JVM without an agent. */
+    public static void run(String arguments, Instrumentation instrumentation, long begin) throws Exception {
+        Options options = Options.parse(arguments);
+        for (String problem : options.problems) {
+            System.err.println("hadoptic: " + problem);
+        }
+        if (options.out.isEmpty()) {
+            throw new IllegalArgumentException("option 'out' is missing; use -javaagent:JAR=out=CAPTUREFOLDER");
+        }
+        Identity identity = Identity.read();
+        Path folder = folder(Paths.get(options.out).toAbsolutePath(), identity.host);
+        String container = System.getenv("CONTAINER_ID");
+        Buffer buffer = new Buffer(options.buffer);
+        Writer writer = new Writer(
+                folder.resolve("jvm-" + identity.pid + "-" + identity.startTicks + ".jsonl"),
+                buffer, new Header(identity, begin, container), new OpenReaders(), options.flushMs);
+
+        Patcher patcher = new Patcher(HookPoints.all(), HookPoints.tagged());
+        Hooks.install(patcher.handlers(), buffer);
+        Hooks.writer(writer);
+        TaskHandlers.knownFromStart(
+                Identity.attemptOf(identity.role, System.getProperty("sun.java.command", "")),
+                container == null ? "" : container, begin);
+        patch(instrumentation, patcher);
+        writer.start();
+        Ending ending = new Ending(writer, buffer, System.nanoTime() - begin);
+        Runtime.getRuntime().addShutdownHook(new Thread(ending, "hadoptic-ending"));
+        if (Roles.isDaemon(identity.role) && !(options.sniffer + options.dumpingd).isEmpty()) {
+            new HostAgents(folder, options).startAndWait();
+        }
+    }
+
+    /** Makes the folder of a host; hdfs, yarn and the users of containers all write into it. */
+    private static Path folder(Path out, String host) throws IOException {
+        Path folder = out.resolve(host);
+        if (!Files.isDirectory(folder)) {
+            Files.createDirectories(folder);
+            Files.setAttribute(folder, "unix:mode", 01777);
+        }
+        return folder;
+    }
+
+    private static void patch(Instrumentation instrumentation, Patcher patcher) throws Exception {
+        instrumentation.addTransformer(patcher, true);
+        List<Class<?>> loaded = new ArrayList<Class<?>>();
+        for (Class<?> c : instrumentation.getAllLoadedClasses()) {
+            if (patcher.wants(c.getName())) {
+                loaded.add(c);
+            }
+        }
+        if (!loaded.isEmpty()) {
+            instrumentation.retransformClasses(loaded.toArray(new Class<?>[0]));
+        }
+    }
+
+    private static final class OpenReaders implements Writer.Sampler {
+        @Override
+        public void sample() {
+            BlockClientHandlers.sample(false);
+        }
+    }
+
+    private static final class Header implements Record {
+        private final Identity identity;
+        private final long begin;
+        private final String container;
+
+        Header(Identity identity, long begin, String container) {
+            this.identity = identity;
+            this.begin = begin;
+            this.container = container;
+        }
+
+        @Override
+        public void write(JsonLine line) {
+            line.begin("header").time("t", begin).number("version", 1).number("pid", identity.pid)
+                    .number("start_ticks", identity.startTicks).number("netns", Identity.netns())
+                    .string("host", identity.host).strings("addresses", Identity.addresses())
+                    .string("main", identity.main).string("role", identity.role)
+                    .string("hadoop", Identity.hadoopVersion(System.getProperty("java.class.path", "")))
+                    .string("java", System.getProperty("java.version", ""))
+                    .optional("container", container).end();
+        }
+    }
+}

@@ -1,0 +1,208 @@
+package hadoptic.hook;
+
+import hadoptic.log.JsonLine;
+import hadoptic.log.Record;
+import java.lang.ref.WeakReference;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.util.Iterator;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/** What a client of HDFS reads and writes, block by block. */
+public final class BlockClientHandlers {
+    private static final ConcurrentLinkedQueue<Reading> OPEN = new ConcurrentLinkedQueue<Reading>();
+
+    private BlockClientHandlers() {}
+
+    /** The use of one block reader: its tag, and its record. */
+    private static final class Reading implements Record {
+        private final AtomicBoolean noted = new AtomicBoolean();
+        private final long thread = Thread.currentThread().getId();
+        private final long begin;
+        private final long block;
+        private final long offset;
+        private final long length;
+        private final InetSocketAddress local;
+        private final InetSocketAddress remote;
+        private WeakReference<Object> reader;
+        private volatile long skipped;
+        private volatile long consumed;
+        private volatile long end;
+
+        Reading(long begin, Object[] arguments) throws Throwable {
+            this.begin = begin;
+            this.end = begin;
+            this.block = Fields.numberOf(Arguments.named(arguments, "ExtendedBlock"), "getBlockId", 0);
+            this.offset = Arguments.number(arguments, 0);
+            this.length = Arguments.number(arguments, 1);
+            Object peer = null;
+            for (Object argument : arguments) {
+                if (argument != null && Fields.call(argument, "getRemoteAddressString") != null) {
+                    peer = argument;
+                    break;
+                }
+            }
+            this.local = Sockets.parse(Fields.call(peer, "getLocalAddressString"));
+            this.remote = Sockets.parse(Fields.call(peer, "getRemoteAddressString"));
+        }
+
+        /**
+         * Data packets take their length off bytesNeededToFinish, which began as the length asked for and the way from
+         * the chunk's begin to the offset; what is left in the slice was received and not taken.
+         */
+        void look(Object from, long now) throws Throwable {
+            Object slice = Fields.get(from, "curDataSlice");
+            if (slice instanceof ByteBuffer) {
+                long left = Fields.number(from, "bytesNeededToFinish", 0);
+                consumed = Math.max(0, Math.min(length, length - left - ((ByteBuffer) slice).remaining()) - skipped);
+            }
+            end = now;
+        }
+
+        void note() {
+            if (noted.compareAndSet(false, true)) {
+                OPEN.remove(this);
+                Hooks.record(this);
+            }
+        }
+
+        @Override
+        public void write(JsonLine line) {
+            line.begin("block_read").time("t0", begin).time("t1", end).number("th", thread).unsigned("block", block)
+                    .number("offset", offset).number("length", length).number("consumed", consumed)
+                    .address("local", local).address("remote", remote).end();
+        }
+    }
+
+    private static Reading reading(Object reader) {
+        Object tag = reader instanceof Tagged ? ((Tagged) reader).hadoptic$tag() : null;
+        return tag instanceof Reading ? (Reading) tag : null;
+    }
+
+    /** {@code BlockReaderRemote.newBlockReader(..)}. */
+    public static final class OpensReader extends Handler {
+        @Override
+        public Object enter(Object self, Object[] arguments, long now) throws Throwable {
+            return new Reading(now, arguments);
+        }
+
+        @Override
+        public void exit(Object token, Object self, Object result, Throwable thrown, long now) {
+            if (token != null && result instanceof Tagged) {
+                Reading reading = (Reading) token;
+                reading.reader = new WeakReference<Object>(result);
+                ((Tagged) result).hadoptic$tag(reading);
+                OPEN.add(reading);
+            }
+        }
+    }
+
+    /** {@code BlockReaderRemote.skip(long)}: passed over, not given to the application. */
+    public static final class Skips extends Handler {
+        @Override
+        public void exit(Object token, Object self, Object result, Throwable thrown, long now) {
+            Reading reading = reading(self);
+            if (reading != null && result instanceof Long) {
+                reading.skipped += (Long) result;
+            }
+        }
+    }
+
+    /** {@code BlockReaderRemote.close()}. */
+    public static final class ClosesReader extends Handler {
+        @Override
+        public Object enter(Object self, Object[] arguments, long now) throws Throwable {
+            Reading reading = reading(self);
+            if (reading != null && !reading.noted.get()) {
+                reading.look(self, now);
+                reading.note();
+            }
+            return null;
+        }
+    }
+
+    /** Looks at the open readers; notes those that nobody can close any more, at the end all. */
+    public static void sample(boolean last) {
+        long now = System.nanoTime();
+        for (Iterator<Reading> open = OPEN.iterator(); open.hasNext();) {
+            Reading reading = open.next();
+            Object reader = reading.reader.get();
+            try {
+                if (reader != null) {
+                    reading.look(reader, now);
+                }
+            } catch (Throwable unreadable) {
+                // what was seen last stays
+            }
+            if (reader == null || last) {
+                reading.note();
+            }
+        }
+    }
+
+    /** A block that is being written, through one pipeline: the tag of its DataStreamer, and its record. */
+    private static final class Writing implements Record {
+        private final long thread = Thread.currentThread().getId();
+        private final long begin;
+        private final long block;
+        private final long bytesBefore;
+        private final InetSocketAddress local;
+        private final InetSocketAddress remote;
+        private long bytes;
+        private long end;
+
+        Writing(long begin, Object streamer) throws Throwable {
+            this.begin = begin;
+            Object extended = currentBlock(streamer);
+            this.block = Fields.numberOf(extended, "getBlockId", 0);
+            this.bytesBefore = Fields.numberOf(extended, "getNumBytes", 0);
+            Object socket = Fields.get(streamer, "s");
+            this.local = socket == null ? null : Sockets.local(socket);
+            this.remote = socket == null ? null : Sockets.remote(socket);
+        }
+
+        private static Object currentBlock(Object streamer) throws IllegalAccessException {
+            Object block = Fields.get(streamer, "block");
+            Object inside = Fields.get(block, "currentBlock");
+            return inside == null ? block : inside;
+        }
+
+        @Override
+        public void write(JsonLine line) {
+            line.begin("block_write").time("t0", begin).time("t1", end).number("th", thread).unsigned("block", block)
+                    .number("bytes", bytes).address("local", local).address("remote", remote).end();
+        }
+    }
+
+    /** {@code DataStreamer.createBlockOutputStream(..)}: returns whether the pipeline stands. */
+    public static final class OpensPipeline extends Handler {
+        @Override
+        public Object enter(Object self, Object[] arguments, long now) {
+            return now;
+        }
+
+        @Override
+        public void exit(Object token, Object self, Object result, Throwable thrown, long now) throws Throwable {
+            if (Boolean.TRUE.equals(result) && token instanceof Long) {
+                ((Tagged) self).hadoptic$tag(new Writing((Long) token, self));
+            }
+        }
+    }
+
+    /** {@code DataStreamer.closeStream()}: at the end of the block, of the file, or of a broken pipeline. */
+    public static final class ClosesPipeline extends Handler {
+        @Override
+        public Object enter(Object self, Object[] arguments, long now) throws Throwable {
+            Object tag = ((Tagged) self).hadoptic$tag();
+            if (tag instanceof Writing) {
+                Writing writing = (Writing) tag;
+                ((Tagged) self).hadoptic$tag(null);
+                writing.end = now;
+                writing.bytes = Math.max(0, Fields.number(self, "bytesSent", 0) - writing.bytesBefore);
+                Hooks.record(writing);
+            }
+            return null;
+        }
+    }
+}

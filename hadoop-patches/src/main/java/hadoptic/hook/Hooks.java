@@ -1,0 +1,102 @@
+package hadoptic.hook;
+
+import hadoptic.log.Buffer;
+import hadoptic.log.Record;
+import hadoptic.log.Writer;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
+
+/**
+ * What patched classes call. Nothing is thrown into them and nothing waits; the time spent here is added up.
+ *
+ * <p>State is static because byte code in foreign classes can reach nothing else; it is set once, before the first
+ * class is patched.
+ */
+public final class Hooks {
+    private static final LongAdder NANOSECONDS = new LongAdder();
+    private static final AtomicLong FAILURES = new AtomicLong();
+    private static volatile Handler[] handlers = new Handler[0];
+    private static volatile Buffer buffer = new Buffer(1024);
+    private static volatile Writer writer;
+
+    private Hooks() {}
+
+    /** Sets where calls and records go; handlers stand at the number of their hook point. */
+    public static void install(Handler[] byNumber, Buffer records) {
+        handlers = byNumber;
+        buffer = records;
+    }
+
+    /** Sets who is asked to write early. */
+    public static void writer(Writer w) {
+        writer = w;
+    }
+
+    /** A patched method begins. */
+    public static Object enter(int point, Object self, Object[] arguments) {
+        long now = System.nanoTime();
+        try {
+            return handlers[point].enter(self, arguments, now);
+        } catch (Throwable failure) {
+            failed(point, failure);
+            return null;
+        } finally {
+            NANOSECONDS.add(System.nanoTime() - now);
+        }
+    }
+
+    /** A patched method ends. */
+    public static void exit(int point, Object token, Object self, Object result, Throwable thrown) {
+        long now = System.nanoTime();
+        try {
+            handlers[point].exit(token, self, result, thrown, now);
+        } catch (Throwable failure) {
+            failed(point, failure);
+        } finally {
+            NANOSECONDS.add(System.nanoTime() - now);
+        }
+    }
+
+    /** Notes something that happened. */
+    public static void record(Record record) {
+        buffer.add(record);
+    }
+
+    /** Asks for what is noted to be written soon: the JVM may end at any moment. */
+    public static void hurry() {
+        Writer w = writer;
+        if (w != null) {
+            w.kick();
+        }
+    }
+
+    /** The JVM stops without its shutdown hooks: waits shortly for what is noted to be written. */
+    public static void halting() {
+        Writer w = writer;
+        if (w != null) {
+            w.flush(300);
+        }
+    }
+
+    /** Time spent in hooks so far, nanoseconds. */
+    public static long nanoseconds() {
+        return NANOSECONDS.sum();
+    }
+
+    /** Hooks that failed so far. */
+    public static long failures() {
+        return FAILURES.get();
+    }
+
+    private static void failed(int point, Throwable failure) {
+        try {
+            long count = FAILURES.incrementAndGet();
+            if (count <= 3) {
+                System.err.println("hadoptic: hook " + point + " failed: " + failure
+                        + (failure.getStackTrace().length > 0 ? " at " + failure.getStackTrace()[0] : ""));
+            }
+        } catch (Throwable again) {
+            // out of memory or stack: Hadoop goes on
+        }
+    }
+}

@@ -1,0 +1,174 @@
+package hadoptic.patch;
+
+import static hadoptic.patch.HookPoint.at;
+
+import hadoptic.hook.BlockClientHandlers;
+import hadoptic.hook.ConnectionHandlers;
+import hadoptic.hook.DataNodeHandlers;
+import hadoptic.hook.Handler;
+import hadoptic.hook.RpcClientHandlers;
+import hadoptic.hook.RpcServerHandlers;
+import hadoptic.hook.ShuffleHandlers;
+import hadoptic.hook.ShutdownHandlers;
+import hadoptic.hook.TaskHandlers;
+import hadoptic.hook.ThreadHandlers;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+
+/** All that is patched: the JDK's sockets and threads, and Apache Hadoop 3.4. */
+public final class HookPoints {
+    private static final String IPC = "org/apache/hadoop/ipc/";
+    private static final String DATANODE = "org/apache/hadoop/hdfs/server/datanode/";
+    private static final String HDFS = "org/apache/hadoop/hdfs/";
+    private static final String MAPRED = "org/apache/hadoop/mapred/";
+    private static final String REDUCE = "org/apache/hadoop/mapreduce/task/reduce/";
+
+    private HookPoints() {}
+
+    /** Classes that get a place for the agent's tag. */
+    public static List<String> tagged() {
+        return Arrays.asList(
+                IPC + "Client$Call", IPC + "Client$Connection", IPC + "Client$IpcStreams",
+                IPC + "Server$Connection", IPC + "Server$RpcCall",
+                HDFS + "client/impl/BlockReaderRemote", HDFS + "DataStreamer",
+                MAPRED + "ShuffleChannelHandler$ReduceContext");
+    }
+
+    /** All hook points. */
+    public static List<HookPoint> all() {
+        List<HookPoint> points = new ArrayList<HookPoint>();
+        points.addAll(machine());
+        points.addAll(handOvers());
+        points.addAll(rpc());
+        points.addAll(hdfs());
+        points.addAll(mapReduce());
+        return points;
+    }
+
+    /** Classes with hook points. */
+    public static Set<String> owners() {
+        Set<String> owners = new TreeSet<String>();
+        for (HookPoint point : all()) {
+            owners.add(point.owner);
+        }
+        return owners;
+    }
+
+    private static List<HookPoint> machine() {
+        String channel = "sun/nio/ch/SocketChannelImpl";
+        return Arrays.asList(
+                at("java/net/Socket", "connect", new ConnectionHandlers.Opened())
+                        .ending("(Ljava/net/SocketAddress;I)V").withExit(),
+                at("java/net/ServerSocket", "implAccept", new ConnectionHandlers.AcceptedSocket())
+                        .ending("(Ljava/net/Socket;)V").withArguments().withExit(),
+                at("java/net/ServerSocket", "bind", new ConnectionHandlers.Listens())
+                        .ending("(Ljava/net/SocketAddress;I)V").withExit(),
+                // The constructor for accepted connections is the one that takes the descriptor and the peer's address.
+                at(channel, "<init>", new ConnectionHandlers.AcceptedChannel())
+                        .containing("Ljava/io/FileDescriptor;").ending("SocketAddress;)V").withExit(),
+                at(channel, "connect", new ConnectionHandlers.OpenedIfTrue())
+                        .ending("(Ljava/net/SocketAddress;)Z").withExit(),
+                at(channel, "finishConnect", new ConnectionHandlers.OpenedIfTrue()).ending("()Z").withExit(),
+                at(channel, "blockingConnect", new ConnectionHandlers.Opened()).withExit().optional(),
+                at("sun/nio/ch/ServerSocketChannelImpl", "bind", new ConnectionHandlers.Listens())
+                        .ending("(Ljava/net/SocketAddress;I)Ljava/nio/channels/ServerSocketChannel;").withExit(),
+                at("java/lang/Thread", "start", new ThreadHandlers.Started()).ending("()V"),
+                at("java/lang/Runtime", "halt", new ThreadHandlers.Halting()),
+                at(ShutdownHandlers.HADOOPS_HOOK, "<init>", new ShutdownHandlers.Registered()),
+                at(ShutdownHandlers.HADOOPS_HOOK, "run", new ShutdownHandlers.Ran()).withExit());
+    }
+
+    /** Where a thread leaves work to another one: pools, and the queues of YARN's events. */
+    private static List<HookPoint> handOvers() {
+        List<HookPoint> points = new ArrayList<HookPoint>();
+        points.add(at("java/util/concurrent/ThreadPoolExecutor", "execute", new ThreadHandlers.HandedOver()).withArguments());
+        for (String pool : new String[] {
+            "java/util/concurrent/ThreadPoolExecutor",
+            // these override it and do not call it
+            "org/apache/hadoop/util/concurrent/HadoopThreadPoolExecutor",
+            "org/apache/hadoop/util/concurrent/HadoopScheduledThreadPoolExecutor"}) {
+            points.add(at(pool, "beforeExecute", new ThreadHandlers.Taken()).withArguments());
+        }
+        String events = "org/apache/hadoop/yarn/event/";
+        points.add(event(events + "AsyncDispatcher$GenericEventHandler", "handle", new ThreadHandlers.HandedOver()));
+        points.add(event(events + "AsyncDispatcher", "dispatch", new ThreadHandlers.Taken()));
+        points.add(event(events + "EventDispatcher", "handle", new ThreadHandlers.HandedOver()));
+        String scheduler = "org/apache/hadoop/yarn/server/resourcemanager/scheduler/";
+        for (String kind : new String[] {"capacity/CapacityScheduler", "fifo/FifoScheduler", "fair/FairScheduler"}) {
+            points.add(event(scheduler + kind, "handle", new ThreadHandlers.Taken()));
+        }
+        String master = "org/apache/hadoop/mapreduce/v2/app/";
+        points.add(event(master + "launcher/ContainerLauncherImpl", "handle", new ThreadHandlers.HandedOver()));
+        points.add(event(master + "launcher/ContainerLauncherImpl", "createEventProcessor", new ThreadHandlers.Taken()));
+        points.add(event(master + "rm/RMContainerAllocator", "handle", new ThreadHandlers.HandedOver()));
+        points.add(event(master + "rm/RMContainerAllocator", "handleEvent", new ThreadHandlers.Taken()));
+        // a reduce learns of map outputs in one thread and fetches them in others
+        points.add(at(REDUCE + "MapHost", "addKnownMap", new ThreadHandlers.LeavesItself()));
+        points.add(at(REDUCE + "ShuffleSchedulerImpl", "getHost", new ThreadHandlers.Gets()).withExit());
+        return points;
+    }
+
+    private static HookPoint event(String owner, String method, Handler handler) {
+        return at(owner, method, handler).containing("Event;)").withArguments();
+    }
+
+    private static List<HookPoint> rpc() {
+        String call = IPC + "Server$RpcCall";
+        String streams = IPC + "Client$IpcStreams";
+        return Arrays.asList(
+                at(IPC + "Server$Connection", "<init>", new RpcServerHandlers.Connected()).withExit(),
+                at(IPC + "Server$Connection", "processOneRpc", new RpcServerHandlers.Received()),
+                at(call, "<init>", new RpcServerHandlers.Created()).withArguments().withExit(),
+                at(call, "run", new RpcServerHandlers.Begins()).ending("()Ljava/lang/Void;"),
+                at(call, "doResponse", new RpcServerHandlers.Ends()),
+                at(call, "setDeferredResponse", new RpcServerHandlers.Ends()),
+                at(call, "setDeferredError", new RpcServerHandlers.Ends()),
+                at(IPC + "Server$Responder", "doRespond", new RpcServerHandlers.Responds()).withArguments().withExit(),
+                at(IPC + "Client$Call", "<init>", new RpcClientHandlers.Created()).withExit(),
+                at(IPC + "Client$Call", "callComplete", new RpcClientHandlers.Completes()),
+                at(IPC + "Client$Connection", "sendRpcRequest", new RpcClientHandlers.Sends()).withArguments(),
+                at(streams, "sendRequest", new RpcClientHandlers.Writes()).withArguments(),
+                at(streams, "readResponse", new RpcClientHandlers.Read()).withExit());
+    }
+
+    private static List<HookPoint> hdfs() {
+        String xceiver = DATANODE + "DataXceiver";
+        String reader = HDFS + "client/impl/BlockReaderRemote";
+        return Arrays.asList(
+                at(xceiver, "readBlock", new DataNodeHandlers.Serves("read")).withArguments().withExit(),
+                at(xceiver, "writeBlock", new DataNodeHandlers.Serves("write")).withArguments().withExit(),
+                at(xceiver, "copyBlock", new DataNodeHandlers.Serves("copy")).withArguments().withExit(),
+                at(xceiver, "replaceBlock", new DataNodeHandlers.Serves("replace")).withArguments().withExit(),
+                at(xceiver, "transferBlock", new DataNodeHandlers.Serves("transfer")).withArguments().withExit(),
+                at(xceiver, "blockChecksum", new DataNodeHandlers.Serves("checksum")).withArguments().withExit(),
+                at(DATANODE + "BlockSender", "sendBlock", new DataNodeHandlers.Sends()).withExit(),
+                at(DATANODE + "BlockReceiver", "receiveBlock", new DataNodeHandlers.Receives()).withArguments().withExit(),
+                at(reader, "newBlockReader", new BlockClientHandlers.OpensReader()).withArguments().withExit(),
+                at(reader, "skip", new BlockClientHandlers.Skips()).ending("(J)J").withExit(),
+                at(reader, "close", new BlockClientHandlers.ClosesReader()),
+                at(HDFS + "DataStreamer", "createBlockOutputStream", new BlockClientHandlers.OpensPipeline()).withExit(),
+                at(HDFS + "DataStreamer", "closeStream", new BlockClientHandlers.ClosesPipeline()));
+    }
+
+    private static List<HookPoint> mapReduce() {
+        String shuffle = MAPRED + "ShuffleChannelHandler";
+        return Arrays.asList(
+                at(shuffle, "channelRead0", new ShuffleHandlers.Requested())
+                        .containing("FullHttpRequest;").withExit(),
+                at(shuffle + "$ReduceContext", "<init>", new ShuffleHandlers.Understood()).withExit(),
+                at(shuffle, "sendMap", new ShuffleHandlers.SendsNext()).withArguments().withExit(),
+                at(shuffle, "sendMapOutput", new ShuffleHandlers.SendsOutput()).withArguments(),
+                at(shuffle + "$ReduceMapFileCount", "operationComplete", new ShuffleHandlers.Sent())
+                        .containing("ChannelFuture;").withArguments(),
+                at(REDUCE + "Fetcher", "copyMapOutput", new ShuffleHandlers.Fetches()).withArguments().withExit(),
+                at(REDUCE + "IFileWrappedMapOutput", "shuffle", new ShuffleHandlers.Copies()).withArguments(),
+                at(REDUCE + "MergeManagerImpl", "close", new TaskHandlers.Begins("merge")),
+                at(MAPRED + "MapTask", "run", new TaskHandlers.Runs("map")).withExit(),
+                at(MAPRED + "ReduceTask", "run", new TaskHandlers.Runs("shuffle")).withExit(),
+                at(MAPRED + "Task", "setPhase", new TaskHandlers.Enters()).withArguments(),
+                at(MAPRED + "Task", "done", new TaskHandlers.Begins("commit")));
+    }
+}

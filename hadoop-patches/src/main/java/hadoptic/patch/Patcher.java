@@ -1,0 +1,93 @@
+package hadoptic.patch;
+
+import hadoptic.hook.Handler;
+import hadoptic.hook.Hooks;
+import java.lang.instrument.ClassFileTransformer;
+import java.security.ProtectionDomain;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.objectweb.asm.ClassReader;
+import org.objectweb.asm.ClassWriter;
+
+/** Patches classes as they load. What is not asked for costs one look into a hash table. */
+public final class Patcher implements ClassFileTransformer {
+    private static final byte[] UNCHANGED = null;
+
+    private final Map<String, List<Numbered>> points = new HashMap<String, List<Numbered>>();
+    private final Set<String> tagged;
+    private final Handler[] handlers;
+
+    /** A hook point and the number by which the patched code names it. */
+    static final class Numbered {
+        final HookPoint point;
+        final int number;
+
+        Numbered(HookPoint point, int number) {
+            this.point = point;
+            this.number = number;
+        }
+    }
+
+    /** For these points and tagged classes. */
+    public Patcher(List<HookPoint> all, List<String> tagged) {
+        this.tagged = new HashSet<String>(tagged);
+        this.handlers = new Handler[all.size()];
+        for (int i = 0; i < handlers.length; i++) {
+            HookPoint point = all.get(i);
+            handlers[i] = point.handler;
+            List<Numbered> ofClass = points.get(point.owner);
+            if (ofClass == null) {
+                ofClass = new ArrayList<Numbered>();
+                points.put(point.owner, ofClass);
+            }
+            ofClass.add(new Numbered(point, i));
+        }
+    }
+
+    /** Handlers, at the numbers of their points. */
+    public Handler[] handlers() {
+        return handlers;
+    }
+
+    /** Whether a class (as in Class.getName()) is to be patched. */
+    public boolean wants(String className) {
+        return points.containsKey(className.replace('.', '/'));
+    }
+
+    @Override
+    public byte[] transform(
+            ClassLoader loader, String name, Class<?> redefined, ProtectionDomain domain, byte[] bytes) {
+        if (name == null) {
+            return UNCHANGED;
+        }
+        List<Numbered> ofClass = points.get(name);
+        if (ofClass == null && !tagged.contains(name)) {
+            return UNCHANGED;
+        }
+        try {
+            return patch(bytes, ofClass == null ? new ArrayList<Numbered>() : ofClass,
+                    redefined == null && tagged.contains(name), name);
+        } catch (Throwable refused) {
+            Hooks.record(new Drift(System.nanoTime(), name, ""));
+            System.err.println("hadoptic: class " + name.replace('/', '.') + " is not patched: " + refused);
+            return UNCHANGED;
+        }
+    }
+
+    private static byte[] patch(byte[] bytes, List<Numbered> points, boolean tag, String name) {
+        ClassReader reader = new ClassReader(bytes);
+        ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
+        ClassPatch patch = new ClassPatch(writer, points, tag);
+        reader.accept(patch, ClassReader.EXPAND_FRAMES);
+        for (HookPoint missing : patch.missing()) {
+            Hooks.record(new Drift(System.nanoTime(), name, missing.method));
+            System.err.println("hadoptic: " + name.replace('/', '.') + " has no method " + missing.method
+                    + " as expected in this version of Hadoop");
+        }
+        return writer.toByteArray();
+    }
+}

@@ -1,0 +1,214 @@
+package hadoptic;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.File;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.jar.Attributes;
+import java.util.jar.JarEntry;
+import java.util.jar.JarOutputStream;
+import java.util.jar.Manifest;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.objectweb.asm.ClassReader;
+import org.objectweb.asm.ClassWriter;
+import org.objectweb.asm.commons.AdviceAdapter;
+import org.objectweb.asm.commons.ClassRemapper;
+import org.objectweb.asm.commons.SimpleRemapper;
+
+/** The agent in JVMs of its own: what they record, and who starts the other agents of the host. */
+class AgentInJvmTest {
+    private static final String DAEMON = "org.apache.hadoop.hdfs.qjournal.server.JournalNode";
+
+    @TempDir
+    static Path built;
+
+    @TempDir
+    Path capture;
+
+    /** A jar like the one that is delivered, only with ASM under its own name. */
+    @BeforeAll
+    static void buildJar() throws Exception {
+        Manifest manifest = new Manifest();
+        manifest.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");
+        manifest.getMainAttributes().putValue("Premain-Class", "hadoptic.agent.Agent");
+        manifest.getMainAttributes().putValue("Can-Retransform-Classes", "true");
+        try (OutputStream file = Files.newOutputStream(built.resolve("agent.jar"));
+                JarOutputStream jar = new JarOutputStream(file, manifest)) {
+            Path classes = folderOf(hadoptic.agent.Agent.class);
+            try (Stream<Path> all = Files.walk(classes)) {
+                for (Path c : all.filter(Files::isRegularFile).collect(Collectors.toList())) {
+                    jar.putNextEntry(new JarEntry(classes.relativize(c).toString()));
+                    jar.write(Files.readAllBytes(c));
+                }
+            }
+            for (Class<?> ofJar : Arrays.asList(ClassReader.class, AdviceAdapter.class)) {
+                try (java.util.zip.ZipFile zip = new java.util.zip.ZipFile(folderOf(ofJar).toFile())) {
+                    for (java.util.zip.ZipEntry entry : java.util.Collections.list(zip.entries())) {
+                        if (entry.getName().startsWith("org/objectweb/") && !entry.isDirectory()) {
+                            jar.putNextEntry(new JarEntry(entry.getName()));
+                            jar.write(PatchedClassesTest.bytes(zip.getInputStream(entry)));
+                        }
+                    }
+                }
+            }
+        }
+        // The same program under the name of a daemon: the role is told by the main class.
+        ClassWriter daemon = new ClassWriter(0);
+        new ClassReader(PatchedClassesTest.original("hadoptic/SocketProgram")).accept(
+                new ClassRemapper(daemon, new SimpleRemapper("hadoptic/SocketProgram", DAEMON.replace('.', '/'))), 0);
+        Path file = built.resolve(DAEMON.replace('.', '/') + ".class");
+        Files.createDirectories(file.getParent());
+        Files.write(file, daemon.toByteArray());
+    }
+
+    private static Path folderOf(Class<?> type) {
+        try {
+            return Paths.get(type.getProtectionDomain().getCodeSource().getLocation().toURI());
+        } catch (java.net.URISyntaxException wrong) {
+            throw new IllegalStateException(wrong);
+        }
+    }
+
+    private Process java(String options, String main, String... arguments) throws IOException {
+        List<String> command = new ArrayList<>(Arrays.asList(
+                System.getProperty("java.home") + "/bin/java",
+                "-javaagent:" + built.resolve("agent.jar") + "=out=" + capture + options,
+                "-cp", built + File.pathSeparator + folderOf(SocketProgram.class), main));
+        command.addAll(Arrays.asList(arguments));
+        return new ProcessBuilder(command).redirectErrorStream(true)
+                .redirectOutput(File.createTempFile("jvm", ".out", built.toFile())).start();
+    }
+
+    private static void finish(Process process) throws Exception {
+        assertTrue(process.waitFor(60, TimeUnit.SECONDS), "JVM does not end");
+        assertEquals(0, process.exitValue());
+    }
+
+    private List<String> lines(String pattern) throws IOException {
+        List<String> lines = new ArrayList<>();
+        try (Stream<Path> all = Files.walk(capture)) {
+            for (Path p : all.filter(p -> p.getFileName().toString().matches(pattern)).collect(Collectors.toList())) {
+                lines.addAll(Files.readAllLines(p, StandardCharsets.UTF_8));
+            }
+        }
+        return lines;
+    }
+
+    private static long count(List<String> lines, String part) {
+        return lines.stream().filter(line -> line.contains(part)).count();
+    }
+
+    @Test
+    void recordsEachConnectionAtBothEndsWhicheverWayItIsMade() throws Exception {
+        finish(java("", "hadoptic.SocketProgram", "sockets"));
+        List<String> lines = lines("jvm-.*\\.jsonl");
+        assertTrue(lines.get(0).startsWith("{\"k\":\"header\""), lines.get(0));
+        assertTrue(lines.get(lines.size() - 1).startsWith("{\"k\":\"end\""), "no end");
+        assertEquals(SocketProgram.CONNECTIONS, count(lines, "\"k\":\"open\""));
+        assertEquals(SocketProgram.CONNECTIONS, count(lines, "\"k\":\"accept\""));
+        assertEquals(SocketProgram.LISTENERS, count(lines, "\"k\":\"listen\""));
+        for (String line : lines) {
+            if (line.contains("\"k\":\"open\"")) {
+                String local = line.replaceAll(".*\"local\":\"([^\"]*)\".*", "$1");
+                String remote = line.replaceAll(".*\"remote\":\"([^\"]*)\".*", "$1");
+                assertEquals(1, lines.stream().filter(other -> other.contains("\"k\":\"accept\"")
+                        && other.contains("\"local\":\"" + remote + "\",\"remote\":\"" + local + "\"")).count(), line);
+            }
+        }
+    }
+
+    @Test
+    void aHaltedJvmLosesNothingThatHappenedBefore() throws Exception {
+        finish(java(",flush_ms=60000", "hadoptic.SocketProgram", "sockets", "halt"));
+        List<String> lines = lines("jvm-.*\\.jsonl");
+        assertEquals(SocketProgram.CONNECTIONS, count(lines, "\"k\":\"open\""));
+        assertEquals(0, count(lines, "\"k\":\"end\""));
+    }
+
+    @Test
+    void aFolderThatCannotBeWrittenLeavesTheJvmAlone() throws Exception {
+        Path file = Files.createFile(capture.resolve("file"));
+        Process process = java("/file", "hadoptic.SocketProgram", "sockets");
+        finish(process);
+        assertTrue(Files.isRegularFile(file));
+    }
+
+    @Test
+    void twoDaemonsThatStartAtOnceStartEachAgentOnce() throws Exception {
+        Path program = agentProgram("0.5");
+        String options = ",sniffer=" + program + ",dumpingd=" + program + ",wait_ms=30000";
+        Process first = java(options, DAEMON, "wait");
+        Process second = java(options, DAEMON, "wait");
+        finish(first);
+        finish(second);
+        assertEquals(2, lines("started\\.txt").size(), "one start for sniffer, one for dumpingd");
+        // each waited until both were ready before its main class began
+        assertEquals(2, lines("main\\.txt").stream().filter("ready"::equals).count());
+        Process third = java(options, DAEMON, "wait");
+        finish(third);
+        assertEquals(2, lines("started\\.txt").size(), "they still run: not started again");
+        stop();
+    }
+
+    @Test
+    void whatAnEarlierRunLeftDoesNotPassForReady() throws Exception {
+        Path folder = Files.createDirectories(capture.resolve(
+                Files.readAllLines(Paths.get("/proc/sys/kernel/hostname")).get(0)));
+        for (String name : Arrays.asList("sniffer", "dumpingd")) {
+            Path manifest = Files.write(folder.resolve(name + ".json"), "{\"ready\": true}".getBytes("US-ASCII"));
+            Files.setLastModifiedTime(manifest, java.nio.file.attribute.FileTime.fromMillis(1_000_000));
+        }
+        Path program = agentProgram("0.3");
+        finish(java(",sniffer=" + program + ",dumpingd=" + program + ",wait_ms=30000", DAEMON, "wait"));
+        assertEquals(Arrays.asList("ready"), lines("main\\.txt"));
+        stop();
+    }
+
+    @Test
+    void anAgentThatDoesNotStartOrDoesNotGetReadyStopsNothing() throws Exception {
+        finish(java(",sniffer=/no/such/program,dumpingd=/bin/true,wait_ms=200", DAEMON, "sockets"));
+        assertFalse(lines("jvm-.*\\.jsonl").isEmpty());
+    }
+
+    @Test
+    void tasksAndClientsStartNoAgents() throws Exception {
+        Path program = agentProgram("0");
+        finish(java(",sniffer=" + program + ",dumpingd=" + program, "hadoptic.SocketProgram", "sockets"));
+        assertEquals(0, lines("started\\.txt").size());
+    }
+
+    /** Stands for an agent: notes its start, gets ready after a while, and stays. */
+    private Path agentProgram(String seconds) throws IOException {
+        Path program = Files.createTempFile(built, "agent", ".sh", PosixFilePermissions.asFileAttribute(
+                PosixFilePermissions.fromString("rwx------")));
+        Files.write(program, Arrays.asList("#!/bin/sh",
+                "[ \"$1 $2\" = 'run --out' ] || exit 2",
+                "cd \"$3\" && echo $$ >> started.txt && sleep " + seconds,
+                "echo '{\"ready\": true, \"ended\": false}' > sniffer.json",
+                "echo '{\"ready\": true, \"ended\": false}' > dumpingd.json",
+                "exec sleep 120"));
+        return program;
+    }
+
+    private void stop() throws Exception {
+        for (String pid : lines("started\\.txt")) {
+            new ProcessBuilder("kill", pid).start().waitFor();
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Rows of what was read: hosts, connections, messages.
+
+use rayon::prelude::*;
+use trace::ids::{ConnectionId, HostId, MessageId};
+use trace::manifest::Loss;
+use trace::rows::{ConnectionRow, HostRow, MessageRow, OwnerEvidence};
+
+use crate::build::{CLAMPED, HostClock, Merged, Read, VIOLATIONS};
+use crate::capture::HostCapture;
+use crate::clock::Alignment;
+use crate::framing::Draft;
+use crate::inference;
+use crate::join::{AddressBook, Direction, Early, Link};
+use crate::joined::{Joined, JvmEvent, Stream};
+use crate::kernel::kernel_bytes;
+use crate::owners::About;
+use crate::pipelines;
+use crate::processes::Processes;
+use crate::spans;
+
+/// The rows of hosts: the reference first, then by name; behind them peers of which nothing was captured.
+pub(crate) struct Order {
+    ids: Vec<HostId>,
+}
+
+impl Order {
+    pub fn new(hosts: &[HostCapture], alignment: &Alignment) -> Self {
+        let mut ids = vec![HostId(0); hosts.len()];
+        let others = (0..hosts.len()).filter(|&number| number != alignment.reference);
+        for (row, number) in std::iter::once(alignment.reference).chain(others).enumerate() {
+            ids[number] = HostId(row as u32);
+        }
+        Self { ids }
+    }
+
+    pub fn id_of(&self, number: usize) -> HostId {
+        self.ids[number]
+    }
+}
+
+/// All that connections are put together with.
+pub(crate) struct Assembly {
+    pub hosts: Vec<HostCapture>,
+    pub alignment: Alignment,
+    pub order: Order,
+    pub processes: Processes,
+    pub book: AddressBook,
+    pub jvm: Vec<(usize, JvmEvent)>,
+    pub packets: u64,
+}
+
+impl Assembly {
+    /// Makes rows of everything.
+    pub fn put_together(self, links: &[Link], about: &[About], read: Vec<Read>) -> Merged {
+        let Self { hosts, alignment, order, mut processes, book, jvm, packets } = self;
+        let window_ns = (
+            links.iter().map(|link| link.first_ns).min().unwrap_or(0),
+            links.iter().map(|link| link.last_ns).max().unwrap_or(0),
+        );
+        let mut rows = host_rows(&hosts, &alignment, &order, window_ns.0);
+        let clocks = host_clocks(&rows, &alignment, &order);
+        let mut connections = Vec::with_capacity(links.len());
+        let mut streams: Vec<[Stream; 2]> = Vec::with_capacity(links.len());
+        let mut drafts: Vec<(ConnectionId, Draft)> = Vec::new();
+        let mut losses: Vec<Loss> = hosts.iter().flat_map(|host| host.losses.clone()).collect();
+        let mut notes: Vec<String> = hosts.iter().flat_map(|host| host.notes.clone()).collect();
+        let mut early = Early::default();
+        for (number, ((link, about), read)) in links.iter().zip(about).zip(read).enumerate() {
+            let id = ConnectionId(number as u32);
+            let [client, server] = read.directions;
+            early.add(&client.early);
+            early.add(&server.early);
+            let end_hosts = [link.client, link.server].map(|address| match book.host_of(address.ip(), link.host) {
+                Some(host) => order.id_of(host),
+                None => peer(&mut rows, address.ip().to_string()),
+            });
+            connections.push(connection_row(id, link, about, &client, &server, read.framed.protocol, end_hosts));
+            drafts.extend(read.framed.drafts.into_iter().map(|draft| (id, draft)));
+            streams.push([client.stream, server.stream]);
+        }
+        inference::attempts_of_processes(&drafts, &connections, &mut processes.rows);
+        let upstream = pipelines::number_hops(&mut drafts, &connections, &processes.rows);
+        inference::clients(&drafts, &upstream, &mut connections, &processes.rows);
+        let messages = message_rows(drafts, &streams, &connections, &processes);
+        let jvm: Vec<JvmEvent> = jvm.into_iter().map(|(_, event)| event).collect();
+        let records: Vec<Vec<usize>> =
+            about.iter().map(|about| about.records.iter().map(|(number, _)| *number).collect()).collect();
+        let spans = spans::join(&jvm, &records, &connections, &messages);
+        note_alignment(&hosts, &alignment, &clocks, early, &mut losses, &mut notes);
+        let joined = Joined {
+            hosts: rows,
+            processes: processes.rows,
+            connections,
+            messages,
+            spans,
+            streams,
+            jvm,
+            losses,
+            window_ns,
+        };
+        Merged { joined, notes, packets, clocks }
+    }
+}
+
+fn host_rows(hosts: &[HostCapture], alignment: &Alignment, order: &Order, start_ns: u64) -> Vec<HostRow> {
+    let mut rows: Vec<HostRow> = hosts
+        .iter()
+        .enumerate()
+        .map(|(number, host)| {
+            let map = alignment.maps[number];
+            let start = i64::try_from(start_ns).unwrap_or(i64::MAX);
+            HostRow {
+                host: order.id_of(number),
+                name: host.name.clone(),
+                addresses: host.addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
+                rack: host.rack.clone(),
+                captured: true,
+                clock_offset_ns: map.delta_ns(start).round() as i64,
+                // The map leads from the host's clock to the reference: what the reference gains.
+                clock_drift_ppb: (-map.rate * 1e9).round() as i64,
+            }
+        })
+        .collect();
+    rows.sort_by_key(|row| row.host);
+    rows
+}
+
+fn host_clocks(rows: &[HostRow], alignment: &Alignment, order: &Order) -> Vec<HostClock> {
+    let mut clocks: Vec<HostClock> = rows
+        .iter()
+        .map(|row| HostClock {
+            host: row.name.clone(),
+            offset_ns: row.clock_offset_ns,
+            drift_ppm: row.clock_drift_ppb as f64 / 1e3,
+            uncertainty_ns: 0,
+        })
+        .collect();
+    for (number, uncertainty) in alignment.uncertainty_ns.iter().enumerate() {
+        clocks[order.id_of(number).index()].uncertainty_ns = uncertainty.ceil() as u64;
+    }
+    clocks
+}
+
+/// The row of a host that is only known as a peer.
+fn peer(rows: &mut Vec<HostRow>, address: String) -> HostId {
+    if let Some(row) = rows.iter().find(|row| !row.captured && row.addresses == address) {
+        return row.host;
+    }
+    let host = HostId(rows.len() as u32);
+    rows.push(HostRow {
+        host,
+        name: address.clone(),
+        addresses: address,
+        rack: String::new(),
+        captured: false,
+        clock_offset_ns: 0,
+        clock_drift_ppb: 0,
+    });
+    host
+}
+
+fn connection_row(
+    id: ConnectionId,
+    link: &Link,
+    about: &About,
+    client: &Direction,
+    server: &Direction,
+    protocol: &str,
+    [client_host, server_host]: [HostId; 2],
+) -> ConnectionRow {
+    let [at_client, at_server] = &about.ends;
+    ConnectionRow {
+        connection: id,
+        client_host,
+        client: link.client.to_string(),
+        server_host,
+        server: link.server.to_string(),
+        client_process: at_client.process,
+        client_evidence: at_client.evidence.unwrap_or(OwnerEvidence::Unknown),
+        server_process: at_server.process,
+        server_evidence: at_server.evidence.unwrap_or(OwnerEvidence::Unknown),
+        protocol: protocol.to_owned(),
+        first_ns: link.first_ns,
+        last_ns: link.last_ns,
+        syn_seen: link.syn_seen,
+        end_seen: link.end_seen,
+        loopback: client_host == server_host,
+        client_bytes: client.seen,
+        server_bytes: server.seen,
+        client_missing_bytes: client.end - client.seen,
+        server_missing_bytes: server.end - server.seen,
+        client_retransmitted_bytes: client.retransmitted,
+        server_retransmitted_bytes: server.retransmitted,
+        client_kernel_bytes: kernel_bytes(&at_client.counters, &client.stream, link.syn_seen, link.end_seen),
+        server_kernel_bytes: kernel_bytes(&at_server.counters, &server.stream, link.syn_seen, link.end_seen),
+        handshake_ns: link.handshake_ns,
+    }
+}
+
+fn message_rows(
+    drafts: Vec<(ConnectionId, Draft)>,
+    streams: &[[Stream; 2]],
+    connections: &[ConnectionRow],
+    processes: &Processes,
+) -> Vec<MessageRow> {
+    let mut rows: Vec<MessageRow> = drafts
+        .into_par_iter()
+        .map(|(connection, draft)| {
+            let row = &connections[connection.index()];
+            let stream = &streams[connection.index()][usize::from(!draft.from_client)];
+            let segments = stream.range(draft.offset, draft.bytes);
+            // Bytes that the capture lost have the times of what was seen next to them.
+            let at = stream.segments.partition_point(|segment| segment.offset < draft.offset);
+            let beside = stream.segments.get(at).or(stream.segments.last());
+            let (first, last) = (segments.first().or(beside), segments.last().or(beside));
+            let sent_ns = first.map_or(row.first_ns, |segment| segment.sent_ns);
+            let sent_end_ns = segments.iter().map(|segment| segment.sent_ns).max().unwrap_or(sent_ns);
+            let attempt = draft.attempt.or_else(|| {
+                let process = row.client_process?;
+                processes.rows[process.index()].attempt.clone()
+            });
+            MessageRow {
+                message: MessageId(0),
+                connection,
+                from_client: draft.from_client,
+                kind: draft.kind,
+                name: draft.name,
+                call: draft.call,
+                offset: draft.offset,
+                bytes: draft.bytes,
+                app_bytes: draft.app_bytes,
+                sent_ns: sent_ns.min(sent_end_ns),
+                sent_end_ns,
+                delivered_ns: last.map_or(sent_end_ns, |segment| segment.delivered_ns).max(sent_end_ns),
+                block: draft.block,
+                attempt,
+                map: draft.map,
+                reduce: draft.reduce,
+                hop: draft.hop,
+                unread_bytes: draft.unread_bytes,
+                evidence: draft.evidence.to_owned(),
+            }
+        })
+        .collect();
+    rows.par_sort_by_key(|row| (row.sent_ns, row.connection, !row.from_client, row.offset));
+    for (number, row) in rows.iter_mut().enumerate() {
+        row.message = MessageId(number as u32);
+    }
+    rows
+}
+
+fn note_alignment(
+    hosts: &[HostCapture],
+    alignment: &Alignment,
+    clocks: &[HostClock],
+    early: Early,
+    losses: &mut Vec<Loss>,
+    notes: &mut Vec<String>,
+) {
+    for &host in &alignment.apart {
+        if host != alignment.reference {
+            notes.push(format!(
+                "{}: shares no packets with {}: its clock stays as it was recorded",
+                hosts[host].name, hosts[alignment.reference].name
+            ));
+        }
+    }
+    let mut lost = |what: String, count: u64, unit: &str| {
+        if count > 0 {
+            losses.push(Loss { what, count, unit: unit.into() });
+        }
+    };
+    for clock in clocks {
+        notes.push(format!(
+            "{}: clock moved by {} ns at the trace's start, drift {:.3} ppm, uncertainty {} ns",
+            clock.host, clock.offset_ns, clock.drift_ppm, clock.uncertainty_ns
+        ));
+    }
+    notes.push(format!(
+        "clocks: {} packets seen at both ends were compared; {} arrive up to {} ns before they left",
+        alignment.compared, alignment.early, alignment.worst_ns
+    ));
+    let apart = alignment.apart.iter().filter(|&&host| host != alignment.reference).count() as u64;
+    lost("hosts whose clocks could not be aligned: they share no packets with the others".into(), apart, "hosts");
+    lost(format!("{VIOLATIONS} (at most {} ns)", early.largest_ns), early.beyond_uncertainty, "segments");
+    lost(format!("{CLAMPED} (at most {} ns)", early.largest_ns), early.within_uncertainty, "segments");
+}

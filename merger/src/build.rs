@@ -1,0 +1,202 @@
+//! The whole way from captures to what all hosts' captures say together.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+use trace::jvm::JvmRecord;
+
+use crate::assembly::{Assembly, Order};
+use crate::capture::{self, HostCapture};
+use crate::clock::{self, Alignment};
+use crate::error::MergeError;
+use crate::framing::{self, Conversation, Fetches, Framed};
+use crate::join::{self, AddressBook, Direction, Link};
+use crate::joined::{Joined, JvmEvent};
+use crate::owners::{self, About, Listeners};
+use crate::processes::Processes;
+use crate::racks;
+use crate::records;
+
+/// What is told while merging.
+pub trait Progress: Sync {
+    /// A step begins that has so many parts.
+    fn step(&self, what: &str, parts: u64);
+    /// A part of it is done.
+    fn part(&self);
+}
+
+/// Tells nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn step(&self, _: &str, _: u64) {}
+    fn part(&self) {}
+}
+
+/// Captures, joined.
+#[derive(Clone, Debug, Default)]
+pub struct Merged {
+    /// What they say.
+    pub joined: Joined,
+    /// What the reader of the trace should know.
+    pub notes: Vec<String>,
+    /// Packets read.
+    pub packets: u64,
+    /// How clocks were aligned; hosts by their rows.
+    pub clocks: Vec<HostClock>,
+}
+
+/// How the clock of a host was aligned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostClock {
+    /// Host.
+    pub host: String,
+    /// Added to its clock at the trace's start, nanoseconds.
+    pub offset_ns: i64,
+    /// What it gained over the reference clock, parts per million.
+    pub drift_ppm: f64,
+    /// How far off it may be, nanoseconds.
+    pub uncertainty_ns: u64,
+}
+
+/// Reads captures and joins them.
+///
+/// # Errors
+/// If they cannot be read, or are of different clusters.
+pub fn merge(captures: &[PathBuf], progress: &impl Progress) -> Result<Merged, MergeError> {
+    progress.step("reading hosts", 0);
+    let mut hosts = capture::read(captures, |_| progress.part())?;
+    let racks = racks::of_history(captures);
+    for host in hosts.iter_mut().filter(|host| host.rack.is_empty()) {
+        host.rack = racks.get(&host.name).cloned().unwrap_or_default();
+    }
+    progress.step("aligning clocks", 0);
+    let alignment = clock::align(&hosts);
+    move_to_reference(&mut hosts, &alignment);
+    let packets = hosts.iter().map(|host| host.packets.count).sum();
+    let order = Order::new(&hosts, &alignment);
+    let processes = Processes::gather(&hosts, |number| order.id_of(number));
+    let listeners = Listeners::gather(&hosts, &processes);
+    let book = AddressBook::new(&hosts);
+    progress.step("joining connections", 0);
+    let links = join::connections(&mut hosts, &book, |host, address| listeners.listens(host, address));
+    let jvm = jvm_events(&mut hosts, &processes);
+    let about = owners::investigate(&links, &hosts, &book, &processes, &listeners, &jvm);
+    progress.step("reading connections", links.len() as u64);
+    let reader = Reader {
+        hosts: &hosts,
+        book: &book,
+        shifts: usual_shifts(&links, &book, hosts.len()),
+        jvm: &jvm,
+        fetches: fetches(&jvm),
+        uncertainty_ns: &alignment.uncertainty_ns,
+    };
+    let read: Vec<Read> = links
+        .par_iter()
+        .zip(&about)
+        .map(|(link, about)| {
+            let read = reader.read(link, about);
+            progress.part();
+            read
+        })
+        .collect();
+    let assembly = Assembly { hosts, alignment, order, processes, book, jvm, packets };
+    Ok(assembly.put_together(&links, &about, read))
+}
+
+fn move_to_reference(hosts: &mut [HostCapture], alignment: &Alignment) {
+    hosts.par_iter_mut().zip(&alignment.maps).for_each(|(host, map)| {
+        for packet in host.packets.flows.values_mut().flatten() {
+            packet.time_ns = map.apply(packet.time_ns);
+        }
+        for record in &mut host.sockets {
+            let t = records::socket_time(record);
+            *t = map.apply(*t);
+        }
+        for record in host.jvms.iter_mut().flat_map(|jvm| &mut jvm.records) {
+            records::move_jvm(record, |t| map.apply(t));
+        }
+    });
+}
+
+/// What all JVMs said, by time, with the number of the host.
+fn jvm_events(hosts: &mut [HostCapture], processes: &Processes) -> Vec<(usize, JvmEvent)> {
+    let mut events: Vec<(usize, JvmEvent)> = Vec::new();
+    for (number, host) in hosts.iter_mut().enumerate() {
+        for jvm in &mut host.jvms {
+            if let Some(process) = processes.find(number, jvm.pid, jvm.start_ticks) {
+                let records = std::mem::take(&mut jvm.records);
+                events.extend(records.into_iter().map(|record| (number, JvmEvent { process, record })));
+            }
+        }
+    }
+    events.sort_by_key(|(_, event)| (records::begin_of(&event.record), event.process));
+    events
+}
+
+/// Sizes of map outputs as reduces fetched them.
+fn fetches(jvm: &[(usize, JvmEvent)]) -> Fetches {
+    jvm.iter()
+        .filter_map(|(_, event)| match &event.record {
+            JvmRecord::Fetch { map, reduce, bytes, raw, .. } => Some(((map.clone(), *reduce), (*bytes, *raw))),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The window scale that most connections of each host use.
+fn usual_shifts(links: &[Link], book: &AddressBook, hosts: usize) -> Vec<Option<u32>> {
+    let mut counts = vec![[0u32; 15]; hosts];
+    for link in links {
+        for (shift, address) in link.window_shifts().into_iter().zip([link.client, link.server]) {
+            if let (Some(shift), Some(host)) = (shift, book.host_of(address.ip(), link.host)) {
+                counts[host][shift as usize] += 1;
+            }
+        }
+    }
+    counts
+        .iter()
+        .map(|counts| (0..15u32).filter(|&s| counts[s as usize] > 0).max_by_key(|&s| counts[s as usize]))
+        .collect()
+}
+
+/// A connection, read.
+pub(crate) struct Read {
+    pub framed: Framed,
+    pub directions: [Direction; 2],
+}
+
+/// What reading a connection needs beside the connection.
+struct Reader<'a> {
+    hosts: &'a [HostCapture],
+    book: &'a AddressBook,
+    /// The window scale that most connections of each host use.
+    shifts: Vec<Option<u32>>,
+    jvm: &'a [(usize, JvmEvent)],
+    fetches: Fetches,
+    uncertainty_ns: &'a [f64],
+}
+
+impl Reader<'_> {
+    fn read(&self, link: &Link, about: &About) -> Read {
+        let usual = |address: SocketAddr| self.book.host_of(address.ip(), link.host).and_then(|host| self.shifts[host]);
+        let direction = |from_client: bool, receiver: SocketAddr| {
+            link.direction(from_client, self.hosts, self.book, usual(receiver), self.uncertainty_ns)
+        };
+        let (client, server) = (direction(true, link.server), direction(false, link.client));
+        let records =
+            about.records.iter().map(|&(number, at_client)| (&self.jvm[number].1.record, at_client)).collect();
+        let conversation = Conversation { client: &client, server: &server, records, fetches: &self.fetches };
+        let framed = framing::read(&conversation);
+        // The payload is not needed any more, and is most of the memory.
+        let light = |direction: Direction| Direction { content: join::content::Content::default(), ..direction };
+        Read { framed, directions: [light(client), light(server)] }
+    }
+}
+
+/// How the loss of segments begins that arrive before they left, by more than the clocks' uncertainty.
+pub const VIOLATIONS: &str = "segments that arrive before they left after alignment";
+/// How the loss of segments begins whose delivery was moved, within the clocks' uncertainty, to when they left.
+pub const CLAMPED: &str = "segments whose delivery was moved to when they left";

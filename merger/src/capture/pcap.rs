@@ -1,0 +1,262 @@
+//! Reading pcap and pcapng files that other tools wrote, packed or not, whole or cut off.
+
+use std::collections::BTreeSet;
+use std::io::{self, BufRead, Read};
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+
+use etherparse::{EtherType, IpNumber, LaxNetSlice, LaxSlicedPacket, TransportSlice};
+use pcap_parser::traits::PcapReaderIterator;
+use pcap_parser::{Block, LegacyPcapReader, Linktype, PcapBlockOwned, PcapError as ParseError, PcapNGReader};
+use trace::files;
+use trace::packet::Packet;
+
+use super::flows::{Packets, canonical, direction_of};
+
+/// The largest frame or block that is read, bytes: a jumbo segment of 64 KiB with a comment fits several times.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// What a pcap file held.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PcapPackets {
+    /// Its TCP packets.
+    pub packets: Packets,
+    /// Frames of IP whose headers could not be read.
+    pub unparsed: u64,
+    /// Whether the file ends inside a frame.
+    pub truncated: bool,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+}
+
+/// Why nothing of a file could be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PcapError {
+    #[error("cannot read: {0}")]
+    Io(#[from] io::Error),
+    #[error("neither pcap nor pcapng: it begins with {0:02x?}")]
+    NotPcap(Vec<u8>),
+    #[error("the header cannot be read: {0}")]
+    Header(String),
+}
+
+/// An interface of a file: link type and time stamps.
+#[derive(Clone, Copy, Debug)]
+struct Interface {
+    link: Linktype,
+    units_per_second: u64,
+    offset_seconds: i64,
+}
+
+/// Reads a file of host number `host`, which has these addresses.
+pub(super) fn read(path: &Path, host: usize, file: u16, own: &BTreeSet<IpAddr>) -> Result<PcapPackets, PcapError> {
+    let mut input = files::open(path)?;
+    let head = input.fill_buf()?.get(..4).map(<[u8]>::to_vec).unwrap_or_default();
+    let input = EndsWhereDamaged(input);
+    let header_error = |error: ParseError<&[u8]>| PcapError::Header(format!("{error:?}"));
+    let mut reader: Box<dyn PcapReaderIterator> = match head.as_slice() {
+        [0x0a, 0x0d, 0x0d, 0x0a] => Box::new(PcapNGReader::new(BUFFER_BYTES, input).map_err(header_error)?),
+        [0xd4, 0xc3, 0xb2, 0xa1] | [0xa1, 0xb2, 0xc3, 0xd4] | [0x4d, 0x3c, 0xb2, 0xa1] | [0xa1, 0xb2, 0x3c, 0x4d] => {
+            Box::new(LegacyPcapReader::new(BUFFER_BYTES, input).map_err(header_error)?)
+        }
+        _ => return Err(PcapError::NotPcap(head)),
+    };
+    let mut collector = Collector { out: PcapPackets::default(), interfaces: Vec::new(), host, file, own };
+    let mut stalled = None;
+    loop {
+        match reader.next() {
+            Ok((consumed, block)) => {
+                collector.take(&block);
+                reader.consume(consumed);
+                stalled = None;
+            }
+            Err(ParseError::Eof) => break,
+            Err(ParseError::Incomplete(_)) => {
+                // Nothing new came since the last try: the file ends here, or the block is larger than any can be.
+                let available = reader.data().len();
+                if stalled == Some(available) || reader.refill().is_err() {
+                    collector.out.truncated = true;
+                    break;
+                }
+                stalled = Some(available);
+            }
+            Err(error) => {
+                collector.out.truncated = true;
+                collector.out.notes.push(format!("reading ended early: {}", short(&error)));
+                break;
+            }
+        }
+    }
+    Ok(collector.out)
+}
+
+fn short(error: &ParseError<&[u8]>) -> String {
+    match error {
+        ParseError::UnexpectedEof => "cut off inside a block".into(),
+        ParseError::BufferTooSmall => "a block of more than 1 MiB".into(),
+        _ => "a block that makes no sense".into(),
+    }
+}
+
+/// Packed data that is damaged ends there.
+struct EndsWhereDamaged(Box<dyn BufRead + Send>);
+
+impl Read for EndsWhereDamaged {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
+            other => other,
+        }
+    }
+}
+
+struct Collector<'a> {
+    out: PcapPackets,
+    interfaces: Vec<Interface>,
+    host: usize,
+    file: u16,
+    own: &'a BTreeSet<IpAddr>,
+}
+
+impl Collector<'_> {
+    fn take(&mut self, block: &PcapBlockOwned<'_>) {
+        match block {
+            PcapBlockOwned::LegacyHeader(header) => {
+                let units = if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 };
+                self.interface(header.network, units, 0);
+            }
+            PcapBlockOwned::Legacy(frame) => {
+                let stamp = u64::from(frame.ts_sec);
+                let unit = self.interfaces.first().map_or(1_000_000, |interface| interface.units_per_second);
+                let units = stamp.saturating_mul(unit).saturating_add(u64::from(frame.ts_usec));
+                self.frame(0, units, frame.origlen, frame.data);
+            }
+            PcapBlockOwned::NG(Block::SectionHeader(_)) => self.interfaces.clear(),
+            PcapBlockOwned::NG(Block::InterfaceDescription(description)) => {
+                let units = description.ts_resolution().unwrap_or(1_000_000);
+                self.interface(description.linktype, units, description.ts_offset());
+            }
+            PcapBlockOwned::NG(Block::EnhancedPacket(frame)) => {
+                let units = u64::from(frame.ts_high) << 32 | u64::from(frame.ts_low);
+                let data = frame.data.get(..frame.caplen as usize).unwrap_or(frame.data);
+                self.frame(frame.if_id as usize, units, frame.origlen, data);
+            }
+            PcapBlockOwned::NG(_) => {}
+        }
+    }
+
+    fn interface(&mut self, link: Linktype, units_per_second: u64, offset_seconds: i64) {
+        if !matches!(link.0, 0 | 1 | 12 | 101 | 108 | 113 | 228 | 229 | 276) {
+            self.out.notes.push(format!("frames of link type {} are not understood", link.0));
+        }
+        self.interfaces.push(Interface { link, units_per_second: units_per_second.max(1), offset_seconds });
+    }
+
+    fn frame(&mut self, interface: usize, units: u64, wire_length: u32, data: &[u8]) {
+        let Some(interface) = self.interfaces.get(interface) else {
+            self.out.unparsed += 1;
+            return;
+        };
+        let ns = u128::from(units) * 1_000_000_000 / u128::from(interface.units_per_second);
+        let ns = i128::try_from(ns).unwrap_or(0) + i128::from(interface.offset_seconds) * 1_000_000_000;
+        let time_ns = u64::try_from(ns.max(0)).unwrap_or(u64::MAX);
+        match parse(interface.link, data, wire_length) {
+            Parsed::Tcp(mut packet) => {
+                packet.time_ns = time_ns;
+                let own = |address: IpAddr| address.is_loopback() || self.own.contains(&address);
+                packet.direction = direction_of(packet.source.ip(), packet.destination.ip(), own);
+                self.out.packets.push(&packet, self.host, self.file);
+            }
+            Parsed::Other => {}
+            Parsed::Unparsed => self.out.unparsed += 1,
+        }
+    }
+}
+
+enum Parsed {
+    Tcp(Packet),
+    Other,
+    Unparsed,
+}
+
+fn slice(link: Linktype, data: &[u8]) -> Option<LaxSlicedPacket<'_>> {
+    match link.0 {
+        1 => LaxSlicedPacket::from_ethernet(data).ok(),
+        // BSD loopback: the address family, four bytes in the order of the machine that recorded.
+        0 | 108 => LaxSlicedPacket::from_ip(data.get(4..)?).ok(),
+        12 | 101 | 228 | 229 => LaxSlicedPacket::from_ip(data).ok(),
+        113 => cooked(data, 14, 16),
+        276 => cooked(data, 0, 20),
+        _ => None,
+    }
+}
+
+/// Linux' cooked headers: the protocol stands at `protocol_at`, the packet begins at `payload_at`.
+fn cooked(data: &[u8], protocol_at: usize, payload_at: usize) -> Option<LaxSlicedPacket<'_>> {
+    let protocol: [u8; 2] = data.get(protocol_at..protocol_at + 2)?.try_into().ok()?;
+    Some(LaxSlicedPacket::from_ether_type(EtherType(u16::from_be_bytes(protocol)), data.get(payload_at..)?))
+}
+
+fn parse(link: Linktype, data: &[u8], wire_length: u32) -> Parsed {
+    let Some(sliced) = slice(link, data) else { return Parsed::Unparsed };
+    // The payload's length comes from the IP header: the frame may be cut, or padded.
+    let (source, destination, protocol, behind_ip) = match &sliced.net {
+        Some(LaxNetSlice::Ipv4(ip)) => {
+            let header = ip.header();
+            let extra = ip.extensions().auth.as_ref().map_or(0, |auth| auth.slice().len());
+            let length = match usize::from(header.total_len()) {
+                // Segments above 64 KiB say 0: the rest of the frame then.
+                0 => rest_of(data, header.slice(), wire_length),
+                total => total,
+            };
+            (
+                IpAddr::V4(header.source_addr()),
+                IpAddr::V4(header.destination_addr()),
+                ip.payload_ip_number(),
+                length.checked_sub(header.slice().len() + extra),
+            )
+        }
+        Some(LaxNetSlice::Ipv6(ip)) => {
+            let header = ip.header();
+            let length = match usize::from(header.payload_length()) {
+                0 => rest_of(data, header.slice(), wire_length).saturating_sub(header.slice().len()),
+                length => length,
+            };
+            (
+                IpAddr::V6(header.source_addr()),
+                IpAddr::V6(header.destination_addr()),
+                ip.payload().ip_number,
+                length.checked_sub(ip.extensions().slice().len()),
+            )
+        }
+        Some(LaxNetSlice::Arp(_)) => return Parsed::Other,
+        None if sliced.stop_err.is_some() => return Parsed::Unparsed,
+        None => return Parsed::Other,
+    };
+    let Some(TransportSlice::Tcp(tcp)) = &sliced.transport else {
+        return if protocol == IpNumber::TCP { Parsed::Unparsed } else { Parsed::Other };
+    };
+    let Some(payload_length) = behind_ip.and_then(|length| length.checked_sub(tcp.header_slice().len())) else {
+        return Parsed::Unparsed;
+    };
+    let captured = tcp.payload();
+    Parsed::Tcp(Packet {
+        time_ns: 0,
+        direction: trace::packet::Direction::Foreign,
+        source: canonical(SocketAddr::new(source, tcp.source_port())),
+        destination: canonical(SocketAddr::new(destination, tcp.destination_port())),
+        raw_length: wire_length,
+        payload_length: u32::try_from(payload_length).unwrap_or(u32::MAX),
+        sequence: tcp.sequence_number(),
+        acknowledgement: tcp.acknowledgment_number(),
+        flags: tcp.slice().get(13).copied().unwrap_or(0),
+        window: tcp.window_size(),
+        payload: captured[..captured.len().min(payload_length)].to_vec(),
+    })
+}
+
+/// Bytes of the frame on the wire from the IP header on.
+fn rest_of(frame: &[u8], ip_header: &[u8], wire_length: u32) -> usize {
+    let before = (ip_header.as_ptr() as usize).saturating_sub(frame.as_ptr() as usize);
+    (wire_length as usize).saturating_sub(before)
+}

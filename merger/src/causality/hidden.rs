@@ -1,0 +1,250 @@
+//! Work that the recording hides behind the network: what a process did while its bytes waited anyway.
+//!
+//! A writer whose pipeline is held up by a later hop, and a task that computes while its input trickles in, work and
+//! wait at once. On a faster network the work is what remains. How long it takes is read where nothing hides it: from
+//! the pieces that writers of the same kind made before their pipelines were full, and from the tasks of the same kind that read
+//! their input from their own host.
+
+use std::collections::{BTreeMap, HashMap};
+
+use trace::ids::{MessageId, ProcessId};
+use trace::rows::{Evidence, MessageKind, MessageRow};
+
+use super::draft::{Cause, Draft, Graph};
+use super::index::{Index, receiver, sender, span};
+use super::pieces::Pieces;
+use crate::joined::Joined;
+
+/// Streams below this tell nothing of a reader's pace.
+const LEAST_STREAM_BYTES: u64 = 1 << 20;
+/// Less that was written until the buffers of a pipeline were half full tells nothing of a writer's pace.
+const LEAST_PRODUCED_BYTES: u64 = 1_000_000;
+
+/// Nanoseconds of work a byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Pace(f64);
+
+impl Pace {
+    fn of(ns: u64, bytes: u64) -> Self {
+        Self(if bytes == 0 { 0.0 } else { ns as f64 / bytes as f64 })
+    }
+
+    fn time(self, bytes: u64) -> u64 {
+        (self.0 * bytes as f64) as u64
+    }
+}
+
+/// A piece of a write (not the first), and what the next hop did meanwhile.
+struct Step {
+    previous: Draft,
+    piece: Draft,
+    /// The last piece of the next hop that had arrived when this one left.
+    got: Option<Draft>,
+    /// Time since the piece before.
+    took: u64,
+    /// Whether the next hop was transferring for most of that time: then it was in the way.
+    held_up: bool,
+    /// Bytes that had left here and not yet come to the next hop's end.
+    between: u64,
+}
+
+/// Goes through a write and its next hop side by side.
+fn steps(graph: &Graph, pieces: &Pieces, message: &MessageRow, next_hop: &MessageRow) -> Vec<Step> {
+    let next: Vec<Draft> = pieces.all(next_hop.message).collect();
+    let busy = Busy::new(graph, &next);
+    let mut arrived = 0;
+    let all: Vec<Draft> = pieces.all(message.message).collect();
+    all.windows(2)
+        .map(|pair| {
+            let (from, to) = (graph.happened(pair[0]), graph.happened(pair[1]));
+            while arrived < next.len() && graph.arrived(next[arrived]) <= to {
+                arrived += 1;
+            }
+            let took = to.saturating_sub(from);
+            let held_up = busy.within(from, to) * 2 > took;
+            let got = arrived.checked_sub(1).map(|last| next[last]);
+            let passed = got.map_or(0, |got| pieces.offset(got) - next_hop.offset + graph.events[got].row.bytes);
+            let between = (pieces.offset(pair[1]) - message.offset).saturating_sub(passed);
+            Step { previous: pair[0], piece: pair[1], got, took, held_up, between }
+        })
+        .collect()
+}
+
+/// When a stream was on its way: intervals without overlap, and the time in all that precede each.
+struct Busy {
+    intervals: Vec<(u64, u64, u64)>,
+}
+
+impl Busy {
+    fn new(graph: &Graph, pieces: &[Draft]) -> Self {
+        let mut intervals: Vec<(u64, u64, u64)> = Vec::new();
+        for piece in pieces {
+            let (from, to) = (graph.happened(*piece), graph.arrived(*piece));
+            match intervals.last_mut() {
+                Some(last) if from <= last.1 => last.1 = last.1.max(to),
+                last => {
+                    let before = last.map_or(0, |last| last.2 + (last.1 - last.0));
+                    intervals.push((from, to, before));
+                }
+            }
+        }
+        Self { intervals }
+    }
+
+    fn within(&self, from: u64, to: u64) -> u64 {
+        self.until(to).saturating_sub(self.until(from))
+    }
+
+    fn until(&self, at: u64) -> u64 {
+        let after = self.intervals.partition_point(|(from, ..)| *from <= at);
+        let last = after.checked_sub(1).map(|last| self.intervals[last]);
+        last.map_or(0, |(from, to, before)| before + to.min(at) - from)
+    }
+}
+
+/// How fast the writers of each kind of task make what they write: until the buffers of their pipelines were half as
+/// full as they ever got. Until then little was in their way, however slow the next hop; nothing was in that of the
+/// fastest, which counts for all.
+#[derive(Clone, Debug, Default)]
+pub struct Production {
+    fastest: BTreeMap<Kind, Pace>,
+}
+
+impl Production {
+    /// Looks at a write and its next hop.
+    pub fn look(
+        &mut self,
+        joined: &Joined,
+        graph: &Graph,
+        pieces: &Pieces,
+        message: &MessageRow,
+        next_hop: &MessageRow,
+    ) {
+        let Some(kind) = kind_of(joined, sender(joined, message)) else { return };
+        let steps = steps(graph, pieces, message, next_hop);
+        let half = steps.iter().map(|step| step.between).max().unwrap_or(0) / 2;
+        let filling = steps.iter().take_while(|step| step.between < half);
+        let (time, bytes) = filling
+            .fold((0, 0), |(time, bytes), step| (time + step.took, bytes + graph.events[step.previous].row.bytes));
+        if bytes >= LEAST_PRODUCED_BYTES {
+            let pace = Pace::of(time, bytes);
+            let fastest = self.fastest.entry(kind).or_insert(pace);
+            if pace.0 < fastest.0 {
+                *fastest = pace;
+            }
+        }
+    }
+
+    fn of(&self, kind: Option<Kind>) -> Pace {
+        kind.and_then(|kind| self.fastest.get(&kind).copied()).unwrap_or_default()
+    }
+}
+
+/// Lets the pieces of a write wait for the next hop where that held them up, and for their production.
+///
+/// While the next hop is busy it does not matter when exactly a piece joins what waits for it. Such a piece leaves at
+/// once when it is made and the next hop has got what it had got when the piece left in the recording.
+pub fn throttle(
+    joined: &Joined,
+    graph: &mut Graph,
+    pieces: &Pieces,
+    production: &Production,
+    (message, next_hop): (&MessageRow, &MessageRow),
+) {
+    let pace = production.of(kind_of(joined, sender(joined, message)));
+    // Production goes on while pieces are held up: it is a chain of its own, from the last piece that was not.
+    let mut produced: Option<Draft> = None;
+    for step in steps(graph, pieces, message, next_hop) {
+        let (true, Some(got)) = (step.held_up, step.got) else {
+            produced = None;
+            continue;
+        };
+        let work = pace.time(graph.events[step.previous].row.bytes);
+        let before = Cause::sent(produced.unwrap_or(step.previous), Evidence::Stream);
+        let made = graph.work("block.produced", step.piece, &[before], work);
+        produced = Some(made);
+        graph.events[step.piece].causes.clear();
+        let waits = graph.wait(step.piece, Cause::sent(made, Evidence::Stream));
+        graph.wait(step.piece, Cause::sent(step.previous, Evidence::Stream));
+        graph.wait(step.piece, Cause::delivered(got, Evidence::Pipeline));
+        graph.events[step.piece].paced = waits;
+    }
+}
+
+/// Marks of what tasks have computed of what they had read, by piece: a task goes on when it has computed its last.
+pub fn consume(joined: &Joined, index: &Index<'_>, pieces: &Pieces, graph: &mut Graph) -> HashMap<Draft, Draft> {
+    let mut paces: BTreeMap<Kind, Vec<Pace>> = BTreeMap::new();
+    let mut remote: Vec<(Kind, MessageId, u64)> = Vec::new();
+    for message in &joined.messages {
+        if message.kind != MessageKind::BlockData || message.from_client || message.bytes < LEAST_STREAM_BYTES {
+            continue;
+        }
+        let Some(kind) = kind_of(joined, receiver(joined, message)) else { continue };
+        if joined.connections[message.connection.index()].loopback {
+            let last = pieces.last(message.message);
+            let took = graph.happened(last).saturating_sub(message.sent_ns);
+            let bytes = message.bytes.saturating_sub(graph.events[last].row.bytes);
+            paces.entry(kind).or_default().push(Pace::of(took, bytes));
+        } else if let Some(closed) = closed_ns(joined, index, message) {
+            remote.push((kind, message.message, closed));
+        }
+    }
+    let mut consumed = HashMap::new();
+    for (kind, message, closed) in remote {
+        let Some(pace) = paces.get(&kind).and_then(|paces| median(paces)) else { continue };
+        if let Some(pace) = fitting(graph, pieces, message, closed, pace) {
+            mark_consumed(graph, pieces, message, pace, &mut consumed);
+        }
+    }
+    consumed
+}
+
+/// Job and kind of task ("m", "r") that a task attempt's id names.
+type Kind = (String, String);
+
+fn kind_of(joined: &Joined, process: Option<ProcessId>) -> Option<Kind> {
+    let attempt = joined.processes[process?.index()].attempt.as_deref()?;
+    let job = crate::history::job_of(attempt)?;
+    Some((job, attempt.split('_').nth(3)?.to_owned()))
+}
+
+/// When the reader closed its stream.
+fn closed_ns(joined: &Joined, index: &Index<'_>, message: &MessageRow) -> Option<u64> {
+    let request = index.exchange(message)?.requests.first()?;
+    Some(span(joined, *index.made_in.get(request)?).end_ns)
+}
+
+fn median(paces: &[Pace]) -> Option<Pace> {
+    let mut paces = paces.to_vec();
+    paces.sort_by(|a, b| a.0.total_cmp(&b.0));
+    paces.get(paces.len() / 2).copied()
+}
+
+/// The pace at which the reader can have been done when it closed its stream: as given, or less.
+fn fitting(graph: &Graph, pieces: &Pieces, message: MessageId, closed: u64, pace: Pace) -> Option<Pace> {
+    let done = |pace: Pace| {
+        pieces
+            .all(message)
+            .fold(0, |done, piece| graph.arrived(piece).max(done) + pace.time(graph.events[piece].row.bytes))
+    };
+    [1.0, 0.75, 0.5, 0.25].iter().map(|part| Pace(pace.0 * part)).find(|pace| done(*pace) <= closed)
+}
+
+fn mark_consumed(
+    graph: &mut Graph,
+    pieces: &Pieces,
+    message: MessageId,
+    pace: Pace,
+    consumed: &mut HashMap<Draft, Draft>,
+) {
+    let mut before: Option<Draft> = None;
+    for piece in pieces.all(message) {
+        let mut causes = vec![Cause::delivered(piece, Evidence::Stream)];
+        causes.extend(before.map(|before| Cause::sent(before, Evidence::Stream)));
+        let work = pace.time(graph.events[piece].row.bytes);
+        let at = graph.arrived(piece).max(before.map_or(0, |before| graph.happened(before))) + work;
+        let mark = graph.work_until("block.consumed", piece, &causes, work, at);
+        consumed.insert(piece, mark);
+        before = Some(mark);
+    }
+}

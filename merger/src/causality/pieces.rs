@@ -1,0 +1,298 @@
+//! Messages to events: where a long message is cut, and what each piece waits for within its stream.
+//!
+//! For each piece after the first the question is what kept it from leaving earlier:
+//!
+//! - the **network**: bytes of the stream were still on their way (they arrived later than this piece left, or more
+//!   than two full segments were not acknowledged). The simulated network has to pace it: it is handed over with the
+//!   piece before it, without delay.
+//! - the **receiver**: its window was small because it had not read what it had; what it did meanwhile is thinking.
+//!   The piece waits for the piece before it to be handed over, and for what lies one full window back to have
+//!   arrived, plus the recorded time.
+//! - the **sender**: it had nothing to send. The piece waits for the piece before it, plus the recorded pause. If that
+//!   one spent longer on its way than the sender then paused, the pause is counted from its arrival, so that the
+//!   network's time does not become thinking.
+//!
+//! On loopback nothing is the network's: what happens there is the pace of the two processes.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use trace::ids::{ConnectionId, MessageId, ProcessId};
+use trace::rows::{ConnectionRow, Evidence, MessageKind, MessageRow};
+
+use super::draft::{Cause, Draft, Graph};
+use crate::joined::{Joined, Segment};
+
+/// Bytes of a piece at most, but for the rest of its last segment. HDFS forwards and acknowledges packets of 64 KiB.
+pub const PIECE_BYTES: u64 = 64 * 1024;
+/// A pause that ends a piece early.
+const PAUSE_NS: u64 = 1_000_000;
+/// More unacknowledged bytes than a delayed acknowledgement leaves (two full Ethernet segments): ACKs are on their way.
+const ACK_BYTES: u64 = 2 * 1_460;
+/// Shortest pause that counts as thinking where the round trip is not known.
+const UNKNOWN_ROUND_TRIP_NS: u64 = 250_000;
+/// Window that is assumed where none was heard.
+const UNKNOWN_WINDOW_BYTES: u64 = 256 * 1024;
+
+/// What kept a piece from leaving earlier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    Network,
+    Receiver,
+    Sender,
+}
+
+/// The events of all messages.
+#[derive(Clone, Debug, Default)]
+pub struct Pieces {
+    by_message: Vec<Range<Draft>>,
+    /// Offset of each piece's first byte in its stream, by draft.
+    offsets: Vec<u64>,
+    /// How the first piece of a message follows on what was sent before it on the same stream.
+    leads: HashMap<MessageId, Lead>,
+    /// How often each pace was seen: network, receiver, sender.
+    pub paces: [u64; 3],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Lead {
+    previous: Draft,
+    pace: Pace,
+    lag: Option<Draft>,
+    idle: u64,
+}
+
+impl Pieces {
+    /// Cuts all messages, and ties the pieces of each to one another.
+    pub fn cut(joined: &Joined, graph: &mut Graph) -> Self {
+        let mut pieces = Self::default();
+        let mut streams: HashMap<(ConnectionId, bool), StreamState> = HashMap::new();
+        for message in &joined.messages {
+            let connection = &joined.connections[message.connection.index()];
+            let state = streams
+                .entry((message.connection, message.from_client))
+                .or_insert_with(|| StreamState::new(connection));
+            let first = graph.events.len();
+            pieces.cut_message(joined, graph, message, state);
+            pieces.by_message.push(first..graph.events.len());
+        }
+        pieces
+    }
+
+    /// The first event of a message.
+    pub fn first(&self, message: MessageId) -> Draft {
+        self.by_message[message.index()].start
+    }
+
+    /// The last event of a message.
+    pub fn last(&self, message: MessageId) -> Draft {
+        self.by_message[message.index()].end - 1
+    }
+
+    /// All events of a message.
+    pub fn all(&self, message: MessageId) -> Range<Draft> {
+        self.by_message[message.index()].clone()
+    }
+
+    /// Offset of the piece's first byte within its stream.
+    pub fn offset(&self, piece: Draft) -> u64 {
+        self.offsets[piece]
+    }
+
+    /// Lets a message follow on what was sent before it on the same stream, as the pieces of one message do.
+    pub fn follow(&self, graph: &mut Graph, message: MessageId) -> bool {
+        let Some(lead) = self.leads.get(&message) else { return false };
+        tie(graph, self.first(message), *lead);
+        true
+    }
+
+    fn cut_message(&mut self, joined: &Joined, graph: &mut Graph, message: &MessageRow, state: &mut StreamState) {
+        let segments = joined.stream(message.connection, message.from_client).range(message.offset, message.bytes);
+        let in_one = message.bytes <= PIECE_BYTES && !is_stream(message.kind);
+        let mut current: Option<Open> = None;
+        for (index, segment) in segments.iter().enumerate() {
+            let idle = state.idle(segment);
+            let begin = segment.offset.max(message.offset);
+            let end = (segment.offset + u64::from(segment.bytes)).min(message.offset + message.bytes);
+            let ends_acks = message.kind == MessageKind::BlockAck && index + 1 == segments.len();
+            let pauses = idle > state.round_trip_ns.max(PAUSE_NS) || ends_acks;
+            let full = current.as_ref().is_some_and(|open| !in_one && (pauses || open.bytes >= PIECE_BYTES));
+            if full && let Some(open) = current.take() {
+                self.close(joined, graph, message, state, open);
+            }
+            let open = current.get_or_insert_with(|| Open {
+                offset: begin,
+                bytes: 0,
+                sent_ns: segment.sent_ns,
+                arrived_ns: 0,
+                idle_ns: 0,
+                lead: state.lead(segment, idle, begin),
+            });
+            if open.bytes > 0 {
+                open.idle_ns += idle;
+            }
+            open.bytes += end.saturating_sub(begin);
+            open.arrived_ns = open.arrived_ns.max(segment.delivered_ns);
+            state.saw(segment);
+        }
+        if let Some(open) = current {
+            self.close(joined, graph, message, state, open);
+        }
+        self.complete(joined, graph, message);
+    }
+
+    fn close(&mut self, joined: &Joined, graph: &mut Graph, message: &MessageRow, state: &mut StreamState, open: Open) {
+        let is_first = graph.events.len() == self.first_of_next();
+        let process = sender(&joined.connections[message.connection.index()], message.from_client);
+        let piece = graph.send(message, process, open.bytes, open.sent_ns, open.arrived_ns);
+        self.offsets.push(open.offset);
+        if let Some(lead) = open.lead {
+            if is_first {
+                self.leads.insert(message.message, lead);
+            } else {
+                self.paces[lead.pace as usize] += 1;
+                tie(graph, piece, lead);
+            }
+        }
+        state.pieces.push((open.offset + open.bytes, piece));
+        state.piece_sent_ns = open.sent_ns;
+        state.piece_idle_ns = open.idle_ns;
+    }
+
+    /// Draft of the first piece of the message that is being cut.
+    fn first_of_next(&self) -> Draft {
+        self.by_message.last().map_or(0, |range| range.end)
+    }
+
+    /// A message whose bytes the capture lost is one piece; one that was seen in part carries all its bytes.
+    fn complete(&mut self, joined: &Joined, graph: &mut Graph, message: &MessageRow) {
+        let first = self.first_of_next();
+        if graph.events.len() == first {
+            let process = sender(&joined.connections[message.connection.index()], message.from_client);
+            graph.send(message, process, message.bytes, message.sent_ns, message.delivered_ns);
+            self.offsets.push(message.offset);
+            return;
+        }
+        let seen: u64 = graph.events[first..].iter().map(|event| event.row.bytes).sum();
+        if let Some(last) = graph.events.last_mut() {
+            last.row.bytes += message.bytes.saturating_sub(seen);
+        }
+    }
+}
+
+fn tie(graph: &mut Graph, piece: Draft, lead: Lead) {
+    let previous = lead.previous;
+    match lead.pace {
+        Pace::Network => {
+            graph.events[piece].paced = graph.wait(piece, Cause::sent(previous, Evidence::Stream));
+        }
+        Pace::Receiver => {
+            graph.wait(piece, Cause::sent(previous, Evidence::Stream));
+            if let Some(lag) = lead.lag {
+                graph.wait(piece, Cause::delivered(lag, Evidence::Stream));
+            }
+        }
+        Pace::Sender => {
+            let on_its_way = graph.arrived(previous).saturating_sub(graph.happened(previous));
+            let arrived = graph.arrived(previous) <= graph.happened(piece);
+            if arrived && (graph.events[previous].paced || on_its_way > lead.idle) {
+                graph.wait(piece, Cause::delivered(previous, Evidence::Stream));
+            } else {
+                graph.wait(piece, Cause::sent(previous, Evidence::Stream));
+            }
+        }
+    }
+}
+
+/// A piece that is being gathered.
+struct Open {
+    offset: u64,
+    bytes: u64,
+    sent_ns: u64,
+    arrived_ns: u64,
+    /// Pauses between its segments.
+    idle_ns: u64,
+    lead: Option<Lead>,
+}
+
+/// What is known of one direction of a connection so far.
+struct StreamState {
+    loopback: bool,
+    round_trip_ns: u64,
+    window_bytes: u64,
+    arrived_ns: u64,
+    /// When the last piece began to leave, and the pauses within it.
+    piece_sent_ns: u64,
+    piece_idle_ns: u64,
+    /// End offset and draft of each piece.
+    pieces: Vec<(u64, Draft)>,
+}
+
+impl StreamState {
+    fn new(connection: &ConnectionRow) -> Self {
+        let round_trip = connection.handshake_ns.unwrap_or(UNKNOWN_ROUND_TRIP_NS);
+        Self {
+            loopback: connection.loopback,
+            round_trip_ns: round_trip.clamp(UNKNOWN_ROUND_TRIP_NS, 5_000_000) * 2,
+            window_bytes: 0,
+            arrived_ns: 0,
+            piece_sent_ns: 0,
+            piece_idle_ns: 0,
+            pieces: Vec::new(),
+        }
+    }
+
+    /// How long nothing of this stream had been on its way when the segment left.
+    fn idle(&self, segment: &Segment) -> u64 {
+        if self.pieces.is_empty() && self.arrived_ns == 0 {
+            return 0;
+        }
+        let waits_for_acks = !self.loopback && segment.in_flight_bytes > ACK_BYTES && !self.tight(segment);
+        if waits_for_acks { 0 } else { segment.sent_ns.saturating_sub(self.arrived_ns) }
+    }
+
+    /// Whether the receiver leaves room for less than half of what it once did.
+    fn tight(&self, segment: &Segment) -> bool {
+        segment.window_bytes > 0
+            && segment.window_bytes.saturating_sub(segment.in_flight_bytes) < self.window_bytes.max(PIECE_BYTES) / 2
+    }
+
+    fn lead(&self, segment: &Segment, idle: u64, offset: u64) -> Option<Lead> {
+        let previous = self.pieces.last()?.1;
+        let idle_sum = self.piece_idle_ns + idle;
+        let span = segment.sent_ns.saturating_sub(self.piece_sent_ns);
+        let thinks = self.loopback || idle > self.round_trip_ns || idle_sum > (span / 10 * 3).max(100_000);
+        let window = if self.window_bytes == 0 { UNKNOWN_WINDOW_BYTES } else { self.window_bytes };
+        let lag = offset
+            .checked_sub(window)
+            .map(|until| self.pieces.partition_point(|(end, _)| *end <= until))
+            .and_then(|after| Some(self.pieces[after.checked_sub(1)?].1));
+        let pace = match (thinks, self.tight(segment) && lag.is_some()) {
+            (false, _) => Pace::Network,
+            (true, true) => Pace::Receiver,
+            (true, false) => Pace::Sender,
+        };
+        Some(Lead { previous, pace, lag, idle: idle_sum })
+    }
+
+    fn saw(&mut self, segment: &Segment) {
+        self.window_bytes = self.window_bytes.max(segment.window_bytes);
+        self.arrived_ns = self.arrived_ns.max(segment.delivered_ns);
+    }
+}
+
+fn sender(connection: &ConnectionRow, from_client: bool) -> Option<ProcessId> {
+    if from_client { connection.client_process } else { connection.server_process }
+}
+
+/// Messages that are produced or taken bit by bit.
+fn is_stream(kind: MessageKind) -> bool {
+    matches!(
+        kind,
+        MessageKind::BlockData
+            | MessageKind::BlockAck
+            | MessageKind::ShuffleResponse
+            | MessageKind::HttpResponse
+            | MessageKind::Unknown
+    )
+}

@@ -1,0 +1,223 @@
+//! What a thread had got before it did something.
+//!
+//! Each thread has a list of moments at which something reached it: a response, a piece of a block, the request that it
+//! serves, work that another thread started it for or handed over to it. What it does next is because of the latest of
+//! them; for work that was handed over that is what the other thread had got. A thread that started others and waited
+//! for them acts because of the last thing that those got.
+
+use std::collections::{HashMap, HashSet};
+
+use trace::ids::ProcessId;
+use trace::jvm::JvmRecord;
+use trace::rows::{Evidence, MessageKind};
+
+use super::draft::{Cause, Draft, Graph};
+use super::index::{Index, role};
+use super::pieces::Pieces;
+use super::timers::Timers;
+use crate::joined::Joined;
+
+/// A thread of a process.
+pub type Thread = (ProcessId, u64);
+
+/// Longest chain of "was handed over by" that is followed.
+const GENERATIONS: u32 = 32;
+
+/// Something reached a thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// When, as the process itself saw it.
+    pub at: u64,
+    /// What it was.
+    pub cause: Cause,
+}
+
+/// What reached the threads, and the processes as a whole.
+#[derive(Clone, Debug, Default)]
+pub struct Threads {
+    moments: HashMap<Thread, Vec<Moment>>,
+    /// Work that a thread was started for or that was handed over to it: when, and by which thread; in order.
+    handed: HashMap<Thread, Vec<(u64, u64)>>,
+    children: HashMap<Thread, Vec<(u64, u64)>>,
+    /// Threads that do nothing but beat: nobody waits for them.
+    beating: HashSet<Thread>,
+    /// What a process got, but for beats of timers and openings of connections, in order.
+    received: HashMap<ProcessId, Vec<Moment>>,
+    /// Why a process exists.
+    origins: HashMap<ProcessId, Cause>,
+}
+
+impl Threads {
+    /// Collects the moments from spans, messages, and the JVMs' records of started threads. `consumed` are the marks of
+    /// computing what was read, by piece.
+    pub fn new(
+        joined: &Joined,
+        index: &Index<'_>,
+        pieces: &Pieces,
+        timers: &Timers,
+        graph: &Graph,
+        consumed: &HashMap<Draft, Draft>,
+    ) -> Self {
+        let mut threads = Self::default();
+        threads.take_spans(joined, index, pieces, graph, consumed);
+        threads.take_deliveries(joined, pieces, timers, graph);
+        for event in &joined.jvm {
+            if let JvmRecord::Thread { t, th, child, .. } = event.record {
+                threads.handed.entry((event.process, child)).or_default().push((t, th));
+                threads.children.entry((event.process, th)).or_default().push((child, t));
+            }
+        }
+        for moments in threads.moments.values_mut().chain(threads.received.values_mut()) {
+            moments.sort_by_key(|moment| moment.at);
+        }
+        threads.beating = beating(joined, timers);
+        threads.handed.values_mut().for_each(|handed| handed.sort_unstable());
+        threads
+    }
+
+    fn take_spans(
+        &mut self,
+        joined: &Joined,
+        index: &Index<'_>,
+        pieces: &Pieces,
+        graph: &Graph,
+        consumed: &HashMap<Draft, Draft>,
+    ) {
+        for span in &joined.spans {
+            let thread = (span.process, span.thread);
+            let mut add = |at: u64, cause: Cause| self.moments.entry(thread).or_default().push(Moment { at, cause });
+            match span.kind.as_str() {
+                "rpc" | "block" | "shuffle" => {
+                    if let Some(request) = span.request {
+                        add(span.begin_ns, Cause::delivered(pieces.last(request), Evidence::Span));
+                    }
+                }
+                "call" => {
+                    if let Some(response) = span.response {
+                        add(span.end_ns, Cause::delivered(pieces.last(response), Evidence::Thread));
+                    }
+                }
+                "block-read" | "block-write" | "fetch" => {
+                    let exchange = span.request.and_then(|request| index.exchange(&joined.messages[request.index()]));
+                    let Some(exchange) = exchange else { continue };
+                    let got = if span.kind == "block-write" { &exchange.acks } else { &exchange.data };
+                    for piece in got.iter().flat_map(|message| pieces.all(*message)) {
+                        let (at, cause) = match consumed.get(&piece) {
+                            Some(mark) => (graph.happened(*mark), Cause::sent(*mark, Evidence::Thread)),
+                            None => (graph.arrived(piece), Cause::delivered(piece, Evidence::Thread)),
+                        };
+                        if at <= span.end_ns {
+                            add(at.max(span.begin_ns), cause);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn take_deliveries(&mut self, joined: &Joined, pieces: &Pieces, timers: &Timers, graph: &Graph) {
+        for message in &joined.messages {
+            let Some(process) = super::index::receiver(joined, message) else { continue };
+            let says_nothing =
+                matches!(message.kind, MessageKind::RpcConnect | MessageKind::RpcPing | MessageKind::Sasl);
+            if says_nothing || timers.of_message(message.message).is_some() {
+                continue;
+            }
+            let cause = Cause::delivered(pieces.last(message.message), Evidence::Heuristic);
+            let at = graph.arrived(cause.event);
+            self.received.entry(process).or_default().push(Moment { at, cause });
+        }
+    }
+
+    /// Notes why a process exists; what it does first waits for that.
+    pub fn set_origin(&mut self, process: ProcessId, cause: Cause) {
+        self.origins.insert(process, cause);
+    }
+
+    /// Why a process exists, if that is known.
+    pub fn origin(&self, process: ProcessId) -> Option<Cause> {
+        self.origins.get(&process).copied()
+    }
+
+    /// Notes that a thread knows of something from `at` on.
+    pub fn reach(&mut self, thread: Thread, at: u64, cause: Cause) {
+        let moments = self.moments.entry(thread).or_default();
+        let place = moments.partition_point(|moment| moment.at <= at);
+        moments.insert(place, Moment { at, cause });
+    }
+
+    /// The latest thing that reached a thread, or those whose end it waited for, until `until`.
+    pub fn latest(&self, joined: &Joined, thread: Thread, until: u64) -> Option<Moment> {
+        self.follow(joined, thread, until, GENERATIONS)
+    }
+
+    fn follow(&self, joined: &Joined, thread: Thread, until: u64, generations: u32) -> Option<Moment> {
+        let own = self.own(thread, until);
+        let joins =
+            waits_for_children(role(joined, Some(thread.0))).then(|| self.ended_children(thread, until)).flatten();
+        let own = [own, joins].into_iter().flatten().max_by_key(|moment| moment.at);
+        let handed = self.handed_over(thread, until).filter(|(at, _)| own.is_none_or(|own| own.at < *at));
+        handed
+            .filter(|_| generations > 0)
+            .and_then(|(at, by)| {
+                let inherited = self.follow(joined, (thread.0, by), at, generations - 1)?;
+                Some(Moment { at, cause: Cause { evidence: Evidence::ThreadStart, ..inherited.cause } })
+            })
+            .or(own)
+    }
+
+    fn handed_over(&self, thread: Thread, until: u64) -> Option<(u64, u64)> {
+        let handed = self.handed.get(&thread)?;
+        let after = handed.partition_point(|(at, _)| *at <= until);
+        Some(handed[after.checked_sub(1)?])
+    }
+
+    fn own(&self, thread: Thread, until: u64) -> Option<Moment> {
+        let moments = self.moments.get(&thread)?;
+        let after = moments.partition_point(|moment| moment.at <= until);
+        Some(moments[after.checked_sub(1)?])
+    }
+
+    /// The last thing that a thread's children got, of those that got nothing more after `until`.
+    fn ended_children(&self, thread: Thread, until: u64) -> Option<Moment> {
+        let children = self.children.get(&thread)?;
+        children
+            .iter()
+            .filter(|(child, started)| *started <= until && !self.beating.contains(&(thread.0, *child)))
+            .filter_map(|(child, _)| self.moments.get(&(thread.0, *child))?.last().copied())
+            .filter(|last| last.at <= until)
+            .max_by_key(|last| last.at)
+            .map(|last| Moment { cause: Cause { evidence: Evidence::Thread, ..last.cause }, ..last })
+    }
+
+    /// The last thing but beats that a process had got until `until`.
+    pub fn received(&self, process: ProcessId, until: u64) -> Option<Moment> {
+        let moments = self.received.get(&process)?;
+        let after = moments.partition_point(|moment| moment.at <= until);
+        Some(moments[after.checked_sub(1)?])
+    }
+
+    /// All that a process had got between two times, beats left out.
+    pub fn received_between(&self, process: ProcessId, from: u64, until: u64) -> &[Moment] {
+        let Some(moments) = self.received.get(&process) else { return &[] };
+        let first = moments.partition_point(|moment| moment.at < from);
+        let last = moments.partition_point(|moment| moment.at <= until);
+        &moments[first.min(last)..last]
+    }
+}
+
+/// Threads all of whose calls are beats.
+fn beating(joined: &Joined, timers: &Timers) -> HashSet<Thread> {
+    let mut beating: HashMap<Thread, bool> = HashMap::new();
+    for span in &joined.spans {
+        let beats = span.request.is_some_and(|request| timers.of_message(request).is_some());
+        *beating.entry((span.process, span.thread)).or_insert(true) &= beats;
+    }
+    beating.into_iter().filter(|(_, beats)| *beats).map(|(thread, _)| thread).collect()
+}
+
+/// Programs whose threads start others and wait for their end; daemons keep theirs in pools.
+fn waits_for_children(role: &str) -> bool {
+    matches!(role, "YarnChild" | "Child" | "Client" | "ContainerLocalizer")
+}

@@ -1,0 +1,121 @@
+//! Application data of jobs beside the counters of Hadoop.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use trace::rows::{JobRow, MessageKind, MessageRow};
+use trace_tables::Trace;
+
+use super::{Report, error};
+
+/// Application data, bytes, by what it was for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Volumes {
+    /// Jobs whose counters were compared.
+    pub jobs: Vec<String>,
+    /// Map output that successful reduces fetched.
+    pub shuffle_bytes: u64,
+    /// Payload of these responses with their headers.
+    pub shuffle_payload_bytes: u64,
+    /// The counter of it.
+    pub shuffle_counter: u64,
+    /// Block data that successful attempts read and took.
+    pub read_bytes: u64,
+    /// Block data that they were sent and did not take (reads that were broken off, whole checksum chunks).
+    pub read_unread_bytes: u64,
+    /// The counter of what was read.
+    pub read_counter: u64,
+    /// Block data that successful attempts wrote, first hop.
+    pub written_bytes: u64,
+    /// The counter of it.
+    pub written_counter: u64,
+    /// Block data of later hops of write pipelines.
+    pub later_hops_bytes: u64,
+    /// Map output of other attempts.
+    pub other_shuffle_bytes: u64,
+    /// Block data read by others, by role ("YarnChild" = attempts that did not succeed, or of other jobs).
+    pub other_read_bytes: BTreeMap<String, u64>,
+    /// Block data written by others, first hop, by role: clients (staging), application masters (history), localizers.
+    pub other_written_bytes: BTreeMap<String, u64>,
+}
+
+/// Compares what was captured with the counters of the jobs that ran within the capture.
+pub(super) fn compare(trace: &Trace, report: &mut Report) {
+    let jobs: Vec<&JobRow> = trace.jobs.iter().filter(|job| within(trace, job)).collect();
+    let names: BTreeSet<String> = jobs.iter().map(|job| job.id.replacen("job_", "attempt_", 1) + "_").collect();
+    let good: BTreeSet<&str> = trace
+        .tasks
+        .iter()
+        .filter(|task| task.succeeded && names.iter().any(|name| task.attempt.starts_with(name)))
+        .map(|task| task.attempt.as_str())
+        .collect();
+    let mut volumes = Volumes { jobs: jobs.iter().map(|job| job.id.clone()).collect(), ..Volumes::default() };
+    for row in &trace.messages {
+        let ours = row.attempt.as_deref().is_some_and(|attempt| good.contains(attempt));
+        match row.kind {
+            MessageKind::ShuffleResponse if ours => {
+                volumes.shuffle_bytes += row.app_bytes;
+                volumes.shuffle_payload_bytes += row.bytes;
+            }
+            MessageKind::ShuffleResponse => volumes.other_shuffle_bytes += row.app_bytes,
+            MessageKind::BlockData => block_data(trace, row, ours, &mut volumes),
+            _ => {}
+        }
+    }
+    let none = || match (trace.jobs.is_empty(), jobs.is_empty()) {
+        (true, _) => Some("no job history in the capture".to_owned()),
+        (false, true) => Some("no job ran from begin to end within the capture".to_owned()),
+        _ => None,
+    };
+    let mut figure = |name: &str, captured: u64, counter: fn(&JobRow) -> Option<u64>| -> (Option<f64>, u64) {
+        // A job without reduces has no counter of a shuffle: only if no job has it, it is missing.
+        let told: Vec<u64> = jobs.iter().filter_map(|job| counter(job)).collect();
+        let counters = (!told.is_empty()).then(|| told.iter().sum::<u64>());
+        let reason = none().or_else(|| match counters {
+            None => Some("the job history lacks the counter".to_owned()),
+            Some(0) => Some(format!("the counter is 0; captured: {captured} bytes")),
+            Some(_) => None,
+        });
+        match reason {
+            Some(reason) => {
+                report.reasons.insert(name.to_owned(), reason);
+                (None, counters.unwrap_or(0))
+            }
+            None => (error(captured, counters.unwrap_or(0)), counters.unwrap_or(0)),
+        }
+    };
+    let shuffle = figure("shuffle_bytes_error", volumes.shuffle_bytes, |job| job.shuffle_bytes);
+    let read = figure("hdfs_read_bytes_error", volumes.read_bytes, |job| job.hdfs_bytes_read);
+    let written = figure("hdfs_write_bytes_error", volumes.written_bytes, |job| job.hdfs_bytes_written);
+    (report.shuffle_bytes_error, volumes.shuffle_counter) = shuffle;
+    (report.hdfs_read_bytes_error, volumes.read_counter) = read;
+    (report.hdfs_write_bytes_error, volumes.written_counter) = written;
+    report.detail.volumes = volumes;
+}
+
+/// Whether a job was submitted and finished while packets were recorded. The history's times are whole milliseconds.
+fn within(trace: &Trace, job: &JobRow) -> bool {
+    const MILLISECOND_NS: u64 = 1_000_000;
+    job.finish_ns > 0
+        && job.submit_ns + MILLISECOND_NS >= trace.manifest.start_ns
+        && job.finish_ns <= trace.manifest.end_ns + MILLISECOND_NS
+}
+
+fn block_data(trace: &Trace, row: &MessageRow, ours: bool, volumes: &mut Volumes) {
+    let role = || {
+        let client = trace.connections[row.connection.index()].client_process;
+        client.map_or_else(|| "unknown".to_owned(), |process| trace.processes[process.index()].role.clone())
+    };
+    match (row.name.as_str(), row.hop) {
+        ("write", Some(1)) if ours => volumes.written_bytes += row.app_bytes,
+        ("write", Some(1)) => *volumes.other_written_bytes.entry(role()).or_default() += row.app_bytes,
+        ("write", Some(_)) => volumes.later_hops_bytes += row.app_bytes,
+        ("write", None) => *volumes.other_written_bytes.entry(role()).or_default() += row.app_bytes,
+        ("read", _) if ours => {
+            let unread = row.unread_bytes.unwrap_or(0).min(row.app_bytes);
+            volumes.read_bytes += row.app_bytes - unread;
+            volumes.read_unread_bytes += unread;
+        }
+        _ => *volumes.other_read_bytes.entry(role()).or_default() += row.app_bytes,
+    }
+}

@@ -1,0 +1,387 @@
+//! How complete a trace is, and how sure.
+
+mod counters;
+mod table;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use serde::Serialize;
+use trace::ids::{ConnectionId, ProcessId};
+use trace::rows::{ConnectionRow, MessageKind, OwnerEvidence};
+use trace_tables::Trace;
+
+pub use counters::Volumes;
+pub use table::show;
+/// What other reports for people share with this one.
+pub(crate) mod table_parts {
+    pub(crate) use super::table::{bytes, plain};
+}
+
+use crate::build::{CLAMPED, VIOLATIONS};
+use crate::processes::UNKNOWN_ROLE;
+
+/// What is wanted: a check that misses one of these has found something wrong.
+pub mod target {
+    /// Least share of payload bytes with an owner and a role at both ends.
+    pub const OWNED: f64 = 0.999;
+    /// Least share of payload bytes in messages of known kind.
+    pub const KNOWN: f64 = 0.99;
+    /// Largest difference to the kernel's counters.
+    pub const KERNEL: f64 = 0.001;
+    /// Largest difference to the job's counters.
+    pub const COUNTERS: f64 = 0.005;
+}
+
+/// What a check found. Shares and errors are fractions; error = (captured - counter) / counter.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Report {
+    /// TCP payload bytes, each byte of a connection's sequence once, less connections both of whose owners are known
+    /// not to be Hadoop's.
+    pub payload_bytes: u64,
+    /// Share of these with an owner process and a role at both ends.
+    pub owned_both_ends_share: Option<f64>,
+    /// Share of these in messages of known kind.
+    pub in_known_message_share: Option<f64>,
+    /// Segments that arrive before they left by more than the clocks' uncertainty, messages that arrive before they
+    /// left, and dependencies on something later.
+    pub causality_violations: u64,
+    /// Captured against the kernel's bytes_sent - bytes_retrans, over all ends of connections for which it is known.
+    pub captured_vs_kernel_error: Option<f64>,
+    /// Map output fetched by successful reduces against REDUCE_SHUFFLE_BYTES.
+    pub shuffle_bytes_error: Option<f64>,
+    /// Block data read by successful attempts, less what nobody took, against HDFS_BYTES_READ.
+    pub hdfs_read_bytes_error: Option<f64>,
+    /// Block data written by successful attempts, first hop, against HDFS_BYTES_WRITTEN.
+    pub hdfs_write_bytes_error: Option<f64>,
+    /// Why a figure is null, by its name.
+    pub reasons: BTreeMap<String, String>,
+    /// Targets that were missed, in words.
+    pub missed: Vec<String>,
+    /// What lies behind the figures.
+    pub detail: Detail,
+}
+
+/// What lies behind the figures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Detail {
+    /// Hosts, captured ones and peers.
+    pub hosts: Vec<HostDetail>,
+    /// Rows of each table.
+    pub rows: BTreeMap<String, u64>,
+    /// Payload bytes of connections that are not Hadoop's at either end.
+    pub other_bytes: u64,
+    /// Payload bytes by protocol of the connection.
+    pub bytes_by_protocol: BTreeMap<String, u64>,
+    /// Bytes by kind of message.
+    pub bytes_by_kind: BTreeMap<String, u64>,
+    /// Messages by kind.
+    pub messages_by_kind: BTreeMap<String, u64>,
+    /// Bytes by how messages were delimited.
+    pub bytes_by_delimiting: BTreeMap<String, u64>,
+    /// Bytes of both ends by how their owner is known (each connection counts twice).
+    pub bytes_by_owner_evidence: BTreeMap<String, u64>,
+    /// Connections without an owner or role at one end, by bytes, the 20 largest.
+    pub without_owner: Vec<Lacking>,
+    /// Connections with bytes in messages of unknown kind, by bytes, the 20 largest.
+    pub in_unknown_messages: Vec<Lacking>,
+    /// Bytes that were acknowledged but never seen.
+    pub missing_bytes: u64,
+    /// Bytes sent more than once.
+    pub retransmitted_bytes: u64,
+    /// Against the kernel: captured, counted, and the sum of all differences as amounts.
+    pub kernel: KernelDetail,
+    /// Application data by what it was for.
+    pub volumes: Volumes,
+    /// Segments whose delivery was moved to when they left, within the clocks' uncertainty.
+    pub clamped_segments: u64,
+    /// Edges of the causal graph by evidence.
+    pub dependencies_by_evidence: BTreeMap<String, u64>,
+    /// Share of the edges by evidence.
+    pub dependency_share_by_evidence: BTreeMap<String, f64>,
+    /// Events that wait for nothing.
+    pub root_events: u64,
+    /// What was lost on the way.
+    pub losses: Vec<trace::manifest::Loss>,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+}
+
+/// A host and its clock.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct HostDetail {
+    /// Name.
+    pub name: String,
+    /// Whether its packets were captured.
+    pub captured: bool,
+    /// Added to its clock at the trace's start, nanoseconds.
+    pub clock_offset_ns: i64,
+    /// What its clock gained, parts per billion.
+    pub clock_drift_ppb: i64,
+}
+
+/// A connection that lacks something.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Lacking {
+    /// Row.
+    pub connection: u32,
+    /// Client.
+    pub client: String,
+    /// Server.
+    pub server: String,
+    /// Protocol.
+    pub protocol: String,
+    /// Bytes concerned.
+    pub bytes: u64,
+    /// What is lacking.
+    pub reason: String,
+}
+
+/// Captured bytes beside the kernel's.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct KernelDetail {
+    /// Ends of connections that were compared.
+    pub ends: u64,
+    /// Ends with payload of which the kernel's counters are not known.
+    pub unknown_ends: u64,
+    /// Captured bytes of the compared ends.
+    pub captured_bytes: u64,
+    /// The kernel's bytes of these.
+    pub kernel_bytes: u64,
+    /// Sum of the differences as amounts.
+    pub absolute_difference_bytes: u64,
+    /// The 20 largest differences.
+    pub largest: Vec<Lacking>,
+}
+
+/// Checks a trace.
+#[must_use]
+pub fn check(trace: &Trace) -> Report {
+    let mut report = Report::default();
+    let counted: HashSet<ConnectionId> =
+        trace.connections.iter().filter(|row| !is_other(trace, row)).map(|row| row.connection).collect();
+    owners(trace, &counted, &mut report);
+    messages(trace, &counted, &mut report);
+    kernel(trace, &counted, &mut report);
+    counters::compare(trace, &mut report);
+    causes(trace, &mut report);
+    for host in &trace.hosts {
+        report.detail.hosts.push(HostDetail {
+            name: host.name.clone(),
+            captured: host.captured,
+            clock_offset_ns: host.clock_offset_ns,
+            clock_drift_ppb: host.clock_drift_ppb,
+        });
+    }
+    report.detail.rows = rows(trace);
+    report.detail.losses.clone_from(&trace.manifest.losses);
+    report.detail.notes.clone_from(&trace.manifest.notes);
+    judge(&mut report);
+    report
+}
+
+/// Rows of each table.
+pub(crate) fn rows(trace: &Trace) -> BTreeMap<String, u64> {
+    [
+        ("processes", trace.processes.len()),
+        ("connections", trace.connections.len()),
+        ("messages", trace.messages.len()),
+        ("spans", trace.spans.len()),
+        ("events", trace.events.len()),
+        ("dependencies", trace.dependencies.len()),
+        ("timers", trace.timers.len()),
+        ("tasks", trace.tasks.len()),
+        ("jobs", trace.jobs.len()),
+    ]
+    .map(|(name, rows)| (name.to_owned(), rows as u64))
+    .into()
+}
+
+/// Whether both ends are known and not Hadoop's.
+fn is_other(trace: &Trace, row: &ConnectionRow) -> bool {
+    let other = |process: Option<ProcessId>| process.is_some_and(|process| !trace.processes[process.index()].hadoop);
+    other(row.client_process) && other(row.server_process)
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+fn owners(trace: &Trace, counted: &HashSet<ConnectionId>, report: &mut Report) {
+    let mut owned = 0;
+    let mut lacking = Vec::new();
+    for row in &trace.connections {
+        let bytes = row.client_bytes + row.server_bytes;
+        if !counted.contains(&row.connection) {
+            report.detail.other_bytes += bytes;
+            continue;
+        }
+        report.payload_bytes += bytes;
+        *report.detail.bytes_by_protocol.entry(named(&row.protocol)).or_default() += bytes;
+        for evidence in [row.client_evidence, row.server_evidence] {
+            *report.detail.bytes_by_owner_evidence.entry(evidence.as_str().to_owned()).or_default() += bytes;
+        }
+        report.detail.missing_bytes += row.client_missing_bytes + row.server_missing_bytes;
+        report.detail.retransmitted_bytes += row.client_retransmitted_bytes + row.server_retransmitted_bytes;
+        let mut reasons = Vec::new();
+        for (end, process, evidence) in
+            [("client", row.client_process, row.client_evidence), ("server", row.server_process, row.server_evidence)]
+        {
+            match process.map(|process| &trace.processes[process.index()]) {
+                None => reasons.push(format!("{end}: no owner")),
+                Some(process) if process.role == UNKNOWN_ROLE || process.role.is_empty() => {
+                    reasons.push(format!("{end}: process {} ({}) has no known role", process.pid, process.main));
+                }
+                Some(_) if evidence == OwnerEvidence::Unknown => reasons.push(format!("{end}: no evidence")),
+                Some(_) => {}
+            }
+        }
+        if reasons.is_empty() {
+            owned += bytes;
+        } else {
+            lacking.push(lack(row, bytes, reasons.join("; ")));
+        }
+    }
+    report.owned_both_ends_share = share(owned, report.payload_bytes);
+    report.detail.without_owner = largest(lacking);
+}
+
+fn named(name: &str) -> String {
+    if name.is_empty() { "unknown".to_owned() } else { name.to_owned() }
+}
+
+fn lack(row: &ConnectionRow, bytes: u64, reason: String) -> Lacking {
+    Lacking {
+        connection: row.connection.0,
+        client: row.client.clone(),
+        server: row.server.clone(),
+        protocol: named(&row.protocol),
+        bytes,
+        reason,
+    }
+}
+
+fn largest(mut lacking: Vec<Lacking>) -> Vec<Lacking> {
+    lacking.retain(|lacking| lacking.bytes > 0);
+    lacking.sort_by_key(|lacking| (std::cmp::Reverse(lacking.bytes), lacking.connection));
+    lacking.truncate(20);
+    lacking
+}
+
+fn messages(trace: &Trace, counted: &HashSet<ConnectionId>, report: &mut Report) {
+    let (mut known, mut all) = (0, 0);
+    let mut unknown: BTreeMap<ConnectionId, (u64, u64)> = BTreeMap::new();
+    for row in trace.messages.iter().filter(|row| counted.contains(&row.connection)) {
+        all += row.bytes;
+        let detail = &mut report.detail;
+        *detail.bytes_by_kind.entry(row.kind.as_str().to_owned()).or_default() += row.bytes;
+        *detail.messages_by_kind.entry(row.kind.as_str().to_owned()).or_default() += 1;
+        *detail.bytes_by_delimiting.entry(row.evidence.clone()).or_default() += row.bytes;
+        if row.kind == MessageKind::Unknown {
+            let entry = unknown.entry(row.connection).or_default();
+            *entry = (entry.0 + row.bytes, entry.1 + 1);
+        } else {
+            known += row.bytes;
+        }
+        if row.delivered_ns < row.sent_end_ns || row.sent_end_ns < row.sent_ns {
+            report.causality_violations += 1;
+        }
+    }
+    report.in_known_message_share = share(known, all);
+    let lacking = unknown.into_iter().map(|(connection, (bytes, count))| {
+        lack(&trace.connections[connection.index()], bytes, format!("{count} pieces not understood"))
+    });
+    report.detail.in_unknown_messages = largest(lacking.collect());
+}
+
+fn kernel(trace: &Trace, counted: &HashSet<ConnectionId>, report: &mut Report) {
+    let mut detail = KernelDetail::default();
+    let mut differences = Vec::new();
+    for row in trace.connections.iter().filter(|row| counted.contains(&row.connection)) {
+        for (end, captured, counted) in [
+            ("client", row.client_bytes, row.client_kernel_bytes),
+            ("server", row.server_bytes, row.server_kernel_bytes),
+        ] {
+            let Some(counted) = counted else {
+                detail.unknown_ends += u64::from(captured > 0);
+                continue;
+            };
+            detail.ends += 1;
+            detail.captured_bytes += captured;
+            detail.kernel_bytes += counted;
+            let difference = captured.abs_diff(counted);
+            detail.absolute_difference_bytes += difference;
+            differences.push(lack(row, difference, format!("{end}: captured {captured}, kernel {counted}")));
+        }
+    }
+    report.captured_vs_kernel_error = error(detail.captured_bytes, detail.kernel_bytes);
+    if report.captured_vs_kernel_error.is_none() {
+        let reason = "no connection has counters of the kernel (tcp_info) at its end";
+        report.reasons.insert("captured_vs_kernel_error".into(), reason.into());
+    }
+    detail.largest = largest(differences);
+    report.detail.kernel = detail;
+}
+
+/// (captured - counter) / counter.
+fn error(captured: u64, counter: u64) -> Option<f64> {
+    (counter > 0).then(|| (captured as f64 - counter as f64) / counter as f64)
+}
+
+fn causes(trace: &Trace, report: &mut Report) {
+    for loss in &trace.manifest.losses {
+        if loss.what.starts_with(VIOLATIONS) {
+            report.causality_violations += loss.count;
+        } else if loss.what.starts_with(CLAMPED) {
+            report.detail.clamped_segments += loss.count;
+        }
+    }
+    let mut waiting = BTreeSet::new();
+    for dependency in &trace.dependencies {
+        waiting.insert(dependency.event);
+        *report.detail.dependencies_by_evidence.entry(dependency.evidence.as_str().to_owned()).or_default() += 1;
+        let (event, on) = (trace.events.get(dependency.event.index()), trace.events.get(dependency.on_event.index()));
+        let backwards = match (event, on) {
+            (Some(event), Some(on)) => on.recorded_ns > event.recorded_ns,
+            _ => true,
+        };
+        report.causality_violations += u64::from(backwards);
+    }
+    let all = trace.dependencies.len() as f64;
+    let detail = &mut report.detail;
+    detail.dependency_share_by_evidence = detail
+        .dependencies_by_evidence
+        .iter()
+        .map(|(evidence, &count)| (evidence.clone(), count as f64 / all))
+        .collect();
+    detail.root_events = trace.events.iter().filter(|event| !waiting.contains(&event.event)).count() as u64;
+}
+
+fn judge(report: &mut Report) {
+    let mut missed = Vec::new();
+    for (name, value, least) in [
+        ("owned_both_ends_share", report.owned_both_ends_share, target::OWNED),
+        ("in_known_message_share", report.in_known_message_share, target::KNOWN),
+    ] {
+        match value {
+            Some(value) if value < least => missed.push(format!("{name} is {value:.6}, wanted at least {least}")),
+            Some(_) => {}
+            None => {
+                report.reasons.entry(name.into()).or_insert_with(|| "there is no payload".into());
+            }
+        }
+    }
+    for (name, value, most) in [
+        ("captured_vs_kernel_error", report.captured_vs_kernel_error, target::KERNEL),
+        ("shuffle_bytes_error", report.shuffle_bytes_error, target::COUNTERS),
+        ("hdfs_read_bytes_error", report.hdfs_read_bytes_error, target::COUNTERS),
+        ("hdfs_write_bytes_error", report.hdfs_write_bytes_error, target::COUNTERS),
+    ] {
+        if let Some(value) = value.filter(|value| value.abs() > most) {
+            missed.push(format!("{name} is {value:+.6}, wanted at most {most} either way"));
+        }
+    }
+    if report.causality_violations > 0 {
+        missed.push(format!("causality_violations is {}, wanted 0", report.causality_violations));
+    }
+    report.missed = missed;
+}

@@ -1,0 +1,138 @@
+//! A check for people.
+
+use comfy_table::{ContentArrangement, Table, presets};
+
+use super::{Lacking, Report, target};
+
+/// The report as tables and lines.
+#[must_use]
+pub fn show(report: &Report) -> String {
+    let mut table = plain();
+    table.set_header(["figure", "value", "wanted", ""]);
+    let verdict = |name: &str| {
+        let missed = report.missed.iter().any(|missed| missed.starts_with(name));
+        if missed { "MISSED" } else { "" }
+    };
+    let mut line = |name: &str, value: Option<String>, wanted: String| {
+        let why = report.reasons.get(name).map_or(verdict(name).to_owned(), Clone::clone);
+        table.add_row([name.to_owned(), value.unwrap_or_else(|| "-".to_owned()), wanted, why]);
+    };
+    let percent = |share: f64| format!("{:.4}%", share * 100.0);
+    let signed = |share: f64| format!("{:+.4}%", share * 100.0);
+    line("payload_bytes", Some(bytes(report.payload_bytes)), String::new());
+    let owned = report.owned_both_ends_share.map(percent);
+    line("owned_both_ends_share", owned, format!(">= {}", percent(target::OWNED)));
+    let known = report.in_known_message_share.map(percent);
+    line("in_known_message_share", known, format!(">= {}", percent(target::KNOWN)));
+    line("causality_violations", Some(report.causality_violations.to_string()), "0".to_owned());
+    for (name, value, most) in [
+        ("captured_vs_kernel_error", report.captured_vs_kernel_error, target::KERNEL),
+        ("shuffle_bytes_error", report.shuffle_bytes_error, target::COUNTERS),
+        ("hdfs_read_bytes_error", report.hdfs_read_bytes_error, target::COUNTERS),
+        ("hdfs_write_bytes_error", report.hdfs_write_bytes_error, target::COUNTERS),
+    ] {
+        line(name, value.map(signed), format!("+-{}", percent(most)));
+    }
+    let mut out = format!("{table}\n");
+    let detail = &report.detail;
+    let mut kinds = plain();
+    kinds.set_header(["kind of message", "messages", "bytes"]);
+    for (kind, bytes_of_kind) in &detail.bytes_by_kind {
+        let count = detail.messages_by_kind.get(kind).copied().unwrap_or(0);
+        kinds.add_row([kind.clone(), count.to_string(), bytes(*bytes_of_kind)]);
+    }
+    out += &format!("\n{kinds}\n");
+    let volumes = &detail.volumes;
+    let mut data = plain();
+    data.set_header(["application data", "captured", "counter"]);
+    let mut row = |name: String, captured: u64, counter: Option<u64>| {
+        data.add_row([name, bytes(captured), counter.map_or_else(String::new, bytes)]);
+    };
+    row("shuffle, successful reduces".into(), volumes.shuffle_bytes, Some(volumes.shuffle_counter));
+    row("read, successful attempts".into(), volumes.read_bytes, Some(volumes.read_counter));
+    row("  delivered to them but not taken".into(), volumes.read_unread_bytes, None);
+    row("written, successful attempts, first hop".into(), volumes.written_bytes, Some(volumes.written_counter));
+    row("written, later hops".into(), volumes.later_hops_bytes, None);
+    row("shuffle, others".into(), volumes.other_shuffle_bytes, None);
+    for (role, &captured) in &volumes.other_read_bytes {
+        row(format!("read, others: {role}"), captured, None);
+    }
+    for (role, &captured) in &volumes.other_written_bytes {
+        row(format!("written, others: {role}"), captured, None);
+    }
+    out += &format!("\n{data}\n");
+    let kernel = &detail.kernel;
+    out += &format!(
+        "\nkernel: {} ends compared, captured {}, counted {}, differences {} in all; {} ends with payload without counters\n",
+        kernel.ends,
+        bytes(kernel.captured_bytes),
+        bytes(kernel.kernel_bytes),
+        bytes(kernel.absolute_difference_bytes),
+        kernel.unknown_ends
+    );
+    for (title, lacking) in [
+        ("without an owner or role at one end", &detail.without_owner),
+        ("in messages of unknown kind", &detail.in_unknown_messages),
+        ("different from the kernel's count", &kernel.largest),
+    ] {
+        if !lacking.is_empty() {
+            out += &format!("\nbytes {title}:\n{}\n", lacks(lacking));
+        }
+    }
+    for (evidence, share) in &detail.dependency_share_by_evidence {
+        out += &format!("dependencies by {evidence}: {}\n", percent(*share));
+    }
+    out += &format!(
+        "events that wait for nothing: {} of {}\n",
+        detail.root_events,
+        detail.rows.get("events").unwrap_or(&0)
+    );
+    for loss in &detail.losses {
+        out += &format!("lost: {}: {} {}\n", loss.what, loss.count, loss.unit);
+    }
+    for note in &detail.notes {
+        out += &format!("note: {note}\n");
+    }
+    for missed in &report.missed {
+        out += &format!("MISSED: {missed}\n");
+    }
+    out
+}
+
+fn lacks(lacking: &[Lacking]) -> Table {
+    let mut table = plain();
+    table.set_header(["connection", "client", "server", "protocol", "bytes", "reason"]);
+    for lack in lacking {
+        table.add_row([
+            lack.connection.to_string(),
+            lack.client.clone(),
+            lack.server.clone(),
+            lack.protocol.clone(),
+            bytes(lack.bytes),
+            lack.reason.clone(),
+        ]);
+    }
+    table
+}
+
+/// A table without lines, as wide as the terminal at most.
+#[must_use]
+pub(crate) fn plain() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table
+}
+
+/// Thousands apart, to read large counts.
+#[must_use]
+pub(crate) fn bytes(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,78 @@
+//! From one clock to another: an offset that grows at a steady rate.
+
+/// Adds to a time `t` of one clock what makes it a time of another: `offset_ns + rate * (t - at_ns)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ClockMap {
+    /// Time at which the offset is `offset_ns`, nanoseconds since the epoch on the first clock.
+    pub at_ns: i64,
+    /// What the second clock was ahead then, nanoseconds.
+    pub offset_ns: f64,
+    /// What it gains, as a share (1e-6 = 1 ppm).
+    pub rate: f64,
+}
+
+impl ClockMap {
+    /// What to add to `t_ns`.
+    #[must_use]
+    pub fn delta_ns(&self, t_ns: i64) -> f64 {
+        self.offset_ns + self.rate * (t_ns.saturating_sub(self.at_ns) as f64)
+    }
+
+    /// A time of the first clock on the second one, nanoseconds since the epoch. 0, which stands for "not seen" in
+    /// captures, stays 0.
+    #[must_use]
+    pub fn apply(&self, t_ns: u64) -> u64 {
+        if t_ns == 0 {
+            return 0;
+        }
+        let t = i64::try_from(t_ns).unwrap_or(i64::MAX);
+        let moved = t.saturating_add(self.delta_ns(t).round() as i64);
+        u64::try_from(moved.max(1)).unwrap_or(1)
+    }
+
+    /// First `inner`, then this.
+    #[must_use]
+    pub fn after(&self, inner: &Self) -> Self {
+        let whole = inner.offset_ns.round();
+        let rest = inner.offset_ns - whole;
+        let between = inner.at_ns.saturating_add(whole as i64);
+        Self {
+            at_ns: inner.at_ns,
+            offset_ns: inner.offset_ns + self.delta_ns(between) + self.rate * rest,
+            rate: (1.0 + self.rate) * (1.0 + inner.rate) - 1.0,
+        }
+    }
+
+    /// From the second clock to the first.
+    #[must_use]
+    pub fn inverse(&self) -> Self {
+        let whole = self.offset_ns.round();
+        let rate = 1.0 / (1.0 + self.rate) - 1.0;
+        let rest = self.offset_ns - whole;
+        Self { at_ns: self.at_ns.saturating_add(whole as i64), offset_ns: -self.offset_ns - rate * rest, rate }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+
+    const T: i64 = 1_700_000_000_000_000_000;
+
+    #[test]
+    fn there_and_back_is_where_it_was() {
+        let map = ClockMap { at_ns: T, offset_ns: 61_234_567_890.25, rate: 48e-6 };
+        for t in [T, T + 3_600_000_000_000, T - 5_000_000_000] {
+            let round_trip = map.inverse().after(&map);
+            assert!(round_trip.delta_ns(t).abs() < 0.01, "{}", round_trip.delta_ns(t));
+        }
+    }
+
+    #[test]
+    fn not_seen_stays_not_seen() {
+        assert_eq!(ClockMap { at_ns: T, offset_ns: 5.0, rate: 0.0 }.apply(0), 0);
+        assert_eq!(ClockMap { at_ns: T, offset_ns: 5.0, rate: 0.0 }.apply(T as u64), T as u64 + 5);
+    }
+}

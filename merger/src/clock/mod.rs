@@ -1,0 +1,186 @@
+//! One clock for all hosts.
+//!
+//! For each pair of hosts, the packets that both saw bound how their clocks stand to each other: nothing arrives before
+//! it left. A line below the delays of one direction and one above those of the other (taken negative) enclose the
+//! truth; it is taken in their middle, which is right if the least delays of both directions are equal. All pairs are
+//! then brought together by least squares, from the host that shares packets with most others. One offset and one rate
+//! for each host: a clock that was stepped within a capture is not undone.
+
+mod hull;
+mod map;
+mod pairs;
+
+use std::collections::BTreeMap;
+
+use crate::capture::HostCapture;
+pub use map::ClockMap;
+pub use pairs::PairFit;
+
+/// How the clocks of all hosts were aligned.
+#[derive(Clone, Debug, Default)]
+pub struct Alignment {
+    /// Number of the host whose clock is the reference.
+    pub reference: usize,
+    /// From each host's clock to the reference.
+    pub maps: Vec<ClockMap>,
+    /// How far off each may be, nanoseconds: half the least round trip on the way to the reference.
+    pub uncertainty_ns: Vec<f64>,
+    /// Hosts that share no packets with the reference, directly or over others: their clocks stay as they are.
+    pub apart: Vec<usize>,
+    /// Packets whose times were compared.
+    pub compared: u64,
+    /// Of these, packets that after alignment arrive before they left, by whatever little.
+    pub early: u64,
+    /// The earliest of these, nanoseconds too early.
+    pub worst_ns: u64,
+}
+
+/// Aligns the clocks of hosts.
+#[must_use]
+pub fn align(hosts: &[HostCapture]) -> Alignment {
+    let fits = fits(hosts);
+    let reference = choose_reference(hosts.len(), &fits);
+    let mut alignment = span(hosts.len(), reference, &fits);
+    refine(&mut alignment, &fits);
+    judge(&mut alignment, &fits);
+    alignment
+}
+
+/// How the clocks of each pair of hosts stand to each other, before they are brought together.
+#[must_use]
+pub fn fits(hosts: &[HostCapture]) -> Vec<PairFit> {
+    pairs::fit(hosts)
+}
+
+/// The host that shares packets with most others; of several, the one with most packets, then the first.
+fn choose_reference(hosts: usize, fits: &[PairFit]) -> usize {
+    let mut worth = vec![(0u64, 0u64); hosts];
+    for fit in fits {
+        for host in [fit.a, fit.b] {
+            worth[host].0 += 1;
+            worth[host].1 += fit.weight() as u64;
+        }
+    }
+    (0..hosts).rev().max_by_key(|&host| worth[host]).unwrap_or(0)
+}
+
+/// Follows the surest pairs from the reference to every host.
+fn span(hosts: usize, reference: usize, fits: &[PairFit]) -> Alignment {
+    let mut maps: Vec<Option<ClockMap>> = vec![None; hosts];
+    let mut uncertainty_ns = vec![0.0; hosts];
+    if let Some(map) = maps.get_mut(reference) {
+        *map = Some(ClockMap::default());
+    }
+    let mut surest: Vec<&PairFit> = fits.iter().collect();
+    surest.sort_by(|x, y| x.uncertainty_ns.total_cmp(&y.uncertainty_ns).then((x.a, x.b).cmp(&(y.a, y.b))));
+    while let Some((known, new, fit)) = surest.iter().find_map(|fit| match (maps[fit.a], maps[fit.b]) {
+        (Some(_), None) => Some((fit.a, fit.b, *fit)),
+        (None, Some(_)) => Some((fit.b, fit.a, *fit)),
+        _ => None,
+    }) {
+        let to_known = if known == fit.a { fit.map.inverse() } else { fit.map };
+        maps[new] = maps[known].map(|map| map.after(&to_known));
+        uncertainty_ns[new] = uncertainty_ns[known] + fit.uncertainty_ns;
+    }
+    let apart = (0..hosts).filter(|&host| maps[host].is_none()).collect();
+    let maps = maps.into_iter().map(Option::unwrap_or_default).collect();
+    Alignment { reference, maps, uncertainty_ns, apart, ..Alignment::default() }
+}
+
+/// Moves all clocks a little so that all pairs agree as well as can be: at the first and at the last packet that the two
+/// share, each weighted by how sure its fit is there. So a pair that only met for a moment has no say in rates.
+fn refine(alignment: &mut Alignment, fits: &[PairFit]) {
+    let unknown: Vec<usize> = (0..alignment.maps.len())
+        .filter(|host| *host != alignment.reference && !alignment.apart.contains(host))
+        .collect();
+    let place: BTreeMap<usize, usize> = unknown.iter().enumerate().map(|(at, &host)| (host, at)).collect();
+    let joined: Vec<&PairFit> =
+        fits.iter().filter(|fit| !alignment.apart.contains(&fit.a) && !alignment.apart.contains(&fit.b)).collect();
+    let aligned = |host: usize, t: i64| t.saturating_add(alignment.maps[host].delta_ns(t).round() as i64);
+    let Some(at_ns) = joined.iter().map(|fit| aligned(fit.a, fit.range_ns.0)).min() else { return };
+    // Unknowns of each host: offset at `at_ns` in nanoseconds, then its growth in nanoseconds a second.
+    let mut matrix = vec![vec![0.0; 2 * unknown.len() + 1]; 2 * unknown.len()];
+    for fit in joined {
+        let (a, b) = (&alignment.maps[fit.a], &alignment.maps[fit.b]);
+        // From aligned a to aligned b: nothing, if all pairs agreed.
+        let rest = b.after(&fit.map.after(&a.inverse()));
+        for (t, room_ns) in [(fit.range_ns.0, fit.room_ns.0), (fit.range_ns.1, fit.room_ns.1)] {
+            let x = aligned(fit.a, t);
+            let seconds = (x - at_ns) as f64 / 1e9;
+            let mut equation = vec![0.0; matrix.len() + 1];
+            for (host, sign) in [(fit.a, -1.0), (fit.b, 1.0)] {
+                if let Some(&at) = place.get(&host) {
+                    equation[2 * at] = sign;
+                    equation[2 * at + 1] = sign * seconds;
+                }
+            }
+            equation[matrix.len()] = -rest.delta_ns(x);
+            let weight = 1.0 / room_ns.max(LEAST_ROOM_NS).powi(2);
+            add_equation(&mut matrix, &equation, weight);
+        }
+    }
+    let solution = eliminate(matrix);
+    for (at, &host) in unknown.iter().enumerate() {
+        let correction = ClockMap { at_ns, offset_ns: solution[2 * at], rate: solution[2 * at + 1] / 1e9 };
+        alignment.maps[host] = correction.after(&alignment.maps[host]);
+    }
+}
+
+/// No fit is taken to be surer than this.
+const LEAST_ROOM_NS: f64 = 100.0;
+
+/// Adds an equation (coefficients, then the right side) to the normal equations of least squares.
+fn add_equation(matrix: &mut [Vec<f64>], equation: &[f64], weight: f64) {
+    for (row, &of_row) in matrix.iter_mut().zip(equation) {
+        if of_row != 0.0 {
+            row.iter_mut().zip(equation).for_each(|(cell, &of_column)| *cell += weight * of_row * of_column);
+        }
+    }
+}
+
+/// Weights are of the order of 1e-6 (1 / µs²); below this nothing determines an unknown.
+const LEAST_PIVOT: f64 = 1e-24;
+
+/// Gauss' elimination with the largest pivot; unknowns that nothing determines become 0.
+fn eliminate(mut matrix: Vec<Vec<f64>>) -> Vec<f64> {
+    let size = matrix.len();
+    for column in 0..size {
+        let pivot = (column..size).max_by(|&x, &y| matrix[x][column].abs().total_cmp(&matrix[y][column].abs()));
+        let Some(pivot) = pivot.filter(|&row| matrix[row][column].abs() > LEAST_PIVOT) else { continue };
+        matrix.swap(column, pivot);
+        let (above, below) = matrix.split_at_mut(column + 1);
+        let top = &above[column];
+        for row in below {
+            let factor = row[column] / top[column];
+            row.iter_mut().zip(top).for_each(|(cell, from)| *cell -= factor * from);
+        }
+    }
+    let mut solution = vec![0.0; size];
+    for row in (0..size).rev() {
+        let known: f64 = (row + 1..size).map(|column| matrix[row][column] * solution[column]).sum();
+        let diagonal = matrix[row][row];
+        solution[row] = if diagonal.abs() > LEAST_PIVOT { (matrix[row][size] - known) / diagonal } else { 0.0 };
+    }
+    solution
+}
+
+fn judge(alignment: &mut Alignment, fits: &[PairFit]) {
+    for fit in fits {
+        let (a, b) = (alignment.maps[fit.a], alignment.maps[fit.b]);
+        let aligned_difference = |&(at_a, difference): &(i64, i64)| {
+            let at_b = at_a + difference;
+            difference as f64 + b.delta_ns(at_b) - a.delta_ns(at_a)
+        };
+        let early = fit
+            .forward
+            .iter()
+            .map(|point| -aligned_difference(point))
+            .chain(fit.backward.iter().map(aligned_difference))
+            .filter(|early| *early > 0.5);
+        for early in early {
+            alignment.early += 1;
+            alignment.worst_ns = alignment.worst_ns.max(early.ceil() as u64);
+        }
+        alignment.compared += (fit.forward.len() + fit.backward.len()) as u64;
+    }
+}

@@ -1,0 +1,6 @@
+//! Traces for other tools.
+
+mod paraver;
+mod states;
+
+pub use paraver::{ExportError, paraver};

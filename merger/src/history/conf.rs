@@ -1,0 +1,56 @@
+//! `*_conf.xml`: the configuration with which a job ran.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+
+use super::HistoryError;
+
+/// Reads the names and values of a Hadoop configuration; what is cut off is left out.
+///
+/// The files are written by Hadoop itself: `<property><name>N</name><value>V</value>...</property>`, one after the
+/// other, without attributes that matter or nesting. That is all that is understood here.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn read_configuration(path: &Path) -> Result<BTreeMap<String, String>, HistoryError> {
+    let mut bytes = Vec::new();
+    trace::files::open(path)
+        .and_then(|mut input| input.read_to_end(&mut bytes))
+        .map_err(|source| HistoryError::Io { path: path.into(), source })?;
+    Ok(properties(&String::from_utf8_lossy(&bytes)))
+}
+
+fn properties(text: &str) -> BTreeMap<String, String> {
+    text.split("<property>")
+        .skip(1)
+        .filter_map(|property| {
+            let property = property.split_once("</property>")?.0;
+            Some((element(property, "name")?, element(property, "value").unwrap_or_default()))
+        })
+        .collect()
+}
+
+fn element(text: &str, name: &str) -> Option<String> {
+    let (_, rest) = text.split_once(&format!("<{name}>"))?;
+    let (value, _) = rest.split_once(&format!("</{name}>"))?;
+    Some(unescape(value.trim()))
+}
+
+fn unescape(text: &str) -> String {
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&apos;", "'").replace("&amp;", "&")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_off_property_is_left_out() {
+        let text = "<configuration><property><name>a</name><value>1 &lt; 2</value><final>false</final></property>\n\
+                    <property><name>b</name><val";
+        let read = properties(text);
+        assert_eq!(read.get("a").map(String::as_str), Some("1 < 2"));
+        assert_eq!(read.len(), 1);
+    }
+}

@@ -1,0 +1,386 @@
+//! One direction of a connection, from what the hosts at its two ends saw.
+
+use trace::packet::flag;
+
+use super::content::Content;
+use super::ranges::Ranges;
+use crate::capture::flows::{Observed, Packets};
+use crate::joined::{Segment, Stream};
+
+/// What one host saw of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View<'a> {
+    /// Its packets, ordered by time, on the reference clock.
+    pub packets: &'a [Observed],
+    /// Where their payload is.
+    pub kept: &'a Packets,
+}
+
+/// One direction: which packets belong to it, and who saw them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way<'a> {
+    /// Whether it goes from the flow's lower to its higher address.
+    pub forward: bool,
+    /// Initial sequence number, if the SYN was seen.
+    pub isn: Option<u32>,
+    /// What the sender's host saw.
+    pub sender: Option<View<'a>>,
+    /// What the receiver's host saw.
+    pub receiver: Option<View<'a>>,
+    /// By how many bits the receiver's windows have to be shifted; `None` = unknown.
+    pub window_shift: Option<u32>,
+    /// Half of the handshake's round trip, nanoseconds: the way's delay if only the sender was captured.
+    pub half_round_trip_ns: u64,
+    /// How far off the two hosts' clocks may be, nanoseconds.
+    pub tolerance_ns: u64,
+}
+
+/// A direction as it was put together.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Built {
+    /// Segments.
+    pub stream: Stream,
+    /// Kept payload.
+    pub content: Content,
+    /// Offset behind the last byte that was seen or acknowledged.
+    pub end: u64,
+    /// Bytes seen, each once.
+    pub seen: u64,
+    /// Bytes sent more than once.
+    pub retransmitted: u64,
+    /// Segments that by the aligned clocks arrived before they left.
+    pub early: Early,
+}
+
+/// Segments that by the aligned clocks arrived before they left; their delivery was moved to when they left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Early {
+    /// By no more than the clocks' uncertainty.
+    pub within_uncertainty: u64,
+    /// By more.
+    pub beyond_uncertainty: u64,
+    /// The largest of all, nanoseconds.
+    pub largest_ns: u64,
+}
+
+impl Early {
+    fn note(&mut self, early_ns: u64, tolerance_ns: u64) {
+        if early_ns > 0 {
+            self.largest_ns = self.largest_ns.max(early_ns);
+            if early_ns <= tolerance_ns {
+                self.within_uncertainty += 1;
+            } else {
+                self.beyond_uncertainty += 1;
+            }
+        }
+    }
+
+    /// Adds those of another direction.
+    pub fn add(&mut self, other: &Self) {
+        self.within_uncertainty += other.within_uncertainty;
+        self.beyond_uncertainty += other.beyond_uncertainty;
+        self.largest_ns = self.largest_ns.max(other.largest_ns);
+    }
+}
+
+/// Sequence numbers to offsets, over wraps.
+#[derive(Clone, Copy, Debug)]
+struct Unwrap {
+    base: u32,
+    last: i64,
+}
+
+impl Unwrap {
+    fn new(base: u32) -> Self {
+        Self { base, last: 0 }
+    }
+
+    /// Offset of a sequence number: the one nearest to the highest so far.
+    fn offset(&mut self, sequence: u32) -> i64 {
+        let expected = self.base.wrapping_add(self.last as u32);
+        let offset = self.last + i64::from(sequence.wrapping_sub(expected) as i32);
+        self.last = self.last.max(offset);
+        offset
+    }
+}
+
+fn data_sequence(packet: &Observed) -> u32 {
+    // SYN takes one sequence number; data with it (TCP fast open) comes behind.
+    packet.sequence.wrapping_add(u32::from(packet.has(flag::SYN)))
+}
+
+impl<'a> Way<'a> {
+    fn views(&self) -> impl Iterator<Item = View<'a>> {
+        self.sender.into_iter().chain(self.receiver)
+    }
+
+    fn is_data(&self, packet: &Observed) -> bool {
+        packet.forward == self.forward && packet.payload_length > 0 && !packet.has(flag::RST)
+    }
+
+    fn is_ack(&self, packet: &Observed) -> bool {
+        packet.forward != self.forward && packet.has(flag::ACK)
+    }
+
+    /// Sequence number of the byte at offset 0.
+    fn base(&self) -> Option<u32> {
+        if let Some(isn) = self.isn {
+            return Some(isn.wrapping_add(1));
+        }
+        let earlier = |a: u32, b: u32| if (b.wrapping_sub(a) as i32) < 0 { b } else { a };
+        self.views().filter_map(|view| self.base_of(view)).reduce(earlier)
+    }
+
+    /// The first data that a host saw; what had been acknowledged before it is older than the capture.
+    fn base_of(&self, view: View<'_>) -> Option<u32> {
+        let mut acknowledged: Option<u32> = None;
+        for packet in view.packets {
+            if self.is_data(packet) {
+                let first = data_sequence(packet);
+                return Some(match acknowledged {
+                    Some(ack) if (ack.wrapping_sub(first) as i32) > 0 => ack,
+                    _ => first,
+                });
+            }
+            if self.is_ack(packet) {
+                acknowledged = Some(packet.acknowledgement);
+            }
+        }
+        acknowledged
+    }
+
+    /// Puts the direction together.
+    pub fn build(&self) -> Built {
+        let Some(base) = self.base() else { return Built::default() };
+        let mut built = Built::default();
+        let mut seen = Ranges::default();
+        if let Some(view) = self.sender {
+            self.send(view, base, &mut built, &mut seen);
+        }
+        if let Some(view) = self.receiver {
+            self.fill(view, base, &mut built, &mut seen);
+        }
+        built.seen = seen.total();
+        built.end = self.end(base, seen.end());
+        built.stream.segments.sort_by_key(|segment| segment.offset);
+        self.deliver(base, &mut built);
+        built.content = self.content(base);
+        built
+    }
+
+    /// What left, as the sender's host saw it.
+    fn send(&self, view: View<'_>, base: u32, built: &mut Built, seen: &mut Ranges) {
+        let (mut sent, mut heard) = (Unwrap::new(base), Unwrap::new(base));
+        let (mut highest, mut acknowledged, mut window_bytes) = (0u64, 0u64, 0u64);
+        let mut again: Vec<(u64, u64)> = Vec::new();
+        for packet in view.packets {
+            if self.is_ack(packet) {
+                acknowledged = acknowledged.max(heard.offset(packet.acknowledgement).max(0) as u64);
+                window_bytes = match self.window_shift {
+                    _ if packet.has(flag::SYN) => u64::from(packet.window),
+                    Some(shift) => u64::from(packet.window) << shift,
+                    None => 0,
+                };
+            } else if self.is_data(packet) {
+                let start = sent.offset(data_sequence(packet));
+                let end = start + i64::from(packet.payload_length);
+                sent.last = sent.last.max(end);
+                let (start, end) = (start.max(0) as u64, end.max(0) as u64);
+                let fresh = seen.insert(start, end);
+                let repeated = u64::from(packet.payload_length) - fresh.iter().map(|(a, b)| b - a).sum::<u64>();
+                // A keep-alive probe repeats the byte before the next one, though nothing is on its way.
+                let probe = packet.payload_length <= 1 && end == highest && acknowledged >= end;
+                if repeated > 0 && !probe {
+                    built.retransmitted += repeated;
+                    again.push((start, end));
+                }
+                for (from, to) in fresh {
+                    built.stream.segments.push(Segment {
+                        offset: from,
+                        bytes: u32::try_from(to - from).unwrap_or(u32::MAX),
+                        sent_ns: packet.time_ns,
+                        delivered_ns: 0,
+                        in_flight_bytes: highest.saturating_sub(acknowledged),
+                        window_bytes,
+                        retransmitted: false,
+                    });
+                }
+                highest = highest.max(end);
+            }
+        }
+        if !again.is_empty() {
+            mark_retransmitted(&mut built.stream.segments, &again);
+        }
+    }
+
+    /// What the sender's host was not asked or did not see, as it arrived.
+    fn fill(&self, view: View<'_>, base: u32, built: &mut Built, seen: &mut Ranges) {
+        let mut got = Unwrap::new(base);
+        for packet in view.packets.iter().filter(|packet| self.is_data(packet)) {
+            let start = got.offset(data_sequence(packet));
+            let end = start + i64::from(packet.payload_length);
+            got.last = got.last.max(end);
+            for (from, to) in seen.insert(start.max(0) as u64, end.max(0) as u64) {
+                built.stream.segments.push(Segment {
+                    offset: from,
+                    bytes: u32::try_from(to - from).unwrap_or(u32::MAX),
+                    sent_ns: packet.time_ns,
+                    ..Segment::default()
+                });
+            }
+            if self.sender.is_none() && start.max(0) < end {
+                let length = u64::from(packet.payload_length);
+                let fresh = length.min((end.max(0) as u64).saturating_sub(start.max(0) as u64));
+                built.retransmitted += length - fresh;
+            }
+        }
+    }
+
+    /// Behind the last byte that was seen or that the other side acknowledged.
+    fn end(&self, base: u32, seen_end: u64) -> u64 {
+        let mut end = seen_end;
+        for view in self.views() {
+            let (mut heard, mut sent) = (Unwrap::new(base), Unwrap::new(base));
+            let (mut acknowledged, mut fin) = (0i64, None);
+            for packet in view.packets {
+                if self.is_ack(packet) && !packet.has(flag::RST) {
+                    acknowledged = acknowledged.max(heard.offset(packet.acknowledgement));
+                } else if packet.forward == self.forward && packet.has(flag::FIN) {
+                    let behind = sent.offset(data_sequence(packet)) + i64::from(packet.payload_length);
+                    fin.get_or_insert(behind);
+                } else if self.is_data(packet) {
+                    sent.offset(data_sequence(packet));
+                }
+            }
+            let payload = match fin {
+                Some(fin) => acknowledged.min(fin),
+                // The acknowledgement of a FIN that was not seen counts one more.
+                None if acknowledged.max(0) as u64 == seen_end + 1 => acknowledged - 1,
+                None => acknowledged,
+            };
+            end = end.max(payload.max(0) as u64);
+        }
+        end
+    }
+
+    /// When the bytes had arrived in order at the receiver.
+    fn deliver(&self, base: u32, built: &mut Built) {
+        let arrivals = match (self.receiver, self.sender) {
+            (Some(view), _) => self.arrivals(view, base),
+            (None, Some(view)) => {
+                self.estimate(view, base, built);
+                return;
+            }
+            (None, None) => return,
+        };
+        let last = arrivals.last().map(|&(_, time)| time);
+        for segment in &mut built.stream.segments {
+            let end = segment.offset + u64::from(segment.bytes);
+            let at = arrivals.partition_point(|&(reach, _)| reach < end);
+            // What the capture ended before is taken to have arrived with the last thing that did.
+            let arrived = arrivals.get(at).map(|&(_, time)| time).or(last).unwrap_or(segment.sent_ns);
+            if at < arrivals.len() {
+                built.early.note(segment.sent_ns.saturating_sub(arrived), self.tolerance_ns);
+            }
+            segment.delivered_ns = arrived.max(segment.sent_ns);
+        }
+    }
+
+    /// Up to where the receiver had everything, and since when; from what arrived, and from what it acknowledged (which
+    /// it must have received, even if the capture lost it).
+    fn arrivals(&self, view: View<'_>, base: u32) -> Vec<(u64, u64)> {
+        let (mut got, mut said) = (Unwrap::new(base), Unwrap::new(base));
+        let mut have = Ranges::default();
+        let mut reach = 0u64;
+        let mut arrivals: Vec<(u64, u64)> = Vec::new();
+        for packet in view.packets {
+            let reached = if self.is_data(packet) {
+                let start = got.offset(data_sequence(packet));
+                let end = start + i64::from(packet.payload_length);
+                got.last = got.last.max(end);
+                have.insert(start.max(0) as u64, end.max(0) as u64);
+                have.reaches(reach)
+            } else if self.is_ack(packet) {
+                let acknowledged = said.offset(packet.acknowledgement).max(0) as u64;
+                have.reaches(reach.max(acknowledged))
+            } else {
+                continue;
+            };
+            if reached > reach {
+                reach = reached;
+                arrivals.push((reach, packet.time_ns));
+            }
+        }
+        arrivals
+    }
+
+    /// Without the receiver's host: half a round trip after it left, and what was sent again half a round trip before
+    /// its acknowledgement came.
+    fn estimate(&self, view: View<'_>, base: u32, built: &mut Built) {
+        let mut heard = Unwrap::new(base);
+        let mut acknowledged: Vec<(u64, u64)> = Vec::new();
+        for packet in view.packets.iter().filter(|packet| self.is_ack(packet)) {
+            let reach = heard.offset(packet.acknowledgement).max(0) as u64;
+            if acknowledged.last().is_none_or(|last| reach > last.0) {
+                acknowledged.push((reach, packet.time_ns));
+            }
+        }
+        let mut latest = 0;
+        for segment in &mut built.stream.segments {
+            let end = segment.offset + u64::from(segment.bytes);
+            let at = acknowledged.partition_point(|&(reach, _)| reach < end);
+            let estimate = match acknowledged.get(at) {
+                Some(&(_, time)) if segment.retransmitted => time.saturating_sub(self.half_round_trip_ns),
+                Some(&(_, time)) => time.min(segment.sent_ns + self.half_round_trip_ns),
+                None => segment.sent_ns + self.half_round_trip_ns,
+            };
+            latest = estimate.max(segment.sent_ns).max(latest);
+            segment.delivered_ns = latest;
+        }
+    }
+
+    fn content(&self, base: u32) -> Content {
+        let mut pieces: Vec<(u64, &[u8])> = Vec::new();
+        for view in self.views() {
+            let mut at = Unwrap::new(base);
+            for packet in view.packets.iter().filter(|packet| self.is_data(packet)) {
+                let start = at.offset(data_sequence(packet));
+                at.last = at.last.max(start + i64::from(packet.payload_length));
+                let payload = view.kept.payload(packet);
+                let skip = usize::try_from((-start).max(0)).unwrap_or(usize::MAX);
+                pieces.push((start.max(0) as u64, payload.get(skip..).unwrap_or(&[])));
+            }
+        }
+        Content::new(pieces)
+    }
+}
+
+fn mark_retransmitted(segments: &mut [Segment], again: &[(u64, u64)]) {
+    let mut ranges = Ranges::default();
+    for &(start, end) in again {
+        ranges.insert(start, end);
+    }
+    for segment in segments.iter_mut() {
+        segment.retransmitted = ranges.reaches(segment.offset) > segment.offset;
+    }
+}
+
+/// The window scale of an end, learnt from its windows around the handshake: the one in its SYN is not shifted, the one
+/// in its next packet is, and nothing was received between.
+pub(super) fn window_shift<'a>(packets: impl Iterator<Item = &'a Observed>, forward: bool) -> Option<u32> {
+    let mut in_syn = None;
+    for packet in packets.filter(|packet| packet.forward == forward && !packet.has(flag::RST)) {
+        if packet.has(flag::SYN) {
+            in_syn = Some(packet.window);
+        } else {
+            let (unscaled, scaled) = (f64::from(in_syn?), f64::from(packet.window));
+            if scaled == 0.0 {
+                return None;
+            }
+            let shift = (unscaled / scaled).log2().round();
+            let off = (scaled * shift.exp2() / unscaled - 1.0).abs();
+            return (off < 0.25 && (0.0..=14.0).contains(&shift)).then_some(shift as u32);
+        }
+    }
+    None
+}

@@ -1,0 +1,238 @@
+//! `merger`: from captures to a causal trace.
+
+use std::io::{self, IsTerminal, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use merger::build::{Progress, Silent};
+use merger::check::{check, show};
+use merger::summary::Summary;
+use merger::whole::{Whole, trace_of};
+use trace::manifest::TraceManifest;
+use trace_tables::Trace;
+
+/// Joins the captures of all hosts of a Hadoop cluster into one causal trace: who said what to whom, and because of
+/// what.
+#[derive(Parser)]
+#[command(
+    version,
+    max_term_width = 120,
+    after_help = "A capture is a folder with a folder for each host, as the agents (sniffer, dumpingd, the Java agent) \
+                  leave them:\n\n    \
+                  CAPTURE/HOST/packets-eth0.hpk  sockets.jsonl  jvm-PID-START.jsonl  sniffer.json  dumpingd.json\n    \
+                  CAPTURE/job/*.jhist\n\n\
+                  Captures of tcpdump, ss and lsof do as well, with a HOST/manifest.json that says which file is \
+                  what:\n\n    \
+                  { \"host\": \"w1\", \"addresses\": [\"10.1.0.11\"], \"rack\": \"/r1\",\n      \
+                  \"packets\": [{ \"file\": \"eth0.pcap.zst\", \"interface\": \"eth0\" }],\n      \
+                  \"sockets\": [{ \"file\": \"ss.txt\", \"format\": \"ss\" }],\n      \
+                  \"processes\": [{ \"pid\": 4711, \"role\": \"DataNode\" }] }\n\n\
+                  Exit code: 0 = done, 1 = ran and found something wrong, 2 = could not run."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Make a trace of captures.
+    Build(Build),
+    /// Say how complete a trace (or the trace that a capture would give) is, and how sure.
+    Check(Check),
+    /// Write a trace in the format of another tool.
+    Export(Export),
+    /// Print a completion script for a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Args)]
+struct Build {
+    /// Captures: folders with a folder for each host, or the folder of one host.
+    #[arg(required = true, value_name = "CAPTURE")]
+    captures: Vec<PathBuf>,
+    /// Folder for the trace's tables; made if missing.
+    #[arg(long, value_name = "TRACE")]
+    out: PathBuf,
+    /// Replace a trace that is in that folder.
+    #[arg(long)]
+    force: bool,
+    /// Print one JSON object instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct Check {
+    /// Traces or captures; several captures are taken as one.
+    #[arg(required = true, value_name = "TRACE|CAPTURE")]
+    paths: Vec<PathBuf>,
+    /// Print one JSON object instead of tables. Its keys payload_bytes, owned_both_ends_share, in_known_message_share,
+    /// causality_violations, captured_vs_kernel_error, shuffle_bytes_error, hdfs_read_bytes_error,
+    /// hdfs_write_bytes_error and reasons (why one of them is null) stay as they are; shares and errors are fractions.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct Export {
+    /// Trace.
+    trace: PathBuf,
+    /// Format.
+    #[arg(long, value_enum)]
+    to: Format,
+    /// File to write; Paraver's other two files get the same name with their own ending.
+    #[arg(long, value_name = "PATH")]
+    out: PathBuf,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    /// Paraver: PATH.prv, PATH.pcf, PATH.row.
+    Paraver,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match cli.command {
+        Command::Build(build) => run_build(&build),
+        Command::Check(check) => run_check(&check),
+        Command::Export(export) => run_export(&export),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "merger", &mut io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+    };
+    done.unwrap_or_else(|error| {
+        if is_closed_pipe(&error) {
+            return ExitCode::SUCCESS;
+        }
+        trace::told::say(format!("merger: {}", trace::told::told(error.as_ref())));
+        ExitCode::from(2)
+    })
+}
+
+/// Whoever read the output has seen enough: no error.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn print(text: &str) -> Result<()> {
+    io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(())
+}
+
+fn run_build(build: &Build) -> Result<ExitCode> {
+    prepare(&build.out, build.force)?;
+    let began = Instant::now();
+    let whole = merge(&build.captures)?;
+    whole.trace.write(&build.out)?;
+    let summary = Summary::new(&whole, build.out.clone(), began.elapsed().as_secs_f64());
+    if build.json {
+        print(&format!("{}\n", serde_json::to_string_pretty(&summary)?))?;
+    } else {
+        print(&summary.show())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A folder with anything but a trace is left alone; a trace only gives way with --force.
+fn prepare(out: &Path, force: bool) -> Result<()> {
+    let occupied = match std::fs::read_dir(out) {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        Err(error) => return Err(error).with_context(|| out.display().to_string()),
+    };
+    if occupied && !is_trace(out) {
+        bail!("{}: holds something that is no trace; choose another folder", out.display());
+    }
+    if occupied && !force {
+        bail!("{}: holds a trace; replace it with --force, or choose another folder", out.display());
+    }
+    Ok(())
+}
+
+/// Whether a folder holds a trace, told by its manifest and tables.
+fn is_trace(folder: &Path) -> bool {
+    let manifest = std::fs::read(folder.join("manifest.json")).ok();
+    let is_manifest = manifest.is_some_and(|text| serde_json::from_slice::<TraceManifest>(&text).is_ok());
+    is_manifest && folder.join("hosts.parquet").is_file()
+}
+
+fn merge(captures: &[PathBuf]) -> Result<Whole> {
+    let whole =
+        if io::stderr().is_terminal() { trace_of(captures, &Bars::default()) } else { trace_of(captures, &Silent) };
+    Ok(whole?)
+}
+
+fn run_check(args: &Check) -> Result<ExitCode> {
+    let trace = match args.paths.as_slice() {
+        [one] if is_trace(one) => Trace::read(one)?,
+        paths if paths.iter().any(|path| is_trace(path)) => {
+            bail!("several paths, and a trace among them: check traces one by one")
+        }
+        captures => merge(captures)?.trace,
+    };
+    let report = check(&trace);
+    if args.json {
+        print(&format!("{}\n", serde_json::to_string_pretty(&report)?))?;
+    } else {
+        print(&show(&report))?;
+    }
+    Ok(if report.missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn run_export(args: &Export) -> Result<ExitCode> {
+    let trace = Trace::read(&args.trace)?;
+    match args.to {
+        Format::Paraver => merger::export::paraver(&trace, &args.out)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A bar for the step that is running, on a terminal.
+#[derive(Default)]
+struct Bars {
+    bar: Mutex<Option<ProgressBar>>,
+}
+
+impl Progress for Bars {
+    fn step(&self, what: &str, parts: u64) {
+        let bar = if parts == 0 { ProgressBar::new_spinner() } else { ProgressBar::new(parts) };
+        let style = if parts == 0 { "{spinner} {msg} {pos}" } else { "{bar:40} {msg} {pos} of {len}, {eta}" };
+        if let Ok(style) = ProgressStyle::with_template(style) {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(100));
+        if let Ok(mut current) = self.bar.lock()
+            && let Some(last) = current.replace(bar)
+        {
+            last.finish_and_clear();
+        }
+    }
+
+    fn part(&self) {
+        if let Ok(current) = self.bar.lock()
+            && let Some(bar) = &*current
+        {
+            bar.inc(1);
+        }
+    }
+}
+
+impl Drop for Bars {
+    fn drop(&mut self) {
+        if let Ok(Some(bar)) = self.bar.get_mut().map(|bar| bar.take()) {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Whose the two ends of each connection are, and what else is known of each: the JVMs' records and the kernel's counters.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+
+use trace::ids::ProcessId;
+use trace::jvm::JvmRecord;
+use trace::rows::OwnerEvidence;
+use trace::socket::{SocketRecord, TcpCounters};
+
+use crate::capture::HostCapture;
+use crate::join::{AddressBook, Link};
+use crate::joined::JvmEvent;
+use crate::processes::Processes;
+use crate::records::{begin_of, end_of, ends_of};
+
+/// A record may be this much earlier or later than all packets of the connection that it is about: scans come once a
+/// second, and records are stamped on other threads than packets.
+const SLACK_NS: u64 = 5_000_000_000;
+
+/// What is known of one end of a connection, apart from its packets.
+#[derive(Clone, Debug, Default)]
+pub struct End {
+    /// Its process.
+    pub process: Option<ProcessId>,
+    /// How that is known.
+    pub evidence: Option<OwnerEvidence>,
+    /// The kernel's counters, by time; true = the last ones, from when the socket died.
+    pub counters: Vec<(u64, bool, TcpCounters)>,
+}
+
+/// What is known of a connection, apart from its packets.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// The client's end, the server's end.
+    pub ends: [End; 2],
+    /// Records of JVMs at either end: number in the list of JVM events, and whether it is the client's JVM.
+    pub records: Vec<(usize, bool)>,
+}
+
+/// Connections by one end: host, address there, address of the other end.
+struct Index<'a> {
+    links: &'a [Link],
+    by_end: HashMap<(usize, SocketAddr, SocketAddr), Vec<(usize, bool)>>,
+}
+
+impl<'a> Index<'a> {
+    fn new(links: &'a [Link], book: &AddressBook) -> Self {
+        let mut by_end: HashMap<_, Vec<_>> = HashMap::new();
+        for (number, link) in links.iter().enumerate() {
+            for (at_client, local, remote) in [(true, link.client, link.server), (false, link.server, link.client)] {
+                if let Some(host) = book.host_of(local.ip(), link.host) {
+                    by_end.entry((host, local, remote)).or_default().push((number, at_client));
+                }
+            }
+        }
+        Self { links, by_end }
+    }
+
+    /// The connection whose packets are nearest to a span of time.
+    fn find(&self, host: usize, local: SocketAddr, remote: SocketAddr, from: u64, to: u64) -> Option<(usize, bool)> {
+        let candidates = self.by_end.get(&(host, local, remote))?;
+        candidates
+            .iter()
+            .map(|&(link, at_client)| (self.distance(link, from, to), link, at_client))
+            .filter(|(distance, ..)| *distance <= SLACK_NS)
+            .min()
+            .map(|(_, link, at_client)| (link, at_client))
+    }
+
+    fn distance(&self, link: usize, from: u64, to: u64) -> u64 {
+        let link = &self.links[link];
+        if to < link.first_ns { link.first_ns - to } else { from.saturating_sub(link.last_ns) }
+    }
+}
+
+/// A listening socket: since when, on which address, whose.
+type Listener = (u64, SocketAddr, ProcessId);
+
+/// Listening sockets by host and port.
+#[derive(Clone, Debug, Default)]
+pub struct Listeners {
+    by_port: HashMap<(usize, u16), Vec<Listener>>,
+}
+
+impl Listeners {
+    /// Gathers what scans and JVMs say.
+    #[must_use]
+    pub fn gather(hosts: &[HostCapture], processes: &Processes) -> Self {
+        let mut listeners = Self::default();
+        let mut add = |host: usize, t: u64, local: SocketAddr, process: Option<ProcessId>| {
+            if let Some(process) = process {
+                listeners.by_port.entry((host, local.port())).or_default().push((t, local, process));
+            }
+        };
+        for (number, host) in hosts.iter().enumerate() {
+            for record in &host.sockets {
+                if let SocketRecord::Listen { t, netns, local, owner, .. } = record
+                    && is_here(host, *netns)
+                {
+                    add(number, *t, crate::capture::flows::canonical(*local), processes.owner(number, *owner));
+                }
+            }
+            for jvm in &host.jvms {
+                let process = processes.find(number, jvm.pid, jvm.start_ticks);
+                for record in &jvm.records {
+                    match record {
+                        JvmRecord::Listen { t, local } => {
+                            if let Some(local) = crate::records::address(local) {
+                                add(number, *t, local, process);
+                            }
+                        }
+                        JvmRecord::Accept { t, .. } => {
+                            if let Some((Some(local), _)) = ends_of(record) {
+                                add(number, *t, local, process);
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        for entries in listeners.by_port.values_mut() {
+            entries.sort();
+            entries.dedup_by_key(|entry| (entry.1, entry.2));
+        }
+        listeners
+    }
+
+    /// Whether somebody listens there at some time.
+    #[must_use]
+    pub fn listens(&self, host: usize, address: SocketAddr) -> bool {
+        self.owner(host, address, u64::MAX).is_some()
+    }
+
+    /// Who listened there at a time: the last one known by then, or else the first one after.
+    #[must_use]
+    pub fn owner(&self, host: usize, address: SocketAddr, t: u64) -> Option<ProcessId> {
+        let entries = self.by_port.get(&(host, address.port()))?;
+        let mut fitting = entries.iter().filter(|(_, on, _)| on.ip().is_unspecified() || on.ip() == address.ip());
+        let first = fitting.clone().next()?;
+        Some(fitting.rfind(|(since, ..)| *since <= t).unwrap_or(first).2)
+    }
+}
+
+/// Whether a record of a socket is about the network namespace whose packets were recorded.
+fn is_here(host: &HostCapture, netns: u64) -> bool {
+    netns == 0 || host.netns == 0 || netns == host.netns
+}
+
+/// Strength of evidence, the surest first.
+fn rank(evidence: OwnerEvidence) -> u8 {
+    match evidence {
+        OwnerEvidence::Jvm => 0,
+        OwnerEvidence::Scan => 1,
+        OwnerEvidence::Listener => 2,
+        OwnerEvidence::Manifest => 3,
+        OwnerEvidence::Inferred => 4,
+        OwnerEvidence::Unknown => 5,
+    }
+}
+
+/// Finds out about each connection. `jvm` are the records of all JVMs on the reference clock; `host_of` gives the host
+/// (by number) of a process.
+#[must_use]
+pub fn investigate(
+    links: &[Link],
+    hosts: &[HostCapture],
+    book: &AddressBook,
+    processes: &Processes,
+    listeners: &Listeners,
+    jvm: &[(usize, JvmEvent)],
+) -> Vec<About> {
+    let index = Index::new(links, book);
+    let mut about: Vec<About> = vec![About::default(); links.len()];
+    // Of each end: claims by strength, then by how near they are in time.
+    let mut claims: BTreeMap<(usize, bool), (u8, u64, ProcessId, OwnerEvidence)> = BTreeMap::new();
+    let mut claim = |link: usize, at_client: bool, evidence: OwnerEvidence, distance: u64, process: ProcessId| {
+        let new = (rank(evidence), distance, process, evidence);
+        let entry = claims.entry((link, at_client)).or_insert(new);
+        if (new.0, new.1, new.2) < (entry.0, entry.1, entry.2) {
+            *entry = new;
+        }
+    };
+    for (number, (host, event)) in jvm.iter().enumerate() {
+        let Some((Some(local), remote)) = ends_of(&event.record) else { continue };
+        let (from, to) = (begin_of(&event.record), end_of(&event.record));
+        let Some((link, at_client)) = index.find(*host, local, remote, from, to) else { continue };
+        let itself = matches!(event.record, JvmRecord::Open { .. } | JvmRecord::Accept { .. });
+        let evidence = if itself { OwnerEvidence::Jvm } else { OwnerEvidence::Inferred };
+        claim(link, at_client, evidence, index.distance(link, from, to), event.process);
+        about[link].records.push((number, at_client));
+    }
+    for (number, host) in hosts.iter().enumerate() {
+        for record in &host.sockets {
+            let (t, netns, local, remote, owner, tcp, died) = match record {
+                SocketRecord::Socket { t, netns, local, remote, owner, tcp, .. } => {
+                    (*t, *netns, *local, *remote, *owner, *tcp, false)
+                }
+                SocketRecord::Died { t, netns, local, remote, tcp } => (*t, *netns, *local, *remote, None, *tcp, true),
+                _ => continue,
+            };
+            if !is_here(host, netns) {
+                continue;
+            }
+            let (local, remote) = (crate::capture::flows::canonical(local), crate::capture::flows::canonical(remote));
+            let Some((link, at_client)) = index.find(number, local, remote, t, t) else { continue };
+            if let Some(process) = processes.owner(number, owner) {
+                claim(link, at_client, OwnerEvidence::Scan, index.distance(link, t, t), process);
+            }
+            if let Some(tcp) = tcp {
+                about[link].ends[usize::from(!at_client)].counters.push((t, died, tcp));
+            }
+        }
+    }
+    for (number, link) in links.iter().enumerate() {
+        if let Some(host) = book.host_of(link.server.ip(), link.host)
+            && let Some(process) = listeners.owner(host, link.server, link.last_ns)
+        {
+            claim(number, false, OwnerEvidence::Listener, 0, process);
+        }
+    }
+    for ((link, at_client), (_, _, process, evidence)) in claims {
+        let end = &mut about[link].ends[usize::from(!at_client)];
+        end.process = Some(process);
+        end.evidence = Some(if named_by_hand(hosts, processes, process) { OwnerEvidence::Manifest } else { evidence });
+    }
+    attach_calls(&mut about, links, book, jvm);
+    for about in &mut about {
+        about.records.sort_unstable();
+        for end in &mut about.ends {
+            end.counters.sort_by_key(|counter| (counter.0, counter.1));
+        }
+    }
+    about
+}
+
+/// Whether the role of a process is known from a person's manifest only.
+fn named_by_hand(hosts: &[HostCapture], processes: &Processes, process: ProcessId) -> bool {
+    let row = &processes.rows[process.index()];
+    row.start_ticks == 0 && hosts.iter().any(|host| host.named.iter().any(|named| named.pid == row.pid))
+}
+
+/// A call whose JVM did not know its own side belongs to the connection of that process to the server that was open
+/// then; of several, to the one that was opened last.
+fn attach_calls(about: &mut [About], links: &[Link], book: &AddressBook, jvm: &[(usize, JvmEvent)]) {
+    let mut by_client: HashMap<(ProcessId, SocketAddr), Vec<usize>> = HashMap::new();
+    for (number, link) in links.iter().enumerate() {
+        if let Some(process) = about[number].ends[0].process {
+            by_client.entry((process, link.server)).or_default().push(number);
+        }
+    }
+    for (number, (host, event)) in jvm.iter().enumerate() {
+        let Some((None, remote)) = ends_of(&event.record) else { continue };
+        let (from, to) = (begin_of(&event.record), end_of(&event.record));
+        let open = by_client.get(&(event.process, remote)).into_iter().flatten().rev().find(|&&link| {
+            let at = &links[link];
+            at.first_ns <= to && at.last_ns + SLACK_NS >= from && book.host_of(at.client.ip(), at.host) == Some(*host)
+        });
+        if let Some(&link) = open {
+            about[link].records.push((number, true));
+        }
+    }
+}

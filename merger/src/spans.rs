@@ -1,0 +1,169 @@
+//! Processing spans: what JVMs say about when they worked on which message.
+
+use std::collections::HashMap;
+
+use trace::ids::{ConnectionId, MessageId};
+use trace::jvm::JvmRecord;
+use trace::rows::{ConnectionRow, MessageKind, MessageRow, SpanRow};
+
+use crate::joined::JvmEvent;
+
+/// Joins the records of JVMs with messages. `records` are, for each connection, the numbers of its events in `jvm`.
+#[must_use]
+pub fn join(
+    jvm: &[JvmEvent],
+    records: &[Vec<usize>],
+    connections: &[ConnectionRow],
+    messages: &[MessageRow],
+) -> Vec<SpanRow> {
+    let mut connection_of: HashMap<usize, ConnectionId> = HashMap::new();
+    for (row, numbers) in connections.iter().zip(records) {
+        connection_of.extend(numbers.iter().map(|&number| (number, row.connection)));
+    }
+    let finder = Finder::new(messages);
+    jvm.iter()
+        .enumerate()
+        .filter_map(|(number, event)| span(event, connection_of.get(&number).copied(), &finder))
+        .collect()
+}
+
+/// Messages by what records name them.
+struct Finder<'a> {
+    messages: &'a [MessageRow],
+    calls: HashMap<(ConnectionId, bool, i64), MessageId>,
+    blocks: HashMap<(ConnectionId, u64), Vec<MessageId>>,
+    maps: HashMap<(&'a str, u32), Vec<MessageId>>,
+    requests: HashMap<ConnectionId, Vec<MessageId>>,
+}
+
+impl<'a> Finder<'a> {
+    fn new(messages: &'a [MessageRow]) -> Self {
+        let mut finder = Self {
+            messages,
+            calls: HashMap::new(),
+            blocks: HashMap::new(),
+            maps: HashMap::new(),
+            requests: HashMap::new(),
+        };
+        for row in messages {
+            match row.kind {
+                MessageKind::RpcRequest | MessageKind::RpcResponse => {
+                    finder.calls.insert((row.connection, row.from_client, row.call), row.message);
+                }
+                MessageKind::ShuffleResponse => {
+                    if let (Some(map), Some(reduce)) = (&row.map, row.reduce) {
+                        finder.maps.entry((map, reduce)).or_default().push(row.message);
+                    }
+                }
+                MessageKind::ShuffleRequest => finder.requests.entry(row.connection).or_default().push(row.message),
+                _ => {
+                    if let Some(block) = row.block {
+                        finder.blocks.entry((row.connection, block)).or_default().push(row.message);
+                    }
+                }
+            }
+        }
+        finder
+    }
+
+    fn call(&self, connection: Option<ConnectionId>, from_client: bool, call: i64) -> Option<MessageId> {
+        self.calls.get(&(connection?, from_client, call)).copied()
+    }
+
+    /// The request of a block operation that was sent nearest to its begin, and the message of it that ended last.
+    fn block(&self, connection: Option<ConnectionId>, block: u64, t0: u64) -> (Option<MessageId>, Option<MessageId>) {
+        let Some(all) = connection.and_then(|connection| self.blocks.get(&(connection, block))) else {
+            return (None, None);
+        };
+        let request = all
+            .iter()
+            .map(|&message| &self.messages[message.index()])
+            .filter(|row| row.kind == MessageKind::BlockRequest)
+            .min_by_key(|row| row.delivered_ns.abs_diff(t0));
+        let Some(request) = request else { return (None, None) };
+        let answer = all
+            .iter()
+            .map(|&message| &self.messages[message.index()])
+            .filter(|row| row.call == request.call && !row.from_client)
+            .max_by_key(|row| row.delivered_ns);
+        (Some(request.message), answer.map(|row| row.message))
+    }
+
+    /// The message with a map's output that was delivered nearest to a time.
+    fn map(&self, connection: Option<ConnectionId>, map: &str, reduce: u32, t: u64) -> Option<&MessageRow> {
+        self.maps
+            .get(&(map, reduce))?
+            .iter()
+            .map(|&message| &self.messages[message.index()])
+            .filter(|row| connection.is_none_or(|connection| row.connection == connection))
+            .min_by_key(|row| row.delivered_ns.abs_diff(t))
+    }
+
+    fn request_before(&self, response: &MessageRow) -> Option<MessageId> {
+        let requests = self.requests.get(&response.connection)?;
+        requests.iter().rev().copied().find(|&message| self.messages[message.index()].call == response.call)
+    }
+}
+
+fn span(event: &JvmEvent, connection: Option<ConnectionId>, finder: &Finder<'_>) -> Option<SpanRow> {
+    use JvmRecord as R;
+    let blank = SpanRow {
+        process: event.process,
+        thread: 0,
+        kind: String::new(),
+        name: String::new(),
+        connection,
+        request: None,
+        response: None,
+        received_ns: 0,
+        begin_ns: 0,
+        end_ns: 0,
+    };
+    let fill =
+        |kind: &str, name: &str, thread: u64, times: [u64; 3], messages: (Option<MessageId>, Option<MessageId>)| {
+            SpanRow {
+                thread,
+                kind: kind.to_owned(),
+                name: name.to_owned(),
+                request: messages.0,
+                response: messages.1,
+                received_ns: times[0],
+                begin_ns: times[1],
+                end_ns: times[2],
+                ..blank.clone()
+            }
+        };
+    Some(match &event.record {
+        R::Rpc { received, begin, end, th, call, method, .. } => {
+            let messages = (finder.call(connection, true, *call), finder.call(connection, false, *call));
+            fill("rpc", method, *th, [*received, *begin, *end], messages)
+        }
+        R::Call { t, sent, received, th, call, method, .. } => {
+            let messages = (finder.call(connection, true, *call), finder.call(connection, false, *call));
+            let sent = if *sent == 0 { *t } else { *sent };
+            fill("call", method, *th, [*t, sent, (*received).max(sent)], messages)
+        }
+        R::Block { t0, t1, th, op, block, .. } => {
+            fill("block", op, *th, [*t0, *t0, *t1], finder.block(connection, *block, *t0))
+        }
+        R::BlockRead { t0, t1, th, block, .. } => {
+            fill("block-read", "read", *th, [*t0, *t0, *t1], finder.block(connection, *block, *t0))
+        }
+        R::BlockWrite { t0, t1, th, block, .. } => {
+            fill("block-write", "write", *th, [*t0, *t0, *t1], finder.block(connection, *block, *t0))
+        }
+        R::ShuffleServed { t0, t1, map, reduce, .. } => {
+            let response = finder.map(connection, map, *reduce, *t1);
+            let request = response.and_then(|row| finder.request_before(row));
+            fill("shuffle", map, 0, [*t0, *t0, *t1], (request, response.map(|row| row.message)))
+        }
+        R::Fetch { t0, t1, th, map, reduce, .. } => {
+            let response = finder.map(None, map, *reduce, *t1);
+            let request = response.and_then(|row| finder.request_before(row));
+            let connection = response.map(|row| row.connection);
+            let span = fill("fetch", map, *th, [*t0, *t0, *t1], (request, response.map(|row| row.message)));
+            SpanRow { connection, ..span }
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,102 @@
+//! What `merger build` says of what it made.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use trace::manifest::Loss;
+
+use crate::check::table_parts::{bytes, plain};
+use crate::whole::Whole;
+
+/// A trace in a few figures.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Folder of the trace.
+    pub trace: PathBuf,
+    /// Packets read.
+    pub packets: u64,
+    /// Wall time, seconds.
+    pub wall_s: f64,
+    /// First to last packet, seconds.
+    pub duration_s: f64,
+    /// Host whose clock is the reference.
+    pub reference_host: String,
+    /// Hosts: what was added to each clock at the start (ns), its drift (ppm), and how far off it may be (ns).
+    pub clocks: BTreeMap<String, (i64, f64, u64)>,
+    /// Rows of each table.
+    pub rows: BTreeMap<String, u64>,
+    /// Payload bytes by protocol.
+    pub bytes_by_protocol: BTreeMap<String, u64>,
+    /// What was lost on the way.
+    pub losses: Vec<Loss>,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+}
+
+impl Summary {
+    /// Of a trace that was written to a folder.
+    #[must_use]
+    pub fn new(whole: &Whole, trace: PathBuf, wall_s: f64) -> Self {
+        let rows = crate::check::rows(&whole.trace);
+        let mut bytes_by_protocol: BTreeMap<String, u64> = BTreeMap::new();
+        for row in &whole.trace.connections {
+            let name = if row.protocol.is_empty() { "unknown" } else { &row.protocol };
+            *bytes_by_protocol.entry(name.to_owned()).or_default() += row.client_bytes + row.server_bytes;
+        }
+        let manifest = &whole.trace.manifest;
+        Self {
+            trace,
+            packets: whole.packets,
+            wall_s,
+            duration_s: manifest.end_ns.saturating_sub(manifest.start_ns) as f64 / 1e9,
+            reference_host: manifest.reference_host.clone(),
+            clocks: whole
+                .clocks
+                .iter()
+                .map(|clock| (clock.host.clone(), (clock.offset_ns, clock.drift_ppm, clock.uncertainty_ns)))
+                .collect(),
+            rows,
+            bytes_by_protocol,
+            losses: manifest.losses.clone(),
+            notes: manifest.notes.clone(),
+        }
+    }
+
+    /// As tables and lines for people.
+    #[must_use]
+    pub fn show(&self) -> String {
+        let mut hosts = plain();
+        hosts.set_header(["host", "clock moved by (ns)", "drift (ppm)", "uncertainty (ns)"]);
+        for (host, (offset_ns, drift_ppm, uncertainty_ns)) in &self.clocks {
+            let name = if *host == self.reference_host { format!("{host} (reference)") } else { host.clone() };
+            hosts.add_row([name, offset_ns.to_string(), format!("{drift_ppm:.3}"), uncertainty_ns.to_string()]);
+        }
+        let mut tables = plain();
+        tables.set_header(["table", "rows"]);
+        for (table, rows) in &self.rows {
+            tables.add_row([table.clone(), bytes(*rows)]);
+        }
+        let mut protocols = plain();
+        protocols.set_header(["protocol", "payload bytes"]);
+        for (protocol, count) in &self.bytes_by_protocol {
+            protocols.add_row([protocol.clone(), bytes(*count)]);
+        }
+        let mut out = format!("{hosts}\n\n{tables}\n\n{protocols}\n\n");
+        for loss in &self.losses {
+            out += &format!("lost: {}: {} {}\n", loss.what, loss.count, loss.unit);
+        }
+        for note in &self.notes {
+            out += &format!("note: {note}\n");
+        }
+        out += &format!(
+            "{}: {} packets over {:.1} s, merged in {:.1} s ({:.2} million packets a second)\n",
+            self.trace.display(),
+            bytes(self.packets),
+            self.duration_s,
+            self.wall_s,
+            self.packets as f64 / 1e6 / self.wall_s.max(1e-9)
+        );
+        out
+    }
+}

@@ -1,0 +1,81 @@
+//! From captures to a whole trace, its causal part included.
+
+use std::path::PathBuf;
+
+use trace::manifest::{Loss, TraceManifest};
+use trace_tables::Trace;
+
+use crate::build::{HostClock, Progress, merge};
+use crate::causality::{self, CausalityError};
+use crate::error::MergeError;
+
+/// Why a trace could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum WholeError {
+    /// The captures cannot be read or joined.
+    #[error(transparent)]
+    Merge(#[from] MergeError),
+    /// The causes cannot be told.
+    #[error(transparent)]
+    Causality(#[from] CausalityError),
+}
+
+/// A trace, and figures about its making.
+#[derive(Clone, Debug, Default)]
+pub struct Whole {
+    /// The trace.
+    pub trace: Trace,
+    /// Packets read.
+    pub packets: u64,
+    /// How clocks were aligned.
+    pub clocks: Vec<HostClock>,
+}
+
+/// Makes a trace of captures.
+///
+/// # Errors
+/// If they cannot be read, are of different clusters, or their job history cannot be read.
+pub fn trace_of(captures: &[PathBuf], progress: &impl Progress) -> Result<Whole, WholeError> {
+    let merged = merge(captures, progress)?;
+    progress.step("finding causes", 0);
+    let causal = causality::build(&merged.joined, captures)?;
+    let joined = merged.joined;
+    let mut notes = merged.notes;
+    notes.extend(causal.notes);
+    let manifest = TraceManifest {
+        version: 1,
+        program: format!("merger {}", env!("CARGO_PKG_VERSION")),
+        captures: captures.iter().map(|path| path.display().to_string()).collect(),
+        start_ns: joined.window_ns.0,
+        end_ns: joined.window_ns.1,
+        reference_host: joined.hosts.first().map(|host| host.name.clone()).unwrap_or_default(),
+        losses: sum(joined.losses),
+        notes,
+    };
+    let trace = Trace {
+        manifest,
+        hosts: joined.hosts,
+        processes: joined.processes,
+        connections: joined.connections,
+        messages: joined.messages,
+        spans: joined.spans,
+        events: causal.events,
+        dependencies: causal.dependencies,
+        timers: causal.timers,
+        tasks: causal.tasks,
+        jobs: causal.jobs,
+    };
+    Ok(Whole { trace, packets: merged.packets, clocks: merged.clocks })
+}
+
+/// Losses of one kind are one entry.
+fn sum(losses: Vec<Loss>) -> Vec<Loss> {
+    let mut whole: Vec<Loss> = Vec::new();
+    for loss in losses {
+        match whole.iter_mut().find(|earlier| earlier.what == loss.what && earlier.unit == loss.unit) {
+            Some(earlier) => earlier.count += loss.count,
+            None => whole.push(loss),
+        }
+    }
+    whole
+}

@@ -1,0 +1,261 @@
+//! Timers: which beat carries which news, and the beats that go on when the recorded ones have run out.
+
+use std::collections::HashMap;
+
+use trace::ids::{EventId, TimerId};
+use trace::rows::{Carrier, EventKind};
+
+use super::graph::{JobGraph, Place};
+use super::outcome::{CarrierId, News, SyntheticBeat};
+
+/// Between beats that go on there is at least this pause: a recorded pause of nothing (a client that asks again at once)
+/// would stop the simulated time.
+const SHORTEST_PAUSE_NS: u64 = 1_000_000;
+
+/// One half (requests or responses) of a timer's beats.
+#[derive(Debug, Default)]
+struct Half {
+    /// Beats before the job, in order of time.
+    before: Vec<(i64, EventId)>,
+    /// The last beat that happened during the job.
+    last: Option<(i64, CarrierId)>,
+    /// Numbers of the dependencies whose news waits for the next beat.
+    waiting: Vec<u32>,
+    /// Recorded beats of the job that have not happened (requests) or not arrived (responses).
+    left: u32,
+}
+
+#[derive(Debug, Default)]
+struct Timer {
+    request: Half,
+    response: Half,
+    /// Dependencies of the job that travel by this timer and have not yielded.
+    wanted: u32,
+    /// News that is there and has not arrived.
+    under_way: u32,
+    /// Whether its recorded beats have run out, and others go on.
+    synthetic: bool,
+    /// The last recorded beat whose request is sent during the job, and whether its response is recorded too.
+    last_request: Option<(u64, EventId)>,
+    last_is_answered: bool,
+}
+
+/// What has to be done after a beat was delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NextBeat {
+    /// Nothing.
+    Recorded,
+    /// The server answers, after so many picoseconds.
+    Response(u64),
+    /// The next request leaves, after so many picoseconds.
+    Request(u64),
+}
+
+/// All timers of a job.
+#[derive(Debug)]
+pub(super) struct Beats {
+    timers: Vec<Timer>,
+    aboard: HashMap<CarrierId, Vec<u32>>,
+    /// News by dependency.
+    pub(super) news: HashMap<u32, News>,
+    /// Beats that go on.
+    pub(super) synthetic: Vec<SyntheticBeat>,
+    /// News under way with timers whose recorded beats have run out: it will arrive.
+    pub(super) sure_news: u64,
+    /// For each timer the pause before a request and the time of service, picoseconds.
+    pace_ps: Vec<(u64, u64)>,
+}
+
+impl Beats {
+    pub(super) fn new(graph: &JobGraph) -> Self {
+        let mut timers: Vec<Timer> = graph.trace.timers.iter().map(|_| Timer::default()).collect();
+        for dependency in &graph.trace.dependencies {
+            if let Some(timer) = dependency.timer
+                && graph.place(dependency.event) == Place::During
+            {
+                timers[timer.index()].wanted += 1;
+            }
+        }
+        count_recorded(graph, &mut timers);
+        let pace_ps = graph.trace.timers.iter().map(|row| {
+            let server = graph.server_factor(&graph.trace.connections[row.connection.index()]);
+            let service_ps = super::options::scaled_ps(row.service_ns.saturating_mul(1_000), server);
+            (row.pause_ns.max(SHORTEST_PAUSE_NS).saturating_mul(1_000), service_ps)
+        });
+        Self {
+            pace_ps: pace_ps.collect(),
+            timers,
+            aboard: HashMap::new(),
+            news: HashMap::new(),
+            synthetic: Vec::new(),
+            sure_news: 0,
+        }
+    }
+
+    /// News for `dependency` is there at `at_ps`. Returns the carrier if it has left already.
+    pub(super) fn announce(&mut self, dependency: u32, timer: TimerId, half: Carrier, at_ps: i64) -> Option<CarrierId> {
+        let timer = &mut self.timers[timer.index()];
+        timer.under_way += 1;
+        self.sure_news += u64::from(timer.synthetic);
+        let half = match half {
+            Carrier::Request => &mut timer.request,
+            Carrier::Response => &mut timer.response,
+        };
+        let before = half.before.partition_point(|(sent_ps, _)| *sent_ps < at_ps);
+        let left_already = match half.before.get(before) {
+            Some((_, event)) => Some(CarrierId::Event(*event)),
+            // A beat of this very instant still takes it.
+            None => half.last.filter(|(sent_ps, _)| *sent_ps >= at_ps).map(|(_, carrier)| carrier),
+        };
+        match left_already {
+            Some(carrier) => {
+                self.news.insert(dependency, News { at_ps, carrier });
+                self.aboard.entry(carrier).or_default().push(dependency);
+            }
+            None => {
+                half.waiting.push(dependency);
+                self.news.insert(dependency, News { at_ps, carrier: CarrierId::Synthetic(u32::MAX) });
+            }
+        }
+        left_already
+    }
+
+    /// Half a beat leaves: it takes all news that waits.
+    pub(super) fn leaves(&mut self, timer: TimerId, half: Carrier, carrier: CarrierId, at_ps: i64) {
+        let timer = &mut self.timers[timer.index()];
+        let half_state = match half {
+            Carrier::Request => &mut timer.request,
+            Carrier::Response => &mut timer.response,
+        };
+        half_state.last = Some((at_ps, carrier));
+        if half == Carrier::Request && matches!(carrier, CarrierId::Event(_)) {
+            half_state.left = half_state.left.saturating_sub(1);
+        }
+        let taken = std::mem::take(&mut half_state.waiting);
+        for dependency in &taken {
+            if let Some(news) = self.news.get_mut(dependency) {
+                news.carrier = carrier;
+            }
+        }
+        if !taken.is_empty() {
+            self.aboard.entry(carrier).or_default().extend(taken);
+        }
+    }
+
+    /// A carrier has arrived: returns the dependencies that now yield.
+    pub(super) fn arrives(&mut self, timer: TimerId, carrier: CarrierId) -> Vec<u32> {
+        let news = self.aboard.remove(&carrier).unwrap_or_default();
+        let arrived = u32::try_from(news.len()).unwrap_or(u32::MAX);
+        let timer = &mut self.timers[timer.index()];
+        timer.under_way = timer.under_way.saturating_sub(arrived);
+        timer.wanted = timer.wanted.saturating_sub(arrived);
+        if timer.synthetic {
+            self.sure_news = self.sure_news.saturating_sub(u64::from(arrived));
+        }
+        news
+    }
+
+    /// What follows when a recorded half of a beat has arrived: nothing as long as recorded beats are left.
+    pub(super) fn after_recorded(&mut self, timer: TimerId, half: Carrier, event: EventId) -> NextBeat {
+        let (pause_ps, service_ps) = self.pace_ps[timer.index()];
+        let state = &mut self.timers[timer.index()];
+        if half == Carrier::Response {
+            state.response.left = state.response.left.saturating_sub(1);
+        }
+        let last_request = state.last_request.is_some_and(|(_, last)| last == event);
+        if state.synthetic || state.request.left > 0 {
+            return NextBeat::Recorded;
+        }
+        let next = match half {
+            Carrier::Request if last_request && !state.last_is_answered => NextBeat::Response(service_ps),
+            Carrier::Response
+                if state.response.left == 0 && (state.last_is_answered || state.last_request.is_none()) =>
+            {
+                NextBeat::Request(pause_ps)
+            }
+            _ => return NextBeat::Recorded,
+        };
+        self.go_on(timer);
+        next
+    }
+
+    /// A half of a beat that goes on has arrived: what follows.
+    pub(super) fn after_synthetic(&self, timer: TimerId, half: Carrier) -> NextBeat {
+        let (pause_ps, service_ps) = self.pace_ps[timer.index()];
+        match half {
+            Carrier::Request => NextBeat::Response(service_ps),
+            Carrier::Response => NextBeat::Request(pause_ps),
+        }
+    }
+
+    /// Timers that something of the job waits for and that have no recorded beat during the job, with the time of their
+    /// first beat: in step with the last one before the job. They go on from now.
+    pub(super) fn start_silent(&mut self, graph: &JobGraph) -> Vec<(TimerId, u64)> {
+        let mut started = Vec::new();
+        for row in &graph.trace.timers {
+            let state = &self.timers[row.timer.index()];
+            if state.wanted == 0 || state.request.left > 0 || state.response.left > 0 {
+                continue;
+            }
+            let (pause_ps, service_ps) = self.pace_ps[row.timer.index()];
+            let last = state.response.before.last().or(state.request.before.last());
+            let delivered_ps =
+                last.map_or(0, |(_, event)| graph.since_submit_ps(graph.event(*event).recorded_delivered_ns));
+            let period_ps = i128::from(pause_ps) + i128::from(service_ps);
+            let first = i128::from(delivered_ps) + i128::from(pause_ps);
+            let first = if first < 0 { first.rem_euclid(period_ps) } else { first };
+            started.push((row.timer, u64::try_from(first).unwrap_or(u64::MAX)));
+            self.go_on(row.timer);
+        }
+        started
+    }
+
+    /// Whether anything still waits, or will wait, for this timer.
+    pub(super) fn is_wanted(&self, timer: TimerId) -> bool {
+        self.timers[timer.index()].wanted > 0
+    }
+
+    /// Whether the timer's recorded beats have run out.
+    pub(super) fn is_synthetic(&self, timer: TimerId) -> bool {
+        self.timers[timer.index()].synthetic
+    }
+
+    fn go_on(&mut self, timer: TimerId) {
+        let state = &mut self.timers[timer.index()];
+        state.synthetic = true;
+        self.sure_news += u64::from(state.under_way);
+    }
+}
+
+/// Notes the recorded beats: those before the job in order, those of the job by number.
+fn count_recorded(graph: &JobGraph, timers: &mut [Timer]) {
+    let mut answered = HashMap::new();
+    for event in &graph.trace.events {
+        let (EventKind::Send, Some(timer)) = (event.kind, event.timer) else { continue };
+        let state = &mut timers[timer.index()];
+        let half = JobGraph::half_of_beat(event);
+        let place = graph.place(event.event);
+        let half_state = match half {
+            Carrier::Request => &mut state.request,
+            Carrier::Response => &mut state.response,
+        };
+        match place {
+            Place::Before => half_state.before.push((graph.since_submit_ps(event.recorded_ns), event.event)),
+            Place::During => {
+                half_state.left += 1;
+                if half == Carrier::Response {
+                    answered.insert((timer, event.beat), ());
+                } else if state.last_request.is_none_or(|(recorded_ns, _)| recorded_ns <= event.recorded_ns) {
+                    state.last_request = Some((event.recorded_ns, event.event));
+                }
+            }
+            Place::After => {}
+        }
+    }
+    for (row, state) in graph.trace.timers.iter().zip(timers) {
+        state.request.before.sort_unstable();
+        state.response.before.sort_unstable();
+        let beat = state.last_request.map(|(_, event)| graph.event(event).beat);
+        state.last_is_answered = beat.is_some_and(|beat| answered.contains_key(&(row.timer, beat)));
+    }
+}

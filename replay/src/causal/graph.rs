@@ -1,0 +1,357 @@
+//! The part of a trace's causal graph that belongs to one job, ready to be replayed.
+
+use std::collections::HashMap;
+
+use trace::ids::{EventId, HostId, JobId, TaskId, TimerId};
+use trace::rows::{Carrier, ConnectionRow, DependencyRow, EventKind, EventRow, Evidence, JobRow, On, TaskRow};
+use trace_tables::Trace;
+
+use super::check;
+use super::error::CausalError;
+use super::options::{Causality, Options, scaled_ps};
+
+/// Where an event lies in relation to the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Recorded before the job was submitted: it happened when it was recorded.
+    Before,
+    /// Recorded during the job: it is replayed.
+    During,
+    /// Recorded after the job's end: left out.
+    After,
+}
+
+/// Neighbours by row number: for each row a list of numbers.
+#[derive(Clone, Debug, Default)]
+struct Adjacency {
+    starts: Vec<u32>,
+    items: Vec<u32>,
+}
+
+impl Adjacency {
+    /// Groups the numbers of `keys` by key; numbers stay in order.
+    fn of(keys: impl Iterator<Item = usize> + Clone, rows: usize) -> Self {
+        let mut starts = vec![0u32; rows + 1];
+        for key in keys.clone() {
+            starts[key + 1] += 1;
+        }
+        for row in 0..rows {
+            starts[row + 1] += starts[row];
+        }
+        let mut next = starts.clone();
+        let mut items = vec![0u32; starts[rows] as usize];
+        for (number, key) in (0u32..).zip(keys) {
+            items[next[key] as usize] = number;
+            next[key] += 1;
+        }
+        Self { starts, items }
+    }
+
+    fn of_row(&self, row: usize) -> &[u32] {
+        &self.items[self.starts[row] as usize..self.starts[row + 1] as usize]
+    }
+}
+
+/// One job of a trace: its events, their dependencies in both directions, and how long each of them thinks.
+#[derive(Debug)]
+pub struct JobGraph<'t> {
+    /// The trace.
+    pub trace: &'t Trace,
+    /// The job.
+    pub job: &'t JobRow,
+    /// When it was submitted: time 0 of the simulation. Nanoseconds since the epoch.
+    pub submit_ns: u64,
+    /// When it was recorded to be finished.
+    pub finish_ns: u64,
+    /// The event that says that it is finished.
+    pub finish: EventId,
+    /// How the trace is replayed.
+    pub options: Options,
+    submit: Option<EventId>,
+    causes: Adjacency,
+    waiters: Adjacency,
+    delays_ps: Vec<u64>,
+    handed_ns: Vec<u64>,
+    opens: Vec<bool>,
+}
+
+impl<'t> JobGraph<'t> {
+    /// Chooses a job of `trace` by its id (`None`: the one that moved most bytes in its shuffle, the last of these) and
+    /// prepares its replay.
+    ///
+    /// # Errors
+    /// If the trace has no such job, or no causal graph, or a row refers to one that is not there.
+    pub fn new(trace: &'t Trace, job: Option<&str>, options: Options) -> Result<Self, CausalError> {
+        check::references(trace)?;
+        check::factors(trace, &options)?;
+        let job = choose_job(trace, job)?;
+        if trace.events.is_empty() {
+            return Err(CausalError::NoEvents);
+        }
+        let submit = mark_near(trace, "job.submit", job.submit_ns, job.job);
+        let finish = mark_near(trace, "job.finish", job.finish_ns, job.job)
+            .ok_or_else(|| CausalError::NoFinish { job: job.id.clone() })?;
+        let rows = trace.events.len();
+        let mut graph = Self {
+            trace,
+            job,
+            submit_ns: submit.map_or(job.submit_ns, |submit| trace.events[submit.index()].recorded_ns),
+            finish_ns: trace.events[finish.index()].recorded_ns,
+            finish,
+            options,
+            submit,
+            causes: Adjacency::of(trace.dependencies.iter().map(|row| row.event.index()), rows),
+            waiters: Adjacency::of(trace.dependencies.iter().map(|row| row.on_event.index()), rows),
+            delays_ps: Vec::new(),
+            handed_ns: Vec::new(),
+            opens: vec![false; rows],
+        };
+        if graph.place(finish) != Place::During {
+            let reason = format!("job.finish of {} was recorded before it was submitted", graph.job.id);
+            return Err(CausalError::Senseless { table: "events", row: finish.index(), reason });
+        }
+        if graph.finish_ns - graph.submit_ns > check::LONGEST_NS {
+            let reason = format!("{} would have taken longer than 30 days", graph.job.id);
+            return Err(CausalError::Senseless { table: "events", row: finish.index(), reason });
+        }
+        graph.check_order()?;
+        graph.handed_ns = graph.recorded_hand_overs();
+        graph.delays_ps = trace.events.iter().map(|event| graph.scaled_delay_ps(event)).collect();
+        if graph.options.handshakes && graph.options.causality == Causality::Trace {
+            graph.find_handshakes();
+        }
+        Ok(graph)
+    }
+
+    /// Where an event lies.
+    #[must_use]
+    pub fn place(&self, event: EventId) -> Place {
+        let recorded_ns = self.trace.events[event.index()].recorded_ns;
+        if recorded_ns < self.submit_ns || self.submit == Some(event) {
+            Place::Before
+        } else if recorded_ns > self.finish_ns {
+            Place::After
+        } else {
+            Place::During
+        }
+    }
+
+    /// The events that are replayed.
+    pub fn during(&self) -> impl Iterator<Item = &'t EventRow> + '_ {
+        self.trace.events.iter().filter(|event| self.place(event.event) == Place::During)
+    }
+
+    /// Numbers of the dependencies of an event.
+    #[must_use]
+    pub fn causes(&self, event: EventId) -> &[u32] {
+        self.causes.of_row(event.index())
+    }
+
+    /// Numbers of the dependencies on an event.
+    #[must_use]
+    pub fn waiters(&self, event: EventId) -> &[u32] {
+        self.waiters.of_row(event.index())
+    }
+
+    /// A dependency by its number.
+    #[must_use]
+    pub fn dependency(&self, number: u32) -> &'t DependencyRow {
+        &self.trace.dependencies[number as usize]
+    }
+
+    /// An event's row.
+    #[must_use]
+    pub fn event(&self, event: EventId) -> &'t EventRow {
+        &self.trace.events[event.index()]
+    }
+
+    /// From the latest of its causes to the event, scaled by the CPU factor, less a handshake that is simulated.
+    #[must_use]
+    pub fn delay_ps(&self, event: EventId) -> u64 {
+        self.delays_ps[event.index()]
+    }
+
+    /// Whether this send is the first of its connection, which has to be opened in the simulated network before.
+    #[must_use]
+    pub fn opens_connection(&self, event: EventId) -> bool {
+        self.opens[event.index()]
+    }
+
+    /// A recorded time in picoseconds since the job was submitted; negative before.
+    #[must_use]
+    pub fn since_submit_ps(&self, recorded_ns: u64) -> i64 {
+        let ns = i128::from(recorded_ns) - i128::from(self.submit_ns);
+        i64::try_from(ns * 1_000).unwrap_or(if ns < 0 { i64::MIN + 1 } else { i64::MAX })
+    }
+
+    /// When an event's bytes were handed over in the recording, nanoseconds since the epoch: when they left, or earlier
+    /// if it was the network that made them wait.
+    #[must_use]
+    pub fn handed_ns(&self, event: EventId) -> u64 {
+        self.handed_ns[event.index()]
+    }
+
+    /// Which half of a beat a send of a timer is: requests go from the client.
+    #[must_use]
+    pub fn half_of_beat(event: &EventRow) -> Carrier {
+        if event.from_client { Carrier::Request } else { Carrier::Response }
+    }
+
+    /// Source and destination of a send.
+    #[must_use]
+    pub fn ends(&self, event: &EventRow) -> Option<(HostId, HostId)> {
+        let connection = &self.trace.connections[event.connection?.index()];
+        Some(if event.from_client {
+            (connection.client_host, connection.server_host)
+        } else {
+            (connection.server_host, connection.client_host)
+        })
+    }
+
+    /// The attempts of this job.
+    pub fn tasks(&self) -> impl Iterator<Item = &'t TaskRow> + '_ {
+        self.trace.tasks.iter().filter(|task| task.job == self.job.job)
+    }
+
+    /// Whether a mark tells about one of this job's successful attempts, so that the replay has to wait for it.
+    #[must_use]
+    pub fn is_wanted_mark(&self, event: &EventRow) -> bool {
+        event.kind == EventKind::Mark
+            && event.task.is_some_and(|TaskId(task)| {
+                let task = &self.trace.tasks[task as usize];
+                task.job == self.job.job && task.succeeded
+            })
+    }
+
+    fn scaled_delay_ps(&self, event: &EventRow) -> u64 {
+        self.scaled_ps(event, event.delay_ns.saturating_mul(1_000))
+    }
+
+    /// A time of an event's thinking, scaled; the pauses of timers are no thinking.
+    fn scaled_ps(&self, event: &EventRow, ps: u64) -> u64 {
+        if self.is_beat(event) { ps } else { scaled_ps(ps, self.factor(event)) }
+    }
+
+    /// Whether an event is the request of a beat, which leaves after a pause.
+    #[must_use]
+    pub fn is_beat(&self, event: &EventRow) -> bool {
+        let after_pause = |number: &u32| self.dependency(*number).evidence == Evidence::Timer;
+        (event.timer.is_some() && Self::half_of_beat(event) == Carrier::Request)
+            || self.causes(event.event).iter().any(after_pause)
+    }
+
+    /// The recorded times of all hand-overs, by the definition of delays: the latest of the causes and the delay.
+    fn recorded_hand_overs(&self) -> Vec<u64> {
+        let mut beats: HashMap<(TimerId, Carrier), Vec<(u64, u64)>> = HashMap::new();
+        for event in &self.trace.events {
+            if let Some(timer) = event.timer {
+                let times = (event.recorded_ns, event.recorded_delivered_ns);
+                beats.entry((timer, Self::half_of_beat(event))).or_default().push(times);
+            }
+        }
+        beats.values_mut().for_each(|times| times.sort_unstable());
+        let mut handed_ns: Vec<u64> = Vec::with_capacity(self.trace.events.len());
+        for event in &self.trace.events {
+            let latest = self.causes(event.event).iter().map(|number| {
+                let dependency = self.dependency(*number);
+                let on = self.event(dependency.on_event);
+                let news = if dependency.on == On::Sent { on.recorded_ns } else { on.recorded_delivered_ns };
+                match dependency.timer.zip(dependency.carrier) {
+                    Some(carrier) => {
+                        let times = beats.get(&carrier).map_or(&[][..], Vec::as_slice);
+                        times.get(times.partition_point(|(sent, _)| *sent < news)).map_or(news, |(_, at)| *at)
+                    }
+                    None if dependency.on == On::Sent => *handed_ns.get(dependency.on_event.index()).unwrap_or(&news),
+                    None => news,
+                }
+            });
+            let handed = latest.max().map(|latest| latest.saturating_add(event.delay_ns));
+            handed_ns.push(handed.unwrap_or(event.recorded_ns).min(event.recorded_ns));
+        }
+        handed_ns
+    }
+
+    /// The CPU factor of an event's thinking.
+    fn factor(&self, event: &EventRow) -> f64 {
+        let by_kind = &self.options.cpu.by_kind;
+        let of_task = event.task.and_then(|task| by_kind.get(self.trace.tasks[task.index()].kind.as_str()));
+        let of_role = || event.process.and_then(|process| by_kind.get(&self.trace.processes[process.index()].role));
+        of_task.or_else(of_role).copied().unwrap_or(self.options.cpu.all)
+    }
+
+    /// The CPU factor of the process at the server's end of a connection.
+    #[must_use]
+    pub fn server_factor(&self, connection: &ConnectionRow) -> f64 {
+        let role = connection.server_process.map(|process| &self.trace.processes[process.index()].role);
+        role.and_then(|role| self.options.cpu.by_kind.get(role)).copied().unwrap_or(self.options.cpu.all)
+    }
+
+    /// Finds the sends before which a connection is opened, and takes the recorded handshake out of their delay.
+    ///
+    /// A connection whose first bytes came sooner after their cause than its handshake took was opened ahead of the
+    /// need: nobody waited for it.
+    fn find_handshakes(&mut self) {
+        let mut first: Vec<Option<EventId>> = vec![None; self.trace.connections.len()];
+        for event in &self.trace.events {
+            let (EventKind::Send, Some(connection)) = (event.kind, event.connection) else { continue };
+            let known = &mut first[connection.index()];
+            if known.is_none_or(|known| event.recorded_ns < self.trace.events[known.index()].recorded_ns) {
+                *known = Some(event.event);
+            }
+        }
+        for (connection, first) in self.trace.connections.iter().zip(first) {
+            let (Some(first), Some(handshake_ns)) = (first, connection.handshake_ns) else { continue };
+            let in_time = connection.syn_seen && connection.first_ns >= self.submit_ns && !connection.loopback;
+            let event = &self.trace.events[first.index()];
+            let waited = event.from_client && event.delay_ns >= handshake_ns && !self.causes(first).is_empty();
+            if in_time && waited && self.place(first) == Place::During {
+                self.opens[first.index()] = true;
+                let thinking_ps = (event.delay_ns - handshake_ns).saturating_mul(1_000);
+                self.delays_ps[first.index()] = self.scaled_ps(event, thinking_ps);
+            }
+        }
+    }
+
+    /// Refuses dependencies on what was recorded after the job, which the replay will never see.
+    fn check_order(&self) -> Result<(), CausalError> {
+        for (row, dependency) in self.trace.dependencies.iter().enumerate() {
+            if self.place(dependency.event) == Place::During && self.place(dependency.on_event) == Place::After {
+                let reason = format!(
+                    "event {} waits for event {}, which was recorded later, after the end of {}",
+                    dependency.event, dependency.on_event, self.job.id
+                );
+                return Err(CausalError::Senseless { table: "dependencies", row, reason });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The job that is asked for, or the one with the largest shuffle.
+fn choose_job<'t>(trace: &'t Trace, wanted: Option<&str>) -> Result<&'t JobRow, CausalError> {
+    let largest = || trace.jobs.iter().max_by_key(|job| (job.succeeded, job.shuffle_bytes, job.submit_ns));
+    match wanted {
+        None => largest().ok_or(CausalError::NoJob),
+        Some(_) if trace.jobs.is_empty() => Err(CausalError::NoJob),
+        Some(id) => trace.jobs.iter().find(|job| job.id == id).ok_or_else(|| CausalError::UnknownJob {
+            wanted: id.to_owned(),
+            known: trace.jobs.iter().map(|job| format!("{} ({})", job.id, job.name)).collect::<Vec<_>>().join(", "),
+        }),
+    }
+}
+
+/// The mark of this name that belongs to the job: the one nearest to `at_ns` that is nearer to no other job.
+fn mark_near(trace: &Trace, name: &str, at_ns: u64, job: JobId) -> Option<EventId> {
+    let distance = |a: u64, b: u64| a.abs_diff(b);
+    let of = |other: &JobRow| if name == "job.submit" { other.submit_ns } else { other.finish_ns };
+    trace
+        .events
+        .iter()
+        .filter(|event| event.kind == EventKind::Mark && event.name == name)
+        .filter(|event| {
+            let own = distance(event.recorded_ns, at_ns);
+            trace.jobs.iter().all(|other| other.job == job || distance(event.recorded_ns, of(other)) >= own)
+        })
+        .min_by_key(|event| distance(event.recorded_ns, at_ns))
+        .map(|event| event.event)
+}

@@ -1,0 +1,248 @@
+//! The critical path: what the job's time consists of, followed back from its end through the binding causes.
+
+use std::collections::BTreeMap;
+
+use trace::ids::EventId;
+use trace::rows::{Carrier, EventKind, EventRow, Evidence, On};
+
+use super::graph::JobGraph;
+use super::outcome::{CarrierId, Outcome};
+
+/// What a piece of the critical path is spent with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PathKind {
+    /// Bytes are on their way (the queue of their own connection included), or a connection is opened.
+    Network,
+    /// A process thinks, computes, reads or writes a disk.
+    Think,
+    /// News waits for the next beat of a timer.
+    TimerWait,
+    /// A timer pauses before its next beat.
+    TimerPause,
+    /// From a container's end to the start of the task that takes its place.
+    Slot,
+    /// Until an event whose causes are not in the trace: kept at its recorded time.
+    Outside,
+}
+
+impl PathKind {
+    /// All kinds, in the order of reports.
+    pub const ALL: [Self; 6] =
+        [Self::Network, Self::Think, Self::TimerWait, Self::TimerPause, Self::Slot, Self::Outside];
+
+    /// Its name in tables.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Network => "network",
+            Self::Think => "think",
+            Self::TimerWait => "timer-wait",
+            Self::TimerPause => "timer-pause",
+            Self::Slot => "slot",
+            Self::Outside => "outside",
+        }
+    }
+}
+
+/// A piece of the critical path. Times are picoseconds since the job was submitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// What it is spent with.
+    pub kind: PathKind,
+    /// More exactly: the kind of message, the role that thinks, the timer.
+    pub what: String,
+    /// Where: the hosts between which bytes go, or the host that thinks.
+    pub place: String,
+    /// Start.
+    pub from_ps: u64,
+    /// End.
+    pub to_ps: u64,
+    /// How many steps of the causal graph it covers.
+    pub steps: u32,
+}
+
+impl Piece {
+    /// Its length in picoseconds.
+    #[must_use]
+    pub const fn length_ps(&self) -> u64 {
+        self.to_ps - self.from_ps
+    }
+}
+
+/// The critical path of a job, from its submission to its end, without gaps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CriticalPath {
+    /// Its pieces in the order of time; neighbours that do the same at the same place are one.
+    pub pieces: Vec<Piece>,
+}
+
+impl CriticalPath {
+    /// Picoseconds by kind and, within it, by what; the longest first.
+    #[must_use]
+    pub fn totals_ps(&self) -> Vec<(PathKind, String, u64)> {
+        let mut totals: BTreeMap<(PathKind, &str), u64> = BTreeMap::new();
+        for piece in &self.pieces {
+            *totals.entry((piece.kind, &piece.what)).or_default() += piece.length_ps();
+        }
+        let mut totals: Vec<_> = totals.into_iter().map(|((kind, what), ps)| (kind, what.to_owned(), ps)).collect();
+        totals.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| (a.0, &a.1).cmp(&(b.0, &b.1))));
+        totals
+    }
+
+    /// Picoseconds of one kind.
+    #[must_use]
+    pub fn total_of_ps(&self, kind: PathKind) -> u64 {
+        self.pieces.iter().filter(|piece| piece.kind == kind).map(Piece::length_ps).sum()
+    }
+}
+
+/// Follows the binding causes back from the job's end.
+#[must_use]
+pub fn critical_path(graph: &JobGraph, outcome: &Outcome) -> CriticalPath {
+    critical_path_to(graph, outcome, graph.finish, 0)
+}
+
+/// Follows the binding causes of an event back to a time, picoseconds since the job was submitted.
+#[must_use]
+pub fn critical_path_to(graph: &JobGraph, outcome: &Outcome, event: EventId, from_ps: u64) -> CriticalPath {
+    let mut builder = Builder { graph, outcome, from_ps, pieces: Vec::new() };
+    let mut event = Some(event);
+    while let Some(at) = event {
+        event = builder.step_back(at);
+    }
+    builder.pieces.reverse();
+    CriticalPath { pieces: merge(builder.pieces) }
+}
+
+struct Builder<'g, 't> {
+    graph: &'g JobGraph<'t>,
+    outcome: &'g Outcome,
+    /// Nothing before this time is wanted.
+    from_ps: u64,
+    /// In reverse order of time.
+    pieces: Vec<Piece>,
+}
+
+impl Builder<'_, '_> {
+    /// Adds the pieces between an event's binding cause and the event; returns the cause.
+    fn step_back(&mut self, event: EventId) -> Option<EventId> {
+        let row = self.graph.event(event);
+        let result = *self.outcome.event(event);
+        let happened_ps = result.happened_ps().filter(|at| u64::try_from(*at).is_ok_and(|at| at > self.from_ps))?;
+        if happened_ps > result.ready_ps() {
+            self.add(PathKind::Network, "handshake".to_owned(), self.ends(row), result.ready_ps(), happened_ps);
+        }
+        let Some(number) = result.cause() else {
+            self.add(PathKind::Outside, outside(row), self.host(row), 0, result.ready_ps());
+            return None;
+        };
+        let dependency = self.graph.dependency(number);
+        let (kind, what) = self.delay(row, dependency.evidence);
+        self.add(kind, what, self.host(row), result.caused_ps(), result.ready_ps());
+        let on = self.graph.event(dependency.on_event);
+        let on_result = self.outcome.event(dependency.on_event);
+        let mut news_ps = result.caused_ps();
+        if let Some(news) = self.outcome.news.get(&number) {
+            let (sent_ps, _) = self.outcome.carrier_ps(news.carrier);
+            let sent_ps = sent_ps.unwrap_or(news_ps);
+            let (what, place) = self.carrier(news.carrier, dependency.carrier);
+            let name = dependency.timer.map(|timer| self.graph.trace.timers[timer.index()].name.clone());
+            self.add(PathKind::Network, what, place, sent_ps, news_ps);
+            if let CarrierId::Event(beat) = news.carrier
+                && self.graph.event(beat).beat == Some(0)
+            {
+                // Whoever beats had only just begun: it is that which the news waited for.
+                return Some(beat);
+            }
+            self.add(PathKind::TimerWait, name.unwrap_or_default(), self.host(on), news.at_ps, sent_ps);
+            news_ps = news.at_ps;
+        }
+        if dependency.on == On::Delivered && on.kind == EventKind::Send {
+            let sent_ps = on_result.happened_ps().unwrap_or(news_ps);
+            self.add(PathKind::Network, self.message(on), self.ends(on), sent_ps, news_ps);
+        }
+        Some(dependency.on_event)
+    }
+
+    fn add(&mut self, kind: PathKind, what: String, place: String, from_ps: i64, to_ps: i64) {
+        let from_ps = u64::try_from(from_ps).unwrap_or(0).max(self.from_ps);
+        let to_ps = u64::try_from(to_ps).unwrap_or(0);
+        if to_ps > from_ps {
+            self.pieces.push(Piece { kind, what, place, from_ps, to_ps, steps: 1 });
+        }
+    }
+
+    /// What the time between the latest cause and the event is.
+    fn delay(&self, row: &EventRow, evidence: Evidence) -> (PathKind, String) {
+        if evidence == Evidence::Timer {
+            return (PathKind::TimerPause, self.message(row));
+        }
+        if evidence == Evidence::Slot {
+            return (PathKind::Slot, "container".to_owned());
+        }
+        let role = row.process.map_or("unknown process", |process| &self.graph.trace.processes[process.index()].role);
+        let what = match row.task {
+            Some(task) => format!("{role} ({})", self.graph.trace.tasks[task.index()].kind),
+            None => role.to_owned(),
+        };
+        (PathKind::Think, what)
+    }
+
+    fn message(&self, row: &EventRow) -> String {
+        row.message.map_or_else(
+            || "unknown message".to_owned(),
+            |message| {
+                let message = &self.graph.trace.messages[message.index()];
+                // Paths of web pages would make a kind of each message.
+                let name = if message.kind.as_str().starts_with("rpc") { message.name.as_str() } else { "" };
+                format!("{} {name}", message.kind).trim_end().to_owned()
+            },
+        )
+    }
+
+    fn carrier(&self, carrier: CarrierId, half: Option<Carrier>) -> (String, String) {
+        match carrier {
+            CarrierId::Event(event) => (self.message(self.graph.event(event)), self.ends(self.graph.event(event))),
+            CarrierId::Synthetic(number) => {
+                let beat = &self.outcome.synthetic[number as usize];
+                let row = &self.graph.trace.timers[beat.timer.index()];
+                let half = half.unwrap_or(beat.half);
+                (format!("rpc-{half} {}", row.name), String::new())
+            }
+        }
+    }
+
+    fn ends(&self, row: &EventRow) -> String {
+        let host = |host: trace::ids::HostId| self.graph.trace.hosts[host.index()].name.as_str();
+        self.graph.ends(row).map(|(from, to)| format!("{} → {}", host(from), host(to))).unwrap_or_default()
+    }
+
+    fn host(&self, row: &EventRow) -> String {
+        let process = row.process.map(|process| &self.graph.trace.processes[process.index()]);
+        process.map(|process| self.graph.trace.hosts[process.host.index()].name.clone()).unwrap_or_default()
+    }
+}
+
+fn outside(row: &EventRow) -> String {
+    if row.name.is_empty() { "a send without a known cause".to_owned() } else { row.name.clone() }
+}
+
+/// Neighbours that do the same at the same place become one piece.
+fn merge(pieces: Vec<Piece>) -> Vec<Piece> {
+    let mut merged: Vec<Piece> = Vec::new();
+    for piece in pieces {
+        match merged.last_mut() {
+            Some(last)
+                if last.kind == piece.kind
+                    && last.what == piece.what
+                    && last.place == piece.place
+                    && last.to_ps == piece.from_ps =>
+            {
+                last.to_ps = piece.to_ps;
+                last.steps += piece.steps;
+            }
+            _ => merged.push(piece),
+        }
+    }
+    merged
+}

@@ -1,0 +1,84 @@
+//! `dimemas`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Error, bail};
+use clap::Args;
+use replay::dimemas::mapping::{self, TaskMapping};
+use replay::dimemas::{Ended, Server, ServerConfig};
+use replay::experiment::{Experiment, Override};
+use replay::units::DurationPs;
+
+use super::FOUND_WRONG;
+
+#[derive(Debug, Args)]
+pub(super) struct DimemasArgs {
+    /// The fabric: an experiment's TOML file, of which the [fabric] table counts.
+    fabric: PathBuf,
+    /// Where to listen. Dimemas must be configured for the same host and port.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:4242")]
+    listen: SocketAddr,
+    /// How many nodes the fabric has [default: the nodes of a fat-tree, else 256].
+    #[arg(long, value_name = "N")]
+    nodes: Option<u32>,
+    /// How many racks they are spread over, evenly [default: those of a fat-tree, the fibers of LIGHTNESS; else two ToRs
+    /// back to back have two, LIGHTNESS one for each node, other fabrics one].
+    #[arg(long, value_name = "N")]
+    racks: Option<u32>,
+    /// A file with "task node" in each line [default: task n is on node n].
+    #[arg(long, value_name = "FILE")]
+    task_mapping: Option<PathBuf>,
+    /// How long to wait for a client's next line before it is given up, with its unit: 500ms, 60s.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    timeout: Duration,
+    /// Ends after one client; exit code 1 if that one did not end with FINISH.
+    #[arg(long)]
+    once: bool,
+    /// Replaces a value of the file by its path; may be given more than once.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    overrides: Vec<Override>,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let parsed: DurationPs = text.parse().map_err(|error| format!("{error}"))?;
+    let duration = Duration::from_nanos(parsed.ps() / 1_000);
+    if duration < Duration::from_millis(1) {
+        return Err("at least 1ms".to_owned());
+    }
+    Ok(duration)
+}
+
+/// Serves Dimemas.
+pub(super) fn serve(args: DimemasArgs) -> Result<ExitCode, Error> {
+    let experiment = Experiment::read(&args.fabric, &args.overrides)?;
+    let hosts = mapping::hosts(&experiment.fabric, args.nodes, args.racks)?;
+    let nodes = u32::try_from(hosts.len())?;
+    let mapping = match &args.task_mapping {
+        Some(path) => TaskMapping::read(path, nodes)?,
+        None => TaskMapping::default(),
+    };
+    let config = ServerConfig { fabric: experiment.fabric, hosts, mapping, timeout: args.timeout };
+    let server = Server::bind(args.listen, config).map_err(|error| match error {
+        replay::dimemas::BindError::Fabric(error) => {
+            Experiment::wrong(&args.fabric, &args.overrides, &error.to_string()).into()
+        }
+        other => Error::from(other),
+    })?;
+    let address = server.address()?;
+    trace::told::say(format!("replay: {} with {nodes} nodes: listening on {address}", experiment.name));
+    loop {
+        let ended = match server.serve_one(|text| trace::told::say(format!("replay: {text}"))) {
+            Ok(ended) => ended,
+            Err(error) => bail!("no client can be accepted on {address}: {error}"),
+        };
+        if args.once {
+            return Ok(match ended {
+                Ended::Finished { .. } => ExitCode::SUCCESS,
+                Ended::Broken(_) => ExitCode::from(FOUND_WRONG),
+            });
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! `lightness`.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Error};
+use clap::Args;
+use replay::published::{LIGHTNESS, Outcome, Published, svg};
+
+use super::{FOUND_WRONG, table};
+
+#[derive(Debug, Args)]
+pub(super) struct LightnessArgs {
+    /// Files of published figures [default: those of LIGHTNESS' deliverable, which the program holds].
+    files: Vec<PathBuf>,
+    /// Prints JSON in place of tables.
+    #[arg(long)]
+    json: bool,
+    /// Folder to write published.json, published.txt and a picture (SVG) of each file to; made where it is missing.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// Simulates published figures and puts both side by side.
+pub(super) fn show(args: &LightnessArgs) -> Result<ExitCode, Error> {
+    let published: Vec<Published> = if args.files.is_empty() {
+        LIGHTNESS.iter().map(|(name, text)| Published::parse(text, name)).collect::<Result<_, _>>()?
+    } else {
+        args.files.iter().map(|path| Published::read(path)).collect::<Result<_, _>>()?
+    };
+    let outcomes = published.iter().map(Published::run).collect::<Result<Vec<Outcome>, _>>()?;
+    let json = serde_json::to_string_pretty(&outcomes)?;
+    let text: String = outcomes.iter().map(table::of_published).collect();
+    if let Some(folder) = &args.out {
+        let named = || format!("cannot write to {}", folder.display());
+        fs::create_dir_all(folder).with_context(named)?;
+        fs::write(folder.join("published.json"), &json).with_context(named)?;
+        fs::write(folder.join("published.txt"), &text).with_context(named)?;
+        for outcome in &outcomes {
+            let name = Path::new(&outcome.file).with_extension("svg");
+            let picture = folder.join(name.file_name().unwrap_or_default());
+            fs::write(picture, svg(outcome)).with_context(named)?;
+        }
+    }
+    match writeln!(io::stdout(), "{}", if args.json { &json } else { text.trim_end() }) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error.into()),
+        _ => {}
+    }
+    let all_right = outcomes.iter().flat_map(|outcome| &outcome.rows).all(|row| row.as_computed);
+    Ok(ExitCode::from(if all_right { 0 } else { FOUND_WRONG }))
+}

@@ -1,0 +1,157 @@
+//! The command line.
+
+mod dimemas;
+mod lightness;
+mod progress;
+mod run;
+mod table;
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+use replay::experiment::Override;
+use trace::told::told;
+
+/// The program ran and found something wrong.
+pub(crate) const FOUND_WRONG: u8 = 1;
+/// The program could not run.
+pub(crate) const COULD_NOT_RUN: u8 = 2;
+
+/// Replays a recorded Hadoop job over a network that may not exist yet, and says how long it would have taken there, and
+/// why.
+///
+/// Every message leaves when what caused it has happened in the simulated world, plus the time that its process really
+/// thought; how long it is on its way comes from the simulated fabric.
+#[derive(Debug, Parser)]
+#[command(name = "replay", version, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 ran and found something wrong; 2 could not run.";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  replay run experiments/lab-100mbit.toml --trace trace/ --out results/
+  replay run experiments/ethernet-10g.toml --trace trace/ --out results/ \\
+      --set fabric.topology.host_link.rate=25Gbps --set workload.cpu_factor=0.5 --json
+
+RESULTS holds summary.json, effective.toml, report.html and the tables messages, tasks, links, traffic and critical_path
+as Parquet.
+
+Exit codes: 0 done; 1 ran and found something wrong; 2 could not run.";
+
+const COMPARE_EXAMPLES: &str = "\
+Example:
+  replay compare experiments/*.toml --trace trace/ --out results/
+
+RESULTS holds one report.html with all experiments side by side, summary.json with their summaries, and a folder of
+results for each, by its name.
+
+Exit codes: 0 done; 1 an experiment came to no result; 2 could not run.";
+
+const DIMEMAS_EXAMPLES: &str = "\
+Example:
+  replay dimemas experiments/lightness-ops.toml --listen 127.0.0.1:4242 --nodes 16 --racks 4
+
+Exit codes: 0 done; 1 with --once, the client did not end with FINISH; 2 could not run.";
+
+const LIGHTNESS_EXAMPLES: &str = "\
+Examples:
+  replay lightness
+  replay lightness experiments/lightness/figure-16-collision.toml --json --out results/
+
+Exit codes: 0 done; 1 a simulated figure is not what the model's arithmetic gives; 2 could not run.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Replays a job as an experiment says.
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunArgs),
+    /// Replays a job over several fabrics, and puts the results side by side with the recording.
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(CompareArgs),
+    /// Draws the report of results again.
+    #[command(after_help = EXIT_CODES)]
+    Report(ReportArgs),
+    /// Serves Dimemas as its external network simulator.
+    ///
+    /// Dimemas replays a program's computation and asks this server how long each message between nodes takes on the
+    /// fabric. Clients are served one after the other, each on a new network.
+    #[command(after_help = DIMEMAS_EXAMPLES)]
+    Dimemas(dimemas::DimemasArgs),
+    /// Simulates what LIGHTNESS' deliverable published, and puts published and simulated figures side by side.
+    #[command(after_help = LIGHTNESS_EXAMPLES)]
+    Lightness(lightness::LightnessArgs),
+    /// Prints a completion script for a shell.
+    Completions {
+        /// Which shell.
+        shell: Shell,
+    },
+}
+
+/// What `run` and `compare` have in common.
+#[derive(Debug, Args)]
+struct Common {
+    /// Folder of the trace, in place of the experiment's workload.trace.
+    #[arg(long, value_name = "FOLDER")]
+    trace: Option<PathBuf>,
+    /// Replaces a value of the experiment by its path; may be given more than once.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    overrides: Vec<Override>,
+    /// Folder for the results; made where it is missing.
+    #[arg(long, value_name = "RESULTS")]
+    out: PathBuf,
+    /// Prints one JSON object in place of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct RunArgs {
+    /// The experiment: a TOML file.
+    experiment: PathBuf,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
+struct CompareArgs {
+    /// The experiments: TOML files.
+    #[arg(required = true)]
+    experiments: Vec<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
+struct ReportArgs {
+    /// A folder of results, of `replay run` or `replay compare`.
+    results: PathBuf,
+    /// Where to write the page; RESULTS/report.html if not given.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// Runs the program.
+pub(crate) fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Run(args) => run::run(&args.experiment, &args.common),
+        Command::Compare(args) => run::compare(&args.experiments, &args.common),
+        Command::Report(args) => run::report(&args.results, args.out),
+        Command::Dimemas(args) => dimemas::serve(args),
+        Command::Lightness(args) => lightness::show(&args),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "replay", &mut io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+    };
+    done.unwrap_or_else(|failure| {
+        trace::told::say(format!("replay: {}", told(failure.as_ref())));
+        ExitCode::from(run::exit_code(&failure))
+    })
+}

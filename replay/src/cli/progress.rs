@@ -1,0 +1,61 @@
+//! Progress bars: simulated against recorded time, on a terminal only.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use replay::causal::Progress;
+
+/// A bar for each experiment.
+pub(super) struct Bars {
+    bars: MultiProgress,
+}
+
+impl Bars {
+    pub(super) fn new() -> Self {
+        Self { bars: MultiProgress::new() }
+    }
+
+    /// A sign of life for something of unknown length, until it is dropped.
+    pub(super) fn spinner(&self, what: &str) -> ProgressBar {
+        let spinner = self.bars.add(ProgressBar::new_spinner());
+        spinner.set_message(what.to_owned());
+        spinner.enable_steady_tick(Duration::from_millis(100));
+        spinner
+    }
+
+    /// A bar for an experiment.
+    pub(super) fn bar(&self, name: &str) -> Bar {
+        let bar = self.bars.add(ProgressBar::new(0));
+        let style = ProgressStyle::with_template("{prefix:20} {bar:30} {percent:>3}%  {msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_prefix(name.to_owned());
+        Bar { bar, began: Instant::now() }
+    }
+}
+
+/// The bar of one experiment: full when the simulated time is the recorded job time.
+pub(super) struct Bar {
+    bar: ProgressBar,
+    began: Instant,
+}
+
+impl Bar {
+    pub(super) fn show(&self, progress: Progress) {
+        let to_ms = |at: replay::network::SimTime| at.0 / 1_000_000_000;
+        self.bar.set_length(to_ms(progress.recorded).max(to_ms(progress.now)));
+        self.bar.set_position(to_ms(progress.now));
+        #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+        let rate = progress.causal_events as f64 / self.began.elapsed().as_secs_f64().max(1e-3);
+        self.bar.set_message(format!(
+            "{:.1} s simulated, {:.1} s recorded, {rate:.0} messages/s",
+            progress.now.as_secs_f64(),
+            progress.recorded.as_secs_f64(),
+        ));
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,181 @@
+//! `run`, `compare`, `report`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Error, bail};
+use rayon::prelude::*;
+use replay::causal::CausalError;
+use replay::experiment::Experiment;
+use replay::report;
+use replay::results::{Comparison, RunResults, read_comparison, write_comparison, write_run};
+use replay::run::{RunError, read_trace, run_experiment};
+use trace::told::told;
+use trace_tables::Trace;
+
+use super::progress::Bars;
+use super::{COULD_NOT_RUN, Common, FOUND_WRONG, table};
+
+/// A replay that came to a halt has found something wrong in its trace; all else could not run.
+pub(super) fn exit_code(failure: &Error) -> u8 {
+    match failure.downcast_ref::<RunError>() {
+        Some(RunError::Causal(CausalError::Halt { .. })) => FOUND_WRONG,
+        _ => COULD_NOT_RUN,
+    }
+}
+
+/// Replays one experiment.
+pub(super) fn run(path: &Path, common: &Common) -> Result<ExitCode, Error> {
+    let bars = Bars::new();
+    let experiment = read_experiment(path, common)?;
+    let folder = trace_of(&experiment)?;
+    let spinner = bars.spinner(&format!("reading {}", folder.display()));
+    let trace = read_trace(folder)?;
+    spinner.finish_and_clear();
+    let results = replay_one(path, &experiment, &trace, common, &bars)?;
+    write_run(&common.out, &results)?;
+    report::write(&common.out.join("report.html"), std::slice::from_ref(&results.detail))?;
+    if common.json {
+        say(&serde_json::to_string_pretty(&results.detail.summary)?)?;
+    } else {
+        let report = common.out.join("report.html");
+        say(&format!("{}report     {}", table::of_run(&results.detail.summary), report.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Replays several experiments, as many at a time as there are cores.
+pub(super) fn compare(paths: &[PathBuf], common: &Common) -> Result<ExitCode, Error> {
+    let bars = Bars::new();
+    let experiments = paths.iter().map(|path| read_experiment(path, common)).collect::<Result<Vec<_>, _>>()?;
+    check_names(paths, &experiments)?;
+    let mut traces: BTreeMap<&Path, Trace> = BTreeMap::new();
+    for experiment in &experiments {
+        let folder = trace_of(experiment)?;
+        if !traces.contains_key(folder) {
+            let spinner = bars.spinner(&format!("reading {}", folder.display()));
+            traces.insert(folder, read_trace(folder)?);
+            spinner.finish_and_clear();
+        }
+    }
+    let outcomes: Vec<Result<RunResults, Error>> = paths
+        .par_iter()
+        .zip(&experiments)
+        .map(|(path, experiment)| {
+            let results = replay_one(path, experiment, &traces[trace_of(experiment)?], common, &bars)?;
+            let folder = common.out.join(&experiment.name);
+            write_run(&folder, &results)?;
+            report::write(&folder.join("report.html"), std::slice::from_ref(&results.detail))?;
+            Ok(results)
+        })
+        .collect();
+    let mut comparison = Comparison { experiments: Vec::new(), failed: BTreeMap::new() };
+    let mut details = Vec::new();
+    for (experiment, outcome) in experiments.iter().zip(outcomes) {
+        match outcome {
+            Ok(results) => {
+                comparison.experiments.push(results.detail.summary.clone());
+                details.push(results.detail);
+            }
+            Err(error) => {
+                comparison.failed.insert(experiment.name.clone(), told(error.as_ref()));
+            }
+        }
+    }
+    check_same_job(&comparison)?;
+    write_comparison(&common.out, &comparison)?;
+    report::write(&common.out.join("report.html"), &details)?;
+    if common.json {
+        say(&serde_json::to_string_pretty(&comparison)?)?;
+    } else {
+        let report = common.out.join("report.html");
+        say(&format!("{}report: {}", table::of_comparison(&comparison), report.display()))?;
+    }
+    Ok(ExitCode::from(if comparison.failed.is_empty() { 0 } else { FOUND_WRONG }))
+}
+
+/// Draws the report of results again.
+pub(super) fn report(results: &Path, out: Option<PathBuf>) -> Result<ExitCode, Error> {
+    let details = read_comparison(results)?;
+    let out = out.unwrap_or_else(|| results.join("report.html"));
+    report::write(&out, &details)?;
+    say(&out.display().to_string())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a line; that nobody reads on is no error.
+fn say(text: &str) -> io::Result<()> {
+    match writeln!(io::stdout(), "{text}") {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+fn read_experiment(path: &Path, common: &Common) -> Result<Experiment, Error> {
+    let mut experiment = Experiment::read(path, &common.overrides)?;
+    if let Some(trace) = &common.trace {
+        experiment.workload.trace = Some(trace.clone());
+    }
+    // The effective configuration must find the trace from wherever it lies.
+    if let Some(trace) = &mut experiment.workload.trace {
+        *trace = trace.canonicalize().with_context(|| format!("the trace cannot be read: {}", trace.display()))?;
+    }
+    Ok(experiment)
+}
+
+fn trace_of(experiment: &Experiment) -> Result<&Path, RunError> {
+    experiment.workload.trace.as_deref().ok_or(RunError::NoTrace)
+}
+
+/// Results go into a folder of the experiment's name, so names must be good for that and different.
+fn check_names(paths: &[PathBuf], experiments: &[Experiment]) -> Result<(), Error> {
+    let mut names = BTreeSet::new();
+    for (path, experiment) in paths.iter().zip(experiments) {
+        let name = &experiment.name;
+        if name.contains(['/', '\\']) || name.starts_with('.') {
+            bail!("{}: name = \"{name}\" is no name for a folder; leave out / and a leading dot", path.display());
+        }
+        if !names.insert(name) {
+            bail!("{}: another experiment is called \"{name}\" too; give one of them another name", path.display());
+        }
+    }
+    Ok(())
+}
+
+/// A comparison shows one recording beside its replays.
+fn check_same_job(comparison: &Comparison) -> Result<(), Error> {
+    let Some(first) = comparison.experiments.first() else { return Ok(()) };
+    let other = comparison.experiments.iter().find(|one| (&one.trace, &one.job) != (&first.trace, &first.job));
+    if let Some(other) = other {
+        bail!(
+            "{} replays {} of {}, but {} replays {} of {}: a comparison puts one job side by side (--trace and --set \
+             workload.job=... choose it for all)",
+            first.name,
+            first.job,
+            first.trace,
+            other.name,
+            other.job,
+            other.trace
+        );
+    }
+    Ok(())
+}
+
+/// Replays an experiment. What is found wrong with a key of its fabric is shown where it stands in the file.
+fn replay_one(
+    path: &Path,
+    experiment: &Experiment,
+    trace: &Trace,
+    common: &Common,
+    bars: &Bars,
+) -> Result<RunResults, Error> {
+    let bar = bars.bar(&experiment.name);
+    run_experiment(experiment, trace, |progress| bar.show(progress)).map_err(|error| match error {
+        RunError::Fabric(_) | RunError::UnknownHost { .. } => {
+            Experiment::wrong(path, &common.overrides, &error.to_string()).into()
+        }
+        other => other.into(),
+    })
+}

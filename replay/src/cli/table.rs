@@ -1,0 +1,122 @@
+//! Tables for people.
+
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{Cell, CellAlignment, Table};
+use replay::published::{Outcome, nanoseconds};
+use replay::results::{Comparison, Summary};
+
+/// The result of one replay.
+pub(super) fn of_run(summary: &Summary) -> String {
+    let mut table = new_table(&["", "simulated", "recorded", "change"]);
+    let mut row = |name: &str, simulated: Option<f64>, recorded: Option<f64>| {
+        let change = simulated.zip(recorded).filter(|(_, recorded)| *recorded > 0.0);
+        table.add_row([
+            Cell::new(name),
+            right(seconds(simulated)),
+            right(seconds(recorded)),
+            right(change.map_or_else(|| "–".to_owned(), |(new, old)| percent(new / old - 1.0))),
+        ]);
+    };
+    row("job", Some(summary.job_time_s), Some(summary.recorded_job_time_s));
+    for phase in &summary.phases {
+        row(&format!("{} (mean of {})", phase.name, phase.attempts), phase.seconds, phase.recorded_seconds);
+    }
+    let errors = &summary.transfer_error;
+    let error = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), percent);
+    format!(
+        "{}: {} ({}) over {}\n{table}\n\
+         messages   {} with {:.1} MB, {} not done when the job was\n\
+         transfers  error of the simulated against the recorded times: median {}, 95th percentile {}\n\
+         network    {:.1}% of the job's time (critical path), {} packets lost, {} sent again\n\
+         replay     {} events in {:.2} s\n{}",
+        summary.name,
+        summary.job,
+        summary.job_name,
+        summary.fabric,
+        summary.messages,
+        megabytes(summary.bytes),
+        summary.messages_unfinished,
+        error(errors.median),
+        error(errors.p95),
+        summary.network_share * 100.0,
+        summary.drops,
+        summary.retransmissions,
+        summary.events,
+        summary.wall_s,
+        notes(summary),
+    )
+}
+
+fn notes(summary: &Summary) -> String {
+    summary.notes.iter().map(|note| format!("note       {note}\n")).collect()
+}
+
+/// The results of several replays, below what the recording says.
+pub(super) fn of_comparison(comparison: &Comparison) -> String {
+    let headers =
+        ["experiment", "fabric", "job", "change", "map", "shuffle", "sort", "reduce", "network", "lost", "wall"];
+    let mut table = new_table(&headers);
+    if let Some(first) = comparison.experiments.first() {
+        let mut row = vec![Cell::new("recorded (nothing changes)"), Cell::new("–")];
+        row.push(right(seconds(Some(first.recorded_job_time_s))));
+        row.push(right("–".to_owned()));
+        row.extend(first.phases.iter().map(|phase| right(seconds(phase.recorded_seconds))));
+        row.extend((0..3).map(|_| right("–".to_owned())));
+        table.add_row(row);
+    }
+    for summary in &comparison.experiments {
+        let mut row = vec![Cell::new(&summary.name), Cell::new(&summary.fabric)];
+        row.push(right(seconds(Some(summary.job_time_s))));
+        row.push(right(percent(summary.job_time_change())));
+        row.extend(summary.phases.iter().map(|phase| right(seconds(phase.seconds))));
+        row.push(right(format!("{:.1}%", summary.network_share * 100.0)));
+        row.push(right(summary.drops.to_string()));
+        row.push(right(format!("{:.1} s", summary.wall_s)));
+        table.add_row(row);
+    }
+    let failed = comparison.failed.iter().map(|(name, reason)| format!("{name}: {reason}\n"));
+    let notes = comparison.experiments.first().map(notes).unwrap_or_default();
+    format!("{table}\n{notes}{}", failed.collect::<String>())
+}
+
+/// Published figures beside simulated ones.
+pub(super) fn of_published(outcome: &Outcome) -> String {
+    let mut table = new_table(&["", "published", "arithmetic", "simulated", "to published", ""]);
+    for row in &outcome.rows {
+        let time = |ps: Option<u64>| right(ps.map_or_else(|| "–".to_owned(), nanoseconds));
+        table.add_row([
+            Cell::new(&row.what),
+            time(row.published_ps),
+            time(row.arithmetic_ps),
+            time(Some(row.simulated_ps)),
+            right(row.deviation().map_or_else(|| "–".to_owned(), |share| format!("{:+.2}%", share * 100.0))),
+            Cell::new(if row.as_computed { "" } else { "not as computed" }),
+        ]);
+    }
+    let notes: String = outcome.notes.iter().map(|note| format!("{note}\n")).collect();
+    format!("{}\n{table}\n{notes}\n", outcome.title)
+}
+
+fn new_table(headers: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY);
+    table.set_header(headers.to_vec());
+    table
+}
+
+fn right(text: String) -> Cell {
+    Cell::new(text).set_alignment(CellAlignment::Right)
+}
+
+fn seconds(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2} s"))
+}
+
+fn percent(value: f64) -> String {
+    format!("{:+.1}%", value * 100.0)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}

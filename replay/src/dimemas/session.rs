@@ -1,0 +1,221 @@
+//! One client's simulation: takes its lines, answers its turns. Knows nothing of sockets.
+
+use super::mapping::TaskMapping;
+use super::protocol::{self, Command, LineError, Message};
+use crate::network::{Delivery, FlowId, HostIndex, Network, SimTime, Token};
+use std::collections::{BTreeMap, VecDeque};
+use thiserror::Error;
+
+/// A turn's answer stays below this: Dimemas reads at most 500 bytes of one and puts no lines together.
+const ANSWER_BYTES: usize = 500;
+/// No more completions than this in an answer; eight at once made a real client hang.
+const ANSWER_COMPLETIONS: usize = 3;
+const END: &str = "END\n";
+
+/// Why a line was not followed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SessionError {
+    /// The line is none of the protocol. It changed nothing, and the client may go on.
+    #[error(transparent)]
+    Line(#[from] LineError),
+    /// The message has no place in the fabric. Its completion would never come: the client cannot go on.
+    #[error("{0}")]
+    NoHost(String),
+}
+
+/// What a line makes the server do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Nothing; the client goes on.
+    Listen,
+    /// Send this; it is the client's turn again.
+    Say(String),
+    /// The client has finished.
+    Finished,
+}
+
+/// What was counted in a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SessionFigures {
+    /// Messages that left.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Completions that the client was told of.
+    pub completed: u64,
+    /// Turns that were answered.
+    pub turns: u64,
+    /// Messages that should have left before the present, and left at the present.
+    pub late: u64,
+    /// Messages with a negative size, taken as 2 to 4 GiB.
+    pub wrapped: u64,
+    /// How far the simulation came.
+    pub reached: SimTime,
+}
+
+struct UnderWay {
+    message: Message,
+    left: SimTime,
+}
+
+/// One client's simulation on a network of its own.
+pub struct Session<N> {
+    network: N,
+    mapping: TaskMapping,
+    flows: BTreeMap<(HostIndex, HostIndex), FlowId>,
+    /// Messages that have not left yet, in the order in which they will.
+    leaving: BTreeMap<(SimTime, u64), Message>,
+    under_way: BTreeMap<u64, UnderWay>,
+    /// Completions of the last instant that the client was not yet told of.
+    due: VecDeque<String>,
+    /// What the client was told: nothing before it can happen any more.
+    present: SimTime,
+    stop: Option<SimTime>,
+    next_token: u64,
+    figures: SessionFigures,
+}
+
+impl<N: Network> Session<N> {
+    /// A session at time 0 of `network`.
+    pub fn new(network: N, mapping: TaskMapping) -> Self {
+        Self {
+            network,
+            mapping,
+            flows: BTreeMap::new(),
+            leaving: BTreeMap::new(),
+            under_way: BTreeMap::new(),
+            due: VecDeque::new(),
+            present: SimTime::ZERO,
+            stop: None,
+            next_token: 0,
+            figures: SessionFigures::default(),
+        }
+    }
+
+    /// What was counted so far.
+    pub fn figures(&self) -> SessionFigures {
+        SessionFigures { reached: self.present, ..self.figures }
+    }
+
+    /// Messages whose completion the client was not told of.
+    pub fn open_messages(&self) -> usize {
+        self.leaving.len() + self.under_way.len() + self.due.len()
+    }
+
+    /// Takes a line of the client, without its line break.
+    ///
+    /// # Errors
+    /// When it is none of the protocol (then nothing changed), or a message has no place in the fabric.
+    pub fn line(&mut self, line: &str) -> Result<Answer, SessionError> {
+        match Command::parse(line)? {
+            Command::Send(message) | Command::ReadyToRecv(message) => self.send(message)?,
+            Command::OkToSend => {}
+            Command::Stop(until) => self.stop = Some(until),
+            Command::End => return Ok(Answer::Say(self.turn())),
+            Command::Finish => return Ok(Answer::Finished),
+        }
+        Ok(Answer::Listen)
+    }
+
+    fn send(&mut self, message: Message) -> Result<(), SessionError> {
+        let nodes = self.network.hosts();
+        for task in [message.source, message.destination] {
+            self.mapping.host(task, nodes).map_err(SessionError::NoHost)?;
+        }
+        self.figures.messages += 1;
+        self.figures.bytes += message.bytes;
+        self.figures.wrapped += u64::from(message.wrapped);
+        self.figures.late += u64::from(message.at < self.present);
+        let at = message.at.max(self.present);
+        self.leaving.insert((at, self.next_token), message);
+        self.next_token += 1;
+        Ok(())
+    }
+
+    /// The server's turn: the completions of the first instant until the client's stop, a few at a time.
+    fn turn(&mut self) -> String {
+        self.figures.turns += 1;
+        let stop = self.stop.take();
+        if self.due.is_empty()
+            && let Some(until) = stop
+        {
+            self.advance(until);
+        }
+        let mut answer = String::new();
+        for _ in 0..ANSWER_COMPLETIONS {
+            match self.due.front() {
+                Some(line) if answer.len() + line.len() + END.len() < ANSWER_BYTES => {
+                    answer.push_str(line);
+                    self.due.pop_front();
+                    self.figures.completed += 1;
+                }
+                _ => break,
+            }
+        }
+        answer.push_str(END);
+        answer
+    }
+
+    /// Simulates up to the first instant, not later than `until`, at which messages are complete. A stop beyond all
+    /// times (Dimemas has nothing left to do but wait) moves the present no further than the last thing that happened.
+    fn advance(&mut self, until: SimTime) {
+        let mut deliveries = Vec::new();
+        while deliveries.is_empty() {
+            let happens = self.network.next_event().filter(|at| *at <= until);
+            let leaves = self.leaving.first_key_value().map(|((at, _), _)| *at).filter(|at| *at <= until);
+            match (happens, leaves) {
+                (Some(at), leaves) if leaves.is_none_or(|leaves| at <= leaves) => {
+                    self.network.advance(at, &mut deliveries);
+                    self.present = self.present.max(at);
+                }
+                (_, Some(at)) => {
+                    self.network.advance(at, &mut deliveries);
+                    self.present = self.present.max(at);
+                    self.leave();
+                }
+                _ => {
+                    if until < SimTime::MAX {
+                        self.present = self.present.max(until);
+                    }
+                    return;
+                }
+            }
+        }
+        self.complete(&deliveries);
+    }
+
+    /// The first message that waits for its time leaves.
+    fn leave(&mut self) {
+        let Some(((left, token), message)) = self.leaving.pop_first() else { return };
+        let nodes = self.network.hosts();
+        let ends = (self.mapping.host(message.source, nodes), self.mapping.host(message.destination, nodes));
+        let (Ok(source), Ok(destination)) = ends else { return };
+        let flow = self.flow(source, destination);
+        self.network.send(left, flow, message.bytes, Token(token));
+        self.under_way.insert(token, UnderWay { message, left });
+    }
+
+    /// The flow from one host to another: all their messages share it, as processes of MPI share a connection.
+    fn flow(&mut self, source: HostIndex, destination: HostIndex) -> FlowId {
+        if let Some(flow) = self.flows.get(&(source, destination)) {
+            return *flow;
+        }
+        if source == destination {
+            let flow = self.network.open_flow(source, destination);
+            self.flows.insert((source, destination), flow);
+            return flow;
+        }
+        let (there, back) = self.network.open_connection(source, destination);
+        self.flows.insert((source, destination), there);
+        self.flows.insert((destination, source), back);
+        there
+    }
+
+    fn complete(&mut self, deliveries: &[Delivery]) {
+        for delivery in deliveries {
+            if let Some(UnderWay { message, left }) = self.under_way.remove(&delivery.token.0) {
+                self.due.push_back(protocol::completed(&message, left, delivery.at));
+            }
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Experiments: what is replayed over which fabric, as a TOML file.
+//!
+//! ```toml
+//! name = "ethernet-10g"            # default: the file's name
+//!
+//! [workload]
+//! trace = "../traces/terasort"     # a folder that `merger build` wrote; relative to this file; or `--trace`
+//! job = "job_1700000000000_0002"   # default: the job with the largest shuffle
+//! cpu_factor = 1.0                 # thinking takes so many times as long as recorded
+//! causality = "trace"              # or "recorded": every message leaves at its recorded time
+//! handshakes = true                # connections opened during the job are opened in the fabric too
+//!
+//! [workload.racks]                 # where hosts stand, in place of what the trace says
+//! m1 = "/r1"
+//!
+//! [workload.cpu_factors]           # by kind of task or by role, in place of cpu_factor
+//! map = 0.5
+//! DataNode = 2.0
+//!
+//! [fabric]
+//! kind = "ethernet"                # the other keys belong to the kind
+//!
+//! [run]
+//! seed = 1                         # for whatever the fabric draws
+//! ```
+//!
+//! An unknown key, a quantity without its unit and a value that makes no sense are errors that name file, line, value
+//! and what is allowed. `--set path=value` changes a value by its path.
+
+mod locate;
+mod overrides;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::causal::{Causality, CpuFactors, Options};
+use crate::fabric::FabricConfig;
+pub use overrides::Override;
+
+/// Why an experiment cannot be run as it is written.
+#[derive(Debug, Error)]
+pub enum ExperimentError {
+    /// The file cannot be read.
+    #[error("{path}: {source}", path = path.display())]
+    Read {
+        /// File.
+        path: PathBuf,
+        /// Reason.
+        source: io::Error,
+    },
+    /// Something in it is wrong.
+    #[error("{place}: {reason}")]
+    Wrong {
+        /// `FILE:LINE:COLUMN`, or the `--set` that is wrong.
+        place: String,
+        /// What is wrong, what is allowed, and the line where it is known.
+        reason: String,
+    },
+}
+
+/// An experiment, with every key's value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// What it is called in tables and reports. Default: the file's name without `.toml`.
+    #[serde(default)]
+    pub name: String,
+    /// What is replayed.
+    #[serde(default)]
+    pub workload: Workload,
+    /// Over what.
+    pub fabric: FabricConfig,
+    /// How.
+    #[serde(default)]
+    pub run: Run,
+}
+
+/// What is replayed: the `[workload]` table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Workload {
+    /// The folder of the trace, relative to the experiment's file. It may be given on the command line instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<PathBuf>,
+    /// Id of the job. Default: the job with the largest shuffle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// Thinking takes so many times as long as recorded. Default: 1.
+    pub cpu_factor: f64,
+    /// What decides when messages leave. Default: `trace`, their causes.
+    pub causality: Causality,
+    /// Whether connections opened during the job are opened in the fabric too. Default: true.
+    pub handshakes: bool,
+    /// Racks of hosts, in place of what the trace says. A host whose rack neither knows stands in the first rack that
+    /// the trace knows.
+    pub racks: BTreeMap<String, String>,
+    /// Factors by kind of task ("map", "reduce") or role ("DataNode"), in place of `cpu_factor`.
+    pub cpu_factors: BTreeMap<String, f64>,
+}
+
+impl Default for Workload {
+    fn default() -> Self {
+        Self {
+            trace: None,
+            job: None,
+            cpu_factor: 1.0,
+            causality: Causality::Trace,
+            handshakes: true,
+            racks: BTreeMap::new(),
+            cpu_factors: BTreeMap::new(),
+        }
+    }
+}
+
+impl Workload {
+    /// As the causal replay takes it.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        Options {
+            causality: self.causality,
+            cpu: CpuFactors { all: self.cpu_factor, by_kind: self.cpu_factors.clone() },
+            handshakes: self.handshakes,
+        }
+    }
+}
+
+/// How it is replayed: the `[run]` table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Run {
+    /// For whatever the fabric draws; it is put into `fabric.seed` where the fabric has one. Default: 1.
+    pub seed: u64,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self { seed: 1 }
+    }
+}
+
+impl Experiment {
+    /// Reads an experiment from its file and applies `overrides`. `workload.trace` becomes relative to the current
+    /// folder.
+    ///
+    /// # Errors
+    /// If the file cannot be read or something in it, or in an override, is wrong.
+    pub fn read(path: &Path, overrides: &[Override]) -> Result<Self, ExperimentError> {
+        let text = fs::read_to_string(path).map_err(|source| ExperimentError::Read { path: path.into(), source })?;
+        let mut experiment = Self::parse(&text, &path.display().to_string(), overrides)?;
+        if experiment.name.is_empty() {
+            experiment.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        }
+        if let Some(trace) = &mut experiment.workload.trace {
+            *trace = path.parent().unwrap_or(Path::new("")).join(&*trace);
+        }
+        Ok(experiment)
+    }
+
+    /// Reads an experiment from `text`, which errors call `file`, and applies `overrides`.
+    ///
+    /// # Errors
+    /// If something in it, or in an override, is wrong.
+    pub fn parse(text: &str, file: &str, overrides: &[Override]) -> Result<Self, ExperimentError> {
+        let mut table: toml::Table =
+            text.parse().map_err(|error: toml::de::Error| locate::syntax_error(file, text, &error))?;
+        for change in overrides {
+            change.apply(&mut table)?;
+        }
+        let given_seed = seeds(&table);
+        let wrong = |message: &str| locate::wrong(file, text, overrides, message);
+        let mut experiment: Self = table.try_into().map_err(|error: toml::de::Error| wrong(error.message()))?;
+        experiment.check().map_err(|message| wrong(&message))?;
+        experiment.spread_seed(given_seed).map_err(|message| wrong(&message))?;
+        Ok(experiment)
+    }
+
+    /// The error of a key of this experiment that was found wrong later, at the place where the key stands.
+    ///
+    /// # Errors
+    /// Always; or that the file cannot be read any more.
+    pub fn wrong(path: &Path, overrides: &[Override], message: &str) -> ExperimentError {
+        match fs::read_to_string(path) {
+            Ok(text) => locate::wrong(&path.display().to_string(), &text, overrides, message),
+            Err(source) => ExperimentError::Read { path: path.into(), source },
+        }
+    }
+
+    /// The experiment as a file: with every key, and the trace by its full path.
+    ///
+    /// # Errors
+    /// If a value cannot be written as TOML.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string_pretty(self)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let allowed = |factor: f64| factor.is_finite() && factor > 0.0;
+        let wrong = |key: String, factor: f64| {
+            Err(format!("{key} = {factor:?}: a factor must be above 0 (1.0 = as recorded, 0.5 = twice as fast)"))
+        };
+        if !allowed(self.workload.cpu_factor) {
+            return wrong("workload.cpu_factor".to_owned(), self.workload.cpu_factor);
+        }
+        for (kind, factor) in &self.workload.cpu_factors {
+            if !allowed(*factor) {
+                return wrong(format!("workload.cpu_factors.{kind}"), *factor);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the run's seed into the fabric, where it has one.
+    fn spread_seed(&mut self, given: (bool, Option<i64>)) -> Result<(), String> {
+        let (run_given, of_fabric) = given;
+        if let Some(seed) = of_fabric {
+            if run_given && u64::try_from(seed) != Ok(self.run.seed) {
+                return Err(format!(
+                    "fabric.seed = {seed}, but run.seed = {}: give one of them (run.seed reaches every fabric)",
+                    self.run.seed
+                ));
+            }
+            self.run.seed = u64::try_from(seed).unwrap_or(self.run.seed);
+            return Ok(());
+        }
+        let Ok(toml::Value::Table(mut fabric)) = toml::Value::try_from(&self.fabric) else { return Ok(()) };
+        let seed = i64::try_from(self.run.seed)
+            .map_err(|_| format!("run.seed = {}: at most {} is possible", self.run.seed, i64::MAX))?;
+        if let Some(value) = fabric.get_mut("seed") {
+            *value = toml::Value::Integer(seed);
+            self.fabric = fabric.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether the run has a seed, and which the fabric has.
+fn seeds(table: &toml::Table) -> (bool, Option<i64>) {
+    let seed = |of: &str| table.get(of)?.get("seed")?.as_integer();
+    (seed("run").is_some(), seed("fabric"))
+}

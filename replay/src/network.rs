@@ -1,0 +1,140 @@
+//! The seam between a workload (what is sent, and because of what) and a fabric (how long it takes).
+//!
+//! A workload opens flows and hands bytes to them; the network answers with deliveries. The two take turns:
+//! the workload asks when the network will next do something, compares that with its own next event, and lets the
+//! network advance no further than that. A network knows hosts, flows and bytes; it does not know Hadoop.
+
+use std::fmt;
+
+/// A simulated time in picoseconds since the start of the simulation.
+///
+/// 2^64 ps are 213 days, far longer than any job that is replayed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SimTime(pub u64);
+
+impl SimTime {
+    /// The start of the simulation.
+    pub const ZERO: Self = Self(0);
+    /// Later than anything that happens.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// The time `ns` nanoseconds after the start.
+    #[must_use]
+    pub const fn from_ns(ns: u64) -> Self {
+        Self(ns.saturating_mul(1_000))
+    }
+
+    /// This time in seconds, for people and for summaries.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a display value; 2^53 ps are 2.5 hours to the ps")]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e12
+    }
+
+    /// This time plus `ps` picoseconds, at most [`SimTime::MAX`].
+    #[must_use]
+    pub const fn plus_ps(self, ps: u64) -> Self {
+        Self(self.0.saturating_add(ps))
+    }
+
+    /// Picoseconds from `earlier` to this time; 0 if `earlier` is later.
+    #[must_use]
+    pub const fn since_ps(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl fmt::Display for SimTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.9}s", self.as_secs_f64())
+    }
+}
+
+/// A host of the network, counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostIndex(pub u32);
+
+/// One direction of a connection: bytes are delivered in the order in which they were handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(pub u32);
+
+/// What the workload calls the bytes of one [`Network::send`]; given back with their delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Token(pub u64);
+
+/// All bytes of one [`Network::send`] have arrived, in order, at the flow's destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The bytes' name.
+    pub token: Token,
+    /// When the last of them arrived.
+    pub at: SimTime,
+}
+
+/// Figures of one link or port over a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinkFigures {
+    /// The name of the link, for people: "w1->r0", "r0->core".
+    pub name: String,
+    /// Its rate in bits per second; 0 where it has none (an ideal network).
+    pub rate_bps: u64,
+    /// Bytes that crossed it, headers included.
+    pub bytes: u64,
+    /// Packets that crossed it.
+    pub packets: u64,
+    /// Packets that were lost at its queue.
+    pub drops: u64,
+    /// Longest queue before it, in bytes.
+    pub queue_max_bytes: u64,
+    /// Bytes that crossed it in each interval of [`NetworkFigures::interval_ps`], from time 0 on.
+    pub bytes_by_interval: Vec<u64>,
+}
+
+/// Figures of a network over a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NetworkFigures {
+    /// Events that the network's kernel processed.
+    pub events: u64,
+    /// Packets lost in queues or in optical contention, all links together.
+    pub drops: u64,
+    /// Packets sent again.
+    pub retransmissions: u64,
+    /// Width of the intervals of [`LinkFigures::bytes_by_interval`], in picoseconds.
+    pub interval_ps: u64,
+    /// Each link's figures, in a fixed order.
+    pub links: Vec<LinkFigures>,
+    /// Counters of the fabric's own, by name ("circuits set up", "NACKs").
+    pub counters: Vec<(String, u64)>,
+}
+
+/// A simulated network: hosts, flows between them, and the time that bytes take.
+///
+/// Deterministic: the same calls give the same deliveries, bit for bit.
+pub trait Network {
+    /// How many hosts it has.
+    fn hosts(&self) -> u32;
+
+    /// Opens a flow. `source` and `destination` may be the same host: then it goes over that host's loopback.
+    fn open_flow(&mut self, source: HostIndex, destination: HostIndex) -> FlowId;
+
+    /// Opens the two flows of a TCP-like connection, which share round-trip state; by default two plain flows.
+    fn open_connection(&mut self, client: HostIndex, server: HostIndex) -> (FlowId, FlowId) {
+        (self.open_flow(client, server), self.open_flow(server, client))
+    }
+
+    /// Hands `bytes` to `flow` at `now`, which is never earlier than the last time given to this network.
+    ///
+    /// `bytes` = 0 is allowed and is delivered behind what was handed over before it.
+    fn send(&mut self, now: SimTime, flow: FlowId, bytes: u64, token: Token);
+
+    /// When the network will next process an event; `None` when nothing is under way.
+    fn next_event(&self) -> Option<SimTime>;
+
+    /// Processes events up to the first instant, not later than `until`, at which something is delivered, and appends
+    /// all deliveries of that instant to `deliveries`, ordered by token. Returns the time that has been reached: that
+    /// instant, or `until` if nothing was delivered.
+    fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime;
+
+    /// What was counted so far.
+    fn figures(&self) -> NetworkFigures;
+}

@@ -1,0 +1,307 @@
+//! Published figures against simulated ones: messages from a table over a fabric, in place of a recorded job.
+//!
+//! ```toml
+//! title = "Figure 16: what one collision costs ten packets"
+//! notes = ["what the reader should know"]
+//! racks = 2                            # default: 2
+//! hosts_per_rack = 1                   # default: 1; hosts are numbered rack by rack, from 0
+//!
+//! [fabric]                             # as in experiments
+//! kind = "lightness"
+//!
+//! [[message]]                          # handed over in this order where times are equal
+//! at = "0s"                            # default: 0s
+//! from = 0
+//! to = 1
+//! bytes = "1500B"                      # default: the row's
+//! count = 10                           # default: 1
+//!
+//! [[row]]                              # one run each
+//! what = "no cables"
+//! set = { drop = [1] }                 # keys of the fabric for this run
+//! beyond = {}                          # optional: this run's time less that of a run with these keys
+//! bytes = "32KiB"                      # optional: the messages' size
+//! message = 1                          # whose time counts, from 1; default: the last one's
+//! published = "3276ns"                 # optional: what was published
+//! arithmetic = "3276ns"                # optional: what the model's arithmetic gives; must come out to the ps
+//! ```
+//!
+//! A message's time lasts from its handing over to its delivery.
+
+mod figure;
+
+pub use figure::svg;
+
+use crate::fabric::{self, FabricConfig, HostPlace};
+use crate::network::{FlowId, HostIndex, Network, SimTime, Token};
+use crate::units::{Bytes, DurationPs};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// What LIGHTNESS' deliverable published, as files of this form: name and text.
+pub const LIGHTNESS: [(&str, &str); 4] = [
+    ("table-1-tor.toml", include_str!("../../experiments/lightness/table-1-tor.toml")),
+    ("figure-15-ops.toml", include_str!("../../experiments/lightness/figure-15-ops.toml")),
+    ("figure-16-collision.toml", include_str!("../../experiments/lightness/figure-16-collision.toml")),
+    ("figure-18-ocs.toml", include_str!("../../experiments/lightness/figure-18-ocs.toml")),
+];
+
+/// So many messages a row at most.
+const MOST_MESSAGES: u64 = 1_000_000;
+
+/// Why a file cannot be run.
+#[derive(Debug, Error)]
+pub enum PublishedError {
+    /// It cannot be read.
+    #[error("{path}: {reason}", path = path.display())]
+    Read {
+        /// File.
+        path: PathBuf,
+        /// Reason.
+        reason: io::Error,
+    },
+    /// It is not of this form, or a value makes no sense.
+    #[error("{file}: {reason}")]
+    Wrong {
+        /// File.
+        file: String,
+        /// What is wrong, and what is allowed.
+        reason: String,
+    },
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Message {
+    #[serde(default)]
+    at: Option<DurationPs>,
+    from: u32,
+    to: u32,
+    #[serde(default)]
+    bytes: Option<Bytes>,
+    #[serde(default = "one")]
+    count: u32,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    what: String,
+    #[serde(default)]
+    set: toml::Table,
+    beyond: Option<toml::Table>,
+    bytes: Option<Bytes>,
+    message: Option<usize>,
+    published: Option<DurationPs>,
+    arithmetic: Option<DurationPs>,
+}
+
+/// A file of published figures.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    title: String,
+    #[serde(default)]
+    notes: Vec<String>,
+    #[serde(default = "two")]
+    racks: u32,
+    #[serde(default = "one")]
+    hosts_per_rack: u32,
+    fabric: toml::Table,
+    #[serde(rename = "message")]
+    messages: Vec<Message>,
+    #[serde(rename = "row")]
+    rows: Vec<Row>,
+    #[serde(skip)]
+    file: String,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+const fn two() -> u32 {
+    2
+}
+
+/// What came out of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    /// The file.
+    pub file: String,
+    /// Its title.
+    pub title: String,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+    /// Each row.
+    pub rows: Vec<RowOutcome>,
+}
+
+/// What came out of a row; times in picoseconds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RowOutcome {
+    /// What it is.
+    pub what: String,
+    /// What was published, where it is known.
+    pub published_ps: Option<u64>,
+    /// What the model's arithmetic gives, where it is given.
+    pub arithmetic_ps: Option<u64>,
+    /// What the simulation gives.
+    pub simulated_ps: u64,
+    /// Whether the simulation gives what the arithmetic gives; true where that is not given.
+    pub as_computed: bool,
+}
+
+impl RowOutcome {
+    /// (simulated - published) / published.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+    pub fn deviation(&self) -> Option<f64> {
+        let published = self.published_ps.filter(|published| *published > 0)? as f64;
+        Some(self.simulated_ps as f64 / published - 1.0)
+    }
+}
+
+impl Published {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it cannot be read or is not of this form.
+    pub fn read(path: &Path) -> Result<Self, PublishedError> {
+        let text = fs::read_to_string(path).map_err(|reason| PublishedError::Read { path: path.into(), reason })?;
+        Self::parse(&text, &path.display().to_string())
+    }
+
+    /// Reads `text`, which errors call `file`.
+    ///
+    /// # Errors
+    /// When it is not of this form.
+    pub fn parse(text: &str, file: &str) -> Result<Self, PublishedError> {
+        let wrong = |reason: String| PublishedError::Wrong { file: file.to_owned(), reason };
+        let mut published: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        file.clone_into(&mut published.file);
+        let hosts = u64::from(published.racks) * u64::from(published.hosts_per_rack);
+        if hosts == 0 || hosts > 65_536 {
+            return Err(wrong(format!("{hosts} hosts (racks x hosts_per_rack): from 1 to 65536 are possible")));
+        }
+        for message in &published.messages {
+            if let Some(host) = [message.from, message.to].into_iter().find(|host| u64::from(*host) >= hosts) {
+                return Err(wrong(format!("host {host} of a message is not there: hosts are 0 to {}", hosts - 1)));
+            }
+        }
+        let messages: u64 = published.messages.iter().map(|message| u64::from(message.count)).sum();
+        if messages == 0 || messages > MOST_MESSAGES {
+            return Err(wrong(format!("{messages} messages: from 1 to {MOST_MESSAGES} are possible")));
+        }
+        Ok(published)
+    }
+
+    /// Runs every row.
+    ///
+    /// # Errors
+    /// When a row's fabric cannot be built, or a message has no size or is never delivered.
+    pub fn run(&self) -> Result<Outcome, PublishedError> {
+        let rows = self.rows.iter().map(|row| self.run_row(row).map_err(|reason| self.wrong(row, &reason)));
+        let rows = rows.collect::<Result<_, _>>()?;
+        Ok(Outcome { file: self.file.clone(), title: self.title.clone(), notes: self.notes.clone(), rows })
+    }
+
+    fn wrong(&self, row: &Row, reason: &str) -> PublishedError {
+        PublishedError::Wrong { file: self.file.clone(), reason: format!("row \"{}\": {reason}", row.what) }
+    }
+
+    fn run_row(&self, row: &Row) -> Result<RowOutcome, String> {
+        let time = self.time(row, &row.set)?;
+        let simulated_ps = match &row.beyond {
+            Some(keys) => {
+                let without = self.time(row, keys)?;
+                time.checked_sub(without).ok_or("it takes less time than the run that it is compared with (beyond)")?
+            }
+            None => time,
+        };
+        let arithmetic_ps = row.arithmetic.map(DurationPs::ps);
+        Ok(RowOutcome {
+            what: row.what.clone(),
+            published_ps: row.published.map(DurationPs::ps),
+            arithmetic_ps,
+            simulated_ps,
+            as_computed: arithmetic_ps.is_none_or(|arithmetic| arithmetic == simulated_ps),
+        })
+    }
+
+    /// The time of the message that counts, in a run with `keys` in the fabric.
+    fn time(&self, row: &Row, keys: &toml::Table) -> Result<u64, String> {
+        let mut table = self.fabric.clone();
+        table.extend(keys.clone());
+        let config: FabricConfig = table.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
+        let mut network = fabric::build(&config, &self.hosts()).map_err(|error| error.to_string())?;
+        let handed_over = self.hand_overs(row)?;
+        let delivered = deliver(&mut network, &handed_over);
+        let number = row.message.unwrap_or(handed_over.len());
+        let index = number.checked_sub(1).filter(|index| *index < handed_over.len());
+        let index = index.ok_or_else(|| format!("message = {number}: there are 1 to {}", handed_over.len()))?;
+        let arrived = delivered.get(&(index as u64)).ok_or("the message that counts was never delivered")?;
+        Ok(arrived.since_ps(handed_over[index].at))
+    }
+
+    fn hosts(&self) -> Vec<HostPlace> {
+        let hosts = 0..self.racks * self.hosts_per_rack;
+        let place = |host| HostPlace { name: format!("s{host}"), rack: format!("tor{}", host / self.hosts_per_rack) };
+        hosts.map(place).collect()
+    }
+
+    /// What is handed over when, in the order of time.
+    fn hand_overs(&self, row: &Row) -> Result<Vec<HandOver>, String> {
+        let mut all = Vec::new();
+        for message in &self.messages {
+            let bytes = row.bytes.or(message.bytes).ok_or("neither the row nor a message says how many bytes")?;
+            let at = SimTime(message.at.map_or(0, DurationPs::ps));
+            let pair = (HostIndex(message.from), HostIndex(message.to));
+            all.extend((0..message.count).map(|_| HandOver { at, pair, bytes: bytes.get() }));
+        }
+        all.sort_by_key(|hand_over| hand_over.at);
+        Ok(all)
+    }
+}
+
+struct HandOver {
+    at: SimTime,
+    pair: (HostIndex, HostIndex),
+    bytes: u64,
+}
+
+/// When each message, by its number, was delivered. Messages of a pair share a flow.
+fn deliver(network: &mut impl Network, messages: &[HandOver]) -> BTreeMap<u64, SimTime> {
+    let mut flows: BTreeMap<(HostIndex, HostIndex), FlowId> = BTreeMap::new();
+    let mut deliveries = Vec::new();
+    for (number, message) in messages.iter().enumerate() {
+        while network.advance(message.at, &mut deliveries) < message.at {}
+        let flow = *flows.entry(message.pair).or_insert_with(|| network.open_flow(message.pair.0, message.pair.1));
+        network.send(message.at, flow, message.bytes, Token(number as u64));
+    }
+    while network.next_event().is_some() {
+        network.advance(SimTime::MAX, &mut deliveries);
+    }
+    deliveries.iter().map(|delivery| (delivery.token.0, delivery.at)).collect()
+}
+
+/// Nanoseconds with their thousands apart, and with picoseconds where there are any.
+#[must_use]
+pub fn nanoseconds(ps: u64) -> String {
+    let digits = (ps / 1_000).to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if !ps.is_multiple_of(1_000) {
+        text.push_str(format!(".{:03}", ps % 1_000).trim_end_matches('0'));
+    }
+    text + " ns"
+}

@@ -1,0 +1,147 @@
+//! When which task ran where.
+
+use super::format;
+use super::markup::{Element, div, element, table};
+use super::{grid, time_axis};
+use crate::results::{Detail, TaskTimes};
+
+/// With more attempts than this, the recorded ones are left out.
+const MOST_WITH_RECORDED: usize = 80;
+
+/// Attempts of one host that do not overlap.
+type Lane<'d> = Vec<&'d TaskTimes>;
+
+/// The section with the chart and its table.
+pub(super) fn section(detail: &Detail) -> Element {
+    let summary = &detail.summary;
+    let end_s = summary.job_time_s.max(summary.recorded_job_time_s);
+    let with_recorded = detail.tasks.len() <= MOST_WITH_RECORDED;
+    let hosts = detail.hosts.iter().map(String::as_str).chain(["unknown host"]);
+    let groups = hosts.filter_map(|host| {
+        let lanes = lanes(detail.tasks.iter().filter(|task| task.host == host), with_recorded);
+        (!lanes.is_empty()).then(|| {
+            div("host").child(div("label").with("title", host).text(host)).child(div("lanes").children(
+                lanes.into_iter().map(|lane| {
+                    div("lane").children(lane.into_iter().flat_map(|task| bars(task, end_s, with_recorded)))
+                }),
+            ))
+        })
+    });
+    let end = |seconds: f64, class: &str, tip: &str| {
+        element("i")
+            .with("class", class)
+            .with("style", format!("left:{}", format::percent_of(seconds, end_s)))
+            .with("data-tip", format!("{tip}\n{}", format::seconds(seconds)))
+    };
+    let mut entries = vec![("p-map", "map"), ("p-shuffle", "shuffle"), ("p-sort", "sort"), ("p-reduce", "reduce")];
+    if with_recorded {
+        entries.push(("k-recorded", "recorded, the thin line below"));
+    }
+    let ends = div("ends")
+        .child(end(summary.recorded_job_time_s, "end recorded", "recorded end of the job"))
+        .child(end(summary.job_time_s, "end", "end of the job"));
+    element("section")
+        .child(element("h3").text("Tasks"))
+        .child(element("p").with("class", "hint").text(format!(
+            "{} attempts by host. Dashed: the recorded end of the job; solid: its end in this replay.",
+            detail.tasks.len()
+        )))
+        .child(super::legend(entries))
+        .child(div("plot").child(grid(end_s)).child(ends).children(groups).child(time_axis(end_s)))
+        .child(element("details").child(element("summary").text("As a table")).child(task_table(&detail.tasks)))
+}
+
+/// From the start of an attempt to its end, in the replay, and in the recording where that is shown too.
+fn extent(task: &TaskTimes, with_recorded: bool) -> Option<(f64, f64)> {
+    let simulated = task.simulated.start.map(|start| (start, task.simulated.finish.unwrap_or(start)));
+    let recorded = task.recorded.start.zip(task.recorded.finish).filter(|_| with_recorded);
+    match (simulated, recorded) {
+        (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+        (a, b) => a.or(b),
+    }
+}
+
+/// Puts each attempt into the first lane in which it overlaps nothing.
+fn lanes<'d>(tasks: impl Iterator<Item = &'d TaskTimes>, with_recorded: bool) -> Vec<Lane<'d>> {
+    let mut tasks: Vec<_> = tasks.filter_map(|task| Some((extent(task, with_recorded)?, task))).collect();
+    tasks.sort_by(|a, b| a.0.0.total_cmp(&b.0.0).then_with(|| a.1.attempt.cmp(&b.1.attempt)));
+    let mut lanes: Vec<(f64, Lane)> = Vec::new();
+    for ((start, end), task) in tasks {
+        match lanes.iter_mut().find(|(busy_until, _)| *busy_until <= start) {
+            Some((busy_until, lane)) => {
+                *busy_until = end;
+                lane.push(task);
+            }
+            None => lanes.push((end, vec![task])),
+        }
+    }
+    lanes.into_iter().map(|(_, lane)| lane).collect()
+}
+
+fn bars(task: &TaskTimes, end_s: f64, with_recorded: bool) -> Vec<Element> {
+    let place = |from: f64, to: f64| {
+        format!("left:{};width:{}", format::percent_of(from, end_s), format::percent_of((to - from).max(0.0), end_s))
+    };
+    let times = &task.simulated;
+    let phases: Vec<(&str, Option<f64>, Option<f64>)> = if task.kind == "reduce" {
+        vec![
+            ("shuffle", times.start, times.shuffle_end),
+            ("sort", times.shuffle_end, times.sort_end),
+            ("reduce", times.sort_end, times.finish),
+        ]
+    } else {
+        vec![("map", times.start, times.finish)]
+    };
+    let failed = if task.succeeded { "" } else { " failed" };
+    let mut bars: Vec<Element> = phases
+        .into_iter()
+        .filter_map(|(phase, from, to)| {
+            let (from, to) = from.zip(to)?;
+            let tip = format!(
+                "{}{}\n{phase} on {}: {}\n{} – {}",
+                task.attempt,
+                if task.succeeded { "" } else { " (failed)" },
+                task.host,
+                format::seconds(to - from),
+                format::seconds(from),
+                format::seconds(to),
+            );
+            let class = format!("p-{phase}{failed}");
+            Some(element("span").with("class", class).with("style", place(from, to)).with("data-tip", tip))
+        })
+        .collect();
+    if with_recorded && let Some((from, to)) = task.recorded.start.zip(task.recorded.finish) {
+        let tip = format!(
+            "{}\nrecorded: {}\n{} – {}",
+            task.attempt,
+            format::seconds(to - from),
+            format::seconds(from),
+            format::seconds(to)
+        );
+        bars.push(element("span").with("class", "was").with("style", place(from, to)).with("data-tip", tip));
+    }
+    bars
+}
+
+fn task_table(tasks: &[TaskTimes]) -> Element {
+    let headers = [
+        "attempt", "host", "kind", "start", "recorded", "shuffled", "recorded", "sorted", "recorded", "end", "recorded",
+    ];
+    let rows = tasks.iter().map(|task| {
+        let (new, old) = (&task.simulated, &task.recorded);
+        let mut row = vec![task.attempt.clone(), task.host.clone(), task.kind.clone()];
+        let moments = [
+            new.start,
+            old.start,
+            new.shuffle_end,
+            old.shuffle_end,
+            new.sort_end,
+            old.sort_end,
+            new.finish,
+            old.finish,
+        ];
+        row.extend(moments.map(format::maybe_seconds));
+        row
+    });
+    table(&headers, 3, rows)
+}

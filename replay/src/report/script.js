@@ -1,0 +1,53 @@
+(function () {
+  'use strict';
+  var root = document.documentElement;
+  var tip = document.getElementById('tip');
+
+  function place(x, y) {
+    var box = tip.getBoundingClientRect();
+    var left = Math.min(x + 14, window.innerWidth - box.width - 8);
+    var top = y + 18 + box.height > window.innerHeight ? y - box.height - 12 : y + 18;
+    tip.style.transform = 'translate(' + Math.max(8, left) + 'px,' + Math.max(8, top) + 'px)';
+  }
+
+  document.addEventListener('pointerover', function (event) {
+    var target = event.target.closest ? event.target.closest('[data-tip]') : null;
+    tip.hidden = !target;
+    if (target) {
+      tip.textContent = target.getAttribute('data-tip');
+      place(event.clientX, event.clientY);
+    }
+  });
+  document.addEventListener('pointermove', function (event) {
+    if (!tip.hidden) { place(event.clientX, event.clientY); }
+  });
+  document.addEventListener('scroll', function () { tip.hidden = true; }, true);
+
+  var theme = document.getElementById('theme');
+  theme.hidden = false;
+  theme.addEventListener('click', function () {
+    var dark = root.dataset.theme
+      ? root.dataset.theme === 'dark'
+      : window.matchMedia('(prefers-color-scheme: dark)').matches;
+    root.dataset.theme = dark ? 'light' : 'dark';
+  });
+
+  var switcher = document.getElementById('switcher');
+  if (switcher) {
+    var buttons = Array.prototype.slice.call(switcher.querySelectorAll('[data-show]'));
+    var articles = Array.prototype.slice.call(document.querySelectorAll('[data-experiment]'));
+    var show = function (number) {
+      buttons.forEach(function (button) {
+        button.setAttribute('aria-pressed', String(button.dataset.show === number));
+      });
+      articles.forEach(function (article) {
+        article.hidden = article.dataset.experiment !== number;
+      });
+    };
+    buttons.forEach(function (button) {
+      button.addEventListener('click', function () { show(button.dataset.show); });
+    });
+    switcher.hidden = false;
+    show('0');
+  }
+})();

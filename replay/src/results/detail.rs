@@ -1,0 +1,160 @@
+//! `detail.json`: what the report is drawn from.
+
+use serde::{Deserialize, Serialize};
+
+use super::phases::TaskTimes;
+use super::summary::Summary;
+use super::transfers::{self, KindTransfers, MessageTimes};
+use super::{seconds, signed_seconds};
+use crate::causal::{CriticalPath, JobGraph};
+use crate::experiment::Experiment;
+use crate::network::{LinkFigures, NetworkFigures};
+
+/// A report shows so many messages as points at most.
+const MOST_POINTS: usize = 900;
+
+/// What the report of a replay is drawn from. Times are seconds since the job was submitted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Detail {
+    /// The summary.
+    pub summary: Summary,
+    /// The experiment with every key, as TOML.
+    pub effective: String,
+    /// Hosts of the trace, in its order.
+    pub hosts: Vec<String>,
+    /// Attempts.
+    pub tasks: Vec<TaskTimes>,
+    /// Width of the intervals of [`LinkDetail::bytes_by_interval`].
+    pub interval_s: f64,
+    /// Links.
+    pub links: Vec<LinkDetail>,
+    /// The critical path in the order of time.
+    pub path: Vec<PieceDetail>,
+    /// Transfer times by kind of message.
+    pub kinds: Vec<KindTransfers>,
+    /// Transfer times of some messages between hosts, evenly chosen from all.
+    pub points: Vec<TransferPoint>,
+}
+
+/// A link over the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkDetail {
+    /// Name.
+    pub name: String,
+    /// Rate, bits per second; 0 = it has none.
+    pub rate_bps: u64,
+    /// Bytes that crossed it, headers included.
+    pub bytes: u64,
+    /// Packets that crossed it.
+    pub packets: u64,
+    /// Packets lost at its queue.
+    pub drops: u64,
+    /// Longest queue in front of it.
+    pub queue_max_bytes: u64,
+    /// Mean utilisation over the job's time; null where it has no rate.
+    pub utilisation: Option<f64>,
+    /// Bytes that crossed it in each interval.
+    pub bytes_by_interval: Vec<u64>,
+}
+
+/// A piece of the critical path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PieceDetail {
+    /// "network", "think", "timer-wait", "timer-pause", "slot" or "outside".
+    pub kind: String,
+    /// More exactly.
+    pub what: String,
+    /// Where.
+    pub place: String,
+    /// Start.
+    pub from_s: f64,
+    /// End.
+    pub to_s: f64,
+    /// Steps of the causal graph that it covers.
+    pub steps: u32,
+}
+
+/// A message's transfer times.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TransferPoint {
+    /// Kind of message.
+    pub kind: String,
+    /// Payload bytes.
+    pub bytes: u64,
+    /// Recorded, seconds.
+    pub recorded_s: f64,
+    /// Simulated, seconds.
+    pub simulated_s: f64,
+}
+
+impl Detail {
+    pub(super) fn new(
+        summary: Summary,
+        experiment: &Experiment,
+        graph: &JobGraph,
+        tasks: Vec<TaskTimes>,
+        messages: &[MessageTimes],
+        path: &CriticalPath,
+        figures: &NetworkFigures,
+    ) -> Self {
+        let job_time_s = summary.job_time_s;
+        Self {
+            effective: experiment.to_toml().unwrap_or_else(|error| format!("# {error}")),
+            hosts: graph.trace.hosts.iter().map(|host| host.name.clone()).collect(),
+            tasks,
+            interval_s: seconds(figures.interval_ps),
+            links: figures.links.iter().map(|link| LinkDetail::new(link, job_time_s)).collect(),
+            path: path
+                .pieces
+                .iter()
+                .map(|piece| PieceDetail {
+                    kind: piece.kind.as_str().to_owned(),
+                    what: piece.what.clone(),
+                    place: piece.place.clone(),
+                    from_s: seconds(piece.from_ps),
+                    to_s: seconds(piece.to_ps),
+                    steps: piece.steps,
+                })
+                .collect(),
+            kinds: transfers::by_kind(messages),
+            points: points(messages),
+            summary,
+        }
+    }
+}
+
+impl LinkDetail {
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    fn new(link: &LinkFigures, job_time_s: f64) -> Self {
+        let capacity = link.rate_bps as f64 * job_time_s;
+        Self {
+            name: link.name.clone(),
+            rate_bps: link.rate_bps,
+            bytes: link.bytes,
+            packets: link.packets,
+            drops: link.drops,
+            queue_max_bytes: link.queue_max_bytes,
+            utilisation: (capacity > 0.0).then(|| link.bytes as f64 * 8.0 / capacity),
+            bytes_by_interval: link.bytes_by_interval.clone(),
+        }
+    }
+}
+
+/// Messages between hosts, every n-th so that there are not too many.
+fn points(messages: &[MessageTimes]) -> Vec<TransferPoint> {
+    let between: Vec<_> = messages
+        .iter()
+        .filter(|message| message.from != message.to)
+        .filter_map(|message| {
+            let simulated_s = message.simulated.map(|(sent, delivered)| signed_seconds(delivered - sent))?;
+            message.error().map(|_| TransferPoint {
+                kind: message.kind.to_owned(),
+                bytes: message.bytes,
+                recorded_s: message.recorded_s(),
+                simulated_s,
+            })
+        })
+        .collect();
+    let step = between.len().div_ceil(MOST_POINTS).max(1);
+    between.into_iter().step_by(step).collect()
+}

@@ -1,0 +1,95 @@
+//! What a replay leaves behind.
+//!
+//! | file | what |
+//! |---|---|
+//! | `summary.json` | [`Summary`]: job time, phases, errors of transfers, critical path |
+//! | `effective.toml` | the experiment with every key; running it again gives the same result |
+//! | `messages.parquet` | when each message left and arrived, simulated and recorded |
+//! | `tasks.parquet` | the same for the phases of each attempt |
+//! | `links.parquet`, `traffic.parquet` | figures of each link, and its bytes over time |
+//! | `critical_path.parquet` | the pieces of the critical path |
+//! | `detail.json` | what the report is drawn from |
+//! | `report.html` | the report |
+
+mod detail;
+mod phases;
+mod store;
+mod summary;
+mod transfers;
+
+pub use detail::{Detail, LinkDetail, PieceDetail, TransferPoint};
+pub use phases::{TaskTimes, Times};
+pub(crate) use store::write_text;
+pub use store::{StoreError, read_comparison, read_detail, write_comparison, write_run};
+pub use summary::{Comparison, PathShare, Phase, PhaseWait, Summary, TransferClass, TransferError, TransferQuantile};
+pub use transfers::{KindTransfers, MessageTimes};
+
+use crate::causal::{CriticalPath, JobGraph, Outcome, critical_path};
+use crate::experiment::Experiment;
+use crate::network::NetworkFigures;
+
+/// All that came out of a replay.
+#[derive(Clone, Debug)]
+pub struct RunResults {
+    /// What the report shows.
+    pub detail: Detail,
+    /// Times of each message.
+    pub messages: Vec<MessageTimes>,
+}
+
+impl RunResults {
+    /// Works out the results of a replay that took `wall_s` seconds.
+    #[must_use]
+    pub fn new(
+        experiment: &Experiment,
+        graph: &JobGraph,
+        outcome: &Outcome,
+        figures: &NetworkFigures,
+        wall_s: f64,
+    ) -> Self {
+        let path: CriticalPath = critical_path(graph, outcome);
+        let messages = transfers::of_messages(graph, outcome);
+        let tasks = phases::of_tasks(graph, outcome);
+        let summary = Summary {
+            name: experiment.name.clone(),
+            fabric: experiment.fabric.kind().to_owned(),
+            trace: experiment.workload.trace.as_ref().map(|trace| trace.display().to_string()).unwrap_or_default(),
+            job: graph.job.id.clone(),
+            job_name: graph.job.name.clone(),
+            causality: experiment.workload.causality,
+            cpu_factor: experiment.workload.cpu_factor,
+            seed: experiment.run.seed,
+            job_time_s: seconds(outcome.job_time_ps),
+            recorded_job_time_s: seconds(graph.since_submit_ps(graph.finish_ns).unsigned_abs()),
+            phases: phases::means(graph, outcome, &tasks),
+            messages: messages.iter().filter(|message| message.simulated.is_some()).count() as u64,
+            messages_unfinished: messages.iter().filter(|message| message.simulated.is_none()).count() as u64,
+            bytes: outcome.bytes,
+            drops: figures.drops,
+            retransmissions: figures.retransmissions,
+            wall_s,
+            events: figures.events + outcome.causal_events,
+            causal_events: outcome.causal_events,
+            synthetic_beats: outcome.synthetic.len() as u64 / 2,
+            network_share: summary::network_share(&path, outcome.job_time_ps),
+            transfer_error: transfers::errors(&messages),
+            critical_path: summary::path_shares(&path, outcome.job_time_ps),
+            counters: figures.counters.iter().cloned().collect(),
+            notes: Vec::new(),
+        };
+        let detail = Detail::new(summary, experiment, graph, tasks, &messages, &path, figures);
+        Self { detail, messages }
+    }
+}
+
+/// Picoseconds as seconds.
+#[expect(clippy::cast_precision_loss, reason = "for people and summaries; 2^53 ps are 2.5 hours to the ps")]
+pub(crate) fn seconds(ps: u64) -> f64 {
+    ps as f64 / 1e12
+}
+
+/// A signed time in picoseconds as seconds.
+#[expect(clippy::cast_precision_loss, reason = "for people and summaries; 2^53 ps are 2.5 hours to the ps")]
+pub(crate) fn signed_seconds(ps: i64) -> f64 {
+    ps as f64 / 1e12
+}

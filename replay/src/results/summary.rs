@@ -1,0 +1,192 @@
+//! `summary.json`: the keys that programs may rely on.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::seconds;
+use crate::causal::{Causality, CriticalPath, PathKind};
+
+/// What came out of a replay, in short. Shares and errors are fractions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The experiment's name.
+    pub name: String,
+    /// Kind of fabric.
+    pub fabric: String,
+    /// Folder of the trace.
+    pub trace: String,
+    /// Job that was replayed.
+    pub job: String,
+    /// Its name as it was submitted.
+    pub job_name: String,
+    /// What decided when messages left.
+    pub causality: Causality,
+    /// How many times as long as recorded processes thought.
+    pub cpu_factor: f64,
+    /// Seed.
+    pub seed: u64,
+    /// From the job's submission to its end.
+    pub job_time_s: f64,
+    /// The same in the recording.
+    pub recorded_job_time_s: f64,
+    /// Phases: "map", "shuffle", "sort", "reduce".
+    pub phases: Vec<Phase>,
+    /// Messages that were sent and delivered.
+    pub messages: u64,
+    /// Messages of the recording that were not sent, or had not arrived, when the job was done.
+    pub messages_unfinished: u64,
+    /// Payload bytes that were handed to the network.
+    pub bytes: u64,
+    /// Packets that the fabric lost.
+    pub drops: u64,
+    /// Packets that were sent again.
+    pub retransmissions: u64,
+    /// How long the replay took on this machine.
+    pub wall_s: f64,
+    /// Events of the fabric and of the causal graph.
+    pub events: u64,
+    /// Events of the causal graph.
+    pub causal_events: u64,
+    /// Beats of timers that went on after the recorded ones.
+    pub synthetic_beats: u64,
+    /// Share of the critical path on which bytes were on their way.
+    pub network_share: f64,
+    /// Errors of the messages' transfer times.
+    pub transfer_error: TransferError,
+    /// What the job's time consists of, the longest first.
+    pub critical_path: Vec<PathShare>,
+    /// Counters of the fabric's own.
+    pub counters: BTreeMap<String, u64>,
+    /// What the reader should know, in words.
+    pub notes: Vec<String>,
+}
+
+impl Summary {
+    /// Job time over recorded job time, less 1.
+    #[must_use]
+    pub fn job_time_change(&self) -> f64 {
+        if self.recorded_job_time_s > 0.0 { self.job_time_s / self.recorded_job_time_s - 1.0 } else { 0.0 }
+    }
+
+    /// A phase by its name.
+    #[must_use]
+    pub fn phase(&self, name: &str) -> Option<&Phase> {
+        self.phases.iter().find(|phase| phase.name == name)
+    }
+}
+
+/// A phase of the job's successful attempts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// "map", "shuffle", "sort" or "reduce".
+    pub name: String,
+    /// Mean over the attempts; null if none has this phase.
+    pub seconds: Option<f64>,
+    /// The same in the recording.
+    pub recorded_seconds: Option<f64>,
+    /// From the start of the first attempt's phase to the end of the last one's.
+    pub span_seconds: Option<f64>,
+    /// The same in the recording.
+    pub recorded_span_seconds: Option<f64>,
+    /// Attempts that count.
+    pub attempts: u32,
+    /// What the mean consists of: the critical path to the end of each attempt's phase, from its start on.
+    pub waits: Vec<PhaseWait>,
+}
+
+/// A part of a phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PhaseWait {
+    /// "network", "think", "timer-wait", "timer-pause", "slot" or "outside".
+    pub kind: String,
+    /// Mean over the attempts.
+    pub seconds: f64,
+}
+
+/// How far the transfer times of messages (from the first byte's departure to the last one's arrival) are from the
+/// recorded ones: (simulated - recorded) / recorded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TransferError {
+    /// Messages that count: those whose recorded transfer took time.
+    pub messages: u64,
+    /// Median of the signed error; null without messages.
+    pub median: Option<f64>,
+    /// 95th percentile of its absolute value.
+    pub p95: Option<f64>,
+    /// Median of the signed difference in seconds.
+    pub median_s: Option<f64>,
+    /// 95th percentile of its absolute value, in seconds.
+    pub p95_s: Option<f64>,
+    /// The same for some classes of messages.
+    pub classes: Vec<TransferClass>,
+    /// How the transfer times of the messages between hosts are distributed. Which message meets a full queue is
+    /// chance; how many do is not.
+    pub quantiles: Vec<TransferQuantile>,
+}
+
+/// A quantile of the transfer times of the messages between hosts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TransferQuantile {
+    /// Share of the messages that took no longer.
+    pub quantile: f64,
+    /// Recorded, seconds.
+    pub recorded_s: f64,
+    /// Simulated, seconds.
+    pub simulated_s: f64,
+}
+
+/// Errors of the transfer times of a class of messages.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TransferClass {
+    /// "between hosts", "between hosts, 64 KiB and more", "within a host".
+    pub class: String,
+    /// Messages.
+    pub messages: u64,
+    /// Median of the signed error.
+    pub median: Option<f64>,
+    /// 95th percentile of its absolute value.
+    pub p95: Option<f64>,
+}
+
+/// A share of the critical path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PathShare {
+    /// "network", "think", "timer-wait", "timer-pause", "slot" or "outside".
+    pub kind: String,
+    /// More exactly: the kind of message, the role that thinks, the timer.
+    pub what: String,
+    /// How long.
+    pub seconds: f64,
+    /// Share of the job's time.
+    pub share: f64,
+}
+
+/// `summary.json` of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The experiments, in the order in which they were given; each has its results in a folder of its name.
+    pub experiments: Vec<Summary>,
+    /// Experiments that came to no result, each with the reason.
+    pub failed: BTreeMap<String, String>,
+}
+
+pub(super) fn network_share(path: &CriticalPath, job_time_ps: u64) -> f64 {
+    share(path.total_of_ps(PathKind::Network), job_time_ps)
+}
+
+pub(super) fn path_shares(path: &CriticalPath, job_time_ps: u64) -> Vec<PathShare> {
+    path.totals_ps()
+        .into_iter()
+        .map(|(kind, what, ps)| PathShare {
+            kind: kind.as_str().to_owned(),
+            what,
+            seconds: seconds(ps),
+            share: share(ps, job_time_ps),
+        })
+        .collect()
+}
+
+fn share(part_ps: u64, whole_ps: u64) -> f64 {
+    if whole_ps == 0 { 0.0 } else { seconds(part_ps) / seconds(whole_ps) }
+}

@@ -1,0 +1,93 @@
+//! Runs experiments.
+
+use std::path::Path;
+use std::time::Instant;
+
+use thiserror::Error;
+use trace::rows::HostRow;
+use trace_tables::{TableError, Trace};
+
+use crate::causal::{self, CausalError, JobGraph, Progress};
+use crate::experiment::Experiment;
+use crate::fabric::{self, FabricError, HostPlace};
+use crate::network::Network;
+use crate::results::RunResults;
+
+/// Why an experiment came to no result.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// No trace was named.
+    #[error("no trace: give workload.trace in the experiment, or --trace FOLDER (a folder that `merger build` wrote)")]
+    NoTrace,
+    /// The trace cannot be read.
+    #[error("the trace cannot be read: {0}")]
+    Trace(#[from] TableError),
+    /// The fabric cannot be built.
+    #[error(transparent)]
+    Fabric(#[from] FabricError),
+    /// A rack was given for a host that is not there.
+    #[error("workload.racks.{host}: the trace has no such host; it has: {known}")]
+    UnknownHost {
+        /// The host that was given.
+        host: String,
+        /// Those that are there.
+        known: String,
+    },
+    /// The trace cannot be replayed.
+    #[error(transparent)]
+    Causal(#[from] CausalError),
+}
+
+/// Reads the trace in a folder.
+///
+/// # Errors
+/// If it is no folder of a trace, or a table is missing or cut off.
+pub fn read_trace(folder: &Path) -> Result<Trace, RunError> {
+    Ok(Trace::read(folder)?)
+}
+
+/// Replays the experiment's job of `trace` over its fabric. `progress` is called now and then.
+///
+/// # Errors
+/// If the fabric cannot be built, or the trace cannot be replayed.
+pub fn run_experiment(
+    experiment: &Experiment,
+    trace: &Trace,
+    mut progress: impl FnMut(Progress),
+) -> Result<RunResults, RunError> {
+    let began = Instant::now();
+    let graph = JobGraph::new(trace, experiment.workload.job.as_deref(), experiment.workload.options())?;
+    let (hosts, notes) = places(experiment, trace)?;
+    let mut fabric = fabric::build(&experiment.fabric, &hosts)?;
+    let outcome = causal::run(&graph, &mut fabric, &mut progress)?;
+    let figures = fabric.figures();
+    let wall_s = began.elapsed().as_secs_f64();
+    let mut results = RunResults::new(experiment, &graph, &outcome, &figures, wall_s);
+    results.detail.summary.notes = notes;
+    Ok(results)
+}
+
+/// Where the hosts stand: as the experiment says, else as the trace says, else in the first rack that the trace knows.
+fn places(experiment: &Experiment, trace: &Trace) -> Result<(Vec<HostPlace>, Vec<String>), RunError> {
+    let given = &experiment.workload.racks;
+    if let Some(host) = given.keys().find(|name| trace.hosts.iter().all(|host| host.name != **name)) {
+        let known = trace.hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(RunError::UnknownHost { host: host.clone(), known });
+    }
+    let first = trace.hosts.iter().map(|host| host.rack.as_str()).find(|rack| !rack.is_empty()).unwrap_or_default();
+    let mut notes = Vec::new();
+    let place = |host: &HostRow| {
+        let rack = given.get(&host.name).unwrap_or(&host.rack);
+        let rack = if rack.is_empty() && !first.is_empty() {
+            notes.push(format!(
+                "{}: the trace does not know its rack; it was put into {first} (workload.racks puts it elsewhere)",
+                host.name
+            ));
+            first
+        } else {
+            rack
+        };
+        HostPlace { name: host.name.clone(), rack: rack.to_owned() }
+    };
+    Ok((trace.hosts.iter().map(place).collect(), notes))
+}

@@ -1,0 +1,223 @@
+//! `sniffer`: records the TCP segments of a host's interfaces.
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
+use sniffer::agent::{self, RunSettings, Signals};
+use sniffer::capture::CaptureSettings;
+use sniffer::keep::{FullPayloadOf, KeepRule};
+use sniffer::{DEFAULT_FILTER, HEADER_ROOM_BYTES, interfaces, show};
+use trace::quantity::{parse_bytes, parse_duration};
+
+/// Records the TCP segments that a host sends and receives: addresses, ports, lengths, sequence and acknowledgement
+/// numbers, flags, and the beginning of what they carry.
+///
+/// Needs root, or the capability CAP_NET_RAW. Exit code: 0 = done, 1 = packets were lost or something else went wrong
+/// (it is said what), 2 = could not run.
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Record until SIGTERM, SIGINT or the end of --duration.
+    ///
+    /// Writes DIR/packets-INTERFACE.hpk and DIR/sniffer.json; the latter says "ready": true as soon as packets are
+    /// recorded, and holds the final counts after the end. Files of an earlier run are continued. SIGUSR1 prints the
+    /// counts so far. Records the network namespace in which it is started.
+    ///
+    /// Example: sniffer run --out /var/log/capture/$(hostname)
+    Run(Run),
+    /// List the interfaces, and which of them `run` records unless told otherwise.
+    Interfaces {
+        /// Print a JSON array.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what a packet file holds: a line for each packet, and a summary on stderr.
+    Show {
+        /// A file packets-INTERFACE.hpk.
+        file: PathBuf,
+        /// Print the summary only, as a JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a completion script for a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Args)]
+struct Run {
+    /// Folder of this host; made if missing.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// An interface to record; may be given several times. Default: all that are up, loopback included, except those
+    /// whose packets another one shows as well (ports of a bond or bridge, VLAN devices).
+    #[arg(long, value_name = "NAME")]
+    interface: Vec<String>,
+    /// What to record, in the syntax of pcap-filter(7); "" = everything. `port X` alone does not match frames with a
+    /// VLAN tag: add `or (vlan and port X)`.
+    #[arg(long, value_name = "EXPR", default_value = DEFAULT_FILTER)]
+    filter: String,
+    /// Bytes of a frame that the kernel copies. Default: what --payload needs, and 128 for headers.
+    #[arg(long, value_name = "BYTES")]
+    snap_length: Option<u32>,
+    /// Ring for each interface in which the kernel keeps packets until they are read. 128 MiB hold about 1 s of
+    /// 300,000 packets a second; less for a quiet host.
+    #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = parse_bytes)]
+    ring: u64,
+    /// Payload bytes kept of each segment shorter than --full-segment. 0 with --full-payload-of none = none at all.
+    #[arg(long, value_name = "BYTES", default_value_t = KeepRule::default().payload_bytes)]
+    payload: u32,
+    /// Segments with at least so many bytes of payload are full-sized.
+    #[arg(long, value_name = "BYTES", default_value_t = KeepRule::default().full_segment_bytes)]
+    full_segment: u32,
+    /// Payload bytes kept of full-sized segments, of those that --full-payload-of selects.
+    #[arg(long, value_name = "BYTES", default_value_t = KeepRule::default().full_payload_bytes)]
+    full_payload: u32,
+    /// Of which full-sized segments a prefix is kept.
+    #[arg(long, value_enum, default_value_t = FullOf::Bursts)]
+    full_payload_of: FullOf,
+    /// End after this time.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    duration: Option<Duration>,
+    /// Print the final manifest as JSON on stdout.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum FullOf {
+    /// Of those with which a burst begins: a direction's first, after a write that ended, after a pause of 20 ms. One
+    /// that answers the other side is kept as far as a short segment.
+    Bursts,
+    /// Of all.
+    All,
+    /// Of none.
+    None,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match execute(cli.command) {
+        Ok(code) => code,
+        // Whoever reads our output has enough of it.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            trace::told::say(format!("sniffer: {}", trace::told::told(error.as_ref())));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe))
+}
+
+fn execute(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Run(options) => run(&options),
+        Command::Interfaces { json } => list_interfaces(json),
+        Command::Show { file, json } => show_file(&file, json),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "sniffer", &mut io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn run(options: &Run) -> Result<ExitCode> {
+    let signals = Signals::default();
+    for signal in [SIGTERM, SIGINT] {
+        signal_hook::flag::register(signal, Arc::clone(&signals.stop)).context("cannot listen to signals")?;
+    }
+    signal_hook::flag::register(SIGUSR1, Arc::clone(&signals.report)).context("cannot listen to signals")?;
+    let manifest = agent::run(&settings(options)?, &signals)?;
+    trace::told::say(agent::describe(&manifest));
+    if options.json {
+        writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&manifest)?)?;
+    }
+    Ok(if agent::is_clean(&manifest) { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn settings(options: &Run) -> Result<RunSettings> {
+    let longest_payload = options.payload.max(options.full_payload);
+    let snap_length = options.snap_length.unwrap_or(longest_payload.saturating_add(HEADER_ROOM_BYTES));
+    anyhow::ensure!(
+        (64..=262_144).contains(&snap_length),
+        "a snap length of {snap_length} bytes is out of range: 64 (headers) to 262144"
+    );
+    let ring_bytes = u32::try_from(options.ring)
+        .ok()
+        .filter(|ring| (1 << 18..1 << 31).contains(ring))
+        .with_context(|| format!("a ring of {} bytes is out of range: 256KiB to below 2GiB", options.ring))?;
+    Ok(RunSettings {
+        out: options.out.clone(),
+        interfaces: options.interface.clone(),
+        capture: CaptureSettings {
+            filter: options.filter.clone(),
+            snap_length,
+            ring_bytes,
+            keep: KeepRule {
+                payload_bytes: options.payload,
+                full_segment_bytes: options.full_segment,
+                full_payload_bytes: options.full_payload,
+                full_of: match options.full_payload_of {
+                    FullOf::Bursts => FullPayloadOf::Bursts,
+                    FullOf::All => FullPayloadOf::All,
+                    FullOf::None => FullPayloadOf::None,
+                },
+            },
+        },
+        duration: options.duration,
+    })
+}
+
+fn list_interfaces(json: bool) -> Result<ExitCode> {
+    let all = interfaces::list().context("cannot list the interfaces")?;
+    if json {
+        writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&all)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let chosen = interfaces::choose(&all, &[]).unwrap_or_default();
+    for interface in &all {
+        let addresses: Vec<_> = interface.addresses.iter().map(ToString::to_string).collect();
+        let why = match (&interface.seen_on, interface.up) {
+            _ if chosen.contains(interface) => "recorded".to_owned(),
+            (_, false) => "down".to_owned(),
+            (Some(other), true) => format!("left out: its packets are seen on {other}"),
+            (None, true) => "left out".to_owned(),
+        };
+        writeln!(io::stdout(), "{:<16} {:<40} {}", interface.name, why, addresses.join(" "))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show_file(file: &std::path::Path, json: bool) -> Result<ExitCode> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let lines: Option<&mut dyn Write> = if json { None } else { Some(&mut out) };
+    let summary = show::show(file, lines).with_context(|| format!("{}", file.display()))?;
+    let text = serde_json::to_string_pretty(&summary)?;
+    if json {
+        writeln!(out, "{text}")?;
+    } else {
+        trace::told::say(text);
+    }
+    out.flush()?;
+    let whole = summary.truncated_bytes == 0 && summary.malformed_records == 0;
+    Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# From a real captured terasort to a report over several fabrics: what `make demo` runs once merger and replay are built.
+#   tests/demo.sh OUT
+set -euo pipefail
+cd "$(dirname "$0")/.."
+out=${1:?usage: tests/demo.sh OUT}
+mkdir -p "$out"
+
+echo "1. joining the captures of all hosts into a causal trace"
+target/release/merger build tests/golden/terasort --out "$out/trace" --force
+echo
+echo "2. how complete and how sure that is"
+target/release/merger check "$out/trace"
+echo
+echo "3. the same job over other networks"
+target/release/replay compare replay/experiments/*.toml --trace "$out/trace" --out "$out/results"
+echo
+echo "The report: $(realpath "$out/results/report.html")"

@@ -1,0 +1,315 @@
+//! A Hadoop cluster on the lab's hosts: configured, started, watched, stopped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::distribution::{Client, DaemonKind, Distribution, Ready, Settings};
+use crate::lease::processes_in;
+use crate::plan::{HostPlan, Plan};
+use crate::process::{Process, listens, main_class};
+use crate::progress::Progress;
+use crate::recorder::now_ns;
+use crate::stop::Stop;
+
+/// How long the cluster may take until it is ready; 25 s on two cores.
+const START_LIMIT: Duration = Duration::from_secs(240);
+/// How long daemons may take to end when asked. A NodeManager that has served a shuffle takes ten seconds over it.
+const END_LIMIT: Duration = Duration::from_secs(40);
+/// Between the kinds of daemons that are asked to end.
+const END_STEP: Duration = Duration::from_millis(700);
+/// How long the last containers may outlive their job.
+const CONTAINERS_LIMIT: Duration = Duration::from_secs(30);
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A running cluster.
+#[derive(Debug)]
+pub struct Cluster<'a> {
+    /// The version that runs.
+    pub distribution: Distribution,
+    /// How it is configured.
+    pub settings: &'a Settings,
+    /// Its hosts.
+    pub plan: &'a Plan,
+    stop: &'a Stop,
+    daemons: Vec<Daemon>,
+    clients: u32,
+}
+
+#[derive(Debug)]
+struct Daemon {
+    kind: &'static DaemonKind,
+    process: Process,
+}
+
+/// How a client ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientRun {
+    /// Started, nanoseconds since the epoch.
+    pub start_ns: u64,
+    /// Ended, nanoseconds since the epoch.
+    pub end_ns: u64,
+    /// What it printed, its log included.
+    pub output: String,
+}
+
+impl<'a> Cluster<'a> {
+    /// Writes the configuration, formats the file system and starts all daemons; returns when the cluster is ready.
+    ///
+    /// # Errors
+    /// If a daemon ends or is not ready in time (the message shows the end of its log), or a signal came.
+    pub fn start(
+        distribution: Distribution,
+        settings: &'a Settings,
+        plan: &'a Plan,
+        stop: &'a Stop,
+        progress: &Progress,
+    ) -> Result<Self> {
+        let mut cluster = Self { distribution, settings, plan, stop, daemons: Vec::new(), clients: 0 };
+        for host in &plan.hosts {
+            cluster.prepare(host)?;
+        }
+        progress.step("formatting the file system");
+        cluster.format()?;
+        let last_wave = distribution.daemons().iter().map(|kind| kind.wave).max().unwrap_or(0);
+        for wave in 0..=last_wave {
+            let roles = cluster.start_wave(wave)?;
+            progress.step(&format!("starting {roles}"));
+            cluster.wait_until_ready()?;
+        }
+        Ok(cluster)
+    }
+
+    fn prepare(&self, host: &HostPlan) -> Result<()> {
+        let folder = self.settings.host_folder(host);
+        for name in ["conf", "logs", "tmp"] {
+            let path = folder.join(name);
+            fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        }
+        for file in self.distribution.configuration(self.settings, self.plan, host) {
+            let path = self.settings.conf(host).join(file.name);
+            fs::write(&path, file.contents).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(())
+    }
+
+    fn format(&self) -> Result<()> {
+        let master = self.plan.master();
+        let arguments = self.distribution.format_arguments(self.settings, master);
+        let mut process = self.spawn("format", master, &arguments, "format")?;
+        let status = self.wait_for(&mut process, START_LIMIT)?;
+        ensure!(status.success(), process.failure(&format!("ended with {status}")));
+        Ok(())
+    }
+
+    fn spawn(&self, what: &str, host: &HostPlan, arguments: &[String], log: &str) -> Result<Process> {
+        let log = self.settings.host_folder(host).join("logs").join(format!("{log}.log"));
+        let environment = self.distribution.environment(self.settings, host);
+        Process::start(what, host, &self.settings.java(), arguments, &environment, &log)
+    }
+
+    fn start_wave(&mut self, wave: u8) -> Result<String> {
+        let mut roles = Vec::new();
+        for kind in self.distribution.daemons().iter().filter(|kind| kind.wave == wave) {
+            let hosts = self.plan.hosts.iter().filter(|host| host.master == kind.on_master);
+            let mut count = 0;
+            for host in hosts {
+                let arguments = self.distribution.daemon_arguments(self.settings, host, kind);
+                let process = self.spawn(kind.role, host, &arguments, kind.role)?;
+                self.daemons.push(Daemon { kind, process });
+                count += 1;
+            }
+            roles.push(if count == 1 { kind.role.to_owned() } else { format!("{count} {}s", kind.role) });
+        }
+        Ok(roles.join(", "))
+    }
+
+    fn wait_until_ready(&mut self) -> Result<()> {
+        let end = Instant::now() + START_LIMIT;
+        loop {
+            self.check_alive()?;
+            let mut waiting = None;
+            for daemon in &self.daemons {
+                if !daemon.is_ready()? {
+                    waiting = Some(daemon);
+                    break;
+                }
+            }
+            let Some(daemon) = waiting else { return Ok(()) };
+            if Instant::now() > end {
+                let limit = START_LIMIT.as_secs();
+                return Err(daemon.process.failure(&format!("was not ready within {limit} s")));
+            }
+            self.stop.sleep(LOOK)?;
+        }
+    }
+
+    /// Checks that all daemons run.
+    ///
+    /// # Errors
+    /// If one has ended; the message shows the end of its log.
+    pub fn check_alive(&mut self) -> Result<()> {
+        for daemon in &mut self.daemons {
+            if let Some(status) = daemon.process.ended()? {
+                return Err(daemon.process.failure(&format!("ended with {status}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a client to its end.
+    ///
+    /// # Errors
+    /// If it fails, takes longer than `limit`, a daemon ends meanwhile, or a signal came.
+    pub fn client(
+        &mut self,
+        client: Client,
+        host: &HostPlan,
+        arguments: &[String],
+        limit: Duration,
+    ) -> Result<ClientRun> {
+        self.clients += 1;
+        let what = format!("{client:?}");
+        let log = format!("client-{}-{what}", self.clients);
+        let mut all = self.distribution.client_arguments(self.settings, host, client);
+        all.extend_from_slice(arguments);
+        let start_ns = now_ns();
+        let mut process = self.spawn(&what, host, &all, &log)?;
+        let end = Instant::now() + limit;
+        let status = loop {
+            if let Some(status) = process.ended()? {
+                break status;
+            }
+            self.check_alive()?;
+            if Instant::now() > end {
+                return Err(process.failure(&format!("did not end within {:.0} s", limit.as_secs_f64())));
+            }
+            self.stop.sleep(LOOK)?;
+        };
+        let end_ns = now_ns();
+        ensure!(status.success(), process.failure(&format!("ended with {status}")));
+        Ok(ClientRun { start_ns, end_ns, output: process.output()? })
+    }
+
+    fn wait_for(&self, process: &mut Process, limit: Duration) -> Result<ExitStatus> {
+        let end = Instant::now() + limit;
+        loop {
+            if let Some(status) = process.ended()? {
+                return Ok(status);
+            }
+            if Instant::now() > end {
+                return Err(process.failure("does not end"));
+            }
+            self.stop.sleep(LOOK)?;
+        }
+    }
+
+    /// Waits until tasks and application masters have ended.
+    ///
+    /// # Errors
+    /// If some are still there after half a minute, or a signal came.
+    pub fn wait_for_containers(&mut self) -> Result<()> {
+        let end = Instant::now() + CONTAINERS_LIMIT;
+        loop {
+            self.check_alive()?;
+            let left = self.containers()?;
+            if left.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() > end {
+                bail!("containers outlive their job: {}", left.join(", "));
+            }
+            self.stop.sleep(LOOK)?;
+        }
+    }
+
+    fn containers(&self) -> Result<Vec<String>> {
+        let mut left = Vec::new();
+        for host in &self.plan.hosts {
+            for pid in processes_in(&host.namespace)? {
+                let pid = pid.as_raw().unsigned_abs();
+                let ours = self.daemons.iter().any(|daemon| daemon.process.pid() == pid);
+                if let (false, Some(class)) = (ours, main_class(pid)) {
+                    left.push(format!("{class} (process {pid}) on {}", host.name));
+                }
+            }
+        }
+        Ok(left)
+    }
+
+    /// Stops all daemons, one kind after the other in the order in which none misses another; they end side by side.
+    /// Returns what was not as it should be.
+    ///
+    /// # Errors
+    /// If the system cannot tell about a process.
+    pub fn stop(mut self) -> Result<Vec<String>> {
+        for kind in self.distribution.daemons().iter().rev() {
+            for daemon in self.daemons.iter().filter(|daemon| daemon.kind.role == kind.role) {
+                daemon.process.ask_to_end();
+            }
+            // Its last words to the kinds that are still there.
+            std::thread::sleep(END_STEP);
+        }
+        let mut problems = Vec::new();
+        let end = Instant::now() + END_LIMIT;
+        for daemon in &mut self.daemons {
+            let process = &mut daemon.process;
+            while process.ended()?.is_none() && Instant::now() < end {
+                std::thread::sleep(LOOK);
+            }
+            if process.ended()?.is_none() {
+                problems.push(format!(
+                    "{} did not end within {} s and was killed",
+                    process.name(),
+                    END_LIMIT.as_secs()
+                ));
+                process.kill();
+            }
+        }
+        Ok(problems)
+    }
+
+    /// Roles of the daemons on a host.
+    #[must_use]
+    pub fn roles(distribution: Distribution, host: &HostPlan) -> Vec<String> {
+        distribution
+            .daemons()
+            .iter()
+            .filter(|kind| kind.on_master == host.master)
+            .map(|kind| kind.role.to_owned())
+            .collect()
+    }
+
+    /// A folder on the master for files of clients.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn exchange(&self, name: &str) -> Result<PathBuf> {
+        let path = self.settings.host_folder(self.plan.master()).join("exchange").join(name);
+        fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(path)
+    }
+}
+
+impl Daemon {
+    fn is_ready(&self) -> Result<bool> {
+        Ok(match self.kind.ready {
+            Ready::Listens(port) => listens(self.process.pid(), port),
+            Ready::Says(words) => self.process.output()?.contains(words),
+        })
+    }
+}
+
+/// Java's home by its launcher.
+///
+/// # Errors
+/// If the launcher is not in a folder `bin`.
+pub fn java_home(launcher: &Path) -> Result<PathBuf> {
+    let launcher = launcher.canonicalize().with_context(|| format!("no Java at {}", launcher.display()))?;
+    let home = launcher.parent().and_then(Path::parent);
+    home.map(Path::to_owned).with_context(|| format!("{} is in no Java home", launcher.display()))
+}

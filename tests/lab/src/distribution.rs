@@ -1,0 +1,214 @@
+//! The seam between the lab and versions of Hadoop: which jars, which daemons, how they are started, configured and
+//! known to be ready. The rest of the lab asks here and knows no version.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+
+use crate::hadoop3;
+use crate::plan::{HostPlan, Plan};
+
+/// A version of Hadoop that the lab can run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Distribution {
+    /// Apache Hadoop 3.4.2.
+    #[value(name = "3.4.2")]
+    V3_4_2,
+}
+
+/// How a cluster is to behave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// No speculation, reduces after the last map, one map or reduce a host at a time.
+    pub quiet: bool,
+    /// Options of every JVM of the cluster beside its own (the Java agent).
+    pub jvm_options: Vec<String>,
+    /// Properties of the user, over all others.
+    pub properties: Vec<(String, String)>,
+    /// Home of the Java runtime.
+    pub java_home: PathBuf,
+    /// Folder of the distribution's files.
+    pub cache: PathBuf,
+    /// Folder of the lab's files.
+    pub work: PathBuf,
+}
+
+impl Settings {
+    /// Folder of a host's files.
+    #[must_use]
+    pub fn host_folder(&self, host: &HostPlan) -> PathBuf {
+        self.work.join(&host.name)
+    }
+
+    /// Folder of a host's configuration.
+    #[must_use]
+    pub fn conf(&self, host: &HostPlan) -> PathBuf {
+        self.host_folder(host).join("conf")
+    }
+
+    /// The Java launcher.
+    #[must_use]
+    pub fn java(&self) -> PathBuf {
+        self.java_home.join("bin/java")
+    }
+}
+
+/// A kind of daemon.
+#[derive(Clone, Copy, Debug)]
+pub struct DaemonKind {
+    /// Role, as in the trace.
+    pub role: &'static str,
+    /// Main class.
+    pub main_class: &'static str,
+    /// Heap, MiB.
+    pub heap_mib: u32,
+    /// Whether it runs on the master or on each worker.
+    pub on_master: bool,
+    /// Daemons of a lower wave have to be ready before those of a higher one start.
+    pub wave: u8,
+    /// When others can use it.
+    pub ready: Ready,
+}
+
+/// How it shows that a daemon is ready, without talking to it (that would be in the capture).
+#[derive(Clone, Copy, Debug)]
+pub enum Ready {
+    /// It listens on a TCP port.
+    Listens(u16),
+    /// Its log has said something.
+    Says(&'static str),
+}
+
+/// What the lab has Hadoop's clients do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Client {
+    /// Generate rows for the sort.
+    TeraGen,
+    /// Sort them.
+    TeraSort,
+    /// Check that they are sorted.
+    TeraValidate,
+    /// Count words.
+    WordCount,
+    /// Files of HDFS.
+    FsShell,
+    /// Where blocks are.
+    Fsck,
+}
+
+/// A file of configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfFile {
+    /// Its name in the configuration folder.
+    pub name: &'static str,
+    /// Its contents.
+    pub contents: String,
+}
+
+impl Distribution {
+    /// The version, as Hadoop writes it.
+    #[must_use]
+    pub const fn version(self) -> &'static str {
+        match self {
+            Self::V3_4_2 => "3.4.2",
+        }
+    }
+
+    /// The Maven project that names the jars.
+    #[must_use]
+    pub const fn pom(self) -> &'static str {
+        match self {
+            Self::V3_4_2 => include_str!("../hadoop-3.4.2/pom.xml"),
+        }
+    }
+
+    /// Names and bytes of the jars that this project has to bring, one a line.
+    #[must_use]
+    pub const fn jar_list(self) -> &'static str {
+        match self {
+            Self::V3_4_2 => include_str!("../hadoop-3.4.2/jars.txt"),
+        }
+    }
+
+    /// Files beside the jars that have to be on the class path: name and contents.
+    #[must_use]
+    pub const fn web_files(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::V3_4_2 => hadoop3::WEB_FILES,
+        }
+    }
+
+    /// The daemons, in the order in which they start; they stop the other way round.
+    #[must_use]
+    pub const fn daemons(self) -> &'static [DaemonKind] {
+        match self {
+            Self::V3_4_2 => hadoop3::DAEMONS,
+        }
+    }
+
+    /// Options of a daemon's JVM, class path included, up to and with the main class.
+    #[must_use]
+    pub fn daemon_arguments(self, settings: &Settings, host: &HostPlan, kind: &DaemonKind) -> Vec<String> {
+        let mut arguments = match self {
+            Self::V3_4_2 => hadoop3::jvm_arguments(settings, host, kind.heap_mib),
+        };
+        arguments.push(kind.main_class.to_owned());
+        arguments
+    }
+
+    /// The same for a client on a host, followed by the client's own arguments.
+    #[must_use]
+    pub fn client_arguments(self, settings: &Settings, host: &HostPlan, client: Client) -> Vec<String> {
+        match self {
+            Self::V3_4_2 => {
+                let mut arguments = hadoop3::jvm_arguments(settings, host, hadoop3::CLIENT_HEAP_MIB);
+                arguments.push(hadoop3::client_class(client).to_owned());
+                arguments
+            }
+        }
+    }
+
+    /// What formats the file system on the master before the first start: JVM options, main class and arguments.
+    #[must_use]
+    pub fn format_arguments(self, settings: &Settings, master: &HostPlan) -> Vec<String> {
+        match self {
+            Self::V3_4_2 => hadoop3::format_arguments(settings, master),
+        }
+    }
+
+    /// A host's configuration.
+    #[must_use]
+    pub fn configuration(self, settings: &Settings, plan: &Plan, host: &HostPlan) -> Vec<ConfFile> {
+        match self {
+            Self::V3_4_2 => hadoop3::configuration(settings, plan, host),
+        }
+    }
+
+    /// Environment of a daemon.
+    #[must_use]
+    pub fn environment(self, settings: &Settings, host: &HostPlan) -> Vec<(&'static str, PathBuf)> {
+        vec![("JAVA_HOME", settings.java_home.clone()), ("HADOOP_CONF_DIR", settings.conf(host))]
+    }
+
+    /// Where job histories are in HDFS once their job has ended: a pattern that finds the files of all jobs.
+    #[must_use]
+    pub const fn history_pattern(self) -> &'static str {
+        match self {
+            Self::V3_4_2 => hadoop3::HISTORY_PATTERN,
+        }
+    }
+
+    /// Oldest and newest Java that runs it.
+    #[must_use]
+    pub const fn java_versions(self) -> (u32, u32) {
+        match self {
+            Self::V3_4_2 => (8, 23),
+        }
+    }
+
+    /// Folder of the jars in a cache folder.
+    #[must_use]
+    pub fn jars(self, cache: &Path) -> PathBuf {
+        cache.join("lib")
+    }
+}

@@ -1,0 +1,189 @@
+//! Job histories (`.jhist` as JSON): when a job ran, with how many tasks, and its counters.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use trace::truth::{CounterGroups, CountersByJob, JobCounters};
+
+/// What a job's history says of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobHistory {
+    /// Job id.
+    pub id: String,
+    /// Submitted, nanoseconds since the epoch (milliseconds in the history).
+    pub submitted_ns: u64,
+    /// Ended, likewise.
+    pub finished_ns: u64,
+    /// Maps that succeeded.
+    pub maps: u32,
+    /// Reduces that succeeded.
+    pub reduces: u32,
+    /// Maps of which no host that holds their input ran the successful attempt.
+    pub remote_maps: u32,
+    /// Its counters.
+    pub counters: JobCounters,
+}
+
+/// Reads the text of a `.jhist` file: a line `Avro-Json`, the schema, then one event a line.
+///
+/// # Errors
+/// If it is no such file or the job did not succeed; the message says at which line.
+pub fn parse(text: &str) -> Result<JobHistory> {
+    let mut lines = text.lines().enumerate();
+    if lines.next().map(|(_, first)| first.trim()) != Some("Avro-Json") {
+        bail!("it does not begin with Avro-Json: is mapreduce.jobhistory.jhist.format json?");
+    }
+    let mut history = JobHistory::default();
+    let mut finished = false;
+    let mut locations = BTreeMap::new();
+    for (number, line) in lines.skip(1).filter(|(_, line)| !line.trim().is_empty()) {
+        let event: Value = serde_json::from_str(line).with_context(|| format!("line {} is no event", number + 1))?;
+        let inner = event["event"].as_object().and_then(|event| event.values().next());
+        let Some(inner) = inner else { bail!("line {} has no event", number + 1) };
+        match event["type"].as_str() {
+            Some("JOB_SUBMITTED") => {
+                history.id = text_of(inner, "jobid");
+                history.submitted_ns = millis(&inner["submitTime"])?;
+            }
+            Some("TASK_STARTED") => {
+                locations.insert(text_of(inner, "taskid"), text_of(inner, "splitLocations"));
+            }
+            Some("MAP_ATTEMPT_FINISHED") => {
+                let (task, host) = (text_of(inner, "taskid"), text_of(inner, "hostname"));
+                let split = locations.get(&task).map_or("", String::as_str);
+                if !split.is_empty() && !split.split(',').any(|location| location == host) {
+                    history.remote_maps += 1;
+                }
+            }
+            Some("JOB_FINISHED") => {
+                finished = true;
+                history.finished_ns = millis(&inner["finishTime"])?;
+                history.maps = tasks(inner, ["succeededMaps", "finishedMaps"]);
+                history.reduces = tasks(inner, ["succeededReduces", "finishedReduces"]);
+                history.counters = JobCounters {
+                    total: groups(&inner["totalCounters"]),
+                    map: groups(&inner["mapCounters"]),
+                    reduce: groups(&inner["reduceCounters"]),
+                };
+            }
+            Some(failed @ ("JOB_FAILED" | "JOB_KILLED" | "JOB_ERROR")) => {
+                bail!("the job ended with {failed}: {}", inner["diagnostics"]);
+            }
+            _ => {}
+        }
+    }
+    if !finished {
+        bail!("the job's end is missing");
+    }
+    Ok(history)
+}
+
+fn text_of(event: &Value, field: &str) -> String {
+    event[field].as_str().unwrap_or_default().to_owned()
+}
+
+fn millis(value: &Value) -> Result<u64> {
+    let millis = value.as_u64().with_context(|| format!("{value} is no time"))?;
+    Ok(millis * 1_000_000)
+}
+
+fn tasks(event: &Value, names: [&str; 2]) -> u32 {
+    let count = names.iter().find_map(|name| event[*name].as_u64()).unwrap_or(0);
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// Counters as the history nests them: groups, each with a list of counts.
+fn groups(counters: &Value) -> CounterGroups {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let name = |value: &Value| value["name"].as_str().unwrap_or_default().to_owned();
+    list(&counters["groups"])
+        .iter()
+        .map(|group| {
+            let counts = list(&group["counts"]);
+            let counts = counts.iter().filter_map(|c| Some((name(c), c["value"].as_i64()?)));
+            (name(group), counts.collect())
+        })
+        .collect()
+}
+
+/// Reads the histories of all jobs in a folder and writes their counters beside them.
+///
+/// # Errors
+/// If one cannot be read or the counters cannot be written; the message names the file.
+pub fn collect(folder: &Path) -> Result<Vec<JobHistory>> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "jhist") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    let mut histories = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let history = parse(&text).with_context(|| format!("the history {} is of no use", file.display()))?;
+        histories.push(history);
+    }
+    let counters: CountersByJob =
+        histories.iter().map(|history| (history.id.clone(), history.counters.clone())).collect();
+    let path = folder.join("counters.json");
+    fs::write(&path, serde_json::to_vec_pretty(&counters)?)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(histories)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+
+    const HEAD: &str = "Avro-Json\n{\"type\":\"record\"}\n";
+    const SUBMITTED: &str = r#"{"type":"JOB_SUBMITTED","event":{"org.apache.hadoop.mapreduce.jobhistory.JobSubmitted":{"jobid":"job_1_0001","submitTime":1000}}}"#;
+    const FINISHED: &str = r#"{"type":"JOB_FINISHED","event":{"org.apache.hadoop.mapreduce.jobhistory.JobFinished":{"jobid":"job_1_0001","finishTime":5000,"finishedMaps":4,"finishedReduces":2,"totalCounters":{"name":"TOTAL_COUNTERS","groups":[{"name":"g","displayName":"G","counts":[{"name":"HDFS_BYTES_READ","displayName":"x","value":12}]}]}}}}"#;
+
+    #[test]
+    fn times_tasks_and_counters_are_read() {
+        let history = parse(&format!("{HEAD}\n{SUBMITTED}\n\n{FINISHED}\n")).unwrap();
+        assert_eq!(history.id, "job_1_0001");
+        assert_eq!((history.submitted_ns, history.finished_ns), (1_000_000_000, 5_000_000_000));
+        assert_eq!((history.maps, history.reduces), (4, 2));
+        assert_eq!(history.counters.named("HDFS_BYTES_READ"), Some(12));
+    }
+
+    #[test]
+    fn a_map_that_ran_where_its_input_is_not_is_remote() {
+        let event =
+            |kind: &str, fields: &str| format!(r#"{{"type":"{kind}","event":{{"x":{{"taskid":"t1",{fields}}}}}}}"#);
+        let started = event("TASK_STARTED", r#""splitLocations":"w1,w2""#);
+        let on = |host: &str| {
+            let ended = event("MAP_ATTEMPT_FINISHED", &format!(r#""hostname":"{host}""#));
+            let text = format!("{HEAD}{SUBMITTED}\n{started}\n{ended}\n{FINISHED}\n");
+            parse(&text).unwrap().remote_maps
+        };
+        assert_eq!(on("w2"), 0);
+        assert_eq!(on("w3"), 1);
+    }
+
+    #[test]
+    fn a_history_without_an_end_is_refused() {
+        let error = parse(&format!("{HEAD}{SUBMITTED}\n")).unwrap_err();
+        assert!(error.to_string().contains("end is missing"), "{error}");
+    }
+
+    #[test]
+    fn a_line_cut_off_is_named() {
+        let error = parse(&format!("{HEAD}{SUBMITTED}\n{}", &FINISHED[..60])).unwrap_err();
+        assert!(format!("{error:#}").contains("line 4"), "{error:#}");
+    }
+
+    #[test]
+    fn the_binary_format_is_refused_with_the_way_out() {
+        let error = parse("Avro-Binary\n").unwrap_err();
+        assert!(error.to_string().contains("jhist.format"), "{error}");
+    }
+}

@@ -1,0 +1,7 @@
+//! The lab's program; see the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(lab::cli::main())
+}

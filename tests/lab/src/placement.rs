@@ -1,0 +1,95 @@
+//! Where HDFS put blocks, as `fsck -files -blocks -locations` tells.
+
+use anyhow::{Context, Result};
+use trace::truth::BlockPlacement;
+
+use crate::plan::Plan;
+
+/// Reads the answer of fsck.
+///
+/// # Errors
+/// If a block's line is not understood or names an address that no host of the lab has.
+pub fn parse(answer: &str, plan: &Plan) -> Result<Vec<BlockPlacement>> {
+    let mut file = None;
+    let mut blocks = Vec::new();
+    for line in answer.lines() {
+        if let Some(path) = file_of(line) {
+            file = Some(path);
+        } else if let Some(rest) = block_of(line) {
+            let file = file.with_context(|| format!("fsck tells a block of no file: {line}"))?;
+            let mut block = block(rest, plan).with_context(|| format!("fsck tells of a block: {line}"))?;
+            block.file = file.to_owned();
+            blocks.push(block);
+        }
+    }
+    Ok(blocks)
+}
+
+/// "/a/b 1000 bytes, replicated: replication=1, 1 block(s):  OK"
+fn file_of(line: &str) -> Option<&str> {
+    let (path, _) = line.split_once(" bytes, ")?;
+    let (path, bytes) = path.rsplit_once(' ')?;
+    (path.starts_with('/') && bytes.bytes().all(|b| b.is_ascii_digit())).then_some(path)
+}
+
+/// What follows the number in "0. BP-..:blk_1_1001 len=1000 Live_repl=1  [..]".
+fn block_of(line: &str) -> Option<&str> {
+    let (number, rest) = line.split_once(". ")?;
+    let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    (is_number && rest.starts_with("BP-")).then_some(rest)
+}
+
+fn block(text: &str, plan: &Plan) -> Result<BlockPlacement> {
+    let (id, _) = text.split_once(' ').context("no blank after the block")?;
+    let (_, id) = id.split_once(":blk_").context("no block id")?;
+    let id = id.split('_').next().unwrap_or(id);
+    let (_, length) = text.split_once(" len=").context("no length")?;
+    let length: String = length.chars().take_while(char::is_ascii_digit).collect();
+    let mut hosts = Vec::new();
+    for part in text.split("DatanodeInfoWithStorage[").skip(1) {
+        let address = part.split(':').next().unwrap_or_default();
+        let host = plan.hosts.iter().find(|host| host.address.to_string() == address);
+        hosts.push(host.with_context(|| format!("{address} is no host of the lab"))?.name.clone());
+    }
+    Ok(BlockPlacement {
+        file: String::new(),
+        block: format!("blk_{id}"),
+        bytes: length.parse().context("no length")?,
+        hosts,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+
+    const ANSWER: &str = "\
+FSCK started by root
+/in <dir>
+/in/_SUCCESS 0 bytes, replicated: replication=1, 0 block(s):  OK
+
+/in/part-m-00000 4000000 bytes, replicated: replication=2, 1 block(s):  OK
+0. BP-1-10.7.1.1-17:blk_1073741825_1001 len=4000000 Live_repl=2  [DatanodeInfoWithStorage[10.7.1.11:9866,DS-1,DISK], DatanodeInfoWithStorage[10.7.2.13:9866,DS-2,DISK]]
+
+Status: HEALTHY
+";
+
+    #[test]
+    fn blocks_are_joined_with_their_file_and_hosts() {
+        let plan = Plan::new("lab", Some(7), 4).unwrap();
+        let blocks = parse(ANSWER, &plan).unwrap();
+        assert_eq!(blocks.len(), 1);
+        assert_eq!(blocks[0].file, "/in/part-m-00000");
+        assert_eq!(blocks[0].block, "blk_1073741825");
+        assert_eq!(blocks[0].bytes, 4_000_000);
+        assert_eq!(blocks[0].hosts, ["w1", "w3"]);
+    }
+
+    #[test]
+    fn a_strange_address_is_an_error() {
+        let plan = Plan::new("lab", Some(8), 4).unwrap();
+        assert!(format!("{:#}", parse(ANSWER, &plan).unwrap_err()).contains("10.7.1.11"));
+    }
+}

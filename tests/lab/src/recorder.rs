@@ -1,0 +1,419 @@
+//! Who records the run: the project's agents, tcpdump and ss, or nobody.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use trace::manifest::{ForeignManifest, ForeignPackets, ForeignProcess, ForeignSockets, SocketListing};
+use trace::role::role_of_main_class;
+
+use crate::lease::{check_plain, processes_in};
+use crate::netns;
+use crate::plan::{HostPlan, Plan};
+use crate::process::{Process, main_class};
+use crate::progress::Progress;
+use crate::stop::Stop;
+use crate::tool;
+
+/// Captured bytes of a frame: all headers, and what protocols say at the beginning of a segment.
+const SNAP_BYTES: u32 = 256;
+/// Ring of a tcpdump, KiB: a smaller one loses packets when the machine stalls for a second.
+const RING_KIB: u32 = 131_072;
+/// Between two listings of sockets.
+const LISTING_INTERVAL: Duration = Duration::from_secs(1);
+/// How long a recorder may take to begin and to end.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Nanoseconds since the epoch.
+#[must_use]
+pub fn now_ns() -> u64 {
+    SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos() as u64)
+}
+
+/// Which recorder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Recorder {
+    /// Nobody.
+    Nobody,
+    /// The Java agent in every JVM, which starts the sniffer and dumpingd.
+    Agents(Agents),
+    /// tcpdump on every interface of every host, and ss every second.
+    Tcpdump,
+}
+
+/// Where the agents are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agents {
+    /// The Java agent.
+    pub jar: PathBuf,
+    /// The packet agent.
+    pub sniffer: PathBuf,
+    /// The socket agent.
+    pub dumpingd: PathBuf,
+}
+
+impl Agents {
+    /// Makes the paths absolute and checks that the files are there.
+    ///
+    /// # Errors
+    /// If one is missing; the message says how to build it.
+    pub fn found(jar: &Path, sniffer: &Path, dumpingd: &Path) -> Result<Self> {
+        let find = |path: &Path, build: &str| -> Result<PathBuf> {
+            let found = path.canonicalize().with_context(|| {
+                format!(
+                    "the agent {} is not there: build it with `{build}`, name another file, or record with --tcpdump or --no-agents",
+                    path.display()
+                )
+            })?;
+            check_plain(&found)?;
+            Ok(found)
+        };
+        Ok(Self {
+            jar: find(jar, "mvn -q -f hadoop-patches/pom.xml package")?,
+            sniffer: find(sniffer, "cargo build --release -p sniffer")?,
+            dumpingd: find(dumpingd, "cargo build --release -p dumpingd")?,
+        })
+    }
+}
+
+impl Agents {
+    /// Copies the agents into a folder and names the copies: a JVM breaks when a jar that it has open is built anew.
+    ///
+    /// # Errors
+    /// If they cannot be copied.
+    pub fn copied(&self, into: &Path) -> Result<Self> {
+        fs::create_dir_all(into).with_context(|| format!("cannot make {}", into.display()))?;
+        let copy = |from: &Path, name: &str| -> Result<PathBuf> {
+            let to = into.join(name);
+            fs::copy(from, &to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+            Ok(to)
+        };
+        Ok(Self {
+            jar: copy(&self.jar, "hadoptic-agent.jar")?,
+            sniffer: copy(&self.sniffer, "sniffer")?,
+            dumpingd: copy(&self.dumpingd, "dumpingd")?,
+        })
+    }
+}
+
+impl Recorder {
+    /// The recorder with copies of its programs in a folder of the lab.
+    ///
+    /// # Errors
+    /// If they cannot be copied.
+    pub fn settled(&self, work: &Path) -> Result<Self> {
+        Ok(match self {
+            Self::Agents(agents) => Self::Agents(agents.copied(&work.join("agents"))?),
+            other => other.clone(),
+        })
+    }
+
+    /// Its name in the truth.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Nobody => "nobody",
+            Self::Agents(_) => "agents",
+            Self::Tcpdump => "tcpdump",
+        }
+    }
+
+    /// Options that every JVM of the cluster gets.
+    #[must_use]
+    pub fn jvm_options(&self, capture: &Path) -> Vec<String> {
+        match self {
+            Self::Agents(agents) => vec![format!(
+                "-javaagent:{}=out={},sniffer={},dumpingd={}",
+                agents.jar.display(),
+                capture.display(),
+                agents.sniffer.display(),
+                agents.dumpingd.display()
+            )],
+            Self::Nobody | Self::Tcpdump => Vec::new(),
+        }
+    }
+
+    /// Starts what has to run before the first daemon.
+    ///
+    /// # Errors
+    /// If a tool is missing or does not begin.
+    pub fn start(&self, plan: &Plan, capture: &Path, stop: &Stop) -> Result<Recording> {
+        let mut recording = Recording { recorder: self.clone(), hosts: Vec::new() };
+        for host in &plan.hosts {
+            let folder = capture.join(&host.name);
+            fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+            if *self == Self::Tcpdump {
+                recording.hosts.push(HostRecording::start(host, &folder)?);
+            }
+        }
+        for host in &mut recording.hosts {
+            host.wait_until_it_runs(stop)?;
+        }
+        Ok(recording)
+    }
+}
+
+/// A recorder at work.
+#[derive(Debug)]
+pub struct Recording {
+    recorder: Recorder,
+    hosts: Vec<HostRecording>,
+}
+
+impl Recording {
+    /// Ends the recording, when all daemons have ended. Returns what was not as it should be; what agents say of their
+    /// own work stands in their manifests and is only repeated to the user.
+    ///
+    /// # Errors
+    /// If files cannot be written.
+    pub fn finish(self, plan: &Plan, capture: &Path, progress: &Progress) -> Result<Vec<String>> {
+        match &self.recorder {
+            Recorder::Nobody => Ok(Vec::new()),
+            Recorder::Agents(agents) => end_agents(agents, plan, capture, progress),
+            Recorder::Tcpdump => {
+                let mut problems = Vec::new();
+                for host in self.hosts {
+                    problems.extend(host.finish()?);
+                }
+                Ok(problems)
+            }
+        }
+    }
+}
+
+/// Asks the agents of all hosts to end and waits until their manifests say that they have.
+fn end_agents(agents: &Agents, plan: &Plan, capture: &Path, progress: &Progress) -> Result<Vec<String>> {
+    for host in &plan.hosts {
+        for (pid, exe) in programs_in(&host.namespace)? {
+            if exe == agents.sniffer || exe == agents.dumpingd {
+                let _ = kill(pid, Signal::SIGTERM);
+            }
+        }
+    }
+    let end = Instant::now() + PATIENCE;
+    let mut problems = Vec::new();
+    for host in &plan.hosts {
+        for manifest in ["sniffer.json", "dumpingd.json"] {
+            let path = capture.join(&host.name).join(manifest);
+            while last_words(&path).is_err() && Instant::now() < end {
+                thread::sleep(Duration::from_millis(50));
+            }
+            match last_words(&path) {
+                Ok(said) if said.is_empty() => {}
+                Ok(said) => progress.step(&format!("{}/{manifest} says: {said}", host.name)),
+                Err(problem) => {
+                    let left: Vec<String> = programs_in(&host.namespace)?
+                        .iter()
+                        .map(|(pid, exe)| format!("{pid} {}", exe.display()))
+                        .collect();
+                    problems.push(format!("{}/{manifest}: {problem}; still there: {}", host.name, left.join(", ")));
+                }
+            }
+        }
+    }
+    Ok(problems)
+}
+
+/// Processes in a namespace with the program that each runs.
+fn programs_in(namespace: &str) -> Result<Vec<(Pid, PathBuf)>> {
+    let pids = processes_in(namespace)?.into_iter();
+    Ok(pids.filter_map(|pid| Some((pid, fs::read_link(format!("/proc/{pid}/exe")).ok()?))).collect())
+}
+
+/// What an agent complains of in its manifest ("" = nothing).
+///
+/// # Errors
+/// Why the manifest is not that of an agent that ended well.
+fn last_words(path: &Path) -> Result<String, String> {
+    #[derive(serde::Deserialize)]
+    struct End {
+        ended: bool,
+        #[serde(default)]
+        problems: Vec<String>,
+    }
+    let text = fs::read(path).map_err(|error| format!("{error}: the agent did not run"))?;
+    let end: End = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+    if end.ended { Ok(end.problems.join("; ")) } else { Err("the agent did not end in an orderly way".to_owned()) }
+}
+
+/// tcpdump and ss on one host.
+#[derive(Debug)]
+struct HostRecording {
+    host: HostPlan,
+    folder: PathBuf,
+    tcpdumps: Vec<Process>,
+    listing_stop: Stop,
+    listing: Option<JoinHandle<Result<BTreeMap<u32, String>>>>,
+}
+
+impl HostRecording {
+    fn start(host: &HostPlan, folder: &Path) -> Result<Self> {
+        let tcpdump = tool::find("tcpdump")
+            .context("tcpdump is not installed: `apt-get install tcpdump`, or record with the agents")?;
+        let mut tcpdumps = Vec::new();
+        for interface in ["eth0", "lo"] {
+            let packets = folder.join(format!("{interface}.pcap"));
+            let arguments = [
+                "-i",
+                interface,
+                "-s",
+                &SNAP_BYTES.to_string(),
+                "-B",
+                &RING_KIB.to_string(),
+                "--time-stamp-precision=nano",
+                "-Z",
+                "root",
+                "-w",
+                &packets.to_string_lossy(),
+                "tcp",
+            ]
+            .map(str::to_owned);
+            let log = folder.join(format!("{interface}.log"));
+            tcpdumps.push(Process::start(&format!("tcpdump of {interface}"), host, &tcpdump, &arguments, &[], &log)?);
+        }
+        let listing_stop = Stop::default();
+        let listing = {
+            let (host, stop) = (host.clone(), listing_stop.clone());
+            let file = File::create(folder.join("ss.txt"))?;
+            thread::Builder::new().spawn(move || list_sockets(&host, file, &stop))?
+        };
+        Ok(Self { host: host.clone(), folder: folder.to_owned(), tcpdumps, listing_stop, listing: Some(listing) })
+    }
+
+    fn wait_until_it_runs(&mut self, stop: &Stop) -> Result<()> {
+        let end = Instant::now() + PATIENCE;
+        for tcpdump in &mut self.tcpdumps {
+            while !tcpdump.output()?.contains("listening on") {
+                if tcpdump.ended()?.is_some() || Instant::now() > end {
+                    return Err(tcpdump.failure("does not begin"));
+                }
+                stop.sleep(Duration::from_millis(50))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Vec<String>> {
+        let mut problems = Vec::new();
+        for tcpdump in &mut self.tcpdumps {
+            tcpdump.ask_to_end();
+            let end = Instant::now() + PATIENCE;
+            while tcpdump.ended()?.is_none() && Instant::now() < end {
+                thread::sleep(Duration::from_millis(20));
+            }
+            problems.extend(
+                dropped(&tcpdump.output()?)
+                    .map(|dropped| format!("{}: the kernel dropped {dropped} packets", tcpdump.name())),
+            );
+        }
+        self.listing_stop.set();
+        let processes = match self.listing.take() {
+            Some(listing) => netns::join(listing)?,
+            None => BTreeMap::new(),
+        };
+        for interface in ["eth0", "lo"] {
+            fs::remove_file(self.folder.join(format!("{interface}.log")))?;
+        }
+        let manifest = foreign_manifest(&self.host, &processes);
+        let path = self.folder.join("manifest.json");
+        fs::write(&path, serde_json::to_vec_pretty(&manifest)?)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(problems)
+    }
+}
+
+impl Drop for HostRecording {
+    fn drop(&mut self) {
+        self.listing_stop.set();
+        if let Some(listing) = self.listing.take() {
+            let _ = listing.join();
+        }
+    }
+}
+
+/// "12 packets dropped by kernel" in tcpdump's last words; `None` when it is 0 or not told.
+fn dropped(said: &str) -> Option<u64> {
+    let line = said.lines().find(|line| line.contains("dropped by kernel"))?;
+    line.split_whitespace().next()?.parse().ok().filter(|dropped| *dropped > 0)
+}
+
+/// Appends a listing of the host's sockets every second. Returns the JVMs that it saw, by main class.
+fn list_sockets(host: &HostPlan, mut file: File, stop: &Stop) -> Result<BTreeMap<u32, String>> {
+    let mut seen = BTreeMap::new();
+    loop {
+        writeln!(file, "# {}", now_ns())?;
+        let listed = std::process::Command::new("ip")
+            .args(["netns", "exec", &host.namespace, "ss", "-tanpeiO"])
+            .stdin(Stdio::null())
+            .output()
+            .context("cannot run ss")?;
+        ensure!(listed.status.success(), "ss: {}", String::from_utf8_lossy(&listed.stderr));
+        file.write_all(&listed.stdout)?;
+        for pid in processes_in(&host.namespace)? {
+            let pid = pid.as_raw().unsigned_abs();
+            if let Some(class) = main_class(pid) {
+                seen.insert(pid, class);
+            }
+        }
+        if stop.sleep(LISTING_INTERVAL).is_err() {
+            return Ok(seen);
+        }
+    }
+}
+
+/// ss calls every JVM "java": which is which has to be told.
+fn foreign_manifest(host: &HostPlan, processes: &BTreeMap<u32, String>) -> ForeignManifest {
+    let packets = ["eth0", "lo"]
+        .map(|interface| ForeignPackets { file: format!("{interface}.pcap"), interface: interface.to_owned() });
+    let processes = processes.iter().map(|(pid, class)| {
+        let role = role_of_main_class(class);
+        ForeignProcess { pid: *pid, role: role.unwrap_or(class).to_owned(), hadoop: role.is_some() }
+    });
+    ForeignManifest {
+        host: host.name.clone(),
+        addresses: vec![host.address.to_string()],
+        rack: host.rack_path(),
+        packets: packets.into(),
+        sockets: vec![ForeignSockets { file: "ss.txt".to_owned(), format: SocketListing::Ss }],
+        processes: processes.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+
+    #[test]
+    fn a_missing_agent_is_an_error_that_says_how_to_build_it() {
+        let error = Agents::found(Path::new("no.jar"), Path::new("x"), Path::new("y")).unwrap_err();
+        let said = format!("{error:#}");
+        assert!(said.contains("no.jar") && said.contains("mvn"), "{said}");
+    }
+
+    #[test]
+    fn drops_of_tcpdump_are_read_from_its_last_words() {
+        let said = "10 packets captured\n12 packets received by filter\n3 packets dropped by kernel\n";
+        assert_eq!(dropped(said), Some(3));
+        assert_eq!(dropped("0 packets dropped by kernel\n"), None);
+    }
+
+    #[test]
+    fn an_agent_that_did_not_end_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sniffer.json");
+        assert!(last_words(&path).unwrap_err().contains("did not run"));
+        fs::write(&path, r#"{"ended":false,"problems":[]}"#).unwrap();
+        assert!(last_words(&path).is_err());
+        fs::write(&path, r#"{"ended":true,"problems":["x"]}"#).unwrap();
+        assert_eq!(last_words(&path).unwrap(), "x");
+    }
+}

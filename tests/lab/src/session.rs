@@ -1,0 +1,360 @@
+//! One run of the lab, from nothing to nothing: network, cluster, jobs, what they left, and away again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use trace::truth::{Machine, Truth, TruthHost, Versions};
+
+use crate::cluster::Cluster;
+use crate::distribution::{Client, Distribution, Settings};
+use crate::history::{self, JobHistory};
+use crate::jobs::{Done, JobKind, JobOptions, Runner};
+use crate::lease::{Lease, check_plain, check_root};
+use crate::measure;
+use crate::netns;
+use crate::network::{self, CONGESTION_CONTROL, Shape};
+use crate::plan::Plan;
+use crate::progress::Progress;
+use crate::recorder::{Recorder, now_ns};
+use crate::setup;
+use crate::stop::{Stop, Stopped};
+use crate::traffic::Counters;
+
+/// How often the histories are asked for.
+const HISTORY_TRIES: u32 = 3;
+
+/// The cluster that is asked for.
+#[derive(Clone, Debug)]
+pub struct ClusterOptions {
+    /// Version of Hadoop.
+    pub distribution: Distribution,
+    /// Prefix of all names.
+    pub prefix: String,
+    /// Second number of the addresses, `None` = by the prefix.
+    pub subnet: Option<u8>,
+    /// Workers.
+    pub workers: usize,
+    /// Rates.
+    pub shape: Shape,
+    /// Quiet settings.
+    pub quiet: bool,
+    /// Properties over all others.
+    pub properties: Vec<(String, String)>,
+    /// Folder of fetched files.
+    pub cache: PathBuf,
+    /// Work folder, `None` = a throw-away one.
+    pub work: Option<PathBuf>,
+    /// Whether the work folder stays.
+    pub keep: bool,
+}
+
+/// A lab that is up.
+#[derive(Debug)]
+pub struct Lab {
+    plan: Plan,
+    distribution: Distribution,
+    settings: Settings,
+    truth: Truth,
+    lease: Lease,
+}
+
+/// What a run left.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What is known of it.
+    pub truth: Truth,
+    /// Where the capture is, `None` = nowhere any more.
+    pub capture: Option<PathBuf>,
+    /// Seconds in all.
+    pub wall_s: f64,
+}
+
+impl Lab {
+    /// Fetches what is missing and makes the network, measured.
+    ///
+    /// # Errors
+    /// If something is missing and cannot be fetched, the prefix is taken, a tool fails, or a signal came.
+    pub fn prepare(options: &ClusterOptions, stop: &Stop, progress: &Progress) -> Result<Self> {
+        let plan = Plan::new(&options.prefix, options.subnet, options.workers)?;
+        check_root()?;
+        setup::tools(progress)?;
+        let (java_home, java) = setup::java(options.distribution)?;
+        let cache = setup::fetch(options.distribution, &options.cache, false, progress)?;
+        stop.check()?;
+        let lease = Lease::take(&options.prefix, options.work.as_deref(), options.keep)?;
+        progress.step(&format!(
+            "network of {} hosts in 2 racks, links {}, uplink {}",
+            plan.hosts.len(),
+            options.shape.links,
+            options.shape.uplink
+        ));
+        network::up(&plan, &options.shape)?;
+        progress.step("measuring it");
+        let (links, measured, problems) = measure::all(&plan, &options.shape, stop)?;
+        let truth = Truth {
+            version: 1,
+            program: concat!("lab ", env!("CARGO_PKG_VERSION")).to_owned(),
+            prefix: plan.prefix.clone(),
+            quiet: options.quiet,
+            hosts: hosts(&plan, options.distribution)?,
+            links,
+            measured,
+            versions: Versions {
+                hadoop: options.distribution.version().to_owned(),
+                java,
+                kernel: read_line("/proc/sys/kernel/osrelease"),
+            },
+            machine: machine(),
+            congestion_control: CONGESTION_CONTROL.to_owned(),
+            sysctls: network::sysctls(&plan.master().namespace)?.into_iter().collect(),
+            problems,
+            ..Truth::default()
+        };
+        let settings = Settings {
+            quiet: options.quiet,
+            jvm_options: Vec::new(),
+            properties: options.properties.clone(),
+            java_home,
+            cache,
+            work: lease.work().to_owned(),
+        };
+        Ok(Self { plan, distribution: options.distribution, settings, truth, lease })
+    }
+
+    /// Starts the cluster, keeps it until a signal comes, and removes everything.
+    ///
+    /// # Errors
+    /// As of its parts.
+    pub fn keep_up(
+        mut self,
+        recorder: &Recorder,
+        capture: Option<&Path>,
+        stop: &Stop,
+        progress: &Progress,
+    ) -> Result<Truth> {
+        let folder = capture.map_or_else(|| self.lease.work().join("capture"), Path::to_owned);
+        let capture = folder.as_path();
+        let recorder = recorder.settled(self.lease.work())?;
+        self.settings.jvm_options = recorder.jvm_options(capture);
+        self.truth.recorder = recorder.name().to_owned();
+        let recording = recorder.start(&self.plan, capture, stop)?;
+        let counted = Counters::read(&self.plan)?;
+        self.truth.started_ns = now_ns();
+        let mut cluster = Cluster::start(self.distribution, &self.settings, &self.plan, stop, progress)?;
+        self.write_entrances()?;
+        progress.step("the cluster is up; Ctrl-C ends it");
+        trace::told::say(self.how_to_enter());
+        while !stop.is_set() {
+            cluster.check_alive()?;
+            // The signal that ends the waiting is what was waited for.
+            let _ = stop.sleep(Duration::from_millis(500));
+        }
+        progress.step("stopping the cluster");
+        self.truth.problems.extend(cluster.stop()?);
+        self.truth.problems.extend(recording.finish(&self.plan, capture, progress)?);
+        Counters::read(&self.plan)?.tell_since(&counted, &mut self.truth);
+        self.truth.ended_ns = now_ns();
+        write_truth(&self.truth, capture)?;
+        self.lease.release()?;
+        Ok(self.truth)
+    }
+
+    /// Starts the cluster under the recorder, runs the jobs, collects, stops and removes everything.
+    ///
+    /// # Errors
+    /// As of its parts. Whatever happens, nothing of the lab stays on the machine.
+    pub fn run(
+        mut self,
+        jobs: &[JobKind],
+        options: &JobOptions,
+        recorder: &Recorder,
+        capture: Option<&Path>,
+        stop: &Stop,
+        progress: &Progress,
+    ) -> Result<Outcome> {
+        let folder = capture.map_or_else(|| self.lease.work().join("capture"), Path::to_owned);
+        let job_folder = folder.join("job");
+        fs::create_dir_all(&job_folder).with_context(|| format!("cannot make {}", job_folder.display()))?;
+        let recorder = recorder.settled(self.lease.work())?;
+        self.settings.jvm_options = recorder.jvm_options(&folder);
+        self.truth.recorder = recorder.name().to_owned();
+        self.truth.seed = options.seed;
+        self.truth.started_ns = now_ns();
+        let recording = recorder.start(&self.plan, &folder, stop)?;
+        let counted = Counters::read(&self.plan)?;
+        let mut cluster = Cluster::start(self.distribution, &self.settings, &self.plan, stop, progress)?;
+        let mut runner = Runner { cluster: &mut cluster, options, progress, done: Done::default() };
+        for (number, kind) in jobs.iter().enumerate() {
+            runner.run(*kind, number + 1)?;
+        }
+        progress.step("collecting the job history");
+        runner.cluster.wait_for_containers()?;
+        if runner.done.jobs.iter().any(|job| !job.id.is_empty()) {
+            fetch_histories(runner.cluster, &job_folder, options.limit)?;
+        }
+        self.truth.blocks = runner.blocks("/")?;
+        let done = runner.done;
+        progress.step("stopping the cluster");
+        self.truth.problems.extend(cluster.stop()?);
+        self.truth.problems.extend(recording.finish(&self.plan, &folder, progress)?);
+        Counters::read(&self.plan)?.tell_since(&counted, &mut self.truth);
+        self.truth.ended_ns = now_ns();
+        self.add_jobs(done, &history::collect(&job_folder)?, options)?;
+        write_truth(&self.truth, &folder)?;
+        let capture = (capture.is_some() || self.lease.keeps_work()).then_some(folder);
+        progress.step("removing the lab");
+        self.lease.release()?;
+        Ok(Outcome { truth: self.truth, capture, wall_s: progress.elapsed_s() })
+    }
+
+    /// Joins what the clients and what the histories say of the jobs.
+    fn add_jobs(&mut self, done: Done, histories: &[JobHistory], options: &JobOptions) -> Result<()> {
+        self.truth.problems.extend(done.problems);
+        for mut job in done.jobs {
+            if !job.id.is_empty() {
+                let history = histories.iter().find(|history| history.id == job.id);
+                let history = history.with_context(|| format!("the job history has no {} ({})", job.id, job.kind))?;
+                job.submitted_ns = history.submitted_ns;
+                job.finished_ns = history.finished_ns;
+                job.maps = history.maps;
+                job.reduces = history.reduces;
+                let reads = matches!(job.kind.as_str(), "terasort" | "wordcount");
+                job.remote_maps = (reads && job.input_replication == 1).then_some(history.remote_maps);
+                let missing = options.remote_maps.saturating_sub(history.remote_maps);
+                if job.kind == "terasort" && missing > 0 {
+                    self.truth.problems.push(format!(
+                        "{} maps were to read over the network, and {} did",
+                        options.remote_maps, history.remote_maps
+                    ));
+                }
+            }
+            self.truth.jobs.push(job);
+        }
+        Ok(())
+    }
+
+    /// A script for each host that enters it, with `hadoop CLASS ...` on its path.
+    fn write_entrances(&self) -> Result<()> {
+        for host in &self.plan.hosts {
+            let folder = self.settings.host_folder(host);
+            let client = self.distribution.client_arguments(&self.settings, host, Client::FsShell);
+            let options = client[..client.len() - 1].join("' '");
+            let hadoop = format!("#!/bin/sh\nexec {} '{options}' \"$@\"\n", self.settings.java().display());
+            let enter = format!(
+                "#!/bin/sh\n[ $# -gt 0 ] || set -- \"${{SHELL:-/bin/sh}}\"\nexport HADOOP_CONF_DIR={} PATH={}:$PATH\n\
+                 exec ip netns exec {} unshare --uts sh -c 'hostname \"$1\"; shift; exec \"$@\"' sh {} \"$@\"\n",
+                self.settings.conf(host).display(),
+                folder.join("bin").display(),
+                host.namespace,
+                host.name
+            );
+            write_script(&folder.join("bin/hadoop"), &hadoop)?;
+            write_script(&folder.join("enter"), &enter)?;
+        }
+        Ok(())
+    }
+
+    fn how_to_enter(&self) -> String {
+        let master = self.settings.host_folder(self.plan.master());
+        format!(
+            "  a shell on a host:   {work}/HOST/enter            (HOST: {hosts})\n  \
+             files of HDFS:       {enter} hadoop org.apache.hadoop.fs.FsShell -ls /\n  \
+             a job:               {enter} hadoop org.apache.hadoop.examples.terasort.TeraGen 1000 /rows\n  \
+             logs of the daemons: {work}/HOST/logs",
+            work = self.lease.work().display(),
+            hosts = self.plan.hosts.iter().map(|h| h.name.as_str()).collect::<Vec<_>>().join(", "),
+            enter = master.join("enter").display(),
+        )
+    }
+}
+
+/// Makes the folder of a capture: it has to be new or empty, so that no two runs are mixed.
+///
+/// # Errors
+/// If it is not, cannot be made, or has a name that Java options cannot carry.
+pub fn capture_folder(path: &Path) -> Result<PathBuf> {
+    fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))?;
+    let path = path.canonicalize()?;
+    check_plain(&path)?;
+    ensure!(
+        fs::read_dir(&path)?.next().is_none(),
+        "the capture folder {} is not empty: name a new one",
+        path.display()
+    );
+    Ok(path)
+}
+
+/// Gets the histories of all jobs. The JobHistoryServer may move one just now: it is found in its new place then.
+fn fetch_histories(cluster: &mut Cluster<'_>, into: &Path, limit: Duration) -> Result<()> {
+    let pattern = cluster.distribution.history_pattern();
+    let into = into.to_string_lossy();
+    let arguments = ["-get", "-f", pattern, &into].map(str::to_owned);
+    let master = cluster.plan.master();
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match cluster.client(Client::FsShell, master, &arguments, limit) {
+            Ok(_) => return Ok(()),
+            Err(error) if tries == HISTORY_TRIES || error.is::<Stopped>() => {
+                return Err(error).context("cannot get the job histories");
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+fn write_script(path: &Path, text: &str) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
+    Ok(())
+}
+
+fn write_truth(truth: &Truth, folder: &Path) -> Result<()> {
+    let path = folder.join("truth.json");
+    fs::write(&path, serde_json::to_vec_pretty(truth)?).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn hosts(plan: &Plan, distribution: Distribution) -> Result<Vec<TruthHost>> {
+    plan.hosts
+        .iter()
+        .map(|host| {
+            Ok(TruthHost {
+                name: host.name.clone(),
+                addresses: vec![host.address.to_string()],
+                rack: host.rack_path(),
+                namespace: host.namespace.clone(),
+                netns: netns::inode(&host.namespace)?,
+                roles: Cluster::roles(distribution, host),
+                interfaces: Vec::new(),
+            })
+        })
+        .collect()
+}
+
+fn read_line(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+}
+
+fn machine() -> Machine {
+    let field = |file: &str, name: &str| {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        let value = text
+            .lines()
+            .find(|line| line.starts_with(name))
+            .and_then(|line| line.split_once(':').map(|(_, value)| value.trim().to_owned()));
+        value.unwrap_or_default()
+    };
+    let memory_kib = field("/proc/meminfo", "MemTotal");
+    let memory_kib = memory_kib.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok());
+    Machine {
+        cpus: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
+        cpu: field("/proc/cpuinfo", "model name"),
+        memory_bytes: memory_kib.unwrap_or(0) * 1024,
+    }
+}

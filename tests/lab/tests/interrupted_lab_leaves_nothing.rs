@@ -1,0 +1,38 @@
+//! Ctrl-C while daemons run: the lab ends with an error and takes everything with it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::io::Read;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+const PREFIX: &str = "tint";
+
+#[test]
+fn nothing_stays_after_an_interrupt_while_daemons_start() {
+    if !common::can_run() {
+        return;
+    }
+    let (mut child, mut said) = common::start_until(
+        &format!(
+            "run --prefix {PREFIX} --workers 1 --size 1MB --output-replication 1 --links unshaped --uplink unshaped"
+        ),
+        "starting NameNode",
+    );
+    common::wait_for_a_process(PREFIX);
+    let inodes = common::inodes_of(PREFIX);
+    let work = common::work_of(PREFIX);
+    let running = common::traces(PREFIX, &inodes, Some(&work));
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    let status = child.wait().unwrap();
+
+    assert_eq!(running.namespaces.len(), 3, "{running:?}");
+    assert!(!running.processes.is_empty() && !running.work.is_empty(), "{running:?}");
+    assert_eq!(status.code(), Some(2), "{rest}");
+    assert!(rest.contains("stopped by a signal"), "{rest}");
+    assert_eq!(common::traces(PREFIX, &inodes, Some(&work)), common::Traces::default());
+}

@@ -1,0 +1,67 @@
+//! A lab that was killed leaves daemons and namespaces; `lab down` removes them, and only those of its prefix.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::collections::BTreeSet;
+
+const PREFIX: &str = "tkill";
+const OTHER: &str = "tkill2";
+
+#[test]
+fn down_removes_what_a_kill_left_and_nothing_of_others() {
+    if !common::can_run() {
+        return;
+    }
+    let start = |prefix: &str| {
+        let arguments = format!(
+            "run --prefix {prefix} --workers 1 --size 1MB --output-replication 1 --links unshaped --uplink unshaped"
+        );
+        let started = common::start_until(&arguments, "starting NameNode");
+        common::wait_for_a_process(prefix);
+        started
+    };
+    let (mut other, _said_by_other) = start(OTHER);
+    let (mut killed, _said_by_killed) = start(PREFIX);
+    let inodes = common::inodes_of(PREFIX);
+    let work = common::work_of(PREFIX);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+
+    let left = common::traces(PREFIX, &inodes, Some(&work));
+    assert_eq!(left.namespaces.len(), 3, "{left:?}");
+    assert!(!left.processes.is_empty() && !left.work.is_empty(), "{left:?}");
+
+    let refused = common::run(&format!("down --prefix {OTHER}"));
+    assert_eq!(refused.status.code(), Some(2), "a lab that runs was taken down");
+    assert!(common::stderr(&refused).contains(&other.id().to_string()));
+
+    let output = common::run(&format!("down --prefix {PREFIX}"));
+    assert_eq!(output.status.code(), Some(0), "{}", common::stderr(&output));
+    assert_eq!(common::traces(PREFIX, &inodes, Some(&work)), common::Traces::default());
+    let neighbour = common::traces(OTHER, &BTreeSet::new(), None);
+    assert!(neighbour.namespaces.len() == 3 && !neighbour.processes.is_empty(), "{neighbour:?}");
+
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert_eq!(common::run(&format!("down --prefix {OTHER}")).status.code(), Some(0));
+    assert_eq!(common::traces(OTHER, &BTreeSet::new(), None), common::Traces::default());
+}
+
+#[test]
+fn namespaces_of_others_stay_and_are_told() {
+    if !common::can_run() {
+        return;
+    }
+    let name = "tstrange-own";
+    lab::tool::run("ip", &["netns", "add", name]).unwrap();
+    let down = common::run("down --prefix tstrange");
+    let run = common::run("run --prefix tstrange --workers 1 --output-replication 1");
+    let left = common::traces("tstrange", &BTreeSet::new(), None);
+    lab::tool::run("ip", &["netns", "del", name]).unwrap();
+
+    assert_eq!(down.status.code(), Some(0), "{}", common::stderr(&down));
+    assert_eq!(run.status.code(), Some(2));
+    assert!(common::stderr(&run).contains(name), "{}", common::stderr(&run));
+    assert_eq!(left, common::Traces { namespaces: vec![name.to_owned()], ..common::Traces::default() });
+}

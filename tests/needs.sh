@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Installs what `make test` and `make lab` need beyond git, make, a C compiler and Rust, where it is missing.
+#   tests/needs.sh           installs with apt-get (root), or says what is missing and exits with 1
+#   tests/needs.sh --check   only says what is missing; exits with 1 if something is
+set -u
+# Where an ordinary user's shell does not look.
+PATH=$PATH:/usr/sbin:/sbin
+
+missing=()
+have() { command -v "$1" >/dev/null 2>&1; }
+[ -e /usr/include/pcap/pcap.h ] || missing+=(libpcap-dev)
+have ip && have tc || missing+=(iproute2)
+have ethtool || missing+=(ethtool)
+have javac || missing+=(default-jdk-headless)
+have mvn || missing+=(maven)
+
+[ ${#missing[@]} -eq 0 ] && exit 0
+if [ "${1:-}" = --check ]; then
+    echo "missing: ${missing[*]}" >&2
+    exit 1
+fi
+if [ "$(id -u)" != 0 ]; then
+    echo "missing: ${missing[*]} - install them, or run this as root (apt-get install ${missing[*]})" >&2
+    exit 1
+fi
+if ! have apt-get; then
+    echo "missing: ${missing[*]} - this machine has no apt-get; install their equivalents by hand" >&2
+    exit 1
+fi
+echo "installing: ${missing[*]}" >&2
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+if ! { apt-get update && apt-get install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    echo "apt-get could not install: ${missing[*]} (whole log: $log)" >&2
+    exit 1
+fi
+rm -f "$log"

@@ -1,0 +1,38 @@
+//! The golden captures meet what is promised of a capture: owners, known messages, the kernel's and the job's counters.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use hadoptic_tests::{golden, run, run_json};
+use serde_json::Value;
+
+fn check(name: &str) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace");
+    let built = run("merger", &["build", golden(name).to_str().unwrap(), "--out", trace.to_str().unwrap()]).unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    run_json("merger", &["check", trace.to_str().unwrap()]).unwrap()
+}
+
+fn share(report: &Value, key: &str) -> f64 {
+    report[key].as_f64().unwrap_or_else(|| panic!("{key} is null: {}", report["reasons"]))
+}
+
+fn assert_meets_targets(report: &Value) {
+    assert!(report["payload_bytes"].as_u64().unwrap() > 1_000_000);
+    assert!(share(report, "owned_both_ends_share") >= 0.999, "{report:#}");
+    assert!(share(report, "in_known_message_share") >= 0.99, "{report:#}");
+    assert_eq!(report["causality_violations"], 0, "{report:#}");
+    assert!(share(report, "captured_vs_kernel_error").abs() <= 0.001, "{report:#}");
+    for key in ["shuffle_bytes_error", "hdfs_read_bytes_error", "hdfs_write_bytes_error"] {
+        assert!(share(report, key).abs() <= 0.005, "{key}: {report:#}");
+    }
+}
+
+#[test]
+fn the_golden_terasort_is_owned_known_and_agrees_with_the_counters() {
+    assert_meets_targets(&check("terasort"));
+}
+
+#[test]
+fn the_golden_wordcount_is_owned_known_and_agrees_with_the_counters() {
+    assert_meets_targets(&check("wordcount"));
+}

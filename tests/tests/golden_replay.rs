@@ -1,0 +1,94 @@
+//! The golden terasort, replayed: on a model of its own network it takes the recorded time, on others it follows causes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use hadoptic_tests::{experiment_file, golden, run, run_json};
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn trace() -> &'static Path {
+    static TRACE: OnceLock<TempDir> = OnceLock::new();
+    TRACE
+        .get_or_init(|| {
+            let folder = tempfile::tempdir().unwrap();
+            let out = folder.path().join("trace");
+            let built = run("merger", &["build", golden("terasort").to_str().unwrap(), "--out", out.to_str().unwrap()])
+                .unwrap();
+            assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+            folder
+        })
+        .path()
+}
+
+fn replay(experiment: &str, settings: &[&str]) -> Value {
+    let results = tempfile::tempdir().unwrap();
+    let experiment = experiment_file(experiment);
+    let trace = trace().join("trace");
+    let mut arguments = vec!["run", experiment.to_str().unwrap(), "--trace", trace.to_str().unwrap()];
+    arguments.extend(["--out", results.path().to_str().unwrap()]);
+    for setting in settings {
+        arguments.extend(["--set", setting]);
+    }
+    run_json("replay", &arguments).unwrap()
+}
+
+fn number(summary: &Value, key: &str) -> f64 {
+    summary[key].as_f64().unwrap_or_else(|| panic!("{key} is missing: {summary:#}"))
+}
+
+fn phase(summary: &Value, name: &str) -> (f64, f64) {
+    let phases = summary["phases"].as_array().unwrap();
+    let phase =
+        phases.iter().find(|phase| phase["name"] == name).unwrap_or_else(|| panic!("no phase {name}: {summary:#}"));
+    (phase["seconds"].as_f64().unwrap(), phase["recorded_seconds"].as_f64().unwrap())
+}
+
+const OWN_NETWORK: &str = "lab-100mbit.toml";
+const TEN_TIMES_SLOWER: &str = "lab-10mbit.toml";
+const INFINITELY_FAST: &str = "ideal.toml";
+
+#[test]
+fn on_a_model_of_its_own_network_the_job_takes_its_recorded_time() {
+    let summary = replay(OWN_NETWORK, &[]);
+    let (found, recorded) = (number(&summary, "job_time_s"), number(&summary, "recorded_job_time_s"));
+    assert!((found / recorded - 1.0).abs() <= 0.05, "job: {found} s, recorded {recorded} s");
+    for name in ["map", "shuffle", "reduce"] {
+        let (found, recorded) = phase(&summary, name);
+        assert!((found / recorded - 1.0).abs() <= 0.10, "{name}: {found} s, recorded {recorded} s");
+    }
+}
+
+#[test]
+fn ten_times_slower_links_lengthen_the_shuffle_and_the_job() {
+    let (own, slow) = (replay(OWN_NETWORK, &[]), replay(TEN_TIMES_SLOWER, &[]));
+    assert!(phase(&slow, "shuffle").0 > 3.0 * phase(&own, "shuffle").0, "{slow:#}");
+    assert!(number(&slow, "job_time_s") > 1.2 * number(&own, "job_time_s"), "{slow:#}");
+}
+
+#[test]
+fn an_infinitely_fast_network_shortens_the_job() {
+    let (own, fast) = (replay(OWN_NETWORK, &[]), replay(INFINITELY_FAST, &[]));
+    assert!(number(&fast, "job_time_s") < number(&own, "job_time_s"), "{fast:#}");
+    assert!(phase(&fast, "shuffle").0 < phase(&own, "shuffle").0, "{fast:#}");
+}
+
+#[test]
+fn with_recorded_send_times_no_network_changes_the_job() {
+    let recorded = ["workload.causality=recorded"];
+    let (own, slow, fast) =
+        (replay(OWN_NETWORK, &recorded), replay(TEN_TIMES_SLOWER, &recorded), replay(INFINITELY_FAST, &recorded));
+    let spread = number(&slow, "job_time_s") - number(&fast, "job_time_s");
+    assert!(spread.abs() < 0.01 * number(&own, "job_time_s"), "slow {slow:#} fast {fast:#}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_results() {
+    let clean = |mut summary: Value| {
+        summary.as_object_mut().unwrap().remove("wall_s");
+        summary.as_object_mut().unwrap().remove("cpu_s");
+        summary
+    };
+    assert_eq!(clean(replay(OWN_NETWORK, &[])), clean(replay(OWN_NETWORK, &[])));
+}

@@ -1,0 +1,177 @@
+//! What the recording agents have in common: who and where they are, and files that only they can read and that a
+//! kill, a full disk or a planted link cannot spoil.
+//!
+//! Behind feature `agent`: readers of captures need none of it.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use nix::fcntl::OFlag;
+
+/// Nanoseconds since the epoch by the wall clock; 0 for a clock before 1970.
+#[must_use]
+pub fn now_ns() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .ok()
+        .and_then(|since| u64::try_from(since.as_nanos()).ok())
+        .unwrap_or(0)
+}
+
+/// The host's name, as `gethostname` has it (that of the UTS namespace).
+///
+/// # Errors
+/// If the kernel does not tell it.
+pub fn host_name() -> io::Result<String> {
+    Ok(nix::unistd::gethostname()?.to_string_lossy().into_owned())
+}
+
+/// The inode of the network namespace in which this process runs.
+///
+/// # Errors
+/// If /proc is not mounted.
+pub fn network_namespace() -> io::Result<u64> {
+    Ok(fs::metadata("/proc/self/ns/net")?.ino())
+}
+
+/// Makes the folder into which an agent writes, for its user and group only, unless it exists.
+///
+/// # Errors
+/// If it cannot be made, or something else has that name.
+pub fn make_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o750).create(path)
+}
+
+/// A file that grows by whole pieces: a piece is in it entirely or not at all, unless the process is killed inside
+/// the one system call that writes it.
+///
+/// It is readable by its user only, was not reached over a symbolic link, and is locked: two agents that were started
+/// by mistake for one folder do not mix their records.
+#[derive(Debug)]
+pub struct AppendFile {
+    file: File,
+    length: u64,
+}
+
+impl AppendFile {
+    /// Opens or makes the file, for reading as well, standing at its beginning.
+    ///
+    /// # Errors
+    /// If it cannot be opened, is no regular file of this user, has several names, or another process holds it.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC).bits())
+            .open(path)?;
+        let about = file.metadata()?;
+        let me = nix::unistd::geteuid().as_raw();
+        if !about.is_file() || about.uid() != me || about.nlink() != 1 {
+            return Err(io::Error::other(format!(
+                "is no regular file of user {me} with one name only (owner {}, {} names): move it away",
+                about.uid(),
+                about.nlink()
+            )));
+        }
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(io::Error::other(
+                    "another process is writing it: stop that one first, or write to another folder",
+                ));
+            }
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        Ok(Self { file, length: about.len() })
+    }
+
+    /// How long the file is, bytes.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Reads what is there, from the beginning.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn reader(&mut self) -> io::Result<impl Read + '_> {
+        self.file.seek(SeekFrom::Start(0))?;
+        Ok(&mut self.file)
+    }
+
+    /// Cuts the file: what lies behind `length` was left by a run that was killed.
+    ///
+    /// # Errors
+    /// If it cannot be cut.
+    pub fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.file.set_len(length)?;
+        self.length = length;
+        Ok(())
+    }
+
+    /// Appends a piece, whole; when that fails (a full disk), the file is again as it was.
+    ///
+    /// # Errors
+    /// If the piece could not be written. It may be tried again.
+    pub fn append(&mut self, piece: &[u8]) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(self.length))?;
+        match self.file.write_all(piece) {
+            Ok(()) => {
+                self.length += piece.len() as u64;
+                Ok(())
+            }
+            Err(error) => {
+                self.file.set_len(self.length)?;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Writes a small file so that readers see the old or the new one and nothing between, readable by its user only.
+///
+/// On a full disk there is no room for both: then the old one is overwritten in place, since what an agent has to say
+/// matters most where it could not write the rest.
+///
+/// # Errors
+/// If the folder cannot be written.
+pub fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
+    let temporary = temporary_name(path)?;
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&temporary)
+        .and_then(|mut file| file.write_all(content))
+        .and_then(|()| fs::rename(&temporary, path));
+    let Err(error) = written else { return Ok(()) };
+    // The cause is what the caller has to know; a temporary file that stays behind does no harm.
+    let _ = fs::remove_file(&temporary);
+    if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+        return overwrite(path, content);
+    }
+    Err(error)
+}
+
+fn overwrite(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(path)?;
+    file.write_all(content)?;
+    file.set_len(content.len() as u64)
+}
+
+fn temporary_name(path: &Path) -> io::Result<PathBuf> {
+    let name = path.file_name().ok_or_else(|| io::Error::other("is no name of a file"))?;
+    let name = format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id());
+    let temporary = path.with_file_name(name);
+    match fs::remove_file(&temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(temporary),
+    }
+}

@@ -1,0 +1,284 @@
+//! What the Java agent writes: `jvm-PID-STARTTICKS.jsonl`, one JSON object a line, the first one a [`JvmRecord::Header`].
+//!
+//! Times are nanoseconds since the epoch, taken from the JVM's monotonic clock and anchored to the wall clock once a
+//! batch. `th` is the Java thread id (`Thread.getId()`). Addresses are `"ip:port"`.
+
+use serde::{Deserialize, Serialize};
+
+/// One line of a JVM's file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "k", rename_all = "snake_case")]
+pub enum JvmRecord {
+    /// Who this JVM is.
+    Header {
+        /// When the agent started in it.
+        t: u64,
+        /// Format version, 1.
+        version: u32,
+        /// Process id as the machine counts (/proc/self).
+        pid: u32,
+        /// Start time in clock ticks since boot (field 22 of /proc/self/stat).
+        start_ticks: u64,
+        /// Network namespace, by inode (/proc/self/ns/net); 0 = unknown.
+        netns: u64,
+        /// Host name.
+        host: String,
+        /// Addresses of the host's interfaces.
+        addresses: Vec<String>,
+        /// Main class, without arguments.
+        main: String,
+        /// Role (`trace::role`).
+        role: String,
+        /// Version of Hadoop, "" = not told.
+        hadoop: String,
+        /// Version of Java.
+        java: String,
+        /// Container id, where it runs in one (environment `CONTAINER_ID`).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        container: Option<String>,
+    },
+    /// Wall and monotonic clock read together, with each batch; says also that the JVM lived.
+    Clock {
+        /// Wall clock.
+        t: u64,
+        /// `System.nanoTime()`.
+        mono: i64,
+        /// Records that had to be dropped since the last batch because the buffer was full.
+        #[serde(default)]
+        dropped: u64,
+    },
+    /// This process runs this task attempt from now on.
+    Attempt {
+        /// When.
+        t: u64,
+        /// "attempt_..."
+        attempt: String,
+        /// Container id.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        container: Option<String>,
+    },
+    /// A TCP connection was opened by this process.
+    Open {
+        /// When it was established.
+        t: u64,
+        /// Thread.
+        th: u64,
+        /// This side.
+        local: String,
+        /// The other side.
+        remote: String,
+    },
+    /// A TCP connection was accepted by this process.
+    Accept {
+        /// When.
+        t: u64,
+        /// Thread.
+        th: u64,
+        /// This side.
+        local: String,
+        /// The other side.
+        remote: String,
+    },
+    /// This process listens.
+    Listen {
+        /// When it began.
+        t: u64,
+        /// Address and port.
+        local: String,
+    },
+    /// An RPC call that this process served (one record a call, when its response was sent).
+    Rpc {
+        /// The whole request was received.
+        received: u64,
+        /// A handler took it: processing begins.
+        begin: u64,
+        /// Processing ended.
+        end: u64,
+        /// The response was handed to the socket; 0 = not seen.
+        responded: u64,
+        /// Handler thread.
+        th: u64,
+        /// Call id.
+        call: i64,
+        /// Client id, hex, "" = unknown.
+        client: String,
+        /// Method.
+        method: String,
+        /// This side of the connection.
+        local: String,
+        /// The caller's side.
+        remote: String,
+        /// Caller context, "" = none.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        context: String,
+    },
+    /// An RPC call that this process made (one record a call, when it ended).
+    Call {
+        /// The caller handed it over.
+        t: u64,
+        /// The request was written to the socket; 0 = not seen.
+        sent: u64,
+        /// The response had been read; 0 = none came.
+        received: u64,
+        /// Calling thread (not the connection's).
+        th: u64,
+        /// Call id.
+        call: i64,
+        /// Client id, hex, "" = unknown.
+        client: String,
+        /// Method.
+        method: String,
+        /// This side, "" = unknown.
+        local: String,
+        /// The server's side.
+        remote: String,
+    },
+    /// A DataNode served an operation of the data transfer protocol.
+    Block {
+        /// Begin.
+        t0: u64,
+        /// End.
+        t1: u64,
+        /// Thread.
+        th: u64,
+        /// "read", "write", "copy", "replace", "transfer", ...
+        op: String,
+        /// Block id.
+        block: u64,
+        /// First byte asked for (0 for writes).
+        offset: u64,
+        /// Bytes asked for (0 for writes).
+        length: u64,
+        /// Data bytes moved, without checksums and headers.
+        bytes: u64,
+        /// Client name (`DFSClient_attempt_...`).
+        client: String,
+        /// This side.
+        local: String,
+        /// The requester's side.
+        remote: String,
+        /// The next DataNode of the pipeline, "" = none.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        mirror: String,
+    },
+    /// A client's use of one block reader, when it was closed.
+    BlockRead {
+        /// Opened.
+        t0: u64,
+        /// Closed.
+        t1: u64,
+        /// Thread.
+        th: u64,
+        /// Block id.
+        block: u64,
+        /// First byte asked for.
+        offset: u64,
+        /// Bytes asked for.
+        length: u64,
+        /// Bytes that the application took.
+        consumed: u64,
+        /// This side.
+        local: String,
+        /// The DataNode's side.
+        remote: String,
+    },
+    /// A client's writing of one block, when its stream ended.
+    BlockWrite {
+        /// Begin.
+        t0: u64,
+        /// End.
+        t1: u64,
+        /// Thread.
+        th: u64,
+        /// Block id.
+        block: u64,
+        /// Data bytes.
+        bytes: u64,
+        /// This side.
+        local: String,
+        /// The first DataNode's side.
+        remote: String,
+    },
+    /// A map's output for one reduce was served (a record for each map of a request).
+    ShuffleServed {
+        /// The request was received.
+        t0: u64,
+        /// The output was handed to the socket; equal to `t0` = not seen.
+        t1: u64,
+        /// Job id.
+        job: String,
+        /// Map attempt.
+        map: String,
+        /// Number of the reduce.
+        reduce: u32,
+        /// Bytes of the output as sent, headers apart.
+        bytes: u64,
+        /// This side.
+        local: String,
+        /// The fetcher's side.
+        remote: String,
+    },
+    /// A reduce fetched a map's output.
+    Fetch {
+        /// Begin.
+        t0: u64,
+        /// End.
+        t1: u64,
+        /// Fetcher thread.
+        th: u64,
+        /// Map attempt.
+        map: String,
+        /// Number of the reduce.
+        reduce: u32,
+        /// Bytes as transferred.
+        bytes: u64,
+        /// Bytes after decompression.
+        raw: u64,
+        /// "host:port" as the fetcher names it.
+        host: String,
+    },
+    /// A phase of a task begins: "map", "sort", "shuffle", "merge", "reduce", "commit", "end".
+    Phase {
+        /// When.
+        t: u64,
+        /// Thread.
+        th: u64,
+        /// Task attempt.
+        attempt: String,
+        /// Phase.
+        phase: String,
+    },
+    /// A thread was started by another: whatever it does first is because of that one.
+    Thread {
+        /// When.
+        t: u64,
+        /// The thread that started it.
+        th: u64,
+        /// The new thread.
+        child: u64,
+        /// Its name.
+        name: String,
+    },
+    /// A method that the agent wanted to follow is not in this version of Hadoop.
+    Drift {
+        /// When it was noticed.
+        t: u64,
+        /// Class.
+        class: String,
+        /// Method, "" = the class itself was refused.
+        method: String,
+    },
+    /// The JVM ends in an orderly way.
+    End {
+        /// When.
+        t: u64,
+        /// Records dropped in all.
+        dropped: u64,
+        /// Time inside the agent's hooks, nanoseconds, 0 = not measured.
+        #[serde(default)]
+        hook_ns: u64,
+        /// Time of the agent's premain, nanoseconds.
+        #[serde(default)]
+        premain_ns: u64,
+    },
+}

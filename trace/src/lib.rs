@@ -1,0 +1,21 @@
+//! The vocabulary that the parts of Hadoptic share.
+//!
+//! *Captures* are what agents leave behind, a directory for each host: [`packet`] records of the sniffer, [`socket`]
+//! records of dumpingd, [`jvm`] records of the Java agent, and a [`manifest`] each. *Traces* are what the merger makes
+//! of them: [`rows`] of hosts, processes, connections, messages, events, dependencies and tasks.
+//!
+//! Nothing here depends on another part of the project, and nothing here is heavy: the agents use it.
+
+#[cfg(feature = "agent")]
+pub mod agent;
+pub mod files;
+pub mod ids;
+pub mod jvm;
+pub mod manifest;
+pub mod packet;
+pub mod quantity;
+pub mod role;
+pub mod rows;
+pub mod socket;
+pub mod told;
+pub mod truth;

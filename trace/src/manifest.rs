@@ -1,0 +1,211 @@
+//! What an agent says of itself and of its run, and what a person says of captures that other tools made.
+
+use serde::{Deserialize, Serialize};
+
+/// `sniffer.json`: written when the sniffer is ready and again when it ends.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SnifferManifest {
+    /// Format version, 1.
+    pub version: u32,
+    /// The program's version.
+    pub program: String,
+    /// Host name.
+    pub host: String,
+    /// Network namespace, by inode.
+    pub netns: u64,
+    /// True as soon as packets are recorded.
+    pub ready: bool,
+    /// True when the run ended in an orderly way and the counters are final.
+    pub ended: bool,
+    /// Start, nanoseconds since the epoch.
+    pub started_ns: u64,
+    /// End, nanoseconds since the epoch; 0 = still running.
+    pub ended_ns: u64,
+    /// Capture filter (pcap-filter syntax).
+    pub filter: String,
+    /// Captured bytes of a frame at most.
+    pub snap_length: u32,
+    /// Kernel ring, bytes.
+    pub ring_bytes: u64,
+    /// Kept payload bytes of segments shorter than `full_segment_bytes`.
+    pub payload_bytes: u32,
+    /// Segments of at least so many payload bytes count as full-sized.
+    pub full_segment_bytes: u32,
+    /// Kept payload bytes of full-sized segments.
+    pub full_payload_bytes: u32,
+    /// Of which full-sized segments a prefix is kept: "bursts" (those that begin one), "all" or "none".
+    #[serde(default)]
+    pub full_payload_of: String,
+    /// One for each interface.
+    pub interfaces: Vec<InterfaceManifest>,
+    /// What went wrong, in words.
+    pub problems: Vec<String>,
+    /// What the manifest said at the end of the runs before, whose packets stand in the same files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier_runs: Vec<SnifferManifest>,
+}
+
+/// An interface that was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct InterfaceManifest {
+    /// Name.
+    pub name: String,
+    /// File of its packets, in the manifest's folder.
+    pub file: String,
+    /// Addresses.
+    pub addresses: Vec<String>,
+    /// Packets written.
+    pub packets: u64,
+    /// Packets that were seen but are no TCP over IP.
+    pub other: u64,
+    /// Packets that could not be parsed.
+    pub unparsed: u64,
+    /// Lost because the ring was full.
+    pub kernel_drops: u64,
+    /// Lost in the interface or its driver.
+    pub interface_drops: u64,
+    /// Recorded packets that could not be written to the file (a full disk).
+    #[serde(default)]
+    pub unwritten: u64,
+}
+
+/// `dumpingd.json`: written when dumpingd is ready and again when it ends.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DumpingdManifest {
+    /// Format version, 1.
+    pub version: u32,
+    /// The program's version.
+    pub program: String,
+    /// Host name.
+    pub host: String,
+    /// Network namespace, by inode.
+    pub netns: u64,
+    /// True as soon as sockets are recorded.
+    pub ready: bool,
+    /// True when the run ended in an orderly way and the counters are final.
+    pub ended: bool,
+    /// Start, nanoseconds since the epoch.
+    pub started_ns: u64,
+    /// End, nanoseconds since the epoch; 0 = still running.
+    pub ended_ns: u64,
+    /// Interval of scans, milliseconds.
+    pub interval_ms: u64,
+    /// Scans made.
+    pub scans: u64,
+    /// Whether the kernel's broadcast of dying sockets was heard.
+    pub hears_dying: bool,
+    /// CPU time, microseconds.
+    pub cpu_us: u64,
+    /// What went wrong, in words.
+    pub problems: Vec<String>,
+    /// What the manifest said at the end of the runs before, whose records stand in the same file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier_runs: Vec<DumpingdManifest>,
+}
+
+/// `manifest.json` in a host's folder: which file is what, for captures made with tcpdump, lsof or ss.
+///
+/// ```json
+/// { "host": "w1", "addresses": ["10.1.0.11"], "rack": "/r1",
+///   "packets": [ { "file": "eth0.pcap.zst", "interface": "eth0" }, { "file": "lo.pcapng", "interface": "lo" } ],
+///   "sockets": [ { "file": "ss.txt", "format": "ss" } ],
+///   "processes": [ { "pid": 4711, "role": "DataNode" } ] }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForeignManifest {
+    /// Host name.
+    pub host: String,
+    /// Addresses of the host; its packets are told from others' by them.
+    pub addresses: Vec<String>,
+    /// Rack, "" = unknown.
+    #[serde(default)]
+    pub rack: String,
+    /// Packet files.
+    pub packets: Vec<ForeignPackets>,
+    /// Socket listings.
+    #[serde(default)]
+    pub sockets: Vec<ForeignSockets>,
+    /// Processes whose role no listing tells.
+    #[serde(default)]
+    pub processes: Vec<ForeignProcess>,
+}
+
+/// A pcap or pcapng file, possibly packed (.zst, .gz, .xz).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForeignPackets {
+    /// File, in the manifest's folder.
+    pub file: String,
+    /// Interface; "lo" = loopback.
+    pub interface: String,
+}
+
+/// A listing of sockets and owners.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForeignSockets {
+    /// File, in the manifest's folder.
+    pub file: String,
+    /// Who wrote it.
+    pub format: SocketListing,
+}
+
+/// Formats of socket listings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SocketListing {
+    /// `ss -tanpeiO` outputs, one after the other, each preceded by a line `# <nanoseconds since the epoch>`.
+    Ss,
+    /// `lsof -nP -iTCP -F pcnTf` outputs, each preceded by a line `# <nanoseconds since the epoch>`.
+    Lsof,
+}
+
+/// A process and its role.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForeignProcess {
+    /// Process id.
+    pub pid: u32,
+    /// Role (`trace::role`), or any name for a process that is not Hadoop's.
+    pub role: String,
+    /// Whether it belongs to Hadoop.
+    #[serde(default = "yes")]
+    pub hadoop: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// `manifest.json` of a trace, beside its tables.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TraceManifest {
+    /// Format version of the tables, 1.
+    pub version: u32,
+    /// The program's version.
+    pub program: String,
+    /// The captures that went into it.
+    pub captures: Vec<String>,
+    /// First packet, nanoseconds since the epoch on the reference clock.
+    pub start_ns: u64,
+    /// Last packet.
+    pub end_ns: u64,
+    /// The host whose clock is the reference.
+    pub reference_host: String,
+    /// What was lost on the way, by name: "packets dropped by the kernel", "truncated bytes of HOST/FILE".
+    pub losses: Vec<Loss>,
+    /// What the reader should know, in words.
+    pub notes: Vec<String>,
+}
+
+/// Something that was lost, and how much of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Loss {
+    /// What.
+    pub what: String,
+    /// How much.
+    pub count: u64,
+    /// In which unit: "packets", "bytes", "records".
+    pub unit: String,
+}

@@ -1,0 +1,402 @@
+//! The sniffer's packet file: `packets-INTERFACE.hpk`.
+//!
+//! ```text
+//! file   = magic "HADPKT1\n", u32 header length, header (JSON, `PacketFileHeader`), record*
+//! record = u16 length of what follows, body
+//! body   = u64 time (ns since the epoch), u8 version (4 or 6) | direction << 4, u8 TCP flags, u16 window (unscaled),
+//!          source address (4 or 16 bytes), destination address, u16 source port, u16 destination port,
+//!          u32 raw length (frame on the wire), u32 payload length (TCP, from the IP total length),
+//!          u32 sequence number, u32 acknowledgement number, kept payload bytes (the rest)
+//! ```
+//!
+//! All numbers are little endian. A file that was cut at any byte is read up to its last whole record. A record of
+//! length 0 marks a restart: another header follows, so that an agent can append to what an earlier run left.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use serde::{Deserialize, Serialize};
+
+/// The first bytes of a packet file.
+pub const MAGIC: &[u8; 8] = b"HADPKT1\n";
+
+/// TCP flag bits as in the header (RFC 9293, 3.1).
+pub mod flag {
+    /// No more data from the sender.
+    pub const FIN: u8 = 0x01;
+    /// Synchronise sequence numbers.
+    pub const SYN: u8 = 0x02;
+    /// Reset the connection.
+    pub const RST: u8 = 0x04;
+    /// Push.
+    pub const PSH: u8 = 0x08;
+    /// The acknowledgement number is valid.
+    pub const ACK: u8 = 0x10;
+}
+
+/// What a packet file says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PacketFileHeader {
+    /// Host name.
+    pub host: String,
+    /// Interface.
+    pub interface: String,
+    /// Whether it is the loopback interface.
+    pub loopback: bool,
+    /// Captured bytes of a frame at most.
+    pub snap_length: u32,
+    /// When recording began, nanoseconds since the epoch.
+    pub started_ns: u64,
+}
+
+/// Which way a packet went, seen from the host that recorded it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// It arrived.
+    In,
+    /// It left.
+    Out,
+    /// It went from the host to itself.
+    Loopback,
+    /// Neither address is the host's (a bridge, a mirror port).
+    Foreign,
+}
+
+/// A TCP segment as it was seen, with the nine fields of the LIGHTNESS deliverable (3.2): local and remote address and
+/// port, raw packet length, application payload length, sequence and acknowledgement number, flags.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Nanoseconds since the epoch.
+    pub time_ns: u64,
+    /// Which way it went.
+    pub direction: Direction,
+    /// Sender.
+    pub source: SocketAddr,
+    /// Receiver.
+    pub destination: SocketAddr,
+    /// Length of the frame on the wire, bytes.
+    pub raw_length: u32,
+    /// Payload of the segment, bytes, by the IP total length.
+    pub payload_length: u32,
+    /// Sequence number.
+    pub sequence: u32,
+    /// Acknowledgement number.
+    pub acknowledgement: u32,
+    /// TCP flags ([`flag`]).
+    pub flags: u8,
+    /// Receive window as it stands in the header, unscaled.
+    pub window: u16,
+    /// The first bytes of the payload, as many as were kept.
+    pub payload: Vec<u8>,
+}
+
+impl Packet {
+    /// The host's own end; the source where that cannot be told.
+    #[must_use]
+    pub fn local(&self) -> SocketAddr {
+        if self.direction == Direction::In { self.destination } else { self.source }
+    }
+
+    /// The far end.
+    #[must_use]
+    pub fn remote(&self) -> SocketAddr {
+        if self.direction == Direction::In { self.source } else { self.destination }
+    }
+
+    /// Whether all bits of `flags` are set.
+    #[must_use]
+    pub fn has(&self, flags: u8) -> bool {
+        self.flags & flags == flags
+    }
+}
+
+/// Why a packet file could not be read on.
+#[derive(Debug, thiserror::Error)]
+pub enum PacketFileError {
+    /// Reading failed.
+    #[error("cannot read: {0}")]
+    Io(#[from] io::Error),
+    /// It is something else.
+    #[error("not a packet file of the sniffer: it begins with {found:02x?}, expected \"HADPKT1\"")]
+    NotAPacketFile {
+        /// The first bytes.
+        found: Vec<u8>,
+    },
+    /// The header cannot be understood.
+    #[error("the header at byte {at} cannot be read: {reason}")]
+    Header {
+        /// Where it begins.
+        at: u64,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Appends records to a packet file.
+#[derive(Debug)]
+pub struct PacketWriter<W> {
+    out: W,
+    buffer: Vec<u8>,
+}
+
+impl<W: Write> PacketWriter<W> {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// If `out` cannot be written.
+    pub fn create(mut out: W, header: &PacketFileHeader) -> io::Result<Self> {
+        out.write_all(MAGIC)?;
+        write_header(&mut out, header)?;
+        Ok(Self { out, buffer: Vec::with_capacity(512) })
+    }
+
+    /// Goes on with a file that an earlier run left; `out` must stand at its end, behind a whole record.
+    ///
+    /// # Errors
+    /// If `out` cannot be written.
+    pub fn resume(mut out: W, header: &PacketFileHeader) -> io::Result<Self> {
+        out.write_all(&0u16.to_le_bytes())?;
+        write_header(&mut out, header)?;
+        Ok(Self { out, buffer: Vec::with_capacity(512) })
+    }
+
+    /// Appends a record.
+    ///
+    /// # Errors
+    /// If `out` cannot be written.
+    pub fn write(&mut self, packet: &Packet) -> io::Result<()> {
+        let body = &mut self.buffer;
+        body.clear();
+        body.extend_from_slice(&[0, 0]);
+        body.extend_from_slice(&packet.time_ns.to_le_bytes());
+        let direction = match packet.direction {
+            Direction::In => 0u8,
+            Direction::Out => 1,
+            Direction::Loopback => 2,
+            Direction::Foreign => 3,
+        };
+        let version = if packet.source.is_ipv4() && packet.destination.is_ipv4() { 4u8 } else { 6 };
+        body.push(version | direction << 4);
+        body.push(packet.flags);
+        body.extend_from_slice(&packet.window.to_le_bytes());
+        for address in [packet.source.ip(), packet.destination.ip()] {
+            match (address, version) {
+                (IpAddr::V4(a), 4) => body.extend_from_slice(&a.octets()),
+                (IpAddr::V4(a), _) => body.extend_from_slice(&a.to_ipv6_mapped().octets()),
+                (IpAddr::V6(a), _) => body.extend_from_slice(&a.octets()),
+            }
+        }
+        body.extend_from_slice(&packet.source.port().to_le_bytes());
+        body.extend_from_slice(&packet.destination.port().to_le_bytes());
+        for number in [packet.raw_length, packet.payload_length, packet.sequence, packet.acknowledgement] {
+            body.extend_from_slice(&number.to_le_bytes());
+        }
+        let room = usize::from(u16::MAX) - (body.len() - 2);
+        body.extend_from_slice(&packet.payload[..packet.payload.len().min(room)]);
+        let length = u16::try_from(body.len() - 2).unwrap_or(u16::MAX);
+        body[..2].copy_from_slice(&length.to_le_bytes());
+        self.out.write_all(body)
+    }
+
+    /// Hands what is buffered to the operating system.
+    ///
+    /// # Errors
+    /// If `out` cannot be written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    /// The writer below.
+    pub fn get_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+}
+
+fn write_header<W: Write>(out: &mut W, header: &PacketFileHeader) -> io::Result<()> {
+    let text = serde_json::to_vec(header)?;
+    let length = u32::try_from(text.len()).map_err(io::Error::other)?;
+    out.write_all(&length.to_le_bytes())?;
+    out.write_all(&text)
+}
+
+/// What a reader had to leave out at the end of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketFileLosses {
+    /// Bytes of a last record that was cut off.
+    pub truncated_bytes: u64,
+    /// Records whose fields make no sense.
+    pub malformed_records: u64,
+}
+
+/// Reads a packet file, whole records only.
+#[derive(Debug)]
+pub struct PacketReader<R> {
+    input: R,
+    offset: u64,
+    header: PacketFileHeader,
+    losses: PacketFileLosses,
+    whole_until: u64,
+    body: Vec<u8>,
+}
+
+impl<R: Read> PacketReader<R> {
+    /// Opens a packet file; `input` should be buffered.
+    ///
+    /// # Errors
+    /// If it is no packet file or its header is cut off.
+    pub fn new(mut input: R) -> Result<Self, PacketFileError> {
+        let mut magic = [0u8; 8];
+        let got = read_up_to(&mut input, &mut magic)?;
+        if got < magic.len() || &magic != MAGIC {
+            return Err(PacketFileError::NotAPacketFile { found: magic[..got].to_vec() });
+        }
+        let mut reader = Self {
+            input,
+            offset: 8,
+            header: PacketFileHeader::default(),
+            losses: PacketFileLosses::default(),
+            whole_until: 0,
+            body: Vec::new(),
+        };
+        reader.read_header()?;
+        reader.whole_until = reader.offset;
+        Ok(reader)
+    }
+
+    /// The header of the part that is being read.
+    #[must_use]
+    pub fn header(&self) -> &PacketFileHeader {
+        &self.header
+    }
+
+    /// What could not be used so far.
+    #[must_use]
+    pub fn losses(&self) -> PacketFileLosses {
+        self.losses
+    }
+
+    /// The next packet; `None` at the end, whether the file is whole or was cut off.
+    ///
+    /// # Errors
+    /// If reading fails, or a header inside the file makes no sense.
+    pub fn next_packet(&mut self) -> Result<Option<Packet>, PacketFileError> {
+        loop {
+            let mut length = [0u8; 2];
+            let got = self.fill(&mut length)?;
+            if got < 2 {
+                self.losses.truncated_bytes += got as u64;
+                return Ok(None);
+            }
+            let length = usize::from(u16::from_le_bytes(length));
+            if length == 0 {
+                match self.read_header() {
+                    Err(PacketFileError::Header { .. }) => {
+                        self.losses.truncated_bytes += 2;
+                        return Ok(None);
+                    }
+                    other => other?,
+                }
+                self.whole_until = self.offset;
+                continue;
+            }
+            let mut body = std::mem::take(&mut self.body);
+            body.resize(length, 0);
+            let got = self.fill(&mut body)?;
+            self.body = body;
+            if got < length {
+                self.losses.truncated_bytes += 2 + got as u64;
+                return Ok(None);
+            }
+            self.whole_until = self.offset;
+            match parse_body(&self.body) {
+                Some(packet) => return Ok(Some(packet)),
+                None => self.losses.malformed_records += 1,
+            }
+        }
+    }
+
+    /// Offset behind the last whole record (or header) so far, bytes: where a writer may go on.
+    #[must_use]
+    pub fn whole_until(&self) -> u64 {
+        self.whole_until
+    }
+
+    fn read_header(&mut self) -> Result<(), PacketFileError> {
+        let at = self.offset;
+        let mut length = [0u8; 4];
+        let got = self.fill(&mut length)?;
+        let length = u32::from_le_bytes(length) as usize;
+        if got < 4 || length > 1 << 20 {
+            return Err(PacketFileError::Header { at, reason: "cut off, or longer than 1 MiB".into() });
+        }
+        let mut text = vec![0u8; length];
+        if self.fill(&mut text)? < length {
+            return Err(PacketFileError::Header { at, reason: "cut off".into() });
+        }
+        self.header =
+            serde_json::from_slice(&text).map_err(|error| PacketFileError::Header { at, reason: error.to_string() })?;
+        Ok(())
+    }
+
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, PacketFileError> {
+        let got = read_up_to(&mut self.input, buffer)?;
+        self.offset += got as u64;
+        Ok(got)
+    }
+}
+
+/// Fills `buffer` as far as the input goes. An unexpected end (of packed data) counts as the end.
+fn read_up_to<R: Read>(input: &mut R, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match input.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+fn parse_body(body: &[u8]) -> Option<Packet> {
+    let mut rest = body;
+    let time_ns = u64::from_le_bytes(take(&mut rest)?);
+    let [version_direction] = take(&mut rest)?;
+    let [flags] = take(&mut rest)?;
+    let window = u16::from_le_bytes(take(&mut rest)?);
+    let direction = match version_direction >> 4 {
+        0 => Direction::In,
+        1 => Direction::Out,
+        2 => Direction::Loopback,
+        3 => Direction::Foreign,
+        _ => return None,
+    };
+    let (source, destination) = match version_direction & 0x0f {
+        4 => (IpAddr::V4(Ipv4Addr::from(take::<4>(&mut rest)?)), IpAddr::V4(Ipv4Addr::from(take::<4>(&mut rest)?))),
+        6 => (IpAddr::V6(Ipv6Addr::from(take::<16>(&mut rest)?)), IpAddr::V6(Ipv6Addr::from(take::<16>(&mut rest)?))),
+        _ => return None,
+    };
+    let source_port = u16::from_le_bytes(take(&mut rest)?);
+    let destination_port = u16::from_le_bytes(take(&mut rest)?);
+    Some(Packet {
+        time_ns,
+        direction,
+        source: SocketAddr::new(source, source_port),
+        destination: SocketAddr::new(destination, destination_port),
+        flags,
+        window,
+        raw_length: u32::from_le_bytes(take(&mut rest)?),
+        payload_length: u32::from_le_bytes(take(&mut rest)?),
+        sequence: u32::from_le_bytes(take(&mut rest)?),
+        acknowledgement: u32::from_le_bytes(take(&mut rest)?),
+        payload: rest.to_vec(),
+    })
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (head, tail) = rest.split_first_chunk::<N>()?;
+    *rest = tail;
+    Some(*head)
+}

@@ -1,0 +1,56 @@
+//! Durations and sizes as people write them: `200ms`, `1s`, `128MiB`.
+
+use std::time::Duration;
+
+/// Reads a duration: a number and one of `ns`, `us`, `ms`, `s`, `min`, `h`, as in `1s`, `1.5s`, `200ms`.
+///
+/// # Errors
+/// Says what was expected.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = split(text);
+    let seconds_per_unit = match unit {
+        "ns" => 1e-9,
+        "us" | "µs" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("\"{text}\" is no duration: write it as 200ms, 1s or 5min")),
+    };
+    number
+        .parse::<f64>()
+        .ok()
+        .and_then(|number| Duration::try_from_secs_f64(number * seconds_per_unit).ok())
+        .ok_or_else(|| format!("\"{text}\" is no duration: write it as 200ms, 1s or 5min"))
+}
+
+/// Reads a size in bytes: a whole number, and one of `B`, `kB`, `MB`, `GB` (powers of 1000), `KiB`, `MiB`, `GiB`
+/// (powers of 1024), or nothing (bytes).
+///
+/// # Errors
+/// Says what was expected.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    let (number, unit) = split(text);
+    let bytes_per_unit: u64 = match unit {
+        "" | "B" => 1,
+        "kB" | "KB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "KiB" | "K" | "k" => 1 << 10,
+        "MiB" | "M" => 1 << 20,
+        "GiB" | "G" => 1 << 30,
+        _ => return Err(format!("\"{text}\" is no size: write it as 4096, 64KiB or 128MiB")),
+    };
+    number
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(bytes_per_unit))
+        .ok_or_else(|| format!("\"{text}\" is no size: write it as 4096, 64KiB or 128MiB"))
+}
+
+fn split(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    (number, unit.trim())
+}

@@ -1,0 +1,258 @@
+//! Rows to columns and back, without a table library: what `trace-tables` turns into Parquet.
+
+use std::fmt;
+
+/// A column of a table; each cell may be null.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// Booleans.
+    Bool(Vec<Option<bool>>),
+    /// Unsigned, 32 bits: ids, counts.
+    U32(Vec<Option<u32>>),
+    /// Unsigned, 64 bits: bytes, nanoseconds since the epoch.
+    U64(Vec<Option<u64>>),
+    /// Signed, 64 bits: offsets, delays.
+    I64(Vec<Option<i64>>),
+    /// Floating point: shares.
+    F64(Vec<Option<f64>>),
+    /// Text.
+    Text(Vec<Option<String>>),
+}
+
+/// A value that can stand in a column.
+pub trait Cell: Sized {
+    /// An empty column for such values.
+    fn empty() -> Column;
+    /// Appends this value; a column of another type is left alone.
+    fn push(&self, column: &mut Column);
+    /// The value in row `row`, if it is there and has this type and meaning.
+    fn get(column: &Column, row: usize) -> Option<Self>;
+}
+
+macro_rules! cell {
+    ($type:ty, $variant:ident) => {
+        impl Cell for $type {
+            fn empty() -> Column {
+                Column::$variant(Vec::new())
+            }
+            fn push(&self, column: &mut Column) {
+                if let Column::$variant(cells) = column {
+                    cells.push(Some(self.clone()));
+                }
+            }
+            fn get(column: &Column, row: usize) -> Option<Self> {
+                match column {
+                    Column::$variant(cells) => cells.get(row).cloned().flatten(),
+                    _ => None,
+                }
+            }
+        }
+        impl Cell for Option<$type> {
+            fn empty() -> Column {
+                Column::$variant(Vec::new())
+            }
+            fn push(&self, column: &mut Column) {
+                if let Column::$variant(cells) = column {
+                    cells.push(self.clone());
+                }
+            }
+            fn get(column: &Column, row: usize) -> Option<Self> {
+                match column {
+                    Column::$variant(cells) => cells.get(row).cloned(),
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+cell!(bool, Bool);
+cell!(u32, U32);
+cell!(u64, U64);
+cell!(i64, I64);
+cell!(f64, F64);
+cell!(String, Text);
+
+macro_rules! id_cell {
+    ($($id:ident),*) => { $(
+        impl Cell for crate::ids::$id {
+            fn empty() -> Column {
+                u32::empty()
+            }
+            fn push(&self, column: &mut Column) {
+                self.0.push(column);
+            }
+            fn get(column: &Column, row: usize) -> Option<Self> {
+                u32::get(column, row).map(Self)
+            }
+        }
+        impl Cell for Option<crate::ids::$id> {
+            fn empty() -> Column {
+                u32::empty()
+            }
+            fn push(&self, column: &mut Column) {
+                self.map(|id| id.0).push(column);
+            }
+            fn get(column: &Column, row: usize) -> Option<Self> {
+                Option::<u32>::get(column, row).map(|id| id.map(crate::ids::$id))
+            }
+        }
+    )* };
+}
+
+id_cell!(HostId, ProcessId, ConnectionId, MessageId, EventId, TimerId, TaskId, JobId);
+
+/// A row of a table.
+pub trait Row: Sized {
+    /// The table's name: `NAME.parquet`.
+    const NAME: &'static str;
+    /// Names of the columns, in their order.
+    const COLUMNS: &'static [&'static str];
+    /// Turns rows into columns, in the order of [`Row::COLUMNS`].
+    fn to_columns(rows: &[Self]) -> Vec<Column>;
+    /// Empty columns, which tell the types.
+    fn empty_columns() -> Vec<Column> {
+        Self::to_columns(&[])
+    }
+    /// Turns columns, in the order of [`Row::COLUMNS`], into rows.
+    ///
+    /// # Errors
+    /// If a column is missing, or a cell has no meaning.
+    fn from_columns(columns: &[Column], rows: usize) -> Result<Vec<Self>, RowError>;
+}
+
+/// A cell that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowError {
+    /// Table.
+    pub table: &'static str,
+    /// Column.
+    pub column: &'static str,
+    /// Row, from 0.
+    pub row: usize,
+}
+
+impl fmt::Display for RowError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "table {}: column {} is missing or has no meaning in row {}", self.table, self.column, self.row)
+    }
+}
+
+impl std::error::Error for RowError {}
+
+/// Defines a row's struct and its columns.
+macro_rules! row {
+    (
+        $(#[$doc:meta])*
+        $name:ident in $table:literal {
+            $( $(#[$field_doc:meta])* $field:ident: $type:ty, )*
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            $( $(#[$field_doc])* pub $field: $type, )*
+        }
+
+        impl $crate::rows::Row for $name {
+            const NAME: &'static str = $table;
+            const COLUMNS: &'static [&'static str] = &[$(stringify!($field)),*];
+
+            fn to_columns(rows: &[Self]) -> Vec<$crate::rows::Column> {
+                vec![$({
+                    let mut column = <$type as $crate::rows::Cell>::empty();
+                    for row in rows {
+                        $crate::rows::Cell::push(&row.$field, &mut column);
+                    }
+                    column
+                }),*]
+            }
+
+            fn from_columns(
+                columns: &[$crate::rows::Column],
+                rows: usize,
+            ) -> Result<Vec<Self>, $crate::rows::RowError> {
+                (0..rows)
+                    .map(|row| {
+                        let mut columns = columns.iter();
+                        Ok(Self {
+                            $($field: columns
+                                .next()
+                                .and_then(|column| <$type as $crate::rows::Cell>::get(column, row))
+                                .ok_or($crate::rows::RowError {
+                                    table: $table,
+                                    column: stringify!($field),
+                                    row,
+                                })?,)*
+                        })
+                    })
+                    .collect()
+            }
+        }
+    };
+}
+
+/// Defines an enum that stands in tables by its name.
+macro_rules! named {
+    (
+        $(#[$doc:meta])*
+        $name:ident { $( $(#[$variant_doc:meta])* $variant:ident = $text:literal, )* }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $( $(#[$variant_doc])* $variant, )* }
+
+        impl $name {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// Its name in tables.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+
+            /// By its name in tables.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name { $($text => Some(Self::$variant),)* _ => None }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl $crate::rows::Cell for $name {
+            fn empty() -> $crate::rows::Column {
+                String::empty()
+            }
+            fn push(&self, column: &mut $crate::rows::Column) {
+                $crate::rows::Cell::push(&self.as_str().to_owned(), column);
+            }
+            fn get(column: &$crate::rows::Column, row: usize) -> Option<Self> {
+                String::get(column, row).and_then(|name| Self::from_name(&name))
+            }
+        }
+
+        impl $crate::rows::Cell for Option<$name> {
+            fn empty() -> $crate::rows::Column {
+                String::empty()
+            }
+            fn push(&self, column: &mut $crate::rows::Column) {
+                $crate::rows::Cell::push(&self.map(|value| value.as_str().to_owned()), column);
+            }
+            fn get(column: &$crate::rows::Column, row: usize) -> Option<Self> {
+                match Option::<String>::get(column, row)? {
+                    None => Some(None),
+                    Some(name) => $name::from_name(&name).map(Some),
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use named;
+pub(crate) use row;

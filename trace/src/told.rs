@@ -1,0 +1,52 @@
+//! What the programs say on stderr: errors in one line, each thing once.
+
+use std::error::Error;
+use std::io::Write;
+
+/// Says a line on stderr. That nobody listens any more (a closed pipe) is no failure: `eprintln!` would panic, and an
+/// agent or a lab would end because of it.
+pub fn say(text: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// An error and its causes, joined by ": ". A cause that the text already ends with is left out: many errors name
+/// theirs themselves.
+#[must_use]
+pub fn told(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.ends_with(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::told;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{path}: {source}")]
+    struct Names {
+        path: &'static str,
+        source: std::io::Error,
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("the trace cannot be read")]
+    struct Leaves(#[source] Names);
+
+    #[test]
+    fn a_cause_is_told_once_whether_or_not_the_error_names_it() {
+        let names = Names { path: "a.parquet", source: std::io::Error::other("cut off") };
+        assert_eq!(told(&names), "a.parquet: cut off");
+        assert_eq!(told(&Leaves(names)), "the trace cannot be read: a.parquet: cut off");
+    }
+}

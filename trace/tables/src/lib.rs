@@ -1,0 +1,250 @@
+//! Reads and writes the tables of a trace, and any other table of rows, as Parquet. The only crate that uses polars.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use polars::prelude::{
+    Column as Series, DataFrame, DataType, IntoColumn, NamedFrom, ParquetCompression, ParquetReader, ParquetWriter,
+    PolarsError, SerReader,
+};
+
+use trace::manifest::TraceManifest;
+use trace::rows::{
+    Column, ConnectionRow, DependencyRow, EventRow, HostRow, JobRow, MessageRow, ProcessRow, Row, RowError, SpanRow,
+    TaskRow, TimerRow,
+};
+
+/// A whole trace in memory.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trace {
+    /// What it says of itself.
+    pub manifest: TraceManifest,
+    /// Hosts.
+    pub hosts: Vec<HostRow>,
+    /// Processes.
+    pub processes: Vec<ProcessRow>,
+    /// Connections.
+    pub connections: Vec<ConnectionRow>,
+    /// Messages.
+    pub messages: Vec<MessageRow>,
+    /// Processing spans.
+    pub spans: Vec<SpanRow>,
+    /// Events of the causal graph.
+    pub events: Vec<EventRow>,
+    /// Its edges.
+    pub dependencies: Vec<DependencyRow>,
+    /// Timers.
+    pub timers: Vec<TimerRow>,
+    /// Task attempts.
+    pub tasks: Vec<TaskRow>,
+    /// Jobs.
+    pub jobs: Vec<JobRow>,
+}
+
+/// Why a table could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    /// A file is missing or cannot be read or written.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        /// File.
+        path: PathBuf,
+        /// Reason.
+        source: io::Error,
+    },
+    /// Not Parquet, or cut off.
+    #[error("{path}: {source}", path = path.display())]
+    Parquet {
+        /// File.
+        path: PathBuf,
+        /// Reason.
+        source: Box<PolarsError>,
+    },
+    /// The table lacks a column.
+    #[error("{path}: column `{column}` is missing; it has: {found}", path = path.display())]
+    MissingColumn {
+        /// File.
+        path: PathBuf,
+        /// Column.
+        column: &'static str,
+        /// Columns that are there.
+        found: String,
+    },
+    /// A column has another type.
+    #[error("{path}: column `{column}` has type {found}, expected {expected}", path = path.display())]
+    Type {
+        /// File.
+        path: PathBuf,
+        /// Column.
+        column: &'static str,
+        /// Type that is there.
+        found: String,
+        /// Type that should be there.
+        expected: &'static str,
+    },
+    /// A cell has no meaning.
+    #[error("{path}: {source}", path = path.display())]
+    Cell {
+        /// File.
+        path: PathBuf,
+        /// Reason.
+        source: RowError,
+    },
+    /// The manifest cannot be understood.
+    #[error("{path}: {reason}", path = path.display())]
+    Manifest {
+        /// File.
+        path: PathBuf,
+        /// Reason.
+        reason: String,
+    },
+}
+
+impl Trace {
+    /// Reads a trace from its folder.
+    ///
+    /// # Errors
+    /// If a table or the manifest is missing, cut off or of another version.
+    pub fn read(folder: &Path) -> Result<Self, TableError> {
+        Ok(Self {
+            manifest: read_manifest(folder)?,
+            hosts: read_rows(folder)?,
+            processes: read_rows(folder)?,
+            connections: read_rows(folder)?,
+            messages: read_rows(folder)?,
+            spans: read_rows(folder)?,
+            events: read_rows(folder)?,
+            dependencies: read_rows(folder)?,
+            timers: read_rows(folder)?,
+            tasks: read_rows(folder)?,
+            jobs: read_rows(folder)?,
+        })
+    }
+
+    /// Writes a trace into a folder, which is made where it is missing.
+    ///
+    /// # Errors
+    /// If something cannot be written.
+    pub fn write(&self, folder: &Path) -> Result<(), TableError> {
+        fs::create_dir_all(folder).map_err(|source| TableError::Io { path: folder.into(), source })?;
+        write_rows(folder, &self.hosts)?;
+        write_rows(folder, &self.processes)?;
+        write_rows(folder, &self.connections)?;
+        write_rows(folder, &self.messages)?;
+        write_rows(folder, &self.spans)?;
+        write_rows(folder, &self.events)?;
+        write_rows(folder, &self.dependencies)?;
+        write_rows(folder, &self.timers)?;
+        write_rows(folder, &self.tasks)?;
+        write_rows(folder, &self.jobs)?;
+        write_manifest(folder, &self.manifest)
+    }
+}
+
+fn read_manifest(folder: &Path) -> Result<TraceManifest, TableError> {
+    let path = folder.join("manifest.json");
+    let text = fs::read(&path).map_err(|source| TableError::Io { path: path.clone(), source })?;
+    let manifest: TraceManifest = serde_json::from_slice(&text)
+        .map_err(|error| TableError::Manifest { path: path.clone(), reason: error.to_string() })?;
+    if manifest.version == 1 {
+        Ok(manifest)
+    } else {
+        let reason =
+            format!("format version {}, this program reads version 1; merge the capture again", manifest.version);
+        Err(TableError::Manifest { path, reason })
+    }
+}
+
+fn write_manifest(folder: &Path, manifest: &TraceManifest) -> Result<(), TableError> {
+    let path = folder.join("manifest.json");
+    serde_json::to_vec_pretty(manifest)
+        .map_err(io::Error::other)
+        .and_then(|text| fs::write(&path, text))
+        .map_err(|source| TableError::Io { path, source })
+}
+
+/// Reads `FOLDER/NAME.parquet`.
+///
+/// # Errors
+/// If it is missing, no Parquet, or lacks a column.
+pub fn read_rows<R: Row>(folder: &Path) -> Result<Vec<R>, TableError> {
+    let path = folder.join(format!("{}.parquet", R::NAME));
+    let file = File::open(&path).map_err(|source| TableError::Io { path: path.clone(), source })?;
+    let frame = ParquetReader::new(file)
+        .finish()
+        .map_err(|source| TableError::Parquet { path: path.clone(), source: Box::new(source) })?;
+    let columns = R::COLUMNS
+        .iter()
+        .zip(R::empty_columns())
+        .map(|(name, empty)| from_polars(&path, &frame, name, &empty))
+        .collect::<Result<Vec<_>, _>>()?;
+    R::from_columns(&columns, frame.height()).map_err(|source| TableError::Cell { path, source })
+}
+
+/// Writes `FOLDER/NAME.parquet`, packed with zstd.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_rows<R: Row>(folder: &Path, rows: &[R]) -> Result<(), TableError> {
+    let columns = R::COLUMNS.iter().map(|name| (*name).to_owned()).zip(R::to_columns(rows)).collect();
+    write_columns(&folder.join(format!("{}.parquet", R::NAME)), columns, rows.len())
+}
+
+/// Writes named columns of `height` rows as a Parquet file, packed with zstd at its default level.
+///
+/// # Errors
+/// If it cannot be written, or the columns differ in length.
+pub fn write_columns(path: &Path, columns: Vec<(String, Column)>, height: usize) -> Result<(), TableError> {
+    let parquet = |source: PolarsError| TableError::Parquet { path: path.into(), source: Box::new(source) };
+    let series = columns.into_iter().map(|(name, column)| to_polars(&name, column)).collect();
+    let mut frame = DataFrame::new(height, series).map_err(parquet)?;
+    let file = File::create(path).map_err(|source| TableError::Io { path: path.into(), source })?;
+    ParquetWriter::new(file).with_compression(ParquetCompression::Zstd(None)).finish(&mut frame).map_err(parquet)?;
+    Ok(())
+}
+
+fn to_polars(name: &str, column: Column) -> Series {
+    use polars::prelude::Series as PolarsSeries;
+    match column {
+        Column::Bool(cells) => PolarsSeries::new(name.into(), cells),
+        Column::U32(cells) => PolarsSeries::new(name.into(), cells),
+        Column::U64(cells) => PolarsSeries::new(name.into(), cells),
+        Column::I64(cells) => PolarsSeries::new(name.into(), cells),
+        Column::F64(cells) => PolarsSeries::new(name.into(), cells),
+        Column::Text(cells) => PolarsSeries::new(name.into(), cells),
+    }
+    .into_column()
+}
+
+fn from_polars(path: &Path, frame: &DataFrame, name: &'static str, empty: &Column) -> Result<Column, TableError> {
+    let series = frame.column(name).map_err(|_| TableError::MissingColumn {
+        path: path.into(),
+        column: name,
+        found: frame.get_column_names().iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", "),
+    })?;
+    let wrong = |expected: &'static str| {
+        let found = series.dtype().to_string();
+        move |_| TableError::Type { path: path.into(), column: name, found: found.clone(), expected }
+    };
+    Ok(match empty {
+        Column::Bool(_) => Column::Bool(series.bool().map_err(wrong("bool"))?.iter().collect()),
+        Column::U32(_) => Column::U32(series.u32().map_err(wrong("u32"))?.iter().collect()),
+        Column::U64(_) => Column::U64(series.u64().map_err(wrong("u64"))?.iter().collect()),
+        Column::I64(_) => Column::I64(series.i64().map_err(wrong("i64"))?.iter().collect()),
+        Column::F64(_) => Column::F64(series.f64().map_err(wrong("f64"))?.iter().collect()),
+        Column::Text(_) => match series.dtype() {
+            DataType::String => {
+                Column::Text(series.str().map_err(wrong("text"))?.iter().map(|cell| cell.map(str::to_owned)).collect())
+            }
+            other => {
+                return Err(TableError::Type {
+                    path: path.into(),
+                    column: name,
+                    found: other.to_string(),
+                    expected: "text",
+                });
+            }
+        },
+    })
+}
