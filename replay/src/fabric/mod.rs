@@ -6,12 +6,15 @@
 //! | `ethernet` | store-and-forward switches with finite buffers, Linux' TCP at the hosts |
 //! | `lightness` | servers below ToR switches, joined by optical packet and circuit switches |
 
+pub mod credit;
 pub mod ethernet;
 pub mod figures;
 pub mod ideal;
 pub mod lightness;
+pub mod packet;
 pub mod pipe;
 mod slab;
+pub mod store_and_forward;
 
 use crate::kernel::EventQueue;
 use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, SimTime, Token};

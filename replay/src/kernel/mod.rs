@@ -8,4 +8,4 @@
 pub mod queue;
 pub mod random;
 
-pub use queue::{EventQueue, Key, Phase, Place};
+pub use queue::{EventQueue, Key, Phase, Place, tie};

@@ -28,6 +28,13 @@ const NUMBER_BITS: u32 = 39;
 const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
 const NUMBER_MASK: u64 = (1 << NUMBER_BITS) - 1;
 
+/// The rank of `place` (below 2^24) among those that meet at `time`: the lowest comes first, and no two are equal.
+#[must_use]
+pub const fn tie(time: SimTime, place: Place) -> u64 {
+    // Multiplication by an odd number and addition are one-to-one modulo 2^24, so that ranks stay distinct.
+    (place.0 as u64).wrapping_mul(0x9e_3779).wrapping_add(mix(time.0)) & PLACE_MASK
+}
+
 /// The total order of events: time, phase, place (scrambled by the time), the place's own number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
@@ -37,9 +44,8 @@ pub struct Key {
 
 impl Key {
     fn new(time: SimTime, phase: Phase, place: Place, number: u64) -> Self {
-        // Multiplication by an odd number and addition are one-to-one modulo 2^24, so that keys stay distinct.
-        let scrambled = u64::from(place.0).wrapping_mul(0x9e_3779).wrapping_add(mix(time.0)) & PLACE_MASK;
-        let rest = ((phase as u64) << (PLACE_BITS + NUMBER_BITS)) | (scrambled << NUMBER_BITS) | (number & NUMBER_MASK);
+        let rank = tie(time, place) << NUMBER_BITS;
+        let rest = ((phase as u64) << (PLACE_BITS + NUMBER_BITS)) | rank | (number & NUMBER_MASK);
         Self { time: time.0, rest }
     }
 

@@ -2,6 +2,10 @@
 //!
 //! All routings here go the shortest way; they differ in how they choose where there are several.
 
+mod routes;
+
+pub use routes::{Next, Routes};
+
 use crate::kernel::random::draw;
 use crate::topology::{LinkId, NodeId, Topology};
 use serde::{Deserialize, Serialize};

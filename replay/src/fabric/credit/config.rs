@@ -1,0 +1,113 @@
+//! The keys of a `credit` fabric.
+
+use crate::fabric::DEFAULT_INTERVAL;
+use crate::fabric::pipe::PipeConfig;
+use crate::routing::RoutingConfig;
+use crate::topology::TopologyConfig;
+use crate::units::{Bytes, DurationPs};
+use serde::{Deserialize, Serialize};
+
+/// When a switch may start to send a packet on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Start {
+    /// When its first flit has arrived, unless it would run dry on a faster link.
+    #[default]
+    CutThrough,
+    /// When it has arrived as a whole.
+    WholePacket,
+}
+
+/// An entry of a VL arbitration table: a virtual lane, and how many credits of 64 bytes it may send in its turn (1 to 255).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VlWeight(pub u8, pub u8);
+
+/// InfiniBand's VL arbitration: `{ high = [[1, 4]], low = [[0, 1], [1, 1]], limit = 255 }`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct VlArbitration {
+    /// The table of high priority. Default: empty.
+    pub high: Vec<VlWeight>,
+    /// The table of low priority. Default, written as an empty list: every VL once, with weight 1, which is one packet
+    /// after the other (ours).
+    pub low: Vec<VlWeight>,
+    /// How much may be sent from the high table while the low one waits, in units of 4,096 bytes; 0: one packet; 255: no
+    /// limit. Default: 255 (ours; the limits are InfiniBand's).
+    pub limit: u8,
+}
+
+impl Default for VlArbitration {
+    fn default() -> Self {
+        Self { high: Vec::new(), low: Vec::new(), limit: 255 }
+    }
+}
+
+/// The keys of a `credit` fabric; what they mean exactly is in `docs/fabric.md`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CreditConfig {
+    /// Hosts, switches and links. Default: racks, with links of 10 Gbit/s.
+    pub topology: TopologyConfig,
+    /// How packets choose among several links. Default: `ecmp`.
+    pub routing: RoutingConfig,
+    /// Decides what is drawn. Default: 1.
+    pub seed: u64,
+    /// Payload of a packet at most. Default: `2KiB`, an MTU of InfiniBand.
+    pub mtu: Bytes,
+    /// Headers of a packet. Default: `26B` (InfiniBand: LRH 8, BTH 12, ICRC 4, VCRC 2).
+    pub headers: Bytes,
+    /// A flit. Default: `64B`, a credit of InfiniBand (`flitSize`).
+    #[serde(alias = "flitSize")]
+    pub flit: Bytes,
+    /// Virtual lanes for data, 1 to 15. Default: 1.
+    pub vls: u8,
+    /// Credits of 64 bytes of each VL's buffer at the end of a link (`maxStatic`). Default: 128, 8 KiB (ours).
+    #[serde(alias = "maxStatic")]
+    pub credits: u32,
+    /// Least time between two credit updates of a VL (`credMinTime`). Default: none.
+    #[serde(alias = "credMinTime")]
+    pub credit_min_time: DurationPs,
+    /// Pause between two flits of a packet (`flit2FlitGap`). Default: none.
+    #[serde(alias = "flit2FlitGap")]
+    pub flit_gap: DurationPs,
+    /// Pause behind a packet (`pkt2PktGap`). Default: none.
+    #[serde(alias = "pkt2PktGap")]
+    pub packet_gap: DurationPs,
+    /// From a flit's arrival at a switch until it may leave. Default: `200ns`, a switch of InfiniBand in the LIGHTNESS
+    /// deliverable (2.5.4).
+    pub switch_delay: DurationPs,
+    /// When a switch may start to send a packet on. Default: `cut-through`.
+    pub start: Start,
+    /// The VL of each service level, from 0 on; those that are not named go by level mod (VLs / classes). Default: empty.
+    pub sl_to_vl: Vec<u8>,
+    /// Who is next among VLs.
+    pub arbitration: VlArbitration,
+    /// Traffic of a host to itself.
+    pub loopback: PipeConfig,
+    /// Width of the intervals of the traffic over time. Default: `100ms` (ours).
+    pub interval: DurationPs,
+}
+
+impl Default for CreditConfig {
+    fn default() -> Self {
+        Self {
+            topology: TopologyConfig::default(),
+            routing: RoutingConfig::default(),
+            seed: 1,
+            mtu: Bytes(2_048),
+            headers: Bytes(26),
+            flit: Bytes(64),
+            vls: 1,
+            credits: 128,
+            credit_min_time: DurationPs(0),
+            flit_gap: DurationPs(0),
+            packet_gap: DurationPs(0),
+            switch_delay: DurationPs::from_ns(200),
+            start: Start::default(),
+            sl_to_vl: Vec::new(),
+            arbitration: VlArbitration::default(),
+            loopback: PipeConfig::default(),
+            interval: DEFAULT_INTERVAL,
+        }
+    }
+}

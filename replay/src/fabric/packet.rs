@@ -1,0 +1,99 @@
+//! The seam between traffic (messages handed over at hosts) and the fabrics that simulate packets.
+//!
+//! What these fabrics compute is defined in `docs/fabric.md`.
+
+use crate::network::{Delivery, HostIndex, NetworkFigures, SimTime, Token};
+
+/// A service level, 0 to 15: what a message asks of the network; mapped to virtual lanes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ServiceLevel(pub u8);
+
+/// A message handed over at its source host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Where it starts.
+    pub source: HostIndex,
+    /// Where it goes; never its source.
+    pub destination: HostIndex,
+    /// Its payload in bytes; 0 is a message of one packet without payload.
+    pub bytes: u64,
+    /// Its service level.
+    pub level: ServiceLevel,
+    /// What hashes of flows see: messages of one flow take one way.
+    pub flow: u64,
+    /// What the workload calls it.
+    pub token: Token,
+}
+
+/// What happened to one packet that was delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PacketRecord {
+    /// When its message was handed over.
+    pub handed_over: SimTime,
+    /// When it began to leave its source host.
+    pub left: SimTime,
+    /// When its last bit arrived at its destination.
+    pub arrived: SimTime,
+    /// Source host.
+    pub source: HostIndex,
+    /// Destination host.
+    pub destination: HostIndex,
+    /// Its number among the packets of its source.
+    pub number: u64,
+    /// Its length, headers included.
+    pub bytes: u32,
+    /// Its length in flits.
+    pub flits: u32,
+    /// How many switches it passed.
+    pub switches: u32,
+    /// The message it belongs to.
+    pub token: Token,
+}
+
+/// Sees each packet as it is delivered or lost. What it does not need costs nothing: calls are static.
+pub trait Observer {
+    /// A packet was delivered.
+    fn delivered(&mut self, packet: &PacketRecord);
+
+    /// A packet of `token` with number `number` of host `source` was lost in a full queue.
+    fn dropped(&mut self, now: SimTime, source: HostIndex, number: u64, token: Token) {
+        let _ = (now, source, number, token);
+    }
+}
+
+/// Sees nothing.
+impl Observer for () {
+    fn delivered(&mut self, _packet: &PacketRecord) {}
+}
+
+/// Keeps every record, for tests and small runs.
+impl Observer for Vec<PacketRecord> {
+    fn delivered(&mut self, packet: &PacketRecord) {
+        self.push(*packet);
+    }
+}
+
+/// A fabric that simulates packets. Deterministic: the same calls give the same packets, bit for bit.
+pub trait PacketFabric<O: Observer> {
+    /// How many hosts it has.
+    fn hosts(&self) -> u32;
+
+    /// Hands a message over at `now`: later than all instants that were processed, or that of the last delivery.
+    fn send(&mut self, now: SimTime, message: &Message);
+
+    /// When something will next happen; `None` when nothing is under way.
+    fn next_event(&self) -> Option<SimTime>;
+
+    /// Processes all instants before `until`, that one not included, whatever is delivered meanwhile.
+    fn run_before(&mut self, until: SimTime);
+
+    /// Processes instants up to the first, not later than `until`, at which a message is complete, and appends the
+    /// messages complete at that instant to `deliveries`, ordered by token. Returns that instant, or `until`.
+    fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime;
+
+    /// What sees the packets.
+    fn observer(&mut self) -> &mut O;
+
+    /// What was counted so far.
+    fn figures(&self) -> NetworkFigures;
+}
