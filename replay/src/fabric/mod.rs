@@ -18,9 +18,11 @@ pub mod store_and_forward;
 
 use crate::kernel::EventQueue;
 use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, SimTime, Token};
-use crate::topology::TopologyError;
+use crate::routing::{RoutingConfig, RoutingError};
+use crate::topology::{TopologyConfig, TopologyError};
 use crate::units::DurationPs;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use thiserror::Error;
 
 /// Width of the intervals of the traffic over time, where a configuration names none.
@@ -63,6 +65,26 @@ impl FabricConfig {
             Self::Lightness(_) => "lightness",
         }
     }
+
+    /// The topology, the routing and the seed of a fabric of links and switches.
+    #[must_use]
+    pub const fn network(&self) -> Option<(&TopologyConfig, &RoutingConfig, u64)> {
+        match self {
+            Self::Ethernet(config) => Some((&config.topology, &config.routing, config.seed)),
+            Self::Ideal(_) | Self::Lightness(_) => None,
+        }
+    }
+
+    /// Takes the files that it names as relative to `folder`.
+    pub fn relative_to(&mut self, folder: &Path) {
+        match self {
+            Self::Ethernet(config) => {
+                config.topology.relative_to(folder);
+                config.routing.relative_to(folder);
+            }
+            Self::Ideal(_) | Self::Lightness(_) => {}
+        }
+    }
 }
 
 /// A fabric that cannot be built.
@@ -74,6 +96,9 @@ pub enum FabricError {
     /// The topology does not fit.
     #[error(transparent)]
     Topology(#[from] TopologyError),
+    /// The routing does not fit.
+    #[error(transparent)]
+    Routing(#[from] RoutingError),
     /// A value that makes no sense.
     #[error("fabric.{key} = {value}: {allowed}")]
     Value {
