@@ -58,6 +58,7 @@ impl Tables {
 
     /// Gives the turn to one of the VLs of `may` (a bit each, one at least). `idle`: the link was free and nothing
     /// started before this instant.
+    #[inline]
     pub fn give(&self, turns: &mut Turns, may: u16, idle: bool) -> Given {
         if idle || may & self.high_vls == 0 {
             turns.high_bytes = 0;
@@ -73,6 +74,7 @@ impl Tables {
     }
 
     /// What was given the turn has started, with `bytes` in `credits` credits.
+    #[inline]
     pub fn started(&self, turns: &mut Turns, given: Given, credits: u32, bytes: u32) {
         let turn = if given.high { &mut turns.high } else { &mut turns.low };
         turn.left = turn.left.saturating_sub(u8::try_from(credits).unwrap_or(u8::MAX));
@@ -81,6 +83,7 @@ impl Tables {
 }
 
 /// The VL of the first entry, from the current one on, whose VL is one of `may`.
+#[inline]
 fn next(table: &[(u8, u8)], turn: &mut Turn, may: u16) -> u8 {
     let current = usize::from(turn.entry);
     let (vl, _) = table[current];

@@ -160,6 +160,7 @@ impl CreditConfig {
     pub(super) fn wires(&self, topology: &Topology) -> Result<Vec<Wire>, FabricError> {
         let links = topology.links();
         let mut wires = Vec::with_capacity(links.len());
+        let flits = u32::try_from(self.largest_flits()).unwrap_or(u32::MAX);
         for (id, link) in links.iter().enumerate() {
             if link.rate > FASTEST {
                 return Err(wrong("topology", format!("a rate of {}", link.rate), "rates of at most 8000Gbps"));
@@ -172,7 +173,7 @@ impl CreditConfig {
                 return Err(wrong("topology", format!("a delay of {}ps", link.delay_ps), "delays of at most 1s"));
             }
             let back = links.get(id ^ 1).map_or(link.delay_ps, |other| other.delay_ps);
-            let wire = Wire::new(link, back, self.flit.get(), self.flit_gap.ps(), self.largest_flits());
+            let wire = Wire::new(link, back, self.flit.get(), self.flit_gap.ps(), flits);
             wires.push(wire.ok_or_else(|| {
                 wrong("flit_gap", self.flit_gap, "gaps and rates with which a packet takes less than a second or so")
             })?);

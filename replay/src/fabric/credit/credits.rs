@@ -81,6 +81,7 @@ impl Credits {
     }
 
     /// A packet starts to leave the buffer of `lane`.
+    #[inline]
     pub fn give_back(&mut self, lane: u32, mut leaving: Return) {
         leaving.next = NONE;
         let id = self.returns.insert(leaving);
@@ -100,6 +101,7 @@ impl Credits {
     }
 
     /// Counts what has been told by `now`.
+    #[inline]
     fn count(&mut self, lane: u32, now: u64) {
         if self.accounts[lane as usize].first == NONE {
             return;
@@ -126,6 +128,7 @@ impl Credits {
     }
 
     /// Adds to `account` what is free by `at`.
+    #[inline]
     fn carry(&self, account: &mut Account, at: u64) {
         while account.first != NONE {
             let leaving = self.returns.get(account.first);
@@ -145,6 +148,7 @@ impl Credits {
     }
 
     /// When `credits` credits of `leaving` are free.
+    #[inline]
     fn free_at(&self, leaving: &Return, credits: u32) -> u64 {
         let flits = (u64::from(credits) * CREDIT).div_ceil(self.flit);
         match u32::try_from(flits) {

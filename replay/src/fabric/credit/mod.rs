@@ -4,6 +4,7 @@
 //! next packet, a packet is delivered. Flits have no events; credits come back by schedule ([`credits`]). Whatever
 //! happens in one instant is seen before anything is arbitrated: arrivals only note which links have to look.
 
+mod agenda;
 mod arbiter;
 mod check;
 mod config;
@@ -18,15 +19,15 @@ use super::messages::{Messages, NONE};
 use super::packet::{Message, Observer, PacketFabric};
 use super::slab::Slab;
 use super::{FabricError, HostPlace, count};
-use crate::kernel::{EventQueue, Phase, Place};
 use crate::network::{Delivery, NetworkFigures, SimTime};
 use crate::routing::{Routes, RoutingConfig};
 use crate::topology::{LinkId, Topology};
+use agenda::Agenda;
 use arbiter::{Tables, Turns};
 use credits::Credits;
 
 /// What a packet or a link waits for.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// The head of a queue goes on: it chooses a link.
     Head(u32),
@@ -74,6 +75,8 @@ struct Link {
     listed: bool,
     from_host: bool,
     to_host: bool,
+    /// The node where it ends.
+    to: u32,
     /// Words of a mask of its sender's queues (those of one class group).
     words: u16,
     /// Where its masks begin, one for each VL.
@@ -129,7 +132,7 @@ pub struct Credit<O> {
     queues: Vec<Queue>,
     packets: Slab<Packet>,
     messages: Messages,
-    events: EventQueue<Event>,
+    events: Agenda<Event>,
     /// The instant whose arrivals have been seen, while choices and arbitrations are still to be made.
     open: Option<SimTime>,
     choosing: Vec<u32>,
@@ -191,6 +194,7 @@ impl<O: Observer> Credit<O> {
                 listed: false,
                 from_host,
                 to_host: link.to.0 < topology.hosts(),
+                to: link.to.0,
                 words: u16::try_from(own).unwrap_or(u16::MAX),
                 masks: words,
                 inputs: begins[from],
@@ -229,7 +233,7 @@ impl<O: Observer> Credit<O> {
                 config.mtu,
                 config.headers,
             ),
-            events: EventQueue::new(horizon),
+            events: Agenda::new(horizon),
             open: None,
             choosing: Vec::new(),
             looking: Vec::new(),
@@ -249,7 +253,7 @@ impl<O: Observer> Credit<O> {
         if at > until {
             return None;
         }
-        while let Some((_, event)) = self.events.pop_until(at) {
+        while let Some(event) = self.events.pop(at.0) {
             match event {
                 Event::Head(queue) => self.head(queue, at),
                 Event::Ask(queue) => self.ask(queue),
@@ -291,10 +295,6 @@ impl<O: Observer> Credit<O> {
             state.wake = u64::MAX;
             self.look(link);
         }
-    }
-
-    fn schedule(&mut self, at: u64, link: u32, event: Event) {
-        self.events.schedule(SimTime(at), Phase::Arrive, Place(link), event);
     }
 }
 
@@ -371,6 +371,7 @@ impl<O: Observer> PacketFabric<O> for Credit<O> {
 }
 
 /// Flits and credits of a packet of `bytes`.
+#[inline]
 fn sizes(bytes: u64, flit: u64) -> (u16, u16) {
     let flits = bytes.div_ceil(flit);
     let credits = (flits * flit).div_ceil(credits::CREDIT);

@@ -16,7 +16,7 @@ impl<O: Observer> Credit<O> {
             return;
         }
         let came = queue / self.vls;
-        let at = self.topology.link(LinkId(came)).to;
+        let at = NodeId(self.links[came as usize].to);
         let packet = self.packets.get(self.queues[queue as usize].first);
         let destination = NodeId(packet.destination);
         let next = self.routes.next(at, LinkId(came), destination);
@@ -47,7 +47,7 @@ impl<O: Observer> Credit<O> {
     /// A switch, and a queue's place in the order in which its heads choose at `now`.
     fn place_in_choice(&self, queue: u32, now: SimTime) -> (u32, u64) {
         let (came, vl) = (queue / self.vls, queue % self.vls);
-        let at = self.topology.link(LinkId(came)).to;
+        let at = NodeId(self.links[came as usize].to);
         // A switch has as many links that end as links that begin.
         let queues = self.topology.out(at).len() as u64 * u64::from(self.vls);
         let number = u64::from(self.links[came as usize].slot * self.vls + vl);
@@ -58,7 +58,7 @@ impl<O: Observer> Credit<O> {
     /// The head of `queue` chooses the link with the most credits that nobody has in mind.
     fn choose(&mut self, queue: u32, now: SimTime) {
         let came = queue / self.vls;
-        let at = self.topology.link(LinkId(came)).to;
+        let at = NodeId(self.links[came as usize].to);
         let packet = self.packets.get(self.queues[queue as usize].first);
         let next = self.routes.next(at, LinkId(came), NodeId(packet.destination));
         let vl = u32::from(packet.base) + u32::from(next.class);
@@ -105,7 +105,7 @@ impl<O: Observer> Credit<O> {
         if self.whole || wires[link as usize].faster_than(&wires[came as usize]) {
             let ready = packet.last + self.switch_delay;
             if ready > now.0 {
-                self.schedule(ready, came, Event::Ask(queue));
+                self.events.schedule(ready, Event::Ask(queue));
                 return;
             }
         }
@@ -217,7 +217,7 @@ impl<O: Observer> Credit<O> {
         let state = &mut self.links[link as usize];
         if at < state.wake {
             state.wake = at;
-            self.schedule(at, link, Event::Link(link));
+            self.events.schedule(at, Event::Link(link));
         }
     }
 
@@ -297,8 +297,7 @@ impl<O: Observer> Credit<O> {
         packet.switches += 1;
         let (next, flits, credits) = (packet.next, packet.flits, packet.credits);
         packet.next = NONE;
-        let rest = self.start(id, link, vl, now);
-        let ended = now.0 + self.credits.wires[link as usize].time(flits.into(), rest);
+        let (rest, ended) = self.start(id, link, vl, now);
 
         let state = &mut self.queues[queue as usize];
         state.drained = ended;
@@ -308,7 +307,7 @@ impl<O: Observer> Credit<O> {
             state.last = NONE;
         } else {
             let at = self.head_at(next).max(ended);
-            self.schedule(at, queue / self.vls, Event::Head(queue));
+            self.events.schedule(at, Event::Head(queue));
         }
         self.gives_back(queue, Credits::leaving(link, now.0, ended, rest, flits, credits), now);
         Some(id)
@@ -335,17 +334,19 @@ impl<O: Observer> Credit<O> {
         arrived + self.switch_delay
     }
 
-    /// Packet `id` starts on `link` and `vl`. Returns the remainder with which the link started.
-    fn start(&mut self, id: u32, link: u32, vl: u32, now: SimTime) -> u64 {
+    /// Packet `id` starts on `link` and `vl`. Returns the remainder with which the link started, and when its last flit
+    /// will have left.
+    fn start(&mut self, id: u32, link: u32, vl: u32, now: SimTime) -> (u64, u64) {
         let lane = link * self.vls + vl;
-        let wire = self.credits.wires[link as usize];
+        let wire = &self.credits.wires[link as usize];
         let state = &mut self.links[link as usize];
         let rest = if state.free_at == now.0 { state.remainder } else { 0 };
         let packet = self.packets.get_mut(id);
         let (flits, credits) = (packet.flits, packet.credits);
         let (time, remainder) = wire.packet(flits.into(), rest);
-        packet.first = now.0 + wire.time(1, rest) + wire.delay;
-        packet.last = now.0 + time + wire.delay;
+        let (ended, delay) = (now.0 + time, wire.delay);
+        packet.first = now.0 + wire.first(rest) + delay;
+        packet.last = ended + delay;
         let (last, bytes) = (packet.last, packet.bytes);
         state.free_at = now.0 + time + self.packet_gap;
         state.remainder = remainder;
@@ -361,10 +362,10 @@ impl<O: Observer> Credit<O> {
         }
         self.meters[link as usize].crossed(now, bytes.into(), self.interval_ps);
         if to_host {
-            self.schedule(last, link, Event::Deliver(id));
-            let leaving = Credits::leaving(link, now.0 + wire.delay, last, rest, flits, credits);
+            self.events.schedule(last, Event::Deliver(id));
+            let leaving = Credits::leaving(link, now.0 + delay, last, rest, flits, credits);
             self.gives_back(lane, leaving, now);
-            return rest;
+            return (rest, ended);
         }
         let queue = &mut self.queues[lane as usize];
         queue.held += u32::from(credits);
@@ -373,12 +374,12 @@ impl<O: Observer> Credit<O> {
             queue.first = id;
             queue.last = id;
             let at = self.head_at(id).max(self.queues[lane as usize].drained);
-            self.schedule(at, link, Event::Head(lane));
+            self.events.schedule(at, Event::Head(lane));
         } else {
             self.packets.get_mut(queue.last).next = id;
             queue.last = id;
         }
-        rest
+        (rest, ended)
     }
 
     /// A packet has arrived at its host.
