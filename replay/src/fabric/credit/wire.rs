@@ -7,7 +7,7 @@ use crate::units::Rate;
 const BYTE_PS: u64 = 8_000_000_000_000;
 
 /// How long flits take on a link.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wire {
     /// Bits per second.
     pub rate: u64,
@@ -23,6 +23,28 @@ pub(super) struct Wire {
     /// Propagation delay, and that of the cable's other direction.
     pub delay: u64,
     pub back: u64,
+}
+
+/// The wires of all links; links that take the same times share one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wires {
+    pub wires: Vec<Wire>,
+    /// The wire of each link.
+    pub of: Vec<u16>,
+}
+
+impl Wires {
+    /// Adds a link with the times of `wire`; `None` if there are too many different ones.
+    pub fn push(&mut self, wire: Wire) -> Option<()> {
+        // Neighbours in a topology mostly have the same times.
+        let known = self.wires.iter().rposition(|other| *other == wire);
+        let index = known.unwrap_or_else(|| {
+            self.wires.push(wire);
+            self.wires.len() - 1
+        });
+        self.of.push(u16::try_from(index).ok()?);
+        Some(())
+    }
 }
 
 impl Wire {
