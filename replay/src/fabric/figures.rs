@@ -29,6 +29,12 @@ impl LinkMeter {
         self.by_interval[self.index] += bytes;
     }
 
+    /// `packets` packets of `bytes` together have left over the link, in the interval of `at`.
+    pub fn all_crossed(&mut self, at: SimTime, bytes: u64, packets: u64, interval_ps: u64) {
+        self.crossed(at, bytes, interval_ps);
+        self.packets += packets - 1;
+    }
+
     /// Makes the interval of `at` the one that is counted.
     fn turn_to(&mut self, at: SimTime, interval_ps: u64) {
         let number = at.0 / interval_ps.max(1);

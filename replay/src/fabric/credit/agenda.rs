@@ -9,6 +9,7 @@ use std::collections::BinaryHeap;
 
 const SLOTS: usize = 1 << 12;
 const WORDS: usize = SLOTS / 64;
+const EMPTY: u32 = u32::MAX;
 
 /// A time, and what happens then.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,8 +22,11 @@ struct Entry<E> {
 pub(super) struct Agenda<E> {
     /// What is left of the slot that is being worked off: the last is the least.
     run: Vec<Entry<E>>,
-    /// Later slots, by slot number modulo SLOTS.
-    slots: Vec<Vec<Entry<E>>>,
+    /// The lists of later slots, by slot number modulo SLOTS; [`EMPTY`] where there is nothing. Lists that are used again
+    /// are those that were in use last, which are still in the cache.
+    slots: Vec<u32>,
+    lists: Vec<Vec<Entry<E>>>,
+    spare: Vec<u32>,
     /// One bit a slot that holds something, and one a word of these.
     occupied: [u64; WORDS],
     occupied_words: u64,
@@ -39,7 +43,9 @@ impl<E: Copy + Ord> Agenda<E> {
         let width = (horizon / (SLOTS as u64 - 2) + 1).clamp(1, 1 << 50).next_power_of_two();
         Self {
             run: Vec::new(),
-            slots: (0..SLOTS).map(|_| Vec::new()).collect(),
+            slots: vec![EMPTY; SLOTS],
+            lists: Vec::new(),
+            spare: Vec::new(),
             occupied: [0; WORDS],
             occupied_words: 0,
             beyond: BinaryHeap::new(),
@@ -75,9 +81,17 @@ impl<E: Copy + Ord> Agenda<E> {
     #[inline]
     fn put(&mut self, slot: u64, entry: Entry<E>) {
         let index = (slot % SLOTS as u64) as usize;
-        self.slots[index].push(entry);
-        self.occupied[index / 64] |= 1 << (index % 64);
-        self.occupied_words |= 1 << (index / 64);
+        let mut list = self.slots[index];
+        if list == EMPTY {
+            list = self.spare.pop().unwrap_or_else(|| {
+                self.lists.push(Vec::new());
+                crate::fabric::count(self.lists.len() - 1)
+            });
+            self.slots[index] = list;
+            self.occupied[index / 64] |= 1 << (index % 64);
+            self.occupied_words |= 1 << (index / 64);
+        }
+        self.lists[list as usize].push(entry);
     }
 
     /// The time of the next event.
@@ -113,7 +127,10 @@ impl<E: Copy + Ord> Agenda<E> {
         let Some(distance) = self.next_occupied() else { return };
         self.cursor += distance;
         let index = (self.cursor % SLOTS as u64) as usize;
-        std::mem::swap(&mut self.run, &mut self.slots[index]);
+        let list = std::mem::replace(&mut self.slots[index], EMPTY);
+        // The run's old, empty list becomes a spare one.
+        std::mem::swap(&mut self.run, &mut self.lists[list as usize]);
+        self.spare.push(list);
         self.occupied[index / 64] &= !(1 << (index % 64));
         if self.occupied[index / 64] == 0 {
             self.occupied_words &= !(1 << (index / 64));

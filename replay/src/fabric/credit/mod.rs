@@ -92,6 +92,35 @@ struct Link {
     to_host: bool,
 }
 
+/// What crossed a link in the present interval: the part of its meter that is needed all the time.
+#[derive(Clone, Copy, Default)]
+struct Traffic {
+    /// When the interval ends.
+    end: u64,
+    bytes: u64,
+    packets: u64,
+}
+
+impl Traffic {
+    /// A packet of `bytes` starts at `now` on `link`.
+    #[inline]
+    fn crossed(&mut self, now: SimTime, bytes: u32, interval_ps: u64, meters: &mut [LinkMeter], link: u32) {
+        if now.0 >= self.end {
+            self.put_into(&mut meters[link as usize], interval_ps);
+            *self = Self { end: (now.0 / interval_ps + 1).saturating_mul(interval_ps), bytes: 0, packets: 0 };
+        }
+        self.bytes += u64::from(bytes);
+        self.packets += 1;
+    }
+
+    /// Adds what was counted to `meter`.
+    fn put_into(&self, meter: &mut LinkMeter, interval_ps: u64) {
+        if self.packets > 0 {
+            meter.all_crossed(SimTime(self.end - 1), self.bytes, self.packets, interval_ps);
+        }
+    }
+}
+
 /// A network of InfiniBand.
 pub struct Credit<O> {
     observer: O,
@@ -123,6 +152,7 @@ pub struct Credit<O> {
     open: Option<SimTime>,
     choosing: Vec<u32>,
     looking: Vec<u32>,
+    traffic: Vec<Traffic>,
     meters: Vec<LinkMeter>,
     delivered: u64,
 }
@@ -222,6 +252,7 @@ impl<O: Observer> Credit<O> {
             open: None,
             choosing: Vec::new(),
             looking: Vec::new(),
+            traffic: vec![Traffic::default(); links.len()],
             meters: vec![LinkMeter::default(); links.len()],
             delivered: 0,
             links,
@@ -246,7 +277,7 @@ impl<O: Observer> Credit<O> {
                     self.woken(link, at.0);
                     self.head(queue, at);
                 }
-                Event::Ask(queue) => self.ask(queue),
+                Event::Ask(queue) => self.ask(queue, at),
                 Event::Link(link) => self.woken(link, at.0),
                 Event::Deliver(packet) => self.deliver(packet, at, deliveries),
             }
@@ -345,6 +376,8 @@ impl<O: Observer> PacketFabric<O> for Credit<O> {
             .map(|(id, (link, meter))| {
                 let lanes = id * self.vls as usize..(id + 1) * self.vls as usize;
                 let held = self.lanes.lanes[lanes].iter().map(|lane| u64::from(lane.held_most)).max();
+                let mut meter = meter.clone();
+                self.traffic[id].put_into(&mut meter, self.interval_ps);
                 let mut figures = meter.figures(&self.topology.link_name(LinkId(count(id))), link.rate);
                 figures.queue_max_bytes = held.unwrap_or(0) * lanes::CREDIT;
                 figures

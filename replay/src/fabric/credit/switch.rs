@@ -1,7 +1,8 @@
 //! What happens in an instant: heads choose, links arbitrate, packets start and arrive.
 
+use super::arbiter::Given;
 use super::lanes::Return;
-use super::{Credit, Event, Link, Packet, sizes};
+use super::{Credit, Event, Packet, sizes};
 use crate::fabric::messages::{NONE, NUMBER, key};
 use crate::fabric::packet::{Observer, PacketRecord};
 use crate::network::{Delivery, SimTime};
@@ -112,11 +113,11 @@ impl<O: Observer> Credit<O> {
                 return;
             }
         }
-        self.ask(queue);
+        self.ask(queue, now);
     }
 
-    /// The head of `queue` is ready: its link has to look.
-    pub(super) fn ask(&mut self, queue: u32) {
+    /// The head of `queue` is ready: its link has to look, as soon as it is free.
+    pub(super) fn ask(&mut self, queue: u32, now: SimTime) {
         let lane = self.lanes.lanes[queue as usize].chosen;
         let (link, vl) = (lane / self.vls, lane % self.vls);
         let slot = self.links[(queue / self.vls) as usize].slot;
@@ -128,7 +129,12 @@ impl<O: Observer> Credit<O> {
         } else {
             self.masks[(state.masks + vl * u32::from(state.words) + bit / 64) as usize] |= 1 << (bit % 64);
         }
-        self.look(link);
+        let free_at = state.free_at;
+        if free_at > now.0 {
+            self.wake(link, free_at);
+        } else {
+            self.look(link);
+        }
     }
 
     /// The queue whose bit is `bit` in the masks of VL `vl` of a link whose sender's inputs begin at `inputs`.
@@ -146,29 +152,55 @@ impl<O: Observer> Credit<O> {
         next.map_or(u32::MAX, |(bytes, _)| u32::from(sizes(bytes.into(), self.flit).1))
     }
 
-    /// The credits that the packet must find whose queue has bit `bit` of those that ask for `link` and `vl`.
-    fn need(&self, link: &Link, id: u32, vl: u32, bit: u32) -> u32 {
+    /// The credits that the packet must find whose queue has bit `bit` of those that ask for `id` and `vl`.
+    #[inline]
+    fn need(&self, id: u32, vl: u32, bit: u32) -> u32 {
+        let link = &self.links[id as usize];
         if link.from_host {
             return self.host_need(self.topology.link(LinkId(id)).from.0, vl);
         }
         self.lanes.lanes[self.queue_of(link.inputs, vl, bit) as usize].need
     }
 
-    /// The bit of the first queue, in the order of arbitration, that asks for `link` and `vl` and finds its credits; or
+    /// The bit of the first queue, in the order of arbitration, that asks for `id` and `vl` and finds its credits; or
     /// how many credits have to be there until one of them does.
+    #[inline]
     fn first_asking(&mut self, id: u32, vl: u32, now: SimTime) -> Result<u32, u32> {
-        let link = self.links[id as usize];
         let lane = id * self.vls + vl;
+        let state = &self.lanes.lanes[lane as usize];
+        let mask = state.mask;
+        if mask == 0 {
+            return self.first_of_many(id, vl, now);
+        }
+        let mut least = u32::MAX;
+        let later = mask & (u64::MAX << state.begin);
+        for mut bits in [later, mask & !later] {
+            while bits != 0 {
+                let bit = bits.trailing_zeros();
+                let need = self.need(id, vl, bit);
+                // What is not there for one is not there for another that needs as much.
+                if need < least {
+                    if self.lanes.has(lane, need, now.0) {
+                        return Ok(bit);
+                    }
+                    least = need;
+                }
+                bits &= bits - 1;
+            }
+        }
+        Err(least)
+    }
+
+    /// The same where a mask has several words.
+    fn first_of_many(&mut self, id: u32, vl: u32, now: SimTime) -> Result<u32, u32> {
+        let lane = id * self.vls + vl;
+        let (base, words) = (self.links[id as usize].masks, u32::from(self.links[id as usize].words));
         let begin = self.lanes.lanes[lane as usize].begin;
-        let words = if link.masks == NONE { 1 } else { u32::from(link.words) };
         let mut word = begin / 64;
         let mut least = u32::MAX;
         // Once around, and the first word again for what lies before the begin.
         for round in 0..=words {
-            let mut bits = match link.masks {
-                NONE => self.lanes.lanes[lane as usize].mask,
-                masks => self.masks[(masks + vl * words + word) as usize],
-            };
+            let mut bits = self.masks[(base + vl * words + word) as usize];
             if round == 0 {
                 bits &= u64::MAX << (begin % 64);
             } else if round == words {
@@ -176,8 +208,7 @@ impl<O: Observer> Credit<O> {
             }
             while bits != 0 {
                 let bit = word * 64 + bits.trailing_zeros();
-                let need = self.need(&link, id, vl, bit);
-                // What is not there for one is not there for another that needs as much.
+                let need = self.need(id, vl, bit);
                 if need < least {
                     if self.lanes.has(lane, need, now.0) {
                         return Ok(bit);
@@ -201,6 +232,15 @@ impl<O: Observer> Credit<O> {
         }
         if free_at > now.0 {
             self.wake(link, free_at);
+            return;
+        }
+        if asking & (asking - 1) == 0 {
+            // One VL only: there is nothing to choose, but the tables have to know.
+            let vl = asking.trailing_zeros();
+            match self.first_asking(link, vl, now) {
+                Ok(bit) => self.take(link, asking, bit, now),
+                Err(least) => self.wait_for(link * self.vls + vl, least),
+            }
             return;
         }
         let mut may = 0u16;
@@ -228,10 +268,25 @@ impl<O: Observer> Credit<O> {
         }
         let state = &mut self.links[link as usize];
         let given = self.tables.give(&mut state.turns, may, free_at < now.0);
-        let bit = found[usize::from(given.vl)];
+        self.begin(link, given, found[usize::from(given.vl)], now);
+    }
+
+    /// Starts the packet with bit `bit` on `link`, the only one of the VLs of `may`.
+    #[inline]
+    fn take(&mut self, link: u32, may: u16, bit: u32, now: SimTime) {
+        let state = &mut self.links[link as usize];
+        let given = self.tables.give(&mut state.turns, may, state.free_at < now.0);
+        self.begin(link, given, bit, now);
+    }
+
+    /// Starts the packet with bit `bit` of the VL that was given the turn.
+    fn begin(&mut self, link: u32, given: Given, bit: u32, now: SimTime) {
         let vl = u32::from(given.vl);
-        let started =
-            if state.from_host { self.leave_host(link, vl, now) } else { self.leave_queue(link, vl, bit, now) };
+        let started = if self.links[link as usize].from_host {
+            self.leave_host(link, vl, now)
+        } else {
+            self.leave_queue(link, vl, bit, now)
+        };
         let Some((flits, credits)) = started else { return };
         let bytes = u32::try_from(u64::from(flits) * self.flit).unwrap_or(u32::MAX);
         self.tables.started(&mut self.links[link as usize].turns, given, credits.into(), bytes);
@@ -308,7 +363,7 @@ impl<O: Observer> Credit<O> {
             state.asking &= !(1 << vl);
         }
         // One behind the last of all is no bit of the mask: the search then begins at the first.
-        out.begin = if (bit + 1) / 64 < words { bit + 1 } else { 0 };
+        out.begin = if bit + 1 < words * 64 { bit + 1 } else { 0 };
         let inputs = state.inputs;
         let queue = self.queue_of(inputs, vl, bit);
         let id = self.lanes.lanes[queue as usize].first;
@@ -389,7 +444,7 @@ impl<O: Observer> Credit<O> {
         state.free_at = ended + self.packet_gap;
         state.remainder = remainder;
         let to_host = state.to_host;
-        self.meters[link as usize].crossed(now, bytes.into(), self.interval_ps);
+        self.traffic[link as usize].crossed(now, bytes, self.interval_ps, &mut self.meters, link);
         let queue = &mut self.lanes.lanes[lane as usize];
         queue.free -= u32::from(credits);
         if to_host {
