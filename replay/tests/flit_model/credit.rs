@@ -262,7 +262,7 @@ impl<'a> Model<'a> {
             Happening::FlitLeaves { link, flit } => self.flit_leaves(link, flit),
             Happening::FlitArrives { link, vl, packet, flit } => self.flit_arrives(link, vl, packet, flit),
             Happening::FirstFlitWaited { queue, packet } => self.in_queue(queue, packet).first_flit_waited = true,
-            Happening::LastFlitWaited { queue, packet } => self.last_flit_waited(queue, packet),
+            Happening::LastFlitWaited { queue, packet } => self.in_queue(queue, packet).last_flit_waited = true,
             // The packet whose last flit has left; the next one becomes the head.
             Happening::HeadLeft { queue } => drop(self.queues[queue].waiting.pop_front()),
             Happening::LinkFree { link } => {
@@ -440,19 +440,13 @@ impl<'a> Model<'a> {
         }
     }
 
-    fn last_flit_waited(&mut self, queue: usize, packet: usize) {
-        // Only by a fault may the packet have gone on before its last flit had waited.
-        if let Some(waiting) = self.queues[queue].waiting.iter_mut().find(|waiting| waiting.packet == packet) {
-            waiting.last_flit_waited = true;
-        }
-    }
-
     /// Whether the head of a queue is ready to go on by `link`.
     fn ready(&self, queue: usize, link: usize) -> bool {
         let head = &self.queues[queue].waiting[0];
         let Some(input) = self.queues[queue].input else { return true };
         let rate = |link: usize| bps(self.topology.links()[link].rate);
-        let runs_dry = rate(link) > rate(input) && self.fault != Some(Fault::RunsDry);
+        let or_equal = self.fault == Some(Fault::HeldBackAtEqualRates);
+        let runs_dry = rate(link) > rate(input) || or_equal && rate(link) == rate(input);
         if self.config.start == Start::WholePacket || runs_dry { head.last_flit_waited } else { head.first_flit_waited }
     }
 

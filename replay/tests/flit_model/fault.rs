@@ -27,8 +27,8 @@ pub enum Fault {
     LimitNeverReset,
     /// The next packet of a queue becomes its head when the link is free, the pause behind the packet included.
     HeadAfterGap,
-    /// Packets are not held back in front of a faster link.
-    RunsDry,
+    /// Packets are held back in front of a link that is as fast, too.
+    HeldBackAtEqualRates,
     /// A switch's delay is forgotten where the packet waits anyway behind another one.
     DelayOnlyAtEmptyQueue,
     /// The packet on the link counts as waiting.
