@@ -11,10 +11,13 @@ pub mod ethernet;
 pub mod figures;
 pub mod ideal;
 pub mod lightness;
+mod messages;
 pub mod packet;
 pub mod pipe;
+mod port;
 mod slab;
 pub mod store_and_forward;
+mod ways;
 
 use crate::kernel::EventQueue;
 use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, SimTime, Token};
