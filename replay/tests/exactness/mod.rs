@@ -149,10 +149,11 @@ pub fn difference(fast: &Seen, slow: &Seen, topology: &Topology) -> Option<Strin
     Some(text)
 }
 
-/// `cases` networks; those that once failed are kept in `file` and come first.
+/// `cases` networks, or as many more as `PROPTEST_CASES` asks for; those that once failed are kept in `file` and come
+/// first.
 pub fn networks_config(cases: u32, file: &'static str) -> Config {
     Config {
-        cases,
+        cases: Config::default().cases.max(cases),
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(file))),
         max_shrink_iters: 20_000,
         ..Config::default()
