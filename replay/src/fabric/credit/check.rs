@@ -4,7 +4,7 @@ use super::arbiter::Tables;
 use super::config::{CreditConfig, VlWeight};
 use super::wire::{FASTEST, Wire};
 use crate::fabric::FabricError;
-use crate::topology::Topology;
+use crate::topology::{LinkConfig, Topology};
 
 /// The largest packet, headers included.
 const MOST_BYTES: u64 = 1 << 20;
@@ -16,8 +16,24 @@ fn wrong(key: &'static str, value: impl ToString, allowed: &'static str) -> Fabr
 }
 
 impl CreditConfig {
-    /// Refuses what makes no sense whatever the topology.
-    pub(super) fn check(&self) -> Result<(), FabricError> {
+    /// The keys as they are meant, `maxVL` as `vls`, without what makes no sense whatever the topology.
+    pub(super) fn checked(&self) -> Result<Self, FabricError> {
+        let mut config = self.clone();
+        if let Some(max_vl) = config.max_vl.take() {
+            if config.vls != Self::default().vls {
+                let value = format!("{max_vl} beside vls = {}", config.vls);
+                return Err(wrong("maxVL", value, "only one of both: vls = maxVL + 1"));
+            }
+            if max_vl > 14 {
+                return Err(wrong("maxVL", max_vl, "from 0 to 14, the highest virtual lane for data"));
+            }
+            config.vls = max_vl + 1;
+        }
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), FabricError> {
         if self.vls == 0 || self.vls > 15 {
             return Err(wrong("vls", self.vls, "from 1 to 15 virtual lanes for data"));
         }
@@ -107,6 +123,28 @@ impl CreditConfig {
             *base = self.sl_to_vl.get(usize::from(level)).copied().unwrap_or(level % groups) * classes;
         }
         Ok(bases)
+    }
+
+    /// Gives the links of `topology` the rate of `width` and `speed`, if these are given.
+    pub(super) fn set_rates(&self, topology: &mut Topology) -> Result<(), FabricError> {
+        let Some(speed) = self.speed else {
+            return match self.width {
+                Some(width) => Err(wrong("width", width, "a speed beside it, like speed = \"QDR\"")),
+                None => Ok(()),
+            };
+        };
+        let width = self.width.unwrap_or(4);
+        if ![1, 2, 4, 8, 12].contains(&width) {
+            return Err(wrong("width", width, "1, 2, 4, 8 or 12 lanes"));
+        }
+        let rate = speed.data_rate(width);
+        let unset = LinkConfig::default().rate;
+        if let Some(link) = topology.links().iter().find(|link| link.rate != unset && link.rate != rate) {
+            let value = format!("{} beside width and speed of {rate}", link.rate);
+            return Err(wrong("topology", value, "a rate of the links, or width and speed, not both"));
+        }
+        topology.set_rates(rate);
+        Ok(())
     }
 
     /// The times of each link of `topology`.

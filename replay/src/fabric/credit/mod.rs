@@ -11,7 +11,7 @@ mod credits;
 mod switch;
 mod wire;
 
-pub use config::{CreditConfig, Start, VlArbitration, VlWeight};
+pub use config::{CreditConfig, Speed, Start, VlArbitration, VlWeight};
 
 use super::figures::LinkMeter;
 use super::messages::{Messages, NONE};
@@ -144,8 +144,9 @@ impl<O: Observer> Credit<O> {
     /// # Errors
     /// When the hosts do not fit into the topology, or a value makes no sense.
     pub fn new(config: &CreditConfig, hosts: &[HostPlace], observer: O) -> Result<Self, FabricError> {
-        config.check()?;
-        let topology = config.topology.build(hosts)?;
+        let config = &config.checked()?;
+        let mut topology = config.topology.build(hosts)?;
+        config.set_rates(&mut topology)?;
         let routes = Routes::shortest(&topology);
         let classes = routes.classes();
         let tables = Tables::new(&config.arbitration, config.vls);

@@ -63,6 +63,9 @@ pub struct StoreAndForward<O> {
     events: EventQueue<Arrived>,
     delivered: u64,
     dropped: u64,
+    /// Whether a packet that was dropped is sent again, and how many were.
+    resends: bool,
+    resent: u64,
 }
 
 fn wrong(key: &'static str, value: impl ToString, allowed: &'static str) -> FabricError {
@@ -134,8 +137,19 @@ impl<O: Observer> StoreAndForward<O> {
             events: EventQueue::new(horizon),
             delivered: 0,
             dropped: 0,
+            resends: false,
+            resent: 0,
             topology,
         })
+    }
+
+    /// From now on, a packet that is dropped is offered to its source's link again, at the same instant: as if its source
+    /// were told at once. Without that a message of which a packet is dropped is never complete, and a replayed job
+    /// would wait for it for ever.
+    #[must_use]
+    pub fn resending(mut self) -> Self {
+        self.resends = true;
+        self
     }
 
     /// Has host `node` send its next packet, as soon as its link is free; by then the message has been handed over.
@@ -187,11 +201,20 @@ impl<O: Observer> StoreAndForward<O> {
     }
 
     fn drop(&mut self, now: SimTime, id: u32) {
-        let packet = self.packets.remove(id);
+        let packet = *self.packets.get(id);
         let message = self.messages.get(packet.message);
         let (source, token) = (message.source, message.token);
         self.dropped += 1;
         self.observer.dropped(now, source, packet.key & ways::NUMBER, token);
+        let link = self.topology.out(self.topology.host_node(source.0)).first().copied();
+        if let (true, Some(link)) = (self.resends, link) {
+            let passage = self.ports[link.0 as usize].send(now, packet.bytes, self.interval_ps);
+            self.packets.get_mut(id).switches = 0;
+            self.resent += 1;
+            self.schedule(passage.arrives, link.0, id);
+            return;
+        }
+        self.packets.remove(id);
         self.messages.lost(packet.message);
     }
 
@@ -260,6 +283,7 @@ impl<O: Observer> PacketFabric<O> for StoreAndForward<O> {
         NetworkFigures {
             events: self.events.processed(),
             drops: self.dropped,
+            retransmissions: self.resent,
             interval_ps: self.interval_ps,
             links,
             counters: vec![("packets delivered".to_owned(), self.delivered)],
