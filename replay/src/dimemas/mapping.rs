@@ -54,11 +54,14 @@ pub enum MappingError {
 /// # Errors
 /// When the nodes are no multiple of the racks, or one of both is 0.
 pub fn hosts(fabric: &FabricConfig, nodes: Option<u32>, racks: Option<u32>) -> Result<Vec<HostPlace>, MappingError> {
+    let of_topology = |topology: &TopologyConfig| match topology {
+        TopologyConfig::FatTree(tree) => (tree.nodes, tree.racks),
+        TopologyConfig::Racks(_) => (None, None),
+    };
     let (own_nodes, own_racks) = match fabric {
-        FabricConfig::Ethernet(config) => match &config.topology {
-            TopologyConfig::FatTree(tree) => (tree.nodes, tree.racks),
-            TopologyConfig::Racks(_) => (None, None),
-        },
+        FabricConfig::Ethernet(config) => of_topology(&config.topology),
+        FabricConfig::Credit(config) => of_topology(&config.topology),
+        FabricConfig::StoreAndForward(config) => of_topology(&config.topology),
         FabricConfig::Lightness(config) => {
             let back_to_back = config.decision == crate::fabric::lightness::Decision::Direct;
             (None, if back_to_back { Some(2) } else { config.fibers })

@@ -5,16 +5,22 @@
 //! | `ideal` | every flow alone: latency + bytes / rate, both may be nothing |
 //! | `ethernet` | store-and-forward switches with finite buffers, Linux' TCP at the hosts |
 //! | `lightness` | servers below ToR switches, joined by optical packet and circuit switches |
+//! | `credit` | InfiniBand: virtual cut-through, virtual lanes, credits |
+//! | `store-and-forward` | switches that queue whole packets at their outputs, nothing above them at the hosts |
 
 pub mod credit;
 pub mod ethernet;
 pub mod figures;
+pub mod flows;
 pub mod ideal;
 pub mod lightness;
+mod messages;
 pub mod packet;
 pub mod pipe;
+mod port;
 mod slab;
 pub mod store_and_forward;
+mod ways;
 
 use crate::kernel::EventQueue;
 use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, SimTime, Token};
@@ -45,6 +51,10 @@ pub enum FabricConfig {
     Ethernet(ethernet::EthernetConfig),
     /// ToR switches with optical packet and circuit switches.
     Lightness(lightness::LightnessConfig),
+    /// InfiniBand.
+    Credit(credit::CreditConfig),
+    /// Whole packets, queued at their outputs.
+    StoreAndForward(store_and_forward::StoreAndForwardConfig),
 }
 
 impl Default for FabricConfig {
@@ -61,6 +71,8 @@ impl FabricConfig {
             Self::Ideal(_) => "ideal",
             Self::Ethernet(_) => "ethernet",
             Self::Lightness(_) => "lightness",
+            Self::Credit(_) => "credit",
+            Self::StoreAndForward(_) => "store-and-forward",
         }
     }
 }
@@ -94,6 +106,10 @@ pub enum Fabric {
     Ethernet(Box<ethernet::Ethernet>),
     /// ToR switches with optical packet and circuit switches.
     Lightness(Box<lightness::Lightness>),
+    /// InfiniBand.
+    Credit(Box<flows::Flows<credit::Credit<()>>>),
+    /// Whole packets, queued at their outputs; what is dropped is sent again.
+    StoreAndForward(Box<flows::Flows<store_and_forward::StoreAndForward<()>>>),
 }
 
 /// Builds the fabric of `config` for `hosts`, whose [`HostIndex`] is their index here.
@@ -118,6 +134,16 @@ pub fn build(config: &FabricConfig, hosts: &[HostPlace]) -> Result<Fabric, Fabri
             check_interval(config.interval)?;
             Fabric::Lightness(Box::new(lightness::Lightness::new(config, hosts)?))
         }
+        FabricConfig::Credit(config) => {
+            check_interval(config.interval)?;
+            let fabric = credit::Credit::new(config, hosts, ())?;
+            Fabric::Credit(Box::new(flows::Flows::new(fabric, config.loopback)))
+        }
+        FabricConfig::StoreAndForward(config) => {
+            check_interval(config.interval)?;
+            let fabric = store_and_forward::StoreAndForward::new(config, hosts, ())?.resending();
+            Fabric::StoreAndForward(Box::new(flows::Flows::new(fabric, config.loopback)))
+        }
     })
 }
 
@@ -139,6 +165,8 @@ macro_rules! each_fabric {
             Fabric::Ideal($network) => $body,
             Fabric::Ethernet($network) => $body,
             Fabric::Lightness($network) => $body,
+            Fabric::Credit($network) => $body,
+            Fabric::StoreAndForward($network) => $body,
         }
     };
 }

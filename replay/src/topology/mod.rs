@@ -235,6 +235,13 @@ impl Topology {
         &self.out[node.0 as usize]
     }
 
+    /// Gives all links the rate `rate`.
+    pub fn set_rates(&mut self, rate: Rate) {
+        for link in &mut self.links {
+            link.rate = rate;
+        }
+    }
+
     fn add_node(&mut self, name: String) -> NodeId {
         let id = NodeId(self.nodes());
         self.names.push(name);

@@ -12,11 +12,11 @@
 
 mod cubic;
 mod flow;
-mod port;
 mod receiver;
 mod sender;
 
 use super::pipe::{Pipe, PipeConfig};
+use super::port::Port;
 use super::slab::Slab;
 use super::{FabricError, HostPlace, collect_instant, count};
 use crate::kernel::{EventQueue, Phase, Place};
@@ -25,7 +25,6 @@ use crate::routing::{Router, RoutingConfig};
 use crate::topology::{LinkId, Topology, TopologyConfig};
 use crate::units::{Bytes, DurationPs};
 use flow::{Flow, NONE, Packet, Receiver, Sender};
-use port::Port;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
