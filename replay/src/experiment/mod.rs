@@ -158,6 +158,7 @@ impl Experiment {
         if let Some(trace) = &mut experiment.workload.trace {
             *trace = path.parent().unwrap_or(Path::new("")).join(&*trace);
         }
+        experiment.fabric.relative_to(&beside(path));
         Ok(experiment)
     }
 
@@ -236,6 +237,13 @@ impl Experiment {
         }
         Ok(())
     }
+}
+
+/// The full path of the folder in which an experiment's file lies, so that its effective configuration, which lies
+/// elsewhere, names the same files.
+fn beside(path: &Path) -> PathBuf {
+    let full = std::path::absolute(path).unwrap_or_else(|_| path.into());
+    full.parent().unwrap_or(Path::new("")).into()
 }
 
 /// Whether the run has a seed, and which the fabric has.

@@ -154,6 +154,14 @@ impl Messages {
     }
 }
 
+/// The number by which random choices know a packet: source host x 2^40 + its number there.
+pub(super) const fn key(source: HostIndex, number: u64) -> u64 {
+    ((source.0 as u64) << 40).wrapping_add(number)
+}
+
+/// The bits of a packet's [`key`] that are its number.
+pub(super) const NUMBER: u64 = (1 << 40) - 1;
+
 /// How many packets of at most `mtu` bytes of payload a message of `bytes` is cut into.
 pub(super) fn packets_of(bytes: u64, mtu: u64) -> u64 {
     bytes.div_ceil(mtu).max(1)

@@ -20,13 +20,14 @@ pub mod pipe;
 mod port;
 mod slab;
 pub mod store_and_forward;
-mod ways;
 
 use crate::kernel::EventQueue;
 use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, SimTime, Token};
-use crate::topology::TopologyError;
+use crate::routing::{RoutingConfig, RoutingError};
+use crate::topology::{TopologyConfig, TopologyError};
 use crate::units::DurationPs;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use thiserror::Error;
 
 /// Width of the intervals of the traffic over time, where a configuration names none.
@@ -75,6 +76,29 @@ impl FabricConfig {
             Self::StoreAndForward(_) => "store-and-forward",
         }
     }
+
+    /// The topology, the routing and the seed of a fabric of links and switches.
+    #[must_use]
+    pub const fn network(&self) -> Option<(&TopologyConfig, &RoutingConfig, u64)> {
+        match self {
+            Self::Ethernet(config) => Some((&config.topology, &config.routing, config.seed)),
+            Self::Credit(config) => Some((&config.topology, &config.routing, config.seed)),
+            Self::StoreAndForward(config) => Some((&config.topology, &config.routing, config.seed)),
+            Self::Ideal(_) | Self::Lightness(_) => None,
+        }
+    }
+
+    /// Takes the files that it names as relative to `folder`.
+    pub fn relative_to(&mut self, folder: &Path) {
+        let (topology, routing) = match self {
+            Self::Ethernet(config) => (&mut config.topology, &mut config.routing),
+            Self::Credit(config) => (&mut config.topology, &mut config.routing),
+            Self::StoreAndForward(config) => (&mut config.topology, &mut config.routing),
+            Self::Ideal(_) | Self::Lightness(_) => return,
+        };
+        topology.relative_to(folder);
+        routing.relative_to(folder);
+    }
 }
 
 /// A fabric that cannot be built.
@@ -86,6 +110,9 @@ pub enum FabricError {
     /// The topology does not fit.
     #[error(transparent)]
     Topology(#[from] TopologyError),
+    /// The routing does not fit.
+    #[error(transparent)]
+    Routing(#[from] RoutingError),
     /// A value that makes no sense.
     #[error("fabric.{key} = {value}: {allowed}")]
     Value {

@@ -94,6 +94,15 @@ impl CreditConfig {
         Ok(())
     }
 
+    /// Refuses buffers without room for `packets` of the largest packets, which the routing needs.
+    pub(super) fn check_room(&self, packets: u32) -> Result<(), FabricError> {
+        if u64::from(self.credits) < self.largest_credits() * u64::from(packets) {
+            let allowed = "credits of 64B for two packets of mtu and headers at least: rings keep a bubble";
+            return Err(wrong("credits", self.credits, allowed));
+        }
+        Ok(())
+    }
+
     fn largest_flits(&self) -> u64 {
         (self.mtu.get() + self.headers.get()).div_ceil(self.flit.get())
     }

@@ -105,7 +105,7 @@ pub struct Credit<O> {
     observer: O,
     topology: Topology,
     routes: Routes,
-    routing: RoutingConfig,
+    adaptive: bool,
     seed: u64,
     classes: u32,
     vls: u32,
@@ -147,8 +147,9 @@ impl<O: Observer> Credit<O> {
         let config = &config.checked()?;
         let mut topology = config.topology.build(hosts)?;
         config.set_rates(&mut topology)?;
-        let routes = Routes::shortest(&topology);
+        let routes = Routes::new(&config.routing, &topology, config.seed)?;
         let classes = routes.classes();
+        config.check_room(routes.packets_of_room())?;
         let tables = Tables::new(&config.arbitration, config.vls);
         let bases = config.bases(classes)?;
         let wires = config.wires(&topology)?;
@@ -204,7 +205,7 @@ impl<O: Observer> Credit<O> {
         Ok(Self {
             observer,
             routes,
-            routing: config.routing,
+            adaptive: config.routing == RoutingConfig::Adaptive,
             seed: config.seed,
             classes: u32::from(classes),
             vls,

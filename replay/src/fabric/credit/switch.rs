@@ -2,17 +2,16 @@
 
 use super::credits::Credits;
 use super::{Credit, Event, Packet, sizes};
-use crate::fabric::messages::NONE;
+use crate::fabric::messages::{NONE, NUMBER, key};
 use crate::fabric::packet::{Observer, PacketRecord};
-use crate::fabric::ways::{self, Chooser};
-use crate::network::{Delivery, HostIndex, SimTime};
-use crate::routing::RoutingConfig;
+use crate::network::{Delivery, SimTime};
+use crate::routing::Choice;
 use crate::topology::{LinkId, NodeId};
 
 impl<O: Observer> Credit<O> {
     /// The head of `queue` goes on: a link is chosen.
     pub(super) fn head(&mut self, queue: u32, now: SimTime) {
-        if self.adaptive() {
+        if self.adaptive {
             self.choosing.push(queue);
             return;
         }
@@ -21,15 +20,18 @@ impl<O: Observer> Credit<O> {
         let packet = self.packets.get(self.queues[queue as usize].first);
         let destination = NodeId(packet.destination);
         let next = self.routes.next(at, LinkId(came), destination);
-        let chooser = Chooser { destination, flow: packet.flow, key: packet.key };
-        let position = ways::position(self.routing, self.seed, at, &chooser, &next);
+        let mut position = 0;
+        if next.links.len() > 1 {
+            let source = self.topology.host_node((packet.key >> 40) as u32);
+            match self.routes.choose(next.links.len(), at, packet.key, packet.flow, source, destination) {
+                Choice::Index(index) => position = index,
+                // Only `adaptive` leaves it to the switch.
+                Choice::ByCredits => {}
+            }
+        }
         let Some(link) = next.links.get(position).copied() else { return };
         let (class, enters_ring) = (next.class, next.enters_ring);
         self.chosen(queue, link.0, class, enters_ring, now);
-    }
-
-    const fn adaptive(&self) -> bool {
-        false
     }
 
     /// The heads of an instant choose, those of a switch one after the other.
@@ -266,7 +268,7 @@ impl<O: Observer> Credit<O> {
             first: 0,
             last: 0,
             left: now.0,
-            key: ways::key(message.source.0, cut.number),
+            key: key(message.source, cut.number),
             flow: message.flow,
             bytes: cut.bytes,
             switches: 0,
@@ -329,7 +331,7 @@ impl<O: Observer> Credit<O> {
     /// The earliest instant at which a packet at the head of its queue goes on.
     fn head_at(&self, packet: u32) -> u64 {
         let packet = self.packets.get(packet);
-        let arrived = if self.whole && !self.adaptive() { packet.last } else { packet.first };
+        let arrived = if self.whole && !self.adaptive { packet.last } else { packet.first };
         arrived + self.switch_delay
     }
 
@@ -351,7 +353,7 @@ impl<O: Observer> Credit<O> {
         if asking != 0 {
             self.wake(link, free_at);
         }
-        let had_chosen = self.adaptive() && !self.links[link as usize].from_host;
+        let had_chosen = self.adaptive && !self.links[link as usize].from_host;
         let account = &mut self.credits.accounts[lane as usize];
         account.free -= u32::from(credits);
         if had_chosen {
@@ -387,9 +389,9 @@ impl<O: Observer> Credit<O> {
             handed_over: message.handed_over,
             left: SimTime(packet.left),
             arrived: now,
-            source: HostIndex(message.source.0),
+            source: message.source,
             destination: message.destination,
-            number: packet.key & ways::NUMBER,
+            number: packet.key & NUMBER,
             bytes: packet.bytes,
             flits: packet.flits.into(),
             switches: packet.switches.into(),
@@ -400,13 +402,5 @@ impl<O: Observer> Credit<O> {
         if let Some(token) = self.messages.arrived(packet.message) {
             deliveries.push(Delivery { token, at: now });
         }
-    }
-}
-
-/// Whether `routing` chooses by credits.
-#[allow(dead_code)]
-const fn by_credits(routing: RoutingConfig) -> bool {
-    match routing {
-        RoutingConfig::Ecmp | RoutingConfig::DModK => false,
     }
 }

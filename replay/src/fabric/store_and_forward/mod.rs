@@ -8,15 +8,14 @@ mod config;
 
 pub use config::StoreAndForwardConfig;
 
-use super::messages::{Messages, NONE};
+use super::messages::{Messages, NONE, NUMBER, key};
 use super::packet::{Message, Observer, PacketFabric, PacketRecord};
 use super::port::Port;
 use super::slab::Slab;
-use super::ways::{self, Chooser};
 use super::{FabricError, HostPlace, count};
 use crate::kernel::{EventQueue, Phase, Place};
 use crate::network::{Delivery, NetworkFigures, SimTime};
-use crate::routing::{Routes, RoutingConfig};
+use crate::routing::{Choice, Routes, RoutingConfig};
 use crate::topology::{LinkId, NodeId, Topology};
 use crate::units::Rate;
 
@@ -51,8 +50,6 @@ pub struct StoreAndForward<O> {
     observer: O,
     topology: Topology,
     routes: Routes,
-    routing: RoutingConfig,
-    seed: u64,
     flit: u64,
     interval_ps: u64,
     ports: Vec<Port>,
@@ -82,6 +79,11 @@ impl StoreAndForwardConfig {
         }
         if self.flit.get() == 0 {
             return Err(wrong("flit", self.flit, "at least 1B; what statistics count as a flit"));
+        }
+        if self.routing == RoutingConfig::Adaptive {
+            let allowed =
+                "a routing that needs no credits: ecmp, ecmp-packet, random, d-mod-k, s-mod-k, shortest, up-down, dor";
+            return Err(wrong("routing", &self.routing, allowed));
         }
         if self.switch_delay.ps() > MOST_DELAY {
             return Err(wrong("switch_delay", self.switch_delay, "at most 1s"));
@@ -125,9 +127,7 @@ impl<O: Observer> StoreAndForward<O> {
         let horizon = slowest.unwrap_or(0).saturating_mul(16).max(config.switch_delay.ps());
         Ok(Self {
             observer,
-            routes: Routes::shortest(&topology),
-            routing: config.routing,
-            seed: config.seed,
+            routes: Routes::new(&config.routing, &topology, config.seed)?,
             flit: config.flit.get(),
             interval_ps: config.interval.ps(),
             ports,
@@ -165,7 +165,7 @@ impl<O: Observer> StoreAndForward<O> {
             bytes: cut.bytes,
             switches: 0,
             left: passage.started,
-            key: ways::key(message.source.0, cut.number),
+            key: key(message.source, cut.number),
             flow: message.flow,
         });
         self.leading[node.0 as usize] = packet;
@@ -190,9 +190,15 @@ impl<O: Observer> StoreAndForward<O> {
         let packet = self.packets.get_mut(event.packet);
         packet.switches += 1;
         let (bytes, destination) = (packet.bytes, packet.destination);
-        let chooser = Chooser { destination, flow: packet.flow, key: packet.key };
         let next = self.routes.next(at, LinkId(event.link), destination);
-        let position = ways::position(self.routing, self.seed, at, &chooser, &next);
+        let mut position = 0;
+        if next.links.len() > 1 {
+            let source = self.topology.host_node((packet.key >> 40) as u32);
+            let choice = self.routes.choose(next.links.len(), at, packet.key, packet.flow, source, destination);
+            if let Choice::Index(index) = choice {
+                position = index;
+            }
+        }
         let Some(out) = next.links.get(position).copied() else { return };
         match self.ports[out.0 as usize].offer(now, bytes, self.interval_ps) {
             Some(passage) => self.schedule(passage.arrives, out.0, event.packet),
@@ -205,7 +211,7 @@ impl<O: Observer> StoreAndForward<O> {
         let message = self.messages.get(packet.message);
         let (source, token) = (message.source, message.token);
         self.dropped += 1;
-        self.observer.dropped(now, source, packet.key & ways::NUMBER, token);
+        self.observer.dropped(now, source, packet.key & NUMBER, token);
         let link = self.topology.out(self.topology.host_node(source.0)).first().copied();
         if let (true, Some(link)) = (self.resends, link) {
             let passage = self.ports[link.0 as usize].send(now, packet.bytes, self.interval_ps);
@@ -227,7 +233,7 @@ impl<O: Observer> StoreAndForward<O> {
             arrived: now,
             source: message.source,
             destination: message.destination,
-            number: packet.key & ways::NUMBER,
+            number: packet.key & NUMBER,
             bytes: packet.bytes,
             flits: u32::try_from(u64::from(packet.bytes).div_ceil(self.flit)).unwrap_or(u32::MAX),
             switches: packet.switches,
