@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
-use crate::hadoop3;
+use crate::{hadoop2, hadoop3};
 use crate::plan::{HostPlan, Plan};
 
 /// A version of Hadoop that the lab can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Distribution {
+    /// Apache Hadoop 2.10.2.
+    #[value(name = "2.10.2")]
+    V2_10_2,
     /// Apache Hadoop 3.4.2.
     #[value(name = "3.4.2")]
     V3_4_2,
@@ -110,6 +113,7 @@ impl Distribution {
     #[must_use]
     pub const fn version(self) -> &'static str {
         match self {
+            Self::V2_10_2 => "2.10.2",
             Self::V3_4_2 => "3.4.2",
         }
     }
@@ -118,6 +122,7 @@ impl Distribution {
     #[must_use]
     pub const fn pom(self) -> &'static str {
         match self {
+            Self::V2_10_2 => include_str!("../hadoop-2.10.2/pom.xml"),
             Self::V3_4_2 => include_str!("../hadoop-3.4.2/pom.xml"),
         }
     }
@@ -126,6 +131,7 @@ impl Distribution {
     #[must_use]
     pub const fn jar_list(self) -> &'static str {
         match self {
+            Self::V2_10_2 => include_str!("../hadoop-2.10.2/jars.txt"),
             Self::V3_4_2 => include_str!("../hadoop-3.4.2/jars.txt"),
         }
     }
@@ -134,7 +140,7 @@ impl Distribution {
     #[must_use]
     pub const fn web_files(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::V3_4_2 => hadoop3::WEB_FILES,
+            Self::V2_10_2 | Self::V3_4_2 => hadoop3::WEB_FILES,
         }
     }
 
@@ -142,6 +148,7 @@ impl Distribution {
     #[must_use]
     pub const fn daemons(self) -> &'static [DaemonKind] {
         match self {
+            Self::V2_10_2 => hadoop2::DAEMONS,
             Self::V3_4_2 => hadoop3::DAEMONS,
         }
     }
@@ -150,7 +157,7 @@ impl Distribution {
     #[must_use]
     pub fn daemon_arguments(self, settings: &Settings, host: &HostPlan, kind: &DaemonKind) -> Vec<String> {
         let mut arguments = match self {
-            Self::V3_4_2 => hadoop3::jvm_arguments(settings, host, kind.heap_mib),
+            Self::V2_10_2 | Self::V3_4_2 => hadoop3::jvm_arguments(settings, host, kind.heap_mib),
         };
         arguments.push(kind.main_class.to_owned());
         arguments
@@ -160,7 +167,7 @@ impl Distribution {
     #[must_use]
     pub fn client_arguments(self, settings: &Settings, host: &HostPlan, client: Client) -> Vec<String> {
         match self {
-            Self::V3_4_2 => {
+            Self::V2_10_2 | Self::V3_4_2 => {
                 let mut arguments = hadoop3::jvm_arguments(settings, host, hadoop3::CLIENT_HEAP_MIB);
                 arguments.push(hadoop3::client_class(client).to_owned());
                 arguments
@@ -172,7 +179,7 @@ impl Distribution {
     #[must_use]
     pub fn format_arguments(self, settings: &Settings, master: &HostPlan) -> Vec<String> {
         match self {
-            Self::V3_4_2 => hadoop3::format_arguments(settings, master),
+            Self::V2_10_2 | Self::V3_4_2 => hadoop3::format_arguments(settings, master),
         }
     }
 
@@ -180,6 +187,7 @@ impl Distribution {
     #[must_use]
     pub fn configuration(self, settings: &Settings, plan: &Plan, host: &HostPlan) -> Vec<ConfFile> {
         match self {
+            Self::V2_10_2 => hadoop2::configuration(settings, plan, host),
             Self::V3_4_2 => hadoop3::configuration(settings, plan, host),
         }
     }
@@ -194,7 +202,7 @@ impl Distribution {
     #[must_use]
     pub const fn history_pattern(self) -> &'static str {
         match self {
-            Self::V3_4_2 => hadoop3::HISTORY_PATTERN,
+            Self::V2_10_2 | Self::V3_4_2 => hadoop3::HISTORY_PATTERN,
         }
     }
 
@@ -202,7 +210,7 @@ impl Distribution {
     #[must_use]
     pub const fn java_versions(self) -> (u32, u32) {
         match self {
-            Self::V3_4_2 => (8, 23),
+            Self::V2_10_2 | Self::V3_4_2 => (8, 23),
         }
     }
 

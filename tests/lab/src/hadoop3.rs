@@ -1,4 +1,4 @@
-//! Apache Hadoop 3.x: HDFS, YARN and MapReduce as daemons of their own.
+//! Apache Hadoop 3.x: HDFS, YARN and MapReduce as daemons of their own. Most of it holds for 2.x as well: `hadoop2`.
 //!
 //! Property names and defaults: the `*-default.xml` of the version. What differs from the defaults is said here with
 //! its reason; all else is stock.
@@ -110,10 +110,9 @@ fn bare_jvm_arguments(settings: &Settings, host: &HostPlan, heap_mib: u32) -> Ve
     let folder = settings.host_folder(host);
     let mut arguments = vec![
         format!("-Xmx{heap_mib}m"),
-        // The NodeManager reaches into java.lang; on Java 8 the option does not exist, but is ignored with this one.
-        "-XX:+IgnoreUnrecognizedVMOptions".to_owned(),
-        "--add-opens=java.base/java.lang=ALL-UNNAMED".to_owned(),
     ];
+    // The NodeManager reaches into java.lang.
+    arguments.extend(OPEN_JAVA_LANG.iter().map(|option| (*option).to_owned()));
     arguments.extend(LEAN_JVM.iter().map(|option| (*option).to_owned()));
     arguments.extend([
         format!("-Djava.io.tmpdir={}", folder.join("tmp").display()),
@@ -123,6 +122,9 @@ fn bare_jvm_arguments(settings: &Settings, host: &HostPlan, heap_mib: u32) -> Ve
     ]);
     arguments
 }
+
+/// Lets Hadoop reach into `java.lang`. Java 8 does not know the second option, and ignores it because of the first.
+pub const OPEN_JAVA_LANG: [&str; 2] = ["-XX:+IgnoreUnrecognizedVMOptions", "--add-opens=java.base/java.lang=ALL-UNNAMED"];
 
 /// A dozen JVMs share few cores: little compiling, one collecting thread, no files in /tmp that a kill leaves behind.
 const LEAN_JVM: [&str; 4] =
@@ -143,6 +145,17 @@ fn task_options(settings: &Settings, heap_mib: u32) -> String {
 /// A host's configuration files.
 #[must_use]
 pub fn configuration(settings: &Settings, plan: &Plan, host: &HostPlan) -> Vec<ConfFile> {
+    configuration_with(settings, plan, host, &[])
+}
+
+/// The same, with options of the application master's JVM beside those of every task.
+#[must_use]
+pub fn configuration_with(
+    settings: &Settings,
+    plan: &Plan,
+    host: &HostPlan,
+    master_options: &[&str],
+) -> Vec<ConfFile> {
     let xml = |name, mut properties: Vec<(String, String)>| {
         properties.extend(settings.properties.iter().cloned());
         ConfFile { name, contents: site_xml(&properties) }
@@ -151,7 +164,7 @@ pub fn configuration(settings: &Settings, plan: &Plan, host: &HostPlan) -> Vec<C
         xml("core-site.xml", core_site(settings, plan, host)),
         xml("hdfs-site.xml", hdfs_site(settings, plan, host)),
         xml("yarn-site.xml", yarn_site(settings, plan, host)),
-        xml("mapred-site.xml", mapred_site(settings, plan)),
+        xml("mapred-site.xml", mapred_site(settings, plan, master_options)),
         xml("capacity-scheduler.xml", capacity_scheduler()),
         ConfFile { name: "racks.table", contents: plan.rack_table() },
         ConfFile { name: "log4j.properties", contents: LOG4J.to_owned() },
@@ -212,19 +225,20 @@ fn yarn_site(settings: &Settings, plan: &Plan, host: &HostPlan) -> Vec<(String, 
     ])
 }
 
-fn mapred_site(settings: &Settings, plan: &Plan) -> Vec<(String, String)> {
-    let master = &plan.master().name;
+fn mapred_site(settings: &Settings, plan: &Plan, master_options: &[&str]) -> Vec<(String, String)> {
+    let address = &plan.master().name;
+    let master = [master_options, &[&task_options(settings, 320)]].concat().join(" ");
     let task_mib = if settings.quiet { QUIET_TASK_MIB } else { TASK_MIB };
     let mut properties = owned([
         ("mapreduce.framework.name", "yarn".into()),
         ("mapreduce.application.classpath", task_class_path(settings)),
-        ("mapreduce.jobhistory.address", format!("{master}:10020")),
-        ("mapreduce.jobhistory.webapp.address", format!("{master}:19888")),
+        ("mapreduce.jobhistory.address", format!("{address}:10020")),
+        ("mapreduce.jobhistory.webapp.address", format!("{address}:19888")),
         // The default, binary, needs Hadoop to be read.
         ("mapreduce.jobhistory.jhist.format", "json".into()),
         ("mapreduce.client.submit.file.replication", plan.workers().len().min(3).to_string()),
         ("yarn.app.mapreduce.am.resource.mb", AM_MIB.to_string()),
-        ("yarn.app.mapreduce.am.command-opts", task_options(settings, 320)),
+        ("yarn.app.mapreduce.am.command-opts", master),
         ("yarn.app.mapreduce.am.job.client.port-range", "50100-50200".into()),
         ("mapreduce.map.memory.mb", task_mib.to_string()),
         ("mapreduce.reduce.memory.mb", task_mib.to_string()),
