@@ -108,9 +108,7 @@ pub fn format_arguments(settings: &Settings, master: &HostPlan) -> Vec<String> {
 
 fn bare_jvm_arguments(settings: &Settings, host: &HostPlan, heap_mib: u32) -> Vec<String> {
     let folder = settings.host_folder(host);
-    let mut arguments = vec![
-        format!("-Xmx{heap_mib}m"),
-    ];
+    let mut arguments = vec![format!("-Xmx{heap_mib}m")];
     // The NodeManager reaches into java.lang.
     arguments.extend(OPEN_JAVA_LANG.iter().map(|option| (*option).to_owned()));
     arguments.extend(LEAN_JVM.iter().map(|option| (*option).to_owned()));
@@ -124,10 +122,11 @@ fn bare_jvm_arguments(settings: &Settings, host: &HostPlan, heap_mib: u32) -> Ve
 }
 
 /// Lets Hadoop reach into `java.lang`. Java 8 does not know the second option, and ignores it because of the first.
-pub const OPEN_JAVA_LANG: [&str; 2] = ["-XX:+IgnoreUnrecognizedVMOptions", "--add-opens=java.base/java.lang=ALL-UNNAMED"];
+pub const OPEN_JAVA_LANG: [&str; 2] =
+    ["-XX:+IgnoreUnrecognizedVMOptions", "--add-opens=java.base/java.lang=ALL-UNNAMED"];
 
 /// A dozen JVMs share few cores: little compiling, one collecting thread, no files in /tmp that a kill leaves behind.
-const LEAN_JVM: [&str; 4] =
+pub const LEAN_JVM: [&str; 4] =
     ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Djava.net.preferIPv4Stack=true"];
 
 fn class_path(settings: &Settings, conf: &Path) -> String {
@@ -135,7 +134,9 @@ fn class_path(settings: &Settings, conf: &Path) -> String {
     format!("{}:{cache}/web:{cache}/lib/*", conf.display())
 }
 
-fn task_options(settings: &Settings, heap_mib: u32) -> String {
+/// Options of a task's JVM.
+#[must_use]
+pub fn task_options(settings: &Settings, heap_mib: u32) -> String {
     let mut options = vec![format!("-Xmx{heap_mib}m")];
     options.extend(LEAN_JVM.iter().map(|option| (*option).to_owned()));
     options.extend(settings.jvm_options.iter().cloned());
@@ -150,12 +151,7 @@ pub fn configuration(settings: &Settings, plan: &Plan, host: &HostPlan) -> Vec<C
 
 /// The same, with options of the application master's JVM beside those of every task.
 #[must_use]
-pub fn configuration_with(
-    settings: &Settings,
-    plan: &Plan,
-    host: &HostPlan,
-    master_options: &[&str],
-) -> Vec<ConfFile> {
+pub fn configuration_with(settings: &Settings, plan: &Plan, host: &HostPlan, master_options: &[&str]) -> Vec<ConfFile> {
     let xml = |name, mut properties: Vec<(String, String)>| {
         properties.extend(settings.properties.iter().cloned());
         ConfFile { name, contents: site_xml(&properties) }
@@ -171,7 +167,8 @@ pub fn configuration_with(
     ]
 }
 
-const LOG4J: &str = "\
+/// Logs to stderr.
+pub const LOG4J: &str = "\
 log4j.rootLogger=INFO,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
 log4j.appender.console.target=System.err
@@ -271,7 +268,9 @@ fn capacity_scheduler() -> Vec<(String, String)> {
     ])
 }
 
-fn owned<const N: usize>(properties: [(&str, String); N]) -> Vec<(String, String)> {
+/// Properties of which the names are known here.
+#[must_use]
+pub fn owned<const N: usize>(properties: [(&str, String); N]) -> Vec<(String, String)> {
     properties.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
