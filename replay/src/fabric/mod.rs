@@ -10,6 +10,7 @@ pub mod credit;
 pub mod ethernet;
 pub mod figures;
 pub mod ideal;
+pub mod ideal_packets;
 pub mod lightness;
 pub mod packet;
 pub mod pipe;
