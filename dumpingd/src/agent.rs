@@ -20,6 +20,7 @@ use crate::diag::Lister;
 use crate::dying::{News, Obituaries, RECEIVE_BUFFER_BYTES};
 use crate::log::SocketLog;
 use crate::owners::OwnerFinder;
+use crate::tell::{self, Teller};
 
 /// The manifest's name in the host's folder.
 pub const MANIFEST: &str = "dumpingd.json";
@@ -118,6 +119,7 @@ struct Run {
     obituaries: Option<Obituaries>,
     owners: OwnerFinder,
     changes: Changes,
+    teller: Teller,
     unreadable: u64,
     unwritten: u64,
 }
@@ -161,7 +163,9 @@ impl Run {
             ..DumpingdManifest::default()
         };
         let (owners, changes) = (OwnerFinder::new(netns), Changes::new(netns));
-        let mut run = Self { manifest, path, log, lister, obituaries, owners, changes, unreadable: 0, unwritten: 0 };
+        let teller = Teller::new(&settings.out);
+        let mut run =
+            Self { manifest, path, log, lister, obituaries, owners, changes, teller, unreadable: 0, unwritten: 0 };
         // Whoever waits for this run must not take the manifest of an earlier one for it.
         run.save()?;
         Ok(run)
@@ -178,6 +182,10 @@ impl Run {
         records.extend(self.changes.sockets(t, &listing.sockets, |inode| self.owners.owner(inode)));
         for record in &records {
             self.record(record);
+        }
+        let hadoops = tell::hadoops(&listing.sockets, |inode| self.owners.owner(inode), self.owners.processes());
+        if let Err(error) = self.teller.tell(t, hadoops) {
+            self.problem(format!("{} could not be written: {error}", trace::ports::FILE));
         }
         if listing.sockets.iter().any(|socket| socket.lacks_bytes_sent) {
             self.problem("this kernel counts no sent bytes in tcp_info (Linux 4.19 and later do)".to_owned());

@@ -2,7 +2,8 @@
 //!
 //! Data flow, one thread: the kernel lists its sockets ([`diag`], sock_diag over netlink) and broadcasts those that die
 //! ([`dying`]); /proc tells who has which open ([`processes`], [`owners`]); what changed since the last time
-//! ([`changes`]) goes into `sockets.jsonl` ([`log`]). [`agent`] runs it at intervals.
+//! ([`changes`]) goes into `sockets.jsonl` ([`log`]), and what is Hadoop's now into `ports.json` ([`tell`]). [`agent`]
+//! runs it at intervals.
 
 pub mod agent;
 pub mod changes;
@@ -13,3 +14,4 @@ pub mod main_class;
 pub mod owners;
 pub mod processes;
 pub mod tcp_info;
+pub mod tell;

@@ -20,7 +20,7 @@ fn error_for(text: &str, hosts: &[HostPlace]) -> String {
 
 #[test]
 fn every_kind_works_with_nothing_but_its_name_and_is_written_as_it_is_read() {
-    for kind in ["ideal", "ethernet", "lightness"] {
+    for kind in ["ideal", "ethernet", "lightness", "credit", "store-and-forward"] {
         let config: FabricConfig = toml::from_str(&format!("kind = \"{kind}\"")).unwrap();
         assert_eq!(config.kind(), kind);
         assert_eq!(build(&config, &lab(2, 2)).unwrap().hosts(), 4);

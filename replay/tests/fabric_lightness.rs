@@ -7,6 +7,7 @@ use fabric_common::{fabric, lab, run_all};
 use proptest::prelude::*;
 use replay::fabric::Fabric;
 use replay::network::{Delivery, HostIndex, Network, SimTime, Token};
+use serde::Deserialize;
 
 fn counter(network: &Fabric, name: &str) -> u64 {
     let figures = network.figures();
@@ -196,6 +197,79 @@ fn by_size_sends_large_messages_over_circuits() {
     let order: Vec<u64> = run_all(&mut network).iter().map(|delivery| delivery.token.0).collect();
     assert_eq!(order, [0, 1]);
     assert_eq!((counter(&network, "packets by OPS"), counter(&network, "packets by circuit")), (4, 4));
+}
+
+#[test]
+fn by_flow_takes_the_circuit_once_a_flow_has_sent_much() {
+    let text = format!(
+        "{IDEAL_SERVERS}decision = \"by-flow\"\ndecision_threshold = \"100kB\"\nocs_first_message_delay = \"1us\"\n\
+         photonic_packet_max = \"10kB\"\n"
+    );
+    let mut network = fabric(&text, &lab(2, 1));
+    let (flow, other) = (network.open_flow(HostIndex(0), HostIndex(1)), network.open_flow(HostIndex(0), HostIndex(1)));
+    // Ten packets of 10 kB make a flow large, in however many messages; another flow of the pair is its own.
+    network.send(SimTime::ZERO, flow, 95_000, Token(0));
+    network.send(SimTime::ZERO, flow, 55_000, Token(1));
+    network.send(SimTime::ZERO, other, 100_000, Token(2));
+    assert_eq!(run_all(&mut network).len(), 3);
+    assert_eq!((counter(&network, "packets by OPS"), counter(&network, "packets by circuit")), (11 + 10, 5));
+}
+
+#[test]
+fn by_destination_takes_the_circuit_to_the_named_hosts_and_racks() {
+    let text = format!(
+        "{IDEAL_SERVERS}decision = \"by-destination\"\ncircuit_destinations = [\"w2\", \"rack2\"]\n\
+         ocs_first_message_delay = \"1us\"\n"
+    );
+    let mut network = fabric(&text, &lab(3, 2));
+    // To w2 alone of rack1, to both of rack2.
+    for destination in [2, 3, 4, 5] {
+        let flow = network.open_flow(HostIndex(0), HostIndex(destination));
+        network.send(SimTime::ZERO, flow, 1_000, Token(u64::from(destination)));
+    }
+    assert_eq!(run_all(&mut network).len(), 4);
+    assert_eq!((counter(&network, "packets by OPS"), counter(&network, "packets by circuit")), (1, 3));
+    let config = replay::fabric::FabricConfig::deserialize(
+        toml::Deserializer::parse("kind = \"lightness\"\ncircuit_destinations = [\"w9\"]").unwrap(),
+    );
+    let Err(error) = replay::fabric::build(&config.unwrap(), &lab(3, 2)) else { panic!("w9 is not there") };
+    assert!(error.to_string().contains("circuit_destinations = w9"), "{error}");
+}
+
+#[test]
+fn the_packet_switch_arbitrates_as_it_is_told() {
+    // Slots so long that both channels' packets are there in each: whoever loses asks again in the next one.
+    let order = |arbiter: &str| {
+        let text = format!("{IDEAL_SERVERS}wavelengths = 1\nops_slot = \"10us\"\nops_arbiter = \"{arbiter}\"\n");
+        let mut network = fabric(&text, &lab(3, 1));
+        let flows = [0, 1].map(|source| network.open_flow(HostIndex(source), HostIndex(2)));
+        for _ in 0..5 {
+            for (token, flow) in (0..).zip(flows) {
+                network.send(SimTime::ZERO, flow, 1_500, Token(token));
+            }
+        }
+        run_all(&mut network).iter().map(|delivery| delivery.token.0).collect::<Vec<_>>()
+    };
+    assert_eq!(order("lowest"), [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]);
+    assert_eq!(order("round-robin"), [1, 0, 1, 0, 1, 0, 1, 0, 1, 0]);
+    assert_ne!(order("random"), order("lowest"));
+}
+
+#[test]
+fn of_one_fibre_only_one_packet_passes_to_another_one_where_that_is_asked_for() {
+    // Two wavelengths of one fibre to two of another one, at the same instant.
+    let nacks = |one: bool| {
+        let text = format!("{IDEAL_SERVERS}wavelengths = 2\nops_one_per_fibre = {one}\n");
+        let mut network = fabric(&text, &lab(2, 8));
+        for source in 0..8 {
+            let flow = network.open_flow(HostIndex(source), HostIndex(8 + source));
+            network.send(SimTime::ZERO, flow, 1_500, Token(u64::from(source)));
+        }
+        assert_eq!(run_all(&mut network).len(), 8);
+        counter(&network, "NACKs")
+    };
+    assert_eq!(nacks(false), 0);
+    assert!(nacks(true) > 0);
 }
 
 #[test]

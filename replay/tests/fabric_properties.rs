@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use replay::network::{Delivery, FlowId, HostIndex, Network, SimTime, Token};
 use std::collections::BTreeMap;
 
-const FABRICS: [&str; 11] = [
+const FABRICS: [&str; 17] = [
     "kind = \"ideal\"\n",
     "kind = \"ideal\"\nlatency = \"10us\"\nrate = \"1Gbps\"\n",
     "kind = \"ethernet\"\n",
@@ -21,6 +21,12 @@ const FABRICS: [&str; 11] = [
     "kind = \"lightness\"\ndecision = \"ocs\"\nwavelengths = 1\nocs_first_message_delay = \"50us\"\ncircuit_hold = \"20us\"\ncircuit_idle = \"100us\"\n",
     "kind = \"lightness\"\ndecision = \"by-size\"\ndecision_threshold = \"20kB\"\nocs_first_message_delay = \"100us\"\nwavelengths = 2\n",
     "kind = \"lightness\"\ndecision = \"by-circuit\"\nocs_first_message_delay = \"30us\"\ncircuit_idle = \"50us\"\nwindow = 8\ndrop = [1, 3, 4]\n",
+    "kind = \"credit\"\n",
+    "kind = \"credit\"\nspeed = \"QDR\"\nvls = 3\ncredits = 34\ncredit_min_time = \"700ns\"\nflit_gap = \"3ns\"\npacket_gap = \"50ns\"\nstart = \"whole-packet\"\n",
+    "kind = \"credit\"\nrouting = \"d-mod-k\"\nmaxVL = 1\nmtu = \"256B\"\nflit = \"16B\"\ncredits = 9\n[topology]\nshape = \"fat-tree\"\ncores = 3\nhost_link = { rate = \"1Gbps\", length = \"20m\" }\nuplink = { rate = \"2500Mbps\" }\n",
+    "kind = \"store-and-forward\"\n",
+    "kind = \"store-and-forward\"\nswitch_delay = \"1us\"\nheaders = \"20B\"\n[topology]\nshape = \"racks\"\njoined = \"core\"\nhost_link = { rate = \"1Gbps\", buffer = \"1 packets\" }\nuplink = { rate = \"300Mbps\", buffer = \"0B\" }\n",
+    "kind = \"store-and-forward\"\nrouting = \"d-mod-k\"\n[topology]\nshape = \"fat-tree\"\ncores = 3\nhost_link = { rate = \"1Gbps\", buffer = \"8kB\" }\nuplink = { rate = \"100mbit\", buffer = \"2 packets\" }\n",
 ];
 
 /// Who sends how much when (after the one before), and whether over a connection's way back.

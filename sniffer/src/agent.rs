@@ -12,8 +12,13 @@ use trace::agent::{host_name, make_folder, network_namespace, now_ns, write_atom
 use trace::manifest::{InterfaceManifest, SnifferManifest};
 
 use crate::capture::{self, CaptureSettings, OpenError, OpenInterface, Recording};
-use crate::counters::{Counters, value};
+use crate::counters::{Counters, Intervals};
+use crate::follow::{self, Follower, Shared};
+use crate::hadoop_ports;
 use crate::interfaces::{self, ChoiceError, Interface, OwnAddresses};
+use crate::ports::PortSet;
+use crate::privileges::{self, RunAs};
+use crate::room::{Limits, NoRoom, Room};
 use crate::sink::PacketSink;
 
 /// The manifest's name in the host's folder.
@@ -31,8 +36,23 @@ pub struct RunSettings {
     pub interfaces: Vec<String>,
     /// How.
     pub capture: CaptureSettings,
+    /// Whether only Hadoop's ports are recorded, and where they are told.
+    pub follow: Option<FollowSettings>,
+    /// What packet files may take of the disk.
+    pub limits: Limits,
+    /// What becomes of the rights after the start.
+    pub run_as: RunAs,
     /// When to end by itself; `None` = at a signal.
     pub duration: Option<Duration>,
+}
+
+/// Where Hadoop's ports are told, beside the folder of the host.
+#[derive(Clone, Debug, Default)]
+pub struct FollowSettings {
+    /// Folders with Hadoop's `*-site.xml`.
+    pub configurations: Vec<PathBuf>,
+    /// More ports.
+    pub ports: Vec<u16>,
 }
 
 /// What a run listens to.
@@ -53,6 +73,20 @@ pub enum RunError {
     /// An interface cannot be recorded.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// A configuration of Hadoop cannot be read.
+    #[error("{path} is no folder with Hadoop's configuration: {source}", path = path.display())]
+    Configuration {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The packet files of earlier runs take all that there may be.
+    #[error("{0}: remove or collect what is in the folder, or raise the limit")]
+    NoRoom(NoRoom),
+    /// The rights cannot be given up.
+    #[error(transparent)]
+    Privileges(#[from] privileges::PrivilegeError),
     /// A file cannot be written.
     #[error("{path}: {source}", path = path.display())]
     File {
@@ -89,6 +123,9 @@ pub fn run(settings: &RunSettings, signals: &Signals) -> Result<SnifferManifest,
         if settings.duration.is_some_and(|duration| began.elapsed() >= duration) {
             break;
         }
+        if run.looked.elapsed() >= follow::LOOK_EVERY {
+            run.look();
+        }
         if signals.report.swap(false, Ordering::Relaxed) {
             run.count();
             trace::told::say(describe(&run.manifest));
@@ -122,8 +159,19 @@ pub fn describe(manifest: &SnifferManifest) -> String {
         .map(|i| {
             format!(
                 "{}: {} packets recorded, {} lost in the kernel's ring, {} in the interface, {} not written, \
-                 {} unparsed, {} no TCP -> {}",
-                i.name, i.packets, i.kernel_drops, i.interface_drops, i.unwritten, i.unparsed, i.other, i.file
+                 {} given up undecided, {} unparsed, {} cut short, {} no TCP, {} not Hadoop's, {} filtered -> {}",
+                i.name,
+                i.counts.packets,
+                i.counts.kernel_drops,
+                i.counts.interface_drops,
+                i.counts.unwritten,
+                i.counts.undecided,
+                i.counts.unparsed,
+                i.counts.truncated,
+                i.counts.other,
+                i.counts.unfollowed,
+                i.counts.filtered,
+                i.file
             )
         })
         .collect();
@@ -134,8 +182,7 @@ pub fn describe(manifest: &SnifferManifest) -> String {
 /// Whether a run lost nothing and met no problem.
 #[must_use]
 pub fn is_clean(manifest: &SnifferManifest) -> bool {
-    let lost = |i: &InterfaceManifest| i.kernel_drops + i.unwritten;
-    manifest.problems.is_empty() && manifest.interfaces.iter().all(|i| lost(i) == 0)
+    manifest.problems.is_empty() && manifest.interfaces.iter().all(|i| i.counts.lost() == 0)
 }
 
 struct Prepared {
@@ -149,8 +196,13 @@ struct Run {
     path: PathBuf,
     prepared: Vec<Prepared>,
     counters: Vec<Arc<Counters>>,
+    intervals: Vec<Intervals>,
     problems: Vec<String>,
     own: OwnAddresses,
+    follower: Option<Follower>,
+    followed_version: u64,
+    looked: Instant,
+    room: Arc<Room>,
 }
 
 /// Everything that can fail, in this order: interfaces (for want of the right nothing is written), then files, which
@@ -162,8 +214,17 @@ fn prepare(settings: &RunSettings) -> Result<Run, RunError> {
     let all = interfaces::list().map_err(|source| RunError::System { what: "the interfaces", source })?;
     let chosen = interfaces::choose(&all, &settings.interfaces)?;
 
-    let (opened, mut problems) = open_all(&chosen, settings)?;
-    make_folder(&settings.out).map_err(|source| RunError::File { path: settings.out.clone(), source })?;
+    let (follower, mut problems) = match &settings.follow {
+        Some(follow) => begin_to_follow(follow, &settings.out)?,
+        None => (None, Vec::new()),
+    };
+    let shared = follower.as_ref().map(Follower::shared);
+    let (opened, failures) = open_all(&chosen, settings, shared.as_deref())?;
+    problems.extend(failures);
+    let file_error = |source| RunError::File { path: settings.out.clone(), source };
+    make_folder(&settings.out).map_err(file_error)?;
+    // From here on with no more rights than needed: files belong to whoever goes on writing them.
+    let capabilities = privileges::give_up(&settings.run_as, &settings.out, settings.follow.is_some())?;
     let mut prepared = Vec::new();
     for (interface, open) in opened {
         let sink =
@@ -171,6 +232,11 @@ fn prepare(settings: &RunSettings) -> Result<Run, RunError> {
                 |source| RunError::File { path: settings.out.join(capture::file_name(&interface.name)), source },
             )?;
         prepared.push(Prepared { interface, open, sink });
+    }
+    let room = Arc::new(Room::new(&settings.out, settings.limits).map_err(file_error)?);
+    room.reserve(0).map_err(RunError::NoRoom)?;
+    for prepared in &mut prepared {
+        prepared.sink.keep_within(&room);
     }
     let path = settings.out.join(MANIFEST);
     let earlier_runs = earlier_runs(&path, &mut problems);
@@ -181,7 +247,9 @@ fn prepare(settings: &RunSettings) -> Result<Run, RunError> {
         host,
         netns,
         started_ns,
-        filter: settings.capture.filter.clone(),
+        filter: if settings.follow.is_some() { String::new() } else { settings.capture.filter.clone() },
+        follows: settings.follow.is_some(),
+        capabilities,
         snap_length: settings.capture.snap_length,
         ring_bytes: u64::from(settings.capture.ring_bytes),
         payload_bytes: keep.payload_bytes,
@@ -200,17 +268,47 @@ fn prepare(settings: &RunSettings) -> Result<Run, RunError> {
         earlier_runs,
         ..SnifferManifest::default()
     };
-    Ok(Run { manifest, path, prepared, counters: Vec::new(), problems, own: OwnAddresses::of(&all) })
+    Ok(Run {
+        manifest,
+        path,
+        prepared,
+        counters: Vec::new(),
+        intervals: Vec::new(),
+        problems,
+        own: OwnAddresses::of(&all),
+        follower,
+        followed_version: 0,
+        looked: Instant::now(),
+        room,
+    })
+}
+
+/// The ports of the configurations and defaults, and a look at what is told already. Second value: what could not be used.
+fn begin_to_follow(settings: &FollowSettings, out: &Path) -> Result<(Option<Follower>, Vec<String>), RunError> {
+    let mut base: PortSet = settings.ports.iter().copied().collect();
+    base.extend(&hadoop_ports::defaults());
+    let mut problems = Vec::new();
+    for path in &settings.configurations {
+        let read =
+            hadoop_ports::read_folder(path).map_err(|source| RunError::Configuration { path: path.clone(), source })?;
+        base.extend(&read.ports);
+        problems.extend(read.problems);
+    }
+    Ok((Some(Follower::new(out, base, follow::ephemeral_from())), problems))
 }
 
 type Opened = Vec<(Interface, OpenInterface)>;
 
 /// A named interface has to open; of all that are up, one that cannot be opened is a problem to tell, unless all fail.
-fn open_all(chosen: &[Interface], settings: &RunSettings) -> Result<(Opened, Vec<String>), RunError> {
+fn open_all(
+    chosen: &[Interface],
+    settings: &RunSettings,
+    following: Option<&Shared>,
+) -> Result<(Opened, Vec<String>), RunError> {
     let mut opened = Vec::new();
     let mut failures = Vec::new();
     for interface in chosen {
-        match capture::open(interface, &settings.capture) {
+        match capture::open(interface, &settings.capture, following) {
             Ok(open) => opened.push((interface.clone(), open)),
             Err(error @ (OpenError::Permission { .. } | OpenError::Filter { .. })) => return Err(error.into()),
             Err(error) if !settings.interfaces.is_empty() => return Err(error.into()),
@@ -243,36 +341,56 @@ fn earlier_runs(path: &Path, problems: &mut Vec<String>) -> Vec<SnifferManifest>
 
 impl Run {
     fn start(&mut self, settings: &RunSettings, signals: &Signals) -> Vec<thread::JoinHandle<()>> {
-        let keep = settings.capture.keep;
         std::mem::take(&mut self.prepared)
             .into_iter()
             .map(|Prepared { interface, open, sink }| {
                 let counters = Arc::new(Counters::default());
                 self.counters.push(Arc::clone(&counters));
+                self.intervals.push(Intervals::begin(now_ns()));
                 let own = self.own.clone();
                 let stop = Arc::clone(&signals.stop);
+                let following = self.follower.as_ref().map(Follower::shared);
+                let settings = settings.capture.clone();
                 thread::spawn(move || {
-                    capture::record(open, Recording { interface, own, sink, counters, stop }, keep);
+                    let recording = Recording { interface, own, sink, counters, following, stop };
+                    capture::record(open, recording, &settings);
                 })
             })
             .collect()
     }
 
+    /// Looks whether what is followed has changed.
+    fn look(&mut self) {
+        self.looked = Instant::now();
+        let now = now_ns();
+        for (intervals, counters) in self.intervals.iter_mut().zip(&self.counters) {
+            intervals.update(now, counters.counts());
+        }
+        let Some(follower) = &mut self.follower else { return };
+        follower.look();
+        let shared = follower.shared();
+        if shared.version() != self.followed_version {
+            self.followed_version = shared.version();
+            self.manifest.followed_ports = shared.followed().ports.names();
+            self.manifest.filter_changes += 1;
+        }
+    }
+
     /// Brings the manifest's counters up to date.
     fn count(&mut self) {
         let mut problems = self.problems.clone();
-        for (entry, counters) in self.manifest.interfaces.iter_mut().zip(&self.counters) {
-            entry.packets = value(&counters.packets);
-            entry.other = value(&counters.other);
-            entry.unparsed = value(&counters.unparsed);
-            entry.kernel_drops = value(&counters.kernel_drops);
-            entry.interface_drops = value(&counters.interface_drops);
-            entry.unwritten = value(&counters.unwritten);
-            if let Ok(noted) = counters.problems.lock() {
-                problems.extend(noted.iter().cloned());
-            }
+        let now = now_ns();
+        for ((entry, counters), intervals) in
+            self.manifest.interfaces.iter_mut().zip(&self.counters).zip(&self.intervals)
+        {
+            entry.counts = counters.counts();
+            entry.intervals = intervals.all(now, entry.counts);
+            problems.extend(counters.problems());
         }
+        problems.extend(self.follower.iter().flat_map(|follower| follower.problems().iter().cloned()));
         self.manifest.problems = problems;
+        let (used, removed) = self.room.used();
+        (self.manifest.disk_bytes, self.manifest.removed_files) = (used, removed.files);
     }
 
     fn save(&mut self) -> Result<(), RunError> {

@@ -11,12 +11,18 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use pcap::{Active, Capture, Precision};
 use trace::agent::now_ns;
-use trace::packet::{Direction, Packet, PacketFileHeader};
+use trace::mark::MarkKind;
+use trace::packet::PacketFileHeader;
 
-use crate::counters::{Counters, add};
-use crate::frame::{Frame, LinkLayer, parse};
-use crate::interfaces::{self, Interface, OwnAddresses};
-use crate::keep::{KeepRule, Keeper};
+use crate::clock::ClockWatch;
+use crate::counters::{Counters, InterfaceCounter};
+use crate::filter;
+use crate::follow::Shared;
+use crate::frame::LinkLayer;
+use crate::held::HoldRule;
+use crate::interfaces::{Interface, OwnAddresses};
+use crate::keep::KeepRule;
+use crate::recorder::Recorder;
 use crate::sink::PacketSink;
 
 /// The kernel hands over a part of the ring that is not full after this time, milliseconds.
@@ -27,8 +33,8 @@ const WAIT_MS: u16 = 100;
 const FRAMES_AT_ONCE: usize = 4096;
 /// Records wait for each other no longer than this.
 const FLUSH_EVERY: Duration = Duration::from_millis(200);
-/// How often the kernel's own counters are read.
-const STATISTICS_EVERY: Duration = Duration::from_secs(1);
+/// How often the clocks and the kernel's own counters are looked at: a gap is known so exactly.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// After the end of a run the ring is emptied for no longer than this.
 const EMPTY_WITHIN: Duration = Duration::from_secs(3);
 
@@ -43,6 +49,8 @@ pub struct CaptureSettings {
     pub ring_bytes: u32,
     /// What is kept of payloads.
     pub keep: KeepRule,
+    /// Bounds of what waits until it is known whether it is Hadoop's.
+    pub hold: HoldRule,
 }
 
 /// Why an interface cannot be recorded.
@@ -91,13 +99,19 @@ pub enum OpenError {
 pub struct OpenInterface {
     capture: Capture<Active>,
     link: LinkLayer,
+    counter: InterfaceCounter,
+    snap_length: u32,
 }
 
-/// Opens an interface and sets the filter.
+/// Opens an interface and sets the filter: that of `following`, if Hadoop's ports are followed, else that of the settings.
 ///
 /// # Errors
 /// If the right is missing, the interface cannot be opened, or the filter does not compile.
-pub fn open(interface: &Interface, settings: &CaptureSettings) -> Result<OpenInterface, OpenError> {
+pub fn open(
+    interface: &Interface,
+    settings: &CaptureSettings,
+    following: Option<&Shared>,
+) -> Result<OpenInterface, OpenError> {
     let name = || interface.name.clone();
     let capture = Capture::from_device(interface.name.as_str())
         .map(|capture| {
@@ -122,14 +136,23 @@ pub fn open(interface: &Interface, settings: &CaptureSettings) -> Result<OpenInt
     let link = LinkLayer::of_linktype(linktype).ok_or_else(|| OpenError::Link { interface: name(), linktype })?;
     let mut capture =
         capture.setnonblock().map_err(|error| OpenError::Open { interface: name(), reason: error.to_string() })?;
-    if !settings.filter.is_empty() {
+    let counter = InterfaceCounter::begin(&interface.name, interface.loopback);
+    if let Some(shared) = following {
+        let followed = shared.followed();
+        let program = filter::program(&followed.filtered_by(), followed.ephemeral_from, settings.snap_length);
+        filter::attach(&capture, &program).map_err(|error| OpenError::Filter {
+            interface: name(),
+            filter: "Hadoop's ports".to_owned(),
+            reason: error.to_string(),
+        })?;
+    } else if !settings.filter.is_empty() {
         capture.filter(&settings.filter, true).map_err(|error| OpenError::Filter {
             interface: name(),
             filter: settings.filter.clone(),
             reason: error.to_string(),
         })?;
     }
-    Ok(OpenInterface { capture, link })
+    Ok(OpenInterface { capture, link, counter, snap_length: settings.snap_length })
 }
 
 /// What the thread of an interface needs to know.
@@ -142,6 +165,8 @@ pub struct Recording {
     pub sink: PacketSink,
     /// What is counted.
     pub counters: Arc<Counters>,
+    /// What is followed; `None` = everything is recorded.
+    pub following: Option<Arc<Shared>>,
     /// Set when the run is to end.
     pub stop: Arc<AtomicBool>,
 }
@@ -174,21 +199,37 @@ pub fn file_name(interface: &str) -> String {
 }
 
 /// Records until `stop` is set or the interface vanishes; then empties the ring of what came before the stop.
-pub fn record(open: OpenInterface, recording: Recording, keep: KeepRule) {
-    let OpenInterface { mut capture, link } = open;
+pub fn record(open: OpenInterface, recording: Recording, settings: &CaptureSettings) {
+    let OpenInterface { mut capture, link, counter, snap_length } = open;
     let counters = Arc::clone(&recording.counters);
     let stop = Arc::clone(&recording.stop);
     let name = recording.interface.name.clone();
-    let mut recorder = Recorder::new(recording, link, keep);
+    let following = recording.following.clone();
+    let mut recorder = Recorder::new(recording, link, settings);
+    let mut watch =
+        Watch { counter, statistics: Statistics::default(), clock: ClockWatch::default(), last_ns: now_ns() };
+    let mut followed_version = following.as_ref().map_or(0, |shared| shared.version());
     let mut last_flush = Instant::now();
-    let mut last_statistics = Instant::now();
-    let mut statistics = Statistics::default();
+    let mut last_look = Instant::now();
     let mut stopping: Option<Instant> = None;
     let mut failed = false;
     loop {
         if stopping.is_none() && stop.load(Ordering::Relaxed) {
             stopping = Some(Instant::now());
-            recorder.until_ns = now_ns();
+            recorder.until(now_ns());
+        }
+        if let Some(shared) = &following
+            && shared.version() != followed_version
+        {
+            followed_version = shared.version();
+            let followed = shared.followed();
+            let program = filter::program(&followed.filtered_by(), followed.ephemeral_from, snap_length);
+            if let Err(error) = filter::attach(&capture, &program) {
+                counters.note(format!(
+                    "{name}: the kernel did not take a new filter, so new ports may be missing: {error}"
+                ));
+            }
+            recorder.follow(&followed);
         }
         let taken = capture.dispatch(Some(FRAMES_AT_ONCE), |packet| {
             let (seconds, nanoseconds) = (packet.header.ts.tv_sec, packet.header.ts.tv_usec);
@@ -200,31 +241,59 @@ pub fn record(open: OpenInterface, recording: Recording, keep: KeepRule) {
             // The interface is gone; what the kernel had collected of it before may still come.
             Err(error) if !failed => {
                 counters.note(format!("{name}: recording ended early: {error}"));
+                recorder.mark(MarkKind::Vanished, watch.last_ns, 0, 0);
                 failed = true;
                 stopping = Some(Instant::now());
                 0
             }
             Err(_) => break,
         };
-        recorder.publish();
+        if last_look.elapsed() >= LOOK_EVERY {
+            watch.look(&mut capture, &mut recorder, &counters);
+            last_look = Instant::now();
+        }
         if last_flush.elapsed() >= FLUSH_EVERY {
             recorder.flush();
             last_flush = Instant::now();
         }
-        if last_statistics.elapsed() >= STATISTICS_EVERY {
-            statistics.read(&mut capture, &counters);
-            last_statistics = Instant::now();
+        recorder.publish();
+        if recorder.is_full() {
+            stop.store(true, Ordering::Relaxed);
+            break;
         }
-        if stopping.is_some_and(|since| recorder.is_past_the_end || since.elapsed() > EMPTY_WITHIN) {
+        if stopping.is_some_and(|since| recorder.is_past_the_end() || since.elapsed() > EMPTY_WITHIN) {
             break;
         }
         if taken == 0 && !wait(&capture, &counters, &name) && stopping.is_some() {
             break;
         }
     }
-    statistics.read(&mut capture, &counters);
-    recorder.flush();
-    recorder.publish();
+    watch.look(&mut capture, &mut recorder, &counters);
+    recorder.end(failed);
+}
+
+/// What is looked at now and then: the kernel's counters and the clock.
+struct Watch {
+    counter: InterfaceCounter,
+    statistics: Statistics,
+    clock: ClockWatch,
+    last_ns: u64,
+}
+
+impl Watch {
+    fn look(&mut self, capture: &mut Capture<Active>, recorder: &mut Recorder, counters: &Counters) {
+        let from_ns = std::mem::replace(&mut self.last_ns, now_ns());
+        let (dropped, interface_dropped) = self.statistics.read(capture, counters);
+        recorder.mark(MarkKind::KernelDrops, from_ns, dropped, 0);
+        recorder.mark(MarkKind::InterfaceDrops, from_ns, interface_dropped, 0);
+        if let Some(step_ns) = self.clock.step() {
+            recorder.mark(MarkKind::ClockStep, from_ns, 0, step_ns);
+        }
+        if let Some(count) = self.counter.count() {
+            recorder.interface_counted(count);
+        }
+        recorder.expire();
+    }
 }
 
 /// Waits for packets; false when none came within the time after which the kernel hands over what it has.
@@ -250,133 +319,19 @@ struct Statistics {
 }
 
 impl Statistics {
-    fn read(&mut self, capture: &mut Capture<Active>, counters: &Counters) {
+    /// Packets that the ring and the interface lost since the last call.
+    fn read(&mut self, capture: &mut Capture<Active>, counters: &Counters) -> (u64, u64) {
         match capture.stats() {
             Ok(now) => {
-                add(&counters.kernel_drops, u64::from(now.dropped.wrapping_sub(self.dropped)));
-                add(&counters.interface_drops, u64::from(now.if_dropped.wrapping_sub(self.interface_dropped)));
+                let dropped = u64::from(now.dropped.wrapping_sub(self.dropped));
+                let interface_dropped = u64::from(now.if_dropped.wrapping_sub(self.interface_dropped));
                 (self.dropped, self.interface_dropped) = (now.dropped, now.if_dropped);
+                (dropped, interface_dropped)
             }
-            Err(error) => counters.note(format!("drops cannot be read: {error}")),
-        }
-    }
-}
-
-/// Turns frames into records.
-struct Recorder {
-    link: LinkLayer,
-    loopback: bool,
-    own: OwnAddresses,
-    own_read: Instant,
-    keeper: Keeper,
-    sink: PacketSink,
-    counters: Arc<Counters>,
-    packet: Packet,
-    counts: [u64; 3],
-    until_ns: u64,
-    is_past_the_end: bool,
-    unwritten: u64,
-}
-
-impl Recorder {
-    fn new(recording: Recording, link: LinkLayer, keep: KeepRule) -> Self {
-        let nobody = std::net::SocketAddr::from(([0, 0, 0, 0], 0));
-        Self {
-            link,
-            loopback: recording.interface.loopback,
-            own: recording.own,
-            own_read: Instant::now(),
-            keeper: Keeper::new(keep),
-            sink: recording.sink,
-            counters: recording.counters,
-            packet: Packet {
-                time_ns: 0,
-                direction: Direction::Foreign,
-                source: nobody,
-                destination: nobody,
-                raw_length: 0,
-                payload_length: 0,
-                sequence: 0,
-                acknowledgement: 0,
-                flags: 0,
-                window: 0,
-                payload: Vec::new(),
-            },
-            counts: [0; 3],
-            until_ns: u64::MAX,
-            is_past_the_end: false,
-            unwritten: 0,
-        }
-    }
-
-    fn take(&mut self, time_ns: u64, frame: &[u8], wire_length: u32) {
-        if time_ns > self.until_ns {
-            self.is_past_the_end = true;
-            return;
-        }
-        let segment = match parse(self.link, frame, wire_length) {
-            Frame::Tcp(segment) => segment,
-            Frame::Other => {
-                self.counts[1] += 1;
-                return;
-            }
-            Frame::Unparsed => {
-                self.counts[2] += 1;
-                return;
-            }
-        };
-        let keep =
-            self.keeper.keep(time_ns, segment.source, segment.destination, segment.flags, segment.payload_length);
-        let packet = &mut self.packet;
-        packet.payload.clear();
-        packet.payload.extend_from_slice(&segment.payload[..segment.payload.len().min(keep)]);
-        packet.time_ns = time_ns;
-        packet.source = segment.source;
-        packet.destination = segment.destination;
-        packet.raw_length = wire_length;
-        packet.payload_length = segment.payload_length;
-        packet.sequence = segment.sequence;
-        packet.acknowledgement = segment.acknowledgement;
-        packet.flags = segment.flags;
-        packet.window = segment.window;
-        self.packet.direction = self.direction(segment.source.ip(), segment.destination.ip());
-        match self.sink.write(&self.packet) {
-            Ok(()) => self.counts[0] += 1,
-            Err(error) => self.counters.note(format!("a packet cannot be recorded: {error}")),
-        }
-    }
-
-    /// A packet of nobody we know may be that of an address the host has just been given.
-    fn direction(&mut self, source: std::net::IpAddr, destination: std::net::IpAddr) -> Direction {
-        if self.loopback {
-            return Direction::Loopback;
-        }
-        let direction = self.own.direction(source, destination);
-        if direction == Direction::Foreign && self.own_read.elapsed() > Duration::from_secs(1) {
-            self.own_read = Instant::now();
-            if let Ok(all) = interfaces::list() {
-                self.own = OwnAddresses::of(&all);
-                return self.own.direction(source, destination);
+            Err(error) => {
+                counters.note(format!("drops cannot be read: {error}"));
+                (0, 0)
             }
         }
-        direction
-    }
-
-    fn flush(&mut self) {
-        self.sink.flush();
-        if let Some(error) = self.sink.take_error() {
-            self.counters.note(format!("packets were lost because their file could not be written: {error}"));
-        }
-    }
-
-    /// Shows the counts of this thread to the others.
-    fn publish(&mut self) {
-        let unwritten = self.sink.unwritten();
-        add(&self.counters.unwritten, unwritten - self.unwritten);
-        self.unwritten = unwritten;
-        add(&self.counters.packets, self.counts[0]);
-        add(&self.counters.other, self.counts[1]);
-        add(&self.counters.unparsed, self.counts[2]);
-        self.counts = [0; 3];
     }
 }

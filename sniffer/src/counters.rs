@@ -1,25 +1,20 @@
 //! What became of the packets of an interface; shared between its thread and whoever reports.
 
+use std::fs;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use trace::manifest::{CountedInterval, PacketCounts};
+
+/// Intervals that a manifest lists at most; when there are more, each two become one.
+const INTERVALS: usize = 240;
+/// The first intervals are so long, nanoseconds.
+const FIRST_INTERVAL_NS: u64 = 1_000_000_000;
 
 /// Counts since the start of the run.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Packets recorded.
-    pub packets: AtomicU64,
-    /// No TCP over IP.
-    pub other: AtomicU64,
-    /// Headers unreadable.
-    pub unparsed: AtomicU64,
-    /// Lost because the ring was full.
-    pub kernel_drops: AtomicU64,
-    /// Lost in the interface or its driver.
-    pub interface_drops: AtomicU64,
-    /// Recorded, but the file could not be written.
-    pub unwritten: AtomicU64,
-    /// What went wrong, in words.
-    pub problems: Mutex<Vec<String>>,
+    counts: Mutex<PacketCounts>,
+    problems: Mutex<Vec<String>>,
 }
 
 impl Counters {
@@ -31,15 +26,120 @@ impl Counters {
             problems.push(problem);
         }
     }
+
+    /// The problems so far.
+    #[must_use]
+    pub fn problems(&self) -> Vec<String> {
+        self.problems.lock().map(|problems| problems.clone()).unwrap_or_default()
+    }
+
+    /// Shows new counts.
+    pub fn publish(&self, counts: PacketCounts) {
+        if let Ok(mut current) = self.counts.lock() {
+            *current = counts;
+        }
+    }
+
+    /// The counts so far.
+    #[must_use]
+    pub fn counts(&self) -> PacketCounts {
+        self.counts.lock().map(|counts| *counts).unwrap_or_default()
+    }
 }
 
-/// Reads a counter.
+/// Counts by interval.
+#[derive(Debug)]
+pub struct Intervals {
+    length_ns: u64,
+    begun_ns: u64,
+    at_begin: PacketCounts,
+    done: Vec<CountedInterval>,
+}
+
+impl Intervals {
+    /// The first one begins now.
+    #[must_use]
+    pub fn begin(now_ns: u64) -> Self {
+        let at_begin = PacketCounts::default();
+        Self { length_ns: FIRST_INTERVAL_NS, begun_ns: now_ns, at_begin, done: Vec::new() }
+    }
+
+    /// Takes the counts that are reached at `now_ns`.
+    pub fn update(&mut self, now_ns: u64, counts: PacketCounts) {
+        // A clock that was put back ends the interval as well: it would last as long as the step.
+        if now_ns >= self.begun_ns && now_ns - self.begun_ns < self.length_ns {
+            return;
+        }
+        self.end(now_ns, counts);
+        if self.done.len() > INTERVALS {
+            let pairs = self.done.chunks(2).map(|pair| match pair {
+                [a, b] => {
+                    let counts = a.counts.plus(&b.counts).with_filtered();
+                    CountedInterval { from_ns: a.from_ns, to_ns: b.to_ns, counts }
+                }
+                other => other.first().copied().unwrap_or_default(),
+            });
+            self.done = pairs.collect();
+            self.length_ns *= 2;
+        }
+    }
+
+    /// All intervals, the one that is not over included.
+    #[must_use]
+    pub fn all(&self, now_ns: u64, counts: PacketCounts) -> Vec<CountedInterval> {
+        let last = CountedInterval {
+            from_ns: self.begun_ns,
+            to_ns: now_ns,
+            counts: counts.since(&self.at_begin).with_filtered(),
+        };
+        self.done.iter().copied().chain([last]).collect()
+    }
+
+    fn end(&mut self, now_ns: u64, counts: PacketCounts) {
+        let over = CountedInterval {
+            from_ns: self.begun_ns,
+            to_ns: now_ns,
+            counts: counts.since(&self.at_begin).with_filtered(),
+        };
+        self.done.push(over);
+        (self.begun_ns, self.at_begin) = (now_ns, counts);
+    }
+}
+
+/// The packets that an interface counts itself, in both directions, in this network namespace.
+#[derive(Debug)]
+pub struct InterfaceCounter {
+    name: String,
+    loopback: bool,
+    before: Option<u64>,
+}
+
+impl InterfaceCounter {
+    /// Begins to count.
+    #[must_use]
+    pub fn begin(name: &str, loopback: bool) -> Self {
+        let mut counter = Self { name: name.to_owned(), loopback, before: None };
+        counter.before = counter.read();
+        counter
+    }
+
+    /// Packets since the begin; 0 = the kernel does not tell (any more).
+    #[must_use]
+    pub fn count(&self) -> Option<u64> {
+        Some(self.read()?.wrapping_sub(self.before?))
+    }
+
+    fn read(&self) -> Option<u64> {
+        total(&fs::read_to_string("/proc/thread-self/net/dev").ok()?, &self.name, self.loopback)
+    }
+}
+
+/// Packets of an interface in the text of `/proc/net/dev`; on loopback each is received and sent, and counts once.
 #[must_use]
-pub fn value(counter: &AtomicU64) -> u64 {
-    counter.load(Ordering::Relaxed)
-}
-
-/// Adds to a counter.
-pub fn add(counter: &AtomicU64, count: u64) {
-    counter.fetch_add(count, Ordering::Relaxed);
+pub fn total(text: &str, name: &str, loopback: bool) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'))?;
+    let mut numbers = line.split_whitespace().map(str::parse::<u64>);
+    let received = numbers.nth(1)?.ok()?;
+    let sent = numbers.nth(7)?.ok()?;
+    Some(if loopback { received } else { received.wrapping_add(sent) })
 }

@@ -1,15 +1,27 @@
 //! The packet agent: records the TCP segments of a host's interfaces.
 //!
-//! Data flow, one thread an interface: the kernel's ring ([`capture`], libpcap) → a frame is cut into its headers
-//! ([`frame`], etherparse) → how much of its payload is worth keeping ([`keep`]) → a record in the interface's file
-//! ([`sink`]). [`agent`] opens all of it, tells in a manifest when it is ready, and stops it in order.
+//! Data flow, one thread an interface: the kernel's ring ([`capture`], libpcap; the kernel's [`filter`] for what is
+//! followed) → a frame is cut into its headers ([`frame`], etherparse) → is it Hadoop's ([`ports`]), or may it be ([`held`])
+//! → how much of its payload is worth keeping ([`keep`]) → a record ([`recorder`]) in the interface's file ([`sink`]),
+//! within what the disk allows ([`room`]). [`follow`] learns which ports are Hadoop's, from its configuration
+//! ([`hadoop_ports`]) and from what dumpingd and the JVMs tell. [`agent`] opens all of it, gives up the rights that it
+//! needed for that ([`privileges`]), tells in a manifest when it is ready, and stops it in order.
 
 pub mod agent;
 pub mod capture;
+pub mod clock;
 pub mod counters;
+pub mod filter;
+pub mod follow;
 pub mod frame;
+pub mod hadoop_ports;
+pub mod held;
 pub mod interfaces;
 pub mod keep;
+pub mod ports;
+pub mod privileges;
+pub mod recorder;
+pub mod room;
 pub mod show;
 pub mod sink;
 

@@ -9,9 +9,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
-use sniffer::agent::{self, RunSettings, Signals};
+use sniffer::agent::{self, FollowSettings, RunSettings, Signals};
 use sniffer::capture::CaptureSettings;
+use sniffer::held::HoldRule;
 use sniffer::keep::{FullPayloadOf, KeepRule};
+use sniffer::privileges::RunAs;
+use sniffer::room::{Limits, WhenFull};
 use sniffer::{DEFAULT_FILTER, HEADER_ROOM_BYTES, interfaces, show};
 use trace::quantity::{parse_bytes, parse_duration};
 
@@ -35,7 +38,13 @@ enum Command {
     /// recorded, and holds the final counts after the end. Files of an earlier run are continued. SIGUSR1 prints the
     /// counts so far. Records the network namespace in which it is started.
     ///
-    /// Example: sniffer run --out /var/log/capture/$(hostname)
+    /// With --follow only what is Hadoop's is recorded. Its ports are the defaults of all versions, those in the
+    /// configurations that --hadoop-conf names, and those that dumpingd (DIR/ports.json) and the JVMs
+    /// (DIR/jvm-*.jsonl) tell of while they come and go. What may turn out to be Hadoop's is held until it is known.
+    ///
+    /// Examples:
+    ///   sniffer run --out /var/log/capture/$(hostname)
+    ///   sniffer run --out DIR --follow --hadoop-conf /etc/hadoop/conf --disk-limit 20GiB --when-full drop-oldest
     Run(Run),
     /// List the interfaces, and which of them `run` records unless told otherwise.
     Interfaces {
@@ -69,8 +78,42 @@ struct Run {
     interface: Vec<String>,
     /// What to record, in the syntax of pcap-filter(7); "" = everything. `port X` alone does not match frames with a
     /// VLAN tag: add `or (vlan and port X)`.
-    #[arg(long, value_name = "EXPR", default_value = DEFAULT_FILTER)]
+    #[arg(long, value_name = "EXPR", default_value = DEFAULT_FILTER, conflicts_with = "follow")]
     filter: String,
+    /// Record only what is Hadoop's: its servers' ports, as they come and go, and its processes' connections.
+    #[arg(long)]
+    follow: bool,
+    /// With --follow: a folder with Hadoop's *-site.xml; may be given several times.
+    #[arg(long, value_name = "DIR", requires = "follow")]
+    hadoop_conf: Vec<PathBuf>,
+    /// With --follow: one more port; may be given several times.
+    #[arg(long, value_name = "PORT", requires = "follow")]
+    port: Vec<u16>,
+    /// With --follow: packets between two ports of which nothing is known yet wait so long for news.
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
+    hold: Duration,
+    /// With --follow: memory for such packets, for each interface; the oldest give way, and are counted.
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_bytes)]
+    hold_memory: u64,
+    /// All packet files of DIR together take no more. Default: no limit.
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = parse_bytes, hide_default_value = true)]
+    disk_limit: u64,
+    /// So much of DIR's file system stays free. Default: nothing.
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = parse_bytes, hide_default_value = true)]
+    keep_free: u64,
+    /// What happens at either limit: `stop` ends the recording, `drop-oldest` removes the oldest closed files.
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = AtLimit::Stop)]
+    when_full: AtLimit,
+    /// Close a packet file at this size, and begin another one. Default: never; with drop-oldest a sixteenth of the limit.
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = parse_bytes, hide_default_value = true)]
+    file_size: u64,
+    /// Go on as this user, without any capability, once everything is open; DIR is given to it.
+    #[arg(long, value_name = "NAME", conflicts_with = "keep_rights")]
+    user: Option<String>,
+    /// Keep all rights. Default: capabilities are given up once everything is open, except those that reading the files
+    /// of others in DIR needs.
+    #[arg(long)]
+    keep_rights: bool,
     /// Bytes of a frame that the kernel copies. Default: what --payload needs, and 128 for headers.
     #[arg(long, value_name = "BYTES")]
     snap_length: Option<u32>,
@@ -96,6 +139,14 @@ struct Run {
     /// Print the final manifest as JSON on stdout.
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum AtLimit {
+    /// The recording ends, with exit code 1.
+    Stop,
+    /// The oldest closed packet files are removed.
+    DropOldest,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -182,6 +233,27 @@ fn settings(options: &Run) -> Result<RunSettings> {
                     FullOf::None => FullPayloadOf::None,
                 },
             },
+            hold: HoldRule {
+                longest_ns: u64::try_from(options.hold.as_nanos()).unwrap_or(u64::MAX),
+                most_bytes: usize::try_from(options.hold_memory).unwrap_or(usize::MAX),
+            },
+        },
+        follow: options
+            .follow
+            .then(|| FollowSettings { configurations: options.hadoop_conf.clone(), ports: options.port.clone() }),
+        limits: Limits {
+            disk_bytes: options.disk_limit,
+            keep_free_bytes: options.keep_free,
+            file_bytes: options.file_size,
+            when_full: match options.when_full {
+                AtLimit::Stop => WhenFull::Stop,
+                AtLimit::DropOldest => WhenFull::DropOldest,
+            },
+        },
+        run_as: match (&options.user, options.keep_rights) {
+            (Some(user), _) => RunAs::User(user.clone()),
+            (None, true) => RunAs::Keep,
+            (None, false) => RunAs::FewCapabilities,
         },
         duration: options.duration,
     })

@@ -22,6 +22,8 @@ pub struct Summary {
     pub first_ns: u64,
     /// Last packet.
     pub last_ns: u64,
+    /// Notes between the packets: gaps, steps of the clock, ends.
+    pub notes: Vec<String>,
     /// Bytes of a last record that was cut off.
     pub truncated_bytes: u64,
     /// Records whose fields make no sense.
@@ -47,6 +49,7 @@ pub fn show(path: &Path, mut lines: Option<&mut dyn Write>) -> Result<Summary, P
             write_line(out, &packet)?;
         }
     }
+    summary.notes = reader.marks().iter().map(|mark| format!("{} .. {}: {mark}", mark.from_ns, mark.to_ns)).collect();
     let PacketFileLosses { truncated_bytes, malformed_records } = reader.losses();
     summary.header = reader.header().clone();
     summary.truncated_bytes = truncated_bytes;
@@ -66,9 +69,10 @@ fn write_line(out: &mut dyn Write, packet: &Packet) -> io::Result<()> {
         .filter(|(bit, _)| packet.has(*bit))
         .map(|(_, letter)| letter)
         .collect();
+    let sack: String = packet.sack.blocks().iter().map(|(left, right)| format!(" sack {left}-{right}")).collect();
     writeln!(
         out,
-        "{}.{:09} {direction} {} > {} [{flags}] seq {} ack {} win {} payload {} raw {} kept {}",
+        "{}.{:09} {direction} {} > {} [{flags}] seq {} ack {} win {}{sack} payload {} raw {} kept {}",
         packet.time_ns / 1_000_000_000,
         packet.time_ns % 1_000_000_000,
         packet.source,

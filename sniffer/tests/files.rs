@@ -20,6 +20,7 @@ fn packet(sequence: u32) -> Packet {
         acknowledgement: 0,
         flags: 0x10,
         window: 1,
+        sack: Default::default(),
         payload: vec![7; 34],
     }
 }

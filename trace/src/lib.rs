@@ -2,17 +2,21 @@
 //!
 //! *Captures* are what agents leave behind, a directory for each host: [`packet`] records of the sniffer, [`socket`]
 //! records of dumpingd, [`jvm`] records of the Java agent, and a [`manifest`] each. *Traces* are what the merger makes
-//! of them: [`rows`] of hosts, processes, connections, messages, events, dependencies and tasks.
+//! of them: [`rows`] of hosts, processes, connections, messages, events, dependencies and tasks. [`history1`] is how
+//! Hadoop 1.x writes its job history, which is no JSON.
 //!
 //! Nothing here depends on another part of the project, and nothing here is heavy: the agents use it.
 
 #[cfg(feature = "agent")]
 pub mod agent;
 pub mod files;
+pub mod history1;
 pub mod ids;
 pub mod jvm;
 pub mod manifest;
+pub mod mark;
 pub mod packet;
+pub mod ports;
 pub mod quantity;
 pub mod role;
 pub mod rows;

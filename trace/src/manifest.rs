@@ -38,6 +38,27 @@ pub struct SnifferManifest {
     pub full_payload_of: String,
     /// One for each interface.
     pub interfaces: Vec<InterfaceManifest>,
+    /// Whether only Hadoop's ports are recorded, as they come and go.
+    #[serde(default)]
+    pub follows: bool,
+    /// The ports that are followed now, as ranges "8020" or "50100-50200".
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub followed_ports: Vec<String>,
+    /// How often the kernel's filter was replaced.
+    #[serde(default)]
+    pub filter_changes: u64,
+    /// The rights that were left after the start, as capabilities(7) names them; "all" = none were given up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<String>,
+    /// Bytes of all packet files in the folder, those of earlier runs among them.
+    #[serde(default)]
+    pub disk_bytes: u64,
+    /// Older packet files that were removed to stay within the limit.
+    #[serde(default)]
+    pub removed_files: u64,
+    /// What the reader should know, and is no fault.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// What went wrong, in words.
     pub problems: Vec<String>,
     /// What the manifest said at the end of the runs before, whose packets stand in the same files.
@@ -54,19 +75,98 @@ pub struct InterfaceManifest {
     pub file: String,
     /// Addresses.
     pub addresses: Vec<String>,
-    /// Packets written.
+    /// What became of its packets, over the whole run.
+    #[serde(flatten)]
+    pub counts: PacketCounts,
+    /// The same by interval, in order; intervals get longer as the run does, so that there are never many.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intervals: Vec<CountedInterval>,
+}
+
+/// What became of the packets of an interface. Each packet that the interface counted is in one of the other numbers:
+/// `interface_packets` = `packets` + `other` + `unparsed` + `unfollowed` + `undecided` + `kernel_drops` + `filtered`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PacketCounts {
+    /// Packets recorded.
     pub packets: u64,
     /// Packets that were seen but are no TCP over IP.
     pub other: u64,
     /// Packets that could not be parsed.
     pub unparsed: u64,
+    /// TCP packets that were seen, but turned out not to be Hadoop's.
+    pub unfollowed: u64,
+    /// TCP packets that were seen and given up undecided, because too many had to be held.
+    pub undecided: u64,
+    /// Recorded packets of which less payload was kept than asked for, because the frame was cut at the snap length.
+    pub truncated: u64,
     /// Lost because the ring was full.
     pub kernel_drops: u64,
     /// Lost in the interface or its driver.
     pub interface_drops: u64,
     /// Recorded packets that could not be written to the file (a full disk).
-    #[serde(default)]
     pub unwritten: u64,
+    /// What the interface itself counted, both ways; 0 = it does not tell. With segmentation offload a network card
+    /// counts the packets on the wire, of which the kernel shows several as one.
+    pub interface_packets: u64,
+    /// Packets that the interface counted and the kernel's filter rejected: what is left of `interface_packets`.
+    pub filtered: u64,
+}
+
+impl PacketCounts {
+    /// What was lost: packets that should be in the files and are not.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.kernel_drops + self.unwritten + self.undecided
+    }
+
+    /// The same with `filtered` made of the others: what the interface counted and nothing else tells of.
+    #[must_use]
+    pub fn with_filtered(self) -> Self {
+        let told = self.packets + self.other + self.unparsed + self.unfollowed + self.undecided + self.kernel_drops;
+        Self { filtered: self.interface_packets.saturating_sub(told), ..self }
+    }
+
+    /// The increase since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        self.with(earlier, u64::saturating_sub)
+    }
+
+    /// The sum of both.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        self.with(other, u64::saturating_add)
+    }
+
+    fn with(&self, other: &Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            packets: of(self.packets, other.packets),
+            other: of(self.other, other.other),
+            unparsed: of(self.unparsed, other.unparsed),
+            unfollowed: of(self.unfollowed, other.unfollowed),
+            undecided: of(self.undecided, other.undecided),
+            truncated: of(self.truncated, other.truncated),
+            kernel_drops: of(self.kernel_drops, other.kernel_drops),
+            interface_drops: of(self.interface_drops, other.interface_drops),
+            unwritten: of(self.unwritten, other.unwritten),
+            interface_packets: of(self.interface_packets, other.interface_packets),
+            filtered: of(self.filtered, other.filtered),
+        }
+    }
+}
+
+/// What became of the packets of an interface between two times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CountedInterval {
+    /// Begin, nanoseconds since the epoch.
+    pub from_ns: u64,
+    /// End.
+    pub to_ns: u64,
+    /// Counts within.
+    #[serde(flatten)]
+    pub counts: PacketCounts,
 }
 
 /// `dumpingd.json`: written when dumpingd is ready and again when it ends.
@@ -94,6 +194,24 @@ pub struct DumpingdManifest {
     pub scans: u64,
     /// Whether the kernel's broadcast of dying sockets was heard.
     pub hears_dying: bool,
+    /// Where sockets were read from: "netlink" (also of captures that do not say), "proc" or "lsof".
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
+    /// Whether the kernel's tracepoint of TCP state changes was read.
+    #[serde(default)]
+    pub tracepoint: bool,
+    /// Connections of which it told the owner.
+    #[serde(default)]
+    pub traced: u64,
+    /// The other network namespaces of Hadoop's processes that were scanned, by inode.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_netns: Vec<u64>,
+    /// Scans that began late, because those before took too much time.
+    #[serde(default)]
+    pub late_scans: u64,
+    /// What the reader should know, and is no fault.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// CPU time, microseconds.
     pub cpu_us: u64,
     /// What went wrong, in words.

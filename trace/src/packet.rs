@@ -3,22 +3,34 @@
 //! ```text
 //! file   = magic "HADPKT1\n", u32 header length, header (JSON, `PacketFileHeader`), record*
 //! record = u16 length of what follows, body
-//! body   = u64 time (ns since the epoch), u8 version (4 or 6) | direction << 4, u8 TCP flags, u16 window (unscaled),
+//! body   = u64 time (ns since the epoch), u8 version (4 or 6) | direction << 4 | 0x40 if SACK blocks follow,
+//!          u8 TCP flags, u16 window (unscaled),
 //!          source address (4 or 16 bytes), destination address, u16 source port, u16 destination port,
 //!          u32 raw length (frame on the wire), u32 payload length (TCP, from the IP total length),
-//!          u32 sequence number, u32 acknowledgement number, kept payload bytes (the rest)
+//!          u32 sequence number, u32 acknowledgement number,
+//!          [u8 number of SACK blocks, (u32 left edge, u32 right edge)*], kept payload bytes (the rest)
+//!        | a note between packets (`mark`)
 //! ```
 //!
 //! All numbers are little endian. A file that was cut at any byte is read up to its last whole record. A record of
 //! length 0 marks a restart: another header follows, so that an agent can append to what an earlier run left.
+//! Format version 1 had neither SACK blocks nor notes; whatever was written in it is read as ever.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
+use crate::mark::Mark;
+
+/// Format version that is written; it stands in each header.
+pub const VERSION: u32 = 2;
+
 /// The first bytes of a packet file.
 pub const MAGIC: &[u8; 8] = b"HADPKT1\n";
+
+/// In a record's first byte behind the time: SACK blocks follow.
+const SACK: u8 = 0x40;
 
 /// TCP flag bits as in the header (RFC 9293, 3.1).
 pub mod flag {
@@ -49,6 +61,19 @@ pub struct PacketFileHeader {
     pub started_ns: u64,
 }
 
+/// A header as it stands in the file.
+#[derive(Serialize, Deserialize)]
+struct Stamped<H> {
+    #[serde(default = "first_version")]
+    version: u32,
+    #[serde(flatten)]
+    header: H,
+}
+
+fn first_version() -> u32 {
+    1
+}
+
 /// Which way a packet went, seen from the host that recorded it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
@@ -60,6 +85,30 @@ pub enum Direction {
     Loopback,
     /// Neither address is the host's (a bridge, a mirror port).
     Foreign,
+}
+
+/// SACK blocks of a segment (RFC 2018): what its sender has received beyond the acknowledgement number. There is room
+/// for four in a header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sack {
+    blocks: [(u32, u32); 4],
+    count: u8,
+}
+
+impl Sack {
+    /// Adds a block, by its first sequence number and the one behind its last; a fifth is left out.
+    pub fn push(&mut self, left: u32, right: u32) {
+        if let Some(block) = self.blocks.get_mut(usize::from(self.count)) {
+            *block = (left, right);
+            self.count += 1;
+        }
+    }
+
+    /// The blocks, in the order of the header.
+    #[must_use]
+    pub fn blocks(&self) -> &[(u32, u32)] {
+        &self.blocks[..usize::from(self.count)]
+    }
 }
 
 /// A TCP segment as it was seen, with the nine fields of the LIGHTNESS deliverable (3.2): local and remote address and
@@ -86,6 +135,8 @@ pub struct Packet {
     pub flags: u8,
     /// Receive window as it stands in the header, unscaled.
     pub window: u16,
+    /// What the sender has received out of order.
+    pub sack: Sack,
     /// The first bytes of the payload, as many as were kept.
     pub payload: Vec<u8>,
 }
@@ -121,6 +172,14 @@ pub enum PacketFileError {
     NotAPacketFile {
         /// The first bytes.
         found: Vec<u8>,
+    },
+    /// It was written by a newer version.
+    #[error("the part that begins at byte {at} has format version {found}; this program reads up to {VERSION}")]
+    Version {
+        /// Where its header begins.
+        at: u64,
+        /// The version.
+        found: u32,
     },
     /// The header cannot be understood.
     #[error("the header at byte {at} cannot be read: {reason}")]
@@ -160,6 +219,12 @@ impl<W: Write> PacketWriter<W> {
         Ok(Self { out, buffer: Vec::with_capacity(512) })
     }
 
+    /// Writes records that go behind a header which stands elsewhere.
+    #[must_use]
+    pub fn append_to(out: W) -> Self {
+        Self { out, buffer: Vec::with_capacity(512) }
+    }
+
     /// Appends a record.
     ///
     /// # Errors
@@ -176,7 +241,8 @@ impl<W: Write> PacketWriter<W> {
             Direction::Foreign => 3,
         };
         let version = if packet.source.is_ipv4() && packet.destination.is_ipv4() { 4u8 } else { 6 };
-        body.push(version | direction << 4);
+        let sack = packet.sack.blocks();
+        body.push(version | direction << 4 | if sack.is_empty() { 0 } else { SACK });
         body.push(packet.flags);
         body.extend_from_slice(&packet.window.to_le_bytes());
         for address in [packet.source.ip(), packet.destination.ip()] {
@@ -191,11 +257,33 @@ impl<W: Write> PacketWriter<W> {
         for number in [packet.raw_length, packet.payload_length, packet.sequence, packet.acknowledgement] {
             body.extend_from_slice(&number.to_le_bytes());
         }
+        if !sack.is_empty() {
+            body.push(packet.sack.count);
+            for (left, right) in sack {
+                body.extend_from_slice(&left.to_le_bytes());
+                body.extend_from_slice(&right.to_le_bytes());
+            }
+        }
         let room = usize::from(u16::MAX) - (body.len() - 2);
         body.extend_from_slice(&packet.payload[..packet.payload.len().min(room)]);
-        let length = u16::try_from(body.len() - 2).unwrap_or(u16::MAX);
-        body[..2].copy_from_slice(&length.to_le_bytes());
-        self.out.write_all(body)
+        self.write_body()
+    }
+
+    /// Appends a note.
+    ///
+    /// # Errors
+    /// If `out` cannot be written.
+    pub fn mark(&mut self, mark: &Mark) -> io::Result<()> {
+        self.buffer.clear();
+        self.buffer.extend_from_slice(&[0, 0]);
+        mark.encode(&mut self.buffer);
+        self.write_body()
+    }
+
+    fn write_body(&mut self) -> io::Result<()> {
+        let length = u16::try_from(self.buffer.len() - 2).unwrap_or(u16::MAX);
+        self.buffer[..2].copy_from_slice(&length.to_le_bytes());
+        self.out.write_all(&self.buffer)
     }
 
     /// Hands what is buffered to the operating system.
@@ -213,7 +301,7 @@ impl<W: Write> PacketWriter<W> {
 }
 
 fn write_header<W: Write>(out: &mut W, header: &PacketFileHeader) -> io::Result<()> {
-    let text = serde_json::to_vec(header)?;
+    let text = serde_json::to_vec(&Stamped { version: VERSION, header })?;
     let length = u32::try_from(text.len()).map_err(io::Error::other)?;
     out.write_all(&length.to_le_bytes())?;
     out.write_all(&text)
@@ -234,6 +322,8 @@ pub struct PacketReader<R> {
     input: R,
     offset: u64,
     header: PacketFileHeader,
+    version: u32,
+    marks: Vec<Mark>,
     losses: PacketFileLosses,
     whole_until: u64,
     body: Vec<u8>,
@@ -254,6 +344,8 @@ impl<R: Read> PacketReader<R> {
             input,
             offset: 8,
             header: PacketFileHeader::default(),
+            version: 0,
+            marks: Vec::new(),
             losses: PacketFileLosses::default(),
             whole_until: 0,
             body: Vec::new(),
@@ -267,6 +359,18 @@ impl<R: Read> PacketReader<R> {
     #[must_use]
     pub fn header(&self) -> &PacketFileHeader {
         &self.header
+    }
+
+    /// Format version of the part that is being read.
+    #[must_use]
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// The notes that stood between the packets so far, in the order of the file.
+    #[must_use]
+    pub fn marks(&self) -> &[Mark] {
+        &self.marks
     }
 
     /// What could not be used so far.
@@ -308,8 +412,11 @@ impl<R: Read> PacketReader<R> {
                 return Ok(None);
             }
             self.whole_until = self.offset;
-            match parse_body(&self.body) {
-                Some(packet) => return Ok(Some(packet)),
+            if let Some(packet) = parse_body(&self.body) {
+                return Ok(Some(packet));
+            }
+            match Mark::decode(&self.body) {
+                Some(mark) => self.marks.push(mark),
                 None => self.losses.malformed_records += 1,
             }
         }
@@ -333,8 +440,12 @@ impl<R: Read> PacketReader<R> {
         if self.fill(&mut text)? < length {
             return Err(PacketFileError::Header { at, reason: "cut off".into() });
         }
-        self.header =
+        let stamped: Stamped<PacketFileHeader> =
             serde_json::from_slice(&text).map_err(|error| PacketFileError::Header { at, reason: error.to_string() })?;
+        if stamped.version > VERSION {
+            return Err(PacketFileError::Version { at, found: stamped.version });
+        }
+        (self.header, self.version) = (stamped.header, stamped.version);
         Ok(())
     }
 
@@ -366,7 +477,7 @@ fn parse_body(body: &[u8]) -> Option<Packet> {
     let [version_direction] = take(&mut rest)?;
     let [flags] = take(&mut rest)?;
     let window = u16::from_le_bytes(take(&mut rest)?);
-    let direction = match version_direction >> 4 {
+    let direction = match (version_direction & !SACK) >> 4 {
         0 => Direction::In,
         1 => Direction::Out,
         2 => Direction::Loopback,
@@ -380,6 +491,21 @@ fn parse_body(body: &[u8]) -> Option<Packet> {
     };
     let source_port = u16::from_le_bytes(take(&mut rest)?);
     let destination_port = u16::from_le_bytes(take(&mut rest)?);
+    let raw_length = u32::from_le_bytes(take(&mut rest)?);
+    let payload_length = u32::from_le_bytes(take(&mut rest)?);
+    let sequence = u32::from_le_bytes(take(&mut rest)?);
+    let acknowledgement = u32::from_le_bytes(take(&mut rest)?);
+    let mut sack = Sack::default();
+    if version_direction & SACK != 0 {
+        let [count] = take(&mut rest)?;
+        if count > 4 {
+            return None;
+        }
+        for _ in 0..count {
+            let left = u32::from_le_bytes(take(&mut rest)?);
+            sack.push(left, u32::from_le_bytes(take(&mut rest)?));
+        }
+    }
     Some(Packet {
         time_ns,
         direction,
@@ -387,10 +513,11 @@ fn parse_body(body: &[u8]) -> Option<Packet> {
         destination: SocketAddr::new(destination, destination_port),
         flags,
         window,
-        raw_length: u32::from_le_bytes(take(&mut rest)?),
-        payload_length: u32::from_le_bytes(take(&mut rest)?),
-        sequence: u32::from_le_bytes(take(&mut rest)?),
-        acknowledgement: u32::from_le_bytes(take(&mut rest)?),
+        raw_length,
+        payload_length,
+        sequence,
+        acknowledgement,
+        sack,
         payload: rest.to_vec(),
     })
 }

@@ -1,13 +1,17 @@
 //! Manifests of agents: read again as written, and those of older agents, which lack newer fields, are still read.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use trace::manifest::{DumpingdManifest, InterfaceManifest, SnifferManifest};
+use trace::manifest::{DumpingdManifest, InterfaceManifest, PacketCounts, SnifferManifest};
 
 #[test]
 fn a_manifest_with_earlier_runs_is_read_again() {
     let first = SnifferManifest {
         version: 1,
-        interfaces: vec![InterfaceManifest { name: "lo".into(), packets: 7, ..InterfaceManifest::default() }],
+        interfaces: vec![InterfaceManifest {
+            name: "lo".into(),
+            counts: PacketCounts { packets: 7, ..PacketCounts::default() },
+            ..InterfaceManifest::default()
+        }],
         problems: vec!["a \"quoted\" problem".into()],
         ..SnifferManifest::default()
     };
@@ -24,7 +28,7 @@ fn manifests_without_newer_fields_are_read() {
         "unparsed":0,"kernel_drops":0,"interface_drops":0}],"problems":[]}"#;
     let found: SnifferManifest = serde_json::from_str(sniffer).unwrap();
     assert!(found.earlier_runs.is_empty());
-    assert_eq!(found.interfaces[0].unwritten, 0);
+    assert_eq!(found.interfaces[0].counts.unwritten, 0);
     let dumpingd = r#"{"version":1,"program":"0","host":"w1","netns":1,"ready":true,"ended":true,"started_ns":1,
         "ended_ns":2,"interval_ms":1000,"scans":3,"hears_dying":true,"cpu_us":4,"problems":[]}"#;
     assert_eq!(serde_json::from_str::<DumpingdManifest>(dumpingd).unwrap().scans, 3);

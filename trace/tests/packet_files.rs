@@ -6,7 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use trace::packet::{Direction, MAGIC, Packet, PacketFileError, PacketFileHeader, PacketReader, PacketWriter};
+use trace::mark::{Mark, MarkKind};
+use trace::packet::{Direction, MAGIC, Packet, PacketFileError, PacketFileHeader, PacketReader, PacketWriter, Sack};
 
 fn header(interface: &str) -> PacketFileHeader {
     PacketFileHeader {
@@ -27,6 +28,7 @@ prop_compose! {
         ],
         (raw_length, payload_length, sequence, acknowledgement, flags, window) in
             (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>(), any::<u8>(), any::<u16>()),
+        blocks in vec(any::<(u32, u32)>(), 0..5),
         payload in vec(any::<u8>(), 0..300),
     ) -> Packet {
         let end = |i: usize| {
@@ -39,7 +41,10 @@ prop_compose! {
         };
         Packet {
             time_ns, direction, source: end(0), destination: end(1), raw_length, payload_length, sequence,
-            acknowledgement, flags, window, payload,
+            acknowledgement, flags, window, sack: blocks.iter().fold(Sack::default(), |mut all, (left, right)| {
+                all.push(*left, *right);
+                all
+            }), payload,
         }
     }
 }
@@ -120,6 +125,7 @@ fn some_packets() -> Vec<Packet> {
             acknowledgement: 7,
             flags: 0x18,
             window: 512,
+            sack: Sack::default(),
             payload: vec![i as u8; usize::from(i)],
         });
     }
@@ -197,4 +203,55 @@ fn another_kind_of_file_is_refused_by_name() {
     let error = PacketReader::new(Cursor::new(b"\xd4\xc3\xb2\xa1 pcap")).unwrap_err();
     assert!(matches!(&error, PacketFileError::NotAPacketFile { found } if found.len() == MAGIC.len()));
     assert!(error.to_string().contains("not a packet file"), "{error}");
+}
+
+#[test]
+fn notes_stand_between_the_packets() {
+    let packets = some_packets();
+    let notes = [
+        Mark { kind: MarkKind::KernelDrops, from_ns: 1, to_ns: 2, count: 3, step_ns: 0 },
+        Mark { kind: MarkKind::ClockStep, from_ns: 5, to_ns: 6, count: 0, step_ns: -7 },
+    ];
+    let mut writer = PacketWriter::create(Vec::new(), &header("eth0")).unwrap();
+    writer.write(&packets[0]).unwrap();
+    writer.mark(&notes[0]).unwrap();
+    writer.write(&packets[1]).unwrap();
+    writer.mark(&notes[1]).unwrap();
+    let bytes = std::mem::take(writer.get_mut());
+    let mut reader = PacketReader::new(Cursor::new(&bytes)).unwrap();
+    assert_eq!(reader.next_packet().unwrap().as_ref(), Some(&packets[0]));
+    assert!(reader.marks().is_empty());
+    assert_eq!(reader.next_packet().unwrap().as_ref(), Some(&packets[1]));
+    assert_eq!(reader.marks(), &notes[..1]);
+    assert_eq!(reader.next_packet().unwrap(), None);
+    assert_eq!(reader.marks(), notes);
+    assert_eq!((reader.losses(), reader.version()), (Default::default(), 2));
+    assert!(notes[0].is_gap() && !notes[1].is_gap());
+}
+
+#[test]
+fn the_first_version_of_the_format_is_read_and_a_later_one_is_refused() {
+    let (bytes, _) = write(&some_packets());
+    let text = br#"{"host":"w1","interface":"eth0","loopback":false,"snap_length":1,"started_ns":2}"#;
+    let with_header = |text: &[u8]| {
+        let old = u32::from_le_bytes(bytes[8..12].try_into().unwrap()) as usize;
+        let mut file = MAGIC.to_vec();
+        file.extend_from_slice(&u32::try_from(text.len()).unwrap().to_le_bytes());
+        file.extend_from_slice(text);
+        file.extend_from_slice(&bytes[12 + old..]);
+        file
+    };
+    let (found, reader) = {
+        let file = with_header(text);
+        let mut reader = PacketReader::new(Cursor::new(file)).unwrap();
+        let mut found = Vec::new();
+        while let Some(packet) = reader.next_packet().unwrap() {
+            found.push(packet);
+        }
+        (found, reader)
+    };
+    assert_eq!((found, reader.version()), (some_packets(), 1));
+    let later = String::from_utf8(text.to_vec()).unwrap().replace('{', "{\"version\":3,");
+    let error = PacketReader::new(Cursor::new(with_header(later.as_bytes()))).unwrap_err().to_string();
+    assert!(error.contains("format version 3") && error.contains("up to 2"), "{error}");
 }

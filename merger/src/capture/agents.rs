@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use trace::files;
 use trace::jvm::JvmRecord;
 use trace::manifest::{DumpingdManifest, ForeignManifest, SnifferManifest, SocketListing};
+use trace::mark::MarkKind;
 use trace::packet::{Direction, PacketReader};
 use trace::socket::SocketRecord;
 
@@ -22,6 +23,7 @@ pub(super) fn read_folder(name: &str, folder: &Path, number: usize) -> Result<Ho
     read_sniffer_manifest(&mut host, folder);
     read_dumpingd_manifest(&mut host, folder);
     let mut file_number = 0u16;
+    let mut interfaces: HashMap<String, u16> = HashMap::new();
     for file in &names {
         let path = folder.join(file);
         let plain = plain_name(file);
@@ -30,7 +32,9 @@ pub(super) fn read_folder(name: &str, folder: &Path, number: usize) -> Result<Ho
             continue;
         }
         if plain.starts_with("packets-") && plain.ends_with(".hpk") {
-            read_packets(&mut host, &path, number, file_number)?;
+            // An interface's files, closed one after the other, are one file as far as copies of packets are concerned.
+            let of_interface = *interfaces.entry(interface_of(plain).to_owned()).or_insert(file_number);
+            read_packets(&mut host, &path, number, of_interface)?;
             file_number = file_number.saturating_add(1);
         } else if plain == "sockets.jsonl" {
             let records: Vec<SocketRecord> = read_lines(&mut host, &path)?;
@@ -52,6 +56,15 @@ pub(super) fn read_folder(name: &str, folder: &Path, number: usize) -> Result<Ho
 /// A file's name without what tells how it is packed.
 fn plain_name(name: &str) -> &str {
     [".zst", ".gz", ".xz"].iter().find_map(|packed| name.strip_suffix(packed)).unwrap_or(name)
+}
+
+/// The interface in `packets-IFACE.hpk` and `packets-IFACE.NNNNNN.hpk`.
+fn interface_of(name: &str) -> &str {
+    let stem = name.strip_prefix("packets-").and_then(|rest| rest.strip_suffix(".hpk")).unwrap_or(name);
+    match stem.rsplit_once('.') {
+        Some((interface, number)) if number.len() >= 6 && number.bytes().all(|byte| byte.is_ascii_digit()) => interface,
+        _ => stem,
+    }
 }
 
 /// `jvm-PID-STARTTICKS.jsonl`.
@@ -93,10 +106,11 @@ fn read_sniffer_manifest(host: &mut HostCapture, folder: &Path) {
         for interface in &run.interfaces {
             let at = format!("{name}/{}", interface.name);
             host.addresses.extend(own_addresses(&interface.addresses));
-            host.lost(format!("{at}: packets dropped by the kernel"), interface.kernel_drops, "packets");
-            host.lost(format!("{at}: packets dropped by the interface"), interface.interface_drops, "packets");
-            host.lost(format!("{at}: packets that could not be parsed"), interface.unparsed, "packets");
-            host.lost(format!("{at}: packets that could not be written"), interface.unwritten, "packets");
+            host.lost(format!("{at}: packets dropped by the kernel"), interface.counts.kernel_drops, "packets");
+            host.lost(format!("{at}: packets dropped by the interface"), interface.counts.interface_drops, "packets");
+            host.lost(format!("{at}: packets that could not be parsed"), interface.counts.unparsed, "packets");
+            host.lost(format!("{at}: packets that could not be written"), interface.counts.unwritten, "packets");
+            host.lost(format!("{at}: packets given up undecided"), interface.counts.undecided, "packets");
         }
         host.notes.extend(run.problems.iter().map(|problem| format!("{name}: sniffer: {problem}")));
     }
@@ -220,6 +234,12 @@ fn read_packets(host: &mut HostCapture, path: &Path, number: usize, file: u16) -
                 host.lost(format!("{}: the rest of the file ({error})", shown(path)), 1, "files");
                 break;
             }
+        }
+    }
+    for mark in reader.marks() {
+        if mark.is_gap() || mark.kind == MarkKind::ClockStep {
+            let from = if mark.from_ns == 0 { "the begin".to_owned() } else { format!("{} ns", mark.from_ns) };
+            host.notes.push(format!("{}: {mark}, between {from} and {} ns", shown(path), mark.to_ns));
         }
     }
     let losses = reader.losses();

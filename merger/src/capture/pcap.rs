@@ -251,6 +251,7 @@ fn parse(link: Linktype, data: &[u8], wire_length: u32) -> Parsed {
         acknowledgement: tcp.acknowledgment_number(),
         flags: tcp.slice().get(13).copied().unwrap_or(0),
         window: tcp.window_size(),
+        sack: trace::packet::Sack::default(),
         payload: captured[..captured.len().min(payload_length)].to_vec(),
     })
 }

@@ -85,7 +85,7 @@ impl History {
         }
     }
 
-    fn attempt(&mut self, id: &str, kind: TaskKind) -> &mut Attempt {
+    pub(super) fn attempt(&mut self, id: &str, kind: TaskKind) -> &mut Attempt {
         let at = match self.attempts.binary_search_by(|attempt| attempt.id.as_str().cmp(id)) {
             Ok(at) => at,
             Err(at) => {

@@ -1,10 +1,11 @@
-//! Hadoop's own records of a job: the job history (`*.jhist`), its configuration and its counters.
+//! Hadoop's own records of a job: the job history (`*.jhist`, in Hadoop 1.x `job_*` without an ending), its configuration and its counters.
 //!
 //! They lie in `CAPTURE/job/`. A history that was cut off is read as far as it goes; a line that cannot be understood
 //! is counted. Times in it are milliseconds of the application master's wall clock.
 
 mod conf;
 mod events;
+mod records;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -68,6 +69,12 @@ pub fn read(captures: &[PathBuf]) -> Result<Histories, HistoryError> {
                 }
             } else if let Some(job) = job_of_configuration(&name) {
                 histories.configurations.insert(job, read_configuration(&path)?);
+            } else if name.starts_with("job_") {
+                let (jobs, losses) = records::read(&path)?;
+                histories.losses.extend(losses);
+                for job in jobs {
+                    merge(&mut histories.jobs, job);
+                }
             } else if name.starts_with("counters.json") {
                 match read_counters(&path)? {
                     Some(more) => counters.extend(more),

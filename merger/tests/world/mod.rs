@@ -157,6 +157,7 @@ impl World {
             acknowledgement: if flags & flag::ACK == 0 { 0 } else { talk.next[1 - side] },
             flags,
             window,
+            sack: Default::default(),
             payload: payload[..payload.len().min(kept)].to_vec(),
         };
         let (from, to) = (talk.hosts[side], talk.hosts[1 - side]);

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Error};
 use clap::Args;
+use replay::published::fit;
 use replay::published::{LIGHTNESS, Outcome, Published, svg};
 
 use super::{FOUND_WRONG, table};
@@ -15,6 +16,10 @@ use super::{FOUND_WRONG, table};
 pub(super) struct LightnessArgs {
     /// Files of published figures [default: those of LIGHTNESS' deliverable, which the program holds].
     files: Vec<PathBuf>,
+    /// In place of that, searches what the deliverable leaves open for the one reading that is closest to figures 19
+    /// and 21 together, and shows the closest ones.
+    #[arg(long, conflicts_with_all = ["files", "out"])]
+    fit: bool,
     /// Prints JSON in place of tables.
     #[arg(long)]
     json: bool,
@@ -23,8 +28,33 @@ pub(super) struct LightnessArgs {
     out: Option<PathBuf>,
 }
 
+/// So many readings are shown as a table.
+const SHOWN_READINGS: usize = 12;
+
+/// Searches for the reading of figures 19 and 21.
+fn show_fit(json: bool) -> Result<ExitCode, Error> {
+    let fits = fit::search();
+    let text = if json {
+        serde_json::to_string_pretty(&fits)?
+    } else {
+        table::of_fits(&fits[..SHOWN_READINGS.min(fits.len())])
+    };
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(text: &str) -> Result<(), Error> {
+    match writeln!(io::stdout(), "{}", text.trim_end()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
 /// Simulates published figures and puts both side by side.
 pub(super) fn show(args: &LightnessArgs) -> Result<ExitCode, Error> {
+    if args.fit {
+        return show_fit(args.json);
+    }
     let published: Vec<Published> = if args.files.is_empty() {
         LIGHTNESS.iter().map(|(name, text)| Published::parse(text, name)).collect::<Result<_, _>>()?
     } else {
@@ -44,10 +74,7 @@ pub(super) fn show(args: &LightnessArgs) -> Result<ExitCode, Error> {
             fs::write(picture, svg(outcome)).with_context(named)?;
         }
     }
-    match writeln!(io::stdout(), "{}", if args.json { &json } else { text.trim_end() }) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error.into()),
-        _ => {}
-    }
+    print(if args.json { &json } else { &text })?;
     let all_right = outcomes.iter().flat_map(|outcome| &outcome.rows).all(|row| row.as_computed);
     Ok(ExitCode::from(if all_right { 0 } else { FOUND_WRONG }))
 }

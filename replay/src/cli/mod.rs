@@ -69,6 +69,7 @@ Exit codes: 0 done; 1 with --once, the client did not end with FINISH; 2 could n
 const LIGHTNESS_EXAMPLES: &str = "\
 Examples:
   replay lightness
+  replay lightness --fit
   replay lightness experiments/lightness/figure-16-collision.toml --json --out results/
 
 Exit codes: 0 done; 1 a simulated figure is not what the model's arithmetic gives; 2 could not run.";

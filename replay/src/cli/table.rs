@@ -2,6 +2,7 @@
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Cell, CellAlignment, Table};
+use replay::published::fit::{Fit, RATIOS};
 use replay::published::{Outcome, nanoseconds};
 use replay::results::synthetic::{TrafficDetail, TrafficSummary};
 use replay::results::{Comparison, Summary};
@@ -137,9 +138,51 @@ pub(super) fn of_published(outcome: &Outcome) -> String {
             right(row.deviation().map_or_else(|| "–".to_owned(), |share| format!("{:+.2}%", share * 100.0))),
             Cell::new(if row.as_computed { "" } else { "not as computed" }),
         ]);
+        for less in &row.less {
+            let percent =
+                |share: Option<f64>| right(share.map_or_else(|| "–".to_owned(), |share| format!("{share:.2}%")));
+            table.add_row([
+                Cell::new(format!("  less than {}", less.than)),
+                percent(less.published_percent),
+                right("–".to_owned()),
+                percent(Some(less.simulated_percent)),
+                right(less.points().map_or_else(|| "–".to_owned(), |points| format!("{points:+.2} points"))),
+                Cell::new(""),
+            ]);
+        }
     }
     let notes: String = outcome.notes.iter().map(|note| format!("{note}\n")).collect();
     format!("{}\n{table}\n{notes}\n", outcome.title)
+}
+
+/// The readings of figures 19 and 21, the closest first.
+pub(super) fn of_fits(fits: &[Fit]) -> String {
+    let mut headers = vec!["flit", "packets", "window", "cables", "servers' links", "OPS' output", "InfiniBand"];
+    headers.extend(["OCS/OPS", "IB/OPS", "IB/OCS", "IB/OPS 32 KB", "largest"]);
+    let mut table = new_table(&headers);
+    let rounded = |ppm: i64| (ppm.abs() + 50) / 100;
+    let points = |ppm: i64| {
+        right(format!("{}{}.{:02}", if ppm < 0 { "-" } else { "+" }, rounded(ppm) / 100, rounded(ppm) % 100))
+    };
+    for fit in fits {
+        let reading = &fit.reading;
+        let start = if reading.cut_through { "cut-through" } else { "whole packets" };
+        let mut row = vec![
+            Cell::new(format!("{} B", reading.flit)),
+            Cell::new(format!("{} B", reading.packet)),
+            Cell::new(reading.window),
+            Cell::new(format!("2 x {} ns", reading.cable_ns)),
+            Cell::new(if reading.server_links { "take time" } else { "ideal" }),
+            Cell::new(reading.output.as_str()),
+            Cell::new(format!("{}.{:02} Gbit/s, {start}", fit.rate_mbps / 1_000, fit.rate_mbps % 1_000 / 10)),
+        ];
+        row.extend(fit.deviations_ppm().map(points));
+        row.push(points(fit.largest_ppm()));
+        table.add_row(row);
+    }
+    let published: String =
+        RATIOS.iter().map(|ratio| format!("{}: {}%\n", ratio.what, ratio.published_ppm / 10_000)).collect();
+    format!("Figures 19 and 21: deviations in points, the closest reading first\n{table}\nPublished:\n{published}")
 }
 
 fn new_table(headers: &[&str]) -> Table {

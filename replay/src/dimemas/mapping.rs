@@ -2,7 +2,6 @@
 
 use crate::fabric::{FabricConfig, HostPlace};
 use crate::network::HostIndex;
-use crate::topology::TopologyConfig;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -55,10 +54,9 @@ pub enum MappingError {
 /// When the nodes are no multiple of the racks, or one of both is 0.
 pub fn hosts(fabric: &FabricConfig, nodes: Option<u32>, racks: Option<u32>) -> Result<Vec<HostPlace>, MappingError> {
     let (own_nodes, own_racks) = match fabric {
-        FabricConfig::Ethernet(config) => match &config.topology {
-            TopologyConfig::FatTree(tree) => (tree.nodes, tree.racks),
-            TopologyConfig::Racks(_) => (None, None),
-        },
+        FabricConfig::Ethernet(config) => config.topology.places(),
+        FabricConfig::Credit(config) => config.topology.places(),
+        FabricConfig::StoreAndForward(config) => config.topology.places(),
         FabricConfig::Lightness(config) => {
             let back_to_back = config.decision == crate::fabric::lightness::Decision::Direct;
             (None, if back_to_back { Some(2) } else { config.fibers })

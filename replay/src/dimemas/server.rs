@@ -122,6 +122,8 @@ fn interval(config: &mut FabricConfig) -> &mut DurationPs {
         FabricConfig::Ideal(config) => &mut config.interval,
         FabricConfig::Ethernet(config) => &mut config.interval,
         FabricConfig::Lightness(config) => &mut config.interval,
+        FabricConfig::Credit(config) => &mut config.interval,
+        FabricConfig::StoreAndForward(config) => &mut config.interval,
     }
 }
 

@@ -183,6 +183,7 @@ impl Experiment {
         if let Some(table) = self.traffic.as_mut().and_then(|traffic| traffic.table.as_mut()) {
             *table = folder.join(&*table);
         }
+        self.fabric.relative_to(&beside(path));
     }
 
     /// Reads an experiment from `text`, which errors call `file`, and applies `overrides`.
@@ -300,6 +301,13 @@ impl Experiment {
         }
         Ok(())
     }
+}
+
+/// The full path of the folder in which an experiment's file lies, so that its effective configuration, which lies
+/// elsewhere, names the same files.
+fn beside(path: &Path) -> PathBuf {
+    let full = std::path::absolute(path).unwrap_or_else(|_| path.into());
+    full.parent().unwrap_or(Path::new("")).into()
 }
 
 /// Whether the run has a seed, and which the fabric has.

@@ -5,23 +5,30 @@
 //! | `ideal` | every flow alone: latency + bytes / rate, both may be nothing |
 //! | `ethernet` | store-and-forward switches with finite buffers, Linux' TCP at the hosts |
 //! | `lightness` | servers below ToR switches, joined by optical packet and circuit switches |
+//! | `credit` | InfiniBand: virtual cut-through, virtual lanes, credits |
+//! | `store-and-forward` | switches that queue whole packets at their outputs, nothing above them at the hosts |
 
 pub mod credit;
 pub mod ethernet;
 pub mod figures;
+pub mod flows;
 pub mod ideal;
 pub mod ideal_packets;
 pub mod lightness;
+mod messages;
 pub mod packet;
 pub mod pipe;
+mod port;
 mod slab;
 pub mod store_and_forward;
 
 use crate::kernel::EventQueue;
 use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, SimTime, Token};
-use crate::topology::TopologyError;
+use crate::routing::{RoutingConfig, RoutingError};
+use crate::topology::{TopologyConfig, TopologyError};
 use crate::units::DurationPs;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use thiserror::Error;
 
 /// Width of the intervals of the traffic over time, where a configuration names none.
@@ -46,6 +53,10 @@ pub enum FabricConfig {
     Ethernet(ethernet::EthernetConfig),
     /// ToR switches with optical packet and circuit switches.
     Lightness(lightness::LightnessConfig),
+    /// InfiniBand.
+    Credit(credit::CreditConfig),
+    /// Whole packets, queued at their outputs.
+    StoreAndForward(store_and_forward::StoreAndForwardConfig),
 }
 
 impl Default for FabricConfig {
@@ -62,7 +73,32 @@ impl FabricConfig {
             Self::Ideal(_) => "ideal",
             Self::Ethernet(_) => "ethernet",
             Self::Lightness(_) => "lightness",
+            Self::Credit(_) => "credit",
+            Self::StoreAndForward(_) => "store-and-forward",
         }
+    }
+
+    /// The topology, the routing and the seed of a fabric of links and switches.
+    #[must_use]
+    pub const fn network(&self) -> Option<(&TopologyConfig, &RoutingConfig, u64)> {
+        match self {
+            Self::Ethernet(config) => Some((&config.topology, &config.routing, config.seed)),
+            Self::Credit(config) => Some((&config.topology, &config.routing, config.seed)),
+            Self::StoreAndForward(config) => Some((&config.topology, &config.routing, config.seed)),
+            Self::Ideal(_) | Self::Lightness(_) => None,
+        }
+    }
+
+    /// Takes the files that it names as relative to `folder`.
+    pub fn relative_to(&mut self, folder: &Path) {
+        let (topology, routing) = match self {
+            Self::Ethernet(config) => (&mut config.topology, &mut config.routing),
+            Self::Credit(config) => (&mut config.topology, &mut config.routing),
+            Self::StoreAndForward(config) => (&mut config.topology, &mut config.routing),
+            Self::Ideal(_) | Self::Lightness(_) => return,
+        };
+        topology.relative_to(folder);
+        routing.relative_to(folder);
     }
 }
 
@@ -75,6 +111,9 @@ pub enum FabricError {
     /// The topology does not fit.
     #[error(transparent)]
     Topology(#[from] TopologyError),
+    /// The routing does not fit.
+    #[error(transparent)]
+    Routing(#[from] RoutingError),
     /// A value that makes no sense.
     #[error("fabric.{key} = {value}: {allowed}")]
     Value {
@@ -95,6 +134,10 @@ pub enum Fabric {
     Ethernet(Box<ethernet::Ethernet>),
     /// ToR switches with optical packet and circuit switches.
     Lightness(Box<lightness::Lightness>),
+    /// InfiniBand.
+    Credit(Box<flows::Flows<credit::Credit<()>>>),
+    /// Whole packets, queued at their outputs; what is dropped is sent again.
+    StoreAndForward(Box<flows::Flows<store_and_forward::StoreAndForward<()>>>),
 }
 
 /// Builds the fabric of `config` for `hosts`, whose [`HostIndex`] is their index here.
@@ -119,6 +162,16 @@ pub fn build(config: &FabricConfig, hosts: &[HostPlace]) -> Result<Fabric, Fabri
             check_interval(config.interval)?;
             Fabric::Lightness(Box::new(lightness::Lightness::new(config, hosts)?))
         }
+        FabricConfig::Credit(config) => {
+            check_interval(config.interval)?;
+            let fabric = credit::Credit::new(config, hosts, ())?;
+            Fabric::Credit(Box::new(flows::Flows::new(fabric, config.loopback)))
+        }
+        FabricConfig::StoreAndForward(config) => {
+            check_interval(config.interval)?;
+            let fabric = store_and_forward::StoreAndForward::new(config, hosts, ())?.resending();
+            Fabric::StoreAndForward(Box::new(flows::Flows::new(fabric, config.loopback)))
+        }
     })
 }
 
@@ -140,6 +193,8 @@ macro_rules! each_fabric {
             Fabric::Ideal($network) => $body,
             Fabric::Ethernet($network) => $body,
             Fabric::Lightness($network) => $body,
+            Fabric::Credit($network) => $body,
+            Fabric::StoreAndForward($network) => $body,
         }
     };
 }

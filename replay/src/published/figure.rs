@@ -1,14 +1,16 @@
 //! A picture of an outcome: published and simulated times as bars.
 
-use super::{Outcome, RowOutcome};
+use super::{Less, Outcome, RowOutcome};
 use crate::report::markup::{Element, element};
 
-const WIDTH: f64 = 860.0;
+const WIDTH: f64 = 920.0;
 /// Where bars begin and how long the longest is; the rest is for labels and values.
-const LEFT: f64 = 230.0;
+const LEFT: f64 = 290.0;
 const LONGEST: f64 = 480.0;
 const TOP: f64 = 64.0;
 const ROW: f64 = 46.0;
+/// The line above the comparisons.
+const TITLE: f64 = 28.0;
 const BAR: f64 = 16.0;
 /// Times further apart than this are drawn by their logarithms.
 const LINEAR_UP_TO: f64 = 50.0;
@@ -49,7 +51,10 @@ fn float(number: u64) -> f64 {
 #[must_use]
 pub fn svg(outcome: &Outcome) -> String {
     let scale = Scale::of(&outcome.rows);
-    let height = TOP + ROW * float(outcome.rows.len() as u64) + 8.0;
+    let comparisons: Vec<(&RowOutcome, &Less)> =
+        outcome.rows.iter().flat_map(|row| row.less.iter().map(move |less| (row, less))).collect();
+    let below = if comparisons.is_empty() { 0.0 } else { TITLE };
+    let height = TOP + ROW * float((outcome.rows.len() + comparisons.len()) as u64) + below + 8.0;
     let unit = if scale.logarithmic { "ns, logarithmic" } else { "ns" };
     let mut picture = element("svg")
         .with("xmlns", "http://www.w3.org/2000/svg")
@@ -70,6 +75,19 @@ pub fn svg(outcome: &Outcome) -> String {
         picture = picture.children(bar(y + BAR + 2.0, row.simulated_ps, SIMULATED, &scale));
         y += ROW;
     }
+    if !comparisons.is_empty() {
+        picture = picture.child(text(12.0, y + 18.0, "less time, in percent").with("font-weight", "bold"));
+        y += TITLE;
+    }
+    for (row, less) in comparisons {
+        let label = format!("{} than {}", row.what, less.than);
+        picture = picture.child(text(LEFT - 10.0, y + 21.0, &label).with("text-anchor", "end"));
+        if let Some(published) = less.published_percent {
+            picture = picture.children(percent_bar(y, published, PUBLISHED));
+        }
+        picture = picture.children(percent_bar(y + BAR + 2.0, less.simulated_percent, SIMULATED));
+        y += ROW;
+    }
     format!("{picture}\n")
 }
 
@@ -87,6 +105,13 @@ fn rectangle(x: f64, y: f64, width: f64, height: f64, fill: &str) -> Element {
 
 fn legend(x: f64, y: f64, fill: &str, what: &str) -> [Element; 2] {
     [rectangle(x, y, 12.0, 12.0, fill), text(x + 18.0, y + 11.0, what)]
+}
+
+/// A bar of so many percent of the longest; what is below 0 has none.
+fn percent_bar(y: f64, percent: f64, fill: &str) -> [Element; 2] {
+    let length = LONGEST * (percent / 100.0).clamp(0.0, 1.0);
+    let value = text(LEFT + length + 6.0, y + 13.0, &format!("{percent:.2}%"));
+    [rectangle(LEFT, y, length, BAR, fill), value]
 }
 
 fn bar(y: f64, ps: u64, fill: &str, scale: &Scale) -> [Element; 2] {

@@ -18,17 +18,20 @@
 //!
 //! [[row]]                              # one run each
 //! what = "no cables"
+//! fabric = { kind = "ideal" }          # optional: another fabric for this run
 //! set = { drop = [1] }                 # keys of the fabric for this run
 //! beyond = {}                          # optional: this run's time less that of a run with these keys
 //! bytes = "32KiB"                      # optional: the messages' size
 //! message = 1                          # whose time counts, from 1; default: the last one's
 //! published = "3276ns"                 # optional: what was published
 //! arithmetic = "3276ns"                # optional: what the model's arithmetic gives; must come out to the ps
+//! less = [{ than = "OPS", percent = 15.0 }]    # optional: how much less time than that of earlier rows; percent = published
 //! ```
 //!
 //! A message's time lasts from its handing over to its delivery.
 
 mod figure;
+pub mod fit;
 
 pub use figure::svg;
 
@@ -43,11 +46,12 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// What LIGHTNESS' deliverable published, as files of this form: name and text.
-pub const LIGHTNESS: [(&str, &str); 4] = [
+pub const LIGHTNESS: [(&str, &str); 5] = [
     ("table-1-tor.toml", include_str!("../../experiments/lightness/table-1-tor.toml")),
     ("figure-15-ops.toml", include_str!("../../experiments/lightness/figure-15-ops.toml")),
     ("figure-16-collision.toml", include_str!("../../experiments/lightness/figure-16-collision.toml")),
     ("figure-18-ocs.toml", include_str!("../../experiments/lightness/figure-18-ocs.toml")),
+    ("figure-19-ops-ocs.toml", include_str!("../../experiments/lightness/figure-19-ops-ocs.toml")),
 ];
 
 /// So many messages a row at most.
@@ -91,6 +95,7 @@ struct Message {
 #[serde(deny_unknown_fields)]
 struct Row {
     what: String,
+    fabric: Option<toml::Table>,
     #[serde(default)]
     set: toml::Table,
     beyond: Option<toml::Table>,
@@ -98,6 +103,15 @@ struct Row {
     message: Option<usize>,
     published: Option<DurationPs>,
     arithmetic: Option<DurationPs>,
+    #[serde(default)]
+    less: Vec<Than>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Than {
+    than: String,
+    percent: Option<f64>,
 }
 
 /// A file of published figures.
@@ -129,7 +143,7 @@ const fn two() -> u32 {
 }
 
 /// What came out of a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
     /// The file.
     pub file: String,
@@ -142,7 +156,7 @@ pub struct Outcome {
 }
 
 /// What came out of a row; times in picoseconds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RowOutcome {
     /// What it is.
     pub what: String,
@@ -154,6 +168,27 @@ pub struct RowOutcome {
     pub simulated_ps: u64,
     /// Whether the simulation gives what the arithmetic gives; true where that is not given.
     pub as_computed: bool,
+    /// How much less time it takes than others.
+    pub less: Vec<Less>,
+}
+
+/// How much less time a row takes than another one, in percent of that.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Less {
+    /// The other row.
+    pub than: String,
+    /// What was published, where it is known.
+    pub published_percent: Option<f64>,
+    /// What the simulation gives.
+    pub simulated_percent: f64,
+}
+
+impl Less {
+    /// Simulated less published, in points.
+    #[must_use]
+    pub fn points(&self) -> Option<f64> {
+        self.published_percent.map(|published| self.simulated_percent - published)
+    }
 }
 
 impl RowOutcome {
@@ -163,6 +198,19 @@ impl RowOutcome {
     pub fn deviation(&self) -> Option<f64> {
         let published = self.published_ps.filter(|published| *published > 0)? as f64;
         Some(self.simulated_ps as f64 / published - 1.0)
+    }
+}
+
+impl Than {
+    #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+    fn of(&self, simulated_ps: u64, earlier: &[RowOutcome]) -> Result<Less, String> {
+        let other = earlier.iter().find(|row| row.what == self.than);
+        let other = other.ok_or_else(|| format!("less than \"{}\": no row above has that name", self.than))?;
+        Ok(Less {
+            than: self.than.clone(),
+            published_percent: self.percent,
+            simulated_percent: 100.0 * (1.0 - simulated_ps as f64 / other.simulated_ps.max(1) as f64),
+        })
     }
 }
 
@@ -205,8 +253,11 @@ impl Published {
     /// # Errors
     /// When a row's fabric cannot be built, or a message has no size or is never delivered.
     pub fn run(&self) -> Result<Outcome, PublishedError> {
-        let rows = self.rows.iter().map(|row| self.run_row(row).map_err(|reason| self.wrong(row, &reason)));
-        let rows = rows.collect::<Result<_, _>>()?;
+        let mut rows = Vec::new();
+        for row in &self.rows {
+            let outcome = self.run_row(row, &rows).map_err(|reason| self.wrong(row, &reason))?;
+            rows.push(outcome);
+        }
         Ok(Outcome { file: self.file.clone(), title: self.title.clone(), notes: self.notes.clone(), rows })
     }
 
@@ -214,7 +265,7 @@ impl Published {
         PublishedError::Wrong { file: self.file.clone(), reason: format!("row \"{}\": {reason}", row.what) }
     }
 
-    fn run_row(&self, row: &Row) -> Result<RowOutcome, String> {
+    fn run_row(&self, row: &Row, earlier: &[RowOutcome]) -> Result<RowOutcome, String> {
         let time = self.time(row, &row.set)?;
         let simulated_ps = match &row.beyond {
             Some(keys) => {
@@ -230,12 +281,13 @@ impl Published {
             arithmetic_ps,
             simulated_ps,
             as_computed: arithmetic_ps.is_none_or(|arithmetic| arithmetic == simulated_ps),
+            less: row.less.iter().map(|than| than.of(simulated_ps, earlier)).collect::<Result<_, _>>()?,
         })
     }
 
     /// The time of the message that counts, in a run with `keys` in the fabric.
     fn time(&self, row: &Row, keys: &toml::Table) -> Result<u64, String> {
-        let mut table = self.fabric.clone();
+        let mut table = row.fabric.as_ref().unwrap_or(&self.fabric).clone();
         table.extend(keys.clone());
         let config: FabricConfig = table.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
         let mut network = fabric::build(&config, &self.hosts()).map_err(|error| error.to_string())?;

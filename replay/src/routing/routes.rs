@@ -1,8 +1,12 @@
-//! Ways packet by packet: at each switch, the links by which a packet may go on.
+//! Ways packet by packet: at each switch, the links by which a packet may go on, and which of them it takes.
 
-use super::{UNREACHED, attachment, distances_to};
-use crate::topology::{LinkId, NodeId, Topology};
-use std::collections::BTreeMap;
+use super::grid::{GridWays, Rings};
+use super::sets::Sets;
+use super::table::Table;
+use super::tree::TreeWays;
+use super::{RoutingConfig, RoutingError};
+use crate::kernel::random::draw;
+use crate::topology::{LinkId, NodeId, Structure, Topology};
 
 /// Where a packet may go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,60 +19,228 @@ pub struct Next<'a> {
     pub enters_ring: bool,
 }
 
-/// For each switch and destination the links that lie on a way.
+/// Which of several links a packet takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The one at this position.
+    Index(usize),
+    /// The one with the most credits: the switch knows.
+    ByCredits,
+}
+
+/// By what a packet chooses among several links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    First,
+    Flow,
+    Packet,
+    Destination,
+    Source,
+    Credits,
+}
+
+/// The links that are offered.
+#[derive(Clone, Debug)]
+pub(super) enum Ways {
+    Tree(TreeWays),
+    Grid(GridWays),
+    Sets(Sets),
+    Table(Table),
+}
+
+/// The routing of one topology: for each switch and destination the links that lie on a way.
 #[derive(Clone, Debug)]
 pub struct Routes {
-    /// For each destination's switch, each node's range in `links`.
-    ranges: BTreeMap<NodeId, Vec<(u32, u32)>>,
-    links: Vec<LinkId>,
-    /// Each host's switch, and the link from it to the host.
-    last: Vec<(NodeId, LinkId)>,
+    pub(super) ways: Ways,
+    rule: Rule,
+    seed: u64,
+    config: RoutingConfig,
 }
 
 impl Routes {
-    /// All shortest ways of a topology.
+    /// The routing `config` of `topology`; `seed` decides hashes and draws.
+    ///
+    /// # Errors
+    /// When the routing does not fit the topology, its tables would be too large, or its file is wrong.
+    pub fn new(config: &RoutingConfig, topology: &Topology, seed: u64) -> Result<Self, RoutingError> {
+        fits(config, topology)?;
+        let rule = match config {
+            RoutingConfig::Ecmp => Rule::Flow,
+            RoutingConfig::EcmpPacket | RoutingConfig::Random => Rule::Packet,
+            RoutingConfig::DModK | RoutingConfig::UpDown => Rule::Destination,
+            RoutingConfig::SModK => Rule::Source,
+            RoutingConfig::Adaptive => Rule::Credits,
+            RoutingConfig::Shortest | RoutingConfig::Dor | RoutingConfig::Bubble | RoutingConfig::Table(_) => {
+                Rule::First
+            }
+        };
+        let ways = match config {
+            RoutingConfig::Table(file) => Some(Ways::Table(Table::read(file, topology)?)),
+            RoutingConfig::Dor => GridWays::of(topology, Rings::Dateline).map(Ways::Grid),
+            RoutingConfig::Bubble => GridWays::of(topology, Rings::Bubble).map(Ways::Grid),
+            _ => TreeWays::of(topology).map(Ways::Tree),
+        };
+        let ways = match ways {
+            Some(ways) => ways,
+            None if *config == RoutingConfig::UpDown => Ways::Sets(Sets::up_down(topology, config)?),
+            None => Ways::Sets(Sets::shortest(topology, config)?),
+        };
+        Ok(Self { ways, rule, seed, config: config.clone() })
+    }
+
+    /// All shortest ways of a topology, chosen among by a hash of the flow. Where the tables would be too large there
+    /// are none; [`Routes::new`] says so.
     #[must_use]
     pub fn shortest(topology: &Topology) -> Self {
-        let mut routes = Self { ranges: BTreeMap::new(), links: Vec::new(), last: Vec::new() };
-        for host in 0..topology.hosts() {
-            let Some(last) = attachment(topology, NodeId(host)) else { continue };
-            let target = topology.link(last).from;
-            routes.last.push((target, last));
-            if routes.ranges.contains_key(&target) {
-                continue;
-            }
-            let distances = distances_to(topology, target);
-            let mut ranges = Vec::with_capacity(distances.len());
-            for node in 0..topology.nodes() {
-                let here = distances[node as usize];
-                let begin = routes.links.len();
-                if here != UNREACHED {
-                    let nearer = |link: &&LinkId| distances[topology.link(**link).to.0 as usize] < here;
-                    routes.links.extend(topology.out(NodeId(node)).iter().filter(nearer));
-                }
-                let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-                ranges.push((number(begin), number(routes.links.len())));
-            }
-            routes.ranges.insert(target, ranges);
+        let config = RoutingConfig::Ecmp;
+        Self::new(&config, topology, 1).unwrap_or_else(|_| Self {
+            ways: Ways::Table(Table::none(topology)),
+            rule: Rule::Flow,
+            seed: 1,
+            config,
+        })
+    }
+
+    /// The routing of a LIGHTNESS routing file, whose text is `text` and which errors call `file`.
+    ///
+    /// # Errors
+    /// As [`RoutingError::Line`] and [`RoutingError::Loop`] say.
+    pub fn from_table(text: &str, file: &str, topology: &Topology) -> Result<Self, RoutingError> {
+        let ways = Ways::Table(Table::parse(text, file, topology)?);
+        Ok(Self { ways, rule: Rule::First, seed: 0, config: RoutingConfig::Table(file.into()) })
+    }
+
+    /// The routing as a LIGHTNESS routing file: one line a switch, ports by number of the destination, separated by
+    /// blanks.
+    ///
+    /// # Errors
+    /// When packets for one destination may take several ports of a switch.
+    pub fn to_table(&self, topology: &Topology) -> Result<String, RoutingError> {
+        let one_port = matches!(self.rule, Rule::First | Rule::Destination) && !self.is_up_down_tables();
+        if !one_port {
+            return Err(RoutingError::NoTable { routing: self.config.to_string() });
         }
-        routes
+        Ok(super::table::write(topology, |at, to| {
+            let next = self.next(at, LinkId(u32::MAX), to);
+            match self.choose(next.links.len(), at, 0, 0, to, to) {
+                Choice::Index(index) => next.links.get(index).copied(),
+                Choice::ByCredits => None,
+            }
+        }))
+    }
+
+    fn is_up_down_tables(&self) -> bool {
+        matches!(&self.ways, Ways::Sets(sets) if sets.is_up_down())
+    }
+
+    /// What it was made from.
+    #[must_use]
+    pub const fn config(&self) -> &RoutingConfig {
+        &self.config
     }
 
     /// How many classes of virtual lanes the routing needs to be free of deadlock.
     #[must_use]
-    pub const fn classes(&self) -> u8 {
-        1
+    pub fn classes(&self) -> u8 {
+        match &self.ways {
+            Ways::Grid(grid) => grid.classes(),
+            Ways::Tree(_) | Ways::Sets(_) | Ways::Table(_) => 1,
+        }
     }
 
-    /// Where a packet for host `to` may go on that stands at switch `at`, having come by `came`.
+    /// How many of the largest packets a buffer needs room for: 2 where rings keep bubbles.
+    #[must_use]
+    pub fn packets_of_room(&self) -> u32 {
+        match &self.ways {
+            Ways::Grid(grid) if grid.needs_bubbles() => 2,
+            _ => 1,
+        }
+    }
+
+    /// Where a packet for host `to` may go on that stands at switch `at`, having come by `came`. At a host, that is its
+    /// link, whatever `came` is.
+    #[inline]
     #[must_use]
     pub fn next(&self, at: NodeId, came: LinkId, to: NodeId) -> Next<'_> {
-        let _ = came;
-        let (switch, last) = &self.last[to.0 as usize];
-        if *switch == at {
-            return Next { links: std::slice::from_ref(last), class: 0, enters_ring: false };
-        }
-        let (begin, end) = self.ranges.get(switch).map_or((0, 0), |ranges| ranges[at.0 as usize]);
-        Next { links: &self.links[begin as usize..end as usize], class: 0, enters_ring: false }
+        let links = match &self.ways {
+            Ways::Tree(tree) => tree.next(at, to),
+            Ways::Grid(grid) => return grid.next(at, came, to),
+            Ways::Sets(sets) => sets.next(at, came, to),
+            Ways::Table(table) => table.next(at, to),
+        };
+        Next { links, class: 0, enters_ring: false }
     }
+
+    /// Which of `ways` links a packet takes that stands at `at`: its key, the flow it belongs to, and the hosts from
+    /// which it comes and to which it goes.
+    #[inline]
+    #[must_use]
+    pub fn choose(&self, ways: usize, at: NodeId, key: u64, flow: u64, source: NodeId, destination: NodeId) -> Choice {
+        if ways <= 1 {
+            return Choice::Index(0);
+        }
+        let number = match self.rule {
+            Rule::First => 0,
+            Rule::Flow => draw(self.seed, u64::from(at.0), flow),
+            Rule::Packet => draw(self.seed, u64::from(at.0), key),
+            Rule::Destination => self.digit(at, destination, destination),
+            Rule::Source => self.digit(at, destination, source),
+            Rule::Credits => return Choice::ByCredits,
+        };
+        Choice::Index(usize::try_from(number % ways as u64).unwrap_or(0))
+    }
+
+    /// What of a host's number decides at `at`.
+    fn digit(&self, at: NodeId, destination: NodeId, host: NodeId) -> u64 {
+        match &self.ways {
+            Ways::Tree(tree) => tree.digit(at, destination, host),
+            _ => u64::from(host.0),
+        }
+    }
+
+    /// Appends the links of a flow's way to `path`; `false` if it leads nowhere.
+    pub(super) fn walk(
+        &self,
+        topology: &Topology,
+        source: NodeId,
+        destination: NodeId,
+        flow: u64,
+        path: &mut Vec<LinkId>,
+    ) -> bool {
+        let (mut at, mut came) = (source, LinkId(u32::MAX));
+        for _ in 0..=topology.links().len() {
+            if at == destination {
+                return true;
+            }
+            let links = self.next(at, came, destination).links;
+            let Choice::Index(index) = self.choose(links.len(), at, flow, flow, source, destination) else {
+                return false;
+            };
+            let Some(link) = links.get(index) else { return false };
+            path.push(*link);
+            (at, came) = (topology.link(*link).to, *link);
+        }
+        false
+    }
+}
+
+/// Refuses a routing whose way of reckoning the topology does not have.
+fn fits(config: &RoutingConfig, topology: &Topology) -> Result<(), RoutingError> {
+    let grid = matches!(topology.structure(), Structure::Grid(_));
+    let (needs, allowed) = match config {
+        RoutingConfig::Dor | RoutingConfig::Bubble if !grid => {
+            ("dimensions (shape = \"mesh\" or \"torus\")", "ecmp, d-mod-k or up-down")
+        }
+        RoutingConfig::DModK | RoutingConfig::SModK | RoutingConfig::Random | RoutingConfig::Adaptive if grid => {
+            ("ways that lead up and down again, as trees have", "dor, bubble, ecmp or up-down")
+        }
+        _ => return Ok(()),
+    };
+    let shape = match topology.structure() {
+        Structure::Any => "a graph",
+        Structure::Tree(_) => "a tree",
+        Structure::Grid(grid) if grid.wraps => "a torus",
+        Structure::Grid(_) => "a mesh",
+    };
+    Err(RoutingError::DoesNotFit { routing: config.to_string(), needs, shape, allowed })
 }

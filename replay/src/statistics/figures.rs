@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Histogram, Meter, Saturation, float, judge, wide};
+use crate::network::LinkFigures;
 use crate::traffic::{Plan, Raw};
 
 /// How times are distributed, all in one unit; null where nothing was measured.
@@ -59,8 +60,10 @@ pub struct LinkUse {
     pub rate_bps: u64,
     /// Bytes that crossed it in the measurement.
     pub bytes: u64,
-    /// What that is of its rate; null where it has none.
+    /// The share of the measurement in which it sent; null where it has no rate.
     pub utilisation: Option<f64>,
+    /// The same of each virtual lane; empty where there is but one.
+    pub lanes: Vec<f64>,
     /// Packets that crossed it in the whole run.
     pub packets: u64,
     /// Packets that were lost in front of it in the whole run.
@@ -161,17 +164,26 @@ impl RunFigures {
 }
 
 fn links(raw: &Raw, measured_ps: u64) -> Vec<LinkUse> {
-    let with_bytes = raw.figures.links.iter().zip(raw.link_bytes.iter().copied().chain(std::iter::repeat(0)));
-    with_bytes
-        .map(|(link, bytes)| LinkUse {
+    let lanes = raw.lanes as usize;
+    let use_of = |(index, link): (usize, &LinkFigures)| {
+        let bytes = raw.link_bytes.get(index).copied().unwrap_or(0);
+        let share = |bytes: u64| {
+            let known = link.rate_bps > 0 && measured_ps > 0;
+            known.then(|| float(bytes) * 8e12 / float(link.rate_bps) / float(measured_ps))
+        };
+        // Where lanes are counted, they know of flits that packets do not fill.
+        let of_lanes = raw.lane_bytes.get(index * lanes..(index + 1) * lanes);
+        let on_wire = of_lanes.map_or(bytes, |lanes| lanes.iter().sum());
+        LinkUse {
             name: link.name.clone(),
             rate_bps: link.rate_bps,
             bytes,
-            utilisation: (link.rate_bps > 0 && measured_ps > 0)
-                .then(|| float(bytes) * 8e12 / float(link.rate_bps) / float(measured_ps)),
+            utilisation: share(on_wire),
+            lanes: of_lanes.filter(|lanes| lanes.len() > 1).unwrap_or_default().iter().filter_map(|bytes| share(*bytes)).collect(),
             packets: link.packets,
             drops: link.drops,
             queue_max_bytes: link.queue_max_bytes,
-        })
-        .collect()
+        }
+    };
+    raw.figures.links.iter().enumerate().map(use_of).collect()
 }

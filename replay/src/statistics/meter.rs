@@ -109,6 +109,12 @@ impl Meter {
         }
     }
 
+    /// A meter that waits for its plan: it must not see a packet.
+    #[must_use]
+    pub fn unplanned() -> Self {
+        Self::new(&Plan::none(), false)
+    }
+
     /// Whether what is handed over at `at` counts.
     const fn counts(&self, at: SimTime) -> bool {
         at.0 >= self.plan.from_ps && at.0 < self.plan.until_ps

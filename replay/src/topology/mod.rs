@@ -4,17 +4,36 @@
 //! |---|---|
 //! | `racks` | each host at its rack's switch; two rack switches joined directly, or any number through one core switch |
 //! | `fat-tree` | LIGHTNESS' full fat-tree: `nodes` hosts in `racks`, an uplink from each rack switch to each of `cores` |
+//! | `single-switch`, `leaf-spine` | one switch; leaves, each joined to every spine |
+//! | `k-ary-n-tree`, `thin-tree`, `m-port-n-tree`, `xgft` | trees of any height, the last with any widths |
+//! | `mesh`, `torus` | routers in one to many dimensions, hosts at each of them |
+//! | `graph` | whatever a file says: an edge list or DOT |
 //!
-//! Nodes are numbered hosts first (rack by rack), then rack switches, then core switches. Every cable is two links, one
-//! for each direction.
+//! All keys, the numbering and the formulae are in `docs/topologies.md`. Nodes are numbered hosts first, then switches;
+//! trees level by level from below. Every cable is two links, one for each direction: link `i` and link `i ^ 1`. Each
+//! host has exactly one cable.
 
+mod cut;
+mod error;
+mod figures;
+mod graph;
+mod grid;
+mod link;
 mod shape;
+mod tree;
 
+pub use error::TopologyError;
+pub use figures::{Figures, Level, figures};
+pub use graph::{Format, Graph, GraphConfig, GraphEdge, LinkText};
+pub use grid::{Grid, GridConfig};
+pub use link::LinkConfig;
 pub use shape::{FatTreeConfig, Joined, RacksConfig, TopologyConfig};
+pub use tree::{KaryTreeConfig, LeafSpineConfig, PortTreeConfig, SingleSwitchConfig, ThinTreeConfig, Tree, XgftConfig};
 
-use crate::units::{Buffer, Bytes, DurationPs, Length, Rate};
-use serde::{Deserialize, Serialize};
-use thiserror::Error;
+use crate::fabric::HostPlace;
+use crate::units::{Buffer, Rate};
+pub(crate) use link::Cable;
+use std::fmt::Write as _;
 
 /// A host or a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,138 +43,12 @@ pub struct NodeId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u32);
 
-/// The keys of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct LinkConfig {
-    /// Its rate, of frames with their headers. Default: `10Gbps`, the optical links of the LIGHTNESS deliverable.
-    pub rate: Rate,
-    /// The propagation delay. Default: none; the same key as `length` in other words, so only one of both may be given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub delay: Option<DurationPs>,
-    /// The length, at 5 ns a metre (the deliverable's cables). Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub length: Option<Length>,
-    /// How much may wait in front of it, the frame on the wire not counted. Default: `170 packets`, the pfifo of the
-    /// lab's links, with which TCP loses nothing at 1 Gbit/s there.
-    pub buffer: Buffer,
-    /// If above 0, the link is no wire but a token bucket (Linux' htb): up to so many bytes pass at once after a pause.
-    /// Default: `0B`, a wire. The lab's links have `32KiB`.
-    pub burst: Bytes,
-}
-
-impl Default for LinkConfig {
-    fn default() -> Self {
-        Self {
-            rate: Rate::from_bps(10_000_000_000),
-            delay: None,
-            length: None,
-            buffer: Buffer::Packets(170),
-            burst: Bytes(0),
-        }
+impl LinkId {
+    /// The other direction of the same cable.
+    #[must_use]
+    pub const fn back(self) -> Self {
+        Self(self.0 ^ 1)
     }
-}
-
-impl LinkConfig {
-    /// The propagation delay in picoseconds, however it was given.
-    ///
-    /// # Errors
-    /// When both `delay` and `length` are given, or a buffer or burst makes no sense; `key` is the link's key.
-    pub fn delay_ps(&self, key: &'static str) -> Result<u64, TopologyError> {
-        if self.burst.get() > 0 && self.rate == Rate::UNLIMITED {
-            return Err(TopologyError::BurstWithoutRate { key, burst: self.burst });
-        }
-        match (self.delay, self.length) {
-            (Some(delay), Some(length)) => Err(TopologyError::DelayAndLength { key, delay, length }),
-            (Some(delay), None) => Ok(delay.ps()),
-            (None, Some(length)) => Ok(length.light_time().ps()),
-            (None, None) => Ok(0),
-        }
-    }
-}
-
-/// A topology that cannot be built.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum TopologyError {
-    /// Both ways of giving a delay.
-    #[error("fabric.topology.{key} has both delay = \"{delay}\" and length = \"{length}\": give one of them")]
-    DelayAndLength {
-        /// The link's key.
-        key: &'static str,
-        /// The delay.
-        delay: DurationPs,
-        /// The length.
-        length: Length,
-    },
-    /// A token bucket that is never empty.
-    #[error("fabric.topology.{key}: burst = \"{burst}\" needs a rate that is not \"unlimited\"")]
-    BurstWithoutRate {
-        /// The link's key.
-        key: &'static str,
-        /// The burst.
-        burst: Bytes,
-    },
-    /// The generator's own rule.
-    #[error(
-        "fabric.topology.nodes = {nodes} is no multiple of fabric.topology.racks = {racks}: all racks of a fat-tree hold the same number of nodes"
-    )]
-    NotAMultiple {
-        /// Hosts.
-        nodes: u32,
-        /// Racks.
-        racks: u32,
-    },
-    /// More racks in the trace than in the topology.
-    #[error(
-        "fabric.topology.racks = {racks}, but the hosts stand in {used} racks ({names}): at least {used} are needed"
-    )]
-    TooFewRacks {
-        /// Racks of the topology.
-        racks: u32,
-        /// Racks of the hosts.
-        used: usize,
-        /// The racks of the hosts.
-        names: String,
-    },
-    /// More hosts in a rack than the topology has places there.
-    #[error("rack {rack} has {hosts} hosts, but fabric.topology.nodes / racks leaves {places} places in each rack")]
-    RackTooSmall {
-        /// The rack.
-        rack: String,
-        /// Its hosts.
-        hosts: usize,
-        /// Its places.
-        places: u32,
-    },
-    /// A number of which there must be at least one.
-    #[error("fabric.topology.{key} = 0: at least 1 is needed")]
-    Zero {
-        /// The key.
-        key: &'static str,
-    },
-    /// A direct join of other than two racks.
-    #[error("fabric.topology.joined = \"direct\" joins 2 racks, but the hosts stand in {racks}; use \"core\"")]
-    DirectNeedsTwo {
-        /// Racks of the hosts.
-        racks: usize,
-    },
-    /// A host that is there twice.
-    #[error("host {name} is named twice")]
-    HostTwice {
-        /// Its name.
-        name: String,
-    },
-    /// More nodes than can be numbered.
-    #[error("the topology would have {cables} cables; at most {most} are possible")]
-    TooLarge {
-        /// How many there would be.
-        cables: u64,
-        /// How many there may be.
-        most: u64,
-    },
-    /// No hosts at all.
-    #[error("the topology has no hosts: the trace names none and fabric.topology.nodes is not given")]
-    NoHosts,
 }
 
 /// One direction of a cable, with what the switch model needs to know of it.
@@ -175,14 +68,31 @@ pub struct Link {
     pub burst_bytes: u64,
 }
 
+/// What is known of a topology's form; routing can reckon with it in place of tables.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Structure {
+    /// Nothing: any graph.
+    #[default]
+    Any,
+    /// A generalised fat tree.
+    Tree(Tree),
+    /// A mesh or a torus.
+    Grid(Grid),
+}
+
 /// Hosts, switches and links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Topology {
-    names: Vec<String>,
+    /// All names, one behind the other; `name_ends` has where each ends.
+    names: String,
+    name_ends: Vec<u32>,
     hosts: u32,
     host_nodes: Vec<NodeId>,
     links: Vec<Link>,
-    out: Vec<Vec<LinkId>>,
+    /// The links that begin at node 0, at node 1, ...; `out_begins` has where those of each node begin, and the end.
+    out: Vec<LinkId>,
+    out_begins: Vec<u32>,
+    structure: Structure,
 }
 
 impl Topology {
@@ -195,7 +105,13 @@ impl Topology {
     /// How many nodes there are.
     #[must_use]
     pub fn nodes(&self) -> u32 {
-        u32::try_from(self.names.len()).unwrap_or(u32::MAX)
+        number(self.name_ends.len())
+    }
+
+    /// How many nodes are switches: those behind the hosts.
+    #[must_use]
+    pub fn switches(&self) -> u32 {
+        self.nodes() - self.hosts
     }
 
     /// The node of the workload's host `index`; idle hosts follow behind the workload's.
@@ -207,7 +123,9 @@ impl Topology {
     /// A node's name.
     #[must_use]
     pub fn name(&self, node: NodeId) -> &str {
-        &self.names[node.0 as usize]
+        let node = node.0 as usize;
+        let begin = if node == 0 { 0 } else { self.name_ends[node - 1] };
+        &self.names[begin as usize..self.name_ends[node] as usize]
     }
 
     /// A link's name: "w1->rack1".
@@ -229,32 +147,144 @@ impl Topology {
         &self.links[link.0 as usize]
     }
 
-    /// The links that begin at `node`, in order of their ids.
+    /// The links that begin at `node`, in order of their ids: its ports, from 0 on.
     #[must_use]
     pub fn out(&self, node: NodeId) -> &[LinkId] {
-        &self.out[node.0 as usize]
+        let node = node.0 as usize;
+        &self.out[self.out_begins[node] as usize..self.out_begins[node + 1] as usize]
     }
 
-    fn add_node(&mut self, name: String) -> NodeId {
-        let id = NodeId(self.nodes());
-        self.names.push(name);
-        self.out.push(Vec::new());
+    /// Gives all links the rate `rate`.
+    pub fn set_rates(&mut self, rate: Rate) {
+        for link in &mut self.links {
+            link.rate = rate;
+        }
+    }
+
+    /// What is known of its form.
+    #[must_use]
+    pub const fn structure(&self) -> &Structure {
+        &self.structure
+    }
+
+    /// Whether a node is a host.
+    #[must_use]
+    pub const fn is_host(&self, node: NodeId) -> bool {
+        node.0 < self.hosts
+    }
+
+    /// The switch at which a host hangs.
+    #[must_use]
+    pub fn switch_of(&self, host: NodeId) -> NodeId {
+        self.link(self.uplink(host)).to
+    }
+
+    /// A host's one link.
+    #[must_use]
+    pub fn uplink(&self, host: NodeId) -> LinkId {
+        self.out[self.out_begins[host.0 as usize] as usize]
+    }
+
+    /// All links by their begins, and where those of each node begin.
+    pub(crate) fn ports(&self) -> (&[LinkId], &[u32]) {
+        (&self.out, &self.out_begins)
+    }
+}
+
+/// Puts a topology together: all hosts first, then switches, then cables.
+#[derive(Default)]
+pub(super) struct Builder {
+    topology: Topology,
+}
+
+impl Builder {
+    /// A builder that has `places` hosts, `hosts` of the workload on the first of them: rack by rack, in the order in
+    /// which racks first appear. The others are idle, named "h0", "h1", ..., or "idle3" beside hosts with names.
+    fn with_hosts(hosts: &[HostPlace], places: u32, what: &dyn Fn() -> String) -> Result<Self, TopologyError> {
+        let placing = shape::Placing::of(hosts)?;
+        if hosts.len() > places as usize {
+            return Err(TopologyError::TooFewPlaces { hosts: hosts.len(), what: what(), places });
+        }
+        let mut order: Vec<usize> = (0..hosts.len()).collect();
+        order.sort_by_key(|host| placing.rack(*host));
+        let mut builder = Self::default();
+        builder.topology.host_nodes = vec![NodeId(0); hosts.len()];
+        for host in order {
+            builder.topology.host_nodes[host] = builder.add_node(&hosts[host].name);
+        }
+        builder.add_idle(places, !hosts.is_empty());
+        builder.hosts_end();
+        Ok(builder)
+    }
+
+    /// Adds idle hosts up to `places` nodes.
+    fn add_idle(&mut self, places: u32, beside_others: bool) {
+        let prefix = if beside_others { "idle" } else { "h" };
+        for node in self.topology.nodes()..places {
+            let host = self.add_numbered(prefix, &[node]);
+            self.topology.host_nodes.push(host);
+        }
+    }
+
+    /// All nodes so far are hosts, and no other ones.
+    fn hosts_end(&mut self) {
+        self.topology.hosts = self.topology.nodes();
+    }
+
+    fn add_node(&mut self, name: &str) -> NodeId {
+        self.topology.names.push_str(name);
+        self.end_name()
+    }
+
+    /// A node named by a word and numbers, joined by dots.
+    fn add_numbered(&mut self, prefix: &str, numbers: &[u32]) -> NodeId {
+        self.topology.names.push_str(prefix);
+        for (index, value) in numbers.iter().enumerate() {
+            let dot = if index == 0 { "" } else { "." };
+            // Writing to a String does not fail.
+            let _ = write!(self.topology.names, "{dot}{value}");
+        }
+        self.end_name()
+    }
+
+    fn end_name(&mut self) -> NodeId {
+        let id = NodeId(self.topology.nodes());
+        self.topology.name_ends.push(number(self.topology.names.len()));
         id
     }
 
-    /// Joins two nodes with a cable: two links with the keys of `config`, whose delay is `delay_ps`.
-    fn join(&mut self, a: NodeId, b: NodeId, config: &LinkConfig, delay_ps: u64) {
+    /// Joins two nodes: two links.
+    fn join(&mut self, a: NodeId, b: NodeId, cable: &Cable) {
         for (from, to) in [(a, b), (b, a)] {
-            let id = LinkId(u32::try_from(self.links.len()).unwrap_or(u32::MAX));
-            self.out[from.0 as usize].push(id);
-            self.links.push(Link {
-                from,
-                to,
-                rate: config.rate,
-                delay_ps,
-                buffer: config.buffer,
-                burst_bytes: config.burst.get(),
-            });
+            let Cable { rate, delay_ps, buffer, burst_bytes } = *cable;
+            self.topology.links.push(Link { from, to, rate, delay_ps, buffer, burst_bytes });
         }
     }
+
+    /// The topology, whose form is `structure`.
+    fn finish(self, structure: Structure) -> Topology {
+        let mut topology = self.topology;
+        let mut begins = vec![0u32; topology.name_ends.len() + 1];
+        for link in &topology.links {
+            begins[link.from.0 as usize + 1] += 1;
+        }
+        for node in 1..begins.len() {
+            begins[node] += begins[node - 1];
+        }
+        let mut next = begins.clone();
+        topology.out = vec![LinkId(0); topology.links.len()];
+        for (id, link) in (0..).map(LinkId).zip(&topology.links) {
+            let place = &mut next[link.from.0 as usize];
+            topology.out[*place as usize] = id;
+            *place += 1;
+        }
+        topology.out_begins = begins;
+        topology.structure = structure;
+        topology
+    }
+}
+
+/// A number of things that are numbered with 32 bits.
+fn number(things: usize) -> u32 {
+    u32::try_from(things).unwrap_or(u32::MAX)
 }

@@ -1,9 +1,14 @@
 //! The shapes of topologies and how they are built from their keys.
 
-use super::{LinkConfig, NodeId, Topology, TopologyError};
+use super::tree::{TreeShape, two_levels};
+use super::{
+    Builder, GraphConfig, GridConfig, KaryTreeConfig, LeafSpineConfig, LinkConfig, NodeId, PortTreeConfig,
+    SingleSwitchConfig, Structure, ThinTreeConfig, Topology, TopologyError, XgftConfig,
+};
 use crate::fabric::HostPlace;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// A shape and its keys: the `[fabric.topology]` table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +18,24 @@ pub enum TopologyConfig {
     Racks(RacksConfig),
     /// LIGHTNESS' full fat-tree.
     FatTree(FatTreeConfig),
+    /// One switch.
+    SingleSwitch(SingleSwitchConfig),
+    /// Leaves, each joined to every spine.
+    LeafSpine(LeafSpineConfig),
+    /// As many links up as down.
+    KAryNTree(KaryTreeConfig),
+    /// Fewer links up than down.
+    ThinTree(ThinTreeConfig),
+    /// All ports of all switches in use.
+    MPortNTree(PortTreeConfig),
+    /// A generalised fat tree.
+    Xgft(XgftConfig),
+    /// Routers in dimensions with ends.
+    Mesh(GridConfig),
+    /// Routers in dimensions that are rings.
+    Torus(GridConfig),
+    /// What a file says.
+    Graph(GraphConfig),
 }
 
 impl Default for TopologyConfig {
@@ -81,31 +104,36 @@ impl Default for FatTreeConfig {
 }
 
 /// Links are numbered with 24 bits, so that event keys have room for them.
-const MOST_CABLES: u64 = 1 << 22;
+pub(super) const MOST_CABLES: u64 = 1 << 22;
 
 /// The hosts by rack, in the order in which racks first appear.
-struct Placing {
+pub(super) struct Placing {
     racks: Vec<String>,
     /// The rack of each host.
     rack_of: Vec<usize>,
 }
 
 impl Placing {
-    fn of(hosts: &[HostPlace]) -> Result<Self, TopologyError> {
+    pub(super) fn of(hosts: &[HostPlace]) -> Result<Self, TopologyError> {
         let mut names = BTreeSet::new();
         let mut racks: Vec<String> = Vec::new();
+        let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
         let mut rack_of = Vec::with_capacity(hosts.len());
         for host in hosts {
             if !names.insert(&host.name) {
                 return Err(TopologyError::HostTwice { name: host.name.clone() });
             }
-            let known = racks.iter().position(|rack| *rack == host.rack);
-            rack_of.push(known.unwrap_or_else(|| {
+            rack_of.push(*numbers.entry(&host.rack).or_insert_with(|| {
                 racks.push(host.rack.clone());
                 racks.len() - 1
             }));
         }
         Ok(Self { racks, rack_of })
+    }
+
+    /// The rack of host `host`, by number.
+    pub(super) fn rack(&self, host: usize) -> usize {
+        self.rack_of[host]
     }
 
     fn hosts_in(&self, rack: usize) -> usize {
@@ -114,15 +142,62 @@ impl Placing {
 }
 
 impl TopologyConfig {
-    /// Builds the topology for `hosts`, and idle hosts where the shape asks for them.
+    /// The shape's name in configurations.
+    #[must_use]
+    pub const fn shape(&self) -> &'static str {
+        match self {
+            Self::Racks(_) => "racks",
+            Self::FatTree(_) => "fat-tree",
+            Self::SingleSwitch(_) => "single-switch",
+            Self::LeafSpine(_) => "leaf-spine",
+            Self::KAryNTree(_) => "k-ary-n-tree",
+            Self::ThinTree(_) => "thin-tree",
+            Self::MPortNTree(_) => "m-port-n-tree",
+            Self::Xgft(_) => "xgft",
+            Self::Mesh(_) => "mesh",
+            Self::Torus(_) => "torus",
+            Self::Graph(_) => "graph",
+        }
+    }
+
+    /// Builds the topology for `hosts`, and idle hosts where the shape has more places. Where `hosts` is empty, all are
+    /// idle; `racks`, and shapes without `nodes` that need it, cannot do that.
+    ///
+    /// The workload's hosts stand on the first places, rack by rack; in `racks` and `fat-tree` on the first places of
+    /// their racks; in `graph` on the hosts of their names, and where there is none on the first that are left.
     ///
     /// # Errors
-    /// When the hosts do not fit, or keys contradict each other.
+    /// When the hosts do not fit, keys contradict each other, or a file cannot be read.
     pub fn build(&self, hosts: &[HostPlace]) -> Result<Topology, TopologyError> {
-        let placing = Placing::of(hosts)?;
         match self {
-            Self::Racks(config) => config.build(hosts, &placing),
-            Self::FatTree(config) => config.build(hosts, placing),
+            Self::Racks(config) => config.build(hosts, &Placing::of(hosts)?),
+            Self::FatTree(config) => config.build(hosts, Placing::of(hosts)?),
+            Self::SingleSwitch(config) => config.build(hosts),
+            Self::LeafSpine(config) => config.build(hosts),
+            Self::KAryNTree(config) => config.build(hosts),
+            Self::ThinTree(config) => config.build(hosts),
+            Self::MPortNTree(config) => config.build(hosts),
+            Self::Xgft(config) => config.build(hosts),
+            Self::Mesh(config) => config.build(hosts, false),
+            Self::Torus(config) => config.build(hosts, true),
+            Self::Graph(config) => config.build(hosts),
+        }
+    }
+
+    /// How many hosts and racks the shape has, where its keys say so.
+    #[must_use]
+    pub fn places(&self) -> (Option<u32>, Option<u32>) {
+        match self {
+            Self::Racks(_) => (None, None),
+            Self::FatTree(tree) => (tree.nodes, tree.racks),
+            other => (other.build(&[]).ok().map(|topology| topology.hosts()), None),
+        }
+    }
+
+    /// Takes files that it names as relative to `folder`.
+    pub fn relative_to(&mut self, folder: &Path) {
+        if let Self::Graph(config) = self {
+            config.file = folder.join(&config.file);
         }
     }
 }
@@ -132,28 +207,30 @@ impl RacksConfig {
         if hosts.is_empty() {
             return Err(TopologyError::NoHosts);
         }
-        let host_delay = self.host_link.delay_ps("host_link")?;
-        let uplink_delay = self.uplink.delay_ps("uplink")?;
+        let host_link = self.host_link.cable("host_link")?;
+        let uplink = self.uplink.cable("uplink")?;
         let racks = placing.racks.len();
         if self.joined == Joined::Direct && racks > 2 {
             return Err(TopologyError::DirectNeedsTwo { racks });
         }
         let places: Vec<usize> = (0..racks).map(|rack| placing.hosts_in(rack)).collect();
-        let (mut topology, switches) = hosts_and_racks(hosts, placing, &places);
-        for (host, rack) in host_racks(&places) {
-            topology.join(host, switches[rack], &self.host_link, host_delay);
+        let mut builder = hosts_by_rack(hosts, placing, &places);
+        let switches: Vec<NodeId> = placing.racks.iter().map(|rack| builder.add_node(rack)).collect();
+        let hosts_racks = places.iter().zip(&switches).flat_map(|(places, rack)| std::iter::repeat_n(*rack, *places));
+        for (host, rack) in (0..).map(NodeId).zip(hosts_racks) {
+            builder.join(host, rack, &host_link);
         }
         match (switches.as_slice(), self.joined) {
             ([_], _) => {}
-            ([a, b], Joined::Auto | Joined::Direct) => topology.join(*a, *b, &self.uplink, uplink_delay),
+            ([a, b], Joined::Auto | Joined::Direct) => builder.join(*a, *b, &uplink),
             _ => {
-                let core = topology.add_node("core".to_owned());
+                let core = builder.add_node("core");
                 for switch in switches {
-                    topology.join(switch, core, &self.uplink, uplink_delay);
+                    builder.join(switch, core, &uplink);
                 }
             }
         }
-        Ok(topology)
+        Ok(builder.finish(Structure::Any))
     }
 }
 
@@ -164,8 +241,7 @@ impl FatTreeConfig {
                 return Err(TopologyError::Zero { key });
             }
         }
-        let host_delay = self.host_link.delay_ps("host_link")?;
-        let uplink_delay = self.uplink.delay_ps("uplink")?;
+        let cables = [self.host_link.cable("host_link")?, self.uplink.cable("uplink")?];
         let used = placing.racks.len();
         let racks = self.racks.unwrap_or(u32::try_from(used.max(1)).unwrap_or(u32::MAX));
         if racks == 0 {
@@ -175,27 +251,15 @@ impl FatTreeConfig {
             return Err(TopologyError::TooFewRacks { racks, used, names: placing.racks.join(", ") });
         }
         let places = self.places(racks, &placing)?;
-        let cables = u64::from(racks) * (u64::from(places) + u64::from(self.cores) * u64::from(self.factor));
-        if cables > MOST_CABLES {
-            return Err(TopologyError::TooLarge { cables, most: MOST_CABLES });
-        }
+        let tree = two_levels(places, racks, self.cores, self.factor)?;
         for number in used..racks as usize {
             placing.racks.push(format!("rack{number}"));
         }
-        let places = vec![places as usize; racks as usize];
-        let (mut topology, switches) = hosts_and_racks(hosts, &placing, &places);
-        for (host, rack) in host_racks(&places) {
-            topology.join(host, switches[rack], &self.host_link, host_delay);
-        }
-        let cores: Vec<NodeId> = (0..self.cores).map(|core| topology.add_node(format!("core{core}"))).collect();
-        for switch in switches {
-            for core in &cores {
-                for _ in 0..self.factor {
-                    topology.join(switch, *core, &self.uplink, uplink_delay);
-                }
-            }
-        }
-        Ok(topology)
+        let builder = hosts_by_rack(hosts, &placing, &vec![places as usize; racks as usize]);
+        Ok(tree.build(builder, &cables, |builder, level, index| match level {
+            1 => builder.add_node(&placing.racks[index as usize]),
+            _ => builder.add_numbered("core", &[index]),
+        }))
     }
 
     /// How many hosts stand in each rack.
@@ -224,29 +288,21 @@ impl FatTreeConfig {
     }
 }
 
-/// Hosts rack by rack with `places` in each (idle ones where the workload has fewer), then the rack switches.
-fn hosts_and_racks(hosts: &[HostPlace], placing: &Placing, places: &[usize]) -> (Topology, Vec<NodeId>) {
-    let mut topology = Topology { host_nodes: vec![NodeId(0); hosts.len()], ..Topology::default() };
-    let mut idle = Vec::new();
-    for (rack, places) in places.iter().enumerate() {
-        let here = (0..hosts.len()).filter(|host| placing.rack_of[*host] == rack);
-        let before = topology.nodes();
-        for host in here {
-            topology.host_nodes[host] = topology.add_node(hosts[host].name.clone());
-        }
-        while ((topology.nodes() - before) as usize) < *places {
-            let name = format!("idle{}", topology.nodes());
-            idle.push(topology.add_node(name));
-        }
+/// Hosts rack by rack with `places` in each (idle ones where the workload has fewer).
+fn hosts_by_rack(hosts: &[HostPlace], placing: &Placing, places: &[usize]) -> Builder {
+    let mut builder = Builder::default();
+    builder.topology.host_nodes = vec![NodeId(0); hosts.len()];
+    let mut in_rack = vec![Vec::new(); places.len()];
+    for host in 0..hosts.len() {
+        in_rack[placing.rack(host)].push(host);
     }
-    topology.hosts = topology.nodes();
-    topology.host_nodes.extend(idle);
-    let switches = placing.racks.iter().map(|rack| topology.add_node(rack.clone())).collect();
-    (topology, switches)
-}
-
-/// Each host's node with the number of its rack.
-fn host_racks(places: &[usize]) -> Vec<(NodeId, usize)> {
-    let racks = places.iter().enumerate().flat_map(|(rack, places)| std::iter::repeat_n(rack, *places));
-    (0..).map(NodeId).zip(racks).collect()
+    for (here, places) in in_rack.iter().zip(places) {
+        let end = builder.topology.nodes() + super::number(*places);
+        for host in here {
+            builder.topology.host_nodes[*host] = builder.add_node(&hosts[*host].name);
+        }
+        builder.add_idle(end, !hosts.is_empty());
+    }
+    builder.hosts_end();
+    builder
 }

@@ -338,6 +338,27 @@ pub struct Plan {
     pub end_ps: u64,
 }
 
+impl Plan {
+    /// The plan of no traffic at all.
+    #[must_use]
+    pub fn none() -> Self {
+        Self {
+            link: LinkTime { rate: Rate::UNLIMITED, flit: 1, mtu: 1, headers: 0, whole_flits: false },
+            hosts: 0,
+            bytes: 0,
+            packets: 1,
+            wire_bytes: 0,
+            gap_ps: 0.0,
+            arrivals: Arrivals::Fixed,
+            flows: Flows::Pair,
+            levels: Vec::new(),
+            from_ps: 0,
+            until_ps: 0,
+            end_ps: 0,
+        }
+    }
+}
+
 /// Loads above this only make queues longer.
 const MOST_LOAD: f64 = 64.0;
 /// Hosts are numbered with 24 bits, as the kernel's places.

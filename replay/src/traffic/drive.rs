@@ -30,6 +30,10 @@ pub struct Raw {
     pub figures: NetworkFigures,
     /// Bytes that crossed each link in the measurement.
     pub link_bytes: Vec<u64>,
+    /// Virtual lanes of each link.
+    pub lanes: u32,
+    /// The same for each virtual lane, flits filled up; empty where that is not counted.
+    pub lane_bytes: Vec<u64>,
 }
 
 /// Progress is told no more often.
@@ -49,18 +53,18 @@ pub fn drive<F: PacketFabric<Meter>>(
 ) -> Raw {
     let slice = ((plan.until_ps - plan.from_ps) / LOOKS).max(1);
     let (from, until, end) = (SimTime(plan.from_ps), SimTime(plan.until_ps), SimTime(plan.end_ps));
-    let mut before: Option<Vec<u64>> = None;
-    let mut in_window: Option<Vec<u64>> = None;
+    let mut before: Option<Crossed> = None;
+    let mut at_end: Option<Crossed> = None;
     let mut now = SimTime::ZERO;
     let mut looked = SimTime::ZERO;
     let mut stopped = false;
     let mut told = Instant::now();
     loop {
         if now >= from && before.is_none() {
-            before = Some(link_bytes(fabric));
+            before = Some(Crossed::of(fabric));
         }
-        if now >= until && in_window.is_none() {
-            in_window = Some(link_bytes(fabric));
+        if now >= until && at_end.is_none() {
+            at_end = Some(Crossed::of(fabric));
         }
         if now >= end || (now >= until && fabric.observer().outstanding == 0) {
             break;
@@ -95,16 +99,27 @@ pub fn drive<F: PacketFabric<Meter>>(
         fabric.run_before(next);
         now = next;
     }
-    let figures = fabric.figures();
-    let at_end: Vec<u64> = figures.links.iter().map(|link| link.bytes).collect();
-    let last = in_window.unwrap_or(at_end);
-    let link_bytes = match before {
-        Some(before) => last.iter().zip(&before).map(|(last, before)| last - before).collect(),
-        None => Vec::new(),
+    let last = at_end.unwrap_or_else(|| Crossed::of(fabric));
+    let (link_bytes, lane_bytes) = match before {
+        Some(before) => (less(&last.links, &before.links), less(&last.lanes, &before.lanes)),
+        None => (Vec::new(), Vec::new()),
     };
-    Raw { end: now, stopped, figures, link_bytes }
+    Raw { end: now, stopped, figures: fabric.figures(), link_bytes, lanes: fabric.lanes(), lane_bytes }
 }
 
-fn link_bytes<F: PacketFabric<Meter>>(fabric: &F) -> Vec<u64> {
-    fabric.figures().links.iter().map(|link| link.bytes).collect()
+/// What has crossed links and lanes.
+struct Crossed {
+    links: Vec<u64>,
+    lanes: Vec<u64>,
+}
+
+impl Crossed {
+    fn of<F: PacketFabric<Meter>>(fabric: &F) -> Self {
+        let links = fabric.figures().links.iter().map(|link| link.bytes).collect();
+        Self { links, lanes: fabric.lane_bytes() }
+    }
+}
+
+fn less(last: &[u64], before: &[u64]) -> Vec<u64> {
+    last.iter().zip(before).map(|(last, before)| last.saturating_sub(*before)).collect()
 }

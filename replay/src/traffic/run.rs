@@ -6,12 +6,16 @@ use std::time::Instant;
 
 use super::{Destinations, LinkTime, Pattern, Plan, Progress, Sources, TrafficConfig, TrafficError, drive, read_table};
 use crate::experiment::Experiment;
+use crate::fabric::credit::Credit;
 use crate::fabric::ideal_packets::IdealPackets;
 use crate::fabric::packet::{PacketFabric, PacketRecord};
+use crate::fabric::store_and_forward::StoreAndForward;
 use crate::fabric::{FabricConfig, HostPlace};
 use crate::network::SimTime;
 use crate::run::RunError;
 use crate::statistics::{Meter, RunFigures};
+use crate::topology::{NodeId, Topology};
+use crate::units::{Bytes, Rate};
 
 /// What came out of one run.
 #[derive(Clone, Debug)]
@@ -57,12 +61,46 @@ pub fn run_traffic(
                 headers: 0,
                 whole_flits: false,
             };
-            run.go(link, hosts, stop, progress, |meter| Ok(IdealPackets::new(config, hosts, link, meter)))
+            run.go(IdealPackets::new(config, hosts, link, Meter::unplanned()), link, stop, progress)
+        }
+        FabricConfig::Credit(config) => {
+            let fabric = Credit::new(config, &traffic.places(), Meter::unplanned())?;
+            let (rate, sizes) = (host_rate(fabric.topology())?, (config.flit, config.mtu, config.headers));
+            run.go(fabric, link_time(rate, sizes, true), stop, progress)
+        }
+        FabricConfig::StoreAndForward(config) => {
+            let fabric = StoreAndForward::new(config, &traffic.places(), Meter::unplanned())?;
+            let (rate, sizes) = (host_rate(fabric.topology())?, (config.flit, config.mtu, config.headers));
+            run.go(fabric, link_time(rate, sizes, false), stop, progress)
         }
         FabricConfig::Ethernet(_) | FabricConfig::Lightness(_) => {
             Err(RunError::NoPackets { kind: experiment.fabric.kind() })
         }
     }
+}
+
+/// The rate of the hosts' links, which all must have.
+fn host_rate(topology: &Topology) -> Result<Rate, TrafficError> {
+    let rate = |host: u32| topology.link(topology.uplink(NodeId(host))).rate;
+    let first = rate(0);
+    match (0..topology.hosts()).find(|host| rate(*host) != first) {
+        None => Ok(first),
+        Some(other) => Err(TrafficError::Key {
+            key: "load".to_owned(),
+            reason: format!(
+                "it is a share of what a host's link carries, and the links of {} (\"{first}\") and {} (\"{}\") differ",
+                topology.name(NodeId(0)),
+                topology.name(NodeId(other)),
+                rate(other)
+            ),
+        }),
+    }
+}
+
+fn link_time(rate: Rate, (flit, mtu, headers): (Bytes, Bytes, Bytes), whole_flits: bool) -> LinkTime {
+    // The fabrics refuse sizes that 32 bits do not hold.
+    let number = |bytes: Bytes| u32::try_from(bytes.get()).unwrap_or(u32::MAX);
+    LinkTime { rate, flit: number(flit).max(1), mtu: number(mtu).max(1), headers: number(headers), whole_flits }
 }
 
 struct Run<'a> {
@@ -73,17 +111,17 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Builds the fabric and runs it.
+    /// Runs the traffic over the fabric.
     fn go<F: PacketFabric<Meter>>(
         &self,
+        mut fabric: F,
         link: LinkTime,
-        hosts: u32,
         stop: &AtomicBool,
         progress: impl FnMut(Progress),
-        build: impl FnOnce(Meter) -> Result<F, RunError>,
     ) -> Result<TrafficRun, RunError> {
+        let hosts = self.traffic.hosts.unwrap_or(fabric.hosts());
         let (plan, mut sources) = self.sources(link, hosts)?;
-        let mut fabric = build(Meter::new(&plan, self.keep))?;
+        *fabric.observer() = Meter::new(&plan, self.keep);
         let raw = drive(&mut fabric, &plan, &mut sources, stop, progress);
         let times = (self.began.0.elapsed().as_secs_f64(), thread_cpu_s() - self.began.1);
         let meter = fabric.observer();

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub fn is_root(test: &str) -> bool {
     let root = nix::unistd::geteuid().is_root();
     if !root {
-        eprintln!("skipped: {test} needs root, for network namespaces and packets");
+        println!("skipped: {test} needs root, for network namespaces and packets");
     }
     root
 }

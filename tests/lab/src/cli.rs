@@ -247,7 +247,7 @@ fn set_up(args: &SetupArgs) -> Result<u8> {
         Some(cache) => cache.clone(),
         None => setup::default_cache()?,
     };
-    let folder = setup::fetch(args.hadoop, &cache, args.fresh, &progress)?;
+    let folder = setup::fetch(args.hadoop, &cache, &home, args.fresh, &progress)?;
     progress.step(&format!(
         "ready: Hadoop {} in {}, Java {java} in {}",
         args.hadoop.version(),

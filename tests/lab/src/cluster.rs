@@ -1,6 +1,7 @@
 //! A Hadoop cluster on the lab's hosts: configured, started, watched, stopped.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -93,6 +94,9 @@ impl<'a> Cluster<'a> {
         for file in self.distribution.configuration(self.settings, self.plan, host) {
             let path = self.settings.conf(host).join(file.name);
             fs::write(&path, file.contents).with_context(|| format!("cannot write {}", path.display()))?;
+            if file.name.ends_with(".sh") {
+                fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+            }
         }
         Ok(())
     }

@@ -5,12 +5,18 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
-use crate::hadoop3;
 use crate::plan::{HostPlan, Plan};
+use crate::{hadoop1, hadoop2, hadoop3};
 
 /// A version of Hadoop that the lab can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Distribution {
+    /// Apache Hadoop 1.2.1.
+    #[value(name = "1.2.1")]
+    V1_2_1,
+    /// Apache Hadoop 2.10.2.
+    #[value(name = "2.10.2")]
+    V2_10_2,
     /// Apache Hadoop 3.4.2.
     #[value(name = "3.4.2")]
     V3_4_2,
@@ -96,6 +102,28 @@ pub enum Client {
     Fsck,
 }
 
+/// Where histories of jobs are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Histories {
+    /// In HDFS: a pattern that finds the files of all jobs.
+    InHdfs(&'static str),
+    /// On the master, anywhere in this folder of its logs.
+    OnMaster(&'static str),
+}
+
+/// Names of properties that clients set, and what they cannot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Names {
+    /// Number of maps.
+    pub maps: &'static str,
+    /// Number of reduces.
+    pub reduces: &'static str,
+    /// Replicas of the sort's output; `None` = always 1.
+    pub sort_output_replication: Option<&'static str>,
+    /// Whether the sort's check only says whether rows are in order, so that they have to be counted.
+    pub counts_rows: bool,
+}
+
 /// A file of configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfFile {
@@ -110,6 +138,8 @@ impl Distribution {
     #[must_use]
     pub const fn version(self) -> &'static str {
         match self {
+            Self::V1_2_1 => "1.2.1",
+            Self::V2_10_2 => "2.10.2",
             Self::V3_4_2 => "3.4.2",
         }
     }
@@ -118,6 +148,8 @@ impl Distribution {
     #[must_use]
     pub const fn pom(self) -> &'static str {
         match self {
+            Self::V1_2_1 => include_str!("../hadoop-1.2.1/pom.xml"),
+            Self::V2_10_2 => include_str!("../hadoop-2.10.2/pom.xml"),
             Self::V3_4_2 => include_str!("../hadoop-3.4.2/pom.xml"),
         }
     }
@@ -126,6 +158,8 @@ impl Distribution {
     #[must_use]
     pub const fn jar_list(self) -> &'static str {
         match self {
+            Self::V1_2_1 => include_str!("../hadoop-1.2.1/jars.txt"),
+            Self::V2_10_2 => include_str!("../hadoop-2.10.2/jars.txt"),
             Self::V3_4_2 => include_str!("../hadoop-3.4.2/jars.txt"),
         }
     }
@@ -134,7 +168,8 @@ impl Distribution {
     #[must_use]
     pub const fn web_files(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::V3_4_2 => hadoop3::WEB_FILES,
+            Self::V1_2_1 => &[],
+            Self::V2_10_2 | Self::V3_4_2 => hadoop3::WEB_FILES,
         }
     }
 
@@ -142,6 +177,8 @@ impl Distribution {
     #[must_use]
     pub const fn daemons(self) -> &'static [DaemonKind] {
         match self {
+            Self::V1_2_1 => hadoop1::DAEMONS,
+            Self::V2_10_2 => hadoop2::DAEMONS,
             Self::V3_4_2 => hadoop3::DAEMONS,
         }
     }
@@ -150,7 +187,8 @@ impl Distribution {
     #[must_use]
     pub fn daemon_arguments(self, settings: &Settings, host: &HostPlan, kind: &DaemonKind) -> Vec<String> {
         let mut arguments = match self {
-            Self::V3_4_2 => hadoop3::jvm_arguments(settings, host, kind.heap_mib),
+            Self::V1_2_1 => hadoop1::jvm_arguments(settings, host, kind.heap_mib, self.jar_list()),
+            Self::V2_10_2 | Self::V3_4_2 => hadoop3::jvm_arguments(settings, host, kind.heap_mib),
         };
         arguments.push(kind.main_class.to_owned());
         arguments
@@ -159,20 +197,21 @@ impl Distribution {
     /// The same for a client on a host, followed by the client's own arguments.
     #[must_use]
     pub fn client_arguments(self, settings: &Settings, host: &HostPlan, client: Client) -> Vec<String> {
-        match self {
-            Self::V3_4_2 => {
-                let mut arguments = hadoop3::jvm_arguments(settings, host, hadoop3::CLIENT_HEAP_MIB);
-                arguments.push(hadoop3::client_class(client).to_owned());
-                arguments
-            }
-        }
+        let heap_mib = hadoop3::CLIENT_HEAP_MIB;
+        let mut arguments = match self {
+            Self::V1_2_1 => hadoop1::jvm_arguments(settings, host, heap_mib, self.jar_list()),
+            Self::V2_10_2 | Self::V3_4_2 => hadoop3::jvm_arguments(settings, host, heap_mib),
+        };
+        arguments.push(hadoop3::client_class(client).to_owned());
+        arguments
     }
 
     /// What formats the file system on the master before the first start: JVM options, main class and arguments.
     #[must_use]
     pub fn format_arguments(self, settings: &Settings, master: &HostPlan) -> Vec<String> {
         match self {
-            Self::V3_4_2 => hadoop3::format_arguments(settings, master),
+            Self::V1_2_1 => hadoop1::format_arguments(settings, master, self.jar_list()),
+            Self::V2_10_2 | Self::V3_4_2 => hadoop3::format_arguments(settings, master),
         }
     }
 
@@ -180,6 +219,8 @@ impl Distribution {
     #[must_use]
     pub fn configuration(self, settings: &Settings, plan: &Plan, host: &HostPlan) -> Vec<ConfFile> {
         match self {
+            Self::V1_2_1 => hadoop1::configuration(settings, plan, host),
+            Self::V2_10_2 => hadoop2::configuration(settings, plan, host),
             Self::V3_4_2 => hadoop3::configuration(settings, plan, host),
         }
     }
@@ -190,11 +231,40 @@ impl Distribution {
         vec![("JAVA_HOME", settings.java_home.clone()), ("HADOOP_CONF_DIR", settings.conf(host))]
     }
 
-    /// Where job histories are in HDFS once their job has ended: a pattern that finds the files of all jobs.
+    /// Where job histories are once their job has ended.
     #[must_use]
-    pub const fn history_pattern(self) -> &'static str {
+    pub const fn histories(self) -> Histories {
         match self {
-            Self::V3_4_2 => hadoop3::HISTORY_PATTERN,
+            Self::V1_2_1 => Histories::OnMaster(hadoop1::HISTORY_FOLDER),
+            Self::V2_10_2 | Self::V3_4_2 => Histories::InHdfs(hadoop3::HISTORY_PATTERN),
+        }
+    }
+
+    /// How clients name what they are told.
+    #[must_use]
+    pub const fn names(self) -> &'static Names {
+        match self {
+            Self::V1_2_1 => &Names {
+                maps: "mapred.map.tasks",
+                reduces: "mapred.reduce.tasks",
+                sort_output_replication: None,
+                counts_rows: true,
+            },
+            Self::V2_10_2 | Self::V3_4_2 => &Names {
+                maps: "mapreduce.job.maps",
+                reduces: "mapreduce.job.reduces",
+                sort_output_replication: Some("mapreduce.terasort.output.replication"),
+                counts_rows: false,
+            },
+        }
+    }
+
+    /// The jar whose web pages have to lie on the class path as files; `None` = none.
+    #[must_use]
+    pub const fn web_jar(self) -> Option<&'static str> {
+        match self {
+            Self::V1_2_1 => Some("hadoop-core-1.2.1.jar"),
+            Self::V2_10_2 | Self::V3_4_2 => None,
         }
     }
 
@@ -202,7 +272,8 @@ impl Distribution {
     #[must_use]
     pub const fn java_versions(self) -> (u32, u32) {
         match self {
-            Self::V3_4_2 => (8, 23),
+            Self::V1_2_1 => (8, 17),
+            Self::V2_10_2 | Self::V3_4_2 => (8, 23),
         }
     }
 

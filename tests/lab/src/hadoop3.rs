@@ -1,4 +1,4 @@
-//! Apache Hadoop 3.x: HDFS, YARN and MapReduce as daemons of their own.
+//! Apache Hadoop 3.x: HDFS, YARN and MapReduce as daemons of their own. Most of it holds for 2.x as well: `hadoop2`.
 //!
 //! Property names and defaults: the `*-default.xml` of the version. What differs from the defaults is said here with
 //! its reason; all else is stock.
@@ -108,12 +108,9 @@ pub fn format_arguments(settings: &Settings, master: &HostPlan) -> Vec<String> {
 
 fn bare_jvm_arguments(settings: &Settings, host: &HostPlan, heap_mib: u32) -> Vec<String> {
     let folder = settings.host_folder(host);
-    let mut arguments = vec![
-        format!("-Xmx{heap_mib}m"),
-        // The NodeManager reaches into java.lang; on Java 8 the option does not exist, but is ignored with this one.
-        "-XX:+IgnoreUnrecognizedVMOptions".to_owned(),
-        "--add-opens=java.base/java.lang=ALL-UNNAMED".to_owned(),
-    ];
+    let mut arguments = vec![format!("-Xmx{heap_mib}m")];
+    // The NodeManager reaches into java.lang.
+    arguments.extend(OPEN_JAVA_LANG.iter().map(|option| (*option).to_owned()));
     arguments.extend(LEAN_JVM.iter().map(|option| (*option).to_owned()));
     arguments.extend([
         format!("-Djava.io.tmpdir={}", folder.join("tmp").display()),
@@ -124,8 +121,12 @@ fn bare_jvm_arguments(settings: &Settings, host: &HostPlan, heap_mib: u32) -> Ve
     arguments
 }
 
+/// Lets Hadoop reach into `java.lang`. Java 8 does not know the second option, and ignores it because of the first.
+pub const OPEN_JAVA_LANG: [&str; 2] =
+    ["-XX:+IgnoreUnrecognizedVMOptions", "--add-opens=java.base/java.lang=ALL-UNNAMED"];
+
 /// A dozen JVMs share few cores: little compiling, one collecting thread, no files in /tmp that a kill leaves behind.
-const LEAN_JVM: [&str; 4] =
+pub const LEAN_JVM: [&str; 4] =
     ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Djava.net.preferIPv4Stack=true"];
 
 fn class_path(settings: &Settings, conf: &Path) -> String {
@@ -133,7 +134,9 @@ fn class_path(settings: &Settings, conf: &Path) -> String {
     format!("{}:{cache}/web:{cache}/lib/*", conf.display())
 }
 
-fn task_options(settings: &Settings, heap_mib: u32) -> String {
+/// Options of a task's JVM.
+#[must_use]
+pub fn task_options(settings: &Settings, heap_mib: u32) -> String {
     let mut options = vec![format!("-Xmx{heap_mib}m")];
     options.extend(LEAN_JVM.iter().map(|option| (*option).to_owned()));
     options.extend(settings.jvm_options.iter().cloned());
@@ -143,6 +146,12 @@ fn task_options(settings: &Settings, heap_mib: u32) -> String {
 /// A host's configuration files.
 #[must_use]
 pub fn configuration(settings: &Settings, plan: &Plan, host: &HostPlan) -> Vec<ConfFile> {
+    configuration_with(settings, plan, host, &[])
+}
+
+/// The same, with options of the application master's JVM beside those of every task.
+#[must_use]
+pub fn configuration_with(settings: &Settings, plan: &Plan, host: &HostPlan, master_options: &[&str]) -> Vec<ConfFile> {
     let xml = |name, mut properties: Vec<(String, String)>| {
         properties.extend(settings.properties.iter().cloned());
         ConfFile { name, contents: site_xml(&properties) }
@@ -151,14 +160,15 @@ pub fn configuration(settings: &Settings, plan: &Plan, host: &HostPlan) -> Vec<C
         xml("core-site.xml", core_site(settings, plan, host)),
         xml("hdfs-site.xml", hdfs_site(settings, plan, host)),
         xml("yarn-site.xml", yarn_site(settings, plan, host)),
-        xml("mapred-site.xml", mapred_site(settings, plan)),
+        xml("mapred-site.xml", mapred_site(settings, plan, master_options)),
         xml("capacity-scheduler.xml", capacity_scheduler()),
         ConfFile { name: "racks.table", contents: plan.rack_table() },
         ConfFile { name: "log4j.properties", contents: LOG4J.to_owned() },
     ]
 }
 
-const LOG4J: &str = "\
+/// Logs to stderr.
+pub const LOG4J: &str = "\
 log4j.rootLogger=INFO,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
 log4j.appender.console.target=System.err
@@ -212,19 +222,20 @@ fn yarn_site(settings: &Settings, plan: &Plan, host: &HostPlan) -> Vec<(String, 
     ])
 }
 
-fn mapred_site(settings: &Settings, plan: &Plan) -> Vec<(String, String)> {
-    let master = &plan.master().name;
+fn mapred_site(settings: &Settings, plan: &Plan, master_options: &[&str]) -> Vec<(String, String)> {
+    let address = &plan.master().name;
+    let master = [master_options, &[&task_options(settings, 320)]].concat().join(" ");
     let task_mib = if settings.quiet { QUIET_TASK_MIB } else { TASK_MIB };
     let mut properties = owned([
         ("mapreduce.framework.name", "yarn".into()),
         ("mapreduce.application.classpath", task_class_path(settings)),
-        ("mapreduce.jobhistory.address", format!("{master}:10020")),
-        ("mapreduce.jobhistory.webapp.address", format!("{master}:19888")),
+        ("mapreduce.jobhistory.address", format!("{address}:10020")),
+        ("mapreduce.jobhistory.webapp.address", format!("{address}:19888")),
         // The default, binary, needs Hadoop to be read.
         ("mapreduce.jobhistory.jhist.format", "json".into()),
         ("mapreduce.client.submit.file.replication", plan.workers().len().min(3).to_string()),
         ("yarn.app.mapreduce.am.resource.mb", AM_MIB.to_string()),
-        ("yarn.app.mapreduce.am.command-opts", task_options(settings, 320)),
+        ("yarn.app.mapreduce.am.command-opts", master),
         ("yarn.app.mapreduce.am.job.client.port-range", "50100-50200".into()),
         ("mapreduce.map.memory.mb", task_mib.to_string()),
         ("mapreduce.reduce.memory.mb", task_mib.to_string()),
@@ -257,7 +268,9 @@ fn capacity_scheduler() -> Vec<(String, String)> {
     ])
 }
 
-fn owned<const N: usize>(properties: [(&str, String); N]) -> Vec<(String, String)> {
+/// Properties of which the names are known here.
+#[must_use]
+pub fn owned<const N: usize>(properties: [(&str, String); N]) -> Vec<(String, String)> {
     properties.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 

@@ -1,4 +1,4 @@
-//! Job histories (`.jhist` as JSON): when a job ran, with how many tasks, and its counters.
+//! Job histories (`.jhist` as JSON, and the text of Hadoop 1.x): when a job ran, with how many tasks, and its counters.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+use trace::history1;
 use trace::truth::{CounterGroups, CountersByJob, JobCounters};
 
 /// What a job's history says of it.
@@ -81,6 +82,60 @@ pub fn parse(text: &str) -> Result<JobHistory> {
     Ok(history)
 }
 
+/// Reads the history of Hadoop 1.x.
+///
+/// # Errors
+/// If it was cut off or the job did not succeed; the message says at which line.
+pub fn parse_one(text: &str) -> Result<JobHistory> {
+    let (records, left) = history1::read(text);
+    if left > 0 {
+        bail!("what begins behind line {} is no whole record", records.last().map_or(0, |record| record.line));
+    }
+    let mut history = JobHistory::default();
+    let mut finished = false;
+    let mut locations = BTreeMap::new();
+    for record in &records {
+        let succeeded = record.text("TASK_STATUS") == "SUCCESS";
+        match (record.kind.as_str(), record.text("TASK_TYPE")) {
+            ("Job", _) => {
+                if record.number("SUBMIT_TIME") > 0 {
+                    history.id = record.text("JOBID").to_owned();
+                    history.submitted_ns = record.number("SUBMIT_TIME") * 1_000_000;
+                }
+                match record.text("JOB_STATUS") {
+                    "SUCCESS" => {
+                        finished = true;
+                        history.finished_ns = record.number("FINISH_TIME") * 1_000_000;
+                        history.maps = u32::try_from(record.number("FINISHED_MAPS")).unwrap_or(u32::MAX);
+                        history.reduces = u32::try_from(record.number("FINISHED_REDUCES")).unwrap_or(u32::MAX);
+                        history.counters = JobCounters {
+                            total: record.counters("COUNTERS"),
+                            map: record.counters("MAP_COUNTERS"),
+                            reduce: record.counters("REDUCE_COUNTERS"),
+                        };
+                    }
+                    ended @ ("FAILED" | "KILLED") => bail!("line {}: the job ended with {ended}", record.line),
+                    _ => {}
+                }
+            }
+            ("Task", "MAP") if record.number("START_TIME") > 0 => {
+                locations.insert(record.text("TASKID"), record.text("SPLITS"));
+            }
+            ("MapAttempt", "MAP") if succeeded => {
+                let split = locations.get(record.text("TASKID")).copied().unwrap_or("");
+                if !split.is_empty() && !split.split(',').any(|location| location == record.text("HOSTNAME")) {
+                    history.remote_maps += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    if !finished {
+        bail!("the job's end is missing");
+    }
+    Ok(history)
+}
+
 fn text_of(event: &Value, field: &str) -> String {
     event[field].as_str().unwrap_or_default().to_owned()
 }
@@ -117,7 +172,10 @@ pub fn collect(folder: &Path) -> Result<Vec<JobHistory>> {
     let mut files: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "jhist") {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // Hadoop 1.x: job_1_0001_1700000000000_root_NAME
+        let of_one = name.starts_with("job_") && !name.ends_with(".xml");
+        if of_one || name.ends_with(".jhist") {
             files.push(path);
         }
     }
@@ -125,7 +183,8 @@ pub fn collect(folder: &Path) -> Result<Vec<JobHistory>> {
     let mut histories = Vec::new();
     for file in files {
         let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        let history = parse(&text).with_context(|| format!("the history {} is of no use", file.display()))?;
+        let history = if history1::is_one(&text) { parse_one(&text) } else { parse(&text) };
+        let history = history.with_context(|| format!("the history {} is of no use", file.display()))?;
         histories.push(history);
     }
     let counters: CountersByJob =
@@ -167,6 +226,25 @@ mod tests {
         };
         assert_eq!(on("w2"), 0);
         assert_eq!(on("w3"), 1);
+    }
+
+    const ONE: &str = "Meta VERSION=\"1\" .\n\
+        Job JOBID=\"job_1_0001\" SUBMIT_TIME=\"1000\" .\n\
+        Task TASKID=\"t1\" TASK_TYPE=\"MAP\" START_TIME=\"1\" SPLITS=\"/r1/w1,/r2/w2\" .\n\
+        MapAttempt TASK_TYPE=\"MAP\" TASKID=\"t1\" TASK_STATUS=\"SUCCESS\" HOSTNAME=\"/r1/w3\" .\n\
+        Job JOBID=\"job_1_0001\" FINISH_TIME=\"5000\" JOB_STATUS=\"SUCCESS\" FINISHED_MAPS=\"4\" FINISHED_REDUCES=\"2\" \
+        COUNTERS=\"{(g)(G)[(HDFS_BYTES_READ)(x)(12)]}\" .\n";
+
+    #[test]
+    fn the_text_of_hadoop_1_tells_the_same() {
+        let history = parse_one(ONE).unwrap();
+        assert_eq!((history.id.as_str(), history.maps, history.reduces), ("job_1_0001", 4, 2));
+        assert_eq!((history.submitted_ns, history.finished_ns), (1_000_000_000, 5_000_000_000));
+        assert_eq!(history.counters.named("HDFS_BYTES_READ"), Some(12));
+        assert_eq!(history.remote_maps, 1);
+        let failed = ONE.replace("JOB_STATUS=\"SUCCESS\"", "JOB_STATUS=\"FAILED\"");
+        assert!(parse_one(&failed).unwrap_err().to_string().contains("line 5"));
+        assert!(parse_one(&ONE[..ONE.len() - 2]).unwrap_err().to_string().contains("whole record"));
     }
 
     #[test]

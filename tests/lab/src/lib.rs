@@ -8,6 +8,8 @@
 pub mod cli;
 pub mod cluster;
 pub mod distribution;
+pub mod hadoop1;
+pub mod hadoop2;
 pub mod hadoop3;
 pub mod history;
 pub mod jobs;

@@ -32,21 +32,24 @@ fn file_of(line: &str) -> Option<&str> {
     (path.starts_with('/') && bytes.bytes().all(|b| b.is_ascii_digit())).then_some(path)
 }
 
-/// What follows the number in "0. BP-..:blk_1_1001 len=1000 Live_repl=1  [..]".
+/// What follows the number in "0. BP-..:blk_1_1001 len=1000 Live_repl=1  [..]", and in "0. blk_-1_1001 len=1000 repl=1
+/// [..]" of Hadoop 1.x, whose block ids may be negative.
 fn block_of(line: &str) -> Option<&str> {
     let (number, rest) = line.split_once(". ")?;
     let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
-    (is_number && rest.starts_with("BP-")).then_some(rest)
+    (is_number && (rest.starts_with("BP-") || rest.starts_with("blk_"))).then_some(rest)
 }
 
 fn block(text: &str, plan: &Plan) -> Result<BlockPlacement> {
     let (id, _) = text.split_once(' ').context("no blank after the block")?;
-    let (_, id) = id.split_once(":blk_").context("no block id")?;
+    let (_, id) = id.split_once("blk_").context("no block id")?;
     let id = id.split('_').next().unwrap_or(id);
     let (_, length) = text.split_once(" len=").context("no length")?;
     let length: String = length.chars().take_while(char::is_ascii_digit).collect();
     let mut hosts = Vec::new();
-    for part in text.split("DatanodeInfoWithStorage[").skip(1) {
+    let (_, places) = text.split_once('[').unwrap_or_default();
+    for part in places.split(", ").filter(|part| !part.trim_matches([']', ' ']).is_empty()) {
+        let part = part.strip_prefix("DatanodeInfoWithStorage[").unwrap_or(part);
         let address = part.split(':').next().unwrap_or_default();
         let host = plan.hosts.iter().find(|host| host.address.to_string() == address);
         hosts.push(host.with_context(|| format!("{address} is no host of the lab"))?.name.clone());
@@ -84,6 +87,16 @@ Status: HEALTHY
         assert_eq!(blocks[0].file, "/in/part-m-00000");
         assert_eq!(blocks[0].block, "blk_1073741825");
         assert_eq!(blocks[0].bytes, 4_000_000);
+        assert_eq!(blocks[0].hosts, ["w1", "w3"]);
+    }
+
+    #[test]
+    fn blocks_of_hadoop_1_are_understood() {
+        let plan = Plan::new("lab", Some(7), 4).unwrap();
+        let answer = "/in/part-00000 400 bytes, 1 block(s):  OK\n\
+                      0. blk_-123_1003 len=400 repl=2 [10.7.1.11:50010, 10.7.2.13:50010]\n";
+        let blocks = parse(answer, &plan).unwrap();
+        assert_eq!((blocks[0].block.as_str(), blocks[0].bytes), ("blk_-123", 400));
         assert_eq!(blocks[0].hosts, ["w1", "w3"]);
     }
 

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use trace::truth::{Machine, Truth, TruthHost, Versions};
 
 use crate::cluster::Cluster;
-use crate::distribution::{Client, Distribution, Settings};
+use crate::distribution::{Client, Distribution, Histories, Settings};
 use crate::history::{self, JobHistory};
 use crate::jobs::{Done, JobKind, JobOptions, Runner};
 use crate::lease::{Lease, check_plain, check_root};
@@ -81,7 +81,7 @@ impl Lab {
         check_root()?;
         setup::tools(progress)?;
         let (java_home, java) = setup::java(options.distribution)?;
-        let cache = setup::fetch(options.distribution, &options.cache, false, progress)?;
+        let cache = setup::fetch(options.distribution, &options.cache, &java_home, false, progress)?;
         stop.check()?;
         let lease = Lease::take(&options.prefix, options.work.as_deref(), options.keep)?;
         progress.step(&format!(
@@ -192,7 +192,13 @@ impl Lab {
         progress.step("collecting the job history");
         runner.cluster.wait_for_containers()?;
         if runner.done.jobs.iter().any(|job| !job.id.is_empty()) {
-            fetch_histories(runner.cluster, &job_folder, options.limit)?;
+            match runner.cluster.distribution.histories() {
+                Histories::InHdfs(pattern) => fetch_histories(runner.cluster, pattern, &job_folder, options.limit)?,
+                Histories::OnMaster(folder) => {
+                    let logs = runner.cluster.settings.host_folder(runner.cluster.plan.master()).join("logs");
+                    copy_histories(&logs.join(folder), &job_folder)?;
+                }
+            }
         }
         self.truth.blocks = runner.blocks("/")?;
         let done = runner.done;
@@ -287,8 +293,7 @@ pub fn capture_folder(path: &Path) -> Result<PathBuf> {
 }
 
 /// Gets the histories of all jobs. The JobHistoryServer may move one just now: it is found in its new place then.
-fn fetch_histories(cluster: &mut Cluster<'_>, into: &Path, limit: Duration) -> Result<()> {
-    let pattern = cluster.distribution.history_pattern();
+fn fetch_histories(cluster: &mut Cluster<'_>, pattern: &str, into: &Path, limit: Duration) -> Result<()> {
     let into = into.to_string_lossy();
     let arguments = ["-get", "-f", pattern, &into].map(str::to_owned);
     let master = cluster.plan.master();
@@ -303,6 +308,20 @@ fn fetch_histories(cluster: &mut Cluster<'_>, into: &Path, limit: Duration) -> R
             Err(_) => {}
         }
     }
+}
+
+/// Copies the files of all jobs from wherever in a folder they are.
+fn copy_histories(from: &Path, into: &Path) -> Result<()> {
+    for entry in fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {
+        let path = entry?.path();
+        if path.is_dir() {
+            copy_histories(&path, into)?;
+        } else if let Some(name) = path.file_name().filter(|name| name.to_string_lossy().starts_with("job_")) {
+            let to = into.join(name);
+            fs::copy(&path, &to).with_context(|| format!("cannot copy {} to {}", path.display(), to.display()))?;
+        }
+    }
+    Ok(())
 }
 
 fn write_script(path: &Path, text: &str) -> Result<()> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -103,11 +104,17 @@ fn major_version(version: &str) -> Option<u32> {
     if first == 1 { parts.next()?.parse().ok() } else { Some(first) }
 }
 
-/// Fetches a version of Hadoop where it is not complete. Returns the folder of its files.
+/// Fetches a version of Hadoop where it is not complete; `java` is the home of the JDK. Returns the folder of its files.
 ///
 /// # Errors
 /// If Maven fails or does not bring what the list of jars names.
-pub fn fetch(distribution: Distribution, cache: &Path, fresh: bool, progress: &Progress) -> Result<PathBuf> {
+pub fn fetch(
+    distribution: Distribution,
+    cache: &Path,
+    java: &Path,
+    fresh: bool,
+    progress: &Progress,
+) -> Result<PathBuf> {
     let folder = cache.join(format!("hadoop-{}", distribution.version()));
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let folder = folder.canonicalize()?;
@@ -138,6 +145,9 @@ pub fn fetch(distribution: Distribution, cache: &Path, fresh: bool, progress: &P
         }
         fs::rename(&partial, &jars)?;
     }
+    if let Some(jar) = distribution.web_jar() {
+        unpack_pages(&jars.join(jar), &folder.join("web"), java)?;
+    }
     for (name, contents) in distribution.web_files() {
         let path = folder.join("web").join(name);
         if let Some(parent) = path.parent() {
@@ -146,6 +156,36 @@ pub fn fetch(distribution: Distribution, cache: &Path, fresh: bool, progress: &P
         fs::write(&path, contents).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(folder)
+}
+
+/// Unpacks the web pages of a jar: daemons look for them as files.
+fn unpack_pages(jar: &Path, into: &Path, java: &Path) -> Result<()> {
+    if into.join("webapps").is_dir() {
+        return Ok(());
+    }
+    let partial = into.with_extension("partial");
+    if partial.exists() {
+        fs::remove_dir_all(&partial)?;
+    }
+    fs::create_dir_all(&partial)?;
+    let tool = java.join("bin/jar");
+    let output = Command::new(&tool)
+        .arg("xf")
+        .arg(jar)
+        .arg("webapps")
+        .current_dir(&partial)
+        .output()
+        .with_context(|| format!("cannot run {}: a JDK is needed, a JRE is not enough", tool.display()))?;
+    ensure!(
+        output.status.success(),
+        "cannot unpack {}: {}",
+        jar.display(),
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    if into.exists() {
+        fs::remove_dir_all(into)?;
+    }
+    fs::rename(&partial, into).with_context(|| format!("cannot make {}", into.display()))
 }
 
 fn maven(distribution: Distribution, folder: &Path, into: &Path) -> Result<()> {

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use lab::distribution::{Distribution, Settings};
 use lab::plan::Plan;
 
+const ALL: [Distribution; 3] = [Distribution::V1_2_1, Distribution::V2_10_2, Distribution::V3_4_2];
+
 fn settings() -> Settings {
     Settings {
         quiet: false,
@@ -19,8 +21,13 @@ fn settings() -> Settings {
 
 /// A property's value in a host's file; the last one counts, as in Hadoop.
 fn property(settings: &Settings, host: usize, file: &str, key: &str) -> Option<String> {
+    property_of(Distribution::V3_4_2, settings, host, file, key)
+}
+
+/// The same of any version.
+fn property_of(version: Distribution, settings: &Settings, host: usize, file: &str, key: &str) -> Option<String> {
     let plan = Plan::new("lab", Some(9), 4).unwrap();
-    let files = Distribution::V3_4_2.configuration(settings, &plan, &plan.hosts[host]);
+    let files = version.configuration(settings, &plan, &plan.hosts[host]);
     let contents = &files.iter().find(|f| f.name == file).unwrap().contents;
     let begin = format!("<name>{key}</name><value>");
     let (_, rest) = contents.rsplit_once(&begin)?;
@@ -64,14 +71,17 @@ fn the_agent_is_in_every_jvm_but_not_in_the_one_that_formats() {
     for key in ["mapreduce.map.java.opts", "mapreduce.reduce.java.opts", "yarn.app.mapreduce.am.command-opts"] {
         assert!(property(&settings, 0, "mapred-site.xml", key).unwrap().contains(&agent), "{key}");
     }
+    let children = property_of(Distribution::V1_2_1, &settings, 1, "mapred-site.xml", "mapred.child.java.opts");
+    assert!(children.unwrap().contains(&agent));
     let plan = Plan::new("lab", Some(9), 4).unwrap();
-    let version = Distribution::V3_4_2;
-    for kind in version.daemons() {
-        let arguments = version.daemon_arguments(&settings, plan.master(), kind);
-        assert!(arguments.contains(&agent), "{}", kind.role);
-        assert_eq!(arguments.last().unwrap(), kind.main_class);
+    for version in ALL {
+        for kind in version.daemons() {
+            let arguments = version.daemon_arguments(&settings, plan.master(), kind);
+            assert!(arguments.contains(&agent), "{}", kind.role);
+            assert_eq!(arguments.last().unwrap(), kind.main_class);
+        }
+        assert!(!version.format_arguments(&settings, plan.master()).contains(&agent));
     }
-    assert!(!version.format_arguments(&settings, plan.master()).contains(&agent));
 }
 
 #[test]
@@ -84,7 +94,32 @@ fn the_users_property_wins_and_is_escaped() {
 
 #[test]
 fn every_daemon_kind_has_a_role_that_the_trace_knows() {
-    for kind in Distribution::V3_4_2.daemons() {
+    for kind in ALL.iter().flat_map(|version| version.daemons()) {
         assert_eq!(trace::role::role_of_main_class(kind.main_class), Some(kind.role));
     }
+}
+
+#[test]
+fn hadoop_1_has_the_names_of_its_own_time() {
+    let settings = settings();
+    let get = |file, key| property_of(Distribution::V1_2_1, &settings, 2, file, key);
+    assert_eq!(get("core-site.xml", "fs.default.name").as_deref(), Some("hdfs://m1:8020"));
+    assert_eq!(get("mapred-site.xml", "mapred.job.tracker").as_deref(), Some("m1:8021"));
+    let plan = Plan::new("lab", Some(9), 4).unwrap();
+    let files = Distribution::V1_2_1.configuration(&settings, &plan, &plan.hosts[2]);
+    let racks = &files.iter().find(|file| file.name == "racks.sh").unwrap().contents;
+    assert!(racks.contains("w3 | 10.9.2.13) echo /r2 ;;"), "{racks}");
+    assert!(get("core-site.xml", "topology.script.file.name").unwrap().ends_with("/w2/conf/racks.sh"));
+}
+
+#[test]
+fn the_class_path_of_hadoop_1_names_each_jar() {
+    let plan = Plan::new("lab", Some(9), 1).unwrap();
+    let kind = &Distribution::V1_2_1.daemons()[0];
+    let arguments = Distribution::V1_2_1.daemon_arguments(&settings(), plan.master(), kind);
+    let at = arguments.iter().position(|argument| argument == "-cp").unwrap();
+    let class_path: Vec<&str> = arguments[at + 1].split(':').collect();
+    assert_eq!(class_path[1], "/cache/web");
+    assert!(class_path.contains(&"/cache/lib/hadoop-core-1.2.1.jar"));
+    assert!(class_path.iter().all(|entry| !entry.contains('*')), "jars in any order break its web pages");
 }

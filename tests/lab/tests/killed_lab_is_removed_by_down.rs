@@ -21,8 +21,10 @@ fn down_removes_what_a_kill_left_and_nothing_of_others() {
         common::wait_for_a_process(prefix);
         started
     };
-    let (mut other, _said_by_other) = start(OTHER);
-    let (mut killed, _said_by_killed) = start(PREFIX);
+    let (mut other, said) = start(OTHER);
+    // A lab goes on when nobody listens any more.
+    drop(said);
+    let mut killed = start(PREFIX).0;
     let inodes = common::inodes_of(PREFIX);
     let work = common::work_of(PREFIX);
     killed.kill().unwrap();

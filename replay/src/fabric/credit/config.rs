@@ -4,7 +4,7 @@ use crate::fabric::DEFAULT_INTERVAL;
 use crate::fabric::pipe::PipeConfig;
 use crate::routing::RoutingConfig;
 use crate::topology::TopologyConfig;
-use crate::units::{Bytes, DurationPs};
+use crate::units::{Bytes, DurationPs, Rate};
 use serde::{Deserialize, Serialize};
 
 /// When a switch may start to send a packet on.
@@ -42,6 +42,50 @@ impl Default for VlArbitration {
     }
 }
 
+/// InfiniBand's signalling speeds, by the name of the generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Speed {
+    /// 2.5 Gbaud, 8b/10b.
+    Sdr,
+    /// 5 Gbaud, 8b/10b.
+    Ddr,
+    /// 10 Gbaud, 8b/10b.
+    Qdr,
+    /// 10.3125 Gbaud, 64b/66b.
+    Fdr10,
+    /// 14.0625 Gbaud, 64b/66b.
+    Fdr,
+    /// 25.78125 Gbaud, 64b/66b.
+    Edr,
+    /// 50 Gbit/s a lane.
+    Hdr,
+    /// 100 Gbit/s a lane.
+    Ndr,
+    /// 200 Gbit/s a lane.
+    Xdr,
+}
+
+impl Speed {
+    /// Data in bit/s of a link of `width` lanes: what its line code leaves of the signalling rate, rounded down.
+    #[must_use]
+    pub fn data_rate(self, width: u8) -> Rate {
+        // Of the line code: data bits, coded bits.
+        let (signalled, data, coded) = match self {
+            Self::Sdr => (2_500_000_000, 8, 10),
+            Self::Ddr => (5_000_000_000, 8, 10),
+            Self::Qdr => (10_000_000_000, 8, 10),
+            Self::Fdr10 => (10_312_500_000, 64, 66),
+            Self::Fdr => (14_062_500_000, 64, 66),
+            Self::Edr => (25_781_250_000, 64, 66),
+            Self::Hdr => (50_000_000_000, 1, 1),
+            Self::Ndr => (100_000_000_000, 1, 1),
+            Self::Xdr => (200_000_000_000, 1, 1),
+        };
+        Rate::from_bps(u64::from(width) * signalled * data / coded)
+    }
+}
+
 /// The keys of a `credit` fabric; what they mean exactly is in `docs/fabric.md`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -59,8 +103,17 @@ pub struct CreditConfig {
     /// A flit. Default: `64B`, a credit of InfiniBand (`flitSize`).
     #[serde(alias = "flitSize")]
     pub flit: Bytes,
+    /// Lanes of all links: 1, 2, 4, 8 or 12. Default: 4, where `speed` is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub width: Option<u8>,
+    /// The speed of the lanes of all links: it gives them their rate in place of the topology's `rate`s. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed: Option<Speed>,
     /// Virtual lanes for data, 1 to 15. Default: 1.
     pub vls: u8,
+    /// The highest VL (0: only VL 0): the same key as `vls` in other words, so only one of both may be given.
+    #[serde(rename = "maxVL", alias = "max_vl", skip_serializing_if = "Option::is_none")]
+    pub max_vl: Option<u8>,
     /// Credits of 64 bytes of each VL's buffer at the end of a link (`maxStatic`). Default: 128, 8 KiB (ours).
     #[serde(alias = "maxStatic")]
     pub credits: u32,
@@ -97,7 +150,10 @@ impl Default for CreditConfig {
             mtu: Bytes(2_048),
             headers: Bytes(26),
             flit: Bytes(64),
+            width: None,
+            speed: None,
             vls: 1,
+            max_vl: None,
             credits: 128,
             credit_min_time: DurationPs(0),
             flit_gap: DurationPs(0),

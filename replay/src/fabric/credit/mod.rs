@@ -1,5 +1,400 @@
 //! `credit`: InfiniBand. Virtual cut-through, virtual lanes, credits; defined in `docs/fabric.md`.
+//!
+//! An event exists only where something is decided: a packet is at the head of its queue and ready, a link may take the
+//! next packet, a packet is delivered. Flits have no events; credits come back by schedule ([`credits`]). Whatever
+//! happens in one instant is seen before anything is arbitrated: arrivals only note which links have to look.
 
+mod arbiter;
+mod check;
 mod config;
+mod credits;
+mod switch;
+mod wire;
 
-pub use config::{CreditConfig, Start, VlArbitration, VlWeight};
+pub use config::{CreditConfig, Speed, Start, VlArbitration, VlWeight};
+
+use super::figures::LinkMeter;
+use super::messages::{Messages, NONE};
+use super::packet::{Message, Observer, PacketFabric};
+use super::slab::Slab;
+use super::{FabricError, HostPlace, count};
+use crate::kernel::{EventQueue, Phase, Place};
+use crate::network::{Delivery, NetworkFigures, SimTime};
+use crate::routing::{Routes, RoutingConfig};
+use crate::topology::{LinkId, Topology};
+use arbiter::{Tables, Turns};
+use credits::Credits;
+
+/// What a packet or a link waits for.
+#[derive(Clone, Copy)]
+enum Event {
+    /// The head of a queue goes on: it chooses a link.
+    Head(u32),
+    /// The head of a queue has chosen, and is ready.
+    Ask(u32),
+    /// A link may take a packet: it is free, or credits have come.
+    Link(u32),
+    /// A packet has arrived at its host.
+    Deliver(u32),
+}
+
+/// A packet on its way.
+#[derive(Clone, Copy)]
+struct Packet {
+    /// The packet behind it in its queue.
+    next: u32,
+    message: u32,
+    /// The node to which it goes.
+    destination: u32,
+    flits: u16,
+    credits: u16,
+    /// When its first and last flit arrive (or arrived) at the end of its present link.
+    first: u64,
+    last: u64,
+    left: u64,
+    /// Source host x 2^40 + number.
+    key: u64,
+    flow: u64,
+    bytes: u32,
+    switches: u16,
+    /// The VL of class 0.
+    base: u8,
+}
+
+/// One direction of a cable, as its sender uses it.
+#[derive(Clone, Copy)]
+struct Link {
+    free_at: u64,
+    remainder: u64,
+    /// The earliest event that is on the way for this link.
+    wake: u64,
+    /// VLs for which a packet has chosen this link and is ready.
+    asking: u16,
+    /// Whether it is in the list of links that have to look.
+    listed: bool,
+    from_host: bool,
+    to_host: bool,
+    /// Words of a mask of its sender's queues (those of one class group).
+    words: u16,
+    /// Where its masks begin, one for each VL.
+    masks: u32,
+    /// Where the links that end at its sender begin in `inputs`.
+    inputs: u32,
+    /// Its own number among the links that end where it ends.
+    slot: u32,
+    turns: Turns,
+}
+
+/// A first-in first-out queue of packets: what one VL of a link has at its end.
+#[derive(Clone, Copy)]
+struct Queue {
+    first: u32,
+    last: u32,
+    /// When the last flit of the packet has left that was the head before.
+    drained: u64,
+    /// The lane that the head has chosen, and how many credits it must find there.
+    lane: u32,
+    need: u32,
+    /// Credits of the packets in the queue, those on the link to it included; and the most so far.
+    held: u32,
+    held_most: u32,
+}
+
+/// A network of InfiniBand.
+pub struct Credit<O> {
+    observer: O,
+    topology: Topology,
+    routes: Routes,
+    adaptive: bool,
+    seed: u64,
+    classes: u32,
+    vls: u32,
+    flit: u64,
+    mtu_credits: u32,
+    switch_delay: u64,
+    packet_gap: u64,
+    whole: bool,
+    interval_ps: u64,
+    /// The VL of class 0 of each service level.
+    bases: [u8; 16],
+    tables: Tables,
+    links: Vec<Link>,
+    /// The links that end at each switch, in order.
+    inputs: Vec<u32>,
+    /// Which queues ask, for each link and VL.
+    masks: Vec<u64>,
+    /// Behind which queue an arbitration begins, for each lane.
+    taken: Vec<u32>,
+    credits: Credits,
+    queues: Vec<Queue>,
+    packets: Slab<Packet>,
+    messages: Messages,
+    events: EventQueue<Event>,
+    /// The instant whose arrivals have been seen, while choices and arbitrations are still to be made.
+    open: Option<SimTime>,
+    choosing: Vec<u32>,
+    looking: Vec<u32>,
+    meters: Vec<LinkMeter>,
+    /// Bytes that crossed each lane.
+    lane_bytes: Vec<u64>,
+    delivered: u64,
+}
+
+impl<O: Observer> Credit<O> {
+    /// The network of `config` for `hosts`; `observer` sees its packets.
+    ///
+    /// # Errors
+    /// When the hosts do not fit into the topology, or a value makes no sense.
+    pub fn new(config: &CreditConfig, hosts: &[HostPlace], observer: O) -> Result<Self, FabricError> {
+        let config = &config.checked()?;
+        let mut topology = config.topology.build(hosts)?;
+        config.set_rates(&mut topology)?;
+        let routes = Routes::new(&config.routing, &topology, config.seed)?;
+        let classes = routes.classes();
+        config.check_room(routes.packets_of_room())?;
+        let tables = Tables::new(&config.arbitration, config.vls);
+        let bases = config.bases(classes)?;
+        let wires = config.wires(&topology)?;
+        let largest = config.mtu.get() + config.headers.get();
+        let (_, mtu_credits) = sizes(largest, config.flit.get());
+        let vls = u32::from(config.vls);
+
+        // The links that end at each node, in order.
+        let nodes = topology.nodes() as usize;
+        let mut begins = vec![0u32; nodes + 1];
+        for link in topology.links() {
+            begins[link.to.0 as usize + 1] += 1;
+        }
+        for node in 0..nodes {
+            begins[node + 1] += begins[node];
+        }
+        let mut filled = begins.clone();
+        let mut inputs = vec![0; topology.links().len()];
+        let mut slots = vec![0; topology.links().len()];
+        for (id, link) in topology.links().iter().enumerate() {
+            let place = &mut filled[link.to.0 as usize];
+            inputs[*place as usize] = count(id);
+            slots[id] = *place - begins[link.to.0 as usize];
+            *place += 1;
+        }
+
+        let mut words = 0u32;
+        let mut links = Vec::with_capacity(topology.links().len());
+        for (id, link) in topology.links().iter().enumerate() {
+            let from = link.from.0 as usize;
+            let from_host = link.from.0 < topology.hosts();
+            let asking = if from_host { 1 } else { (begins[from + 1] - begins[from]) * u32::from(classes) };
+            let own = asking.div_ceil(64).max(1);
+            links.push(Link {
+                free_at: 0,
+                remainder: 0,
+                wake: u64::MAX,
+                asking: 0,
+                listed: false,
+                from_host,
+                to_host: link.to.0 < topology.hosts(),
+                words: u16::try_from(own).unwrap_or(u16::MAX),
+                masks: words,
+                inputs: begins[from],
+                slot: slots[id],
+                turns: tables.start(),
+            });
+            words += own * vls;
+        }
+        let lanes = links.len() * vls as usize;
+        let queue = Queue { first: NONE, last: NONE, drained: 0, lane: NONE, need: 0, held: 0, held_most: 0 };
+        let horizon = config.horizon(&wires);
+        Ok(Self {
+            observer,
+            routes,
+            adaptive: config.routing == RoutingConfig::Adaptive,
+            seed: config.seed,
+            classes: u32::from(classes),
+            vls,
+            flit: config.flit.get(),
+            mtu_credits: mtu_credits.into(),
+            switch_delay: config.switch_delay.ps(),
+            packet_gap: config.packet_gap.ps(),
+            whole: config.start == Start::WholePacket,
+            interval_ps: config.interval.ps(),
+            bases,
+            tables,
+            inputs,
+            masks: vec![0; words as usize],
+            taken: vec![0; lanes],
+            credits: Credits::new(wires, vls, config.credits, config.flit.get(), config.credit_min_time.ps()),
+            queues: vec![queue; lanes],
+            packets: Slab::default(),
+            messages: Messages::new(
+                topology.hosts(),
+                topology.hosts() as usize * vls as usize,
+                config.mtu,
+                config.headers,
+            ),
+            events: EventQueue::new(horizon),
+            open: None,
+            choosing: Vec::new(),
+            looking: Vec::new(),
+            meters: vec![LinkMeter::default(); links.len()],
+            lane_bytes: vec![0; lanes],
+            delivered: 0,
+            links,
+            topology,
+        })
+    }
+
+    /// What it is built of.
+    #[must_use]
+    pub const fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// Works off the arrivals of the next instant, if it is not later than `until`. Returns it.
+    fn arrivals(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> Option<SimTime> {
+        let at = match self.open {
+            Some(at) => at,
+            None => self.events.next_time()?,
+        };
+        if at > until {
+            return None;
+        }
+        while let Some((_, event)) = self.events.pop_until(at) {
+            match event {
+                Event::Head(queue) => self.head(queue, at),
+                Event::Ask(queue) => self.ask(queue),
+                Event::Link(link) => self.woken(link, at.0),
+                Event::Deliver(packet) => self.deliver(packet, at, deliveries),
+            }
+        }
+        self.open = (!self.looking.is_empty() || !self.choosing.is_empty()).then_some(at);
+        Some(at)
+    }
+
+    /// Makes the choices and arbitrations of the instant whose arrivals have been seen.
+    fn decide(&mut self) {
+        let Some(at) = self.open.take() else { return };
+        if !self.choosing.is_empty() {
+            self.choose_all(at);
+        }
+        let mut looking = std::mem::take(&mut self.looking);
+        for link in looking.drain(..) {
+            self.links[link as usize].listed = false;
+            self.arbitrate(link, at);
+        }
+        self.looking = looking;
+    }
+
+    /// Has `link` look for a packet to start, once all arrivals of the instant are seen.
+    fn look(&mut self, link: u32) {
+        let state = &mut self.links[link as usize];
+        if !state.listed {
+            state.listed = true;
+            self.looking.push(link);
+        }
+    }
+
+    /// The event for which `link` waited, unless it has found out since that it should wait for another one.
+    fn woken(&mut self, link: u32, at: u64) {
+        let state = &mut self.links[link as usize];
+        if state.wake == at {
+            state.wake = u64::MAX;
+            self.look(link);
+        }
+    }
+
+    fn schedule(&mut self, at: u64, link: u32, event: Event) {
+        self.events.schedule(SimTime(at), Phase::Arrive, Place(link), event);
+    }
+}
+
+impl<O: Observer> PacketFabric<O> for Credit<O> {
+    fn hosts(&self) -> u32 {
+        self.topology.hosts()
+    }
+
+    fn send(&mut self, now: SimTime, message: &Message) {
+        if self.open.is_some_and(|open| open < now) {
+            self.decide();
+        }
+        let node = self.topology.host_node(message.source.0);
+        let Some(link) = self.topology.out(node).first().copied() else { return };
+        let vl = self.bases[usize::from(message.level.0 & 15)];
+        let queue = node.0 as usize * self.vls as usize + usize::from(vl);
+        if self.messages.hand_over(now, message, queue) {
+            let state = &mut self.links[link.0 as usize];
+            state.asking |= 1 << vl;
+            self.masks[state.masks as usize + usize::from(vl) * usize::from(state.words)] |= 1;
+            self.look(link.0);
+            self.open = Some(now);
+        }
+    }
+
+    fn next_event(&self) -> Option<SimTime> {
+        self.open.or_else(|| self.events.next_time())
+    }
+
+    fn run_before(&mut self, until: SimTime) {
+        let Some(last) = until.0.checked_sub(1) else { return };
+        let mut deliveries = Vec::new();
+        while self.arrivals(SimTime(last), &mut deliveries).is_some() {
+            self.decide();
+            deliveries.clear();
+        }
+    }
+
+    fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime {
+        let before = deliveries.len();
+        while let Some(at) = self.arrivals(until, deliveries) {
+            if deliveries.len() > before {
+                deliveries[before..].sort_by_key(|delivery| delivery.token.0);
+                return at;
+            }
+            self.decide();
+        }
+        until
+    }
+
+    fn observer(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
+    fn events(&self) -> u64 {
+        self.events.processed()
+    }
+
+    fn lanes(&self) -> u32 {
+        self.vls
+    }
+
+    fn lane_bytes(&self) -> Vec<u64> {
+        self.lane_bytes.clone()
+    }
+
+    fn figures(&self) -> NetworkFigures {
+        let links = self.topology.links().iter().zip(&self.meters).enumerate();
+        let links = links
+            .map(|(id, (link, meter))| {
+                let lanes = id * self.vls as usize..(id + 1) * self.vls as usize;
+                let held = self.queues[lanes].iter().map(|queue| u64::from(queue.held_most)).max();
+                let mut figures = meter.figures(&self.topology.link_name(LinkId(count(id))), link.rate);
+                figures.queue_max_bytes = held.unwrap_or(0) * credits::CREDIT;
+                figures
+            })
+            .collect();
+        NetworkFigures {
+            events: self.events.processed(),
+            interval_ps: self.interval_ps,
+            links,
+            counters: vec![("packets delivered".to_owned(), self.delivered)],
+            ..NetworkFigures::default()
+        }
+    }
+}
+
+/// Flits and credits of a packet of `bytes`.
+fn sizes(bytes: u64, flit: u64) -> (u16, u16) {
+    let flits = bytes.div_ceil(flit);
+    let credits = (flits * flit).div_ceil(credits::CREDIT);
+    let number = |n: u64| u16::try_from(n).unwrap_or(u16::MAX);
+    (number(flits), number(credits))
+}

@@ -12,11 +12,11 @@
 
 mod cubic;
 mod flow;
-mod port;
 mod receiver;
 mod sender;
 
 use super::pipe::{Pipe, PipeConfig};
+use super::port::Port;
 use super::slab::Slab;
 use super::{FabricError, HostPlace, collect_instant, count};
 use crate::kernel::{EventQueue, Phase, Place};
@@ -25,7 +25,6 @@ use crate::routing::{Router, RoutingConfig};
 use crate::topology::{LinkId, Topology, TopologyConfig};
 use crate::units::{Bytes, DurationPs};
 use flow::{Flow, NONE, Packet, Receiver, Sender};
-use port::Port;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -160,6 +159,11 @@ impl Ethernet {
     /// When the hosts do not fit into the topology, or a value makes no sense.
     pub fn new(config: &EthernetConfig, hosts: &[HostPlace]) -> Result<Self, FabricError> {
         config.check()?;
+        if !config.routing.keeps_flows() {
+            let allowed = "TCP keeps a flow on one way: ecmp, d-mod-k, s-mod-k, shortest, up-down, dor and { table = FILE } \
+                           do that";
+            return Err(FabricError::Value { key: "routing", value: config.routing.to_string(), allowed });
+        }
         let topology = config.topology.build(hosts)?;
         let extra = |to: u32| {
             if to < topology.hosts() { config.host_delay.ps() } else { config.switch_delay.ps() }
@@ -170,7 +174,7 @@ impl Ethernet {
         let slowest = topology.links().iter().map(|link| link.rate.time_ps(frame) + link.delay_ps).max();
         let horizon = slowest.unwrap_or(0).saturating_mul(256).max(config.host_delay.ps().saturating_mul(4));
         Ok(Self {
-            router: Router::new(config.routing, config.seed),
+            router: Router::of(&config.routing, &topology, config.seed)?,
             segment_bytes: config.mtu.get() - config.headers.get(),
             nic_waiting: vec![VecDeque::new(); topology.hosts() as usize],
             topology,

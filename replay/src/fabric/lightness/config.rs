@@ -14,8 +14,12 @@ pub enum Decision {
     Ops,
     /// All through the optical circuit switch.
     Ocs,
+    /// Static: packets to `circuit_destinations` through the circuit switch, others through the packet switch.
+    ByDestination,
     /// Messages of `decision_threshold` and more through the circuit switch, others through the packet switch.
     BySize,
+    /// Through the packet switch until a flow has sent `decision_threshold`, from then on through the circuit switch.
+    ByFlow,
     /// Through the circuit switch where a circuit is up; else through the packet switch, and a circuit is asked for.
     ByCircuit,
     /// Neither: two ToRs joined back to back by a fibre, the test bed of the deliverable's Table 1.
@@ -31,6 +35,19 @@ pub enum DecidedAt {
     Tail,
     /// When its first byte is in.
     Head,
+}
+
+/// Which of simultaneous requests for one output of the packet switch passes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arbiter {
+    /// The turn is drawn anew for each output and slot.
+    #[default]
+    Random,
+    /// The first behind the one that last passed at this output.
+    RoundRobin,
+    /// The lowest fibre and wavelength.
+    Lowest,
 }
 
 /// The keys of a LIGHTNESS fabric. "Ours" marks values that the deliverable leaves open.
@@ -59,8 +76,10 @@ pub struct LightnessConfig {
 
     /// Which way packets take. Default: `ops` (ours).
     pub decision: Decision,
-    /// The size from which `by-size` takes the circuit switch. Default: `1MiB` (ours).
+    /// The size from which `by-size` and `by-flow` take the circuit switch. Default: `1MiB` (ours).
     pub decision_threshold: Bytes,
+    /// Names of hosts and racks to which `by-destination` takes the circuit switch. Default: none.
+    pub circuit_destinations: Vec<String>,
 
     /// Rate of a ToR's optical ports. Default: `10Gbps` (the deliverable).
     #[serde(alias = "TORBW")]
@@ -106,6 +125,14 @@ pub struct LightnessConfig {
     /// Rate of the packet switch's output ports. Default: `10Gbps` (the deliverable).
     #[serde(alias = "OPSBW")]
     pub ops_rate: Rate,
+    /// The delay of each byte at the packet switch's output beyond its serialisation there. Default: `0fs/B` (the
+    /// deliverable assumes none; its figures 19 and 21 are closest with `1.35ns/B`).
+    pub ops_byte_delay: PerByte,
+    /// Which of simultaneous requests for one output passes. Default: `random` (ours).
+    pub ops_arbiter: Arbiter,
+    /// Whether of simultaneous requests from one fibre to one destination's fibre only one passes, on whatever
+    /// wavelengths they are. Default: false (the deliverable's output port is a wavelength of a fibre).
+    pub ops_one_per_fibre: bool,
     /// Contention is decided once in such a slot, at its end. Default: `1ns` (the deliverable).
     pub ops_slot: DurationPs,
     /// When a packet is decided about. Default: `tail` (Figure 16's 3,276 ns need it so).
@@ -159,6 +186,7 @@ impl Default for LightnessConfig {
             round_to_flits: false,
             decision: Decision::default(),
             decision_threshold: Bytes(1 << 20),
+            circuit_destinations: Vec::new(),
             tor_rate: TEN_GIGABITS,
             tor_startup_delay: DurationPs::from_ns(1_678),
             tor_byte_delay: None,
@@ -173,6 +201,9 @@ impl Default for LightnessConfig {
             wavelength_conversion: false,
             ops_delay: DurationPs::from_ns(30),
             ops_rate: TEN_GIGABITS,
+            ops_byte_delay: PerByte::from_ps(0),
+            ops_arbiter: Arbiter::default(),
+            ops_one_per_fibre: false,
             ops_slot: DurationPs::from_ns(1),
             ops_decision: DecidedAt::default(),
             ops_serialises_again: None,

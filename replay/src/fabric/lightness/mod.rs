@@ -18,7 +18,7 @@ mod ops;
 mod server;
 mod tor;
 
-pub use config::{DecidedAt, Decision, LightnessConfig};
+pub use config::{Arbiter, DecidedAt, Decision, LightnessConfig};
 
 use super::figures::LinkMeter;
 use super::pipe::Pipe;
@@ -107,6 +107,8 @@ pub struct Lightness {
     names: Vec<String>,
     racks: Vec<Rack>,
     rack_of: Vec<u32>,
+    /// Whether a host, or its rack, is one of `circuit_destinations`.
+    circuit_hosts: Vec<bool>,
     nics: Vec<Nic>,
     down_free: Vec<SimTime>,
     flows: Vec<Flow>,
@@ -133,6 +135,7 @@ impl Lightness {
         }
         let (racks, rack_of) = racks_of(hosts)?;
         config.check(racks.len())?;
+        let circuit_hosts = circuit_hosts(config, hosts)?;
         let ports = Self::channel_count(racks.len(), config.wavelengths);
         let meters = |number: usize| vec![LinkMeter::default(); number];
         let largest = config.photonic_packet_max.get();
@@ -147,7 +150,7 @@ impl Lightness {
             flows: Vec::new(),
             packets: Slab::default(),
             channels: (0..ports).map(|_| Channel::default()).collect(),
-            ops: Ops { busy_until: vec![SimTime::ZERO; ports], ..Ops::default() },
+            ops: Ops { busy_until: vec![SimTime::ZERO; ports], passed_last: vec![0; ports], ..Ops::default() },
             ocs: Ocs { inputs: vec![None; ports], outputs: vec![None; ports], ..Ocs::default() },
             circuits: Vec::new(),
             queue: EventQueue::new(horizon.clamp(1 << 24, 1 << 36)),
@@ -162,6 +165,7 @@ impl Lightness {
             config: config.clone(),
             racks,
             rack_of,
+            circuit_hosts,
         })
     }
 
@@ -242,6 +246,21 @@ impl Lightness {
     }
 }
 
+/// For each host whether it, or its rack, is one of `circuit_destinations`.
+fn circuit_hosts(config: &LightnessConfig, hosts: &[HostPlace]) -> Result<Vec<bool>, FabricError> {
+    let named = |name: &String| hosts.iter().any(|host| host.name == *name || host.rack == *name);
+    if let Some(unknown) = config.circuit_destinations.iter().find(|name| !named(name)) {
+        return Err(FabricError::Value {
+            key: "circuit_destinations",
+            value: unknown.clone(),
+            allowed: "names of hosts and racks that are there",
+        });
+    }
+    let wanted: BTreeSet<&str> = config.circuit_destinations.iter().map(String::as_str).collect();
+    let is_wanted = |host: &HostPlace| wanted.contains(host.name.as_str()) || wanted.contains(host.rack.as_str());
+    Ok(hosts.iter().map(is_wanted).collect())
+}
+
 /// The racks in the order in which they first appear, and each host's.
 fn racks_of(hosts: &[HostPlace]) -> Result<(Vec<Rack>, Vec<u32>), TopologyError> {
     let mut names = BTreeSet::new();
@@ -278,6 +297,8 @@ impl Network for Lightness {
             granted: None,
             planned: 0,
             sent: 0,
+            sent_bytes: 0,
+            to_circuit: self.circuit_hosts[destination.0 as usize],
             received: 0,
             early: BTreeSet::new(),
             marks: VecDeque::new(),

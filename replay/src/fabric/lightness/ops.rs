@@ -1,10 +1,9 @@
 //! The optical packet switch: no buffers, one packet at a time through an output port, what collides is refused.
 //!
 //! An output port is a wavelength of a fibre. Requests are gathered for a slot and decided at its end. Of those that
-//! want one free port one passes; whose turn it is, is drawn anew for each port and slot. A request for a port that is
-//! in use is refused.
+//! want one free port one passes; the arbiter says which. A request for a port that is in use is refused.
 
-use super::config::DecidedAt;
+use super::config::{Arbiter, DecidedAt};
 use super::tor::Way;
 use super::{Event, Lightness};
 use crate::kernel::Phase;
@@ -22,6 +21,10 @@ pub struct Ops {
     pub decides_at: SimTime,
     /// Room for a slot's requests: port, rank, packet.
     pub ranked: Vec<(u32, u64, u32)>,
+    /// The channel that last passed at each output port.
+    pub passed_last: Vec<u32>,
+    /// Pairs of fibres between which a packet has passed in this slot; only kept where one may.
+    pub passed_pairs: Vec<(u32, u32)>,
     /// How many packets were decided about.
     pub decided: u64,
 }
@@ -47,7 +50,11 @@ impl Lightness {
             let Way::Ops(channel) = self.packets.get(id).way else { continue };
             let fibre = self.rack_of[self.flows[self.packets.get(id).flow as usize].destination as usize];
             let port = fibre * self.config.wavelengths + channel % self.config.wavelengths;
-            let turn = draw(self.config.seed, port.into(), now.0) % channels;
+            let turn = match self.config.ops_arbiter {
+                Arbiter::Random => draw(self.config.seed, port.into(), now.0) % channels,
+                Arbiter::RoundRobin => (u64::from(self.ops.passed_last[port as usize]) + 1) % channels,
+                Arbiter::Lowest => 0,
+            };
             let distance = (u64::from(channel) + channels - turn) % channels;
             ranked.push((port, distance, id));
         }
@@ -55,12 +62,33 @@ impl Lightness {
         for (port, _, id) in ranked.drain(..) {
             self.ops.decided += 1;
             let faulty = self.config.drop.contains(&self.ops.decided);
-            match self.free_output(now, port).filter(|_| !faulty) {
-                Some(output) => self.pass(now, id, output),
+            match self.free_output(now, port).filter(|_| !faulty && self.is_first_of_fibres(id, port)) {
+                Some(output) => {
+                    if let Way::Ops(channel) = self.packets.get(id).way {
+                        self.ops.passed_last[port as usize] = channel;
+                    }
+                    self.pass(now, id, output);
+                }
                 None => self.refuse(now, id, port),
             }
         }
+        self.ops.passed_pairs.clear();
         self.ops.ranked = ranked;
+    }
+
+    /// Whether nothing has passed in this slot between the fibres of a packet, where only one may. It is taken down that
+    /// this packet does: it has a free output.
+    fn is_first_of_fibres(&mut self, id: u32, port: u32) -> bool {
+        let Way::Ops(channel) = self.packets.get(id).way else { return true };
+        let pair = (channel / self.config.wavelengths, port / self.config.wavelengths);
+        if !self.config.ops_one_per_fibre {
+            return true;
+        }
+        let first = !self.ops.passed_pairs.contains(&pair);
+        if first {
+            self.ops.passed_pairs.push(pair);
+        }
+        first
     }
 
     /// A free port for what asks for `port`: that one, or with conversion another wavelength of the fibre.
@@ -81,7 +109,7 @@ impl Lightness {
         let (occupied, through) = match self.config.ops_decision {
             DecidedAt::Head => (self.stream_ps(wire), self.stream_ps(wire)),
             DecidedAt::Tail => {
-                let again = self.config.ops_rate.time_ps(wire);
+                let again = self.config.ops_rate.time_ps(wire) + self.config.ops_byte_delay.time_ps(wire);
                 (again, if self.config.serialises_again() { again } else { 0 })
             }
         };

@@ -30,6 +30,10 @@ pub struct Flow {
     pub planned: u64,
     /// Packets sent so far, which numbers them.
     pub sent: u64,
+    /// Bytes of all messages sent so far.
+    pub sent_bytes: u64,
+    /// Whether its destination is one of those that the circuit switch is for.
+    pub to_circuit: bool,
     /// All packets below this number have arrived.
     pub received: u64,
     /// Numbers of those that arrived early.
@@ -104,6 +108,7 @@ impl Lightness {
         }
         let number = entry.sent;
         entry.sent += 1;
+        entry.sent_bytes += payload;
         let more = !entry.outgoing.is_empty();
         let wire = self.config.wire_bytes(payload);
         let packet = Packet { flow, number, wire: u32::try_from(wire).unwrap_or(u32::MAX), way, order: 0 };

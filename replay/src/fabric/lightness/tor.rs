@@ -55,7 +55,9 @@ impl Lightness {
         let by_circuit = match self.config.decision {
             Decision::Ops => false,
             Decision::Ocs | Decision::Direct => true,
+            Decision::ByDestination => entry.to_circuit,
             Decision::BySize => size >= self.config.decision_threshold.get(),
+            Decision::ByFlow => entry.sent_bytes >= self.config.decision_threshold.get(),
             Decision::ByCircuit => {
                 let circuit = self.circuit_between(from, to);
                 let up = self.circuits[circuit as usize].is_up();

@@ -6,6 +6,7 @@
 //! | `effective.toml` | the experiment with every key; running it again gives the same result |
 //! | `sweep.parquet`, `sweep.csv` | of a sweep: a row for each combination |
 //! | `links.parquet` | each link of each run |
+//! | `lanes.parquet` | each virtual lane of each link, where there are several |
 //! | `latency.parquet` | how latencies are distributed |
 //! | `packets.parquet` | every packet, if that was asked for |
 //! | `latency.svg`, `accepted.svg` | of a sweep over loads: latency and accepted load over offered load |

@@ -142,7 +142,25 @@ fn write_links(folder: &Path, results: &TrafficResults) -> Result<(), StoreError
         column(&rows, "drops", Column::U64, |row| row.2.drops),
         column(&rows, "queue_max_bytes", Column::U64, |row| row.2.queue_max_bytes),
     ];
-    Ok(write_columns(&folder.join("links.parquet"), columns, rows.len())?)
+    write_columns(&folder.join("links.parquet"), columns, rows.len())?;
+    let lanes: Vec<(u32, u64, &str, u32, f64)> = rows
+        .iter()
+        .flat_map(|(point, seed, link)| {
+            let lanes = (0u32..).zip(&link.lanes);
+            lanes.map(move |(lane, share)| (*point, *seed, link.name.as_str(), lane, *share))
+        })
+        .collect();
+    if lanes.is_empty() {
+        return Ok(());
+    }
+    let columns = vec![
+        column(&lanes, "point", Column::U32, |row| row.0),
+        column(&lanes, "seed", Column::U64, |row| row.1),
+        column(&lanes, "link", Column::Text, |row| row.2.to_owned()),
+        column(&lanes, "vl", Column::U32, |row| row.3),
+        column(&lanes, "utilisation", Column::F64, |row| row.4),
+    ];
+    Ok(write_columns(&folder.join("lanes.parquet"), columns, lanes.len())?)
 }
 
 fn write_latency(folder: &Path, results: &TrafficResults) -> Result<(), StoreError> {

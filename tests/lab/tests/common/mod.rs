@@ -36,7 +36,6 @@ pub fn stderr(output: &Output) -> String {
 }
 
 /// Starts the program and waits until it says something on stderr. What it says afterwards can be read.
-#[must_use = "the program is cut off from its stderr once the reader is dropped"]
 pub fn start_until(arguments: &str, words: &str) -> (Child, BufReader<std::process::ChildStderr>) {
     let mut child = lab(arguments).spawn().unwrap();
     let mut said = BufReader::new(child.stderr.take().unwrap());

@@ -4,6 +4,7 @@ import hadoptic.log.JsonLine;
 import hadoptic.log.Record;
 import java.lang.ref.WeakReference;
 import java.net.InetSocketAddress;
+import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.util.Iterator;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -33,6 +34,15 @@ public final class BlockClientHandlers {
         Reading(long begin, Object[] arguments) throws Throwable {
             this.begin = begin;
             this.end = begin;
+            if (arguments[0] instanceof Socket) {
+                // Hadoop 1.x: (socket, file, block id, token, generation, offset, length, ..)
+                this.block = Arguments.number(arguments, 0);
+                this.offset = Arguments.number(arguments, 2);
+                this.length = Arguments.number(arguments, 3);
+                this.local = Sockets.local(arguments[0]);
+                this.remote = Sockets.remote(arguments[0]);
+                return;
+            }
             this.block = Fields.numberOf(Arguments.named(arguments, "ExtendedBlock"), "getBlockId", 0);
             this.offset = Arguments.number(arguments, 0);
             this.length = Arguments.number(arguments, 1);
@@ -56,6 +66,11 @@ public final class BlockClientHandlers {
             if (slice instanceof ByteBuffer) {
                 long left = Fields.number(from, "bytesNeededToFinish", 0);
                 consumed = Math.max(0, Math.min(length, length - left - ((ByteBuffer) slice).remaining()) - skipped);
+            } else if (Fields.get(from, "chunkPos") != null) {
+                // An FSInputChecker counts from the begin of the offset's chunk; what it holds ahead is not taken.
+                long ahead = Math.max(0, Fields.number(from, "count", 0) - Fields.number(from, "pos", 0));
+                long intoChunk = Fields.number(from, "startOffset", 0) - Fields.number(from, "firstChunkOffset", 0);
+                consumed = Math.max(0, Fields.number(from, "chunkPos", 0) - ahead - intoChunk - skipped);
             }
             end = now;
         }
@@ -194,12 +209,44 @@ public final class BlockClientHandlers {
     public static final class ClosesPipeline extends Handler {
         @Override
         public Object enter(Object self, Object[] arguments, long now) throws Throwable {
-            Object tag = ((Tagged) self).hadoptic$tag();
-            if (tag instanceof Writing) {
-                Writing writing = (Writing) tag;
+            Writing writing = writing(self);
+            if (writing != null) {
                 ((Tagged) self).hadoptic$tag(null);
                 writing.end = now;
                 writing.bytes = Math.max(0, Fields.number(self, "bytesSent", 0) - writing.bytesBefore);
+                Hooks.record(writing);
+            }
+            return null;
+        }
+    }
+
+    private static Writing writing(Object writer) {
+        Object tag = writer instanceof Tagged ? ((Tagged) writer).hadoptic$tag() : null;
+        return tag instanceof Writing ? (Writing) tag : null;
+    }
+
+    /** {@code DFSOutputStream$Packet.getBuffer()} of Hadoop 1.x: a packet is about to be sent. */
+    public static final class SendsPacket extends Handler {
+        @Override
+        public Object enter(Object self, Object[] arguments, long now) throws Throwable {
+            Writing writing = writing(Fields.get(self, "this$1"));
+            if (writing != null) {
+                long data = Fields.number(self, "dataPos", 0) - Fields.number(self, "dataStart", 0);
+                writing.bytes = Math.max(writing.bytes, Fields.number(self, "offsetInBlock", 0) + data - writing.bytesBefore);
+            }
+            return null;
+        }
+    }
+
+    /** {@code DFSOutputStream$ResponseProcessor.close()} of Hadoop 1.x: the block's last acknowledgement has come. */
+    public static final class ClosesResponses extends Handler {
+        @Override
+        public Object enter(Object self, Object[] arguments, long now) throws Throwable {
+            Object writer = Fields.get(self, "this$1");
+            Writing writing = writing(writer);
+            if (writing != null) {
+                ((Tagged) writer).hadoptic$tag(null);
+                writing.end = now;
                 Hooks.record(writing);
             }
             return null;

@@ -110,7 +110,43 @@ public final class DataNodeHandlers {
         }
 
         private static long replicaBytes(Object receiver) throws ReflectiveOperationException {
-            return Fields.numberOf(Fields.get(receiver, "replicaInfo"), "getNumBytes", 0);
+            Object replica = Fields.get(receiver, "replicaInfo");
+            return replica == null ? Fields.number(receiver, "offsetInBlock", 0) : Fields.numberOf(replica, "getNumBytes", 0);
+        }
+    }
+
+    /** Constructor of Hadoop 1.x's {@code BlockSender(Block, offset, length, .., client trace)}: what is read. */
+    public static final class Reads extends Handler {
+        @Override
+        public Object enter(Object self, Object[] arguments, long now) throws Throwable {
+            Operation operation = CURRENT.get();
+            if (operation != null) {
+                operation.block = Fields.numberOf(Arguments.named(arguments, "Block"), "getBlockId", 0);
+                operation.offset = Arguments.number(arguments, 0);
+                operation.length = Arguments.number(arguments, 1);
+                operation.client = clientOf(Arguments.text(arguments, 0));
+            }
+            return null;
+        }
+
+        /** "src: .., dest: .., bytes: %d, op: HDFS_READ, cliID: NAME, offset: .." */
+        private static String clientOf(String trace) {
+            int at = trace.indexOf("cliID: ");
+            int end = at < 0 ? -1 : trace.indexOf(',', at);
+            return end < 0 ? "" : trace.substring(at + 7, end);
+        }
+    }
+
+    /** Constructor of Hadoop 1.x's {@code BlockReceiver(Block, stream, from, here, recovery, client, ..)}: what is written. */
+    public static final class Writes extends Handler {
+        @Override
+        public Object enter(Object self, Object[] arguments, long now) throws Throwable {
+            Operation operation = CURRENT.get();
+            if (operation != null) {
+                operation.block = Fields.numberOf(Arguments.named(arguments, "Block"), "getBlockId", 0);
+                operation.client = Arguments.text(arguments, 2);
+            }
+            return null;
         }
     }
 }

@@ -69,7 +69,7 @@ public final class RpcClientHandlers {
     }
 
     /** {@code Client$Connection.sendRpcRequest(Call)}: the connection stands, the call is about to be sent on it. */
-    public static final class Sends extends Handler {
+    public static class Sends extends Handler {
         @Override
         public Object enter(Object self, Object[] arguments, long now) throws Throwable {
             MadeCall call = of(arguments[0]);
@@ -91,6 +91,19 @@ public final class RpcClientHandlers {
             }
             call.connection = connection;
             connection.calls.put(call.id, call);
+            return null;
+        }
+    }
+
+    /** {@code Client$Connection.sendParam(Call)} of Hadoop 1.x, which also writes it. */
+    public static final class SendsAndWrites extends Sends {
+        @Override
+        public Object enter(Object self, Object[] arguments, long now) throws Throwable {
+            super.enter(self, arguments, now);
+            MadeCall call = of(arguments[0]);
+            if (call != null && call.connection != null) {
+                call.sent = now;
+            }
             return null;
         }
     }

@@ -104,15 +104,28 @@ public final class RpcServerHandlers {
         }
     }
 
+    /** This thread takes the call. */
+    static void begins(Object tagged, long now) {
+        ServedCall call = of(tagged);
+        if (call != null) {
+            call.begin = now;
+            call.thread = Thread.currentThread().getId();
+        }
+    }
+
+    /** The result of the call is known. */
+    static void ends(Object tagged, long now) {
+        ServedCall call = of(tagged);
+        if (call != null && call.end == 0) {
+            call.end = now;
+        }
+    }
+
     /** {@code RpcCall.run()}: a handler takes the call. */
     public static final class Begins extends Handler {
         @Override
         public Object enter(Object self, Object[] arguments, long now) {
-            ServedCall call = of(self);
-            if (call != null) {
-                call.begin = now;
-                call.thread = Thread.currentThread().getId();
-            }
+            begins(self, now);
             return null;
         }
     }
@@ -121,10 +134,7 @@ public final class RpcServerHandlers {
     public static final class Ends extends Handler {
         @Override
         public Object enter(Object self, Object[] arguments, long now) {
-            ServedCall call = of(self);
-            if (call != null && call.end == 0) {
-                call.end = now;
-            }
+            ends(self, now);
             return null;
         }
     }

@@ -3,6 +3,7 @@ package hadoptic.hook;
 import hadoptic.log.JsonLine;
 import hadoptic.log.Record;
 import java.net.InetSocketAddress;
+import java.util.concurrent.ConcurrentLinkedQueue;
 
 /** Both sides of the shuffle: map outputs served by the NodeManager, and fetched by a reduce. */
 public final class ShuffleHandlers {
@@ -16,7 +17,8 @@ public final class ShuffleHandlers {
     private static final class Request {
         private final long received;
         private final String job;
-        private volatile Served unfinished;
+        /** Outputs that were handed to the channel, which sends them in this order. */
+        private final ConcurrentLinkedQueue<Served> unfinished = new ConcurrentLinkedQueue<Served>();
 
         Request(long received, String job) {
             this.received = received;
@@ -36,8 +38,10 @@ public final class ShuffleHandlers {
         Served(Request request, Object[] arguments, InetSocketAddress local, InetSocketAddress remote) throws Throwable {
             this.request = request;
             this.map = Arguments.text(arguments, 1);
-            this.reduce = arguments[3] instanceof Number ? ((Number) arguments[3]).longValue() : 0;
-            this.bytes = Fields.number(Fields.get(arguments[4], "indexRecord"), "partLength", 0);
+            // the last two are the reduce and the MapOutputInfo
+            Object reduce = arguments[arguments.length - 2];
+            this.reduce = reduce instanceof Number ? ((Number) reduce).longValue() : 0;
+            this.bytes = Fields.number(Fields.get(arguments[arguments.length - 1], "indexRecord"), "partLength", 0);
             this.local = local;
             this.remote = remote;
         }
@@ -55,7 +59,7 @@ public final class ShuffleHandlers {
         return tag instanceof Request ? (Request) tag : null;
     }
 
-    /** {@code channelRead0}: a request is there. */
+    /** {@code channelRead0}, {@code messageReceived}: a request is there. */
     public static final class Requested extends Handler {
         @Override
         public Object enter(Object self, Object[] arguments, long now) {
@@ -93,19 +97,25 @@ public final class ShuffleHandlers {
         }
     }
 
-    /** {@code sendMapOutput(Channel, user, map, reduce, MapOutputInfo)}. */
+    /** {@code sendMapOutput(.., Channel, user, map, reduce, MapOutputInfo)}. */
     public static final class SendsOutput extends Handler {
         @Override
         public Object enter(Object self, Object[] arguments, long now) throws Throwable {
             Request request = SENDING.get();
             if (request != null) {
-                Object local = Fields.call(arguments[0], "localAddress");
-                Object remote = Fields.call(arguments[0], "remoteAddress");
-                request.unfinished = new Served(request, arguments,
-                        local instanceof InetSocketAddress ? (InetSocketAddress) local : null,
-                        remote instanceof InetSocketAddress ? (InetSocketAddress) remote : null);
+                Object channel = arguments[arguments.length - 5];
+                request.unfinished.add(new Served(request, arguments,
+                        address(channel, "localAddress", "getLocalAddress"),
+                        address(channel, "remoteAddress", "getRemoteAddress")));
             }
             return null;
+        }
+
+        /** Netty 4 and Netty 3 name it differently. */
+        private static InetSocketAddress address(Object channel, String name, String older) throws Throwable {
+            Object address = Fields.call(channel, name);
+            address = address == null ? Fields.call(channel, older) : address;
+            return address instanceof InetSocketAddress ? (InetSocketAddress) address : null;
         }
     }
 
@@ -114,9 +124,8 @@ public final class ShuffleHandlers {
         @Override
         public Object enter(Object self, Object[] arguments, long now) throws Throwable {
             Request request = request(Fields.get(self, "reduceContext"));
-            Served served = request == null ? null : request.unfinished;
+            Served served = request == null ? null : request.unfinished.poll();
             if (served != null) {
-                request.unfinished = null;
                 served.end = now;
                 if (Boolean.TRUE.equals(Fields.call(arguments[0], "isSuccess"))) {
                     Hooks.record(served);

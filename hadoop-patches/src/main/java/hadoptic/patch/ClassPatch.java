@@ -32,11 +32,20 @@ final class ClassPatch extends ClassVisitor {
     List<HookPoint> missing() {
         List<HookPoint> missing = new ArrayList<HookPoint>();
         for (Patcher.Numbered numbered : points) {
-            if (numbered.point.expected && !found.contains(numbered.point)) {
+            if (numbered.point.expected && !found.contains(numbered.point) && !isReplaced(numbered.point.method)) {
                 missing.add(numbered.point);
             }
         }
         return missing;
+    }
+
+    private boolean isReplaced(String method) {
+        for (HookPoint there : found) {
+            if (there.replaces(method)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     @Override

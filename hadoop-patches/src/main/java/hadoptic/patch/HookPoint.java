@@ -20,6 +20,8 @@ public final class HookPoint {
     boolean arguments;
     /** Whether its absence is told; not where only some versions have it. */
     boolean expected = true;
+    /** Methods of other versions in whose place it stands: where it is, they are not missing. */
+    private String[] replaced = {};
 
     private HookPoint(String owner, String method, Handler handler) {
         this.owner = owner;
@@ -48,6 +50,22 @@ public final class HookPoint {
     HookPoint optional() {
         expected = false;
         return this;
+    }
+
+    /** Another version has it instead of these methods of the same class. */
+    HookPoint insteadOf(String... methods) {
+        replaced = methods;
+        return optional();
+    }
+
+    /** Whether the presence of this one explains that a method is not there. */
+    boolean replaces(String missing) {
+        for (String name : replaced) {
+            if (name.equals(missing)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** Only methods whose descriptor ends with one of these. */

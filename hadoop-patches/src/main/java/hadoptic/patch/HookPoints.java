@@ -18,7 +18,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** All that is patched: the JDK's sockets and threads, and Apache Hadoop 3.4. */
+/** All that is patched: the JDK's sockets and threads, and Apache Hadoop 1.2, 2.10 and 3.4. */
 public final class HookPoints {
     private static final String IPC = "org/apache/hadoop/ipc/";
     private static final String DATANODE = "org/apache/hadoop/hdfs/server/datanode/";
@@ -33,8 +33,10 @@ public final class HookPoints {
         return Arrays.asList(
                 IPC + "Client$Call", IPC + "Client$Connection", IPC + "Client$IpcStreams",
                 IPC + "Server$Connection", IPC + "Server$RpcCall",
-                HDFS + "client/impl/BlockReaderRemote", HDFS + "DataStreamer",
-                MAPRED + "ShuffleChannelHandler$ReduceContext");
+                HDFS + "client/impl/BlockReaderRemote", HDFS + "client/impl/BlockReaderRemote2", HDFS + "DataStreamer",
+                MAPRED + "ShuffleChannelHandler$ReduceContext", MAPRED + "ShuffleHandler$ReduceContext",
+                // Hadoop 1.x
+                IPC + "Server$Call", HadoopOnePoints.READER, HadoopOnePoints.WRITER);
     }
 
     /** All hook points. */
@@ -45,6 +47,7 @@ public final class HookPoints {
         points.addAll(rpc());
         points.addAll(hdfs());
         points.addAll(mapReduce());
+        points.addAll(HadoopOnePoints.all());
         return points;
     }
 
@@ -136,8 +139,14 @@ public final class HookPoints {
 
     private static List<HookPoint> hdfs() {
         String xceiver = DATANODE + "DataXceiver";
-        String reader = HDFS + "client/impl/BlockReaderRemote";
-        return Arrays.asList(
+        List<HookPoint> points = new ArrayList<HookPoint>();
+        // In 2.x the class without a number is an older reader that is off by default.
+        for (String reader : new String[] {HDFS + "client/impl/BlockReaderRemote", HDFS + "client/impl/BlockReaderRemote2"}) {
+            points.add(at(reader, "newBlockReader", new BlockClientHandlers.OpensReader()).withArguments().withExit());
+            points.add(at(reader, "skip", new BlockClientHandlers.Skips()).ending("(J)J").withExit());
+            points.add(at(reader, "close", new BlockClientHandlers.ClosesReader()));
+        }
+        points.addAll(Arrays.asList(
                 at(xceiver, "readBlock", new DataNodeHandlers.Serves("read")).withArguments().withExit(),
                 at(xceiver, "writeBlock", new DataNodeHandlers.Serves("write")).withArguments().withExit(),
                 at(xceiver, "copyBlock", new DataNodeHandlers.Serves("copy")).withArguments().withExit(),
@@ -146,29 +155,36 @@ public final class HookPoints {
                 at(xceiver, "blockChecksum", new DataNodeHandlers.Serves("checksum")).withArguments().withExit(),
                 at(DATANODE + "BlockSender", "sendBlock", new DataNodeHandlers.Sends()).withExit(),
                 at(DATANODE + "BlockReceiver", "receiveBlock", new DataNodeHandlers.Receives()).withArguments().withExit(),
-                at(reader, "newBlockReader", new BlockClientHandlers.OpensReader()).withArguments().withExit(),
-                at(reader, "skip", new BlockClientHandlers.Skips()).ending("(J)J").withExit(),
-                at(reader, "close", new BlockClientHandlers.ClosesReader()),
                 at(HDFS + "DataStreamer", "createBlockOutputStream", new BlockClientHandlers.OpensPipeline()).withExit(),
-                at(HDFS + "DataStreamer", "closeStream", new BlockClientHandlers.ClosesPipeline()));
+                at(HDFS + "DataStreamer", "closeStream", new BlockClientHandlers.ClosesPipeline())));
+        return points;
     }
 
     private static List<HookPoint> mapReduce() {
-        String shuffle = MAPRED + "ShuffleChannelHandler";
-        return Arrays.asList(
-                at(shuffle, "channelRead0", new ShuffleHandlers.Requested())
-                        .containing("FullHttpRequest;").withExit(),
-                at(shuffle + "$ReduceContext", "<init>", new ShuffleHandlers.Understood()).withExit(),
-                at(shuffle, "sendMap", new ShuffleHandlers.SendsNext()).withArguments().withExit(),
-                at(shuffle, "sendMapOutput", new ShuffleHandlers.SendsOutput()).withArguments(),
-                at(shuffle + "$ReduceMapFileCount", "operationComplete", new ShuffleHandlers.Sent())
-                        .containing("ChannelFuture;").withArguments(),
+        List<HookPoint> points = new ArrayList<HookPoint>();
+        points.add(at(MAPRED + "ShuffleChannelHandler", "channelRead0", new ShuffleHandlers.Requested())
+                .containing("FullHttpRequest;").withExit());
+        points.add(at(MAPRED + "ShuffleHandler$Shuffle", "messageReceived", new ShuffleHandlers.Requested())
+                .containing("MessageEvent;").withExit());
+        String[][] shuffles = {
+            {MAPRED + "ShuffleChannelHandler", MAPRED + "ShuffleChannelHandler"},
+            // 2.x: Netty's handler and what it uses lie side by side
+            {MAPRED + "ShuffleHandler$Shuffle", MAPRED + "ShuffleHandler"}};
+        for (String[] shuffle : shuffles) {
+            points.add(at(shuffle[0], "sendMap", new ShuffleHandlers.SendsNext()).withArguments().withExit());
+            points.add(at(shuffle[0], "sendMapOutput", new ShuffleHandlers.SendsOutput()).withArguments());
+            points.add(at(shuffle[1] + "$ReduceContext", "<init>", new ShuffleHandlers.Understood()).withExit());
+            points.add(at(shuffle[1] + "$ReduceMapFileCount", "operationComplete", new ShuffleHandlers.Sent())
+                    .containing("ChannelFuture;").withArguments());
+        }
+        points.addAll(Arrays.asList(
                 at(REDUCE + "Fetcher", "copyMapOutput", new ShuffleHandlers.Fetches()).withArguments().withExit(),
                 at(REDUCE + "IFileWrappedMapOutput", "shuffle", new ShuffleHandlers.Copies()).withArguments(),
                 at(REDUCE + "MergeManagerImpl", "close", new TaskHandlers.Begins("merge")),
                 at(MAPRED + "MapTask", "run", new TaskHandlers.Runs("map")).withExit(),
                 at(MAPRED + "ReduceTask", "run", new TaskHandlers.Runs("shuffle")).withExit(),
                 at(MAPRED + "Task", "setPhase", new TaskHandlers.Enters()).withArguments(),
-                at(MAPRED + "Task", "done", new TaskHandlers.Begins("commit")));
+                at(MAPRED + "Task", "done", new TaskHandlers.Begins("commit"))));
+        return points;
     }
 }

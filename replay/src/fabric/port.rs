@@ -24,12 +24,16 @@ pub struct Port {
     /// Starts of transmission that lie ahead, with the packets' bytes.
     waiting: VecDeque<(SimTime, u32)>,
     waiting_bytes: u64,
+    /// Whether what is larger than the whole buffer is dropped when the link is busy, rather than let in alone.
+    strict: bool,
     pub(super) meter: LinkMeter,
 }
 
 /// An accepted packet's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
+    /// Its first bit leaves.
+    pub started: SimTime,
     /// Its last bit has left.
     pub sent: SimTime,
     /// Its last bit is at the other end.
@@ -49,8 +53,27 @@ impl Port {
             remainder: 0,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
+            strict: false,
             meter: LinkMeter::default(),
         }
+    }
+
+    /// As [`Port::new`], but with no room at all for a packet that is larger than the whole buffer, unless the link is
+    /// free. (TCP at a host's own port needs room for one.)
+    #[must_use]
+    pub fn strict(link: &Link, extra_ps: u64) -> Self {
+        Self { strict: true, ..Self::new(link, extra_ps) }
+    }
+
+    /// Sends a packet of `bytes` that was offered at `now`, whatever waits: a host's queue, which is kept elsewhere.
+    pub fn send(&mut self, now: SimTime, bytes: u32, interval_ps: u64) -> Passage {
+        let (start, sent) = self.take(now, bytes);
+        self.meter.crossed(SimTime(start), u64::from(bytes), interval_ps);
+        self.passage(start, sent)
+    }
+
+    fn passage(&self, start: u64, sent: u64) -> Passage {
+        Passage { started: SimTime(start), sent: SimTime(sent), arrives: SimTime(sent + self.delay_ps) }
     }
 
     /// Strikes out what has begun to leave by `now`.
@@ -66,10 +89,13 @@ impl Port {
 
     /// Whether a packet of `bytes` would be accepted at `now`.
     pub fn has_room(&mut self, now: SimTime, bytes: u32) -> bool {
-        if self.waiting.is_empty() {
+        if self.waiting.is_empty() && (!self.strict || self.free_ps <= now.0) {
             return true;
         }
         self.strike_out(now);
+        if self.strict && self.free_ps <= now.0 {
+            return true;
+        }
         match self.buffer {
             Buffer::Packets(most) => self.waiting.len() < most as usize,
             Buffer::Bytes(most) => self.waiting_bytes + u64::from(bytes) <= most,
@@ -89,11 +115,23 @@ impl Port {
             self.meter.dropped();
             return None;
         }
+        let (start, sent) = self.take(now, bytes);
+        if start > now.0 {
+            self.waiting.push_back((SimTime(start), bytes));
+            self.waiting_bytes += u64::from(bytes);
+            self.meter.queued(self.waiting_bytes);
+        }
+        self.meter.crossed(SimTime(start), u64::from(bytes), interval_ps);
+        Some(self.passage(start, sent))
+    }
+
+    /// Takes the link for a packet of `bytes` from `now` on, as soon as it is free: when its first and last bit leave.
+    fn take(&mut self, now: SimTime, bytes: u32) -> (u64, u64) {
         if self.free_ps < now.0 {
             self.remainder = 0;
         }
         let time = self.rate.next_time_ps(bytes, &mut self.remainder);
-        let (start, sent) = match self.burst_ps {
+        match self.burst_ps {
             None => {
                 let start = self.free_ps.max(now.0);
                 self.free_ps = start + time;
@@ -105,14 +143,7 @@ impl Port {
                 self.free_ps = full_at + time;
                 (start, start)
             }
-        };
-        if start > now.0 {
-            self.waiting.push_back((SimTime(start), bytes));
-            self.waiting_bytes += u64::from(bytes);
-            self.meter.queued(self.waiting_bytes);
         }
-        self.meter.crossed(SimTime(start), u64::from(bytes), interval_ps);
-        Some(Passage { sent: SimTime(sent), arrives: SimTime(sent + self.delay_ps) })
     }
 }
 

@@ -1,0 +1,95 @@
+//! The job history of Hadoop 1.x (`trace::history1`), as what the later ones tell.
+
+use std::io::Read;
+use std::path::Path;
+
+use trace::history1::{self, Record};
+use trace::manifest::Loss;
+use trace::rows::TaskKind;
+
+use super::HistoryError;
+use super::events::{AttemptState, History};
+
+/// Reads a history file.
+pub(super) fn read(path: &Path) -> Result<(Vec<History>, Vec<Loss>), HistoryError> {
+    let io_error = |source| HistoryError::Io { path: path.into(), source };
+    let mut bytes = Vec::new();
+    let read = trace::files::open(path).map_err(io_error)?.read_to_end(&mut bytes);
+    if let Err(error) = read
+        && error.kind() != std::io::ErrorKind::UnexpectedEof
+    {
+        return Err(io_error(error));
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let (records, left) = history1::read(&text);
+    let mut losses = Vec::new();
+    if left > 0 {
+        losses.push(Loss { what: format!("truncated bytes of job/{name}"), count: left as u64, unit: "bytes".into() });
+    }
+    let mut history = History::default();
+    for record in &records {
+        take(&mut history, record);
+    }
+    if history.id.is_empty() {
+        losses.push(Loss { what: format!("job/{name} tells of no job"), count: 1, unit: "files".into() });
+        return Ok((Vec::new(), losses));
+    }
+    Ok((vec![history], losses))
+}
+
+fn take(history: &mut History, record: &Record) {
+    match record.kind.as_str() {
+        "Job" => job(history, record),
+        "MapAttempt" | "ReduceAttempt" => attempt(history, record),
+        _ => return,
+    }
+    history.events += 1;
+}
+
+fn job(history: &mut History, record: &Record) {
+    history.id = record.text("JOBID").to_owned();
+    if record.number("SUBMIT_TIME") > 0 {
+        history.submit_ms = record.number("SUBMIT_TIME");
+        history.name = record.text("JOBNAME").to_owned();
+    }
+    if record.number("LAUNCH_TIME") > 0 {
+        history.launch_ms = record.number("LAUNCH_TIME");
+    }
+    let status = record.text("JOB_STATUS");
+    if matches!(status, "SUCCESS" | "FAILED" | "KILLED") {
+        let small = |name: &str| u32::try_from(record.number(name)).unwrap_or(u32::MAX);
+        history.finish_ms = record.number("FINISH_TIME");
+        (history.maps, history.reduces) = (small("FINISHED_MAPS"), small("FINISHED_REDUCES"));
+        history.succeeded = status == "SUCCESS";
+        let counters = record.counters("COUNTERS").into_values().flatten();
+        history.counters = counters.filter_map(|(name, value)| Some((name, u64::try_from(value).ok()?))).collect();
+    }
+}
+
+fn attempt(history: &mut History, record: &Record) {
+    let kind = match record.text("TASK_TYPE") {
+        "MAP" => TaskKind::Map,
+        "REDUCE" => TaskKind::Reduce,
+        _ => TaskKind::Other,
+    };
+    let attempt = history.attempt(record.text("TASK_ATTEMPT_ID"), kind);
+    if record.number("START_TIME") > 0 {
+        attempt.start_ms = record.number("START_TIME");
+        if attempt.host.is_empty() {
+            attempt.host = record.text("TRACKER_NAME").to_owned();
+        }
+    }
+    let status = record.text("TASK_STATUS");
+    if status.is_empty() {
+        return;
+    }
+    attempt.state = if status == "SUCCESS" { AttemptState::Succeeded } else { AttemptState::Unsuccessful };
+    attempt.finish_ms = record.number("FINISH_TIME");
+    attempt.shuffle_end_ms = record.number("SHUFFLE_FINISHED");
+    attempt.sort_end_ms = record.number("SORT_FINISHED");
+    let host = record.last_part("HOSTNAME");
+    if !host.is_empty() {
+        attempt.host = host.to_owned();
+    }
+}

@@ -1,0 +1,196 @@
+//! What is allowed in a `credit` fabric, and what follows from its keys.
+
+use super::arbiter::Tables;
+use super::config::{CreditConfig, VlWeight};
+use super::wire::{FASTEST, Wire};
+use crate::fabric::FabricError;
+use crate::topology::{LinkConfig, Topology};
+
+/// The largest packet, headers included.
+const MOST_BYTES: u64 = 1 << 20;
+/// Longer gaps and delays than a second are mistakes of a unit.
+const MOST_DELAY: u64 = 1_000_000_000_000;
+
+fn wrong(key: &'static str, value: impl ToString, allowed: &'static str) -> FabricError {
+    FabricError::Value { key, value: value.to_string(), allowed }
+}
+
+impl CreditConfig {
+    /// The keys as they are meant, `maxVL` as `vls`, without what makes no sense whatever the topology.
+    pub(super) fn checked(&self) -> Result<Self, FabricError> {
+        let mut config = self.clone();
+        if let Some(max_vl) = config.max_vl.take() {
+            if config.vls != Self::default().vls {
+                let value = format!("{max_vl} beside vls = {}", config.vls);
+                return Err(wrong("maxVL", value, "only one of both: vls = maxVL + 1"));
+            }
+            if max_vl > 14 {
+                return Err(wrong("maxVL", max_vl, "from 0 to 14, the highest virtual lane for data"));
+            }
+            config.vls = max_vl + 1;
+        }
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), FabricError> {
+        if self.vls == 0 || self.vls > 15 {
+            return Err(wrong("vls", self.vls, "from 1 to 15 virtual lanes for data"));
+        }
+        if self.mtu.get() == 0 || self.mtu.get() > MOST_BYTES {
+            return Err(wrong("mtu", self.mtu, "from 1B to 1MiB"));
+        }
+        if self.headers.get() > MOST_BYTES {
+            return Err(wrong("headers", self.headers, "at most 1MiB"));
+        }
+        if self.flit.get() == 0 || self.flit.get() > MOST_BYTES {
+            return Err(wrong("flit", self.flit, "from 1B to 1MiB"));
+        }
+        let flits = self.largest_flits();
+        if flits > u16::MAX.into() {
+            return Err(wrong("flit", self.flit, "so large that mtu and headers fit into 65535 flits"));
+        }
+        let credits = self.largest_credits();
+        if u64::from(self.credits) < credits {
+            return Err(wrong("credits", self.credits, "credits of 64B for one packet of mtu and headers at least"));
+        }
+        if self.credits > 1 << 24 {
+            return Err(wrong("credits", self.credits, "at most 16777216, which is 1GiB"));
+        }
+        let delays = [
+            ("credit_min_time", self.credit_min_time),
+            ("flit_gap", self.flit_gap),
+            ("packet_gap", self.packet_gap),
+            ("switch_delay", self.switch_delay),
+        ];
+        for (key, delay) in delays {
+            if delay.ps() > MOST_DELAY {
+                return Err(wrong(key, delay, "at most 1s"));
+            }
+        }
+        self.check_arbitration()
+    }
+
+    fn check_arbitration(&self) -> Result<(), FabricError> {
+        let tables = [("arbitration.high", &self.arbitration.high), ("arbitration.low", &self.arbitration.low)];
+        for (key, entries) in tables {
+            if entries.len() > 64 {
+                return Err(wrong(key, format!("{} entries", entries.len()), "at most 64 entries, as InfiniBand's"));
+            }
+            for entry @ VlWeight(vl, weight) in entries {
+                let value = format!("[{}, {}]", entry.0, entry.1);
+                if *vl >= self.vls {
+                    return Err(wrong(key, value, "VLs below fabric.vls"));
+                }
+                if *weight == 0 {
+                    return Err(wrong(key, value, "weights from 1 to 255 credits"));
+                }
+            }
+        }
+        let served = Tables::new(&self.arbitration, self.vls).vls();
+        if let Some(vl) = (0..self.vls).find(|vl| served & (1 << vl) == 0) {
+            return Err(wrong("arbitration", format!("no entry of VL {vl}"), "each VL in a table, or it would starve"));
+        }
+        Ok(())
+    }
+
+    /// Refuses buffers without room for `packets` of the largest packets, which the routing needs.
+    pub(super) fn check_room(&self, packets: u32) -> Result<(), FabricError> {
+        if u64::from(self.credits) < self.largest_credits() * u64::from(packets) {
+            let allowed = "credits of 64B for two packets of mtu and headers at least: rings keep a bubble";
+            return Err(wrong("credits", self.credits, allowed));
+        }
+        Ok(())
+    }
+
+    fn largest_flits(&self) -> u64 {
+        (self.mtu.get() + self.headers.get()).div_ceil(self.flit.get())
+    }
+
+    fn largest_credits(&self) -> u64 {
+        (self.largest_flits() * self.flit.get()).div_ceil(super::credits::CREDIT)
+    }
+
+    /// The VL of class 0 of each service level, where the routing needs `classes` classes.
+    pub(super) fn bases(&self, classes: u8) -> Result<[u8; 16], FabricError> {
+        let groups = self.vls / classes.max(1);
+        if groups == 0 {
+            return Err(wrong(
+                "vls",
+                self.vls,
+                "a VL at least for each class that the routing needs to be free of deadlock",
+            ));
+        }
+        if self.sl_to_vl.len() > 16 {
+            return Err(wrong("sl_to_vl", format!("{} levels", self.sl_to_vl.len()), "at most 16 service levels"));
+        }
+        if let Some(vl) = self.sl_to_vl.iter().find(|vl| **vl >= groups) {
+            return Err(wrong("sl_to_vl", format!("VL {vl}"), "VLs below fabric.vls / classes of the routing"));
+        }
+        let mut bases = [0; 16];
+        for (level, base) in (0u8..).zip(&mut bases) {
+            *base = self.sl_to_vl.get(usize::from(level)).copied().unwrap_or(level % groups) * classes;
+        }
+        Ok(bases)
+    }
+
+    /// Gives the links of `topology` the rate of `width` and `speed`, if these are given.
+    pub(super) fn set_rates(&self, topology: &mut Topology) -> Result<(), FabricError> {
+        let Some(speed) = self.speed else {
+            return match self.width {
+                Some(width) => Err(wrong("width", width, "a speed beside it, like speed = \"QDR\"")),
+                None => Ok(()),
+            };
+        };
+        let width = self.width.unwrap_or(4);
+        if ![1, 2, 4, 8, 12].contains(&width) {
+            return Err(wrong("width", width, "1, 2, 4, 8 or 12 lanes"));
+        }
+        let rate = speed.data_rate(width);
+        let unset = LinkConfig::default().rate;
+        if let Some(link) = topology.links().iter().find(|link| link.rate != unset && link.rate != rate) {
+            let value = format!("{} beside width and speed of {rate}", link.rate);
+            return Err(wrong("topology", value, "a rate of the links, or width and speed, not both"));
+        }
+        topology.set_rates(rate);
+        Ok(())
+    }
+
+    /// The times of each link of `topology`.
+    pub(super) fn wires(&self, topology: &Topology) -> Result<Vec<Wire>, FabricError> {
+        let links = topology.links();
+        let mut wires = Vec::with_capacity(links.len());
+        for (id, link) in links.iter().enumerate() {
+            if link.rate > FASTEST {
+                return Err(wrong("topology", format!("a rate of {}", link.rate), "rates of at most 8000Gbps"));
+            }
+            if link.burst_bytes > 0 {
+                let value = format!("a burst of {}B", link.burst_bytes);
+                return Err(wrong("topology", value, "wires: a link with credits has no token bucket (burst)"));
+            }
+            if link.delay_ps > MOST_DELAY {
+                return Err(wrong("topology", format!("a delay of {}ps", link.delay_ps), "delays of at most 1s"));
+            }
+            let back = links.get(id ^ 1).map_or(link.delay_ps, |other| other.delay_ps);
+            let wire = Wire::new(link, back, self.flit.get(), self.flit_gap.ps(), self.largest_flits());
+            wires.push(wire.ok_or_else(|| {
+                wrong("flit_gap", self.flit_gap, "gaps and rates with which a packet takes less than a second or so")
+            })?);
+        }
+        for host in 0..topology.hosts() {
+            let host = crate::topology::NodeId(host);
+            if topology.out(host).is_empty() {
+                let value = format!("host {} without a link", topology.name(host));
+                return Err(wrong("topology", value, "hosts that are joined to a switch"));
+            }
+        }
+        Ok(wires)
+    }
+
+    /// How far ahead most events lie: a packet on the slowest link.
+    pub(super) fn horizon(&self, wires: &[Wire]) -> u64 {
+        let flits = u32::try_from(self.largest_flits()).unwrap_or(u32::MAX);
+        let slowest = wires.iter().map(|wire| wire.time(flits, 0) + wire.delay).max();
+        slowest.unwrap_or(0) + self.switch_delay.ps() + self.packet_gap.ps()
+    }
+}

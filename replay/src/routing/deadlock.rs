@@ -1,0 +1,250 @@
+//! Whether links may wait for each other for ever.
+//!
+//! A packet in the buffer behind a link waits for room behind the next one. If these waits can close a circle, a lossless
+//! network may come to a standstill. The circle is looked for in the graph of all waits that the routing allows, whose
+//! nodes are pairs of link and class of virtual lanes (the channel dependency graph of Dally and Seitz). A packet that
+//! chose among several links waits for the chosen one alone, whatever else would be free: so adaptive routings get no
+//! credit for an escape, all links that they offer must be free of circles.
+
+use super::routes::Ways;
+use super::{Routes, RoutingError};
+use crate::topology::{LinkId, NodeId, Topology};
+use std::collections::VecDeque;
+use std::fmt;
+
+/// Why a routing is free of deadlock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freedom {
+    /// Packets go up, then down, and never up again.
+    UpThenDown,
+    /// Packets go dimension by dimension, and rings are cut by a dateline.
+    DimensionOrder,
+    /// As `DimensionOrder`, where nothing enters a ring but where two packets have room.
+    Bubble,
+    /// No circle was found among so many pairs of link and class and so many waits.
+    Acyclic {
+        /// Pairs of link and class that are used.
+        channels: usize,
+        /// Pairs of these of which one may wait for the other.
+        waits: usize,
+    },
+}
+
+impl fmt::Display for Freedom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UpThenDown => f.write_str("free of deadlock: packets go up, then down, and never up again"),
+            Self::DimensionOrder => f.write_str("free of deadlock: dimension by dimension, rings cut by datelines"),
+            Self::Bubble => f.write_str("free of deadlock where buffers hold two packets: no ring ever fills up"),
+            Self::Acyclic { channels, waits } => {
+                write!(f, "free of deadlock: no circle among {waits} waits of {channels} links and classes")
+            }
+        }
+    }
+}
+
+/// So many steps may be taken.
+const MOST_STEPS: u64 = 300_000_000;
+
+/// Who may wait for whom: of each link and class, those behind it.
+struct Waits {
+    classes: usize,
+    next: Vec<Vec<u32>>,
+    used: Vec<bool>,
+}
+
+impl Routes {
+    /// Whether the routing is free of deadlock in a network without losses, and why.
+    ///
+    /// # Errors
+    /// With the links that wait for each other, or if that cannot be found out in reasonable time.
+    pub fn freedom(&self, topology: &Topology) -> Result<Freedom, RoutingError> {
+        match &self.ways {
+            Ways::Tree(_) => return Ok(Freedom::UpThenDown),
+            Ways::Sets(sets) if sets.is_up_down() => return Ok(Freedom::UpThenDown),
+            Ways::Grid(grid) if grid.needs_bubbles() => return Ok(Freedom::Bubble),
+            Ways::Grid(_) if self.steps(topology) > MOST_STEPS => return Ok(Freedom::DimensionOrder),
+            _ => {}
+        }
+        let steps = self.steps(topology);
+        if steps > MOST_STEPS {
+            return Err(RoutingError::Unchecked { routing: self.config().to_string(), steps, most: MOST_STEPS });
+        }
+        let waits = self.waits(topology);
+        if let Some(cycle) = self.cycle_in(topology, &waits) {
+            return Err(RoutingError::Deadlock {
+                routing: self.config().to_string(),
+                cycle: self.shown(topology, &cycle),
+                advice: "up-down is free of deadlock everywhere, dor and bubble on meshes and tori",
+            });
+        }
+        Ok(Freedom::Acyclic {
+            channels: waits.used.iter().filter(|used| **used).count(),
+            waits: waits.next.iter().map(Vec::len).sum(),
+        })
+    }
+
+    /// A circle of waits, as links with their classes, the first again at the end; looked for even where the form of the
+    /// routing rules it out. Waits inside a ring that keeps a bubble do not count.
+    #[must_use]
+    pub fn cycle(&self, topology: &Topology) -> Option<Vec<(LinkId, u8)>> {
+        self.cycle_in(topology, &self.waits(topology))
+    }
+
+    /// How many steps it takes to find all waits.
+    fn steps(&self, topology: &Topology) -> u64 {
+        let targets = match &self.ways {
+            Ways::Table(_) => u64::from(topology.hosts()),
+            _ => u64::from(topology.switches().min(topology.hosts())),
+        };
+        targets.saturating_mul(topology.links().len() as u64)
+    }
+
+    /// Follows packets from all hosts to all hosts, and notes which link they wait for behind which.
+    fn waits(&self, topology: &Topology) -> Waits {
+        let classes = usize::from(self.classes());
+        let channels = topology.links().len() * classes;
+        let mut waits = Waits { classes, next: vec![Vec::new(); channels], used: vec![false; channels] };
+        // One host of each switch stands for all, but for tables, which know every host apart.
+        let mut first_at = vec![None; topology.nodes() as usize];
+        for host in (0..topology.hosts()).map(NodeId) {
+            first_at[topology.switch_of(host).0 as usize].get_or_insert(host);
+        }
+        let sources: Vec<NodeId> = first_at.into_iter().flatten().collect();
+        let targets: Vec<NodeId> = match &self.ways {
+            Ways::Table(_) => (0..topology.hosts()).map(NodeId).collect(),
+            _ => sources.clone(),
+        };
+        let mut seen = vec![u32::MAX; channels];
+        let mut open = Vec::new();
+        for to in targets {
+            for source in &sources {
+                let came = topology.uplink(*source);
+                let next = self.next(topology.link(came).to, came, to);
+                open.extend(next.links.iter().map(|link| link.0 as usize * classes + usize::from(next.class)));
+            }
+            while let Some(channel) = open.pop() {
+                if std::mem::replace(&mut seen[channel], to.0) == to.0 {
+                    continue;
+                }
+                waits.used[channel] = true;
+                let link = LinkId(u32::try_from(channel / classes).unwrap_or(u32::MAX));
+                let at = topology.link(link).to;
+                if topology.is_host(at) {
+                    continue;
+                }
+                let next = self.next(at, link, to);
+                for link in next.links {
+                    let behind = link.0 as usize * classes + usize::from(next.class);
+                    let known = &mut waits.next[channel];
+                    let number = u32::try_from(behind).unwrap_or(u32::MAX);
+                    if !known.contains(&number) {
+                        known.push(number);
+                    }
+                    open.push(behind);
+                }
+            }
+        }
+        waits
+    }
+
+    fn cycle_in(&self, topology: &Topology, waits: &Waits) -> Option<Vec<(LinkId, u8)>> {
+        let classes = waits.classes;
+        let link_of = |channel: usize| LinkId(u32::try_from(channel / classes).unwrap_or(u32::MAX));
+        let cycle = match &self.ways {
+            Ways::Grid(grid) if grid.needs_bubbles() => {
+                // A ring with a bubble moves on as a whole: its links are taken for one.
+                let mut group: Vec<usize> = (0..waits.next.len()).collect();
+                let mut first = std::collections::BTreeMap::new();
+                for (channel, group) in group.iter_mut().enumerate() {
+                    if let Some(ring) = grid.ring_of(topology, link_of(channel)) {
+                        *group = *first.entry(ring).or_insert(channel);
+                    }
+                }
+                let mut next = vec![Vec::new(); waits.next.len()];
+                for (channel, behind) in waits.next.iter().enumerate() {
+                    let here = group[channel];
+                    let others = behind.iter().map(|next| group[*next as usize]).filter(|next| *next != here);
+                    next[here].extend(others.map(|next| u32::try_from(next).unwrap_or(u32::MAX)));
+                }
+                circle(&next)
+            }
+            _ => circle(&waits.next),
+        }?;
+        let class = |channel: usize| u8::try_from(channel % classes).unwrap_or(0);
+        Some(cycle.into_iter().map(|channel| (link_of(channel), class(channel))).collect())
+    }
+
+    /// A circle in words.
+    fn shown(&self, topology: &Topology, cycle: &[(LinkId, u8)]) -> String {
+        let name = |(link, class): &(LinkId, u8)| match self.classes() {
+            1 => topology.link_name(*link),
+            _ => format!("{} (class {class})", topology.link_name(*link)),
+        };
+        cycle.iter().map(name).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// A circle in a graph, the first again at the end.
+fn circle(next: &[Vec<u32>]) -> Option<Vec<usize>> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum State {
+        New,
+        Open,
+        Done,
+    }
+    let mut states = vec![State::New; next.len()];
+    for start in 0..next.len() {
+        if states[start] != State::New {
+            continue;
+        }
+        // The way from the start, with how many of each one's successors were looked at.
+        let mut way = vec![(start, 0)];
+        states[start] = State::Open;
+        while let Some((here, looked)) = way.last_mut() {
+            let Some(behind) = next[*here].get(*looked) else {
+                states[*here] = State::Done;
+                way.pop();
+                continue;
+            };
+            *looked += 1;
+            let behind = *behind as usize;
+            match states[behind] {
+                State::New => {
+                    states[behind] = State::Open;
+                    way.push((behind, 0));
+                }
+                State::Open => {
+                    let begin = way.iter().position(|(channel, _)| *channel == behind).unwrap_or(0);
+                    let cycle = way[begin..].iter().map(|(channel, _)| *channel);
+                    return cycle.map(|channel| shortest_circle(next, channel)).min_by_key(Vec::len);
+                }
+                State::Done => {}
+            }
+        }
+    }
+    None
+}
+
+/// The shortest circle through `start`, which is known to lie on one.
+fn shortest_circle(next: &[Vec<u32>], start: usize) -> Vec<usize> {
+    let mut before = vec![usize::MAX; next.len()];
+    let mut reached = VecDeque::from([start]);
+    while let Some(here) = reached.pop_front() {
+        for behind in next[here].iter().map(|behind| *behind as usize) {
+            if behind == start {
+                let mut cycle = vec![start, here];
+                while let Some(last) = cycle.last().filter(|last| **last != start) {
+                    cycle.push(before[*last]);
+                }
+                cycle.reverse();
+                return cycle;
+            }
+            if before[behind] == usize::MAX {
+                before[behind] = here;
+                reached.push_back(behind);
+            }
+        }
+    }
+    vec![start]
+}

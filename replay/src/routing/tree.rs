@@ -1,0 +1,107 @@
+//! Ways through trees, reckoned from the numbers of switches and hosts.
+
+use crate::topology::{LinkId, NodeId, Structure, Topology, Tree};
+
+/// What is the same for all nodes of a level.
+#[derive(Clone, Copy, Debug, Default)]
+struct LevelForm {
+    /// M(level): hosts below a node.
+    below: u32,
+    /// M(level - 1): hosts below a child.
+    below_child: u32,
+    /// Children of a node.
+    children: u32,
+    /// Cables to each child.
+    cables: u32,
+    /// W(level).
+    copies: u32,
+    /// W(level - 1).
+    copies_child: u32,
+}
+
+/// A switch.
+#[derive(Clone, Copy, Debug)]
+struct Switch {
+    /// The subtree of which it is a root.
+    subtree: u32,
+    level: u8,
+    /// Where its links begin, where those that lead up begin, and where they end.
+    begin: u32,
+    up: u32,
+    end: u32,
+}
+
+/// All shortest ways of a tree: up to a common root, then down.
+#[derive(Clone, Debug)]
+pub(super) struct TreeWays {
+    hosts: u32,
+    levels: Vec<LevelForm>,
+    switches: Vec<Switch>,
+    out: Vec<LinkId>,
+}
+
+impl TreeWays {
+    /// The ways of `topology`, if it is a tree.
+    pub(super) fn of(topology: &Topology) -> Option<Self> {
+        let Structure::Tree(tree) = topology.structure() else { return None };
+        let (out, begins) = topology.ports();
+        let mut switches = Vec::with_capacity(topology.switches() as usize);
+        let mut node = topology.hosts() as usize;
+        for level in 1..=tree.height() {
+            let down = tree.children(level) * tree.cables(level - 1);
+            for index in 0..tree.nodes(level) {
+                let (begin, end) = (begins[node], begins[node + 1]);
+                let subtree = index / tree.copies(level);
+                let level = u8::try_from(level).unwrap_or(u8::MAX);
+                switches.push(Switch { subtree, level, begin, up: begin + down, end });
+                node += 1;
+            }
+        }
+        let levels = (0..=tree.height()).map(|level| form(tree, level)).collect();
+        Some(Self { hosts: topology.hosts(), levels, switches, out: out.to_vec() })
+    }
+
+    /// The links by which a packet for host `to` may go on that stands at `at`.
+    #[inline]
+    pub(super) fn next(&self, at: NodeId, to: NodeId) -> &[LinkId] {
+        if at.0 < self.hosts {
+            // A host has one link, so theirs are in their order.
+            return std::slice::from_ref(&self.out[at.0 as usize]);
+        }
+        let switch = &self.switches[(at.0 - self.hosts) as usize];
+        let level = &self.levels[switch.level as usize];
+        // The child's subtree, if it is one of this switch's: below subtree x there are those from x m on.
+        let child = (to.0 / level.below_child).wrapping_sub(switch.subtree * level.children);
+        if child < level.children {
+            let begin = switch.begin + child * level.cables;
+            return &self.out[begin as usize..(begin + level.cables) as usize];
+        }
+        &self.out[switch.up as usize..switch.end as usize]
+    }
+
+    /// The number by which `host`, whose packets take one way, chooses among the links that lead towards `to` at switch
+    /// `at`: host / W(level of the lower end).
+    pub(super) fn digit(&self, at: NodeId, to: NodeId, host: NodeId) -> u64 {
+        if at.0 < self.hosts {
+            return 0;
+        }
+        let switch = &self.switches[(at.0 - self.hosts) as usize];
+        let level = &self.levels[switch.level as usize];
+        let down = to.0 / level.below == switch.subtree;
+        u64::from(host.0 / if down { level.copies_child } else { level.copies })
+    }
+}
+
+fn form(tree: &Tree, level: usize) -> LevelForm {
+    if level == 0 {
+        return LevelForm::default();
+    }
+    LevelForm {
+        below: tree.below(level),
+        below_child: tree.below(level - 1),
+        children: tree.children(level),
+        cables: tree.cables(level - 1),
+        copies: tree.copies(level),
+        copies_child: tree.copies(level - 1),
+    }
+}

@@ -1,0 +1,74 @@
+//! The comparison can fail: for each mistake that the slow model makes there is a small network on which the fast fabric
+//! differs from it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod exactness;
+mod flit_model;
+
+use exactness::networks::{credit_networks, stored_networks};
+use exactness::{drive, first_that};
+use flit_model::fault::Fault;
+use flit_model::traffic::Seen;
+use flit_model::{credit, store_and_forward};
+use replay::fabric::credit::Credit;
+use replay::fabric::store_and_forward::StoreAndForward;
+use replay::routing::Routes;
+
+/// Networks within which each mistake is found.
+const CASES: usize = 500;
+
+#[test]
+fn mistakes_with_credits_are_found() {
+    let faults = [
+        Fault::CreditOneFlitLate,
+        Fault::CreditsRoundedDown,
+        Fault::UpdateTooEarly,
+        Fault::FlitGapForgotten,
+        Fault::PacketGapForgotten,
+        Fault::RemainderDropped,
+        Fault::RemainderKept,
+        Fault::InputsFromFirst,
+        Fault::WeightOneMore,
+        Fault::LimitOneByteLate,
+        Fault::LimitNeverReset,
+        Fault::HeadAfterGap,
+        Fault::HeldBackAtEqualRates,
+        Fault::DelayOnlyAtEmptyQueue,
+        Fault::SwitchDelayForgotten,
+    ];
+    for fault in faults {
+        let found = first_that(&credit_networks(), CASES, |case| {
+            let topology = case.config.topology.build(&case.hosts).unwrap();
+            let routes = Routes::shortest(&topology);
+            let mut fabric = Credit::new(&case.config, &case.hosts, Seen::default()).unwrap();
+            drive(&mut fabric, &case.traffic)
+                != credit::play(&case.config, &topology, &routes, &case.traffic, Some(fault))
+        });
+        println!("{fault:?}: network {found:?}");
+        assert!(found.is_some(), "{fault:?} is not found among {CASES} networks");
+    }
+}
+
+#[test]
+fn mistakes_in_storing_and_forwarding_are_found() {
+    let faults = [
+        Fault::RemainderDropped,
+        Fault::RemainderKept,
+        Fault::PacketOnLinkCounts,
+        Fault::RoomForOneMore,
+        Fault::TiesByLink,
+        Fault::OfferedBeforeLinksGoOn,
+        Fault::SwitchDelayForgotten,
+    ];
+    for fault in faults {
+        let found = first_that(&stored_networks(), CASES, |case| {
+            let topology = case.config.topology.build(&case.hosts).unwrap();
+            let routes = Routes::shortest(&topology);
+            let mut fabric = StoreAndForward::new(&case.config, &case.hosts, Seen::default()).unwrap();
+            drive(&mut fabric, &case.traffic)
+                != store_and_forward::play(&case.config, &topology, &routes, &case.traffic, Some(fault))
+        });
+        println!("{fault:?}: network {found:?}");
+        assert!(found.is_some(), "{fault:?} is not found among {CASES} networks");
+    }
+}

@@ -1,0 +1,44 @@
+//! Mistakes that the slow model can be told to make, to show that the comparison finds them.
+
+/// One mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The credits that a flit frees are free when the next flit has left (the last flit's at once).
+    CreditOneFlitLate,
+    /// A packet needs the credits of its bytes rounded down.
+    CreditsRoundedDown,
+    /// Updates leave without waiting for `credit_min_time`.
+    UpdateTooEarly,
+    /// No pause between flits.
+    FlitGapForgotten,
+    /// No pause behind a packet.
+    PacketGapForgotten,
+    /// A link forgets the fraction of a picosecond between two packets.
+    RemainderDropped,
+    /// A link keeps the fraction of a picosecond although it was idle.
+    RemainderKept,
+    /// The input arbiter begins at the first queue each time.
+    InputsFromFirst,
+    /// Every entry of a VL table may send one credit more.
+    WeightOneMore,
+    /// The limit of the high table is used up by one byte more only.
+    LimitOneByteLate,
+    /// What went from the high table still counts after a start from the low one.
+    LimitNeverReset,
+    /// The next packet of a queue becomes its head when the link is free, the pause behind the packet included.
+    HeadAfterGap,
+    /// Packets are held back in front of a link that is as fast, too.
+    HeldBackAtEqualRates,
+    /// A switch's delay is forgotten where the packet waits anyway behind another one.
+    DelayOnlyAtEmptyQueue,
+    /// The packet on the link counts as waiting.
+    PacketOnLinkCounts,
+    /// Queues have room for one byte or one packet more.
+    RoomForOneMore,
+    /// Packets offered at one instant come in the order of links.
+    TiesByLink,
+    /// Packets are offered before links go on.
+    OfferedBeforeLinksGoOn,
+    /// A switch takes no time.
+    SwitchDelayForgotten,
+}

@@ -1,0 +1,108 @@
+//! Packets that wait until it is known whether they are Hadoop's.
+//!
+//! A process that opens a port becomes known a moment later: dumpingd scans once a second, JVMs write in batches. What
+//! ran over that port meanwhile is held here and recorded afterwards, so that no connection lacks its beginning.
+
+use std::collections::VecDeque;
+use std::mem::size_of;
+
+use trace::packet::Packet;
+
+/// Bounds of what is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldRule {
+    /// How long a packet waits, nanoseconds.
+    pub longest_ns: u64,
+    /// Memory for all of an interface's waiting packets, bytes.
+    pub most_bytes: usize,
+}
+
+/// Holds packets.
+#[derive(Debug)]
+pub struct Held {
+    rule: HoldRule,
+    packets: VecDeque<(u64, Packet)>,
+    bytes: usize,
+}
+
+/// What became of packets that were held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Released {
+    /// They waited as long as any does, and nobody claimed them.
+    pub unfollowed: u64,
+    /// They had to make room earlier than that.
+    pub undecided: u64,
+    /// When the first of the undecided was seen, nanoseconds since the epoch.
+    pub first_undecided_ns: u64,
+}
+
+fn size(packet: &Packet) -> usize {
+    size_of::<(u64, Packet)>() + packet.payload.capacity()
+}
+
+impl Held {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(rule: HoldRule) -> Self {
+        Self { rule, packets: VecDeque::new(), bytes: 0 }
+    }
+
+    /// Holds a packet that came at `now_ns` of a clock that is never set.
+    pub fn hold(&mut self, now_ns: u64, packet: &Packet) -> Released {
+        self.bytes += size(packet);
+        self.packets.push_back((now_ns, packet.clone()));
+        let mut released = Released::default();
+        while self.bytes > self.rule.most_bytes {
+            let Some((_, packet)) = self.pop() else { break };
+            if released.undecided == 0 {
+                released.first_undecided_ns = packet.time_ns;
+            }
+            released.undecided += 1;
+        }
+        released
+    }
+
+    /// Gives up those that waited too long.
+    pub fn expire(&mut self, now_ns: u64) -> Released {
+        let mut released = Released::default();
+        while self.packets.front().is_some_and(|(since, _)| now_ns.saturating_sub(*since) > self.rule.longest_ns) {
+            self.pop();
+            released.unfollowed += 1;
+        }
+        released
+    }
+
+    /// Takes out those that are wanted, in the order in which they came.
+    pub fn claim(&mut self, mut is_wanted: impl FnMut(&Packet) -> bool) -> Vec<Packet> {
+        let mut claimed = Vec::new();
+        let mut rest = VecDeque::with_capacity(self.packets.len());
+        for (since, packet) in self.packets.drain(..) {
+            if is_wanted(&packet) {
+                self.bytes -= size(&packet);
+                claimed.push(packet);
+            } else {
+                rest.push_back((since, packet));
+            }
+        }
+        self.packets = rest;
+        claimed
+    }
+
+    /// How many are held.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// Whether none is held.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    fn pop(&mut self) -> Option<(u64, Packet)> {
+        let first = self.packets.pop_front()?;
+        self.bytes = self.bytes.saturating_sub(size(&first.1));
+        Some(first)
+    }
+}

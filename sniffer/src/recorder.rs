@@ -1,0 +1,250 @@
+//! Turns the frames of one interface into records, and says what became of each.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use trace::agent::now_ns;
+use trace::manifest::PacketCounts;
+use trace::mark::{Mark, MarkKind};
+use trace::packet::{Direction, Packet, Sack};
+
+use crate::capture::{CaptureSettings, Recording};
+use crate::counters::Counters;
+use crate::frame::{Frame, LinkLayer, parse};
+use crate::held::{Held, Released};
+use crate::interfaces::{self, OwnAddresses};
+use crate::keep::Keeper;
+use crate::ports::Followed;
+use crate::sink::PacketSink;
+
+/// Turns frames into records.
+pub struct Recorder {
+    link: LinkLayer,
+    loopback: bool,
+    own: OwnAddresses,
+    own_read: Instant,
+    keeper: Keeper,
+    sink: PacketSink,
+    counters: Arc<Counters>,
+    followed: Option<Arc<Followed>>,
+    held: Held,
+    began: Instant,
+    now_ns: u64,
+    packet: Packet,
+    counts: PacketCounts,
+    until_ns: u64,
+    is_past_the_end: bool,
+}
+
+impl Recorder {
+    /// For an interface with this link layer.
+    #[must_use]
+    pub fn new(recording: Recording, link: LinkLayer, settings: &CaptureSettings) -> Self {
+        let nobody = SocketAddr::from(([0, 0, 0, 0], 0));
+        Self {
+            link,
+            loopback: recording.interface.loopback,
+            own: recording.own,
+            own_read: Instant::now(),
+            keeper: Keeper::new(settings.keep),
+            sink: recording.sink,
+            counters: recording.counters,
+            followed: recording.following.map(|shared| shared.followed()),
+            held: Held::new(settings.hold),
+            began: Instant::now(),
+            now_ns: 0,
+            packet: Packet {
+                time_ns: 0,
+                direction: Direction::Foreign,
+                source: nobody,
+                destination: nobody,
+                raw_length: 0,
+                payload_length: 0,
+                sequence: 0,
+                acknowledgement: 0,
+                flags: 0,
+                window: 0,
+                sack: Sack::default(),
+                payload: Vec::new(),
+            },
+            counts: PacketCounts::default(),
+            until_ns: u64::MAX,
+            is_past_the_end: false,
+        }
+    }
+
+    /// Takes a frame, of `wire_length` bytes before it was cut.
+    pub fn take(&mut self, time_ns: u64, frame: &[u8], wire_length: u32) {
+        if time_ns > self.until_ns {
+            self.is_past_the_end = true;
+            return;
+        }
+        let segment = match parse(self.link, frame, wire_length) {
+            Frame::Tcp(segment) => segment,
+            Frame::Other => {
+                self.counts.other += 1;
+                return;
+            }
+            Frame::Unparsed => {
+                self.counts.unparsed += 1;
+                return;
+            }
+        };
+        let is_held = match &self.followed {
+            None => false,
+            Some(followed) if followed.has(segment.source, segment.destination) => false,
+            Some(followed) if followed.may_have(segment.source, segment.destination) => true,
+            Some(_) => {
+                self.counts.unfollowed += 1;
+                return;
+            }
+        };
+        let keep =
+            self.keeper.keep(time_ns, segment.source, segment.destination, segment.flags, segment.payload_length);
+        let packet = &mut self.packet;
+        packet.payload.clear();
+        packet.payload.extend_from_slice(&segment.payload[..segment.payload.len().min(keep)]);
+        packet.time_ns = time_ns;
+        packet.source = segment.source;
+        packet.destination = segment.destination;
+        packet.raw_length = wire_length;
+        packet.payload_length = segment.payload_length;
+        packet.sequence = segment.sequence;
+        packet.acknowledgement = segment.acknowledgement;
+        packet.flags = segment.flags;
+        packet.window = segment.window;
+        packet.sack = segment.sack;
+        if packet.payload.len() < keep.min(segment.payload_length as usize) {
+            self.counts.truncated += 1;
+        }
+        self.packet.direction = self.direction(segment.source.ip(), segment.destination.ip());
+        if is_held {
+            let released = self.held.hold(self.now_ns, &self.packet);
+            self.give_up(released);
+        } else {
+            self.write();
+        }
+    }
+
+    /// What is followed has changed: what was held is looked at again.
+    pub fn follow(&mut self, followed: &Arc<Followed>) {
+        let claimed = self.held.claim(|packet| followed.has(packet.source, packet.destination));
+        self.followed = Some(Arc::clone(followed));
+        for packet in claimed {
+            self.packet = packet;
+            self.write();
+        }
+    }
+
+    /// Gives up what was held long enough. Also tells the recorder what time it is.
+    pub fn expire(&mut self) {
+        self.now_ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let released = self.held.expire(self.now_ns);
+        self.give_up(released);
+    }
+
+    fn give_up(&mut self, released: Released) {
+        self.counts.unfollowed += released.unfollowed;
+        self.counts.undecided += released.undecided;
+        if released.undecided > 0 {
+            self.counters.note(
+                "packets of ports that nobody had told of yet were given up, because too many had to be held: raise \
+                 --hold-memory, or record everything"
+                    .to_owned(),
+            );
+            self.mark_between(MarkKind::Undecided, released.first_undecided_ns, released.undecided, 0);
+        }
+    }
+
+    fn write(&mut self) {
+        match self.sink.write(&self.packet) {
+            Ok(()) => self.counts.packets += 1,
+            Err(error) => self.counters.note(format!("a packet cannot be recorded: {error}")),
+        }
+    }
+
+    /// Notes what happened since `from_ns`, if it did: drops of no packet are none.
+    pub fn mark(&mut self, kind: MarkKind, from_ns: u64, count: u64, step_ns: i64) {
+        match kind {
+            MarkKind::KernelDrops => self.counts.kernel_drops += count,
+            MarkKind::InterfaceDrops => self.counts.interface_drops += count,
+            _ => {}
+        }
+        if count > 0 || step_ns != 0 || matches!(kind, MarkKind::Vanished | MarkKind::End) {
+            self.mark_between(kind, from_ns, count, step_ns);
+        }
+    }
+
+    fn mark_between(&mut self, kind: MarkKind, from_ns: u64, count: u64, step_ns: i64) {
+        if let Err(error) = self.sink.mark(&Mark { kind, from_ns, to_ns: now_ns(), count, step_ns }) {
+            self.counters.note(format!("a note cannot be recorded: {error}"));
+        }
+    }
+
+    /// The interface has counted so many packets.
+    pub fn interface_counted(&mut self, count: u64) {
+        self.counts.interface_packets = count;
+    }
+
+    /// Packets that came later are none of this recording.
+    pub fn until(&mut self, until_ns: u64) {
+        self.until_ns = until_ns;
+    }
+
+    /// Whether such a packet was seen: everything from before has been taken then.
+    #[must_use]
+    pub fn is_past_the_end(&self) -> bool {
+        self.is_past_the_end
+    }
+
+    /// A packet of nobody we know may be that of an address the host has just been given.
+    fn direction(&mut self, source: IpAddr, destination: IpAddr) -> Direction {
+        if self.loopback {
+            return Direction::Loopback;
+        }
+        let direction = self.own.direction(source, destination);
+        if direction == Direction::Foreign && self.own_read.elapsed() > Duration::from_secs(1) {
+            self.own_read = Instant::now();
+            if let Ok(all) = interfaces::list() {
+                self.own = OwnAddresses::of(&all);
+                return self.own.direction(source, destination);
+            }
+        }
+        direction
+    }
+
+    /// Hands the records to the operating system.
+    pub fn flush(&mut self) {
+        self.sink.flush();
+        if let Some(error) = self.sink.take_error() {
+            self.counters.note(format!("packets were lost because their file could not be written: {error}"));
+        }
+    }
+
+    /// Whether a limit of the disk was reached, at which the recording is to end.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.sink.ends_for_want_of_room()
+    }
+
+    /// Shows the counts of this thread to the others.
+    pub fn publish(&mut self) {
+        self.counts.unwritten = self.sink.unwritten();
+        self.counters.publish(self.counts.with_filtered());
+    }
+
+    /// Ends the recording. What is still held may be Hadoop's: it is recorded, and dumpingd's last scan tells whose it
+    /// was. An interface that vanished has no orderly end.
+    pub fn end(&mut self, vanished: bool) {
+        for packet in self.held.claim(|_| true) {
+            self.packet = packet;
+            self.write();
+        }
+        if !vanished {
+            self.mark(MarkKind::End, now_ns(), 0, 0);
+        }
+        self.flush();
+        self.publish();
+    }
+}

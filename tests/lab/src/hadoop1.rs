@@ -1,0 +1,157 @@
+//! Apache Hadoop 1.x: HDFS, and MapReduce with a JobTracker and TaskTrackers.
+//!
+//! Property names and defaults: the `*-default.xml` of 1.2.1. What differs from the defaults is said here with its
+//! reason; all else is stock.
+
+use crate::distribution::{ConfFile, DaemonKind, Ready, Settings};
+use crate::hadoop3::{self, LEAN_JVM, owned};
+use crate::plan::{HostPlan, Plan};
+
+/// Port of the JobTracker's RPC, which has no default.
+const JOB_TRACKER_PORT: u16 = 8021;
+
+/// The daemons. Ports are the version's defaults.
+pub const DAEMONS: &[DaemonKind] = &[
+    hadoop3::DAEMONS[0],
+    DaemonKind {
+        role: "SecondaryNameNode",
+        main_class: "org.apache.hadoop.hdfs.server.namenode.SecondaryNameNode",
+        heap_mib: 192,
+        on_master: true,
+        wave: 1,
+        ready: Ready::Listens(50090),
+    },
+    DaemonKind { ready: Ready::Listens(50020), ..hadoop3::DAEMONS[2] },
+    // It looks for the file system once, and then not before ten seconds have passed: the DataNodes come first.
+    DaemonKind {
+        role: "JobTracker",
+        main_class: "org.apache.hadoop.mapred.JobTracker",
+        heap_mib: 256,
+        on_master: true,
+        wave: 2,
+        ready: Ready::Says("Starting RUNNING"),
+    },
+    DaemonKind {
+        role: "TaskTracker",
+        main_class: "org.apache.hadoop.mapred.TaskTracker",
+        heap_mib: 256,
+        on_master: false,
+        wave: 2,
+        ready: Ready::Listens(50060),
+    },
+];
+
+/// Folder of the master's, below its logs, in which the JobTracker keeps the histories of jobs.
+pub const HISTORY_FOLDER: &str = "history";
+
+/// Options of a daemon's or client's JVM. Two libraries for web pages are among the jars, which must not be mixed: the
+/// jars are named in their order, behind the pages.
+#[must_use]
+pub fn jvm_arguments(settings: &Settings, host: &HostPlan, heap_mib: u32, jars: &str) -> Vec<String> {
+    let mut arguments = bare_jvm_arguments(settings, host, heap_mib, jars);
+    arguments.extend(settings.jvm_options.iter().cloned());
+    arguments
+}
+
+/// What formats the NameNode: a tool that runs before the cluster does, so without the recorder's options.
+#[must_use]
+pub fn format_arguments(settings: &Settings, master: &HostPlan, jars: &str) -> Vec<String> {
+    let mut arguments = bare_jvm_arguments(settings, master, hadoop3::CLIENT_HEAP_MIB, jars);
+    arguments.extend(
+        ["org.apache.hadoop.hdfs.server.namenode.NameNode", "-format", "-force", "-nonInteractive"].map(str::to_owned),
+    );
+    arguments
+}
+
+fn bare_jvm_arguments(settings: &Settings, host: &HostPlan, heap_mib: u32, jars: &str) -> Vec<String> {
+    let folder = settings.host_folder(host);
+    let cache = settings.cache.display();
+    let mut class_path = format!("{}:{cache}/web", settings.conf(host).display());
+    for name in jars.lines().filter_map(|line| line.split(' ').next()) {
+        class_path.push_str(&format!(":{cache}/lib/{name}"));
+    }
+    let mut arguments = vec![format!("-Xmx{heap_mib}m")];
+    arguments.extend(LEAN_JVM.iter().map(|option| (*option).to_owned()));
+    arguments.extend([
+        // Else all hosts of the machine share the folders of their web pages.
+        format!("-Djava.io.tmpdir={}", folder.join("tmp").display()),
+        format!("-Dhadoop.log.dir={}", folder.join("logs").display()),
+        "-cp".to_owned(),
+        class_path,
+    ]);
+    arguments
+}
+
+/// A host's configuration files.
+#[must_use]
+pub fn configuration(settings: &Settings, plan: &Plan, host: &HostPlan) -> Vec<ConfFile> {
+    let xml = |name, mut properties: Vec<(String, String)>| {
+        properties.extend(settings.properties.iter().cloned());
+        ConfFile { name, contents: hadoop3::site_xml(&properties) }
+    };
+    vec![
+        xml("core-site.xml", core_site(settings, plan, host)),
+        xml("hdfs-site.xml", hdfs_site(settings, plan, host)),
+        xml("mapred-site.xml", mapred_site(settings, plan, host)),
+        ConfFile { name: RACKS, contents: rack_script(plan) },
+        ConfFile { name: "log4j.properties", contents: hadoop3::LOG4J.to_owned() },
+    ]
+}
+
+/// A script that answers with the racks of the hosts that are asked for: this version has no table.
+const RACKS: &str = "racks.sh";
+
+fn rack_script(plan: &Plan) -> String {
+    let mut script = String::from("#!/bin/sh\nfor host; do\n    case $host in\n");
+    for host in &plan.hosts {
+        script.push_str(&format!("    {} | {}) echo {} ;;\n", host.name, host.address, host.rack_path()));
+    }
+    script.push_str("    *) echo /default-rack ;;\n    esac\ndone\n");
+    script
+}
+
+fn core_site(settings: &Settings, plan: &Plan, host: &HostPlan) -> Vec<(String, String)> {
+    owned([
+        ("fs.default.name", format!("hdfs://{}:8020", plan.master().name)),
+        ("hadoop.tmp.dir", settings.host_folder(host).join("hadoop").display().to_string()),
+        ("topology.script.file.name", settings.conf(host).join(RACKS).display().to_string()),
+    ])
+}
+
+fn hdfs_site(settings: &Settings, plan: &Plan, host: &HostPlan) -> Vec<(String, String)> {
+    let folder = settings.host_folder(host);
+    let workers = plan.workers().len();
+    owned([
+        ("dfs.name.dir", folder.join("name").display().to_string()),
+        ("dfs.data.dir", folder.join("data").display().to_string()),
+        ("dfs.replication", workers.min(3).to_string()),
+        // The SecondaryNameNode and fsck ask there.
+        ("dfs.http.address", format!("{}:50070", plan.master().name)),
+        // Ready as soon as all DataNodes are there, not half a minute later.
+        ("dfs.safemode.extension", "0".into()),
+        ("dfs.namenode.safemode.min.datanodes", workers.to_string()),
+    ])
+}
+
+fn mapred_site(settings: &Settings, plan: &Plan, host: &HostPlan) -> Vec<(String, String)> {
+    let folder = settings.host_folder(host);
+    let mut properties = owned([
+        ("mapred.job.tracker", format!("{}:{JOB_TRACKER_PORT}", plan.master().name)),
+        ("mapred.local.dir", folder.join("local").display().to_string()),
+        // In HDFS, so the same on every host.
+        ("mapred.system.dir", "/mapred/system".into()),
+        ("mapreduce.jobtracker.staging.root.dir", "/mapred/staging".into()),
+        ("mapred.submit.replication", plan.workers().len().min(3).to_string()),
+        ("mapred.child.java.opts", hadoop3::task_options(settings, 256)),
+    ]);
+    if settings.quiet {
+        properties.extend(owned([
+            ("mapred.tasktracker.map.tasks.maximum", "1".into()),
+            ("mapred.tasktracker.reduce.tasks.maximum", "1".into()),
+            ("mapred.reduce.slowstart.completed.maps", "1.0".into()),
+            ("mapred.map.tasks.speculative.execution", "false".into()),
+            ("mapred.reduce.tasks.speculative.execution", "false".into()),
+        ]));
+    }
+    properties
+}
