@@ -172,7 +172,13 @@ fn taken_as_lists(plain: &Table, lists: &[Found]) -> Vec<bool> {
         sets.sort_by_key(|set: &u32| std::cmp::Reverse(set.count_ones()));
         let good = sets.into_iter().find(|set| with(&|index| set >> index & 1 == 1).is_ok());
         if let Some(set) = good {
-            return (0..lists.len()).map(|index| set >> index & 1 == 1).collect();
+            let is_in = |index: usize| set >> index & 1 == 1;
+            // A key that takes both is not swept because something is wrong with its list.
+            let own_fault = |index: usize| {
+                let as_list = with(&|other| other == index || is_in(other));
+                as_list.is_err_and(|error| error.starts_with(&lists[index].0.join(".")))
+            };
+            return (0..lists.len()).map(|index| is_in(index) || own_fault(index)).collect();
         }
     }
     let judged = |own: usize| match (with(&|index| index == own), with(&|_| false)) {
