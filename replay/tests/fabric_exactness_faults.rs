@@ -12,7 +12,6 @@ use flit_model::traffic::Seen;
 use flit_model::{credit, store_and_forward};
 use replay::fabric::credit::Credit;
 use replay::fabric::store_and_forward::StoreAndForward;
-use replay::routing::Routes;
 
 /// Networks within which each mistake is found.
 const CASES: usize = 500;
@@ -39,10 +38,8 @@ fn mistakes_with_credits_are_found() {
     for fault in faults {
         let found = first_that(&credit_networks(), CASES, |case| {
             let topology = case.config.topology.build(&case.hosts).unwrap();
-            let routes = Routes::shortest(&topology);
             let mut fabric = Credit::new(&case.config, &case.hosts, Seen::default()).unwrap();
-            drive(&mut fabric, &case.traffic)
-                != credit::play(&case.config, &topology, &routes, &case.traffic, Some(fault))
+            drive(&mut fabric, &case.traffic) != credit::play(&case.config, &topology, &case.traffic, Some(fault))
         });
         println!("{fault:?}: network {found:?}");
         assert!(found.is_some(), "{fault:?} is not found among {CASES} networks");
@@ -63,10 +60,9 @@ fn mistakes_in_storing_and_forwarding_are_found() {
     for fault in faults {
         let found = first_that(&stored_networks(), CASES, |case| {
             let topology = case.config.topology.build(&case.hosts).unwrap();
-            let routes = Routes::shortest(&topology);
             let mut fabric = StoreAndForward::new(&case.config, &case.hosts, Seen::default()).unwrap();
             drive(&mut fabric, &case.traffic)
-                != store_and_forward::play(&case.config, &topology, &routes, &case.traffic, Some(fault))
+                != store_and_forward::play(&case.config, &topology, &case.traffic, Some(fault))
         });
         println!("{fault:?}: network {found:?}");
         assert!(found.is_some(), "{fault:?} is not found among {CASES} networks");

@@ -2,14 +2,17 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
 pub mod networks;
+pub mod topologies;
 
 use crate::flit_model::traffic::{Seen, Sending, When, answers};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, FileFailurePersistence, RngAlgorithm, TestRng, TestRunner};
 use replay::fabric::HostPlace;
+use replay::fabric::credit::CreditConfig;
 use replay::fabric::packet::PacketFabric;
+use replay::fabric::store_and_forward::StoreAndForwardConfig;
 use replay::network::{Delivery, SimTime};
-use replay::topology::Topology;
+use replay::topology::{Topology, TopologyConfig};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,10 +26,40 @@ pub struct Case<C> {
     pub traffic: Vec<Sending>,
 }
 
+/// A configuration of a fabric on a topology.
+pub trait OnTopology: Serialize {
+    fn topology(&self) -> &TopologyConfig;
+}
+
+impl OnTopology for CreditConfig {
+    fn topology(&self) -> &TopologyConfig {
+        &self.topology
+    }
+}
+
+impl OnTopology for StoreAndForwardConfig {
+    fn topology(&self) -> &TopologyConfig {
+        &self.topology
+    }
+}
+
+impl<C: OnTopology> Case<C> {
+    /// The file of the graph, if the topology is one.
+    fn graph(&self) -> Option<String> {
+        match self.config.topology() {
+            TopologyConfig::Graph(graph) => std::fs::read_to_string(&graph.file).ok(),
+            _ => None,
+        }
+    }
+}
+
 /// As an experiment would have it, and the messages as a table.
-impl<C: Serialize> fmt::Debug for Case<C> {
+impl<C: OnTopology> fmt::Debug for Case<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\n{}", toml::to_string(&self.config).map_err(|_| fmt::Error)?)?;
+        if let Some(graph) = &self.graph() {
+            writeln!(f, "the graph's file:\n{graph}")?;
+        }
         let racks: Vec<String> = self.hosts.iter().map(|host| format!("{} in {}", host.name, host.rack)).collect();
         writeln!(f, "hosts: {}", racks.join(", "))?;
         for (number, message) in self.traffic.iter().enumerate() {

@@ -2,6 +2,7 @@
 
 use super::arbiter::VlArbiter;
 use super::fault::Fault;
+use super::routing::{Labels, rule};
 use super::timeline::Timeline;
 use super::traffic::{Seen, Sending, When, answers};
 use super::{bits, bps, cut, t};
@@ -72,6 +73,15 @@ struct Packet {
 impl Packet {
     fn key(&self) -> u64 {
         (u64::from(self.source) << 40) + self.number
+    }
+
+    fn labels(&self, topology: &Topology) -> Labels {
+        Labels {
+            key: self.key(),
+            flow: self.flow,
+            source: topology.host_node(self.source),
+            destination: topology.host_node(self.destination),
+        }
     }
 }
 
@@ -146,7 +156,7 @@ struct Link {
 struct Model<'a> {
     config: &'a CreditConfig,
     topology: &'a Topology,
-    routes: &'a Routes,
+    routes: Routes,
     traffic: &'a [Sending],
     fault: Option<Fault>,
     now: SimTime,
@@ -167,14 +177,8 @@ struct Model<'a> {
 }
 
 /// What happens to `traffic`.
-pub fn play(
-    config: &CreditConfig,
-    topology: &Topology,
-    routes: &Routes,
-    traffic: &[Sending],
-    fault: Option<Fault>,
-) -> Seen {
-    let mut model = Model::new(config, topology, routes, traffic, fault);
+pub fn play(config: &CreditConfig, topology: &Topology, traffic: &[Sending], fault: Option<Fault>) -> Seen {
+    let mut model = Model::new(config, topology, traffic, fault);
     while let Some(now) = model.timeline.next_instant() {
         model.now = now;
         while let Some(happening) = model.timeline.take(now) {
@@ -187,13 +191,7 @@ pub fn play(
 }
 
 impl<'a> Model<'a> {
-    fn new(
-        config: &'a CreditConfig,
-        topology: &'a Topology,
-        routes: &'a Routes,
-        traffic: &'a [Sending],
-        fault: Option<Fault>,
-    ) -> Self {
+    fn new(config: &'a CreditConfig, topology: &'a Topology, traffic: &'a [Sending], fault: Option<Fault>) -> Self {
         let vls = usize::from(config.vls);
         let mut queues = Vec::new();
         let mut at_node = Vec::new();
@@ -236,7 +234,7 @@ impl<'a> Model<'a> {
         Self {
             config,
             topology,
-            routes,
+            routes: Routes::new(&config.routing, topology, config.seed).expect("the routing fits"),
             traffic,
             fault,
             now: SimTime::ZERO,
@@ -477,15 +475,19 @@ impl<'a> Model<'a> {
         };
         let next = self.routes.next(node, LinkId(u32::try_from(input).unwrap()), destination);
         let vl = self.vl(packet.level, next.class);
-        let number = next.links.len() as u64;
-        let place = u64::from(node.0);
-        let position = match self.config.routing {
-            _ if number == 1 => 0,
-            RoutingConfig::Ecmp => draw(self.config.seed, place, packet.flow) % number,
-            RoutingConfig::DModK => u64::from(destination.0) % number,
+        let link = match self.config.routing {
+            _ if next.links.len() == 1 => next.links[0],
+            RoutingConfig::Adaptive => self.most_free(node, next.links, vl, packet.key()),
+            _ => rule(
+                &self.config.routing,
+                &self.routes,
+                self.config.seed,
+                node,
+                next.links,
+                &packet.labels(self.topology),
+            ),
         };
-        let link = next.links[usize::try_from(position).unwrap()].0 as usize;
-        Choice { link, vl, enters_ring: next.enters_ring }
+        Choice { link: link.0 as usize, vl, enters_ring: next.enters_ring }
     }
 
     /// The rule of the routing `adaptive`: the link with the most free credits, less those that are asked for already.
