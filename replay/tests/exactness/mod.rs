@@ -4,6 +4,7 @@
 pub mod networks;
 pub mod topologies;
 
+use crate::flit_model::fault::Fault;
 use crate::flit_model::traffic::{Seen, Sending, When, answers};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, FileFailurePersistence, RngAlgorithm, TestRng, TestRunner};
@@ -193,9 +194,29 @@ pub fn networks_config(cases: u32, file: &'static str) -> Config {
     }
 }
 
-/// The number of the first of at most `cases` values for which `differs`; always the same values.
-pub fn first_that<S: Strategy>(strategy: &S, cases: usize, differs: impl Fn(&S::Value) -> bool) -> Option<usize> {
+/// For each mistake the number of the first of at most `cases` networks on which what the fast fabric does is not what
+/// the slow model does with this mistake. Always the same networks.
+pub fn found<S: Strategy>(
+    strategy: &S,
+    cases: usize,
+    faults: &[Fault],
+    fast: impl Fn(&S::Value) -> Seen,
+    slow: impl Fn(&S::Value, Fault) -> Seen,
+) -> Vec<(Fault, Option<usize>)> {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    (0..cases).find(|_| differs(&strategy.new_tree(&mut runner).unwrap().current()))
+    let mut found: Vec<_> = faults.iter().map(|fault| (*fault, None)).collect();
+    for number in 0..cases {
+        if found.iter().all(|(_, network)| network.is_some()) {
+            break;
+        }
+        let case = strategy.new_tree(&mut runner).unwrap().current();
+        let right = fast(&case);
+        for (fault, network) in &mut found {
+            if network.is_none() && slow(&case, *fault) != right {
+                *network = Some(number);
+            }
+        }
+    }
+    found
 }

@@ -142,9 +142,10 @@ fn trees(buffer: &BoxedStrategy<Buffer>) -> impl Strategy<Value = Network> + use
 
 /// Meshes and tori, dimension by dimension, with datelines or bubbles.
 fn grids(buffer: &BoxedStrategy<Buffer>) -> impl Strategy<Value = Network> + use<> {
-    let sizes = [&[2][..], &[3], &[4], &[5], &[6], &[2, 2], &[3, 2], &[4, 2], &[3, 3], &[4, 3], &[2, 2, 2]];
+    let sizes = [&[2][..], &[3], &[4], &[5], &[6], &[3, 2], &[4, 2], &[3, 3], &[3, 4], &[2, 2, 2], &[3, 2, 2]];
     let size = select(sizes.map(<[u32]>::to_vec).to_vec());
     let routing = select(vec![
+        RoutingConfig::Dor,
         RoutingConfig::Dor,
         RoutingConfig::Dor,
         RoutingConfig::Bubble,
@@ -152,7 +153,7 @@ fn grids(buffer: &BoxedStrategy<Buffer>) -> impl Strategy<Value = Network> + use
         RoutingConfig::UpDown,
         RoutingConfig::Ecmp,
     ]);
-    (links(buffer), size, 1..3u32, any::<bool>(), any::<bool>(), routing).prop_map(
+    (links(buffer), size, 1..3u32, proptest::bool::weighted(0.75), any::<bool>(), routing).prop_map(
         |((host_link, link), size, concentration, wraps, by_turns, routing)| {
             let config = GridConfig { size, concentration, nodes: None, host_link, link, links: Vec::new() };
             let topology = if wraps { TopologyConfig::Torus(config) } else { TopologyConfig::Mesh(config) };

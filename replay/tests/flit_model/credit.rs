@@ -453,7 +453,10 @@ impl<'a> Model<'a> {
     fn choices(&mut self) {
         for node in 0..self.at_node.len() {
             let queues = self.at_node[node].clone();
-            let first = draw(self.config.seed, node as u64, (1 << 63) + self.now.0) % queues.len().max(1) as u64;
+            let first = match self.fault {
+                Some(Fault::ChoicesFromFirst) => (queues.len() as u64).saturating_sub(1),
+                _ => draw(self.config.seed, node as u64, (1 << 63) + self.now.0) % queues.len().max(1) as u64,
+            };
             for behind in 1..=queues.len() {
                 let queue = queues[(usize::try_from(first).unwrap() + behind) % queues.len()];
                 let head = self.queues[queue].waiting.front();
@@ -474,7 +477,8 @@ impl<'a> Model<'a> {
             return Choice { link, vl: self.vl(packet.level, 0), enters_ring: false };
         };
         let next = self.routes.next(node, LinkId(u32::try_from(input).unwrap()), destination);
-        let vl = self.vl(packet.level, next.class);
+        let class = if self.fault == Some(Fault::DatelineForgotten) { 0 } else { next.class };
+        let vl = self.vl(packet.level, class);
         let link = match self.config.routing {
             _ if next.links.len() == 1 => next.links[0],
             RoutingConfig::Adaptive => self.most_free(node, next.links, vl, packet.key()),
@@ -492,11 +496,16 @@ impl<'a> Model<'a> {
 
     /// The rule of the routing `adaptive`: the link with the most free credits, less those that are asked for already.
     fn most_free(&self, node: NodeId, links: &[LinkId], vl: usize, key: u64) -> LinkId {
+        let chosen = |choice: Choice, link: LinkId| match self.fault {
+            Some(Fault::ChoicesUnseen) => false,
+            Some(Fault::ChoicesOfAllLanesSeen) => choice.link == link.0 as usize,
+            _ => choice.link == link.0 as usize && choice.vl == vl,
+        };
         let free = |link: LinkId| {
             let asked: u64 = self.at_node[node.0 as usize]
                 .iter()
                 .filter_map(|queue| self.queues[*queue].waiting.front())
-                .filter(|head| !head.started && head.choice.is_some_and(|c| c.link == link.0 as usize && c.vl == vl))
+                .filter(|head| !head.started && head.choice.is_some_and(|choice| chosen(choice, link)))
                 .map(|head| self.packets[head.packet].credits)
                 .sum();
             i64::try_from(self.links[link.0 as usize].lanes[vl].credits).unwrap() - i64::try_from(asked).unwrap()
@@ -504,7 +513,7 @@ impl<'a> Model<'a> {
         let most = links.iter().map(|link| free(*link)).max().expect("there is a way");
         let best: Vec<LinkId> = links.iter().copied().filter(|link| free(*link) == most).collect();
         let position = draw(self.config.seed, u64::from(node.0), key) % best.len() as u64;
-        best[usize::try_from(position).unwrap()]
+        best[if self.fault == Some(Fault::FirstOfTheMostFree) { 0 } else { usize::try_from(position).unwrap() }]
     }
 
     // Arbitrating
@@ -522,7 +531,7 @@ impl<'a> Model<'a> {
         let head = self.queues[queue].waiting.front()?;
         let choice = head.choice.filter(|choice| choice.link == link && !head.started)?;
         let mut needed = self.packets[head.packet].credits;
-        if choice.enters_ring {
+        if choice.enters_ring && self.fault != Some(Fault::BubbleForgotten) {
             let (_, largest) = self.flits_and_credits((self.config.mtu.get() + self.config.headers.get()).max(1));
             needed = 2 * largest;
         }
