@@ -9,7 +9,6 @@ use flit_model::traffic::{Seen, Sending, When};
 use flit_model::{credit, cut, store_and_forward, t};
 use replay::fabric::credit::{CreditConfig, Start, VlArbitration, VlWeight};
 use replay::fabric::store_and_forward::StoreAndForwardConfig;
-use replay::routing::Routes;
 use replay::topology::{LinkConfig, RacksConfig, TopologyConfig};
 use replay::units::{Buffer, Bytes, DurationPs, Rate};
 
@@ -33,12 +32,12 @@ fn message(at: u64, source: u32, destination: u32, bytes: u64) -> Sending {
 /// What `credit` does among `hosts` hosts in each of `racks` racks.
 fn play_credit(config: &CreditConfig, racks: usize, hosts: usize, traffic: &[Sending]) -> Seen {
     let topology = config.topology.build(&lab(racks, hosts)).unwrap();
-    credit::play(config, &topology, &Routes::shortest(&topology), traffic, None)
+    credit::play(config, &topology, traffic, None)
 }
 
 fn play_stored(config: &StoreAndForwardConfig, hosts: usize, traffic: &[Sending]) -> Seen {
     let topology = config.topology.build(&lab(1, hosts)).unwrap();
-    store_and_forward::play(config, &topology, &Routes::shortest(&topology), traffic, None)
+    store_and_forward::play(config, &topology, traffic, None)
 }
 
 fn arrivals(seen: &Seen) -> Vec<u64> {

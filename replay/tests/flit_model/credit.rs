@@ -2,6 +2,7 @@
 
 use super::arbiter::VlArbiter;
 use super::fault::Fault;
+use super::routing::{Labels, rule};
 use super::timeline::Timeline;
 use super::traffic::{Seen, Sending, When, answers};
 use super::{bits, bps, cut, t};
@@ -12,6 +13,7 @@ use replay::network::{Delivery, HostIndex, SimTime, Token};
 use replay::routing::{Routes, RoutingConfig};
 use replay::topology::{LinkId, NodeId, Topology};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// The steps of an instant in which arrivals happen; choices and arbitrations follow when none is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,6 +75,15 @@ impl Packet {
     fn key(&self) -> u64 {
         (u64::from(self.source) << 40) + self.number
     }
+
+    fn labels(&self, topology: &Topology) -> Labels {
+        Labels {
+            key: self.key(),
+            flow: self.flow,
+            source: topology.host_node(self.source),
+            destination: topology.host_node(self.destination),
+        }
+    }
 }
 
 /// A packet in a queue.
@@ -118,7 +129,7 @@ struct Lane {
     last_update: Option<SimTime>,
     /// Whether the next one is noted already.
     update_noted: bool,
-    /// The queue that was last taken for this link and VL, by its position at its node.
+    /// The queue that was last taken for this link and VL.
     last_taken: usize,
 }
 
@@ -146,7 +157,7 @@ struct Link {
 struct Model<'a> {
     config: &'a CreditConfig,
     topology: &'a Topology,
-    routes: &'a Routes,
+    routes: Routes,
     traffic: &'a [Sending],
     fault: Option<Fault>,
     now: SimTime,
@@ -155,7 +166,7 @@ struct Model<'a> {
     /// All queues, ordered by node, input link and VL.
     queues: Vec<Queue>,
     /// Each node's queues.
-    at_node: Vec<Vec<usize>>,
+    at_node: Vec<Range<usize>>,
     packets: Vec<Packet>,
     /// Each host's number of packets so far.
     numbers: Vec<u64>,
@@ -167,14 +178,8 @@ struct Model<'a> {
 }
 
 /// What happens to `traffic`.
-pub fn play(
-    config: &CreditConfig,
-    topology: &Topology,
-    routes: &Routes,
-    traffic: &[Sending],
-    fault: Option<Fault>,
-) -> Seen {
-    let mut model = Model::new(config, topology, routes, traffic, fault);
+pub fn play(config: &CreditConfig, topology: &Topology, traffic: &[Sending], fault: Option<Fault>) -> Seen {
+    let mut model = Model::new(config, topology, traffic, fault);
     while let Some(now) = model.timeline.next_instant() {
         model.now = now;
         while let Some(happening) = model.timeline.take(now) {
@@ -187,13 +192,7 @@ pub fn play(
 }
 
 impl<'a> Model<'a> {
-    fn new(
-        config: &'a CreditConfig,
-        topology: &'a Topology,
-        routes: &'a Routes,
-        traffic: &'a [Sending],
-        fault: Option<Fault>,
-    ) -> Self {
+    fn new(config: &'a CreditConfig, topology: &'a Topology, traffic: &'a [Sending], fault: Option<Fault>) -> Self {
         let vls = usize::from(config.vls);
         let mut queues = Vec::new();
         let mut at_node = Vec::new();
@@ -207,7 +206,7 @@ impl<'a> Model<'a> {
             for input in inputs {
                 queues.extend((0..vls).map(|vl| Queue { node, input, vl, waiting: VecDeque::new() }));
             }
-            at_node.push((first..queues.len()).collect::<Vec<usize>>());
+            at_node.push(first..queues.len());
         }
         let lane = |from: NodeId| Lane {
             credits: u64::from(config.credits),
@@ -216,7 +215,7 @@ impl<'a> Model<'a> {
             last_update: None,
             update_noted: false,
             // At the start: behind the last queue.
-            last_taken: at_node[from.0 as usize].len() - 1,
+            last_taken: at_node[from.0 as usize].end - 1,
         };
         let link = |from: NodeId| Link {
             sent: None,
@@ -236,7 +235,7 @@ impl<'a> Model<'a> {
         Self {
             config,
             topology,
-            routes,
+            routes: Routes::new(&config.routing, topology, config.seed).expect("the routing fits"),
             traffic,
             fault,
             now: SimTime::ZERO,
@@ -312,7 +311,7 @@ impl<'a> Model<'a> {
         let node = self.topology.host_node(sending.source);
         // On the link of its source host a packet's class is 0.
         let vl = self.vl(sending.level, 0);
-        let queue = self.at_node[node.0 as usize][vl];
+        let queue = self.at_node[node.0 as usize].start + vl;
         let lengths = cut(sending.bytes, self.config.mtu.get(), self.config.headers.get());
         self.missing[message] = lengths.len() as u64;
         for bytes in lengths {
@@ -390,7 +389,8 @@ impl<'a> Model<'a> {
 
     /// The queue at the end of a link; none at hosts.
     fn queue_behind(&self, link: usize, vl: usize) -> Option<usize> {
-        self.queues.iter().position(|queue| queue.input == Some(link) && queue.vl == vl)
+        let at_end = self.at_node[self.topology.links()[link].to.0 as usize].clone();
+        at_end.into_iter().find(|queue| self.queues[*queue].input == Some(link) && self.queues[*queue].vl == vl)
     }
 
     fn flit_arrives(&mut self, link: usize, vl: usize, packet: usize, flit: u64) {
@@ -455,16 +455,26 @@ impl<'a> Model<'a> {
     fn choices(&mut self) {
         for node in 0..self.at_node.len() {
             let queues = self.at_node[node].clone();
-            let first = draw(self.config.seed, node as u64, (1 << 63) + self.now.0) % queues.len().max(1) as u64;
+            if !queues.clone().any(|queue| self.has_to_choose(queue)) {
+                continue;
+            }
+            let first = match self.fault {
+                Some(Fault::ChoicesFromFirst) => queues.len() as u64 - 1,
+                _ => draw(self.config.seed, node as u64, (1 << 63) + self.now.0) % queues.len() as u64,
+            };
             for behind in 1..=queues.len() {
-                let queue = queues[(usize::try_from(first).unwrap() + behind) % queues.len()];
-                let head = self.queues[queue].waiting.front();
-                if head.is_some_and(|head| head.choice.is_none() && head.first_flit_waited) {
+                let queue = queues.start + (usize::try_from(first).unwrap() + behind) % queues.len();
+                if self.has_to_choose(queue) {
                     let choice = self.choose(queue);
                     self.queues[queue].waiting[0].choice = Some(choice);
                 }
             }
         }
+    }
+
+    fn has_to_choose(&self, queue: usize) -> bool {
+        let head = self.queues[queue].waiting.front();
+        head.is_some_and(|head| head.choice.is_none() && head.first_flit_waited)
     }
 
     fn choose(&self, queue: usize) -> Choice {
@@ -476,25 +486,35 @@ impl<'a> Model<'a> {
             return Choice { link, vl: self.vl(packet.level, 0), enters_ring: false };
         };
         let next = self.routes.next(node, LinkId(u32::try_from(input).unwrap()), destination);
-        let vl = self.vl(packet.level, next.class);
-        let number = next.links.len() as u64;
-        let place = u64::from(node.0);
-        let position = match self.config.routing {
-            _ if number == 1 => 0,
-            RoutingConfig::Ecmp => draw(self.config.seed, place, packet.flow) % number,
-            RoutingConfig::DModK => u64::from(destination.0) % number,
+        let class = if self.fault == Some(Fault::DatelineForgotten) { 0 } else { next.class };
+        let vl = self.vl(packet.level, class);
+        let link = match self.config.routing {
+            _ if next.links.len() == 1 => next.links[0],
+            RoutingConfig::Adaptive => self.most_free(node, next.links, vl, packet.key()),
+            _ => rule(
+                &self.config.routing,
+                &self.routes,
+                self.config.seed,
+                node,
+                next.links,
+                &packet.labels(self.topology),
+            ),
         };
-        let link = next.links[usize::try_from(position).unwrap()].0 as usize;
-        Choice { link, vl, enters_ring: next.enters_ring }
+        Choice { link: link.0 as usize, vl, enters_ring: next.enters_ring }
     }
 
     /// The rule of the routing `adaptive`: the link with the most free credits, less those that are asked for already.
     fn most_free(&self, node: NodeId, links: &[LinkId], vl: usize, key: u64) -> LinkId {
+        let chosen = |choice: Choice, link: LinkId| match self.fault {
+            Some(Fault::ChoicesUnseen) => false,
+            Some(Fault::ChoicesOfAllLanesSeen) => choice.link == link.0 as usize,
+            _ => choice.link == link.0 as usize && choice.vl == vl,
+        };
         let free = |link: LinkId| {
             let asked: u64 = self.at_node[node.0 as usize]
-                .iter()
-                .filter_map(|queue| self.queues[*queue].waiting.front())
-                .filter(|head| !head.started && head.choice.is_some_and(|c| c.link == link.0 as usize && c.vl == vl))
+                .clone()
+                .filter_map(|queue| self.queues[queue].waiting.front())
+                .filter(|head| !head.started && head.choice.is_some_and(|choice| chosen(choice, link)))
                 .map(|head| self.packets[head.packet].credits)
                 .sum();
             i64::try_from(self.links[link.0 as usize].lanes[vl].credits).unwrap() - i64::try_from(asked).unwrap()
@@ -502,50 +522,57 @@ impl<'a> Model<'a> {
         let most = links.iter().map(|link| free(*link)).max().expect("there is a way");
         let best: Vec<LinkId> = links.iter().copied().filter(|link| free(*link) == most).collect();
         let position = draw(self.config.seed, u64::from(node.0), key) % best.len() as u64;
-        best[usize::try_from(position).unwrap()]
+        best[if self.fault == Some(Fault::FirstOfTheMostFree) { 0 } else { usize::try_from(position).unwrap() }]
     }
 
     // Arbitrating
 
     fn arbitrations(&mut self) {
-        for link in 0..self.links.len() {
+        // The queues whose heads may start, by the link that they have chosen, and their VL there.
+        let mut asking = vec![Vec::new(); self.links.len()];
+        for queue in 0..self.queues.len() {
+            if let Some(choice) = self.may_start(queue) {
+                asking[choice.link].push((queue, choice.vl));
+            }
+        }
+        for (link, asking) in asking.iter().enumerate() {
             if self.links[link].free {
-                self.arbitrate(link);
+                self.arbitrate(link, asking);
             }
         }
     }
 
-    /// The VL on which the head of a queue may start on `link`, if it may.
-    fn may_start(&self, queue: usize, link: usize) -> Option<usize> {
+    /// Where the head of a queue may start, if its link is free.
+    fn may_start(&self, queue: usize) -> Option<Choice> {
         let head = self.queues[queue].waiting.front()?;
-        let choice = head.choice.filter(|choice| choice.link == link && !head.started)?;
+        let choice = head.choice.filter(|_| !head.started)?;
         let mut needed = self.packets[head.packet].credits;
-        if choice.enters_ring {
+        if choice.enters_ring && self.fault != Some(Fault::BubbleForgotten) {
             let (_, largest) = self.flits_and_credits((self.config.mtu.get() + self.config.headers.get()).max(1));
             needed = 2 * largest;
         }
-        let credits = self.links[link].lanes[choice.vl].credits;
-        (self.ready(queue, link) && credits >= needed).then_some(choice.vl)
+        let credits = self.links[choice.link].lanes[choice.vl].credits;
+        (self.ready(queue, choice.link) && credits >= needed).then_some(choice)
     }
 
-    fn arbitrate(&mut self, link: usize) {
-        let node = self.topology.links()[link].from;
-        let queues = self.at_node[node.0 as usize].clone();
-        let on_vl: Vec<Option<usize>> = queues.iter().map(|queue| self.may_start(*queue, link)).collect();
-        let vls: Vec<bool> = (0..usize::from(self.config.vls)).map(|vl| on_vl.contains(&Some(vl))).collect();
+    /// Takes one of the packets that may start on `link`, by queue in order of queues, with the VL.
+    fn arbitrate(&mut self, link: usize, asking: &[(usize, usize)]) {
+        let mut vls = vec![false; usize::from(self.config.vls)];
+        asking.iter().for_each(|(_, vl)| vls[*vl] = true);
         let Some(turn) = self.links[link].arbiter.turn(&vls) else { return };
         let vl = usize::from(turn.vl);
         let last = match self.fault {
-            Some(Fault::InputsFromFirst) => queues.len() - 1,
+            Some(Fault::InputsFromFirst) => usize::MAX,
             _ => self.links[link].lanes[vl].last_taken,
         };
-        let mut behind = (1..=queues.len()).map(|behind| (last + behind) % queues.len());
-        let taken = behind.find(|position| on_vl[*position] == Some(vl)).expect("a packet of this VL may start");
-        let packet = &self.packets[self.queues[queues[taken]].waiting[0].packet];
+        let mut on_vl = asking.iter().filter(|(_, its)| *its == vl).map(|(queue, _)| *queue);
+        let first = on_vl.clone().next().expect("a packet of this VL may start");
+        let taken = on_vl.find(|queue| *queue > last).unwrap_or(first);
+        let packet = &self.packets[self.queues[taken].waiting[0].packet];
         let (credits, bytes) = (packet.credits, packet.flits * self.flit());
         self.links[link].lanes[vl].last_taken = taken;
         self.links[link].arbiter.start(&turn, credits, bytes);
-        self.start(link, vl, queues[taken]);
+        self.start(link, vl, taken);
     }
 
     // Sending
