@@ -11,5 +11,7 @@ pub mod report;
 pub mod results;
 pub mod routing;
 pub mod run;
+pub mod statistics;
 pub mod topology;
+pub mod traffic;
 pub mod units;

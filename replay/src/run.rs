@@ -12,13 +12,32 @@ use crate::experiment::Experiment;
 use crate::fabric::{self, FabricError, HostPlace};
 use crate::network::Network;
 use crate::results::RunResults;
+use crate::traffic::TrafficError;
 
 /// Why an experiment came to no result.
 #[derive(Debug, Error)]
 pub enum RunError {
     /// No trace was named.
-    #[error("no trace: give workload.trace in the experiment, or --trace FOLDER (a folder that `merger build` wrote)")]
+    #[error(
+        "nothing to run: give workload.trace in the experiment, or --trace FOLDER (a folder that `merger build` wrote), or \
+         a [traffic] table for synthetic traffic"
+    )]
     NoTrace,
+    /// Traffic was asked for, and there is none.
+    #[error("no synthetic traffic: the experiment has no [traffic] table")]
+    NoTraffic,
+    /// A fabric that has no packets of its own.
+    #[error(
+        "fabric.kind = \"{kind}\": it carries no `[traffic]`, its hosts speak protocols of their own; \"credit\", \
+         \"store-and-forward\" and \"ideal\" do"
+    )]
+    NoPackets {
+        /// Its kind.
+        kind: &'static str,
+    },
+    /// Traffic that cannot be made.
+    #[error(transparent)]
+    Traffic(#[from] TrafficError),
     /// The trace cannot be read.
     #[error("the trace cannot be read: {0}")]
     Trace(#[from] TableError),

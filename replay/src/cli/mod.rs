@@ -4,6 +4,7 @@ mod dimemas;
 mod lightness;
 mod progress;
 mod run;
+mod synthetic;
 mod table;
 
 use std::io;
@@ -43,7 +44,12 @@ Examples:
 RESULTS holds summary.json, effective.toml, report.html and the tables messages, tasks, links, traffic and critical_path
 as Parquet.
 
-Exit codes: 0 done; 1 ran and found something wrong; 2 could not run.";
+An experiment with a [traffic] table runs synthetic traffic; a list makes a sweep, run on all cores:
+  replay run experiments/synthetic/fat-tree.toml --out results/ --set traffic.load=[0.1,0.3,0.5] --set run.seeds=5
+RESULTS then holds the tables links, latency and sweep, and curves of latency and accepted load. SIGINT ends it with interim
+results. A saturated network is a result, not a failure.
+
+Exit codes: 0 done; 1 ran and found something wrong, or was stopped; 2 could not run.";
 
 const COMPARE_EXAMPLES: &str = "\
 Example:
@@ -70,7 +76,7 @@ Exit codes: 0 done; 1 a simulated figure is not what the model's arithmetic give
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Replays a job as an experiment says.
+    /// Replays a job, or runs synthetic traffic, as an experiment says.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
     /// Replays a job over several fabrics, and puts the results side by side with the recording.
@@ -118,6 +124,12 @@ struct RunArgs {
     experiment: PathBuf,
     #[command(flatten)]
     common: Common,
+    /// Synthetic traffic: writes every packet into packets.parquet.
+    #[arg(long)]
+    packets: bool,
+    /// Synthetic traffic: how many runs of a sweep at a time [default: as many as there are cores].
+    #[arg(long, value_name = "N", value_parser = threads)]
+    threads: Option<usize>,
 }
 
 #[derive(Debug, Args)]
@@ -141,7 +153,7 @@ struct ReportArgs {
 /// Runs the program.
 pub(crate) fn main() -> ExitCode {
     let done = match Cli::parse().command {
-        Command::Run(args) => run::run(&args.experiment, &args.common),
+        Command::Run(args) => run::run(&args),
         Command::Compare(args) => run::compare(&args.experiments, &args.common),
         Command::Report(args) => run::report(&args.results, args.out),
         Command::Dimemas(args) => dimemas::serve(args),
@@ -155,4 +167,9 @@ pub(crate) fn main() -> ExitCode {
         trace::told::say(format!("replay: {}", told(failure.as_ref())));
         ExitCode::from(run::exit_code(&failure))
     })
+}
+
+/// A number of threads.
+fn threads(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|threads| (1..=4_096).contains(threads)).ok_or_else(|| "1 to 4096".to_owned())
 }

@@ -23,6 +23,27 @@ impl Bars {
         spinner
     }
 
+    /// A bar for a number of runs; hidden for a single one.
+    pub(super) fn jobs(&self, count: usize) -> ProgressBar {
+        if count < 2 {
+            return ProgressBar::hidden();
+        }
+        let bar = self.bars.add(ProgressBar::new(count as u64));
+        let style = ProgressStyle::with_template("{pos} of {len} runs {bar:30} {elapsed} elapsed, {eta} to go");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.enable_steady_tick(Duration::from_millis(500));
+        bar
+    }
+
+    /// A bar for a run of synthetic traffic.
+    pub(super) fn traffic_bar(&self, name: &str) -> TrafficBar {
+        let bar = self.bars.add(ProgressBar::new(1_000));
+        let style = ProgressStyle::with_template("{prefix:20} {bar:30} {percent:>3}%  {msg}, {eta} to go");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_prefix(name.to_owned());
+        TrafficBar { bar, began: Instant::now() }
+    }
+
     /// A bar for an experiment.
     pub(super) fn bar(&self, name: &str) -> Bar {
         let bar = self.bars.add(ProgressBar::new(0));
@@ -55,6 +76,29 @@ impl Bar {
 }
 
 impl Drop for Bar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// The bar of a run of synthetic traffic: full at the end of the measurement.
+pub(super) struct TrafficBar {
+    bar: ProgressBar,
+    began: Instant,
+}
+
+impl TrafficBar {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share from 0 to 1")]
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    pub(super) fn show(&self, progress: replay::traffic::Progress) {
+        self.bar.set_position((progress.share() * 1_000.0) as u64);
+        let rate = progress.events as f64 / self.began.elapsed().as_secs_f64().max(1e-3);
+        let phase = if progress.now >= progress.until { "waiting for the last packets" } else { "simulated" };
+        self.bar.set_message(format!("{:.3} us {phase}, {rate:.0} events/s", progress.now.as_secs_f64() * 1e6));
+    }
+}
+
+impl Drop for TrafficBar {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

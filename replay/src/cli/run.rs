@@ -1,4 +1,4 @@
-//! `run`, `compare`, `report`.
+//! `run` of recorded jobs, `compare`, `report`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write as _};
@@ -8,15 +8,16 @@ use std::process::ExitCode;
 use anyhow::{Context, Error, bail};
 use rayon::prelude::*;
 use replay::causal::CausalError;
-use replay::experiment::Experiment;
+use replay::experiment::{Experiment, Sweep};
 use replay::report;
 use replay::results::{Comparison, RunResults, read_comparison, write_comparison, write_run};
+use replay::results::synthetic::read_traffic;
 use replay::run::{RunError, read_trace, run_experiment};
 use trace::told::told;
 use trace_tables::Trace;
 
 use super::progress::Bars;
-use super::{COULD_NOT_RUN, Common, FOUND_WRONG, table};
+use super::{COULD_NOT_RUN, Common, FOUND_WRONG, RunArgs, synthetic, table};
 
 /// A replay that came to a halt has found something wrong in its trace; all else could not run.
 pub(super) fn exit_code(failure: &Error) -> u8 {
@@ -26,8 +27,20 @@ pub(super) fn exit_code(failure: &Error) -> u8 {
     }
 }
 
-/// Replays one experiment.
-pub(super) fn run(path: &Path, common: &Common) -> Result<ExitCode, Error> {
+/// Runs one experiment.
+pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
+    let (path, common) = (args.experiment.as_path(), &args.common);
+    let sweep = Sweep::read(path, &common.overrides)?;
+    if synthetic::has_traffic(&sweep) {
+        return synthetic::run(args, sweep);
+    }
+    if let Some(axis) = sweep.axes.first() {
+        let text = format!("{}: a list makes a sweep, and only `[traffic]` is swept; `replay compare` replays a job several times", axis.path);
+        return Err(Experiment::wrong(path, &common.overrides, &text).into());
+    }
+    if args.packets {
+        bail!("--packets: {} has no synthetic traffic ([traffic])", path.display());
+    }
     let bars = Bars::new();
     let experiment = read_experiment(path, common)?;
     let folder = trace_of(&experiment)?;
@@ -98,15 +111,17 @@ pub(super) fn compare(paths: &[PathBuf], common: &Common) -> Result<ExitCode, Er
 
 /// Draws the report of results again.
 pub(super) fn report(results: &Path, out: Option<PathBuf>) -> Result<ExitCode, Error> {
-    let details = read_comparison(results)?;
     let out = out.unwrap_or_else(|| results.join("report.html"));
-    report::write(&out, &details)?;
+    match read_traffic(results)? {
+        Some(detail) => report::write_traffic(&out, &detail)?,
+        None => report::write(&out, &read_comparison(results)?)?,
+    }
     say(&out.display().to_string())?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Prints a line; that nobody reads on is no error.
-fn say(text: &str) -> io::Result<()> {
+pub(super) fn say(text: &str) -> io::Result<()> {
     match writeln!(io::stdout(), "{text}") {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
@@ -115,6 +130,10 @@ fn say(text: &str) -> io::Result<()> {
 
 fn read_experiment(path: &Path, common: &Common) -> Result<Experiment, Error> {
     let mut experiment = Experiment::read(path, &common.overrides)?;
+    if experiment.traffic.is_some() {
+        let text = "`[traffic]`: a comparison replays recorded jobs; `replay run` runs synthetic traffic, and sweeps over it";
+        return Err(Experiment::wrong(path, &common.overrides, text).into());
+    }
     if let Some(trace) = &common.trace {
         experiment.workload.trace = Some(trace.clone());
     }
@@ -163,7 +182,7 @@ fn check_same_job(comparison: &Comparison) -> Result<(), Error> {
     Ok(())
 }
 
-/// Replays an experiment. What is found wrong with a key of its fabric is shown where it stands in the file.
+/// Replays an experiment.
 fn replay_one(
     path: &Path,
     experiment: &Experiment,
@@ -172,10 +191,15 @@ fn replay_one(
     bars: &Bars,
 ) -> Result<RunResults, Error> {
     let bar = bars.bar(&experiment.name);
-    run_experiment(experiment, trace, |progress| bar.show(progress)).map_err(|error| match error {
-        RunError::Fabric(_) | RunError::UnknownHost { .. } => {
+    run_experiment(experiment, trace, |progress| bar.show(progress)).map_err(|error| wrong_key(path, common, error))
+}
+
+/// What is found wrong with a key is shown where it stands in the file.
+pub(super) fn wrong_key(path: &Path, common: &Common, error: RunError) -> Error {
+    match error {
+        RunError::Fabric(_) | RunError::UnknownHost { .. } | RunError::Traffic(_) | RunError::NoPackets { .. } => {
             Experiment::wrong(path, &common.overrides, &error.to_string()).into()
         }
         other => other.into(),
-    })
+    }
 }

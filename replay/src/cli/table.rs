@@ -4,6 +4,7 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Cell, CellAlignment, Table};
 use replay::published::fit::{Fit, RATIOS};
 use replay::published::{Outcome, nanoseconds};
+use replay::results::synthetic::{TrafficDetail, TrafficSummary};
 use replay::results::{Comparison, Summary};
 
 /// The result of one replay.
@@ -78,6 +79,50 @@ pub(super) fn of_comparison(comparison: &Comparison) -> String {
     let failed = comparison.failed.iter().map(|(name, reason)| format!("{name}: {reason}\n"));
     let notes = comparison.experiments.first().map(notes).unwrap_or_default();
     format!("{table}\n{notes}{}", failed.collect::<String>())
+}
+
+/// The results of synthetic traffic: a row for each combination.
+pub(super) fn of_traffic(detail: &TrafficDetail) -> String {
+    let mut headers: Vec<&str> = detail.axes.iter().map(|axis| axis.path.as_str()).collect();
+    headers.extend(["offered", "accepted", "latency", "network", "p99", "hops", "busiest link", "packets", "events/s", ""]);
+    let mut table = new_table(&headers);
+    for point in &detail.points {
+        let summary = &point.summary;
+        let axes = detail.axes.iter().zip(&point.values);
+        let mut row: Vec<Cell> = axes.map(|(axis, index)| right(axis.values.get(*index).cloned().unwrap_or_default())).collect();
+        let mean = |key: &str, value: Option<f64>, digits: usize| {
+            let Some(value) = value else { return right("–".to_owned()) };
+            let half = summary.confidence.get(key).map(|half| format!(" ± {half:.digits$}")).unwrap_or_default();
+            right(format!("{value:.digits$}{half}"))
+        };
+        row.push(mean("offered_load", summary.offered_load, 4));
+        row.push(mean("accepted_load", summary.accepted_load, 4));
+        row.push(mean("packet_latency_mean_cycles", summary.packet_latency_mean_cycles, 1));
+        row.push(mean("network_latency_mean_cycles", summary.network_latency_mean_cycles, 1));
+        row.push(mean("", summary.latency_cycles.get("packet").and_then(|latency| latency.p99), 0));
+        row.push(mean("hops_mean", summary.hops_mean, 3));
+        let busiest = summary.link_utilisation_max.map_or_else(|| "–".to_owned(), |share| format!("{:.1}%", share * 100.0));
+        row.push(right(busiest));
+        row.push(right(summary.packets_measured.to_string()));
+        row.push(right(events_per_second(summary)));
+        row.push(Cell::new(summary.saturated_because.as_ref().map_or_else(String::new, |why| format!("saturated: {why}"))));
+        table.add_row(row);
+    }
+    let failed = detail.failed.iter().map(|(what, reason)| format!("{what}: {reason}\n"));
+    let interim = if detail.interim { "Stopped: these are interim results.\n" } else { "" };
+    format!(
+        "{} over {}: {} hosts; latencies in cycles{}\n{table}\n{interim}{}",
+        detail.name,
+        detail.points.first().map_or("", |point| point.summary.fabric.as_str()),
+        detail.points.first().map_or(0, |point| point.summary.hosts),
+        detail.points.first().map_or_else(String::new, |point| format!(" of {} ns", point.summary.cycle_ns)),
+        failed.collect::<String>()
+    )
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn events_per_second(summary: &TrafficSummary) -> String {
+    if summary.wall_s > 0.0 { format!("{:.2} M", summary.events as f64 / summary.wall_s / 1e6) } else { "–".to_owned() }
 }
 
 /// Published figures beside simulated ones.

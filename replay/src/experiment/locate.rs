@@ -57,6 +57,8 @@ impl<'m> Subject<'m> {
         } else if message.starts_with("invalid type") || message.starts_with("invalid value") {
             let value = quoted('`').or_else(|| quoted('"'));
             value.map_or(Self::Unknown, Self::Value)
+        } else if message.starts_with("`[traffic]`") {
+            Self::Table("traffic")
         } else if message.contains("`kind`") {
             Self::Table("fabric")
         } else if message.contains("`shape`") {
@@ -71,7 +73,12 @@ impl<'m> Subject<'m> {
         match self {
             Self::Key(key) => path.last().is_some_and(|last| last == key),
             Self::Path(wanted) => path.iter().map(String::as_str).eq(wanted.iter().copied()),
-            Self::Value(value) => change.value_text().trim_matches('"') == *value,
+            Self::Value(value) => {
+                let text = change.value_text();
+                // A list is a sweep: the error is about one of its values.
+                let values = text.trim_start_matches('[').trim_end_matches(']').split(',');
+                values.chain([text]).any(|text| text.trim().trim_matches(['"', '\'']) == *value)
+            }
             Self::Table(_) | Self::Unknown => false,
         }
     }

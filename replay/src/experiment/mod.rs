@@ -17,11 +17,15 @@
 //! map = 0.5
 //! DataNode = 2.0
 //!
+//! [traffic]                        # synthetic traffic, in place of [workload]: docs/traffic.md
+//! load = [0.1, 0.3, 0.5]           # a list makes a sweep
+//!
 //! [fabric]
 //! kind = "ethernet"                # the other keys belong to the kind
 //!
 //! [run]
-//! seed = 1                         # for whatever the fabric draws
+//! seed = 1                         # for whatever is drawn
+//! seeds = 5                        # synthetic traffic only: so many runs, for confidence intervals
 //! ```
 //!
 //! An unknown key, a quantity without its unit and a value that makes no sense are errors that name file, line, value
@@ -29,6 +33,8 @@
 
 mod locate;
 mod overrides;
+mod seeds;
+mod sweep;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -40,7 +46,10 @@ use thiserror::Error;
 
 use crate::causal::{Causality, CpuFactors, Options};
 use crate::fabric::FabricConfig;
+use crate::traffic::TrafficConfig;
 pub use overrides::Override;
+pub use seeds::Seeds;
+pub use sweep::{Axis, Point, Sweep};
 
 /// Why an experiment cannot be run as it is written.
 #[derive(Debug, Error)]
@@ -73,6 +82,9 @@ pub struct Experiment {
     /// What is replayed.
     #[serde(default)]
     pub workload: Workload,
+    /// Synthetic traffic, in place of a workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<TrafficConfig>,
     /// Over what.
     pub fabric: FabricConfig,
     /// How.
@@ -130,16 +142,19 @@ impl Workload {
 }
 
 /// How it is replayed: the `[run]` table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Run {
-    /// For whatever the fabric draws; it is put into `fabric.seed` where the fabric has one. Default: 1.
+    /// For whatever is drawn; it is put into `fabric.seed` where the fabric has one. Default: 1.
     pub seed: u64,
+    /// Synthetic traffic: the seeds of several runs, or how many from `seed` on. Default: one run, with `seed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seeds: Option<Seeds>,
 }
 
 impl Default for Run {
     fn default() -> Self {
-        Self { seed: 1 }
+        Self { seed: 1, seeds: None }
     }
 }
 
@@ -152,14 +167,23 @@ impl Experiment {
     pub fn read(path: &Path, overrides: &[Override]) -> Result<Self, ExperimentError> {
         let text = fs::read_to_string(path).map_err(|source| ExperimentError::Read { path: path.into(), source })?;
         let mut experiment = Self::parse(&text, &path.display().to_string(), overrides)?;
-        if experiment.name.is_empty() {
-            experiment.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        }
-        if let Some(trace) = &mut experiment.workload.trace {
-            *trace = path.parent().unwrap_or(Path::new("")).join(&*trace);
-        }
-        experiment.fabric.relative_to(&beside(path));
+        experiment.place(path);
         Ok(experiment)
+    }
+
+    /// Takes its name and the folder of its paths from its file.
+    fn place(&mut self, path: &Path) {
+        if self.name.is_empty() {
+            self.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        }
+        let folder = path.parent().unwrap_or(Path::new(""));
+        if let Some(trace) = &mut self.workload.trace {
+            *trace = folder.join(&*trace);
+        }
+        if let Some(table) = self.traffic.as_mut().and_then(|traffic| traffic.table.as_mut()) {
+            *table = folder.join(&*table);
+        }
+        self.fabric.relative_to(&beside(path));
     }
 
     /// Reads an experiment from `text`, which errors call `file`, and applies `overrides`.
@@ -167,17 +191,41 @@ impl Experiment {
     /// # Errors
     /// If something in it, or in an override, is wrong.
     pub fn parse(text: &str, file: &str, overrides: &[Override]) -> Result<Self, ExperimentError> {
+        let table = Self::table(text, file, overrides)?;
+        Self::of_table(table).map_err(|message| locate::wrong(file, text, overrides, &message))
+    }
+
+    /// The file as a table, with the overrides.
+    fn table(text: &str, file: &str, overrides: &[Override]) -> Result<toml::Table, ExperimentError> {
         let mut table: toml::Table =
             text.parse().map_err(|error: toml::de::Error| locate::syntax_error(file, text, &error))?;
         for change in overrides {
             change.apply(&mut table)?;
         }
+        Ok(table)
+    }
+
+    /// The experiment that a table says, or what is wrong with it.
+    fn of_table(table: toml::Table) -> Result<Self, String> {
+        if table.contains_key("workload") && table.contains_key("traffic") {
+            return Err("`[traffic]` and [workload] exclude each other: synthetic traffic, or a recorded job".to_owned());
+        }
         let given_seed = seeds(&table);
-        let wrong = |message: &str| locate::wrong(file, text, overrides, message);
-        let mut experiment: Self = table.try_into().map_err(|error: toml::de::Error| wrong(error.message()))?;
-        experiment.check().map_err(|message| wrong(&message))?;
-        experiment.spread_seed(given_seed).map_err(|message| wrong(&message))?;
+        let mut experiment: Self = table.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
+        experiment.check()?;
+        experiment.spread_seed(given_seed)?;
         Ok(experiment)
+    }
+
+    /// The experiment with another seed, for whatever is drawn.
+    ///
+    /// # Errors
+    /// If the seed is larger than a file could say.
+    pub fn seeded(&self, seed: u64) -> Result<Self, String> {
+        let mut seeded = self.clone();
+        seeded.run = Run { seed, seeds: None };
+        seeded.spread_seed((true, None))?;
+        Ok(seeded)
     }
 
     /// The error of a key of this experiment that was found wrong later, at the place where the key stands.
@@ -196,10 +244,26 @@ impl Experiment {
     /// # Errors
     /// If a value cannot be written as TOML.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
-        toml::to_string_pretty(self)
+        toml::to_string_pretty(&self.to_table()?)
+    }
+
+    /// The experiment as a table, with every key that it uses.
+    fn to_table(&self) -> Result<toml::Table, toml::ser::Error> {
+        let mut table = toml::Table::try_from(self)?;
+        if self.traffic.is_some() {
+            table.remove("workload");
+        }
+        Ok(table)
     }
 
     fn check(&self) -> Result<(), String> {
+        match &self.traffic {
+            Some(traffic) => traffic.check().map_err(|error| error.to_string())?,
+            None if self.run.seeds.is_some() => {
+                return Err("run.seeds: several seeds are for `[traffic]`; a replay has run.seed".to_owned());
+            }
+            None => {}
+        }
         let allowed = |factor: f64| factor.is_finite() && factor > 0.0;
         let wrong = |key: String, factor: f64| {
             Err(format!("{key} = {factor:?}: a factor must be above 0 (1.0 = as recorded, 0.5 = twice as fast)"))

@@ -27,10 +27,13 @@ impl FromStr for Override {
     }
 }
 
-/// What is no TOML value (`10Gbps`) is taken as text.
+/// What is no TOML value (`10Gbps`) is taken as text, and so is each value of a list (`[uniform, transpose]`).
 fn value_of(text: &str) -> toml::Value {
     let as_toml = format!("value = {text}").parse::<toml::Table>().ok().and_then(|mut table| table.remove("value"));
-    as_toml.unwrap_or_else(|| toml::Value::String(text.to_owned()))
+    as_toml.unwrap_or_else(|| match text.strip_prefix('[').and_then(|list| list.strip_suffix(']')) {
+        Some(list) => toml::Value::Array(list.split(',').map(|value| value_of(value.trim())).collect()),
+        None => toml::Value::String(text.to_owned()),
+    })
 }
 
 impl Override {

@@ -13,6 +13,7 @@ pub mod ethernet;
 pub mod figures;
 pub mod flows;
 pub mod ideal;
+pub mod ideal_packets;
 pub mod lightness;
 mod messages;
 pub mod packet;

@@ -94,6 +94,21 @@ pub trait PacketFabric<O: Observer> {
     /// What sees the packets.
     fn observer(&mut self) -> &mut O;
 
+    /// Events that its kernel processed so far; cheaper than the figures where the fabric says so.
+    fn events(&self) -> u64 {
+        self.figures().events
+    }
+
+    /// How many virtual lanes each link has.
+    fn lanes(&self) -> u32 {
+        1
+    }
+
+    /// Bytes that crossed each virtual lane of each link so far, link by link; empty where that is not counted.
+    fn lane_bytes(&self) -> Vec<u64> {
+        Vec::new()
+    }
+
     /// What was counted so far.
     fn figures(&self) -> NetworkFigures;
 }

@@ -3,18 +3,23 @@
 //! All figures are drawn here, in HTML and SVG; the page's script only shows details under the pointer, and one
 //! experiment at a time where there are several.
 
+mod curves;
 mod format;
 mod gantt;
 pub(crate) mod markup;
 mod overview;
 mod path;
+mod synthetic;
 mod traffic;
 mod transfers;
 
 use std::path::Path;
 
+use crate::results::synthetic::TrafficDetail;
 use crate::results::{Detail, StoreError};
+pub use curves::curves;
 use markup::{Element, div, element};
+pub use synthetic::page as traffic_page;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -27,16 +32,17 @@ pub fn write(path: &Path, details: &[Detail]) -> Result<(), StoreError> {
     crate::results::write_text(path, &page(details))
 }
 
+/// Writes the report of synthetic traffic.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_traffic(path: &Path, detail: &TrafficDetail) -> Result<(), StoreError> {
+    crate::results::write_text(path, &traffic_page(detail))
+}
+
 /// The report of some replays of a job as an HTML page.
 #[must_use]
 pub fn page(details: &[Detail]) -> String {
-    let head = element("head")
-        .child(element("meta").with("charset", "utf-8"))
-        .child(element("meta").with("name", "viewport").with("content", "width=device-width, initial-scale=1"))
-        .child(element("meta").with("name", "color-scheme").with("content", "light dark"))
-        .child(element("link").with("rel", "icon").with("href", "data:,"))
-        .child(element("title").text(title(details)))
-        .child(element("style").own_code(STYLE));
     let main = match details.first() {
         None => element("main").child(element("p").text("No experiment came to a result.")),
         Some(first) => element("main")
@@ -47,10 +53,22 @@ pub fn page(details: &[Detail]) -> String {
             .children(switcher(details))
             .children(details.iter().enumerate().map(|(number, detail)| experiment(number, detail, details.len()))),
     };
+    document(&title(details), job(details), main, " Times count from the job's submission.")
+}
+
+/// A page with its head, header and footer.
+fn document(title: &str, job: Option<Element>, main: Element, times: &str) -> String {
+    let head = element("head")
+        .child(element("meta").with("charset", "utf-8"))
+        .child(element("meta").with("name", "viewport").with("content", "width=device-width, initial-scale=1"))
+        .child(element("meta").with("name", "color-scheme").with("content", "light dark"))
+        .child(element("link").with("rel", "icon").with("href", "data:,"))
+        .child(element("title").text(title))
+        .child(element("style").own_code(STYLE));
     let body = element("body")
-        .child(header(details))
+        .child(header(job))
         .child(main)
-        .child(footer())
+        .child(footer(times))
         .child(div("tip").with("id", "tip").with("role", "tooltip").with("hidden", ""))
         .child(element("script").own_code(SCRIPT));
     format!("<!doctype html>\n{}\n", element("html").with("lang", "en").child(head).child(body))
@@ -64,12 +82,16 @@ fn title(details: &[Detail]) -> String {
     }
 }
 
-fn header(details: &[Detail]) -> Element {
-    let job = details.first().map(|detail| {
+/// Which job was replayed.
+fn job(details: &[Detail]) -> Option<Element> {
+    details.first().map(|detail| {
         let summary = &detail.summary;
         let name = if summary.job_name.is_empty() { summary.job.as_str() } else { summary.job_name.as_str() };
         div("job").child(element("strong").text(name)).child(element("span").with("class", "mono").text(&summary.job))
-    });
+    })
+}
+
+fn header(job: Option<Element>) -> Element {
     element("header").child(
         div("bar").child(element("span").with("class", "brand").text("Hadoptic")).children(job).child(
             element("button")
@@ -82,9 +104,9 @@ fn header(details: &[Detail]) -> Element {
     )
 }
 
-fn footer() -> Element {
+fn footer(times: &str) -> Element {
     element("footer").text(format!(
-        "Drawn by replay {}. Times count from the job's submission. Tables of all this lie beside this file as Parquet and JSON.",
+        "Drawn by replay {}.{times} Tables of all this lie beside this file as Parquet and JSON.",
         env!("CARGO_PKG_VERSION")
     ))
 }

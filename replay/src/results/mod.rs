@@ -15,6 +15,7 @@ mod detail;
 mod phases;
 mod store;
 mod summary;
+pub mod synthetic;
 mod transfers;
 
 pub use detail::{Detail, LinkDetail, PieceDetail, TransferPoint};

@@ -104,22 +104,22 @@ pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), StoreError> {
     fs::write(path, text).map_err(|source| StoreError::Io { path: path.into(), source })
 }
 
-fn make_folder(folder: &Path) -> Result<(), StoreError> {
+pub(super) fn make_folder(folder: &Path) -> Result<(), StoreError> {
     fs::create_dir_all(folder).map_err(|source| StoreError::Io { path: folder.into(), source })
 }
 
-fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
+pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
     let text = serde_json::to_string_pretty(value).map_err(|source| StoreError::Json { path: path.into(), source })?;
     write_text(path, &text)
 }
 
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
+pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
     let text = fs::read_to_string(path).map_err(|source| StoreError::Io { path: path.into(), source })?;
     serde_json::from_str(&text).map_err(|source| StoreError::Json { path: path.into(), source })
 }
 
 /// A column of each row's cell.
-fn column<R, T: Into<Option<C>>, C>(
+pub(super) fn column<R, T: Into<Option<C>>, C>(
     rows: &[R],
     name: &str,
     make: fn(Vec<Option<C>>) -> Column,

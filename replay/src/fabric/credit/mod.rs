@@ -154,6 +154,8 @@ pub struct Credit<O> {
     looking: Vec<u32>,
     traffic: Vec<Traffic>,
     meters: Vec<LinkMeter>,
+    /// Bytes that crossed each lane.
+    lane_bytes: Vec<u64>,
     delivered: u64,
 }
 
@@ -254,10 +256,17 @@ impl<O: Observer> Credit<O> {
             looking: Vec::new(),
             traffic: vec![Traffic::default(); links.len()],
             meters: vec![LinkMeter::default(); links.len()],
+            lane_bytes: vec![0; lanes],
             delivered: 0,
             links,
             topology,
         })
+    }
+
+    /// What it is built of.
+    #[must_use]
+    pub const fn topology(&self) -> &Topology {
+        &self.topology
     }
 
     /// Works off the arrivals of the next instant, if it is not later than `until`. Returns it.
@@ -368,6 +377,18 @@ impl<O: Observer> PacketFabric<O> for Credit<O> {
 
     fn observer(&mut self) -> &mut O {
         &mut self.observer
+    }
+
+    fn events(&self) -> u64 {
+        self.events.processed()
+    }
+
+    fn lanes(&self) -> u32 {
+        self.vls
+    }
+
+    fn lane_bytes(&self) -> Vec<u64> {
+        self.lane_bytes.clone()
     }
 
     fn figures(&self) -> NetworkFigures {

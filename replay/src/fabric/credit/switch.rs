@@ -447,6 +447,7 @@ impl<O: Observer> Credit<O> {
         self.traffic[link as usize].crossed(now, bytes, self.interval_ps, &mut self.meters, link);
         let queue = &mut self.lanes.lanes[lane as usize];
         queue.free -= u32::from(credits);
+        self.lane_bytes[lane as usize] += u64::from(flits) * self.flit;
         if to_host {
             self.events.schedule(ended + delay, Event::Deliver(id));
             let leaving = Return::new(number, now.0 + delay, ended + delay, rest, flits, credits);

@@ -143,6 +143,12 @@ impl<O: Observer> StoreAndForward<O> {
         })
     }
 
+    /// What it is built of.
+    #[must_use]
+    pub const fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
     /// From now on, a packet that is dropped is offered to its source's link again, at the same instant: as if its source
     /// were told at once. Without that a message of which a packet is dropped is never complete, and a replayed job
     /// would wait for it for ever.
@@ -279,6 +285,10 @@ impl<O: Observer> PacketFabric<O> for StoreAndForward<O> {
 
     fn observer(&mut self) -> &mut O {
         &mut self.observer
+    }
+
+    fn events(&self) -> u64 {
+        self.events.processed()
     }
 
     fn figures(&self) -> NetworkFigures {

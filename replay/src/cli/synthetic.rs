@@ -1,0 +1,143 @@
+//! `run` with synthetic traffic: all combinations of a sweep and all seeds, as many at a time as there are cores.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Error, bail};
+use rayon::prelude::*;
+use replay::experiment::{Experiment, Sweep};
+use replay::results::synthetic::{TrafficResults, write_traffic};
+use replay::run::RunError;
+use replay::traffic::{TrafficRun, run_traffic};
+use trace::told::told;
+
+use super::progress::Bars;
+use super::run::{say, wrong_key};
+use super::{FOUND_WRONG, RunArgs, table};
+
+/// Whether the experiment has synthetic traffic.
+pub(super) fn has_traffic(sweep: &Sweep) -> bool {
+    sweep.points.iter().any(|point| point.experiment.traffic.is_some())
+}
+
+/// One run: which combination, and its experiment with its seed.
+struct Job {
+    point: usize,
+    label: String,
+    experiment: Experiment,
+}
+
+/// Runs the traffic of an experiment.
+pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
+    let common = &args.common;
+    if common.trace.is_some() {
+        bail!("--trace: {} has synthetic traffic ([traffic]) and replays no trace", args.experiment.display());
+    }
+    // The effective configuration must find the table from wherever it lies.
+    for traffic in sweep.points.iter_mut().filter_map(|point| point.experiment.traffic.as_mut()) {
+        if let Some(table) = &mut traffic.table {
+            *table = table.canonicalize().with_context(|| format!("traffic.table: {}", table.display()))?;
+        }
+    }
+    let jobs = jobs(&sweep)?;
+    let stop = stopped_by_signals()?;
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0)).build()?;
+    let bars = Bars::new();
+    let done = bars.jobs(jobs.len());
+    let outcomes: Vec<Option<Result<TrafficRun, RunError>>> = threads.install(|| {
+        let one = |job: &Job| {
+            if stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            let bar = bars.traffic_bar(&job.label);
+            let outcome = run_traffic(&job.experiment, args.packets, &stop, |progress| bar.show(progress));
+            drop(bar);
+            done.inc(1);
+            Some(outcome)
+        };
+        jobs.par_iter().map(one).collect()
+    });
+    done.finish_and_clear();
+    let results = collect(&args.experiment, args, &sweep, &jobs, outcomes, &stop)?;
+    write_traffic(&common.out, &results, args.packets)?;
+    if common.json {
+        say(&serde_json::to_string_pretty(&results.summary()?)?)?;
+    } else {
+        let report = common.out.join("report.html");
+        say(&format!("{}report     {}", table::of_traffic(&results.detail), report.display()))?;
+    }
+    Ok(ExitCode::from(if results.detail.failed.is_empty() && !results.detail.interim { 0 } else { FOUND_WRONG }))
+}
+
+/// A run for each combination and seed.
+fn jobs(sweep: &Sweep) -> Result<Vec<Job>, Error> {
+    let mut jobs = Vec::new();
+    for (point, combination) in sweep.points.iter().enumerate() {
+        let run = &combination.experiment.run;
+        let seeds = run.seeds.as_ref().map_or_else(|| vec![run.seed], |seeds| seeds.seeds(run.seed));
+        for seed in &seeds {
+            let experiment = combination.experiment.seeded(*seed).map_err(Error::msg)?;
+            let values = label(sweep, point);
+            let seed = if seeds.len() > 1 { format!(" seed {seed}") } else { String::new() };
+            let label = if values.is_empty() { experiment.name.clone() } else { values };
+            jobs.push(Job { point, label: format!("{label}{seed}"), experiment });
+        }
+    }
+    Ok(jobs)
+}
+
+/// The values of a combination: "load = 0.3, vls = 2".
+fn label(sweep: &Sweep, point: usize) -> String {
+    let axes = sweep.axes.iter().zip(&sweep.points[point].values);
+    axes.map(|(axis, index)| format!("{} = {}", axis.name(), axis.text(*index))).collect::<Vec<_>>().join(", ")
+}
+
+/// SIGINT and SIGTERM end all runs; what was measured until then is written. A second one ends the program.
+fn stopped_by_signals() -> Result<Arc<AtomicBool>, Error> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    Ok(stop)
+}
+
+/// Puts the runs together by combination. A single combination that comes to no result is an error.
+fn collect(
+    path: &Path,
+    args: &RunArgs,
+    sweep: &Sweep,
+    jobs: &[Job],
+    outcomes: Vec<Option<Result<TrafficRun, RunError>>>,
+    stop: &AtomicBool,
+) -> Result<TrafficResults, Error> {
+    let mut results = TrafficResults::new(sweep)?;
+    let mut outcomes = jobs.iter().zip(outcomes).peekable();
+    for (point, combination) in sweep.points.iter().enumerate() {
+        let (mut runs, mut failure) = (Vec::new(), None);
+        while let Some((_, outcome)) = outcomes.next_if(|(job, _)| job.point == point) {
+            match outcome {
+                Some(Ok(run)) => runs.push(run),
+                Some(Err(error)) => failure = Some(wrong_key(path, &args.common, error)),
+                None => results.detail.interim = true,
+            }
+        }
+        match failure {
+            Some(error) if sweep.points.len() == 1 => return Err(error),
+            Some(error) => {
+                results.detail.failed.insert(label(sweep, point), told(error.as_ref()));
+            }
+            None => results.add(combination.values.clone(), &combination.experiment, runs),
+        }
+    }
+    if results.detail.points.is_empty() {
+        match results.detail.failed.pop_first() {
+            Some((label, reason)) => bail!("no combination came to a result; {label}: {reason}"),
+            None => bail!("stopped before anything was measured"),
+        }
+    }
+    results.detail.interim |= stop.load(Ordering::Relaxed) && results.detail.points.iter().any(|point| point.summary.interim);
+    Ok(results)
+}

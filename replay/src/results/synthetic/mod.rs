@@ -1,0 +1,20 @@
+//! What synthetic traffic leaves behind.
+//!
+//! | file | what |
+//! |---|---|
+//! | `summary.json` | a [`TrafficSummary`]; of a sweep, a [`SweepSummary`] |
+//! | `effective.toml` | the experiment with every key; running it again gives the same result |
+//! | `sweep.parquet`, `sweep.csv` | of a sweep: a row for each combination |
+//! | `links.parquet` | each link of each run |
+//! | `lanes.parquet` | each virtual lane of each link, where there are several |
+//! | `latency.parquet` | how latencies are distributed |
+//! | `packets.parquet` | every packet, if that was asked for |
+//! | `latency.svg`, `accepted.svg` | of a sweep over loads: latency and accepted load over offered load |
+//! | `traffic.json` | what the report is drawn from |
+//! | `report.html` | the report |
+
+mod store;
+mod summary;
+
+pub use store::{read_traffic, write_traffic};
+pub use summary::{AxisValues, PointDetail, SweepPoint, SweepSummary, TrafficDetail, TrafficResults, TrafficSummary};

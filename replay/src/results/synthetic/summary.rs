@@ -1,0 +1,381 @@
+//! Figures of one combination over all its seeds, and of a sweep.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::experiment::{Experiment, Sweep};
+use crate::statistics::{Distribution, Histogram, LinkUse, RunFigures, Saturation, float, interval};
+use crate::traffic::{Plan, TrafficRun};
+
+/// `summary.json` of synthetic traffic. Loads are flits per node and flit time of the host link (the cycle); what is null
+/// was not measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrafficSummary {
+    /// The experiment's name.
+    pub name: String,
+    /// Kind of fabric.
+    pub fabric: String,
+    /// Who sent to whom.
+    pub pattern: String,
+    /// Hosts that took part.
+    pub hosts: u32,
+    /// The first seed.
+    pub seed: u64,
+    /// All seeds; figures are means over them, counts and times of this machine sums.
+    pub seeds: Vec<u64>,
+    /// Whether the run was stopped before its end.
+    pub interim: bool,
+    /// Flits handed over.
+    pub offered_load: Option<f64>,
+    /// Flits arrived.
+    pub accepted_load: Option<f64>,
+    /// Whether the network does not carry what is offered (with most seeds).
+    pub saturated: bool,
+    /// What says so.
+    pub saturated_because: Option<String>,
+    /// Mean time from hand-over to arrival of a packet, in cycles.
+    pub packet_latency_mean_cycles: Option<f64>,
+    /// The same from leaving the source host.
+    pub network_latency_mean_cycles: Option<f64>,
+    /// Mean time from hand-over to arrival of a message, in cycles.
+    pub message_latency_mean_cycles: Option<f64>,
+    /// `packet_latency_mean_cycles` in nanoseconds.
+    pub packet_latency_mean_ns: Option<f64>,
+    /// `network_latency_mean_cycles` in nanoseconds.
+    pub network_latency_mean_ns: Option<f64>,
+    /// `message_latency_mean_cycles` in nanoseconds.
+    pub message_latency_mean_ns: Option<f64>,
+    /// Switches on the way of a packet, as a mean.
+    pub hops_mean: Option<f64>,
+    /// Half the width of the 95% confidence interval over the seeds, by key; empty with one seed.
+    pub confidence: BTreeMap<String, f64>,
+    /// Distributions of "packet", "network" and "message" latency in nanoseconds, over all seeds.
+    pub latency_ns: BTreeMap<String, Distribution>,
+    /// The same in cycles.
+    pub latency_cycles: BTreeMap<String, Distribution>,
+    /// Distribution of the switches on the way.
+    pub hops: Distribution,
+    /// Mean utilisation of the links; null where they have no rate.
+    pub link_utilisation_mean: Option<f64>,
+    /// Utilisation of the busiest link.
+    pub link_utilisation_max: Option<f64>,
+    /// The longest queue in front of a link, in bytes.
+    pub queue_max_bytes: u64,
+    /// Packets that waited at a host, as a mean over time and hosts.
+    pub source_queue_mean: Option<f64>,
+    /// Packets in the network, as a mean over time.
+    pub in_network_mean: Option<f64>,
+    /// Packets delivered in the whole run.
+    pub packets: u64,
+    /// Those that count: handed over in the measurement, and delivered.
+    pub packets_measured: u64,
+    /// Packets that count and had not arrived at the end.
+    pub packets_undelivered: u64,
+    /// Packets lost in the whole run.
+    pub drops: u64,
+    /// Those of them that count.
+    pub drops_measured: u64,
+    /// Messages handed over in the whole run.
+    pub messages: u64,
+    /// Flits x switches of all packets delivered in the whole run.
+    pub flit_hops: u64,
+    /// Events of the kernel.
+    pub events: u64,
+    /// How long it took on this machine.
+    pub wall_s: f64,
+    /// How long it computed.
+    pub cpu_s: f64,
+    /// Simulated time of a run, as a mean.
+    pub simulated_ns: f64,
+    /// When the measurement began.
+    pub measured_from_ns: f64,
+    /// When it ended.
+    pub measured_until_ns: f64,
+    /// A flit's time on a host's link; 0 where that has no rate.
+    pub cycle_ns: f64,
+    /// Payload of a message; of a table's messages null.
+    pub message_bytes: Option<u64>,
+    /// Counters of the fabric's own.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// The values of a key of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AxisValues {
+    /// The key's path.
+    pub path: String,
+    /// Its values as text.
+    pub values: Vec<String>,
+}
+
+/// A combination of a sweep in `summary.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SweepPoint {
+    /// The value of each key that has several, by path.
+    pub values: BTreeMap<String, Value>,
+    /// What came out.
+    #[serde(flatten)]
+    pub summary: TrafficSummary,
+}
+
+/// `summary.json` of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SweepSummary {
+    /// The experiment's name.
+    pub name: String,
+    /// Whether it was stopped before its end.
+    pub interim: bool,
+    /// The keys with several values.
+    pub axes: Vec<AxisValues>,
+    /// The combinations that came to a result, in their order: the last key changes first.
+    pub points: Vec<SweepPoint>,
+    /// Combinations that came to none, each with the reason.
+    pub failed: BTreeMap<String, String>,
+}
+
+/// A combination as the report shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PointDetail {
+    /// Which value of each key.
+    pub values: Vec<usize>,
+    /// What came out.
+    pub summary: TrafficSummary,
+    /// The busiest links of the first seed.
+    pub links: Vec<LinkUse>,
+    /// Packet latency: from (ns), width (ns), packets; over all seeds.
+    pub latency: Vec<(f64, f64, u64)>,
+}
+
+/// What the report of synthetic traffic is drawn from: `traffic.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrafficDetail {
+    /// The experiment's name.
+    pub name: String,
+    /// Whether it was stopped before its end.
+    pub interim: bool,
+    /// The experiment with every key.
+    pub effective: String,
+    /// The keys with several values; none for a single run.
+    pub axes: Vec<AxisValues>,
+    /// The combinations that came to a result.
+    pub points: Vec<PointDetail>,
+    /// Combinations that came to none, each with the reason.
+    pub failed: BTreeMap<String, String>,
+}
+
+/// All that came out of an experiment with synthetic traffic.
+#[derive(Clone, Debug)]
+pub struct TrafficResults {
+    /// What the report shows.
+    pub detail: TrafficDetail,
+    /// The values of the sweep's keys.
+    values: Vec<Vec<toml::Value>>,
+    /// The runs of each combination of `detail.points`.
+    pub(super) runs: Vec<Vec<TrafficRun>>,
+}
+
+/// A report shows so many links of a combination at most.
+const MOST_LINKS: usize = 24;
+
+impl TrafficResults {
+    /// Results without any run yet.
+    ///
+    /// # Errors
+    /// If the experiment cannot be written as TOML.
+    pub fn new(sweep: &Sweep) -> Result<Self, toml::ser::Error> {
+        let axes = sweep.axes.iter().map(|axis| AxisValues {
+            path: axis.path.clone(),
+            values: (0..axis.values.len()).map(|index| axis.text(index)).collect(),
+        });
+        let detail = TrafficDetail {
+            name: sweep.points.first().map(|point| point.experiment.name.clone()).unwrap_or_default(),
+            interim: false,
+            effective: sweep.to_toml()?,
+            axes: axes.collect(),
+            points: Vec::new(),
+            failed: BTreeMap::new(),
+        };
+        let values = sweep.axes.iter().map(|axis| axis.values.clone()).collect();
+        Ok(Self { detail, values, runs: Vec::new() })
+    }
+
+    /// Adds the runs of a combination, one for each seed; nothing without any.
+    pub fn add(&mut self, values: Vec<usize>, experiment: &Experiment, runs: Vec<TrafficRun>) {
+        let Some(summary) = TrafficSummary::new(experiment, &runs) else { return };
+        self.detail.interim |= summary.interim;
+        let mut latency = Histogram::default();
+        runs.iter().for_each(|run| latency.add(&run.figures.packet));
+        let latency = latency.buckets().map(|(low, width, count)| (float(low) / 1e3, float(width) / 1e3, count));
+        let mut links = runs.first().map(|run| run.figures.links.clone()).unwrap_or_default();
+        links.sort_by(|a, b| b.utilisation.unwrap_or(0.0).total_cmp(&a.utilisation.unwrap_or(0.0)).then(b.bytes.cmp(&a.bytes)));
+        links.truncate(MOST_LINKS);
+        self.detail.points.push(PointDetail { values, summary, links, latency: latency.collect() });
+        self.runs.push(runs);
+    }
+
+    /// What `summary.json` holds.
+    ///
+    /// # Errors
+    /// If it cannot be written as JSON.
+    pub fn summary(&self) -> Result<Value, serde_json::Error> {
+        if self.detail.axes.is_empty()
+            && let Some(point) = self.detail.points.first()
+        {
+            return serde_json::to_value(&point.summary);
+        }
+        serde_json::to_value(self.sweep_summary())
+    }
+
+    fn sweep_summary(&self) -> SweepSummary {
+        let detail = &self.detail;
+        let point = |point: &PointDetail| {
+            let axes = detail.axes.iter().zip(&self.values).zip(&point.values);
+            let value = |value: &toml::Value| serde_json::to_value(value).unwrap_or(Value::Null);
+            let values = axes.map(|((axis, values), index)| (axis.path.clone(), values.get(*index).map_or(Value::Null, value)));
+            SweepPoint { values: values.collect(), summary: point.summary.clone() }
+        };
+        SweepSummary {
+            name: detail.name.clone(),
+            interim: detail.interim,
+            axes: detail.axes.clone(),
+            points: detail.points.iter().map(point).collect(),
+            failed: detail.failed.clone(),
+        }
+    }
+}
+
+impl TrafficSummary {
+    /// The figures of the runs of one combination; `None` without any run.
+    #[must_use]
+    pub fn new(experiment: &Experiment, runs: &[TrafficRun]) -> Option<Self> {
+        let first = runs.first()?;
+        let (plan, own) = (&first.plan, &first.figures);
+        let figures: Vec<&RunFigures> = runs.iter().map(|run| &run.figures).collect();
+        let mean = |of: &dyn Fn(&RunFigures) -> Option<f64>| mean(&figures, of);
+        let sum = |of: fn(&RunFigures) -> u64| figures.iter().map(|run| of(run)).sum::<u64>();
+        let seconds = |of: fn(&RunFigures) -> f64| figures.iter().map(|run| of(run)).sum::<f64>();
+        let cycle = plan.link.flit_ps();
+        let in_cycles = |ps: Option<f64>| ps.filter(|_| cycle > 0.0).map(|ps| ps / cycle);
+        let in_ns = |ps: Option<f64>| ps.map(|ps| ps / 1e3);
+        let saturated: Vec<&RunFigures> = figures.iter().copied().filter(|run| run.saturation.is_saturated()).collect();
+        let mut counters = BTreeMap::new();
+        for (name, count) in figures.iter().flat_map(|run| &run.counters) {
+            *counters.entry(name.clone()).or_insert(0) += count;
+        }
+        let (packet, network, message, hops) = pooled(&figures);
+        let named = |unit: f64| {
+            let of = |name: &str, histogram: &Histogram| (name.to_owned(), Distribution::new(histogram, unit));
+            BTreeMap::from([of("packet", &packet), of("network", &network), of("message", &message)])
+        };
+        let traffic = experiment.traffic.as_ref()?;
+        let utilisation = |of: &dyn Fn(&[f64]) -> Option<f64>| mean(&|run: &RunFigures| of(&utilisations(run)));
+        Some(Self {
+            name: experiment.name.clone(),
+            fabric: experiment.fabric.kind().to_owned(),
+            pattern: traffic.pattern.name().to_owned(),
+            hosts: plan.hosts,
+            seed: own.seed,
+            seeds: figures.iter().map(|run| run.seed).collect(),
+            interim: figures.iter().any(|run| run.interim),
+            offered_load: mean(&|run| run.offered_load),
+            accepted_load: mean(&|run| run.accepted_load),
+            saturated: 2 * saturated.len() > figures.len(),
+            saturated_because: saturated.first().filter(|_| 2 * saturated.len() > figures.len()).map(|run| told(run.saturation)),
+            packet_latency_mean_cycles: in_cycles(mean(&|run| run.packet.mean())),
+            network_latency_mean_cycles: in_cycles(mean(&|run| run.network.mean())),
+            message_latency_mean_cycles: in_cycles(mean(&|run| run.message.mean())),
+            packet_latency_mean_ns: in_ns(mean(&|run| run.packet.mean())),
+            network_latency_mean_ns: in_ns(mean(&|run| run.network.mean())),
+            message_latency_mean_ns: in_ns(mean(&|run| run.message.mean())),
+            hops_mean: mean(&|run| run.hops.mean()),
+            confidence: confidence(&figures, cycle),
+            latency_ns: named(1e3),
+            latency_cycles: named(cycle),
+            hops: Distribution::new(&hops, 1.0),
+            link_utilisation_mean: utilisation(&|all| {
+                (!all.is_empty()).then(|| all.iter().sum::<f64>() / float(all.len() as u64))
+            }),
+            link_utilisation_max: utilisation(&|all| all.iter().copied().reduce(f64::max)),
+            queue_max_bytes: figures.iter().flat_map(|run| &run.links).map(|link| link.queue_max_bytes).max().unwrap_or(0),
+            source_queue_mean: mean(&|run| run.source_queue),
+            in_network_mean: mean(&|run| run.in_network),
+            packets: sum(|run| run.packets),
+            packets_measured: sum(|run| run.packet.count()),
+            packets_undelivered: sum(|run| run.undelivered),
+            drops: sum(|run| run.drops),
+            drops_measured: sum(|run| run.lost),
+            messages: sum(|run| run.messages),
+            flit_hops: sum(|run| run.flit_hops),
+            events: sum(|run| run.events),
+            wall_s: seconds(|run| run.wall_s),
+            cpu_s: seconds(|run| run.cpu_s),
+            simulated_ns: mean(&|run| Some(float(run.simulated_ps) / 1e3)).unwrap_or(0.0),
+            measured_from_ns: float(plan.from_ps) / 1e3,
+            measured_until_ns: float(plan.until_ps) / 1e3,
+            cycle_ns: cycle / 1e3,
+            message_bytes: message_bytes(traffic, plan),
+            counters,
+        })
+    }
+}
+
+fn message_bytes(traffic: &crate::traffic::TrafficConfig, plan: &Plan) -> Option<u64> {
+    (traffic.pattern != crate::traffic::Pattern::Table).then_some(plan.bytes)
+}
+
+fn mean(figures: &[&RunFigures], of: &dyn Fn(&RunFigures) -> Option<f64>) -> Option<f64> {
+    let values: Vec<f64> = figures.iter().filter_map(|run| of(run)).collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / float(values.len() as u64))
+}
+
+fn utilisations(run: &RunFigures) -> Vec<f64> {
+    run.links.iter().filter_map(|link| link.utilisation).collect()
+}
+
+/// The distributions of all runs together.
+fn pooled(figures: &[&RunFigures]) -> (Histogram, Histogram, Histogram, Histogram) {
+    let mut pools: [Histogram; 4] = Default::default();
+    for run in figures {
+        for (pool, one) in pools.iter_mut().zip([&run.packet, &run.network, &run.message, &run.hops]) {
+            pool.add(one);
+        }
+    }
+    let [packet, network, message, hops] = pools;
+    (packet, network, message, hops)
+}
+
+/// Half the widths of the confidence intervals over the seeds.
+fn confidence(figures: &[&RunFigures], cycle: f64) -> BTreeMap<String, f64> {
+    let mut halves = BTreeMap::new();
+    let mut add = |key: &str, of: &dyn Fn(&RunFigures) -> Option<f64>| {
+        let values: Vec<f64> = figures.iter().filter_map(|run| of(run)).collect();
+        if let Some(interval) = interval(&values) {
+            halves.insert(key.to_owned(), interval.half);
+        }
+    };
+    add("offered_load", &|run| run.offered_load);
+    add("accepted_load", &|run| run.accepted_load);
+    add("hops_mean", &|run| run.hops.mean());
+    type Times = fn(&RunFigures) -> &Histogram;
+    let times: [(&str, Times); 3] =
+        [("packet", |run| &run.packet), ("network", |run| &run.network), ("message", |run| &run.message)];
+    for (kind, histogram) in times {
+        add(&format!("{kind}_latency_mean_ns"), &|run| histogram(run).mean().map(|ps| ps / 1e3));
+        if cycle > 0.0 {
+            add(&format!("{kind}_latency_mean_cycles"), &|run| histogram(run).mean().map(|ps| ps / cycle));
+        }
+    }
+    halves
+}
+
+fn told(saturation: Saturation) -> String {
+    match saturation {
+        Saturation::No => String::new(),
+        Saturation::AcceptsLess { share } => format!("accepted is {:.1}% of offered", share * 100.0),
+        Saturation::LatencyGrows { by } => {
+            format!("latency grows by {:.0}% of its mean through the measurement", by * 100.0)
+        }
+    }
+}

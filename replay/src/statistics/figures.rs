@@ -1,0 +1,189 @@
+//! What came out of a run, as numbers.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Histogram, Meter, Saturation, float, judge, wide};
+use crate::network::LinkFigures;
+use crate::traffic::{Plan, Raw};
+
+/// How times are distributed, all in one unit; null where nothing was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// How many there are.
+    pub count: u64,
+    /// Mean.
+    pub mean: Option<f64>,
+    /// Standard deviation.
+    pub deviation: Option<f64>,
+    /// The least.
+    pub min: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// 99.9th percentile.
+    pub p999: Option<f64>,
+    /// The largest.
+    pub max: Option<f64>,
+}
+
+impl Distribution {
+    /// The distribution of `histogram`, divided by `unit`; empty where there is no such unit (0).
+    #[must_use]
+    pub fn new(histogram: &Histogram, unit: f64) -> Self {
+        if unit <= 0.0 || histogram.count() == 0 {
+            return Self::default();
+        }
+        let of = |value: Option<f64>| value.map(|value| value / unit);
+        Self {
+            count: histogram.count(),
+            mean: of(histogram.mean()),
+            deviation: of(histogram.deviation()),
+            min: of(Some(float(histogram.min()))),
+            p50: of(histogram.quantile(0.5)),
+            p95: of(histogram.quantile(0.95)),
+            p99: of(histogram.quantile(0.99)),
+            p999: of(histogram.quantile(0.999)),
+            max: of(Some(float(histogram.max()))),
+        }
+    }
+}
+
+/// A link in the measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkUse {
+    /// Its name.
+    pub name: String,
+    /// Its rate in bits per second; 0 = it has none.
+    pub rate_bps: u64,
+    /// Bytes that crossed it in the measurement.
+    pub bytes: u64,
+    /// The share of the measurement in which it sent; null where it has no rate.
+    pub utilisation: Option<f64>,
+    /// The same of each virtual lane; empty where there is but one.
+    pub lanes: Vec<f64>,
+    /// Packets that crossed it in the whole run.
+    pub packets: u64,
+    /// Packets that were lost in front of it in the whole run.
+    pub drops: u64,
+    /// The longest queue in front of it in the whole run.
+    pub queue_max_bytes: u64,
+}
+
+/// What came out of one run with one seed.
+#[derive(Clone, Debug)]
+pub struct RunFigures {
+    /// Its seed.
+    pub seed: u64,
+    /// Whether it was stopped before its end.
+    pub interim: bool,
+    /// Flits handed over per node and flit time.
+    pub offered_load: Option<f64>,
+    /// Flits arrived per node and flit time.
+    pub accepted_load: Option<f64>,
+    /// Whether the network carries what is offered.
+    pub saturation: Saturation,
+    /// From hand-over to arrival of a packet, in picoseconds.
+    pub packet: Histogram,
+    /// From leaving the host to arrival.
+    pub network: Histogram,
+    /// From hand-over to arrival of a message.
+    pub message: Histogram,
+    /// Switches on the way.
+    pub hops: Histogram,
+    /// Packets that waited at a host, as a mean over time and hosts.
+    pub source_queue: Option<f64>,
+    /// Packets in the network, as a mean over time.
+    pub in_network: Option<f64>,
+    /// Packets that count and had not arrived at the end.
+    pub undelivered: u64,
+    /// Packets that count and were lost.
+    pub lost: u64,
+    /// All messages handed over in the run.
+    pub messages: u64,
+    /// All packets delivered in the run.
+    pub packets: u64,
+    /// All packets lost in the run.
+    pub drops: u64,
+    /// Flits x switches of all packets delivered.
+    pub flit_hops: u64,
+    /// Events of the kernel.
+    pub events: u64,
+    /// Simulated time in picoseconds.
+    pub simulated_ps: u64,
+    /// Links.
+    pub links: Vec<LinkUse>,
+    /// Counters of the fabric's own.
+    pub counters: Vec<(String, u64)>,
+    /// How long it took on this machine, in seconds.
+    pub wall_s: f64,
+    /// How long this thread computed, in seconds.
+    pub cpu_s: f64,
+}
+
+impl RunFigures {
+    /// The figures of a run of `plan` that `meter` has seen.
+    #[must_use]
+    pub fn new(plan: &Plan, meter: &Meter, raw: Raw, seed: u64, (wall_s, cpu_s): (f64, f64)) -> Self {
+        let measured_ps = raw.end.0.min(plan.until_ps).saturating_sub(plan.from_ps);
+        let (offered, accepted) = meter.loads();
+        // Loads are shares of what the hosts' links carry; where they carry anything, there is no share.
+        let load = |bytes: u64| {
+            let capacity = plan.link.rate.bps().map(|bps| float(bps) / 8e12 * float(measured_ps) * f64::from(plan.hosts));
+            capacity.filter(|capacity| *capacity > 0.0).map(|capacity| float(bytes) / capacity)
+        };
+        let measured = (measured_ps > 0).then(|| float(measured_ps));
+        Self {
+            seed,
+            interim: raw.stopped,
+            offered_load: load(offered),
+            accepted_load: load(accepted),
+            saturation: judge(meter.batches(raw.end.0), raw.end.0),
+            packet: meter.packet.clone(),
+            network: meter.network.clone(),
+            message: meter.message.clone(),
+            hops: meter.hops.clone(),
+            source_queue: measured.map(|ps| wide(meter.waiting) / ps / f64::from(plan.hosts)),
+            in_network: measured.map(|ps| wide(meter.travelling) / ps),
+            undelivered: meter.outstanding,
+            lost: meter.lost,
+            messages: meter.all_messages,
+            packets: meter.all_packets,
+            drops: meter.all_lost,
+            flit_hops: meter.flit_hops,
+            events: raw.figures.events,
+            simulated_ps: raw.end.0,
+            links: links(&raw, measured_ps),
+            counters: raw.figures.counters,
+            wall_s,
+            cpu_s,
+        }
+    }
+}
+
+fn links(raw: &Raw, measured_ps: u64) -> Vec<LinkUse> {
+    let lanes = raw.lanes as usize;
+    let use_of = |(index, link): (usize, &LinkFigures)| {
+        let bytes = raw.link_bytes.get(index).copied().unwrap_or(0);
+        let share = |bytes: u64| {
+            let known = link.rate_bps > 0 && measured_ps > 0;
+            known.then(|| float(bytes) * 8e12 / float(link.rate_bps) / float(measured_ps))
+        };
+        // Where lanes are counted, they know of flits that packets do not fill.
+        let of_lanes = raw.lane_bytes.get(index * lanes..(index + 1) * lanes);
+        let on_wire = of_lanes.map_or(bytes, |lanes| lanes.iter().sum());
+        LinkUse {
+            name: link.name.clone(),
+            rate_bps: link.rate_bps,
+            bytes,
+            utilisation: share(on_wire),
+            lanes: of_lanes.filter(|lanes| lanes.len() > 1).unwrap_or_default().iter().filter_map(|bytes| share(*bytes)).collect(),
+            packets: link.packets,
+            drops: link.drops,
+            queue_max_bytes: link.queue_max_bytes,
+        }
+    };
+    raw.figures.links.iter().enumerate().map(use_of).collect()
+}
