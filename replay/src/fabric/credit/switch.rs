@@ -104,8 +104,8 @@ impl<O: Observer> Credit<O> {
         state.need = if enters_ring { 2 * self.mtu_credits } else { packet.credits.into() };
         let wire_of = &self.lanes.wire_of;
         let (wire, came_by) = (wire_of[link as usize], wire_of[came as usize]);
-        let faster = wire != came_by
-            && self.lanes.wires[usize::from(wire)].faster_than(&self.lanes.wires[usize::from(came_by)]);
+        let faster =
+            wire != came_by && self.lanes.wires[usize::from(wire)].faster_than(&self.lanes.wires[usize::from(came_by)]);
         if self.whole || faster {
             let ready = packet.last + self.switch_delay;
             if ready > now.0 {
