@@ -164,6 +164,17 @@ fn answer(
     let head = Head::read(bytes);
     let understood = head.first_line.starts_with("HTTP/1.");
     let body = head.bytes.filter(|_| understood).map(|head_bytes| from + head_bytes);
+    if request.path == MAP_OUTPUT
+        && let Some(output) = MapOutput::read(&head, request)
+    {
+        let mut draft = Draft::new(false, MessageKind::ShuffleResponse, from, to - from);
+        (draft.name, draft.call) = (request.path.clone(), number as i64);
+        draft.evidence = if understood { FRAMING } else { COUNTED };
+        draft.app_bytes = output.bytes.min(to - from);
+        (draft.map, draft.reduce) = (Some(output.map), output.reduce);
+        drafts.push(draft);
+        return;
+    }
     if request.path == MAP_OUTPUT {
         let length = body.zip(head.content_length()).map(|(body, length)| (body + length).min(to));
         maps.split(server, number, request, (from, body.unwrap_or(from), length.unwrap_or(to)), drafts);
@@ -184,6 +195,25 @@ fn answer(
     };
     draft.app_bytes = body.map_or(0, |body| to.saturating_sub(body));
     drafts.push(draft);
+}
+
+/// What a TaskTracker of Hadoop 1.x says of the one map output in its answer: in the answer's head, not in its body.
+struct MapOutput {
+    map: String,
+    reduce: Option<u32>,
+    bytes: u64,
+}
+
+impl MapOutput {
+    fn read(head: &Head<'_>, request: &Request) -> Option<Self> {
+        let field = |name: &str| head.fields.get(name).copied();
+        let asked = |name: &str| parameter(&request.query, name);
+        Some(Self {
+            bytes: field("map-output-length")?.parse().ok()?,
+            map: field("from-map-task").or_else(|| asked("map"))?.to_owned(),
+            reduce: field("for-reduce-task").or_else(|| asked("reduce")).and_then(|reduce| reduce.parse().ok()),
+        })
+    }
 }
 
 /// The outputs of maps in answers of the shuffle handler.

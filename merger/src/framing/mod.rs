@@ -4,7 +4,9 @@ mod http;
 mod packets;
 pub mod proto;
 mod rpc;
+mod rpc4;
 mod transfer;
+mod transfer17;
 mod turns;
 mod writable;
 
@@ -121,8 +123,12 @@ pub fn read(conversation: &Conversation<'_>) -> Framed {
     let mut framed = if http::is_http(conversation) {
         let (protocol, drafts) = http::read(conversation);
         Framed { protocol, drafts }
+    } else if transfer17::is_transfer(conversation) {
+        Framed { protocol: "data-transfer", drafts: transfer17::read(conversation) }
     } else if transfer::is_transfer(conversation) {
         Framed { protocol: "data-transfer", drafts: transfer::read(conversation) }
+    } else if rpc4::is_rpc(conversation) {
+        Framed { protocol: "rpc", drafts: rpc4::read(conversation) }
     } else if rpc::is_rpc(conversation) {
         Framed { protocol: "rpc", drafts: rpc::read(conversation) }
     } else {

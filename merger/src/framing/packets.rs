@@ -1,5 +1,6 @@
-//! Packets of block data (data transfer protocol, 2.x and 3.x): int32 length (itself, checksums and data), int16 header
-//! length, PacketHeaderProto, checksums, data. Most of their headers lie beyond the kept bytes of segments, so that they
+//! Packets of block data (data transfer protocol). Of 2.x and 3.x: int32 length (itself, checksums and data), int16
+//! header length, PacketHeaderProto, checksums, data; an empty one ends a block. Of 1.x: int32 length (of data, its length
+//! and checksums), int64 offset, int64 number, last, int32 length of data, checksums, data; an int32 0 ends a block. Most of their headers lie beyond the kept bytes of segments, so that they
 //! are counted on: what is seen of them are anchors, and between two anchors their offsets in the block tell the data.
 
 use std::ops::RangeInclusive;
@@ -37,7 +38,35 @@ const SHORTEST: usize = 31;
 /// Bytes of a header without the optional field `syncBlock`, which is what DataNodes and clients send.
 const HEADER: u64 = 31;
 
-/// Reads a packet header.
+/// Bytes of a header of 1.x.
+const HEADER_1: u64 = 25;
+
+/// Reads a packet header of 1.x, with the checksums that Hadoop's defaults give it or with none: its fields are mostly
+/// zeros, and could be anything in data otherwise.
+fn header_1(bytes: &[u8], at: u64) -> Option<Anchor> {
+    let head: &[u8; HEADER_1 as usize] = bytes.first_chunk()?;
+    let int = |at: usize| u64::from(u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]));
+    let long = |at: usize| i64::from_be_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|n| head[at + n]));
+    let (data, block_offset, sequence) = (int(21), long(4), long(12));
+    let checksums = int(0).checked_sub(4)?.checked_sub(data)?;
+    let fits = data <= 1 << 20
+        && (data > 0 || sequence == -1)
+        && (checksums == data.div_ceil(Shape::READ_1.chunk) * Shape::READ_1.checksum)
+        && (0..1 << 40).contains(&block_offset)
+        && (-1..1 << 32).contains(&sequence)
+        && head[20] <= 1;
+    fits.then_some(Anchor {
+        at,
+        header: HEADER_1,
+        checksums,
+        data,
+        block_offset: block_offset as u64,
+        sequence,
+        last: head[20] == 1,
+    })
+}
+
+/// Reads a packet header of 2.x and 3.x.
 pub(super) fn header(bytes: &[u8], at: u64) -> Option<Anchor> {
     let head: &[u8; SHORTEST] = bytes.first_chunk()?;
     let length = u64::from(u32::from_be_bytes([head[0], head[1], head[2], head[3]]));
@@ -82,6 +111,20 @@ pub(super) fn anchors(content: &Content, from: u64, to: u64) -> Vec<Anchor> {
     found
 }
 
+/// All headers of 1.x that can be seen in a part of a stream.
+fn anchors_1(content: &Content, from: u64, to: u64) -> Vec<Anchor> {
+    let mut found: Vec<Anchor> = Vec::new();
+    for (offset, run) in content.runs(from, to) {
+        for start in 0..run.len() {
+            let at = offset + start as u64;
+            if found.last().is_none_or(|last| last.end() <= at) {
+                found.extend(header_1(&run[start..], at));
+            }
+        }
+    }
+    found
+}
+
 /// How block data is laid out when nothing tells: what Hadoop's defaults make of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
@@ -91,21 +134,29 @@ pub(super) struct Shape {
     pub checksum: u64,
     /// Data bytes of a packet that is full.
     pub full: u64,
+    /// Bytes of a packet's header.
+    pub header: u64,
+    /// Bytes that end a block.
+    pub end: u64,
 }
 
 impl Shape {
     /// A DataNode that sends: 64 KiB packets (TRANSFERTO_BUFFER_SIZE), CRC32C of each 512 bytes.
-    pub const READ: Self = Self { chunk: 512, checksum: 4, full: 65_536 };
+    pub const READ: Self = Self { chunk: 512, checksum: 4, full: 65_536, header: HEADER, end: HEADER };
     /// A client that writes: `dfs.client-write-packet-size` of 65,536 bytes holds, behind a header of at most 33, 126
     /// chunks of 512 bytes with their checksums.
-    pub const WRITE: Self = Self { chunk: 512, checksum: 4, full: 64_512 };
+    pub const WRITE: Self = Self { full: 64_512, ..Self::READ };
+    /// A DataNode of 1.x that sends: as one of 2.x.
+    pub const READ_1: Self = Self { header: HEADER_1, end: 4, ..Self::READ };
+    /// A client of 1.x that writes: 127 chunks fit into 65,536 bytes behind the header, when the last one may go beyond.
+    pub const WRITE_1: Self = Self { full: 65_024, ..Self::READ_1 };
 
     fn checksums(&self, data: u64) -> u64 {
         data.div_ceil(self.chunk) * self.checksum
     }
 
     fn packet(&self, data: u64) -> u64 {
-        HEADER + self.checksums(data) + data
+        self.header + self.checksums(data) + data
     }
 
     /// Data of a packet that takes `bytes` behind its header, if any takes exactly so many.
@@ -154,7 +205,7 @@ pub(super) fn measure(
     shape: Shape,
     whole: Option<RangeInclusive<u64>>,
 ) -> Layout {
-    let anchors = anchors(content, from, to);
+    let anchors = if shape.header == HEADER_1 { anchors_1(content, from, to) } else { anchors(content, from, to) };
     let shape = shape.learn(&anchors);
     let mut layout = Layout { data: 0, exact: true, seen: true };
     let (mut at, mut block_end) = (from, None);
@@ -212,13 +263,14 @@ fn count(bytes: u64, shape: Shape, ends: Ends) -> (u64, bool) {
     let packet = shape.packet(shape.full);
     let (full, rest) = (bytes / packet, bytes % packet);
     if ends == Ends::Cut {
-        return (full * shape.full + rest.saturating_sub(HEADER + shape.checksums(shape.full)), false);
+        return (full * shape.full + rest.saturating_sub(shape.header + shape.checksums(shape.full)), false);
     }
     if ends == Ends::WithBlock {
         // A last packet that is nearly full is, with the empty one behind it, longer than a full one.
         for full in [Some(full), full.checked_sub(1)].into_iter().flatten() {
-            let Some(rest) = (bytes - full * packet).checked_sub(HEADER) else { continue };
-            let last = if rest == 0 { Some(0) } else { rest.checked_sub(HEADER).and_then(|rest| shape.solve(rest)) };
+            let Some(rest) = (bytes - full * packet).checked_sub(shape.end) else { continue };
+            let last =
+                if rest == 0 { Some(0) } else { rest.checked_sub(shape.header).and_then(|rest| shape.solve(rest)) };
             if let Some(data) = last.filter(|data| *data <= shape.full) {
                 return (full * shape.full + data, true);
             }
@@ -227,7 +279,7 @@ fn count(bytes: u64, shape: Shape, ends: Ends) -> (u64, bool) {
     if rest == 0 {
         return (full * shape.full, true);
     }
-    match rest.checked_sub(HEADER).and_then(|rest| shape.solve(rest)) {
+    match rest.checked_sub(shape.header).and_then(|rest| shape.solve(rest)) {
         Some(data) => (full * shape.full + data, true),
         None => count(bytes, shape, Ends::Cut),
     }
@@ -241,12 +293,12 @@ mod tests {
 
     fn wire(data: u64, shape: Shape) -> u64 {
         let (full, rest) = (data / shape.full, data % shape.full);
-        full * shape.packet(shape.full) + if rest > 0 { shape.packet(rest) } else { 0 } + HEADER
+        full * shape.packet(shape.full) + if rest > 0 { shape.packet(rest) } else { 0 } + shape.end
     }
 
     #[test]
     fn any_whole_block_is_counted_exactly() {
-        for shape in [Shape::READ, Shape::WRITE] {
+        for shape in [Shape::READ, Shape::WRITE, Shape::READ_1, Shape::WRITE_1] {
             for data in (1..400_000u64).step_by(977).chain(shape.full * 3 - 40..shape.full * 3 + 40) {
                 assert_eq!(count(wire(data, shape), shape, Ends::WithBlock), (data, true), "{data}");
             }

@@ -72,16 +72,17 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
 }
 
 /// What JVMs say of the calls on a connection.
-struct Calls {
-    methods: BTreeMap<i64, String>,
+pub(super) struct Calls {
+    /// Their methods.
+    pub methods: BTreeMap<i64, String>,
     /// When requests went, by the client or else the server; ordered.
-    asked: Vec<(u64, i64)>,
+    pub asked: Vec<(u64, i64)>,
     /// When responses went.
     answered: Vec<(u64, i64)>,
 }
 
 impl Calls {
-    fn of(conversation: &Conversation<'_>) -> Self {
+    pub fn of(conversation: &Conversation<'_>) -> Self {
         let mut methods = BTreeMap::new();
         let (mut asked, mut answered) = (BTreeMap::new(), BTreeMap::new());
         for (record, _) in &conversation.records {
@@ -112,9 +113,9 @@ impl Calls {
 
 /// Messages of one direction, and the numbers of those that were counted on over hidden frames.
 #[derive(Default)]
-struct Walk {
-    drafts: Vec<Draft>,
-    hidden: Vec<usize>,
+pub(super) struct Walk {
+    pub drafts: Vec<Draft>,
+    pub hidden: Vec<usize>,
 }
 
 fn walk(direction: &Direction, from_client: bool) -> Walk {
@@ -175,7 +176,7 @@ fn resume(direction: &Direction, at: u64, from_client: bool) -> u64 {
 
 /// Gives hidden frames the calls of which nothing was seen and that went at that time; where there are several in one
 /// place, they share its bytes evenly.
-fn assign(walk: &mut Walk, direction: &Direction, mut unseen: Vec<(u64, i64)>) {
+pub(super) fn assign(walk: &mut Walk, direction: &Direction, mut unseen: Vec<(u64, i64)>) {
     let mut whole = Vec::with_capacity(walk.drafts.len());
     let hidden: BTreeSet<usize> = walk.hidden.iter().copied().collect();
     for (number, mut draft) in std::mem::take(&mut walk.drafts).into_iter().enumerate() {

@@ -14,38 +14,38 @@ use crate::join::Direction;
 /// `DataTransferProtocol.DATA_TRANSFER_VERSION` of 2.x and 3.x.
 const VERSION: u16 = 28;
 
-const WRITE: u8 = 80;
-const READ: u8 = 81;
-const REPLACE: u8 = 83;
-const COPY: u8 = 84;
+pub(super) const WRITE: u8 = 80;
+pub(super) const READ: u8 = 81;
+pub(super) const REPLACE: u8 = 83;
+pub(super) const COPY: u8 = 84;
 const TRANSFER: u8 = 86;
 
 /// A request.
 #[derive(Clone, Debug, Default)]
-struct Operation {
-    op: u8,
-    at: u64,
-    bytes: u64,
-    block: Option<u64>,
-    attempt: Option<String>,
-    offset: u64,
+pub(super) struct Operation {
+    pub op: u8,
+    pub at: u64,
+    pub bytes: u64,
+    pub block: Option<u64>,
+    pub attempt: Option<String>,
+    pub offset: u64,
     /// Of a read: bytes asked for.
-    length: Option<u64>,
+    pub length: Option<u64>,
     /// Whether its own bytes said where it ends.
-    evidence: &'static str,
+    pub evidence: &'static str,
 }
 
 impl Operation {
     /// How much data answers a read, if all of it comes: from the checksum chunk with its first byte to the end of the
     /// chunk with its last one, or of the block.
-    fn whole_answer(&self, chunk: u64) -> Option<RangeInclusive<u64>> {
+    pub fn whole_answer(&self, chunk: u64) -> Option<RangeInclusive<u64>> {
         let end = self.offset.checked_add(self.length?)?;
         let begin = self.offset / chunk * chunk;
         Some(end - begin..=end.checked_next_multiple_of(chunk)? - begin)
     }
 }
 
-fn name_of(op: u8) -> &'static str {
+pub(super) fn name_of(op: u8) -> &'static str {
     match op {
         WRITE => "write",
         READ => "read",
@@ -176,7 +176,13 @@ fn response(server: &Direction, from: u64, to: u64, data_follows: bool) -> (u64,
 }
 
 /// Measures the data of a message, and takes the JVM's word where the bytes alone leave a doubt.
-fn fill(data: &mut Draft, direction: &Direction, shape: Shape, whole: Option<RangeInclusive<u64>>, told: Option<u64>) {
+pub(super) fn fill(
+    data: &mut Draft,
+    direction: &Direction,
+    shape: Shape,
+    whole: Option<RangeInclusive<u64>>,
+    told: Option<u64>,
+) {
     let layout = measure(&direction.content, data.offset, data.end().min(direction.end), shape, whole);
     data.app_bytes = layout.data;
     data.evidence = if layout.seen { FRAMING } else { COUNTED };
@@ -190,17 +196,17 @@ fn fill(data: &mut Draft, direction: &Direction, shape: Shape, whole: Option<Ran
 
 /// What the JVMs say of one operation.
 #[derive(Default)]
-struct Told {
-    block: Option<u64>,
+pub(super) struct Told {
+    pub block: Option<u64>,
     /// Data that the DataNode moved.
-    bytes: Option<u64>,
+    pub bytes: Option<u64>,
     /// Data that the reader took.
-    consumed: Option<u64>,
+    pub consumed: Option<u64>,
 }
 
 impl Told {
     /// The records of this operation: of its block, each used once, in the order of time.
-    fn find(conversation: &Conversation<'_>, operation: &Operation, taken: &mut [bool]) -> Self {
+    pub fn find(conversation: &Conversation<'_>, operation: &Operation, taken: &mut [bool]) -> Self {
         let mut told = Self::default();
         let (mut served, mut used) = (false, false);
         for (number, (record, _)) in conversation.records.iter().enumerate() {
@@ -319,7 +325,7 @@ fn request(bytes: &[u8], at: u64) -> Option<Operation> {
 }
 
 /// `DFSClient_attempt_1700000000000_0001_m_000000_0_-123_1` belongs to `attempt_1700000000000_0001_m_000000_0`.
-fn attempt_of_client(name: &str) -> Option<String> {
+pub(super) fn attempt_of_client(name: &str) -> Option<String> {
     let rest = name.strip_prefix("DFSClient_")?;
     let parts: Vec<&str> = rest.split('_').take(6).collect();
     (parts.len() == 6 && parts[0] == "attempt").then(|| parts.join("_"))

@@ -11,18 +11,38 @@ pub struct LinkMeter {
     drops: u64,
     queue_max_bytes: u64,
     by_interval: Vec<u64>,
+    /// The interval that was counted last: its begin and its index.
+    begin_ps: u64,
+    index: usize,
 }
 
 impl LinkMeter {
     /// A packet of `bytes` has left (or is certain to leave) over the link at `at`.
+    #[inline]
     pub fn crossed(&mut self, at: SimTime, bytes: u64, interval_ps: u64) {
         self.bytes += bytes;
         self.packets += 1;
-        let index = usize::try_from(at.0 / interval_ps.max(1)).unwrap_or(usize::MAX);
-        if index >= self.by_interval.len() {
-            self.by_interval.resize(index + 1, 0);
+        // Mostly it is the same interval as before, and dividing takes long.
+        if at.0.wrapping_sub(self.begin_ps) >= interval_ps || self.by_interval.is_empty() {
+            self.turn_to(at, interval_ps);
         }
-        self.by_interval[index] += bytes;
+        self.by_interval[self.index] += bytes;
+    }
+
+    /// `packets` packets of `bytes` together have left over the link, in the interval of `at`.
+    pub fn all_crossed(&mut self, at: SimTime, bytes: u64, packets: u64, interval_ps: u64) {
+        self.crossed(at, bytes, interval_ps);
+        self.packets += packets - 1;
+    }
+
+    /// Makes the interval of `at` the one that is counted.
+    fn turn_to(&mut self, at: SimTime, interval_ps: u64) {
+        let number = at.0 / interval_ps.max(1);
+        self.begin_ps = number * interval_ps.max(1);
+        self.index = usize::try_from(number).unwrap_or(usize::MAX);
+        if self.index >= self.by_interval.len() {
+            self.by_interval.resize(self.index + 1, 0);
+        }
     }
 
     /// A packet was lost in front of the link.

@@ -91,6 +91,7 @@ impl Messages {
     }
 
     /// The length of the next packet of `queue` and when its message was handed over; `None` if nothing waits there.
+    #[inline]
     pub fn peek(&self, queue: usize) -> Option<(u32, SimTime)> {
         let (first, _) = self.queues[queue];
         (first != NONE).then(|| {
@@ -100,11 +101,13 @@ impl Messages {
     }
 
     /// Whether nothing waits in `queue`.
+    #[inline]
     pub fn is_empty(&self, queue: usize) -> bool {
         self.queues[queue].0 == NONE
     }
 
     /// Takes the next packet out of `queue`.
+    #[inline]
     pub fn cut(&mut self, queue: usize) -> Option<Cut> {
         let (message, last) = self.queues[queue];
         if message == NONE {
@@ -122,11 +125,13 @@ impl Messages {
     }
 
     /// The message with number `id`.
+    #[inline]
     pub fn get(&self, id: u32) -> &Open {
         self.open.get(id)
     }
 
     /// A packet of message `id` has arrived: the message's token, if it is complete now.
+    #[inline]
     pub fn arrived(&mut self, id: u32) -> Option<Token> {
         self.ended(id, false)
     }
@@ -136,6 +141,7 @@ impl Messages {
         self.ended(id, true);
     }
 
+    #[inline]
     fn ended(&mut self, id: u32, lost: bool) -> Option<Token> {
         let open = self.open.get_mut(id);
         open.open -= 1;
@@ -148,6 +154,7 @@ impl Messages {
     }
 
     /// The length of a packet that takes what it can of `rest`; a packet without any byte is sent as one of 1 byte.
+    #[inline]
     fn packet_bytes(&self, rest: u64) -> u32 {
         let bytes = (rest.min(self.mtu) + self.headers).max(1);
         u32::try_from(bytes).unwrap_or(u32::MAX)
@@ -155,6 +162,7 @@ impl Messages {
 }
 
 /// The number by which random choices know a packet: source host x 2^40 + its number there.
+#[inline]
 pub(super) const fn key(source: HostIndex, number: u64) -> u64 {
     ((source.0 as u64) << 40).wrapping_add(number)
 }

@@ -66,17 +66,20 @@ impl Port {
     }
 
     /// Sends a packet of `bytes` that was offered at `now`, whatever waits: a host's queue, which is kept elsewhere.
+    #[inline]
     pub fn send(&mut self, now: SimTime, bytes: u32, interval_ps: u64) -> Passage {
         let (start, sent) = self.take(now, bytes);
         self.meter.crossed(SimTime(start), u64::from(bytes), interval_ps);
         self.passage(start, sent)
     }
 
+    #[inline]
     fn passage(&self, start: u64, sent: u64) -> Passage {
         Passage { started: SimTime(start), sent: SimTime(sent), arrives: SimTime(sent + self.delay_ps) }
     }
 
     /// Strikes out what has begun to leave by `now`.
+    #[inline]
     fn strike_out(&mut self, now: SimTime) {
         while let Some((start, bytes)) = self.waiting.front() {
             if *start > now {
@@ -88,6 +91,7 @@ impl Port {
     }
 
     /// Whether a packet of `bytes` would be accepted at `now`.
+    #[inline]
     pub fn has_room(&mut self, now: SimTime, bytes: u32) -> bool {
         if self.waiting.is_empty() && (!self.strict || self.free_ps <= now.0) {
             return true;
@@ -117,6 +121,7 @@ impl Port {
     }
 
     /// Offers a packet of `bytes` at `now`: its times, or `None` if it is dropped.
+    #[inline]
     pub fn offer(&mut self, now: SimTime, bytes: u32, interval_ps: u64) -> Option<Passage> {
         if !self.has_room(now, bytes) {
             self.meter.dropped();
@@ -133,6 +138,7 @@ impl Port {
     }
 
     /// Takes the link for a packet of `bytes` from `now` on, as soon as it is free: when its first and last bit leave.
+    #[inline]
     fn take(&mut self, now: SimTime, bytes: u32) -> (u64, u64) {
         if self.free_ps < now.0 {
             self.remainder = 0;

@@ -30,6 +30,7 @@ const NUMBER_MASK: u64 = (1 << NUMBER_BITS) - 1;
 
 /// The rank of `place` (below 2^24) among those that meet at `time`: the lowest comes first, and no two are equal.
 #[must_use]
+#[inline]
 pub const fn tie(time: SimTime, place: Place) -> u64 {
     // Multiplication by an odd number and addition are one-to-one modulo 2^24, so that ranks stay distinct.
     (place.0 as u64).wrapping_mul(0x9e_3779).wrapping_add(mix(time.0)) & PLACE_MASK

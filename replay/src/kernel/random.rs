@@ -4,6 +4,7 @@
 
 /// The finalizer of SplitMix64: every bit of the input reaches every bit of the output.
 #[must_use]
+#[inline]
 pub const fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -12,6 +13,7 @@ pub const fn mix(value: u64) -> u64 {
 
 /// The number drawn with `seed` at `place` for `count` (a time, or how many were drawn there before).
 #[must_use]
+#[inline]
 pub const fn draw(seed: u64, place: u64, count: u64) -> u64 {
     let place = mix(seed ^ place.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     mix(place ^ count.wrapping_mul(0xd1b5_4a32_d192_ed03))
@@ -19,6 +21,7 @@ pub const fn draw(seed: u64, place: u64, count: u64) -> u64 {
 
 /// A number below `bound` (which must not be 0) from 64 random bits, by multiplication; its bias is below `bound` / 2^64.
 #[must_use]
+#[inline]
 pub fn below(bits: u64, bound: u64) -> u64 {
     u64::try_from((u128::from(bits) * u128::from(bound)) >> 64).unwrap_or(0)
 }

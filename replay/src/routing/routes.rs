@@ -183,19 +183,19 @@ impl Routes {
             Rule::First => 0,
             Rule::Flow => draw(self.seed, u64::from(at.0), flow),
             Rule::Packet => draw(self.seed, u64::from(at.0), key),
-            Rule::Destination => self.digit(at, destination, destination),
-            Rule::Source => self.digit(at, destination, source),
+            Rule::Destination => return self.by_host(ways, at, destination, destination),
+            Rule::Source => return self.by_host(ways, at, destination, source),
             Rule::Credits => return Choice::ByCredits,
         };
         Choice::Index(usize::try_from(number % ways as u64).unwrap_or(0))
     }
 
-    /// What of a host's number decides at `at`.
-    fn digit(&self, at: NodeId, destination: NodeId, host: NodeId) -> u64 {
-        match &self.ways {
-            Ways::Tree(tree) => tree.digit(at, destination, host),
-            _ => u64::from(host.0),
-        }
+    /// The link that is for `host` among those that lead towards `destination`.
+    fn by_host(&self, ways: usize, at: NodeId, destination: NodeId, host: NodeId) -> Choice {
+        Choice::Index(match &self.ways {
+            Ways::Tree(tree) => tree.port(at, destination, host),
+            _ => host.0 as usize % ways,
+        })
     }
 
     /// Appends the links of a flow's way to `path`; `false` if it leads nowhere.

@@ -15,8 +15,9 @@ struct LevelForm {
     cables: u32,
     /// W(level).
     copies: u32,
-    /// W(level - 1).
-    copies_child: u32,
+    /// Parents of a node, and cables to each.
+    parents: u32,
+    cables_up: u32,
 }
 
 /// A switch.
@@ -79,16 +80,18 @@ impl TreeWays {
         &self.out[switch.up as usize..switch.end as usize]
     }
 
-    /// The number by which `host`, whose packets take one way, chooses among the links that lead towards `to` at switch
-    /// `at`: host / W(level of the lower end).
-    pub(super) fn digit(&self, at: NodeId, to: NodeId, host: NodeId) -> u64 {
-        if at.0 < self.hosts {
-            return 0;
-        }
-        let switch = &self.switches[(at.0 - self.hosts) as usize];
+    /// Which of the links that lead towards `to` at switch `at` is for `host`, whose packets take one way: by the digit
+    /// host / W(level), one parent after the other, then the next cable to each (Zahavi's order, which lets all shifts pass).
+    pub(super) fn port(&self, at: NodeId, to: NodeId, host: NodeId) -> usize {
+        let Some(switch) = at.0.checked_sub(self.hosts).map(|switch| &self.switches[switch as usize]) else { return 0 };
         let level = &self.levels[switch.level as usize];
-        let down = to.0 / level.below == switch.subtree;
-        u64::from(host.0 / if down { level.copies_child } else { level.copies })
+        let digit = host.0 / level.copies;
+        let port = if to.0 / level.below == switch.subtree {
+            digit % level.cables
+        } else {
+            digit % level.parents * level.cables_up + digit / level.parents % level.cables_up
+        };
+        port as usize
     }
 }
 
@@ -102,6 +105,7 @@ fn form(tree: &Tree, level: usize) -> LevelForm {
         children: tree.children(level),
         cables: tree.cables(level - 1),
         copies: tree.copies(level),
-        copies_child: tree.copies(level - 1),
+        parents: tree.parents(level),
+        cables_up: tree.cables(level),
     }
 }

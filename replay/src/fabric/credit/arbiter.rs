@@ -10,6 +10,8 @@ pub(super) struct Tables {
     high_vls: u16,
     low_vls: u16,
     limit: u8,
+    /// Whether the low table is that of one turn for each VL, as it is by default, and the high one is empty.
+    plain: bool,
 }
 
 /// How far a link is in a table.
@@ -42,7 +44,8 @@ impl Tables {
         let high = table(&config.high);
         let low = if config.low.is_empty() { (0..vls).map(|vl| (vl, 1)).collect() } else { table(&config.low) };
         let vls_of = |table: &[(u8, u8)]| table.iter().fold(0, |vls, (vl, _)| vls | 1u16 << vl);
-        Self { high_vls: vls_of(&high), low_vls: vls_of(&low), high, low, limit: config.limit }
+        let plain = high.is_empty() && low.iter().zip(0..).all(|(entry, vl)| *entry == (vl, 1));
+        Self { high_vls: vls_of(&high), low_vls: vls_of(&low), high, low, limit: config.limit, plain }
     }
 
     /// Which VLs are in a table.
@@ -58,7 +61,18 @@ impl Tables {
 
     /// Gives the turn to one of the VLs of `may` (a bit each, one at least). `idle`: the link was free and nothing
     /// started before this instant.
+    #[inline]
     pub fn give(&self, turns: &mut Turns, may: u16, idle: bool) -> Given {
+        if self.plain {
+            // A weight of 1 is used up by any packet: the next VL, or the same if it is alone. At the start it is VL 0.
+            let from = if turns.low.left > 0 { turns.low.entry } else { turns.low.entry + 1 };
+            let later = u32::from(may) & (u32::MAX << from);
+            let vl = if later != 0 { later.trailing_zeros() } else { may.trailing_zeros() };
+            let vl = u8::try_from(vl).unwrap_or(0);
+            turns.low.entry = vl;
+            turns.low.left = 1;
+            return Given { vl, high: false };
+        }
         if idle || may & self.high_vls == 0 {
             turns.high_bytes = 0;
         }
@@ -73,6 +87,7 @@ impl Tables {
     }
 
     /// What was given the turn has started, with `bytes` in `credits` credits.
+    #[inline]
     pub fn started(&self, turns: &mut Turns, given: Given, credits: u32, bytes: u32) {
         let turn = if given.high { &mut turns.high } else { &mut turns.low };
         turn.left = turn.left.saturating_sub(u8::try_from(credits).unwrap_or(u8::MAX));
@@ -81,6 +96,7 @@ impl Tables {
 }
 
 /// The VL of the first entry, from the current one on, whose VL is one of `may`.
+#[inline]
 fn next(table: &[(u8, u8)], turn: &mut Turn, may: u16) -> u8 {
     let current = usize::from(turn.entry);
     let (vl, _) = table[current];

@@ -2,7 +2,7 @@
 
 use super::arbiter::Tables;
 use super::config::{CreditConfig, VlWeight};
-use super::wire::{FASTEST, Wire};
+use super::wire::{FASTEST, Wire, Wires};
 use crate::fabric::FabricError;
 use crate::topology::{LinkConfig, Topology};
 
@@ -108,7 +108,7 @@ impl CreditConfig {
     }
 
     fn largest_credits(&self) -> u64 {
-        (self.largest_flits() * self.flit.get()).div_ceil(super::credits::CREDIT)
+        (self.largest_flits() * self.flit.get()).div_ceil(super::lanes::CREDIT)
     }
 
     /// The VL of class 0 of each service level, where the routing needs `classes` classes.
@@ -157,9 +157,10 @@ impl CreditConfig {
     }
 
     /// The times of each link of `topology`.
-    pub(super) fn wires(&self, topology: &Topology) -> Result<Vec<Wire>, FabricError> {
+    pub(super) fn wires(&self, topology: &Topology) -> Result<Wires, FabricError> {
         let links = topology.links();
-        let mut wires = Vec::with_capacity(links.len());
+        let mut wires = Wires::default();
+        let flits = u32::try_from(self.largest_flits()).unwrap_or(u32::MAX);
         for (id, link) in links.iter().enumerate() {
             if link.rate > FASTEST {
                 return Err(wrong("topology", format!("a rate of {}", link.rate), "rates of at most 8000Gbps"));
@@ -172,10 +173,12 @@ impl CreditConfig {
                 return Err(wrong("topology", format!("a delay of {}ps", link.delay_ps), "delays of at most 1s"));
             }
             let back = links.get(id ^ 1).map_or(link.delay_ps, |other| other.delay_ps);
-            let wire = Wire::new(link, back, self.flit.get(), self.flit_gap.ps(), self.largest_flits());
-            wires.push(wire.ok_or_else(|| {
+            let wire = Wire::new(link, back, self.flit.get(), self.flit_gap.ps(), flits);
+            let wire = wire.ok_or_else(|| {
                 wrong("flit_gap", self.flit_gap, "gaps and rates with which a packet takes less than a second or so")
-            })?);
+            })?;
+            let kinds = "at most 65536 different pairs of rate and delay";
+            wires.push(wire).ok_or_else(|| wrong("topology", "links of too many kinds", kinds))?;
         }
         for host in 0..topology.hosts() {
             let host = crate::topology::NodeId(host);
@@ -188,9 +191,9 @@ impl CreditConfig {
     }
 
     /// How far ahead most events lie: a packet on the slowest link.
-    pub(super) fn horizon(&self, wires: &[Wire]) -> u64 {
+    pub(super) fn horizon(&self, wires: &Wires) -> u64 {
         let flits = u32::try_from(self.largest_flits()).unwrap_or(u32::MAX);
-        let slowest = wires.iter().map(|wire| wire.time(flits, 0) + wire.delay).max();
+        let slowest = wires.wires.iter().map(|wire| wire.time(flits, 0) + wire.delay).max();
         slowest.unwrap_or(0) + self.switch_delay.ps() + self.packet_gap.ps()
     }
 }

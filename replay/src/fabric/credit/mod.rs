@@ -1,13 +1,14 @@
 //! `credit`: InfiniBand. Virtual cut-through, virtual lanes, credits; defined in `docs/fabric.md`.
 //!
 //! An event exists only where something is decided: a packet is at the head of its queue and ready, a link may take the
-//! next packet, a packet is delivered. Flits have no events; credits come back by schedule ([`credits`]). Whatever
+//! next packet, a packet is delivered. Flits have no events; credits come back by schedule ([`lanes`]). Whatever
 //! happens in one instant is seen before anything is arbitrated: arrivals only note which links have to look.
 
+mod agenda;
 mod arbiter;
 mod check;
 mod config;
-mod credits;
+mod lanes;
 mod switch;
 mod wire;
 
@@ -18,18 +19,20 @@ use super::messages::{Messages, NONE};
 use super::packet::{Message, Observer, PacketFabric};
 use super::slab::Slab;
 use super::{FabricError, HostPlace, count};
-use crate::kernel::{EventQueue, Phase, Place};
 use crate::network::{Delivery, NetworkFigures, SimTime};
 use crate::routing::{Routes, RoutingConfig};
 use crate::topology::{LinkId, Topology};
+use agenda::Agenda;
 use arbiter::{Tables, Turns};
-use credits::Credits;
+use lanes::Lanes;
 
 /// What a packet or a link waits for.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// The head of a queue goes on: it chooses a link.
     Head(u32),
+    /// The same, at the instant at which the link is free that the packet before took: it looks, too.
+    HeadAndLink(u32),
     /// The head of a queue has chosen, and is ready.
     Ask(u32),
     /// A link may take a packet: it is free, or credits have come.
@@ -40,6 +43,7 @@ enum Event {
 
 /// A packet on its way.
 #[derive(Clone, Copy)]
+#[repr(align(64))]
 struct Packet {
     /// The packet behind it in its queue.
     next: u32,
@@ -61,43 +65,60 @@ struct Packet {
     base: u8,
 }
 
-/// One direction of a cable, as its sender uses it.
+/// One direction of a cable, as its sender uses it. It fits into one line of a cache.
 #[derive(Clone, Copy)]
+#[repr(align(64))]
 struct Link {
     free_at: u64,
     remainder: u64,
     /// The earliest event that is on the way for this link.
     wake: u64,
+    turns: Turns,
+    /// The node where it ends.
+    to: u32,
+    /// Its own number among the links that end there.
+    slot: u32,
+    /// Where the links that end at its sender begin in `inputs`.
+    inputs: u32,
+    /// Where its masks begin, one for each VL; [`NONE`] if its lanes have them.
+    masks: u32,
+    /// Words of a mask of its sender's queues (those of one class group).
+    words: u16,
     /// VLs for which a packet has chosen this link and is ready.
     asking: u16,
     /// Whether it is in the list of links that have to look.
     listed: bool,
     from_host: bool,
     to_host: bool,
-    /// Words of a mask of its sender's queues (those of one class group).
-    words: u16,
-    /// Where its masks begin, one for each VL.
-    masks: u32,
-    /// Where the links that end at its sender begin in `inputs`.
-    inputs: u32,
-    /// Its own number among the links that end where it ends.
-    slot: u32,
-    turns: Turns,
 }
 
-/// A first-in first-out queue of packets: what one VL of a link has at its end.
-#[derive(Clone, Copy)]
-struct Queue {
-    first: u32,
-    last: u32,
-    /// When the last flit of the packet has left that was the head before.
-    drained: u64,
-    /// The lane that the head has chosen, and how many credits it must find there.
-    lane: u32,
-    need: u32,
-    /// Credits of the packets in the queue, those on the link to it included; and the most so far.
-    held: u32,
-    held_most: u32,
+/// What crossed a link in the present interval: the part of its meter that is needed all the time.
+#[derive(Clone, Copy, Default)]
+struct Traffic {
+    /// When the interval ends.
+    end: u64,
+    bytes: u64,
+    packets: u64,
+}
+
+impl Traffic {
+    /// A packet of `bytes` starts at `now` on `link`.
+    #[inline]
+    fn crossed(&mut self, now: SimTime, bytes: u32, interval_ps: u64, meters: &mut [LinkMeter], link: u32) {
+        if now.0 >= self.end {
+            self.put_into(&mut meters[link as usize], interval_ps);
+            *self = Self { end: (now.0 / interval_ps + 1).saturating_mul(interval_ps), bytes: 0, packets: 0 };
+        }
+        self.bytes += u64::from(bytes);
+        self.packets += 1;
+    }
+
+    /// Adds what was counted to `meter`.
+    fn put_into(&self, meter: &mut LinkMeter, interval_ps: u64) {
+        if self.packets > 0 {
+            meter.all_crossed(SimTime(self.end - 1), self.bytes, self.packets, interval_ps);
+        }
+    }
 }
 
 /// A network of InfiniBand.
@@ -121,19 +142,17 @@ pub struct Credit<O> {
     links: Vec<Link>,
     /// The links that end at each switch, in order.
     inputs: Vec<u32>,
-    /// Which queues ask, for each link and VL.
+    /// Which queues ask, for each link and VL of switches with so many inputs that a lane has no room for that.
     masks: Vec<u64>,
-    /// Behind which queue an arbitration begins, for each lane.
-    taken: Vec<u32>,
-    credits: Credits,
-    queues: Vec<Queue>,
+    lanes: Lanes,
     packets: Slab<Packet>,
     messages: Messages,
-    events: EventQueue<Event>,
+    events: Agenda<Event>,
     /// The instant whose arrivals have been seen, while choices and arbitrations are still to be made.
     open: Option<SimTime>,
     choosing: Vec<u32>,
     looking: Vec<u32>,
+    traffic: Vec<Traffic>,
     meters: Vec<LinkMeter>,
     /// Bytes that crossed each lane.
     lane_bytes: Vec<u64>,
@@ -193,21 +212,23 @@ impl<O: Observer> Credit<O> {
                 listed: false,
                 from_host,
                 to_host: link.to.0 < topology.hosts(),
+                to: link.to.0,
                 words: u16::try_from(own).unwrap_or(u16::MAX),
-                masks: words,
+                masks: if own > 1 { words } else { NONE },
                 inputs: begins[from],
                 slot: slots[id],
                 turns: tables.start(),
             });
-            words += own * vls;
+            if own > 1 {
+                words += own * vls;
+            }
         }
-        let lanes = links.len() * vls as usize;
-        let queue = Queue { first: NONE, last: NONE, drained: 0, lane: NONE, need: 0, held: 0, held_most: 0 };
+        let adaptive = config.routing == RoutingConfig::Adaptive;
         let horizon = config.horizon(&wires);
         Ok(Self {
             observer,
             routes,
-            adaptive: config.routing == RoutingConfig::Adaptive,
+            adaptive,
             seed: config.seed,
             classes: u32::from(classes),
             vls,
@@ -221,9 +242,7 @@ impl<O: Observer> Credit<O> {
             tables,
             inputs,
             masks: vec![0; words as usize],
-            taken: vec![0; lanes],
-            credits: Credits::new(wires, vls, config.credits, config.flit.get(), config.credit_min_time.ps()),
-            queues: vec![queue; lanes],
+            lanes: Lanes::new(wires, vls, config, adaptive),
             packets: Slab::default(),
             messages: Messages::new(
                 topology.hosts(),
@@ -231,10 +250,11 @@ impl<O: Observer> Credit<O> {
                 config.mtu,
                 config.headers,
             ),
-            events: EventQueue::new(horizon),
+            events: Agenda::new(horizon),
             open: None,
             choosing: Vec::new(),
             looking: Vec::new(),
+            traffic: vec![Traffic::default(); links.len()],
             meters: vec![LinkMeter::default(); links.len()],
             lane_bytes: vec![0; lanes],
             delivered: 0,
@@ -258,10 +278,15 @@ impl<O: Observer> Credit<O> {
         if at > until {
             return None;
         }
-        while let Some((_, event)) = self.events.pop_until(at) {
+        while let Some(event) = self.events.pop(at.0) {
             match event {
                 Event::Head(queue) => self.head(queue, at),
-                Event::Ask(queue) => self.ask(queue),
+                Event::HeadAndLink(queue) => {
+                    let link = self.lanes.lanes[queue as usize].chosen / self.vls;
+                    self.woken(link, at.0);
+                    self.head(queue, at);
+                }
+                Event::Ask(queue) => self.ask(queue, at),
                 Event::Link(link) => self.woken(link, at.0),
                 Event::Deliver(packet) => self.deliver(packet, at, deliveries),
             }
@@ -301,10 +326,6 @@ impl<O: Observer> Credit<O> {
             self.look(link);
         }
     }
-
-    fn schedule(&mut self, at: u64, link: u32, event: Event) {
-        self.events.schedule(SimTime(at), Phase::Arrive, Place(link), event);
-    }
 }
 
 impl<O: Observer> PacketFabric<O> for Credit<O> {
@@ -323,7 +344,7 @@ impl<O: Observer> PacketFabric<O> for Credit<O> {
         if self.messages.hand_over(now, message, queue) {
             let state = &mut self.links[link.0 as usize];
             state.asking |= 1 << vl;
-            self.masks[state.masks as usize + usize::from(vl) * usize::from(state.words)] |= 1;
+            self.lanes.lanes[link.0 as usize * self.vls as usize + usize::from(vl)].mask = 1;
             self.look(link.0);
             self.open = Some(now);
         }
@@ -375,9 +396,11 @@ impl<O: Observer> PacketFabric<O> for Credit<O> {
         let links = links
             .map(|(id, (link, meter))| {
                 let lanes = id * self.vls as usize..(id + 1) * self.vls as usize;
-                let held = self.queues[lanes].iter().map(|queue| u64::from(queue.held_most)).max();
+                let held = self.lanes.lanes[lanes].iter().map(|lane| u64::from(lane.held_most)).max();
+                let mut meter = meter.clone();
+                self.traffic[id].put_into(&mut meter, self.interval_ps);
                 let mut figures = meter.figures(&self.topology.link_name(LinkId(count(id))), link.rate);
-                figures.queue_max_bytes = held.unwrap_or(0) * credits::CREDIT;
+                figures.queue_max_bytes = held.unwrap_or(0) * lanes::CREDIT;
                 figures
             })
             .collect();
@@ -392,9 +415,10 @@ impl<O: Observer> PacketFabric<O> for Credit<O> {
 }
 
 /// Flits and credits of a packet of `bytes`.
+#[inline]
 fn sizes(bytes: u64, flit: u64) -> (u16, u16) {
     let flits = bytes.div_ceil(flit);
-    let credits = (flits * flit).div_ceil(credits::CREDIT);
+    let credits = (flits * flit).div_ceil(lanes::CREDIT);
     let number = |n: u64| u16::try_from(n).unwrap_or(u16::MAX);
     (number(flits), number(credits))
 }

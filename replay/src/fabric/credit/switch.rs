@@ -1,6 +1,7 @@
 //! What happens in an instant: heads choose, links arbitrate, packets start and arrive.
 
-use super::credits::Credits;
+use super::arbiter::Given;
+use super::lanes::Return;
 use super::{Credit, Event, Packet, sizes};
 use crate::fabric::messages::{NONE, NUMBER, key};
 use crate::fabric::packet::{Observer, PacketRecord};
@@ -16,8 +17,8 @@ impl<O: Observer> Credit<O> {
             return;
         }
         let came = queue / self.vls;
-        let at = self.topology.link(LinkId(came)).to;
-        let packet = self.packets.get(self.queues[queue as usize].first);
+        let at = NodeId(self.links[came as usize].to);
+        let packet = self.packets.get(self.lanes.lanes[queue as usize].first);
         let destination = NodeId(packet.destination);
         let next = self.routes.next(at, LinkId(came), destination);
         let mut position = 0;
@@ -47,7 +48,7 @@ impl<O: Observer> Credit<O> {
     /// A switch, and a queue's place in the order in which its heads choose at `now`.
     fn place_in_choice(&self, queue: u32, now: SimTime) -> (u32, u64) {
         let (came, vl) = (queue / self.vls, queue % self.vls);
-        let at = self.topology.link(LinkId(came)).to;
+        let at = NodeId(self.links[came as usize].to);
         // A switch has as many links that end as links that begin.
         let queues = self.topology.out(at).len() as u64 * u64::from(self.vls);
         let number = u64::from(self.links[came as usize].slot * self.vls + vl);
@@ -58,14 +59,14 @@ impl<O: Observer> Credit<O> {
     /// The head of `queue` chooses the link with the most credits that nobody has in mind.
     fn choose(&mut self, queue: u32, now: SimTime) {
         let came = queue / self.vls;
-        let at = self.topology.link(LinkId(came)).to;
-        let packet = self.packets.get(self.queues[queue as usize].first);
+        let at = NodeId(self.links[came as usize].to);
+        let packet = self.packets.get(self.lanes.lanes[queue as usize].first);
         let next = self.routes.next(at, LinkId(came), NodeId(packet.destination));
         let vl = u32::from(packet.base) + u32::from(next.class);
         let mut most = i64::MIN;
         let mut several = 0u64;
         for link in next.links {
-            let free = self.credits.unclaimed(link.0 * self.vls + vl, now.0);
+            let free = self.lanes.unclaimed(link.0 * self.vls + vl, now.0);
             if free > most {
                 (most, several) = (free, 1);
             } else if free == most {
@@ -80,7 +81,7 @@ impl<O: Observer> Credit<O> {
                 position = crate::kernel::random::draw(self.seed, u64::from(at.0), packet.key) % several;
             }
             for candidate in next.links {
-                if self.credits.unclaimed(candidate.0 * self.vls + vl, now.0) == most {
+                if self.lanes.unclaimed(candidate.0 * self.vls + vl, now.0) == most {
                     if position == 0 {
                         link = *candidate;
                         break;
@@ -90,37 +91,50 @@ impl<O: Observer> Credit<O> {
             }
         }
         let (class, enters_ring, credits) = (next.class, next.enters_ring, u32::from(packet.credits));
-        self.credits.accounts[(link.0 * self.vls + vl) as usize].chosen += credits;
+        self.lanes.claim(link.0 * self.vls + vl, credits);
         self.chosen(queue, link.0, class, enters_ring, now);
     }
 
     /// The head of `queue` has chosen `link`: it asks for it when it is ready.
     fn chosen(&mut self, queue: u32, link: u32, class: u8, enters_ring: bool, now: SimTime) {
         let came = queue / self.vls;
-        let state = &mut self.queues[queue as usize];
+        let state = &mut self.lanes.lanes[queue as usize];
         let packet = self.packets.get(state.first);
-        state.lane = link * self.vls + u32::from(packet.base) + u32::from(class);
+        state.chosen = link * self.vls + u32::from(packet.base) + u32::from(class);
         state.need = if enters_ring { 2 * self.mtu_credits } else { packet.credits.into() };
-        let wires = &self.credits.wires;
-        if self.whole || wires[link as usize].faster_than(&wires[came as usize]) {
+        let wire_of = &self.lanes.wire_of;
+        let (wire, came_by) = (wire_of[link as usize], wire_of[came as usize]);
+        let faster = wire != came_by
+            && self.lanes.wires[usize::from(wire)].faster_than(&self.lanes.wires[usize::from(came_by)]);
+        if self.whole || faster {
             let ready = packet.last + self.switch_delay;
             if ready > now.0 {
-                self.schedule(ready, came, Event::Ask(queue));
+                self.events.schedule(ready, Event::Ask(queue));
                 return;
             }
         }
-        self.ask(queue);
+        self.ask(queue, now);
     }
 
-    /// The head of `queue` is ready: its link has to look.
-    pub(super) fn ask(&mut self, queue: u32) {
-        let lane = self.queues[queue as usize].lane;
+    /// The head of `queue` is ready: its link has to look, as soon as it is free.
+    pub(super) fn ask(&mut self, queue: u32, now: SimTime) {
+        let lane = self.lanes.lanes[queue as usize].chosen;
         let (link, vl) = (lane / self.vls, lane % self.vls);
-        let bit = self.links[(queue / self.vls) as usize].slot * self.classes + (queue % self.vls) % self.classes;
+        let slot = self.links[(queue / self.vls) as usize].slot;
+        let bit = if self.classes == 1 { slot } else { slot * self.classes + (queue % self.vls) % self.classes };
         let state = &mut self.links[link as usize];
         state.asking |= 1 << vl;
-        self.masks[(state.masks + vl * u32::from(state.words) + bit / 64) as usize] |= 1 << (bit % 64);
-        self.look(link);
+        if state.masks == NONE {
+            self.lanes.lanes[lane as usize].mask |= 1 << bit;
+        } else {
+            self.masks[(state.masks + vl * u32::from(state.words) + bit / 64) as usize] |= 1 << (bit % 64);
+        }
+        let free_at = state.free_at;
+        if free_at > now.0 {
+            self.wake(link, free_at);
+        } else {
+            self.look(link);
+        }
     }
 
     /// The queue whose bit is `bit` in the masks of VL `vl` of a link whose sender's inputs begin at `inputs`.
@@ -138,76 +152,142 @@ impl<O: Observer> Credit<O> {
         next.map_or(u32::MAX, |(bytes, _)| u32::from(sizes(bytes.into(), self.flit).1))
     }
 
-    /// Visits the queues that ask for `link` and `vl`, in the order of arbitration, until `visit` returns true: the bit
-    /// of that queue.
-    fn find_asking(&mut self, link: u32, vl: u32, mut visit: impl FnMut(&mut Self, u32) -> bool) -> Option<u32> {
-        let state = &self.links[link as usize];
-        let (inputs, from_host) = (state.inputs, state.from_host);
-        let words = u32::from(state.words);
-        let base = state.masks + vl * words;
-        let from = self.taken[(link * self.vls + vl) as usize];
-        let mut word = from / 64;
-        let mut bits = self.masks[(base + word) as usize] & (u64::MAX << (from % 64));
-        // Once around, and the first word again for what lies before the start.
+    /// The credits that the packet must find whose queue has bit `bit` of those that ask for `id` and `vl`.
+    #[inline]
+    fn need(&self, id: u32, vl: u32, bit: u32) -> u32 {
+        let link = &self.links[id as usize];
+        if link.from_host {
+            return self.host_need(self.topology.link(LinkId(id)).from.0, vl);
+        }
+        self.lanes.lanes[self.queue_of(link.inputs, vl, bit) as usize].need
+    }
+
+    /// The bit of the first queue, in the order of arbitration, that asks for `id` and `vl` and finds its credits; or
+    /// how many credits have to be there until one of them does.
+    #[inline]
+    fn first_asking(&mut self, id: u32, vl: u32, now: SimTime) -> Result<u32, u32> {
+        let lane = id * self.vls + vl;
+        let state = &self.lanes.lanes[lane as usize];
+        let mask = state.mask;
+        if mask == 0 {
+            return self.first_of_many(id, vl, now);
+        }
+        let mut least = u32::MAX;
+        let later = mask & (u64::MAX << state.begin);
+        for mut bits in [later, mask & !later] {
+            while bits != 0 {
+                let bit = bits.trailing_zeros();
+                let need = self.need(id, vl, bit);
+                // What is not there for one is not there for another that needs as much.
+                if need < least {
+                    if self.lanes.has(lane, need, now.0) {
+                        return Ok(bit);
+                    }
+                    least = need;
+                }
+                bits &= bits - 1;
+            }
+        }
+        Err(least)
+    }
+
+    /// The same where a mask has several words.
+    fn first_of_many(&mut self, id: u32, vl: u32, now: SimTime) -> Result<u32, u32> {
+        let lane = id * self.vls + vl;
+        let (base, words) = (self.links[id as usize].masks, u32::from(self.links[id as usize].words));
+        let begin = self.lanes.lanes[lane as usize].begin;
+        let mut word = begin / 64;
+        let mut least = u32::MAX;
+        // Once around, and the first word again for what lies before the begin.
         for round in 0..=words {
+            let mut bits = self.masks[(base + vl * words + word) as usize];
+            if round == 0 {
+                bits &= u64::MAX << (begin % 64);
+            } else if round == words {
+                bits &= !(u64::MAX << (begin % 64));
+            }
             while bits != 0 {
                 let bit = word * 64 + bits.trailing_zeros();
-                let need = if from_host {
-                    self.host_need(self.topology.link(LinkId(link)).from.0, vl)
-                } else {
-                    self.queues[self.queue_of(inputs, vl, bit) as usize].need
-                };
-                if visit(self, need) {
-                    return Some(bit);
+                let need = self.need(id, vl, bit);
+                if need < least {
+                    if self.lanes.has(lane, need, now.0) {
+                        return Ok(bit);
+                    }
+                    least = need;
                 }
                 bits &= bits - 1;
             }
             word = if word + 1 == words { 0 } else { word + 1 };
-            bits = self.masks[(base + word) as usize];
-            if round + 1 == words {
-                bits &= !(u64::MAX << (from % 64));
-            }
         }
-        None
+        Err(least)
     }
 
     /// Starts one of the packets that ask for `link`, if it is free and credits are there; else has it look again when
     /// that may be.
     pub(super) fn arbitrate(&mut self, link: u32, now: SimTime) {
         let state = &self.links[link as usize];
-        let asking = state.asking;
+        let (asking, free_at) = (state.asking, state.free_at);
         if asking == 0 {
             return;
         }
-        if state.free_at > now.0 {
-            let at = state.free_at;
-            self.wake(link, at);
+        if free_at > now.0 {
+            self.wake(link, free_at);
+            return;
+        }
+        if asking & (asking - 1) == 0 {
+            // One VL only: there is nothing to choose, but the tables have to know.
+            let vl = asking.trailing_zeros();
+            match self.first_asking(link, vl, now) {
+                Ok(bit) => self.take(link, asking, bit, now),
+                Err(least) => self.wait_for(link * self.vls + vl, least),
+            }
             return;
         }
         let mut may = 0u16;
-        let mut bits = [0u32; 16];
+        let mut found = [0u32; 16];
         let mut vls = asking;
         while vls != 0 {
             let vl = vls.trailing_zeros();
             vls &= vls - 1;
-            let lane = link * self.vls + vl;
-            if let Some(bit) = self.find_asking(link, vl, |net, need| net.credits.has(lane, need, now.0)) {
-                may |= 1 << vl;
-                bits[vl as usize] = bit;
+            match self.first_asking(link, vl, now) {
+                Ok(bit) => {
+                    may |= 1 << vl;
+                    found[vl as usize] = bit;
+                }
+                Err(least) => found[vl as usize] = least,
             }
         }
         if may == 0 {
-            self.wait(link);
+            let mut vls = asking;
+            while vls != 0 {
+                let vl = vls.trailing_zeros();
+                vls &= vls - 1;
+                self.wait_for(link * self.vls + vl, found[vl as usize]);
+            }
             return;
         }
         let state = &mut self.links[link as usize];
+        let given = self.tables.give(&mut state.turns, may, free_at < now.0);
+        self.begin(link, given, found[usize::from(given.vl)], now);
+    }
+
+    /// Starts the packet with bit `bit` on `link`, the only one of the VLs of `may`.
+    #[inline]
+    fn take(&mut self, link: u32, may: u16, bit: u32, now: SimTime) {
+        let state = &mut self.links[link as usize];
         let given = self.tables.give(&mut state.turns, may, state.free_at < now.0);
-        let bit = bits[usize::from(given.vl)];
+        self.begin(link, given, bit, now);
+    }
+
+    /// Starts the packet with bit `bit` of the VL that was given the turn.
+    fn begin(&mut self, link: u32, given: Given, bit: u32, now: SimTime) {
         let vl = u32::from(given.vl);
-        let packet =
-            if state.from_host { self.leave_host(link, vl, now) } else { self.leave_queue(link, vl, bit, now) };
-        let Some(packet) = packet else { return };
-        let Packet { flits, credits, .. } = *self.packets.get(packet);
+        let started = if self.links[link as usize].from_host {
+            self.leave_host(link, vl, now)
+        } else {
+            self.leave_queue(link, vl, bit, now)
+        };
+        let Some((flits, credits)) = started else { return };
         let bytes = u32::try_from(u64::from(flits) * self.flit).unwrap_or(u32::MAX);
         self.tables.started(&mut self.links[link as usize].turns, given, credits.into(), bytes);
     }
@@ -217,45 +297,27 @@ impl<O: Observer> Credit<O> {
         let state = &mut self.links[link as usize];
         if at < state.wake {
             state.wake = at;
-            self.schedule(at, link, Event::Link(link));
-        }
-    }
-
-    /// `link` is free, but no credits are there for those that ask: it looks again when they will be.
-    fn wait(&mut self, link: u32) {
-        let mut vls = self.links[link as usize].asking;
-        while vls != 0 {
-            let vl = vls.trailing_zeros();
-            vls &= vls - 1;
-            let mut least = u32::MAX;
-            self.find_asking(link, vl, |_, need| {
-                least = least.min(need);
-                false
-            });
-            self.wait_for(link * self.vls + vl, least);
+            self.events.schedule(at, Event::Link(link));
         }
     }
 
     /// Has the link of `lane` look again when `need` credits will be there, or when that is decided.
     fn wait_for(&mut self, lane: u32, need: u32) {
-        match self.credits.when(lane, need) {
-            Some(at) => {
-                self.credits.accounts[lane as usize].wanted = 0;
-                self.wake(lane / self.vls, at);
-            }
-            None => self.credits.accounts[lane as usize].wanted = need,
+        let at = self.lanes.when(lane, need);
+        self.lanes.lanes[lane as usize].wanted = if at.is_some() { 0 } else { need };
+        if let Some(at) = at {
+            self.wake(lane / self.vls, at);
         }
     }
 
-    /// The first packet of a host's queue starts on the host's link.
-    fn leave_host(&mut self, link: u32, vl: u32, now: SimTime) -> Option<u32> {
+    /// The first packet of a host's queue starts on the host's link. Returns its flits and credits.
+    fn leave_host(&mut self, link: u32, vl: u32, now: SimTime) -> Option<(u16, u16)> {
         let node = self.topology.link(LinkId(link)).from.0;
         let queue = (node * self.vls + vl) as usize;
         let cut = self.messages.cut(queue)?;
         if self.messages.is_empty(queue) {
-            let state = &mut self.links[link as usize];
-            state.asking &= !(1 << vl);
-            self.masks[(state.masks + vl * u32::from(state.words)) as usize] = 0;
+            self.links[link as usize].asking &= !(1 << vl);
+            self.lanes.lanes[(link * self.vls + vl) as usize].mask = 0;
         }
         let message = self.messages.get(cut.message);
         let (flits, credits) = sizes(cut.bytes.into(), self.flit);
@@ -276,54 +338,83 @@ impl<O: Observer> Credit<O> {
         };
         let id = self.packets.insert(packet);
         self.start(id, link, vl, now);
-        Some(id)
+        let state = &self.links[link as usize];
+        if state.asking != 0 {
+            self.wake(link, state.free_at);
+        }
+        Some((flits, credits))
     }
 
-    /// The head of a switch's queue starts on `link`: the queue whose bit is `bit`.
-    fn leave_queue(&mut self, link: u32, vl: u32, bit: u32, now: SimTime) -> Option<u32> {
+    /// The head of a switch's queue, the one whose bit is `bit`, starts on `link`. Returns its flits and credits.
+    fn leave_queue(&mut self, link: u32, vl: u32, bit: u32, now: SimTime) -> Option<(u16, u16)> {
+        let lane = link * self.vls + vl;
         let state = &mut self.links[link as usize];
+        let out = &mut self.lanes.lanes[lane as usize];
         let words = u32::from(state.words);
-        let base = (state.masks + vl * words) as usize;
-        self.masks[base + bit as usize / 64] &= !(1 << (bit % 64));
-        if self.masks[base..base + words as usize].iter().all(|word| *word == 0) {
+        let nobody = if state.masks == NONE {
+            out.mask &= !(1 << bit);
+            out.mask == 0
+        } else {
+            let base = (state.masks + vl * words) as usize;
+            self.masks[base + bit as usize / 64] &= !(1 << (bit % 64));
+            self.masks[base..base + words as usize].iter().all(|word| *word == 0)
+        };
+        if nobody {
             state.asking &= !(1 << vl);
         }
+        // One behind the last of all is no bit of the mask: the search then begins at the first.
+        out.begin = if bit + 1 < words * 64 { bit + 1 } else { 0 };
         let inputs = state.inputs;
         let queue = self.queue_of(inputs, vl, bit);
-        // One behind the last of all is no bit of the mask: the search then begins at the first.
-        self.taken[(link * self.vls + vl) as usize] = if (bit + 1) / 64 < words { bit + 1 } else { 0 };
-        let id = self.queues[queue as usize].first;
+        let id = self.lanes.lanes[queue as usize].first;
         let packet = self.packets.get_mut(id);
         packet.switches += 1;
         let (next, flits, credits) = (packet.next, packet.flits, packet.credits);
         packet.next = NONE;
-        let rest = self.start(id, link, vl, now);
-        let ended = now.0 + self.credits.wires[link as usize].time(flits.into(), rest);
+        let (rest, ended) = self.start(id, link, vl, now);
+        if self.adaptive {
+            self.lanes.disclaim(lane, credits.into());
+        }
 
-        let state = &mut self.queues[queue as usize];
-        state.drained = ended;
-        state.held -= u32::from(credits);
-        state.first = next;
+        let waiting = &mut self.lanes.lanes[queue as usize];
+        waiting.drained = ended;
+        waiting.held -= u32::from(credits);
+        waiting.first = next;
+        let state = &mut self.links[link as usize];
+        let (asking, free_at) = (state.asking, state.free_at);
         if next == NONE {
-            state.last = NONE;
+            waiting.last = NONE;
+            if asking != 0 {
+                self.wake(link, free_at);
+            }
         } else {
             let at = self.head_at(next).max(ended);
-            self.schedule(at, queue / self.vls, Event::Head(queue));
+            // One event is enough for both: the next packet is there already, and the link goes on at once.
+            if asking != 0 && at == free_at && at < self.links[link as usize].wake {
+                self.links[link as usize].wake = at;
+                self.events.schedule(at, Event::HeadAndLink(queue));
+            } else {
+                self.events.schedule(at, Event::Head(queue));
+                if asking != 0 {
+                    self.wake(link, free_at);
+                }
+            }
         }
-        self.gives_back(queue, Credits::leaving(link, now.0, ended, rest, flits, credits), now);
-        Some(id)
+        let wire = self.lanes.wire_of[link as usize];
+        self.gives_back(queue, Return::new(wire, now.0, ended, rest, flits, credits), now);
+        Some((flits, credits))
     }
 
     /// A packet starts to leave the buffer of `lane`; whoever waits for its credits is told when they will be there.
-    fn gives_back(&mut self, lane: u32, leaving: super::credits::Return, now: SimTime) {
-        self.credits.give_back(lane, leaving);
-        let wanted = self.credits.accounts[lane as usize].wanted;
+    fn gives_back(&mut self, lane: u32, leaving: Return, now: SimTime) {
+        self.lanes.give_back(lane, leaving);
+        let wanted = self.lanes.lanes[lane as usize].wanted;
         if wanted > 0 {
             // A link that is busy looks anyway when it is free.
             if self.links[(lane / self.vls) as usize].free_at <= now.0 {
                 self.wait_for(lane, wanted);
             } else {
-                self.credits.accounts[lane as usize].wanted = 0;
+                self.lanes.lanes[lane as usize].wanted = 0;
             }
         }
     }
@@ -335,51 +426,47 @@ impl<O: Observer> Credit<O> {
         arrived + self.switch_delay
     }
 
-    /// Packet `id` starts on `link` and `vl`. Returns the remainder with which the link started.
-    fn start(&mut self, id: u32, link: u32, vl: u32, now: SimTime) -> u64 {
+    /// Packet `id` starts on `link` and `vl`. Returns the remainder with which the link started, and when its last flit
+    /// will have left.
+    fn start(&mut self, id: u32, link: u32, vl: u32, now: SimTime) -> (u64, u64) {
         let lane = link * self.vls + vl;
-        let wire = self.credits.wires[link as usize];
+        let number = self.lanes.wire_of[link as usize];
+        let wire = &self.lanes.wires[usize::from(number)];
         let state = &mut self.links[link as usize];
         let rest = if state.free_at == now.0 { state.remainder } else { 0 };
         let packet = self.packets.get_mut(id);
-        let (flits, credits) = (packet.flits, packet.credits);
+        let (flits, credits, bytes) = (packet.flits, packet.credits, packet.bytes);
         let (time, remainder) = wire.packet(flits.into(), rest);
-        packet.first = now.0 + wire.time(1, rest) + wire.delay;
-        packet.last = now.0 + time + wire.delay;
-        let (last, bytes) = (packet.last, packet.bytes);
-        state.free_at = now.0 + time + self.packet_gap;
+        let (ended, delay) = (now.0 + time, wire.delay);
+        packet.first = now.0 + wire.first(rest) + delay;
+        packet.last = ended + delay;
+        let at = if self.whole && !self.adaptive { packet.last } else { packet.first } + self.switch_delay;
+        state.free_at = ended + self.packet_gap;
         state.remainder = remainder;
-        let (free_at, asking, to_host) = (state.free_at, state.asking, state.to_host);
-        if asking != 0 {
-            self.wake(link, free_at);
-        }
-        let had_chosen = self.adaptive && !self.links[link as usize].from_host;
-        let account = &mut self.credits.accounts[lane as usize];
-        account.free -= u32::from(credits);
-        if had_chosen {
-            account.chosen -= u32::from(credits);
-        }
-        self.meters[link as usize].crossed(now, bytes.into(), self.interval_ps);
+        let to_host = state.to_host;
+        self.traffic[link as usize].crossed(now, bytes, self.interval_ps, &mut self.meters, link);
+        let queue = &mut self.lanes.lanes[lane as usize];
+        queue.free -= u32::from(credits);
         self.lane_bytes[lane as usize] += u64::from(flits) * self.flit;
         if to_host {
-            self.schedule(last, link, Event::Deliver(id));
-            let leaving = Credits::leaving(link, now.0 + wire.delay, last, rest, flits, credits);
+            self.events.schedule(ended + delay, Event::Deliver(id));
+            let leaving = Return::new(number, now.0 + delay, ended + delay, rest, flits, credits);
             self.gives_back(lane, leaving, now);
-            return rest;
+            return (rest, ended);
         }
-        let queue = &mut self.queues[lane as usize];
         queue.held += u32::from(credits);
         queue.held_most = queue.held_most.max(queue.held);
         if queue.first == NONE {
             queue.first = id;
             queue.last = id;
-            let at = self.head_at(id).max(self.queues[lane as usize].drained);
-            self.schedule(at, link, Event::Head(lane));
+            let at = at.max(queue.drained);
+            self.events.schedule(at, Event::Head(lane));
         } else {
-            self.packets.get_mut(queue.last).next = id;
+            let last = queue.last;
             queue.last = id;
+            self.packets.get_mut(last).next = id;
         }
-        rest
+        (rest, ended)
     }
 
     /// A packet has arrived at its host.

@@ -7,7 +7,7 @@ use crate::units::Rate;
 const BYTE_PS: u64 = 8_000_000_000_000;
 
 /// How long flits take on a link.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wire {
     /// Bits per second.
     pub rate: u64,
@@ -15,42 +15,91 @@ pub(super) struct Wire {
     flit: u64,
     /// The gap, in the same unit.
     gap: u64,
+    /// T(1), and what is left of a picosecond then, without a remainder from before; as dividing takes long.
+    one: (u64, u64),
+    /// The same of the largest packet, and how many flits that has.
+    largest: (u64, u64),
+    largest_flits: u32,
     /// Propagation delay, and that of the cable's other direction.
     pub delay: u64,
     pub back: u64,
 }
 
+/// The wires of all links; links that take the same times share one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wires {
+    pub wires: Vec<Wire>,
+    /// The wire of each link.
+    pub of: Vec<u16>,
+}
+
+impl Wires {
+    /// Adds a link with the times of `wire`; `None` if there are too many different ones.
+    pub fn push(&mut self, wire: Wire) -> Option<()> {
+        // Neighbours in a topology mostly have the same times.
+        let known = self.wires.iter().rposition(|other| *other == wire);
+        let index = known.unwrap_or_else(|| {
+            self.wires.push(wire);
+            self.wires.len() - 1
+        });
+        self.of.push(u16::try_from(index).ok()?);
+        Some(())
+    }
+}
+
 impl Wire {
-    /// The times of `link`, whose cable's other direction has the delay `back`; `None` if a packet of `flits` flits
-    /// takes longer than can be counted, or the link has no rate.
-    pub fn new(link: &Link, back: u64, flit_bytes: u64, flit_gap: u64, flits: u64) -> Option<Self> {
+    /// The times of `link`, whose cable's other direction has the delay `back`, for packets of `flits` flits at most;
+    /// `None` if such a packet takes longer than can be counted, or the link has no rate.
+    pub fn new(link: &Link, back: u64, flit_bytes: u64, flit_gap: u64, flits: u32) -> Option<Self> {
         let rate = link.rate.bps()?;
         let gap = flit_gap.checked_mul(rate)?;
         let flit = flit_bytes.checked_mul(BYTE_PS)?.checked_add(gap)?;
         // Room for a remainder, and for a picosecond more.
-        flit.checked_mul(flits)?.checked_add(rate.checked_mul(2)?)?;
-        Some(Self { rate, flit, gap, delay: link.delay_ps, back })
+        flit.checked_mul(flits.into())?.checked_add(rate.checked_mul(2)?)?;
+        let parts = |flits: u64| ((flits * flit - gap) / rate, (flits * flit - gap) % rate);
+        let (one, largest) = (parts(1), parts(flits.into()));
+        Some(Self { rate, flit, gap, one, largest, largest_flits: flits, delay: link.delay_ps, back })
     }
 
     /// T(flits), with remainder `rest`.
+    #[inline]
     pub fn time(&self, flits: u32, rest: u64) -> u64 {
-        (u64::from(flits) * self.flit + rest - self.gap) / self.rate
+        self.packet(flits, rest).0
+    }
+
+    /// T(1), with remainder `rest`.
+    #[inline]
+    pub const fn first(&self, rest: u64) -> u64 {
+        self.carry(self.one, rest).0
     }
 
     /// T(flits), with remainder `rest`, and the remainder that is left then.
+    #[inline]
     pub fn packet(&self, flits: u32, rest: u64) -> (u64, u64) {
+        if flits == self.largest_flits {
+            return self.carry(self.largest, rest);
+        }
         let all = u64::from(flits) * self.flit + rest - self.gap;
         let time = all / self.rate;
         (time, all - time * self.rate)
     }
 
+    /// What `parts` become with remainder `rest`, which is below the rate as theirs is.
+    #[inline]
+    const fn carry(&self, parts: (u64, u64), rest: u64) -> (u64, u64) {
+        let rest = parts.1 + rest;
+        if rest >= self.rate { (parts.0 + 1, rest - self.rate) } else { (parts.0, rest) }
+    }
+
     /// How many flits have left `ps` picoseconds after the start, of a packet that takes longer than that.
+    #[inline]
     pub fn flits_by(&self, ps: u64, rest: u64) -> u64 {
         // T(i) <= ps  <=>  i flit + rest - gap < (ps + 1) rate
         ((ps + 1) * self.rate - rest - 1 + self.gap) / self.flit
     }
 
     /// Whether it is faster than `other`.
+    #[inline]
     pub const fn faster_than(&self, other: &Self) -> bool {
         self.rate > other.rate
     }

@@ -1,0 +1,277 @@
+//! Lanes: one virtual lane of one link, with the buffer at its end, and the credits that its sender knows to be free.
+//!
+//! No event brings a credit back. When a packet starts to leave a buffer, all instants at which its credits become free
+//! and are told are certain; they are kept as one [`Return`] and counted when somebody looks. Only for a sender that
+//! waits the instant is computed at which enough will be there.
+
+use super::config::CreditConfig;
+use super::wire::{Wire, Wires};
+use crate::fabric::messages::NONE;
+use crate::fabric::slab::Slab;
+
+/// A credit, in bytes.
+pub(super) const CREDIT: u64 = 64;
+
+/// A packet that leaves a buffer, and so gives its credits back.
+#[derive(Clone, Copy)]
+pub(super) struct Return {
+    /// When it started, and when its last flit has left.
+    pub start: u64,
+    pub end: u64,
+    /// The remainder with which the link started.
+    pub rest: u64,
+    /// The packet that leaves after it.
+    next: u32,
+    /// The wire whose time it takes.
+    pub wire: u16,
+    pub flits: u16,
+    pub credits: u16,
+}
+
+impl Return {
+    /// A packet of `flits` flits that starts at `start`, with remainder `rest`, and gives `credits` back.
+    #[inline]
+    pub const fn new(wire: u16, start: u64, end: u64, rest: u64, flits: u16, credits: u16) -> Self {
+        Self { start, end, rest, next: NONE, wire, flits, credits }
+    }
+}
+
+/// One VL of one link: what its sender knows, and the queue at its end. It fits into one line of a cache.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub(super) struct Lane {
+    /// Sender: queues that have chosen this lane and are ready, one bit each, where 64 bits are enough for them.
+    pub mask: u64,
+    /// Sender: credits that are free, as far as was counted.
+    pub free: u32,
+    /// Sender: above 0, it waits for so many, and nothing under way brings them.
+    pub wanted: u32,
+    /// Sender: the bit at which an arbitration of its inputs begins.
+    pub begin: u32,
+    /// The packets that give credits back, in their order; how many credits of the first of these are counted.
+    first_return: u32,
+    last_return: u32,
+    counted: u32,
+    /// Queue: its first and last packet.
+    pub first: u32,
+    pub last: u32,
+    /// Queue: when the last flit of the packet has left that was the head before.
+    pub drained: u64,
+    /// Queue: the lane that the head has chosen, and how many credits it must find there.
+    pub chosen: u32,
+    pub need: u32,
+    /// Queue: credits of its packets, those on the link to it included; and the most so far.
+    pub held: u32,
+    pub held_most: u32,
+}
+
+/// The credits of a lane, as they are counted.
+#[derive(Clone, Copy)]
+struct Account {
+    free: u32,
+    first: u32,
+    counted: u32,
+    /// The earliest instant at which the next update may leave.
+    next_update: u64,
+}
+
+/// All lanes of a network.
+pub(super) struct Lanes {
+    pub lanes: Vec<Lane>,
+    /// Links that take the same times share one.
+    pub wires: Vec<Wire>,
+    /// The wire of each link.
+    pub wire_of: Vec<u16>,
+    /// Adaptive routing: what packets need that have chosen a lane and have not started. Empty with other routings.
+    claimed: Vec<u32>,
+    /// The earliest instant at which the next update of each lane may leave. Empty if that is always at once.
+    next_updates: Vec<u64>,
+    returns: Slab<Return>,
+    vls: u32,
+    flit: u64,
+    /// Least time between two updates.
+    pause: u64,
+}
+
+impl Lanes {
+    /// `vls` lanes for each link, with buffers of `credits` credits at their ends.
+    pub fn new(wires: Wires, vls: u32, config: &CreditConfig, adaptive: bool) -> Self {
+        let lane = Lane {
+            mask: 0,
+            free: config.credits,
+            wanted: 0,
+            begin: 0,
+            first_return: NONE,
+            last_return: NONE,
+            counted: 0,
+            first: NONE,
+            last: NONE,
+            drained: 0,
+            chosen: NONE,
+            need: 0,
+            held: 0,
+            held_most: 0,
+        };
+        let number = wires.of.len() * vls as usize;
+        let pause = config.credit_min_time.ps();
+        Self {
+            lanes: vec![lane; number],
+            wires: wires.wires,
+            wire_of: wires.of,
+            claimed: if adaptive { vec![0; number] } else { Vec::new() },
+            next_updates: if pause > 0 { vec![0; number] } else { Vec::new() },
+            returns: Slab::default(),
+            vls,
+            flit: config.flit.get(),
+            pause,
+        }
+    }
+
+    /// The times of `link`.
+    #[inline]
+    pub fn wire(&self, link: u32) -> &Wire {
+        &self.wires[usize::from(self.wire_of[link as usize])]
+    }
+
+    /// Whether `need` credits are free on `lane` at `now`.
+    #[inline]
+    pub fn has(&mut self, lane: u32, need: u32, now: u64) -> bool {
+        self.lanes[lane as usize].free >= need || self.count(lane, now) >= need
+    }
+
+    /// Credits free on `lane` at `now`, less those that others have in mind.
+    pub fn unclaimed(&mut self, lane: u32, now: u64) -> i64 {
+        i64::from(self.count(lane, now)) - i64::from(self.claimed[lane as usize])
+    }
+
+    /// A packet that needs `credits` credits has chosen `lane`.
+    pub fn claim(&mut self, lane: u32, credits: u32) {
+        self.claimed[lane as usize] += credits;
+    }
+
+    /// A packet that has chosen `lane` starts.
+    #[inline]
+    pub fn disclaim(&mut self, lane: u32, credits: u32) {
+        self.claimed[lane as usize] -= credits;
+    }
+
+    /// A packet starts to leave the buffer of `lane`.
+    #[inline]
+    pub fn give_back(&mut self, lane: u32, leaving: Return) {
+        let id = self.returns.insert(leaving);
+        let lane = &mut self.lanes[lane as usize];
+        if lane.first_return == NONE {
+            lane.first_return = id;
+            lane.counted = 0;
+        } else {
+            self.returns.get_mut(lane.last_return).next = id;
+        }
+        lane.last_return = id;
+    }
+
+    fn account(&self, lane: u32) -> Account {
+        let state = &self.lanes[lane as usize];
+        let next_update = self.next_updates.get(lane as usize).copied().unwrap_or(0);
+        Account { free: state.free, first: state.first_return, counted: state.counted, next_update }
+    }
+
+    /// Counts what has been told by `now`. Returns how many credits are free.
+    fn count(&mut self, lane: u32, now: u64) -> u32 {
+        let mut account = self.account(lane);
+        let begin = account.first;
+        if begin == NONE {
+            return account.free;
+        }
+        let Some(sent) = now.checked_sub(self.wire(lane / self.vls).back) else { return account.free };
+        if self.pause == 0 {
+            self.carry(&mut account, sent);
+        } else {
+            while let Some(update) = self.next_update(&account) {
+                if update > sent {
+                    break;
+                }
+                self.carry(&mut account, update);
+                account.next_update = update + self.pause;
+            }
+            self.next_updates[lane as usize] = account.next_update;
+        }
+        // What was counted in full is no longer needed.
+        let mut first = begin;
+        while first != account.first {
+            first = self.returns.remove(first).next;
+        }
+        let state = &mut self.lanes[lane as usize];
+        state.free = account.free;
+        state.first_return = account.first;
+        state.counted = account.counted;
+        account.free
+    }
+
+    /// Adds to `account` what is free by `at`.
+    #[inline]
+    fn carry(&self, account: &mut Account, at: u64) {
+        while account.first != NONE {
+            let leaving = self.returns.get(account.first);
+            if leaving.end > at {
+                if leaving.start < at {
+                    let flits = self.wires[usize::from(leaving.wire)].flits_by(at - leaving.start, leaving.rest);
+                    let free = u32::try_from(flits * self.flit / CREDIT).unwrap_or(u32::MAX);
+                    account.free += free - account.counted;
+                    account.counted = free;
+                }
+                return;
+            }
+            account.free += u32::from(leaving.credits) - account.counted;
+            account.counted = 0;
+            account.first = leaving.next;
+        }
+    }
+
+    /// When `credits` credits of `leaving` are free.
+    fn free_at(&self, leaving: &Return, credits: u32) -> u64 {
+        let flits = (u64::from(credits) * CREDIT).div_ceil(self.flit);
+        match u32::try_from(flits) {
+            Ok(flits) if flits < u32::from(leaving.flits) => {
+                leaving.start + self.wires[usize::from(leaving.wire)].time(flits, leaving.rest)
+            }
+            _ => leaving.end,
+        }
+    }
+
+    /// When the next update leaves for `account`.
+    fn next_update(&self, account: &Account) -> Option<u64> {
+        if account.first == NONE {
+            return None;
+        }
+        let leaving = self.returns.get(account.first);
+        Some(self.free_at(leaving, account.counted + 1).max(account.next_update))
+    }
+
+    /// When `need` credits will be free on `lane`, as far as what has started decides it.
+    pub fn when(&self, lane: u32, need: u32) -> Option<u64> {
+        let mut account = self.account(lane);
+        let back = self.wire(lane / self.vls).back;
+        if self.pause > 0 {
+            loop {
+                let update = self.next_update(&account)?;
+                self.carry(&mut account, update);
+                account.next_update = update + self.pause;
+                if account.free >= need {
+                    return Some(update + back);
+                }
+            }
+        }
+        let mut missing = need - account.free;
+        while account.first != NONE {
+            let leaving = self.returns.get(account.first);
+            let here = u32::from(leaving.credits) - account.counted;
+            if here >= missing {
+                return Some(self.free_at(leaving, account.counted + missing) + back);
+            }
+            missing -= here;
+            account.counted = 0;
+            account.first = leaving.next;
+        }
+        None
+    }
+}
