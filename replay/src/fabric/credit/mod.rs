@@ -256,7 +256,7 @@ impl<O: Observer> Credit<O> {
             looking: Vec::new(),
             traffic: vec![Traffic::default(); links.len()],
             meters: vec![LinkMeter::default(); links.len()],
-            lane_bytes: vec![0; lanes],
+            lane_bytes: vec![0; links.len() * vls as usize],
             delivered: 0,
             links,
             topology,
