@@ -387,7 +387,7 @@ impl<O: Observer> PacketFabric<O> for Credit<O> {
         self.vls
     }
 
-    fn lane_bytes(&self) -> Vec<u64> {
+    fn lane_bytes(&self, _now: SimTime) -> Vec<u64> {
         self.lane_bytes.clone()
     }
 

@@ -291,6 +291,10 @@ impl<O: Observer> PacketFabric<O> for StoreAndForward<O> {
         self.events.processed()
     }
 
+    fn lane_bytes(&self, now: SimTime) -> Vec<u64> {
+        self.ports.iter().map(|port| port.begun_bytes(now)).collect()
+    }
+
     fn figures(&self) -> NetworkFigures {
         let ports = self.ports.iter().zip(self.topology.links()).enumerate();
         let links = ports
@@ -303,7 +307,6 @@ impl<O: Observer> PacketFabric<O> for StoreAndForward<O> {
             interval_ps: self.interval_ps,
             links,
             counters: vec![("packets delivered".to_owned(), self.delivered)],
-            ..NetworkFigures::default()
         }
     }
 }
