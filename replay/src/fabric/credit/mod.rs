@@ -171,6 +171,7 @@ impl<O: Observer> Credit<O> {
         let routes = Routes::new(&config.routing, &topology, config.seed)?;
         let classes = routes.classes();
         config.check_room(routes.packets_of_room())?;
+        routes.freedom(&topology)?;
         let tables = Tables::new(&config.arbitration, config.vls);
         let bases = config.bases(classes)?;
         let wires = config.wires(&topology)?;
