@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Error, bail};
 use clap::Args;
-use replay::dimemas;
-use replay::experiment::{Experiment, Override};
+use replay::dimemas::mapping;
+use replay::experiment::{Experiment, Override, Sweep};
 use replay::routing::RoutingConfig;
 use replay::topology::{Topology, TopologyConfig};
 
@@ -13,7 +13,6 @@ use replay::topology::{Topology, TopologyConfig};
 #[derive(Debug, Args)]
 pub(super) struct NetworkArgs {
     /// The experiment whose fabric has the topology: a TOML file.
-    #[arg(required_unless_present = "shape")]
     experiment: Option<PathBuf>,
     /// The shape, in place of an experiment: racks, fat-tree, single-switch, leaf-spine, k-ary-n-tree, thin-tree,
     /// m-port-n-tree, xgft, mesh, torus or graph.
@@ -69,17 +68,26 @@ impl NetworkArgs {
     pub(super) fn network(&self) -> Result<Network, Error> {
         // Racks have no number of hosts among their keys: they are as large as their workload.
         let overrides = self.changes(self.shape.as_deref() == Some("racks"))?;
-        let experiment = match &self.experiment {
-            Some(path) => Experiment::read(path, &overrides)?,
-            None => Experiment::parse("[fabric]\nkind = \"store-and-forward\"\n", "arguments", &overrides)?,
+        let sweep = match &self.experiment {
+            Some(path) => Sweep::read(path, &overrides)?,
+            None if self.shape.is_none() => bail!("no network: name an experiment (a TOML file), or a shape (--shape)"),
+            None => Sweep::parse("[fabric]\nkind = \"store-and-forward\"\n", "arguments", &overrides)?,
         };
+        let network = |experiment: &Experiment| {
+            experiment.fabric.network().map(|(topology, routing, seed)| (topology.clone(), routing.clone(), seed))
+        };
+        let mut points = sweep.points.iter().map(|point| &point.experiment);
+        let Some(experiment) = points.next() else { bail!("a sweep over nothing has no topology") };
+        if points.any(|other| network(other) != network(experiment)) {
+            bail!("the experiment sweeps over its topology, routing or seed: --set PATH=VALUE chooses one value");
+        }
         let Some((config, routing, seed)) = experiment.fabric.network() else {
             bail!("a fabric of kind \"{}\" has no topology of links and switches", experiment.fabric.kind());
         };
         let said =
             self.experiment.is_some() || overrides.iter().any(|change| change.text().starts_with("fabric.routing"));
         let hosts = match config {
-            TopologyConfig::Racks(_) => dimemas::hosts(&experiment.fabric, self.nodes, self.racks)?,
+            TopologyConfig::Racks(_) => mapping::hosts(&experiment.fabric, self.nodes, self.racks)?,
             _ => Vec::new(),
         };
         let topology = config.build(&hosts).map_err(|error| self.wrong(&overrides, &error.to_string()))?;
