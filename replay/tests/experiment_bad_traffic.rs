@@ -97,7 +97,8 @@ fn every_wrong_key_of_traffic_is_named_with_its_value_and_what_is_allowed() {
     let path = folder.path().join("x.toml");
     for (keys, place, parts) in cases {
         let message = fails(&path, &format!("{FABRIC}{keys}\n"), &[]);
-        let start = if place.is_empty() { format!("{}:", path.display()) } else { format!("{}:{place}: ", path.display()) };
+        let start =
+            if place.is_empty() { format!("{}:", path.display()) } else { format!("{}:{place}: ", path.display()) };
         assert!(message.starts_with(&start), "{keys:?}\n  gives: {message}\n  not at {place}");
         for part in *parts {
             assert!(message.contains(part), "{keys:?}\n  gives: {message}\n  without {part}");
@@ -110,7 +111,10 @@ fn traffic_and_fabric_must_fit_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.toml");
     let cases: &[(&str, &[&str])] = &[
-        ("[fabric]\nkind = \"ethernet\"\n[traffic]\nhosts = 4", &["x.toml:2:1", "fabric.kind = \"ethernet\"", "\"credit\""]),
+        (
+            "[fabric]\nkind = \"ethernet\"\n[traffic]\nhosts = 4",
+            &["x.toml:2:1", "fabric.kind = \"ethernet\"", "\"credit\""],
+        ),
         ("[fabric]\nkind = \"lightness\"\n[traffic]\nhosts = 4", &["x.toml:2:1", "\"store-and-forward\""]),
         ("[fabric]\nkind = \"ideal\"\n[traffic]\nhosts = 4", &["traffic.load", "unlimited", "give the link a rate"]),
         (

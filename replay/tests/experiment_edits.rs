@@ -17,8 +17,34 @@ const GOOD: [&str; 3] = [
 
 /// What is put in: pieces that mean something here.
 const PIECES: [&str; 28] = [
-    "[", "]", "{", "}", "\"", "=", "\n", ",", ".", "-1", "0", "99999999999999999999", "1e400", "nan", "true", "[1, 2]",
-    "{ sweep = [1, 2] }", "{ sweep = [] }", "[]", "traffic", "fabric", "sweep", "load", "\u{e4}", "'", "#", "0x", "seeds",
+    "[",
+    "]",
+    "{",
+    "}",
+    "\"",
+    "=",
+    "\n",
+    ",",
+    ".",
+    "-1",
+    "0",
+    "99999999999999999999",
+    "1e400",
+    "nan",
+    "true",
+    "[1, 2]",
+    "{ sweep = [1, 2] }",
+    "{ sweep = [] }",
+    "[]",
+    "traffic",
+    "fabric",
+    "sweep",
+    "load",
+    "\u{e4}",
+    "'",
+    "#",
+    "0x",
+    "seeds",
 ];
 
 /// An edit: where (of the length), how much is taken out, what is put in.

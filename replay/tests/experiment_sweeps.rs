@@ -55,7 +55,9 @@ fn several_sweeps_are_run_in_all_combinations_the_last_changing_first() {
     let orders: Vec<&[usize]> = sweep.points.iter().map(|point| point.values.as_slice()).collect();
     assert_eq!(
         orders,
-        [[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1], [1, 0, 0], [1, 0, 1], [1, 1, 0], [1, 1, 1]].each_ref().map(|o| &o[..])
+        [[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1], [1, 0, 0], [1, 0, 1], [1, 1, 0], [1, 1, 1]]
+            .each_ref()
+            .map(|o| &o[..])
     );
     let traffic = sweep.points[5].experiment.traffic.as_ref().unwrap();
     assert_eq!((traffic.load, traffic.pattern.name()), (Some(0.1), "transpose"));

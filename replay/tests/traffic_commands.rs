@@ -129,11 +129,25 @@ fn a_sweep_gives_the_same_on_any_number_of_threads_and_one_table_at_the_end() {
     let points = one["points"].as_array().unwrap();
     let values: Vec<(f64, u64)> = points
         .iter()
-        .map(|point| (point["values"]["traffic.load"].as_f64().unwrap(), point["values"]["fabric.vls"].as_u64().unwrap()))
+        .map(|point| {
+            (point["values"]["traffic.load"].as_f64().unwrap(), point["values"]["fabric.vls"].as_u64().unwrap())
+        })
         .collect();
     assert_eq!(values, [(0.1, 1), (0.5, 1), (0.9, 1), (0.1, 2), (0.5, 2), (0.9, 2)]);
     // A point of a sweep is what it would be alone.
-    let alone = bench.json(&["run", "tree.toml", "--set", "traffic.load=0.5", "--set", "fabric.vls=2", "--set", "run.seeds=2", "--json", "--out", "alone"]);
+    let alone = bench.json(&[
+        "run",
+        "tree.toml",
+        "--set",
+        "traffic.load=0.5",
+        "--set",
+        "fabric.vls=2",
+        "--set",
+        "run.seeds=2",
+        "--json",
+        "--out",
+        "alone",
+    ]);
     for key in ["accepted_load", "packet_latency_mean_ns", "events", "confidence", "latency_ns"] {
         assert_eq!(points[4][key], alone[key], "{key}");
     }
@@ -176,7 +190,8 @@ fn a_combination_that_cannot_run_does_not_stop_the_others() {
 #[test]
 fn an_interrupted_run_ends_with_interim_results() {
     let bench = Bench::new();
-    let long = ["run", "tree.toml", "--out", "r", "--json", "--set", "traffic.measurement=1s", "--set", "traffic.warm_up=1us"];
+    let long =
+        ["run", "tree.toml", "--out", "r", "--json", "--set", "traffic.measurement=1s", "--set", "traffic.warm_up=1us"];
     let child = bench.command(&long).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let id = child.id().to_string();
     // The signal's handler is there when the program has read its arguments; until then it would just end.

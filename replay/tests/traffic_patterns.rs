@@ -13,7 +13,10 @@ fn fixed(config: &TrafficConfig, hosts: u32) -> Vec<Option<u32>> {
     (0..hosts)
         .map(|source| {
             let first = destinations.destination(1, source, 0);
-            assert!((1..20).all(|count| destinations.destination(7, source, count) == first), "{source} is not faithful");
+            assert!(
+                (1..20).all(|count| destinations.destination(7, source, count) == first),
+                "{source} is not faithful"
+            );
             assert_eq!(destinations.is_silent(source), first.is_none());
             first
         })
@@ -38,7 +41,15 @@ fn permutations_of_bits_are_those_of_their_definitions() {
         (Pattern::BitReversal, |s, i| s[s.len() - i - 1]),
         (Pattern::Transpose, |s, i| s[(i + s.len() / 2) % s.len()]),
         (Pattern::Shuffle, |s, i| s[(i + s.len() - 1) % s.len()]),
-        (Pattern::Butterfly, |s, i| if i == 0 { s[s.len() - 1] } else if i == s.len() - 1 { s[0] } else { s[i] }),
+        (Pattern::Butterfly, |s, i| {
+            if i == 0 {
+                s[s.len() - 1]
+            } else if i == s.len() - 1 {
+                s[0]
+            } else {
+                s[i]
+            }
+        }),
     ];
     for (pattern, rule) in rules {
         for count in [2usize, 4, 6, 8, 10] {
@@ -120,7 +131,8 @@ fn counts(config: &TrafficConfig, hosts: u32, each: u64) -> Vec<Vec<u32>> {
 
 #[test]
 fn uniform_reaches_all_hosts_evenly_and_itself_only_where_asked() {
-    for (pattern, to_self) in [(Pattern::Uniform, false), (Pattern::Uniform, true), (Pattern::RandomDestination, false)] {
+    for (pattern, to_self) in [(Pattern::Uniform, false), (Pattern::Uniform, true), (Pattern::RandomDestination, false)]
+    {
         let config = TrafficConfig { self_traffic: to_self, ..config(pattern) };
         for (source, counts) in counts(&config, 9, 18_000).into_iter().enumerate() {
             for (to, count) in counts.into_iter().enumerate() {

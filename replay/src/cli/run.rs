@@ -10,8 +10,8 @@ use rayon::prelude::*;
 use replay::causal::CausalError;
 use replay::experiment::{Experiment, Sweep};
 use replay::report;
-use replay::results::{Comparison, RunResults, read_comparison, write_comparison, write_run};
 use replay::results::synthetic::read_traffic;
+use replay::results::{Comparison, RunResults, read_comparison, write_comparison, write_run};
 use replay::run::{RunError, read_trace, run_experiment};
 use trace::told::told;
 use trace_tables::Trace;
@@ -35,7 +35,10 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         return synthetic::run(args, sweep);
     }
     if let Some(axis) = sweep.axes.first() {
-        let text = format!("{}: a list makes a sweep, and only `[traffic]` is swept; `replay compare` replays a job several times", axis.path);
+        let text = format!(
+            "{}: a list makes a sweep, and only `[traffic]` is swept; `replay compare` replays a job several times",
+            axis.path
+        );
         return Err(Experiment::wrong(path, &common.overrides, &text).into());
     }
     if args.packets {
@@ -131,7 +134,8 @@ pub(super) fn say(text: &str) -> io::Result<()> {
 fn read_experiment(path: &Path, common: &Common) -> Result<Experiment, Error> {
     let mut experiment = Experiment::read(path, &common.overrides)?;
     if experiment.traffic.is_some() {
-        let text = "`[traffic]`: a comparison replays recorded jobs; `replay run` runs synthetic traffic, and sweeps over it";
+        let text =
+            "`[traffic]`: a comparison replays recorded jobs; `replay run` runs synthetic traffic, and sweeps over it";
         return Err(Experiment::wrong(path, &common.overrides, text).into());
     }
     if let Some(trace) = &common.trace {

@@ -138,6 +138,7 @@ fn collect(
             None => bail!("stopped before anything was measured"),
         }
     }
-    results.detail.interim |= stop.load(Ordering::Relaxed) && results.detail.points.iter().any(|point| point.summary.interim);
+    results.detail.interim |=
+        stop.load(Ordering::Relaxed) && results.detail.points.iter().any(|point| point.summary.interim);
     Ok(results)
 }

@@ -84,12 +84,24 @@ pub(super) fn of_comparison(comparison: &Comparison) -> String {
 /// The results of synthetic traffic: a row for each combination.
 pub(super) fn of_traffic(detail: &TrafficDetail) -> String {
     let mut headers: Vec<&str> = detail.axes.iter().map(|axis| axis.path.as_str()).collect();
-    headers.extend(["offered", "accepted", "latency", "network", "p99", "hops", "busiest link", "packets", "events/s", ""]);
+    headers.extend([
+        "offered",
+        "accepted",
+        "latency",
+        "network",
+        "p99",
+        "hops",
+        "busiest link",
+        "packets",
+        "events/s",
+        "",
+    ]);
     let mut table = new_table(&headers);
     for point in &detail.points {
         let summary = &point.summary;
         let axes = detail.axes.iter().zip(&point.values);
-        let mut row: Vec<Cell> = axes.map(|(axis, index)| right(axis.values.get(*index).cloned().unwrap_or_default())).collect();
+        let mut row: Vec<Cell> =
+            axes.map(|(axis, index)| right(axis.values.get(*index).cloned().unwrap_or_default())).collect();
         let mean = |key: &str, value: Option<f64>, digits: usize| {
             let Some(value) = value else { return right("–".to_owned()) };
             let half = summary.confidence.get(key).map(|half| format!(" ± {half:.digits$}")).unwrap_or_default();
@@ -101,11 +113,14 @@ pub(super) fn of_traffic(detail: &TrafficDetail) -> String {
         row.push(mean("network_latency_mean_cycles", summary.network_latency_mean_cycles, 1));
         row.push(mean("", summary.latency_cycles.get("packet").and_then(|latency| latency.p99), 0));
         row.push(mean("hops_mean", summary.hops_mean, 3));
-        let busiest = summary.link_utilisation_max.map_or_else(|| "–".to_owned(), |share| format!("{:.1}%", share * 100.0));
+        let busiest =
+            summary.link_utilisation_max.map_or_else(|| "–".to_owned(), |share| format!("{:.1}%", share * 100.0));
         row.push(right(busiest));
         row.push(right(summary.packets_measured.to_string()));
         row.push(right(events_per_second(summary)));
-        row.push(Cell::new(summary.saturated_because.as_ref().map_or_else(String::new, |why| format!("saturated: {why}"))));
+        row.push(Cell::new(
+            summary.saturated_because.as_ref().map_or_else(String::new, |why| format!("saturated: {why}")),
+        ));
         table.add_row(row);
     }
     let failed = detail.failed.iter().map(|(what, reason)| format!("{what}: {reason}\n"));
@@ -122,7 +137,11 @@ pub(super) fn of_traffic(detail: &TrafficDetail) -> String {
 
 #[expect(clippy::cast_precision_loss, reason = "for people")]
 fn events_per_second(summary: &TrafficSummary) -> String {
-    if summary.wall_s > 0.0 { format!("{:.2} M", summary.events as f64 / summary.wall_s / 1e6) } else { "–".to_owned() }
+    if summary.wall_s > 0.0 {
+        format!("{:.2} M", summary.events as f64 / summary.wall_s / 1e6)
+    } else {
+        "–".to_owned()
+    }
 }
 
 /// Published figures beside simulated ones.

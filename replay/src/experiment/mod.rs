@@ -208,7 +208,9 @@ impl Experiment {
     /// The experiment that a table says, or what is wrong with it.
     fn of_table(table: toml::Table) -> Result<Self, String> {
         if table.contains_key("workload") && table.contains_key("traffic") {
-            return Err("`[traffic]` and [workload] exclude each other: synthetic traffic, or a recorded job".to_owned());
+            return Err(
+                "`[traffic]` and [workload] exclude each other: synthetic traffic, or a recorded job".to_owned()
+            );
         }
         let given_seed = seeds(&table);
         let mut experiment: Self = table.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;

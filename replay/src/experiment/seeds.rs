@@ -50,7 +50,9 @@ impl<'de> Deserialize<'de> for Seeds {
                 let mut seeds = Vec::new();
                 while let Some(seed) = list.next_element::<u64>()? {
                     if seeds.contains(&seed) {
-                        return Err(A::Error::custom(format!("run.seeds: {seed} is there twice; a seed twice tells nothing new")));
+                        return Err(A::Error::custom(format!(
+                            "run.seeds: {seed} is there twice; a seed twice tells nothing new"
+                        )));
                     }
                     seeds.push(seed);
                 }

@@ -103,7 +103,12 @@ impl Scale {
         let mut ticks = Vec::new();
         let mut power = 10f64.powf(self.low.log10().floor());
         while power <= self.high {
-            ticks.extend([1.0, 2.0, 5.0].map(|step| step * power).into_iter().filter(|tick| (self.low..=self.high).contains(tick)));
+            ticks.extend(
+                [1.0, 2.0, 5.0]
+                    .map(|step| step * power)
+                    .into_iter()
+                    .filter(|tick| (self.low..=self.high).contains(tick)),
+            );
             power *= 10.0;
         }
         ticks
@@ -131,16 +136,27 @@ fn chart(lines: &[Line], title: &str, diagonal: bool) -> Element {
         .with("font-family", "sans-serif")
         .with("font-size", 12)
         .child(text(LEFT, 20.0, title, "start").with("font-weight", "bold"))
-        .child(text(f64::midpoint(LEFT, WIDTH - RIGHT), HEIGHT - 10.0, "Offered load (flits per node and flit time)", "middle"));
+        .child(text(
+            f64::midpoint(LEFT, WIDTH - RIGHT),
+            HEIGHT - 10.0,
+            "Offered load (flits per node and flit time)",
+            "middle",
+        ));
     for tick in x.ticks().into_iter().filter(|tick| *tick <= x.high) {
-        picture = picture
-            .child(line((x.at(tick), TOP), (x.at(tick), HEIGHT - BOTTOM)))
-            .child(text(x.at(tick), HEIGHT - BOTTOM + 16.0, &number(tick), "middle"));
+        picture = picture.child(line((x.at(tick), TOP), (x.at(tick), HEIGHT - BOTTOM))).child(text(
+            x.at(tick),
+            HEIGHT - BOTTOM + 16.0,
+            &number(tick),
+            "middle",
+        ));
     }
     for tick in y.ticks().into_iter().filter(|tick| *tick <= y.high) {
-        picture = picture
-            .child(line((LEFT, y.at(tick)), (WIDTH - RIGHT, y.at(tick))))
-            .child(text(LEFT - 8.0, y.at(tick) + 4.0, &number(tick), "end"));
+        picture = picture.child(line((LEFT, y.at(tick)), (WIDTH - RIGHT, y.at(tick)))).child(text(
+            LEFT - 8.0,
+            y.at(tick) + 4.0,
+            &number(tick),
+            "end",
+        ));
     }
     if diagonal {
         let end = x.high.min(y.high);
@@ -153,9 +169,12 @@ fn chart(lines: &[Line], title: &str, diagonal: bool) -> Element {
         #[expect(clippy::cast_precision_loss, reason = "for a drawing")]
         let at = HEIGHT + ROW * index as f64;
         let mark = element("rect").with("x", LEFT).with("y", at).with("width", 12).with("height", 12);
-        picture = picture
-            .child(mark.with("fill", COLOURS[index % COLOURS.len()]))
-            .child(text(LEFT + 18.0, at + 10.0, &one.name, "start"));
+        picture = picture.child(mark.with("fill", COLOURS[index % COLOURS.len()])).child(text(
+            LEFT + 18.0,
+            at + 10.0,
+            &one.name,
+            "start",
+        ));
     }
     picture
 }
@@ -167,8 +186,15 @@ fn curve(line: &Line, colour: &'static str, x: &Scale, y: &Scale) -> Vec<Element
     let way = element("polyline").with("points", places.join(" ")).with("fill", "none").with("stroke", colour);
     let mut drawn = vec![way.with("stroke-width", 2)];
     for (load, value, saturated) in &line.points {
-        let dot = element("circle").with("cx", format!("{:.1}", x.at(*load))).with("cy", format!("{:.1}", y.at(*value)));
-        let told = format!("{}: {} at {}{}", line.name, number(*value), number(*load), if *saturated { ", saturated" } else { "" });
+        let dot =
+            element("circle").with("cx", format!("{:.1}", x.at(*load))).with("cy", format!("{:.1}", y.at(*value)));
+        let told = format!(
+            "{}: {} at {}{}",
+            line.name,
+            number(*value),
+            number(*load),
+            if *saturated { ", saturated" } else { "" }
+        );
         let told = told.trim_start_matches(": ").to_owned();
         let dot = dot.with("r", 4).with("stroke", colour).with("fill", if *saturated { "#ffffff" } else { colour });
         drawn.push(dot.child(element("title").text(told)));

@@ -54,7 +54,16 @@ fn mean(summary: &TrafficSummary, key: &str, value: Option<f64>) -> String {
 fn overview(detail: &TrafficDetail) -> Element {
     let mut headers: Vec<&str> = detail.axes.iter().map(|axis| axis.path.as_str()).collect();
     let left = headers.len();
-    headers.extend(["offered", "accepted", "latency (cycles)", "in the network", "p99 (cycles)", "hops", "busiest link", "saturated"]);
+    headers.extend([
+        "offered",
+        "accepted",
+        "latency (cycles)",
+        "in the network",
+        "p99 (cycles)",
+        "hops",
+        "busiest link",
+        "saturated",
+    ]);
     let rows = detail.points.iter().map(|point| {
         let summary = &point.summary;
         let axes = detail.axes.iter().zip(&point.values);
@@ -87,7 +96,8 @@ fn pictures(detail: &TrafficDetail) -> Option<Element> {
 fn one(detail: &TrafficDetail, point: &PointDetail) -> Element {
     let summary = &point.summary;
     let title = label(detail, point);
-    let kinds = [("packet", "packet, source queue included"), ("network", "packet, network only"), ("message", "message")];
+    let kinds =
+        [("packet", "packet, source queue included"), ("network", "packet, network only"), ("message", "message")];
     let row = |(key, name): (&str, &str)| {
         let of = |map: &std::collections::BTreeMap<String, Distribution>| map.get(key).copied().unwrap_or_default();
         let (ns, cycles) = (of(&summary.latency_ns), of(&summary.latency_cycles));
@@ -157,7 +167,11 @@ fn histogram(point: &PointDetail) -> Option<Element> {
             .with("width", 10)
             .with("height", format!("{high:.1}"))
             .with("fill", "#1f6feb")
-            .child(element("title").text(format!("{} to {} ns: {count}", curves::number(from), curves::number(from + width))))
+            .child(element("title").text(format!(
+                "{} to {} ns: {count}",
+                curves::number(from),
+                curves::number(from + width)
+            )))
     });
     let label = |x: f64, anchor: &str, value: f64| {
         let place = element("text").with("x", x).with("y", 148).with("text-anchor", anchor);

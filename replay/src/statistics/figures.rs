@@ -131,7 +131,8 @@ impl RunFigures {
         let (offered, accepted) = meter.loads();
         // Loads are shares of what the hosts' links carry; where they carry anything, there is no share.
         let load = |bytes: u64| {
-            let capacity = plan.link.rate.bps().map(|bps| float(bps) / 8e12 * float(measured_ps) * f64::from(plan.hosts));
+            let capacity =
+                plan.link.rate.bps().map(|bps| float(bps) / 8e12 * float(measured_ps) * f64::from(plan.hosts));
             capacity.filter(|capacity| *capacity > 0.0).map(|capacity| float(bytes) / capacity)
         };
         let measured = (measured_ps > 0).then(|| float(measured_ps));
@@ -179,7 +180,12 @@ fn links(raw: &Raw, measured_ps: u64) -> Vec<LinkUse> {
             rate_bps: link.rate_bps,
             bytes,
             utilisation: share(on_wire),
-            lanes: of_lanes.filter(|lanes| lanes.len() > 1).unwrap_or_default().iter().filter_map(|bytes| share(*bytes)).collect(),
+            lanes: of_lanes
+                .filter(|lanes| lanes.len() > 1)
+                .unwrap_or_default()
+                .iter()
+                .filter_map(|bytes| share(*bytes))
+                .collect(),
             packets: link.packets,
             drops: link.drops,
             queue_max_bytes: link.queue_max_bytes,

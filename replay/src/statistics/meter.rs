@@ -185,7 +185,9 @@ impl Meter {
     /// Bytes handed over in the measurement, and bytes that arrived in it, on the hosts' links.
     #[must_use]
     pub fn loads(&self) -> (u64, u64) {
-        self.batches.iter().fold((0, 0), |(offered, accepted), batch| (offered + batch.offered, accepted + batch.accepted))
+        self.batches
+            .iter()
+            .fold((0, 0), |(offered, accepted), batch| (offered + batch.offered, accepted + batch.accepted))
     }
 
     /// The packets that were delivered, in order of arrival, if they were kept.

@@ -75,8 +75,7 @@ fn growth(values: &[f64]) -> Option<(f64, f64)> {
     let place = |index: usize| float(index as u64) - middle;
     let spread: f64 = (0..values.len()).map(|index| place(index).powi(2)).sum();
     let slope = values.iter().enumerate().map(|(index, value)| place(index) * (value - mean)).sum::<f64>() / spread;
-    let rest: f64 =
-        values.iter().enumerate().map(|(index, value)| (value - mean - slope * place(index)).powi(2)).sum();
+    let rest: f64 = values.iter().enumerate().map(|(index, value)| (value - mean - slope * place(index)).powi(2)).sum();
     let error = (rest / (count - 2.0) / spread).sqrt();
     (mean > 0.0).then(|| (slope * (count - 1.0) / mean, if error > 0.0 { slope / error } else { f64::INFINITY }))
 }
@@ -115,7 +114,8 @@ mod tests {
 
     #[test]
     fn latency_that_grows_is_saturated() {
-        let of = |latency: fn(u128) -> u128| -> Vec<Batch> { (0..10).map(|n| batch(1_000, 1_000, latency(n))).collect() };
+        let of =
+            |latency: fn(u128) -> u128| -> Vec<Batch> { (0..10).map(|n| batch(1_000, 1_000, latency(n))).collect() };
         assert!(judge(&of(|n| 1_000 + 100 * n), 0).is_saturated());
         assert_eq!(judge(&of(|n| 1_000 - 50 * n), 0), Saturation::No);
         assert_eq!(judge(&of(|n| 1_000 + 10 * n), 0), Saturation::No, "a tenth is no matter");

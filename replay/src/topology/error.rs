@@ -103,7 +103,9 @@ pub enum TopologyError {
         most: u64,
     },
     /// No hosts at all.
-    #[error("the topology has no hosts: the trace names none, and neither fabric.topology.nodes nor traffic.hosts is given")]
+    #[error(
+        "the topology has no hosts: the trace names none, and neither fabric.topology.nodes nor traffic.hosts is given"
+    )]
     NoHosts,
     /// A file that cannot be read.
     #[error("fabric.topology.file = \"{file}\": {reason}")]

@@ -453,7 +453,9 @@ impl TrafficConfig {
             return Err(value(
                 "load",
                 format!("{load:?}"),
-                &format!("above 0 and at most {MOST_LOAD:?} flits per node and flit time (1.0 = all that a host's link carries)"),
+                &format!(
+                    "above 0 and at most {MOST_LOAD:?} flits per node and flit time (1.0 = all that a host's link carries)"
+                ),
             ));
         }
         if let Some(share) = self.share
@@ -464,7 +466,11 @@ impl TrafficConfig {
         if let Some(interval) = self.interval
             && interval.ps() == 0
         {
-            return Err(value("interval", format!("\"{interval}\""), "above 0; the mean time between two messages of a host"));
+            return Err(value(
+                "interval",
+                format!("\"{interval}\""),
+                "above 0; the mean time between two messages of a host",
+            ));
         }
         for (key, number, most) in [
             ("hosts", self.hosts, MOST_HOSTS),
@@ -481,7 +487,11 @@ impl TrafficConfig {
         if let (Some(hosts), Some(racks)) = (self.hosts, self.racks)
             && !hosts.is_multiple_of(racks)
         {
-            return Err(value("racks", racks.to_string(), &format!("traffic.hosts = {hosts} must be a multiple of it")));
+            return Err(value(
+                "racks",
+                racks.to_string(),
+                &format!("traffic.hosts = {hosts} must be a multiple of it"),
+            ));
         }
         if let Some(size) = self.size
             && size.get() > 1 << 40

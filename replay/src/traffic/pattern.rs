@@ -71,18 +71,32 @@ impl Destinations {
             Pattern::Uniform | Pattern::RandomDestination => Ok(Self::Uniform { hosts, to_self }),
             Pattern::BitComplement => fixed(permutation(config, hosts, |s, bits| !s & mask(bits))?),
             Pattern::BitReversal => {
-                fixed(permutation(config, hosts, |s, bits| if bits == 0 { 0 } else { s.reverse_bits() >> (32 - bits) })?)
+                fixed(permutation(
+                    config,
+                    hosts,
+                    |s, bits| if bits == 0 { 0 } else { s.reverse_bits() >> (32 - bits) },
+                )?)
             }
             Pattern::Transpose => {
                 if !hosts.trailing_zeros().is_multiple_of(2) && hosts.is_power_of_two() {
-                    return Err(misfit(config, hosts, "a power of 4 (the number's halves are swapped), such as 16 or 64"));
+                    return Err(misfit(
+                        config,
+                        hosts,
+                        "a power of 4 (the number's halves are swapped), such as 16 or 64",
+                    ));
                 }
                 let swapped = |s: u32, bits: u32| (s >> (bits / 2) | s << (bits / 2)) & mask(bits);
                 fixed(permutation(config, hosts, swapped)?)
             }
-            Pattern::Shuffle => fixed(permutation(config, hosts, |s, bits| {
-                if bits == 0 { 0 } else { (s << 1 | s >> (bits - 1)) & mask(bits) }
-            })?),
+            Pattern::Shuffle => {
+                fixed(permutation(
+                    config,
+                    hosts,
+                    |s, bits| {
+                        if bits == 0 { 0 } else { (s << 1 | s >> (bits - 1)) & mask(bits) }
+                    },
+                )?)
+            }
             Pattern::Butterfly => fixed(permutation(config, hosts, |s, bits| {
                 if bits == 0 {
                     return 0;

@@ -54,13 +54,7 @@ pub fn run_traffic(
                     reason: "fabric.kind = \"ideal\" has no topology: say here how many hosts there are".to_owned(),
                 }));
             };
-            let link = LinkTime {
-                rate: config.rate,
-                flit: IDEAL_FLIT,
-                mtu: IDEAL_MTU,
-                headers: 0,
-                whole_flits: false,
-            };
+            let link = LinkTime { rate: config.rate, flit: IDEAL_FLIT, mtu: IDEAL_MTU, headers: 0, whole_flits: false };
             run.go(IdealPackets::new(config, hosts, link, Meter::unplanned()), link, stop, progress)
         }
         FabricConfig::Credit(config) => {

@@ -82,7 +82,8 @@ fn columns_of(header: &str) -> Result<Vec<usize>, String> {
     let mut columns = Vec::new();
     for name in header.split(',').map(str::trim) {
         let column = COLUMNS.iter().position(|known| *known == name);
-        let column = column.ok_or_else(|| format!("unknown column \"{name}\"; the columns are {}", COLUMNS.join(", ")))?;
+        let column =
+            column.ok_or_else(|| format!("unknown column \"{name}\"; the columns are {}", COLUMNS.join(", ")))?;
         if columns.contains(&column) {
             return Err(format!("column \"{name}\" is there twice"));
         }

@@ -89,8 +89,11 @@ fn write_sweep(folder: &Path, detail: &TrafficDetail) -> Result<(), StoreError> 
         csv[1..].iter_mut().zip(cells).for_each(|(row, cell)| row.push(quoted(&cell)));
     };
     for (number, axis) in detail.axes.iter().enumerate() {
-        let cells: Vec<String> =
-            detail.points.iter().map(|point| axis.values.get(point.values[number]).cloned().unwrap_or_default()).collect();
+        let cells: Vec<String> = detail
+            .points
+            .iter()
+            .map(|point| axis.values.get(point.values[number]).cloned().unwrap_or_default())
+            .collect();
         let numbers: Option<Vec<f64>> = axis.values.iter().map(|text| text.parse().ok()).collect();
         columns.push(match numbers {
             Some(_) => column(&cells, &axis.path, Column::F64, |cell| cell.parse::<f64>().ok()),
@@ -103,7 +106,11 @@ fn write_sweep(folder: &Path, detail: &TrafficDetail) -> Result<(), StoreError> 
     push(&mut csv, "saturated", rows.iter().map(|row| row.saturated.to_string()).collect());
     for (name, figure) in FIGURES {
         columns.push(column(&rows, name, Column::F64, |row| figure(row)));
-        push(&mut csv, name, rows.iter().map(|row| figure(row).map_or_else(String::new, |value| value.to_string())).collect());
+        push(
+            &mut csv,
+            name,
+            rows.iter().map(|row| figure(row).map_or_else(String::new, |value| value.to_string())).collect(),
+        );
     }
     for (name, count) in COUNTS {
         columns.push(column(&rows, name, Column::U64, |row| count(row)));

@@ -209,7 +209,9 @@ impl TrafficResults {
         runs.iter().for_each(|run| latency.add(&run.figures.packet));
         let latency = latency.buckets().map(|(low, width, count)| (float(low) / 1e3, float(width) / 1e3, count));
         let mut links = runs.first().map(|run| run.figures.links.clone()).unwrap_or_default();
-        links.sort_by(|a, b| b.utilisation.unwrap_or(0.0).total_cmp(&a.utilisation.unwrap_or(0.0)).then(b.bytes.cmp(&a.bytes)));
+        links.sort_by(|a, b| {
+            b.utilisation.unwrap_or(0.0).total_cmp(&a.utilisation.unwrap_or(0.0)).then(b.bytes.cmp(&a.bytes))
+        });
         links.truncate(MOST_LINKS);
         self.detail.points.push(PointDetail { values, summary, links, latency: latency.collect() });
         self.runs.push(runs);
@@ -233,7 +235,8 @@ impl TrafficResults {
         let point = |point: &PointDetail| {
             let axes = detail.axes.iter().zip(&self.values).zip(&point.values);
             let value = |value: &toml::Value| serde_json::to_value(value).unwrap_or(Value::Null);
-            let values = axes.map(|((axis, values), index)| (axis.path.clone(), values.get(*index).map_or(Value::Null, value)));
+            let values =
+                axes.map(|((axis, values), index)| (axis.path.clone(), values.get(*index).map_or(Value::Null, value)));
             SweepPoint { values: values.collect(), summary: point.summary.clone() }
         };
         SweepSummary {
@@ -282,7 +285,10 @@ impl TrafficSummary {
             offered_load: mean(&|run| run.offered_load),
             accepted_load: mean(&|run| run.accepted_load),
             saturated: 2 * saturated.len() > figures.len(),
-            saturated_because: saturated.first().filter(|_| 2 * saturated.len() > figures.len()).map(|run| told(run.saturation)),
+            saturated_because: saturated
+                .first()
+                .filter(|_| 2 * saturated.len() > figures.len())
+                .map(|run| told(run.saturation)),
             packet_latency_mean_cycles: in_cycles(mean(&|run| run.packet.mean())),
             network_latency_mean_cycles: in_cycles(mean(&|run| run.network.mean())),
             message_latency_mean_cycles: in_cycles(mean(&|run| run.message.mean())),
@@ -298,7 +304,12 @@ impl TrafficSummary {
                 (!all.is_empty()).then(|| all.iter().sum::<f64>() / float(all.len() as u64))
             }),
             link_utilisation_max: utilisation(&|all| all.iter().copied().reduce(f64::max)),
-            queue_max_bytes: figures.iter().flat_map(|run| &run.links).map(|link| link.queue_max_bytes).max().unwrap_or(0),
+            queue_max_bytes: figures
+                .iter()
+                .flat_map(|run| &run.links)
+                .map(|link| link.queue_max_bytes)
+                .max()
+                .unwrap_or(0),
             source_queue_mean: mean(&|run| run.source_queue),
             in_network_mean: mean(&|run| run.in_network),
             packets: sum(|run| run.packets),
