@@ -303,7 +303,6 @@ impl<O: Observer> PacketFabric<O> for StoreAndForward<O> {
             interval_ps: self.interval_ps,
             links,
             counters: vec![("packets delivered".to_owned(), self.delivered)],
-            ..NetworkFigures::default()
         }
     }
 }
