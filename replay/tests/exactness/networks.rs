@@ -35,7 +35,8 @@ enum Size {
 
 fn draft() -> impl Strategy<Value = Draft> {
     let beats = (1..20u64).prop_map(|beats| beats * BEAT);
-    let gap = prop_oneof![5 => Just(0), 2 => beats, 1 => 0..2_000_000u64];
+    let long = 1_000_000_000..4_000_000_000u64;
+    let gap = prop_oneof![20 => Just(0), 8 => beats, 4 => 0..2_000_000u64, 1 => long];
     let size = prop_oneof![
         1 => Just(Size::Bytes(0)),
         3 => (0..1_500u64).prop_map(Size::Bytes),

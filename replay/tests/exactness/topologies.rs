@@ -37,7 +37,8 @@ fn rate() -> impl Strategy<Value = Rate> {
 
 pub fn duration() -> impl Strategy<Value = DurationPs> {
     let beats = (1..8u64).prop_map(|beats| beats * BEAT);
-    prop_oneof![3 => Just(0), 2 => beats, 1 => 1..3u64, 2 => 1..400_000u64].prop_map(DurationPs)
+    let long = 1_000_000..30_000_000u64;
+    prop_oneof![6 => Just(0), 4 => beats, 2 => 1..3u64, 4 => 1..400_000u64, 1 => long].prop_map(DurationPs)
 }
 
 fn link(buffer: BoxedStrategy<Buffer>) -> impl Strategy<Value = LinkConfig> {
