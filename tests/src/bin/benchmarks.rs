@@ -9,7 +9,9 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
@@ -23,6 +25,8 @@ const CAMINOS: &str = "tests/peers/target/release/peers";
 const AGAINST_CAMINOS: [&str; 5] = ["ft64-p8-0.1", "ft64-p8-0.5", "ft64-p8-0.9", "ft64-p1-0.5", "ft512-p8-0.5"];
 /// 65,536 hosts below a three-level tree of 64-port switches.
 const SCALE: [&str; 2] = ["scale-store-and-forward", "scale-credit"];
+/// Flits of 64 bytes of their packets of 2 KiB.
+const SCALE_PACKET_FLITS: f64 = 32.0;
 /// The event queue and what else could hold events, by criterion's names.
 const QUEUES: [&str; 3] = ["binary heap", "4-ary heap", "B-tree"];
 const PENDING: [u64; 3] = [1_000, 100_000, 10_000_000];
@@ -104,21 +108,38 @@ fn wanted<'a>(names: &[&'a str], options: &Options) -> Vec<&'a str> {
     names.iter().copied().filter(|name| name.contains(&options.only)).collect()
 }
 
-/// Runs a program that prints one JSON object as the last line of its stdout.
-fn json_of(command: &mut Command) -> Result<Value> {
-    let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
+/// The JSON object that a program printed last.
+fn json_of(command: &Command, output: &Output) -> Result<Value> {
     ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stdout);
     let begin = text.rfind("\n{").map_or(0, |at| at + 1);
     serde_json::from_str(&text[begin..]).with_context(|| format!("{command:?} printed no JSON object"))
 }
 
+/// Runs an experiment. Its summary gets one key more, `memory_peak_bytes`: the most that the program has held.
 fn simulate(name: &str) -> Result<Value> {
     let results = std::env::temp_dir().join(format!("hadoptic-bench-{}", std::process::id()));
     let experiment = Path::new(CASES).join(format!("{name}.toml"));
-    let summary = json_of(Command::new(REPLAY).arg("run").arg(experiment).arg("--json").arg("--out").arg(&results));
+    let mut command = Command::new(REPLAY);
+    command.arg("run").arg(experiment).arg("--json").arg("--out").arg(&results);
+    let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {command:?}"))?;
+    let mut memory = 0;
+    while child.try_wait()?.is_none() {
+        memory = memory_peak_bytes(child.id()).unwrap_or(memory);
+        thread::sleep(Duration::from_millis(20));
+    }
+    let summary = json_of(&command, &child.wait_with_output()?);
     let _ = fs::remove_dir_all(&results);
-    summary
+    let mut summary = summary?;
+    summary["memory_peak_bytes"] = memory.into();
+    Ok(summary)
+}
+
+/// The high water mark of a process, while it runs.
+fn memory_peak_bytes(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let mark = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(mark.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
 fn number(of: &Value, key: &str) -> Result<f64> {
@@ -136,11 +157,14 @@ fn against_caminos(name: &str, runs: usize) -> Result<Vec<Figure>> {
     let mut last = (Value::Null, Value::Null);
     for _ in 0..runs {
         let summary = simulate(name)?;
-        ours.push(number(&summary, "flit_hops_all")? / number(&summary, "cpu_s")?);
-        let peer = json_of(Command::new(CAMINOS).arg(Path::new(CASES).join(format!("{name}.cfg"))))?;
+        ours.push(number(&summary, "flit_hops")? / number(&summary, "cpu_s")?);
+        let mut caminos = Command::new(CAMINOS);
+        caminos.arg(Path::new(CASES).join(format!("{name}.cfg")));
+        let output = caminos.output().with_context(|| format!("cannot run {caminos:?}"))?;
+        let peer = json_of(&caminos, &output)?;
         // Its hops are links between switches; ours are switches. All cycles cost time, those of the warm-up too.
         let phits = number(&peer, "accepted_load")? * number(&peer, "cycle")? * number(&peer, "servers")?;
-        peers.push(phits * (number(&peer, "average_packet_hops")? + 1.0) / number(&peer, "user_s")?);
+        peers.push(phits * (number(&peer, "average_packet_hops")? + 1.0) / number(&peer, "user_time")?);
         last = (summary, peer);
     }
     let figure = |what: &str, ours: f64, peer: f64, unit| Figure {
@@ -184,14 +208,14 @@ fn at_scale(name: &str, runs: usize) -> Result<Vec<Figure>> {
     Ok(vec![
         figure(
             "packets",
-            of(&|run| Ok(number(run, "packets_all")? / number(run, "cpu_s")?))?,
+            of(&|run| Ok(number(run, "packets")? / number(run, "cpu_s")?))?,
             "packets per second of CPU",
             true,
         ),
         figure("time", of(&|run| Ok(number(run, "cpu_s")? * 1e9 / number(run, "events")?))?, "ns per event", false),
         figure(
             "events",
-            of(&|run| Ok(number(run, "events")? / number(run, "packet_hops_all")?))?,
+            of(&|run| Ok(number(run, "events")? * SCALE_PACKET_FLITS / number(run, "flit_hops")?))?,
             "events per packet-hop",
             false,
         ),
@@ -226,8 +250,7 @@ fn hold_ns(criterion: &Path, queue: &str, pending: u64) -> Result<Option<f64>> {
     const HOLDS: f64 = 100_000.0;
     let path = criterion.join(format!("queue/{queue}/{pending}/new/estimates.json"));
     let Ok(bytes) = fs::read(&path) else { return Ok(None) };
-    let estimates: Value =
-        serde_json::from_slice(&bytes).with_context(|| format!("{} is no JSON", path.display()))?;
+    let estimates: Value = serde_json::from_slice(&bytes).with_context(|| format!("{} is no JSON", path.display()))?;
     Ok(Some(number(&estimates["median"], "point_estimate")? / HOLDS))
 }
 
