@@ -102,3 +102,21 @@ fn each_mistake_of_a_routing_is_named() {
         }
     }
 }
+
+#[test]
+fn a_network_without_losses_that_may_stand_still_is_refused_and_one_with_losses_is_not() {
+    let result = |kind: &str, routing: &str, vls: u8| {
+        let vls = if kind == "credit" { format!("vls = {vls}\n") } else { String::new() };
+        let text =
+            format!("kind = \"{kind}\"\nrouting = \"{routing}\"\n{vls}topology = {{ shape = \"torus\", size = [5] }}");
+        build(&toml::from_str(&text).unwrap(), &[]).map(|_| ()).map_err(|error| error.to_string())
+    };
+    let error = result("credit", "ecmp", 1).unwrap_err();
+    for part in ["fabric.routing = ecmp", "deadlock", "wait for each other", "r0->", "dor and bubble"] {
+        assert!(error.contains(part), "{error}");
+    }
+    assert_eq!(result("store-and-forward", "ecmp", 1), Ok(()));
+    for (routing, vls) in [("up-down", 1), ("dor", 2), ("bubble", 1)] {
+        assert_eq!(result("credit", routing, vls), Ok(()), "{routing}");
+    }
+}

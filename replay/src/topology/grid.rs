@@ -1,7 +1,7 @@
 //! Meshes and tori: routers in one to many dimensions, with hosts at each of them.
 
 use super::link::{Cable, cables};
-use super::tree::{check_nodes, listed};
+use super::trees::{check_nodes, listed};
 use super::{Builder, LinkConfig, NodeId, Structure, Topology, TopologyError};
 use crate::fabric::HostPlace;
 use serde::{Deserialize, Serialize};

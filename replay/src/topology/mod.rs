@@ -22,6 +22,7 @@ mod grid;
 mod link;
 mod shape;
 mod tree;
+mod trees;
 
 pub use error::TopologyError;
 pub use export::Export;
@@ -30,7 +31,8 @@ pub use graph::{Format, Graph, GraphConfig, GraphEdge, LinkText};
 pub use grid::{Grid, GridConfig};
 pub use link::LinkConfig;
 pub use shape::{FatTreeConfig, Joined, RacksConfig, TopologyConfig};
-pub use tree::{KaryTreeConfig, LeafSpineConfig, PortTreeConfig, SingleSwitchConfig, ThinTreeConfig, Tree, XgftConfig};
+pub use tree::Tree;
+pub use trees::{KaryTreeConfig, LeafSpineConfig, PortTreeConfig, SingleSwitchConfig, ThinTreeConfig, XgftConfig};
 
 use crate::fabric::HostPlace;
 use crate::units::{Buffer, Rate};

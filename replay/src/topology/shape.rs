@@ -1,6 +1,7 @@
 //! The shapes of topologies and how they are built from their keys.
 
-use super::tree::{TreeShape, two_levels};
+use super::tree::two_levels;
+use super::trees::TreeShape;
 use super::{
     Builder, GraphConfig, GridConfig, KaryTreeConfig, LeafSpineConfig, LinkConfig, NodeId, PortTreeConfig,
     SingleSwitchConfig, Structure, ThinTreeConfig, Topology, TopologyError, XgftConfig,
