@@ -98,7 +98,7 @@ fn waiting_at_the_own_host_is_that_of_a_queue_with_equal_services() {
 
 #[test]
 fn what_a_link_does_not_carry_is_saturated_and_no_failure() {
-    let summary = summary(IDEAL, &["traffic.load=1.2", "run.seeds=2"]);
+    let summary = summary(IDEAL, &["traffic.load=1.2", "run.seeds=2", "traffic.drain=500 cycles"]);
     assert!(summary.saturated && summary.saturated_because.unwrap().contains("accepted is 8"));
     close(summary.accepted_load, 1.0, 0.001);
     close(summary.offered_load, 1.2, 0.02);
@@ -143,6 +143,8 @@ fn a_mesh_is_saturated_beyond_its_bisection() {
     let summary = summary(MESH, &["traffic.load=0.9", "run.seeds=2"]);
     assert!(summary.saturated);
     assert!(summary.accepted_load.unwrap() < 0.55, "{:?}", summary.accepted_load);
+    let busiest = summary.link_utilisation_max.unwrap();
+    assert!((0.98..1.002).contains(&busiest), "what waits in front of a link has not crossed it: {busiest}");
     let hot = self::summary(CREDIT, &["traffic.pattern=hot-spot", "traffic.share=0.5", "traffic.load=0.3"]);
     assert!(hot.saturated, "63 hosts send half of their flits to one");
 }
@@ -173,7 +175,7 @@ fn only_what_is_handed_over_in_the_measurement_counts() {
     assert_eq!(figures.packet.count(), counted.len() as u64);
     assert!(figures.packets > figures.packet.count(), "warm-up and drain have packets, too");
     let latency = |packet: &&replay::fabric::packet::PacketRecord| packet.arrived.since_ps(packet.handed_over);
-    assert_eq!(figures.packet.sum(), counted.iter().map(latency).map(u128::from).sum());
+    assert_eq!(figures.packet.sum(), counted.iter().map(latency).map(u128::from).sum::<u128>());
     assert_eq!(figures.packet.max(), counted.iter().map(latency).max().unwrap());
     let arrived = run.packets.iter().filter(|packet| inside(packet.arrived.0)).count() as f64;
     let accepted = arrived * 8.0 / 64.0 / 8_000.0;
@@ -210,8 +212,8 @@ fn full_queues_drop_and_lost_packets_are_told() {
     assert!(summary.saturated && summary.drops > 0 && summary.drops_measured > 0);
     assert!(summary.drops_measured < summary.drops, "some were lost outside the measurement");
     assert_eq!(summary.packets_undelivered, 0, "what is lost is not waited for");
-    // One link into the hot host.
-    close(summary.accepted_load, 1.0 / 64.0, 0.001);
+    // All that the one link into the hot host carries, and what the hot host sends to the others.
+    close(summary.accepted_load, 1.2 / 64.0, 0.0005);
 }
 
 #[test]

@@ -55,6 +55,12 @@ impl LinkMeter {
         self.queue_max_bytes = self.queue_max_bytes.max(bytes);
     }
 
+    /// Bytes that crossed so far, or are certain to.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Packets that were lost so far.
     #[must_use]
     pub const fn drops(&self) -> u64 {

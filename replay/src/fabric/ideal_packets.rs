@@ -51,7 +51,10 @@ impl<O: Observer> IdealPackets<O> {
     }
 
     fn arrive(&mut self, arrival: &Arrival) -> Option<Token> {
-        self.observer.delivered(&arrival.packet);
+        let packet = &arrival.packet;
+        let meter = &mut self.meters[packet.source.0 as usize];
+        meter.crossed(packet.arrived, u64::from(packet.bytes), self.interval_ps);
+        self.observer.delivered(packet);
         arrival.last.then_some(arrival.packet.token)
     }
 }
@@ -89,7 +92,6 @@ impl<O: Observer> PacketFabric<O> for IdealPackets<O> {
                 token: message.token,
             };
             host.packets += 1;
-            self.meters[index].crossed(start, u64::from(bytes), self.interval_ps);
             self.queue.schedule(arrived, Phase::Arrive, Place(message.source.0), Arrival { packet, last: left == 0 });
             if left == 0 {
                 break;
@@ -128,6 +130,10 @@ impl<O: Observer> PacketFabric<O> for IdealPackets<O> {
 
     fn events(&self) -> u64 {
         self.queue.processed()
+    }
+
+    fn lane_bytes(&self, _now: SimTime) -> Vec<u64> {
+        self.meters.iter().map(LinkMeter::bytes).collect()
     }
 
     fn figures(&self) -> NetworkFigures {

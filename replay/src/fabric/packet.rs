@@ -104,10 +104,9 @@ pub trait PacketFabric<O: Observer> {
         1
     }
 
-    /// Bytes that crossed each virtual lane of each link so far, link by link; empty where that is not counted.
-    fn lane_bytes(&self) -> Vec<u64> {
-        Vec::new()
-    }
+    /// Bytes of packets that have begun to cross each virtual lane of each link before `now`, link by link, flits filled
+    /// up. `now` is not earlier than what was processed.
+    fn lane_bytes(&self, now: SimTime) -> Vec<u64>;
 
     /// What was counted so far.
     fn figures(&self) -> NetworkFigures;

@@ -107,6 +107,13 @@ impl Port {
         }
     }
 
+    /// Bytes of packets that have begun to leave before `now`.
+    #[must_use]
+    pub fn begun_bytes(&self, now: SimTime) -> u64 {
+        let waiting = self.waiting.iter().rev().take_while(|(start, _)| *start >= now);
+        self.meter.bytes() - waiting.map(|(_, bytes)| u64::from(*bytes)).sum::<u64>()
+    }
+
     /// When the first packet that waits now begins to leave.
     pub fn next_start(&mut self, now: SimTime) -> Option<SimTime> {
         self.strike_out(now);

@@ -58,7 +58,7 @@ pub struct LinkUse {
     pub name: String,
     /// Its rate in bits per second; 0 = it has none.
     pub rate_bps: u64,
-    /// Bytes that crossed it in the measurement.
+    /// Bytes that crossed it in the measurement, flits filled up.
     pub bytes: u64,
     /// The share of the measurement in which it sent; null where it has no rate.
     pub utilisation: Option<f64>,
@@ -167,25 +167,19 @@ impl RunFigures {
 fn links(raw: &Raw, measured_ps: u64) -> Vec<LinkUse> {
     let lanes = raw.lanes as usize;
     let use_of = |(index, link): (usize, &LinkFigures)| {
-        let bytes = raw.link_bytes.get(index).copied().unwrap_or(0);
         let share = |bytes: u64| {
             let known = link.rate_bps > 0 && measured_ps > 0;
             known.then(|| float(bytes) * 8e12 / float(link.rate_bps) / float(measured_ps))
         };
-        // Where lanes are counted, they know of flits that packets do not fill.
-        let of_lanes = raw.lane_bytes.get(index * lanes..(index + 1) * lanes);
-        let on_wire = of_lanes.map_or(bytes, |lanes| lanes.iter().sum());
+        let of_lanes = raw.lane_bytes.get(index * lanes..(index + 1) * lanes).unwrap_or_default();
+        let bytes = of_lanes.iter().sum();
+        let several = if lanes > 1 { of_lanes } else { &[] };
         LinkUse {
             name: link.name.clone(),
             rate_bps: link.rate_bps,
             bytes,
-            utilisation: share(on_wire),
-            lanes: of_lanes
-                .filter(|lanes| lanes.len() > 1)
-                .unwrap_or_default()
-                .iter()
-                .filter_map(|bytes| share(*bytes))
-                .collect(),
+            utilisation: share(bytes),
+            lanes: several.iter().filter_map(|bytes| share(*bytes)).collect(),
             packets: link.packets,
             drops: link.drops,
             queue_max_bytes: link.queue_max_bytes,

@@ -28,11 +28,9 @@ pub struct Raw {
     pub stopped: bool,
     /// The network's figures at its end.
     pub figures: NetworkFigures,
-    /// Bytes that crossed each link in the measurement.
-    pub link_bytes: Vec<u64>,
     /// Virtual lanes of each link.
     pub lanes: u32,
-    /// The same for each virtual lane, flits filled up; empty where that is not counted.
+    /// Bytes that crossed each lane of each link in the measurement, flits filled up; empty without a measurement.
     pub lane_bytes: Vec<u64>,
 }
 
@@ -53,18 +51,18 @@ pub fn drive<F: PacketFabric<Meter>>(
 ) -> Raw {
     let slice = ((plan.until_ps - plan.from_ps) / LOOKS).max(1);
     let (from, until, end) = (SimTime(plan.from_ps), SimTime(plan.until_ps), SimTime(plan.end_ps));
-    let mut before: Option<Crossed> = None;
-    let mut at_end: Option<Crossed> = None;
+    let mut before: Option<Vec<u64>> = None;
+    let mut at_end: Option<Vec<u64>> = None;
     let mut now = SimTime::ZERO;
     let mut looked = SimTime::ZERO;
     let mut stopped = false;
     let mut told = Instant::now();
     loop {
         if now >= from && before.is_none() {
-            before = Some(Crossed::of(fabric));
+            before = Some(fabric.lane_bytes(now));
         }
         if now >= until && at_end.is_none() {
-            at_end = Some(Crossed::of(fabric));
+            at_end = Some(fabric.lane_bytes(now));
         }
         if now >= end || (now >= until && fabric.observer().outstanding == 0) {
             break;
@@ -99,27 +97,8 @@ pub fn drive<F: PacketFabric<Meter>>(
         fabric.run_before(next);
         now = next;
     }
-    let last = at_end.unwrap_or_else(|| Crossed::of(fabric));
-    let (link_bytes, lane_bytes) = match before {
-        Some(before) => (less(&last.links, &before.links), less(&last.lanes, &before.lanes)),
-        None => (Vec::new(), Vec::new()),
-    };
-    Raw { end: now, stopped, figures: fabric.figures(), link_bytes, lanes: fabric.lanes(), lane_bytes }
-}
-
-/// What has crossed links and lanes.
-struct Crossed {
-    links: Vec<u64>,
-    lanes: Vec<u64>,
-}
-
-impl Crossed {
-    fn of<F: PacketFabric<Meter>>(fabric: &F) -> Self {
-        let links = fabric.figures().links.iter().map(|link| link.bytes).collect();
-        Self { links, lanes: fabric.lane_bytes() }
-    }
-}
-
-fn less(last: &[u64], before: &[u64]) -> Vec<u64> {
-    last.iter().zip(before).map(|(last, before)| last.saturating_sub(*before)).collect()
+    let last = at_end.unwrap_or_else(|| fabric.lane_bytes(now));
+    let before = before.unwrap_or_default();
+    let lane_bytes = last.iter().zip(&before).map(|(last, before)| last.saturating_sub(*before)).collect();
+    Raw { end: now, stopped, figures: fabric.figures(), lanes: fabric.lanes(), lane_bytes }
 }

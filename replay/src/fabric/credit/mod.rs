@@ -169,6 +169,7 @@ impl<O: Observer> Credit<O> {
         let routes = Routes::new(&config.routing, &topology, config.seed)?;
         let classes = routes.classes();
         config.check_room(routes.packets_of_room())?;
+        routes.freedom(&topology)?;
         let tables = Tables::new(&config.arbitration, config.vls);
         let bases = config.bases(classes)?;
         let wires = config.wires(&topology)?;
@@ -392,7 +393,7 @@ impl<O: Observer> PacketFabric<O> for Credit<O> {
         self.vls
     }
 
-    fn lane_bytes(&self) -> Vec<u64> {
+    fn lane_bytes(&self, _now: SimTime) -> Vec<u64> {
         self.lanes.bytes()
     }
 

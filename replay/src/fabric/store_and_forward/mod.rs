@@ -291,6 +291,10 @@ impl<O: Observer> PacketFabric<O> for StoreAndForward<O> {
         self.events.processed()
     }
 
+    fn lane_bytes(&self, now: SimTime) -> Vec<u64> {
+        self.ports.iter().map(|port| port.begun_bytes(now)).collect()
+    }
+
     fn figures(&self) -> NetworkFigures {
         let ports = self.ports.iter().zip(self.topology.links()).enumerate();
         let links = ports
