@@ -36,7 +36,7 @@ fn traffic(hosts: u32, cycles: u64) -> Vec<(SimTime, Message)> {
         for host in 0..hosts {
             let bits = draw(1, host.into(), cycle);
             // Half a flit a cycle are a packet every 16 cycles.
-            if bits % (2 * FLITS) != 0 {
+            if !bits.is_multiple_of(2 * FLITS) {
                 continue;
             }
             let step = u32::try_from(below(draw(2, host.into(), cycle), u64::from(hosts) - 1)).unwrap_or(0);

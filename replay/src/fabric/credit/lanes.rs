@@ -36,6 +36,42 @@ impl Return {
     }
 }
 
+/// How lanes are numbered: those of a link one after the other, and a power of two for each link, as dividing takes long.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbering {
+    shift: u32,
+}
+
+impl Numbering {
+    /// Numbers for `vls` VLs.
+    pub const fn new(vls: u32) -> Self {
+        Self { shift: vls.next_power_of_two().trailing_zeros() }
+    }
+
+    /// Numbers of lanes for `things` links (or hosts).
+    pub const fn count(self, things: usize) -> usize {
+        things << self.shift
+    }
+
+    /// The lane of `vl` of `link`.
+    #[inline]
+    pub const fn lane(self, link: u32, vl: u32) -> u32 {
+        (link << self.shift) | vl
+    }
+
+    /// The link of `lane`.
+    #[inline]
+    pub const fn link(self, lane: u32) -> u32 {
+        lane >> self.shift
+    }
+
+    /// The VL of `lane`.
+    #[inline]
+    pub const fn vl(self, lane: u32) -> u32 {
+        lane & ((1 << self.shift) - 1)
+    }
+}
+
 /// One VL of one link: what its sender knows, and the queue at its end. It fits into one line of a cache.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
@@ -91,15 +127,15 @@ pub(super) struct Lanes {
     /// How often the count of each lane's flits began again.
     pub overflows: Vec<u32>,
     returns: Slab<Return>,
-    vls: u32,
+    number: Numbering,
     flit: u64,
     /// Least time between two updates.
     pause: u64,
 }
 
 impl Lanes {
-    /// `vls` lanes for each link, with buffers of `credits` credits at their ends.
-    pub fn new(wires: Wires, vls: u32, config: &CreditConfig, adaptive: bool) -> Self {
+    /// The lanes of each link, with buffers of `credits` credits at their ends.
+    pub fn new(wires: Wires, numbering: Numbering, config: &CreditConfig, adaptive: bool) -> Self {
         let lane = Lane {
             mask: 0,
             free: config.credits,
@@ -117,7 +153,7 @@ impl Lanes {
             held: 0,
             held_most: 0,
         };
-        let number = wires.of.len() * vls as usize;
+        let number = numbering.count(wires.of.len());
         let pause = config.credit_min_time.ps();
         Self {
             lanes: vec![lane; number],
@@ -127,7 +163,7 @@ impl Lanes {
             next_updates: if pause > 0 { vec![0; number] } else { Vec::new() },
             overflows: vec![0; number],
             returns: Slab::default(),
-            vls,
+            number: numbering,
             flit: config.flit.get(),
             pause,
         }
@@ -139,9 +175,10 @@ impl Lanes {
         &self.wires[usize::from(self.wire_of[link as usize])]
     }
 
-    /// Bytes of the flits that have started on each lane, link by link.
-    pub fn bytes(&self) -> Vec<u64> {
-        let lanes = self.lanes.iter().zip(&self.overflows);
+    /// Bytes of the flits that have started on each of the `vls` lanes of each link, link by link.
+    pub fn bytes(&self, vls: u32) -> Vec<u64> {
+        let lanes = (0u32..).zip(self.lanes.iter().zip(&self.overflows));
+        let lanes = lanes.filter(|(lane, _)| self.number.vl(*lane) < vls).map(|(_, lane)| lane);
         lanes.map(|(lane, overflows)| (u64::from(*overflows) << 32 | u64::from(lane.flits)) * self.flit).collect()
     }
 
@@ -194,7 +231,7 @@ impl Lanes {
         if begin == NONE {
             return account.free;
         }
-        let Some(sent) = now.checked_sub(self.wire(lane / self.vls).back) else { return account.free };
+        let Some(sent) = now.checked_sub(self.wire(self.number.link(lane)).back) else { return account.free };
         if self.pause == 0 {
             self.carry(&mut account, sent);
         } else {
@@ -263,7 +300,7 @@ impl Lanes {
     /// When `need` credits will be free on `lane`, as far as what has started decides it.
     pub fn when(&self, lane: u32, need: u32) -> Option<u64> {
         let mut account = self.account(lane);
-        let back = self.wire(lane / self.vls).back;
+        let back = self.wire(self.number.link(lane)).back;
         if self.pause > 0 {
             loop {
                 let update = self.next_update(&account)?;

@@ -24,7 +24,7 @@ use crate::routing::{Routes, RoutingConfig};
 use crate::topology::{LinkId, Topology};
 use agenda::Agenda;
 use arbiter::{Tables, Turns};
-use lanes::Lanes;
+use lanes::{Lanes, Numbering};
 
 /// What a packet or a link waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,7 +78,7 @@ struct Link {
     to: u32,
     /// Its own number among the links that end there.
     slot: u32,
-    /// Where the links that end at its sender begin in `inputs`.
+    /// Where the links that end at its sender begin in `inputs`; if that is a host, its node.
     inputs: u32,
     /// Where its masks begin, one for each VL; [`NONE`] if its lanes have them.
     masks: u32,
@@ -130,8 +130,9 @@ pub struct Credit<O> {
     seed: u64,
     classes: u32,
     vls: u32,
+    number: Numbering,
     flit: u64,
-    mtu_credits: u32,
+    sizes: Sizes,
     switch_delay: u64,
     packet_gap: u64,
     whole: bool,
@@ -173,9 +174,9 @@ impl<O: Observer> Credit<O> {
         let tables = Tables::new(&config.arbitration, config.vls);
         let bases = config.bases(classes)?;
         let wires = config.wires(&topology)?;
-        let largest = config.mtu.get() + config.headers.get();
-        let (_, mtu_credits) = sizes(largest, config.flit.get());
+        let sizes = Sizes::new(config.mtu.get() + config.headers.get(), config.flit.get());
         let vls = u32::from(config.vls);
+        let number = Numbering::new(vls);
 
         // The links that end at each node, in order.
         let nodes = topology.nodes() as usize;
@@ -222,7 +223,7 @@ impl<O: Observer> Credit<O> {
                 to: link.to.0,
                 words: u16::try_from(own).unwrap_or(u16::MAX),
                 masks: if own > 1 { words } else { NONE },
-                inputs: begins[from],
+                inputs: if from_host { link.from.0 } else { begins[from] },
                 slot: slots[id],
                 turns: tables.start(),
             });
@@ -239,8 +240,9 @@ impl<O: Observer> Credit<O> {
             seed: config.seed,
             classes: u32::from(classes),
             vls,
+            number,
             flit: config.flit.get(),
-            mtu_credits: mtu_credits.into(),
+            sizes,
             switch_delay: config.switch_delay.ps(),
             packet_gap: config.packet_gap.ps(),
             whole: config.start == Start::WholePacket,
@@ -249,11 +251,11 @@ impl<O: Observer> Credit<O> {
             tables,
             inputs,
             masks: vec![0; words as usize],
-            lanes: Lanes::new(wires, vls, config, adaptive),
+            lanes: Lanes::new(wires, number, config, adaptive),
             packets: Slab::default(),
             messages: Messages::new(
                 topology.hosts(),
-                topology.hosts() as usize * vls as usize,
+                number.count(topology.hosts() as usize),
                 config.mtu,
                 config.headers,
             ),
@@ -288,7 +290,7 @@ impl<O: Observer> Credit<O> {
             match event {
                 Event::Head(queue) => self.head(queue, at),
                 Event::HeadAndLink(queue) => {
-                    let link = self.lanes.lanes[queue as usize].chosen / self.vls;
+                    let link = self.number.link(self.lanes.lanes[queue as usize].chosen);
                     self.woken(link, at.0);
                     self.head(queue, at);
                 }
@@ -346,11 +348,11 @@ impl<O: Observer> PacketFabric<O> for Credit<O> {
         let node = self.topology.host_node(message.source.0);
         let Some(link) = self.topology.out(node).first().copied() else { return };
         let vl = self.bases[usize::from(message.level.0 & 15)];
-        let queue = node.0 as usize * self.vls as usize + usize::from(vl);
+        let queue = self.number.lane(node.0, vl.into()) as usize;
         if self.messages.hand_over(now, message, queue) {
             let state = &mut self.links[link.0 as usize];
             state.asking |= 1 << vl;
-            self.lanes.lanes[link.0 as usize * self.vls as usize + usize::from(vl)].mask = 1;
+            self.lanes.lanes[self.number.lane(link.0, vl.into()) as usize].mask = 1;
             self.look(link.0);
             self.open = Some(now);
         }
@@ -394,14 +396,14 @@ impl<O: Observer> PacketFabric<O> for Credit<O> {
     }
 
     fn lane_bytes(&self, _now: SimTime) -> Vec<u64> {
-        self.lanes.bytes()
+        self.lanes.bytes(self.vls)
     }
 
     fn figures(&self) -> NetworkFigures {
         let links = self.topology.links().iter().zip(&self.meters).enumerate();
         let links = links
             .map(|(id, (link, meter))| {
-                let lanes = id * self.vls as usize..(id + 1) * self.vls as usize;
+                let lanes = self.number.count(id)..self.number.count(id + 1);
                 let held = self.lanes.lanes[lanes].iter().map(|lane| u64::from(lane.held_most)).max();
                 let mut meter = meter.clone();
                 self.traffic[id].put_into(&mut meter, self.interval_ps);
@@ -420,11 +422,31 @@ impl<O: Observer> PacketFabric<O> for Credit<O> {
     }
 }
 
-/// Flits and credits of a packet of `bytes`.
-#[inline]
-fn sizes(bytes: u64, flit: u64) -> (u16, u16) {
-    let flits = bytes.div_ceil(flit);
-    let credits = (flits * flit).div_ceil(lanes::CREDIT);
-    let number = |n: u64| u16::try_from(n).unwrap_or(u16::MAX);
-    (number(flits), number(credits))
+/// Flits and credits of packets.
+#[derive(Clone, Copy)]
+struct Sizes {
+    flit: u64,
+    largest_bytes: u64,
+    largest: (u16, u16),
+}
+
+impl Sizes {
+    /// For packets of `largest` bytes at most.
+    fn new(largest: u64, flit: u64) -> Self {
+        let sizes = Self { flit, largest_bytes: 0, largest: (0, 0) };
+        Self { largest_bytes: largest, largest: sizes.reckoned(largest), ..sizes }
+    }
+
+    /// Those of a packet of `bytes`, which mostly is one of the largest: dividing takes long.
+    #[inline]
+    fn of(&self, bytes: u32) -> (u16, u16) {
+        if u64::from(bytes) == self.largest_bytes { self.largest } else { self.reckoned(bytes.into()) }
+    }
+
+    fn reckoned(&self, bytes: u64) -> (u16, u16) {
+        let flits = bytes.div_ceil(self.flit);
+        let credits = (flits * self.flit).div_ceil(lanes::CREDIT);
+        let number = |n: u64| u16::try_from(n).unwrap_or(u16::MAX);
+        (number(flits), number(credits))
+    }
 }

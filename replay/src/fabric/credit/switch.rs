@@ -2,7 +2,7 @@
 
 use super::arbiter::Given;
 use super::lanes::Return;
-use super::{Credit, Event, Packet, sizes};
+use super::{Credit, Event, Packet};
 use crate::fabric::messages::{NONE, NUMBER, key};
 use crate::fabric::packet::{Observer, PacketRecord};
 use crate::network::{Delivery, SimTime};
@@ -16,7 +16,7 @@ impl<O: Observer> Credit<O> {
             self.choosing.push(queue);
             return;
         }
-        let came = queue / self.vls;
+        let came = self.number.link(queue);
         let at = NodeId(self.links[came as usize].to);
         let packet = self.packets.get(self.lanes.lanes[queue as usize].first);
         let destination = NodeId(packet.destination);
@@ -47,7 +47,7 @@ impl<O: Observer> Credit<O> {
 
     /// A switch, and a queue's place in the order in which its heads choose at `now`.
     fn place_in_choice(&self, queue: u32, now: SimTime) -> (u32, u64) {
-        let (came, vl) = (queue / self.vls, queue % self.vls);
+        let (came, vl) = (self.number.link(queue), self.number.vl(queue));
         let at = NodeId(self.links[came as usize].to);
         // A switch has as many links that end as links that begin.
         let queues = self.topology.out(at).len() as u64 * u64::from(self.vls);
@@ -58,7 +58,7 @@ impl<O: Observer> Credit<O> {
 
     /// The head of `queue` chooses the link with the most credits that nobody has in mind.
     fn choose(&mut self, queue: u32, now: SimTime) {
-        let came = queue / self.vls;
+        let came = self.number.link(queue);
         let at = NodeId(self.links[came as usize].to);
         let packet = self.packets.get(self.lanes.lanes[queue as usize].first);
         let next = self.routes.next(at, LinkId(came), NodeId(packet.destination));
@@ -66,7 +66,7 @@ impl<O: Observer> Credit<O> {
         let mut most = i64::MIN;
         let mut several = 0u64;
         for link in next.links {
-            let free = self.lanes.unclaimed(link.0 * self.vls + vl, now.0);
+            let free = self.lanes.unclaimed(self.number.lane(link.0, vl), now.0);
             if free > most {
                 (most, several) = (free, 1);
             } else if free == most {
@@ -81,7 +81,7 @@ impl<O: Observer> Credit<O> {
                 position = crate::kernel::random::draw(self.seed, u64::from(at.0), packet.key) % several;
             }
             for candidate in next.links {
-                if self.lanes.unclaimed(candidate.0 * self.vls + vl, now.0) == most {
+                if self.lanes.unclaimed(self.number.lane(candidate.0, vl), now.0) == most {
                     if position == 0 {
                         link = *candidate;
                         break;
@@ -91,17 +91,17 @@ impl<O: Observer> Credit<O> {
             }
         }
         let (class, enters_ring, credits) = (next.class, next.enters_ring, u32::from(packet.credits));
-        self.lanes.claim(link.0 * self.vls + vl, credits);
+        self.lanes.claim(self.number.lane(link.0, vl), credits);
         self.chosen(queue, link.0, class, enters_ring, now);
     }
 
     /// The head of `queue` has chosen `link`: it asks for it when it is ready.
     fn chosen(&mut self, queue: u32, link: u32, class: u8, enters_ring: bool, now: SimTime) {
-        let came = queue / self.vls;
+        let came = self.number.link(queue);
         let state = &mut self.lanes.lanes[queue as usize];
         let packet = self.packets.get(state.first);
-        state.chosen = link * self.vls + u32::from(packet.base) + u32::from(class);
-        state.need = if enters_ring { 2 * self.mtu_credits } else { packet.credits.into() };
+        state.chosen = self.number.lane(link, u32::from(packet.base) + u32::from(class));
+        state.need = if enters_ring { 2 * u32::from(self.sizes.largest.1) } else { packet.credits.into() };
         let wire_of = &self.lanes.wire_of;
         let (wire, came_by) = (wire_of[link as usize], wire_of[came as usize]);
         let faster =
@@ -119,9 +119,9 @@ impl<O: Observer> Credit<O> {
     /// The head of `queue` is ready: its link has to look, as soon as it is free.
     pub(super) fn ask(&mut self, queue: u32, now: SimTime) {
         let lane = self.lanes.lanes[queue as usize].chosen;
-        let (link, vl) = (lane / self.vls, lane % self.vls);
-        let slot = self.links[(queue / self.vls) as usize].slot;
-        let bit = if self.classes == 1 { slot } else { slot * self.classes + (queue % self.vls) % self.classes };
+        let (link, vl) = (self.number.link(lane), self.number.vl(lane));
+        let slot = self.links[(self.number.link(queue)) as usize].slot;
+        let bit = if self.classes == 1 { slot } else { slot * self.classes + self.number.vl(queue) % self.classes };
         let state = &mut self.links[link as usize];
         state.asking |= 1 << vl;
         if state.masks == NONE {
@@ -140,16 +140,16 @@ impl<O: Observer> Credit<O> {
     /// The queue whose bit is `bit` in the masks of VL `vl` of a link whose sender's inputs begin at `inputs`.
     fn queue_of(&self, inputs: u32, vl: u32, bit: u32) -> u32 {
         if self.classes == 1 {
-            return self.inputs[(inputs + bit) as usize] * self.vls + vl;
+            return self.number.lane(self.inputs[(inputs + bit) as usize], vl);
         }
         let input = self.inputs[(inputs + bit / self.classes) as usize];
-        input * self.vls + vl / self.classes * self.classes + bit % self.classes
+        self.number.lane(input, vl / self.classes * self.classes + bit % self.classes)
     }
 
     /// How many credits the packet must find that host `node` sends next on VL `vl`.
     fn host_need(&self, node: u32, vl: u32) -> u32 {
-        let next = self.messages.peek((node * self.vls + vl) as usize);
-        next.map_or(u32::MAX, |(bytes, _)| u32::from(sizes(bytes.into(), self.flit).1))
+        let next = self.messages.peek(self.number.lane(node, vl) as usize);
+        next.map_or(u32::MAX, |(bytes, _)| self.sizes.of(bytes).1.into())
     }
 
     /// The credits that the packet must find whose queue has bit `bit` of those that ask for `id` and `vl`.
@@ -157,7 +157,7 @@ impl<O: Observer> Credit<O> {
     fn need(&self, id: u32, vl: u32, bit: u32) -> u32 {
         let link = &self.links[id as usize];
         if link.from_host {
-            return self.host_need(self.topology.link(LinkId(id)).from.0, vl);
+            return self.host_need(link.inputs, vl);
         }
         self.lanes.lanes[self.queue_of(link.inputs, vl, bit) as usize].need
     }
@@ -166,7 +166,7 @@ impl<O: Observer> Credit<O> {
     /// how many credits have to be there until one of them does.
     #[inline]
     fn first_asking(&mut self, id: u32, vl: u32, now: SimTime) -> Result<u32, u32> {
-        let lane = id * self.vls + vl;
+        let lane = self.number.lane(id, vl);
         let state = &self.lanes.lanes[lane as usize];
         let mask = state.mask;
         if mask == 0 {
@@ -193,7 +193,7 @@ impl<O: Observer> Credit<O> {
 
     /// The same where a mask has several words.
     fn first_of_many(&mut self, id: u32, vl: u32, now: SimTime) -> Result<u32, u32> {
-        let lane = id * self.vls + vl;
+        let lane = self.number.lane(id, vl);
         let (base, words) = (self.links[id as usize].masks, u32::from(self.links[id as usize].words));
         let begin = u32::from(self.lanes.lanes[lane as usize].begin);
         let mut word = begin / 64;
@@ -239,7 +239,7 @@ impl<O: Observer> Credit<O> {
             let vl = asking.trailing_zeros();
             match self.first_asking(link, vl, now) {
                 Ok(bit) => self.take(link, asking, bit, now),
-                Err(least) => self.wait_for(link * self.vls + vl, least),
+                Err(least) => self.wait_for(self.number.lane(link, vl), least),
             }
             return;
         }
@@ -262,7 +262,7 @@ impl<O: Observer> Credit<O> {
             while vls != 0 {
                 let vl = vls.trailing_zeros();
                 vls &= vls - 1;
-                self.wait_for(link * self.vls + vl, found[vl as usize]);
+                self.wait_for(self.number.lane(link, vl), found[vl as usize]);
             }
             return;
         }
@@ -306,21 +306,21 @@ impl<O: Observer> Credit<O> {
         let at = self.lanes.when(lane, need);
         self.lanes.lanes[lane as usize].wanted = if at.is_some() { 0 } else { need };
         if let Some(at) = at {
-            self.wake(lane / self.vls, at);
+            self.wake(self.number.link(lane), at);
         }
     }
 
     /// The first packet of a host's queue starts on the host's link. Returns its flits and credits.
     fn leave_host(&mut self, link: u32, vl: u32, now: SimTime) -> Option<(u16, u16)> {
-        let node = self.topology.link(LinkId(link)).from.0;
-        let queue = (node * self.vls + vl) as usize;
+        let node = self.links[link as usize].inputs;
+        let queue = self.number.lane(node, vl) as usize;
         let cut = self.messages.cut(queue)?;
         if self.messages.is_empty(queue) {
             self.links[link as usize].asking &= !(1 << vl);
-            self.lanes.lanes[(link * self.vls + vl) as usize].mask = 0;
+            self.lanes.lanes[self.number.lane(link, vl) as usize].mask = 0;
         }
         let message = self.messages.get(cut.message);
-        let (flits, credits) = sizes(cut.bytes.into(), self.flit);
+        let (flits, credits) = self.sizes.of(cut.bytes);
         let packet = Packet {
             next: NONE,
             message: cut.message,
@@ -347,7 +347,7 @@ impl<O: Observer> Credit<O> {
 
     /// The head of a switch's queue, the one whose bit is `bit`, starts on `link`. Returns its flits and credits.
     fn leave_queue(&mut self, link: u32, vl: u32, bit: u32, now: SimTime) -> Option<(u16, u16)> {
-        let lane = link * self.vls + vl;
+        let lane = self.number.lane(link, vl);
         let state = &mut self.links[link as usize];
         let out = &mut self.lanes.lanes[lane as usize];
         let words = u32::from(state.words);
@@ -411,7 +411,7 @@ impl<O: Observer> Credit<O> {
         let wanted = self.lanes.lanes[lane as usize].wanted;
         if wanted > 0 {
             // A link that is busy looks anyway when it is free.
-            if self.links[(lane / self.vls) as usize].free_at <= now.0 {
+            if self.links[(self.number.link(lane)) as usize].free_at <= now.0 {
                 self.wait_for(lane, wanted);
             } else {
                 self.lanes.lanes[lane as usize].wanted = 0;
@@ -429,7 +429,7 @@ impl<O: Observer> Credit<O> {
     /// Packet `id` starts on `link` and `vl`. Returns the remainder with which the link started, and when its last flit
     /// will have left.
     fn start(&mut self, id: u32, link: u32, vl: u32, now: SimTime) -> (u64, u64) {
-        let lane = link * self.vls + vl;
+        let lane = self.number.lane(link, vl);
         let number = self.lanes.wire_of[link as usize];
         let wire = &self.lanes.wires[usize::from(number)];
         let state = &mut self.links[link as usize];
