@@ -156,6 +156,8 @@ impl TrafficConfig {
 
 /// How long this thread has computed, in seconds, as the kernel's scheduler counts it; 0 where it does not say.
 fn thread_cpu_s() -> f64 {
+    // It counts when a thread leaves the processor, or some milliseconds later.
+    std::thread::sleep(std::time::Duration::from_nanos(1));
     let counted = fs::read_to_string("/proc/thread-self/schedstat").ok();
     let ns = counted.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok());
     #[expect(clippy::cast_precision_loss, reason = "for people")]
