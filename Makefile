@@ -16,7 +16,7 @@ help:
 	@echo "make demo    replay a real captured job over several fabrics; ends with where the report lies"
 	@echo "make test    set up what is missing and run all tests (as root: with real clusters)"
 	@echo "make lab     start a real Hadoop cluster here, record a job, merge, replay (root)"
-	@echo "make bench   benchmarks of the hot paths"
+	@echo "make bench   benchmarks of the hot paths, beside peers; writes docs/benchmarks.md"
 	@echo "make lint    format and clippy"
 
 tables:
@@ -40,8 +40,11 @@ lab:
 	@$(MAKE) --no-print-directory needs agents tables
 	@tests/lab.sh $(OUT)/lab $(LAB)
 
-bench:
-	cargo bench -p replay
+bench: tables
+	cargo bench --profile release -p replay
+	cargo build --release -p hadoptic-tests --bin benchmarks
+	cargo build --release --manifest-path tests/peers/Cargo.toml
+	target/release/benchmarks --out docs
 
 lint:
 	cargo fmt --all --check

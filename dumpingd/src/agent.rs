@@ -1,26 +1,31 @@
 //! A run of dumpingd: scans at intervals, hears of dying sockets between them, and ends with a last scan.
 
-use std::collections::HashSet;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::time::{ClockId, clock_gettime};
 use procfs::{CurrentSI, KernelStats};
 use trace::agent::{host_name, make_folder, network_namespace, now_ns, write_atomically};
 use trace::manifest::DumpingdManifest;
+use trace::ports::{HadoopPorts, OpenConnection};
+use trace::rights::{Capability, keep_only};
 use trace::socket::SocketRecord;
 
-use crate::changes::Changes;
-use crate::diag::Lister;
-use crate::dying::{News, Obituaries, RECEIVE_BUFFER_BYTES};
+use crate::diag::TcpState;
+use crate::dying::{News, Obituaries};
 use crate::log::SocketLog;
-use crate::owners::OwnerFinder;
-use crate::tell::{self, Teller};
+use crate::space::{Finder, SourceKind, Space};
+use crate::tell::Teller;
+use crate::threads::Threads;
+use crate::tracepoint::Tracepoint;
 
 /// The manifest's name in the host's folder.
 pub const MANIFEST: &str = "dumpingd.json";
@@ -35,6 +40,13 @@ const MANIFEST_EVERY: Duration = Duration::from_secs(2);
 const REST: u32 = 10;
 /// News of dying sockets taken at once.
 const NEWS_AT_ONCE: usize = 4096;
+/// When there is news, so much later there is more of it.
+const GATHER: Duration = Duration::from_millis(2);
+/// How often processes are looked for in other network namespaces.
+const LOOK_FOR_SPACES_EVERY: Duration = Duration::from_secs(2);
+
+const SOCKETS: &str = "the sockets (sock_diag, /proc or lsof), and whose they are";
+const DYING: &str = "which sockets open and die";
 
 /// What is to be recorded, and where to.
 #[derive(Clone, Debug)]
@@ -43,6 +55,14 @@ pub struct RunSettings {
     pub out: PathBuf,
     /// Between the beginnings of two scans.
     pub interval: Duration,
+    /// Where sockets are read from.
+    pub source: SourceKind,
+    /// Whether the other network namespaces of Hadoop's processes are scanned as well.
+    pub other_namespaces: bool,
+    /// Whether the kernel's tracepoint is read, where there is one.
+    pub tracepoint: bool,
+    /// Whether rights are kept that are no longer needed.
+    pub keep_rights: bool,
     /// When to end by itself; `None` = at a signal.
     pub duration: Option<Duration>,
 }
@@ -91,7 +111,9 @@ pub fn run(settings: &RunSettings, stop: &Arc<AtomicBool>) -> Result<DumpingdMan
         if Instant::now() >= next_scan {
             let scan_began = Instant::now();
             let cpu = run.scan(false)?;
-            next_scan = scan_began + settings.interval.max(cpu * REST);
+            let stretched = cpu * REST;
+            run.manifest.late_scans += u64::from(stretched > settings.interval);
+            next_scan = scan_began + settings.interval.max(stretched);
         }
         run.flush();
         if saved.elapsed() >= MANIFEST_EVERY {
@@ -115,11 +137,15 @@ struct Run {
     manifest: DumpingdManifest,
     path: PathBuf,
     log: SocketLog,
-    lister: Lister,
-    obituaries: Option<Obituaries>,
-    owners: OwnerFinder,
-    changes: Changes,
+    /// The first one is our own.
+    spaces: Vec<Space>,
+    finder: Option<Finder>,
+    looked_for_spaces: Instant,
+    source: SourceKind,
+    tracepoint: Option<Tracepoint>,
+    threads: Threads,
     teller: Teller,
+    told: HadoopPorts,
     unreadable: u64,
     unwritten: u64,
 }
@@ -130,12 +156,16 @@ impl Run {
         let host = host_name().map_err(system("the host's name"))?;
         let netns = network_namespace().map_err(system("the network namespace"))?;
         let boot = KernelStats::current().map_err(|error| system("when the host booted")(io::Error::other(error)))?;
-        let lister = Lister::open().map_err(system("the sockets (netlink, sock_diag)"))?;
-        let mut problems = Vec::new();
-        let obituaries = subscribe(&mut problems);
+        let (own, mut problems) = Space::own(netns, settings.source).map_err(system(SOCKETS))?;
+        let mut notes = Vec::new();
 
         let file_error = |path: PathBuf| move |source| RunError::File { path, source };
         make_folder(&settings.out).map_err(file_error(settings.out.clone()))?;
+        let tracepoint = if settings.tracepoint { open_tracepoint(&mut notes) } else { None };
+        if !settings.keep_rights {
+            let rights = rights(settings);
+            keep_only(&rights).map_err(system("how to give up rights (--keep-rights goes on with all)"))?;
+        }
         let records = settings.out.join(RECORDS);
         let mut log = SocketLog::open(&records).map_err(file_error(records.clone()))?;
         let path = settings.out.join(MANIFEST);
@@ -157,73 +187,188 @@ impl Run {
             netns,
             started_ns,
             interval_ms,
-            hears_dying: obituaries.is_some(),
+            hears_dying: own.obituaries.is_some(),
+            source: settings.source.name().to_owned(),
+            tracepoint: tracepoint.is_some(),
             problems,
+            notes,
             earlier_runs,
             ..DumpingdManifest::default()
         };
-        let (owners, changes) = (OwnerFinder::new(netns), Changes::new(netns));
-        let teller = Teller::new(&settings.out);
-        let mut run =
-            Self { manifest, path, log, lister, obituaries, owners, changes, teller, unreadable: 0, unwritten: 0 };
+        let mut run = Self {
+            manifest,
+            path,
+            log,
+            spaces: vec![own],
+            finder: settings.other_namespaces.then(Finder::default),
+            looked_for_spaces: Instant::now(),
+            source: settings.source,
+            tracepoint,
+            threads: Threads::default(),
+            teller: Teller::new(&settings.out),
+            told: HadoopPorts::default(),
+            unreadable: 0,
+            unwritten: 0,
+        };
+        run.look_for_spaces();
         // Whoever waits for this run must not take the manifest of an earlier one for it.
         run.save()?;
         Ok(run)
     }
 
-    /// Lists all sockets, finds their owners, records what changed. Returns the CPU time that it took.
-    fn scan(&mut self, thorough: bool) -> Result<Duration, RunError> {
-        let before = cpu_time();
-        let t = now_ns();
-        let listing = self.lister.list().map_err(system("the sockets (netlink, sock_diag)"))?;
-        let inodes: HashSet<u64> = listing.sockets.iter().map(|s| s.inode).filter(|inode| *inode != 0).collect();
-        self.owners.update(&inodes, thorough).map_err(system("the processes (/proc)"))?;
-        let mut records = self.changes.processes(t, self.owners.processes());
-        records.extend(self.changes.sockets(t, &listing.sockets, |inode| self.owners.owner(inode)));
-        for record in &records {
-            self.record(record);
+    /// Finds the namespaces into which Hadoop's processes have moved, and leaves those that they have left.
+    fn look_for_spaces(&mut self) {
+        let Some(finder) = &mut self.finder else { return };
+        self.looked_for_spaces = Instant::now();
+        let found = match finder.look(self.manifest.netns) {
+            Ok(found) => found,
+            Err(error) => return self.problem(format!("network namespaces cannot be found: {error}")),
+        };
+        let own = self.manifest.netns;
+        self.spaces.retain(|space| space.netns == own || found.contains_key(&space.netns));
+        for (netns, pid) in found {
+            if self.spaces.iter().any(|space| space.netns == netns) {
+                continue;
+            }
+            match Space::of_process(netns, pid, self.source) {
+                Ok((space, remarks)) => {
+                    self.spaces.push(space);
+                    self.manifest.other_netns.push(netns);
+                    remarks.into_iter().for_each(|remark| self.problem(remark));
+                }
+                Err(error) => self.problem(format!(
+                    "the network namespace of process {pid} cannot be entered (it needs CAP_SYS_ADMIN): {error}"
+                )),
+            }
         }
-        let hadoops = tell::hadoops(&listing.sockets, |inode| self.owners.owner(inode), self.owners.processes());
-        if let Err(error) = self.teller.tell(t, hadoops) {
-            self.problem(format!("{} could not be written: {error}", trace::ports::FILE));
-        }
-        if listing.sockets.iter().any(|socket| socket.lacks_bytes_sent) {
-            self.problem("this kernel counts no sent bytes in tcp_info (Linux 4.19 and later do)".to_owned());
-        }
-        self.lost(t, "messages about sockets that could not be understood", listing.malformed);
-        self.tell_of_blindness(t);
-        let took = cpu_time().saturating_sub(before);
-        self.record(&SocketRecord::Scan {
-            t,
-            netns: self.manifest.netns,
-            sockets: listing.sockets.len() as u64,
-            cpu_us: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
-        });
-        self.manifest.scans += 1;
-        Ok(took)
     }
 
-    /// Records the sockets that die within `limit`.
-    fn listen(&mut self, limit: Duration) -> Result<(), RunError> {
-        let Some(obituaries) = &mut self.obituaries else {
-            thread::sleep(limit);
-            return Ok(());
-        };
-        let what = system("which sockets die (netlink, sock_diag)");
-        obituaries.wait(limit).map_err(&what)?;
-        let News { died, overruns, malformed } = obituaries.take(NEWS_AT_ONCE).map_err(what)?;
-        let t = now_ns();
-        let netns = self.manifest.netns;
-        for socket in died {
-            self.record(&SocketRecord::Died { t, netns, local: socket.local, remote: socket.remote, tcp: socket.tcp });
+    /// Lists all sockets, finds their owners, records what changed. Returns the CPU time that it took.
+    fn scan(&mut self, thorough: bool) -> Result<Duration, RunError> {
+        let began = cpu_time();
+        if self.looked_for_spaces.elapsed() >= LOOK_FOR_SPACES_EVERY {
+            self.look_for_spaces();
         }
-        self.lost(t, "news of dying sockets, because the buffer was full (times that it was)", overruns);
-        self.lost(t, "news of dying sockets that could not be understood", malformed);
+        let mut hadoops = HadoopPorts::default();
+        let mut blind = 0;
+        let now = now_ns();
+        for number in 0..self.spaces.len() {
+            let before = cpu_time();
+            let t = now_ns();
+            let netns = self.spaces[number].netns;
+            let scan = match self.spaces[number].scan(t, thorough) {
+                Ok(scan) => scan,
+                Err(error) if number == 0 => return Err(system(SOCKETS)(error)),
+                // The last process of a namespace may have ended: the next look finds out.
+                Err(_) => continue,
+            };
+            for record in &scan.records {
+                self.record(record);
+            }
+            if scan.lacks_bytes_sent {
+                self.problem("this kernel counts no sent bytes in tcp_info (Linux 4.19 and later do)".to_owned());
+            }
+            self.lost(t, "messages about sockets that could not be understood", scan.malformed);
+            hadoops.listen.extend(scan.hadoops.listen);
+            hadoops.connections.extend(scan.hadoops.connections);
+            blind += scan.blind;
+            let took = cpu_time().saturating_sub(before);
+            self.record(&SocketRecord::Scan { t, netns, sockets: scan.sockets, cpu_us: microseconds(took) });
+        }
+        self.tell(now, hadoops);
+        self.tell_of_blindness(now, blind);
+        self.manifest.scans += 1;
+        Ok(cpu_time().saturating_sub(began))
+    }
+
+    fn tell(&mut self, t: u64, hadoops: HadoopPorts) {
+        self.told = hadoops;
+        if let Err(error) = self.teller.tell(t, &self.told) {
+            self.problem(format!("{} could not be written: {error}", trace::ports::FILE));
+        }
+    }
+
+    /// Records the sockets that are opened or die within `limit`.
+    fn listen(&mut self, limit: Duration) -> Result<(), RunError> {
+        self.wait(limit)?;
+        // What opened comes first: it may be dead already.
+        self.take_opened();
+        for number in 0..self.spaces.len() {
+            let netns = self.spaces[number].netns;
+            let Some(obituaries) = &mut self.spaces[number].obituaries else { continue };
+            let News { died, overruns, malformed } = obituaries.take(NEWS_AT_ONCE).map_err(system(DYING))?;
+            let t = now_ns();
+            for socket in died {
+                let (local, remote, tcp) = (socket.local, socket.remote, socket.tcp);
+                self.record(&SocketRecord::Died { t, netns, local, remote, tcp });
+            }
+            self.lost(t, "news of dying sockets, because the buffer was full (times that it was)", overruns);
+            self.lost(t, "news of dying sockets that could not be understood", malformed);
+        }
         Ok(())
     }
 
-    fn tell_of_blindness(&mut self, t: u64) {
-        let unreadable = self.owners.blind();
+    fn wait(&self, limit: Duration) -> Result<(), RunError> {
+        let dying = self.spaces.iter().filter_map(|space| space.obituaries.as_ref()).map(Obituaries::waits_for);
+        let opened = self.tracepoint.iter().flat_map(Tracepoint::waits_for);
+        let mut fds: Vec<PollFd<'_>> = dying.chain(opened).map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+        match poll(&mut fds, PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX)) {
+            // A moment later there is more, and it costs hardly more to take that too.
+            Ok(ready) if ready > 0 => thread::sleep(GATHER.min(limit)),
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(system(DYING)(error.into())),
+        }
+        Ok(())
+    }
+
+    /// Records whose the connections are that the tracepoint told of.
+    fn take_opened(&mut self) {
+        let Some(tracepoint) = &mut self.tracepoint else { return };
+        let told = match tracepoint.take() {
+            Ok(told) => told,
+            Err(error) => {
+                self.tracepoint = None;
+                return self.problem(format!("the kernel's tracepoint of TCP states failed: {error}"));
+            }
+        };
+        let mut is_news = false;
+        for opened in &told.opened {
+            // Who cannot be found has ended within milliseconds.
+            let Some((owner, netns)) = self.threads.owner(opened.thread) else { continue };
+            let Some(space) = self.spaces.iter_mut().find(|space| space.netns == netns) else { continue };
+            let (process, role) = space.introduce(opened.t, owner);
+            if let Some(process) = process {
+                self.record(&process);
+            }
+            let who = role.map(|role| format!("{role} {}", owner.pid));
+            let (t, local) = (opened.t, opened.local);
+            match opened.remote {
+                Some(remote) => {
+                    let state = TcpState::ESTABLISHED.name().to_owned();
+                    let owner = Some(owner);
+                    self.record(&SocketRecord::Socket { t, netns, local, remote, state, inode: 0, owner, tcp: None });
+                    self.manifest.traced += 1;
+                    if let Some(owner) = who {
+                        is_news |= self.told.connections.insert(OpenConnection { local, remote, owner });
+                    }
+                }
+                // The scan tells of the listener itself, with its inode; its port is told at once.
+                None => {
+                    if let Some(who) = who {
+                        is_news |= self.told.listen.insert(local.port(), who).is_none();
+                    }
+                }
+            }
+        }
+        let t = now_ns();
+        self.lost(t, "news of opened sockets, because the tracepoint's buffer was full", told.missed);
+        if is_news {
+            let told = self.told.clone();
+            self.tell(t, told);
+        }
+    }
+
+    fn tell_of_blindness(&mut self, t: u64, unreadable: u64) {
         if unreadable > self.unreadable {
             self.lost(t, "processes that could not be looked into", unreadable - self.unreadable);
             self.problem(
@@ -273,7 +418,7 @@ impl Run {
     }
 
     fn save(&mut self) -> Result<(), RunError> {
-        self.manifest.cpu_us = u64::try_from(cpu_time().as_micros()).unwrap_or(u64::MAX);
+        self.manifest.cpu_us = microseconds(cpu_time());
         serde_json::to_vec_pretty(&self.manifest)
             .map_err(io::Error::from)
             .and_then(|text| write_atomically(&self.path, &text))
@@ -281,20 +426,36 @@ impl Run {
     }
 }
 
-fn subscribe(problems: &mut Vec<String>) -> Option<Obituaries> {
-    match Obituaries::subscribe(RECEIVE_BUFFER_BYTES) {
-        Ok((obituaries, remark)) => {
-            problems.extend(remark);
-            Some(obituaries)
-        }
+/// The tracepoint; a machine without is no fault, but the reader should know.
+fn open_tracepoint(notes: &mut Vec<String>) -> Option<Tracepoint> {
+    match Tracepoint::open() {
+        Ok(tracepoint) => Some(tracepoint),
         Err(error) => {
-            problems.push(format!(
-                "the kernel does not tell of dying sockets ({error}): counters of connections that end between two \
-                 scans are missing"
+            notes.push(format!(
+                "the kernel's tracepoint of TCP states cannot be read ({error}): connections that end between two scans \
+                 have an owner only where one end listens or a JVM tells of them"
             ));
             None
         }
     }
+}
+
+/// What is needed once everything is open: looking into the processes of others, reading what they made, entering the
+/// namespaces of containers.
+fn rights(settings: &RunSettings) -> Vec<Capability> {
+    let mut rights = vec![Capability::CAP_SYS_PTRACE, Capability::CAP_DAC_READ_SEARCH];
+    if settings.other_namespaces {
+        rights.extend([Capability::CAP_SYS_ADMIN, Capability::CAP_NET_ADMIN]);
+    }
+    let me = nix::unistd::geteuid().as_raw();
+    if !fs::metadata(&settings.out).is_ok_and(|about| about.uid() == me) {
+        rights.push(Capability::CAP_DAC_OVERRIDE);
+    }
+    rights
+}
+
+fn microseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// What runs before this one left in the manifest.

@@ -38,22 +38,27 @@ impl Changes {
         let mut records = Vec::new();
         for process in now {
             alive.insert(process.owner);
-            let known = self.processes.get(&process.owner);
-            if known.is_some_and(|(main, role)| *main == process.main && *role == process.role) {
-                continue;
-            }
-            self.processes.insert(process.owner, (process.main.clone(), process.role));
-            records.push(SocketRecord::Process {
-                t,
-                owner: process.owner,
-                netns: self.netns,
-                main: process.main.clone(),
-                role: process.role.to_owned(),
-                uid: process.uid,
-            });
+            records.extend(self.process(t, process));
         }
         self.processes.retain(|owner, _| alive.contains(owner));
         records
+    }
+
+    /// The record of one process, unless it was told of already.
+    pub fn process(&mut self, t: u64, process: &ProcessInfo) -> Option<SocketRecord> {
+        let known = self.processes.get(&process.owner);
+        if known.is_some_and(|(main, role)| *main == process.main && *role == process.role) {
+            return None;
+        }
+        self.processes.insert(process.owner, (process.main.clone(), process.role));
+        Some(SocketRecord::Process {
+            t,
+            owner: process.owner,
+            netns: self.netns,
+            main: process.main.clone(),
+            role: process.role.to_owned(),
+            uid: process.uid,
+        })
     }
 
     /// Records of sockets that are new, or of which something changed: state, owner, counters.

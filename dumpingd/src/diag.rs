@@ -40,8 +40,23 @@ pub struct TcpSocket {
 pub struct TcpState(pub u8);
 
 impl TcpState {
+    /// It is connected.
+    pub const ESTABLISHED: Self = Self(1);
     /// It listens.
     pub const LISTEN: Self = Self(10);
+
+    /// By the kernel's name, or lsof's for the same.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let alias = match name {
+            "SYN_RCDV" | "SYN_RECEIVED" => "SYN_RECV",
+            "FIN_WAIT_1" => "FIN_WAIT1",
+            "FIN_WAIT_2" => "FIN_WAIT2",
+            "CLOSED" => "CLOSE",
+            other => other,
+        };
+        (1..=12).map(Self).find(|state| state.name() == alias)
+    }
 
     /// The kernel's name.
     #[must_use]

@@ -2,12 +2,10 @@
 //! shorter than the interval between two scans.
 
 use std::io;
-use std::os::fd::AsFd;
-use std::time::Duration;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use netlink_sys::{Socket, SocketAddr as NetlinkAddress, protocols::NETLINK_SOCK_DIAG};
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::{RcvBuf, RcvBufForce};
 
@@ -62,16 +60,10 @@ impl Obituaries {
         Ok((Self { socket, receive: Vec::with_capacity(8192) }, remark))
     }
 
-    /// Waits for news, no longer than `limit`.
-    ///
-    /// # Errors
-    /// If waiting fails otherwise than by a signal.
-    pub fn wait(&self, limit: Duration) -> io::Result<()> {
-        let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
-        match poll(&mut [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)], timeout) {
-            Ok(_) | Err(Errno::EINTR) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+    /// What to wait for.
+    #[must_use]
+    pub fn waits_for(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 
     /// Takes what has come, at most `limit` messages.

@@ -1,17 +1,24 @@
 //! The socket-owner agent: who has which TCP socket of a network namespace open, and what the kernel counted on it.
 //!
-//! Data flow, one thread: the kernel lists its sockets ([`diag`], sock_diag over netlink) and broadcasts those that die
-//! ([`dying`]); /proc tells who has which open ([`processes`], [`owners`]); what changed since the last time
-//! ([`changes`]) goes into `sockets.jsonl` ([`log`]), and what is Hadoop's now into `ports.json` ([`tell`]). [`agent`]
-//! runs it at intervals.
+//! Data flow, one thread: the kernel lists its sockets ([`diag`], sock_diag over netlink; or [`proc_net`], or [`lsof`]),
+//! broadcasts those that die ([`dying`]) and tells of those that open ([`tracepoint`], [`ring`], [`threads`]); /proc tells
+//! who has which open ([`processes`], [`owners`]); what changed since the last time ([`changes`]) goes into
+//! `sockets.jsonl` ([`log`]), and what is Hadoop's now into `ports.json` ([`tell`]). A [`space`] is one network namespace.
+//! [`agent`] runs it at intervals.
 
 pub mod agent;
 pub mod changes;
 pub mod diag;
 pub mod dying;
 pub mod log;
+pub mod lsof;
 pub mod main_class;
 pub mod owners;
+pub mod proc_net;
 pub mod processes;
+pub mod ring;
+pub mod space;
 pub mod tcp_info;
 pub mod tell;
+pub mod threads;
+pub mod tracepoint;

@@ -8,8 +8,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use dumpingd::agent::{self, RunSettings};
+use dumpingd::space::SourceKind;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use trace::quantity::parse_duration;
 
@@ -31,7 +32,9 @@ enum Command {
     ///
     /// Writes DIR/sockets.jsonl (one JSON object a line) and DIR/dumpingd.json; the latter says "ready": true after
     /// the first scan. A file of an earlier run is continued. Records the network namespace in which it is started.
-    /// Between two scans the kernel tells of sockets that die, with their last counters.
+    /// Between two scans the kernel tells of sockets that open, with their owner (its tracepoint
+    /// sock:inet_sock_set_state, where tracefs is allowed), and of those that die, with their last counters.
+    /// DIR/ports.json says what is Hadoop's now, for `sniffer run --follow`.
     ///
     /// Example: dumpingd run --out /var/log/capture/$(hostname)
     Run(Run),
@@ -51,12 +54,44 @@ struct Run {
     /// its ends listens. Longer while a scan takes more than a tenth of it.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
     interval: Duration,
+    /// Where sockets are read from. `proc` and `lsof` know no counters and hear of no deaths.
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = ReadFrom::Netlink)]
+    source: ReadFrom,
+    /// Which network namespaces are scanned: that in which dumpingd runs, or also those of Hadoop's containers on this
+    /// machine (it needs CAP_SYS_ADMIN).
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Namespaces::Own)]
+    namespaces: Namespaces,
+    /// Leave the kernel's tracepoint alone.
+    #[arg(long)]
+    no_tracepoint: bool,
+    /// Keep all rights. Default: once everything is open, capabilities are given up, except those that looking into
+    /// the processes of others needs.
+    #[arg(long)]
+    keep_rights: bool,
     /// End after this time.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     duration: Option<Duration>,
     /// Print the final manifest as JSON on stdout.
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ReadFrom {
+    /// The kernel's sock_diag: with counters, the cheapest.
+    Netlink,
+    /// The text of /proc/net/tcp.
+    Proc,
+    /// The program lsof.
+    Lsof,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Namespaces {
+    /// That in which dumpingd runs.
+    Own,
+    /// Also those of Hadoop's processes.
+    Hadoop,
 }
 
 fn main() -> ExitCode {
@@ -89,9 +124,24 @@ fn run(options: &Run) -> Result<ExitCode> {
     for signal in [SIGTERM, SIGINT] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot listen to signals")?;
     }
-    let settings = RunSettings { out: options.out.clone(), interval: options.interval, duration: options.duration };
+    let settings = RunSettings {
+        out: options.out.clone(),
+        interval: options.interval,
+        source: match options.source {
+            ReadFrom::Netlink => SourceKind::Netlink,
+            ReadFrom::Proc => SourceKind::Proc,
+            ReadFrom::Lsof => SourceKind::Lsof,
+        },
+        other_namespaces: matches!(options.namespaces, Namespaces::Hadoop),
+        tracepoint: !options.no_tracepoint,
+        keep_rights: options.keep_rights,
+        duration: options.duration,
+    };
     let manifest = agent::run(&settings, &stop)?;
     trace::told::say(format!("{} scans, {} ms of CPU time", manifest.scans, manifest.cpu_us / 1000));
+    for note in &manifest.notes {
+        trace::told::say(format!("note: {note}"));
+    }
     for problem in &manifest.problems {
         trace::told::say(format!("problem: {problem}"));
     }

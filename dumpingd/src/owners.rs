@@ -70,6 +70,28 @@ impl OwnerFinder {
         Ok(())
     }
 
+    /// Takes over what somebody else found out: the process of each socket, by inode.
+    ///
+    /// # Errors
+    /// If /proc cannot be listed.
+    pub fn claim(&mut self, told: &HashMap<u64, u32>) -> io::Result<()> {
+        if told.keys().all(|inode| self.owners.contains_key(inode)) {
+            return Ok(());
+        }
+        self.processes.refresh()?;
+        for (inode, pid) in told {
+            if let Some(process) = self.processes.here().find(|process| process.owner.pid == *pid) {
+                self.owners.insert(*inode, process.owner);
+            }
+        }
+        Ok(())
+    }
+
+    /// What is known of a process, looked up now if it is new.
+    pub fn look_at(&mut self, owner: Owner) -> Option<&ProcessInfo> {
+        self.processes.find(owner)
+    }
+
     /// Who has a socket open.
     #[must_use]
     pub fn owner(&self, inode: u64) -> Option<Owner> {

@@ -89,6 +89,15 @@ impl ProcessTable {
         })
     }
 
+    /// A process of this namespace, looked up now unless it is known.
+    pub fn find(&mut self, owner: Owner) -> Option<&ProcessInfo> {
+        let _ = self.look_at(owner.pid);
+        match &self.known.get(&owner.pid)?.what {
+            What::Here(process) if process.owner == owner => Some(process),
+            _ => None,
+        }
+    }
+
     /// Processes of which nothing could be found out for want of rights.
     #[must_use]
     pub fn hidden(&self) -> u64 {

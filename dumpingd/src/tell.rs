@@ -32,13 +32,13 @@ impl Teller {
     ///
     /// # Errors
     /// If the file cannot be written; the next call tries again.
-    pub fn tell(&mut self, t: u64, now: HadoopPorts) -> io::Result<()> {
+    pub fn tell(&mut self, t: u64, now: &HadoopPorts) -> io::Result<()> {
         let is_told =
             self.told.as_ref().is_some_and(|told| told.listen == now.listen && told.connections == now.connections);
         if is_told {
             return Ok(());
         }
-        let now = HadoopPorts { version: 1, t, ..now };
+        let now = HadoopPorts { version: 1, t, ..now.clone() };
         write_atomically(&self.path, &serde_json::to_vec(&now)?)?;
         self.told = Some(now);
         Ok(())

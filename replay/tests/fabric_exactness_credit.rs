@@ -10,7 +10,6 @@ use flit_model::credit::play;
 use flit_model::traffic::{Seen, When};
 use proptest::prelude::*;
 use replay::fabric::credit::{Credit, CreditConfig};
-use replay::routing::Routes;
 
 fn fabric(case: &Case<CreditConfig>) -> Credit<Seen> {
     Credit::new(&case.config, &case.hosts, Seen::default()).unwrap()
@@ -22,7 +21,7 @@ proptest! {
     #[test]
     fn every_packet_leaves_and_arrives_when_the_slow_model_says(case in credit_networks()) {
         let topology = case.config.topology.build(&case.hosts).unwrap();
-        let slow = play(&case.config, &topology, &Routes::shortest(&topology), &case.traffic, None);
+        let slow = play(&case.config, &topology, &case.traffic, None);
         let fast = drive(&mut fabric(&case), &case.traffic);
         if let Some(difference) = difference(&fast, &slow, &topology) {
             return Err(TestCaseError::fail(difference));

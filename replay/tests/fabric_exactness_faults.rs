@@ -6,13 +6,12 @@ mod exactness;
 mod flit_model;
 
 use exactness::networks::{credit_networks, stored_networks};
-use exactness::{drive, first_that};
+use exactness::{drive, found};
 use flit_model::fault::Fault;
 use flit_model::traffic::Seen;
 use flit_model::{credit, store_and_forward};
 use replay::fabric::credit::Credit;
 use replay::fabric::store_and_forward::StoreAndForward;
-use replay::routing::Routes;
 
 /// Networks within which each mistake is found.
 const CASES: usize = 500;
@@ -35,18 +34,24 @@ fn mistakes_with_credits_are_found() {
         Fault::HeldBackAtEqualRates,
         Fault::DelayOnlyAtEmptyQueue,
         Fault::SwitchDelayForgotten,
+        Fault::ChoicesUnseen,
+        Fault::ChoicesOfAllLanesSeen,
+        Fault::FirstOfTheMostFree,
+        Fault::ChoicesFromFirst,
+        Fault::BubbleForgotten,
+        Fault::DatelineForgotten,
     ];
-    for fault in faults {
-        let found = first_that(&credit_networks(), CASES, |case| {
+    let found = found(
+        &credit_networks(),
+        CASES,
+        &faults,
+        |case| drive(&mut Credit::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic),
+        |case, fault| {
             let topology = case.config.topology.build(&case.hosts).unwrap();
-            let routes = Routes::shortest(&topology);
-            let mut fabric = Credit::new(&case.config, &case.hosts, Seen::default()).unwrap();
-            drive(&mut fabric, &case.traffic)
-                != credit::play(&case.config, &topology, &routes, &case.traffic, Some(fault))
-        });
-        println!("{fault:?}: network {found:?}");
-        assert!(found.is_some(), "{fault:?} is not found among {CASES} networks");
-    }
+            credit::play(&case.config, &topology, &case.traffic, Some(fault))
+        },
+    );
+    assert_all(&found);
 }
 
 #[test]
@@ -60,15 +65,24 @@ fn mistakes_in_storing_and_forwarding_are_found() {
         Fault::OfferedBeforeLinksGoOn,
         Fault::SwitchDelayForgotten,
     ];
-    for fault in faults {
-        let found = first_that(&stored_networks(), CASES, |case| {
+    let found = found(
+        &stored_networks(),
+        CASES,
+        &faults,
+        |case| drive(&mut StoreAndForward::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic),
+        |case, fault| {
             let topology = case.config.topology.build(&case.hosts).unwrap();
-            let routes = Routes::shortest(&topology);
-            let mut fabric = StoreAndForward::new(&case.config, &case.hosts, Seen::default()).unwrap();
-            drive(&mut fabric, &case.traffic)
-                != store_and_forward::play(&case.config, &topology, &routes, &case.traffic, Some(fault))
-        });
-        println!("{fault:?}: network {found:?}");
-        assert!(found.is_some(), "{fault:?} is not found among {CASES} networks");
+            store_and_forward::play(&case.config, &topology, &case.traffic, Some(fault))
+        },
+    );
+    assert_all(&found);
+}
+
+fn assert_all(found: &[(Fault, Option<usize>)]) {
+    for (fault, network) in found {
+        println!("{fault:?}: network {network:?}");
+    }
+    for (fault, network) in found {
+        assert!(network.is_some(), "{fault:?} is not found among {CASES} networks");
     }
 }

@@ -9,8 +9,8 @@ use flit_model::traffic::{Seen, Sending, When};
 use flit_model::{credit, cut, store_and_forward, t};
 use replay::fabric::credit::{CreditConfig, Start, VlArbitration, VlWeight};
 use replay::fabric::store_and_forward::StoreAndForwardConfig;
-use replay::routing::Routes;
-use replay::topology::{LinkConfig, RacksConfig, TopologyConfig};
+use replay::routing::RoutingConfig;
+use replay::topology::{GridConfig, LeafSpineConfig, LinkConfig, RacksConfig, TopologyConfig};
 use replay::units::{Buffer, Bytes, DurationPs, Rate};
 
 /// A flit of 64 bytes at 10 Gbit/s.
@@ -33,12 +33,12 @@ fn message(at: u64, source: u32, destination: u32, bytes: u64) -> Sending {
 /// What `credit` does among `hosts` hosts in each of `racks` racks.
 fn play_credit(config: &CreditConfig, racks: usize, hosts: usize, traffic: &[Sending]) -> Seen {
     let topology = config.topology.build(&lab(racks, hosts)).unwrap();
-    credit::play(config, &topology, &Routes::shortest(&topology), traffic, None)
+    credit::play(config, &topology, traffic, None)
 }
 
 fn play_stored(config: &StoreAndForwardConfig, hosts: usize, traffic: &[Sending]) -> Seen {
     let topology = config.topology.build(&lab(1, hosts)).unwrap();
-    store_and_forward::play(config, &topology, &Routes::shortest(&topology), traffic, None)
+    store_and_forward::play(config, &topology, traffic, None)
 }
 
 fn arrivals(seen: &Seen) -> Vec<u64> {
@@ -205,6 +205,55 @@ fn an_answer_leaves_at_the_instant_of_the_delivery() {
     let seen = play_credit(&CreditConfig::default(), 1, 2, &[message(0, 0, 1, 38), answer]);
     let once = 2 * FLIT + SWITCH;
     assert_eq!((departures(&seen), arrivals(&seen)), (vec![0, once], vec![once, 2 * once]));
+}
+
+#[test]
+fn heads_that_choose_in_one_instant_see_what_others_chose() {
+    let (host_link, uplink) = (with_delay(10_000_000_000, 0), with_delay(10_000_000_000, 0));
+    let tree = LeafSpineConfig { leaves: 2, spines: 2, hosts: 2, host_link, uplink, ..LeafSpineConfig::default() };
+    for seed in 0..20 {
+        let config = CreditConfig {
+            topology: TopologyConfig::LeafSpine(tree.clone()),
+            routing: RoutingConfig::Adaptive,
+            seed,
+            ..CreditConfig::default()
+        };
+        // Whichever spine the first one draws, the other one takes the other: both find their way free.
+        let seen = play_credit(&config, 1, 4, &[message(0, 0, 2, 2_048), message(0, 1, 3, 2_048)]);
+        assert_eq!(arrivals(&seen), [3 * (FLIT + SWITCH) + 33 * FLIT; 2]);
+    }
+}
+
+/// A ring of five routers with two hosts at each, on which a flit of 64 bytes takes [`FLIT`].
+fn ring(routing: RoutingConfig, vls: u8, credits: u32) -> CreditConfig {
+    let (host_link, link) = (with_delay(10_000_000_000, 3_000), with_delay(10_000_000_000, 3_000));
+    let grid = GridConfig { size: vec![5], concentration: 2, host_link, link, ..GridConfig::default() };
+    let topology = TopologyConfig::Torus(grid);
+    CreditConfig { topology, routing, vls, credits, headers: Bytes(0), mtu: Bytes(64), ..CreditConfig::default() }
+}
+
+#[test]
+fn a_packet_enters_a_ring_where_two_have_room() {
+    // Two packets of one credit, from router 0 to router 1, where two credits are all.
+    let traffic = [message(0, 0, 2, 64), message(0, 1, 2, 64)];
+    let seen = play_credit(&ring(RoutingConfig::Bubble, 1, 2), 1, 10, &traffic);
+    let hop = FLIT + 3_000 + SWITCH;
+    // The second one starts into the ring when the first one's credit is back.
+    let back = hop + hop + FLIT + 3_000;
+    assert_eq!(arrivals(&seen), [2 * hop + FLIT + 3_000, back + hop + FLIT + 3_000]);
+    // With three credits it follows at once.
+    let seen = play_credit(&ring(RoutingConfig::Bubble, 1, 3), 1, 10, &traffic);
+    assert_eq!(arrivals(&seen), [2 * hop + FLIT + 3_000, 2 * hop + 2 * FLIT + 3_000]);
+}
+
+#[test]
+fn packets_before_and_behind_the_dateline_have_buffers_of_their_own() {
+    // Both cross the link from router 3 to router 4, where there is one credit for each VL: the first one to stay there,
+    // the other one on its way over the dateline to router 0.
+    let traffic = [message(0, 6, 8, 64), message(0, 7, 0, 64)];
+    let hop = FLIT + 3_000 + SWITCH;
+    let seen = play_credit(&ring(RoutingConfig::Dor, 2, 1), 1, 10, &traffic);
+    assert_eq!(arrivals(&seen), [2 * hop + FLIT + 3_000, 3 * hop + 2 * FLIT + 3_000]);
 }
 
 fn stored(buffer: Buffer) -> StoreAndForwardConfig {

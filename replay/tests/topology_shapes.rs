@@ -273,7 +273,7 @@ proptest! {
             prop_assert_eq!(reckoned, pairs_by_search(&topology));
         }
         // Where the top falls into two halves, the least cut between them is the bisection.
-        if m[levels - 1] % 2 == 0 {
+        if m[levels - 1].is_multiple_of(2) {
             let graph = as_graph(&topology);
             prop_assert_eq!(graph.bisection_cables, figures.bisection_cables);
             prop_assert_eq!(graph.bisection_bps, figures.bisection_bps);

@@ -10,12 +10,14 @@ use std::time::{Duration, Instant};
 
 use trace::agent::{host_name, make_folder, network_namespace, now_ns, write_atomically};
 use trace::manifest::{InterfaceManifest, SnifferManifest};
+use trace::packet::PacketFileHeader;
 
 use crate::capture::{self, CaptureSettings, OpenError, OpenInterface, Recording};
 use crate::counters::{Counters, Intervals};
 use crate::follow::{self, Follower, Shared};
 use crate::hadoop_ports;
 use crate::interfaces::{self, ChoiceError, Interface, OwnAddresses};
+use crate::pcapng::PcapngSink;
 use crate::ports::PortSet;
 use crate::privileges::{self, RunAs};
 use crate::room::{Limits, NoRoom, Room};
@@ -38,6 +40,8 @@ pub struct RunSettings {
     pub capture: CaptureSettings,
     /// Whether only Hadoop's ports are recorded, and where they are told.
     pub follow: Option<FollowSettings>,
+    /// Whether the packets are written as pcapng too.
+    pub pcapng: bool,
     /// What packet files may take of the disk.
     pub limits: Limits,
     /// What becomes of the rights after the start.
@@ -189,6 +193,7 @@ struct Prepared {
     interface: Interface,
     open: OpenInterface,
     sink: PacketSink,
+    pcapng: Option<PcapngSink>,
 }
 
 struct Run {
@@ -216,27 +221,40 @@ fn prepare(settings: &RunSettings) -> Result<Run, RunError> {
 
     let (follower, mut problems) = match &settings.follow {
         Some(follow) => begin_to_follow(follow, &settings.out)?,
+        // Names for pcapng's comments.
+        None if settings.pcapng => (Some(Follower::new(&settings.out, PortSet::default(), 0)), Vec::new()),
         None => (None, Vec::new()),
     };
-    let shared = follower.as_ref().map(Follower::shared);
+    let shared = follower.as_ref().filter(|_| settings.follow.is_some()).map(Follower::shared);
     let (opened, failures) = open_all(&chosen, settings, shared.as_deref())?;
     problems.extend(failures);
     let file_error = |source| RunError::File { path: settings.out.clone(), source };
     make_folder(&settings.out).map_err(file_error)?;
     // From here on with no more rights than needed: files belong to whoever goes on writing them.
-    let capabilities = privileges::give_up(&settings.run_as, &settings.out, settings.follow.is_some())?;
+    let capabilities = privileges::give_up(&settings.run_as, &settings.out, follower.is_some())?;
     let mut prepared = Vec::new();
     for (interface, open) in opened {
-        let sink =
-            capture::open_sink(&settings.out, &host, &interface, settings.capture.snap_length, started_ns).map_err(
-                |source| RunError::File { path: settings.out.join(capture::file_name(&interface.name)), source },
-            )?;
-        prepared.push(Prepared { interface, open, sink });
+        let header = PacketFileHeader {
+            host: host.clone(),
+            interface: interface.name.clone(),
+            loopback: interface.loopback,
+            snap_length: settings.capture.snap_length,
+            started_ns,
+        };
+        let path = settings.out.join(capture::file_name(&interface.name));
+        let sink = PacketSink::open(&path, &header).map_err(|source| RunError::File { path: path.clone(), source })?;
+        let beside = path.with_extension("pcapng");
+        let pcapng = settings.pcapng.then(|| PcapngSink::open(&beside, &header, open.link())).transpose();
+        let pcapng = pcapng.map_err(|source| RunError::File { path: beside, source })?;
+        prepared.push(Prepared { interface, open, sink, pcapng });
     }
     let room = Arc::new(Room::new(&settings.out, settings.limits).map_err(file_error)?);
     room.reserve(0).map_err(RunError::NoRoom)?;
     for prepared in &mut prepared {
         prepared.sink.keep_within(&room);
+        if let Some(pcapng) = &mut prepared.pcapng {
+            pcapng.keep_within(&room);
+        }
     }
     let path = settings.out.join(MANIFEST);
     let earlier_runs = earlier_runs(&path, &mut problems);
@@ -343,16 +361,17 @@ impl Run {
     fn start(&mut self, settings: &RunSettings, signals: &Signals) -> Vec<thread::JoinHandle<()>> {
         std::mem::take(&mut self.prepared)
             .into_iter()
-            .map(|Prepared { interface, open, sink }| {
+            .map(|Prepared { interface, open, sink, pcapng }| {
                 let counters = Arc::new(Counters::default());
                 self.counters.push(Arc::clone(&counters));
                 self.intervals.push(Intervals::begin(now_ns()));
                 let own = self.own.clone();
                 let stop = Arc::clone(&signals.stop);
-                let following = self.follower.as_ref().map(Follower::shared);
+                let names = self.follower.as_ref().map(Follower::shared);
+                let following = names.clone().filter(|_| settings.follow.is_some());
                 let settings = settings.capture.clone();
                 thread::spawn(move || {
-                    let recording = Recording { interface, own, sink, counters, following, stop };
+                    let recording = Recording { interface, own, sink, pcapng, names, counters, following, stop };
                     capture::record(open, recording, &settings);
                 })
             })
@@ -369,7 +388,7 @@ impl Run {
         let Some(follower) = &mut self.follower else { return };
         follower.look();
         let shared = follower.shared();
-        if shared.version() != self.followed_version {
+        if self.manifest.follows && shared.version() != self.followed_version {
             self.followed_version = shared.version();
             self.manifest.followed_ports = shared.followed().ports.names();
             self.manifest.filter_changes += 1;

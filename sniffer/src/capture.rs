@@ -1,8 +1,6 @@
 //! One interface: from the kernel's ring to its packet file.
 
-use std::io;
 use std::os::fd::AsFd;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -12,7 +10,6 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use pcap::{Active, Capture, Precision};
 use trace::agent::now_ns;
 use trace::mark::MarkKind;
-use trace::packet::PacketFileHeader;
 
 use crate::clock::ClockWatch;
 use crate::counters::{Counters, InterfaceCounter};
@@ -22,6 +19,7 @@ use crate::frame::LinkLayer;
 use crate::held::HoldRule;
 use crate::interfaces::{Interface, OwnAddresses};
 use crate::keep::KeepRule;
+use crate::pcapng::PcapngSink;
 use crate::recorder::Recorder;
 use crate::sink::PacketSink;
 
@@ -163,6 +161,10 @@ pub struct Recording {
     pub own: OwnAddresses,
     /// Where records go.
     pub sink: PacketSink,
+    /// The same as pcapng, if that is wanted.
+    pub pcapng: Option<PcapngSink>,
+    /// Who tells whose a connection is, for pcapng's comments.
+    pub names: Option<Arc<Shared>>,
     /// What is counted.
     pub counters: Arc<Counters>,
     /// What is followed; `None` = everything is recorded.
@@ -171,25 +173,12 @@ pub struct Recording {
     pub stop: Arc<AtomicBool>,
 }
 
-/// Opens the packet file of an interface in `folder`.
-///
-/// # Errors
-/// See [`PacketSink::open`].
-pub fn open_sink(
-    folder: &Path,
-    host: &str,
-    interface: &Interface,
-    snap_length: u32,
-    started_ns: u64,
-) -> io::Result<PacketSink> {
-    let header = PacketFileHeader {
-        host: host.to_owned(),
-        interface: interface.name.clone(),
-        loopback: interface.loopback,
-        snap_length,
-        started_ns,
-    };
-    PacketSink::open(&folder.join(file_name(&interface.name)), &header)
+impl OpenInterface {
+    /// What its frames begin with.
+    #[must_use]
+    pub fn link(&self) -> LinkLayer {
+        self.link
+    }
 }
 
 /// The name of an interface's packet file.

@@ -32,6 +32,17 @@ impl LinkLayer {
             _ => None,
         }
     }
+
+    /// The number under which others know it (LINKTYPE_*).
+    #[must_use]
+    pub fn linktype(self) -> u16 {
+        match self {
+            Self::Ethernet => 1,
+            Self::Ip => 101,
+            Self::LinuxCooked => 113,
+            Self::LinuxCooked2 => 276,
+        }
+    }
 }
 
 /// A TCP segment inside a frame.
@@ -55,6 +66,8 @@ pub struct Segment<'a> {
     pub payload_length: u32,
     /// What was captured of the payload.
     pub payload: &'a [u8],
+    /// Where it begins in the frame.
+    pub payload_at: usize,
 }
 
 /// What a frame turned out to be.
@@ -138,10 +151,15 @@ fn transport(
     let payload_length = declared
         .and_then(|declared| declared.checked_sub(tcp.header_slice().len()))
         .and_then(|length| u32::try_from(length).ok());
-    payload_length.map_or(Frame::Unparsed, |length| Frame::Tcp(segment(addresses, &tcp, length)))
+    payload_length.map_or(Frame::Unparsed, |length| Frame::Tcp(segment(addresses, &tcp, at, length)))
 }
 
-fn segment<'a>((source, destination): (IpAddr, IpAddr), tcp: &TcpSlice<'a>, payload_length: u32) -> Segment<'a> {
+fn segment<'a>(
+    (source, destination): (IpAddr, IpAddr),
+    tcp: &TcpSlice<'a>,
+    at: usize,
+    payload_length: u32,
+) -> Segment<'a> {
     let header = tcp.slice();
     let payload = &header[tcp.header_slice().len()..];
     Segment {
@@ -155,6 +173,7 @@ fn segment<'a>((source, destination): (IpAddr, IpAddr), tcp: &TcpSlice<'a>, payl
         payload_length,
         // A short frame is padded on the wire: what lies behind the IP packet is no payload.
         payload: &payload[..payload.len().min(payload_length as usize)],
+        payload_at: at + tcp.header_slice().len(),
     }
 }
 

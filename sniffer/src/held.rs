@@ -21,8 +21,22 @@ pub struct HoldRule {
 #[derive(Debug)]
 pub struct Held {
     rule: HoldRule,
-    packets: VecDeque<(u64, Packet)>,
+    packets: VecDeque<Waiting>,
     bytes: usize,
+}
+
+/// A packet that waits, and the beginning of its frame where that is wanted.
+#[derive(Clone, Debug)]
+struct Waiting {
+    since_ns: u64,
+    packet: Packet,
+    frame: Vec<u8>,
+}
+
+impl Waiting {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.packet.payload.capacity() + self.frame.capacity()
+    }
 }
 
 /// What became of packets that were held.
@@ -36,10 +50,6 @@ pub struct Released {
     pub first_undecided_ns: u64,
 }
 
-fn size(packet: &Packet) -> usize {
-    size_of::<(u64, Packet)>() + packet.payload.capacity()
-}
-
 impl Held {
     /// Nothing yet.
     #[must_use]
@@ -47,13 +57,14 @@ impl Held {
         Self { rule, packets: VecDeque::new(), bytes: 0 }
     }
 
-    /// Holds a packet that came at `now_ns` of a clock that is never set.
-    pub fn hold(&mut self, now_ns: u64, packet: &Packet) -> Released {
-        self.bytes += size(packet);
-        self.packets.push_back((now_ns, packet.clone()));
+    /// Holds a packet that came at `now_ns` of a clock that is never set, and its frame ("" = not wanted).
+    pub fn hold(&mut self, now_ns: u64, packet: &Packet, frame: &[u8]) -> Released {
+        let waiting = Waiting { since_ns: now_ns, packet: packet.clone(), frame: frame.to_vec() };
+        self.bytes += waiting.bytes();
+        self.packets.push_back(waiting);
         let mut released = Released::default();
         while self.bytes > self.rule.most_bytes {
-            let Some((_, packet)) = self.pop() else { break };
+            let Some(Waiting { packet, .. }) = self.pop() else { break };
             if released.undecided == 0 {
                 released.first_undecided_ns = packet.time_ns;
             }
@@ -65,7 +76,7 @@ impl Held {
     /// Gives up those that waited too long.
     pub fn expire(&mut self, now_ns: u64) -> Released {
         let mut released = Released::default();
-        while self.packets.front().is_some_and(|(since, _)| now_ns.saturating_sub(*since) > self.rule.longest_ns) {
+        while self.packets.front().is_some_and(|first| now_ns.saturating_sub(first.since_ns) > self.rule.longest_ns) {
             self.pop();
             released.unfollowed += 1;
         }
@@ -73,36 +84,24 @@ impl Held {
     }
 
     /// Takes out those that are wanted, in the order in which they came.
-    pub fn claim(&mut self, mut is_wanted: impl FnMut(&Packet) -> bool) -> Vec<Packet> {
+    pub fn claim(&mut self, mut is_wanted: impl FnMut(&Packet) -> bool) -> Vec<(Packet, Vec<u8>)> {
         let mut claimed = Vec::new();
         let mut rest = VecDeque::with_capacity(self.packets.len());
-        for (since, packet) in self.packets.drain(..) {
-            if is_wanted(&packet) {
-                self.bytes -= size(&packet);
-                claimed.push(packet);
+        for waiting in self.packets.drain(..) {
+            if is_wanted(&waiting.packet) {
+                self.bytes = self.bytes.saturating_sub(waiting.bytes());
+                claimed.push((waiting.packet, waiting.frame));
             } else {
-                rest.push_back((since, packet));
+                rest.push_back(waiting);
             }
         }
         self.packets = rest;
         claimed
     }
 
-    /// How many are held.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.packets.len()
-    }
-
-    /// Whether none is held.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.packets.is_empty()
-    }
-
-    fn pop(&mut self) -> Option<(u64, Packet)> {
+    fn pop(&mut self) -> Option<Waiting> {
         let first = self.packets.pop_front()?;
-        self.bytes = self.bytes.saturating_sub(size(&first.1));
+        self.bytes = self.bytes.saturating_sub(first.bytes());
         Some(first)
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Data flow, one thread an interface: the kernel's ring ([`capture`], libpcap; the kernel's [`filter`] for what is
 //! followed) → a frame is cut into its headers ([`frame`], etherparse) → is it Hadoop's ([`ports`]), or may it be ([`held`])
-//! → how much of its payload is worth keeping ([`keep`]) → a record ([`recorder`]) in the interface's file ([`sink`]),
-//! within what the disk allows ([`room`]). [`follow`] learns which ports are Hadoop's, from its configuration
+//! → how much of its payload is worth keeping ([`keep`]) → a record ([`recorder`]) in the interface's file ([`sink`], and
+//! [`pcapng`] if that is wanted), [`rolling`] on within what the disk allows ([`room`]). [`follow`] learns which ports are Hadoop's, from its configuration
 //! ([`hadoop_ports`]) and from what dumpingd and the JVMs tell. [`agent`] opens all of it, gives up the rights that it
 //! needed for that ([`privileges`]), tells in a manifest when it is ready, and stops it in order.
 
@@ -18,9 +18,11 @@ pub mod hadoop_ports;
 pub mod held;
 pub mod interfaces;
 pub mod keep;
+pub mod pcapng;
 pub mod ports;
 pub mod privileges;
 pub mod recorder;
+pub mod rolling;
 pub mod room;
 pub mod show;
 pub mod sink;

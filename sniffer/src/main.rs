@@ -95,6 +95,10 @@ struct Run {
     /// With --follow: memory for such packets, for each interface; the oldest give way, and are counted.
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_bytes)]
     hold_memory: u64,
+    /// Write DIR/packets-INTERFACE.pcapng as well, for Wireshark: the same packets, cut where they are cut in the record,
+    /// with host and process as comments.
+    #[arg(long)]
+    pcapng: bool,
     /// All packet files of DIR together take no more. Default: no limit.
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = parse_bytes, hide_default_value = true)]
     disk_limit: u64,
@@ -241,6 +245,7 @@ fn settings(options: &Run) -> Result<RunSettings> {
         follow: options
             .follow
             .then(|| FollowSettings { configurations: options.hadoop_conf.clone(), ports: options.port.clone() }),
+        pcapng: options.pcapng,
         limits: Limits {
             disk_bytes: options.disk_limit,
             keep_free_bytes: options.keep_free,

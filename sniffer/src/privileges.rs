@@ -6,8 +6,8 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, lchown};
 use std::path::{Path, PathBuf};
 
-use caps::{CapSet, Capability, CapsHashSet};
 use nix::unistd::{Gid, Uid, User, geteuid, initgroups, setresgid, setresuid};
+use trace::rights::{Capability, keep_only};
 
 /// What becomes of the rights.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,29 +56,25 @@ fn refused<E: ToString>(what: &'static str) -> impl Fn(E) -> PrivilegeError {
 /// If the user is unknown or the kernel refuses.
 pub fn give_up(run_as: &RunAs, folder: &Path, reads_others: bool) -> Result<Vec<String>, PrivilegeError> {
     match run_as {
-        RunAs::Keep => return Ok(vec!["all".to_owned()]),
-        RunAs::FewCapabilities => keep_only(&few(folder, reads_others))?,
+        RunAs::Keep => Ok(vec!["all".to_owned()]),
+        RunAs::FewCapabilities => keep_only(&few(folder, reads_others)).map_err(refused("capabilities")),
         RunAs::User(name) => {
             let user = User::from_name(name).map_err(refused("looking up the user"))?;
             become_user(&user.ok_or_else(|| PrivilegeError::NoUser(name.clone()))?, folder)?;
+            keep_only(&[]).map_err(refused("capabilities"))
         }
     }
-    nix::sys::prctl::set_no_new_privs().map_err(refused("no_new_privs"))?;
-    let left = caps::read(None, CapSet::Effective).map_err(refused("reading capabilities"))?;
-    let mut names: Vec<String> = left.iter().map(ToString::to_string).collect();
-    names.sort();
-    Ok(names)
 }
 
 /// Root without capabilities is an ordinary user called 0: it cannot write into the folder of another user, nor read
 /// the 0600 files of container users there.
-fn few(folder: &Path, reads_others: bool) -> CapsHashSet {
-    let mut few = CapsHashSet::new();
+fn few(folder: &Path, reads_others: bool) -> Vec<Capability> {
+    let mut few = Vec::new();
     if !is_reached_by_ownership(folder) {
-        few.insert(Capability::CAP_DAC_OVERRIDE);
+        few.push(Capability::CAP_DAC_OVERRIDE);
     }
     if reads_others {
-        few.insert(Capability::CAP_DAC_READ_SEARCH);
+        few.push(Capability::CAP_DAC_READ_SEARCH);
     }
     few
 }
@@ -95,36 +91,16 @@ fn is_reached_by_ownership(folder: &Path) -> bool {
     is_ours && path.ancestors().skip(1).all(passable)
 }
 
-fn keep_only(wanted: &CapsHashSet) -> Result<(), PrivilegeError> {
-    let has = caps::read(None, CapSet::Permitted).map_err(refused("reading capabilities"))?;
-    let keep: CapsHashSet = wanted.intersection(&has).copied().collect();
-    // What is not in the bounding set cannot come back with a program that is started. Only CAP_SETPCAP may do that.
-    if has.contains(&Capability::CAP_SETPCAP) {
-        for capability in caps::all() {
-            if !keep.contains(&capability) {
-                // One that this kernel does not know is not there.
-                let _ = caps::drop(None, CapSet::Bounding, capability);
-            }
-        }
-    }
-    for set in [CapSet::Ambient, CapSet::Inheritable] {
-        caps::clear(None, set).map_err(refused("clearing inheritable capabilities"))?;
-    }
-    caps::set(None, CapSet::Effective, &keep).map_err(refused("dropping effective capabilities"))?;
-    caps::set(None, CapSet::Permitted, &keep).map_err(refused("dropping permitted capabilities"))
-}
-
 fn become_user(user: &User, folder: &Path) -> Result<(), PrivilegeError> {
     if user.uid == geteuid() {
-        return keep_only(&CapsHashSet::new());
+        return Ok(());
     }
     hand_over(folder, user.uid, user.gid).map_err(|(path, source)| PrivilegeError::Folder { path, source })?;
     let name = std::ffi::CString::new(user.name.as_str()).map_err(refused("the user's name"))?;
     initgroups(&name, user.gid).map_err(refused("initgroups"))?;
     setresgid(user.gid, user.gid, user.gid).map_err(refused("setresgid"))?;
     // The kernel clears all capabilities with the last uid that is 0.
-    setresuid(user.uid, user.uid, user.uid).map_err(refused("setresuid"))?;
-    keep_only(&CapsHashSet::new())
+    setresuid(user.uid, user.uid, user.uid).map_err(refused("setresuid"))
 }
 
 /// The folder and our own files of earlier runs in it; those of other agents stay theirs.

@@ -11,10 +11,12 @@ use trace::packet::{Direction, Packet, Sack};
 
 use crate::capture::{CaptureSettings, Recording};
 use crate::counters::Counters;
+use crate::follow::Shared;
 use crate::frame::{Frame, LinkLayer, parse};
 use crate::held::{Held, Released};
 use crate::interfaces::{self, OwnAddresses};
 use crate::keep::Keeper;
+use crate::pcapng::PcapngSink;
 use crate::ports::Followed;
 use crate::sink::PacketSink;
 
@@ -26,6 +28,10 @@ pub struct Recorder {
     own_read: Instant,
     keeper: Keeper,
     sink: PacketSink,
+    pcapng: Option<PcapngSink>,
+    names: Option<Arc<Shared>>,
+    names_version: u64,
+    named: Arc<Followed>,
     counters: Arc<Counters>,
     followed: Option<Arc<Followed>>,
     held: Held,
@@ -49,6 +55,10 @@ impl Recorder {
             own_read: Instant::now(),
             keeper: Keeper::new(settings.keep),
             sink: recording.sink,
+            pcapng: recording.pcapng,
+            names: recording.names,
+            names_version: 0,
+            named: Arc::default(),
             counters: recording.counters,
             followed: recording.following.map(|shared| shared.followed()),
             held: Held::new(settings.hold),
@@ -119,11 +129,14 @@ impl Recorder {
             self.counts.truncated += 1;
         }
         self.packet.direction = self.direction(segment.source.ip(), segment.destination.ip());
+        // What pcapng shows is cut where the record is: headers, and as much payload as is kept.
+        let shown = segment.payload_at + self.packet.payload.len();
+        let shown = if self.pcapng.is_some() { &frame[..shown.min(frame.len())] } else { &[][..] };
         if is_held {
-            let released = self.held.hold(self.now_ns, &self.packet);
+            let released = self.held.hold(self.now_ns, &self.packet, shown);
             self.give_up(released);
         } else {
-            self.write();
+            self.write(shown);
         }
     }
 
@@ -131,9 +144,9 @@ impl Recorder {
     pub fn follow(&mut self, followed: &Arc<Followed>) {
         let claimed = self.held.claim(|packet| followed.has(packet.source, packet.destination));
         self.followed = Some(Arc::clone(followed));
-        for packet in claimed {
+        for (packet, frame) in claimed {
             self.packet = packet;
-            self.write();
+            self.write(&frame);
         }
     }
 
@@ -157,10 +170,19 @@ impl Recorder {
         }
     }
 
-    fn write(&mut self) {
+    fn write(&mut self, frame: &[u8]) {
         match self.sink.write(&self.packet) {
             Ok(()) => self.counts.packets += 1,
             Err(error) => self.counters.note(format!("a packet cannot be recorded: {error}")),
+        }
+        if let Some(pcapng) = &mut self.pcapng {
+            if let Some(names) = &self.names
+                && names.version() != self.names_version
+            {
+                self.names_version = names.version();
+                self.named = names.followed();
+            }
+            pcapng.write(&self.packet, frame, self.named.owner(self.packet.local(), self.packet.remote()));
         }
     }
 
@@ -220,6 +242,12 @@ impl Recorder {
         if let Some(error) = self.sink.take_error() {
             self.counters.note(format!("packets were lost because their file could not be written: {error}"));
         }
+        if let Some(pcapng) = &mut self.pcapng {
+            pcapng.flush();
+            if let Some(error) = pcapng.take_error() {
+                self.counters.note(format!("the pcapng file lacks packets, as it could not be written: {error}"));
+            }
+        }
     }
 
     /// Whether a limit of the disk was reached, at which the recording is to end.
@@ -237,9 +265,9 @@ impl Recorder {
     /// Ends the recording. What is still held may be Hadoop's: it is recorded, and dumpingd's last scan tells whose it
     /// was. An interface that vanished has no orderly end.
     pub fn end(&mut self, vanished: bool) {
-        for packet in self.held.claim(|_| true) {
+        for (packet, frame) in self.held.claim(|_| true) {
             self.packet = packet;
-            self.write();
+            self.write(&frame);
         }
         if !vanished {
             self.mark(MarkKind::End, now_ns(), 0, 0);

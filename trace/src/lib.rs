@@ -18,6 +18,8 @@ pub mod mark;
 pub mod packet;
 pub mod ports;
 pub mod quantity;
+#[cfg(feature = "agent")]
+pub mod rights;
 pub mod role;
 pub mod rows;
 pub mod socket;

@@ -9,6 +9,7 @@ pub mod check;
 mod draft;
 mod hidden;
 mod index;
+mod mrv1;
 mod pieces;
 mod rules;
 mod tasks;
@@ -88,9 +89,19 @@ pub fn build(joined: &Joined, captures: &[PathBuf]) -> Result<Causal, CausalityE
         production: Production::default(),
         graph: &mut graph,
     };
-    let mut marks = yarn::weave(&mut weaver, &work, &histories);
+    // A cluster has the one or the other.
+    let by_trackers = !work.of.is_empty() && work.of.iter().all(|job| mrv1::is_of(&weaver, job));
+    let mut marks = if by_trackers {
+        mrv1::weave(&mut weaver, &work, &histories)
+    } else {
+        yarn::weave(&mut weaver, &work, &histories)
+    };
     weaver.weave();
-    yarn::finish_jobs(&mut weaver, &work, &mut marks);
+    if by_trackers {
+        mrv1::finish_jobs(&mut weaver, &work, &mut marks);
+    } else {
+        yarn::finish_jobs(&mut weaver, &work, &mut marks);
+    }
     let (disbelieved, without_beat) = (graph.disbelieved, graph.without_beat);
     let rows = graph.into_rows()?;
     let mut notes: Vec<String> =

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use trace::ids::{HostId, JobId, ProcessId, TaskId};
-use trace::rows::{HostRow, JobRow, TaskKind, TaskRow};
+use trace::rows::{HostRow, JobRow, ProcessRow, TaskKind, TaskRow};
 
 use crate::history::{Attempt, AttemptState, Histories, History};
 use crate::joined::Joined;
@@ -15,7 +15,7 @@ pub struct JobOf<'a> {
     pub job: JobId,
     /// What the history tells.
     pub history: &'a History,
-    /// Its application master.
+    /// Its application master, in Hadoop 1.x the JobTracker.
     pub master: Option<ProcessId>,
     /// Rows of its attempts, and what the history tells of them.
     pub attempts: Vec<(TaskId, &'a Attempt)>,
@@ -40,7 +40,7 @@ impl<'a> Work<'a> {
         let runners = runners(joined);
         for history in &histories.jobs {
             let job = JobId(u32::try_from(work.jobs.len()).unwrap_or(u32::MAX));
-            let master_host = host(joined, &history.master_host);
+            let master_host = host(joined, &history.master_host).or_else(|| job_tracker(joined).map(|it| it.host));
             let at_master = |ms: u64| on_reference(joined, master_host, ms);
             let finish_ns = match history.finish_ms {
                 0 => history.attempts.iter().map(|attempt| at_master(attempt.finish_ms)).max().unwrap_or(0),
@@ -168,5 +168,12 @@ fn master_of(joined: &Joined, history: &History, row: Option<&JobRow>) -> Option
                 .filter(|process| (row.submit_ns..=row.finish_ns).contains(&process.first_seen_ns))
                 .min_by_key(|process| process.first_seen_ns)
         })
+        .or_else(|| job_tracker(joined))
         .map(|process| process.process)
+}
+
+/// The JobTracker, if the cluster has one and no application masters.
+fn job_tracker(joined: &Joined) -> Option<&ProcessRow> {
+    let without_masters = joined.processes.iter().all(|process| process.role != "MRAppMaster");
+    joined.processes.iter().find(|process| without_masters && process.role == "JobTracker")
 }

@@ -43,11 +43,15 @@ pub struct Marks {
 
 /// A container that ran: when it was started, when it ended, and the mark of its end.
 #[derive(Clone, Copy, Debug)]
-struct Container {
-    host: HostId,
-    begin: u64,
-    end: u64,
-    mark: Draft,
+pub(super) struct Container {
+    /// Where it ran.
+    pub host: HostId,
+    /// Started.
+    pub begin: u64,
+    /// Ended.
+    pub end: u64,
+    /// The mark of its end.
+    pub mark: Draft,
 }
 
 /// Tells the causes of everything that YARN decides, and sets the marks of jobs and tasks.
@@ -62,7 +66,7 @@ pub fn weave(weaver: &mut Weaver<'_>, work: &Work<'_>, histories: &Histories) ->
     }
     let containers = end_containers(weaver, work, &starts, &marks);
     for job in &work.of {
-        let submit = submit(weaver, work, job);
+        let submit = submit(weaver, work, job, "submitApplication");
         start_master(weaver, job, submit);
         start_tasks(weaver, work, job, histories, &starts, &containers, &marks);
         phases(weaver, work, job, &mut marks);
@@ -94,7 +98,7 @@ pub fn finish_jobs(weaver: &mut Weaver<'_>, work: &Work<'_>, marks: &mut Marks) 
 }
 
 /// What a client did after its last poll, it did because the job was finished: that is news which the poll brought.
-fn tell_clients(weaver: &mut Weaver<'_>, finish: Draft) {
+pub(super) fn tell_clients(weaver: &mut Weaver<'_>, finish: Draft) {
     let mut last_polls: HashMap<Draft, TimerId> = HashMap::new();
     for (number, beats) in (0..).zip(&weaver.graph.beats) {
         let Some(last) = beats.last() else { continue };
@@ -164,7 +168,7 @@ fn finish_tasks(weaver: &mut Weaver<'_>, work: &Work<'_>, job: &JobOf<'_>, marks
 }
 
 /// The last call of `method` that a process made and that was delivered until `until`.
-fn last_call(weaver: &Weaver<'_>, process: ProcessId, method: &'static str, until: u64) -> Option<Call> {
+pub(super) fn last_call(weaver: &Weaver<'_>, process: ProcessId, method: &'static str, until: u64) -> Option<Call> {
     let mut calls = weaver.index.calls_by(process, method).rev();
     calls.find(|call| weaver.joined.messages[call.request.index()].delivered_ns <= until)
 }
@@ -195,12 +199,12 @@ fn end_containers(
     containers
 }
 
-/// `job.submit`: the resource manager has got the application.
-fn submit(weaver: &mut Weaver<'_>, work: &Work<'_>, job: &JobOf<'_>) -> Draft {
+/// `job.submit`: the master of the cluster has got the job, with a call of `method`.
+pub(super) fn submit(weaver: &mut Weaver<'_>, work: &Work<'_>, job: &JobOf<'_>, method: &'static str) -> Draft {
     let at = work.jobs[job.job.index()].submit_ns;
     let call = weaver
         .index
-        .calls_of("submitApplication")
+        .calls_of(method)
         .min_by_key(|call| weaver.joined.messages[call.request.index()].delivered_ns.abs_diff(at));
     let near = call.filter(|call| weaver.joined.messages[call.request.index()].delivered_ns.abs_diff(at) < NEAR_NS);
     let causes: Vec<Cause> =
@@ -376,7 +380,7 @@ impl Assignments {
 }
 
 /// Without its timer, if the news would come too late by it.
-fn in_time(weaver: &Weaver<'_>, cause: Cause, at: u64) -> Cause {
+pub(super) fn in_time(weaver: &Weaver<'_>, cause: Cause, at: u64) -> Cause {
     let late = weaver.graph.yielded(cause).is_none_or(|yielded| yielded > at);
     if late { Cause { by: None, ..cause } } else { cause }
 }
@@ -402,11 +406,11 @@ fn ask_for_maps(
 }
 
 /// How many maps must have completed before reduces are scheduled.
-fn enough_maps(share: f64, maps: usize) -> usize {
+pub(super) fn enough_maps(share: f64, maps: usize) -> usize {
     (1..=maps).find(|done| *done as f64 >= share * maps as f64).filter(|_| share > 0.0).unwrap_or(0)
 }
 
-fn map_finishes(weaver: &Weaver<'_>, job: &JobOf<'_>, marks: &Marks, work: &Work<'_>) -> Vec<Draft> {
+pub(super) fn map_finishes(weaver: &Weaver<'_>, job: &JobOf<'_>, marks: &Marks, work: &Work<'_>) -> Vec<Draft> {
     let mut finishes: Vec<Draft> = job
         .attempts
         .iter()
@@ -421,7 +425,7 @@ fn map_finishes(weaver: &Weaver<'_>, job: &JobOf<'_>, marks: &Marks, work: &Work
 }
 
 /// The container whose end made room on a host, if the host was as full as it ever was until then.
-fn freed_slot(containers: &[Container], host: HostId, since: u64, until: u64) -> Option<Draft> {
+pub(super) fn freed_slot(containers: &[Container], host: HostId, since: u64, until: u64) -> Option<Draft> {
     let here = || containers.iter().filter(move |container| container.host == host);
     let running = |at: u64| here().filter(|other| other.begin < at && other.end >= at).count();
     let most = here().map(|container| running(container.end)).max()?;
@@ -448,7 +452,7 @@ fn last_arrival(weaver: &Weaver<'_>, timer: TimerId, carrier: Carrier, until: u6
 }
 
 /// `task.shuffle_end` and `task.sort_end`, and what the task's threads know by them.
-fn phases(weaver: &mut Weaver<'_>, work: &Work<'_>, job: &JobOf<'_>, marks: &mut Marks) {
+pub(super) fn phases(weaver: &mut Weaver<'_>, work: &Work<'_>, job: &JobOf<'_>, marks: &mut Marks) {
     for (task, _) in &job.attempts {
         let row = &work.tasks[task.index()];
         let (Some(process), Some(shuffle_end)) = (row.process, row.shuffle_end_ns) else { continue };
@@ -502,7 +506,7 @@ fn fetches(weaver: &mut Weaver<'_>, work: &Work<'_>, job: &JobOf<'_>, marks: &Ma
 }
 
 /// A client program that was started when another on its host had ended is taken to have waited for that.
-fn follow_clients(weaver: &mut Weaver<'_>) {
+pub(super) fn follow_clients(weaver: &mut Weaver<'_>) {
     let clients = || weaver.joined.processes.iter().filter(|process| process.role == "Client");
     let mut origins = Vec::new();
     for process in clients() {

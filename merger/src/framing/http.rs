@@ -165,11 +165,11 @@ fn answer(
     let understood = head.first_line.starts_with("HTTP/1.");
     let body = head.bytes.filter(|_| understood).map(|head_bytes| from + head_bytes);
     if request.path == MAP_OUTPUT
-        && let Some(output) = MapOutput::read(&head, request)
+        && let Some(output) = MapOutput::read(&head, request, maps)
     {
         let mut draft = Draft::new(false, MessageKind::ShuffleResponse, from, to - from);
         (draft.name, draft.call) = (request.path.clone(), number as i64);
-        draft.evidence = if understood { FRAMING } else { COUNTED };
+        draft.evidence = output.evidence;
         draft.app_bytes = output.bytes.min(to - from);
         (draft.map, draft.reduce) = (Some(output.map), output.reduce);
         drafts.push(draft);
@@ -202,17 +202,22 @@ struct MapOutput {
     map: String,
     reduce: Option<u32>,
     bytes: u64,
+    evidence: &'static str,
 }
 
 impl MapOutput {
-    fn read(head: &Head<'_>, request: &Request) -> Option<Self> {
+    /// As the head says, or else as the JVMs know it. A reduce of 1.x names the map before itself, later ones after.
+    fn read(head: &Head<'_>, request: &Request, maps: &Maps<'_>) -> Option<Self> {
         let field = |name: &str| head.fields.get(name).copied();
         let asked = |name: &str| parameter(&request.query, name);
-        Some(Self {
-            bytes: field("map-output-length")?.parse().ok()?,
-            map: field("from-map-task").or_else(|| asked("map"))?.to_owned(),
-            reduce: field("for-reduce-task").or_else(|| asked("reduce")).and_then(|reduce| reduce.parse().ok()),
-        })
+        let map = field("from-map-task").or_else(|| asked("map"))?.to_owned();
+        let reduce = field("for-reduce-task").or_else(|| asked("reduce")).and_then(|reduce| reduce.parse().ok());
+        if let Some(bytes) = field("map-output-length") {
+            return Some(Self { map, reduce, bytes: bytes.parse().ok()?, evidence: FRAMING });
+        }
+        let names_map_first = request.query.find("map=")? < request.query.find("reduce=")?;
+        let bytes = maps.known(&map, reduce?).filter(|_| names_map_first)?;
+        Some(Self { map, reduce, bytes, evidence: JVM })
     }
 }
 
@@ -226,6 +231,12 @@ struct Maps<'a> {
 impl<'a> Maps<'a> {
     fn new(conversation: &Conversation<'a>, served: &[(&'a str, u32, u64)]) -> Self {
         Self { served: served.to_vec(), next_served: 0, fetches: conversation.fetches }
+    }
+
+    /// Bytes of an output as a JVM knows them.
+    fn known(&self, map: &str, reduce: u32) -> Option<u64> {
+        let served = self.served.iter().find(|(of, to, _)| *of == map && *to == reduce).map(|(_, _, bytes)| *bytes);
+        served.or_else(|| self.fetches.get(&(map.to_owned(), reduce)).map(|(bytes, _)| *bytes))
     }
 
     /// Splits an answer that begins at `from` and whose body goes from `body` to `end`.

@@ -2,10 +2,13 @@
 
 mod dimemas;
 mod lightness;
+mod network;
 mod progress;
+mod routing;
 mod run;
 mod synthetic;
 mod table;
+mod topology;
 
 use std::io;
 use std::path::PathBuf;
@@ -74,6 +77,28 @@ Examples:
 
 Exit codes: 0 done; 1 a simulated figure is not what the model's arithmetic gives; 2 could not run.";
 
+const TOPOLOGY_EXAMPLES: &str = "\
+Examples:
+  replay topology --shape fat-tree --nodes 64 --racks 4 --cores 2
+  replay topology --shape k-ary-n-tree --set k=4 --set n=3 --json
+  replay topology --shape torus --set size=[8,8] --format dot
+  replay topology experiments/fat-tree.toml --out network.edges
+
+Shapes and their keys are in docs/topologies.md. What --format edges or dot writes can be read again as shape \"graph\".
+
+Exit codes: 0 done; 2 could not run.";
+
+const ROUTING_EXAMPLES: &str = "\
+Examples:
+  replay routing --shape fat-tree --nodes 64 --racks 4 --cores 2 --out routing.txt
+  replay routing --shape fat-tree --nodes 64 --racks 4 --cores 2 --check routing.txt
+  replay routing --shape torus --set size=[4,4] --routing dor --json
+
+The file has a line for each switch, in the order of their numbers; on it, for each host, the port that leads there. Ports
+are numbered from 0 in the order of the switch's cables, those to hosts first.
+
+Exit codes: 0 done; 1 the routing or its file has a mistake (a host not reached, a loop, a deadlock); 2 could not run.";
+
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Replays a job, or runs synthetic traffic, as an experiment says.
@@ -94,6 +119,17 @@ enum Command {
     /// Simulates what LIGHTNESS' deliverable published, and puts published and simulated figures side by side.
     #[command(after_help = LIGHTNESS_EXAMPLES)]
     Lightness(lightness::LightnessArgs),
+    /// Reckons a topology (counts, distances, bisection), and writes it as a graph.
+    ///
+    /// The topology is that of an experiment, or of a shape and its keys.
+    #[command(after_help = TOPOLOGY_EXAMPLES)]
+    Topology(topology::TopologyArgs),
+    /// Writes the routing file of a topology as LIGHTNESS' generator did, or reads one and checks it.
+    ///
+    /// Looked at are: whether every host reaches every other one, without loops, and whether links may wait for each other
+    /// for ever (a deadlock, in networks that lose nothing).
+    #[command(after_help = ROUTING_EXAMPLES)]
+    Routing(routing::RoutingArgs),
     /// Prints a completion script for a shell.
     Completions {
         /// Which shell.
@@ -158,6 +194,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Report(args) => run::report(&args.results, args.out),
         Command::Dimemas(args) => dimemas::serve(args),
         Command::Lightness(args) => lightness::show(&args),
+        Command::Topology(args) => topology::show(&args),
+        Command::Routing(args) => routing::show(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "replay", &mut io::stdout());
             Ok(ExitCode::SUCCESS)

@@ -21,12 +21,14 @@ mod error;
 mod grid;
 mod routes;
 mod sets;
+mod survey;
 mod table;
 mod tree;
 
 pub use deadlock::Freedom;
 pub use error::RoutingError;
 pub use routes::{Choice, Next, Routes};
+pub use survey::Survey;
 
 use crate::topology::{LinkId, NodeId, Topology};
 use serde::{Deserialize, Serialize};

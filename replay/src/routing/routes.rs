@@ -116,21 +116,17 @@ impl Routes {
     /// # Errors
     /// When packets for one destination may take several ports of a switch.
     pub fn to_table(&self, topology: &Topology) -> Result<String, RoutingError> {
-        let one_port = matches!(self.rule, Rule::First | Rule::Destination) && !self.is_up_down_tables();
-        if !one_port {
+        if !self.has_one_port() {
             return Err(RoutingError::NoTable { routing: self.config.to_string() });
         }
-        Ok(super::table::write(topology, |at, to| {
-            let next = self.next(at, LinkId(u32::MAX), to);
-            match self.choose(next.links.len(), at, 0, 0, to, to) {
-                Choice::Index(index) => next.links.get(index).copied(),
-                Choice::ByCredits => None,
-            }
-        }))
+        Ok(super::table::write(topology, |at, to| self.only_link(at, to)))
     }
 
-    fn is_up_down_tables(&self) -> bool {
-        matches!(&self.ways, Ways::Sets(sets) if sets.is_up_down())
+    /// Whether packets for one destination take one port of a switch, whatever their flow and wherever they come from.
+    #[must_use]
+    pub fn has_one_port(&self) -> bool {
+        let by_phase = matches!(&self.ways, Ways::Sets(sets) if sets.is_up_down());
+        matches!(self.rule, Rule::First | Rule::Destination) && !by_phase
     }
 
     /// What it was made from.

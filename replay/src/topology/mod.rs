@@ -15,6 +15,7 @@
 
 mod cut;
 mod error;
+mod export;
 mod figures;
 mod graph;
 mod grid;
@@ -23,6 +24,7 @@ mod shape;
 mod tree;
 
 pub use error::TopologyError;
+pub use export::Export;
 pub use figures::{Figures, Level, figures};
 pub use graph::{Format, Graph, GraphConfig, GraphEdge, LinkText};
 pub use grid::{Grid, GridConfig};

@@ -2,14 +2,18 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
 pub mod networks;
+pub mod topologies;
 
+use crate::flit_model::fault::Fault;
 use crate::flit_model::traffic::{Seen, Sending, When, answers};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, FileFailurePersistence, RngAlgorithm, TestRng, TestRunner};
 use replay::fabric::HostPlace;
+use replay::fabric::credit::CreditConfig;
 use replay::fabric::packet::PacketFabric;
+use replay::fabric::store_and_forward::StoreAndForwardConfig;
 use replay::network::{Delivery, SimTime};
-use replay::topology::Topology;
+use replay::topology::{Topology, TopologyConfig};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,10 +27,40 @@ pub struct Case<C> {
     pub traffic: Vec<Sending>,
 }
 
+/// A configuration of a fabric on a topology.
+pub trait OnTopology: Serialize {
+    fn topology(&self) -> &TopologyConfig;
+}
+
+impl OnTopology for CreditConfig {
+    fn topology(&self) -> &TopologyConfig {
+        &self.topology
+    }
+}
+
+impl OnTopology for StoreAndForwardConfig {
+    fn topology(&self) -> &TopologyConfig {
+        &self.topology
+    }
+}
+
+impl<C: OnTopology> Case<C> {
+    /// The file of the graph, if the topology is one.
+    fn graph(&self) -> Option<String> {
+        match self.config.topology() {
+            TopologyConfig::Graph(graph) => std::fs::read_to_string(&graph.file).ok(),
+            _ => None,
+        }
+    }
+}
+
 /// As an experiment would have it, and the messages as a table.
-impl<C: Serialize> fmt::Debug for Case<C> {
+impl<C: OnTopology> fmt::Debug for Case<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\n{}", toml::to_string(&self.config).map_err(|_| fmt::Error)?)?;
+        if let Some(graph) = &self.graph() {
+            writeln!(f, "the graph's file:\n{graph}")?;
+        }
         let racks: Vec<String> = self.hosts.iter().map(|host| format!("{} in {}", host.name, host.rack)).collect();
         writeln!(f, "hosts: {}", racks.join(", "))?;
         for (number, message) in self.traffic.iter().enumerate() {
@@ -160,9 +194,29 @@ pub fn networks_config(cases: u32, file: &'static str) -> Config {
     }
 }
 
-/// The number of the first of at most `cases` values for which `differs`; always the same values.
-pub fn first_that<S: Strategy>(strategy: &S, cases: usize, differs: impl Fn(&S::Value) -> bool) -> Option<usize> {
+/// For each mistake the number of the first of at most `cases` networks on which what the fast fabric does is not what
+/// the slow model does with this mistake. Always the same networks.
+pub fn found<S: Strategy>(
+    strategy: &S,
+    cases: usize,
+    faults: &[Fault],
+    fast: impl Fn(&S::Value) -> Seen,
+    slow: impl Fn(&S::Value, Fault) -> Seen,
+) -> Vec<(Fault, Option<usize>)> {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    (0..cases).find(|_| differs(&strategy.new_tree(&mut runner).unwrap().current()))
+    let mut found: Vec<_> = faults.iter().map(|fault| (*fault, None)).collect();
+    for number in 0..cases {
+        if found.iter().all(|(_, network)| network.is_some()) {
+            break;
+        }
+        let case = strategy.new_tree(&mut runner).unwrap().current();
+        let right = fast(&case);
+        for (fault, network) in &mut found {
+            if network.is_none() && slow(&case, *fault) != right {
+                *network = Some(number);
+            }
+        }
+    }
+    found
 }

@@ -1,70 +1,16 @@
 //! Random small networks and what is sent on them.
 
 use super::Case;
+use super::topologies::{BEAT, Network, buffer, duration, network};
 use crate::flit_model::traffic::{Sending, When};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use replay::fabric::HostPlace;
-use replay::fabric::credit::{CreditConfig, Start, VlArbitration, VlWeight};
-use replay::fabric::store_and_forward::StoreAndForwardConfig;
+use replay::fabric::credit::{Credit, CreditConfig, Start, VlArbitration, VlWeight};
+use replay::fabric::store_and_forward::{StoreAndForward, StoreAndForwardConfig};
 use replay::routing::RoutingConfig;
-use replay::topology::{FatTreeConfig, Joined, LinkConfig, RacksConfig, TopologyConfig};
-use replay::units::{Buffer, Bytes, DurationPs, Rate};
-
-/// A flit of 64 bytes at 10 Gbit/s: the beat to which times are often set, so that much happens at one instant.
-const BEAT: u64 = 51_200;
-
-fn rate() -> impl Strategy<Value = Rate> {
-    let whole = select(vec![10_000_000_000, 20_000_000_000, 40_000_000_000]);
-    // 64 bytes are no whole number of picoseconds.
-    let broken = select(vec![3_000_000_000, 7_000_000_000, 9_999_999_937, 56_000_000_000, 111_111_111_111]);
-    prop_oneof![3 => whole, 2 => broken, 1 => 5_000_000_000..400_000_000_000u64].prop_map(Rate::from_bps)
-}
-
-fn duration() -> impl Strategy<Value = DurationPs> {
-    let beats = (1..8u64).prop_map(|beats| beats * BEAT);
-    prop_oneof![3 => Just(0), 2 => beats, 1 => 1..3u64, 2 => 1..400_000u64].prop_map(DurationPs)
-}
-
-fn link(buffer: impl Strategy<Value = Buffer>) -> impl Strategy<Value = LinkConfig> {
-    (rate(), duration(), buffer).prop_map(|(rate, delay, buffer)| LinkConfig {
-        rate,
-        delay: Some(delay),
-        buffer,
-        ..LinkConfig::default()
-    })
-}
-
-fn buffer() -> BoxedStrategy<Buffer> {
-    prop_oneof![Just(Buffer::Unlimited), (0..5u32).prop_map(Buffer::Packets), (0..4_000u64).prop_map(Buffer::Bytes)]
-        .boxed()
-}
-
-/// A topology and its hosts. Often all links are the same, which makes much happen at one instant.
-fn topology(buffer: impl Strategy<Value = Buffer> + Clone) -> impl Strategy<Value = (TopologyConfig, Vec<HostPlace>)> {
-    let links = prop_oneof![link(buffer.clone()).prop_map(|link| (link, link)), (link(buffer.clone()), link(buffer)),];
-    let racks = (links, 1..4usize, 2..10usize, any::<bool>(), any::<bool>());
-    let tree = (0..3u32, 1..4u32, 1..3u32);
-    (racks, tree).prop_map(|((links, racks, hosts, side_by_side, core), (shape, cores, factor))| {
-        let (host_link, uplink) = links;
-        let hosts = places(racks, hosts, side_by_side);
-        let topology = if shape == 0 {
-            let joined = if core { Joined::Core } else { Joined::Auto };
-            TopologyConfig::Racks(RacksConfig { host_link, uplink, joined })
-        } else {
-            TopologyConfig::FatTree(FatTreeConfig { nodes: None, racks: None, cores, factor, host_link, uplink })
-        };
-        (topology, hosts)
-    })
-}
-
-/// `hosts` hosts in `racks` racks, one rack after the other or by turns.
-fn places(racks: usize, hosts: usize, side_by_side: bool) -> Vec<HostPlace> {
-    let racks = racks.min(hosts);
-    let rack = |host: usize| if side_by_side { host % racks } else { host * racks / hosts };
-    (0..hosts).map(|host| HostPlace { name: format!("w{host}"), rack: format!("rack{}", rack(host)) }).collect()
-}
+use replay::topology::TopologyConfig;
+use replay::units::{Buffer, Bytes, DurationPs};
 
 /// A message before hosts, mtu and flit are known.
 #[derive(Clone, Debug)]
@@ -89,7 +35,8 @@ enum Size {
 
 fn draft() -> impl Strategy<Value = Draft> {
     let beats = (1..20u64).prop_map(|beats| beats * BEAT);
-    let gap = prop_oneof![5 => Just(0), 2 => beats, 1 => 0..2_000_000u64];
+    let long = 1_000_000_000..4_000_000_000u64;
+    let gap = prop_oneof![20 => Just(0), 8 => beats, 4 => 0..2_000_000u64, 1 => long];
     let size = prop_oneof![
         1 => Just(Size::Bytes(0)),
         3 => (0..1_500u64).prop_map(Size::Bytes),
@@ -162,10 +109,6 @@ fn sizes(flits: impl Strategy<Value = u64>) -> impl Strategy<Value = (u64, u64, 
     })
 }
 
-fn routing() -> impl Strategy<Value = RoutingConfig> {
-    select(vec![RoutingConfig::Ecmp, RoutingConfig::DModK])
-}
-
 /// Tables for `vls` virtual lanes, each of which is in the low one.
 fn arbitration(vls: u8) -> impl Strategy<Value = VlArbitration> {
     let weight = prop_oneof![4 => 1..6u8, 1 => 1..=255u8];
@@ -189,22 +132,23 @@ fn lanes() -> impl Strategy<Value = (u8, Vec<u8>, VlArbitration)> {
 
 /// A network with credits, and what is sent on it.
 pub fn credit_networks() -> impl Strategy<Value = Case<CreditConfig>> {
-    let sizes = sizes(prop_oneof![select(vec![16, 32, 100, 128, 256]), 8..300u64]);
+    let sizes = sizes(prop_oneof![select(vec![16, 32, 100, 128, 256]), 8..=256u64]);
     let more_credits = prop_oneof![3 => 0..4u32, 1 => 0..40u32, 1 => Just(1_000)];
     let pauses = (duration(), duration(), duration(), duration());
     let pauses = (pauses, vec(any::<bool>(), 4));
     let start = prop_oneof![3 => Just(Start::CutThrough), 1 => Just(Start::WholePacket)];
-    let fabric = (topology(Just(Buffer::Unlimited)), routing(), any::<u64>(), lanes());
-    let traffic = drafts(25);
-    (fabric, sizes, more_credits, pauses, start, traffic).prop_map(
-        |((topology, routing, seed, lanes), (mtu, headers, flit), more, (pauses, there), start, drafts)| {
-            let (topology, hosts) = topology;
+    let fabric = (network(&Just(Buffer::Unlimited).boxed()), any::<u64>(), lanes());
+    (fabric, sizes, more_credits, pauses, start, drafts(25)).prop_map(
+        |((network, seed, lanes), (mtu, headers, flit), more, (pauses, there), start, drafts)| {
+            let Network { topology, hosts, routing } = network;
             let (vls, sl_to_vl, arbitration) = lanes;
+            // Where many wait behind each other, messages are such that packets fit into the limit of the high table.
+            let fit = drafts.1 && (1..3).contains(&arbitration.limit);
+            let (mtu, headers, flit) = if fit { (1_024, 0, flit.next_power_of_two()) } else { (mtu, headers, flit) };
             let largest = ((mtu + headers).div_ceil(flit) * flit).div_ceil(64);
             let or_none = |place: usize, pause: DurationPs| if there[place] { pause } else { DurationPs(0) };
-            let config = CreditConfig {
+            let mut config = CreditConfig {
                 topology,
-                routing,
                 seed,
                 mtu: Bytes(mtu),
                 headers: Bytes(headers),
@@ -220,21 +164,44 @@ pub fn credit_networks() -> impl Strategy<Value = Case<CreditConfig>> {
                 arbitration,
                 ..CreditConfig::default()
             };
-            let traffic = sendings(&drafts, hosts.len(), mtu, headers, flit);
+            if routing == RoutingConfig::Bubble {
+                config.credits += u32::try_from(largest).unwrap();
+            }
+            if routing == RoutingConfig::Dor && matches!(config.topology, TopologyConfig::Torus(_)) {
+                // Two classes of virtual lanes: an even number of them, of which service levels see half.
+                config.vls = 2 * vls.div_ceil(2).min(7);
+                for vl in &mut config.sl_to_vl {
+                    *vl %= config.vls / 2;
+                }
+                config.arbitration = VlArbitration { low: Vec::new(), ..config.arbitration };
+                config.arbitration.high.retain(|entry| entry.0 < config.vls);
+            }
+            config.routing = accepted(routing, |routing| {
+                Credit::new(&CreditConfig { routing, ..config.clone() }, &hosts, ()).is_ok()
+            });
+            let mut traffic = sendings(&drafts, hosts.len(), mtu, headers, flit);
+            for sending in traffic.iter_mut().filter(|_| fit) {
+                sending.bytes = (sending.bytes + 1).next_multiple_of(mtu);
+            }
             Case { config, hosts, traffic }
         },
     )
 }
 
+/// `routing`, or one that is accepted where this one is refused: by a circle of links that might wait for each other, or
+/// because it wants credits.
+fn accepted(routing: RoutingConfig, accepts: impl Fn(RoutingConfig) -> bool) -> RoutingConfig {
+    if accepts(routing.clone()) { routing } else { RoutingConfig::UpDown }
+}
+
 /// A network that stores and forwards, and what is sent on it.
 pub fn stored_networks() -> impl Strategy<Value = Case<StoreAndForwardConfig>> {
     let sizes = sizes(1..300u64);
-    let fabric = (topology(buffer()), routing(), any::<u64>(), duration());
-    (fabric, sizes, drafts(40)).prop_map(|((topology, routing, seed, switch_delay), (mtu, headers, flit), drafts)| {
-        let (topology, hosts) = topology;
-        let config = StoreAndForwardConfig {
+    let fabric = (network(&buffer()), any::<u64>(), duration());
+    (fabric, sizes, drafts(40)).prop_map(|((network, seed, switch_delay), (mtu, headers, flit), drafts)| {
+        let Network { topology, hosts, routing } = network;
+        let mut config = StoreAndForwardConfig {
             topology,
-            routing,
             seed,
             mtu: Bytes(mtu),
             headers: Bytes(headers),
@@ -242,6 +209,9 @@ pub fn stored_networks() -> impl Strategy<Value = Case<StoreAndForwardConfig>> {
             switch_delay,
             ..StoreAndForwardConfig::default()
         };
+        config.routing = accepted(routing, |routing| {
+            StoreAndForward::new(&StoreAndForwardConfig { routing, ..config.clone() }, &hosts, ()).is_ok()
+        });
         let traffic = sendings(&drafts, hosts.len(), mtu, headers, flit);
         Case { config, hosts, traffic }
     })

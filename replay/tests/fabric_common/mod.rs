@@ -1,8 +1,11 @@
 //! What the tests of fabrics share.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
+use replay::fabric::credit::Credit;
+use replay::fabric::packet::{Message, PacketFabric, PacketRecord, ServiceLevel};
+use replay::fabric::store_and_forward::StoreAndForward;
 use replay::fabric::{self, Fabric, FabricConfig, HostPlace};
-use replay::network::{Delivery, Network, SimTime};
+use replay::network::{Delivery, HostIndex, Network, SimTime, Token};
 
 /// `racks` racks of `hosts` hosts each: w0, w1, ... in rack0, rack1, ...
 pub fn lab(racks: usize, hosts: usize) -> Vec<HostPlace> {
@@ -32,4 +35,40 @@ pub fn run_all(network: &mut impl Network) -> Vec<Delivery> {
         network.advance(SimTime::MAX, &mut deliveries);
     }
     deliveries
+}
+
+/// The `credit` fabric whose keys are `text`, which keeps every packet's record.
+pub fn credit(text: &str, hosts: &[HostPlace]) -> Credit<Vec<PacketRecord>> {
+    Credit::new(&toml::from_str(text).unwrap(), hosts, Vec::new()).unwrap()
+}
+
+/// The `store-and-forward` fabric whose keys are `text`, which keeps every packet's record.
+pub fn store_and_forward(text: &str, hosts: &[HostPlace]) -> StoreAndForward<Vec<PacketRecord>> {
+    StoreAndForward::new(&toml::from_str(text).unwrap(), hosts, Vec::new()).unwrap()
+}
+
+/// A message of `bytes` on service level `level`; its flow is its pair of hosts.
+pub fn message(source: u32, destination: u32, bytes: u64, level: u8) -> Message {
+    Message {
+        source: HostIndex(source),
+        destination: HostIndex(destination),
+        bytes,
+        level: ServiceLevel(level),
+        flow: u64::from(source) << 32 | u64::from(destination),
+        token: Token(0),
+    }
+}
+
+/// Runs until nothing is under way any more: the packets, in the order in which they left, then of their sources.
+pub fn packets(fabric: &mut impl PacketFabric<Vec<PacketRecord>>) -> Vec<PacketRecord> {
+    fabric.run_before(SimTime::MAX);
+    assert_eq!(fabric.next_event(), None);
+    let mut packets = std::mem::take(fabric.observer());
+    packets.sort_by_key(|packet| (packet.left, packet.source, packet.number));
+    packets
+}
+
+/// `message` with another token.
+pub fn with_token(message: Message, token: u64) -> Message {
+    Message { token: Token(token), ..message }
 }

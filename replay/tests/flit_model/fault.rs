@@ -31,6 +31,18 @@ pub enum Fault {
     HeldBackAtEqualRates,
     /// A switch's delay is forgotten where the packet waits anyway behind another one.
     DelayOnlyAtEmptyQueue,
+    /// `adaptive` does not see what has chosen a link already.
+    ChoicesUnseen,
+    /// `adaptive` sees what has chosen a link on any VL.
+    ChoicesOfAllLanesSeen,
+    /// Of links with as many credits `adaptive` takes the first.
+    FirstOfTheMostFree,
+    /// Heads that choose in one instant begin with the first queue.
+    ChoicesFromFirst,
+    /// A packet enters a ring where only it has room itself.
+    BubbleForgotten,
+    /// Packets keep the virtual lane on which they left their host.
+    DatelineForgotten,
     /// The packet on the link counts as waiting.
     PacketOnLinkCounts,
     /// Queues have room for one byte or one packet more.

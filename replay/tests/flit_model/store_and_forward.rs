@@ -1,15 +1,15 @@
 //! The fabric `store-and-forward`, packet by packet.
 
 use super::fault::Fault;
+use super::routing::{Labels, rule};
 use super::timeline::Timeline;
 use super::traffic::{Seen, Sending, When, answers};
 use super::{bits, bps, cut, t};
 use replay::fabric::packet::{Observer, PacketRecord};
 use replay::fabric::store_and_forward::StoreAndForwardConfig;
-use replay::kernel::random::draw;
 use replay::kernel::{Place, tie};
 use replay::network::{Delivery, HostIndex, SimTime, Token};
-use replay::routing::{Routes, RoutingConfig};
+use replay::routing::Routes;
 use replay::topology::{LinkId, NodeId, Topology};
 use replay::units::Buffer;
 use std::collections::VecDeque;
@@ -70,7 +70,7 @@ struct Link {
 struct Model<'a> {
     config: &'a StoreAndForwardConfig,
     topology: &'a Topology,
-    routes: &'a Routes,
+    routes: Routes,
     traffic: &'a [Sending],
     fault: Option<Fault>,
     now: SimTime,
@@ -89,18 +89,12 @@ struct Model<'a> {
 }
 
 /// What happens to `traffic`.
-pub fn play(
-    config: &StoreAndForwardConfig,
-    topology: &Topology,
-    routes: &Routes,
-    traffic: &[Sending],
-    fault: Option<Fault>,
-) -> Seen {
+pub fn play(config: &StoreAndForwardConfig, topology: &Topology, traffic: &[Sending], fault: Option<Fault>) -> Seen {
     let link = || Link { on_link: None, free_since: None, remainder: 0, waiting: VecDeque::new() };
     let mut model = Model {
         config,
         topology,
-        routes,
+        routes: Routes::new(&config.routing, topology, config.seed).expect("the routing fits"),
         traffic,
         fault,
         now: SimTime::ZERO,
@@ -245,13 +239,13 @@ impl Model<'_> {
         let packet = &self.packets[packet];
         let destination = self.topology.host_node(packet.destination);
         let links = self.routes.next(node, came, destination).links;
-        let number = links.len() as u64;
-        let position = match self.config.routing {
-            _ if number == 1 => 0,
-            RoutingConfig::Ecmp => draw(self.config.seed, u64::from(node.0), packet.flow) % number,
-            RoutingConfig::DModK => u64::from(destination.0) % number,
+        let labels = Labels {
+            key: (u64::from(packet.source) << 40) + packet.number,
+            flow: packet.flow,
+            source: self.topology.host_node(packet.source),
+            destination,
         };
-        links[usize::try_from(position).unwrap()].0 as usize
+        rule(&self.config.routing, &self.routes, self.config.seed, node, links, &labels).0 as usize
     }
 
     // Queues and links

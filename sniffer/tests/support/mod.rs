@@ -153,9 +153,21 @@ impl Agent {
         kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
     }
 
+    /// Its process id (`ip netns exec` becomes the program).
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether it has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Ends it in order; its exit code and last manifest.
     pub fn stop(mut self) -> (i32, Value) {
-        self.signal(Signal::SIGTERM);
+        if !self.has_ended() {
+            self.signal(Signal::SIGTERM);
+        }
         let status = self.wait();
         (status.code().unwrap_or(-1), self.manifest())
     }

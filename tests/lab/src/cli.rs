@@ -25,7 +25,8 @@ use crate::units::{Bytes, LinkRate};
 /// A real Apache Hadoop cluster on this machine: every host a network namespace, joined by shaped links.
 ///
 /// One master (m1: NameNode, ResourceManager, JobHistoryServer) and some workers (w1, w2, ...: DataNode and
-/// NodeManager each) in two racks that an uplink joins. Needs root; leaves nothing behind.
+/// NodeManager each) in two racks that an uplink joins; of Hadoop 1.2.1 a NameNode, a SecondaryNameNode and a JobTracker,
+/// and on each worker a DataNode and a TaskTracker. Needs root; leaves nothing behind.
 #[derive(Debug, Parser)]
 #[command(name = "lab", version, after_help = EXAMPLES)]
 struct Cli {
@@ -37,6 +38,7 @@ const EXAMPLES: &str = "\
 Examples:
   lab run --job terasort --size 128MB --links 100mbit --uplink 50mbit --capture out/capture
   lab run --job terasort --job wordcount --quiet --tcpdump --capture out/capture
+  lab run --hadoop 1.2.1 --job terasort --capture out/capture
   lab up --workers 2                    a cluster to play with, until Ctrl-C
   lab down --prefix lab                 remove what a lab that was killed has left
 

@@ -46,12 +46,14 @@ pub(super) struct Lane {
     pub free: u32,
     /// Sender: above 0, it waits for so many, and nothing under way brings them.
     pub wanted: u32,
+    /// Sender: flits that have started, modulo 2^32.
+    pub flits: u32,
     /// Sender: the bit at which an arbitration of its inputs begins.
-    pub begin: u32,
+    pub begin: u16,
     /// The packets that give credits back, in their order; how many credits of the first of these are counted.
+    counted: u16,
     first_return: u32,
     last_return: u32,
-    counted: u32,
     /// Queue: its first and last packet.
     pub first: u32,
     pub last: u32,
@@ -86,6 +88,8 @@ pub(super) struct Lanes {
     claimed: Vec<u32>,
     /// The earliest instant at which the next update of each lane may leave. Empty if that is always at once.
     next_updates: Vec<u64>,
+    /// How often the count of each lane's flits began again.
+    pub overflows: Vec<u32>,
     returns: Slab<Return>,
     vls: u32,
     flit: u64,
@@ -100,10 +104,11 @@ impl Lanes {
             mask: 0,
             free: config.credits,
             wanted: 0,
+            flits: 0,
             begin: 0,
+            counted: 0,
             first_return: NONE,
             last_return: NONE,
-            counted: 0,
             first: NONE,
             last: NONE,
             drained: 0,
@@ -120,6 +125,7 @@ impl Lanes {
             wire_of: wires.of,
             claimed: if adaptive { vec![0; number] } else { Vec::new() },
             next_updates: if pause > 0 { vec![0; number] } else { Vec::new() },
+            overflows: vec![0; number],
             returns: Slab::default(),
             vls,
             flit: config.flit.get(),
@@ -131,6 +137,12 @@ impl Lanes {
     #[inline]
     pub fn wire(&self, link: u32) -> &Wire {
         &self.wires[usize::from(self.wire_of[link as usize])]
+    }
+
+    /// Bytes of the flits that have started on each lane, link by link.
+    pub fn bytes(&self) -> Vec<u64> {
+        let lanes = self.lanes.iter().zip(&self.overflows);
+        lanes.map(|(lane, overflows)| (u64::from(*overflows) << 32 | u64::from(lane.flits)) * self.flit).collect()
     }
 
     /// Whether `need` credits are free on `lane` at `now`.
@@ -172,7 +184,7 @@ impl Lanes {
     fn account(&self, lane: u32) -> Account {
         let state = &self.lanes[lane as usize];
         let next_update = self.next_updates.get(lane as usize).copied().unwrap_or(0);
-        Account { free: state.free, first: state.first_return, counted: state.counted, next_update }
+        Account { free: state.free, first: state.first_return, counted: state.counted.into(), next_update }
     }
 
     /// Counts what has been told by `now`. Returns how many credits are free.
@@ -203,7 +215,8 @@ impl Lanes {
         let state = &mut self.lanes[lane as usize];
         state.free = account.free;
         state.first_return = account.first;
-        state.counted = account.counted;
+        // Fewer than a packet has, which fit.
+        state.counted = u16::try_from(account.counted).unwrap_or(u16::MAX);
         account.free
     }
 

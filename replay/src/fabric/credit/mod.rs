@@ -154,8 +154,6 @@ pub struct Credit<O> {
     looking: Vec<u32>,
     traffic: Vec<Traffic>,
     meters: Vec<LinkMeter>,
-    /// Bytes that crossed each lane.
-    lane_bytes: Vec<u64>,
     delivered: u64,
 }
 
@@ -171,6 +169,7 @@ impl<O: Observer> Credit<O> {
         let routes = Routes::new(&config.routing, &topology, config.seed)?;
         let classes = routes.classes();
         config.check_room(routes.packets_of_room())?;
+        routes.freedom(&topology)?;
         let tables = Tables::new(&config.arbitration, config.vls);
         let bases = config.bases(classes)?;
         let wires = config.wires(&topology)?;
@@ -203,6 +202,14 @@ impl<O: Observer> Credit<O> {
             let from = link.from.0 as usize;
             let from_host = link.from.0 < topology.hosts();
             let asking = if from_host { 1 } else { (begins[from + 1] - begins[from]) * u32::from(classes) };
+            if asking > u16::MAX.into() {
+                let value = format!("{asking} queues for a link of {}", topology.name(link.from));
+                return Err(FabricError::Value {
+                    key: "topology",
+                    value,
+                    allowed: "switches with at most 65535 queues",
+                });
+            }
             let own = asking.div_ceil(64).max(1);
             links.push(Link {
                 free_at: 0,
@@ -256,7 +263,6 @@ impl<O: Observer> Credit<O> {
             looking: Vec::new(),
             traffic: vec![Traffic::default(); links.len()],
             meters: vec![LinkMeter::default(); links.len()],
-            lane_bytes: vec![0; links.len() * vls as usize],
             delivered: 0,
             links,
             topology,
@@ -388,7 +394,7 @@ impl<O: Observer> PacketFabric<O> for Credit<O> {
     }
 
     fn lane_bytes(&self, _now: SimTime) -> Vec<u64> {
-        self.lane_bytes.clone()
+        self.lanes.bytes()
     }
 
     fn figures(&self) -> NetworkFigures {

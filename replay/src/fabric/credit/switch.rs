@@ -104,8 +104,8 @@ impl<O: Observer> Credit<O> {
         state.need = if enters_ring { 2 * self.mtu_credits } else { packet.credits.into() };
         let wire_of = &self.lanes.wire_of;
         let (wire, came_by) = (wire_of[link as usize], wire_of[came as usize]);
-        let faster = wire != came_by
-            && self.lanes.wires[usize::from(wire)].faster_than(&self.lanes.wires[usize::from(came_by)]);
+        let faster =
+            wire != came_by && self.lanes.wires[usize::from(wire)].faster_than(&self.lanes.wires[usize::from(came_by)]);
         if self.whole || faster {
             let ready = packet.last + self.switch_delay;
             if ready > now.0 {
@@ -195,7 +195,7 @@ impl<O: Observer> Credit<O> {
     fn first_of_many(&mut self, id: u32, vl: u32, now: SimTime) -> Result<u32, u32> {
         let lane = id * self.vls + vl;
         let (base, words) = (self.links[id as usize].masks, u32::from(self.links[id as usize].words));
-        let begin = self.lanes.lanes[lane as usize].begin;
+        let begin = u32::from(self.lanes.lanes[lane as usize].begin);
         let mut word = begin / 64;
         let mut least = u32::MAX;
         // Once around, and the first word again for what lies before the begin.
@@ -363,7 +363,7 @@ impl<O: Observer> Credit<O> {
             state.asking &= !(1 << vl);
         }
         // One behind the last of all is no bit of the mask: the search then begins at the first.
-        out.begin = if bit + 1 < words * 64 { bit + 1 } else { 0 };
+        out.begin = if bit + 1 < words * 64 { u16::try_from(bit + 1).unwrap_or(0) } else { 0 };
         let inputs = state.inputs;
         let queue = self.queue_of(inputs, vl, bit);
         let id = self.lanes.lanes[queue as usize].first;
@@ -447,7 +447,12 @@ impl<O: Observer> Credit<O> {
         self.traffic[link as usize].crossed(now, bytes, self.interval_ps, &mut self.meters, link);
         let queue = &mut self.lanes.lanes[lane as usize];
         queue.free -= u32::from(credits);
-        self.lane_bytes[lane as usize] += u64::from(flits) * self.flit;
+        let sum = queue.flits.overflowing_add(flits.into());
+        queue.flits = sum.0;
+        if sum.1 {
+            self.lanes.overflows[lane as usize] += 1;
+        }
+        let queue = &mut self.lanes.lanes[lane as usize];
         if to_host {
             self.events.schedule(ended + delay, Event::Deliver(id));
             let leaving = Return::new(number, now.0 + delay, ended + delay, rest, flits, credits);

@@ -1,6 +1,8 @@
 //! What tests of the real lab share: running the program, and looking for what it has left on the machine.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod recording;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -1,17 +1,20 @@
 //! The fabric `credit`, flit by flit.
 
+mod sending;
+
 use super::arbiter::VlArbiter;
+use super::cut;
 use super::fault::Fault;
+use super::routing::Labels;
 use super::timeline::Timeline;
 use super::traffic::{Seen, Sending, When, answers};
-use super::{bits, bps, cut, t};
-use replay::fabric::credit::{CreditConfig, Start};
+use replay::fabric::credit::CreditConfig;
 use replay::fabric::packet::{Observer, PacketRecord};
-use replay::kernel::random::draw;
 use replay::network::{Delivery, HostIndex, SimTime, Token};
-use replay::routing::{Routes, RoutingConfig};
-use replay::topology::{LinkId, NodeId, Topology};
+use replay::routing::Routes;
+use replay::topology::{NodeId, Topology};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// The steps of an instant in which arrivals happen; choices and arbitrations follow when none is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,6 +76,15 @@ impl Packet {
     fn key(&self) -> u64 {
         (u64::from(self.source) << 40) + self.number
     }
+
+    fn labels(&self, topology: &Topology) -> Labels {
+        Labels {
+            key: self.key(),
+            flow: self.flow,
+            source: topology.host_node(self.source),
+            destination: topology.host_node(self.destination),
+        }
+    }
 }
 
 /// A packet in a queue.
@@ -118,7 +130,7 @@ struct Lane {
     last_update: Option<SimTime>,
     /// Whether the next one is noted already.
     update_noted: bool,
-    /// The queue that was last taken for this link and VL, by its position at its node.
+    /// The queue that was last taken for this link and VL.
     last_taken: usize,
 }
 
@@ -146,7 +158,7 @@ struct Link {
 struct Model<'a> {
     config: &'a CreditConfig,
     topology: &'a Topology,
-    routes: &'a Routes,
+    routes: Routes,
     traffic: &'a [Sending],
     fault: Option<Fault>,
     now: SimTime,
@@ -155,7 +167,7 @@ struct Model<'a> {
     /// All queues, ordered by node, input link and VL.
     queues: Vec<Queue>,
     /// Each node's queues.
-    at_node: Vec<Vec<usize>>,
+    at_node: Vec<Range<usize>>,
     packets: Vec<Packet>,
     /// Each host's number of packets so far.
     numbers: Vec<u64>,
@@ -167,14 +179,8 @@ struct Model<'a> {
 }
 
 /// What happens to `traffic`.
-pub fn play(
-    config: &CreditConfig,
-    topology: &Topology,
-    routes: &Routes,
-    traffic: &[Sending],
-    fault: Option<Fault>,
-) -> Seen {
-    let mut model = Model::new(config, topology, routes, traffic, fault);
+pub fn play(config: &CreditConfig, topology: &Topology, traffic: &[Sending], fault: Option<Fault>) -> Seen {
+    let mut model = Model::new(config, topology, traffic, fault);
     while let Some(now) = model.timeline.next_instant() {
         model.now = now;
         while let Some(happening) = model.timeline.take(now) {
@@ -187,13 +193,7 @@ pub fn play(
 }
 
 impl<'a> Model<'a> {
-    fn new(
-        config: &'a CreditConfig,
-        topology: &'a Topology,
-        routes: &'a Routes,
-        traffic: &'a [Sending],
-        fault: Option<Fault>,
-    ) -> Self {
+    fn new(config: &'a CreditConfig, topology: &'a Topology, traffic: &'a [Sending], fault: Option<Fault>) -> Self {
         let vls = usize::from(config.vls);
         let mut queues = Vec::new();
         let mut at_node = Vec::new();
@@ -207,7 +207,7 @@ impl<'a> Model<'a> {
             for input in inputs {
                 queues.extend((0..vls).map(|vl| Queue { node, input, vl, waiting: VecDeque::new() }));
             }
-            at_node.push((first..queues.len()).collect::<Vec<usize>>());
+            at_node.push(first..queues.len());
         }
         let lane = |from: NodeId| Lane {
             credits: u64::from(config.credits),
@@ -216,7 +216,7 @@ impl<'a> Model<'a> {
             last_update: None,
             update_noted: false,
             // At the start: behind the last queue.
-            last_taken: at_node[from.0 as usize].len() - 1,
+            last_taken: at_node[from.0 as usize].end - 1,
         };
         let link = |from: NodeId| Link {
             sent: None,
@@ -236,7 +236,7 @@ impl<'a> Model<'a> {
         Self {
             config,
             topology,
-            routes,
+            routes: Routes::new(&config.routing, topology, config.seed).expect("the routing fits"),
             traffic,
             fault,
             now: SimTime::ZERO,
@@ -312,7 +312,7 @@ impl<'a> Model<'a> {
         let node = self.topology.host_node(sending.source);
         // On the link of its source host a packet's class is 0.
         let vl = self.vl(sending.level, 0);
-        let queue = self.at_node[node.0 as usize][vl];
+        let queue = self.at_node[node.0 as usize].start + vl;
         let lengths = cut(sending.bytes, self.config.mtu.get(), self.config.headers.get());
         self.missing[message] = lengths.len() as u64;
         for bytes in lengths {
@@ -390,7 +390,8 @@ impl<'a> Model<'a> {
 
     /// The queue at the end of a link; none at hosts.
     fn queue_behind(&self, link: usize, vl: usize) -> Option<usize> {
-        self.queues.iter().position(|queue| queue.input == Some(link) && queue.vl == vl)
+        let at_end = self.at_node[self.topology.links()[link].to.0 as usize].clone();
+        at_end.into_iter().find(|queue| self.queues[*queue].input == Some(link) && self.queues[*queue].vl == vl)
     }
 
     fn flit_arrives(&mut self, link: usize, vl: usize, packet: usize, flit: u64) {
@@ -438,214 +439,5 @@ impl<'a> Model<'a> {
         if flit == flits {
             self.note(waited, Step::Move, Happening::LastFlitWaited { queue, packet });
         }
-    }
-
-    /// Whether the head of a queue is ready to go on by `link`.
-    fn ready(&self, queue: usize, link: usize) -> bool {
-        let head = &self.queues[queue].waiting[0];
-        let Some(input) = self.queues[queue].input else { return true };
-        let rate = |link: usize| bps(self.topology.links()[link].rate);
-        let or_equal = self.fault == Some(Fault::HeldBackAtEqualRates);
-        let runs_dry = rate(link) > rate(input) || or_equal && rate(link) == rate(input);
-        if self.config.start == Start::WholePacket || runs_dry { head.last_flit_waited } else { head.first_flit_waited }
-    }
-
-    // Choosing
-
-    fn choices(&mut self) {
-        for node in 0..self.at_node.len() {
-            let queues = self.at_node[node].clone();
-            let first = draw(self.config.seed, node as u64, (1 << 63) + self.now.0) % queues.len().max(1) as u64;
-            for behind in 1..=queues.len() {
-                let queue = queues[(usize::try_from(first).unwrap() + behind) % queues.len()];
-                let head = self.queues[queue].waiting.front();
-                if head.is_some_and(|head| head.choice.is_none() && head.first_flit_waited) {
-                    let choice = self.choose(queue);
-                    self.queues[queue].waiting[0].choice = Some(choice);
-                }
-            }
-        }
-    }
-
-    fn choose(&self, queue: usize) -> Choice {
-        let node = self.queues[queue].node;
-        let packet = &self.packets[self.queues[queue].waiting[0].packet];
-        let destination = self.topology.host_node(packet.destination);
-        let Some(input) = self.queues[queue].input else {
-            let link = self.topology.out(node)[0].0 as usize;
-            return Choice { link, vl: self.vl(packet.level, 0), enters_ring: false };
-        };
-        let next = self.routes.next(node, LinkId(u32::try_from(input).unwrap()), destination);
-        let vl = self.vl(packet.level, next.class);
-        let number = next.links.len() as u64;
-        let place = u64::from(node.0);
-        let position = match self.config.routing {
-            _ if number == 1 => 0,
-            RoutingConfig::Ecmp => draw(self.config.seed, place, packet.flow) % number,
-            RoutingConfig::DModK => u64::from(destination.0) % number,
-        };
-        let link = next.links[usize::try_from(position).unwrap()].0 as usize;
-        Choice { link, vl, enters_ring: next.enters_ring }
-    }
-
-    /// The rule of the routing `adaptive`: the link with the most free credits, less those that are asked for already.
-    fn most_free(&self, node: NodeId, links: &[LinkId], vl: usize, key: u64) -> LinkId {
-        let free = |link: LinkId| {
-            let asked: u64 = self.at_node[node.0 as usize]
-                .iter()
-                .filter_map(|queue| self.queues[*queue].waiting.front())
-                .filter(|head| !head.started && head.choice.is_some_and(|c| c.link == link.0 as usize && c.vl == vl))
-                .map(|head| self.packets[head.packet].credits)
-                .sum();
-            i64::try_from(self.links[link.0 as usize].lanes[vl].credits).unwrap() - i64::try_from(asked).unwrap()
-        };
-        let most = links.iter().map(|link| free(*link)).max().expect("there is a way");
-        let best: Vec<LinkId> = links.iter().copied().filter(|link| free(*link) == most).collect();
-        let position = draw(self.config.seed, u64::from(node.0), key) % best.len() as u64;
-        best[usize::try_from(position).unwrap()]
-    }
-
-    // Arbitrating
-
-    fn arbitrations(&mut self) {
-        for link in 0..self.links.len() {
-            if self.links[link].free {
-                self.arbitrate(link);
-            }
-        }
-    }
-
-    /// The VL on which the head of a queue may start on `link`, if it may.
-    fn may_start(&self, queue: usize, link: usize) -> Option<usize> {
-        let head = self.queues[queue].waiting.front()?;
-        let choice = head.choice.filter(|choice| choice.link == link && !head.started)?;
-        let mut needed = self.packets[head.packet].credits;
-        if choice.enters_ring {
-            let (_, largest) = self.flits_and_credits((self.config.mtu.get() + self.config.headers.get()).max(1));
-            needed = 2 * largest;
-        }
-        let credits = self.links[link].lanes[choice.vl].credits;
-        (self.ready(queue, link) && credits >= needed).then_some(choice.vl)
-    }
-
-    fn arbitrate(&mut self, link: usize) {
-        let node = self.topology.links()[link].from;
-        let queues = self.at_node[node.0 as usize].clone();
-        let on_vl: Vec<Option<usize>> = queues.iter().map(|queue| self.may_start(*queue, link)).collect();
-        let vls: Vec<bool> = (0..usize::from(self.config.vls)).map(|vl| on_vl.contains(&Some(vl))).collect();
-        let Some(turn) = self.links[link].arbiter.turn(&vls) else { return };
-        let vl = usize::from(turn.vl);
-        let last = match self.fault {
-            Some(Fault::InputsFromFirst) => queues.len() - 1,
-            _ => self.links[link].lanes[vl].last_taken,
-        };
-        let mut behind = (1..=queues.len()).map(|behind| (last + behind) % queues.len());
-        let taken = behind.find(|position| on_vl[*position] == Some(vl)).expect("a packet of this VL may start");
-        let packet = &self.packets[self.queues[queues[taken]].waiting[0].packet];
-        let (credits, bytes) = (packet.credits, packet.flits * self.flit());
-        self.links[link].lanes[vl].last_taken = taken;
-        self.links[link].arbiter.start(&turn, credits, bytes);
-        self.start(link, vl, queues[taken]);
-    }
-
-    // Sending
-
-    /// The head of `queue` starts on `link`.
-    fn start(&mut self, link: usize, vl: usize, queue: usize) {
-        let head = &mut self.queues[queue].waiting[0];
-        head.started = true;
-        let packet = head.packet;
-        if self.queues[queue].input.is_none() {
-            self.packets[packet].left = self.now;
-        }
-        let state = &mut self.links[link];
-        state.lanes[vl].credits -= self.packets[packet].credits;
-        // A link that starts at the very instant at which it becomes free goes on with its remainder.
-        let goes_on = match self.fault {
-            Some(Fault::RemainderDropped) => false,
-            Some(Fault::RemainderKept) => true,
-            _ => state.free_since == Some(self.now),
-        };
-        let remainder = if goes_on { state.remainder } else { 0 };
-        state.free = false;
-        state.sent = Some(Sent { packet, queue, vl, start: self.now, remainder });
-        self.note_flit(link, 1);
-    }
-
-    fn flit_gap(&self) -> u64 {
-        if self.fault == Some(Fault::FlitGapForgotten) { 0 } else { self.config.flit_gap.ps() }
-    }
-
-    /// Notes when flit `flit` of the packet that is sent on `link` has left.
-    fn note_flit(&mut self, link: usize, flit: u64) {
-        let sent = self.links[link].sent.expect("a packet is sent");
-        let rate = bps(self.topology.links()[link].rate);
-        let after = t(flit, bits(self.flit()), sent.remainder, rate, self.flit_gap());
-        self.note(sent.start.plus_ps(after), Step::Move, Happening::FlitLeaves { link, flit });
-    }
-
-    fn flit_leaves(&mut self, link: usize, flit: u64) {
-        let Sent { packet, queue, vl, remainder, .. } = self.links[link].sent.expect("a packet is sent");
-        let flits = self.packets[packet].flits;
-        let delay = self.topology.links()[link].delay_ps;
-        self.note(self.now.plus_ps(delay), Step::Move, Happening::FlitArrives { link, vl, packet, flit });
-        self.flit_left_queue(queue, packet);
-        if flit < flits {
-            self.note_flit(link, flit + 1);
-            return;
-        }
-        let rate = bps(self.topology.links()[link].rate);
-        let gap = if self.fault == Some(Fault::PacketGapForgotten) { 0 } else { self.config.packet_gap.ps() };
-        self.links[link].remainder = (u128::from(flits) * bits(self.flit()) + remainder) % rate;
-        self.links[link].sent = None;
-        self.note(self.now.plus_ps(gap), Step::Move, Happening::LinkFree { link });
-        let head_left = if self.fault == Some(Fault::HeadAfterGap) { gap } else { 0 };
-        self.note(self.now.plus_ps(head_left), Step::Move, Happening::HeadLeft { queue });
-    }
-
-    // Credits come back
-
-    /// The next flit of the head of `queue` has left it.
-    fn flit_left_queue(&mut self, queue: usize, packet: usize) {
-        let (flits, credits) = (self.packets[packet].flits, self.packets[packet].credits);
-        let head = self.in_queue(queue, packet);
-        head.left += 1;
-        let (left, freed) = (head.left, head.freed);
-        assert!(self.fault.is_some() || left <= self.in_queue(queue, packet).arrived, "a flit left before it came");
-        let Some(input) = self.queues[queue].input else { return };
-        let told_of = if self.fault == Some(Fault::CreditOneFlitLate) { left - 1 } else { left };
-        let free = if left == flits { credits } else { self.credits_of(told_of) };
-        self.in_queue(queue, packet).freed = free;
-        let vl = self.queues[queue].vl;
-        self.flit_left_buffer(input, vl, free - freed);
-    }
-
-    /// A flit has left the buffer at the end of (link, VL), which frees `credits` credits.
-    fn flit_left_buffer(&mut self, link: usize, vl: usize, credits: u64) {
-        let now = self.now;
-        let lane = &mut self.links[link].lanes[vl];
-        lane.buffered -= 1;
-        lane.freed += credits;
-        if lane.freed == 0 || lane.update_noted {
-            return;
-        }
-        let least = match self.fault {
-            Some(Fault::UpdateTooEarly) => 0,
-            _ => self.config.credit_min_time.ps(),
-        };
-        let earliest = lane.last_update.map_or(SimTime::ZERO, |last| last.plus_ps(least));
-        lane.update_noted = true;
-        self.note(now.max(earliest), Step::Tell, Happening::UpdateLeaves { link, vl });
-    }
-
-    fn update_leaves(&mut self, link: usize, vl: usize) {
-        let now = self.now;
-        let lane = &mut self.links[link].lanes[vl];
-        lane.update_noted = false;
-        lane.last_update = Some(now);
-        let credits = std::mem::take(&mut lane.freed);
-        // The cable's other direction has the same number but for the last bit.
-        let delay = self.topology.links()[link ^ 1].delay_ps;
-        self.note(now.plus_ps(delay), Step::Told, Happening::UpdateArrives { link, vl, credits });
     }
 }

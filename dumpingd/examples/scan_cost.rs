@@ -1,0 +1,48 @@
+//! What one scan costs, with as many sockets as told: `scan_cost [SOCKETS [SCANS]]`, in a network namespace of its own
+//! (`ip netns add x; ip -n x link set lo up; ip netns exec x scan_cost 10000`). Needs `ulimit -n` above the sockets.
+
+use std::net::{TcpListener, TcpStream};
+
+use anyhow::{Context, Result};
+use dumpingd::space::{SourceKind, Space};
+use nix::time::{ClockId, clock_gettime};
+use trace::agent::{network_namespace, now_ns};
+
+fn cpu_us() -> Result<u128> {
+    Ok(std::time::Duration::from(clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?).as_micros())
+}
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let mut number = |default: usize| arguments.next().map_or(Ok(default), |text| text.parse());
+    let (sockets, scans) = (number(10_000)?, number(20)?);
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    let mut open = Vec::new();
+    while open.len() + 2 <= sockets {
+        open.push(TcpStream::connect(address).context("more sockets need a higher `ulimit -n`")?);
+        open.push(listener.accept()?.0);
+    }
+    let (mut space, _) = Space::own(network_namespace()?, SourceKind::Netlink)?;
+    let mut costs = Vec::new();
+    for scan in 0..scans {
+        let before = cpu_us()?;
+        let found = space.scan(now_ns(), false)?;
+        let cost = cpu_us()? - before;
+        if scan == 0 {
+            trace::told::say(format!(
+                "first scan: {} sockets, {} records, {cost} us of CPU",
+                found.sockets,
+                found.records.len()
+            ));
+        } else {
+            costs.push(cost);
+        }
+    }
+    costs.sort_unstable();
+    if let (Some(least), Some(most)) = (costs.first(), costs.last()) {
+        let median = costs[costs.len() / 2];
+        trace::told::say(format!("later scans: {least} / {median} / {most} us of CPU (least, median, most)"));
+    }
+    Ok(())
+}

@@ -1,0 +1,210 @@
+//! One network namespace: its sockets, who has them, and what changed.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::thread;
+
+use nix::sched::{CloneFlags, setns};
+use trace::ports::HadoopPorts;
+use trace::role::role_of_main_class;
+use trace::socket::{Owner, SocketRecord};
+
+use crate::changes::Changes;
+use crate::diag::{Lister, Listing};
+use crate::dying::{Obituaries, RECEIVE_BUFFER_BYTES};
+use crate::owners::OwnerFinder;
+use crate::{lsof, main_class, proc_net, tell};
+
+/// Where sockets are read from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SourceKind {
+    /// sock_diag: with the kernel's counters.
+    #[default]
+    Netlink,
+    /// `/proc/net/tcp`.
+    Proc,
+    /// The program `lsof`.
+    Lsof,
+}
+
+impl SourceKind {
+    /// As it is written on the command line and in the manifest.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Netlink => "netlink",
+            Self::Proc => "proc",
+            Self::Lsof => "lsof",
+        }
+    }
+}
+
+enum Source {
+    Netlink(Lister),
+    Proc(String),
+    Lsof,
+}
+
+/// A network namespace that is scanned.
+pub struct Space {
+    /// Its inode.
+    pub netns: u64,
+    source: Source,
+    /// Who tells of its dying sockets.
+    pub obituaries: Option<Obituaries>,
+    owners: OwnerFinder,
+    changes: Changes,
+}
+
+/// What a scan found.
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// What changed, as records.
+    pub records: Vec<SocketRecord>,
+    /// Sockets seen.
+    pub sockets: u64,
+    /// Messages or lines that could not be understood.
+    pub malformed: u64,
+    /// Processes that could not be looked into though a socket may be theirs.
+    pub blind: u64,
+    /// Whether the kernel is too old to count sent bytes.
+    pub lacks_bytes_sent: bool,
+    /// What belongs to Hadoop.
+    pub hadoops: HadoopPorts,
+}
+
+impl Space {
+    /// The namespace in which this process runs. Second value: remarks.
+    ///
+    /// # Errors
+    /// If its sockets cannot be listed.
+    pub fn own(netns: u64, kind: SourceKind) -> io::Result<(Self, Vec<String>)> {
+        let mut remarks = Vec::new();
+        let source = match kind {
+            SourceKind::Netlink => Source::Netlink(Lister::open()?),
+            SourceKind::Proc => Source::Proc("self".to_owned()),
+            SourceKind::Lsof => Source::Lsof,
+        };
+        // The fall-backs are for where netlink is not to be used.
+        let obituaries = if kind == SourceKind::Netlink { subscribe(&mut remarks) } else { None };
+        Ok((Self::with(netns, source, obituaries), remarks))
+    }
+
+    /// That of process `pid`. The sockets through which it is asked are opened by a thread that moves there.
+    ///
+    /// # Errors
+    /// If it cannot be entered (CAP_SYS_ADMIN), or the process has ended.
+    pub fn of_process(netns: u64, pid: u32, kind: SourceKind) -> io::Result<(Self, Vec<String>)> {
+        if kind != SourceKind::Netlink {
+            return Ok((Self::with(netns, Source::Proc(pid.to_string()), None), Vec::new()));
+        }
+        let file = File::open(format!("/proc/{pid}/ns/net"))?;
+        if file.metadata()?.ino() != netns {
+            return Err(io::Error::other(format!("process {pid} is in another network namespace now")));
+        }
+        let inside = thread::spawn(move || -> io::Result<(Lister, Option<Obituaries>, Vec<String>)> {
+            setns(file, CloneFlags::CLONE_NEWNET)?;
+            let mut remarks = Vec::new();
+            Ok((Lister::open()?, subscribe(&mut remarks), remarks))
+        });
+        let (lister, obituaries, remarks) =
+            inside.join().map_err(|_| io::Error::other("the thread that entered it ended in a panic"))??;
+        Ok((Self::with(netns, Source::Netlink(lister), obituaries), remarks))
+    }
+
+    fn with(netns: u64, source: Source, obituaries: Option<Obituaries>) -> Self {
+        Self { netns, source, obituaries, owners: OwnerFinder::new(netns), changes: Changes::new(netns) }
+    }
+
+    /// Lists all sockets, finds their owners, says what changed.
+    ///
+    /// # Errors
+    /// If the sockets or processes cannot be listed.
+    pub fn scan(&mut self, t: u64, thorough: bool) -> io::Result<Scan> {
+        let (listing, told) = self.list()?;
+        let inodes: HashSet<u64> = listing.sockets.iter().map(|s| s.inode).filter(|inode| *inode != 0).collect();
+        self.owners.claim(&told)?;
+        self.owners.update(&inodes, thorough)?;
+        let mut records = self.changes.processes(t, self.owners.processes());
+        records.extend(self.changes.sockets(t, &listing.sockets, |inode| self.owners.owner(inode)));
+        let owner_of = |inode| self.owners.owner(inode);
+        Ok(Scan {
+            records,
+            sockets: listing.sockets.len() as u64,
+            malformed: listing.malformed,
+            blind: self.owners.blind(),
+            lacks_bytes_sent: listing.sockets.iter().any(|socket| socket.lacks_bytes_sent),
+            hadoops: tell::hadoops(&listing.sockets, owner_of, self.owners.processes()),
+        })
+    }
+
+    fn list(&mut self) -> io::Result<(Listing, HashMap<u64, u32>)> {
+        match &mut self.source {
+            Source::Netlink(lister) => Ok((lister.list()?, HashMap::new())),
+            Source::Proc(pid) => Ok((proc_net::list(pid)?, HashMap::new())),
+            Source::Lsof => lsof::list(),
+        }
+    }
+
+    /// A record of a process that has just been heard of, if it was not told of before, and its role where it is one of
+    /// Hadoop's.
+    pub fn introduce(&mut self, t: u64, owner: Owner) -> (Option<SocketRecord>, Option<&'static str>) {
+        let Some(process) = self.owners.look_at(owner) else { return (None, None) };
+        (self.changes.process(t, process), process.is_hadoop().then_some(process.role))
+    }
+}
+
+fn subscribe(remarks: &mut Vec<String>) -> Option<Obituaries> {
+    match Obituaries::subscribe(RECEIVE_BUFFER_BYTES) {
+        Ok((obituaries, remark)) => {
+            remarks.extend(remark);
+            Some(obituaries)
+        }
+        Err(error) => {
+            remarks.push(format!(
+                "the kernel does not tell of dying sockets ({error}): counters of connections that end between two \
+                 scans are missing"
+            ));
+            None
+        }
+    }
+}
+
+/// Remembers which processes are Hadoop's, to find the namespaces in which they are.
+#[derive(Debug, Default)]
+pub struct Finder {
+    judged: HashMap<(u32, u64), bool>,
+}
+
+impl Finder {
+    /// The network namespaces of Hadoop's processes, each with one of these, without `own`.
+    ///
+    /// # Errors
+    /// If /proc cannot be listed.
+    pub fn look(&mut self, own: u64) -> io::Result<BTreeMap<u64, u32>> {
+        let mut found = BTreeMap::new();
+        let mut judged = HashMap::new();
+        for process in procfs::process::all_processes().map_err(io::Error::other)?.flatten() {
+            let pid = u32::try_from(process.pid).unwrap_or(0);
+            let Ok(about) = fs::metadata(format!("/proc/{pid}/ns/net")) else { continue };
+            if about.ino() == own {
+                continue;
+            }
+            let Ok(stat) = process.stat() else { continue };
+            let key = (pid, stat.starttime);
+            let is_hadoop = self.judged.get(&key).copied().unwrap_or_else(|| {
+                let main = process.cmdline().ok().and_then(|line| main_class::of_command_line(&line));
+                main.is_some_and(|main| role_of_main_class(&main).is_some())
+            });
+            // Before a JVM's exec it is something else: only what is Hadoop's is remembered for good.
+            if is_hadoop {
+                judged.insert(key, true);
+                found.insert(about.ino(), pid);
+            }
+        }
+        self.judged = judged;
+        Ok(found)
+    }
+}

@@ -1,0 +1,131 @@
+//! Which network a command speaks of: that of an experiment, or a shape and its keys.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Error, bail};
+use clap::Args;
+use replay::dimemas::mapping;
+use replay::experiment::{Experiment, Override, Sweep};
+use replay::routing::RoutingConfig;
+use replay::topology::{Topology, TopologyConfig};
+
+/// Which topology.
+#[derive(Debug, Args)]
+pub(super) struct NetworkArgs {
+    /// The experiment whose fabric has the topology: a TOML file.
+    experiment: Option<PathBuf>,
+    /// The shape, in place of an experiment: racks, fat-tree, single-switch, leaf-spine, k-ary-n-tree, thin-tree,
+    /// m-port-n-tree, xgft, mesh, torus or graph.
+    #[arg(long, conflicts_with = "experiment")]
+    shape: Option<String>,
+    /// Number of hosts.
+    #[arg(long, short = 'n', value_name = "HOSTS")]
+    nodes: Option<u32>,
+    /// Number of racks, of shapes fat-tree and racks; all have the same number of hosts.
+    #[arg(long, short = 'r')]
+    racks: Option<u32>,
+    /// Number of core switches, of shape fat-tree.
+    #[arg(long, short = 'c')]
+    cores: Option<u32>,
+    /// Any other key by its path, such as fabric.topology.host_link.rate=25Gbps; a path without a dot is a key of
+    /// fabric.topology. May be given more than once.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    overrides: Vec<String>,
+}
+
+/// A topology and the routing of its experiment.
+pub(super) struct Network {
+    pub(super) topology: Topology,
+    /// The shape's name.
+    pub(super) shape: &'static str,
+    /// The routing that the experiment, or `--set fabric.routing`, says.
+    pub(super) routing: Option<RoutingConfig>,
+    pub(super) seed: u64,
+    source: Option<PathBuf>,
+    overrides: Vec<Override>,
+}
+
+impl NetworkArgs {
+    /// All keys as overrides.
+    fn changes(&self, sized_by_hosts: bool) -> Result<Vec<Override>, Error> {
+        let mut changes = Vec::new();
+        if let Some(shape) = &self.shape {
+            changes.push(format!("fabric.topology.shape=\"{shape}\""));
+        }
+        if !sized_by_hosts {
+            let numbers = [("nodes", self.nodes), ("racks", self.racks), ("cores", self.cores)];
+            changes
+                .extend(numbers.iter().filter_map(|(key, value)| Some(format!("fabric.topology.{key}={}", (*value)?))));
+        }
+        changes.extend(self.overrides.iter().map(|change| {
+            let path = change.split('=').next().unwrap_or_default();
+            if path.contains('.') { change.clone() } else { format!("fabric.topology.{change}") }
+        }));
+        changes.iter().map(|change| change.parse::<Override>().map_err(Error::msg)).collect()
+    }
+
+    /// The network that the arguments speak of.
+    pub(super) fn network(&self) -> Result<Network, Error> {
+        // Racks have no number of hosts among their keys: they are as large as their workload.
+        let overrides = self.changes(self.shape.as_deref() == Some("racks"))?;
+        let sweep = match &self.experiment {
+            Some(path) => Sweep::read(path, &overrides)?,
+            None if self.shape.is_none() => bail!("no network: name an experiment (a TOML file), or a shape (--shape)"),
+            None => Sweep::parse("[fabric]\nkind = \"store-and-forward\"\n", "arguments", &overrides)?,
+        };
+        let network = |experiment: &Experiment| {
+            experiment.fabric.network().map(|(topology, routing, seed)| (topology.clone(), routing.clone(), seed))
+        };
+        let mut points = sweep.points.iter().map(|point| &point.experiment);
+        let Some(experiment) = points.next() else { bail!("a sweep over nothing has no topology") };
+        if points.any(|other| network(other) != network(experiment)) {
+            bail!("the experiment sweeps over its topology, routing or seed: --set PATH=VALUE chooses one value");
+        }
+        let Some((config, routing, seed)) = experiment.fabric.network() else {
+            bail!("a fabric of kind \"{}\" has no topology of links and switches", experiment.fabric.kind());
+        };
+        let said =
+            self.experiment.is_some() || overrides.iter().any(|change| change.text().starts_with("fabric.routing"));
+        let hosts = match config {
+            TopologyConfig::Racks(_) => mapping::hosts(&experiment.fabric, self.nodes, self.racks)?,
+            _ => Vec::new(),
+        };
+        let topology = config.build(&hosts).map_err(|error| self.wrong(&overrides, &error.to_string()))?;
+        Ok(Network {
+            topology,
+            shape: config.shape(),
+            routing: said.then(|| routing.clone()),
+            seed,
+            source: self.experiment.clone(),
+            overrides,
+        })
+    }
+
+    /// An error at the place in the experiment where its key stands.
+    fn wrong(&self, overrides: &[Override], message: &str) -> Error {
+        wrong(self.experiment.as_deref(), overrides, message)
+    }
+}
+
+impl Network {
+    /// An error at the place in the experiment where its key stands.
+    pub(super) fn wrong(&self, message: &str) -> Error {
+        wrong(self.source.as_deref(), &self.overrides, message)
+    }
+}
+
+fn wrong(source: Option<&Path>, overrides: &[Override], message: &str) -> Error {
+    match source {
+        Some(path) => Experiment::wrong(path, overrides, message).into(),
+        None => Error::msg(message.to_owned()),
+    }
+}
+
+/// Writes a file, and makes its folder where it is missing.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {
+    let named = || format!("cannot write {}", path.display());
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).with_context(named)?;
+    }
+    std::fs::write(path, text).with_context(named)
+}

@@ -1,0 +1,156 @@
+//! `routing`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Error};
+use clap::Args;
+use replay::routing::{Freedom, Routes, RoutingConfig, RoutingError, Survey};
+use replay::topology::Structure;
+use serde::Serialize;
+use trace::told::told;
+
+use super::FOUND_WRONG;
+use super::network::{Network, NetworkArgs, write};
+use super::run::say;
+
+#[derive(Debug, Args)]
+pub(super) struct RoutingArgs {
+    #[command(flatten)]
+    network: NetworkArgs,
+    /// The routing that is written: d-mod-k, shortest, dor or, on trees, up-down [default: the experiment's; without one,
+    /// dor on meshes and tori, else d-mod-k].
+    #[arg(long, conflicts_with = "check")]
+    routing: Option<String>,
+    /// Reads this routing file and checks it, in place of writing one.
+    #[arg(long, value_name = "FILE", conflicts_with = "out")]
+    check: Option<PathBuf>,
+    /// Writes the routing file here and prints what it comes to; without it, the file is printed.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Prints what the routing comes to as one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a routing comes to.
+#[derive(Debug, Serialize)]
+struct Checked {
+    /// What was looked at.
+    routing: String,
+    hosts: u32,
+    switches: u32,
+    /// Null if it is not known for the mistake.
+    ways: Option<Survey>,
+    /// Whether links can never wait for each other for ever.
+    deadlock_free: bool,
+    /// Why it is free of deadlock.
+    why: Option<String>,
+    /// What is wrong.
+    mistake: Option<String>,
+}
+
+/// Writes a routing file, or checks one.
+pub(super) fn show(args: &RoutingArgs) -> Result<ExitCode, Error> {
+    let network = args.network.network()?;
+    let topology = &network.topology;
+    let routes = match &args.check {
+        Some(path) => {
+            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+            Routes::from_table(&text, &path.display().to_string(), topology)
+        }
+        None => {
+            let config = config(args, &network)?;
+            Ok(Routes::new(&config, topology, network.seed).map_err(|error| network.wrong(&error.to_string()))?)
+        }
+    };
+    let routes = match routes {
+        Ok(routes) => routes,
+        Err(error @ (RoutingError::Loop { .. } | RoutingError::NoWay { .. } | RoutingError::Line { .. })) => {
+            let file = args.check.as_ref().map(|path| path.display().to_string());
+            let checked = Checked {
+                routing: file.unwrap_or_default(),
+                hosts: topology.hosts(),
+                switches: topology.switches(),
+                ways: None,
+                deadlock_free: false,
+                why: None,
+                mistake: Some(error.to_string()),
+            };
+            return tell(args, &checked);
+        }
+        Err(other) => return Err(other.into()),
+    };
+    if args.check.is_none() {
+        let text = routes.to_table(topology).map_err(|error| network.wrong(&error.to_string()))?;
+        match &args.out {
+            Some(path) => write(path, &text)?,
+            None if args.json => {}
+            None => {
+                say(text.trim_end())?;
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
+    }
+    let freedom = if args.check.is_some() || routes.classes() == 1 {
+        routes.freedom(topology)
+    } else {
+        // What is written knows no classes of virtual lanes.
+        Routes::from_table(&routes.to_table(topology)?, &routes.config().to_string(), topology)?.freedom(topology)
+    };
+    let (free, why, mistake) = match &freedom {
+        Ok(freedom) => (*freedom != Freedom::Bubble, Some(freedom.to_string()), None),
+        Err(error) => (false, None, Some(told(error))),
+    };
+    let checked = Checked {
+        routing: match &args.check {
+            Some(path) => path.display().to_string(),
+            None => routes.config().to_string(),
+        },
+        hosts: topology.hosts(),
+        switches: topology.switches(),
+        ways: Some(routes.survey(topology)?),
+        deadlock_free: free,
+        why,
+        mistake,
+    };
+    tell(args, &checked)
+}
+
+/// Which routing is written.
+fn config(args: &RoutingArgs, network: &Network) -> Result<RoutingConfig, Error> {
+    if let Some(name) = &args.routing {
+        let read = toml::Value::String(name.clone()).try_into::<RoutingConfig>();
+        return read.map_err(|error| Error::msg(format!("--routing {name}: {}", error.message())));
+    }
+    let grid = matches!(network.topology.structure(), Structure::Grid(_));
+    Ok(network.routing.clone().unwrap_or(if grid { RoutingConfig::Dor } else { RoutingConfig::DModK }))
+}
+
+/// Prints what a routing comes to.
+fn tell(args: &RoutingArgs, checked: &Checked) -> Result<ExitCode, Error> {
+    if args.json {
+        say(&serde_json::to_string_pretty(checked)?)?;
+    } else {
+        let mut text =
+            format!("routing   {}\nhosts     {}\nswitches  {}\n", checked.routing, checked.hosts, checked.switches);
+        if let Some(ways) = &checked.ways {
+            let mean = ways.mean_switches.map_or("–".to_owned(), |mean| format!("{mean:.4}"));
+            text += &format!(
+                "ways      {}, one for each pair of hosts: {mean} switches in the mean, {} at most\n",
+                ways.pairs, ways.most_switches
+            );
+            if let Some(link) = &ways.most_used {
+                text += &format!("most used {link}: {} ways\n", ways.most_ways);
+            }
+        }
+        if let Some(why) = &checked.why {
+            text += &format!("deadlock  {why}\n");
+        }
+        if let Some(mistake) = &checked.mistake {
+            text += &format!("mistake   {mistake}\n");
+        }
+        say(text.trim_end())?;
+    }
+    Ok(ExitCode::from(if checked.mistake.is_none() { 0 } else { FOUND_WRONG }))
+}
