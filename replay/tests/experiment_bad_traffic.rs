@@ -158,6 +158,7 @@ fn wrong_lines_of_a_table_are_named() {
         ("at,from,to,bytes\n1us,0,1,64", &["m.csv:2", "bytes: \"64\" has no unit"]),
         ("at,from,to,bytes\n1us,0,8,64B", &["m.csv:2", "to = \"8\"", "0 to 7"]),
         ("at,from,to,bytes\n1us,w1,7,64B", &["m.csv:2", "from = \"w1\""]),
+        ("at,from,to,bytes\n2000min,0,1,64B", &["m.csv:2", "at = \"120000s\"", "a simulated day"]),
         ("at,from,to,bytes\n1us,7,7,64B", &["m.csv:2", "another host"]),
         ("at,from,to,bytes,level\n1us,6,7,64B,16", &["m.csv:2", "level = \"16\"", "0 to 15"]),
     ];

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use replay::experiment::{Experiment, Override};
+use replay::experiment::{Experiment, Override, Sweep};
 use replay::results::synthetic::TrafficSummary;
 use replay::statistics::Saturation;
 use replay::traffic::{TrafficRun, run_traffic};
@@ -263,4 +263,21 @@ fn a_run_that_is_stopped_is_interim() {
     if summary.simulated_ns > summary.measured_from_ns * 2.0 {
         close(summary.offered_load, 0.5, 0.1);
     }
+}
+
+#[test]
+fn all_experiments_of_the_repository_run() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/synthetic");
+    let short = ["traffic.warm_up=100 cycles", "traffic.measurement=300 cycles", "run.seeds=1"];
+    let changes: Vec<Override> = short.iter().map(|change| change.parse().unwrap()).collect();
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let sweep = Sweep::read(&entry.unwrap().path(), &changes).unwrap();
+        for point in &sweep.points {
+            let run = run(&point.experiment);
+            assert!(run.figures.packet.count() > 0, "{}: {:?}", point.experiment.name, point.values);
+        }
+        names.push(sweep.points[0].experiment.name.clone());
+    }
+    assert!(names.len() >= 5, "{names:?}");
 }

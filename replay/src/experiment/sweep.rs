@@ -55,6 +55,8 @@ pub struct Sweep {
     pub axes: Vec<Axis>,
     /// The combinations; the last axis changes first.
     pub points: Vec<Point>,
+    /// The file, with the overrides.
+    given: Table,
 }
 
 impl Sweep {
@@ -98,7 +100,7 @@ impl Sweep {
             points.push(Point { values, experiment });
         }
         let axes = axes.into_iter().map(|(path, values)| Axis { path: path.join("."), values }).collect();
-        Ok(Self { axes, points })
+        Ok(Self { axes, points, given: table })
     }
 
     /// Whether some key has several values.
@@ -112,17 +114,29 @@ impl Sweep {
     /// # Errors
     /// If a value cannot be written as TOML.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
-        let mut table = match self.points.first() {
-            Some(point) => point.experiment.to_table()?,
-            None => Table::new(),
-        };
-        for axis in &self.axes {
-            let path: Vec<String> = axis.path.split('.').map(str::to_owned).collect();
-            let mut sweep = Table::new();
-            sweep.insert("sweep".to_owned(), Value::Array(axis.values.clone()));
+        let Some(first) = self.points.first() else { return toml::to_string_pretty(&self.given) };
+        let mut table = first.experiment.to_table()?;
+        for (number, axis) in self.axes.iter().enumerate() {
+            let path: Vec<&str> = axis.path.split('.').collect();
+            // As the experiments have it: a file's name is a full path there.
+            let value = |index: usize| {
+                let point = self.points.iter().find(|point| point.values[number] == index)?;
+                get(&point.experiment.to_table().ok()?, &path).cloned()
+            };
+            let values = (0..axis.values.len()).map(|index| value(index).unwrap_or_else(|| axis.values[index].clone()));
+            let sweep = Table::from_iter([("sweep".to_owned(), Value::Array(values.collect()))]);
+            let path: Vec<String> = path.into_iter().map(str::to_owned).collect();
             put(&mut table, &path, Value::Table(sweep));
         }
-        toml::to_string_pretty(&table)
+        let text = toml::to_string_pretty(&table)?;
+        // Where a sweep goes over kinds, each has keys that the others do not know: then the file as it was given, with
+        // what it was called.
+        if !self.is_sweep() || Self::parse(&text, "", &[]).is_ok_and(|again| again.points == self.points) {
+            return Ok(text);
+        }
+        let mut given = self.given.clone();
+        given.insert("name".to_owned(), Value::String(first.experiment.name.clone()));
+        toml::to_string_pretty(&given)
     }
 }
 
@@ -202,6 +216,16 @@ fn find(table: &Table, path: &mut Vec<String>, sure: &mut Vec<Found>, lists: &mu
         }
         path.pop();
     }
+}
+
+/// The value at a path.
+fn get<'t>(table: &'t Table, path: &[&str]) -> Option<&'t Value> {
+    let (last, above) = path.split_last()?;
+    let mut table = table;
+    for key in above {
+        table = table.get(*key)?.as_table()?;
+    }
+    table.get(*last)
 }
 
 /// Puts a value into a table, where the way to it exists.

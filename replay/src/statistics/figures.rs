@@ -107,6 +107,8 @@ pub struct RunFigures {
     pub packets: u64,
     /// All packets lost in the run.
     pub drops: u64,
+    /// Switches that all packets delivered have passed.
+    pub packet_hops: u64,
     /// Flits x switches of all packets delivered.
     pub flit_hops: u64,
     /// Events of the kernel.
@@ -117,16 +119,26 @@ pub struct RunFigures {
     pub links: Vec<LinkUse>,
     /// Counters of the fabric's own.
     pub counters: Vec<(String, u64)>,
-    /// How long it took on this machine, in seconds.
+    /// What it took on this machine.
+    pub cost: Cost,
+}
+
+/// What a run took on this machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// How long it took, in seconds.
     pub wall_s: f64,
-    /// How long this thread computed, in seconds.
+    /// How long its thread computed, in seconds.
     pub cpu_s: f64,
+    /// The most memory that the program has had so far, in bytes, with all runs side by side; `None` where the system does
+    /// not say.
+    pub memory_peak_bytes: Option<u64>,
 }
 
 impl RunFigures {
     /// The figures of a run of `plan` that `meter` has seen.
     #[must_use]
-    pub fn new(plan: &Plan, meter: &Meter, raw: Raw, seed: u64, (wall_s, cpu_s): (f64, f64)) -> Self {
+    pub fn new(plan: &Plan, meter: &Meter, raw: Raw, seed: u64, cost: Cost) -> Self {
         let measured_ps = raw.end.0.min(plan.until_ps).saturating_sub(plan.from_ps);
         let (offered, accepted) = meter.loads();
         // Loads are shares of what the hosts' links carry; where they carry anything, there is no share.
@@ -153,13 +165,13 @@ impl RunFigures {
             messages: meter.all_messages,
             packets: meter.all_packets,
             drops: meter.all_lost,
+            packet_hops: meter.packet_hops,
             flit_hops: meter.flit_hops,
             events: raw.figures.events,
             simulated_ps: raw.end.0,
             links: links(&raw, measured_ps),
             counters: raw.figures.counters,
-            wall_s,
-            cpu_s,
+            cost,
         }
     }
 }

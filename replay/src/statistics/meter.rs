@@ -76,6 +76,8 @@ pub struct Meter {
     pub all_packets: u64,
     /// All packets lost.
     pub all_lost: u64,
+    /// Switches that all packets delivered have passed.
+    pub packet_hops: u64,
     /// Flits x switches of all packets delivered.
     pub flit_hops: u64,
     /// Picoseconds within the measurement that packets waited at their sources, added up.
@@ -103,6 +105,7 @@ impl Meter {
             all_messages: 0,
             all_packets: 0,
             all_lost: 0,
+            packet_hops: 0,
             flit_hops: 0,
             waiting: 0,
             travelling: 0,
@@ -126,7 +129,8 @@ impl Meter {
             return None;
         }
         let (since, length) = (at.0 - self.plan.from_ps, self.plan.until_ps - self.plan.from_ps);
-        let index = u128::from(since) * u128::from(BATCHES) / u128::from(length);
+        // A day in picoseconds, and no run is longer, leaves room for the factor.
+        let index = since.saturating_mul(BATCHES) / length;
         self.batches.get_mut(usize::try_from(index).unwrap_or(usize::MAX))
     }
 
@@ -206,6 +210,7 @@ impl Observer for Meter {
     #[inline]
     fn delivered(&mut self, packet: &PacketRecord) {
         self.all_packets += 1;
+        self.packet_hops += u64::from(packet.switches);
         self.flit_hops += u64::from(packet.flits) * u64::from(packet.switches);
         if let Some(records) = &mut self.records {
             records.push(*packet);

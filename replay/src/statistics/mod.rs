@@ -7,7 +7,7 @@ mod meter;
 mod saturation;
 
 pub use confidence::{Interval, interval};
-pub use figures::{Distribution, LinkUse, RunFigures};
+pub use figures::{Cost, Distribution, LinkUse, RunFigures};
 pub use histogram::Histogram;
 pub use meter::{Batch, Meter};
 pub use saturation::{Saturation, judge};

@@ -364,7 +364,7 @@ const MOST_LOAD: f64 = 64.0;
 /// Hosts are numbered with 24 bits, as the kernel's places.
 const MOST_HOSTS: u32 = 1 << 24;
 /// A simulated day.
-const MOST_PS: u64 = 86_400_000_000_000_000;
+pub(super) const MOST_PS: u64 = 86_400_000_000_000_000;
 
 impl TrafficConfig {
     /// How messages are spread over time.

@@ -13,7 +13,7 @@ use crate::fabric::store_and_forward::StoreAndForward;
 use crate::fabric::{FabricConfig, HostPlace};
 use crate::network::SimTime;
 use crate::run::RunError;
-use crate::statistics::{Meter, RunFigures};
+use crate::statistics::{Cost, Meter, RunFigures};
 use crate::topology::{NodeId, Topology};
 use crate::units::{Bytes, Rate};
 
@@ -117,10 +117,14 @@ impl Run<'_> {
         let (plan, mut sources) = self.sources(link, hosts)?;
         *fabric.observer() = Meter::new(&plan, self.keep);
         let raw = drive(&mut fabric, &plan, &mut sources, stop, progress);
-        let times = (self.began.0.elapsed().as_secs_f64(), thread_cpu_s() - self.began.1);
+        let cost = Cost {
+            wall_s: self.began.0.elapsed().as_secs_f64(),
+            cpu_s: thread_cpu_s() - self.began.1,
+            memory_peak_bytes: memory_peak_bytes(),
+        };
         let meter = fabric.observer();
         let packets = meter.take_records();
-        let figures = RunFigures::new(&plan, meter, raw, self.seed, times);
+        let figures = RunFigures::new(&plan, meter, raw, self.seed, cost);
         Ok(TrafficRun { plan, figures, packets })
     }
 
@@ -152,10 +156,19 @@ impl TrafficConfig {
 
 /// How long this thread has computed, in seconds, as the kernel's scheduler counts it; 0 where it does not say.
 fn thread_cpu_s() -> f64 {
+    // It counts when a thread leaves the processor, or some milliseconds later.
+    std::thread::sleep(std::time::Duration::from_nanos(1));
     let counted = fs::read_to_string("/proc/thread-self/schedstat").ok();
     let ns = counted.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok());
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     ns.map_or(0.0, |ns| ns as f64 / 1e9)
+}
+
+/// The most memory that this program has had so far, in bytes, as Linux counts it.
+fn memory_peak_bytes() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1_024)
 }
 
 /// How much of its way a run has done, and simulated time, for people.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::config::MOST_PS;
 use crate::fabric::packet::ServiceLevel;
 use crate::network::SimTime;
 use crate::units::{Bytes, DurationPs};
@@ -107,6 +108,9 @@ fn message_of(line: &str, columns: &[usize], hosts: u32) -> Result<TimedMessage,
         host.ok_or_else(|| format!("{name} = \"{text}\": hosts are numbered from 0 to {}", hosts.saturating_sub(1)))
     };
     let at: DurationPs = cell(0).parse().map_err(|error| format!("at: {error}"))?;
+    if at.ps() > MOST_PS {
+        return Err(format!("at = \"{at}\": at most a simulated day"));
+    }
     let (source, destination) = (host(1)?, host(2)?);
     if source == destination {
         return Err(format!("from = to = {source}: a message goes to another host"));

@@ -79,6 +79,8 @@ pub struct TrafficSummary {
     pub drops_measured: u64,
     /// Messages handed over in the whole run.
     pub messages: u64,
+    /// Switches that these packets have passed, added up.
+    pub packet_hops: u64,
     /// Flits x switches of all packets delivered in the whole run.
     pub flit_hops: u64,
     /// Events of the kernel.
@@ -87,6 +89,8 @@ pub struct TrafficSummary {
     pub wall_s: f64,
     /// How long it computed.
     pub cpu_s: f64,
+    /// The most memory that the program has had by then; null where the system does not say.
+    pub memory_peak_bytes: Option<u64>,
     /// Simulated time of a run, as a mean.
     pub simulated_ns: f64,
     /// When the measurement began.
@@ -318,10 +322,12 @@ impl TrafficSummary {
             drops: sum(|run| run.drops),
             drops_measured: sum(|run| run.lost),
             messages: sum(|run| run.messages),
+            packet_hops: sum(|run| run.packet_hops),
             flit_hops: sum(|run| run.flit_hops),
             events: sum(|run| run.events),
-            wall_s: seconds(|run| run.wall_s),
-            cpu_s: seconds(|run| run.cpu_s),
+            wall_s: seconds(|run| run.cost.wall_s),
+            cpu_s: seconds(|run| run.cost.cpu_s),
+            memory_peak_bytes: figures.iter().filter_map(|run| run.cost.memory_peak_bytes).max(),
             simulated_ns: mean(&|run| Some(float(run.simulated_ps) / 1e3)).unwrap_or(0.0),
             measured_from_ns: float(plan.from_ps) / 1e3,
             measured_until_ns: float(plan.until_ps) / 1e3,
