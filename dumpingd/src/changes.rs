@@ -1,16 +1,17 @@
 //! What changed from one scan to the next, as records.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 
 use trace::socket::{Owner, SocketRecord, TcpCounters};
 
 use crate::diag::{TcpSocket, TcpState};
+use crate::numbers::NumberMap;
 use crate::processes::ProcessInfo;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Last {
-    cookie: u64,
     state: TcpState,
     inode: u64,
     owner: Option<Owner>,
@@ -20,7 +21,10 @@ struct Last {
 /// Remembers what was recorded last of each socket and process.
 pub struct Changes {
     netns: u64,
-    sockets: HashMap<(SocketAddr, SocketAddr), Last>,
+    /// By the kernel's number of the socket, and in which scan it was there.
+    sockets: NumberMap<(Last, u64)>,
+    scan: u64,
+    hasher: RandomState,
     listeners: HashMap<(SocketAddr, u64), Option<Owner>>,
     processes: HashMap<Owner, (String, &'static str)>,
 }
@@ -29,7 +33,14 @@ impl Changes {
     /// Of this network namespace.
     #[must_use]
     pub fn new(netns: u64) -> Self {
-        Self { netns, sockets: HashMap::new(), listeners: HashMap::new(), processes: HashMap::new() }
+        Self {
+            netns,
+            sockets: NumberMap::default(),
+            scan: 0,
+            hasher: RandomState::new(),
+            listeners: HashMap::new(),
+            processes: HashMap::new(),
+        }
     }
 
     /// Records of processes that were not told of before (or have become another program since).
@@ -64,7 +75,8 @@ impl Changes {
     /// Records of sockets that are new, or of which something changed: state, owner, counters.
     pub fn sockets(&mut self, t: u64, now: &[TcpSocket], owner_of: impl Fn(u64) -> Option<Owner>) -> Vec<SocketRecord> {
         let mut records = Vec::new();
-        let mut sockets = HashMap::with_capacity(now.len());
+        self.scan += 1;
+        let mut there = 0;
         let mut listeners = HashMap::new();
         for socket in now {
             let owner = owner_of(socket.inode);
@@ -76,18 +88,30 @@ impl Changes {
                 }
                 listeners.insert(key, owner);
             } else if socket.remote.port() != 0 {
-                let key = (socket.local, socket.remote);
-                let before = self.sockets.get(&key);
-                let now = last(socket, owner, before);
-                if before != Some(&now) {
-                    records.push(self.record(t, socket, &now));
+                there += 1;
+                let key = self.key(socket);
+                let before = self.sockets.get_mut(&key);
+                let now = last(socket, owner, before.as_ref().map(|(before, _)| before));
+                match before {
+                    Some((before, scan)) if *before == now => *scan = self.scan,
+                    _ => {
+                        self.sockets.insert(key, (now, self.scan));
+                        records.push(self.record(t, socket, &now));
+                    }
                 }
-                sockets.insert(key, now);
             }
         }
-        self.sockets = sockets;
+        if there != self.sockets.len() {
+            let scan = self.scan;
+            self.sockets.retain(|_, (_, seen)| *seen == scan);
+        }
         self.listeners = listeners;
         records
+    }
+
+    /// The kernel numbers sockets; without its number (from text) the addresses have to do.
+    fn key(&self, socket: &TcpSocket) -> u64 {
+        if socket.cookie == 0 { self.hasher.hash_one((socket.local, socket.remote)) } else { socket.cookie }
     }
 
     fn record(&self, t: u64, socket: &TcpSocket, now: &Last) -> SocketRecord {
@@ -106,7 +130,6 @@ impl Changes {
 
 /// A closed connection has no inode any more, but it is still that of the process that had it.
 fn last(socket: &TcpSocket, owner: Option<Owner>, before: Option<&Last>) -> Last {
-    let same = before.filter(|before| before.cookie == socket.cookie);
-    let owner = owner.or_else(|| same.filter(|_| socket.inode == 0).and_then(|before| before.owner));
-    Last { cookie: socket.cookie, state: socket.state, inode: socket.inode, owner, tcp: socket.tcp }
+    let owner = owner.or_else(|| before.filter(|_| socket.inode == 0).and_then(|before| before.owner));
+    Last { state: socket.state, inode: socket.inode, owner, tcp: socket.tcp }
 }

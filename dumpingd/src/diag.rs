@@ -3,11 +3,10 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage};
 use netlink_packet_sock_diag::SockDiagMessage;
 use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP};
-use netlink_packet_sock_diag::inet::nlas::Nla;
-use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, InetResponse, SocketId, StateFlags};
+use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, SocketId, StateFlags};
 use netlink_sys::{Socket, protocols::NETLINK_SOCK_DIAG};
 use trace::socket::TcpCounters;
 
@@ -92,61 +91,98 @@ pub struct Datagram {
     pub error: Option<i32>,
 }
 
+/// Message types (linux/netlink.h, linux/sock_diag.h).
+const NOOP: u16 = 1;
+const ERROR: u16 = 2;
+const DONE: u16 = 3;
+const BY_FAMILY: u16 = 20;
+/// The attribute that holds `struct tcp_info` (linux/inet_diag.h).
+const INFO: u16 = 2;
+/// Bytes of the kernel's `struct nlmsghdr` and `struct inet_diag_msg`.
+const HEADER_BYTES: usize = 16;
+const SOCKET_BYTES: usize = 72;
+
 /// Takes a netlink datagram apart.
 #[must_use]
 pub fn parse_datagram(bytes: &[u8]) -> Datagram {
     let mut found = Datagram::default();
+    parse_into(bytes, &mut found);
+    found
+}
+
+/// Takes a netlink datagram apart and adds what it holds to `found`. Fields are picked by their place: decoding whole
+/// messages into structures took most of the time of a scan.
+fn parse_into(bytes: &[u8], found: &mut Datagram) {
     let mut rest = bytes;
     while let Some(header) = rest.first_chunk::<4>() {
         let length = u32::from_ne_bytes(*header) as usize;
-        if length < 16 || length > rest.len() {
+        if length < HEADER_BYTES || length > rest.len() {
             found.malformed += 1;
             break;
         }
-        match NetlinkMessage::<SockDiagMessage>::deserialize(&rest[..length]) {
-            Ok(message) => match message.payload {
-                NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(response)) => {
-                    found.sockets.push(socket(&response));
-                }
-                NetlinkPayload::Done(_) => found.done = true,
-                NetlinkPayload::Error(error) => {
-                    found.error = error.code.map(|code| code.get().saturating_abs());
+        let body = &rest[HEADER_BYTES..length];
+        match u16::from_ne_bytes([rest[4], rest[5]]) {
+            BY_FAMILY => match socket(body) {
+                Some(socket) => found.sockets.push(socket),
+                None => found.malformed += 1,
+            },
+            DONE => found.done = true,
+            ERROR => match body.first_chunk::<4>() {
+                Some(code) => {
+                    found.error = Some(i32::from_ne_bytes(*code).saturating_abs()).filter(|code| *code != 0);
                     found.done = true;
                 }
-                NetlinkPayload::Noop => {}
-                _ => found.malformed += 1,
+                None => found.malformed += 1,
             },
-            Err(_) => found.malformed += 1,
+            NOOP => {}
+            _ => found.malformed += 1,
         }
         // Messages begin at multiples of four bytes.
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
-    found
 }
 
-fn socket(response: &InetResponse) -> TcpSocket {
-    let header = &response.header;
-    let id = &header.socket_id;
-    let info = response.nlas.iter().find_map(|nla| match nla {
-        Nla::TcpInfo(info) => Some(info.as_slice()),
-        _ => None,
-    });
-    let address = |ip: IpAddr, port| SocketAddr::new(ip.to_canonical(), port);
-    TcpSocket {
-        local: address(id.source_address, id.source_port),
-        remote: address(id.destination_address, id.destination_port),
-        state: TcpState(header.state),
-        inode: u64::from(header.inode),
-        cookie: u64::from_ne_bytes(id.cookie),
+/// `struct inet_diag_msg` and the attributes behind it.
+fn socket(body: &[u8]) -> Option<TcpSocket> {
+    let (fixed, attributes) = body.split_first_chunk::<SOCKET_BYTES>()?;
+    let ip = |at: usize| -> Option<IpAddr> {
+        match fixed[0] {
+            AF_INET => Some(IpAddr::from(*fixed.get(at..)?.first_chunk::<4>()?)),
+            AF_INET6 => Some(IpAddr::from(*fixed.get(at..)?.first_chunk::<16>()?).to_canonical()),
+            _ => None,
+        }
+    };
+    let port = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
+    let info = attribute(attributes, INFO);
+    Some(TcpSocket {
+        local: SocketAddr::new(ip(8)?, port(4)),
+        remote: SocketAddr::new(ip(24)?, port(6)),
+        state: TcpState(fixed[1]),
+        cookie: u64::from_ne_bytes(*fixed[44..].first_chunk::<8>()?),
+        inode: u64::from(u32::from_ne_bytes(*fixed[68..].first_chunk::<4>()?)),
         tcp: info.filter(|info| !info.is_empty()).map(tcp_info::counters),
         lacks_bytes_sent: info.is_some_and(|info| info.len() < tcp_info::LENGTH_WITH_BYTES_SENT),
+    })
+}
+
+/// The value of an attribute: u16 length with these four bytes, u16 type, value; at multiples of four bytes.
+fn attribute(mut rest: &[u8], wanted: u16) -> Option<&[u8]> {
+    while let Some([a, b, c, d]) = rest.first_chunk::<4>() {
+        let length = usize::from(u16::from_ne_bytes([*a, *b]));
+        let value = rest.get(4..length)?;
+        if u16::from_ne_bytes([*c, *d]) == wanted {
+            return Some(value);
+        }
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
+    None
 }
 
 /// A netlink socket that asks for lists.
 pub struct Lister {
     socket: Socket,
     receive: Vec<u8>,
+    last_length: usize,
 }
 
 /// A list of all sockets, and what could not be understood of it.
@@ -166,7 +202,7 @@ impl Lister {
     pub fn open() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
         socket.bind_auto()?;
-        Ok(Self { socket, receive: Vec::with_capacity(RECEIVE_BYTES) })
+        Ok(Self { socket, receive: Vec::with_capacity(RECEIVE_BYTES), last_length: 0 })
     }
 
     /// Lists all TCP sockets.
@@ -174,7 +210,8 @@ impl Lister {
     /// # Errors
     /// If the kernel refuses; a kernel without IPv6 lists what it has.
     pub fn list(&mut self) -> io::Result<Listing> {
-        let mut listing = Listing::default();
+        // About as many as the last time.
+        let mut listing = Listing { sockets: Vec::with_capacity(self.last_length + 64), malformed: 0 };
         self.list_family(AF_INET, SocketId::new_v4(), &mut listing)?;
         match self.list_family(AF_INET6, SocketId::new_v6(), &mut listing) {
             // ENOENT: there is no IPv6 in this kernel.
@@ -205,13 +242,15 @@ impl Lister {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 other => other?,
             };
-            let datagram = parse_datagram(&self.receive);
-            listing.sockets.extend(datagram.sockets);
+            let mut datagram = Datagram { sockets: std::mem::take(&mut listing.sockets), ..Datagram::default() };
+            parse_into(&self.receive, &mut datagram);
+            listing.sockets = datagram.sockets;
             listing.malformed += datagram.malformed;
             if let Some(error) = datagram.error {
                 return Err(io::Error::from_raw_os_error(error));
             }
             if datagram.done || self.receive.is_empty() {
+                self.last_length = listing.sockets.len();
                 return Ok(());
             }
         }

@@ -13,6 +13,7 @@ pub mod dying;
 pub mod log;
 pub mod lsof;
 pub mod main_class;
+pub mod numbers;
 pub mod owners;
 pub mod proc_net;
 pub mod processes;

@@ -1,7 +1,9 @@
 //! `sockets.jsonl`: begun, or continued where an earlier run left it.
 
+use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use trace::agent::AppendFile;
 use trace::socket::SocketRecord;
@@ -13,6 +15,7 @@ pub struct SocketLog {
     batch: Vec<u8>,
     batched: u64,
     unwritten: u64,
+    written_last: Option<SystemTime>,
 }
 
 impl SocketLog {
@@ -21,10 +24,17 @@ impl SocketLog {
     /// # Errors
     /// If it cannot be opened, or is locked.
     pub fn open(path: &Path) -> io::Result<Self> {
+        let written_last = fs::metadata(path).and_then(|about| about.modified()).ok();
         let mut file = AppendFile::open(path)?;
         let whole = behind_last_line(&mut file)?;
         file.truncate(whole)?;
-        Ok(Self { file, batch: Vec::new(), batched: 0, unwritten: 0 })
+        Ok(Self { file, batch: Vec::new(), batched: 0, unwritten: 0, written_last })
+    }
+
+    /// How long ago an earlier run wrote its last record; `None` = there was none.
+    #[must_use]
+    pub fn silent_for(&self) -> Option<Duration> {
+        self.written_last.map(|last| last.elapsed().unwrap_or(Duration::ZERO))
     }
 
     /// Adds a record.

@@ -9,6 +9,7 @@ use nix::fcntl::readlinkat;
 use procfs::process::Process;
 use trace::socket::Owner;
 
+use crate::numbers::{NumberMap, NumberSet};
 use crate::processes::{ProcessInfo, ProcessTable};
 
 /// Looking through the processes that are not Hadoop's rests so many times as long as it took: their sockets only tell
@@ -22,8 +23,8 @@ const TRIES: u8 = 2;
 /// Finds the owners of sockets; looks through /proc only when there is a socket that it does not know.
 pub struct OwnerFinder {
     processes: ProcessTable,
-    owners: HashMap<u64, Owner>,
-    tried: HashMap<u64, u8>,
+    owners: NumberMap<Owner>,
+    tried: NumberMap<u8>,
     others_due: Instant,
     unreadable: u64,
     blind: u64,
@@ -35,8 +36,8 @@ impl OwnerFinder {
     pub fn new(netns: u64) -> Self {
         Self {
             processes: ProcessTable::new(netns),
-            owners: HashMap::new(),
-            tried: HashMap::new(),
+            owners: NumberMap::default(),
+            tried: NumberMap::default(),
             others_due: Instant::now(),
             unreadable: 0,
             blind: 0,
@@ -48,10 +49,10 @@ impl OwnerFinder {
     ///
     /// # Errors
     /// If /proc cannot be listed.
-    pub fn update(&mut self, inodes: &HashSet<u64>, thorough: bool) -> io::Result<()> {
+    pub fn update(&mut self, inodes: &NumberSet, thorough: bool) -> io::Result<()> {
         self.owners.retain(|inode, _| inodes.contains(inode));
         self.tried.retain(|inode, _| inodes.contains(inode));
-        let mut unknown: HashSet<u64> = self.unknown(inodes, thorough);
+        let mut unknown: NumberSet = self.unknown(inodes, thorough);
         if unknown.is_empty() {
             return Ok(());
         }
@@ -110,13 +111,13 @@ impl OwnerFinder {
         self.blind
     }
 
-    fn unknown(&self, inodes: &HashSet<u64>, thorough: bool) -> HashSet<u64> {
+    fn unknown(&self, inodes: &NumberSet, thorough: bool) -> NumberSet {
         let hopeless = |inode: &u64| !thorough && self.tried.get(inode).is_some_and(|tries| *tries >= TRIES);
         inodes.iter().filter(|inode| !self.owners.contains_key(inode) && !hopeless(inode)).copied().collect()
     }
 
     /// Looks for unknown sockets among the open files of processes, until all are found.
-    fn walk(&mut self, unknown: &mut HashSet<u64>, of: impl Fn(&ProcessInfo) -> bool) {
+    fn walk(&mut self, unknown: &mut NumberSet, of: impl Fn(&ProcessInfo) -> bool) {
         for process in self.processes.here().filter(|process| of(process)) {
             if unknown.is_empty() {
                 return;

@@ -1,6 +1,6 @@
 //! One network namespace: its sockets, who has them, and what changed.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -14,6 +14,7 @@ use trace::socket::{Owner, SocketRecord};
 use crate::changes::Changes;
 use crate::diag::{Lister, Listing};
 use crate::dying::{Obituaries, RECEIVE_BUFFER_BYTES};
+use crate::numbers::NumberSet;
 use crate::owners::OwnerFinder;
 use crate::{lsof, main_class, proc_net, tell};
 
@@ -124,7 +125,7 @@ impl Space {
     /// If the sockets or processes cannot be listed.
     pub fn scan(&mut self, t: u64, thorough: bool) -> io::Result<Scan> {
         let (listing, told) = self.list()?;
-        let inodes: HashSet<u64> = listing.sockets.iter().map(|s| s.inode).filter(|inode| *inode != 0).collect();
+        let inodes: NumberSet = listing.sockets.iter().map(|s| s.inode).filter(|inode| *inode != 0).collect();
         self.owners.claim(&told)?;
         self.owners.update(&inodes, thorough)?;
         let mut records = self.changes.processes(t, self.owners.processes());

@@ -222,7 +222,9 @@ fn a_killed_dumpingd_leaves_a_file_that_can_be_read_and_continued() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sockets.jsonl");
     let mut survived = 0;
-    for run in 0..6u64 {
+    // `HADOPTIC_KILLS=200` for the long run.
+    let kills = std::env::var("HADOPTIC_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(6u64);
+    for run in 0..kills {
         let agent = start(&pair, folder.path(), "1ms");
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -230,7 +232,7 @@ fn a_killed_dumpingd_leaves_a_file_that_can_be_read_and_continued() {
                     exchange(&pair, 100, 1_000, 100);
                 }
             });
-            std::thread::sleep(std::time::Duration::from_millis(17 * run));
+            std::thread::sleep(std::time::Duration::from_millis(run.wrapping_mul(2_654_435_761) % 150));
             agent.kill();
         });
         let (records, losses) = read_json_lines::<SocketRecord>(&path).unwrap();
@@ -240,10 +242,13 @@ fn a_killed_dumpingd_leaves_a_file_that_can_be_read_and_continued() {
     }
     let (code, manifest) = start(&pair, folder.path(), "100ms").stop();
     assert_eq!(code, 0, "{manifest}");
-    assert_eq!(manifest["earlier_runs"].as_array().unwrap().len(), 6);
+    assert_eq!(manifest["earlier_runs"].as_array().unwrap().len() as u64, kills);
     let (records, losses) = read_json_lines::<SocketRecord>(&path).unwrap();
     assert_eq!(losses, Default::default(), "what a kill cut off is gone after the next run");
-    assert_eq!(records.iter().filter(|record| matches!(record, SocketRecord::Header { .. })).count(), 7);
+    assert_eq!(records.iter().filter(|record| matches!(record, SocketRecord::Header { .. })).count() as u64, kills + 1);
+    let broken_off =
+        |record: &&SocketRecord| matches!(record, SocketRecord::Lost { what, .. } if what.contains("broken off"));
+    assert_eq!(records.iter().filter(broken_off).count() as u64, kills, "a time without the agent is not marked");
 }
 
 #[test]

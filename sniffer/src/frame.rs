@@ -88,6 +88,45 @@ pub enum Frame<'a> {
 /// that a packet took).
 #[must_use]
 pub fn parse(link: LinkLayer, frame: &[u8], wire_length: u32) -> Frame<'_> {
+    match usual(link, frame) {
+        Some(segment) => Frame::Tcp(segment),
+        None => parse_any(link, frame, wire_length),
+    }
+}
+
+/// What nearly every frame of a cluster is: Ethernet, IPv4 without options or fragments, TCP. `None` = look closer.
+fn usual(link: LinkLayer, frame: &[u8]) -> Option<Segment<'_>> {
+    let head = frame.first_chunk::<54>()?;
+    let is_usual = link == LinkLayer::Ethernet && head[12..15] == [0x08, 0x00, 0x45] && head[23] == 6;
+    let fragment = u16::from_be_bytes([head[20], head[21]]) & 0x3fff;
+    let total = usize::from(u16::from_be_bytes([head[16], head[17]]));
+    let tcp_bytes = usize::from(head[46] >> 4) * 4;
+    let payload_at = 34 + tcp_bytes;
+    if !is_usual || fragment != 0 || tcp_bytes < 20 || frame.len() < payload_at || total < 20 + tcp_bytes {
+        return None;
+    }
+    let length = total - 20 - tcp_bytes;
+    let payload = &frame[payload_at..];
+    let ip = |at: usize| IpAddr::from([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let half = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    Some(Segment {
+        source: SocketAddr::new(ip(26), half(34)),
+        destination: SocketAddr::new(ip(30), half(36)),
+        sequence: word(38),
+        acknowledgement: word(42),
+        flags: head[47],
+        window: half(48),
+        sack: sack(&frame[54..payload_at]),
+        payload_length: u32::try_from(length).ok()?,
+        payload: &payload[..payload.len().min(length)],
+        payload_at,
+    })
+}
+
+/// The same for every frame there may be.
+#[must_use]
+pub fn parse_any(link: LinkLayer, frame: &[u8], wire_length: u32) -> Frame<'_> {
     match network_layer(link, frame) {
         Some((EtherType::IPV4, at)) => ipv4(frame, at, wire_length),
         Some((EtherType::IPV6, at)) => ipv6(frame, at, wire_length),

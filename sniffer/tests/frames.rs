@@ -4,7 +4,7 @@
 use etherparse::{PacketBuilder, SingleVlanHeader, VlanId};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use sniffer::frame::{Frame, LinkLayer, Segment, parse};
+use sniffer::frame::{Frame, LinkLayer, Segment, parse, parse_any};
 
 const MACS: ([u8; 6], [u8; 6]) = ([1; 6], [2; 6]);
 const ETHERNET_BYTES: usize = 14;
@@ -49,6 +49,31 @@ fn the_fields_of_a_segment_are_found() {
     assert_eq!((segment.sequence, segment.acknowledgement), (0xfedc_ba98, 77));
     assert_eq!((segment.flags, segment.window), (0x18, 512));
     assert_eq!((segment.payload_length, segment.payload), (100, vec![b'p'; 100].as_slice()));
+}
+
+#[test]
+fn sack_blocks_are_found_behind_other_options() {
+    let builder = PacketBuilder::ethernet2(MACS.0, MACS.1).ipv4([10, 1, 0, 1], [10, 1, 0, 2], 64);
+    // As Linux sends them: no operation twice, time stamps, no operation twice, SACK with two blocks.
+    let time_stamps = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+    let mut sack = vec![1, 1, 5, 18];
+    for edge in [1000u32, 2000, 3000, 4000] {
+        sack.extend_from_slice(&edge.to_be_bytes());
+    }
+    let mut frame = Vec::new();
+    let options = [&time_stamps[..], &sack].concat();
+    builder.tcp(1, 2, 3, 4).ack(500).options_raw(&options).unwrap().write(&mut frame, b"x").unwrap();
+    let segment = tcp(&parse_whole(&frame));
+    assert_eq!(segment.sack.blocks(), [(1000, 2000), (3000, 4000)]);
+    assert_eq!(segment.payload, b"x");
+    assert_eq!(segment.payload_at, frame.len() - 1);
+    // Options that end early or make no sense are none.
+    for options in [vec![5, 10, 0, 0], vec![5, 1, 0, 0], vec![0, 5, 10, 9], vec![2, 4, 5, 180]] {
+        let builder = PacketBuilder::ethernet2(MACS.0, MACS.1).ipv4([10, 1, 0, 1], [10, 1, 0, 2], 64);
+        let mut frame = Vec::new();
+        builder.tcp(1, 2, 3, 4).options_raw(&options).unwrap().write(&mut frame, b"x").unwrap();
+        assert_eq!(tcp(&parse_whole(&frame)).sack.blocks(), []);
+    }
 }
 
 #[test]
@@ -154,6 +179,7 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_never_panic(link in any_link(), bytes in vec(any::<u8>(), 0..200), wire_length: u32) {
+        prop_assert_eq!(parse(link, &bytes, wire_length), parse_any(link, &bytes, wire_length));
         if let Frame::Tcp(segment) = parse(link, &bytes, wire_length) {
             prop_assert!(segment.payload.len() <= segment.payload_length as usize);
         }
@@ -169,7 +195,12 @@ proptest! {
             frame[at] = to;
         }
         let cut = cut.min(frame.len());
-        if let Frame::Tcp(segment) = parse(LinkLayer::Ethernet, &frame[..cut], frame.len() as u32) {
+        let wire_length = frame.len() as u32;
+        prop_assert_eq!(
+            parse(LinkLayer::Ethernet, &frame[..cut], wire_length),
+            parse_any(LinkLayer::Ethernet, &frame[..cut], wire_length)
+        );
+        if let Frame::Tcp(segment) = parse(LinkLayer::Ethernet, &frame[..cut], wire_length) {
             prop_assert!(segment.payload.len() <= segment.payload_length as usize);
         }
     }

@@ -13,6 +13,7 @@ use etherparse::PacketBuilder;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use support::{Agent, Exchange, Pair, SmallDisk, exchange, is_root, request, serve, sh, wait_until};
+use trace::mark::MarkKind;
 use trace::packet::{Direction, Packet, PacketReader, flag};
 
 const SNIFFER: &str = env!("CARGO_BIN_EXE_sniffer");
@@ -181,12 +182,13 @@ fn a_killed_sniffer_leaves_a_file_that_can_be_read_and_continued() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("packets-eth0.hpk");
     let mut survived = 0;
-    for run in 0..8 {
-        let agent = start(&pair, folder.path(), &[]);
+    let kills = kills(8);
+    for run in 0..kills {
+        let agent = start(&pair, folder.path(), &["--pcapng"]);
         assert_eq!(agent.manifest()["earlier_runs"].as_array().map_or(0, Vec::len), run);
         let busy = std::thread::scope(|scope| {
             let traffic = scope.spawn(|| exchange(&pair, 3_000, 1_000, 100));
-            std::thread::sleep(std::time::Duration::from_millis(40 * run as u64));
+            std::thread::sleep(std::time::Duration::from_millis(some_moment(run)));
             agent.kill();
             traffic.join().unwrap()
         });
@@ -205,6 +207,24 @@ fn a_killed_sniffer_leaves_a_file_that_can_be_read_and_continued() {
         usize::try_from(interface(&manifest, "eth0")["packets"].as_u64().unwrap()).unwrap()
     );
     assert_eq!(unique_bytes(&packets[survived..], ends.client, ends.server), 10_000);
+    // Each time that it was broken off is marked, with the time that is missing; the orderly end is no gap.
+    let mut reader = PacketReader::new(BufReader::new(File::open(&path).unwrap())).unwrap();
+    while reader.next_packet().unwrap().is_some() {}
+    let marks = reader.marks();
+    let restarts = marks.iter().filter(|mark| mark.kind == MarkKind::Restart);
+    assert_eq!(restarts.clone().count(), kills);
+    assert!(restarts.clone().all(|mark| mark.is_gap() && mark.from_ns > 0 && mark.from_ns < mark.to_ns));
+    assert_eq!(marks.last().map(|mark| mark.kind), Some(MarkKind::End));
+}
+
+/// How often an agent is killed: `HADOPTIC_KILLS=200` for the long run.
+fn kills(usually: usize) -> usize {
+    std::env::var("HADOPTIC_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(usually)
+}
+
+/// Milliseconds after the begin, another one in each run.
+fn some_moment(run: usize) -> u64 {
+    (run as u64).wrapping_mul(2_654_435_761) % 320
 }
 
 #[test]
