@@ -46,12 +46,13 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// What LIGHTNESS' deliverable published, as files of this form: name and text.
-pub const LIGHTNESS: [(&str, &str); 5] = [
+pub const LIGHTNESS: [(&str, &str); 6] = [
     ("table-1-tor.toml", include_str!("../../experiments/lightness/table-1-tor.toml")),
     ("figure-15-ops.toml", include_str!("../../experiments/lightness/figure-15-ops.toml")),
     ("figure-16-collision.toml", include_str!("../../experiments/lightness/figure-16-collision.toml")),
     ("figure-18-ocs.toml", include_str!("../../experiments/lightness/figure-18-ocs.toml")),
     ("figure-19-ops-ocs.toml", include_str!("../../experiments/lightness/figure-19-ops-ocs.toml")),
+    ("figure-21-infiniband.toml", include_str!("../../experiments/lightness/figure-21-infiniband.toml")),
 ];
 
 /// So many messages a row at most.
