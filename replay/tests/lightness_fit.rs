@@ -58,7 +58,7 @@ fn the_closest_reading_is_that_of_the_figures_files() {
         cut_through: true,
     };
     assert_eq!((best.reading, best.rate_mbps), (of_files, 2_370));
-    assert_eq!(best.less_ppm, [135_447, 447_548, 360_998, 12_748]);
+    assert_eq!(best.less_ppm, [135_447, 447_463, 360_900, 12_729]);
     assert_eq!((of_files.ops_ps(80), of_files.ocs_ps(80)), (2_259_200, 1_953_200));
 }
 

@@ -22,6 +22,10 @@
 //!
 //! [run]
 //! seed = 1                         # for whatever the fabric draws
+//!
+//! [dispatcher]                     # for `replay dimemas`; the LIGHTNESS deliverable's names
+//! taskMapping = true               # default: where there is a file; false: task n is on node n
+//! taskFilename = "tasks.txt"       # relative to this file; "task node" in each line
 //! ```
 //!
 //! An unknown key, a quantity without its unit and a value that makes no sense are errors that name file, line, value
@@ -78,6 +82,33 @@ pub struct Experiment {
     /// How.
     #[serde(default)]
     pub run: Run,
+    /// Where a client's tasks are.
+    #[serde(default, skip_serializing_if = "Dispatcher::is_default")]
+    pub dispatcher: Dispatcher,
+}
+
+/// Which node a task of Dimemas is on: the `[dispatcher]` table, with the LIGHTNESS deliverable's names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dispatcher {
+    /// Whether tasks are mapped as the file says, and not each to the node of its number. Default: if there is a file.
+    #[serde(rename = "taskMapping", alias = "task_mapping", skip_serializing_if = "Option::is_none")]
+    pub task_mapping: Option<bool>,
+    /// A file with `task node` in each line, relative to the experiment's file. Default: none.
+    #[serde(rename = "taskFilename", alias = "task_filename", skip_serializing_if = "Option::is_none")]
+    pub task_filename: Option<PathBuf>,
+}
+
+impl Dispatcher {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The file by which tasks are mapped, if they are.
+    #[must_use]
+    pub fn mapping_file(&self) -> Option<&Path> {
+        self.task_filename.as_deref().filter(|_| self.task_mapping != Some(false))
+    }
 }
 
 /// What is replayed: the `[workload]` table.
@@ -155,6 +186,9 @@ impl Experiment {
         if experiment.name.is_empty() {
             experiment.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         }
+        if let Some(file) = &mut experiment.dispatcher.task_filename {
+            *file = path.parent().unwrap_or(Path::new("")).join(&*file);
+        }
         if let Some(trace) = &mut experiment.workload.trace {
             *trace = path.parent().unwrap_or(Path::new("")).join(&*trace);
         }
@@ -206,6 +240,11 @@ impl Experiment {
         };
         if !allowed(self.workload.cpu_factor) {
             return wrong("workload.cpu_factor".to_owned(), self.workload.cpu_factor);
+        }
+        if self.dispatcher.task_mapping == Some(true) && self.dispatcher.task_filename.is_none() {
+            return Err(
+                "dispatcher.taskMapping = true needs dispatcher.taskFilename, the file of the mapping".to_owned()
+            );
         }
         for (kind, factor) in &self.workload.cpu_factors {
             if !allowed(*factor) {

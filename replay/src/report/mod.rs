@@ -8,6 +8,7 @@ mod gantt;
 pub(crate) mod markup;
 mod overview;
 mod path;
+pub mod plots;
 mod traffic;
 mod transfers;
 
@@ -118,6 +119,7 @@ fn experiment(number: usize, detail: &Detail, all: usize) -> Element {
         .child(path::section(detail))
         .child(traffic::section(detail))
         .child(transfers::section(detail))
+        .child(plots::section(detail))
         .child(
             element("section").child(element("h3").text("Configuration")).child(
                 element("details")
