@@ -36,7 +36,7 @@ impl Plot {
     /// The picture as an SVG file.
     #[must_use]
     pub fn svg(&self) -> String {
-        format!("{}\n", self.picture)
+        format!("{}\n", self.picture.clone().with("xmlns", "http://www.w3.org/2000/svg"))
     }
 }
 
@@ -117,7 +117,6 @@ fn node_bytes(detail: &Detail, sent: bool) -> Vec<(String, f64)> {
 
 fn picture(height: f64, title: &str) -> Element {
     element("svg")
-        .with("xmlns", "http://www.w3.org/2000/svg")
         .with("viewBox", format!("0 0 {WIDTH} {height}"))
         .with("width", "100%")
         .with("role", "img")
