@@ -128,6 +128,14 @@ fn run_leaves_tables_a_report_and_a_configuration_that_gives_the_same_result() {
         assert!(bytes.starts_with(b"PAR1"), "{file}");
     }
     assert!(fs::read_to_string(bench.path("results/report.html")).unwrap().starts_with("<!doctype html>"));
+    // Scalars and vectors as pictures, in files and in the report.
+    for plot in ["nodes-sent", "nodes-received", "links-bytes", "links-packets", "links-throughput", "transfer-times"] {
+        let picture = fs::read_to_string(bench.path(&format!("results/plots/{plot}.svg"))).unwrap();
+        assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"), "{plot}");
+        let page = fs::read_to_string(bench.path("results/report.html")).unwrap();
+        let inline = picture.trim_end().replace(" xmlns=\"http://www.w3.org/2000/svg\"", "");
+        assert!(page.contains(&inline), "{plot}");
+    }
     let again = bench.json(&["run", "results/effective.toml", "--out", "again", "--json"]);
     for key in ["name", "job_time_s", "events", "phases", "critical_path", "transfer_error"] {
         assert_eq!(first[key], again[key], "{key}");

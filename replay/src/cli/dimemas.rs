@@ -28,7 +28,8 @@ pub(super) struct DimemasArgs {
     /// back to back have two, LIGHTNESS one for each node, other fabrics one].
     #[arg(long, value_name = "N")]
     racks: Option<u32>,
-    /// A file with "task node" in each line [default: task n is on node n].
+    /// A file with "task node" in each line [default: dispatcher.taskFilename of the fabric's file; without that, task n is
+    /// on node n].
     #[arg(long, value_name = "FILE")]
     task_mapping: Option<PathBuf>,
     /// How long to wait for a client's next line before it is given up, with its unit: 500ms, 60s.
@@ -56,7 +57,7 @@ pub(super) fn serve(args: DimemasArgs) -> Result<ExitCode, Error> {
     let experiment = Experiment::read(&args.fabric, &args.overrides)?;
     let hosts = mapping::hosts(&experiment.fabric, args.nodes, args.racks)?;
     let nodes = u32::try_from(hosts.len())?;
-    let mapping = match &args.task_mapping {
+    let mapping = match args.task_mapping.as_deref().or(experiment.dispatcher.mapping_file()) {
         Some(path) => TaskMapping::read(path, nodes)?,
         None => TaskMapping::default(),
     };

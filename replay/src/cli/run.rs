@@ -52,6 +52,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     spinner.finish_and_clear();
     let results = replay_one(path, &experiment, &trace, common, &bars)?;
     write_run(&common.out, &results)?;
+    report::plots::write(&common.out, &results.detail)?;
     report::write(&common.out.join("report.html"), std::slice::from_ref(&results.detail))?;
     if common.json {
         say(&serde_json::to_string_pretty(&results.detail.summary)?)?;
@@ -83,6 +84,7 @@ pub(super) fn compare(paths: &[PathBuf], common: &Common) -> Result<ExitCode, Er
             let results = replay_one(path, experiment, &traces[trace_of(experiment)?], common, &bars)?;
             let folder = common.out.join(&experiment.name);
             write_run(&folder, &results)?;
+            report::plots::write(&folder, &results.detail)?;
             report::write(&folder.join("report.html"), std::slice::from_ref(&results.detail))?;
             Ok(results)
         })

@@ -55,7 +55,7 @@ impl Server {
     pub fn bind(address: SocketAddr, mut config: ServerConfig) -> Result<Self, BindError> {
         fabric::build(&config.fabric, &config.hosts)?;
         // Nobody asks for traffic over time here, and a client may name times far apart.
-        *interval(&mut config.fabric) = DurationPs(u64::MAX);
+        *config.fabric.interval_mut() = DurationPs(u64::MAX);
         let listener = TcpListener::bind(address).map_err(|reason| BindError::Listen { address, reason })?;
         Ok(Self { listener, config })
     }
@@ -115,16 +115,6 @@ pub enum BindError {
         /// Reason.
         reason: io::Error,
     },
-}
-
-fn interval(config: &mut FabricConfig) -> &mut DurationPs {
-    match config {
-        FabricConfig::Ideal(config) => &mut config.interval,
-        FabricConfig::Ethernet(config) => &mut config.interval,
-        FabricConfig::Lightness(config) => &mut config.interval,
-        FabricConfig::Credit(config) => &mut config.interval,
-        FabricConfig::StoreAndForward(config) => &mut config.interval,
-    }
 }
 
 /// What reading a line came to.

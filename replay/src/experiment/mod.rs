@@ -26,6 +26,10 @@
 //! [run]
 //! seed = 1                         # for whatever is drawn
 //! seeds = 5                        # synthetic traffic only: so many runs, for confidence intervals
+//!
+//! [dispatcher]                     # for `replay dimemas`; the LIGHTNESS deliverable's names
+//! taskMapping = true               # default: where there is a file; false: task n is on node n
+//! taskFilename = "tasks.txt"       # relative to this file; "task node" in each line
 //! ```
 //!
 //! An unknown key, a quantity without its unit and a value that makes no sense are errors that name file, line, value
@@ -90,6 +94,33 @@ pub struct Experiment {
     /// How.
     #[serde(default)]
     pub run: Run,
+    /// Where a client's tasks are.
+    #[serde(default, skip_serializing_if = "Dispatcher::is_default")]
+    pub dispatcher: Dispatcher,
+}
+
+/// Which node a task of Dimemas is on: the `[dispatcher]` table, with the LIGHTNESS deliverable's names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dispatcher {
+    /// Whether tasks are mapped as the file says, and not each to the node of its number. Default: if there is a file.
+    #[serde(rename = "taskMapping", alias = "task_mapping", skip_serializing_if = "Option::is_none")]
+    pub task_mapping: Option<bool>,
+    /// A file with `task node` in each line, relative to the experiment's file. Default: none.
+    #[serde(rename = "taskFilename", alias = "task_filename", skip_serializing_if = "Option::is_none")]
+    pub task_filename: Option<PathBuf>,
+}
+
+impl Dispatcher {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The file by which tasks are mapped, if they are.
+    #[must_use]
+    pub fn mapping_file(&self) -> Option<&Path> {
+        self.task_filename.as_deref().filter(|_| self.task_mapping != Some(false))
+    }
 }
 
 /// What is replayed: the `[workload]` table.
@@ -183,6 +214,9 @@ impl Experiment {
         if let Some(table) = self.traffic.as_mut().and_then(|traffic| traffic.table.as_mut()) {
             *table = folder.join(&*table);
         }
+        if let Some(file) = &mut self.dispatcher.task_filename {
+            *file = folder.join(&*file);
+        }
         self.fabric.relative_to(&beside(path));
     }
 
@@ -272,6 +306,11 @@ impl Experiment {
         };
         if !allowed(self.workload.cpu_factor) {
             return wrong("workload.cpu_factor".to_owned(), self.workload.cpu_factor);
+        }
+        if self.dispatcher.task_mapping == Some(true) && self.dispatcher.task_filename.is_none() {
+            return Err(
+                "dispatcher.taskMapping = true needs dispatcher.taskFilename, the file of the mapping".to_owned()
+            );
         }
         for (kind, factor) in &self.workload.cpu_factors {
             if !allowed(*factor) {

@@ -95,10 +95,27 @@ impl FabricConfig {
             Self::Ethernet(config) => (&mut config.topology, &mut config.routing),
             Self::Credit(config) => (&mut config.topology, &mut config.routing),
             Self::StoreAndForward(config) => (&mut config.topology, &mut config.routing),
-            Self::Ideal(_) | Self::Lightness(_) => return,
+            Self::Lightness(config) => {
+                if let Some(rack) = &mut config.rack {
+                    rack.relative_to(folder);
+                }
+                return;
+            }
+            Self::Ideal(_) => return,
         };
         topology.relative_to(folder);
         routing.relative_to(folder);
+    }
+
+    /// The width of the intervals of the traffic over time.
+    pub(crate) const fn interval_mut(&mut self) -> &mut DurationPs {
+        match self {
+            Self::Ideal(config) => &mut config.interval,
+            Self::Ethernet(config) => &mut config.interval,
+            Self::Lightness(config) => &mut config.interval,
+            Self::Credit(config) => &mut config.interval,
+            Self::StoreAndForward(config) => &mut config.interval,
+        }
     }
 }
 

@@ -23,6 +23,8 @@ const INFINIBAND_SWITCH: u64 = 200_000;
 const TEN_GIGABITS: Rate = Rate::from_bps(10_000_000_000);
 const CONVERSION: PerByte = PerByte::from_ps(1_350);
 const MTU: u64 = 2_048;
+/// Servers' links of InfiniBand where they are to take no time: the most that the fabric has.
+const NEARLY_IDEAL: Rate = Rate::from_bps(8_000_000_000_000);
 const PPM: i64 = 1_000_000;
 
 /// What a packet takes at the OPS' output.
@@ -87,6 +89,35 @@ impl Reading {
         let converted = self.output == Output::SerialisedAndConverted;
         set("ops_byte_delay", text(if converted { "1.35ns/B" } else { "0ns/B" }.to_owned()));
         keys
+    }
+
+    /// The keys of a `credit` fabric that is read so, with links of `rate` between its three switches.
+    #[must_use]
+    pub fn infiniband(self, rate: Rate) -> toml::Table {
+        let text = |text: String| toml::Value::String(text);
+        let link = |rate: Rate, delay_ns: u32| {
+            let keys = [("rate", rate.to_string()), ("delay", format!("{delay_ns}ns"))];
+            toml::Value::Table(keys.into_iter().map(|(key, value)| (key.to_owned(), text(value))).collect())
+        };
+        let server = if self.server_links { rate } else { NEARLY_IDEAL };
+        let topology = [
+            ("shape", text("racks".to_owned())),
+            ("joined", text("core".to_owned())),
+            ("host_link", link(server, 0)),
+            ("uplink", link(rate, self.cable_ns)),
+        ];
+        let keys = [
+            ("kind", text("credit".to_owned())),
+            ("headers", text("0B".to_owned())),
+            ("mtu", text(format!("{MTU}B"))),
+            ("flit", text(format!("{}B", self.flit))),
+            ("start", text(if self.cut_through { "cut-through" } else { "whole-packet" }.to_owned())),
+            (
+                "topology",
+                toml::Value::Table(topology.map(|(key, value)| (key.to_owned(), value)).into_iter().collect()),
+            ),
+        ];
+        keys.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
     }
 
     /// All readings.
@@ -161,7 +192,7 @@ impl Reading {
     #[must_use]
     pub fn infiniband_ps(self, bytes: u64, rate: Rate) -> u64 {
         let cable = u64::from(self.cable_ns) * 1_000;
-        let server = if self.server_links { rate } else { Rate::UNLIMITED };
+        let server = if self.server_links { rate } else { NEARLY_IDEAL };
         let links = [(server, 0), (rate, cable), (rate, cable), (server, 0)];
         let mut free = [Line::default(); 4];
         let mut delivered = 0;
@@ -198,10 +229,7 @@ impl Line {
     fn send(&mut self, ready: u64, rate: Rate, flit: u64, flits: u64) -> Sent {
         let start = ready.max(self.free);
         let before = if start == self.free { self.remainder } else { 0 };
-        let Some(bps) = rate.bps() else {
-            self.free = start;
-            return Sent { first: start, last: start };
-        };
+        let bps = rate.bps().unwrap_or(u64::MAX);
         let left = |flits: u64| flits * flit * 8_000_000_000_000 + before;
         self.free = start + left(flits) / bps;
         self.remainder = left(flits) % bps;

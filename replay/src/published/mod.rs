@@ -23,6 +23,7 @@
 //! beyond = {}                          # optional: this run's time less that of a run with these keys
 //! bytes = "32KiB"                      # optional: the messages' size
 //! message = 1                          # whose time counts, from 1; default: the last one's
+//! all = true                           # or: from the first hand-over until all messages are there; default: false
 //! published = "3276ns"                 # optional: what was published
 //! arithmetic = "3276ns"                # optional: what the model's arithmetic gives; must come out to the ps
 //! less = [{ than = "OPS", percent = 15.0 }]    # optional: how much less time than that of earlier rows; percent = published
@@ -46,12 +47,14 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// What LIGHTNESS' deliverable published, as files of this form: name and text.
-pub const LIGHTNESS: [(&str, &str); 5] = [
+pub const LIGHTNESS: [(&str, &str); 7] = [
     ("table-1-tor.toml", include_str!("../../experiments/lightness/table-1-tor.toml")),
     ("figure-15-ops.toml", include_str!("../../experiments/lightness/figure-15-ops.toml")),
     ("figure-16-collision.toml", include_str!("../../experiments/lightness/figure-16-collision.toml")),
     ("figure-18-ocs.toml", include_str!("../../experiments/lightness/figure-18-ocs.toml")),
     ("figure-19-ops-ocs.toml", include_str!("../../experiments/lightness/figure-19-ops-ocs.toml")),
+    ("figure-21-infiniband.toml", include_str!("../../experiments/lightness/figure-21-infiniband.toml")),
+    ("mixed-fabrics.toml", include_str!("../../experiments/lightness/mixed-fabrics.toml")),
 ];
 
 /// So many messages a row at most.
@@ -101,6 +104,8 @@ struct Row {
     beyond: Option<toml::Table>,
     bytes: Option<Bytes>,
     message: Option<usize>,
+    #[serde(default)]
+    all: bool,
     published: Option<DurationPs>,
     arithmetic: Option<DurationPs>,
     #[serde(default)]
@@ -293,6 +298,12 @@ impl Published {
         let mut network = fabric::build(&config, &self.hosts()).map_err(|error| error.to_string())?;
         let handed_over = self.hand_overs(row)?;
         let delivered = deliver(&mut network, &handed_over);
+        if row.all {
+            let last = delivered.values().max().filter(|_| delivered.len() == handed_over.len());
+            let last =
+                last.ok_or_else(|| format!("{} of {} messages were delivered", delivered.len(), handed_over.len()))?;
+            return Ok(last.since_ps(handed_over[0].at));
+        }
         let number = row.message.unwrap_or(handed_over.len());
         let index = number.checked_sub(1).filter(|index| *index < handed_over.len());
         let index = index.ok_or_else(|| format!("message = {number}: there are 1 to {}", handed_over.len()))?;

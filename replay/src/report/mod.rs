@@ -9,6 +9,7 @@ mod gantt;
 pub(crate) mod markup;
 mod overview;
 mod path;
+pub mod plots;
 mod synthetic;
 mod traffic;
 mod transfers;
@@ -140,6 +141,7 @@ fn experiment(number: usize, detail: &Detail, all: usize) -> Element {
         .child(path::section(detail))
         .child(traffic::section(detail))
         .child(transfers::section(detail))
+        .child(plots::section(detail))
         .child(
             element("section").child(element("h3").text("Configuration")).child(
                 element("details")

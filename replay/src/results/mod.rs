@@ -10,6 +10,7 @@
 //! | `critical_path.parquet` | the pieces of the critical path |
 //! | `detail.json` | what the report is drawn from |
 //! | `report.html` | the report |
+//! | `plots/` | figures of nodes and links, throughput and transfer times, as pictures (SVG) |
 
 mod detail;
 mod phases;
@@ -20,8 +21,8 @@ mod transfers;
 
 pub use detail::{Detail, LinkDetail, PieceDetail, TransferPoint};
 pub use phases::{TaskTimes, Times};
-pub(crate) use store::write_text;
 pub use store::{StoreError, read_comparison, read_detail, write_comparison, write_run};
+pub(crate) use store::{make_folder, write_text};
 pub use summary::{Comparison, PathShare, Phase, PhaseWait, Summary, TransferClass, TransferError, TransferQuantile};
 pub use transfers::{KindTransfers, MessageTimes};
 

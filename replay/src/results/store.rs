@@ -104,7 +104,11 @@ pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), StoreError> {
     fs::write(path, text).map_err(|source| StoreError::Io { path: path.into(), source })
 }
 
-pub(super) fn make_folder(folder: &Path) -> Result<(), StoreError> {
+/// Makes a folder where it is missing.
+///
+/// # Errors
+/// If it cannot be made.
+pub(crate) fn make_folder(folder: &Path) -> Result<(), StoreError> {
     fs::create_dir_all(folder).map_err(|source| StoreError::Io { path: folder.into(), source })
 }
 

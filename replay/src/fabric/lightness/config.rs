@@ -1,9 +1,12 @@
-//! The keys of a LIGHTNESS fabric, with the deliverable's own names as aliases.
+//! The keys of a LIGHTNESS fabric; the deliverable's own names for them are in [`super::names`].
 
+use super::aod::AodConfig;
+use super::names;
 use crate::fabric::pipe::PipeConfig;
-use crate::fabric::{DEFAULT_INTERVAL, FabricError};
+use crate::fabric::{DEFAULT_INTERVAL, FabricConfig};
 use crate::units::{Bytes, DurationPs, Length, PerByte, Rate};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Which way packets to other racks take (the ToR's Input submodule decides).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,9 +53,20 @@ pub enum Arbiter {
     Lowest,
 }
 
+/// Where packets that overtook each other are put in order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resequencer {
+    /// At the server, which gets them as they come.
+    #[default]
+    Server,
+    /// In the destination's ToR, which has memory for those that wait.
+    Tor,
+}
+
 /// The keys of a LIGHTNESS fabric. "Ours" marks values that the deliverable leaves open.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct LightnessConfig {
     /// Rate of the links between servers and their rack's switch. Default: `10Gbps` (the deliverable's fibres; it
     /// leaves the servers' links open). `unlimited` with a delay of 0 makes them ideal.
@@ -62,6 +76,10 @@ pub struct LightnessConfig {
     /// What the electrical switch of a rack needs for a packet between its own servers. Default: `200ns`, the
     /// deliverable's InfiniBand switch.
     pub switch_delay: DurationPs,
+    /// What lies below the ToRs as a fabric of its own, with a switch for each rack and each ToR as a host more: `kind =
+    /// "credit"` for InfiniBand, `"ethernet"` for Ethernet with TCP. Default: none; then the three keys above hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rack: Option<Box<FabricConfig>>,
 
     /// Smallest photonic packet; what is smaller is filled up. Default: `80B` (the deliverable's smallest packet).
     pub photonic_packet_min: Bytes,
@@ -69,7 +87,6 @@ pub struct LightnessConfig {
     /// validation of the ToR has 1,500 B, the servers' Ethernet).
     pub photonic_packet_max: Bytes,
     /// Size of a flit. Default: `64B` (the deliverable).
-    #[serde(alias = "flitSize")]
     pub flit_size: Bytes,
     /// Whether a photonic packet is a whole number of flits. Default: false (the published 107,367 ns need it so).
     pub round_to_flits: bool,
@@ -82,48 +99,71 @@ pub struct LightnessConfig {
     pub circuit_destinations: Vec<String>,
 
     /// Rate of a ToR's optical ports. Default: `10Gbps` (the deliverable).
-    #[serde(alias = "TORBW")]
     pub tor_rate: Rate,
     /// What a ToR needs before a packet leaves; not paid again for a packet that is sent again. Default: `1678ns` (the
     /// deliverable's Table 2).
-    #[serde(alias = "TorStartupDelay", alias = "startup")]
     pub tor_startup_delay: DurationPs,
     /// The delay of each byte beyond its serialisation. Default: `1.35ns/B` (Table 2, `optdelay`).
-    #[serde(alias = "optdelay", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tor_byte_delay: Option<PerByte>,
     /// The same for three bytes (4.05 ns); only one of both may be given.
-    #[serde(rename = "TorPer3ByteDelay", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tor_per_3_byte_delay: Option<DurationPs>,
+    /// Rate of a ToR's port to the circuit switch. Default: `tor_rate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tor_ocs_rate: Option<Rate>,
     /// What a ToR needs to deal with an ACK or NACK. Default: `20ns` (Table 3).
-    #[serde(alias = "AckDelay")]
     pub ack_delay: DurationPs,
     /// Places of a ToR's buffer in front of each of its optical channels, in packets. Default: 64 (ours).
-    #[serde(alias = "TORMaxMgs")]
     pub tor_max_messages: u32,
+    /// The same in front of each circuit. Default: `tor_max_messages`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tor_ocs_max_messages: Option<u32>,
+    /// Places of the buffer of a ToR's Output, in packets that come from the optics. Without one, the packet switch
+    /// refuses a packet and a circuit waits. Default: no limit (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tor_output_buffer: Option<u32>,
+    /// Where packets of a flow are put in order. Default: `server` (ours); packets that come there early are counted.
+    pub resequencer: Resequencer,
     /// Packets of a channel to the packet switch that may be unacknowledged. Default: 1 (ours; Figure 16 needs it so).
     pub window: u32,
     /// Propagation delay between ToR and optical switch, each way. Default: none (the deliverable's validation).
-    #[serde(alias = "CableDelay", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cable_delay: Option<DurationPs>,
     /// The same as a length, at 5 ns a metre; only one of both may be given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cable_length: Option<Length>,
+    /// Propagation delay from a ToR to the packet switch. Default: that of all cables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cable_to_ops: Option<DurationPs>,
+    /// From the packet switch to a ToR, for packets and answers. Default: that of all cables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cable_from_ops: Option<DurationPs>,
+    /// From a ToR to the circuit switch. Default: that of all cables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cable_to_ocs: Option<DurationPs>,
+    /// From the circuit switch to a ToR. Default: that of all cables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cable_from_ocs: Option<DurationPs>,
+    /// Hosts that there may be at most. Default: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_destinations: Option<u32>,
 
     /// Wavelengths of a ToR's fibre: its channels to the packet switch, and its ports at the circuit switch. Default: 4
     /// (ours).
-    #[serde(alias = "numWavelengths")]
     pub wavelengths: u32,
     /// Fibres of the optical switches; each ToR has one. Default: as many as there are racks.
-    #[serde(alias = "numFibers", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fibers: Option<u32>,
     /// Whether the packet switch may put a packet on another wavelength of its destination's fibre. Default: false
     /// (ours).
     pub wavelength_conversion: bool,
     /// The packet switch's time to route a packet, creation of the ACK included. Default: `30ns` (Table 3).
-    #[serde(alias = "OPSDelay")]
     pub ops_delay: DurationPs,
+    /// The packet switch's time to make an ACK or NACK, beyond routing. Default: `0ps` (the deliverable's Table 3 has it
+    /// within the routing).
+    pub ops_ack_delay: DurationPs,
     /// Rate of the packet switch's output ports. Default: `10Gbps` (the deliverable).
-    #[serde(alias = "OPSBW")]
     pub ops_rate: Rate,
     /// The delay of each byte at the packet switch's output beyond its serialisation there. Default: `0fs/B` (the
     /// deliverable assumes none; its figures 19 and 21 are closest with `1.35ns/B`).
@@ -145,18 +185,29 @@ pub struct LightnessConfig {
     /// about them. Default: none.
     pub drop: Vec<u64>,
 
+    /// Fibres of the circuit switch; each ToR has one. Default: `fibers`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ocs_fibers: Option<u32>,
+    /// Wavelengths of a ToR's fibre to the circuit switch: its ports there, each for a circuit. Default: `wavelengths`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ocs_wavelengths: Option<u32>,
+    /// The circuit switch's time to make an ACK or NACK of a request. Default: `0ps` (within the 753 ms).
+    pub ocs_ack_delay: DurationPs,
+    /// Buffer of a circuit's output port in the switch, in packets: with it the ToR sends at its own rate, and not at a
+    /// smaller one of the switch. Default: 0, none (ours; an optical switch has none).
+    pub ocs_output_size: u32,
+    /// A backplane circuit switch between ToRs and packet switch (architecture on demand). Default: none; ToRs are wired
+    /// to the packet switch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aod: Option<AodConfig>,
     /// The circuit switch's time to pass a packet on. Default: `0ps` (the deliverable: no delay once a circuit is up).
-    #[serde(alias = "OCSDelay")]
     pub ocs_delay: DurationPs,
     /// Rate of the circuit switch's ports; a circuit has the smaller of this and `tor_rate`. Default: `10Gbps`.
-    #[serde(alias = "OCSBW")]
     pub ocs_rate: Rate,
     /// From the request of a circuit until it can be used, the control plane included. Default: `753ms` (measured by
     /// the deliverable's partners; 25 ms of it are the switch).
-    #[serde(alias = "OCSFirstMessageDelay")]
     pub ocs_first_message_delay: DurationPs,
     /// From the refusal of a circuit until it is asked for again. Default: `1ms` (ours).
-    #[serde(alias = "retryReqDelay")]
     pub retry_request_delay: DurationPs,
     /// A circuit that was not used for so long is released. Default: `2s` (ours; the deliverable's second packet comes
     /// after one second and finds the circuit up).
@@ -180,6 +231,7 @@ impl Default for LightnessConfig {
             server_rate: TEN_GIGABITS,
             server_delay: DurationPs(0),
             switch_delay: DurationPs::from_ns(200),
+            rack: None,
             photonic_packet_min: Bytes(80),
             photonic_packet_max: Bytes(32 << 10),
             flit_size: Bytes(64),
@@ -191,15 +243,25 @@ impl Default for LightnessConfig {
             tor_startup_delay: DurationPs::from_ns(1_678),
             tor_byte_delay: None,
             tor_per_3_byte_delay: None,
+            tor_ocs_rate: None,
             ack_delay: DurationPs::from_ns(20),
             tor_max_messages: 64,
+            tor_ocs_max_messages: None,
+            tor_output_buffer: None,
+            resequencer: Resequencer::default(),
             window: 1,
             cable_delay: None,
             cable_length: None,
+            cable_to_ops: None,
+            cable_from_ops: None,
+            cable_to_ocs: None,
+            cable_from_ocs: None,
+            max_destinations: None,
             wavelengths: 4,
             fibers: None,
             wavelength_conversion: false,
             ops_delay: DurationPs::from_ns(30),
+            ops_ack_delay: DurationPs(0),
             ops_rate: TEN_GIGABITS,
             ops_byte_delay: PerByte::from_ps(0),
             ops_arbiter: Arbiter::default(),
@@ -208,6 +270,11 @@ impl Default for LightnessConfig {
             ops_decision: DecidedAt::default(),
             ops_serialises_again: None,
             drop: Vec::new(),
+            ocs_fibers: None,
+            ocs_wavelengths: None,
+            ocs_ack_delay: DurationPs(0),
+            ocs_output_size: 0,
+            aod: None,
             ocs_delay: DurationPs(0),
             ocs_rate: TEN_GIGABITS,
             ocs_first_message_delay: DurationPs::from_ms(753),
@@ -221,6 +288,32 @@ impl Default for LightnessConfig {
     }
 }
 
+/// Propagation delays in picoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cables {
+    /// Between two ToRs back to back.
+    pub direct: u64,
+    pub to_ops: u64,
+    pub from_ops: u64,
+    pub to_ocs: u64,
+    pub from_ocs: u64,
+}
+
+// `remote = "Self"` makes the derived functions inherent ones, so that the deliverable's names are translated before.
+impl<'de> Deserialize<'de> for LightnessConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let written = toml::Table::deserialize(deserializer)?;
+        let keys = names::translated(written).map_err(D::Error::custom)?;
+        Self::deserialize(toml::Value::Table(keys)).map_err(|error| D::Error::custom(error.message()))
+    }
+}
+
+impl Serialize for LightnessConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
 impl LightnessConfig {
     /// The delay of each byte at the ToR beyond its serialisation.
     pub(super) fn byte_delay(&self) -> PerByte {
@@ -231,13 +324,36 @@ impl LightnessConfig {
         }
     }
 
-    /// The delay of a cable between ToR and optical switch, in picoseconds.
-    pub(super) fn cable_ps(&self) -> u64 {
-        match (self.cable_delay, self.cable_length) {
-            (Some(delay), _) => delay.ps(),
-            (None, Some(length)) => length.light_time().ps(),
-            (None, None) => 0,
+    /// The delays of all cables.
+    pub(super) fn cables(&self) -> Cables {
+        let all = match (self.cable_delay, self.cable_length) {
+            (Some(delay), _) => delay,
+            (None, Some(length)) => length.light_time(),
+            (None, None) => DurationPs(0),
+        };
+        let of = |own: Option<DurationPs>| own.unwrap_or(all).ps();
+        Cables {
+            direct: all.ps(),
+            to_ops: of(self.cable_to_ops),
+            from_ops: of(self.cable_from_ops),
+            to_ocs: of(self.cable_to_ocs),
+            from_ocs: of(self.cable_from_ocs),
         }
+    }
+
+    /// Rate of a ToR's port to the circuit switch.
+    pub(super) fn circuit_tor_rate(&self) -> Rate {
+        self.tor_ocs_rate.unwrap_or(self.tor_rate)
+    }
+
+    /// Places in front of each circuit.
+    pub(super) fn circuit_messages(&self) -> u32 {
+        self.tor_ocs_max_messages.unwrap_or(self.tor_max_messages)
+    }
+
+    /// A ToR's ports at the circuit switch.
+    pub(super) fn circuit_wavelengths(&self) -> u32 {
+        self.ocs_wavelengths.unwrap_or(self.wavelengths)
     }
 
     /// Whether packets are serialised again at the packet switch's output.
@@ -249,61 +365,5 @@ impl LightnessConfig {
     pub(super) fn wire_bytes(&self, payload: u64) -> u64 {
         let filled = payload.max(self.photonic_packet_min.get());
         if self.round_to_flits { filled.next_multiple_of(self.flit_size.get()) } else { filled }
-    }
-
-    /// Checks the values against each other and against the number of racks.
-    pub(super) fn check(&self, racks: usize) -> Result<(), FabricError> {
-        let wrong = |key, value: String, allowed| Err(FabricError::Value { key, value, allowed });
-        if self.photonic_packet_max.get() == 0 || self.photonic_packet_max.get() > 1 << 30 {
-            return wrong("photonic_packet_max", self.photonic_packet_max.to_string(), "from 1B to 1GiB");
-        }
-        if self.photonic_packet_min > self.photonic_packet_max {
-            let value = self.photonic_packet_min.to_string();
-            return wrong("photonic_packet_min", value, "at most photonic_packet_max");
-        }
-        if self.flit_size.get() == 0 {
-            return wrong("flit_size", self.flit_size.to_string(), "at least 1B");
-        }
-        if let (Some(_), Some(three)) = (self.tor_byte_delay, self.tor_per_3_byte_delay) {
-            return wrong("TorPer3ByteDelay", three.to_string(), "only one of TorPer3ByteDelay and tor_byte_delay");
-        }
-        if let (Some(_), Some(length)) = (self.cable_delay, self.cable_length) {
-            return wrong("cable_length", length.to_string(), "only one of cable_length and cable_delay");
-        }
-        if self.tor_max_messages == 0 {
-            return wrong("tor_max_messages", "0".to_owned(), "at least 1 packet");
-        }
-        if self.window == 0 {
-            return wrong("window", "0".to_owned(), "at least 1 packet");
-        }
-        if self.wavelengths == 0 || self.wavelengths > 1_024 {
-            return wrong("wavelengths", self.wavelengths.to_string(), "from 1 to 1024");
-        }
-        if let Some(fibers) = self.fibers.filter(|fibers| (*fibers as usize) < racks) {
-            return wrong("fibers", fibers.to_string(), "at least one for each rack's ToR");
-        }
-        if self.ops_slot.ps() == 0 {
-            return wrong("ops_slot", self.ops_slot.to_string(), "at least 1ps");
-        }
-        if self.ops_decision == DecidedAt::Head && self.ops_serialises_again == Some(true) {
-            return wrong("ops_serialises_again", "true".to_owned(), "false, when ops_decision is \"head\"");
-        }
-        if self.retry_request_delay.ps() == 0 {
-            return wrong("retry_request_delay", self.retry_request_delay.to_string(), "above 0");
-        }
-        if self.drop.contains(&0) {
-            return wrong("drop", "0".to_owned(), "numbers of packets from 1 on");
-        }
-        if self.decision == Decision::Direct && racks > 2 {
-            return wrong(
-                "decision",
-                format!("direct with {racks} racks"),
-                "two racks when ToRs are joined back to back",
-            );
-        }
-        if racks > 4_096 {
-            return wrong("decision", format!("{racks} racks"), "at most 4096 racks");
-        }
-        Ok(())
     }
 }

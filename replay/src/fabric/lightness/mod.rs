@@ -9,16 +9,23 @@
 //! for a channel to the packet switch (start-up, serialisation, conversion; ACK or NACK; retransmission) or for a
 //! circuit (set-up, then no contention). The parameters are those of LIGHTNESS' deliverable, under its own names too.
 //!
-//! What is left out: the receiving ToR's buffer does not fill; the links below the ToR carry whole packets and not
+//! What is left out: without a network of their own below the ToRs (`rack`) servers' links carry whole packets and not
 //! flits of virtual lanes; requests, ACKs and NACKs have a channel of their own and take their fixed delays.
 
+mod aod;
+mod check;
 mod config;
+mod names;
 mod ocs;
 mod ops;
+mod rack;
 mod server;
 mod tor;
 
-pub use config::{Arbiter, DecidedAt, Decision, LightnessConfig};
+pub use aod::AodConfig;
+pub use config::{Arbiter, DecidedAt, Decision, LightnessConfig, Resequencer};
+pub use names::{PARAMETERS, Parameter};
+pub use ocs::CircuitSpan;
 
 use super::figures::LinkMeter;
 use super::pipe::Pipe;
@@ -29,9 +36,12 @@ use crate::kernel::{EventQueue, Place};
 use crate::network::{Delivery, FlowId, HostIndex, LinkFigures, Network, NetworkFigures, SimTime, Token};
 use crate::topology::TopologyError;
 use crate::units::{PerByte, Rate};
+use aod::Aod;
+use config::Cables;
 use ocs::{Circuit, Ocs};
 use ops::Ops;
-use server::{Flow, Nic, Packet};
+use rack::RackNetwork;
+use server::{Flow, Nic, OutputBuffer, Packet};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tor::{Channel, Way};
 
@@ -65,6 +75,14 @@ enum Event {
     CircuitSent(u32),
     /// A circuit may have been idle for long.
     CircuitIdle(u32),
+    /// A packet has left the buffer of a circuit's output.
+    CircuitDrained(u32),
+    /// The backplane's control plane has seen all requests of the instant, or asks again.
+    AodDecides,
+    /// A ToR is joined to the packet switch.
+    AodJoined(u32),
+    /// All joins of the instant are there.
+    AodTry,
     /// A message is through the loopback.
     Looped(Token),
 }
@@ -85,6 +103,7 @@ struct Meters {
 #[derive(Default)]
 struct Counters {
     electrical: u64,
+    below: u64,
     by_ops: u64,
     by_circuit: u64,
     acks: u64,
@@ -97,19 +116,30 @@ struct Counters {
     circuits_released: u64,
     circuits_evicted: u64,
     looped_bytes: u64,
+    resequenced: u64,
+    without_place: u64,
+    aod_requests: u64,
+    aod_joins: u64,
+    aod_refused: u64,
+    aod_evicted: u64,
 }
 
 /// A LIGHTNESS network.
 pub struct Lightness {
     config: LightnessConfig,
     byte_delay: PerByte,
-    cable_ps: u64,
+    cables: Cables,
     names: Vec<String>,
     racks: Vec<Rack>,
     rack_of: Vec<u32>,
     /// Whether a host, or its rack, is one of `circuit_destinations`.
     circuit_hosts: Vec<bool>,
     nics: Vec<Nic>,
+    /// What lies below the ToRs, where it is a fabric of its own.
+    rack_network: Option<RackNetwork>,
+    /// The buffers of the ToRs' Outputs, by rack.
+    outputs: Vec<OutputBuffer>,
+    aod: Option<Aod>,
     down_free: Vec<SimTime>,
     flows: Vec<Flow>,
     packets: Slab<Packet>,
@@ -134,15 +164,22 @@ impl Lightness {
             return Err(FabricError::NoHosts);
         }
         let (racks, rack_of) = racks_of(hosts)?;
-        config.check(racks.len())?;
+        config.check(racks.len(), hosts.len())?;
         let circuit_hosts = circuit_hosts(config, hosts)?;
         let ports = Self::channel_count(racks.len(), config.wavelengths);
+        let circuit_ports = Self::channel_count(racks.len(), config.circuit_wavelengths());
+        let rack_names: Vec<&str> = racks.iter().map(|rack| rack.name.as_str()).collect();
+        let rack_network = config.rack.as_ref().map(|rack| RackNetwork::new(rack, config.interval, hosts, &rack_names));
+        let rack_network = rack_network.transpose()?;
         let meters = |number: usize| vec![LinkMeter::default(); number];
         let largest = config.photonic_packet_max.get();
         let horizon = config.server_rate.time_ps(largest).max(config.tor_rate.time_ps(largest)).saturating_mul(64);
         Ok(Self {
             byte_delay: config.byte_delay(),
-            cable_ps: config.cable_ps(),
+            cables: config.cables(),
+            rack_network,
+            outputs: racks.iter().map(|_| OutputBuffer::default()).collect(),
+            aod: config.aod.as_ref().map(|aod| Aod::new(aod, racks.len())),
             names: hosts.iter().map(|host| host.name.clone()).collect(),
             circuit_index: vec![u32::MAX; racks.len() * racks.len()],
             nics: hosts.iter().map(|_| Nic::default()).collect(),
@@ -151,7 +188,12 @@ impl Lightness {
             packets: Slab::default(),
             channels: (0..ports).map(|_| Channel::default()).collect(),
             ops: Ops { busy_until: vec![SimTime::ZERO; ports], passed_last: vec![0; ports], ..Ops::default() },
-            ocs: Ocs { inputs: vec![None; ports], outputs: vec![None; ports], ..Ocs::default() },
+            ocs: Ocs {
+                inputs: vec![None; circuit_ports],
+                outputs: vec![None; circuit_ports],
+                last: vec![0; racks.len()],
+                ..Ocs::default()
+            },
             circuits: Vec::new(),
             queue: EventQueue::new(horizon.clamp(1 << 24, 1 << 36)),
             meters: Meters {
@@ -167,6 +209,12 @@ impl Lightness {
             rack_of,
             circuit_hosts,
         })
+    }
+
+    /// The circuits that were set up so far, in the order of their grants; the first 65,536 of them.
+    #[must_use]
+    pub fn circuits(&self) -> &[CircuitSpan] {
+        &self.ocs.spans
     }
 
     fn nic_place(&self, host: u32) -> Place {
@@ -189,9 +237,13 @@ impl Lightness {
         Place(self.ops_place().0 + 1)
     }
 
+    fn aod_place(&self) -> Place {
+        Place(self.ops_place().0 + 2)
+    }
+
     /// Circuits and flows share the numbers behind: even for the ones, odd for the others.
     fn circuit_place(&self, circuit: u32) -> Place {
-        Place(self.ops_place().0 + 2 + 2 * circuit)
+        Place((self.ops_place().0 + 4).wrapping_add(circuit.wrapping_mul(2)))
     }
 
     fn flow_place(&self, flow: u32) -> Place {
@@ -210,22 +262,27 @@ impl Lightness {
             Event::OpsDecides => self.ops_decides(now),
             Event::Acked(channel) => self.acked(now, channel),
             Event::Nacked(id) => self.nacked(now, id),
-            Event::AtOutput(id) => self.send_down(now, id),
+            Event::AtOutput(id) => self.at_output(now, id),
             Event::Received(id) => self.received(now, id, deliveries),
             Event::OcsDecides => self.ocs_decides(now),
             Event::CircuitUp(circuit) => self.circuit_up(now, circuit),
             Event::CircuitRetry(circuit) => self.retry_circuit(now, circuit),
             Event::CircuitSent(circuit) => self.circuit_sent(now, circuit),
             Event::CircuitIdle(circuit) => self.circuit_idle(now, circuit),
+            Event::CircuitDrained(circuit) => self.circuit_drained(now, circuit),
+            Event::AodDecides => self.aod_decides(now),
+            Event::AodJoined(rack) => self.aod_joined(now, rack),
+            Event::AodTry => self.aod_try(now),
             Event::Looped(token) => deliveries.push(Delivery { token, at: now }),
         }
     }
 
     fn links(&self) -> Vec<LinkFigures> {
         let server = self.config.server_rate;
-        let circuit = self.config.tor_rate.min(self.config.ocs_rate);
+        let circuit = self.config.circuit_tor_rate().min(self.config.ocs_rate);
         let mut links = Vec::new();
-        for (host, name) in self.names.iter().enumerate() {
+        let simple = self.rack_network.is_none();
+        for (host, name) in self.names.iter().enumerate().filter(|_| simple) {
             let rack = &self.racks[self.rack_of[host] as usize].name;
             links.push(self.meters.up[host].figures(&format!("{name}->{rack}"), server));
             links.push(self.meters.down[host].figures(&format!("{rack}->{name}"), server));
@@ -287,11 +344,16 @@ impl Network for Lightness {
 
     fn open_flow(&mut self, source: HostIndex, destination: HostIndex) -> FlowId {
         let id = count(self.flows.len());
+        let (from, to) = (self.rack_of[source.0 as usize], self.rack_of[destination.0 as usize]);
+        let looped = source == destination;
+        let network = self.rack_network.as_mut().filter(|_| !looped);
+        let ways = network.map(|network| network.open(source.0, destination.0, from, to));
         let wavelength = below(draw(self.config.seed, 0, id.into()), self.config.wavelengths.into());
         self.flows.push(Flow {
             source: source.0,
             destination: destination.0,
-            loopback: (source == destination).then(Pipe::default),
+            loopback: looped.then(Pipe::default),
+            below: ways,
             wavelength: u32::try_from(wavelength).unwrap_or(0),
             outgoing: VecDeque::new(),
             granted: None,
@@ -301,6 +363,8 @@ impl Network for Lightness {
             to_circuit: self.circuit_hosts[destination.0 as usize],
             received: 0,
             early: BTreeSet::new(),
+            in_order: 0,
+            held: BTreeMap::new(),
             marks: VecDeque::new(),
         });
         FlowId(id)
@@ -311,37 +375,66 @@ impl Network for Lightness {
     }
 
     fn next_event(&self) -> Option<SimTime> {
-        self.queue.next_time()
+        let below = self.rack_network.as_ref().and_then(RackNetwork::next_event);
+        [self.queue.next_time(), below].into_iter().flatten().min()
     }
 
     fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime {
-        collect_instant(self, until, deliveries, |network| &mut network.queue, Self::process)
+        if self.rack_network.is_none() {
+            return collect_instant(self, until, deliveries, |network| &mut network.queue, Self::process);
+        }
+        // An instant at a time: what happens below the ToRs first, then what hangs on it.
+        let before = deliveries.len();
+        let mut until = until;
+        while let Some(now) = self.next_event().filter(|at| *at <= until) {
+            self.advance_racks(now, deliveries);
+            while let Some((at, event)) = self.queue.pop_until(now) {
+                self.process(at, event, deliveries);
+            }
+            if deliveries.len() > before {
+                until = now;
+            }
+        }
+        deliveries[before..].sort_by_key(|delivery| delivery.token.0);
+        until
     }
 
     fn figures(&self) -> NetworkFigures {
         let counters = &self.counters;
+        let below = self.rack_network.as_ref().map(RackNetwork::figures).unwrap_or_default();
         let named = [
             ("packets within racks", counters.electrical),
+            ("messages below ToRs", counters.below),
             ("packets by OPS", counters.by_ops),
             ("packets by circuit", counters.by_circuit),
             ("ACKs", counters.acks),
             ("NACKs", counters.nacks),
             ("reordered packets", counters.reordered),
+            ("packets put in order by ToRs", counters.resequenced),
+            ("packets refused for a ToR's full output", counters.without_place),
             ("circuit requests", counters.circuit_requests),
             ("circuits set up", counters.circuits),
             ("circuits refused", counters.circuits_refused),
             ("circuits released", counters.circuits_released),
             ("circuits evicted", counters.circuits_evicted),
+            ("AoD requests", counters.aod_requests),
+            ("AoD joins", counters.aod_joins),
+            ("AoD refusals", counters.aod_refused),
+            ("AoD evictions", counters.aod_evicted),
             ("loopback bytes", counters.looped_bytes),
         ];
-        let links = self.links();
+        let mut links = self.links();
+        let named = named.map(|(name, value)| (name.to_owned(), value)).into_iter();
+        let of_racks = below.counters.into_iter().map(|(name, value)| (format!("below ToRs: {name}"), value));
+        let own_drops: u64 = links.iter().map(|link| link.drops).sum();
+        links.splice(0..0, below.links);
         NetworkFigures {
-            events: self.queue.processed(),
-            drops: links.iter().map(|link| link.drops).sum(),
-            retransmissions: counters.resent,
+            events: self.queue.processed() + below.events,
+            drops: own_drops + below.drops,
+            retransmissions: counters.resent + below.retransmissions,
             interval_ps: self.config.interval.ps(),
             links,
-            counters: named.map(|(name, value)| (name.to_owned(), value)).to_vec(),
+            counters: named.chain(of_racks).collect(),
         }
     }
 }

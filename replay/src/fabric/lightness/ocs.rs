@@ -37,6 +37,11 @@ pub struct Circuit {
     pub reserved: u32,
     /// Flows that wait for a place.
     pub wants: VecDeque<u32>,
+    /// Whether it waits for a place in its destination's ToR.
+    pub wants_place: bool,
+    /// Packets in the output's buffer, and until when the output is in use.
+    pub draining: u32,
+    pub output_free: SimTime,
     /// Since when it has nothing to do, and whether an event looks at that.
     pub idle_since: SimTime,
     pub idle_event: bool,
@@ -48,7 +53,7 @@ impl Circuit {
     }
 
     fn is_idle(&self) -> bool {
-        !self.sending && self.reserved == 0
+        !self.sending && self.reserved == 0 && self.draining == 0
     }
 }
 
@@ -60,8 +65,27 @@ pub struct Ocs {
     pub outputs: Vec<Option<u32>>,
     /// Requests of this instant.
     pub requests: Vec<u32>,
-    /// The circuit that was granted last.
-    pub last: u32,
+    /// The rack whose request was granted last, for each destination's rack; and the destination of the last one.
+    pub last: Vec<u32>,
+    pub last_output: u32,
+    /// The circuits that were set up, as many as are remembered.
+    pub spans: Vec<CircuitSpan>,
+}
+
+/// So many circuits are remembered.
+const MOST_SPANS: usize = 1 << 16;
+
+/// A circuit from its grant to its release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CircuitSpan {
+    /// The input port: rack x wavelengths + wavelength.
+    pub input: u32,
+    /// The output port, numbered the same way.
+    pub output: u32,
+    /// When it was granted.
+    pub granted: SimTime,
+    /// When it was released or given up; `None` while it is up.
+    pub released: Option<SimTime>,
 }
 
 impl Lightness {
@@ -80,6 +104,9 @@ impl Lightness {
                 sending: false,
                 reserved: 0,
                 wants: VecDeque::new(),
+                wants_place: false,
+                draining: 0,
+                output_free: SimTime::ZERO,
                 idle_since: SimTime::ZERO,
                 idle_event: false,
             });
@@ -112,12 +139,16 @@ impl Lightness {
         }
     }
 
-    /// All requests of an instant are there: they are answered, beginning behind the one that was granted last.
+    /// All requests of an instant are there. Each output port's are answered in turn, behind the rack whose request it
+    /// granted last; and so are the outputs, for requests of one rack share its inputs.
     pub(super) fn ocs_decides(&mut self, now: SimTime) {
+        let racks = crate::fabric::count(self.racks.len());
         let mut requests = std::mem::take(&mut self.ocs.requests);
-        requests.sort_unstable();
-        let behind = requests.partition_point(|index| *index <= self.ocs.last);
-        requests.rotate_left(behind);
+        let behind = |number: u32, last: u32| (number + racks - last - 1) % racks;
+        requests.sort_unstable_by_key(|index| {
+            let Circuit { from, to, .. } = self.circuits[*index as usize];
+            (behind(to, self.ocs.last_output), behind(from, self.ocs.last[to as usize]))
+        });
         for index in requests {
             self.answer(now, index);
         }
@@ -125,51 +156,60 @@ impl Lightness {
 
     fn answer(&mut self, now: SimTime, index: u32) {
         let Circuit { from, to, .. } = self.circuits[index as usize];
-        let input = self.free_port(now, from, true);
-        let output = self.free_port(now, to, false);
-        if let (Some(input), Some(output)) = (input, output) {
+        let ports = (self.port_for(now, from, true), self.port_for(now, to, false));
+        if let (Some((input, of_input)), Some((output, of_output))) = ports {
+            for circuit in [of_input, of_output].into_iter().flatten() {
+                self.counters.circuits_evicted += 1;
+                self.release(now, circuit);
+            }
             self.ocs.inputs[input as usize] = Some(index);
             self.ocs.outputs[output as usize] = Some(index);
-            self.ocs.last = index;
+            self.ocs.last[to as usize] = from;
+            self.ocs.last_output = to;
+            if self.ocs.spans.len() < MOST_SPANS {
+                self.ocs.spans.push(CircuitSpan { input, output, granted: now, released: None });
+            }
             self.counters.circuits += 1;
             self.circuits[index as usize].state = State::SettingUp(input, output);
-            let up = now.plus_ps(self.config.ocs_first_message_delay.ps());
+            let up = now.plus_ps(self.config.ocs_first_message_delay.ps() + self.config.ocs_ack_delay.ps());
             self.queue.schedule(up, Phase::Arrive, self.circuit_place(index), Event::CircuitUp(index));
         } else {
             self.counters.circuits_refused += 1;
-            let again = now.plus_ps(self.config.retry_request_delay.ps());
+            let again = now.plus_ps(self.config.ocs_ack_delay.ps() + self.config.retry_request_delay.ps());
             self.queue.schedule(again, Phase::Arrive, self.circuit_place(index), Event::CircuitRetry(index));
         }
     }
 
-    /// A free port of `rack`; if there is none, that of a circuit that can be given up.
-    fn free_port(&mut self, now: SimTime, rack: u32, input: bool) -> Option<u32> {
-        let ports = rack * self.config.wavelengths..(rack + 1) * self.config.wavelengths;
+    /// A free port of `rack`; if there is none, one whose circuit can be given up, with that circuit.
+    fn port_for(&self, now: SimTime, rack: u32, input: bool) -> Option<(u32, Option<u32>)> {
+        let wavelengths = self.config.circuit_wavelengths();
+        let mut ports = rack * wavelengths..(rack + 1) * wavelengths;
         let holders = if input { &self.ocs.inputs } else { &self.ocs.outputs };
         if let Some(port) = ports.clone().find(|port| holders[*port as usize].is_none()) {
-            return Some(port);
+            return Some((port, None));
         }
         let held = self.config.circuit_hold.ps();
-        let given_up = ports.clone().find_map(|port| {
-            let circuit = &self.circuits[holders[port as usize]? as usize];
+        ports.find_map(|port| {
+            let holder = holders[port as usize]?;
+            let circuit = &self.circuits[holder as usize];
             match circuit.state {
                 State::Up(_, _, since) if circuit.is_idle() && now.since_ps(since) >= held => {
-                    Some((port, holders[port as usize]?))
+                    Some((port, Some(holder)))
                 }
                 _ => None,
             }
-        });
-        let (port, circuit) = given_up?;
-        self.counters.circuits_evicted += 1;
-        self.release(circuit);
-        Some(port)
+        })
     }
 
-    fn release(&mut self, index: u32) {
+    fn release(&mut self, now: SimTime, index: u32) {
         if let State::Up(input, output, _) = self.circuits[index as usize].state {
             self.ocs.inputs[input as usize] = None;
             self.ocs.outputs[output as usize] = None;
             self.circuits[index as usize].state = State::Down;
+            let is_it = |span: &&mut CircuitSpan| span.released.is_none() && span.input == input;
+            if let Some(span) = self.ocs.spans.iter_mut().rev().find(is_it) {
+                span.released = Some(now);
+            }
         }
     }
 
@@ -184,28 +224,63 @@ impl Lightness {
     }
 
     /// Sends the next packet that waits for a circuit, or asks for the circuit.
+    ///
+    /// A circuit has the smaller rate of the ToR's port and the switch's. With a buffer at the switch's output the ToR sends
+    /// at its own rate as long as that has room, and the output at its.
     pub(super) fn use_circuit(&mut self, now: SimTime, index: u32) {
         self.ask_for_circuit(now, index);
-        let rate = self.config.tor_rate.min(self.config.ocs_rate);
+        let (tor_rate, ocs_rate) = (self.config.circuit_tor_rate(), self.config.ocs_rate);
+        let buffer = self.config.ocs_output_size;
         let fixed = self.circuits[index as usize].state == State::Fixed;
         let circuit = &mut self.circuits[index as usize];
-        if !circuit.is_up() || circuit.sending {
+        if !circuit.is_up() || circuit.sending || circuit.wants_place || (buffer > 0 && circuit.draining >= buffer) {
             return;
         }
-        let from = circuit.from;
-        let Some(id) = circuit.waiting.pop_front() else {
+        let (from, to) = (circuit.from, circuit.to);
+        let Some(id) = circuit.waiting.front().copied() else {
             self.watch_idle(now, index);
             return;
         };
-        circuit.sending = true;
+        if !self.take_place(id) {
+            self.circuits[index as usize].wants_place = true;
+            self.outputs[to as usize].circuits.push_back(index);
+            return;
+        }
         let wire = u64::from(self.packets.get(id).wire);
-        let time = self.config.tor_startup_delay.ps() + rate.time_ps(wire) + self.byte_delay.time_ps(wire);
-        let sent = now.plus_ps(time);
+        let rate = if buffer > 0 { tor_rate } else { tor_rate.min(ocs_rate) };
+        let stream = rate.time_ps(wire) + self.byte_delay.time_ps(wire);
+        let head = now.plus_ps(self.config.tor_startup_delay.ps());
+        let sent = head.plus_ps(stream);
         self.meters.ocs[from as usize].crossed(now, wire, self.config.interval.ps());
         self.counters.by_circuit += 1;
-        self.queue.schedule(sent, Phase::Arrive, self.circuit_place(index), Event::CircuitSent(index));
-        let way = if fixed { self.cable_ps } else { 2 * self.cable_ps + self.config.ocs_delay.ps() };
-        self.queue.schedule(sent.plus_ps(way), Phase::Arrive, self.circuit_place(index), Event::AtOutput(id));
+        let place = self.circuit_place(index);
+        let circuit = &mut self.circuits[index as usize];
+        circuit.waiting.pop_front();
+        circuit.sending = true;
+        self.queue.schedule(sent, Phase::Arrive, place, Event::CircuitSent(index));
+        let to_switch = self.cables.to_ocs + self.config.ocs_delay.ps();
+        let out = if fixed {
+            sent.plus_ps(self.cables.direct)
+        } else if buffer == 0 {
+            sent.plus_ps(to_switch + self.cables.from_ocs)
+        } else {
+            // The output begins with the head, and can not be through before the tail is there.
+            let begins = head.plus_ps(to_switch).max(circuit.output_free);
+            let through = begins.plus_ps(ocs_rate.time_ps(wire)).max(sent.plus_ps(to_switch));
+            circuit.output_free = through;
+            circuit.draining += 1;
+            self.queue.schedule(through, Phase::Arrive, place, Event::CircuitDrained(index));
+            through.plus_ps(self.cables.from_ocs)
+        };
+        self.queue.schedule(out, Phase::Arrive, place, Event::AtOutput(id));
+    }
+
+    /// A packet has left the buffer of a circuit's output.
+    pub(super) fn circuit_drained(&mut self, now: SimTime, index: u32) {
+        let circuit = &mut self.circuits[index as usize];
+        circuit.draining -= 1;
+        circuit.idle_since = now;
+        self.use_circuit(now, index);
     }
 
     /// A circuit has sent a packet's last byte.
@@ -244,7 +319,7 @@ impl Lightness {
         let until = circuit.idle_since.plus_ps(limit);
         if until <= now {
             self.counters.circuits_released += 1;
-            self.release(index);
+            self.release(now, index);
         } else {
             circuit.idle_event = true;
             self.queue.schedule(until, Phase::Arrive, place, Event::CircuitIdle(index));

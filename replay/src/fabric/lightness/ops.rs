@@ -62,7 +62,7 @@ impl Lightness {
         for (port, _, id) in ranked.drain(..) {
             self.ops.decided += 1;
             let faulty = self.config.drop.contains(&self.ops.decided);
-            match self.free_output(now, port).filter(|_| !faulty && self.is_first_of_fibres(id, port)) {
+            match self.free_output(now, port).filter(|_| !faulty && self.may_pass(id, port)) {
                 Some(output) => {
                     if let Way::Ops(channel) = self.packets.get(id).way {
                         self.ops.passed_last[port as usize] = channel;
@@ -76,19 +76,22 @@ impl Lightness {
         self.ops.ranked = ranked;
     }
 
-    /// Whether nothing has passed in this slot between the fibres of a packet, where only one may. It is taken down that
-    /// this packet does: it has a free output.
-    fn is_first_of_fibres(&mut self, id: u32, port: u32) -> bool {
+    /// Whether a packet that has a free output may pass: its ToR has a place for it, and nothing has passed in this slot
+    /// between its fibres, where only one may. What it takes is taken down.
+    fn may_pass(&mut self, id: u32, port: u32) -> bool {
         let Way::Ops(channel) = self.packets.get(id).way else { return true };
         let pair = (channel / self.config.wavelengths, port / self.config.wavelengths);
-        if !self.config.ops_one_per_fibre {
-            return true;
+        if self.config.ops_one_per_fibre && self.ops.passed_pairs.contains(&pair) {
+            return false;
         }
-        let first = !self.ops.passed_pairs.contains(&pair);
-        if first {
+        if !self.take_place(id) {
+            self.counters.without_place += 1;
+            return false;
+        }
+        if self.config.ops_one_per_fibre {
             self.ops.passed_pairs.push(pair);
         }
-        first
+        true
     }
 
     /// A free port for what asks for `port`: that one, or with conversion another wavelength of the fibre.
@@ -100,6 +103,11 @@ impl Lightness {
         let wavelengths = self.config.wavelengths;
         let (fibre, first) = (port / wavelengths * wavelengths, port % wavelengths);
         (0..wavelengths).map(|offset| fibre + (first + offset) % wavelengths).find(free)
+    }
+
+    /// From a decision until the ToR has dealt with its ACK or NACK.
+    fn answer_ps(&self) -> u64 {
+        self.config.ops_ack_delay.ps() + self.cables.from_ops + self.config.ack_delay.ps()
     }
 
     fn pass(&mut self, now: SimTime, id: u32, port: u32) {
@@ -116,15 +124,15 @@ impl Lightness {
         self.ops.busy_until[port as usize] = now.plus_ps(occupied);
         self.meters.ops_out[port as usize].crossed(now, wire, self.config.interval.ps());
         self.counters.by_ops += 1;
-        let answered = now.plus_ps(self.cable_ps + self.config.ack_delay.ps());
+        let answered = now.plus_ps(self.answer_ps());
         self.queue.schedule(answered, Phase::Arrive, self.ops_place(), Event::Acked(channel));
-        let at = now.plus_ps(through + self.cable_ps);
+        let at = now.plus_ps(through + self.cables.from_ops);
         self.queue.schedule(at, Phase::Arrive, self.ops_place(), Event::AtOutput(id));
     }
 
     fn refuse(&mut self, now: SimTime, id: u32, port: u32) {
         self.meters.ops_out[port as usize].dropped();
-        let answered = now.plus_ps(self.cable_ps + self.config.ack_delay.ps());
+        let answered = now.plus_ps(self.answer_ps());
         self.queue.schedule(answered, Phase::Arrive, self.ops_place(), Event::Nacked(id));
     }
 }

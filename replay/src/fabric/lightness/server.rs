@@ -3,12 +3,17 @@
 //! A server's flows share its link packet by packet, in turn. A packet is only sent when the ToR has a place for it in
 //! front of the channel that the packet will take (credits), so no packet blocks others that go elsewhere and none is
 //! lost below the optics. Flows that find no place queue up for one.
+//!
+//! With a network of its own below the ToRs ([`super::rack`]), that network's links and switches take the place of the
+//! links here; places in front of channels are still taken before a packet leaves its server.
 
+use super::config::Resequencer;
+use super::rack::Below;
 use super::{Event, Lightness, Way};
 use crate::fabric::pipe::Pipe;
 use crate::kernel::Phase;
 use crate::network::{Delivery, SimTime, Token};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A message of which something is still to be sent.
 pub struct Outgoing {
@@ -21,6 +26,8 @@ pub struct Flow {
     pub source: u32,
     pub destination: u32,
     pub loopback: Option<Pipe>,
+    /// Its ways through the networks below the ToRs, where there are such.
+    pub below: Option<Below>,
     /// The wavelength on which it goes through the packet switch.
     pub wavelength: u32,
     pub outgoing: VecDeque<Outgoing>,
@@ -38,6 +45,9 @@ pub struct Flow {
     pub received: u64,
     /// Numbers of those that arrived early.
     pub early: BTreeSet<u64>,
+    /// At its destination's ToR, where that puts packets in order: the next one's number, and those that came early.
+    pub in_order: u64,
+    pub held: BTreeMap<u64, u32>,
     /// Messages that are not yet delivered: the number of the last packet, and the name.
     pub marks: VecDeque<(u64, Token)>,
 }
@@ -47,10 +57,23 @@ pub struct Flow {
 pub struct Packet {
     pub flow: u32,
     pub number: u64,
+    /// Bytes of its message, and bytes on the fibre.
+    pub payload: u32,
     pub wire: u32,
     pub way: Way,
+    /// Whether it has a place in its destination's ToR.
+    pub placed: bool,
     /// Its place in the order in which its ToR's channel first sent packets.
     pub order: u64,
+}
+
+/// The buffer of a ToR's Output.
+#[derive(Default)]
+pub struct OutputBuffer {
+    /// Places that are taken.
+    pub taken: u32,
+    /// Circuits that wait for one.
+    pub circuits: VecDeque<u32>,
 }
 
 /// A server's sending side.
@@ -70,6 +93,13 @@ impl Lightness {
             let at = pipe.hand_over(now, bytes, &self.config.loopback);
             self.counters.looped_bytes += bytes;
             self.queue.schedule(at, Phase::Arrive, place, Event::Looped(token));
+            return;
+        }
+        if let Some(below) =
+            entry.below.filter(|_| self.rack_of[entry.source as usize] == self.rack_of[entry.destination as usize])
+        {
+            self.counters.below += 1;
+            self.send_within(now, below, bytes, token);
             return;
         }
         let largest = self.config.photonic_packet_max.get();
@@ -92,7 +122,9 @@ impl Lightness {
         while let Some(flow) = self.nics[host as usize].turn.pop_front() {
             if let Some(way) = self.reserve(now, flow) {
                 self.send_packet(now, host, flow, way);
-                return;
+                if self.rack_network.is_none() {
+                    return;
+                }
             }
         }
     }
@@ -111,11 +143,17 @@ impl Lightness {
         entry.sent_bytes += payload;
         let more = !entry.outgoing.is_empty();
         let wire = self.config.wire_bytes(payload);
-        let packet = Packet { flow, number, wire: u32::try_from(wire).unwrap_or(u32::MAX), way, order: 0 };
+        let small = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
+        let below = entry.below;
+        let packet = Packet { flow, number, payload: small(payload), wire: small(wire), way, placed: false, order: 0 };
         let id = self.packets.insert(packet);
         let nic = &mut self.nics[host as usize];
         if more {
             nic.turn.push_back(flow);
+        }
+        if let Some(below) = below {
+            self.send_up(now, below, id);
+            return;
         }
         nic.busy = true;
         let sent = now.plus_ps(self.config.server_rate.time_ps(wire));
@@ -134,8 +172,39 @@ impl Lightness {
         self.try_nic(now, source);
     }
 
-    /// A packet is whole at its destination's rack switch: down to the server.
-    pub(super) fn send_down(&mut self, now: SimTime, id: u32) {
+    /// A packet is whole at its destination's rack switch: down to the server, in order if the ToR is to see to that.
+    pub(super) fn at_output(&mut self, now: SimTime, id: u32) {
+        let packet = *self.packets.get(id);
+        if let Way::Ops(_) = packet.way {
+            let rack = self.rack_of[self.flows[packet.flow as usize].destination as usize];
+            self.use_join(rack, false);
+        }
+        if self.config.resequencer == Resequencer::Server || packet.way == Way::Electrical {
+            self.send_down(now, id);
+            return;
+        }
+        let flow = &mut self.flows[packet.flow as usize];
+        if packet.number != flow.in_order {
+            // It waits in the resequencer's own memory: what it waits for needs a place, too.
+            flow.held.insert(packet.number, id);
+            self.counters.resequenced += 1;
+            self.give_place_back(now, id);
+            return;
+        }
+        let mut next = Some(id);
+        while let Some(id) = next {
+            self.send_down(now, id);
+            let flow = &mut self.flows[packet.flow as usize];
+            flow.in_order += 1;
+            next = flow.held.remove(&flow.in_order);
+        }
+    }
+
+    /// Sends a packet from its destination's rack switch to its server.
+    fn send_down(&mut self, now: SimTime, id: u32) {
+        if self.send_below(now, id) {
+            return;
+        }
         let Packet { flow, wire, .. } = *self.packets.get(id);
         let host = self.flows[flow as usize].destination;
         let free = &mut self.down_free[host as usize];
@@ -149,8 +218,37 @@ impl Lightness {
         self.queue.schedule(at, Phase::Arrive, self.down_place(host), Event::Received(id));
     }
 
+    /// Whether the ToR at which a packet is to arrive has a place for it; if so, it takes that.
+    pub(super) fn take_place(&mut self, id: u32) -> bool {
+        let Some(most) = self.config.tor_output_buffer else { return true };
+        let packet = self.packets.get_mut(id);
+        let taken =
+            &mut self.outputs[self.rack_of[self.flows[packet.flow as usize].destination as usize] as usize].taken;
+        if *taken >= most {
+            return false;
+        }
+        *taken += 1;
+        packet.placed = true;
+        true
+    }
+
+    /// A packet has left its destination's ToR: circuits that waited for a place there go on.
+    fn give_place_back(&mut self, now: SimTime, id: u32) {
+        let packet = self.packets.get_mut(id);
+        if !std::mem::take(&mut packet.placed) {
+            return;
+        }
+        let rack = self.rack_of[self.flows[packet.flow as usize].destination as usize] as usize;
+        self.outputs[rack].taken -= 1;
+        if let Some(circuit) = self.outputs[rack].circuits.pop_front() {
+            self.circuits[circuit as usize].wants_place = false;
+            self.use_circuit(now, circuit);
+        }
+    }
+
     /// A packet is at its server: what is complete and in order is delivered.
     pub(super) fn received(&mut self, now: SimTime, id: u32, deliveries: &mut Vec<Delivery>) {
+        self.give_place_back(now, id);
         let packet = self.packets.remove(id);
         let flow = &mut self.flows[packet.flow as usize];
         if packet.number != flow.received {

@@ -67,14 +67,14 @@ impl Lightness {
                 up
             }
         };
-        let most = self.config.tor_max_messages;
-        let (way, reserved, wants) = if by_circuit {
+        let (most_ops, most_circuit) = (self.config.tor_max_messages, self.config.circuit_messages());
+        let (way, most, reserved, wants) = if by_circuit {
             let index = self.circuit_between(from, to);
             let circuit = &mut self.circuits[index as usize];
-            (Way::Circuit(index), &mut circuit.reserved, &mut circuit.wants)
+            (Way::Circuit(index), most_circuit, &mut circuit.reserved, &mut circuit.wants)
         } else {
             let entry = &mut self.channels[channel as usize];
-            (Way::Ops(channel), &mut entry.reserved, &mut entry.wants)
+            (Way::Ops(channel), most_ops, &mut entry.reserved, &mut entry.wants)
         };
         if *reserved >= most {
             wants.push_back(flow);
@@ -106,10 +106,20 @@ impl Lightness {
 
     /// Sends a channel's next packet, if it is free and the window allows.
     pub(super) fn try_channel(&mut self, now: SimTime, index: u32) {
-        let channel = &mut self.channels[index as usize];
+        let channel = &self.channels[index as usize];
         if channel.sending {
             return;
         }
+        if channel.again.is_empty() && channel.unacknowledged < self.config.window {
+            let Some(id) = channel.waiting.front() else { return };
+            let to = self.rack_of[self.flows[self.packets.get(*id).flow as usize].destination as usize];
+            if !self.is_joined(now, index, to) {
+                return;
+            }
+            self.use_join(index / self.config.wavelengths, true);
+            self.use_join(to, true);
+        }
+        let channel = &mut self.channels[index as usize];
         let (id, startup) = if channel.again.is_empty() {
             if channel.unacknowledged >= self.config.window {
                 return;
@@ -133,7 +143,7 @@ impl Lightness {
             DecidedAt::Tail => tail,
             DecidedAt::Head => head,
         };
-        let at = seen.plus_ps(self.cable_ps + self.config.ops_delay.ps());
+        let at = seen.plus_ps(self.cables.to_ops + self.config.ops_delay.ps());
         self.queue.schedule(at, Phase::Arrive, self.channel_place(index), Event::AtOps(id));
     }
 
@@ -151,6 +161,7 @@ impl Lightness {
     /// An ACK: the packet is deleted, its place is free.
     pub(super) fn acked(&mut self, now: SimTime, index: u32) {
         self.counters.acks += 1;
+        self.use_join(index / self.config.wavelengths, false);
         let channel = &mut self.channels[index as usize];
         channel.unacknowledged -= 1;
         let next = channel.wants.pop_front();

@@ -1,0 +1,101 @@
+//! What values of a LIGHTNESS fabric make sense.
+
+use super::config::{DecidedAt, Decision, LightnessConfig};
+use crate::fabric::FabricError;
+
+impl LightnessConfig {
+    /// Checks the values against each other and against the number of racks.
+    pub(super) fn check(&self, racks: usize, hosts: usize) -> Result<(), FabricError> {
+        self.check_packets()?;
+        self.check_optics(racks, hosts)
+    }
+
+    fn check_packets(&self) -> Result<(), FabricError> {
+        let wrong = |key, value: String, allowed| Err(FabricError::Value { key, value, allowed });
+        if self.photonic_packet_max.get() == 0 || self.photonic_packet_max.get() > 1 << 30 {
+            return wrong("photonic_packet_max", self.photonic_packet_max.to_string(), "from 1B to 1GiB");
+        }
+        if self.photonic_packet_min > self.photonic_packet_max {
+            let value = self.photonic_packet_min.to_string();
+            return wrong("photonic_packet_min", value, "at most photonic_packet_max");
+        }
+        if self.flit_size.get() == 0 {
+            return wrong("flit_size", self.flit_size.to_string(), "at least 1B");
+        }
+        if let (Some(_), Some(three)) = (self.tor_byte_delay, self.tor_per_3_byte_delay) {
+            return wrong("tor_per_3_byte_delay", three.to_string(), "only one of TorPer3ByteDelay and tor_byte_delay");
+        }
+        if let (Some(_), Some(length)) = (self.cable_delay, self.cable_length) {
+            return wrong("cable_length", length.to_string(), "only one of cable_length and cable_delay");
+        }
+        if self.tor_max_messages == 0 {
+            return wrong("tor_max_messages", "0".to_owned(), "at least 1 packet");
+        }
+        if self.tor_ocs_max_messages == Some(0) {
+            return wrong("tor_ocs_max_messages", "0".to_owned(), "at least 1 packet");
+        }
+        if self.tor_output_buffer == Some(0) {
+            return wrong("tor_output_buffer", "0".to_owned(), "at least 1 packet");
+        }
+        if self.window == 0 {
+            return wrong("window", "0".to_owned(), "at least 1 packet");
+        }
+        Ok(())
+    }
+
+    fn check_optics(&self, racks: usize, hosts: usize) -> Result<(), FabricError> {
+        let wrong = |key, value: String, allowed| Err(FabricError::Value { key, value, allowed });
+        if let Some(most) = self.max_destinations.filter(|most| (*most as usize) < hosts) {
+            return wrong(
+                "max_destinations",
+                format!("{most} with {hosts} hosts"),
+                "at least as many as there are hosts",
+            );
+        }
+        if self.circuit_wavelengths() == 0 || self.circuit_wavelengths() > 1_024 {
+            return wrong("ocs_wavelengths", self.circuit_wavelengths().to_string(), "from 1 to 1024");
+        }
+        if let Some(fibers) = self.ocs_fibers.filter(|fibers| (*fibers as usize) < racks) {
+            return wrong("ocs_fibers", fibers.to_string(), "at least one for each rack's ToR");
+        }
+        if let Some(aod) = &self.aod {
+            let least = if aod.configured { racks } else { racks.min(2) };
+            if let Some(ports) = aod.ports.filter(|ports| (*ports as usize) < least) {
+                let allowed = "at least 2, for a packet needs two ToRs; one for each ToR where all are configured";
+                return wrong("aod.ports", ports.to_string(), allowed);
+            }
+            if aod.retry.ps() == 0 {
+                return wrong("aod.retry", aod.retry.to_string(), "above 0");
+            }
+        }
+        if self.wavelengths == 0 || self.wavelengths > 1_024 {
+            return wrong("wavelengths", self.wavelengths.to_string(), "from 1 to 1024");
+        }
+        if let Some(fibers) = self.fibers.filter(|fibers| (*fibers as usize) < racks) {
+            return wrong("fibers", fibers.to_string(), "at least one for each rack's ToR");
+        }
+        if self.ops_slot.ps() == 0 {
+            return wrong("ops_slot", self.ops_slot.to_string(), "at least 1ps");
+        }
+        if self.ops_decision == DecidedAt::Head && self.ops_serialises_again == Some(true) {
+            return wrong("ops_serialises_again", "true".to_owned(), "false, when ops_decision is \"head\"");
+        }
+        if self.retry_request_delay.ps() == 0 {
+            return wrong("retry_request_delay", self.retry_request_delay.to_string(), "above 0");
+        }
+        if self.drop.contains(&0) {
+            return wrong("drop", "0".to_owned(), "numbers of packets from 1 on");
+        }
+        if self.decision == Decision::Direct && racks > 2 {
+            return wrong(
+                "decision",
+                format!("direct with {racks} racks"),
+                "two racks when ToRs are joined back to back",
+            );
+        }
+        if racks > 4_096 {
+            return wrong("decision", format!("{racks} racks"), "at most 4096 racks");
+        }
+        Ok(())
+    }
+}
