@@ -208,6 +208,9 @@ impl Experiment {
             self.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         }
         let folder = path.parent().unwrap_or(Path::new(""));
+        if let Some(file) = &mut self.dispatcher.task_filename {
+            *file = folder.join(&*file);
+        }
         if let Some(trace) = &mut self.workload.trace {
             *trace = folder.join(&*trace);
         }
