@@ -183,7 +183,8 @@ impl Run {
         if let (Some(silent), Some(false)) = (log.silent_for(), earlier_runs.last().map(|last| last.ended)) {
             let what = "milliseconds without dumpingd, as the run before was broken off".to_owned();
             let count = u64::try_from(silent.as_millis()).unwrap_or(u64::MAX);
-            log.write(&SocketRecord::Lost { t: started_ns, what, count }).map_err(file_error(settings.out.join(RECORDS)))?;
+            log.write(&SocketRecord::Lost { t: started_ns, what, count })
+                .map_err(file_error(settings.out.join(RECORDS)))?;
         }
         let manifest = DumpingdManifest {
             version: 1,
