@@ -156,7 +156,8 @@ fn hadoops_processes_in_other_namespaces_are_seen_when_that_is_wanted_and_their_
     let ports = || fs::read_to_string(wide.join("ports.json")).unwrap_or_default();
     wait_until("the port being told", || ports().contains(&format!("\"{port}\":\"NodeManager {}\"", jvm.id())));
     let (code, manifest) = all.stop();
-    assert_eq!(code, 0, "{manifest}");
+    // 1: a process of another namespace may be hidden even from root.
+    assert!(matches!(code, 0 | 1), "{manifest}");
     assert!(!manifest["other_netns"].as_array().unwrap().is_empty());
     assert_eq!(own.stop().0, 0);
     assert!(!listens(&narrow));
