@@ -120,6 +120,20 @@ fn run_prints_the_documented_keys_and_writes_them() {
 }
 
 #[test]
+fn scalars_and_vectors_of_a_run_are_drawn_in_files_and_in_the_report() {
+    let bench = Bench::new();
+    bench.json(&["run", "fast.toml", "--out", "plotted", "--json"]);
+    for plot in ["nodes-sent", "nodes-received", "links-bytes", "links-packets", "links-throughput", "transfer-times"] {
+        let picture = fs::read_to_string(bench.path(&format!("plotted/plots/{plot}.svg")));
+        let picture = picture.unwrap_or_else(|error| panic!("{plot}: {error}"));
+        assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"), "{plot}");
+        let page = fs::read_to_string(bench.path("plotted/report.html")).unwrap();
+        let inline = picture.trim_end().replace(" xmlns=\"http://www.w3.org/2000/svg\"", "");
+        assert!(page.contains(&inline), "{plot}");
+    }
+}
+
+#[test]
 fn run_leaves_tables_a_report_and_a_configuration_that_gives_the_same_result() {
     let bench = Bench::new();
     let first = bench.json(&["run", "slow.toml", "--out", "results", "--json", "--set", "workload.cpu_factor=1.5"]);
@@ -128,14 +142,6 @@ fn run_leaves_tables_a_report_and_a_configuration_that_gives_the_same_result() {
         assert!(bytes.starts_with(b"PAR1"), "{file}");
     }
     assert!(fs::read_to_string(bench.path("results/report.html")).unwrap().starts_with("<!doctype html>"));
-    // Scalars and vectors as pictures, in files and in the report.
-    for plot in ["nodes-sent", "nodes-received", "links-bytes", "links-packets", "links-throughput", "transfer-times"] {
-        let picture = fs::read_to_string(bench.path(&format!("results/plots/{plot}.svg"))).unwrap();
-        assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"), "{plot}");
-        let page = fs::read_to_string(bench.path("results/report.html")).unwrap();
-        let inline = picture.trim_end().replace(" xmlns=\"http://www.w3.org/2000/svg\"", "");
-        assert!(page.contains(&inline), "{plot}");
-    }
     let again = bench.json(&["run", "results/effective.toml", "--out", "again", "--json"]);
     for key in ["name", "job_time_s", "events", "phases", "critical_path", "transfer_error"] {
         assert_eq!(first[key], again[key], "{key}");

@@ -108,7 +108,7 @@ fn each_mistake_gets_an_error_that_names_it() {
             &["TorPer3ByteDelay", "only one"],
         ),
         ("kind = \"lightness\"\nCableDelay = \"250ns\"\ncable_length = \"50m\"", &["cable_length", "only one"]),
-        ("kind = \"lightness\"\nAckDelay = \"20ns\"\nack_delay = \"20ns\"", &["ack_delay"]),
+        ("kind = \"lightness\"\nAckDelay = \"20ns\"\nack_delay = \"30ns\"", &["AckDelay", "ack_delay", "contradicts"]),
     ];
     for (text, parts) in cases {
         let error = error_for(text, &lab(2, 3));

@@ -14,7 +14,7 @@ use replay::fabric::credit::Credit;
 use replay::fabric::store_and_forward::StoreAndForward;
 
 /// Networks within which each mistake is found.
-const CASES: usize = 500;
+const CASES: usize = 4_000;
 
 #[test]
 fn mistakes_with_credits_are_found() {

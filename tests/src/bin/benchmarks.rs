@@ -317,7 +317,7 @@ Speeds are per second of CPU time of one thread. What is simulated: `tests/bench
 ";
 
 fn machine() -> String {
-    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let cpus = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or("unknown processor");
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();

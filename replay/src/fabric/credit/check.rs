@@ -175,7 +175,7 @@ impl CreditConfig {
             let back = links.get(id ^ 1).map_or(link.delay_ps, |other| other.delay_ps);
             let wire = Wire::new(link, back, self.flit.get(), self.flit_gap.ps(), flits);
             let wire = wire.ok_or_else(|| {
-                wrong("flit_gap", self.flit_gap, "gaps and rates with which a packet takes less than a second or so")
+                wrong("flit", self.flit, "flits, gaps and rates with which the time of a packet can be counted")
             })?;
             let kinds = "at most 65536 different pairs of rate and delay";
             wires.push(wire).ok_or_else(|| wrong("topology", "links of too many kinds", kinds))?;

@@ -11,9 +11,9 @@ const BYTE_PS: u64 = 8_000_000_000_000;
 pub(super) struct Wire {
     /// Bits per second.
     pub rate: u64,
-    /// What a flit takes, its gap included, in 1 / rate of a picosecond.
+    /// What a flit takes without its gap, in 1 / rate of a picosecond.
     flit: u64,
-    /// The gap, in the same unit.
+    /// The gap behind a flit, in picoseconds.
     gap: u64,
     /// T(1), and what is left of a picosecond then, without a remainder from before; as dividing takes long.
     one: (u64, u64),
@@ -52,13 +52,13 @@ impl Wire {
     /// `None` if such a packet takes longer than can be counted, or the link has no rate.
     pub fn new(link: &Link, back: u64, flit_bytes: u64, flit_gap: u64, flits: u32) -> Option<Self> {
         let rate = link.rate.bps()?;
-        let gap = flit_gap.checked_mul(rate)?;
-        let flit = flit_bytes.checked_mul(BYTE_PS)?.checked_add(gap)?;
+        let flit = flit_bytes.checked_mul(BYTE_PS)?;
         // Room for a remainder, and for a picosecond more.
         flit.checked_mul(flits.into())?.checked_add(rate.checked_mul(2)?)?;
-        let parts = |flits: u64| ((flits * flit - gap) / rate, (flits * flit - gap) % rate);
-        let (one, largest) = (parts(1), parts(flits.into()));
-        Some(Self { rate, flit, gap, one, largest, largest_flits: flits, delay: link.delay_ps, back })
+        let gaps = flit_gap.checked_mul(u64::from(flits).saturating_sub(1))?;
+        let parts = |flits: u64, gaps: u64| (flits * flit / rate + gaps, flits * flit % rate);
+        let (one, largest) = (parts(1, 0), parts(flits.into(), gaps));
+        Some(Self { rate, flit, gap: flit_gap, one, largest, largest_flits: flits, delay: link.delay_ps, back })
     }
 
     /// T(flits), with remainder `rest`.
@@ -79,9 +79,10 @@ impl Wire {
         if flits == self.largest_flits {
             return self.carry(self.largest, rest);
         }
-        let all = u64::from(flits) * self.flit + rest - self.gap;
+        let flits = u64::from(flits);
+        let all = flits * self.flit + rest;
         let time = all / self.rate;
-        (time, all - time * self.rate)
+        (time + flits.saturating_sub(1) * self.gap, all - time * self.rate)
     }
 
     /// What `parts` become with remainder `rest`, which is below the rate as theirs is.
@@ -94,8 +95,13 @@ impl Wire {
     /// How many flits have left `ps` picoseconds after the start, of a packet that takes longer than that.
     #[inline]
     pub fn flits_by(&self, ps: u64, rest: u64) -> u64 {
-        // T(i) <= ps  <=>  i flit + rest - gap < (ps + 1) rate
-        ((ps + 1) * self.rate - rest - 1 + self.gap) / self.flit
+        // T(i) <= ps  <=>  i (flit + gap rate) + rest - gap rate < (ps + 1) rate
+        if self.gap == 0 {
+            return ((ps + 1) * self.rate - rest - 1) / self.flit;
+        }
+        let [ps, rate, rest, gap, flit] = [ps, self.rate, rest, self.gap, self.flit].map(u128::from);
+        let flits = ((ps + 1 + gap) * rate - rest - 1) / (flit + gap * rate);
+        u64::try_from(flits).unwrap_or(u64::MAX)
     }
 
     /// Whether it is faster than `other`.
