@@ -48,7 +48,7 @@ impl Format {
             text.lines().find_map(|line| {
                 let mut parts = line.trim().strip_prefix("field:")?.split(';').map(str::trim);
                 let declared = parts.next()?.split('[').next()?;
-                if declared.rsplit(|c: char| c == ' ' || c == '*').next()? != name {
+                if declared.rsplit([' ', '*']).next()? != name {
                     return None;
                 }
                 let mut number = |label: &str| parts.next()?.strip_prefix(label)?.trim().parse::<usize>().ok();

@@ -41,7 +41,7 @@ fn connections_of_a_millisecond_have_their_owner() {
     let folder = tempfile::tempdir().unwrap();
     let agent = start(&pair.left, folder.path(), &["--interval", "1h"]);
     if agent.manifest()["tracepoint"] != true {
-        eprintln!("skipped: no tracepoint here: {}", agent.manifest()["notes"]);
+        println!("skipped: no tracepoint here: {}", agent.manifest()["notes"]);
         assert!(agent.manifest()["notes"].to_string().contains("tracepoint"));
         return;
     }
@@ -83,7 +83,7 @@ fn a_killed_run_leaves_no_tracepoint_behind_for_long() {
     let folder = tempfile::tempdir().unwrap();
     let first = start(&pair.left, &folder.path().join("a"), &[]);
     if first.manifest()["tracepoint"] != true {
-        eprintln!("skipped: no tracepoint here");
+        println!("skipped: no tracepoint here");
         return;
     }
     let killed = format!("hadoptic-{}-", first.pid());
@@ -142,7 +142,7 @@ fn hadoops_processes_in_other_namespaces_are_seen_when_that_is_wanted_and_their_
     let all = start(&pair.left, &wide, &["--interval", "50ms", "--namespaces", "hadoop"]);
     let own = start(&pair.left, &narrow, &["--interval", "50ms"]);
     let Some((mut jvm, port)) = fake_jvm(&pair.right, folder.path()) else {
-        eprintln!("skipped: {TEST} needs a JDK");
+        println!("skipped: {TEST} needs a JDK");
         return;
     };
     let listens = |folder: &Path| {
@@ -174,7 +174,7 @@ fn the_fall_backs_record_owners_as_well() {
     let port = listener.local_addr().unwrap().port();
     for source in ["netlink", "proc", "lsof"] {
         if source == "lsof" && Command::new("lsof").arg("-v").output().is_err() {
-            eprintln!("skipped: there is no lsof");
+            println!("skipped: there is no lsof");
             continue;
         }
         let folder = tempfile::tempdir().unwrap();

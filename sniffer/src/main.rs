@@ -45,7 +45,7 @@ enum Command {
     /// Examples:
     ///   sniffer run --out /var/log/capture/$(hostname)
     ///   sniffer run --out DIR --follow --hadoop-conf /etc/hadoop/conf --disk-limit 20GiB --when-full drop-oldest
-    Run(Run),
+    Run(Box<Run>),
     /// List the interfaces, and which of them `run` records unless told otherwise.
     Interfaces {
         /// Print a JSON array.
