@@ -4,8 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
+import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -47,6 +49,8 @@ class AgentInJvmTest {
         Manifest manifest = new Manifest();
         manifest.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");
         manifest.getMainAttributes().putValue("Premain-Class", "hadoptic.agent.Agent");
+        manifest.getMainAttributes().putValue("Agent-Class", "hadoptic.agent.Agent");
+        manifest.getMainAttributes().putValue("Main-Class", "hadoptic.agent.Attach");
         manifest.getMainAttributes().putValue("Can-Retransform-Classes", "true");
         try (OutputStream file = Files.newOutputStream(built.resolve("agent.jar"));
                 JarOutputStream jar = new JarOutputStream(file, manifest)) {
@@ -88,11 +92,14 @@ class AgentInJvmTest {
     private Process java(String options, String main, String... arguments) throws IOException {
         List<String> command = new ArrayList<>(Arrays.asList(
                 System.getProperty("java.home") + "/bin/java",
-                "-javaagent:" + built.resolve("agent.jar") + "=out=" + capture + options,
+                "-javaagent:" + built.resolve("agent.jar") + "=linger_ms=0,out=" + capture + options,
                 "-cp", built + File.pathSeparator + folderOf(SocketProgram.class), main));
         command.addAll(Arrays.asList(arguments));
-        return new ProcessBuilder(command).redirectErrorStream(true)
-                .redirectOutput(File.createTempFile("jvm", ".out", built.toFile())).start();
+        ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
+        if (!command.contains("stay")) {
+            builder.redirectOutput(File.createTempFile("jvm", ".out", built.toFile()));
+        }
+        return builder.start();
     }
 
     private static void finish(Process process) throws Exception {
@@ -193,6 +200,85 @@ class AgentInJvmTest {
         assertEquals(0, lines("started\\.txt").size());
     }
 
+    @Test
+    void anAgentThatDiesIsStartedAgainAndOneThatEndsIsNot() throws Exception {
+        Path program = agentProgram("0");
+        Process daemon = java(",sniffer=" + program + ",dumpingd=" + program + ",watch_ms=50,linger_ms=0", DAEMON, "stay");
+        List<String> first = startedOnes(2);
+        new ProcessBuilder("kill", "-9", first.get(0)).start().waitFor();
+        List<String> later = startedOnes(3);
+        assertTrue(alive(later.get(2)));
+        // who was asked to end has ended in an orderly way
+        new ProcessBuilder("kill", later.get(2)).start().waitFor();
+        Thread.sleep(1000);
+        assertEquals(3, lines("started\\.txt").size());
+        release(daemon);
+        stop();
+    }
+
+    @Test
+    void agentsAreAskedToEndAfterTheLastDaemonOfTheHost() throws Exception {
+        Path program = agentProgram("0");
+        String options = ",sniffer=" + program + ",dumpingd=" + program + ",watch_ms=50,linger_ms=1000";
+        Process first = java(options, DAEMON, "stay");
+        List<String> agents = startedOnes(2);
+        Process second = java(options, DAEMON, "stay");
+        assertTrue(second.getInputStream().read() > 0);
+        release(first);
+        Thread.sleep(3000);
+        assertTrue(alive(agents.get(0)) && alive(agents.get(1)), "a daemon is still there");
+        release(second);
+        for (int i = 0; i < 200 && (alive(agents.get(0)) || alive(agents.get(1))); i++) {
+            Thread.sleep(100);
+        }
+        assertFalse(alive(agents.get(0)) || alive(agents.get(1)));
+        assertEquals(2, lines("started\\.txt").size());
+    }
+
+    @Test
+    void recordsAJvmToWhichItIsAttached() throws Exception {
+        Process running = new ProcessBuilder(System.getProperty("java.home") + "/bin/java", "-cp",
+                folderOf(SocketProgram.class).toString(), "hadoptic.SocketProgram", "stay", "sockets")
+                .redirectErrorStream(true).start();
+        String pid = new BufferedReader(new InputStreamReader(running.getInputStream(), StandardCharsets.US_ASCII)).readLine();
+        Process attach = new ProcessBuilder(System.getProperty("java.home") + "/bin/java", "-jar",
+                built.resolve("agent.jar").toString(), pid, "out=" + capture)
+                .redirectErrorStream(true).redirectOutput(File.createTempFile("attach", ".out", built.toFile())).start();
+        finish(attach);
+        release(running);
+        List<String> lines = lines("jvm-.*\\.jsonl");
+        assertEquals(SocketProgram.CONNECTIONS, count(lines, "\"k\":\"open\""));
+        assertEquals(SocketProgram.CONNECTIONS, count(lines, "\"k\":\"accept\""));
+        assertEquals(1, count(lines, "\"k\":\"end\""));
+    }
+
+    /** Lets a program that stays go on, and waits until it has ended. */
+    private static void release(Process process) throws Exception {
+        process.getOutputStream().write('\n');
+        process.getOutputStream().flush();
+        finish(process);
+    }
+
+    /** Process ids of the agents, when so many have been started. */
+    private List<String> startedOnes(int count) throws Exception {
+        for (int i = 0; i < 300 && lines("started\\.txt").size() < count; i++) {
+            Thread.sleep(100);
+        }
+        List<String> pids = lines("started\\.txt");
+        assertEquals(count, pids.size());
+        return pids;
+    }
+
+    private static boolean alive(String pid) throws IOException {
+        Path stat = Paths.get("/proc", pid, "stat");
+        try {
+            // a process that nobody has waited for yet does not live
+            return !new String(Files.readAllBytes(stat), StandardCharsets.UTF_8).replaceAll(".*\\) ", "").startsWith("Z");
+        } catch (java.nio.file.NoSuchFileException gone) {
+            return false;
+        }
+    }
+
     /** Stands for an agent: notes its start, gets ready after a while, and stays. */
     private Path agentProgram(String seconds) throws IOException {
         Path program = Files.createTempFile(built, "agent", ".sh", PosixFilePermissions.asFileAttribute(
@@ -202,13 +288,14 @@ class AgentInJvmTest {
                 "cd \"$3\" && echo $$ >> started.txt && sleep " + seconds,
                 "echo '{\"ready\": true, \"ended\": false}' > sniffer.json",
                 "echo '{\"ready\": true, \"ended\": false}' > dumpingd.json",
-                "exec sleep 120"));
+                "trap 'echo {\\\"ended\\\": true} | tee sniffer.json >dumpingd.json; kill $!; exit 0' TERM",
+                "sleep 120 & wait"));
         return program;
     }
 
     private void stop() throws Exception {
         for (String pid : lines("started\\.txt")) {
-            new ProcessBuilder("kill", pid).start().waitFor();
+            new ProcessBuilder("kill", "-9", pid).start().waitFor();
         }
     }
 }

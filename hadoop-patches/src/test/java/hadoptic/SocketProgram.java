@@ -20,15 +20,21 @@ public final class SocketProgram {
 
     private SocketProgram() {}
 
-    /** "sockets" makes connections, "halt" ends without shutdown hooks, "wait" notes whether the agents were ready. */
+    /** "sockets" makes connections, "stay" tells its process id and waits until a line comes, "halt" ends without shutdown hooks, "wait" notes whether the agents were ready. */
     public static void main(String[] arguments) throws Exception {
         for (String what : arguments) {
             switch (what) {
                 case "sockets": sockets(); break;
+                case "stay": stay(); break;
                 case "halt": Runtime.getRuntime().halt(0); break;
                 default: noteReady();
             }
         }
+    }
+
+    private static void stay() throws Exception {
+        System.out.println(new File("/proc/self").getCanonicalFile().getName());
+        System.in.read();
     }
 
     private static void sockets() throws Exception {
@@ -65,7 +71,7 @@ public final class SocketProgram {
         File folder = null;
         for (String option : java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()) {
             if (option.startsWith("-javaagent:")) {
-                folder = new File(option.replaceAll(".*=out=([^,]*),.*", "$1")).listFiles()[0];
+                folder = new File(option.replaceAll(".*out=([^,]*),.*", "$1")).listFiles()[0];
             }
         }
         long aWhileAgo = System.currentTimeMillis() - 120_000;

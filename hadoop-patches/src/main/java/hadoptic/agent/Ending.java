@@ -20,8 +20,11 @@ final class Ending implements Runnable {
     private final Writer writer;
     private final Buffer buffer;
     private final long premainNs;
+    private final HostAgents agents;
 
-    Ending(Writer writer, Buffer buffer, long premainNs) {
+    /** With the agents of the host that this JVM looks after, null = none. */
+    Ending(Writer writer, Buffer buffer, long premainNs, HostAgents agents) {
+        this.agents = agents;
         this.writer = writer;
         this.buffer = buffer;
         this.premainNs = premainNs;
@@ -31,6 +34,9 @@ final class Ending implements Runnable {
     public void run() {
         try {
             writer.hurry(10);
+            if (agents != null) {
+                agents.leave();
+            }
             ShutdownHandlers.await(LONGEST_MS);
             BlockClientHandlers.sample(true);
             writer.close(new End(), 1000);

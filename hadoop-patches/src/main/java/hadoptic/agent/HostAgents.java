@@ -23,10 +23,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 
 /**
- * Starts the packet agent and the socket agent with the first daemon of a host, and waits until they are ready.
+ * Starts the packet agent and the socket agent with the first daemon of a host, waits until they are ready, starts them
+ * again when they die, and has them asked to end after the last daemon.
  *
  * <p>A lock on {@code agents.lock} in the host's folder lets one JVM at a time look and start; the file names the
- * processes that were started, so that a later JVM finds them alive and does not start others.
+ * processes that were started, so that a later JVM finds them alive and does not start others. It belongs to the user
+ * of the first daemon: only his daemons look after the agents. Each daemon, of whatever user, leaves a file
+ * {@code daemon-PID-TICKS}, by which the others know that the agents are still needed.
  */
 public final class HostAgents {
     private static final Pattern READY = Pattern.compile("\"ready\"\\s*:\\s*true");
@@ -37,6 +40,8 @@ public final class HostAgents {
 
     private final Path folder;
     private final Options options;
+    /** Whether the lock is of this user. */
+    private volatile boolean ours;
     /** When each program was started, milliseconds since the epoch: an older manifest is of an earlier run. */
     private final Map<String, Long> started = new HashMap<String, Long>();
 
@@ -50,10 +55,20 @@ public final class HostAgents {
     public void startAndWait() {
         long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(options.waitMs);
         try {
-            startOnce(until);
+            leaveMark();
+            startOnce(until, false);
         } catch (IOException | RuntimeException failure) {
             System.err.println("hadoptic: the agents of this host could not be looked after: " + failure);
         }
+        waitUntilReady(until);
+        if (ours && options.watchMs > 0) {
+            Thread watch = new Thread(new Watch(), "hadoptic-agents");
+            watch.setDaemon(true);
+            watch.start();
+        }
+    }
+
+    private void waitUntilReady(long until) {
         for (String[] agent : wanted()) {
             while (!ready(agent[0]) && System.nanoTime() < until) {
                 sleep(LOOK_EVERY_MS);
@@ -75,20 +90,101 @@ public final class HostAgents {
         return wanted;
     }
 
-    private void startOnce(long until) throws IOException {
+    /** Says that a daemon is here. */
+    private void leaveMark() throws IOException {
+        String stat = Identity.text("/proc/self/stat");
+        Path mark = folder.resolve("daemon-" + stat.substring(0, stat.indexOf(' ')) + "-" + Identity.startTicks(stat));
+        if (!Files.exists(mark, LinkOption.NOFOLLOW_LINKS)) {
+            Files.createFile(mark);
+        }
+    }
+
+    /** Looks whether the agents run, until the JVM ends. */
+    private final class Watch implements Runnable {
+        /** Starts in a row of a program that does not stay. */
+        private static final int TRIES = 5;
+        private int tries;
+
+        @Override
+        public void run() {
+            while (tries < TRIES) {
+                sleep(options.watchMs);
+                try {
+                    tries = startOnce(System.nanoTime(), true) ? tries + 1 : 0;
+                } catch (IOException | RuntimeException failure) {
+                    System.err.println("hadoptic: the agents of this host could not be looked after: " + failure);
+                    return;
+                }
+            }
+            System.err.println("hadoptic: an agent of this host dies at once; it is not started again");
+        }
+    }
+
+    /** This daemon ends: somebody waits until the host has none any more, and then asks the agents to end. */
+    public void leave() {
+        if (!ours || options.lingerMs == 0 || wanted().isEmpty()) {
+            return;
+        }
+        long seconds = (options.lingerMs + 999) / 1000;
+        List<String> command = detached("/bin/sh", "-c", STOPPER, "hadoptic-stopper", folder.toString(), "" + seconds);
+        try {
+            new ProcessBuilder(command)
+                    .redirectInput(new File("/dev/null"))
+                    .redirectErrorStream(true)
+                    .redirectOutput(ProcessBuilder.Redirect.appendTo(folder.resolve("stopper.log").toFile()))
+                    .start();
+        } catch (IOException failure) {
+            System.err.println("hadoptic: nobody will stop the agents of this host: " + failure);
+        }
+    }
+
+    /**
+     * Of several one waits; a daemon that comes back in time keeps the agents. Field 22 of /proc/PID/stat is the start
+     * time, by which a process is known again.
+     */
+    private static final String STOPPER = String.join("\n",
+            "cd \"$1\" || exit 1",
+            "exec 9>>agents.stopper && { ! command -v flock >/dev/null || flock -n 9 || exit 0; }",
+            "lives() { [ \"$(sed 's/.*) //' \"/proc/$1/stat\" 2>/dev/null | cut -d' ' -f20)\" = \"$2\" ]; }",
+            "idle=0",
+            "while [ \"$idle\" -lt \"$2\" ]; do",
+            "    sleep 1; idle=$((idle + 1))",
+            "    for mark in daemon-*-*; do",
+            "        pid=${mark#daemon-}; ticks=${pid#*-}; pid=${pid%-*}",
+            "        if lives \"$pid\" \"$ticks\"; then idle=0; fi",
+            "    done",
+            "done",
+            "while read -r name pid ticks started; do",
+            "    if lives \"$pid\" \"$ticks\"; then kill \"$pid\"; fi",
+            "done <agents.lock");
+
+    /**
+     * Starts what does not run. Once it has been seen running, only what died: who ended in an orderly way was asked to.
+     * Returns whether something was started.
+     */
+    private synchronized boolean startOnce(long until, boolean again) throws IOException {
+        boolean any = false;
         try (FileChannel file = FileChannel.open(folder.resolve("agents.lock"),
                 new HashSet<OpenOption>(Arrays.asList(StandardOpenOption.CREATE, StandardOpenOption.READ,
                         StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)),
                 PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")))) {
             FileLock lock = lock(file, until);
+            ours = true;
             if (lock == null) {
-                return;
+                return false;
             }
             String known = read(file);
             StringBuilder now = new StringBuilder();
             for (String[] agent : wanted()) {
                 String running = running(known, agent[0]);
-                now.append(running.isEmpty() ? start(agent[0], agent[1]) : running);
+                if (running.isEmpty() && (!again || !ended(agent[0]))) {
+                    any = true;
+                    if (again) {
+                        System.err.println("hadoptic: " + agent[0] + " has died and is started again");
+                    }
+                    running = start(agent[0], agent[1]);
+                }
+                now.append(running);
             }
             for (String line : now.toString().split("\n")) {
                 String[] words = line.split(" ");
@@ -101,6 +197,7 @@ public final class HostAgents {
         } catch (java.nio.file.AccessDeniedException others) {
             // a daemon of another user was first
         }
+        return any;
     }
 
     private static FileLock lock(FileChannel file, long until) throws IOException {
@@ -144,13 +241,7 @@ public final class HostAgents {
     private String start(String name, String program) {
         try {
             File log = folder.resolve(name + ".log").toFile();
-            List<String> command = new ArrayList<String>();
-            File setsid = new File("/usr/bin/setsid");
-            if (setsid.canExecute()) {
-                // a session of its own: what is sent to the daemon's terminal or group does not end it
-                command.add(setsid.getPath());
-            }
-            command.addAll(Arrays.asList(program, "run", "--out", folder.toString()));
+            List<String> command = detached(program, "run", "--out", folder.toString());
             long now = System.currentTimeMillis();
             Process process = new ProcessBuilder(command)
                     .redirectInput(new File("/dev/null"))
@@ -166,6 +257,17 @@ public final class HostAgents {
         }
     }
 
+    /** A command in a session of its own, if that can be: what is sent to the daemon's terminal or group does not end it. */
+    private static List<String> detached(String... words) {
+        List<String> command = new ArrayList<String>();
+        File setsid = new File("/usr/bin/setsid");
+        if (setsid.canExecute()) {
+            command.add(setsid.getPath());
+        }
+        command.addAll(Arrays.asList(words));
+        return command;
+    }
+
     private static long pid(Process process) throws ReflectiveOperationException {
         try {
             return (Long) Process.class.getMethod("pid").invoke(process);
@@ -177,16 +279,26 @@ public final class HostAgents {
     }
 
     private boolean ready(String name) {
+        String manifest = manifest(name);
+        return READY.matcher(manifest).find() && !ENDED.matcher(manifest).find();
+    }
+
+    /** Whether a program says that it ended in an orderly way. */
+    private boolean ended(String name) {
+        return ENDED.matcher(manifest(name)).find();
+    }
+
+    /** What a program says of its present run, "" = nothing yet. */
+    private String manifest(String name) {
         try {
             Path file = folder.resolve(name + ".json");
             Long since = started.get(name);
             if (since != null && Files.getLastModifiedTime(file).toMillis() < since - FILE_CLOCK_MS) {
-                return false;
+                return "";
             }
-            String manifest = new String(Files.readAllBytes(file), StandardCharsets.UTF_8);
-            return READY.matcher(manifest).find() && !ENDED.matcher(manifest).find();
+            return new String(Files.readAllBytes(file), StandardCharsets.UTF_8);
         } catch (IOException notYet) {
-            return false;
+            return "";
         }
     }
 

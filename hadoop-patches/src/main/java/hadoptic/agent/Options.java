@@ -13,6 +13,10 @@ public final class Options {
     public final String dumpingd;
     /** How long a daemon waits until the two agents say that they are ready, in milliseconds. */
     public final long waitMs;
+    /** How often a daemon looks whether the two agents still run, in milliseconds; 0 = never. */
+    public final long watchMs;
+    /** How long after the end of a host's last daemon the two agents are asked to end, in milliseconds; 0 = never. */
+    public final long lingerMs;
     /** How often records are written, in milliseconds. */
     public final long flushMs;
     /** Records that may wait to be written; more are dropped and counted. */
@@ -20,11 +24,14 @@ public final class Options {
     /** What could not be understood, in words. */
     public final List<String> problems;
 
-    private Options(String out, String sniffer, String dumpingd, long waitMs, long flushMs, int buffer, List<String> problems) {
+    private Options(String out, String sniffer, String dumpingd, long waitMs, long watchMs, long lingerMs,
+            long flushMs, int buffer, List<String> problems) {
         this.out = out;
         this.sniffer = sniffer;
         this.dumpingd = dumpingd;
         this.waitMs = waitMs;
+        this.watchMs = watchMs;
+        this.lingerMs = lingerMs;
         this.flushMs = flushMs;
         this.buffer = buffer;
         this.problems = problems;
@@ -36,6 +43,8 @@ public final class Options {
         String sniffer = "";
         String dumpingd = "";
         long waitMs = 5000;
+        long watchMs = 2000;
+        long lingerMs = 10_000;
         long flushMs = 200;
         long buffer = 65536;
         List<String> problems = new ArrayList<String>();
@@ -51,12 +60,15 @@ public final class Options {
                 case "sniffer": sniffer = value; break;
                 case "dumpingd": dumpingd = value; break;
                 case "wait_ms": waitMs = number(key, value, 0, 600_000, waitMs, problems); break;
+                case "watch_ms": watchMs = number(key, value, 0, 600_000, watchMs, problems); break;
+                case "linger_ms": lingerMs = number(key, value, 0, 86_400_000, lingerMs, problems); break;
                 case "flush_ms": flushMs = number(key, value, 1, 60_000, flushMs, problems); break;
                 case "buffer": buffer = number(key, value, 16, 1 << 24, buffer, problems); break;
-                default: problems.add("unknown option '" + key + "' (known: out, sniffer, dumpingd, wait_ms, flush_ms, buffer)");
+                default: problems.add("unknown option '" + key + "' (known: out, sniffer, dumpingd, wait_ms, watch_ms, linger_ms,"
+                        + " flush_ms, buffer)");
             }
         }
-        return new Options(out, sniffer, dumpingd, waitMs, flushMs, (int) buffer, problems);
+        return new Options(out, sniffer, dumpingd, waitMs, watchMs, lingerMs, flushMs, (int) buffer, problems);
     }
 
     private static long number(String key, String value, long least, long most, long otherwise, List<String> problems) {

@@ -2,6 +2,7 @@ package hadoptic.agent;
 
 import hadoptic.hook.BlockClientHandlers;
 import hadoptic.hook.Hooks;
+import hadoptic.hook.Tags;
 import hadoptic.hook.TaskHandlers;
 import hadoptic.log.Buffer;
 import hadoptic.log.JsonLine;
@@ -21,8 +22,8 @@ import java.util.List;
 public final class Start {
     private Start() {}
 
-    /** Starts the agent; what it throws leaves the JVM without an agent. */
-    public static void run(String arguments, Instrumentation instrumentation, long begin) throws Exception {
+    /** Starts the agent, late = in a JVM that runs already; what it throws leaves the JVM without an agent. */
+    public static void run(String arguments, Instrumentation instrumentation, long begin, boolean late) throws Exception {
         Options options = Options.parse(arguments);
         for (String problem : options.problems) {
             System.err.println("hadoptic: " + problem);
@@ -40,16 +41,21 @@ public final class Start {
 
         Patcher patcher = new Patcher(HookPoints.all(), HookPoints.tagged());
         Hooks.install(patcher.handlers(), buffer);
+        if (late) {
+            Tags.attached();
+        }
         Hooks.writer(writer);
         TaskHandlers.knownFromStart(
                 Identity.attemptOf(identity.role, System.getProperty("sun.java.command", "")),
                 container == null ? "" : container, begin);
         patch(instrumentation, patcher);
         writer.start();
-        Ending ending = new Ending(writer, buffer, System.nanoTime() - begin);
+        boolean daemon = Roles.isDaemon(identity.role) && !(options.sniffer + options.dumpingd).isEmpty();
+        HostAgents agents = daemon ? new HostAgents(folder, options) : null;
+        Ending ending = new Ending(writer, buffer, System.nanoTime() - begin, agents);
         Runtime.getRuntime().addShutdownHook(new Thread(ending, "hadoptic-ending"));
-        if (Roles.isDaemon(identity.role) && !(options.sniffer + options.dumpingd).isEmpty()) {
-            new HostAgents(folder, options).startAndWait();
+        if (agents != null) {
+            agents.startAndWait();
         }
     }
 

@@ -91,7 +91,7 @@ public final class BlockClientHandlers {
     }
 
     private static Reading reading(Object reader) {
-        Object tag = reader instanceof Tagged ? ((Tagged) reader).hadoptic$tag() : null;
+        Object tag = Tags.get(reader);
         return tag instanceof Reading ? (Reading) tag : null;
     }
 
@@ -104,10 +104,10 @@ public final class BlockClientHandlers {
 
         @Override
         public void exit(Object token, Object self, Object result, Throwable thrown, long now) {
-            if (token != null && result instanceof Tagged) {
+            if (token != null && result != null) {
                 Reading reading = (Reading) token;
                 reading.reader = new WeakReference<Object>(result);
-                ((Tagged) result).hadoptic$tag(reading);
+                Tags.put(result, reading);
                 OPEN.add(reading);
             }
         }
@@ -200,7 +200,7 @@ public final class BlockClientHandlers {
         @Override
         public void exit(Object token, Object self, Object result, Throwable thrown, long now) throws Throwable {
             if (Boolean.TRUE.equals(result) && token instanceof Long) {
-                ((Tagged) self).hadoptic$tag(new Writing((Long) token, self));
+                Tags.put(self, new Writing((Long) token, self));
             }
         }
     }
@@ -211,7 +211,7 @@ public final class BlockClientHandlers {
         public Object enter(Object self, Object[] arguments, long now) throws Throwable {
             Writing writing = writing(self);
             if (writing != null) {
-                ((Tagged) self).hadoptic$tag(null);
+                Tags.put(self, null);
                 writing.end = now;
                 writing.bytes = Math.max(0, Fields.number(self, "bytesSent", 0) - writing.bytesBefore);
                 Hooks.record(writing);
@@ -221,7 +221,7 @@ public final class BlockClientHandlers {
     }
 
     private static Writing writing(Object writer) {
-        Object tag = writer instanceof Tagged ? ((Tagged) writer).hadoptic$tag() : null;
+        Object tag = Tags.get(writer);
         return tag instanceof Writing ? (Writing) tag : null;
     }
 
@@ -245,7 +245,7 @@ public final class BlockClientHandlers {
             Object writer = Fields.get(self, "this$1");
             Writing writing = writing(writer);
             if (writing != null) {
-                ((Tagged) writer).hadoptic$tag(null);
+                Tags.put(writer, null);
                 writing.end = now;
                 Hooks.record(writing);
             }

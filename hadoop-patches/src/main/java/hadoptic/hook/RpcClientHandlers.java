@@ -48,12 +48,12 @@ public final class RpcClientHandlers {
     }
 
     private static MadeCall of(Object call) {
-        Object tag = call instanceof Tagged ? ((Tagged) call).hadoptic$tag() : null;
+        Object tag = Tags.get(call);
         return tag instanceof MadeCall ? (MadeCall) tag : null;
     }
 
     private static ServerConnection connection(Object tagged) {
-        Object tag = tagged instanceof Tagged ? ((Tagged) tagged).hadoptic$tag() : null;
+        Object tag = Tags.get(tagged);
         return tag instanceof ServerConnection ? (ServerConnection) tag : null;
     }
 
@@ -63,7 +63,7 @@ public final class RpcClientHandlers {
         public void exit(Object token, Object self, Object result, Throwable thrown, long now) throws Throwable {
             if (of(self) == null) {
                 int id = (int) Fields.number(self, "id", -1);
-                ((Tagged) self).hadoptic$tag(new MadeCall(now, id, RpcMethods.nameOf(Fields.get(self, "rpcRequest", "param"))));
+                Tags.put(self, new MadeCall(now, id, RpcMethods.nameOf(Fields.get(self, "rpcRequest", "param"))));
             }
         }
     }
@@ -83,11 +83,9 @@ public final class RpcClientHandlers {
                 connection.socket = socket;
                 connection.local = Sockets.local(socket);
                 connection.remote = Sockets.remote(socket);
-                ((Tagged) self).hadoptic$tag(connection);
+                Tags.put(self, connection);
                 Object streams = Fields.get(self, "ipcStreams");
-                if (streams instanceof Tagged) {
-                    ((Tagged) streams).hadoptic$tag(connection);
-                }
+                Tags.put(streams, connection);
             }
             call.connection = connection;
             connection.calls.put(call.id, call);

@@ -47,19 +47,18 @@ public final class RpcServerHandlers {
     }
 
     private static ServedCall of(Object call) {
-        Object tag = call instanceof Tagged ? ((Tagged) call).hadoptic$tag() : null;
+        Object tag = Tags.get(call);
         return tag instanceof ServedCall ? (ServedCall) tag : null;
     }
 
     private static ClientConnection connection(Object connection) {
-        if (!(connection instanceof Tagged)) {
+        if (connection == null) {
             return null;
         }
-        Tagged tagged = (Tagged) connection;
-        Object tag = tagged.hadoptic$tag();
+        Object tag = Tags.get(connection);
         if (!(tag instanceof ClientConnection)) {
             tag = new ClientConnection();
-            tagged.hadoptic$tag(tag);
+            Tags.put(connection, tag);
         }
         return (ClientConnection) tag;
     }
@@ -100,7 +99,7 @@ public final class RpcServerHandlers {
                 }
                 same = new ServedCall(id, connection);
             }
-            ((Tagged) self).hadoptic$tag(same);
+            Tags.put(self, same);
         }
     }
 

@@ -55,7 +55,7 @@ public final class ShuffleHandlers {
     }
 
     private static Request request(Object context) {
-        Object tag = context instanceof Tagged ? ((Tagged) context).hadoptic$tag() : null;
+        Object tag = Tags.get(context);
         return tag instanceof Request ? (Request) tag : null;
     }
 
@@ -79,7 +79,7 @@ public final class ShuffleHandlers {
         public void exit(Object token, Object self, Object result, Throwable thrown, long now) throws Throwable {
             Long received = REQUESTED.get();
             Object job = Fields.get(self, "jobId");
-            ((Tagged) self).hadoptic$tag(new Request(received == null ? now : received, job == null ? "" : job.toString()));
+            Tags.put(self, new Request(received == null ? now : received, job == null ? "" : job.toString()));
         }
     }
 
