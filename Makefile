@@ -40,9 +40,9 @@ lab:
 	@$(MAKE) --no-print-directory needs agents tables
 	@tests/lab.sh $(OUT)/lab $(LAB)
 
-bench: tables
-	cargo bench --profile release -p replay
-	cargo build --release -p hadoptic-tests --bin benchmarks
+bench:
+	cargo build --release $(TABLES)
+	cargo bench --profile release $(TABLES) --bench queue --bench fabric --bench packets
 	cargo build --release --manifest-path tests/peers/Cargo.toml
 	target/release/benchmarks --out docs
 

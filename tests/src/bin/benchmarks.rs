@@ -311,7 +311,7 @@ fn write(folder: &Path, figures: &[Figure]) -> Result<()> {
 const PAGE: &str = "# Benchmarks
 
 Written by `make bench`; the same as numbers for programs: `benchmarks.json`. A ratio above 1 says how many times ours is faster
-(of loads and latencies: ours / the peer's, to show that both simulate alike). Speeds only mean something as ratios of one run.
+(of loads and latencies: ours / the peer's; the routers are not the same: ours takes a flit time more a hop, and keeps a packet in its lane). Speeds only mean something as ratios of one run.
 Speeds are per second of CPU time of one thread. What is simulated: `tests/bench/`. A flit-hop is a flit through a switch.
 
 ";
