@@ -10,13 +10,14 @@ JAR     := hadoop-patches/target/hadoptic-agent.jar
 OUT     ?= out
 LAB     ?= --links 100mbit --uplink 50mbit --size 128MB
 
-.PHONY: help demo test lab bench lint agents tables needs clean
+.PHONY: help demo test lab bench fuzz lint agents tables needs clean
 
 help:
 	@echo "make demo    replay a real captured job over several fabrics; ends with where the report lies"
 	@echo "make test    set up what is missing and run all tests (as root: with real clusters)"
 	@echo "make lab     start a real Hadoop cluster here, record a job, merge, replay (root)"
 	@echo "make bench   benchmarks of the hot paths, beside peers; writes docs/benchmarks.md"
+	@echo "make fuzz    ten minutes of fuzzing for each reader of foreign bytes (cargo-fuzz)"
 	@echo "make lint    format and clippy"
 
 tables:
@@ -45,6 +46,9 @@ bench:
 	cargo bench --profile release $(TABLES) --bench queue --bench fabric --bench packets
 	cargo build --release --manifest-path tests/peers/Cargo.toml
 	target/release/benchmarks --out docs
+
+fuzz:
+	@tests/fuzz.sh
 
 lint:
 	cargo fmt --all --check

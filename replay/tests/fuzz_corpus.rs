@@ -1,0 +1,26 @@
+//! What fuzzing has kept (tests/fuzz/corpus) holds what the fuzz targets ask.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+#[path = "../../tests/fuzz/checks/corpus.rs"]
+mod corpus;
+#[path = "../../tests/fuzz/checks/experiment.rs"]
+mod experiment;
+#[path = "../../tests/fuzz/checks/graph.rs"]
+mod graph;
+#[path = "../../tests/fuzz/checks/routing.rs"]
+mod routing;
+
+#[test]
+fn experiment_keep_their_promises() {
+    corpus::each_text("experiment", experiment::check);
+}
+
+#[test]
+fn graph_keep_their_promises() {
+    corpus::each_text("graph", graph::check);
+}
+
+#[test]
+fn routing_keep_their_promises() {
+    corpus::each_text("routing", routing::check);
+}
