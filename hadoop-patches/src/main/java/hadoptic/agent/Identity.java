@@ -45,8 +45,12 @@ public final class Identity {
 
     /** Field 22 of a /proc/PID/stat line; the command in field 2 may hold blanks and parentheses. */
     public static long startTicks(String stat) {
-        String[] afterCommand = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
-        return Long.parseLong(afterCommand[19].trim());
+        return afterCommand(stat, 19);
+    }
+
+    /** A number of a /proc/PID/stat line, counted from 0 behind the command: 11 and 12 are its CPU time. */
+    static long afterCommand(String stat, int field) {
+        return Long.parseLong(stat.substring(stat.lastIndexOf(')') + 2).split(" ")[field].trim());
     }
 
     /** First word of a Java command line; for {@code -jar FILE} the file's name without its folders. */

@@ -4,6 +4,7 @@ import hadoptic.hook.BlockClientHandlers;
 import hadoptic.hook.Hooks;
 import hadoptic.hook.Tags;
 import hadoptic.hook.TaskHandlers;
+import hadoptic.hook.Waits;
 import hadoptic.log.Buffer;
 import hadoptic.log.JsonLine;
 import hadoptic.log.Record;
@@ -35,9 +36,10 @@ public final class Start {
         Path folder = folder(Paths.get(options.out).toAbsolutePath(), identity.host);
         String container = System.getenv("CONTAINER_ID");
         Buffer buffer = new Buffer(options.buffer);
+        Costs costs = new Costs();
         Writer writer = new Writer(
                 folder.resolve("jvm-" + identity.pid + "-" + identity.startTicks + ".jsonl"),
-                buffer, new Header(identity, begin, container), new OpenReaders(), options.flushMs);
+                buffer, new Header(identity, begin, container), new Sums(costs), options.flushMs);
 
         Patcher patcher = new Patcher(HookPoints.all(), HookPoints.tagged());
         Hooks.install(patcher.handlers(), buffer);
@@ -52,8 +54,8 @@ public final class Start {
         writer.start();
         boolean daemon = Roles.isDaemon(identity.role) && !(options.sniffer + options.dumpingd).isEmpty();
         HostAgents agents = daemon ? new HostAgents(folder, options) : null;
-        Ending ending = new Ending(writer, buffer, System.nanoTime() - begin, agents);
-        Runtime.getRuntime().addShutdownHook(new Thread(ending, "hadoptic-ending"));
+        Runtime.getRuntime().addShutdownHook(new Thread(new Ending(writer, buffer, costs, agents), "hadoptic-ending"));
+        costs.started(begin);
         if (agents != null) {
             agents.startAndWait();
         }
@@ -82,10 +84,23 @@ public final class Start {
         }
     }
 
-    private static final class OpenReaders implements Writer.Sampler {
+    /** What is told from time to time and not when it happens. */
+    private static final class Sums implements Writer.Sampler {
+        private final Costs costs;
+
+        Sums(Costs costs) {
+            this.costs = costs;
+        }
+
         @Override
         public void sample() {
             BlockClientHandlers.sample(false);
+            Waits.sample(false);
+        }
+
+        @Override
+        public void tell(JsonLine clock) {
+            costs.tell(clock);
         }
     }
 

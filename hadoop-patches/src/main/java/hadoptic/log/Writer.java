@@ -27,6 +27,9 @@ public final class Writer implements Runnable {
     public interface Sampler {
         /** Adds records of what ended unseen. */
         void sample();
+
+        /** Adds to the record of the clocks. */
+        default void tell(JsonLine clock) {}
     }
 
     private final SeekableByteChannel file;
@@ -149,7 +152,9 @@ public final class Writer implements Runnable {
             header.write(line);
         }
         line.begin("clock").number("t", clock.wall).number("mono", clock.monotonic)
-                .number("dropped", dropped - droppedTold).end();
+                .number("dropped", dropped - droppedTold);
+        sampler.tell(line);
+        line.end();
         for (; record != null; record = buffer.poll()) {
             int begin = line.length();
             try {

@@ -10,12 +10,17 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.LongAdder;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassWriter;
 
 /** Patches classes as they load. What is not asked for costs one look into a hash table. */
 public final class Patcher implements ClassFileTransformer {
     private static final byte[] UNCHANGED = null;
+    private static final LongAdder NANOSECONDS = new LongAdder();
+    /** Classes of which it was told that they are not as expected: more than one loader may load a class. */
+    private final Set<String> drifted = ConcurrentHashMap.newKeySet();
 
     private final Map<String, List<Numbered>> points = new HashMap<String, List<Numbered>>();
     private final Set<String> tagged;
@@ -68,24 +73,37 @@ public final class Patcher implements ClassFileTransformer {
         if (ofClass == null && !tagged.contains(name)) {
             return UNCHANGED;
         }
+        long begin = System.nanoTime();
         try {
             return patch(bytes, ofClass == null ? new ArrayList<Numbered>() : ofClass,
                     redefined == null && tagged.contains(name), name);
         } catch (Throwable refused) {
-            Hooks.record(new Drift(System.nanoTime(), name, ""));
-            System.err.println("hadoptic: class " + name.replace('/', '.') + " is not patched: " + refused);
+            drifted(name, "", "class " + name.replace('/', '.') + " is not patched: " + refused);
             return UNCHANGED;
+        } finally {
+            NANOSECONDS.add(System.nanoTime() - begin);
         }
     }
 
-    private static byte[] patch(byte[] bytes, List<Numbered> points, boolean tag, String name) {
+    /** Time spent with patching so far, nanoseconds. */
+    public static long nanoseconds() {
+        return NANOSECONDS.sum();
+    }
+
+    private void drifted(String name, String method, String said) {
+        if (drifted.add(name + ' ' + method)) {
+            Hooks.record(new Drift(System.nanoTime(), name, method));
+            System.err.println("hadoptic: " + said);
+        }
+    }
+
+    private byte[] patch(byte[] bytes, List<Numbered> points, boolean tag, String name) {
         ClassReader reader = new ClassReader(bytes);
         ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
         ClassPatch patch = new ClassPatch(writer, points, tag);
         reader.accept(patch, ClassReader.EXPAND_FRAMES);
         for (HookPoint missing : patch.missing()) {
-            Hooks.record(new Drift(System.nanoTime(), name, missing.method));
-            System.err.println("hadoptic: " + name.replace('/', '.') + " has no method " + missing.method
+            drifted(name, missing.method, name.replace('/', '.') + " has no method " + missing.method
                     + " as expected in this version of Hadoop");
         }
         return writer.toByteArray();
