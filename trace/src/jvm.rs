@@ -46,7 +46,7 @@ pub enum JvmRecord {
         /// Records that had to be dropped since the last batch because the buffer was full.
         #[serde(default)]
         dropped: u64,
-        /// CPU time of the process so far, nanoseconds in steps of 10 ms; 0 = not told: only once a second.
+        /// CPU time of the process so far, nanoseconds in steps of 10 ms; 0 = not told: only every 5 s.
         #[serde(default, skip_serializing_if = "is_zero")]
         cpu_ns: u64,
         /// What the agent cost in it so far, nanoseconds: its start, its hooks, its patching, its writing.
@@ -362,15 +362,25 @@ pub enum JvmRecord {
         t: u64,
         /// Records dropped in all.
         dropped: u64,
-        /// Time inside the agent's hooks, nanoseconds, 0 = not measured.
+        /// Time inside the agent's hooks by the clock on the wall, nanoseconds, 0 = not measured.
         #[serde(default)]
         hook_ns: u64,
+        /// The part of it that passed in single hooks of more than 1 ms: classes that were loaded for the first time, and
+        /// threads that the machine or a garbage collection kept from running.
+        #[serde(default)]
+        stall_ns: u64,
         /// Time of the agent's premain, nanoseconds, without waiting for the agents of the host.
         #[serde(default)]
         premain_ns: u64,
+        /// CPU time of it, nanoseconds, in steps of the kernel's tick.
+        #[serde(default)]
+        premain_cpu_ns: u64,
         /// Time in which classes were patched after premain, nanoseconds.
         #[serde(default)]
         patch_ns: u64,
+        /// CPU time of it, nanoseconds, each class in steps of the kernel's tick.
+        #[serde(default)]
+        patch_cpu_ns: u64,
         /// CPU time of the agent's thread, nanoseconds.
         #[serde(default)]
         writer_ns: u64,

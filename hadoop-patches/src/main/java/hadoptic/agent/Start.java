@@ -11,9 +11,7 @@ import hadoptic.log.Record;
 import hadoptic.log.Writer;
 import hadoptic.patch.HookPoints;
 import hadoptic.patch.Patcher;
-import java.io.IOException;
 import java.lang.instrument.Instrumentation;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
@@ -25,6 +23,7 @@ public final class Start {
 
     /** Starts the agent, late = in a JVM that runs already; what it throws leaves the JVM without an agent. */
     public static void run(String arguments, Instrumentation instrumentation, long begin, boolean late) throws Exception {
+        Costs costs = new Costs();
         Options options = Options.parse(arguments);
         for (String problem : options.problems) {
             System.err.println("hadoptic: " + problem);
@@ -33,10 +32,9 @@ public final class Start {
             throw new IllegalArgumentException("option 'out' is missing; use -javaagent:JAR=out=CAPTUREFOLDER");
         }
         Identity identity = Identity.read();
-        Path folder = folder(Paths.get(options.out).toAbsolutePath(), identity.host);
+        Path folder = SharedFolder.make(Paths.get(options.out).toAbsolutePath().resolve(identity.host));
         String container = System.getenv("CONTAINER_ID");
         Buffer buffer = new Buffer(options.buffer);
-        Costs costs = new Costs();
         Writer writer = new Writer(
                 folder.resolve("jvm-" + identity.pid + "-" + identity.startTicks + ".jsonl"),
                 buffer, new Header(identity, begin, container), new Sums(costs), options.flushMs);
@@ -59,16 +57,6 @@ public final class Start {
         if (agents != null) {
             agents.startAndWait();
         }
-    }
-
-    /** Makes the folder of a host; hdfs, yarn and the users of containers all write into it. */
-    private static Path folder(Path out, String host) throws IOException {
-        Path folder = out.resolve(host);
-        if (!Files.isDirectory(folder)) {
-            Files.createDirectories(folder);
-            Files.setAttribute(folder, "unix:mode", 01777);
-        }
-        return folder;
     }
 
     private static void patch(Instrumentation instrumentation, Patcher patcher) throws Exception {

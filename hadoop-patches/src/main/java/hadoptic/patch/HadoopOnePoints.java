@@ -56,12 +56,13 @@ final class HadoopOnePoints {
                 at(WRITER + "$ResponseProcessor", "close", new BlockClientHandlers.ClosesResponses()),
                 at("org/apache/hadoop/mapred/TaskTracker$MapOutputServlet", "doGet", new HadoopOneHandlers.ServesMapOutput())
                         .withArguments().withExit(),
+                // 2.x has a class of this name for an enumeration
                 at("org/apache/hadoop/mapred/JobTracker", "heartbeat", new HeartbeatHandlers.OfTracker())
-                        .containing("TaskTrackerStatus;ZZZS)").withArguments().withExit(),
+                        .containing("TaskTrackerStatus;ZZZS)").withArguments().withExit().optional(),
                 at("org/apache/hadoop/mapred/TaskTracker", "getMapCompletionEvents", new HeartbeatHandlers.OfMapOutputs())
                         .withExit(),
                 at("org/apache/hadoop/mapred/JobTracker", "getTaskCompletionEvents", new HeartbeatHandlers.OfMapOutputs())
-                        .withExit(),
+                        .withExit().optional(),
                 at("org/apache/hadoop/hdfs/server/namenode/NameNode", "sendHeartbeat", new HeartbeatHandlers.OfDataNode())
                         .withExit().optional(),
                 at(COPIER + "InMemFSMergeThread", "doInMemMerge", new TaskHandlers.Works("merge")).withExit(),
