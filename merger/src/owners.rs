@@ -105,7 +105,7 @@ impl Listeners {
                 let process = processes.find(number, jvm.pid, jvm.start_ticks);
                 for record in &jvm.records {
                     match record {
-                        JvmRecord::Listen { t, local } => {
+                        JvmRecord::Listen { t, local, .. } => {
                             if let Some(local) = crate::records::address(local) {
                                 add(number, *t, local, process);
                             }

@@ -17,17 +17,20 @@ pub(crate) fn move_jvm(record: &mut JvmRecord, to: impl Fn(u64) -> u64) {
         | R::Open { t, .. }
         | R::Accept { t, .. }
         | R::Listen { t, .. }
+        | R::Use { t, .. }
         | R::Phase { t, .. }
         | R::Thread { t, .. }
         | R::Drift { t, .. }
         | R::End { t, .. } => vec![t],
-        R::Rpc { received, begin, end, responded, .. } => vec![received, begin, end, responded],
+        R::Rpc { received, begin, end, responded, queued, .. } => vec![received, begin, end, responded, queued],
         R::Call { t, sent, received, .. } => vec![t, sent, received],
         R::Block { t0, t1, .. }
         | R::BlockRead { t0, t1, .. }
         | R::BlockWrite { t0, t1, .. }
         | R::ShuffleServed { t0, t1, .. }
-        | R::Fetch { t0, t1, .. } => vec![t0, t1],
+        | R::Fetch { t0, t1, .. }
+        | R::Wait { t0, t1, .. }
+        | R::Work { t0, t1, .. } => vec![t0, t1],
     };
     for time in times {
         *time = to(*time);
@@ -45,6 +48,7 @@ pub(crate) fn begin_of(record: &JvmRecord) -> u64 {
         | R::Open { t, .. }
         | R::Accept { t, .. }
         | R::Listen { t, .. }
+        | R::Use { t, .. }
         | R::Phase { t, .. }
         | R::Thread { t, .. }
         | R::Drift { t, .. }
@@ -55,7 +59,9 @@ pub(crate) fn begin_of(record: &JvmRecord) -> u64 {
         | R::BlockRead { t0, .. }
         | R::BlockWrite { t0, .. }
         | R::ShuffleServed { t0, .. }
-        | R::Fetch { t0, .. } => *t0,
+        | R::Fetch { t0, .. }
+        | R::Wait { t0, .. }
+        | R::Work { t0, .. } => *t0,
     }
 }
 
@@ -70,7 +76,9 @@ pub(crate) fn end_of(record: &JvmRecord) -> u64 {
         | R::BlockRead { t1, .. }
         | R::BlockWrite { t1, .. }
         | R::ShuffleServed { t1, .. }
-        | R::Fetch { t1, .. } => *t1,
+        | R::Fetch { t1, .. }
+        | R::Wait { t1, .. }
+        | R::Work { t1, .. } => *t1,
         other => begin_of(other),
     }
 }

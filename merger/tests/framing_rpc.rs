@@ -89,6 +89,9 @@ fn hidden_calls_get_their_ids_from_the_jvm() {
         local: "10.0.0.2:8020".into(),
         remote: "10.0.0.1:40000".into(),
         context: String::new(),
+        queued: 0,
+        completed: Vec::new(),
+        assigned: Vec::new(),
     };
     let records = vec![
         served(1, "getFileInfo", 2),

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::time::{ClockId, clock_gettime};
 use trace::agent::{host_name, make_folder, network_namespace, now_ns, write_atomically};
 use trace::manifest::{InterfaceManifest, SnifferManifest};
 use trace::packet::PacketFileHeader;
@@ -341,6 +342,12 @@ fn open_all(
     Ok((opened, failures.iter().map(ToString::to_string).collect()))
 }
 
+/// CPU time of this process so far, microseconds; 0 where the kernel does not tell it.
+fn cpu_us() -> u64 {
+    let used = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map_or(Duration::ZERO, Duration::from);
+    u64::try_from(used.as_micros()).unwrap_or(u64::MAX)
+}
+
 /// What runs before this one left in the manifest.
 fn earlier_runs(path: &Path, problems: &mut Vec<String>) -> Vec<SnifferManifest> {
     let Ok(text) = fs::read(path) else { return Vec::new() };
@@ -410,6 +417,7 @@ impl Run {
         self.manifest.problems = problems;
         let (used, removed) = self.room.used();
         (self.manifest.disk_bytes, self.manifest.removed_files) = (used, removed.files);
+        self.manifest.cpu_us = cpu_us();
     }
 
     fn save(&mut self) -> Result<(), RunError> {

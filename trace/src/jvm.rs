@@ -46,6 +46,12 @@ pub enum JvmRecord {
         /// Records that had to be dropped since the last batch because the buffer was full.
         #[serde(default)]
         dropped: u64,
+        /// CPU time of the process so far, nanoseconds in steps of 10 ms; 0 = not told: only every 5 s.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        cpu_ns: u64,
+        /// What the agent cost in it so far, nanoseconds: its start, its hooks, its patching, its writing.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        agent_ns: u64,
     },
     /// This process runs this task attempt from now on.
     Attempt {
@@ -85,6 +91,48 @@ pub enum JvmRecord {
         t: u64,
         /// Address and port.
         local: String,
+        /// "rpc", "transfer" or "http", "" = not known.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        purpose: String,
+    },
+    /// What a connection is for, once that is known. Of several such records of a connection the last counts.
+    Use {
+        /// When it became known.
+        t: u64,
+        /// This side.
+        local: String,
+        /// The other side.
+        remote: String,
+        /// "rpc", "umbilical" (of a task and its master), "read", "write" (of a client of HDFS, or of a DataNode in the
+        /// middle of a pipeline), "pipeline" (from a DataNode to the next), "copy", "replace", "transfer", "checksum",
+        /// "shuffle", "http".
+        purpose: String,
+        /// "client" opened it, "server" accepted it.
+        #[serde(default)]
+        side: String,
+        /// Protocol of its calls by its class, "" = none.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        protocol: String,
+    },
+    /// How long threads were blocked in reads and writes of a connection since the last such record of it; one a second
+    /// at most. What does not block (selectors, Netty) is not in it.
+    Wait {
+        /// The first of these reads and writes began.
+        t0: u64,
+        /// The last of them ended.
+        t1: u64,
+        /// This side.
+        local: String,
+        /// The other side.
+        remote: String,
+        /// Blocked in reads, nanoseconds, of all threads.
+        read_ns: u64,
+        /// Blocked in writes, nanoseconds.
+        write_ns: u64,
+        /// Reads that blocked.
+        reads: u64,
+        /// Writes that blocked.
+        writes: u64,
     },
     /// An RPC call that this process served (one record a call, when its response was sent).
     Rpc {
@@ -111,6 +159,15 @@ pub enum JvmRecord {
         /// Caller context, "" = none.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         context: String,
+        /// It was understood and handed to the queue of calls; 0 = not told.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        queued: u64,
+        /// Ids of containers or attempts of which the call, or its response, says that they have ended.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        completed: Vec<String>,
+        /// Ids of containers, attempts or commands that its response assigns.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        assigned: Vec<String>,
     },
     /// An RPC call that this process made (one record a call, when it ended).
     Call {
@@ -160,6 +217,12 @@ pub enum JvmRecord {
         /// The next DataNode of the pipeline, "" = none.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         mirror: String,
+        /// Its thread was blocked in reads of sockets so long, nanoseconds.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        read_wait: u64,
+        /// Its thread was blocked in writes to sockets so long, nanoseconds.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        write_wait: u64,
     },
     /// A client's use of one block reader, when it was closed.
     BlockRead {
@@ -181,6 +244,9 @@ pub enum JvmRecord {
         local: String,
         /// The DataNode's side.
         remote: String,
+        /// Its thread was blocked in reads of sockets so long, nanoseconds.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        read_wait: u64,
     },
     /// A client's writing of one block, when its stream ended.
     BlockWrite {
@@ -198,6 +264,12 @@ pub enum JvmRecord {
         local: String,
         /// The first DataNode's side.
         remote: String,
+        /// Addresses of all DataNodes of the pipeline.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pipeline: Vec<String>,
+        /// Its thread was blocked in writes to sockets so long, nanoseconds.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        write_wait: u64,
     },
     /// A map's output for one reduce was served (a record for each map of a request).
     ShuffleServed {
@@ -236,6 +308,9 @@ pub enum JvmRecord {
         raw: u64,
         /// "host:port" as the fetcher names it.
         host: String,
+        /// Its thread was blocked in reads of sockets so long, nanoseconds.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        read_wait: u64,
     },
     /// A phase of a task begins: "map", "sort", "shuffle", "merge", "reduce", "commit", "end".
     Phase {
@@ -247,6 +322,19 @@ pub enum JvmRecord {
         attempt: String,
         /// Phase.
         phase: String,
+    },
+    /// A part of a task with a begin and an end: "spill" of a map's buffer, "merge" of spills or of fetched outputs.
+    Work {
+        /// Begin.
+        t0: u64,
+        /// End.
+        t1: u64,
+        /// Thread.
+        th: u64,
+        /// Task attempt, "" = unknown.
+        attempt: String,
+        /// What.
+        work: String,
     },
     /// A thread was started by another: whatever it does first is because of that one.
     Thread {
@@ -274,11 +362,36 @@ pub enum JvmRecord {
         t: u64,
         /// Records dropped in all.
         dropped: u64,
-        /// Time inside the agent's hooks, nanoseconds, 0 = not measured.
+        /// Time inside the agent's hooks by the clock on the wall, nanoseconds, 0 = not measured.
         #[serde(default)]
         hook_ns: u64,
-        /// Time of the agent's premain, nanoseconds.
+        /// The part of it that passed in single hooks of more than 1 ms: classes that were loaded for the first time, and
+        /// threads that the machine or a garbage collection kept from running.
+        #[serde(default)]
+        stall_ns: u64,
+        /// Time of the agent's premain, nanoseconds, without waiting for the agents of the host.
         #[serde(default)]
         premain_ns: u64,
+        /// CPU time of it, nanoseconds, in steps of the kernel's tick.
+        #[serde(default)]
+        premain_cpu_ns: u64,
+        /// Time in which classes were patched after premain, nanoseconds.
+        #[serde(default)]
+        patch_ns: u64,
+        /// CPU time of it, nanoseconds, each class in steps of the kernel's tick.
+        #[serde(default)]
+        patch_cpu_ns: u64,
+        /// CPU time of the agent's thread, nanoseconds.
+        #[serde(default)]
+        writer_ns: u64,
+        /// CPU time of the whole process, nanoseconds in steps of 10 ms.
+        #[serde(default)]
+        cpu_ns: u64,
     },
+}
+
+/// Numbers that are left out where they are 0.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

@@ -17,6 +17,9 @@ pub struct SnifferManifest {
     pub ready: bool,
     /// True when the run ended in an orderly way and the counters are final.
     pub ended: bool,
+    /// CPU time, microseconds.
+    #[serde(default)]
+    pub cpu_us: u64,
     /// Start, nanoseconds since the epoch.
     pub started_ns: u64,
     /// End, nanoseconds since the epoch; 0 = still running.

@@ -8,10 +8,12 @@ use anyhow::{Result, bail, ensure};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use trace::truth::Truth;
 
+use crate::cost;
 use crate::distribution::Distribution;
 use crate::jobs::{JobKind, JobOptions};
 use crate::lease;
 use crate::network::Shape;
+use crate::overhead;
 use crate::pack;
 use crate::plan::Plan;
 use crate::progress::Progress;
@@ -52,6 +54,10 @@ enum Command {
     Run(Box<RunArgs>),
     /// Start a cluster and keep it until Ctrl-C
     Up(Box<UpArgs>),
+    /// Sort on clusters with and without the agents in turns, and compare
+    Overhead(Box<OverheadArgs>),
+    /// Print what the agents of a capture say of their own cost
+    Cost(CostArgs),
     /// Remove what a lab that was killed has left
     Down(DownArgs),
     /// Print a completion script
@@ -176,6 +182,37 @@ struct RunArgs {
 }
 
 #[derive(Debug, Args)]
+struct OverheadArgs {
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    #[command(flatten)]
+    record: RecordArgs,
+    #[command(flatten)]
+    job: JobArgs,
+    /// Pairs of clusters, one with and one without the agents
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pairs: u32,
+    /// Sorts on each cluster
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    sorts: u32,
+    /// File to which each pair is appended; those that it has count too
+    #[arg(long, value_name = "FILE", default_value = "overhead.jsonl")]
+    results: PathBuf,
+    /// Print all pairs and the interval as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct CostArgs {
+    /// Folder of the capture
+    capture: PathBuf,
+    /// Print the sums as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
 #[command(next_help_heading = "Jobs")]
 struct JobArgs {
     /// A job, again for more of them, one after the other [default: terasort]
@@ -233,6 +270,8 @@ fn dispatch(command: Command) -> Result<u8> {
         Command::Setup(args) => set_up(&args),
         Command::Run(args) => run(&args),
         Command::Up(args) => up(&args),
+        Command::Overhead(args) => compare(&args),
+        Command::Cost(args) => tell_cost(&args),
         Command::Down(args) => down(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "lab", &mut io::stdout());
@@ -312,6 +351,43 @@ fn run(args: &RunArgs) -> Result<u8> {
         _ => {}
     }
     Ok(u8::from(!outcome.truth.problems.is_empty()))
+}
+
+fn compare(args: &OverheadArgs) -> Result<u8> {
+    ensure!(
+        args.job.jobs.is_empty()
+            && args.record.capture.is_none()
+            && !args.record.no_agents
+            && args.cluster.work.is_none(),
+        "overhead decides itself on jobs, captures and folders: leave out --job, --capture, --no-agents and --work"
+    );
+    let cluster = args.cluster.options()?;
+    let jobs = args.job.options(&args.cluster)?;
+    let agents = Agents::found(&args.record.agent_jar, &args.record.sniffer, &args.record.dumpingd)?;
+    let results = overhead::check(&args.results, &cluster, &jobs)?;
+    let stop = Stop::on_signals()?;
+    let sorts = usize::try_from(args.sorts)?;
+    let pairs = overhead::run(args.pairs, sorts, &cluster, &jobs, &agents, &results, &stop)?;
+    ensure!(!pairs.is_empty(), "{} has no pairs: ask for some with --pairs", results.display());
+    let text = if args.json {
+        let ratios: Vec<f64> = pairs.iter().map(overhead::Pair::ratio).collect();
+        serde_json::to_string_pretty(&serde_json::json!({ "pairs": pairs, "interval": overhead::interval(&ratios) }))?
+    } else {
+        overhead::table(&pairs)
+    };
+    print(&text)
+}
+
+fn tell_cost(args: &CostArgs) -> Result<u8> {
+    let cost = cost::of(&args.capture)?;
+    print(&if args.json { serde_json::to_string_pretty(&cost)? } else { cost.table() })
+}
+
+fn print(text: &str) -> Result<u8> {
+    match writeln!(io::stdout(), "{}", text.trim_end()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(0),
+    }
 }
 
 fn pack_capture(folder: &Path, truth: &Truth, progress: &Progress) -> Result<()> {

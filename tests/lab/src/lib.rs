@@ -7,6 +7,7 @@
 
 pub mod cli;
 pub mod cluster;
+pub mod cost;
 pub mod distribution;
 pub mod hadoop1;
 pub mod hadoop2;
@@ -17,6 +18,7 @@ pub mod lease;
 pub mod measure;
 pub mod netns;
 pub mod network;
+pub mod overhead;
 pub mod pack;
 pub mod placement;
 pub mod plan;

@@ -35,7 +35,7 @@ import org.objectweb.asm.commons.SimpleRemapper;
 
 /** The agent in JVMs of its own: what they record, and who starts the other agents of the host. */
 class AgentInJvmTest {
-    private static final String DAEMON = "org.apache.hadoop.hdfs.qjournal.server.JournalNode";
+    static final String DAEMON = "org.apache.hadoop.hdfs.qjournal.server.JournalNode";
 
     @TempDir
     static Path built;
@@ -46,6 +46,10 @@ class AgentInJvmTest {
     /** A jar like the one that is delivered, only with ASM under its own name. */
     @BeforeAll
     static void buildJar() throws Exception {
+        buildJar(built);
+    }
+
+    static void buildJar(Path built) throws Exception {
         Manifest manifest = new Manifest();
         manifest.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");
         manifest.getMainAttributes().putValue("Premain-Class", "hadoptic.agent.Agent");
@@ -79,6 +83,13 @@ class AgentInJvmTest {
         Path file = built.resolve(DAEMON.replace('.', '/') + ".class");
         Files.createDirectories(file.getParent());
         Files.write(file, daemon.toByteArray());
+    }
+
+    /** The class path of the tests, where the agent's own classes are not to be found beside its jar. */
+    static String classPath() {
+        String agent = folderOf(hadoptic.agent.Agent.class).toString();
+        return Stream.of(System.getProperty("java.class.path").split(File.pathSeparator))
+                .filter(part -> !part.equals(agent)).collect(Collectors.joining(File.pathSeparator));
     }
 
     private static Path folderOf(Class<?> type) {

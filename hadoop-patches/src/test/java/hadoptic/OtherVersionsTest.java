@@ -83,8 +83,8 @@ class OtherVersionsTest {
     }
 
     /** Classes with hook points or tags that each version has. */
-    private static final int HADOOP_ONE = 19;
-    private static final int HADOOP_TWO = 36;
+    private static final int HADOOP_ONE = 28;
+    private static final int HADOOP_TWO = 52;
 
     @ParameterizedTest
     @ValueSource(strings = {"1.2.1", "2.10.2"})

@@ -1,8 +1,8 @@
 package hadoptic.agent;
 
 import hadoptic.hook.BlockClientHandlers;
-import hadoptic.hook.Hooks;
 import hadoptic.hook.ShutdownHandlers;
+import hadoptic.hook.Waits;
 import hadoptic.log.Buffer;
 import hadoptic.log.JsonLine;
 import hadoptic.log.Record;
@@ -19,15 +19,15 @@ final class Ending implements Runnable {
 
     private final Writer writer;
     private final Buffer buffer;
-    private final long premainNs;
+    private final Costs costs;
     private final HostAgents agents;
 
     /** With the agents of the host that this JVM looks after, null = none. */
-    Ending(Writer writer, Buffer buffer, long premainNs, HostAgents agents) {
+    Ending(Writer writer, Buffer buffer, Costs costs, HostAgents agents) {
         this.agents = agents;
         this.writer = writer;
         this.buffer = buffer;
-        this.premainNs = premainNs;
+        this.costs = costs;
     }
 
     @Override
@@ -39,6 +39,7 @@ final class Ending implements Runnable {
             }
             ShutdownHandlers.await(LONGEST_MS);
             BlockClientHandlers.sample(true);
+            Waits.sample(true);
             writer.close(new End(), 1000);
         } catch (Throwable failure) {
             System.err.println("hadoptic: the end of this JVM is not recorded: " + failure);
@@ -48,8 +49,9 @@ final class Ending implements Runnable {
     private final class End implements Record {
         @Override
         public void write(JsonLine line) {
-            line.begin("end").time("t", System.nanoTime()).number("dropped", buffer.dropped())
-                    .number("hook_ns", Hooks.nanoseconds()).number("premain_ns", premainNs).end();
+            line.begin("end").time("t", System.nanoTime()).number("dropped", buffer.dropped());
+            costs.tellAll(line);
+            line.end();
         }
     }
 }

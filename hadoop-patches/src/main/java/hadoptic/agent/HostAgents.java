@@ -1,5 +1,6 @@
 package hadoptic.agent;
 
+import hadoptic.log.Cpu;
 import java.io.File;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -92,7 +93,7 @@ public final class HostAgents {
 
     /** Says that a daemon is here. */
     private void leaveMark() throws IOException {
-        String stat = Identity.text("/proc/self/stat");
+        String stat = Cpu.text("/proc/self/stat");
         Path mark = folder.resolve("daemon-" + stat.substring(0, stat.indexOf(' ')) + "-" + Identity.startTicks(stat));
         if (!Files.exists(mark, LinkOption.NOFOLLOW_LINKS)) {
             Files.createFile(mark);
@@ -128,10 +129,11 @@ public final class HostAgents {
         long seconds = (options.lingerMs + 999) / 1000;
         List<String> command = detached("/bin/sh", "-c", STOPPER, "hadoptic-stopper", folder.toString(), "" + seconds);
         try {
+            SharedFolder.own(folder.resolve("agents.stopper"));
             new ProcessBuilder(command)
                     .redirectInput(new File("/dev/null"))
                     .redirectErrorStream(true)
-                    .redirectOutput(ProcessBuilder.Redirect.appendTo(folder.resolve("stopper.log").toFile()))
+                    .redirectOutput(ProcessBuilder.Redirect.appendTo(SharedFolder.own(folder.resolve("stopper.log")).toFile()))
                     .start();
         } catch (IOException failure) {
             System.err.println("hadoptic: nobody will stop the agents of this host: " + failure);
@@ -168,6 +170,10 @@ public final class HostAgents {
                 new HashSet<OpenOption>(Arrays.asList(StandardOpenOption.CREATE, StandardOpenOption.READ,
                         StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)),
                 PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")))) {
+            if (!SharedFolder.isOwn(folder.resolve("agents.lock"))) {
+                // of another user, perhaps of a container's: what it says would be believed, and its processes ended
+                return false;
+            }
             FileLock lock = lock(file, until);
             ours = true;
             if (lock == null) {
@@ -227,7 +233,7 @@ public final class HostAgents {
             String[] words = line.split(" ");
             if (words.length == 4 && words[0].equals(name)) {
                 try {
-                    if (Identity.startTicks(Identity.text("/proc/" + words[1] + "/stat")) == Long.parseLong(words[2])) {
+                    if (Identity.startTicks(Cpu.text("/proc/" + words[1] + "/stat")) == Long.parseLong(words[2])) {
                         return line + "\n";
                     }
                 } catch (IOException | RuntimeException gone) {
@@ -240,7 +246,7 @@ public final class HostAgents {
 
     private String start(String name, String program) {
         try {
-            File log = folder.resolve(name + ".log").toFile();
+            File log = SharedFolder.own(folder.resolve(name + ".log")).toFile();
             List<String> command = detached(program, "run", "--out", folder.toString());
             long now = System.currentTimeMillis();
             Process process = new ProcessBuilder(command)
@@ -249,7 +255,7 @@ public final class HostAgents {
                     .redirectOutput(ProcessBuilder.Redirect.appendTo(log))
                     .start();
             long pid = pid(process);
-            return name + " " + pid + " " + Identity.startTicks(Identity.text("/proc/" + pid + "/stat"))
+            return name + " " + pid + " " + Identity.startTicks(Cpu.text("/proc/" + pid + "/stat"))
                     + " " + now + "\n";
         } catch (IOException | ReflectiveOperationException | RuntimeException failure) {
             System.err.println("hadoptic: " + name + " (" + program + ") does not start: " + failure);

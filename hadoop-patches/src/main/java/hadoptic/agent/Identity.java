@@ -1,12 +1,9 @@
 package hadoptic.agent;
 
-import java.io.ByteArrayOutputStream;
-import java.io.FileInputStream;
+import hadoptic.log.Cpu;
 import java.io.IOException;
-import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.NetworkInterface;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Paths;
 import java.util.ArrayList;
@@ -37,16 +34,15 @@ public final class Identity {
 
     /** Reads /proc and the system properties. */
     public static Identity read() throws IOException {
-        String stat = text("/proc/self/stat");
+        String stat = Cpu.text("/proc/self/stat");
         String main = mainClass(System.getProperty("sun.java.command", ""));
         return new Identity(Long.parseLong(stat.substring(0, stat.indexOf(' '))), startTicks(stat),
-                text("/proc/sys/kernel/hostname").trim(), main, Roles.of(main));
+                Cpu.text("/proc/sys/kernel/hostname").trim(), main, Roles.of(main));
     }
 
     /** Field 22 of a /proc/PID/stat line; the command in field 2 may hold blanks and parentheses. */
     public static long startTicks(String stat) {
-        String[] afterCommand = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
-        return Long.parseLong(afterCommand[19].trim());
+        return Cpu.afterCommand(stat, 19);
     }
 
     /** First word of a Java command line; for {@code -jar FILE} the file's name without its folders. */
@@ -110,17 +106,5 @@ public final class Identity {
             }
         }
         return "";
-    }
-
-    /** A small text file of the kernel. */
-    static String text(String path) throws IOException {
-        try (InputStream in = new FileInputStream(path)) {
-            ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-            byte[] part = new byte[1024];
-            for (int n = in.read(part); n > 0; n = in.read(part)) {
-                bytes.write(part, 0, n);
-            }
-            return new String(bytes.toByteArray(), StandardCharsets.UTF_8);
-        }
     }
 }

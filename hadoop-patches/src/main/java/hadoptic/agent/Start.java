@@ -4,15 +4,14 @@ import hadoptic.hook.BlockClientHandlers;
 import hadoptic.hook.Hooks;
 import hadoptic.hook.Tags;
 import hadoptic.hook.TaskHandlers;
+import hadoptic.hook.Waits;
 import hadoptic.log.Buffer;
 import hadoptic.log.JsonLine;
 import hadoptic.log.Record;
 import hadoptic.log.Writer;
 import hadoptic.patch.HookPoints;
 import hadoptic.patch.Patcher;
-import java.io.IOException;
 import java.lang.instrument.Instrumentation;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
@@ -24,6 +23,7 @@ public final class Start {
 
     /** Starts the agent, late = in a JVM that runs already; what it throws leaves the JVM without an agent. */
     public static void run(String arguments, Instrumentation instrumentation, long begin, boolean late) throws Exception {
+        Costs costs = new Costs();
         Options options = Options.parse(arguments);
         for (String problem : options.problems) {
             System.err.println("hadoptic: " + problem);
@@ -32,12 +32,12 @@ public final class Start {
             throw new IllegalArgumentException("option 'out' is missing; use -javaagent:JAR=out=CAPTUREFOLDER");
         }
         Identity identity = Identity.read();
-        Path folder = folder(Paths.get(options.out).toAbsolutePath(), identity.host);
+        Path folder = SharedFolder.make(Paths.get(options.out).toAbsolutePath().resolve(identity.host));
         String container = System.getenv("CONTAINER_ID");
         Buffer buffer = new Buffer(options.buffer);
         Writer writer = new Writer(
                 folder.resolve("jvm-" + identity.pid + "-" + identity.startTicks + ".jsonl"),
-                buffer, new Header(identity, begin, container), new OpenReaders(), options.flushMs);
+                buffer, new Header(identity, begin, container), new Sums(costs), options.flushMs);
 
         Patcher patcher = new Patcher(HookPoints.all(), HookPoints.tagged());
         Hooks.install(patcher.handlers(), buffer);
@@ -52,21 +52,11 @@ public final class Start {
         writer.start();
         boolean daemon = Roles.isDaemon(identity.role) && !(options.sniffer + options.dumpingd).isEmpty();
         HostAgents agents = daemon ? new HostAgents(folder, options) : null;
-        Ending ending = new Ending(writer, buffer, System.nanoTime() - begin, agents);
-        Runtime.getRuntime().addShutdownHook(new Thread(ending, "hadoptic-ending"));
+        Runtime.getRuntime().addShutdownHook(new Thread(new Ending(writer, buffer, costs, agents), "hadoptic-ending"));
+        costs.started(begin);
         if (agents != null) {
             agents.startAndWait();
         }
-    }
-
-    /** Makes the folder of a host; hdfs, yarn and the users of containers all write into it. */
-    private static Path folder(Path out, String host) throws IOException {
-        Path folder = out.resolve(host);
-        if (!Files.isDirectory(folder)) {
-            Files.createDirectories(folder);
-            Files.setAttribute(folder, "unix:mode", 01777);
-        }
-        return folder;
     }
 
     private static void patch(Instrumentation instrumentation, Patcher patcher) throws Exception {
@@ -82,10 +72,23 @@ public final class Start {
         }
     }
 
-    private static final class OpenReaders implements Writer.Sampler {
+    /** What is told from time to time and not when it happens. */
+    private static final class Sums implements Writer.Sampler {
+        private final Costs costs;
+
+        Sums(Costs costs) {
+            this.costs = costs;
+        }
+
         @Override
         public void sample() {
             BlockClientHandlers.sample(false);
+            Waits.sample(false);
+        }
+
+        @Override
+        public void tell(JsonLine clock) {
+            costs.tell(clock);
         }
     }
 

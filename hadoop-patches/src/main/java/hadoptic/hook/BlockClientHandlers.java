@@ -6,7 +6,9 @@ import java.lang.ref.WeakReference;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.Iterator;
+import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 
@@ -30,6 +32,8 @@ public final class BlockClientHandlers {
         private volatile long skipped;
         private volatile long consumed;
         private volatile long end;
+        private final long waitedBefore = Waits.mine()[0];
+        private volatile long waited;
 
         Reading(long begin, Object[] arguments) throws Throwable {
             this.begin = begin;
@@ -86,7 +90,7 @@ public final class BlockClientHandlers {
         public void write(JsonLine line) {
             line.begin("block_read").time("t0", begin).time("t1", end).number("th", thread).unsigned("block", block)
                     .number("offset", offset).number("length", length).number("consumed", consumed)
-                    .address("local", local).address("remote", remote).end();
+                    .address("local", local).address("remote", remote).some("read_wait", waited).end();
         }
     }
 
@@ -106,6 +110,7 @@ public final class BlockClientHandlers {
         public void exit(Object token, Object self, Object result, Throwable thrown, long now) {
             if (token != null && result != null) {
                 Reading reading = (Reading) token;
+                Purposes.client(now, reading.local, reading.remote, "read");
                 reading.reader = new WeakReference<Object>(result);
                 Tags.put(result, reading);
                 OPEN.add(reading);
@@ -131,6 +136,9 @@ public final class BlockClientHandlers {
             Reading reading = reading(self);
             if (reading != null && !reading.noted.get()) {
                 reading.look(self, now);
+                if (reading.thread == Thread.currentThread().getId()) {
+                    reading.waited = Waits.mine()[0] - reading.waitedBefore;
+                }
                 reading.note();
             }
             return null;
@@ -164,17 +172,33 @@ public final class BlockClientHandlers {
         private final long bytesBefore;
         private final InetSocketAddress local;
         private final InetSocketAddress remote;
+        private final List<String> pipeline = new ArrayList<String>();
+        private final long waitedBefore = Waits.mine()[1];
+        private long waited;
         private long bytes;
         private long end;
 
-        Writing(long begin, Object streamer) throws Throwable {
-            this.begin = begin;
+        Writing(Opening opening, Object streamer) throws Throwable {
+            this.begin = opening.begin;
+            if (opening.nodes instanceof Object[]) {
+                for (Object node : (Object[]) opening.nodes) {
+                    Object address = Fields.call(node, "getXferAddr");
+                    pipeline.add(String.valueOf(address == null ? Fields.call(node, "getName") : address));
+                }
+            }
             Object extended = currentBlock(streamer);
             this.block = Fields.numberOf(extended, "getBlockId", 0);
             this.bytesBefore = Fields.numberOf(extended, "getNumBytes", 0);
             Object socket = Fields.get(streamer, "s");
             this.local = socket == null ? null : Sockets.local(socket);
             this.remote = socket == null ? null : Sockets.remote(socket);
+        }
+
+        void ends(long now) {
+            end = now;
+            if (thread == Thread.currentThread().getId()) {
+                waited = Waits.mine()[1] - waitedBefore;
+            }
         }
 
         private static Object currentBlock(Object streamer) throws IllegalAccessException {
@@ -186,21 +210,34 @@ public final class BlockClientHandlers {
         @Override
         public void write(JsonLine line) {
             line.begin("block_write").time("t0", begin).time("t1", end).number("th", thread).unsigned("block", block)
-                    .number("bytes", bytes).address("local", local).address("remote", remote).end();
+                    .number("bytes", bytes).address("local", local).address("remote", remote)
+                    .some("pipeline", pipeline).some("write_wait", waited).end();
         }
     }
 
-    /** {@code DataStreamer.createBlockOutputStream(..)}: returns whether the pipeline stands. */
+    private static final class Opening {
+        private final long begin;
+        private final Object nodes;
+
+        Opening(long begin, Object nodes) {
+            this.begin = begin;
+            this.nodes = nodes;
+        }
+    }
+
+    /** {@code DataStreamer.createBlockOutputStream(nodes, ..)}: returns whether the pipeline stands. */
     public static final class OpensPipeline extends Handler {
         @Override
         public Object enter(Object self, Object[] arguments, long now) {
-            return now;
+            return new Opening(now, arguments[0]);
         }
 
         @Override
         public void exit(Object token, Object self, Object result, Throwable thrown, long now) throws Throwable {
-            if (Boolean.TRUE.equals(result) && token instanceof Long) {
-                Tags.put(self, new Writing((Long) token, self));
+            if (Boolean.TRUE.equals(result) && token != null) {
+                Writing writing = new Writing((Opening) token, self);
+                Tags.put(self, writing);
+                Purposes.client(now, writing.local, writing.remote, "write");
             }
         }
     }
@@ -212,7 +249,7 @@ public final class BlockClientHandlers {
             Writing writing = writing(self);
             if (writing != null) {
                 Tags.put(self, null);
-                writing.end = now;
+                writing.ends(now);
                 writing.bytes = Math.max(0, Fields.number(self, "bytesSent", 0) - writing.bytesBefore);
                 Hooks.record(writing);
             }
@@ -246,7 +283,7 @@ public final class BlockClientHandlers {
             Writing writing = writing(writer);
             if (writing != null) {
                 Tags.put(writer, null);
-                writing.end = now;
+                writing.ends(now);
                 Hooks.record(writing);
             }
             return null;

@@ -32,15 +32,17 @@ public final class ConnectionHandlers {
     private static final class Listen implements Record {
         private final long t;
         private final InetSocketAddress local;
+        private final String purpose;
 
-        Listen(long t, InetSocketAddress local) {
+        Listen(long t, InetSocketAddress local, String purpose) {
             this.t = t;
             this.local = local;
+            this.purpose = purpose;
         }
 
         @Override
         public void write(JsonLine line) {
-            line.begin("listen").time("t", t).address("local", local).end();
+            line.begin("listen").time("t", t).address("local", local).optional("purpose", purpose).end();
         }
     }
 
@@ -49,6 +51,11 @@ public final class ConnectionHandlers {
         InetSocketAddress remote = Sockets.remote(socket);
         if (local != null && remote != null) {
             Hooks.record(new Connection(kind, now, local, remote));
+            if (kind.equals("open")) {
+                Purposes.opened(now, local, remote);
+            } else {
+                Purposes.accepted(now, local, remote);
+            }
         }
     }
 
@@ -101,7 +108,7 @@ public final class ConnectionHandlers {
         public void exit(Object token, Object self, Object result, Throwable thrown, long now) throws Throwable {
             InetSocketAddress local = thrown == null ? Sockets.local(self) : null;
             if (local != null) {
-                Hooks.record(new Listen(now, local));
+                Hooks.record(new Listen(now, local, Purposes.listens(local)));
             }
         }
     }

@@ -15,6 +15,11 @@ public final class DataNodeHandlers {
         private final long thread = Thread.currentThread().getId();
         private final String op;
         private final long begin;
+        private final long readBefore = Waits.mine()[0];
+        private final long writeBefore = Waits.mine()[1];
+        private final String didBefore;
+        private long readWait;
+        private long writeWait;
         private long end;
         private long block;
         private long offset;
@@ -28,6 +33,15 @@ public final class DataNodeHandlers {
         Operation(String op, long begin) {
             this.op = op;
             this.begin = begin;
+            this.didBefore = Purposes.begin(op.equals("write") ? "pipeline" : op);
+        }
+
+        void ends(long now) {
+            CURRENT.set(outer);
+            Purposes.begin(didBefore);
+            readWait = Waits.mine()[0] - readBefore;
+            writeWait = Waits.mine()[1] - writeBefore;
+            end = now;
         }
 
         @Override
@@ -35,7 +49,7 @@ public final class DataNodeHandlers {
             line.begin("block").time("t0", begin).time("t1", end).number("th", thread).string("op", op)
                     .unsigned("block", block).number("offset", offset).number("length", length).number("bytes", bytes)
                     .string("client", client).address("local", local).address("remote", remote)
-                    .optional("mirror", mirror).end();
+                    .optional("mirror", mirror).some("read_wait", readWait).some("write_wait", writeWait).end();
         }
     }
 
@@ -60,6 +74,7 @@ public final class DataNodeHandlers {
             }
             operation.local = Sockets.parse(Fields.get(self, "localAddress"));
             operation.remote = Sockets.parse(Fields.get(self, "remoteAddress"));
+            Purposes.server(now, operation.local, operation.remote, op);
             return operation;
         }
 
@@ -67,8 +82,7 @@ public final class DataNodeHandlers {
         public void exit(Object token, Object self, Object result, Throwable thrown, long now) {
             Operation operation = (Operation) token;
             if (operation != null) {
-                CURRENT.set(operation.outer);
-                operation.end = now;
+                operation.ends(now);
                 Hooks.record(operation);
             }
         }

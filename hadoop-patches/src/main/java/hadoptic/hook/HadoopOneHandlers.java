@@ -74,6 +74,7 @@ public final class HadoopOneHandlers {
             served.bytes = Fields.numberOf(kept[2], "getContentCount", 0);
             served.local = end(kept[1], "getLocalAddr", "getLocalPort");
             served.remote = end(kept[1], "getRemoteAddr", "getRemotePort");
+            Purposes.server(now, served.local, served.remote, "shuffle");
             Hooks.record(served);
         }
 
@@ -88,6 +89,9 @@ public final class HadoopOneHandlers {
         private final long begin;
         private final long reduce;
         private final String host;
+        private final String didBefore = Purposes.begin("shuffle");
+        private final long waitedBefore = Waits.mine()[0];
+        private long waited;
         private long end;
         private String map;
         private long bytes;
@@ -102,7 +106,8 @@ public final class HadoopOneHandlers {
         @Override
         public void write(JsonLine line) {
             line.begin("fetch").time("t0", begin).time("t1", end).number("th", thread).string("map", map)
-                    .number("reduce", reduce).number("bytes", bytes).number("raw", raw).string("host", host).end();
+                    .number("reduce", reduce).number("bytes", bytes).number("raw", raw).string("host", host)
+                    .some("read_wait", waited).end();
         }
     }
 
@@ -118,10 +123,15 @@ public final class HadoopOneHandlers {
 
         @Override
         public void exit(Object token, Object self, Object result, Throwable thrown, long now) throws Throwable {
+            if (!(token instanceof Fetched)) {
+                return;
+            }
+            Fetched fetched = (Fetched) token;
+            Purposes.begin(fetched.didBefore);
             Object map = Fields.get(result, "mapAttemptId");
-            if (token instanceof Fetched && map != null) {
-                Fetched fetched = (Fetched) token;
+            if (map != null) {
                 fetched.end = now;
+                fetched.waited = Waits.mine()[0] - fetched.waitedBefore;
                 fetched.map = map.toString();
                 fetched.bytes = Fields.number(result, "compressedSize", 0);
                 fetched.raw = Fields.number(result, "decompressedSize", fetched.bytes);

@@ -14,6 +14,11 @@ import java.util.concurrent.atomic.LongAdder;
  */
 public final class Hooks {
     private static final LongAdder NANOSECONDS = new LongAdder();
+    private static final LongAdder STALLED = new LongAdder();
+    /** What else a hook costs: its call, and this accounting; measured by HookCost. */
+    private static final long BESIDE_NS = 75;
+    /** A hook that takes longer is loading its classes, or its thread was not running. */
+    private static final long STALL_NS = 1_000_000L;
     private static final AtomicLong FAILURES = new AtomicLong();
     private static volatile Handler[] handlers = new Handler[0];
     private static volatile Buffer buffer = new Buffer(1024);
@@ -41,7 +46,7 @@ public final class Hooks {
             failed(point, failure);
             return null;
         } finally {
-            NANOSECONDS.add(System.nanoTime() - now);
+            took(System.nanoTime() - now);
         }
     }
 
@@ -53,7 +58,7 @@ public final class Hooks {
         } catch (Throwable failure) {
             failed(point, failure);
         } finally {
-            NANOSECONDS.add(System.nanoTime() - now);
+            took(System.nanoTime() - now);
         }
     }
 
@@ -81,6 +86,18 @@ public final class Hooks {
     /** Time spent in hooks so far, nanoseconds. */
     public static long nanoseconds() {
         return NANOSECONDS.sum();
+    }
+
+    /** The part of it that passed in single hooks of more than 1 ms. */
+    public static long stalled() {
+        return STALLED.sum();
+    }
+
+    private static void took(long ns) {
+        NANOSECONDS.add(ns + BESIDE_NS);
+        if (ns > STALL_NS) {
+            STALLED.add(ns);
+        }
     }
 
     /** Hooks that failed so far. */

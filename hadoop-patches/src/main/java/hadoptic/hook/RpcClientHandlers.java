@@ -86,6 +86,8 @@ public final class RpcClientHandlers {
                 Tags.put(self, connection);
                 Object streams = Fields.get(self, "ipcStreams");
                 Tags.put(streams, connection);
+                Purposes.rpc(now, connection.local, connection.remote, false,
+                        Fields.get(Fields.get(self, "remoteId"), "protocol"));
             }
             call.connection = connection;
             connection.calls.put(call.id, call);

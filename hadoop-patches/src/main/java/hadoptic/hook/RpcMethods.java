@@ -12,7 +12,9 @@ final class RpcMethods {
         Object name = Fields.get(request, "methodName");
         if (name == null) {
             Object header = Fields.get(request, "requestHeader");
-            name = header == null ? null : Fields.call(header, "getMethodName");
+            // a text, or its bytes until somebody has asked; to look for a method would load all classes that it names
+            name = Fields.get(header, "methodName_");
+            name = name instanceof String || header == null ? name : Fields.call(header, "getMethodName");
         }
         return name == null ? "" : name.toString();
     }

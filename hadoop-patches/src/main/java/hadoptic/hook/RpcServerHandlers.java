@@ -3,10 +3,14 @@ package hadoptic.hook;
 import hadoptic.log.JsonLine;
 import hadoptic.log.Record;
 import java.net.InetSocketAddress;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /** Calls that this JVM serves: received by a reader, processed by a handler, responded. */
 public final class RpcServerHandlers {
+    /** The call that a handler's thread works on. */
+    private static final ThreadLocal<ServedCall> CURRENT = new ThreadLocal<ServedCall>();
+
     private RpcServerHandlers() {}
 
     /** What is known of a connection of a client: the tag of {@code Server$Connection}. */
@@ -15,6 +19,8 @@ public final class RpcServerHandlers {
         private InetSocketAddress remote;
         /** When the reader had the bytes of the message on which it works. */
         private volatile long received;
+        /** Whether its protocol was told. */
+        private volatile boolean told;
     }
 
     /** The tag of a server's call, and its record. */
@@ -23,6 +29,7 @@ public final class RpcServerHandlers {
         private final long id;
         private final ClientConnection connection;
         private final long received;
+        private final long queued;
         private volatile long begin;
         private volatile long end;
         private volatile long responded;
@@ -30,9 +37,12 @@ public final class RpcServerHandlers {
         private byte[] client;
         private String method;
         private String context;
+        private volatile List<String> completed;
+        private volatile List<String> assigned;
 
-        ServedCall(long id, ClientConnection connection) {
+        ServedCall(long id, ClientConnection connection, long queued) {
             this.id = id;
+            this.queued = queued;
             this.connection = connection;
             this.received = connection.received;
         }
@@ -42,7 +52,8 @@ public final class RpcServerHandlers {
             line.begin("rpc").time("received", received).time("begin", begin).time("end", end)
                     .time("responded", responded).number("th", thread).number("call", id).hex("client", client)
                     .string("method", method).address("local", connection.local).address("remote", connection.remote)
-                    .optional("context", context).end();
+                    .optional("context", context).time("queued", queued)
+                    .some("completed", completed).some("assigned", assigned).end();
         }
     }
 
@@ -97,7 +108,13 @@ public final class RpcServerHandlers {
                 if (id < 0 || connection == null) {
                     return;
                 }
-                same = new ServedCall(id, connection);
+                same = new ServedCall(id, connection, now);
+                if (!connection.told) {
+                    connection.told = true;
+                    Object of = Fields.get(self, "connection");
+                    Object name = Fields.get(of, "protocolName");
+                    Purposes.rpc(now, connection.local, connection.remote, true, name == null ? Fields.get(of, "protocol") : name);
+                }
             }
             Tags.put(self, same);
         }
@@ -109,6 +126,16 @@ public final class RpcServerHandlers {
         if (call != null) {
             call.begin = now;
             call.thread = Thread.currentThread().getId();
+            CURRENT.set(call);
+        }
+    }
+
+    /** What the call that this thread works on brings, and what its response takes with it; null = as before. */
+    static void carries(List<String> completed, List<String> assigned) {
+        ServedCall call = CURRENT.get();
+        if (call != null) {
+            call.completed = completed == null ? call.completed : completed;
+            call.assigned = assigned == null ? call.assigned : assigned;
         }
     }
 
@@ -117,6 +144,9 @@ public final class RpcServerHandlers {
         ServedCall call = of(tagged);
         if (call != null && call.end == 0) {
             call.end = now;
+            if (CURRENT.get() == call) {
+                CURRENT.set(null);
+            }
         }
     }
 

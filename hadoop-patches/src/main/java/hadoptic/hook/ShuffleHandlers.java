@@ -104,9 +104,11 @@ public final class ShuffleHandlers {
             Request request = SENDING.get();
             if (request != null) {
                 Object channel = arguments[arguments.length - 5];
-                request.unfinished.add(new Served(request, arguments,
+                Served served = new Served(request, arguments,
                         address(channel, "localAddress", "getLocalAddress"),
-                        address(channel, "remoteAddress", "getRemoteAddress")));
+                        address(channel, "remoteAddress", "getRemoteAddress"));
+                request.unfinished.add(served);
+                Purposes.server(now, served.local, served.remote, "shuffle");
             }
             return null;
         }
@@ -140,6 +142,8 @@ public final class ShuffleHandlers {
         private final long begin;
         private final long reduce;
         private final String host;
+        private final long waitedBefore = Waits.mine()[0];
+        private long waited;
         private long end;
         private String map;
         private long bytes;
@@ -154,7 +158,8 @@ public final class ShuffleHandlers {
         @Override
         public void write(JsonLine line) {
             line.begin("fetch").time("t0", begin).time("t1", end).number("th", thread).string("map", map)
-                    .number("reduce", reduce).number("bytes", bytes).number("raw", raw).string("host", host).end();
+                    .number("reduce", reduce).number("bytes", bytes).number("raw", raw).string("host", host)
+                    .some("read_wait", waited).end();
         }
     }
 
@@ -174,6 +179,7 @@ public final class ShuffleHandlers {
             Fetching fetching = (Fetching) token;
             if (fetching != null && fetching.map != null && result == null && thrown == null) {
                 fetching.end = now;
+                fetching.waited = Waits.mine()[0] - fetching.waitedBefore;
                 Hooks.record(fetching);
             }
         }

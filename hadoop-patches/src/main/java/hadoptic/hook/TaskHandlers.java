@@ -121,6 +121,50 @@ public final class TaskHandlers {
         }
     }
 
+    private static final class Work implements Record {
+        private final long thread = Thread.currentThread().getId();
+        private final long begin;
+        private final long end;
+        private final String attempt;
+        private final String work;
+
+        Work(long begin, long end, String attempt, String work) {
+            this.begin = begin;
+            this.end = end;
+            this.attempt = attempt;
+            this.work = work;
+        }
+
+        @Override
+        public void write(JsonLine line) {
+            line.begin("work").time("t0", begin).time("t1", end).number("th", thread).string("attempt", attempt)
+                    .string("work", work).end();
+        }
+    }
+
+    /** A part of a task that has a begin and an end: a spill of a map's buffer, a merge. */
+    public static final class Works extends Handler {
+        private final String work;
+
+        /** Of this name. */
+        public Works(String work) {
+            this.work = work;
+        }
+
+        @Override
+        public Object enter(Object self, Object[] arguments, long now) {
+            return now;
+        }
+
+        @Override
+        public void exit(Object token, Object self, Object result, Throwable thrown, long now) throws Throwable {
+            if (token != null) {
+                String attempt = attemptOf(Fields.get(self, "mapTask", "this$0"));
+                Hooks.record(new Work((Long) token, now, attempt.isEmpty() ? lastAttempt : attempt, work));
+            }
+        }
+    }
+
     private static void note(Object holder, String phase, long now) throws IllegalAccessException {
         String attempt = attemptOf(holder);
         if (RUNNING.contains(attempt)) {

@@ -5,6 +5,7 @@ import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.IdentityHashMap;
 
 /**
@@ -73,6 +74,16 @@ public final class JsonLine {
     /** A text that is left out where there is none. */
     public JsonLine optional(String key, String value) {
         return value == null || value.isEmpty() ? this : string(key, value);
+    }
+
+    /** A number that is left out where it is 0. */
+    public JsonLine some(String key, long value) {
+        return value == 0 ? this : number(key, value);
+    }
+
+    /** Texts that are left out where there are none. */
+    public JsonLine some(String key, Collection<String> values) {
+        return values == null || values.isEmpty() ? this : strings(key, values);
     }
 
     /** Texts. */

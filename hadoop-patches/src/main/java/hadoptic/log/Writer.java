@@ -27,6 +27,9 @@ public final class Writer implements Runnable {
     public interface Sampler {
         /** Adds records of what ended unseen. */
         void sample();
+
+        /** Adds to the record of the clocks. */
+        default void tell(JsonLine clock) {}
     }
 
     private final SeekableByteChannel file;
@@ -105,11 +108,14 @@ public final class Writer implements Runnable {
     public void run() {
         try {
             batch();
+            long pause = intervalNs;
             while (!stop) {
-                LockSupport.parkNanos(intervalNs);
+                LockSupport.parkNanos(pause);
                 long question = asked.get();
-                batches();
+                boolean idle = !batches();
                 answered = question;
+                // who has nothing to say is woken less often, but is not late with a sign of life
+                pause = idle ? Math.max(intervalNs, Math.min(2 * pause, SIGN_OF_LIFE_NS)) : intervalNs;
             }
             batches();
             line.clock(clock.read());
@@ -123,15 +129,18 @@ public final class Writer implements Runnable {
         }
     }
 
-    private void batches() {
+    /** Writes all that waits; false = nothing did. */
+    private boolean batches() {
         try {
             sampler.sample();
         } catch (Throwable failure) {
             tell(failure);
         }
-        while (batch() == BATCH) {
+        int first = batch();
+        for (int records = first; records == BATCH; records = batch()) {
             // more is waiting
         }
+        return first > 0;
     }
 
     private int batch() {
@@ -149,7 +158,9 @@ public final class Writer implements Runnable {
             header.write(line);
         }
         line.begin("clock").number("t", clock.wall).number("mono", clock.monotonic)
-                .number("dropped", dropped - droppedTold).end();
+                .number("dropped", dropped - droppedTold);
+        sampler.tell(line);
+        line.end();
         for (; record != null; record = buffer.poll()) {
             int begin = line.length();
             try {

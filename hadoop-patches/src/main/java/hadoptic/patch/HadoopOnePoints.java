@@ -5,8 +5,10 @@ import static hadoptic.patch.HookPoint.at;
 import hadoptic.hook.BlockClientHandlers;
 import hadoptic.hook.DataNodeHandlers;
 import hadoptic.hook.HadoopOneHandlers;
+import hadoptic.hook.HeartbeatHandlers;
 import hadoptic.hook.RpcClientHandlers;
 import hadoptic.hook.RpcServerHandlers;
+import hadoptic.hook.TaskHandlers;
 import hadoptic.hook.ThreadHandlers;
 import java.util.Arrays;
 import java.util.List;
@@ -48,11 +50,22 @@ final class HadoopOnePoints {
                         .containing("IZLjava/lang/String;)").withArguments().withExit(),
                 at(READER, "skip", new BlockClientHandlers.Skips()).ending("(J)J").withExit(),
                 at(READER, "close", new BlockClientHandlers.ClosesReader()),
-                at(WRITER, "createBlockOutputStream", new BlockClientHandlers.OpensPipeline()).withExit(),
+                at(WRITER, "createBlockOutputStream", new BlockClientHandlers.OpensPipeline())
+                        .withArguments().withExit(),
                 at(WRITER + "$Packet", "getBuffer", new BlockClientHandlers.SendsPacket()),
                 at(WRITER + "$ResponseProcessor", "close", new BlockClientHandlers.ClosesResponses()),
                 at("org/apache/hadoop/mapred/TaskTracker$MapOutputServlet", "doGet", new HadoopOneHandlers.ServesMapOutput())
                         .withArguments().withExit(),
+                // 2.x has a class of this name for an enumeration
+                at("org/apache/hadoop/mapred/JobTracker", "heartbeat", new HeartbeatHandlers.OfTracker())
+                        .containing("TaskTrackerStatus;ZZZS)").withArguments().withExit().optional(),
+                at("org/apache/hadoop/mapred/TaskTracker", "getMapCompletionEvents", new HeartbeatHandlers.OfMapOutputs())
+                        .withExit(),
+                at("org/apache/hadoop/mapred/JobTracker", "getTaskCompletionEvents", new HeartbeatHandlers.OfMapOutputs())
+                        .withExit().optional(),
+                at("org/apache/hadoop/hdfs/server/namenode/NameNode", "sendHeartbeat", new HeartbeatHandlers.OfDataNode())
+                        .withExit().optional(),
+                at(COPIER + "InMemFSMergeThread", "doInMemMerge", new TaskHandlers.Works("merge")).withExit(),
                 // a reduce learns of map outputs in one thread and fetches them in others
                 at(COPIER + "MapOutputLocation", "<init>", new ThreadHandlers.LeavesItself()),
                 at(COPIER + "MapOutputCopier", "start", new ThreadHandlers.Taken())

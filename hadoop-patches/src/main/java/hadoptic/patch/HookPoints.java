@@ -6,12 +6,15 @@ import hadoptic.hook.BlockClientHandlers;
 import hadoptic.hook.ConnectionHandlers;
 import hadoptic.hook.DataNodeHandlers;
 import hadoptic.hook.Handler;
+import hadoptic.hook.HeartbeatHandlers;
+import hadoptic.hook.Purposes;
 import hadoptic.hook.RpcClientHandlers;
 import hadoptic.hook.RpcServerHandlers;
 import hadoptic.hook.ShuffleHandlers;
 import hadoptic.hook.ShutdownHandlers;
 import hadoptic.hook.TaskHandlers;
 import hadoptic.hook.ThreadHandlers;
+import hadoptic.hook.WaitHandlers;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -43,6 +46,9 @@ public final class HookPoints {
     public static List<HookPoint> all() {
         List<HookPoint> points = new ArrayList<HookPoint>();
         points.addAll(machine());
+        points.addAll(waits());
+        points.addAll(listeners());
+        points.addAll(heartbeats());
         points.addAll(handOvers());
         points.addAll(rpc());
         points.addAll(hdfs());
@@ -82,6 +88,46 @@ public final class HookPoints {
                 at("java/lang/Runtime", "halt", new ThreadHandlers.Halting()),
                 at(ShutdownHandlers.HADOOPS_HOOK, "<init>", new ShutdownHandlers.Registered()),
                 at(ShutdownHandlers.HADOOPS_HOOK, "run", new ShutdownHandlers.Ran()).withExit());
+    }
+
+    /** Where threads block in reads and writes of sockets. */
+    private static List<HookPoint> waits() {
+        WaitHandlers.Streams reads = new WaitHandlers.Streams(false);
+        WaitHandlers.Streams writes = new WaitHandlers.Streams(true);
+        return Arrays.asList(
+                at("org/apache/hadoop/net/SocketIOWithTimeout$SelectorPool", "select", new WaitHandlers.Selects())
+                        .containing("(Ljava/nio/channels/SelectableChannel;IJ)").withArguments().withExit(),
+                at("java/net/Socket", "getInputStream", new WaitHandlers.GivesStream()).withExit(),
+                at("java/net/Socket", "getOutputStream", new WaitHandlers.GivesStream()).withExit(),
+                at("java/net/Socket$SocketInputStream", "read", reads).ending("([BII)I").withExit(),
+                at("java/net/Socket$SocketOutputStream", "write", writes).ending("([BII)V").withExit(),
+                // before Java 13
+                at("java/net/SocketInputStream", "read", reads).ending("([BIII)I").withExit().optional(),
+                at("java/net/SocketOutputStream", "socketWrite", writes).ending("([BII)V").withExit().optional());
+    }
+
+    /** Methods in which connections are opened, or awaited, for one purpose. */
+    private static List<HookPoint> listeners() {
+        return Arrays.asList(
+                at(IPC + "Server$Listener", "<init>", new Purposes.Does("rpc")).withExit(),
+                at(HDFS + "net/TcpPeerServer", "<init>", new Purposes.Does("transfer")).containing("InetSocketAddress;").withExit(),
+                at("org/apache/hadoop/http/HttpServer2", "openListeners", new Purposes.Does("http")).withExit(),
+                // 1.x; 2.x still has the class and does not use it
+                at("org/apache/hadoop/http/HttpServer", "start", new Purposes.Does("http")).withExit(),
+                at(DATANODE + "DataNode$DataTransfer", "run", new Purposes.Does("transfer")).withExit(),
+                at(REDUCE + "Fetcher", "copyFromHost", new Purposes.Does("shuffle")).withExit());
+    }
+
+    /** Calls that say what has ended and what is to begin. */
+    private static List<HookPoint> heartbeats() {
+        String manager = "org/apache/hadoop/yarn/server/resourcemanager/";
+        String namenode = HDFS + "server/namenode/";
+        return Arrays.asList(
+                at(manager + "ResourceTrackerService", "nodeHeartbeat", new HeartbeatHandlers.OfNode()).withArguments(),
+                at(manager + "ApplicationMasterService", "allocate", new HeartbeatHandlers.OfMaster())
+                        .containing("AllocateRequest;").withExit(),
+                at(MAPRED + "TaskAttemptListenerImpl", "getMapCompletionEvents", new HeartbeatHandlers.OfMapOutputs()).withExit(),
+                at(namenode + "NameNodeRpcServer", "sendHeartbeat", new HeartbeatHandlers.OfDataNode()).withExit());
     }
 
     /** Where a thread leaves work to another one: pools, and the queues of YARN's events. */
@@ -155,7 +201,8 @@ public final class HookPoints {
                 at(xceiver, "blockChecksum", new DataNodeHandlers.Serves("checksum")).withArguments().withExit(),
                 at(DATANODE + "BlockSender", "sendBlock", new DataNodeHandlers.Sends()).withExit(),
                 at(DATANODE + "BlockReceiver", "receiveBlock", new DataNodeHandlers.Receives()).withArguments().withExit(),
-                at(HDFS + "DataStreamer", "createBlockOutputStream", new BlockClientHandlers.OpensPipeline()).withExit(),
+                at(HDFS + "DataStreamer", "createBlockOutputStream", new BlockClientHandlers.OpensPipeline())
+                        .withArguments().withExit(),
                 at(HDFS + "DataStreamer", "closeStream", new BlockClientHandlers.ClosesPipeline())));
         return points;
     }
@@ -181,6 +228,11 @@ public final class HookPoints {
                 at(REDUCE + "Fetcher", "copyMapOutput", new ShuffleHandlers.Fetches()).withArguments().withExit(),
                 at(REDUCE + "IFileWrappedMapOutput", "shuffle", new ShuffleHandlers.Copies()).withArguments(),
                 at(REDUCE + "MergeManagerImpl", "close", new TaskHandlers.Begins("merge")),
+                at(REDUCE + "MergeManagerImpl$InMemoryMerger", "merge", new TaskHandlers.Works("merge")).withExit(),
+                at(REDUCE + "MergeManagerImpl$IntermediateMemoryToMemoryMerger", "merge", new TaskHandlers.Works("merge")).withExit(),
+                at(REDUCE + "MergeManagerImpl$OnDiskMerger", "merge", new TaskHandlers.Works("merge")).withExit(),
+                at(MAPRED + "MapTask$MapOutputBuffer", "sortAndSpill", new TaskHandlers.Works("spill")).withExit(),
+                at(MAPRED + "MapTask$MapOutputBuffer", "mergeParts", new TaskHandlers.Works("merge")).withExit(),
                 at(MAPRED + "MapTask", "run", new TaskHandlers.Runs("map")).withExit(),
                 at(MAPRED + "ReduceTask", "run", new TaskHandlers.Runs("shuffle")).withExit(),
                 at(MAPRED + "Task", "setPhase", new TaskHandlers.Enters()).withArguments(),
