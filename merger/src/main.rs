@@ -97,10 +97,12 @@ struct Export {
 }
 
 #[derive(Args)]
-#[command(after_help = "What stays: every packet's headers, lengths and times, sockets and their owners, what the JVMs \
+#[command(
+    after_help = "What stays: every packet's headers, lengths and times, sockets and their owners, what the JVMs \
                         said (methods, names of tasks and clients, block ids, sizes), manifests, the job's history and \
                         configuration. What goes: all payload, and every file that this program does not know. merger \
-                        build joins such a capture by what the JVMs said.")]
+                        build joins such a capture by what the JVMs said."
+)]
 struct Strip {
     /// Capture: a folder with a folder for each host, or the folder of one host.
     capture: PathBuf,
