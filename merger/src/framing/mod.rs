@@ -129,9 +129,10 @@ pub struct Framed {
 /// Reads a connection: by its payload, or where that cannot be understood by what its JVMs say.
 #[must_use]
 pub fn read(conversation: &Conversation<'_>) -> Framed {
-    let mut framed = if unseen::is_blind(conversation) { Framed::default() } else { by_payload(conversation) };
+    let blind = unseen::is_blind(conversation);
+    let mut framed = if blind { Framed::default() } else { by_payload(conversation) };
     if 2 * known(&framed) < conversation.client.end + conversation.server.end {
-        let unseen = unseen::read(conversation);
+        let unseen = unseen::read(conversation, blind);
         if known(&unseen) > known(&framed) {
             framed = unseen;
         }

@@ -39,23 +39,25 @@ pub(super) fn is_blind(conversation: &Conversation<'_>) -> bool {
     !kept || cover::is_covered(conversation)
 }
 
-/// Reads a connection by what was said of it.
-pub(super) fn read(conversation: &Conversation<'_>) -> Framed {
+/// Reads a connection by what was said of it. Of one that is blind, other connections and the silence of its JVMs tell
+/// too; payload that was seen and not understood is something else.
+pub(super) fn read(conversation: &Conversation<'_>, blind: bool) -> Framed {
     let told = conversation.records.iter().find_map(|(record, _)| protocol_of(record));
     // Whoever listens speaks one protocol with everybody.
-    match (told, conversation.neighbours) {
+    let neighbours = conversation.neighbours.filter(|_| blind);
+    match (told, neighbours) {
         (Some("rpc"), _) => Framed { protocol: "rpc", drafts: rpc::read(conversation) },
         (Some("data-transfer"), _) => Framed { protocol: "data-transfer", drafts: transfer::read(conversation) },
-        (Some("shuffle"), _) => Framed { protocol: "shuffle", drafts: shuffle::read(conversation) },
-        (_, Some("rpc")) => turns::read(conversation, "rpc", (MessageKind::RpcRequest, MessageKind::RpcResponse)),
-        (_, Some("shuffle")) => {
+        (Some(_), _) => Framed { protocol: "shuffle", drafts: shuffle::read(conversation) },
+        (None, Some("rpc")) => turns::read(conversation, "rpc", (MessageKind::RpcRequest, MessageKind::RpcResponse)),
+        (None, Some("shuffle")) => {
             turns::read(conversation, "shuffle", (MessageKind::ShuffleRequest, MessageKind::ShuffleResponse))
         }
-        (_, Some("data-transfer")) => Framed { protocol: "data-transfer", drafts: Vec::new() },
+        (None, Some(protocol)) => Framed { protocol, drafts: Vec::new() },
         // Both JVMs would have spoken of anything else.
-        _ if conversation.agents => {
+        (None, None) if blind && conversation.agents => {
             turns::read(conversation, "http", (MessageKind::HttpRequest, MessageKind::HttpResponse))
         }
-        _ => Framed::default(),
+        (None, None) => Framed::default(),
     }
 }

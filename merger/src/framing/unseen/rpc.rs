@@ -17,6 +17,9 @@ const LONGEST_PING: u64 = 64;
 /// The first call, behind a connection context, has at least its own length and header.
 const SHORTEST_CALL: u64 = 32;
 
+/// A server says how to negotiate; and once more, that a token was good.
+const ANSWERS_TO_TOKEN: usize = 2;
+
 /// What JVMs say of a call.
 #[derive(Clone, Debug)]
 struct Call {
@@ -126,20 +129,19 @@ impl Placed {
 /// Reads a connection.
 pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
     let calls = calls(conversation);
-    let mut drafts = requests(conversation, &calls);
     let responses = Placed::new(segments(conversation.server), calls.values().map(|call| call.response).collect());
+    let negotiated = responses.rest().into_iter().filter(|(_, before)| *before && conversation.from_begin);
+    let mut drafts: Vec<Draft> =
+        negotiated.map(|(piece, _)| silent(MessageKind::Sasl, SASL, (piece.from, piece.to), false)).collect();
+    let by_token = drafts.len() >= ANSWERS_TO_TOKEN;
     for (call, from, to, shared) in responses.messages() {
         drafts.push(message(&calls, call, MessageKind::RpcResponse, (from, to), shared));
     }
-    for (piece, before) in responses.rest() {
-        if before && conversation.from_begin {
-            drafts.push(silent(MessageKind::Sasl, SASL, (piece.from, piece.to), false));
-        }
-    }
+    drafts.append(&mut requests(conversation, &calls, by_token));
     drafts
 }
 
-fn requests(conversation: &Conversation<'_>, calls: &BTreeMap<i64, Call>) -> Vec<Draft> {
+fn requests(conversation: &Conversation<'_>, calls: &BTreeMap<i64, Call>, by_token: bool) -> Vec<Draft> {
     let mut requests = Placed::new(segments(conversation.client), calls.values().map(|call| call.request).collect());
     // Without a stamp of its client the first call would have all that was said before it.
     if let (Some(window), Some(place)) = (requests.windows.first(), requests.places.first_mut())
@@ -154,11 +156,9 @@ fn requests(conversation: &Conversation<'_>, calls: &BTreeMap<i64, Call>) -> Vec
     if opening > 0 {
         drafts.push(silent(MessageKind::RpcConnect, 0, (0, opening), true));
     }
-    let mut negotiated = 0;
     for (piece, before) in requests.rest() {
         let (from, to) = (piece.from.max(opening), piece.to);
         if before && conversation.from_begin && from < to {
-            negotiated += 1;
             drafts.push(silent(MessageKind::Sasl, SASL, (from, to), true));
         } else if !before && to - from <= LONGEST_PING {
             drafts.push(silent(MessageKind::RpcPing, PING, (from, to), true));
@@ -170,8 +170,7 @@ fn requests(conversation: &Conversation<'_>, calls: &BTreeMap<i64, Call>) -> Vec
         if number == 0 && conversation.from_begin && from < to {
             let methods = calls.values().map(|call| call.method.as_str());
             let caller = calls.get(&call).map_or("", |call| call.context.as_str());
-            // What was asked twice was settled by a token: first how, then that.
-            let context = context::bytes(methods, caller, negotiated >= 2);
+            let context = context::bytes(methods, caller, by_token);
             if from + context + SHORTEST_CALL <= to {
                 let draft = silent(MessageKind::RpcConnect, CONNECTION_CONTEXT, (from, from + context), true);
                 drafts.push(Draft { evidence: SHARED, ..draft });
