@@ -43,21 +43,25 @@ pub(super) fn is_blind(conversation: &Conversation<'_>) -> bool {
 /// too; payload that was seen and not understood is something else.
 pub(super) fn read(conversation: &Conversation<'_>, blind: bool) -> Framed {
     let told = conversation.records.iter().find_map(|(record, _)| protocol_of(record));
-    // Whoever listens speaks one protocol with everybody.
-    let neighbours = conversation.neighbours.filter(|_| blind);
-    match (told, neighbours) {
-        (Some("rpc"), _) => Framed { protocol: "rpc", drafts: rpc::read(conversation) },
-        (Some("data-transfer"), _) => Framed { protocol: "data-transfer", drafts: transfer::read(conversation) },
-        (Some(_), _) => Framed { protocol: "shuffle", drafts: shuffle::read(conversation) },
-        (None, Some("rpc")) => turns::read(conversation, "rpc", (MessageKind::RpcRequest, MessageKind::RpcResponse)),
-        (None, Some("shuffle")) => {
-            turns::read(conversation, "shuffle", (MessageKind::ShuffleRequest, MessageKind::ShuffleResponse))
-        }
-        (None, Some(protocol)) => Framed { protocol, drafts: Vec::new() },
-        // Both JVMs would have spoken of anything else.
-        (None, None) if blind && conversation.agents => {
-            turns::read(conversation, "http", (MessageKind::HttpRequest, MessageKind::HttpResponse))
-        }
-        (None, None) => Framed::default(),
-    }
+    let (protocol, drafts) = match told {
+        Some(protocol @ "rpc") => (protocol, rpc::read(conversation)),
+        Some(protocol @ "data-transfer") => (protocol, transfer::read(conversation)),
+        Some(protocol) => (protocol, shuffle::read(conversation)),
+        None if !blind => ("", Vec::new()),
+        // Whoever listens speaks one protocol with everybody. If it is none of these, both JVMs would have told it.
+        None => match conversation.neighbours {
+            Some(protocol @ "rpc") => {
+                (protocol, turns::read(conversation, (MessageKind::RpcRequest, MessageKind::RpcResponse)))
+            }
+            Some(protocol @ "data-transfer") => (protocol, transfer::by_turns(conversation)),
+            Some(protocol) => {
+                (protocol, turns::read(conversation, (MessageKind::ShuffleRequest, MessageKind::ShuffleResponse)))
+            }
+            None if conversation.agents => {
+                ("http", turns::read(conversation, (MessageKind::HttpRequest, MessageKind::HttpResponse)))
+            }
+            None => ("", Vec::new()),
+        },
+    };
+    Framed { protocol, drafts }
 }

@@ -148,7 +148,10 @@ fn requests(conversation: &Conversation<'_>, calls: &BTreeMap<i64, Call>, by_tok
         && window.after_ns == 0
         && !place.pieces.is_empty()
     {
-        let begin = begin_of_turn(&requests.pieces, place.pieces.end, conversation.server);
+        let mut begin = begin_of_turn(&requests.pieces, place.pieces.end, conversation.server);
+        // Who needs no token says so and goes on in the same turn.
+        let announced = conversation.from_begin && begin > 0 && !by_token;
+        begin += usize::from(announced && begin + 1 < place.pieces.end);
         place.pieces.start = place.pieces.start.max(begin);
     }
     let mut drafts = Vec::new();

@@ -7,7 +7,7 @@ use super::super::http::MAP_OUTPUT;
 use super::super::turns::Turns;
 use super::super::writable::ShuffleHeader;
 use super::super::{Conversation, Draft, HEADERS, JVM, SHARED};
-use super::place::{TOLERANCE_NS, segments};
+use super::place::{TOLERANCES_NS, segments};
 use super::turns::{begin_of_turn, first_sent};
 
 /// The head of an answer, with the headers of its map outputs, is shorter; what an answer has beyond them is encryption.
@@ -65,8 +65,11 @@ fn requests<'a>(conversation: &Conversation<'a>) -> (Vec<Request<'a>>, Vec<Draft
     let mut drafts = Vec::new();
     let mut requests: Vec<Request<'a>> = Vec::new();
     for output in served {
-        let received = output.t0.saturating_add(TOLERANCE_NS);
-        let behind = pieces.partition_point(|piece| piece.delivered_ns <= received);
+        let by = |tolerance_ns: u64| {
+            let received = output.t0.saturating_add(tolerance_ns);
+            pieces.partition_point(|piece| piece.delivered_ns <= received)
+        };
+        let behind = TOLERANCES_NS.into_iter().map(by).find(|behind| *behind > 0).unwrap_or(0);
         let to = behind.checked_sub(1).map_or(0, |last| pieces[last].to);
         let from = match requests.last_mut() {
             Some(request) if to <= request.to => {

@@ -7,8 +7,8 @@ use super::super::packets::Shape;
 use super::super::transfer::{COPY, Operation, READ, REPLACE, WRITE, attempt_of_client, fill, name_of, op_of};
 use super::super::turns::Turns;
 use super::super::{Conversation, Draft, HEADERS, JVM, SHARED};
-use super::place::{Piece, TOLERANCE_NS, segments};
-use super::turns::{begin_of_turn, first_sent};
+use super::place::{Piece, TOLERANCES_NS, segments};
+use super::turns::{self, begin_of_turn, first_sent};
 use crate::join::Direction;
 
 /// Requests and answers without block data are shorter.
@@ -16,12 +16,18 @@ const LONGEST_REQUEST: u64 = 8192;
 const LONGEST_RESPONSE: u64 = 256;
 /// A reader's final word is a few bytes, also when it is wrapped.
 const LONGEST_STATUS: u64 = 128;
+/// A request to read names at least a block and a client.
+const SHORTEST_REQUEST: u64 = 32;
 /// How far the offset may lie before the one asked for, from which a client says that it reads.
 const NEAR_OFFSET: u64 = 1 << 20;
 /// A client opens a reader at most so long before the DataNode hears of it.
 const LONGEST_OPENING_NS: u64 = 60_000_000_000;
 
+/// Stamps of two JVMs may differ by so much.
+const LARGEST_TOLERANCE_NS: u64 = 3_000_000;
+
 /// An operation as JVMs tell it.
+#[derive(Clone)]
 struct Told {
     operation: Operation,
     /// The DataNode (or else the client) began with it: it had the request.
@@ -70,7 +76,7 @@ fn told(conversation: &Conversation<'_>) -> Vec<Told> {
                 && told.operation.op == op
                 && told.operation.block == Some(block)
                 && told.operation.offset.abs_diff(offset) < NEAR_OFFSET
-                && t0 <= told.begin_ns.saturating_add(TOLERANCE_NS)
+                && t0 <= told.begin_ns.saturating_add(LARGEST_TOLERANCE_NS)
                 && told.begin_ns.saturating_sub(t0) < LONGEST_OPENING_NS
         };
         if let Some(known) = told.iter_mut().filter(fits).min_by_key(|told| told.begin_ns.abs_diff(t0)) {
@@ -122,8 +128,26 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
 }
 
 /// Finds where each request is on what the client said; drafts of what both sides said before the first one, and where
-/// that ends on what the server said.
-fn requests(conversation: &Conversation<'_>, told: &mut [Told]) -> (Vec<Draft>, u64) {
+/// that ends on what the server said. Takes the smallest tolerance with which no request is missing.
+fn requests(conversation: &Conversation<'_>, told: &mut Vec<Told>) -> (Vec<Draft>, u64) {
+    let mut best: Option<(usize, Vec<Told>, (Vec<Draft>, u64))> = None;
+    for tolerance_ns in TOLERANCES_NS {
+        let mut placed = told.clone();
+        let before = requests_within(conversation, &mut placed, tolerance_ns);
+        let missing = placed.iter().filter(|told| told.operation.bytes == 0).count();
+        if best.as_ref().is_none_or(|(least, ..)| missing < *least) {
+            best = Some((missing, placed, before));
+        }
+        if missing == 0 {
+            break;
+        }
+    }
+    let Some((_, placed, before)) = best else { return (Vec::new(), 0) };
+    *told = placed;
+    before
+}
+
+fn requests_within(conversation: &Conversation<'_>, told: &mut [Told], tolerance_ns: u64) -> (Vec<Draft>, u64) {
     let (client, server) = (conversation.client, conversation.server);
     let pieces = segments(client);
     let (mut drafts, mut begin) = (Vec::new(), 0);
@@ -132,26 +156,25 @@ fn requests(conversation: &Conversation<'_>, told: &mut [Told]) -> (Vec<Draft>, 
     for number in 0..told.len() {
         let before_ns = number.checked_sub(1).map(|before| told[before].end_ns);
         let one = &told[number];
-        let received = one.begin_ns.saturating_add(TOLERANCE_NS);
+        let received = one.begin_ns.saturating_add(tolerance_ns);
         let opened = one.opened_ns.filter(|&opened| opened < one.begin_ns);
+        let first_after = |ns: u64| pieces.partition_point(|piece| piece.sent_ns.saturating_add(tolerance_ns) < ns);
         // A client alone says only when it began: what it said in that turn is its request.
         let end = if one.opened_ns == Some(one.begin_ns) {
-            let first = pieces.partition_point(|piece| piece.sent_ns.saturating_add(TOLERANCE_NS) < one.begin_ns);
-            end_of_turn(&pieces, first, server)
+            end_of_turn(&pieces, first_after(one.begin_ns), server)
         } else {
             pieces.partition_point(|piece| piece.delivered_ns <= received)
         };
         let end = end.max(at);
-        let mut first = match (number, opened, before_ns) {
+        let first = match (number, opened, before_ns) {
             (0, ..) => begin_of_turn(&pieces[..end], end, server),
-            (_, Some(opened), _) => pieces.partition_point(|piece| piece.sent_ns.saturating_add(TOLERANCE_NS) < opened),
+            (_, Some(opened), _) => first_after(opened),
             (_, None, Some(before)) => pieces.partition_point(|piece| piece.delivered_ns <= before),
             _ => at,
         };
-        first = first.clamp(at, end);
+        let first = first.clamp(at, end);
         if number == 0 && conversation.from_begin && first > 0 {
-            let asked_ns = pieces[first].sent_ns;
-            begin = first_sent(server, asked_ns);
+            begin = first_sent(server, pieces[first].sent_ns);
             drafts = handshake(pieces[first].from, begin);
         }
         let from = pieces.get(first).map_or(client.end, |piece| piece.from).max(offset);
@@ -287,4 +310,42 @@ fn measure(data: &mut Draft, direction: &Direction, told: &Told, shape: Shape) {
     if let Some(bytes) = told.bytes.filter(|_| whole) {
         data.app_bytes = bytes.min(data.bytes);
     }
+}
+
+/// Reads a connection to a DataNode of which no JVM speaks, by who says more: one operation to write, or operations to
+/// read. Which block it is about, nobody knows.
+pub(super) fn by_turns(conversation: &Conversation<'_>) -> Vec<Draft> {
+    let (client, server) = (conversation.client, conversation.server);
+    let draft = |op: u8, from_client: bool, kind: MessageKind, (from, to): (u64, u64)| {
+        let draft = Draft::new(from_client, kind, from, to - from);
+        Draft { name: name_of(op).to_owned(), evidence: HEADERS, ..draft }
+    };
+    if client.end <= server.end {
+        let mut drafts = turns::read(conversation, (MessageKind::BlockRequest, MessageKind::BlockData));
+        for draft in &mut drafts {
+            name_of(READ).clone_into(&mut draft.name);
+            // A reader's final word makes a turn of its own, to which nothing is answered.
+            if draft.from_client && draft.bytes < SHORTEST_REQUEST {
+                draft.kind = MessageKind::BlockStatus;
+            }
+        }
+        return drafts;
+    }
+    let pieces = segments(client);
+    let end = end_of_turn(&pieces, 0, server);
+    let answered = server.end > 0 && end < pieces.len();
+    let request = if answered { end.checked_sub(1) } else { Some(0) };
+    let request = request.and_then(|last| pieces.get(last)).map_or(0, |piece| piece.to);
+    let data_ns = client.stream.range(request, 1).first().map_or(u64::MAX, |segment| segment.sent_ns);
+    let before = server.stream.segments.iter().take_while(|segment| segment.delivered_ns <= data_ns);
+    let response = before.last().map_or(0, |segment| segment.offset + u64::from(segment.bytes));
+    let mut data = draft(WRITE, true, MessageKind::BlockData, (request, client.end.max(request)));
+    fill(&mut data, client, Shape::WRITE, None, None);
+    data.evidence = HEADERS;
+    vec![
+        draft(WRITE, true, MessageKind::BlockRequest, (0, request)),
+        data,
+        draft(WRITE, false, MessageKind::BlockResponse, (0, response)),
+        draft(WRITE, false, MessageKind::BlockAck, (response, server.end.max(response))),
+    ]
 }

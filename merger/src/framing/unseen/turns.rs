@@ -3,7 +3,7 @@
 use trace::rows::MessageKind;
 
 use super::super::turns::Turns;
-use super::super::{Conversation, Draft, Framed, HEADERS};
+use super::super::{Conversation, Draft, HEADERS};
 use super::place::{Piece, segments};
 use crate::join::Direction;
 
@@ -32,11 +32,7 @@ pub(super) fn first_sent(direction: &Direction, from_ns: u64) -> u64 {
 
 /// Reads a connection of which nothing but its protocol is known: whatever the client says in one turn is a request, and
 /// what the server says up to the next one answers it.
-pub(super) fn read(
-    conversation: &Conversation<'_>,
-    protocol: &'static str,
-    (request, response): (MessageKind, MessageKind),
-) -> Framed {
+pub(super) fn read(conversation: &Conversation<'_>, (request, response): (MessageKind, MessageKind)) -> Vec<Draft> {
     let (client, server) = (conversation.client, conversation.server);
     let pieces = segments(client);
     let mut starts = vec![0];
@@ -59,5 +55,5 @@ pub(super) fn read(
             }
         }
     }
-    Framed { protocol, drafts }
+    drafts
 }
