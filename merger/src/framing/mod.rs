@@ -62,6 +62,17 @@ pub const SHARED: &str = "shared";
 /// Told by when and how its segments went.
 pub const HEADERS: &str = "headers";
 
+/// What a message with this evidence is known from.
+#[must_use]
+pub fn source_of(evidence: &str) -> &'static str {
+    match evidence {
+        FRAMING | COUNTED => "payload",
+        JVM => "jvm",
+        SHARED => "jvm, shared segment",
+        _ => "headers",
+    }
+}
+
 impl Draft {
     /// A message of `kind` at `offset`.
     #[must_use]
