@@ -1,10 +1,12 @@
 //! The whole way from captures to what all hosts' captures say together.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use rayon::prelude::*;
 use trace::jvm::JvmRecord;
+use trace::rows::OwnerEvidence;
 
 use crate::assembly::{Assembly, Order};
 use crate::capture::{self, HostCapture};
@@ -91,6 +93,7 @@ pub fn merge(captures: &[PathBuf], progress: &impl Progress) -> Result<Merged, M
         shifts: usual_shifts(&links, &book, hosts.len()),
         jvm: &jvm,
         fetches: fetches(&jvm),
+        neighbours: neighbours(&links, &about, &jvm),
         uncertainty_ns: &alignment.uncertainty_ns,
     };
     let read: Vec<Read> = links
@@ -146,6 +149,22 @@ fn fetches(jvm: &[(usize, JvmEvent)]) -> Fetches {
         .collect()
 }
 
+/// The protocols of listeners. Where records differ, as no two should, the first one stands.
+fn neighbours(
+    links: &[Link],
+    about: &[About],
+    jvm: &[(usize, JvmEvent)],
+) -> HashMap<(Option<usize>, SocketAddr), &'static str> {
+    let mut protocols = HashMap::new();
+    for (link, about) in links.iter().zip(about) {
+        let told = about.records.iter().find_map(|&(number, _)| framing::unseen::protocol_of(&jvm[number].1.record));
+        if let Some(protocol) = told {
+            protocols.entry((link.host, link.server)).or_insert(protocol);
+        }
+    }
+    protocols
+}
+
 /// The window scale that most connections of each host use.
 fn usual_shifts(links: &[Link], book: &AddressBook, hosts: usize) -> Vec<Option<u32>> {
     let mut counts = vec![[0u32; 15]; hosts];
@@ -176,6 +195,8 @@ struct Reader<'a> {
     shifts: Vec<Option<u32>>,
     jvm: &'a [(usize, JvmEvent)],
     fetches: Fetches,
+    /// The protocol of each listener, as records of connections to it tell.
+    neighbours: HashMap<(Option<usize>, SocketAddr), &'static str>,
     uncertainty_ns: &'a [f64],
 }
 
@@ -188,7 +209,15 @@ impl Reader<'_> {
         let (client, server) = (direction(true, link.server), direction(false, link.client));
         let records =
             about.records.iter().map(|&(number, at_client)| (&self.jvm[number].1.record, at_client)).collect();
-        let conversation = Conversation { client: &client, server: &server, records, fetches: &self.fetches };
+        let conversation = Conversation {
+            client: &client,
+            server: &server,
+            records,
+            fetches: &self.fetches,
+            from_begin: link.syn_seen,
+            agents: about.ends.iter().all(|end| end.evidence == Some(OwnerEvidence::Jvm)),
+            neighbours: self.neighbours.get(&(link.host, link.server)).copied(),
+        };
         let framed = framing::read(&conversation);
         // The payload is not needed any more, and is most of the memory.
         let light = |direction: Direction| Direction { content: join::content::Content::default(), ..direction };

@@ -20,5 +20,6 @@ pub mod processes;
 mod racks;
 mod records;
 pub mod spans;
+pub mod strip;
 pub mod summary;
 pub mod whole;

@@ -47,6 +47,8 @@ enum Command {
     Check(Check),
     /// Write a trace in the format of another tool.
     Export(Export),
+    /// Copy a capture without what its packets carried, to hand it on.
+    Strip(Strip),
     /// Print a completion script for a shell.
     Completions {
         /// Which shell.
@@ -94,6 +96,24 @@ struct Export {
     out: PathBuf,
 }
 
+#[derive(Args)]
+#[command(
+    after_help = "What stays: every packet's headers, lengths and times, sockets and their owners, what the JVMs \
+                        said (methods, names of tasks and clients, block ids, sizes), manifests, the job's history and \
+                        configuration. What goes: all payload, and every file that this program does not know. merger \
+                        build joins such a capture by what the JVMs said."
+)]
+struct Strip {
+    /// Capture: a folder with a folder for each host, or the folder of one host.
+    capture: PathBuf,
+    /// Folder for the copy; made if missing.
+    #[arg(long, value_name = "STRIPPED")]
+    out: PathBuf,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
 #[derive(Clone, Copy, ValueEnum)]
 enum Format {
     /// Paraver: PATH.prv, PATH.pcf, PATH.row.
@@ -106,6 +126,7 @@ fn main() -> ExitCode {
         Command::Build(build) => run_build(&build),
         Command::Check(check) => run_check(&check),
         Command::Export(export) => run_export(&export),
+        Command::Strip(strip) => run_strip(&strip),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "merger", &mut io::stdout());
             Ok(ExitCode::SUCCESS)
@@ -195,6 +216,30 @@ fn run_export(args: &Export) -> Result<ExitCode> {
     match args.to {
         Format::Paraver => merger::export::paraver(&trace, &args.out)?,
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_strip(args: &Strip) -> Result<ExitCode> {
+    let stripped = merger::strip::strip(&args.capture, &args.out)?;
+    if args.json {
+        print(&format!("{}\n", serde_json::to_string_pretty(&stripped)?))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = String::new();
+    for path in &stripped.left_out {
+        text += &format!("left out: {}\n", path.display());
+    }
+    if stripped.unreadable_records > 0 {
+        text += &format!("left out: {} records that could not be read\n", stripped.unreadable_records);
+    }
+    text += &format!(
+        "{}: {} packets of {} hosts, without {} bytes of payload\n",
+        stripped.out.display(),
+        stripped.packets,
+        stripped.hosts,
+        stripped.payload_bytes
+    );
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

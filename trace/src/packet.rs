@@ -23,6 +23,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::mark::Mark;
 
+mod strip;
+
+pub use strip::{StrippedFile, strip};
+
 /// Format version that is written; it stands in each header.
 pub const VERSION: u32 = 2;
 
@@ -337,6 +341,16 @@ pub struct PacketFileLosses {
     pub malformed_records: u64,
 }
 
+/// What a file went on with.
+enum Part {
+    /// A record.
+    Record,
+    /// A header: recording began again.
+    Restart,
+    /// Nothing more, or nothing whole.
+    End,
+}
+
 /// Reads a packet file, whole records only.
 #[derive(Debug)]
 pub struct PacketReader<R> {
@@ -406,41 +420,52 @@ impl<R: Read> PacketReader<R> {
     /// If reading fails, or a header inside the file makes no sense.
     pub fn next_packet(&mut self) -> Result<Option<Packet>, PacketFileError> {
         loop {
-            let mut length = [0u8; 2];
-            let got = self.fill(&mut length)?;
-            if got < 2 {
-                self.losses.truncated_bytes += got as u64;
-                return Ok(None);
-            }
-            let length = usize::from(u16::from_le_bytes(length));
-            if length == 0 {
-                match self.read_header() {
-                    Err(PacketFileError::Header { .. }) => {
-                        self.losses.truncated_bytes += 2;
-                        return Ok(None);
+            match self.next_part()? {
+                Part::End => return Ok(None),
+                Part::Restart => {}
+                Part::Record => {
+                    if let Some(packet) = parse_body(&self.body) {
+                        return Ok(Some(packet));
                     }
-                    other => other?,
+                    match Mark::decode(&self.body) {
+                        Some(mark) => self.marks.push(mark),
+                        None => self.losses.malformed_records += 1,
+                    }
                 }
-                self.whole_until = self.offset;
-                continue;
-            }
-            let mut body = std::mem::take(&mut self.body);
-            body.resize(length, 0);
-            let got = self.fill(&mut body)?;
-            self.body = body;
-            if got < length {
-                self.losses.truncated_bytes += 2 + got as u64;
-                return Ok(None);
-            }
-            self.whole_until = self.offset;
-            if let Some(packet) = parse_body(&self.body) {
-                return Ok(Some(packet));
-            }
-            match Mark::decode(&self.body) {
-                Some(mark) => self.marks.push(mark),
-                None => self.losses.malformed_records += 1,
             }
         }
+    }
+
+    /// Reads on by one record, whose body it leaves in `body`, or by one header.
+    fn next_part(&mut self) -> Result<Part, PacketFileError> {
+        let mut length = [0u8; 2];
+        let got = self.fill(&mut length)?;
+        if got < 2 {
+            self.losses.truncated_bytes += got as u64;
+            return Ok(Part::End);
+        }
+        let length = usize::from(u16::from_le_bytes(length));
+        if length == 0 {
+            match self.read_header() {
+                Err(PacketFileError::Header { .. }) => {
+                    self.losses.truncated_bytes += 2;
+                    return Ok(Part::End);
+                }
+                other => other?,
+            }
+            self.whole_until = self.offset;
+            return Ok(Part::Restart);
+        }
+        let mut body = std::mem::take(&mut self.body);
+        body.resize(length, 0);
+        let got = self.fill(&mut body)?;
+        self.body = body;
+        if got < length {
+            self.losses.truncated_bytes += 2 + got as u64;
+            return Ok(Part::End);
+        }
+        self.whole_until = self.offset;
+        Ok(Part::Record)
     }
 
     /// Offset behind the last whole record (or header) so far, bytes: where a writer may go on.

@@ -54,7 +54,7 @@ pub(super) fn read_folder(name: &str, folder: &Path, number: usize) -> Result<Ho
 }
 
 /// A file's name without what tells how it is packed.
-fn plain_name(name: &str) -> &str {
+pub(crate) fn plain_name(name: &str) -> &str {
     [".zst", ".gz", ".xz"].iter().find_map(|packed| name.strip_suffix(packed)).unwrap_or(name)
 }
 

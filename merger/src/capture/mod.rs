@@ -5,6 +5,8 @@ pub mod flows;
 mod listing;
 mod pcap;
 
+pub(crate) use agents::plain_name;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::IpAddr;
@@ -127,7 +129,7 @@ pub fn read(captures: &[PathBuf], on_host: impl Fn(&str) + Sync) -> Result<Vec<H
 }
 
 /// The hosts' folders of a capture.
-fn host_folders(capture: &Path) -> Result<Vec<PathBuf>, MergeError> {
+pub(crate) fn host_folders(capture: &Path) -> Result<Vec<PathBuf>, MergeError> {
     if is_host_folder(capture)? {
         return Ok(vec![capture.to_owned()]);
     }
@@ -156,7 +158,7 @@ fn is_host_folder(folder: &Path) -> Result<bool, MergeError> {
     Ok(names.iter().any(ours) || foreign)
 }
 
-fn names_in(folder: &Path) -> Result<Vec<String>, MergeError> {
+pub(crate) fn names_in(folder: &Path) -> Result<Vec<String>, MergeError> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).map_err(MergeError::io(folder))? {
         names.push(entry.map_err(MergeError::io(folder))?.file_name().to_string_lossy().into_owned());

@@ -18,6 +18,7 @@ pub(crate) mod table_parts {
 }
 
 use crate::build::{CLAMPED, VIOLATIONS};
+use crate::framing::source_of;
 use crate::processes::UNKNOWN_ROLE;
 
 /// What is wanted: a check that misses one of these has found something wrong.
@@ -78,6 +79,9 @@ pub struct Detail {
     pub messages_by_kind: BTreeMap<String, u64>,
     /// Bytes by how messages were delimited.
     pub bytes_by_delimiting: BTreeMap<String, u64>,
+    /// Messages and bytes by what they are known from: "payload", "jvm", "jvm, shared segment", "headers"; "nothing" are
+    /// those of unknown kind.
+    pub known_by: BTreeMap<String, Known>,
     /// Bytes of both ends by how their owner is known (each connection counts twice).
     pub bytes_by_owner_evidence: BTreeMap<String, u64>,
     /// Connections without an owner or role at one end, by bytes, the 20 largest.
@@ -104,6 +108,19 @@ pub struct Detail {
     pub losses: Vec<trace::manifest::Loss>,
     /// What the reader should know.
     pub notes: Vec<String>,
+}
+
+/// How much is known from one source. Shares are fractions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Known {
+    /// Messages.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Share of all messages.
+    pub message_share: f64,
+    /// Share of all bytes.
+    pub byte_share: f64,
 }
 
 /// A host and its clock.
@@ -276,6 +293,9 @@ fn messages(trace: &Trace, counted: &HashSet<ConnectionId>, report: &mut Report)
         *detail.bytes_by_kind.entry(row.kind.as_str().to_owned()).or_default() += row.bytes;
         *detail.messages_by_kind.entry(row.kind.as_str().to_owned()).or_default() += 1;
         *detail.bytes_by_delimiting.entry(row.evidence.clone()).or_default() += row.bytes;
+        let source = if row.kind == MessageKind::Unknown { "nothing" } else { source_of(&row.evidence) };
+        let known_by = detail.known_by.entry(source.to_owned()).or_default();
+        (known_by.messages, known_by.bytes) = (known_by.messages + 1, known_by.bytes + row.bytes);
         if row.kind == MessageKind::Unknown {
             let entry = unknown.entry(row.connection).or_default();
             *entry = (entry.0 + row.bytes, entry.1 + 1);
@@ -287,6 +307,11 @@ fn messages(trace: &Trace, counted: &HashSet<ConnectionId>, report: &mut Report)
         }
     }
     report.in_known_message_share = share(known, all);
+    let messages: u64 = report.detail.known_by.values().map(|known| known.messages).sum();
+    for known in report.detail.known_by.values_mut() {
+        known.message_share = share(known.messages, messages).unwrap_or(0.0);
+        known.byte_share = share(known.bytes, all).unwrap_or(0.0);
+    }
     let lacking = unknown.into_iter().map(|(connection, (bytes, count))| {
         lack(&trace.connections[connection.index()], bytes, format!("{count} pieces not understood"))
     });

@@ -42,6 +42,18 @@ pub fn show(report: &Report) -> String {
         kinds.add_row([kind.clone(), count.to_string(), bytes(*bytes_of_kind)]);
     }
     out += &format!("\n{kinds}\n");
+    let mut sources = plain();
+    sources.set_header(["known from", "messages", "", "bytes", ""]);
+    for (source, known) in &detail.known_by {
+        sources.add_row([
+            source.clone(),
+            known.messages.to_string(),
+            percent(known.message_share),
+            bytes(known.bytes),
+            percent(known.byte_share),
+        ]);
+    }
+    out += &format!("\n{sources}\n");
     let volumes = &detail.volumes;
     let mut data = plain();
     data.set_header(["application data", "captured", "counter"]);

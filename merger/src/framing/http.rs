@@ -16,7 +16,7 @@ pub type Fetches = HashMap<(String, u32), (u64, u64)>;
 const METHODS: [&str; 8] = ["GET ", "PUT ", "POST ", "HEAD ", "DELETE ", "OPTIONS ", "PATCH ", "TRACE "];
 
 /// Path of the shuffle handler.
-const MAP_OUTPUT: &str = "/mapOutput";
+pub(super) const MAP_OUTPUT: &str = "/mapOutput";
 
 struct Request {
     at: u64,

@@ -8,6 +8,7 @@ mod rpc4;
 mod transfer;
 mod transfer17;
 mod turns;
+pub(crate) mod unseen;
 mod writable;
 
 pub use http::Fetches;
@@ -56,8 +57,21 @@ pub const FRAMING: &str = "framing";
 pub const COUNTED: &str = "counted";
 /// Told by the JVM.
 pub const JVM: &str = "jvm";
+/// Told by the JVM, but cut where it is only likely to begin or end: its segment holds other messages too.
+pub const SHARED: &str = "shared";
 /// Told by when and how its segments went.
 pub const HEADERS: &str = "headers";
+
+/// What a message with this evidence is known from.
+#[must_use]
+pub fn source_of(evidence: &str) -> &'static str {
+    match evidence {
+        FRAMING | COUNTED => "payload",
+        JVM => "jvm",
+        SHARED => "jvm, shared segment",
+        _ => "headers",
+    }
+}
 
 impl Draft {
     /// A message of `kind` at `offset`.
@@ -98,6 +112,12 @@ pub struct Conversation<'a> {
     pub records: Vec<(&'a JvmRecord, bool)>,
     /// Sizes of map outputs as all reduces know them.
     pub fetches: &'a Fetches,
+    /// Whether it was recorded from its first byte on.
+    pub from_begin: bool,
+    /// Whether the JVMs at both ends have an agent that spoke of it.
+    pub agents: bool,
+    /// The protocol of other connections to the same listener, as JVMs tell it.
+    pub neighbours: Option<&'static str>,
 }
 
 impl Conversation<'_> {
@@ -117,10 +137,31 @@ pub struct Framed {
     pub drafts: Vec<Draft>,
 }
 
-/// Reads a connection.
+/// Reads a connection: by its payload, or where that cannot be understood by what its JVMs say.
 #[must_use]
 pub fn read(conversation: &Conversation<'_>) -> Framed {
-    let mut framed = if http::is_http(conversation) {
+    let blind = unseen::is_blind(conversation);
+    let mut framed = if blind { Framed::default() } else { by_payload(conversation) };
+    if 2 * known(&framed) < conversation.client.end + conversation.server.end {
+        let unseen = unseen::read(conversation, blind);
+        if known(&unseen) > known(&framed) {
+            framed = unseen;
+        }
+    }
+    for from_client in [true, false] {
+        let end = conversation.direction(from_client).end;
+        complete(&mut framed.drafts, from_client, end);
+    }
+    framed
+}
+
+/// Bytes of messages whose kind is known.
+fn known(framed: &Framed) -> u64 {
+    framed.drafts.iter().filter(|draft| draft.kind != MessageKind::Unknown).map(|draft| draft.bytes).sum()
+}
+
+fn by_payload(conversation: &Conversation<'_>) -> Framed {
+    if http::is_http(conversation) {
         let (protocol, drafts) = http::read(conversation);
         Framed { protocol, drafts }
     } else if transfer17::is_transfer(conversation) {
@@ -133,12 +174,7 @@ pub fn read(conversation: &Conversation<'_>) -> Framed {
         Framed { protocol: "rpc", drafts: rpc::read(conversation) }
     } else {
         Framed::default()
-    };
-    for from_client in [true, false] {
-        let end = conversation.direction(from_client).end;
-        complete(&mut framed.drafts, from_client, end);
     }
-    framed
 }
 
 /// Makes the messages of one direction cover `0..end` exactly: cuts what overlaps or goes beyond, and fills what is

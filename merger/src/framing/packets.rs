@@ -159,6 +159,12 @@ impl Shape {
         self.header + self.checksums(data) + data
     }
 
+    /// Bytes that so much data takes on the wire with the end of its block, in packets that are full but for the last.
+    pub fn wire(&self, data: u64) -> u64 {
+        let (full, rest) = (data / self.full, data % self.full);
+        full * self.packet(self.full) + if rest > 0 { self.packet(rest) } else { 0 } + self.end
+    }
+
     /// Data of a packet that takes `bytes` behind its header, if any takes exactly so many.
     fn solve(&self, bytes: u64) -> Option<u64> {
         let guess = bytes * self.chunk / (self.chunk + self.checksum);
@@ -291,16 +297,11 @@ mod tests {
 
     use super::*;
 
-    fn wire(data: u64, shape: Shape) -> u64 {
-        let (full, rest) = (data / shape.full, data % shape.full);
-        full * shape.packet(shape.full) + if rest > 0 { shape.packet(rest) } else { 0 } + shape.end
-    }
-
     #[test]
     fn any_whole_block_is_counted_exactly() {
         for shape in [Shape::READ, Shape::WRITE, Shape::READ_1, Shape::WRITE_1] {
             for data in (1..400_000u64).step_by(977).chain(shape.full * 3 - 40..shape.full * 3 + 40) {
-                assert_eq!(count(wire(data, shape), shape, Ends::WithBlock), (data, true), "{data}");
+                assert_eq!(count(shape.wire(data), shape, Ends::WithBlock), (data, true), "{data}");
             }
         }
     }

@@ -6,17 +6,21 @@ use trace::jvm::JvmRecord;
 use trace::rows::MessageKind;
 
 use super::proto::{Message, zigzag};
-use super::{COUNTED, Conversation, Draft, JVM};
+use super::{COUNTED, Conversation, Draft, JVM, unseen};
 use crate::join::Direction;
 
 /// `ipc.maximum.data.length` of Hadoop: 128 MiB.
 const LARGEST_FRAME: u64 = 128 << 20;
 /// Bytes of "hrpc", version, service class and authentication.
-const PREAMBLE: u64 = 7;
+pub(super) const PREAMBLE: u64 = 7;
 /// Call ids with a meaning of their own (RpcConstants).
-const CONNECTION_CONTEXT: i64 = -3;
-const PING: i64 = -4;
-const SASL: i64 = -33;
+pub(super) const CONNECTION_CONTEXT: i64 = -3;
+pub(super) const PING: i64 = -4;
+pub(super) const SASL: i64 = -33;
+/// `RpcSaslProto.SaslState`: what follows is wrapped.
+const WRAP: u64 = 5;
+/// Name of a message that wraps others.
+const WRAPPED: &str = "wrap";
 /// How far a JVM's stamps may lie from those of the packets that they are about.
 const NEAR_NS: u64 = 200_000_000;
 
@@ -68,7 +72,9 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
         }
     }
     requests.drafts.append(&mut responses.drafts);
-    requests.drafts
+    let drafts = requests.drafts;
+    let wrapped = |draft: &Draft| draft.kind == MessageKind::Sasl && draft.name == WRAPPED;
+    if drafts.iter().any(wrapped) { unseen::rpc::unwrapped(conversation, drafts, WRAPPED) } else { drafts }
 }
 
 /// What JVMs say of the calls on a connection.
@@ -234,6 +240,13 @@ fn frame(bytes: &[u8], request: bool) -> Option<Frame> {
         {
             method = request.get(1).and_then(|name| name.text()).unwrap_or_default().to_owned();
         }
+    }
+    // RpcSaslProto: 1 version, 2 state, 3 token. Of a long token only the beginning is kept.
+    if call == SASL
+        && let Some((sasl, _)) = rest.get(used..).and_then(Message::read_delimited)
+        && sasl.get(2).and_then(|state| state.number()) == Some(WRAP)
+    {
+        method = WRAPPED.to_owned();
     }
     Some(Frame { bytes: 4 + length, call, method, attempt })
 }

@@ -45,21 +45,28 @@ impl Operation {
     }
 }
 
+/// Operations by name.
+const NAMES: [(u8, &str); 11] = [
+    (WRITE, "write"),
+    (READ, "read"),
+    (82, "read-metadata"),
+    (REPLACE, "replace"),
+    (COPY, "copy"),
+    (85, "checksum"),
+    (TRANSFER, "transfer"),
+    (87, "request-short-circuit-fds"),
+    (88, "release-short-circuit-fds"),
+    (89, "request-short-circuit-shm"),
+    (90, "block-group-checksum"),
+];
+
 pub(super) fn name_of(op: u8) -> &'static str {
-    match op {
-        WRITE => "write",
-        READ => "read",
-        82 => "read-metadata",
-        REPLACE => "replace",
-        COPY => "copy",
-        85 => "checksum",
-        TRANSFER => "transfer",
-        87 => "request-short-circuit-fds",
-        88 => "release-short-circuit-fds",
-        89 => "request-short-circuit-shm",
-        90 => "block-group-checksum",
-        _ => "operation",
-    }
+    NAMES.iter().find(|(of, _)| *of == op).map_or("operation", |(_, name)| name)
+}
+
+/// The operation that the JVMs call by this name; 0 = another one.
+pub(super) fn op_of(name: &str) -> u8 {
+    NAMES.iter().find(|(_, of)| *of == name).map_or(0, |(op, _)| *op)
 }
 
 /// Whether a connection speaks this protocol: its first bytes or its JVMs say so.

@@ -26,6 +26,12 @@ impl Content {
         Self { runs }
     }
 
+    /// Whether nothing was kept.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
     /// The bytes known from `offset` on, up to the next hole; empty if the one at `offset` is not known.
     #[must_use]
     pub fn at(&self, offset: u64) -> &[u8] {

@@ -134,7 +134,7 @@ named! {
         RpcResponse = "rpc-response",
         /// An RPC ping.
         RpcPing = "rpc-ping",
-        /// SASL negotiation.
+        /// SASL negotiation, or a handshake of TLS.
         Sasl = "sasl",
         /// A request of the data transfer protocol (read, write, ...).
         BlockRequest = "block-request",
@@ -198,7 +198,8 @@ row! {
         hop: Option<u32>,
         /// Of `app_bytes`, what was delivered but not taken by the application (an aborted read); null = not known.
         unread_bytes: Option<u64>,
-        /// How it was delimited: "framing", "counted" (continued from the framing), "jvm", "headers".
+        /// How it was delimited: "framing", "counted" (continued from the framing), "jvm" (segments between the stamps
+        /// of JVMs), "shared" (the same, and cut inside a segment, where it is likely), "headers".
         evidence: String,
     }
 }

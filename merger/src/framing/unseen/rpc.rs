@@ -1,0 +1,234 @@
+//! RPC calls by the stamps of both JVMs.
+
+use std::collections::BTreeMap;
+
+use trace::jvm::JvmRecord;
+use trace::rows::MessageKind;
+
+use super::super::rpc::{CONNECTION_CONTEXT, PING, PREAMBLE, SASL};
+use super::super::{Conversation, Draft, HEADERS, JVM, SHARED};
+use super::context;
+use super::place::{Piece, Place, Window, place, segments};
+use super::turns::begin_of_turn;
+use crate::join::Direction;
+
+/// A ping is a length and RpcRequestHeaderProto.
+const LONGEST_PING: u64 = 64;
+/// The first call, behind a connection context, has at least its own length and header.
+const SHORTEST_CALL: u64 = 32;
+
+/// A server says how to negotiate; and once more, that a token was good.
+const ANSWERS_TO_TOKEN: usize = 2;
+
+/// What JVMs say of a call.
+#[derive(Clone, Debug)]
+struct Call {
+    method: String,
+    /// Caller context.
+    context: String,
+    request: Window,
+    response: Window,
+}
+
+impl Call {
+    fn new(call: i64) -> Self {
+        let window = Window { call, after_ns: 0, by_ns: u64::MAX };
+        Self { method: String::new(), context: String::new(), request: window, response: window }
+    }
+
+    /// The task attempt for which it was made, as its context says.
+    fn attempt(&self) -> Option<String> {
+        let attempt = self.context.strip_prefix("mr_").filter(|context| context.starts_with("attempt_"));
+        attempt.map(str::to_owned)
+    }
+}
+
+/// The calls on a connection. Where only one side has an agent, its stamps bound the other side's as well.
+fn calls(conversation: &Conversation<'_>) -> BTreeMap<i64, Call> {
+    let mut calls: BTreeMap<i64, Call> = BTreeMap::new();
+    let known = |time: u64| (time > 0).then_some(time);
+    for (record, _) in &conversation.records {
+        match record {
+            JvmRecord::Rpc { received, end, responded, call, method, context, .. } => {
+                let entry = calls.entry(*call).or_insert_with(|| Call::new(*call));
+                (entry.method, entry.context) = (method.clone(), context.clone());
+                entry.request.by_ns = *received;
+                entry.response.after_ns = known(*responded).unwrap_or(*end);
+            }
+            JvmRecord::Call { t, sent, received, call, method, .. } => {
+                let entry = calls.entry(*call).or_insert_with(|| Call::new(*call));
+                if entry.method.is_empty() {
+                    entry.method.clone_from(method);
+                }
+                entry.request.after_ns = known(*sent).unwrap_or(*t);
+                entry.response.by_ns = known(*received).unwrap_or(u64::MAX);
+            }
+            _ => {}
+        }
+    }
+    for call in calls.values_mut() {
+        call.request.by_ns = call.request.by_ns.min(call.response.by_ns);
+        call.response.after_ns = call.response.after_ns.max(call.request.after_ns);
+    }
+    calls
+}
+
+/// One direction: its pieces, and where on them which messages are.
+struct Placed {
+    pieces: Vec<Piece>,
+    windows: Vec<Window>,
+    places: Vec<Place>,
+}
+
+impl Placed {
+    fn new(pieces: Vec<Piece>, mut windows: Vec<Window>) -> Self {
+        windows.sort_by_key(Window::order);
+        let places = place(&pieces, &windows);
+        Self { pieces, windows, places }
+    }
+
+    /// The call and bytes of each message, in order, and whether it was cut out of a segment with others.
+    fn messages(&self) -> Vec<(i64, u64, u64, bool)> {
+        let mut found = Vec::with_capacity(self.places.len());
+        let mut at = 0;
+        while at < self.places.len() {
+            let place = &self.places[at];
+            let last = place.pieces.end;
+            let together = self.places[at..].iter().take_while(|place| place.pieces.end == last).count();
+            let (Some(first), Some(shared)) =
+                (self.pieces.get(place.pieces.start), self.pieces.get(last.wrapping_sub(1)))
+            else {
+                at += 1;
+                continue;
+            };
+            // What is before the segment that they share is the first one's; in it, they get equal parts.
+            let mut from = first.from;
+            for part in 0..together {
+                let to = shared.from + (shared.to - shared.from) * (part as u64 + 1) / together as u64;
+                found.push((self.windows[at + part].call, from, to, together > 1));
+                from = to;
+            }
+            at += together;
+        }
+        found
+    }
+
+    /// Pieces that are nobody's, and whether they come before all calls.
+    fn rest(&self) -> Vec<(Piece, bool)> {
+        let mut taken = vec![false; self.pieces.len()];
+        let first = self.places.iter().filter(|place| !place.pieces.is_empty()).map(|place| place.pieces.start).min();
+        for place in &self.places {
+            taken[place.pieces.clone()].fill(true);
+        }
+        let first = first.unwrap_or(self.pieces.len());
+        let rest = self.pieces.iter().zip(taken).enumerate().filter(|(_, (_, taken))| !taken);
+        rest.map(|(number, (piece, _))| (*piece, number < first)).collect()
+    }
+}
+
+/// Reads a connection.
+pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
+    let calls = calls(conversation);
+    let responses = Placed::new(segments(conversation.server), calls.values().map(|call| call.response).collect());
+    let negotiated = responses.rest().into_iter().filter(|(_, before)| *before && conversation.from_begin);
+    let mut drafts: Vec<Draft> =
+        negotiated.map(|(piece, _)| silent(MessageKind::Sasl, SASL, (piece.from, piece.to), false)).collect();
+    let by_token = drafts.len() >= ANSWERS_TO_TOKEN;
+    for (call, from, to, shared) in responses.messages() {
+        drafts.push(message(&calls, call, MessageKind::RpcResponse, (from, to), shared));
+    }
+    drafts.append(&mut requests(conversation, &calls, by_token));
+    drafts
+}
+
+fn requests(conversation: &Conversation<'_>, calls: &BTreeMap<i64, Call>, by_token: bool) -> Vec<Draft> {
+    let mut requests = Placed::new(segments(conversation.client), calls.values().map(|call| call.request).collect());
+    // Without a stamp of its client the first call would have all that was said before it.
+    if let (Some(window), Some(place)) = (requests.windows.first(), requests.places.first_mut())
+        && window.after_ns == 0
+        && !place.pieces.is_empty()
+    {
+        let mut begin = begin_of_turn(&requests.pieces, place.pieces.end, conversation.server);
+        // Who needs no token says so and goes on in the same turn.
+        let announced = conversation.from_begin && begin > 0 && !by_token;
+        begin += usize::from(announced && begin + 1 < place.pieces.end);
+        place.pieces.start = place.pieces.start.max(begin);
+    }
+    let mut drafts = Vec::new();
+    let opening = if conversation.from_begin { PREAMBLE.min(conversation.client.end) } else { 0 };
+    if opening > 0 {
+        drafts.push(silent(MessageKind::RpcConnect, 0, (0, opening), true));
+    }
+    for (piece, before) in requests.rest() {
+        let (from, to) = (piece.from.max(opening), piece.to);
+        if before && conversation.from_begin && from < to {
+            drafts.push(silent(MessageKind::Sasl, SASL, (from, to), true));
+        } else if !before && to - from <= LONGEST_PING {
+            drafts.push(silent(MessageKind::RpcPing, PING, (from, to), true));
+        }
+    }
+    for (number, (call, from, to, shared)) in requests.messages().into_iter().enumerate() {
+        let mut from = from.max(opening);
+        let mut shared = shared;
+        if number == 0 && conversation.from_begin && from < to {
+            let methods = calls.values().map(|call| call.method.as_str());
+            let caller = calls.get(&call).map_or("", |call| call.context.as_str());
+            let context = context::bytes(methods, caller, by_token);
+            if from + context + SHORTEST_CALL <= to {
+                let draft = silent(MessageKind::RpcConnect, CONNECTION_CONTEXT, (from, from + context), true);
+                drafts.push(Draft { evidence: SHARED, ..draft });
+                from += context;
+                shared = true;
+            }
+        }
+        if from < to {
+            drafts.push(message(calls, call, MessageKind::RpcRequest, (from, to), shared));
+        }
+    }
+    drafts
+}
+
+fn message(calls: &BTreeMap<i64, Call>, number: i64, kind: MessageKind, (from, to): (u64, u64), shared: bool) -> Draft {
+    let from_client = kind == MessageKind::RpcRequest;
+    let mut draft = Draft::new(from_client, kind, from, to - from);
+    if let Some(call) = calls.get(&number) {
+        draft.name.clone_from(&call.method);
+        draft.attempt = if from_client { call.attempt() } else { None };
+    }
+    (draft.call, draft.evidence) = (number, if shared { SHARED } else { JVM });
+    draft
+}
+
+/// A message of which no JVM speaks.
+fn silent(kind: MessageKind, call: i64, (from, to): (u64, u64), from_client: bool) -> Draft {
+    Draft { call, evidence: HEADERS, ..Draft::new(from_client, kind, from, to - from) }
+}
+
+/// Calls inside SASL: `frames` are the messages of both directions, of which those named `name` wrap what was said. Each
+/// call gets the frames that went in its time; frames that are nobody's stay what they are.
+pub(in super::super) fn unwrapped(conversation: &Conversation<'_>, frames: Vec<Draft>, name: &str) -> Vec<Draft> {
+    let calls = calls(conversation);
+    let (wrapped, mut drafts): (Vec<Draft>, Vec<Draft>) =
+        frames.into_iter().partition(|draft| draft.kind == MessageKind::Sasl && draft.name == name);
+    for (from_client, kind) in [(true, MessageKind::RpcRequest), (false, MessageKind::RpcResponse)] {
+        let direction = conversation.direction(from_client);
+        let frames: Vec<&Draft> = wrapped.iter().filter(|draft| draft.from_client == from_client).collect();
+        let pieces: Vec<Piece> = frames.iter().filter_map(|draft| piece(direction, draft)).collect();
+        let windows = calls.values().map(|call| if from_client { call.request } else { call.response }).collect();
+        let placed = Placed::new(pieces, windows);
+        for (call, from, to, shared) in placed.messages() {
+            drafts.push(message(&calls, call, kind, (from, to), shared));
+        }
+        let rest = placed.rest();
+        let rest = frames.iter().filter(|draft| rest.iter().any(|(piece, _)| piece.from == draft.offset));
+        drafts.extend(rest.map(|draft| Draft::clone(draft)));
+    }
+    drafts
+}
+
+/// A frame as a piece: when its bytes went.
+fn piece(direction: &Direction, draft: &Draft) -> Option<Piece> {
+    let segments = direction.stream.range(draft.offset, draft.bytes);
+    let (first, last) = (segments.first()?, segments.last()?);
+    Some(Piece { from: draft.offset, to: draft.end(), sent_ns: first.sent_ns, delivered_ns: last.delivered_ns })
+}
