@@ -9,7 +9,7 @@ use trace::manifest::PacketCounts;
 use trace::mark::{Mark, MarkKind};
 use trace::packet::{Direction, Packet, PlainPacket, Sack};
 
-use crate::capture::{CaptureSettings, Recording};
+use crate::capture::CaptureSettings;
 use crate::counters::Counters;
 use crate::follow::Shared;
 use crate::frame::{Frame, LinkLayer, Plain, parse, plain};
@@ -18,6 +18,7 @@ use crate::interfaces::{self, OwnAddresses};
 use crate::keep::{Endpoint, Keeper};
 use crate::pcapng::PcapngSink;
 use crate::ports::Followed;
+use crate::recording::Recording;
 use crate::sink::PacketSink;
 
 /// Turns frames into records.
