@@ -8,6 +8,7 @@ use netlink_packet_sock_diag::SockDiagMessage;
 use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP};
 use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, SocketId, StateFlags};
 use netlink_sys::{Socket, protocols::NETLINK_SOCK_DIAG};
+use nix::errno::Errno;
 use trace::socket::TcpCounters;
 
 use crate::tcp_info;
@@ -96,6 +97,8 @@ const NOOP: u16 = 1;
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
 const BY_FAMILY: u16 = 20;
+/// The old request `TCPDIAG_GETSOCK` and its answers (linux/inet_diag.h).
+const AT_ONCE: u16 = 18;
 /// The attribute that holds `struct tcp_info` (linux/inet_diag.h).
 const INFO: u16 = 2;
 /// Bytes of the kernel's `struct nlmsghdr` and `struct inet_diag_msg`.
@@ -122,7 +125,7 @@ fn parse_into(bytes: &[u8], found: &mut Datagram) {
         }
         let body = &rest[HEADER_BYTES..length];
         match u16::from_ne_bytes([rest[4], rest[5]]) {
-            BY_FAMILY => match socket(body) {
+            BY_FAMILY | AT_ONCE => match socket(body) {
                 Some(socket) => found.sockets.push(socket),
                 None => found.malformed += 1,
             },
@@ -183,6 +186,7 @@ pub struct Lister {
     socket: Socket,
     receive: Vec<u8>,
     last_length: usize,
+    asks_at_once: bool,
 }
 
 /// A list of all sockets, and what could not be understood of it.
@@ -202,7 +206,7 @@ impl Lister {
     pub fn open() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
         socket.bind_auto()?;
-        Ok(Self { socket, receive: Vec::with_capacity(RECEIVE_BYTES), last_length: 0 })
+        Ok(Self { socket, receive: Vec::with_capacity(RECEIVE_BYTES), last_length: 0, asks_at_once: true })
     }
 
     /// Lists all TCP sockets.
@@ -210,32 +214,50 @@ impl Lister {
     /// # Errors
     /// If the kernel refuses; a kernel without IPv6 lists what it has.
     pub fn list(&mut self) -> io::Result<Listing> {
-        // About as many as the last time.
-        let mut listing = Listing { sockets: Vec::with_capacity(self.last_length + 64), malformed: 0 };
-        self.list_family(AF_INET, SocketId::new_v4(), &mut listing)?;
-        match self.list_family(AF_INET6, SocketId::new_v6(), &mut listing) {
+        if self.asks_at_once {
+            match self.list_at_once() {
+                Ok(listing) => return Ok(listing),
+                // A kernel that does not know the old request (any more) is asked the other way from now on.
+                Err(error) if is_unknown(&error) => self.asks_at_once = false,
+                Err(error) => return Err(error),
+            }
+        }
+        self.list_by_family()
+    }
+
+    /// With the request of Linux 2.6, which knows no families and lists both. The kernel goes through all sockets of the
+    /// host for each request, so that one costs half as much as two.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn list_at_once(&mut self) -> io::Result<Listing> {
+        let mut listing = self.listing();
+        self.ask(&request_at_once(), &mut listing)?;
+        Ok(listing)
+    }
+
+    /// With one request for each family.
+    ///
+    /// # Errors
+    /// If the kernel refuses; a kernel without IPv6 lists what it has.
+    pub fn list_by_family(&mut self) -> io::Result<Listing> {
+        let mut listing = self.listing();
+        self.ask(&request_of_family(AF_INET, SocketId::new_v4()), &mut listing)?;
+        match self.ask(&request_of_family(AF_INET6, SocketId::new_v6()), &mut listing) {
             // ENOENT: there is no IPv6 in this kernel.
-            Err(error) if error.raw_os_error() == Some(nix::errno::Errno::ENOENT as i32) => {}
+            Err(error) if error.raw_os_error() == Some(Errno::ENOENT as i32) => {}
             other => other?,
         }
         Ok(listing)
     }
 
-    fn list_family(&mut self, family: u8, socket_id: SocketId, listing: &mut Listing) -> io::Result<()> {
-        let mut header = NetlinkHeader::default();
-        header.flags = NLM_F_REQUEST | NLM_F_DUMP;
-        let request = InetRequest {
-            family,
-            protocol: IPPROTO_TCP,
-            extensions: ExtensionFlags::INFO,
-            states: StateFlags::from_bits_retain(u32::MAX),
-            socket_id,
-        };
-        let mut message = NetlinkMessage::new(header, SockDiagMessage::InetRequest(request).into());
-        message.finalize();
-        let mut bytes = vec![0; message.buffer_len()];
-        message.serialize(&mut bytes);
-        self.socket.send(&bytes, 0)?;
+    /// With room for about as many as the last time.
+    fn listing(&self) -> Listing {
+        Listing { sockets: Vec::with_capacity(self.last_length + 64), malformed: 0 }
+    }
+
+    fn ask(&mut self, request: &[u8], listing: &mut Listing) -> io::Result<()> {
+        self.socket.send(request, 0)?;
         loop {
             self.receive.clear();
             match self.socket.recv(&mut self.receive, 0) {
@@ -255,4 +277,46 @@ impl Lister {
             }
         }
     }
+}
+
+/// Whether the kernel refuses because it does not know such a request.
+fn is_unknown(error: &io::Error) -> bool {
+    [Errno::ENOENT, Errno::EINVAL, Errno::EOPNOTSUPP, Errno::EPROTONOSUPPORT]
+        .iter()
+        .any(|errno| error.raw_os_error() == Some(*errno as i32))
+}
+
+fn request_of_family(family: u8, socket_id: SocketId) -> Vec<u8> {
+    let mut header = NetlinkHeader::default();
+    header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+    let request = InetRequest {
+        family,
+        protocol: IPPROTO_TCP,
+        extensions: ExtensionFlags::INFO,
+        states: StateFlags::from_bits_retain(u32::MAX),
+        socket_id,
+    };
+    let mut message = NetlinkMessage::new(header, SockDiagMessage::InetRequest(request).into());
+    message.finalize();
+    let mut bytes = vec![0; message.buffer_len()];
+    message.serialize(&mut bytes);
+    bytes
+}
+
+/// `struct nlmsghdr` and `struct inet_diag_req` (linux/inet_diag.h): four bytes (the last one: which attributes), the
+/// socket's addresses (not used in a list), the states, a number that is not used any more.
+fn request_at_once() -> Vec<u8> {
+    const ADDRESSES_BYTES: usize = 48;
+    const LENGTH: u32 = 16 + 4 + 48 + 8;
+    let mut bytes = Vec::with_capacity(LENGTH as usize);
+    bytes.extend_from_slice(&LENGTH.to_ne_bytes());
+    bytes.extend_from_slice(&AT_ONCE.to_ne_bytes());
+    bytes.extend_from_slice(&(NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
+    // Number of the request and who asks: filled in by the kernel.
+    bytes.extend_from_slice(&[0; 8]);
+    bytes.extend_from_slice(&[AF_INET, 0, 0, 1 << (INFO - 1)]);
+    bytes.extend_from_slice(&[0; ADDRESSES_BYTES]);
+    bytes.extend_from_slice(&u32::MAX.to_ne_bytes());
+    bytes.extend_from_slice(&[0; 4]);
+    bytes
 }

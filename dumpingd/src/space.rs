@@ -125,7 +125,8 @@ impl Space {
     /// If the sockets or processes cannot be listed.
     pub fn scan(&mut self, t: u64, thorough: bool) -> io::Result<Scan> {
         let (listing, told) = self.list()?;
-        let inodes: NumberSet = listing.sockets.iter().map(|s| s.inode).filter(|inode| *inode != 0).collect();
+        let mut inodes = NumberSet::with_capacity_and_hasher(listing.sockets.len(), Default::default());
+        inodes.extend(listing.sockets.iter().map(|s| s.inode).filter(|inode| *inode != 0));
         self.owners.claim(&told)?;
         self.owners.update(&inodes, thorough)?;
         let mut records = self.changes.processes(t, self.owners.processes());

@@ -29,7 +29,7 @@ cpu_ms() { awk '{ print ($14 + $15) * 10 }' "/proc/$1/stat"; }
 passed() { ip netns exec $r awk '/eth0:/ { print $3 + $11 }' /proc/net/dev; }
 ip netns exec $r nice -n -10 tcpdump -i eth0 -s "$snap" -B 131072 -w "$dir/tcpdump.pcap" tcp 2>"$dir/tcpdump.txt" &
 dump=$!
-ip netns exec $r nice -n -10 target/release/sniffer run --out "$dir/sniffer" --interface eth0 --ring "$ring" \
+ip netns exec $r nice -n -10 target/${PROFILE:-release}/sniffer run --out "$dir/sniffer" --interface eth0 --ring "$ring" \
     --snap-length "$snap" --payload 32 --full-payload 32 --json >"$dir/sniffer.json" 2>"$dir/sniffer.txt" &
 sniff=$!
 sleep 3
@@ -40,7 +40,7 @@ before=$(passed) dump_before=$(cpu_ms $dump) sniff_before=$(cpu_ms $sniff)
     sleep "$stall"
     kill -CONT $sniff
 ) &
-ip netns exec $l nice -n -10 target/release/examples/flood eth0 "$rate" "$seconds"
+ip netns exec $l nice -n -10 target/${PROFILE:-release}/examples/flood eth0 "$rate" "$seconds"
 wait $!
 sleep 3
 packets=$(($(passed) - before))

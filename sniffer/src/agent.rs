@@ -13,14 +13,15 @@ use trace::agent::{host_name, make_folder, network_namespace, now_ns, write_atom
 use trace::manifest::{InterfaceManifest, SnifferManifest};
 use trace::packet::PacketFileHeader;
 
-use crate::capture::{self, CaptureSettings, OpenError, OpenInterface, Recording};
+use crate::capture::{self, CaptureSettings, OpenError, OpenInterface};
 use crate::counters::{Counters, Intervals};
 use crate::follow::{self, Follower, Shared};
 use crate::hadoop_ports;
 use crate::interfaces::{self, ChoiceError, Interface, OwnAddresses};
 use crate::pcapng::PcapngSink;
 use crate::ports::PortSet;
-use crate::privileges::{self, RunAs};
+use crate::privileges::{self, Needs, RunAs};
+use crate::recording::{self, Recording};
 use crate::room::{Limits, NoRoom, Room};
 use crate::sink::PacketSink;
 
@@ -232,7 +233,11 @@ fn prepare(settings: &RunSettings) -> Result<Run, RunError> {
     let file_error = |source| RunError::File { path: settings.out.clone(), source };
     make_folder(&settings.out).map_err(file_error)?;
     // From here on with no more rights than needed: files belong to whoever goes on writing them.
-    let capabilities = privileges::give_up(&settings.run_as, &settings.out, follower.is_some())?;
+    let capabilities = privileges::give_up(
+        &settings.run_as,
+        &settings.out,
+        Needs { reads_others: follower.is_some(), opens_again: settings.capture.reopen },
+    )?;
     let mut prepared = Vec::new();
     for (interface, open) in opened {
         let header = PacketFileHeader {
@@ -379,7 +384,7 @@ impl Run {
                 let settings = settings.capture.clone();
                 thread::spawn(move || {
                     let recording = Recording { interface, own, sink, pcapng, names, counters, following, stop };
-                    capture::record(open, recording, &settings);
+                    recording::record(open, recording, &settings);
                 })
             })
             .collect()

@@ -1,6 +1,6 @@
 //! From a captured frame, possibly cut short, to a TCP segment.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use etherparse::{
     EtherType, IpAuthHeaderSlice, IpNumber, Ipv4HeaderSlice, Ipv6ExtensionsSlice, Ipv6HeaderSlice, TcpSlice,
@@ -81,6 +81,42 @@ pub enum Frame<'a> {
     Unparsed,
 }
 
+/// What nearly every frame of a cluster is: Ethernet, IPv4 without options or fragments, TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plain<'a> {
+    /// Sender.
+    pub source: Ipv4Addr,
+    /// Its port.
+    pub source_port: u16,
+    /// Receiver.
+    pub destination: Ipv4Addr,
+    /// Its port.
+    pub destination_port: u16,
+    /// Sequence number.
+    pub sequence: u32,
+    /// Acknowledgement number.
+    pub acknowledgement: u32,
+    /// Flags, the header's byte.
+    pub flags: u8,
+    /// Receive window, unscaled.
+    pub window: u16,
+    /// The TCP header's options.
+    pub options: &'a [u8],
+    /// Payload on the wire, bytes, by the IP header.
+    pub payload_length: u32,
+    /// What was captured of the payload.
+    pub payload: &'a [u8],
+}
+
+impl Plain<'_> {
+    /// Whether there may be SACK blocks among its options: not if there are none, or time stamps only.
+    #[must_use]
+    pub fn may_have_sack(&self) -> bool {
+        let are_usual = self.options.is_empty() || self.options.len() == 12 && self.options.starts_with(&TIME_STAMPS);
+        !are_usual
+    }
+}
+
 /// Cuts a frame into its headers. `wire_length` is the frame's length before it was cut.
 ///
 /// The headers are sliced one by one: etherparse's strict slicing of whole packets refuses what was cut at the snap
@@ -88,39 +124,52 @@ pub enum Frame<'a> {
 /// that a packet took).
 #[must_use]
 pub fn parse(link: LinkLayer, frame: &[u8], wire_length: u32) -> Frame<'_> {
-    match usual(link, frame) {
-        Some(segment) => Frame::Tcp(segment),
-        None => parse_any(link, frame, wire_length),
-    }
+    let Some(plain) = plain(link, frame) else { return parse_any(link, frame, wire_length) };
+    Frame::Tcp(Segment {
+        source: SocketAddr::new(plain.source.into(), plain.source_port),
+        destination: SocketAddr::new(plain.destination.into(), plain.destination_port),
+        sequence: plain.sequence,
+        acknowledgement: plain.acknowledgement,
+        flags: plain.flags,
+        window: plain.window,
+        sack: sack(plain.options),
+        payload_length: plain.payload_length,
+        payload: plain.payload,
+        payload_at: PLAIN_HEADERS + plain.options.len(),
+    })
 }
 
-/// What nearly every frame of a cluster is: Ethernet, IPv4 without options or fragments, TCP. `None` = look closer.
-fn usual(link: LinkLayer, frame: &[u8]) -> Option<Segment<'_>> {
-    let head = frame.first_chunk::<54>()?;
-    let is_usual = link == LinkLayer::Ethernet && head[12..15] == [0x08, 0x00, 0x45] && head[23] == 6;
-    let fragment = u16::from_be_bytes([head[20], head[21]]) & 0x3fff;
-    let total = usize::from(u16::from_be_bytes([head[16], head[17]]));
-    let tcp_bytes = usize::from(head[46] >> 4) * 4;
-    let payload_at = 34 + tcp_bytes;
-    if !is_usual || fragment != 0 || tcp_bytes < 20 || frame.len() < payload_at || total < 20 + tcp_bytes {
-        return None;
-    }
-    let length = total - 20 - tcp_bytes;
-    let payload = &frame[payload_at..];
-    let ip = |at: usize| IpAddr::from([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+/// Bytes of the headers of such a frame, without TCP options.
+const PLAIN_HEADERS: usize = 54;
+
+/// Such a frame; `None` = look closer.
+#[must_use]
+#[inline]
+pub fn plain(link: LinkLayer, frame: &[u8]) -> Option<Plain<'_>> {
+    let (head, behind) = frame.split_first_chunk::<PLAIN_HEADERS>()?;
     let half = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-    Some(Segment {
-        source: SocketAddr::new(ip(26), half(34)),
-        destination: SocketAddr::new(ip(30), half(36)),
+    let is_plain = link == LinkLayer::Ethernet && half(12) == 0x0800 && head[14] == 0x45 && head[23] == 6;
+    let fragment = half(20) & 0x3fff;
+    let options = usize::from(head[46] >> 4) * 4;
+    let length = usize::from(half(16)).checked_sub(20 + options)?;
+    if !is_plain || fragment != 0 {
+        return None;
+    }
+    let (options, payload) = behind.split_at_checked(options.checked_sub(20)?)?;
+    Some(Plain {
+        source: Ipv4Addr::from_bits(word(26)),
+        source_port: half(34),
+        destination: Ipv4Addr::from_bits(word(30)),
+        destination_port: half(36),
         sequence: word(38),
         acknowledgement: word(42),
         flags: head[47],
         window: half(48),
-        sack: sack(&frame[54..payload_at]),
+        options,
         payload_length: u32::try_from(length).ok()?,
+        // A short frame is padded on the wire: what lies behind the IP packet is no payload.
         payload: &payload[..payload.len().min(length)],
-        payload_at,
     })
 }
 
@@ -216,13 +265,14 @@ fn segment<'a>(
     }
 }
 
-/// The SACK blocks among a header's options (RFC 2018, 3). Time stamps are on nearly every segment and SACK blocks on few:
-/// the usual options are told by one comparison.
+/// How options begin that are time stamps: two of no operation, kind, length. They are on nearly every segment.
+const TIME_STAMPS: [u8; 4] = [1, 1, 8, 10];
+
+/// The SACK blocks among a header's options (RFC 2018, 3).
 fn sack(options: &[u8]) -> Sack {
-    const USUAL: [u8; 4] = [1, 1, 8, 10];
     let mut found = Sack::default();
     let mut rest = options;
-    if rest.starts_with(&USUAL) {
+    if rest.starts_with(&TIME_STAMPS) {
         rest = rest.get(12..).unwrap_or_default();
     }
     loop {

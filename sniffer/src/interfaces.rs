@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
 use nix::ifaddrs::getifaddrs;
@@ -124,7 +124,10 @@ pub fn choose(all: &[Interface], named: &[String]) -> Result<Vec<Interface>, Cho
 
 /// The host's own addresses, to tell the direction of a packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OwnAddresses(Vec<IpAddr>);
+pub struct OwnAddresses {
+    v4: Vec<Ipv4Addr>,
+    v6: Vec<Ipv6Addr>,
+}
 
 impl OwnAddresses {
     /// Of these interfaces.
@@ -132,21 +135,46 @@ impl OwnAddresses {
     pub fn of(interfaces: &[Interface]) -> Self {
         let all: BTreeSet<IpAddr> =
             interfaces.iter().flat_map(|interface| interface.addresses.iter().copied()).collect();
-        Self(all.into_iter().collect())
+        let mut own = Self::default();
+        for address in all {
+            match address {
+                IpAddr::V4(address) => own.v4.push(address),
+                IpAddr::V6(address) => own.v6.push(address),
+            }
+        }
+        own
     }
 
     /// Which way a packet went.
     #[must_use]
     pub fn direction(&self, source: IpAddr, destination: IpAddr) -> Direction {
-        match (self.has(source), self.has(destination)) {
-            (true, true) => Direction::Loopback,
-            (true, false) => Direction::Out,
-            (false, true) => Direction::In,
-            (false, false) => Direction::Foreign,
-        }
+        direction(self.has(source), self.has(destination))
+    }
+
+    /// The same of IPv4 addresses.
+    #[must_use]
+    #[inline]
+    pub fn direction_v4(&self, source: Ipv4Addr, destination: Ipv4Addr) -> Direction {
+        direction(self.has_v4(source), self.has_v4(destination))
     }
 
     fn has(&self, address: IpAddr) -> bool {
-        address.is_loopback() || self.0.contains(&address)
+        match address {
+            IpAddr::V4(address) => self.has_v4(address),
+            IpAddr::V6(address) => address.is_loopback() || self.v6.contains(&address),
+        }
+    }
+
+    fn has_v4(&self, address: Ipv4Addr) -> bool {
+        address.is_loopback() || self.v4.contains(&address)
+    }
+}
+
+fn direction(from_here: bool, to_here: bool) -> Direction {
+    match (from_here, to_here) {
+        (true, true) => Direction::Loopback,
+        (true, false) => Direction::Out,
+        (false, true) => Direction::In,
+        (false, false) => Direction::Foreign,
     }
 }

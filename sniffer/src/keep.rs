@@ -9,7 +9,7 @@
 //! terasort at 100 Mbit/s; 2,065 of these began with the header of an HDFS packet, and 2,057 of those are kept by this
 //! rule as well, which keeps 1%.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use trace::packet::flag;
 
@@ -20,6 +20,9 @@ const PAUSE_NS: u64 = 20_000_000;
 /// Slots of the table of connections; a power of two. A connection that meets another in its slot looks new: a prefix
 /// too much is kept, nothing is lost.
 const SLOTS: usize = 4096;
+
+/// Knuth's golden ratio: makes a connection's two ends one number.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Of which full-sized segments a prefix is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +99,19 @@ impl Keeper {
         flags: u8,
         payload_length: u32,
     ) -> usize {
+        self.keep_between(time_ns, Endpoint::of(source), Endpoint::of(destination), flags, payload_length)
+    }
+
+    /// The same between two ends.
+    #[inline]
+    pub fn keep_between(
+        &mut self,
+        time_ns: u64,
+        source: Endpoint,
+        destination: Endpoint,
+        flags: u8,
+        payload_length: u32,
+    ) -> usize {
         if payload_length == 0 {
             return 0;
         }
@@ -120,14 +136,14 @@ impl Keeper {
     fn follow(
         &mut self,
         time_ns: u64,
-        source: SocketAddr,
-        destination: SocketAddr,
+        source: Endpoint,
+        destination: Endpoint,
         flags: u8,
         payload_length: u32,
     ) -> Beginning {
-        let (from, to) = (endpoint(source), endpoint(destination));
+        let (Endpoint(from), Endpoint(to)) = (source, destination);
         let sender = usize::from(from > to);
-        let connection = mix(mix(from.min(to)) ^ from.max(to)).max(1);
+        let connection = mix(from.min(to).wrapping_mul(SPREAD) ^ from.max(to)).max(1);
         let index = usize::try_from(connection % SLOTS as u64).unwrap_or(0);
         let slot = &mut self.slots[index];
         if slot.connection != connection {
@@ -156,15 +172,29 @@ enum Beginning {
     None,
 }
 
-fn endpoint(address: SocketAddr) -> u64 {
-    let host = match address.ip() {
-        IpAddr::V4(ip) => u64::from(ip.to_bits()),
-        IpAddr::V6(ip) => {
-            let [high, low] = [ip.to_bits() >> 64, ip.to_bits() & u128::from(u64::MAX)];
-            mix(u64::try_from(high).unwrap_or(0)) ^ u64::try_from(low).unwrap_or(0)
+/// One end of a connection, as a number; two IPv6 ends may have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Endpoint(u64);
+
+impl Endpoint {
+    /// Of any address.
+    #[must_use]
+    pub fn of(address: SocketAddr) -> Self {
+        match address.ip() {
+            IpAddr::V4(ip) => Self::of_v4(ip, address.port()),
+            IpAddr::V6(ip) => {
+                let [high, low] = [ip.to_bits() >> 64, ip.to_bits() & u128::from(u64::MAX)];
+                let host = mix(u64::try_from(high).unwrap_or(0)) ^ u64::try_from(low).unwrap_or(0);
+                Self(host.rotate_left(16) ^ u64::from(address.port()))
+            }
         }
-    };
-    host.rotate_left(16) ^ u64::from(address.port())
+    }
+
+    /// Of an IPv4 address.
+    #[must_use]
+    pub fn of_v4(ip: Ipv4Addr, port: u16) -> Self {
+        Self(u64::from(ip.to_bits()) << 16 | u64::from(port))
+    }
 }
 
 /// The finaliser of MurmurHash3: spreads addresses over the slots. Not keyed: a collision costs kept bytes only.

@@ -1,6 +1,6 @@
 //! The packet agent: records the TCP segments of a host's interfaces.
 //!
-//! Data flow, one thread an interface: the kernel's ring ([`capture`], libpcap; the kernel's [`filter`] for what is
+//! Data flow, one thread an interface ([`recording`]): the kernel's ring ([`capture`], libpcap; the kernel's [`filter`] for what is
 //! followed) → a frame is cut into its headers ([`frame`], etherparse) → is it Hadoop's ([`ports`]), or may it be ([`held`])
 //! → how much of its payload is worth keeping ([`keep`]) → a record ([`recorder`]) in the interface's file ([`sink`], and
 //! [`pcapng`] if that is wanted), [`rolling`] on within what the disk allows ([`room`]). [`follow`] learns which ports are Hadoop's, from its configuration
@@ -22,6 +22,7 @@ pub mod pcapng;
 pub mod ports;
 pub mod privileges;
 pub mod recorder;
+pub mod recording;
 pub mod rolling;
 pub mod room;
 pub mod show;

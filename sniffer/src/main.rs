@@ -118,6 +118,10 @@ struct Run {
     /// of others in DIR needs.
     #[arg(long)]
     keep_rights: bool,
+    /// Record an interface that vanishes on when it comes back. The right to open it (CAP_NET_RAW) is kept for that, out of
+    /// effect until then. Default: it is given up, and the recording of that interface ends.
+    #[arg(long)]
+    reopen: bool,
     /// Bytes of a frame that the kernel copies. Default: what --payload needs, and 128 for headers.
     #[arg(long, value_name = "BYTES")]
     snap_length: Option<u32>,
@@ -241,6 +245,7 @@ fn settings(options: &Run) -> Result<RunSettings> {
                 longest_ns: u64::try_from(options.hold.as_nanos()).unwrap_or(u64::MAX),
                 most_bytes: usize::try_from(options.hold_memory).unwrap_or(usize::MAX),
             },
+            reopen: options.reopen,
         },
         follow: options
             .follow

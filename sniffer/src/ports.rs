@@ -93,10 +93,16 @@ impl Followed {
     /// Whether a segment between these addresses is Hadoop's, as far as is known.
     #[must_use]
     pub fn has(&self, source: SocketAddr, destination: SocketAddr) -> bool {
-        self.ports.contains(source.port())
-            || self.ports.contains(destination.port())
+        self.has_port(source.port(), destination.port())
             || self.connections.contains_key(&(source, destination))
             || self.connections.contains_key(&(destination, source))
+    }
+
+    /// Whether one of two ports is followed.
+    #[must_use]
+    #[inline]
+    pub fn has_port(&self, source: u16, destination: u16) -> bool {
+        self.ports.contains(source) || self.ports.contains(destination)
     }
 
     /// The ports that the kernel's filter has to let through: those that are followed, and this side's of connections to

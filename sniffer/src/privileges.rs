@@ -6,8 +6,9 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, lchown};
 use std::path::{Path, PathBuf};
 
+use nix::sys::prctl::set_keepcaps;
 use nix::unistd::{Gid, Uid, User, geteuid, initgroups, setresgid, setresuid};
-use trace::rights::{Capability, keep_only};
+use trace::rights::{Capability, keep_only_with};
 
 /// What becomes of the rights.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,19 +50,33 @@ fn refused<E: ToString>(what: &'static str) -> impl Fn(E) -> PrivilegeError {
     move |error| PrivilegeError::Refused { what, reason: error.to_string() }
 }
 
-/// Gives up rights, and returns what is left, by the names of capabilities(7); "all" if nothing was given up. `reads_others`:
-/// files that other users made will have to be read.
+/// What will have to be done later on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Files that other users made are read.
+    pub reads_others: bool,
+    /// Interfaces are opened again: CAP_NET_RAW is kept, but in reserve, where it is of no use until it is called for.
+    pub opens_again: bool,
+}
+
+/// Gives up rights, and returns what is left, by the names of capabilities(7); "all" if nothing was given up.
 ///
 /// # Errors
 /// If the user is unknown or the kernel refuses.
-pub fn give_up(run_as: &RunAs, folder: &Path, reads_others: bool) -> Result<Vec<String>, PrivilegeError> {
+pub fn give_up(run_as: &RunAs, folder: &Path, needs: Needs) -> Result<Vec<String>, PrivilegeError> {
+    let reserve: &[Capability] = if needs.opens_again { &[Capability::CAP_NET_RAW] } else { &[] };
     match run_as {
         RunAs::Keep => Ok(vec!["all".to_owned()]),
-        RunAs::FewCapabilities => keep_only(&few(folder, reads_others)).map_err(refused("capabilities")),
+        RunAs::FewCapabilities => {
+            keep_only_with(&few(folder, needs.reads_others), reserve).map_err(refused("capabilities"))
+        }
         RunAs::User(name) => {
             let user = User::from_name(name).map_err(refused("looking up the user"))?;
+            // The kernel clears all capabilities with the last uid that is 0, unless it is told not to.
+            set_keepcaps(needs.opens_again).map_err(refused("keeping capabilities"))?;
             become_user(&user.ok_or_else(|| PrivilegeError::NoUser(name.clone()))?, folder)?;
-            keep_only(&[]).map_err(refused("capabilities"))
+            set_keepcaps(false).map_err(refused("keeping capabilities"))?;
+            keep_only_with(&[], reserve).map_err(refused("capabilities"))
         }
     }
 }
@@ -99,7 +114,6 @@ fn become_user(user: &User, folder: &Path) -> Result<(), PrivilegeError> {
     let name = std::ffi::CString::new(user.name.as_str()).map_err(refused("the user's name"))?;
     initgroups(&name, user.gid).map_err(refused("initgroups"))?;
     setresgid(user.gid, user.gid, user.gid).map_err(refused("setresgid"))?;
-    // The kernel clears all capabilities with the last uid that is 0.
     setresuid(user.uid, user.uid, user.uid).map_err(refused("setresuid"))
 }
 

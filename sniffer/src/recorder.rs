@@ -7,17 +7,18 @@ use std::time::{Duration, Instant};
 use trace::agent::now_ns;
 use trace::manifest::PacketCounts;
 use trace::mark::{Mark, MarkKind};
-use trace::packet::{Direction, Packet, Sack};
+use trace::packet::{Direction, Packet, PlainPacket, Sack};
 
-use crate::capture::{CaptureSettings, Recording};
+use crate::capture::CaptureSettings;
 use crate::counters::Counters;
 use crate::follow::Shared;
-use crate::frame::{Frame, LinkLayer, parse};
+use crate::frame::{Frame, LinkLayer, Plain, parse, plain};
 use crate::held::{Held, Released};
 use crate::interfaces::{self, OwnAddresses};
-use crate::keep::Keeper;
+use crate::keep::{Endpoint, Keeper};
 use crate::pcapng::PcapngSink;
 use crate::ports::Followed;
+use crate::recording::Recording;
 use crate::sink::PacketSink;
 
 /// Turns frames into records.
@@ -90,6 +91,11 @@ impl Recorder {
             self.is_past_the_end = true;
             return;
         }
+        if let Some(plain) = plain(self.link, frame)
+            && self.take_plain(time_ns, &plain, wire_length)
+        {
+            return;
+        }
         let segment = match parse(self.link, frame, wire_length) {
             Frame::Tcp(segment) => segment,
             Frame::Other => {
@@ -138,6 +144,47 @@ impl Recorder {
         } else {
             self.write(shown);
         }
+    }
+
+    /// The short way for what nearly every frame is, where nothing but its record is wanted of it. False: it has to go the
+    /// long way, and nothing was done.
+    #[inline]
+    fn take_plain(&mut self, time_ns: u64, plain: &Plain<'_>, wire_length: u32) -> bool {
+        let is_followed =
+            self.followed.as_ref().is_none_or(|followed| followed.has_port(plain.source_port, plain.destination_port));
+        if !is_followed || plain.may_have_sack() || self.pcapng.is_some() {
+            return false;
+        }
+        let direction =
+            if self.loopback { Direction::Loopback } else { self.own.direction_v4(plain.source, plain.destination) };
+        // The host's addresses may have to be read again.
+        if direction == Direction::Foreign {
+            return false;
+        }
+        let source = Endpoint::of_v4(plain.source, plain.source_port);
+        let destination = Endpoint::of_v4(plain.destination, plain.destination_port);
+        let keep = self.keeper.keep_between(time_ns, source, destination, plain.flags, plain.payload_length);
+        let payload = &plain.payload[..plain.payload.len().min(keep)];
+        if payload.len() < keep.min(plain.payload_length as usize) {
+            self.counts.truncated += 1;
+        }
+        self.sink.write_plain(&PlainPacket {
+            time_ns,
+            direction,
+            source: plain.source,
+            source_port: plain.source_port,
+            destination: plain.destination,
+            destination_port: plain.destination_port,
+            raw_length: wire_length,
+            payload_length: plain.payload_length,
+            sequence: plain.sequence,
+            acknowledgement: plain.acknowledgement,
+            flags: plain.flags,
+            window: plain.window,
+            payload,
+        });
+        self.counts.packets += 1;
+        true
     }
 
     /// What is followed has changed: what was held is looked at again.

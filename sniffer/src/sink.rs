@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use trace::agent::{AppendFile, now_ns};
 use trace::mark::{Mark, MarkKind};
-use trace::packet::{MAGIC, Packet, PacketFileError, PacketFileHeader, PacketReader, PacketWriter};
+use trace::packet::{MAGIC, Packet, PacketFileError, PacketFileHeader, PacketReader, PacketWriter, PlainPacket};
 
 use crate::rolling::{AppendError, Rolling};
 use crate::room::{Room, WhenFull};
@@ -68,6 +68,16 @@ impl PacketSink {
             self.flush();
         }
         Ok(())
+    }
+
+    /// Adds the record of a plain packet.
+    #[inline]
+    pub fn write_plain(&mut self, packet: &PlainPacket<'_>) {
+        self.batch.write_plain(packet);
+        self.batched += 1;
+        if self.batch.get_mut().len() >= BATCH_BYTES {
+            self.flush();
+        }
     }
 
     /// Adds a note.

@@ -4,7 +4,7 @@
 use etherparse::{PacketBuilder, SingleVlanHeader, VlanId};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use sniffer::frame::{Frame, LinkLayer, Segment, parse, parse_any};
+use sniffer::frame::{Frame, LinkLayer, Segment, parse, parse_any, plain};
 
 const MACS: ([u8; 6], [u8; 6]) = ([1; 6], [2; 6]);
 const ETHERNET_BYTES: usize = 14;
@@ -67,12 +67,23 @@ fn sack_blocks_are_found_behind_other_options() {
     assert_eq!(segment.sack.blocks(), [(1000, 2000), (3000, 4000)]);
     assert_eq!(segment.payload, b"x");
     assert_eq!(segment.payload_at, frame.len() - 1);
+    assert!(plain(LinkLayer::Ethernet, &frame).unwrap().may_have_sack());
     // Options that end early or make no sense are none.
     for options in [vec![5, 10, 0, 0], vec![5, 1, 0, 0], vec![0, 5, 10, 9], vec![2, 4, 5, 180]] {
         let builder = PacketBuilder::ethernet2(MACS.0, MACS.1).ipv4([10, 1, 0, 1], [10, 1, 0, 2], 64);
         let mut frame = Vec::new();
         builder.tcp(1, 2, 3, 4).options_raw(&options).unwrap().write(&mut frame, b"x").unwrap();
         assert_eq!(tcp(&parse_whole(&frame)).sack.blocks(), []);
+    }
+}
+
+#[test]
+fn usual_frames_are_known_to_have_no_sack_blocks() {
+    for options in [&[][..], &[1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]] {
+        let builder = PacketBuilder::ethernet2(MACS.0, MACS.1).ipv4([10, 1, 0, 1], [10, 1, 0, 2], 64);
+        let mut frame = Vec::new();
+        builder.tcp(1, 2, 3, 4).options_raw(options).unwrap().write(&mut frame, b"x").unwrap();
+        assert!(!plain(LinkLayer::Ethernet, &frame).unwrap().may_have_sack());
     }
 }
 

@@ -7,9 +7,14 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::fcntl::OFlag;
+
+/// How often a lock is tried, and how long between.
+const LOCK_TRIES: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(30);
 
 /// Nanoseconds since the epoch by the wall clock; 0 for a clock before 1970.
 #[must_use]
@@ -79,16 +84,10 @@ impl AppendFile {
                 about.nlink()
             )));
         }
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(io::Error::other(
-                    "another process is writing it: stop that one first, or write to another folder",
-                ));
-            }
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
-        Ok(Self { file, length: about.len() })
+        lock(&file)?;
+        // Its length under the lock: whoever held it may have been writing still.
+        let length = file.metadata()?.len();
+        Ok(Self { file, length })
     }
 
     /// How long the file is, bytes.
@@ -133,6 +132,20 @@ impl AppendFile {
             }
         }
     }
+}
+
+/// A process that has just been killed may hold its lock for a moment still, and one that was started by whoever held it
+/// has it until it becomes another program.
+fn lock(file: &File) -> io::Result<()> {
+    for tries_left in (0..LOCK_TRIES).rev() {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if tries_left > 0 => thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::WouldBlock) => break,
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Err(io::Error::other("another process is writing it: stop that one first, or write to another folder"))
 }
 
 /// Writes a small file so that readers see the old or the new one and nothing between, readable by its user only.

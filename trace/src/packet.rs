@@ -91,6 +91,17 @@ pub enum Direction {
     Foreign,
 }
 
+impl Direction {
+    fn number(self) -> u8 {
+        match self {
+            Self::In => 0,
+            Self::Out => 1,
+            Self::Loopback => 2,
+            Self::Foreign => 3,
+        }
+    }
+}
+
 /// SACK blocks of a segment (RFC 2018): what its sender has received beyond the acknowledgement number. There is room
 /// for four in a header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -164,6 +175,41 @@ impl Packet {
         self.flags & flags == flags
     }
 }
+
+/// What nearly every packet of a cluster is, in the plainest form: between IPv4 addresses, without SACK blocks. A recorder
+/// sees 300,000 of them a second, and making a [`Packet`] of each took longer than writing it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainPacket<'a> {
+    /// Nanoseconds since the epoch.
+    pub time_ns: u64,
+    /// Which way it went.
+    pub direction: Direction,
+    /// Sender.
+    pub source: Ipv4Addr,
+    /// Its port.
+    pub source_port: u16,
+    /// Receiver.
+    pub destination: Ipv4Addr,
+    /// Its port.
+    pub destination_port: u16,
+    /// Length of the frame on the wire, bytes.
+    pub raw_length: u32,
+    /// Payload of the segment, bytes, by the IP total length.
+    pub payload_length: u32,
+    /// Sequence number.
+    pub sequence: u32,
+    /// Acknowledgement number.
+    pub acknowledgement: u32,
+    /// TCP flags ([`flag`]).
+    pub flags: u8,
+    /// Receive window, unscaled.
+    pub window: u16,
+    /// The first bytes of the payload, as many as are kept.
+    pub payload: &'a [u8],
+}
+
+/// Bytes of its record in front of the payload, the length included.
+const PLAIN_BYTES: usize = 42;
 
 /// Why a packet file could not be read on.
 #[derive(Debug, thiserror::Error)]
@@ -253,12 +299,7 @@ impl<W: Write> PacketWriter<W> {
     pub fn write(&mut self, packet: &Packet) -> io::Result<()> {
         let mut head = Head { bytes: [0; HEAD_BYTES], length: 2 };
         head.put(packet.time_ns.to_le_bytes());
-        let direction = match packet.direction {
-            Direction::In => 0u8,
-            Direction::Out => 1,
-            Direction::Loopback => 2,
-            Direction::Foreign => 3,
-        };
+        let direction = packet.direction.number();
         let sack = packet.sack.blocks();
         let with_sack = if sack.is_empty() { 0 } else { SACK };
         match (packet.source.ip(), packet.destination.ip()) {
@@ -322,6 +363,34 @@ impl<W: Write> PacketWriter<W> {
     /// The writer below.
     pub fn get_mut(&mut self) -> &mut W {
         &mut self.out
+    }
+}
+
+impl PacketWriter<Vec<u8>> {
+    /// Appends the record of such a packet: the same bytes as [`PacketWriter::write`] makes of it. They are put where they
+    /// are to be, without a copy between: reading back what was just written in smaller pieces stalls a processor.
+    #[inline]
+    pub fn write_plain(&mut self, packet: &PlainPacket<'_>) {
+        let payload = &packet.payload[..packet.payload.len().min(usize::from(u16::MAX) - (PLAIN_BYTES - 2))];
+        let length = u16::try_from(PLAIN_BYTES - 2 + payload.len()).unwrap_or(u16::MAX);
+        let at = self.out.len();
+        self.out.extend_from_slice(&[0; PLAIN_BYTES]);
+        if let Some(head) = self.out[at..].first_chunk_mut::<PLAIN_BYTES>() {
+            head[0..2].copy_from_slice(&length.to_le_bytes());
+            head[2..10].copy_from_slice(&packet.time_ns.to_le_bytes());
+            head[10] = 4 | packet.direction.number() << 4;
+            head[11] = packet.flags;
+            head[12..14].copy_from_slice(&packet.window.to_le_bytes());
+            head[14..18].copy_from_slice(&packet.source.octets());
+            head[18..22].copy_from_slice(&packet.destination.octets());
+            head[22..24].copy_from_slice(&packet.source_port.to_le_bytes());
+            head[24..26].copy_from_slice(&packet.destination_port.to_le_bytes());
+            head[26..30].copy_from_slice(&packet.raw_length.to_le_bytes());
+            head[30..34].copy_from_slice(&packet.payload_length.to_le_bytes());
+            head[34..38].copy_from_slice(&packet.sequence.to_le_bytes());
+            head[38..42].copy_from_slice(&packet.acknowledgement.to_le_bytes());
+        }
+        self.out.extend_from_slice(payload);
     }
 }
 

@@ -7,7 +7,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use trace::mark::{Mark, MarkKind};
-use trace::packet::{Direction, MAGIC, Packet, PacketFileError, PacketFileHeader, PacketReader, PacketWriter, Sack};
+use trace::packet::{
+    Direction, MAGIC, Packet, PacketFileError, PacketFileHeader, PacketReader, PacketWriter, PlainPacket, Sack,
+};
 
 fn header(interface: &str) -> PacketFileHeader {
     PacketFileHeader {
@@ -69,6 +71,33 @@ fn read(bytes: &[u8]) -> (Vec<Packet>, PacketReader<Cursor<&[u8]>>) {
 }
 
 proptest! {
+    #[test]
+    fn a_plain_packet_has_the_same_record(packet in any_packet(), payload in 0usize..70_000) {
+        let packet = Packet { sack: Sack::default(), payload: vec![b'p'; payload], ..packet };
+        let (IpAddr::V4(source), IpAddr::V4(destination)) = (packet.source.ip(), packet.destination.ip()) else {
+            return Ok(());
+        };
+        let mut plainly = PacketWriter::append_to(Vec::new());
+        plainly.write_plain(&PlainPacket {
+            time_ns: packet.time_ns,
+            direction: packet.direction,
+            source,
+            source_port: packet.source.port(),
+            destination,
+            destination_port: packet.destination.port(),
+            raw_length: packet.raw_length,
+            payload_length: packet.payload_length,
+            sequence: packet.sequence,
+            acknowledgement: packet.acknowledgement,
+            flags: packet.flags,
+            window: packet.window,
+            payload: &packet.payload,
+        });
+        let mut writer = PacketWriter::append_to(Vec::new());
+        writer.write(&packet).unwrap();
+        prop_assert_eq!(plainly.get_mut(), writer.get_mut());
+    }
+
     #[test]
     fn what_is_written_is_read_again(packets in vec(any_packet(), 0..20)) {
         let (bytes, ends) = write(&packets);
