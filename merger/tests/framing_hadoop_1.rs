@@ -201,7 +201,7 @@ fn shuffle(kept: usize, told: bool) -> merger::build::Merged {
         body.extend(b"\r\n0\r\n\r\n");
         let arrived = world.say(&mut talk, false, t + 2 * MS, &[head.into_bytes(), body].concat());
         let (raw, host) = (bytes - 4, "m1".to_owned());
-        fetched.push(JvmRecord::Fetch { t0: t, t1: arrived, th: 4, map, reduce: 2, bytes, raw, host });
+        fetched.push(JvmRecord::Fetch { t0: t, t1: arrived, th: 4, map, reduce: 2, bytes, raw, host, read_wait: 0 });
     }
     if told {
         world.jvm(0, 77, "Child", fetched);
