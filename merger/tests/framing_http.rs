@@ -46,6 +46,7 @@ fn fetch(world: &mut World, talk: &mut world::Talk, t: u64, first: usize, sizes:
         bytes: bytes as u64,
         raw: bytes as u64 - 4,
         host: "w2:13562".into(),
+        read_wait: 0,
     });
     [fetched.collect(), served.collect()]
 }

@@ -105,7 +105,7 @@ class HadoopInJvmTest {
             String key = words[0].equals("full") ? "write_ns" : "read_ns";
             long blocked = waits.stream().filter(w -> text(w, "local").endsWith(":" + words[1]))
                     .mapToLong(w -> number(w, key)).sum();
-            assertTrue(blocked > WaitProgram.PAUSE_MS * 700_000L, line + ": " + waits);
+            assertTrue(blocked > WaitProgram.PAUSE_MS * 500_000L, line + ": " + waits);
             assertTrue(blocked < 60_000_000_000L, line + ": " + waits);
         }
         assertEquals(3, said.stream().filter(line -> line.matches("(plain|channel|full) \\d+")).count(), said.toString());

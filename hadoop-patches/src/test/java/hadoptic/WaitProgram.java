@@ -23,16 +23,16 @@ public final class WaitProgram {
         try (ServerSocket server = new ServerSocket(0, 5, here);
                 Socket client = new Socket(here, server.getLocalPort());
                 Socket peer = server.accept()) {
-            later(() -> peer.getOutputStream().write(new byte[10]));
             InputStream in = client.getInputStream();
+            later(() -> peer.getOutputStream().write(new byte[10]));
             in.read(new byte[100]);
             System.out.println("plain " + client.getLocalPort());
         }
         try (ServerSocketChannel server = ServerSocketChannel.open().bind(new InetSocketAddress(here, 0));
                 SocketChannel client = SocketChannel.open(server.getLocalAddress());
                 SocketChannel peer = server.accept()) {
-            later(() -> peer.socket().getOutputStream().write(new byte[10]));
             InputStream in = NetUtils.getInputStream(client.socket(), 10_000);
+            later(() -> peer.socket().getOutputStream().write(new byte[10]));
             in.read(new byte[100]);
             System.out.println("channel " + client.socket().getLocalPort());
         }
@@ -40,13 +40,13 @@ public final class WaitProgram {
                 SocketChannel client = SocketChannel.open(server.getLocalAddress());
                 SocketChannel peer = server.accept()) {
             byte[] much = new byte[32 << 20];
+            OutputStream out = NetUtils.getOutputStream(client.socket(), 10_000);
             Thread reader = later(() -> {
                 InputStream in = peer.socket().getInputStream();
                 for (int left = much.length; left > 0;) {
                     left -= in.read(new byte[1 << 16]);
                 }
             });
-            OutputStream out = NetUtils.getOutputStream(client.socket(), 10_000);
             out.write(much);
             reader.join();
             System.out.println("full " + client.socket().getLocalPort());

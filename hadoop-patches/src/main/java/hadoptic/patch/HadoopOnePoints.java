@@ -31,7 +31,7 @@ final class HadoopOnePoints {
         return Arrays.asList(
                 at(IPC + "Server$Call", "<init>", new RpcServerHandlers.Created())
                         .ending("Lorg/apache/hadoop/io/Writable;Lorg/apache/hadoop/ipc/Server$Connection;)V")
-                        .withArguments().withExit().optional(),
+                        .withArguments().exitOnly().optional(),
                 at(IPC + "RPC$Server", "call", new HadoopOneHandlers.Processes())
                         .ending("(Ljava/lang/Class;Lorg/apache/hadoop/io/Writable;J)Lorg/apache/hadoop/io/Writable;")
                         .withExit().optional(),
@@ -48,7 +48,7 @@ final class HadoopOnePoints {
                 // The other methods of this name call it.
                 at(READER, "newBlockReader", new BlockClientHandlers.OpensReader())
                         .containing("IZLjava/lang/String;)").withArguments().withExit(),
-                at(READER, "skip", new BlockClientHandlers.Skips()).ending("(J)J").withExit(),
+                at(READER, "skip", new BlockClientHandlers.Skips()).ending("(J)J").exitOnly(),
                 at(READER, "close", new BlockClientHandlers.ClosesReader()),
                 at(WRITER, "createBlockOutputStream", new BlockClientHandlers.OpensPipeline())
                         .withArguments().withExit(),
@@ -60,11 +60,11 @@ final class HadoopOnePoints {
                 at("org/apache/hadoop/mapred/JobTracker", "heartbeat", new HeartbeatHandlers.OfTracker())
                         .containing("TaskTrackerStatus;ZZZS)").withArguments().withExit().optional(),
                 at("org/apache/hadoop/mapred/TaskTracker", "getMapCompletionEvents", new HeartbeatHandlers.OfMapOutputs())
-                        .withExit(),
+                        .exitOnly(),
                 at("org/apache/hadoop/mapred/JobTracker", "getTaskCompletionEvents", new HeartbeatHandlers.OfMapOutputs())
-                        .withExit().optional(),
+                        .exitOnly().optional(),
                 at("org/apache/hadoop/hdfs/server/namenode/NameNode", "sendHeartbeat", new HeartbeatHandlers.OfDataNode())
-                        .withExit().optional(),
+                        .exitOnly().optional(),
                 at(COPIER + "InMemFSMergeThread", "doInMemMerge", new TaskHandlers.Works("merge")).withExit(),
                 // a reduce learns of map outputs in one thread and fetches them in others
                 at(COPIER + "MapOutputLocation", "<init>", new ThreadHandlers.LeavesItself()),

@@ -16,6 +16,8 @@ public final class HookPoint {
     private String descriptorPart = "";
     /** Whether the end is told too, by return and by exception. */
     boolean exit;
+    /** Whether only the end is told; it gets the arguments as token. */
+    boolean exitOnly;
     /** Whether the arguments are handed over. */
     boolean arguments;
     /** Whether its absence is told; not where only some versions have it. */
@@ -37,6 +39,13 @@ public final class HookPoint {
     /** The end is told too. */
     HookPoint withExit() {
         exit = true;
+        return this;
+    }
+
+    /** The end is told, and the begin is not: for handlers that do nothing there. */
+    HookPoint exitOnly() {
+        exit = true;
+        exitOnly = true;
         return this;
     }
 

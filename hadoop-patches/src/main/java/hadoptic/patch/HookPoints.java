@@ -70,24 +70,24 @@ public final class HookPoints {
         String channel = "sun/nio/ch/SocketChannelImpl";
         return Arrays.asList(
                 at("java/net/Socket", "connect", new ConnectionHandlers.Opened())
-                        .ending("(Ljava/net/SocketAddress;I)V").withExit(),
+                        .ending("(Ljava/net/SocketAddress;I)V").exitOnly(),
                 at("java/net/ServerSocket", "implAccept", new ConnectionHandlers.AcceptedSocket())
-                        .ending("(Ljava/net/Socket;)V").withArguments().withExit(),
+                        .ending("(Ljava/net/Socket;)V").withArguments().exitOnly(),
                 at("java/net/ServerSocket", "bind", new ConnectionHandlers.Listens())
-                        .ending("(Ljava/net/SocketAddress;I)V").withExit(),
+                        .ending("(Ljava/net/SocketAddress;I)V").exitOnly(),
                 // The constructor for accepted connections is the one that takes the descriptor and the peer's address.
                 at(channel, "<init>", new ConnectionHandlers.AcceptedChannel())
-                        .containing("Ljava/io/FileDescriptor;").ending("SocketAddress;)V").withExit(),
+                        .containing("Ljava/io/FileDescriptor;").ending("SocketAddress;)V").exitOnly(),
                 at(channel, "connect", new ConnectionHandlers.OpenedIfTrue())
                         .ending("(Ljava/net/SocketAddress;)Z").withExit(),
                 at(channel, "finishConnect", new ConnectionHandlers.OpenedIfTrue()).ending("()Z").withExit(),
-                at(channel, "blockingConnect", new ConnectionHandlers.Opened()).withExit().optional(),
+                at(channel, "blockingConnect", new ConnectionHandlers.Opened()).exitOnly().optional(),
                 at("sun/nio/ch/ServerSocketChannelImpl", "bind", new ConnectionHandlers.Listens())
-                        .ending("(Ljava/net/SocketAddress;I)Ljava/nio/channels/ServerSocketChannel;").withExit(),
+                        .ending("(Ljava/net/SocketAddress;I)Ljava/nio/channels/ServerSocketChannel;").exitOnly(),
                 at("java/lang/Thread", "start", new ThreadHandlers.Started()).ending("()V"),
                 at("java/lang/Runtime", "halt", new ThreadHandlers.Halting()),
                 at(ShutdownHandlers.HADOOPS_HOOK, "<init>", new ShutdownHandlers.Registered()),
-                at(ShutdownHandlers.HADOOPS_HOOK, "run", new ShutdownHandlers.Ran()).withExit());
+                at(ShutdownHandlers.HADOOPS_HOOK, "run", new ShutdownHandlers.Ran()).exitOnly());
     }
 
     /** Where threads block in reads and writes of sockets. */
@@ -97,8 +97,8 @@ public final class HookPoints {
         return Arrays.asList(
                 at("org/apache/hadoop/net/SocketIOWithTimeout$SelectorPool", "select", new WaitHandlers.Selects())
                         .containing("(Ljava/nio/channels/SelectableChannel;IJ)").withArguments().withExit(),
-                at("java/net/Socket", "getInputStream", new WaitHandlers.GivesStream()).withExit(),
-                at("java/net/Socket", "getOutputStream", new WaitHandlers.GivesStream()).withExit(),
+                at("java/net/Socket", "getInputStream", new WaitHandlers.GivesStream()).exitOnly(),
+                at("java/net/Socket", "getOutputStream", new WaitHandlers.GivesStream()).exitOnly(),
                 at("java/net/Socket$SocketInputStream", "read", reads).ending("([BII)I").withExit(),
                 at("java/net/Socket$SocketOutputStream", "write", writes).ending("([BII)V").withExit(),
                 // before Java 13
@@ -125,9 +125,9 @@ public final class HookPoints {
         return Arrays.asList(
                 at(manager + "ResourceTrackerService", "nodeHeartbeat", new HeartbeatHandlers.OfNode()).withArguments(),
                 at(manager + "ApplicationMasterService", "allocate", new HeartbeatHandlers.OfMaster())
-                        .containing("AllocateRequest;").withExit(),
-                at(MAPRED + "TaskAttemptListenerImpl", "getMapCompletionEvents", new HeartbeatHandlers.OfMapOutputs()).withExit(),
-                at(namenode + "NameNodeRpcServer", "sendHeartbeat", new HeartbeatHandlers.OfDataNode()).withExit());
+                        .containing("AllocateRequest;").exitOnly(),
+                at(MAPRED + "TaskAttemptListenerImpl", "getMapCompletionEvents", new HeartbeatHandlers.OfMapOutputs()).exitOnly(),
+                at(namenode + "NameNodeRpcServer", "sendHeartbeat", new HeartbeatHandlers.OfDataNode()).exitOnly());
     }
 
     /** Where a thread leaves work to another one: pools, and the queues of YARN's events. */
@@ -156,7 +156,7 @@ public final class HookPoints {
         points.add(event(master + "rm/RMContainerAllocator", "handleEvent", new ThreadHandlers.Taken()));
         // a reduce learns of map outputs in one thread and fetches them in others
         points.add(at(REDUCE + "MapHost", "addKnownMap", new ThreadHandlers.LeavesItself()));
-        points.add(at(REDUCE + "ShuffleSchedulerImpl", "getHost", new ThreadHandlers.Gets()).withExit());
+        points.add(at(REDUCE + "ShuffleSchedulerImpl", "getHost", new ThreadHandlers.Gets()).exitOnly());
         return points;
     }
 
@@ -168,19 +168,19 @@ public final class HookPoints {
         String call = IPC + "Server$RpcCall";
         String streams = IPC + "Client$IpcStreams";
         return Arrays.asList(
-                at(IPC + "Server$Connection", "<init>", new RpcServerHandlers.Connected()).withExit(),
+                at(IPC + "Server$Connection", "<init>", new RpcServerHandlers.Connected()).exitOnly(),
                 at(IPC + "Server$Connection", "processOneRpc", new RpcServerHandlers.Received()),
-                at(call, "<init>", new RpcServerHandlers.Created()).withArguments().withExit(),
+                at(call, "<init>", new RpcServerHandlers.Created()).withArguments().exitOnly(),
                 at(call, "run", new RpcServerHandlers.Begins()).ending("()Ljava/lang/Void;"),
                 at(call, "doResponse", new RpcServerHandlers.Ends()),
                 at(call, "setDeferredResponse", new RpcServerHandlers.Ends()),
                 at(call, "setDeferredError", new RpcServerHandlers.Ends()),
                 at(IPC + "Server$Responder", "doRespond", new RpcServerHandlers.Responds()).withArguments().withExit(),
-                at(IPC + "Client$Call", "<init>", new RpcClientHandlers.Created()).withExit(),
+                at(IPC + "Client$Call", "<init>", new RpcClientHandlers.Created()).exitOnly(),
                 at(IPC + "Client$Call", "callComplete", new RpcClientHandlers.Completes()),
                 at(IPC + "Client$Connection", "sendRpcRequest", new RpcClientHandlers.Sends()).withArguments(),
                 at(streams, "sendRequest", new RpcClientHandlers.Writes()).withArguments(),
-                at(streams, "readResponse", new RpcClientHandlers.Read()).withExit());
+                at(streams, "readResponse", new RpcClientHandlers.Read()).exitOnly());
     }
 
     private static List<HookPoint> hdfs() {
@@ -189,7 +189,7 @@ public final class HookPoints {
         // In 2.x the class without a number is an older reader that is off by default.
         for (String reader : new String[] {HDFS + "client/impl/BlockReaderRemote", HDFS + "client/impl/BlockReaderRemote2"}) {
             points.add(at(reader, "newBlockReader", new BlockClientHandlers.OpensReader()).withArguments().withExit());
-            points.add(at(reader, "skip", new BlockClientHandlers.Skips()).ending("(J)J").withExit());
+            points.add(at(reader, "skip", new BlockClientHandlers.Skips()).ending("(J)J").exitOnly());
             points.add(at(reader, "close", new BlockClientHandlers.ClosesReader()));
         }
         points.addAll(Arrays.asList(
@@ -220,7 +220,7 @@ public final class HookPoints {
         for (String[] shuffle : shuffles) {
             points.add(at(shuffle[0], "sendMap", new ShuffleHandlers.SendsNext()).withArguments().withExit());
             points.add(at(shuffle[0], "sendMapOutput", new ShuffleHandlers.SendsOutput()).withArguments());
-            points.add(at(shuffle[1] + "$ReduceContext", "<init>", new ShuffleHandlers.Understood()).withExit());
+            points.add(at(shuffle[1] + "$ReduceContext", "<init>", new ShuffleHandlers.Understood()).exitOnly());
             points.add(at(shuffle[1] + "$ReduceMapFileCount", "operationComplete", new ShuffleHandlers.Sent())
                     .containing("ChannelFuture;").withArguments());
         }

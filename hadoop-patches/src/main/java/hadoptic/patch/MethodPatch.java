@@ -16,6 +16,8 @@ import org.objectweb.asm.commons.AdviceAdapter;
  * catch (Throwable t) { Hooks.exit(number, token, this, null, t); throw t; }
  * </pre>
  *
+ * Where only the end is told, the token is the array of the arguments, and no call stands at the begin.
+ *
  * In a constructor the begin is where the superclass is built, and exceptions are not told. Inserted code goes straight
  * to {@code mv}: the adapter follows the stack in constructors, and is not to follow what it did not see begin.
  */
@@ -44,15 +46,20 @@ final class MethodPatch extends AdviceAdapter {
 
     @Override
     protected void onMethodEnter() {
-        push(numbered.number);
-        self();
+        boolean tellsBegin = !numbered.point.exitOnly;
+        if (tellsBegin) {
+            push(numbered.number);
+            self();
+        }
         if (numbered.point.arguments) {
             loadArgArray();
         } else {
             mv.visitInsn(Opcodes.ACONST_NULL);
         }
-        mv.visitMethodInsn(Opcodes.INVOKESTATIC, HOOKS, "enter",
-                "(ILjava/lang/Object;[Ljava/lang/Object;)Ljava/lang/Object;", false);
+        if (tellsBegin) {
+            mv.visitMethodInsn(Opcodes.INVOKESTATIC, HOOKS, "enter",
+                    "(ILjava/lang/Object;[Ljava/lang/Object;)Ljava/lang/Object;", false);
+        }
         if (numbered.point.exit) {
             token = newLocal(OBJECT);
             storeLocal(token);
