@@ -162,6 +162,24 @@ fn a_connection_that_was_there_before_begins_with_what_nobody_can_know() {
     );
 }
 
+#[test]
+fn what_came_before_an_agent_was_loaded_is_no_negotiation() {
+    let mut world = private(&["w1", "m1"]);
+    let mut talk = world.connect((0, 40_000), (1, 8020), [100, 200], at(0));
+    for call in 0..40 {
+        world.say(&mut talk, true, at(10 + 10 * call), &rpc_request(call as i64, "fsync", 60));
+        world.say(&mut talk, false, at(12 + 10 * call), &rpc_response(call as i64, 30));
+    }
+    let late = [Call { number: 39, method: "fsync", asked: at(400), answered: at(402) }];
+    let both = records(&talk, &late);
+    jvms(&mut world, &talk, (50, "Client"), (60, "NameNode"), both);
+    let merged = world.merged();
+    assert_bytes_are_conserved(&merged);
+    assert!(messages(&merged, true).iter().chain(&messages(&merged, false)).all(|message| message.kind != Sasl));
+    let last = messages(&merged, true).last().map(|message| (message.kind, message.call, message.bytes));
+    assert_eq!(last, Some((RpcRequest, 39, rpc_request(39, "fsync", 60).len() as u64)));
+}
+
 /// A frame of SASL: call -33, RpcSaslProto with a state and a token.
 fn sasl(state: u64, token: usize, request: bool) -> Vec<u8> {
     let plain = if request { rpc_request(-33, "", 0) } else { rpc_response(-33, 0) };
@@ -221,7 +239,7 @@ fn encrypted(plain: &[u8]) -> Vec<u8> {
 const MAPS: [&str; 2] = ["attempt_1700000000000_0001_m_000000_0", "attempt_1700000000000_0001_m_000001_0"];
 
 /// A shuffle connection on which two outputs are fetched at once; says which bytes they take with their headers.
-fn shuffle(world: &mut World, port: u16, secret: bool) -> [usize; 2] {
+fn shuffle(world: &mut World, port: u16, secret: bool, told_by_server: bool) -> [usize; 2] {
     let mut talk = world.connect((0, port), (1, 13_562), [100, 200], at(0));
     let dress = |plain: &[u8]| if secret { encrypted(plain) } else { plain.to_vec() };
     if secret {
@@ -246,7 +264,18 @@ fn shuffle(world: &mut World, port: u16, secret: bool) -> [usize; 2] {
         local: talk.server.to_string(),
         remote: talk.client.to_string(),
     });
-    jvms(world, &talk, (u32::from(port), "YarnChild"), (70, "NodeManager"), (Vec::new(), served.to_vec()));
+    let fetched = MAPS.map(|map| JvmRecord::Fetch {
+        t0: at(12) + DELAY_NS + STAMP_NS,
+        t1: end,
+        th: 5,
+        map: map.into(),
+        reduce: 3,
+        bytes: if map == MAPS[0] { 200_000 } else { 300_000 },
+        raw: if map == MAPS[0] { 199_996 } else { 299_996 },
+        host: "w2:13562".into(),
+    });
+    let told = if told_by_server { (Vec::new(), served.to_vec()) } else { (fetched.to_vec(), Vec::new()) };
+    jvms(world, &talk, (u32::from(port), "YarnChild"), (70, "NodeManager"), told);
     parts.map(|part| part.len())
 }
 
@@ -254,8 +283,8 @@ fn shuffle(world: &mut World, port: u16, secret: bool) -> [usize; 2] {
 fn a_shuffle_over_tls_falls_back_to_the_records_and_its_neighbour_does_not() {
     let mut world = World::new(&["w1", "w2"]);
     world.keep = (256, 256);
-    let secret = shuffle(&mut world, 40_000, true);
-    let plain = shuffle(&mut world, 40_001, false);
+    let secret = shuffle(&mut world, 40_000, true, true);
+    let plain = shuffle(&mut world, 40_001, false, true);
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
     let of = |port: &str, from_client: bool| -> Vec<_> {
@@ -287,13 +316,16 @@ fn a_shuffle_over_tls_falls_back_to_the_records_and_its_neighbour_does_not() {
 
 #[test]
 fn the_shuffle_without_payload_is_cut_by_the_sizes_of_its_outputs() {
-    let mut world = private(&["w1", "w2"]);
-    let parts = shuffle(&mut world, 40_000, false);
-    let merged = world.merged();
-    assert_bytes_are_conserved(&merged);
-    let answered = messages(&merged, false);
-    assert_eq!(answered.iter().map(|m| m.bytes as usize).collect::<Vec<_>>(), parts);
-    assert!(answered.iter().all(|m| m.evidence == "jvm" && m.reduce == Some(3)));
+    for told_by_server in [true, false] {
+        let mut world = private(&["w1", "w2"]);
+        let parts = shuffle(&mut world, 40_000, false, told_by_server);
+        let merged = world.merged();
+        assert_bytes_are_conserved(&merged);
+        let answered = messages(&merged, false);
+        assert_eq!(answered.iter().map(|m| m.bytes as usize).collect::<Vec<_>>(), parts, "server: {told_by_server}");
+        assert!(answered.iter().all(|m| m.evidence == "jvm" && m.reduce == Some(3)));
+        assert!(messages(&merged, true).iter().all(|m| m.kind == ShuffleRequest));
+    }
 }
 
 fn block(talk: &Talk, op: &str, block: u64, [t0, t1]: [u64; 2], length: u64, bytes: u64) -> JvmRecord {
@@ -423,6 +455,11 @@ fn a_web_page_is_what_both_jvms_are_silent_about() {
     let without_owners = world.merged();
     assert!(without_owners.joined.messages.iter().all(|message| message.kind == MessageKind::Unknown));
     world.own(&talk, at(0), (50, "Client"), (60, "NameNode"));
+    let mute = world.merged();
+    assert!(mute.joined.messages.iter().all(|message| message.kind == MessageKind::Unknown), "it may be mute for good");
+    let elsewhere = world.talk((0, 40_001), (1, 8020), [1, 2]);
+    let (_, served) = records(&elsewhere, &[Call { number: 1, method: "fsync", asked: at(5), answered: at(6) }]);
+    world.hosts[1].jvms[0].1.extend(served);
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
     assert_eq!(merged.joined.connections[0].protocol, "http");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use hadoptic_tests::{experiment_file, golden, run, run_json};
 use serde_json::Value;
-use trace::rows::MessageRow;
+use trace::rows::{MessageKind, MessageRow};
 use trace_tables::Trace;
 
 /// How far begin and end of a message may be off, bytes: a name of a user is that much longer or shorter than assumed.
@@ -15,15 +15,13 @@ const TOLERANCE_BYTES: u64 = 16;
 /// Least share of the bytes of each protocol.
 const WANTED: f64 = 0.95;
 
-/// All golden captures, of whatever version.
+/// All golden captures, of whatever version, or those in the folder that HADOPTIC_CAPTURES names.
 fn captures() -> Vec<PathBuf> {
-    let mut captures: Vec<PathBuf> = fs::read_dir(golden(""))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.join("truth.json").is_file())
-        .collect();
+    let folder = std::env::var_os("HADOPTIC_CAPTURES").map_or_else(|| golden(""), PathBuf::from);
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut captures: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
     captures.sort();
-    assert!(captures.len() >= 2, "{captures:?}");
+    assert!(!captures.is_empty());
     captures
 }
 
@@ -195,7 +193,7 @@ type Case = (&'static str, f64, fn(&mut Value) -> bool);
 fn agents_at_one_side_or_with_coarse_clocks_are_enough() {
     let cases: [Case; 4] = [
         ("servers only", WANTED, |record| !is(record, &["call", "block_read", "block_write", "fetch"])),
-        ("clients only", 0.9, |record| !is(record, &["rpc", "block"])),
+        ("clients only", 0.9, |record| !is(record, &["rpc", "block", "shuffle_served"])),
         ("whole milliseconds", WANTED, |record| {
             for (key, value) in record.as_object_mut().unwrap() {
                 let is_time =
@@ -206,7 +204,7 @@ fn agents_at_one_side_or_with_coarse_clocks_are_enough() {
             }
             true
         }),
-        // Owners and roles are known, and nothing else.
+        // Owners and roles are known, and nothing else: then nothing is claimed.
         ("no operations", 0.0, |record| {
             !is(record, &["rpc", "call", "block", "block_read", "block_write", "fetch", "shuffle_served"])
         }),
@@ -222,7 +220,12 @@ fn agents_at_one_side_or_with_coarse_clocks_are_enough() {
         println!("{name}");
         for (protocol, found) in by_protocol(&truth, &found) {
             found.show(&format!("  {protocol}"));
-            assert!(found.byte_share() >= wanted, "{name}: {protocol}: {found:?}");
+            // That it is HTTP is known by what a server says of its other listeners.
+            let untold = protocol == "http" && name == "clients only";
+            assert!(untold || found.byte_share() >= wanted, "{name}: {protocol}: {found:?}");
+        }
+        if wanted == 0.0 {
+            assert!(found.messages.iter().all(|message| message.kind == MessageKind::Unknown));
         }
     }
 }
