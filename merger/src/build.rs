@@ -1,10 +1,11 @@
 //! The whole way from captures to what all hosts' captures say together.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use rayon::prelude::*;
+use trace::ids::ProcessId;
 use trace::jvm::JvmRecord;
 use trace::rows::OwnerEvidence;
 
@@ -93,6 +94,7 @@ pub fn merge(captures: &[PathBuf], progress: &impl Progress) -> Result<Merged, M
         shifts: usual_shifts(&links, &book, hosts.len()),
         jvm: &jvm,
         fetches: fetches(&jvm),
+        serving: serving(&jvm),
         neighbours: neighbours(&links, &about, &jvm),
         uncertainty_ns: &alignment.uncertainty_ns,
     };
@@ -149,6 +151,13 @@ fn fetches(jvm: &[(usize, JvmEvent)]) -> Fetches {
         .collect()
 }
 
+/// Processes whose JVMs spoke of operations that they served.
+fn serving(jvm: &[(usize, JvmEvent)]) -> HashSet<ProcessId> {
+    use JvmRecord as R;
+    let serves = |record: &R| matches!(record, R::Rpc { .. } | R::Block { .. } | R::ShuffleServed { .. });
+    jvm.iter().filter(|(_, event)| serves(&event.record)).map(|(_, event)| event.process).collect()
+}
+
 /// The protocols of listeners. Where records differ, as no two should, the first one stands.
 fn neighbours(
     links: &[Link],
@@ -195,6 +204,8 @@ struct Reader<'a> {
     shifts: Vec<Option<u32>>,
     jvm: &'a [(usize, JvmEvent)],
     fetches: Fetches,
+    /// Processes that spoke of operations that they served.
+    serving: HashSet<ProcessId>,
     /// The protocol of each listener, as records of connections to it tell.
     neighbours: HashMap<(Option<usize>, SocketAddr), &'static str>,
     uncertainty_ns: &'a [f64],
@@ -215,7 +226,8 @@ impl Reader<'_> {
             records,
             fetches: &self.fetches,
             from_begin: link.syn_seen,
-            agents: about.ends.iter().all(|end| end.evidence == Some(OwnerEvidence::Jvm)),
+            agents: about.ends.iter().all(|end| end.evidence == Some(OwnerEvidence::Jvm))
+                && about.ends[1].process.is_some_and(|process| self.serving.contains(&process)),
             neighbours: self.neighbours.get(&(link.host, link.server)).copied(),
         };
         let framed = framing::read(&conversation);

@@ -226,6 +226,7 @@ pub fn investigate(
         end.evidence = Some(if named_by_hand(hosts, processes, process) { OwnerEvidence::Manifest } else { evidence });
     }
     attach_calls(&mut about, links, book, jvm);
+    attach_fetches(&mut about, links, hosts, book, jvm);
     for about in &mut about {
         about.records.sort_unstable();
         for end in &mut about.ends {
@@ -256,6 +257,40 @@ fn attach_calls(about: &mut [About], links: &[Link], book: &AddressBook, jvm: &[
         let open = by_client.get(&(event.process, remote)).into_iter().flatten().rev().find(|&&link| {
             let at = &links[link];
             at.first_ns <= to && at.last_ns + SLACK_NS >= from && book.host_of(at.client.ip(), at.host) == Some(*host)
+        });
+        if let Some(&link) = open {
+            about[link].records.push((number, true));
+        }
+    }
+}
+
+/// A fetch of a map's output belongs to the connection of that process to that host and port over which it went: a
+/// reduce has one of each host at a time.
+fn attach_fetches(
+    about: &mut [About],
+    links: &[Link],
+    hosts: &[HostCapture],
+    book: &AddressBook,
+    jvm: &[(usize, JvmEvent)],
+) {
+    let mut by_client: HashMap<(ProcessId, u16), Vec<usize>> = HashMap::new();
+    for (number, link) in links.iter().enumerate() {
+        if let Some(process) = about[number].ends[0].process {
+            by_client.entry((process, link.server.port())).or_default().push(number);
+        }
+    }
+    for (number, (_, event)) in jvm.iter().enumerate() {
+        let JvmRecord::Fetch { t0, host, .. } = &event.record else { continue };
+        let Some((name, port)) = host.rsplit_once(':') else { continue };
+        let Ok(port) = port.parse::<u16>() else { continue };
+        let short = name.split('.').next().unwrap_or(name);
+        let is_there = |link: &Link| {
+            let server = book.host_of(link.server.ip(), link.host).map(|host| hosts[host].name.as_str());
+            server.is_some_and(|server| server == name || server == short) || link.server.ip().to_string() == name
+        };
+        let open = by_client.get(&(event.process, port)).into_iter().flatten().rev().find(|&&link| {
+            let link = &links[link];
+            link.first_ns <= *t0 && *t0 <= link.last_ns && is_there(link)
         });
         if let Some(&link) = open {
             about[link].records.push((number, true));

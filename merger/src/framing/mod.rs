@@ -114,7 +114,8 @@ pub struct Conversation<'a> {
     pub fetches: &'a Fetches,
     /// Whether it was recorded from its first byte on.
     pub from_begin: bool,
-    /// Whether the JVMs at both ends have an agent that spoke of it.
+    /// Whether the JVMs at both ends have an agent that spoke of it, and the server's one speaks of what it serves
+    /// elsewhere.
     pub agents: bool,
     /// The protocol of other connections to the same listener, as JVMs tell it.
     pub neighbours: Option<&'static str>,

@@ -1,4 +1,4 @@
-//! How long a connection context of RPC (2.x and 3.x) is that nobody can see: it tells the protocol, the user and the
+//! How long a connection context of RPC is that nobody can see: it tells the protocol, the user and (2.x and 3.x) the
 //! caller, and travels in one segment with the first call.
 
 /// Bytes of the length, of the delimiters of its two messages, of RpcRequestHeaderProto (kind, operation, call id, client
@@ -53,6 +53,28 @@ const PROTOCOLS: [(&str, &[&str]); 9] = [
     ),
 ];
 
+/// Protocols of 1.x, by methods that only they have there.
+const PROTOCOLS_1: [(&str, &[&str]); 3] = [
+    ("org.apache.hadoop.mapred.InterTrackerProtocol", &["heartbeat", "getTaskCompletionEvents", "getSystemDir"]),
+    ("org.apache.hadoop.mapred.JobSubmissionProtocol", &["getNewJobId", "submitJob", "getJobStatus", "getJobProfile"]),
+    (
+        "org.apache.hadoop.hdfs.server.protocol.DatanodeProtocol",
+        &["register", "sendHeartbeat", "blockReport", "blocksBeingWrittenReport", "blockReceived"],
+    ),
+];
+
+/// Bytes of "hrpc", version and authentication in 1.x; a negotiation goes between them and the rest.
+pub(super) const PREAMBLE_1: u64 = 6;
+
+/// Bytes with which a connection of 1.x opens: "hrpc", version, authentication, and behind its length the protocol's
+/// name, and whether and what users follow.
+pub(super) fn bytes_1<'a>(mut methods: impl Iterator<Item = &'a str>, by_token: bool) -> u64 {
+    let protocols = || PROTOCOLS_1.iter().chain(&PROTOCOLS[PROTOCOLS.len() - 1..]);
+    let name = methods.find_map(|method| protocols().find(|(_, known)| known.contains(&method)));
+    let name = name.map_or(NAME, |(name, _)| name.len() as u64);
+    PREAMBLE_1 + 4 + 1 + name + 1 + if by_token { 0 } else { 2 + USER + 1 }
+}
+
 /// Bytes of the context of a connection on which these methods were called, by a caller with this context. A connection
 /// that was negotiated by a token does not name its user again.
 pub(super) fn bytes<'a>(mut methods: impl Iterator<Item = &'a str>, caller: &str, by_token: bool) -> u64 {
@@ -66,6 +88,12 @@ pub(super) fn bytes<'a>(mut methods: impl Iterator<Item = &'a str>, caller: &str
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lengths_are_those_that_hadoop_1_sends() {
+        assert_eq!(bytes_1(["getProtocolVersion", "addBlock"].into_iter(), false), 65);
+        assert_eq!(bytes_1(["getProtocolVersion", "sendHeartbeat"].into_iter(), false), 74);
+    }
 
     #[test]
     fn lengths_are_those_that_hadoop_3_4_sends() {

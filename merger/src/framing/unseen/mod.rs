@@ -28,7 +28,7 @@ pub(crate) fn protocol_of(record: &JvmRecord) -> Option<&'static str> {
     match record {
         JvmRecord::Rpc { .. } | JvmRecord::Call { .. } => Some("rpc"),
         JvmRecord::Block { .. } | JvmRecord::BlockRead { .. } | JvmRecord::BlockWrite { .. } => Some("data-transfer"),
-        JvmRecord::ShuffleServed { .. } => Some("shuffle"),
+        JvmRecord::ShuffleServed { .. } | JvmRecord::Fetch { .. } => Some("shuffle"),
         _ => None,
     }
 }
@@ -48,7 +48,7 @@ pub(super) fn read(conversation: &Conversation<'_>, blind: bool) -> Framed {
         Some(protocol @ "data-transfer") => (protocol, transfer::read(conversation)),
         Some(protocol) => (protocol, shuffle::read(conversation)),
         None if !blind => ("", Vec::new()),
-        // Whoever listens speaks one protocol with everybody. If it is none of these, both JVMs would have told it.
+        // Whoever listens speaks one protocol with everybody. Any but HTTP the server's JVM would have told.
         None => match conversation.neighbours {
             Some(protocol @ "rpc") => {
                 (protocol, turns::read(conversation, (MessageKind::RpcRequest, MessageKind::RpcResponse)))

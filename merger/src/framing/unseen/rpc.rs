@@ -20,6 +20,10 @@ const SHORTEST_CALL: u64 = 32;
 /// A server says how to negotiate; and once more, that a token was good.
 const ANSWERS_TO_TOKEN: usize = 2;
 
+/// A negotiation takes fewer segments of one side than this. Where more come before the first call that was recorded, an
+/// agent was loaded when the connection had been in use for a while.
+const LONGEST_NEGOTIATION: usize = 9;
+
 /// What JVMs say of a call.
 #[derive(Clone, Debug)]
 struct Call {
@@ -41,6 +45,14 @@ impl Call {
         let attempt = self.context.strip_prefix("mr_").filter(|context| context.starts_with("attempt_"));
         attempt.map(str::to_owned)
     }
+}
+
+/// Whether the calls are those of 1.x: clients have had ids since.
+fn is_older(conversation: &Conversation<'_>) -> bool {
+    conversation.records.iter().all(|(record, _)| match record {
+        JvmRecord::Rpc { client, .. } | JvmRecord::Call { client, .. } => client.is_empty(),
+        _ => true,
+    })
 }
 
 /// The calls on a connection. Where only one side has an agent, its stamps bound the other side's as well.
@@ -130,18 +142,25 @@ impl Placed {
 pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
     let calls = calls(conversation);
     let responses = Placed::new(segments(conversation.server), calls.values().map(|call| call.response).collect());
-    let negotiated = responses.rest().into_iter().filter(|(_, before)| *before && conversation.from_begin);
-    let mut drafts: Vec<Draft> =
-        negotiated.map(|(piece, _)| silent(MessageKind::Sasl, SASL, (piece.from, piece.to), false)).collect();
-    let by_token = drafts.len() >= ANSWERS_TO_TOKEN;
+    let mut negotiated: Vec<Piece> =
+        responses.rest().into_iter().filter(|(_, before)| *before).map(|(piece, _)| piece).collect();
+    let opened = conversation.from_begin && negotiated.len() < LONGEST_NEGOTIATION;
+    if !opened {
+        negotiated.clear();
+    }
+    let by_token = negotiated.len() >= ANSWERS_TO_TOKEN;
+    let negotiated = negotiated.iter().map(|piece| silent(MessageKind::Sasl, SASL, (piece.from, piece.to), false));
+    let mut drafts: Vec<Draft> = negotiated.collect();
     for (call, from, to, shared) in responses.messages() {
         drafts.push(message(&calls, call, MessageKind::RpcResponse, (from, to), shared));
     }
-    drafts.append(&mut requests(conversation, &calls, by_token));
+    drafts.append(&mut requests(conversation, &calls, opened, by_token));
     drafts
 }
 
-fn requests(conversation: &Conversation<'_>, calls: &BTreeMap<i64, Call>, by_token: bool) -> Vec<Draft> {
+/// `opened` tells whether the first call that is known is the first one of the connection, and `by_token` how it was
+/// negotiated.
+fn requests(conversation: &Conversation<'_>, calls: &BTreeMap<i64, Call>, opened: bool, by_token: bool) -> Vec<Draft> {
     let mut requests = Placed::new(segments(conversation.client), calls.values().map(|call| call.request).collect());
     // Without a stamp of its client the first call would have all that was said before it.
     if let (Some(window), Some(place)) = (requests.windows.first(), requests.places.first_mut())
@@ -150,18 +169,25 @@ fn requests(conversation: &Conversation<'_>, calls: &BTreeMap<i64, Call>, by_tok
     {
         let mut begin = begin_of_turn(&requests.pieces, place.pieces.end, conversation.server);
         // Who needs no token says so and goes on in the same turn.
-        let announced = conversation.from_begin && begin > 0 && !by_token;
+        let announced = opened && begin > 0 && !by_token;
         begin += usize::from(announced && begin + 1 < place.pieces.end);
         place.pieces.start = place.pieces.start.max(begin);
     }
     let mut drafts = Vec::new();
-    let opening = if conversation.from_begin { PREAMBLE.min(conversation.client.end) } else { 0 };
+    let older = is_older(conversation);
+    // In 1.x it is one message with what follows.
+    let opening = if conversation.from_begin && !older { PREAMBLE.min(conversation.client.end) } else { 0 };
     if opening > 0 {
         drafts.push(silent(MessageKind::RpcConnect, 0, (0, opening), true));
     }
-    for (piece, before) in requests.rest() {
+    let rest = requests.rest();
+    let opened = opened && rest.iter().filter(|(_, before)| *before).count() < LONGEST_NEGOTIATION;
+    for (piece, before) in rest {
         let (from, to) = (piece.from.max(opening), piece.to);
-        if before && conversation.from_begin && from < to {
+        if from >= to {
+            continue;
+        }
+        if before && opened {
             drafts.push(silent(MessageKind::Sasl, SASL, (from, to), true));
         } else if !before && to - from <= LONGEST_PING {
             drafts.push(silent(MessageKind::RpcPing, PING, (from, to), true));
@@ -170,12 +196,17 @@ fn requests(conversation: &Conversation<'_>, calls: &BTreeMap<i64, Call>, by_tok
     for (number, (call, from, to, shared)) in requests.messages().into_iter().enumerate() {
         let mut from = from.max(opening);
         let mut shared = shared;
-        if number == 0 && conversation.from_begin && from < to {
+        if number == 0 && opened && from < to {
             let methods = calls.values().map(|call| call.method.as_str());
             let caller = calls.get(&call).map_or("", |call| call.context.as_str());
-            let context = context::bytes(methods, caller, by_token);
+            let context = if older {
+                context::bytes_1(methods, by_token) - if from == 0 { 0 } else { context::PREAMBLE_1 }
+            } else {
+                context::bytes(methods, caller, by_token)
+            };
             if from + context + SHORTEST_CALL <= to {
-                let draft = silent(MessageKind::RpcConnect, CONNECTION_CONTEXT, (from, from + context), true);
+                let call = if older { 0 } else { CONNECTION_CONTEXT };
+                let draft = silent(MessageKind::RpcConnect, call, (from, from + context), true);
                 drafts.push(Draft { evidence: SHARED, ..draft });
                 from += context;
                 shared = true;

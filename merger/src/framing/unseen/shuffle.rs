@@ -1,4 +1,5 @@
-//! Map outputs by what those who served them said: when they were asked, and how many bytes they sent.
+//! Map outputs by what those who served them said, or else those who fetched them: when they were asked, and how many
+//! bytes there were.
 
 use trace::jvm::JvmRecord;
 use trace::rows::MessageKind;
@@ -13,7 +14,10 @@ use super::turns::{begin_of_turn, first_sent};
 /// The head of an answer, with the headers of its map outputs, is shorter; what an answer has beyond them is encryption.
 const LONGEST_HEAD: u64 = 2048;
 
-/// A map's output that was served.
+/// No output is larger; a record that says so is damaged.
+const LARGEST_OUTPUT: u64 = 1 << 50;
+
+/// A map's output that was served, or fetched.
 struct Served<'a> {
     t0: u64,
     map: &'a str,
@@ -59,6 +63,16 @@ fn requests<'a>(conversation: &Conversation<'a>) -> (Vec<Request<'a>>, Vec<Draft
             _ => None,
         })
         .collect();
+    if served.is_empty() {
+        // A fetcher says when an answer began to come: its request was long there.
+        let fetched = conversation.records.iter().filter_map(|(record, _)| match record {
+            JvmRecord::Fetch { t0, map, reduce, bytes, .. } => {
+                Some(Served { t0: *t0, map, reduce: *reduce, bytes: *bytes })
+            }
+            _ => None,
+        });
+        served.extend(fetched);
+    }
     // Outputs of one request follow each other as they were recorded.
     served.sort_by_key(|output| output.t0);
     let pieces = segments(client);
@@ -112,7 +126,8 @@ fn answer(
     }
     let length = |output: &Served<'_>| {
         let raw = conversation.fetches.get(&(output.map.to_owned(), output.reduce)).map(|(_, raw)| *raw);
-        output.bytes + ShuffleHeader::length_of(output.map, output.bytes, raw.unwrap_or(output.bytes), output.reduce)
+        let header = ShuffleHeader::length_of(output.map, output.bytes, raw.unwrap_or(output.bytes), output.reduce);
+        output.bytes.saturating_add(header).min(LARGEST_OUTPUT)
     };
     let lengths: Vec<u64> = request.outputs.iter().map(length).collect();
     let all: u64 = lengths.iter().sum();

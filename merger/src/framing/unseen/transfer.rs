@@ -18,6 +18,8 @@ const LONGEST_RESPONSE: u64 = 256;
 const LONGEST_STATUS: u64 = 128;
 /// A request to read names at least a block and a client.
 const SHORTEST_REQUEST: u64 = 32;
+/// No block is larger; a record that says so is damaged.
+const LARGEST_BLOCK: u64 = 1 << 50;
 /// How far the offset may lie before the one asked for, from which a client says that it reads.
 const NEAR_OFFSET: u64 = 1 << 20;
 /// A client opens a reader at most so long before the DataNode hears of it.
@@ -57,7 +59,7 @@ fn told(conversation: &Conversation<'_>) -> Vec<Told> {
                 evidence: JVM,
                 ..Operation::default()
             };
-            let bytes = Some(*bytes);
+            let bytes = Some(*bytes).filter(|bytes| *bytes <= LARGEST_BLOCK);
             told.push(Told { operation, begin_ns: *t0, end_ns: *t1, opened_ns: None, bytes, consumed: None });
         }
     }
@@ -67,7 +69,7 @@ fn told(conversation: &Conversation<'_>) -> Vec<Told> {
                 (READ, *t0, *t1, *block, *offset, Some(*length), None, Some(*consumed))
             }
             JvmRecord::BlockWrite { t0, t1, block, bytes, .. } => {
-                (WRITE, *t0, *t1, *block, 0, None, Some(*bytes), None)
+                (WRITE, *t0, *t1, *block, 0, None, Some(*bytes).filter(|bytes| *bytes <= LARGEST_BLOCK), None)
             }
             _ => continue,
         };
@@ -127,10 +129,13 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
     drafts
 }
 
-/// Finds where each request is on what the client said; drafts of what both sides said before the first one, and where
-/// that ends on what the server said. Takes the smallest tolerance with which no request is missing.
-fn requests(conversation: &Conversation<'_>, told: &mut Vec<Told>) -> (Vec<Draft>, u64) {
-    let mut best: Option<(usize, Vec<Told>, (Vec<Draft>, u64))> = None;
+/// What both sides said before the first request, and where that ends on what the server said.
+type Opening = (Vec<Draft>, u64);
+
+/// Finds where each request is on what the client said, and what was said before. Takes the smallest tolerance with
+/// which no request is missing.
+fn requests(conversation: &Conversation<'_>, told: &mut Vec<Told>) -> Opening {
+    let mut best: Option<(usize, Vec<Told>, Opening)> = None;
     for tolerance_ns in TOLERANCES_NS {
         let mut placed = told.clone();
         let before = requests_within(conversation, &mut placed, tolerance_ns);
@@ -147,7 +152,7 @@ fn requests(conversation: &Conversation<'_>, told: &mut Vec<Told>) -> (Vec<Draft
     before
 }
 
-fn requests_within(conversation: &Conversation<'_>, told: &mut [Told], tolerance_ns: u64) -> (Vec<Draft>, u64) {
+fn requests_within(conversation: &Conversation<'_>, told: &mut [Told], tolerance_ns: u64) -> Opening {
     let (client, server) = (conversation.client, conversation.server);
     let pieces = segments(client);
     let (mut drafts, mut begin) = (Vec::new(), 0);
