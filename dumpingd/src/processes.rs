@@ -34,6 +34,23 @@ impl ProcessInfo {
     }
 }
 
+/// Another number in each network namespace: the inode of a file of its /proc/net.
+fn net_of(process: &str) -> Option<u64> {
+    fs::metadata(format!("/proc/{process}/net/dev")).map(|about| about.ino()).ok()
+}
+
+/// Whether a process is there and is not ending: no zombie, and none that is giving up what it has (it may take a while to
+/// become one).
+#[must_use]
+pub fn still_runs(owner: Owner) -> bool {
+    /// `PF_EXITING` (linux/sched.h).
+    const EXITING: u32 = 0x4;
+    let stat = i32::try_from(owner.pid).ok().and_then(|pid| Process::new(pid).ok()?.stat().ok());
+    stat.is_some_and(|stat| {
+        stat.starttime == owner.start_ticks && !matches!(stat.state, 'Z' | 'X' | 'x') && stat.flags & EXITING == 0
+    })
+}
+
 /// What was found out about a pid; right as long as the process neither ends nor becomes another program.
 struct Known {
     start_ticks: u64,
@@ -110,12 +127,19 @@ impl ProcessTable {
         if let Some(known) = self.known.get_mut(&pid)
             && known.start_ticks == stat.starttime
             && known.command == stat.comm
+            && !matches!(known.what, What::Hidden)
         {
             known.seen = true;
             return Ok(());
         }
         let what = match fs::metadata(format!("/proc/{pid}/ns/net")).map(|namespace| namespace.ino()) {
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => What::Hidden,
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                // The kernel also denies a look into a process that is just ending: that one has nothing any more.
+                if !still_runs(Owner { pid, start_ticks: stat.starttime }) {
+                    return Ok(());
+                }
+                if self.is_elsewhere(pid) { What::Elsewhere } else { What::Hidden }
+            }
             Err(_) => return Ok(()),
             Ok(netns) if netns != self.netns => What::Elsewhere,
             Ok(_) => match self.describe(pid, &process, &stat)? {
@@ -125,6 +149,18 @@ impl ProcessTable {
         };
         self.known.insert(pid, Known { start_ticks: stat.starttime, command: stat.comm, what, seen: true });
         Ok(())
+    }
+
+    /// Whether a process that does not let us look into it is in another network namespace: then no socket here is its.
+    /// Each namespace has a /proc/net of its own, which anybody may see.
+    fn is_elsewhere(&self, pid: u32) -> bool {
+        let is_ours = fs::metadata("/proc/self/ns/net").is_ok_and(|namespace| namespace.ino() == self.netns);
+        let one_here = if is_ours {
+            net_of("self")
+        } else {
+            self.here().find_map(|process| net_of(&process.owner.pid.to_string()))
+        };
+        matches!((one_here, net_of(&pid.to_string())), (Some(here), Some(there)) if here != there)
     }
 
     fn describe(&self, pid: u32, process: &Process, stat: &Stat) -> procfs::ProcResult<Option<ProcessInfo>> {

@@ -70,6 +70,9 @@ fn records(talk: &Talk, calls: &[Call]) -> (Vec<JvmRecord>, Vec<JvmRecord>) {
                 local: server.clone(),
                 remote: client.clone(),
                 context: "mr_attempt_1700000000000_0001_m_000002_0".into(),
+                queued: 0,
+                completed: Vec::new(),
+                assigned: Vec::new(),
             };
             (asked, served)
         })
@@ -273,6 +276,7 @@ fn shuffle(world: &mut World, port: u16, secret: bool, told_by_server: bool) -> 
         bytes: if map == MAPS[0] { 200_000 } else { 300_000 },
         raw: if map == MAPS[0] { 199_996 } else { 299_996 },
         host: "w2:13562".into(),
+        read_wait: 0,
     });
     let told = if told_by_server { (Vec::new(), served.to_vec()) } else { (fetched.to_vec(), Vec::new()) };
     jvms(world, &talk, (u32::from(port), "YarnChild"), (70, "NodeManager"), told);

@@ -2,7 +2,7 @@
 # Measures the sniffer beside tcpdump on a veth pair: packets lost, CPU time of each a packet, while both record the same
 # flood into memory. Needs root, tcpdump, and:  cargo build --release -p sniffer --example flood --bin sniffer
 #   sniffer/examples/measure.sh [PACKETS_PER_SECOND [SECONDS [STALL_SECONDS [RING [SNAP]]]]]
-# STALL_SECONDS: the sniffer is stopped (SIGSTOP) for so long in the middle.
+# STALL_SECONDS: the sniffer is stopped (SIGSTOP) for so long in the middle. PROFILE=dist: the programs of that profile.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 rate=${1:-300000} seconds=${2:-60} stall=${3:-1} ring=${4:-128MiB} snap=${5:-96}

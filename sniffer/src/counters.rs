@@ -1,6 +1,5 @@
 //! What became of the packets of an interface; shared between its thread and whoever reports.
 
-use std::cell::Cell;
 use std::fs;
 use std::sync::Mutex;
 
@@ -113,14 +112,13 @@ pub struct InterfaceCounter {
     name: String,
     loopback: bool,
     before: Option<u64>,
-    last: Cell<u64>,
 }
 
 impl InterfaceCounter {
     /// Begins to count.
     #[must_use]
     pub fn begin(name: &str, loopback: bool) -> Self {
-        let mut counter = Self { name: name.to_owned(), loopback, before: None, last: Cell::new(0) };
+        let mut counter = Self { name: name.to_owned(), loopback, before: None };
         counter.before = counter.read();
         counter
     }
@@ -128,15 +126,7 @@ impl InterfaceCounter {
     /// Packets since the begin; 0 = the kernel does not tell (any more).
     #[must_use]
     pub fn count(&self) -> Option<u64> {
-        let count = self.read()?.wrapping_sub(self.before?);
-        self.last.set(count);
-        Some(count)
-    }
-
-    /// What it was the last time that the kernel told: it does not any more of an interface that is gone.
-    #[must_use]
-    pub fn last(&self) -> u64 {
-        self.last.get()
+        Some(self.read()?.wrapping_sub(self.before?))
     }
 
     fn read(&self) -> Option<u64> {

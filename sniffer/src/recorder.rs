@@ -256,6 +256,12 @@ impl Recorder {
         self.counts.interface_packets = count;
     }
 
+    /// The kernel no longer tells what the interface counted: at least what was seen of it. Returns that.
+    pub fn interface_is_gone(&mut self) -> u64 {
+        self.counts.interface_packets = self.counts.interface_packets.max(self.counts.told());
+        self.counts.interface_packets
+    }
+
     /// Packets that came later are none of this recording.
     pub fn until(&mut self, until_ns: u64) {
         self.until_ns = until_ns;

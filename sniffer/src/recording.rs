@@ -167,7 +167,9 @@ impl<'a> Session<'a> {
             }
         }
         self.look(&mut capture, &mut kernel);
-        self.counted_before += kernel.counter.last();
+        if is_gone {
+            self.counted_before = self.recorder.interface_is_gone();
+        }
         is_gone
     }
 

@@ -123,11 +123,16 @@ impl PacketCounts {
         self.kernel_drops + self.unwritten + self.undecided
     }
 
+    /// Packets of which it is known what became of them, without what the interface counted.
+    #[must_use]
+    pub fn told(&self) -> u64 {
+        self.packets + self.other + self.unparsed + self.unfollowed + self.undecided + self.kernel_drops
+    }
+
     /// The same with `filtered` made of the others: what the interface counted and nothing else tells of.
     #[must_use]
     pub fn with_filtered(self) -> Self {
-        let told = self.packets + self.other + self.unparsed + self.unfollowed + self.undecided + self.kernel_drops;
-        Self { filtered: self.interface_packets.saturating_sub(told), ..self }
+        Self { filtered: self.interface_packets.saturating_sub(self.told()), ..self }
     }
 
     /// The increase since `earlier`.

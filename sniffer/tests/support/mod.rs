@@ -1,5 +1,5 @@
 //! Two hosts that are network namespaces joined by a veth pair, and an agent that runs in one of them.
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(dead_code, unused_imports, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, Write};
