@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::io::{self, Write};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use crate::progress::Progress;
 use crate::recorder::{Agents, Recorder};
 use crate::session::{ClusterOptions, Lab, capture_folder};
 use crate::setup;
+use crate::ssh;
 use crate::stop::Stop;
 use crate::summary;
 use crate::units::{Bytes, LinkRate};
@@ -54,6 +56,9 @@ enum Command {
     Up(Box<UpArgs>),
     /// Remove what a lab that was killed has left
     Down(DownArgs),
+    /// What `ssh` runs to get into a lab's network: joins standard input and output to a connection to a host
+    #[command(hide = true)]
+    Connect(ConnectArgs),
     /// Print a completion script
     Completions {
         /// Shell that it is for
@@ -79,6 +84,17 @@ struct DownArgs {
     /// Prefix of the lab
     #[arg(long, default_value = "lab")]
     prefix: String,
+}
+
+#[derive(Debug, Args)]
+struct ConnectArgs {
+    /// Prefix of the lab
+    #[arg(long)]
+    prefix: String,
+    /// Address of the host
+    address: IpAddr,
+    /// Port
+    port: u16,
 }
 
 #[derive(Debug, Args)]
@@ -234,6 +250,7 @@ fn dispatch(command: Command) -> Result<u8> {
         Command::Run(args) => run(&args),
         Command::Up(args) => up(&args),
         Command::Down(args) => down(&args),
+        Command::Connect(args) => ssh::connect(&args.prefix, args.address, args.port).map(|()| 0),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "lab", &mut io::stdout());
             Ok(0)

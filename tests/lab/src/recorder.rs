@@ -276,7 +276,9 @@ impl HostRecording {
             ]
             .map(str::to_owned);
             let log = folder.join(format!("{interface}.log"));
-            tcpdumps.push(Process::start(&format!("tcpdump of {interface}"), host, &tcpdump, &arguments, &[], &log)?);
+            let mut command = netns::command(&host.namespace, &host.name, &tcpdump);
+            command.args(arguments);
+            tcpdumps.push(Process::start(&format!("tcpdump of {interface}"), host, command, &log)?);
         }
         let listing_stop = Stop::default();
         let listing = {
