@@ -45,7 +45,9 @@ struct Known {
 enum What {
     Here(ProcessInfo),
     Elsewhere,
-    /// /proc did not let us look.
+    /// /proc did not let us look, for the first time: so it answers for a process that is just ending, too.
+    Denied,
+    /// /proc does not let us look.
     Hidden,
 }
 
@@ -107,15 +109,16 @@ impl ProcessTable {
     fn look_at(&mut self, pid: u32) -> procfs::ProcResult<()> {
         let process = Process::new(i32::try_from(pid).unwrap_or(0))?;
         let stat = process.stat()?;
-        if let Some(known) = self.known.get_mut(&pid)
-            && known.start_ticks == stat.starttime
-            && known.command == stat.comm
-        {
+        let known = self.known.get_mut(&pid);
+        let known = known.filter(|known| known.start_ticks == stat.starttime && known.command == stat.comm);
+        let denied = matches!(known, Some(Known { what: What::Denied, .. }));
+        if let (Some(known), false) = (known, denied) {
             known.seen = true;
             return Ok(());
         }
         let what = match fs::metadata(format!("/proc/{pid}/ns/net")).map(|namespace| namespace.ino()) {
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => What::Hidden,
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied && denied => What::Hidden,
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => What::Denied,
             Err(_) => return Ok(()),
             Ok(netns) if netns != self.netns => What::Elsewhere,
             Ok(_) => match self.describe(pid, &process, &stat)? {
