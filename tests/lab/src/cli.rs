@@ -9,6 +9,7 @@ use anyhow::{Result, bail, ensure};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use trace::truth::Truth;
 
+use crate::deployed::Deployer;
 use crate::distribution::Distribution;
 use crate::jobs::{JobKind, JobOptions};
 use crate::lease;
@@ -41,6 +42,7 @@ Examples:
   lab run --job terasort --size 128MB --links 100mbit --uplink 50mbit --capture out/capture
   lab run --job terasort --job wordcount --quiet --tcpdump --capture out/capture
   lab run --hadoop 1.2.1 --job terasort --capture out/capture
+  lab run --deployed-by target/release/hadoptic --job terasort --job wordcount --job putget --capture out/capture
   lab up --workers 2                    a cluster to play with, until Ctrl-C
   lab down --prefix lab                 remove what a lab that was killed has left
 
@@ -184,6 +186,10 @@ struct RunArgs {
     cluster: ClusterArgs,
     #[command(flatten)]
     record: RecordArgs,
+    /// Have this program `hadoptic` bring the agents onto the running cluster, as an operator does, and remove them
+    #[arg(long, value_name = "PROGRAM", requires = "capture", conflicts_with_all = ["agents", "no_agents", "tcpdump"])]
+    #[arg(help_heading = "Recording")]
+    deployed_by: Option<PathBuf>,
     #[command(flatten)]
     job: JobArgs,
     /// Print the result as one JSON object
@@ -287,7 +293,7 @@ fn down(args: &DownArgs) -> Result<u8> {
 }
 
 fn up(args: &UpArgs) -> Result<u8> {
-    let (recorder, capture) = args.record.recorder()?;
+    let (recorder, capture) = args.record.recorder(None)?;
     let options = args.cluster.options()?;
     let stop = Stop::on_signals()?;
     let progress = Progress::new();
@@ -306,7 +312,7 @@ fn up(args: &UpArgs) -> Result<u8> {
 fn run(args: &RunArgs) -> Result<u8> {
     let options = args.cluster.options()?;
     let jobs = args.job.options(&args.cluster)?;
-    let (recorder, capture) = args.record.recorder()?;
+    let (recorder, capture) = args.record.recorder(args.deployed_by.as_deref())?;
     let kinds = if args.job.jobs.is_empty() { &[JobKind::Terasort][..] } else { &args.job.jobs };
     let stop = Stop::on_signals()?;
     let progress = Progress::new();
@@ -399,13 +405,17 @@ impl JobArgs {
 }
 
 impl RecordArgs {
-    fn recorder(&self) -> Result<(Recorder, Option<PathBuf>)> {
+    fn recorder(&self, deployed_by: Option<&Path>) -> Result<(Recorder, Option<PathBuf>)> {
         let recorder = if self.tcpdump {
             Recorder::Tcpdump
         } else if self.no_agents || self.capture.is_none() {
             Recorder::Nobody
         } else {
-            Recorder::Agents(Agents::found(&self.agent_jar, &self.sniffer, &self.dumpingd)?)
+            let agents = Agents::found(&self.agent_jar, &self.sniffer, &self.dumpingd)?;
+            match deployed_by {
+                Some(program) => Recorder::Deployed(Deployer::found(program, agents)?),
+                None => Recorder::Agents(agents),
+            }
         };
         let capture = self.capture.as_deref().map(capture_folder).transpose()?;
         Ok((recorder, capture))
@@ -465,6 +475,8 @@ mod tests {
             "--set novalue",
             "--tcpdump",
             "--agents --no-agents --capture x",
+            "--deployed-by hadoptic",
+            "--deployed-by hadoptic --tcpdump --capture x",
             "--remote-maps 1",
             "--buffer 0",
         ] {

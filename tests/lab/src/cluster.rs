@@ -131,7 +131,7 @@ impl<'a> Cluster<'a> {
         let logs = self.settings.host_folder(host).join("logs");
         let mut command = self.hosts.command(host, &logs, &call.path())?;
         command.args(&call.arguments);
-        Process::start(what, host, command, &logs.join(format!("{log}.log")))
+        Process::start(what, &host.name, command, &logs.join(format!("{log}.log")))
     }
 
     fn start_wave(&mut self, wave: u8) -> Result<String> {
@@ -279,23 +279,29 @@ impl<'a> Cluster<'a> {
             // Its last words to the kinds that are still there.
             std::thread::sleep(END_STEP);
         }
-        let mut problems = Vec::new();
-        let end = Instant::now() + END_LIMIT;
-        for daemon in &mut self.daemons {
-            let process = &mut daemon.process;
-            while process.ended()?.is_none() && Instant::now() < end {
-                std::thread::sleep(LOOK);
+        wait_for_end(&mut self.daemons)
+    }
+
+    /// Restarts all daemons, those of a wave side by side and one wave after the other, as a rolling restart does: they come
+    /// back with what their configuration says by then.
+    ///
+    /// # Errors
+    /// If a daemon does not end or is not ready in time, or a signal came.
+    pub fn restart(&mut self, progress: &Progress) -> Result<()> {
+        for wave in self.waves() {
+            let (mut old, others) = self.daemons.drain(..).partition(|daemon| daemon.kind.wave == wave);
+            self.daemons = others;
+            for daemon in &old {
+                daemon.process.ask_to_end();
             }
-            if process.ended()?.is_none() {
-                problems.push(format!(
-                    "{} did not end within {} s and was killed",
-                    process.name(),
-                    END_LIMIT.as_secs()
-                ));
-                process.kill();
-            }
+            let problems = wait_for_end(&mut old)?;
+            ensure!(problems.is_empty(), "cannot restart the cluster: {}", problems.join("; "));
+            let roles = self.start_wave(wave)?;
+            progress.step(&format!("restarting {roles}"));
+            self.wait_until_ready()?;
         }
-        Ok(problems)
+        self.started += 1;
+        Ok(())
     }
 
     /// Roles of the daemons on a host.
@@ -318,6 +324,23 @@ impl<'a> Cluster<'a> {
         fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
         Ok(path)
     }
+}
+
+/// Waits until daemons that were asked to end have ended; kills and tells those that do not.
+fn wait_for_end(daemons: &mut [Daemon]) -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    let end = Instant::now() + END_LIMIT;
+    for daemon in daemons {
+        let process = &mut daemon.process;
+        while process.ended()?.is_none() && Instant::now() < end {
+            std::thread::sleep(LOOK);
+        }
+        if process.ended()?.is_none() {
+            problems.push(format!("{} did not end within {} s and was killed", process.name(), END_LIMIT.as_secs()));
+            process.kill();
+        }
+    }
+    Ok(problems)
 }
 
 impl Daemon {

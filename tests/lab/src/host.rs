@@ -173,7 +173,7 @@ fn start_sshd(sshd: &Path, host: &HostPlan, root: &Path, config: &Path) -> Resul
         .arg(sshd)
         .args(["-D", "-e", "-f"])
         .arg(config);
-    let process = Process::start("sshd", host, command, &log)?;
+    let process = Process::start("sshd", &host.name, command, &log)?;
     ensure!(process.pid() > 1, "the system gave no process id");
     Ok(process)
 }

@@ -7,6 +7,7 @@
 
 pub mod cli;
 pub mod cluster;
+pub mod deployed;
 pub mod distribution;
 pub mod hadoop1;
 pub mod hadoop2;

@@ -10,8 +10,6 @@ use anyhow::{Context, Result, anyhow};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::plan::HostPlan;
-
 /// Lines of a log that an error shows.
 const TAIL_LINES: usize = 25;
 
@@ -32,11 +30,11 @@ impl Process {
     ///
     /// # Errors
     /// If it cannot be started or the log cannot be made.
-    pub fn start(what: &str, host: &HostPlan, mut command: Command, log: &Path) -> Result<Self> {
+    pub fn start(what: &str, host: &str, mut command: Command, log: &Path) -> Result<Self> {
         let out = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
         command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out).process_group(0);
         let child = command.spawn().with_context(|| format!("cannot start {what}"))?;
-        Ok(Self { what: what.to_owned(), host: host.name.clone(), child, log: log.to_owned(), ended: None })
+        Ok(Self { what: what.to_owned(), host: host.to_owned(), child, log: log.to_owned(), ended: None })
     }
 
     /// What it is, for people: "DataNode on w1".

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use trace::truth::{Machine, Truth, TruthHost, Versions};
 
 use crate::cluster::Cluster;
+use crate::deployed::Deployment;
 use crate::distribution::{Client, Distribution, Histories, Settings};
 use crate::history::{self, JobHistory};
 use crate::host::Hosts;
@@ -186,8 +187,18 @@ impl Lab {
         self.truth.seed = options.seed;
         self.truth.started_ns = now_ns();
         let recording = recorder.start(&self.plan, &folder, stop)?;
-        let counted = Counters::read(&self.plan)?;
+        let mut counted = Counters::read(&self.plan)?;
         let mut cluster = Cluster::start(self.distribution, &self.settings, &self.plan, &self.hosts, stop, progress)?;
+        let deployment = match &recorder {
+            Recorder::Deployed(deployer) => {
+                let deployment =
+                    Deployment::begin(deployer, &self.plan, &self.hosts, self.lease.work(), stop, progress)?;
+                counted = Counters::read(&self.plan)?;
+                cluster.restart(progress)?;
+                Some(deployment)
+            }
+            _ => None,
+        };
         let mut runner = Runner { cluster: &mut cluster, options, progress, done: Done::default() };
         for (number, kind) in jobs.iter().enumerate() {
             runner.run(*kind, number + 1)?;
@@ -205,10 +216,19 @@ impl Lab {
         }
         self.truth.blocks = runner.blocks("/")?;
         let done = runner.done;
-        progress.step("stopping the cluster");
-        self.truth.problems.extend(cluster.stop()?);
-        self.truth.problems.extend(recording.finish(&self.plan, &folder, progress)?);
-        Counters::read(&self.plan)?.tell_since(&counted, &mut self.truth);
+        if let Some(deployment) = deployment {
+            // As on a cluster that goes on: its daemons still run.
+            self.truth.problems.extend(deployment.collect(&folder, progress)?);
+            Counters::read(&self.plan)?.tell_since(&counted, &mut self.truth);
+            self.truth.problems.extend(deployment.remove(progress)?);
+            progress.step("stopping the cluster");
+            self.truth.problems.extend(cluster.stop()?);
+        } else {
+            progress.step("stopping the cluster");
+            self.truth.problems.extend(cluster.stop()?);
+            self.truth.problems.extend(recording.finish(&self.plan, &folder, progress)?);
+            Counters::read(&self.plan)?.tell_since(&counted, &mut self.truth);
+        }
         self.truth.ended_ns = now_ns();
         self.add_jobs(done, &history::collect(&job_folder)?, options)?;
         write_truth(&self.truth, &folder)?;
