@@ -36,6 +36,7 @@ fn world(with_owners: bool) -> World {
 const KEYS: [&str; 9] = [
     "payload_bytes",
     "owned_both_ends_share",
+    "owned_connections_share",
     "in_known_message_share",
     "causality_violations",
     "captured_vs_kernel_error",
