@@ -7,7 +7,7 @@ make() { # make FOLDER MODE
     if [ ! -d "$1" ]; then
         mkdir "$1" || exit 1
         chmod "$2" "$1" || exit 1
-        say made "$1"
+        [ "$1" = "$PREFIX/new" ] || say made "$1"
     fi
 }
 host=$(uname -n)

@@ -56,7 +56,9 @@ pub fn check(fleet: &Fleet, settings: &Settings, programs: Option<&Programs>) ->
     if versions.len() > 1 {
         report.problems.push("the hosts have different versions of Hadoop: install each group by itself".to_owned());
     }
-    if let Some(spread) = spread(&seen.iter().flatten().filter_map(|seen| seen.clock.as_ref().ok().copied()).collect::<Vec<_>>()) {
+    if let Some(spread) =
+        spread(&seen.iter().flatten().filter_map(|seen| seen.clock.as_ref().ok().copied()).collect::<Vec<_>>())
+    {
         report.notes.push(format!(
             "clocks differ by at most {} ms among these hosts; captures are aligned by their packets, so this needs no cure \
              unless it is seconds",

@@ -148,7 +148,7 @@ pub fn env_lines(
     for (file, daemons, tools) in table(generation) {
         let file = if there.contains(file) { file } else { "hadoop-env.sh" };
         let variables = daemons.iter().chain(tools.iter().filter(|_| clients));
-        let lines: Vec<String> = variables.map(|(name, rule)| line(name, *rule)).collect();
+        let lines: Vec<String> = variables.flat_map(|(name, rule)| lines_for(name, *rule)).collect();
         match files.iter_mut().find(|(other, _)| *other == file) {
             Some((_, before)) => before.extend(lines),
             None => files.push((file, [vec![format!("hadoptic_agent='{agent}'")], lines].concat())),
@@ -157,20 +157,22 @@ pub fn env_lines(
     files
 }
 
-/// Scripts read these files more than once, with what they exported before: a JVM with two agents would not start.
-fn line(variable: &str, rule: Rule) -> String {
+/// Scripts read these files more than once, with what they exported before: a JVM must not get the agent twice.
+fn lines_for(variable: &str, rule: Rule) -> Vec<String> {
     let append = |variable: &str| {
-        format!(
-            "case \"${{HADOOP_OPTS-}} ${{{variable}-}}\" in *{JAR}*) ;; *) \
-             export {variable}=\"${{{variable}:+${variable} }}$hadoptic_agent\" ;; esac"
-        )
+        vec![
+            format!("case \"${{HADOOP_OPTS-}} ${{{variable}-}}\" in *{JAR}*) ;;"),
+            format!("*) export {variable}=\"${{{variable}:+${variable} }}$hadoptic_agent\" ;; esac"),
+        ]
     };
+    let if_set = |variable: &str| format!("if [ -n \"${{{variable}-}}\" ]; then");
+    let fi = || "fi".to_owned();
     match rule {
         Rule::Append => append(variable),
         Rule::UnlessOlder(older) => {
-            format!("if [ -n \"${{{older}-}}\" ]; then {}; else {}; fi", append(older), append(variable))
+            [vec![if_set(older)], append(older), vec!["else".to_owned()], append(variable), vec![fi()]].concat()
         }
-        Rule::IfSet => format!("if [ -n \"${{{variable}-}}\" ]; then {}; fi", append(variable)),
+        Rule::IfSet => [vec![if_set(variable)], append(variable), vec![fi()]].concat(),
     }
 }
 
