@@ -33,7 +33,7 @@ fn world(with_owners: bool) -> World {
     world
 }
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
     "payload_bytes",
     "owned_both_ends_share",
     "owned_connections_share",
