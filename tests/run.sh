@@ -38,8 +38,8 @@ if [ -e /usr/include/pcap/pcap.h ]; then
     else
         skipped+=("hadoop-patches and jobs on real clusters: no Maven or no JDK")
     fi
-    part "agents: programs for the clusters of the tests" cargo build --release -p trace -p sniffer -p dumpingd -p lab
-    part "agents and lab" cargo test --release --no-fail-fast -p trace -p sniffer -p dumpingd -p lab
+    part "agents: programs for the clusters of the tests" cargo build --release -p trace -p sniffer -p dumpingd -p deploy -p lab
+    part "agents and lab" cargo test --release --no-fail-fast -p trace -p sniffer -p dumpingd -p deploy -p lab
 else
     skipped+=("sniffer, dumpingd, lab: no libpcap headers")
 fi

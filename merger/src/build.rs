@@ -116,6 +116,9 @@ fn move_to_reference(hosts: &mut [HostCapture], alignment: &Alignment) {
         for packet in host.packets.flows.values_mut().flatten() {
             packet.time_ns = map.apply(packet.time_ns);
         }
+        // The end may be open.
+        host.recorded_ns =
+            host.recorded_ns.map(|(from, to)| (map.apply(from), if to == u64::MAX { to } else { map.apply(to) }));
         for record in &mut host.sockets {
             let t = records::socket_time(record);
             *t = map.apply(*t);

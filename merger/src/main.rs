@@ -77,8 +77,8 @@ struct Check {
     /// Traces or captures; several captures are taken as one.
     #[arg(required = true, value_name = "TRACE|CAPTURE")]
     paths: Vec<PathBuf>,
-    /// Print one JSON object instead of tables. Its keys payload_bytes, owned_both_ends_share, in_known_message_share,
-    /// causality_violations, captured_vs_kernel_error, shuffle_bytes_error, hdfs_read_bytes_error,
+    /// Print one JSON object instead of tables. Its keys payload_bytes, owned_both_ends_share, owned_connections_share,
+    /// in_known_message_share, causality_violations, captured_vs_kernel_error, shuffle_bytes_error, hdfs_read_bytes_error,
     /// hdfs_write_bytes_error and reasons (why one of them is null) stay as they are; shares and errors are fractions.
     #[arg(long)]
     json: bool,

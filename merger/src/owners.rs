@@ -208,7 +208,7 @@ pub fn investigate(
             if let Some(process) = processes.owner(number, owner) {
                 claim(link, at_client, OwnerEvidence::Scan, index.distance(link, t, t), process);
             }
-            if let Some(tcp) = tcp {
+            if let Some(tcp) = tcp.filter(|_| says_what_was_recorded(&links[link], hosts, book, t, died)) {
                 about[link].ends[usize::from(!at_client)].counters.push((t, died, tcp));
             }
         }
@@ -234,6 +234,16 @@ pub fn investigate(
         }
     }
     about
+}
+
+/// Whether the kernel's count of this time can be compared: while nobody recorded packets, it grew all the same. A socket
+/// that was seen to close had sent all before.
+fn says_what_was_recorded(link: &Link, hosts: &[HostCapture], book: &AddressBook, t: u64, died: bool) -> bool {
+    let ends = [link.client, link.server].map(|address| book.host_of(address.ip(), link.host));
+    let recorded: Vec<(u64, u64)> = ends.iter().flatten().filter_map(|host| hosts[*host].recorded_ns).collect();
+    let from = recorded.iter().map(|(from, _)| *from).min().unwrap_or(0);
+    let to = recorded.iter().map(|(_, to)| *to).max().unwrap_or(u64::MAX);
+    (from..=to).contains(&t) || (died && link.end_seen)
 }
 
 /// Whether the role of a process is known from a person's manifest only.

@@ -33,9 +33,10 @@ fn world(with_owners: bool) -> World {
     world
 }
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
     "payload_bytes",
     "owned_both_ends_share",
+    "owned_connections_share",
     "in_known_message_share",
     "causality_violations",
     "captured_vs_kernel_error",

@@ -175,6 +175,18 @@ fn an_end_without_owner_or_role_is_not_owned() {
     let no_role = with(|trace| trace.processes[4].role = "unknown".into());
     assert_eq!(no_role.owned_both_ends_share, Some(10.0 / 11.0));
     assert!(no_role.missed[0].starts_with("owned_both_ends_share") && no_role.detail.without_owner.len() == 1);
+    let all = no_role.detail.counted_connections;
+    assert_eq!(no_role.owned_connections_share, Some((all - 1) as f64 / all as f64));
+    assert!(no_role.missed[1].starts_with("owned_connections_share"), "{:?}", no_role.missed);
+    // A connection without payload counts in number, and is listed.
+    let empty = with(|trace| {
+        trace.connections[2].client_process = None;
+        trace.connections[2].client_bytes = 0;
+        trace.connections[2].server_bytes = 0;
+    });
+    assert_eq!(empty.owned_both_ends_share, Some(1.0));
+    assert_eq!(empty.detail.connections_without_owner, 1);
+    assert_eq!(empty.detail.without_owner[0].reason, "client: no owner");
     // Only if both ends are known not to be Hadoop's does a connection not count.
     assert_eq!(with(|trace| trace.connections[1].client_process = None).payload_bytes, 5_011_000);
     assert_eq!(with(|trace| trace.connections[1].client_process = Some(ProcessId(1))).payload_bytes, 5_011_000);

@@ -346,6 +346,8 @@ fn block(talk: &Talk, op: &str, block: u64, [t0, t1]: [u64; 2], length: u64, byt
         local: talk.server.to_string(),
         remote: talk.client.to_string(),
         mirror: String::new(),
+        read_wait: 0,
+        write_wait: 0,
     }
 }
 

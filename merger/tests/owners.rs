@@ -161,4 +161,11 @@ fn the_kernels_counters_stand_beside_what_was_captured() {
         tcp: tcp(170, 100),
     });
     assert_eq!(world.merged().joined.connections[0].client_kernel_bytes, Some(70));
+    // Nobody recorded packets any more when it died, nor before the first: what it sent then is not in the capture.
+    world.hosts[0].recorded_ns = Some((at(1), at(10)));
+    world.hosts[1].recorded_ns = Some((at(1), at(9)));
+    assert_eq!(world.merged().joined.connections[0].client_kernel_bytes, Some(50));
+    world.hosts[0].recorded_ns = Some((at(6), at(30)));
+    world.hosts[1].recorded_ns = Some((at(7), at(30)));
+    assert_eq!(world.merged().joined.connections[0].client_kernel_bytes, Some(70));
 }

@@ -102,6 +102,9 @@ fn read_sniffer_manifest(host: &mut HostCapture, folder: &Path) {
             "{name}: the sniffer did not end in an orderly way; its counters of drops are those of its last report"
         ));
     }
+    let begin = manifest.earlier_runs.iter().chain([&manifest]).map(|run| run.started_ns).min().unwrap_or(0);
+    let end = if manifest.ended && manifest.ended_ns > 0 { manifest.ended_ns } else { u64::MAX };
+    host.recorded_ns = Some((begin, end));
     for run in manifest.earlier_runs.iter().chain([&manifest]) {
         for interface in &run.interfaces {
             let at = format!("{name}/{}", interface.name);

@@ -35,6 +35,8 @@ pub struct HostCapture {
     pub netns: u64,
     /// Packets.
     pub packets: Packets,
+    /// From when to when its packets were recorded, as the sniffer says; `None` = not told.
+    pub recorded_ns: Option<(u64, u64)>,
     /// Sockets and owners, in the order of their files.
     pub sockets: Vec<SocketRecord>,
     /// What its JVMs said.
@@ -78,6 +80,10 @@ impl HostCapture {
         if self.rack.is_empty() {
             self.rack = other.rack;
         }
+        self.recorded_ns = match (self.recorded_ns, other.recorded_ns) {
+            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+            (a, b) => a.or(b),
+        };
         if self.netns == 0 {
             self.netns = other.netns;
         }

@@ -25,6 +25,8 @@ use crate::processes::UNKNOWN_ROLE;
 pub mod target {
     /// Least share of payload bytes with an owner and a role at both ends.
     pub const OWNED: f64 = 0.999;
+    /// Least share of connections with an owner and a role at both ends.
+    pub const OWNED_CONNECTIONS: f64 = 0.99;
     /// Least share of payload bytes in messages of known kind.
     pub const KNOWN: f64 = 0.99;
     /// Largest difference to the kernel's counters.
@@ -41,7 +43,9 @@ pub struct Report {
     pub payload_bytes: u64,
     /// Share of these with an owner process and a role at both ends.
     pub owned_both_ends_share: Option<f64>,
-    /// Share of these in messages of known kind.
+    /// Share of the connections, those without payload included, with an owner process and a role at both ends.
+    pub owned_connections_share: Option<f64>,
+    /// Share of these bytes in messages of known kind.
     pub in_known_message_share: Option<f64>,
     /// Segments that arrive before they left by more than the clocks' uncertainty, messages that arrive before they
     /// left, and dependencies on something later.
@@ -84,7 +88,11 @@ pub struct Detail {
     pub known_by: BTreeMap<String, Known>,
     /// Bytes of both ends by how their owner is known (each connection counts twice).
     pub bytes_by_owner_evidence: BTreeMap<String, u64>,
-    /// Connections without an owner or role at one end, by bytes, the 20 largest.
+    /// Connections that count: all but those of which both owners are known not to be Hadoop's.
+    pub counted_connections: u64,
+    /// Of these, how many lack an owner or role at one end.
+    pub connections_without_owner: u64,
+    /// All of them with their reasons, by bytes; the first 10,000.
     pub without_owner: Vec<Lacking>,
     /// Connections with bytes in messages of unknown kind, by bytes, the 20 largest.
     pub in_unknown_messages: Vec<Lacking>,
@@ -135,6 +143,9 @@ pub struct HostDetail {
     /// What its clock gained, parts per billion.
     pub clock_drift_ppb: i64,
 }
+
+/// Connections without an owner that are listed at most.
+const LISTED_WITHOUT_OWNER: usize = 10_000;
 
 /// A connection that lacks something.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -259,7 +270,12 @@ fn owners(trace: &Trace, counted: &HashSet<ConnectionId>, report: &mut Report) {
         }
     }
     report.owned_both_ends_share = share(owned, report.payload_bytes);
-    report.detail.without_owner = largest(lacking);
+    report.detail.counted_connections = counted.len() as u64;
+    report.detail.connections_without_owner = lacking.len() as u64;
+    report.owned_connections_share = share((counted.len() - lacking.len()) as u64, counted.len() as u64);
+    lacking.sort_by_key(|lacking| (std::cmp::Reverse(lacking.bytes), lacking.connection));
+    lacking.truncate(LISTED_WITHOUT_OWNER);
+    report.detail.without_owner = lacking;
 }
 
 fn named(name: &str) -> String {
@@ -385,13 +401,16 @@ fn judge(report: &mut Report) {
     let mut missed = Vec::new();
     for (name, value, least) in [
         ("owned_both_ends_share", report.owned_both_ends_share, target::OWNED),
+        ("owned_connections_share", report.owned_connections_share, target::OWNED_CONNECTIONS),
         ("in_known_message_share", report.in_known_message_share, target::KNOWN),
     ] {
         match value {
             Some(value) if value < least => missed.push(format!("{name} is {value:.6}, wanted at least {least}")),
             Some(_) => {}
             None => {
-                report.reasons.entry(name.into()).or_insert_with(|| "there is no payload".into());
+                let why =
+                    if name == "owned_connections_share" { "there are no connections" } else { "there is no payload" };
+                report.reasons.entry(name.into()).or_insert_with(|| why.into());
             }
         }
     }

@@ -4,6 +4,9 @@ use comfy_table::{ContentArrangement, Table, presets};
 
 use super::{Lacking, Report, target};
 
+/// Connections that are shown to people at most.
+const SHOWN: usize = 20;
+
 /// The report as tables and lines.
 #[must_use]
 pub fn show(report: &Report) -> String {
@@ -22,6 +25,8 @@ pub fn show(report: &Report) -> String {
     line("payload_bytes", Some(bytes(report.payload_bytes)), String::new());
     let owned = report.owned_both_ends_share.map(percent);
     line("owned_both_ends_share", owned, format!(">= {}", percent(target::OWNED)));
+    let owned = report.owned_connections_share.map(percent);
+    line("owned_connections_share", owned, format!(">= {}", percent(target::OWNED_CONNECTIONS)));
     let known = report.in_known_message_share.map(percent);
     line("in_known_message_share", known, format!(">= {}", percent(target::KNOWN)));
     line("causality_violations", Some(report.causality_violations.to_string()), "0".to_owned());
@@ -82,8 +87,19 @@ pub fn show(report: &Report) -> String {
         bytes(kernel.absolute_difference_bytes),
         kernel.unknown_ends
     );
+    if !detail.without_owner.is_empty() {
+        let shown = &detail.without_owner[..detail.without_owner.len().min(SHOWN)];
+        out += &format!(
+            "\nwithout an owner or role at one end, {} of {} connections:\n{}\n",
+            bytes(detail.connections_without_owner),
+            bytes(detail.counted_connections),
+            lacks(shown)
+        );
+        if detail.connections_without_owner > shown.len() as u64 {
+            out += &format!("and {} more, in --json\n", detail.connections_without_owner - shown.len() as u64);
+        }
+    }
     for (title, lacking) in [
-        ("without an owner or role at one end", &detail.without_owner),
         ("in messages of unknown kind", &detail.in_unknown_messages),
         ("different from the kernel's count", &kernel.largest),
     ] {

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use merger::build::{Merged, Silent, merge};
 use trace::jvm::JvmRecord;
+use trace::manifest::SnifferManifest;
 use trace::packet::{Direction, Packet, PacketFileHeader, PacketWriter, flag};
 use trace::rows::MessageRow;
 use trace::socket::SocketRecord;
@@ -33,6 +34,8 @@ pub struct Host {
     pub sockets: Vec<SocketRecord>,
     /// (pid, start ticks), records.
     pub jvms: Vec<((u32, u64), Vec<JvmRecord>)>,
+    /// From when to when the sniffer says that it recorded; `None` = it left no manifest.
+    pub recorded_ns: Option<(u64, u64)>,
 }
 
 /// A connection as the world knows it.
@@ -235,6 +238,10 @@ impl Host {
             let file = File::create(folder.join(format!("packets-{interface}.hpk"))).unwrap();
             let mut writer = PacketWriter::create(file, &header).unwrap();
             packets.iter().for_each(|packet| writer.write(packet).unwrap());
+        }
+        if let Some((started_ns, ended_ns)) = self.recorded_ns {
+            let manifest = SnifferManifest { ended: true, started_ns, ended_ns, ..SnifferManifest::default() };
+            fs::write(folder.join("sniffer.json"), serde_json::to_vec(&manifest).unwrap()).unwrap();
         }
         write_lines(&folder.join("sockets.jsonl"), &self.sockets);
         for ((pid, ticks), records) in &self.jvms {

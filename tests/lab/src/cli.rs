@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::io::{self, Write};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use trace::truth::Truth;
 
 use crate::cost;
+use crate::deployed::Deployer;
 use crate::distribution::Distribution;
 use crate::jobs::{JobKind, JobOptions};
 use crate::lease;
@@ -20,6 +22,7 @@ use crate::progress::Progress;
 use crate::recorder::{Agents, Recorder};
 use crate::session::{ClusterOptions, Lab, capture_folder};
 use crate::setup;
+use crate::ssh;
 use crate::stop::Stop;
 use crate::summary;
 use crate::units::{Bytes, LinkRate};
@@ -41,6 +44,7 @@ Examples:
   lab run --job terasort --size 128MB --links 100mbit --uplink 50mbit --capture out/capture
   lab run --job terasort --job wordcount --quiet --tcpdump --capture out/capture
   lab run --hadoop 1.2.1 --job terasort --capture out/capture
+  lab run --deployed-by target/release/hadoptic --job terasort --job wordcount --job putget --capture out/capture
   lab up --workers 2                    a cluster to play with, until Ctrl-C
   lab down --prefix lab                 remove what a lab that was killed has left
 
@@ -60,6 +64,9 @@ enum Command {
     Cost(CostArgs),
     /// Remove what a lab that was killed has left
     Down(DownArgs),
+    /// What `ssh` runs to get into a lab's network: joins standard input and output to a connection to a host
+    #[command(hide = true)]
+    Connect(ConnectArgs),
     /// Print a completion script
     Completions {
         /// Shell that it is for
@@ -85,6 +92,17 @@ struct DownArgs {
     /// Prefix of the lab
     #[arg(long, default_value = "lab")]
     prefix: String,
+}
+
+#[derive(Debug, Args)]
+struct ConnectArgs {
+    /// Prefix of the lab
+    #[arg(long)]
+    prefix: String,
+    /// Address of the host
+    address: IpAddr,
+    /// Port
+    port: u16,
 }
 
 #[derive(Debug, Args)]
@@ -174,6 +192,10 @@ struct RunArgs {
     cluster: ClusterArgs,
     #[command(flatten)]
     record: RecordArgs,
+    /// Have this program `hadoptic` bring the agents onto the running cluster, as an operator does, and remove them
+    #[arg(long, value_name = "PROGRAM", requires = "capture", conflicts_with_all = ["agents", "no_agents", "tcpdump"])]
+    #[arg(help_heading = "Recording")]
+    deployed_by: Option<PathBuf>,
     #[command(flatten)]
     job: JobArgs,
     /// Print the result as one JSON object
@@ -273,6 +295,7 @@ fn dispatch(command: Command) -> Result<u8> {
         Command::Overhead(args) => compare(&args),
         Command::Cost(args) => tell_cost(&args),
         Command::Down(args) => down(&args),
+        Command::Connect(args) => ssh::connect(&args.prefix, args.address, args.port).map(|()| 0),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "lab", &mut io::stdout());
             Ok(0)
@@ -309,7 +332,7 @@ fn down(args: &DownArgs) -> Result<u8> {
 }
 
 fn up(args: &UpArgs) -> Result<u8> {
-    let (recorder, capture) = args.record.recorder()?;
+    let (recorder, capture) = args.record.recorder(None)?;
     let options = args.cluster.options()?;
     let stop = Stop::on_signals()?;
     let progress = Progress::new();
@@ -328,7 +351,7 @@ fn up(args: &UpArgs) -> Result<u8> {
 fn run(args: &RunArgs) -> Result<u8> {
     let options = args.cluster.options()?;
     let jobs = args.job.options(&args.cluster)?;
-    let (recorder, capture) = args.record.recorder()?;
+    let (recorder, capture) = args.record.recorder(args.deployed_by.as_deref())?;
     let kinds = if args.job.jobs.is_empty() { &[JobKind::Terasort][..] } else { &args.job.jobs };
     let stop = Stop::on_signals()?;
     let progress = Progress::new();
@@ -458,13 +481,17 @@ impl JobArgs {
 }
 
 impl RecordArgs {
-    fn recorder(&self) -> Result<(Recorder, Option<PathBuf>)> {
+    fn recorder(&self, deployed_by: Option<&Path>) -> Result<(Recorder, Option<PathBuf>)> {
         let recorder = if self.tcpdump {
             Recorder::Tcpdump
         } else if self.no_agents || self.capture.is_none() {
             Recorder::Nobody
         } else {
-            Recorder::Agents(Agents::found(&self.agent_jar, &self.sniffer, &self.dumpingd)?)
+            let agents = Agents::found(&self.agent_jar, &self.sniffer, &self.dumpingd)?;
+            match deployed_by {
+                Some(program) => Recorder::Deployed(Deployer::found(program, agents)?),
+                None => Recorder::Agents(agents),
+            }
         };
         let capture = self.capture.as_deref().map(capture_folder).transpose()?;
         Ok((recorder, capture))
@@ -524,6 +551,8 @@ mod tests {
             "--set novalue",
             "--tcpdump",
             "--agents --no-agents --capture x",
+            "--deployed-by hadoptic",
+            "--deployed-by hadoptic --tcpdump --capture x",
             "--remote-maps 1",
             "--buffer 0",
         ] {

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::distribution::{Client, DaemonKind, Distribution, Ready, Settings};
+use crate::host::Hosts;
+use crate::launcher::Call;
 use crate::lease::processes_in;
 use crate::plan::{HostPlan, Plan};
 use crate::process::{Process, listens, main_class};
@@ -36,9 +38,13 @@ pub struct Cluster<'a> {
     pub settings: &'a Settings,
     /// Its hosts.
     pub plan: &'a Plan,
+    /// They themselves.
+    pub hosts: &'a Hosts,
     stop: &'a Stop,
     daemons: Vec<Daemon>,
     clients: u32,
+    /// How often all daemons were started.
+    started: u32,
 }
 
 #[derive(Debug)]
@@ -67,35 +73,46 @@ impl<'a> Cluster<'a> {
         distribution: Distribution,
         settings: &'a Settings,
         plan: &'a Plan,
+        hosts: &'a Hosts,
         stop: &'a Stop,
         progress: &Progress,
     ) -> Result<Self> {
-        let mut cluster = Self { distribution, settings, plan, stop, daemons: Vec::new(), clients: 0 };
-        for host in &plan.hosts {
-            cluster.prepare(host)?;
-        }
+        let mut cluster =
+            Self { distribution, settings, plan, hosts, stop, daemons: Vec::new(), clients: 0, started: 0 };
+        // What formats the file system runs before the cluster does, and without what records it.
+        let bare = Settings { jvm_options: Vec::new(), ..settings.clone() };
+        cluster.configure(&bare)?;
         progress.step("formatting the file system");
         cluster.format()?;
-        let last_wave = distribution.daemons().iter().map(|kind| kind.wave).max().unwrap_or(0);
-        for wave in 0..=last_wave {
+        if !settings.jvm_options.is_empty() {
+            cluster.configure(settings)?;
+        }
+        for wave in cluster.waves() {
             let roles = cluster.start_wave(wave)?;
             progress.step(&format!("starting {roles}"));
             cluster.wait_until_ready()?;
         }
+        cluster.started = 1;
         Ok(cluster)
     }
 
-    fn prepare(&self, host: &HostPlan) -> Result<()> {
-        let folder = self.settings.host_folder(host);
-        for name in ["conf", "logs", "tmp"] {
-            let path = folder.join(name);
-            fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
-        }
-        for file in self.distribution.configuration(self.settings, self.plan, host) {
-            let path = self.settings.conf(host).join(file.name);
-            fs::write(&path, file.contents).with_context(|| format!("cannot write {}", path.display()))?;
-            if file.name.ends_with(".sh") {
-                fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+    fn waves(&self) -> std::ops::RangeInclusive<u8> {
+        0..=self.distribution.daemons().iter().map(|kind| kind.wave).max().unwrap_or(0)
+    }
+
+    /// Writes the configuration of all hosts.
+    fn configure(&self, settings: &Settings) -> Result<()> {
+        for host in &self.plan.hosts {
+            let folder = settings.host_folder(host);
+            for path in [settings.conf(host), folder.join("logs"), folder.join("tmp")] {
+                fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+            }
+            for file in self.distribution.configuration(settings, self.plan, host) {
+                let path = settings.conf(host).join(file.name);
+                fs::write(&path, file.contents).with_context(|| format!("cannot write {}", path.display()))?;
+                if file.name.ends_with(".sh") {
+                    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+                }
             }
         }
         Ok(())
@@ -103,17 +120,18 @@ impl<'a> Cluster<'a> {
 
     fn format(&self) -> Result<()> {
         let master = self.plan.master();
-        let arguments = self.distribution.format_arguments(self.settings, master);
-        let mut process = self.spawn("format", master, &arguments, "format")?;
+        let mut process = self.spawn("format", master, &self.distribution.format(), "format")?;
         let status = self.wait_for(&mut process, START_LIMIT)?;
         ensure!(status.success(), process.failure(&format!("ended with {status}")));
         Ok(())
     }
 
-    fn spawn(&self, what: &str, host: &HostPlan, arguments: &[String], log: &str) -> Result<Process> {
-        let log = self.settings.host_folder(host).join("logs").join(format!("{log}.log"));
-        let environment = self.distribution.environment(self.settings, host);
-        Process::start(what, host, &self.settings.java(), arguments, &environment, &log)
+    /// Starts something on a host, in the folder of its logs.
+    fn spawn(&self, what: &str, host: &HostPlan, call: &Call, log: &str) -> Result<Process> {
+        let logs = self.settings.host_folder(host).join("logs");
+        let mut command = self.hosts.command(host, &logs, &call.path())?;
+        command.args(&call.arguments);
+        Process::start(what, &host.name, command, &logs.join(format!("{log}.log")))
     }
 
     fn start_wave(&mut self, wave: u8) -> Result<String> {
@@ -121,9 +139,12 @@ impl<'a> Cluster<'a> {
         for kind in self.distribution.daemons().iter().filter(|kind| kind.wave == wave) {
             let hosts = self.plan.hosts.iter().filter(|host| host.master == kind.on_master);
             let mut count = 0;
+            // Those of a restart get logs of their own.
+            let log =
+                if self.started == 0 { kind.role.to_owned() } else { format!("{}-{}", kind.role, self.started + 1) };
             for host in hosts {
-                let arguments = self.distribution.daemon_arguments(self.settings, host, kind);
-                let process = self.spawn(kind.role, host, &arguments, kind.role)?;
+                let call = Call::new(kind.program, &[kind.subcommand]);
+                let process = self.spawn(kind.role, host, &call, &log)?;
                 self.daemons.push(Daemon { kind, process });
                 count += 1;
             }
@@ -179,10 +200,10 @@ impl<'a> Cluster<'a> {
         self.clients += 1;
         let what = format!("{client:?}");
         let log = format!("client-{}-{what}", self.clients);
-        let mut all = self.distribution.client_arguments(self.settings, host, client);
-        all.extend_from_slice(arguments);
+        let mut call = self.distribution.client(client);
+        call.arguments.extend_from_slice(arguments);
         let start_ns = now_ns();
-        let mut process = self.spawn(&what, host, &all, &log)?;
+        let mut process = self.spawn(&what, host, &call, &log)?;
         let end = Instant::now() + limit;
         let status = loop {
             if let Some(status) = process.ended()? {
@@ -258,23 +279,29 @@ impl<'a> Cluster<'a> {
             // Its last words to the kinds that are still there.
             std::thread::sleep(END_STEP);
         }
-        let mut problems = Vec::new();
-        let end = Instant::now() + END_LIMIT;
-        for daemon in &mut self.daemons {
-            let process = &mut daemon.process;
-            while process.ended()?.is_none() && Instant::now() < end {
-                std::thread::sleep(LOOK);
+        wait_for_end(&mut self.daemons)
+    }
+
+    /// Restarts all daemons, those of a wave side by side and one wave after the other, as a rolling restart does: they come
+    /// back with what their configuration says by then.
+    ///
+    /// # Errors
+    /// If a daemon does not end or is not ready in time, or a signal came.
+    pub fn restart(&mut self, progress: &Progress) -> Result<()> {
+        for wave in self.waves() {
+            let (mut old, others) = self.daemons.drain(..).partition(|daemon| daemon.kind.wave == wave);
+            self.daemons = others;
+            for daemon in &old {
+                daemon.process.ask_to_end();
             }
-            if process.ended()?.is_none() {
-                problems.push(format!(
-                    "{} did not end within {} s and was killed",
-                    process.name(),
-                    END_LIMIT.as_secs()
-                ));
-                process.kill();
-            }
+            let problems = wait_for_end(&mut old)?;
+            ensure!(problems.is_empty(), "cannot restart the cluster: {}", problems.join("; "));
+            let roles = self.start_wave(wave)?;
+            progress.step(&format!("restarting {roles}"));
+            self.wait_until_ready()?;
         }
-        Ok(problems)
+        self.started += 1;
+        Ok(())
     }
 
     /// Roles of the daemons on a host.
@@ -297,6 +324,23 @@ impl<'a> Cluster<'a> {
         fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
         Ok(path)
     }
+}
+
+/// Waits until daemons that were asked to end have ended; kills and tells those that do not.
+fn wait_for_end(daemons: &mut [Daemon]) -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    let end = Instant::now() + END_LIMIT;
+    for daemon in daemons {
+        let process = &mut daemon.process;
+        while process.ended()?.is_none() && Instant::now() < end {
+            std::thread::sleep(LOOK);
+        }
+        if process.ended()?.is_none() {
+            problems.push(format!("{} did not end within {} s and was killed", process.name(), END_LIMIT.as_secs()));
+            process.kill();
+        }
+    }
+    Ok(problems)
 }
 
 impl Daemon {

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
+use crate::launcher::{self, Call, HOME};
 use crate::plan::{HostPlan, Plan};
-use crate::{hadoop1, hadoop2, hadoop3};
+use crate::{hadoop1, hadoop2, hadoop3, host};
 
 /// A version of Hadoop that the lab can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -46,16 +47,10 @@ impl Settings {
         self.work.join(&host.name)
     }
 
-    /// Folder of a host's configuration.
+    /// Folder of a host's configuration as the machine sees it; on the host it is [`launcher::CONF`].
     #[must_use]
     pub fn conf(&self, host: &HostPlan) -> PathBuf {
-        self.host_folder(host).join("conf")
-    }
-
-    /// The Java launcher.
-    #[must_use]
-    pub fn java(&self) -> PathBuf {
-        self.java_home.join("bin/java")
+        host::root(&self.work, host).join(launcher::CONF.trim_start_matches('/'))
     }
 }
 
@@ -66,6 +61,12 @@ pub struct DaemonKind {
     pub role: &'static str,
     /// Main class.
     pub main_class: &'static str,
+    /// Program of Hadoop's that starts it.
+    pub program: &'static str,
+    /// What that is told.
+    pub subcommand: &'static str,
+    /// Variable of the options of its JVM.
+    pub options: &'static str,
     /// Heap, MiB.
     pub heap_mib: u32,
     /// Whether it runs on the master or on each worker.
@@ -183,52 +184,69 @@ impl Distribution {
         }
     }
 
-    /// Options of a daemon's JVM, class path included, up to and with the main class.
+    /// First number of the version.
     #[must_use]
-    pub fn daemon_arguments(self, settings: &Settings, host: &HostPlan, kind: &DaemonKind) -> Vec<String> {
-        let mut arguments = match self {
-            Self::V1_2_1 => hadoop1::jvm_arguments(settings, host, kind.heap_mib, self.jar_list()),
-            Self::V2_10_2 | Self::V3_4_2 => hadoop3::jvm_arguments(settings, host, kind.heap_mib),
-        };
-        arguments.push(kind.main_class.to_owned());
-        arguments
-    }
-
-    /// The same for a client on a host, followed by the client's own arguments.
-    #[must_use]
-    pub fn client_arguments(self, settings: &Settings, host: &HostPlan, client: Client) -> Vec<String> {
-        let heap_mib = hadoop3::CLIENT_HEAP_MIB;
-        let mut arguments = match self {
-            Self::V1_2_1 => hadoop1::jvm_arguments(settings, host, heap_mib, self.jar_list()),
-            Self::V2_10_2 | Self::V3_4_2 => hadoop3::jvm_arguments(settings, host, heap_mib),
-        };
-        arguments.push(hadoop3::client_class(client).to_owned());
-        arguments
-    }
-
-    /// What formats the file system on the master before the first start: JVM options, main class and arguments.
-    #[must_use]
-    pub fn format_arguments(self, settings: &Settings, master: &HostPlan) -> Vec<String> {
+    pub const fn major(self) -> u8 {
         match self {
-            Self::V1_2_1 => hadoop1::format_arguments(settings, master, self.jar_list()),
-            Self::V2_10_2 | Self::V3_4_2 => hadoop3::format_arguments(settings, master),
+            Self::V1_2_1 => 1,
+            Self::V2_10_2 => 2,
+            Self::V3_4_2 => 3,
         }
+    }
+
+    /// Jars and folders that all JVMs have on their class path, behind the configuration.
+    #[must_use]
+    pub fn class_path(self, cache: &Path) -> Vec<String> {
+        let cache = cache.display();
+        let pages = format!("{cache}/web");
+        match self {
+            Self::V1_2_1 => hadoop1::class_path(&pages, &format!("{cache}/lib"), self.jar_list()),
+            Self::V2_10_2 | Self::V3_4_2 => vec![pages, format!("{cache}/lib/*")],
+        }
+    }
+
+    /// The jar of the example jobs.
+    #[must_use]
+    pub const fn examples(self) -> &'static str {
+        match self {
+            Self::V1_2_1 => "hadoop-examples-1.2.1.jar",
+            Self::V2_10_2 => "hadoop-mapreduce-examples-2.10.2.jar",
+            Self::V3_4_2 => "hadoop-mapreduce-examples-3.4.2.jar",
+        }
+    }
+
+    /// How a client is called on a host, before its own arguments.
+    #[must_use]
+    pub fn client(self, client: Client) -> Call {
+        let job = |name| Call::new("hadoop", &["jar", &format!("{HOME}/lib/{}", self.examples()), name]);
+        match client {
+            Client::TeraGen => job("teragen"),
+            Client::TeraSort => job("terasort"),
+            Client::TeraValidate => job("teravalidate"),
+            Client::WordCount => job("wordcount"),
+            Client::FsShell => Call::new("hadoop", &["fs"]),
+            Client::Fsck if self.major() == 1 => Call::new("hadoop", &["fsck"]),
+            Client::Fsck => Call::new("hdfs", &["fsck"]),
+        }
+    }
+
+    /// What formats the file system on the master before the first start.
+    #[must_use]
+    pub fn format(self) -> Call {
+        let program = if self.major() == 1 { "hadoop" } else { "hdfs" };
+        Call::new(program, &["namenode", "-format", "-force", "-nonInteractive"])
     }
 
     /// A host's configuration.
     #[must_use]
     pub fn configuration(self, settings: &Settings, plan: &Plan, host: &HostPlan) -> Vec<ConfFile> {
-        match self {
+        let mut files = match self {
             Self::V1_2_1 => hadoop1::configuration(settings, plan, host),
             Self::V2_10_2 => hadoop2::configuration(settings, plan, host),
             Self::V3_4_2 => hadoop3::configuration(settings, plan, host),
-        }
-    }
-
-    /// Environment of a daemon.
-    #[must_use]
-    pub fn environment(self, settings: &Settings, host: &HostPlan) -> Vec<(&'static str, PathBuf)> {
-        vec![("JAVA_HOME", settings.java_home.clone()), ("HADOOP_CONF_DIR", settings.conf(host))]
+        };
+        files.extend(launcher::environment_files(self, settings, host));
+        files
     }
 
     /// Where job histories are once their job has ended.

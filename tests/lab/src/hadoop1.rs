@@ -4,7 +4,8 @@
 //! reason; all else is stock.
 
 use crate::distribution::{ConfFile, DaemonKind, Ready, Settings};
-use crate::hadoop3::{self, LEAN_JVM, owned};
+use crate::hadoop3::{self, owned};
+use crate::launcher::CONF;
 use crate::plan::{HostPlan, Plan};
 
 /// Port of the JobTracker's RPC, which has no default.
@@ -12,20 +13,31 @@ const JOB_TRACKER_PORT: u16 = 8021;
 
 /// The daemons. Ports are the version's defaults.
 pub const DAEMONS: &[DaemonKind] = &[
-    hadoop3::DAEMONS[0],
+    DaemonKind { program: "hadoop", options: "HADOOP_NAMENODE_OPTS", ..hadoop3::DAEMONS[0] },
     DaemonKind {
         role: "SecondaryNameNode",
         main_class: "org.apache.hadoop.hdfs.server.namenode.SecondaryNameNode",
+        program: "hadoop",
+        subcommand: "secondarynamenode",
+        options: "HADOOP_SECONDARYNAMENODE_OPTS",
         heap_mib: 192,
         on_master: true,
         wave: 1,
         ready: Ready::Listens(50090),
     },
-    DaemonKind { ready: Ready::Listens(50020), ..hadoop3::DAEMONS[2] },
+    DaemonKind {
+        program: "hadoop",
+        options: "HADOOP_DATANODE_OPTS",
+        ready: Ready::Listens(50020),
+        ..hadoop3::DAEMONS[2]
+    },
     // It looks for the file system once, and then not before ten seconds have passed: the DataNodes come first.
     DaemonKind {
         role: "JobTracker",
         main_class: "org.apache.hadoop.mapred.JobTracker",
+        program: "hadoop",
+        subcommand: "jobtracker",
+        options: "HADOOP_JOBTRACKER_OPTS",
         heap_mib: 256,
         on_master: true,
         wave: 2,
@@ -34,6 +46,9 @@ pub const DAEMONS: &[DaemonKind] = &[
     DaemonKind {
         role: "TaskTracker",
         main_class: "org.apache.hadoop.mapred.TaskTracker",
+        program: "hadoop",
+        subcommand: "tasktracker",
+        options: "HADOOP_TASKTRACKER_OPTS",
         heap_mib: 256,
         on_master: false,
         wave: 2,
@@ -44,42 +59,12 @@ pub const DAEMONS: &[DaemonKind] = &[
 /// Folder of the master's, below its logs, in which the JobTracker keeps the histories of jobs.
 pub const HISTORY_FOLDER: &str = "history";
 
-/// Options of a daemon's or client's JVM. Two libraries for web pages are among the jars, which must not be mixed: the
-/// jars are named in their order, behind the pages.
+/// The class path. Two libraries for web pages are among the jars, which must not be mixed: the jars are named in their
+/// order, behind the pages.
 #[must_use]
-pub fn jvm_arguments(settings: &Settings, host: &HostPlan, heap_mib: u32, jars: &str) -> Vec<String> {
-    let mut arguments = bare_jvm_arguments(settings, host, heap_mib, jars);
-    arguments.extend(settings.jvm_options.iter().cloned());
-    arguments
-}
-
-/// What formats the NameNode: a tool that runs before the cluster does, so without the recorder's options.
-#[must_use]
-pub fn format_arguments(settings: &Settings, master: &HostPlan, jars: &str) -> Vec<String> {
-    let mut arguments = bare_jvm_arguments(settings, master, hadoop3::CLIENT_HEAP_MIB, jars);
-    arguments.extend(
-        ["org.apache.hadoop.hdfs.server.namenode.NameNode", "-format", "-force", "-nonInteractive"].map(str::to_owned),
-    );
-    arguments
-}
-
-fn bare_jvm_arguments(settings: &Settings, host: &HostPlan, heap_mib: u32, jars: &str) -> Vec<String> {
-    let folder = settings.host_folder(host);
-    let cache = settings.cache.display();
-    let mut class_path = format!("{}:{cache}/web", settings.conf(host).display());
-    for name in jars.lines().filter_map(|line| line.split(' ').next()) {
-        class_path.push_str(&format!(":{cache}/lib/{name}"));
-    }
-    let mut arguments = vec![format!("-Xmx{heap_mib}m")];
-    arguments.extend(LEAN_JVM.iter().map(|option| (*option).to_owned()));
-    arguments.extend([
-        // Else all hosts of the machine share the folders of their web pages.
-        format!("-Djava.io.tmpdir={}", folder.join("tmp").display()),
-        format!("-Dhadoop.log.dir={}", folder.join("logs").display()),
-        "-cp".to_owned(),
-        class_path,
-    ]);
-    arguments
+pub fn class_path(pages: &str, jars: &str, list: &str) -> Vec<String> {
+    let names = list.lines().filter_map(|line| line.split(' ').next());
+    std::iter::once(pages.to_owned()).chain(names.map(|name| format!("{jars}/{name}"))).collect()
 }
 
 /// A host's configuration files.
@@ -114,7 +99,7 @@ fn core_site(settings: &Settings, plan: &Plan, host: &HostPlan) -> Vec<(String, 
     owned([
         ("fs.default.name", format!("hdfs://{}:8020", plan.master().name)),
         ("hadoop.tmp.dir", settings.host_folder(host).join("hadoop").display().to_string()),
-        ("topology.script.file.name", settings.conf(host).join(RACKS).display().to_string()),
+        ("topology.script.file.name", format!("{CONF}/{RACKS}")),
     ])
 }
 

@@ -6,11 +6,11 @@ use crate::plan::{HostPlan, Plan};
 
 /// The daemons. Ports are the version's defaults: those of DataNodes moved with 3.0.
 pub const DAEMONS: &[DaemonKind] = &[
-    hadoop3::DAEMONS[0],
+    DaemonKind { options: "HADOOP_NAMENODE_OPTS", ..hadoop3::DAEMONS[0] },
     hadoop3::DAEMONS[1],
-    DaemonKind { ready: Ready::Listens(50020), ..hadoop3::DAEMONS[2] },
+    DaemonKind { options: "HADOOP_DATANODE_OPTS", ready: Ready::Listens(50020), ..hadoop3::DAEMONS[2] },
     hadoop3::DAEMONS[3],
-    hadoop3::DAEMONS[4],
+    DaemonKind { options: "HADOOP_JOB_HISTORYSERVER_OPTS", ..hadoop3::DAEMONS[4] },
 ];
 
 /// A host's configuration files. The application master makes its web page by reaching into `java.lang`, too.

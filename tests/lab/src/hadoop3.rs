@@ -3,9 +3,8 @@
 //! Property names and defaults: the `*-default.xml` of the version. What differs from the defaults is said here with
 //! its reason; all else is stock.
 
-use std::path::Path;
-
-use crate::distribution::{Client, ConfFile, DaemonKind, Ready, Settings};
+use crate::distribution::{ConfFile, DaemonKind, Ready, Settings};
+use crate::launcher::CONF;
 use crate::plan::{HostPlan, Plan};
 
 /// NameNode and DataNode refuse to start without these folders, which no jar has.
@@ -27,6 +26,9 @@ pub const DAEMONS: &[DaemonKind] = &[
     DaemonKind {
         role: "NameNode",
         main_class: "org.apache.hadoop.hdfs.server.namenode.NameNode",
+        program: "hdfs",
+        subcommand: "namenode",
+        options: "HDFS_NAMENODE_OPTS",
         heap_mib: 256,
         on_master: true,
         wave: 0,
@@ -35,6 +37,9 @@ pub const DAEMONS: &[DaemonKind] = &[
     DaemonKind {
         role: "ResourceManager",
         main_class: "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager",
+        program: "yarn",
+        subcommand: "resourcemanager",
+        options: "YARN_RESOURCEMANAGER_OPTS",
         heap_mib: 256,
         on_master: true,
         wave: 0,
@@ -43,6 +48,9 @@ pub const DAEMONS: &[DaemonKind] = &[
     DaemonKind {
         role: "DataNode",
         main_class: "org.apache.hadoop.hdfs.server.datanode.DataNode",
+        program: "hdfs",
+        subcommand: "datanode",
+        options: "HDFS_DATANODE_OPTS",
         heap_mib: 192,
         on_master: false,
         wave: 1,
@@ -51,6 +59,9 @@ pub const DAEMONS: &[DaemonKind] = &[
     DaemonKind {
         role: "NodeManager",
         main_class: "org.apache.hadoop.yarn.server.nodemanager.NodeManager",
+        program: "yarn",
+        subcommand: "nodemanager",
+        options: "YARN_NODEMANAGER_OPTS",
         heap_mib: 256,
         on_master: false,
         wave: 1,
@@ -59,6 +70,9 @@ pub const DAEMONS: &[DaemonKind] = &[
     DaemonKind {
         role: "JobHistoryServer",
         main_class: "org.apache.hadoop.mapreduce.v2.hs.JobHistoryServer",
+        program: "mapred",
+        subcommand: "historyserver",
+        options: "MAPRED_HISTORYSERVER_OPTS",
         heap_mib: 192,
         on_master: true,
         wave: 1,
@@ -75,52 +89,6 @@ const TASK_MIB: u32 = 512;
 /// Of a task's when it is to be the only one on its host beside an application master.
 const QUIET_TASK_MIB: u32 = 1100;
 
-/// Main class of a client.
-#[must_use]
-pub const fn client_class(client: Client) -> &'static str {
-    match client {
-        Client::TeraGen => "org.apache.hadoop.examples.terasort.TeraGen",
-        Client::TeraSort => "org.apache.hadoop.examples.terasort.TeraSort",
-        Client::TeraValidate => "org.apache.hadoop.examples.terasort.TeraValidate",
-        Client::WordCount => "org.apache.hadoop.examples.WordCount",
-        Client::FsShell => "org.apache.hadoop.fs.FsShell",
-        Client::Fsck => "org.apache.hadoop.hdfs.tools.DFSck",
-    }
-}
-
-/// Options of a daemon's or client's JVM, class path included.
-#[must_use]
-pub fn jvm_arguments(settings: &Settings, host: &HostPlan, heap_mib: u32) -> Vec<String> {
-    let mut arguments = bare_jvm_arguments(settings, host, heap_mib);
-    arguments.extend(settings.jvm_options.iter().cloned());
-    arguments
-}
-
-/// What formats the NameNode: a tool that runs before the cluster does, so without the recorder's options.
-#[must_use]
-pub fn format_arguments(settings: &Settings, master: &HostPlan) -> Vec<String> {
-    let mut arguments = bare_jvm_arguments(settings, master, CLIENT_HEAP_MIB);
-    arguments.extend(
-        ["org.apache.hadoop.hdfs.server.namenode.NameNode", "-format", "-force", "-nonInteractive"].map(str::to_owned),
-    );
-    arguments
-}
-
-fn bare_jvm_arguments(settings: &Settings, host: &HostPlan, heap_mib: u32) -> Vec<String> {
-    let folder = settings.host_folder(host);
-    let mut arguments = vec![format!("-Xmx{heap_mib}m")];
-    // The NodeManager reaches into java.lang.
-    arguments.extend(OPEN_JAVA_LANG.iter().map(|option| (*option).to_owned()));
-    arguments.extend(LEAN_JVM.iter().map(|option| (*option).to_owned()));
-    arguments.extend([
-        format!("-Djava.io.tmpdir={}", folder.join("tmp").display()),
-        format!("-Dhadoop.log.dir={}", folder.join("logs").display()),
-        "-cp".to_owned(),
-        class_path(settings, &settings.conf(host)),
-    ]);
-    arguments
-}
-
 /// Lets Hadoop reach into `java.lang`. Java 8 does not know the second option, and ignores it because of the first.
 pub const OPEN_JAVA_LANG: [&str; 2] =
     ["-XX:+IgnoreUnrecognizedVMOptions", "--add-opens=java.base/java.lang=ALL-UNNAMED"];
@@ -128,11 +96,6 @@ pub const OPEN_JAVA_LANG: [&str; 2] =
 /// A dozen JVMs share few cores: little compiling, one collecting thread, no files in /tmp that a kill leaves behind.
 pub const LEAN_JVM: [&str; 4] =
     ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Djava.net.preferIPv4Stack=true"];
-
-fn class_path(settings: &Settings, conf: &Path) -> String {
-    let cache = settings.cache.display();
-    format!("{}:{cache}/web:{cache}/lib/*", conf.display())
-}
 
 /// Options of a task's JVM.
 #[must_use]
@@ -182,7 +145,7 @@ fn core_site(settings: &Settings, plan: &Plan, host: &HostPlan) -> Vec<(String, 
         ("fs.defaultFS", format!("hdfs://{}:8020", plan.master().name)),
         ("hadoop.tmp.dir", folder.join("hadoop").display().to_string()),
         ("net.topology.node.switch.mapping.impl", "org.apache.hadoop.net.TableMapping".into()),
-        ("net.topology.table.file.name", settings.conf(host).join("racks.table").display().to_string()),
+        ("net.topology.table.file.name", format!("{CONF}/racks.table")),
     ])
 }
 

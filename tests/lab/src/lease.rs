@@ -242,10 +242,24 @@ fn sweep(prefix: &str) -> Result<()> {
     if let Some(claim) = read_claim(prefix)
         && !claim.keep_work
     {
-        remove(&claim.work, &mut failed);
+        match mounts_below(&claim.work) {
+            Ok(mounts) if mounts.is_empty() => remove(&claim.work, &mut failed),
+            // Whatever is mounted there is somebody's, and not the lab's: hosts mount in namespaces of their own.
+            Ok(mounts) => {
+                failed.push(format!("{} is not removed: mounted there: {}", claim.work.display(), mounts.join(", ")));
+            }
+            Err(error) => failed.push(format!("{error:#}")),
+        }
     }
     ensure!(failed.is_empty(), "could not remove all of lab {prefix}: {}", failed.join("; "));
     forget(prefix)
+}
+
+/// What this process sees mounted in a folder.
+fn mounts_below(folder: &Path) -> Result<Vec<String>> {
+    let table = fs::read_to_string("/proc/self/mountinfo").context("cannot read /proc/self/mountinfo")?;
+    let points = table.lines().filter_map(|line| line.split(' ').nth(4));
+    Ok(points.filter(|point| Path::new(point).starts_with(folder)).map(str::to_owned).collect())
 }
 
 /// Removes the claim itself.

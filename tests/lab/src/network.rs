@@ -100,9 +100,20 @@ fn add_host(plan: &Plan, host: &HostPlan, shape: &Shape) -> Result<()> {
     run_words(&format!("ip -n {namespace} link set eth0 up"))?;
     shape_end(&fabric, &port, shape.links, shape.queue_packets)?;
     shape_end(namespace, "eth0", shape.links, shape.queue_packets)?;
-    lease::write_etc(namespace, "hosts", &plan.hosts_file())?;
-    lease::write_etc(namespace, "resolv.conf", "")?;
-    lease::write_etc(namespace, "nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n")
+    for (name, contents) in etc_files(plan) {
+        lease::write_etc(namespace, name, &contents)?;
+    }
+    Ok(())
+}
+
+/// Files in the hosts' `/etc` by which they know each other's names, and nobody else's.
+#[must_use]
+pub fn etc_files(plan: &Plan) -> [(&'static str, String); 3] {
+    [
+        ("hosts", plan.hosts_file()),
+        ("resolv.conf", String::new()),
+        ("nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n".to_owned()),
+    ]
 }
 
 fn join_bridge(fabric: &str, device: &str, rack: usize) -> Result<()> {

@@ -102,7 +102,7 @@ impl Plan {
     /// The contents of `/etc/hosts` on every host.
     #[must_use]
     pub fn hosts_file(&self) -> String {
-        let mut text = String::from("127.0.0.1 localhost\n");
+        let mut text = format!("127.0.0.1 localhost\n10.{}.0.1 operator\n", self.subnet);
         for host in &self.hosts {
             text.push_str(&format!("{} {}\n", host.address, host.name));
         }

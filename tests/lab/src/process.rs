@@ -4,14 +4,11 @@ use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, anyhow};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-
-use crate::netns;
-use crate::plan::HostPlan;
 
 /// Lines of a log that an error shows.
 const TAIL_LINES: usize = 25;
@@ -27,38 +24,29 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a program on a host, in the folder of `log`, into which goes what it prints.
+    /// Starts a program that runs on a host; what it prints goes into `log`.
     ///
     /// It leads a process group of its own, so that Ctrl-C reaches the lab alone and the lab decides on the order.
     ///
     /// # Errors
     /// If it cannot be started or the log cannot be made.
-    pub fn start(
-        what: &str,
-        host: &HostPlan,
-        program: &Path,
-        arguments: &[String],
-        environment: &[(&str, PathBuf)],
-        log: &Path,
-    ) -> Result<Self> {
+    pub fn start(what: &str, host: &str, mut command: Command, log: &Path) -> Result<Self> {
         let out = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
-        let mut command = netns::command(&host.namespace, &host.name, program);
-        command
-            .args(arguments)
-            .envs(environment.iter().map(|(name, value)| (*name, value)))
-            .current_dir(log.parent().unwrap_or(Path::new("/")))
-            .stdin(Stdio::null())
-            .stdout(out.try_clone()?)
-            .stderr(out)
-            .process_group(0);
+        command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out).process_group(0);
         let child = command.spawn().with_context(|| format!("cannot start {what}"))?;
-        Ok(Self { what: what.to_owned(), host: host.name.clone(), child, log: log.to_owned(), ended: None })
+        Ok(Self { what: what.to_owned(), host: host.to_owned(), child, log: log.to_owned(), ended: None })
     }
 
     /// What it is, for people: "DataNode on w1".
     #[must_use]
     pub fn name(&self) -> String {
         format!("{} on {}", self.what, self.host)
+    }
+
+    /// The host that it runs on.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
     }
 
     /// Its process id.

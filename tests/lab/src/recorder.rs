@@ -14,6 +14,7 @@ use nix::unistd::Pid;
 use trace::manifest::{ForeignManifest, ForeignPackets, ForeignProcess, ForeignSockets, SocketListing};
 use trace::role::role_of_main_class;
 
+use crate::deployed::Deployer;
 use crate::lease::{check_plain, processes_in};
 use crate::netns;
 use crate::plan::{HostPlan, Plan};
@@ -44,6 +45,8 @@ pub enum Recorder {
     Nobody,
     /// The Java agent in every JVM, which starts the sniffer and dumpingd.
     Agents(Agents),
+    /// The same agents, brought to the running cluster by the program `hadoptic` as an operator does.
+    Deployed(Deployer),
     /// tcpdump on every interface of every host, and ss every second.
     Tcpdump,
 }
@@ -111,6 +114,10 @@ impl Recorder {
     pub fn settled(&self, work: &Path) -> Result<Self> {
         Ok(match self {
             Self::Agents(agents) => Self::Agents(agents.copied(&work.join("agents"))?),
+            Self::Deployed(deployer) => {
+                let agents = deployer.agents.copied(&work.join("agents"))?;
+                Self::Deployed(Deployer { program: deployer.program.clone(), agents })
+            }
             other => other.clone(),
         })
     }
@@ -121,6 +128,7 @@ impl Recorder {
         match self {
             Self::Nobody => "nobody",
             Self::Agents(_) => "agents",
+            Self::Deployed(_) => "deployed agents",
             Self::Tcpdump => "tcpdump",
         }
     }
@@ -136,7 +144,7 @@ impl Recorder {
                 agents.sniffer.display(),
                 agents.dumpingd.display()
             )],
-            Self::Nobody | Self::Tcpdump => Vec::new(),
+            Self::Nobody | Self::Deployed(_) | Self::Tcpdump => Vec::new(),
         }
     }
 
@@ -146,7 +154,9 @@ impl Recorder {
     /// If a tool is missing or does not begin.
     pub fn start(&self, plan: &Plan, capture: &Path, stop: &Stop) -> Result<Recording> {
         let mut recording = Recording { recorder: self.clone(), hosts: Vec::new() };
-        for host in &plan.hosts {
+        // What is deployed makes the hosts' folders itself.
+        let hosts = if matches!(self, Self::Deployed(_)) { &[] } else { plan.hosts.as_slice() };
+        for host in hosts {
             let folder = capture.join(&host.name);
             fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
             if *self == Self::Tcpdump {
@@ -175,7 +185,7 @@ impl Recording {
     /// If files cannot be written.
     pub fn finish(self, plan: &Plan, capture: &Path, progress: &Progress) -> Result<Vec<String>> {
         match &self.recorder {
-            Recorder::Nobody => Ok(Vec::new()),
+            Recorder::Nobody | Recorder::Deployed(_) => Ok(Vec::new()),
             Recorder::Agents(agents) => end_agents(agents, plan, capture, progress),
             Recorder::Tcpdump => {
                 let mut problems = Vec::new();
@@ -222,7 +232,10 @@ fn end_agents(agents: &Agents, plan: &Plan, capture: &Path, progress: &Progress)
 }
 
 /// Processes in a namespace with the program that each runs.
-fn programs_in(namespace: &str) -> Result<Vec<(Pid, PathBuf)>> {
+///
+/// # Errors
+/// If `ip` fails.
+pub(crate) fn programs_in(namespace: &str) -> Result<Vec<(Pid, PathBuf)>> {
     let pids = processes_in(namespace)?.into_iter();
     Ok(pids.filter_map(|pid| Some((pid, fs::read_link(format!("/proc/{pid}/exe")).ok()?))).collect())
 }
@@ -276,7 +289,9 @@ impl HostRecording {
             ]
             .map(str::to_owned);
             let log = folder.join(format!("{interface}.log"));
-            tcpdumps.push(Process::start(&format!("tcpdump of {interface}"), host, &tcpdump, &arguments, &[], &log)?);
+            let mut command = netns::command(&host.namespace, &host.name, &tcpdump);
+            command.args(arguments);
+            tcpdumps.push(Process::start(&format!("tcpdump of {interface}"), &host.name, command, &log)?);
         }
         let listing_stop = Stop::default();
         let listing = {

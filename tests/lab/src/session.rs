@@ -8,9 +8,12 @@ use anyhow::{Context, Result, ensure};
 use trace::truth::{Machine, Truth, TruthHost, Versions};
 
 use crate::cluster::Cluster;
+use crate::deployed::Deployment;
 use crate::distribution::{Client, Distribution, Histories, Settings};
 use crate::history::{self, JobHistory};
+use crate::host::Hosts;
 use crate::jobs::{Done, JobKind, JobOptions, Runner};
+use crate::launcher::HOME;
 use crate::lease::{Lease, check_plain, check_root};
 use crate::measure;
 use crate::netns;
@@ -57,6 +60,7 @@ pub struct Lab {
     distribution: Distribution,
     settings: Settings,
     truth: Truth,
+    hosts: Hosts,
     lease: Lease,
 }
 
@@ -91,6 +95,7 @@ impl Lab {
             options.shape.uplink
         ));
         network::up(&plan, &options.shape)?;
+        let hosts = Hosts::settle(&plan, options.distribution, &cache, lease.work(), stop)?;
         progress.step("measuring it");
         let (links, measured, problems) = measure::all(&plan, &options.shape, stop)?;
         let truth = Truth {
@@ -98,7 +103,7 @@ impl Lab {
             program: concat!("lab ", env!("CARGO_PKG_VERSION")).to_owned(),
             prefix: plan.prefix.clone(),
             quiet: options.quiet,
-            hosts: hosts(&plan, options.distribution)?,
+            hosts: truth_hosts(&plan, options.distribution)?,
             links,
             measured,
             versions: Versions {
@@ -120,7 +125,7 @@ impl Lab {
             cache,
             work: lease.work().to_owned(),
         };
-        Ok(Self { plan, distribution: options.distribution, settings, truth, lease })
+        Ok(Self { plan, distribution: options.distribution, settings, truth, hosts, lease })
     }
 
     /// Starts the cluster, keeps it until a signal comes, and removes everything.
@@ -142,8 +147,7 @@ impl Lab {
         let recording = recorder.start(&self.plan, capture, stop)?;
         let counted = Counters::read(&self.plan)?;
         self.truth.started_ns = now_ns();
-        let mut cluster = Cluster::start(self.distribution, &self.settings, &self.plan, stop, progress)?;
-        self.write_entrances()?;
+        let mut cluster = Cluster::start(self.distribution, &self.settings, &self.plan, &self.hosts, stop, progress)?;
         progress.step("the cluster is up; Ctrl-C ends it");
         trace::told::say(self.how_to_enter());
         while !stop.is_set() {
@@ -183,8 +187,18 @@ impl Lab {
         self.truth.seed = options.seed;
         self.truth.started_ns = now_ns();
         let recording = recorder.start(&self.plan, &folder, stop)?;
-        let counted = Counters::read(&self.plan)?;
-        let mut cluster = Cluster::start(self.distribution, &self.settings, &self.plan, stop, progress)?;
+        let mut counted = Counters::read(&self.plan)?;
+        let mut cluster = Cluster::start(self.distribution, &self.settings, &self.plan, &self.hosts, stop, progress)?;
+        let deployment = match &recorder {
+            Recorder::Deployed(deployer) => {
+                let deployment =
+                    Deployment::begin(deployer, &self.plan, &self.hosts, self.lease.work(), stop, progress)?;
+                counted = Counters::read(&self.plan)?;
+                cluster.restart(progress)?;
+                Some(deployment)
+            }
+            _ => None,
+        };
         let mut runner = Runner { cluster: &mut cluster, options, progress, done: Done::default() };
         for (number, kind) in jobs.iter().enumerate() {
             runner.run(*kind, number + 1)?;
@@ -202,10 +216,19 @@ impl Lab {
         }
         self.truth.blocks = runner.blocks("/")?;
         let done = runner.done;
-        progress.step("stopping the cluster");
-        self.truth.problems.extend(cluster.stop()?);
-        self.truth.problems.extend(recording.finish(&self.plan, &folder, progress)?);
-        Counters::read(&self.plan)?.tell_since(&counted, &mut self.truth);
+        if let Some(deployment) = deployment {
+            // As on a cluster that goes on: its daemons still run.
+            self.truth.problems.extend(deployment.collect(&folder, progress)?);
+            Counters::read(&self.plan)?.tell_since(&counted, &mut self.truth);
+            self.truth.problems.extend(deployment.remove(progress)?);
+            progress.step("stopping the cluster");
+            self.truth.problems.extend(cluster.stop()?);
+        } else {
+            progress.step("stopping the cluster");
+            self.truth.problems.extend(cluster.stop()?);
+            self.truth.problems.extend(recording.finish(&self.plan, &folder, progress)?);
+            Counters::read(&self.plan)?.tell_since(&counted, &mut self.truth);
+        }
         self.truth.ended_ns = now_ns();
         self.add_jobs(done, &history::collect(&job_folder)?, options)?;
         write_truth(&self.truth, &folder)?;
@@ -241,37 +264,18 @@ impl Lab {
         Ok(())
     }
 
-    /// A script for each host that enters it, with `hadoop CLASS ...` on its path.
-    fn write_entrances(&self) -> Result<()> {
-        for host in &self.plan.hosts {
-            let folder = self.settings.host_folder(host);
-            let client = self.distribution.client_arguments(&self.settings, host, Client::FsShell);
-            let options = client[..client.len() - 1].join("' '");
-            let hadoop = format!("#!/bin/sh\nexec {} '{options}' \"$@\"\n", self.settings.java().display());
-            let enter = format!(
-                "#!/bin/sh\n[ $# -gt 0 ] || set -- \"${{SHELL:-/bin/sh}}\"\nexport HADOOP_CONF_DIR={} PATH={}:$PATH\n\
-                 exec ip netns exec {} unshare --uts sh -c 'hostname \"$1\"; shift; exec \"$@\"' sh {} \"$@\"\n",
-                self.settings.conf(host).display(),
-                folder.join("bin").display(),
-                host.namespace,
-                host.name
-            );
-            write_script(&folder.join("bin/hadoop"), &hadoop)?;
-            write_script(&folder.join("enter"), &enter)?;
-        }
-        Ok(())
-    }
-
     fn how_to_enter(&self) -> String {
-        let master = self.settings.host_folder(self.plan.master());
         format!(
-            "  a shell on a host:   {work}/HOST/enter            (HOST: {hosts})\n  \
-             files of HDFS:       {enter} hadoop org.apache.hadoop.fs.FsShell -ls /\n  \
-             a job:               {enter} hadoop org.apache.hadoop.examples.terasort.TeraGen 1000 /rows\n  \
-             logs of the daemons: {work}/HOST/logs",
+            "  a shell on a host:   {login} HOST            (HOST: {hosts})\n  \
+             files of HDFS:       {login} {master} hadoop fs -ls /\n  \
+             a job:               {login} {master} hadoop jar {HOME}/lib/{examples} teragen 1000 /rows\n  \
+             logs of the daemons: {work}/HOST/logs\n  \
+             lists of hosts:      {work}/workers, {work}/masters",
+            login = format_args!("ssh -F {}", self.hosts.logins.config.display()),
             work = self.lease.work().display(),
             hosts = self.plan.hosts.iter().map(|h| h.name.as_str()).collect::<Vec<_>>().join(", "),
-            enter = master.join("enter").display(),
+            master = self.plan.master().name,
+            examples = self.distribution.examples(),
         )
     }
 }
@@ -324,22 +328,12 @@ fn copy_histories(from: &Path, into: &Path) -> Result<()> {
     Ok(())
 }
 
-fn write_script(path: &Path, text: &str) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
-    Ok(())
-}
-
 fn write_truth(truth: &Truth, folder: &Path) -> Result<()> {
     let path = folder.join("truth.json");
     fs::write(&path, serde_json::to_vec_pretty(truth)?).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn hosts(plan: &Plan, distribution: Distribution) -> Result<Vec<TruthHost>> {
+fn truth_hosts(plan: &Plan, distribution: Distribution) -> Result<Vec<TruthHost>> {
     plan.hosts
         .iter()
         .map(|host| {

@@ -14,11 +14,15 @@ use crate::progress::Progress;
 use crate::tool;
 
 /// Programs that have to be there, and the Debian packages that have them.
-const TOOLS: [(&str, &str); 6] = [
+const TOOLS: [(&str, &str); 10] = [
     ("ip", "iproute2"),
     ("tc", "iproute2"),
     ("ss", "iproute2"),
     ("ethtool", "ethtool"),
+    ("sshd", "openssh-server"),
+    ("ssh", "openssh-client"),
+    ("ssh-keygen", "openssh-client"),
+    ("nsenter", "util-linux"),
     ("java", "default-jdk-headless"),
     ("mvn", "maven"),
 ];

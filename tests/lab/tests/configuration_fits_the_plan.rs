@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use lab::distribution::{Distribution, Settings};
+use lab::distribution::{ConfFile, Distribution, Settings};
 use lab::plan::Plan;
 
 const ALL: [Distribution; 3] = [Distribution::V1_2_1, Distribution::V2_10_2, Distribution::V3_4_2];
@@ -64,7 +64,7 @@ fn quiet_means_no_speculation_and_reduces_after_the_maps() {
 }
 
 #[test]
-fn the_agent_is_in_every_jvm_but_not_in_the_one_that_formats() {
+fn the_agent_is_in_every_jvm() {
     let mut settings = settings();
     let agent = "-javaagent:/a.jar=out=/c".to_owned();
     settings.jvm_options = vec![agent.clone()];
@@ -73,15 +73,48 @@ fn the_agent_is_in_every_jvm_but_not_in_the_one_that_formats() {
     }
     let children = property_of(Distribution::V1_2_1, &settings, 1, "mapred-site.xml", "mapred.child.java.opts");
     assert!(children.unwrap().contains(&agent));
-    let plan = Plan::new("lab", Some(9), 4).unwrap();
     for version in ALL {
-        for kind in version.daemons() {
-            let arguments = version.daemon_arguments(&settings, plan.master(), kind);
-            assert!(arguments.contains(&agent), "{}", kind.role);
-            assert_eq!(arguments.last().unwrap(), kind.main_class);
+        for file in env_files(version, &settings) {
+            let general = if (version, file.name) == (Distribution::V2_10_2, "yarn-env.sh") {
+                "YARN_OPTS"
+            } else {
+                "HADOOP_OPTS"
+            };
+            let is_in = file.contents.lines().any(|line| line.contains(general) && line.contains(&agent));
+            let holds_it = file.name == "hadoop-env.sh" || general == "YARN_OPTS";
+            assert_eq!(is_in, holds_it, "{version:?} {}: {}", file.name, file.contents);
         }
-        assert!(!version.format_arguments(&settings, plan.master()).contains(&agent));
     }
+}
+
+fn env_files(version: Distribution, settings: &Settings) -> Vec<ConfFile> {
+    let plan = Plan::new("lab", Some(9), 4).unwrap();
+    let mut files = version.configuration(settings, &plan, plan.master());
+    files.retain(|file| file.name.ends_with("-env.sh"));
+    files
+}
+
+#[test]
+fn each_daemons_memory_stands_in_the_variable_of_its_version() {
+    let line = |version, file: &str, variable: &str| {
+        let files = env_files(version, &settings());
+        let contents = files.into_iter().find(|f| f.name == file).unwrap().contents;
+        contents.lines().find(|line| line.starts_with(&format!("export {variable}="))).map(str::to_owned)
+    };
+    for (version, file, variable, heap) in [
+        (Distribution::V1_2_1, "hadoop-env.sh", "HADOOP_JOBTRACKER_OPTS", "-Xmx256m"),
+        (Distribution::V1_2_1, "hadoop-env.sh", "HADOOP_SECONDARYNAMENODE_OPTS", "-Xmx192m"),
+        (Distribution::V2_10_2, "hadoop-env.sh", "HADOOP_DATANODE_OPTS", "-Xmx192m"),
+        (Distribution::V2_10_2, "yarn-env.sh", "YARN_NODEMANAGER_OPTS", "-Xmx256m"),
+        (Distribution::V2_10_2, "mapred-env.sh", "HADOOP_JOB_HISTORYSERVER_OPTS", "-Xmx192m"),
+        (Distribution::V3_4_2, "hadoop-env.sh", "HDFS_NAMENODE_OPTS", "-Xmx256m"),
+        (Distribution::V3_4_2, "yarn-env.sh", "YARN_RESOURCEMANAGER_OPTS", "-Xmx256m"),
+        (Distribution::V3_4_2, "mapred-env.sh", "MAPRED_HISTORYSERVER_OPTS", "-Xmx192m"),
+    ] {
+        let found = line(version, file, variable);
+        assert!(found.as_deref().is_some_and(|line| line.contains(heap)), "{version:?} {variable}: {found:?}");
+    }
+    assert_eq!(env_files(Distribution::V1_2_1, &settings()).len(), 1, "1.x knows no other");
 }
 
 #[test]
@@ -109,17 +142,13 @@ fn hadoop_1_has_the_names_of_its_own_time() {
     let files = Distribution::V1_2_1.configuration(&settings, &plan, &plan.hosts[2]);
     let racks = &files.iter().find(|file| file.name == "racks.sh").unwrap().contents;
     assert!(racks.contains("w3 | 10.9.2.13) echo /r2 ;;"), "{racks}");
-    assert!(get("core-site.xml", "topology.script.file.name").unwrap().ends_with("/w2/conf/racks.sh"));
+    assert!(get("core-site.xml", "topology.script.file.name").unwrap().ends_with("/etc/hadoop/conf/racks.sh"));
 }
 
 #[test]
 fn the_class_path_of_hadoop_1_names_each_jar() {
-    let plan = Plan::new("lab", Some(9), 1).unwrap();
-    let kind = &Distribution::V1_2_1.daemons()[0];
-    let arguments = Distribution::V1_2_1.daemon_arguments(&settings(), plan.master(), kind);
-    let at = arguments.iter().position(|argument| argument == "-cp").unwrap();
-    let class_path: Vec<&str> = arguments[at + 1].split(':').collect();
-    assert_eq!(class_path[1], "/cache/web");
-    assert!(class_path.contains(&"/cache/lib/hadoop-core-1.2.1.jar"));
+    let class_path = Distribution::V1_2_1.class_path(&PathBuf::from("/cache"));
+    assert_eq!(class_path[0], "/cache/web");
+    assert!(class_path.iter().any(|entry| entry == "/cache/lib/hadoop-core-1.2.1.jar"));
     assert!(class_path.iter().all(|entry| !entry.contains('*')), "jars in any order break its web pages");
 }

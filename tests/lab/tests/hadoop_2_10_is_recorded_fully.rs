@@ -1,4 +1,4 @@
-//! A job on a cluster of Hadoop 2.10.2 is recorded, merged and replayed as one of 3.4.2.
+//! Jobs on a cluster of Hadoop 2.10.2, by agents that `hadoptic` deploys and removes, are recorded, merged and replayed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;

@@ -1,4 +1,4 @@
-//! A job on a cluster of some version under the agents: every connection has its owners, every byte its message, the
+//! Jobs on a cluster of some version under agents that `hadoptic` deploys: the hosts are afterwards as they were, every connection has its owners, every byte its message, the
 //! counters agree, and replayed on a model of its own network the job takes the time that it took.
 
 use std::fs;
@@ -27,7 +27,8 @@ fn answer(program: &str, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or(Value::Null)
 }
 
-/// Counts words on a cluster of two workers, and looks at everything that is left.
+/// Has the agents deployed onto a cluster of two workers, counts words there and puts a file into HDFS and gets it back, has the
+/// agents removed, and looks at everything that is left.
 pub fn is_recorded(version: &str, prefix: &str) {
     if !super::can_run() {
         return;
@@ -35,9 +36,11 @@ pub fn is_recorded(version: &str, prefix: &str) {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let output = super::run(&format!(
-        "run --hadoop {version} --prefix {prefix} --workers 2 --job wordcount --size 8MB --reduces 2 --quiet \
-         --links 100mbit --uplink 50mbit --json --capture {} --agent-jar {} --sniffer {} --dumpingd {}",
+        "run --hadoop {version} --prefix {prefix} --workers 2 --job wordcount --job putget --size 8MB --reduces 2 \
+         --quiet --links 100mbit --uplink 50mbit --json --capture {} --deployed-by {} --agent-jar {} --sniffer {} \
+         --dumpingd {}",
         path("capture"),
+        built("hadoptic").display(),
         built("hadoptic-agent.jar").display(),
         built("sniffer").display(),
         built("dumpingd").display(),
@@ -49,6 +52,9 @@ pub fn is_recorded(version: &str, prefix: &str) {
     // Only a busy machine, on which links do not reach their rates, is excused.
     let wrong: Vec<_> = truth.problems.iter().filter(|problem| !problem.starts_with("the link")).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
+    assert_eq!(truth.recorder, "deployed agents");
+    let kinds: Vec<&str> = truth.jobs.iter().map(|job| job.kind.as_str()).collect();
+    assert_eq!(kinds, ["put", "wordcount", "get", "put", "get"]);
     let job = truth.jobs.iter().find(|job| job.kind == "wordcount").unwrap();
     assert_eq!((job.maps, job.reduces), (2, 2));
     assert_eq!(drift(Path::new(&path("capture"))), Vec::<String>::new());
@@ -57,6 +63,10 @@ pub fn is_recorded(version: &str, prefix: &str) {
     let check = answer("merger", &["check", &path("trace"), "--json"]);
     let share = |key: &str| check[key].as_f64().unwrap_or_else(|| panic!("{key} is missing: {check:#}"));
     assert!(share("owned_both_ends_share") >= 0.999, "{check:#}");
+    assert!(share("owned_connections_share") >= 0.99, "{check:#}");
+    let listed = check["detail"]["without_owner"].as_array().unwrap();
+    assert_eq!(listed.len() as u64, check["detail"]["connections_without_owner"].as_u64().unwrap(), "{check:#}");
+    assert!(listed.iter().all(|connection| connection["reason"].as_str().is_some_and(|why| !why.is_empty())));
     assert!(share("in_known_message_share") >= 0.99, "{check:#}");
     assert!(share("captured_vs_kernel_error").abs() <= 0.001, "{check:#}");
     for counter in ["shuffle_bytes_error", "hdfs_read_bytes_error", "hdfs_write_bytes_error"] {

@@ -1,0 +1,48 @@
+# What the other scripts use. Prints lines "key<TAB>value", and files as a line of facts and then their bytes.
+say() { printf '%s\t%s\n' "$1" "$2"; }
+# The shell's own complaint tells why.
+fail() { printf '%s\n' "$*" >&2; exit 1; }
+checksum() { sha256sum <"$1" | cut -d' ' -f1; }
+# Start time of a process, by which it is known again (field 22 of its stat; the name before may hold anything).
+ticks() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
+lives() { [ -n "$1" ] && [ -n "$2" ] && [ "$(ticks "$1")" = "$2" ]; }
+# emit NAME PATH
+emit() {
+    if [ -f "$2" ] && real=$(readlink -f "$2") && size=$(wc -c <"$real"); then
+        printf 'file\t%s\t%s\t%s\t%s\t%d\n' "$1" "$real" "$(stat -c %a "$real")" "$(stat -c %U:%G "$real")" "$size"
+        head -c "$size" "$real"
+        echo
+    else
+        printf 'missing\t%s\t%s\n' "$1" "$2"
+    fi
+}
+# The nearest folder above a path that is there.
+above() {
+    folder=$1
+    while [ ! -d "$folder" ]; do folder=$(dirname "$folder"); done
+    printf '%s\n' "$folder"
+}
+# Hadoop's JVMs of this host: "jvm<TAB>PID TICKS USER CLASS AGENT HADOOP JAVA". Of a command line only the main class is
+# told, and whether the agent stands in it. Processes of other network namespaces are those of other hosts.
+jvms() {
+    here=$(readlink /proc/self/ns/net)
+    for line in $(grep -l -a -F org.apache.hadoop. /proc/[0-9]*/cmdline 2>/dev/null); do
+        pid=${line#/proc/}
+        pid=${pid%/cmdline}
+        exe=$(readlink "/proc/$pid/exe" 2>/dev/null) || continue
+        case $exe in */java) ;; *) continue ;; esac
+        [ "$(readlink "/proc/$pid/ns/net" 2>/dev/null)" = "$here" ] || continue
+        class=$(tr '\0' '\n' <"$line" 2>/dev/null | grep -x -m 1 'org\.apache\.hadoop\.[A-Za-z0-9_.$]*') || continue
+        born=$(ticks "$pid")
+        agent=no
+        if grep -q -a -F hadoptic-agent.jar "$line" 2>/dev/null; then
+            agent=yes
+        elif [ -f "$CAPTURE/$(uname -n)/jvm-$pid-$born.jsonl" ]; then
+            agent=attached
+        fi
+        hadoop=$(ls -l "/proc/$pid/fd" 2>/dev/null | sed -n -e 's|.*/hadoop-common-\([0-9][^/]*\)\.jar$|\1|p' \
+            -e 's|.*/hadoop-core-\([0-9][^/]*\)\.jar$|\1|p' | grep -v tests | head -n 1)
+        printf 'jvm\t%s %s %s %s %s %s %s\n' "$pid" "$born" "$(stat -c %U "/proc/$pid" 2>/dev/null)" "$class" "$agent" \
+            "${hadoop:--}" "$exe"
+    done
+}

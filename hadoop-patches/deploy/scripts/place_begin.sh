@@ -1,0 +1,29 @@
+# Makes the folders. PREFIX, CAPTURE, OWNER ("" = root). Says which of them were not there before.
+umask 022
+make() { # make FOLDER MODE
+    upper=$(dirname "$1")
+    [ -d "$upper" ] || make "$upper" 755
+    [ ! -L "$1" ] || fail "$1 is a symbolic link: name the folder to which it points"
+    if [ ! -d "$1" ]; then
+        mkdir "$1" || exit 1
+        chmod "$2" "$1" || exit 1
+        [ "$1" = "$PREFIX/new" ] || say made "$1"
+    fi
+}
+host=$(uname -n)
+make "$PREFIX" 755
+for folder in bin lib; do make "$PREFIX/$folder" 755; done
+for folder in backup run log new; do make "$PREFIX/$folder" 700; done
+make "$CAPTURE" 1777
+make "$CAPTURE/$host" 1777
+# Container users write their records here, so it is open to all, and nobody may take away what is another's.
+mode=$(stat -c %a "$CAPTURE")
+if [ "$mode" != 1777 ]; then
+    chmod 1777 "$CAPTURE" || exit 1
+    say opened "$mode"
+fi
+if [ -L "$CAPTURE/$host" ] || [ "$(stat -c %u "$CAPTURE/$host")" != "$(id -u)" ]; then
+    fail "$CAPTURE/$host belongs to $(stat -c %U "$CAPTURE/$host"), not to root: move it away"
+fi
+chmod 1777 "$CAPTURE/$host"
+say end place_begin

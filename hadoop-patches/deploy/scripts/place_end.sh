@@ -1,0 +1,31 @@
+# Puts what was copied to PREFIX/new in its place. PREFIX, GROUP, CAPABILITIES (yes/no), JAVA, SUM_SNIFFER, SUM_DUMPINGD, SUM_JAR.
+cd "$PREFIX/new" || exit 1
+for pair in "sniffer $SUM_SNIFFER" "dumpingd $SUM_DUMPINGD" "hadoptic-agent.jar $SUM_JAR"; do
+    name=${pair% *}
+    [ "$(checksum "$name")" = "${pair#* }" ] || fail "$name did not arrive as it was sent: run install again"
+done
+chown 0:0 sniffer dumpingd hadoptic-agent.jar
+chmod 755 sniffer dumpingd
+chmod 644 hadoptic-agent.jar
+for name in sniffer dumpingd; do
+    version=$("./$name" --version 2>&1) || fail "$name does not run here: $version"
+done
+if [ "$CAPABILITIES" = yes ]; then
+    chown "0:$GROUP" sniffer dumpingd || exit 1
+    # Never setuid; and only who is in the cluster's group may start them.
+    chmod 750 sniffer dumpingd
+    setcap cap_net_raw+ep sniffer || fail "setcap failed on sniffer: the file system has to know extended attributes"
+    setcap cap_sys_ptrace,cap_dac_read_search+ep dumpingd || fail "setcap failed on dumpingd"
+fi
+# That a JVM of this host loads the jar is tried before any of Hadoop's gets it.
+out=$(mktemp -d) || exit 1
+told=$("$JAVA" "-javaagent:$PREFIX/new/hadoptic-agent.jar=out=$out" -version 2>&1)
+ls "$out"/*/jvm-*.jsonl >/dev/null 2>&1
+loaded=$?
+rm -rf -- "$out"
+[ $loaded = 0 ] || fail "$JAVA does not load the agent: $told"
+# rename() leaves those that run now as they are.
+mv -f sniffer "$PREFIX/bin/sniffer" && mv -f dumpingd "$PREFIX/bin/dumpingd" &&
+    mv -f hadoptic-agent.jar "$PREFIX/lib/hadoptic-agent.jar" || exit 1
+cd / && rmdir "$PREFIX/new"
+say end place_end

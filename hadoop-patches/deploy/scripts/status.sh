@@ -1,0 +1,40 @@
+# How the agents are. PREFIX, CAPTURE.
+host=$(uname -n)
+dir=$CAPTURE/$host
+say name "$host"
+say now "$(date +%s)"
+emit installed.json "$PREFIX/installed.json"
+[ ! -f "$PREFIX/lib/hadoptic-agent.jar" ] || say jar "$(checksum "$PREFIX/lib/hadoptic-agent.jar")"
+for agent in sniffer dumpingd; do
+    found=
+    pid= born= began=
+    [ -f "$PREFIX/run/$agent.pid" ] && read -r pid born began <"$PREFIX/run/$agent.pid"
+    lives "$pid" "$born" && found="$pid $began"
+    if [ -z "$found" ] && [ -f "$dir/agents.lock" ]; then
+        while read -r name pid born began; do
+            [ "$name" = "$agent" ] && lives "$pid" "$born" && found="$pid $((began / 1000))"
+        done <"$dir/agents.lock"
+    fi
+    [ -z "$found" ] || say "runs" "$agent $found"
+    if [ -f "$dir/$agent.json" ]; then
+        say age "$agent $(($(date +%s) - $(stat -c %Y "$dir/$agent.json")))"
+        emit "$agent.json" "$dir/$agent.json"
+    fi
+done
+jvms
+if [ -d "$dir" ]; then
+    say disk "$(df -Pk "$dir" | awk 'NR == 2 { print $4, $2 }')"
+    say used "$(du -sk "$dir" 2>/dev/null | cut -f1)"
+    # Names of files may be anything: container users write here. What is counted are those with the agents' names.
+    sizes=$(find "$dir" -maxdepth 1 -type f -name 'jvm-*.jsonl' -exec stat -c %s {} + 2>/dev/null)
+    bytes=$(printf '%s\n' "$sizes" | awk '{ n += $1 } END { printf "%.0f", n }')
+    say jvms "$(printf '%s\n' "$sizes" | grep -c .) $bytes"
+    if [ "$bytes" -lt 1073741824 ]; then
+        say spans "$(find "$dir" -maxdepth 1 -type f -name 'jvm-*.jsonl' -exec cat {} + 2>/dev/null | wc -l)"
+    fi
+    # Of the last records of sockets with a peer, those whose owner is known.
+    if [ -f "$dir/sockets.jsonl" ]; then
+        tail -c 16777216 "$dir/sockets.jsonl" | awk '/"k":"socket"/ { n++; if (/"pid":/) known++ } END { print "owners\t" known + 0 " " n + 0 }'
+    fi
+fi
+say end status

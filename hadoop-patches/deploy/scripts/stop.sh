@@ -1,0 +1,32 @@
+# Asks an agent to end and waits until it has. NAME, PREFIX, CAPTURE, SYSTEMD, WAIT (s).
+host=$(uname -n)
+dir=$CAPTURE/$host
+run=$PREFIX/run/$NAME.pid
+pid= born=
+found=no
+[ -f "$run" ] && read -r pid born _ <"$run"
+lives "$pid" "$born" && found=yes
+if [ $found = no ] && [ -f "$dir/agents.lock" ]; then
+    while read -r name pid born _; do
+        [ "$name" = "$NAME" ] && lives "$pid" "$born" && { found=yes; break; }
+    done <"$dir/agents.lock"
+fi
+if [ $found = no ]; then
+    say was idle
+else
+    say was running
+    if [ "$SYSTEMD" = yes ]; then systemctl stop --no-block "hadoptic-$NAME.service"; else kill "$pid"; fi
+    waited=0
+    while lives "$pid" "$born"; do
+        [ "$waited" -lt $((WAIT * 10)) ] ||
+            fail "$NAME (process $pid) does not end within $WAIT s; by hand: kill -9 $pid (the record stays readable)"
+        sleep 0.1
+        waited=$((waited + 1))
+    done
+fi
+rm -f "$run" "$PREFIX/run/$NAME.stamp"
+if [ -f "$dir/$NAME.json" ]; then
+    grep -q '"ended": true' "$dir/$NAME.json" && say ended yes
+    emit "$NAME.json" "$dir/$NAME.json"
+fi
+say end stop

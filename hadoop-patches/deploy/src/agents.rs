@@ -1,0 +1,205 @@
+//! `hadoptic start` and `stop`: sniffer and dumpingd, once on each host.
+
+use anyhow::Result;
+use serde_json::json;
+use trace::manifest::{DumpingdManifest, SnifferManifest};
+
+use crate::cluster::{Places, reports};
+use crate::facts::Facts;
+use crate::fleet::Fleet;
+use crate::installed::{Installed, StartedBy};
+use crate::report::Report;
+use crate::scripts;
+use crate::ssh::{Session, SshError};
+use crate::wire::Told;
+
+const AGENTS: [&str; 2] = ["sniffer", "dumpingd"];
+
+fn failed(what: &str) -> impl Fn(String) -> SshError {
+    let what = what.to_owned();
+    move |message| SshError::Failed { what: what.clone(), message }
+}
+
+fn installed(facts: &Facts, prefix: &str) -> Result<Installed, SshError> {
+    facts.installed.clone().ok_or_else(|| {
+        failed("look")(format!(
+            "nothing is installed in {prefix}: run hadoptic install first, or say the same --prefix"
+        ))
+    })
+}
+
+struct Started {
+    facts: Facts,
+    pids: Vec<u64>,
+    began: bool,
+    by_daemons: bool,
+}
+
+/// Starts the agents where they do not run.
+///
+/// # Errors
+/// If this machine cannot do it at all.
+pub fn start(fleet: &Fleet, places: &Places, attach: bool, wait_s: u64) -> Result<Report> {
+    let outcomes = fleet.each("start", |session| start_on(session, places, attach, wait_s));
+    let mut report = Report { command: "start", heads: vec!["sniffer", "dumpingd", ""], ..Report::default() };
+    report.hosts = reports(fleet, &outcomes, |started| started.facts.name.clone());
+    for (host, outcome) in report.hosts.iter_mut().zip(&outcomes) {
+        let Ok(started) = outcome else { continue };
+        if started.by_daemons {
+            host.cells = vec![String::new(), String::new(), "the host's daemons start them".to_owned()];
+        } else {
+            host.cells = started.pids.iter().map(ToString::to_string).collect();
+            host.cells.push(if started.began { "started" } else { "ran already" }.to_owned());
+            for (agent, pid) in AGENTS.iter().zip(&started.pids) {
+                host.fact(agent, pid);
+            }
+        }
+        host.fact("started", started.began);
+        let without: Vec<String> = started
+            .facts
+            .jvms
+            .iter()
+            .filter(|jvm| jvm.is_daemon() && jvm.agent == "no")
+            .map(|jvm| format!("{} {}", jvm.role, jvm.pid))
+            .collect();
+        if !without.is_empty() {
+            host.notes.push(format!(
+                "runs without the agent: {}. Restart it (a rolling restart will do), or hadoptic start --attach",
+                without.join(", ")
+            ));
+        }
+        host.fact("without_agent", without);
+    }
+    Ok(report)
+}
+
+fn start_on(session: &Session, places: &Places, attach: bool, wait_s: u64) -> Result<Started, SshError> {
+    let mut facts = places.ask(session)?;
+    let installed = installed(&facts, &places.prefix)?;
+    let by_daemons = installed.started_by == StartedBy::Daemons;
+    let mut started = Started { facts: facts.clone(), pids: Vec::new(), began: false, by_daemons };
+    if !by_daemons {
+        // dumpingd first: it tells the sniffer whose ports are Hadoop's.
+        for (name, options) in [("dumpingd", &installed.dumpingd), ("sniffer", &installed.sniffer)] {
+            let what = format!("start {name}");
+            let wait = wait_s.to_string();
+            let variables = [
+                ("NAME", name),
+                ("PREFIX", installed.prefix.as_str()),
+                ("CAPTURE", installed.capture_dir.as_str()),
+                ("OWNER", installed.run_as.as_str()),
+                ("SYSTEMD", if installed.started_by == StartedBy::Systemd { "yes" } else { "no" }),
+                ("WAIT", wait.as_str()),
+            ];
+            let printed = session.run(&what, &variables, options, scripts::START)?;
+            let told = Told::parse("start", &printed).map_err(failed(&what))?;
+            started.pids.insert(0, told.numbers("pid").first().copied().unwrap_or(0));
+            started.began |= told.value("began") == Some("yes");
+        }
+    }
+    if attach {
+        attach_to_all(session, &installed, &facts)?;
+        facts = places.ask(session)?;
+        started.facts = facts;
+    }
+    Ok(started)
+}
+
+/// Loads the agent into the daemons that run without it, as their users.
+fn attach_to_all(session: &Session, installed: &Installed, facts: &Facts) -> Result<(), SshError> {
+    let jar = format!("{}/lib/{}", installed.prefix, crate::versions::JAR);
+    let options = installed.agent.split_once(".jar=").map(|(_, options)| options).unwrap_or_default().to_owned();
+    for jvm in facts.jvms.iter().filter(|jvm| jvm.is_daemon() && jvm.agent == "no") {
+        let pid = jvm.pid.to_string();
+        let variables = [("PID", pid.as_str()), ("WHO", &jvm.user), ("JAR", &jar), ("OPTIONS", &options)];
+        // The JVM's own Java; a JVM lets only its own user attach.
+        let body = "java=$(readlink \"/proc/$PID/exe\") || exit 0\n\
+                    set -- \"$java\" -jar \"$JAR\" \"$PID\" \"$OPTIONS\"\n\
+                    [ \"$WHO\" = root ] || set -- setpriv --reuid=\"$WHO\" --regid=\"$(id -g \"$WHO\")\" --init-groups \"$@\"\n\
+                    \"$@\"";
+        session.run(&format!("attach to {} {pid}", jvm.role), &variables, &[], body)?;
+    }
+    Ok(())
+}
+
+struct Stopped {
+    name: String,
+    ran: bool,
+    sniffer: Option<SnifferManifest>,
+    dumpingd: Option<DumpingdManifest>,
+    unclean: Vec<String>,
+}
+
+/// Stops the agents and waits until they have ended in order.
+///
+/// # Errors
+/// If this machine cannot do it at all.
+pub fn stop(fleet: &Fleet, places: &Places, wait_s: u64) -> Result<Report> {
+    let outcomes = fleet.each("stop", |session| stop_on(session, places, wait_s));
+    let mut report =
+        Report { command: "stop", heads: vec!["packets", "lost", "connections traced", ""], ..Report::default() };
+    report.hosts = reports(fleet, &outcomes, |stopped| stopped.name.clone());
+    for (host, outcome) in report.hosts.iter_mut().zip(&outcomes) {
+        let Ok(stopped) = outcome else { continue };
+        let counts = stopped.sniffer.as_ref().map(|manifest| manifest.interfaces.iter().map(|i| i.counts));
+        let packets: u64 = counts.clone().map(|all| all.map(|counts| counts.packets).sum()).unwrap_or(0);
+        let lost: u64 = counts.map(|all| all.map(|counts| counts.lost()).sum()).unwrap_or(0);
+        let traced = stopped.dumpingd.as_ref().map_or(0, |manifest| manifest.traced);
+        let state = if stopped.ran { "stopped" } else { "did not run" };
+        host.cells = vec![packets.to_string(), lost.to_string(), traced.to_string(), state.to_owned()];
+        host.fact("ran", stopped.ran);
+        host.fact("sniffer", json!({ "packets": packets, "lost": lost }));
+        host.fact("dumpingd", json!({ "traced": traced }));
+        for problem in &stopped.unclean {
+            host.problem(problem.clone());
+        }
+        let problems = stopped.sniffer.iter().flat_map(|m| &m.problems).map(|p| format!("sniffer: {p}"));
+        let problems =
+            problems.chain(stopped.dumpingd.iter().flat_map(|m| &m.problems).map(|p| format!("dumpingd: {p}")));
+        host.notes.extend(problems);
+    }
+    Ok(report)
+}
+
+fn stop_on(session: &Session, places: &Places, wait_s: u64) -> Result<Stopped, SshError> {
+    let facts = places.ask(session)?;
+    let installed = installed(&facts, &places.prefix)?;
+    stop_agents(session, &installed, &facts.name, wait_s)
+}
+
+/// Also for `remove`.
+pub(crate) fn stop_quietly(session: &Session, installed: &Installed, wait_s: u64) -> Result<(), SshError> {
+    stop_agents(session, installed, "", wait_s).map(drop)
+}
+
+fn stop_agents(session: &Session, installed: &Installed, name: &str, wait_s: u64) -> Result<Stopped, SshError> {
+    let mut stopped = Stopped { name: name.to_owned(), ran: false, sniffer: None, dumpingd: None, unclean: Vec::new() };
+    let wait = wait_s.to_string();
+    for agent in AGENTS {
+        let what = format!("stop {agent}");
+        let variables = [
+            ("NAME", agent),
+            ("PREFIX", installed.prefix.as_str()),
+            ("CAPTURE", installed.capture_dir.as_str()),
+            ("SYSTEMD", if installed.started_by == StartedBy::Systemd { "yes" } else { "no" }),
+            ("WAIT", wait.as_str()),
+        ];
+        let printed = session.run(&what, &variables, &[], scripts::STOP)?;
+        let told = Told::parse("stop", &printed).map_err(failed(&what))?;
+        let ran = told.value("was") == Some("running");
+        stopped.ran |= ran;
+        if ran && told.value("ended") != Some("yes") {
+            stopped.unclean.push(format!(
+                "{agent} ended without saying so: its last batch may be missing, the rest can be read ({}/log/{agent}.log)",
+                installed.prefix
+            ));
+        }
+        let Some(file) = told.file(&format!("{agent}.json")) else { continue };
+        if agent == "sniffer" {
+            stopped.sniffer = serde_json::from_slice(&file.bytes).ok();
+        } else {
+            stopped.dumpingd = serde_json::from_slice(&file.bytes).ok();
+        }
+    }
+    Ok(stopped)
+}

@@ -1,0 +1,137 @@
+//! What all commands know: where things lie on the hosts, which version of Hadoop it is, what was brought there.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+
+use crate::digest;
+use crate::facts::Facts;
+use crate::fleet::{Fleet, Outcome};
+use crate::report::HostReport;
+use crate::ssh::{Session, SshError};
+use crate::versions::Generation;
+
+/// Where things lie on the hosts.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// The folder of everything.
+    pub prefix: String,
+    /// The folder of what is recorded.
+    pub capture_dir: String,
+    /// Hadoop's configuration, "" = as found.
+    pub conf_dir: String,
+    /// Hadoop's version, where the operator says it.
+    pub generation: Option<Generation>,
+}
+
+impl Places {
+    /// Asks a host; its configuration is the one that was named, else that of an earlier run, else the one found.
+    ///
+    /// # Errors
+    /// If the host does not answer as expected.
+    pub fn ask(&self, session: &Session) -> Result<Facts, SshError> {
+        let facts = Facts::ask(session, &self.prefix, &self.capture_dir, &self.conf_dir)?;
+        match &facts.installed {
+            Some(installed) if self.conf_dir.is_empty() && facts.conf.as_ref() != Some(&installed.conf_dir) => {
+                Facts::ask(session, &self.prefix, &self.capture_dir, &installed.conf_dir)
+            }
+            _ => Ok(facts),
+        }
+    }
+
+    /// Where the jar lies.
+    #[must_use]
+    pub fn jar(&self) -> String {
+        format!("{}/lib/{}", self.prefix, crate::versions::JAR)
+    }
+}
+
+/// What goes out.
+pub struct Programs {
+    /// The packet agent.
+    pub sniffer: Vec<u8>,
+    /// The socket agent.
+    pub dumpingd: Vec<u8>,
+    /// The Java agent.
+    pub jar: Vec<u8>,
+}
+
+impl Programs {
+    /// Reads them from this machine.
+    ///
+    /// # Errors
+    /// If one is missing; says how to build it.
+    pub fn read(sniffer: Option<&PathBuf>, dumpingd: Option<&PathBuf>, jar: Option<&PathBuf>) -> Result<Self> {
+        let beside = std::env::current_exe().ok().and_then(|exe| exe.parent().map(PathBuf::from)).unwrap_or_default();
+        let read = |given: Option<&PathBuf>, candidates: Vec<PathBuf>, option: &str| {
+            let path = given.cloned().or_else(|| candidates.iter().find(|path| path.is_file()).cloned());
+            let path = path.with_context(|| {
+                format!(
+                    "{} is not there: build it with `make agents`, or name it with --{option}",
+                    candidates[0].display()
+                )
+            })?;
+            std::fs::read(&path).with_context(|| format!("{}", path.display()))
+        };
+        let jars = vec![
+            beside.join("hadoptic-agent.jar"),
+            beside.join("../../hadoop-patches/target/hadoptic-agent.jar"),
+            PathBuf::from("hadoop-patches/target/hadoptic-agent.jar"),
+        ];
+        Ok(Self {
+            sniffer: read(sniffer, vec![beside.join("sniffer")], "sniffer")?,
+            dumpingd: read(dumpingd, vec![beside.join("dumpingd")], "dumpingd")?,
+            jar: read(jar, jars, "jar")?,
+        })
+    }
+
+    /// Each with its name on the hosts.
+    #[must_use]
+    pub fn all(&self) -> [(&'static str, &[u8]); 3] {
+        [("sniffer", &self.sniffer), ("dumpingd", &self.dumpingd), (crate::versions::JAR, &self.jar)]
+    }
+
+    /// Their checksums, in the same order.
+    #[must_use]
+    pub fn sums(&self) -> [String; 3] {
+        [digest::of(&self.sniffer), digest::of(&self.dumpingd), digest::of(&self.jar)]
+    }
+}
+
+/// A report for each host; those of which nothing came say why.
+#[must_use]
+pub fn reports<T>(fleet: &Fleet, outcomes: &[Outcome<T>], names: impl Fn(&T) -> String) -> Vec<HostReport> {
+    fleet
+        .hosts
+        .iter()
+        .zip(outcomes)
+        .map(|((host, _), outcome)| {
+            let mut report = HostReport::of(host);
+            match outcome {
+                Ok(value) => report.name = names(value),
+                Err(reason) => report.problem(reason.clone()),
+            }
+            report
+        })
+        .collect()
+}
+
+/// Two hosts that call themselves the same would write into one folder.
+#[must_use]
+pub fn same_names(reports: &[HostReport]) -> Vec<String> {
+    let mut by_name: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for report in reports.iter().filter(|report| !report.name.is_empty()) {
+        by_name.entry(&report.name).or_default().push(&report.host);
+    }
+    by_name
+        .into_iter()
+        .filter(|(_, hosts)| hosts.len() > 1)
+        .map(|(name, hosts)| {
+            format!(
+                "{} are one host, or all call themselves {name} (uname -n): name each host once, by one name",
+                hosts.join(", ")
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,138 @@
+//! What is known of a host before anything is done there.
+
+use serde::Serialize;
+
+use crate::digest;
+use crate::installed::{FILE, Installed};
+use crate::scripts;
+use crate::ssh::{Session, SshError};
+use crate::versions::Generation;
+use crate::wire::Told;
+
+/// Hadoop's configuration files that can be edited.
+pub const EDITABLE: [&str; 4] = ["hadoop-env.sh", "yarn-env.sh", "mapred-env.sh", "mapred-site.xml"];
+
+/// A JVM of Hadoop's that runs on a host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Jvm {
+    /// Process id.
+    pub pid: u32,
+    /// Its user.
+    pub user: String,
+    /// Role, by main class.
+    pub role: String,
+    /// "yes" = started with the agent, "attached" = it came later, "no".
+    pub agent: String,
+    /// Version of Hadoop, "-" = not told.
+    pub hadoop: String,
+}
+
+impl Jvm {
+    fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split(' ');
+        let pid = words.next()?.parse().ok()?;
+        let _ticks = words.next()?;
+        let user = words.next()?.to_owned();
+        let role = trace::role::role_of_main_class(words.next()?)?.to_owned();
+        let agent = words.next()?.to_owned();
+        Some(Self { pid, user, role, agent, hadoop: words.next()?.to_owned() })
+    }
+
+    /// Whether it lives as long as the cluster.
+    #[must_use]
+    pub fn is_daemon(&self) -> bool {
+        trace::role::is_daemon(&self.role)
+    }
+
+    /// Whether it belongs to a job.
+    #[must_use]
+    pub fn is_of_a_job(&self) -> bool {
+        matches!(self.role.as_str(), "MRAppMaster" | "YarnChild" | "Child")
+    }
+}
+
+/// All of Hadoop's JVMs that a script told of.
+#[must_use]
+pub fn jvms(told: &Told) -> Vec<Jvm> {
+    told.all("jvm").filter_map(Jvm::parse).collect()
+}
+
+/// What a host told.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// As the agents name it.
+    pub name: String,
+    /// Everything.
+    pub told: Told,
+    /// Hadoop's configuration as it is named there.
+    pub conf: Option<String>,
+    /// What an earlier run left.
+    pub installed: Option<Installed>,
+    /// Hadoop's JVMs.
+    pub jvms: Vec<Jvm>,
+}
+
+impl Facts {
+    /// Asks a host.
+    ///
+    /// # Errors
+    /// If it does not answer as expected.
+    pub fn ask(session: &Session, prefix: &str, capture: &str, conf: &str) -> Result<Self, SshError> {
+        let what = "look at the host";
+        let variables = [("PREFIX", prefix), ("CAPTURE", capture), ("CONF", conf)];
+        let printed = session.run(what, &variables, &[], scripts::PROBE)?;
+        let failed = |message| SshError::Failed { what: what.to_owned(), message };
+        let told = Told::parse("probe", &printed).map_err(failed)?;
+        let installed = told.file(FILE).map(|file| Installed::parse(&file.bytes)).transpose().map_err(failed)?;
+        let name = told.value("name").unwrap_or_default().to_owned();
+        if name.is_empty() || name.contains(['/', ' ']) || name.starts_with('.') {
+            return Err(failed(format!("its own name is \"{name}\"")));
+        }
+        Ok(Self { name, conf: told.value("conf").map(str::to_owned), jvms: jvms(&told), installed, told })
+    }
+
+    /// The version of Hadoop, and whence it is known: running JVMs first, then jars, then the configuration.
+    #[must_use]
+    pub fn hadoop(&self) -> Option<(Generation, String)> {
+        let running = self.jvms.iter().map(|jvm| jvm.hadoop.as_str());
+        for version in running.chain(self.told.all("hadoop")) {
+            if let Some(generation) = Generation::of_version(version) {
+                return Some((generation, version.to_owned()));
+            }
+        }
+        let file = |name| self.told.file(name).map(|file| String::from_utf8_lossy(&file.bytes).into_owned());
+        let env = file("hadoop-env.sh").unwrap_or_default();
+        let site = file("mapred-site.xml").unwrap_or_default();
+        if env.contains("HDFS_NAMENODE_OPTS") || env.contains("HADOOP_OS_TYPE") {
+            return Some((Generation::Three, "3.x, as hadoop-env.sh has it".to_owned()));
+        }
+        if site.contains("mapred.job.tracker") || env.contains("HADOOP_JOBTRACKER_OPTS") {
+            return Some((Generation::One, "1.x, as its configuration has it".to_owned()));
+        }
+        if site.contains("mapreduce.framework.name") && env.contains("HADOOP_NAMENODE_OPTS") {
+            return Some((Generation::Two, "2.x, as its configuration has it".to_owned()));
+        }
+        None
+    }
+
+    /// Whether the host has a program.
+    #[must_use]
+    pub fn has_tool(&self, name: &str) -> bool {
+        self.told.all("tool").any(|tool| tool == name)
+    }
+
+    /// Checksum of a configuration file as it is, "-" = there is none.
+    #[must_use]
+    pub fn sum(&self, name: &str) -> String {
+        self.told.file(name).map_or_else(|| "-".to_owned(), |file| digest::of(&file.bytes))
+    }
+
+    /// Where a configuration file lies, or would lie.
+    #[must_use]
+    pub fn path(&self, name: &str) -> String {
+        match self.told.file(name) {
+            Some(file) => file.path.clone(),
+            None => format!("{}/{name}", self.told.value("conf_real").unwrap_or_default()),
+        }
+    }
+}

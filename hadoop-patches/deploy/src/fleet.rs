@@ -1,0 +1,107 @@
+//! All hosts at once: connections, parallel steps, progress.
+
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use anyhow::{Context as _, Result};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rayon::prelude::*;
+
+use crate::ssh::{Session, Ssh, SshError, SshSettings};
+
+/// What came of a step on a host.
+pub type Outcome<T> = std::result::Result<T, String>;
+
+/// The hosts of a cluster, in the operator's order, and how they are reached.
+pub struct Fleet {
+    ssh: Arc<Ssh>,
+    pool: rayon::ThreadPool,
+    /// A connection each, or why there is none.
+    pub hosts: Vec<(String, Outcome<Session>)>,
+}
+
+impl Fleet {
+    /// Connects to all hosts, so many at a time.
+    ///
+    /// # Errors
+    /// If this machine cannot do that at all.
+    pub fn connect(hosts: &[String], settings: SshSettings, jobs: usize) -> Result<Self> {
+        let ssh = Arc::new(Ssh::new(settings)?);
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&ssh.interrupted))
+                .context("cannot listen to signals")?;
+            signal_hook::flag::register(signal, Arc::clone(&ssh.interrupted)).context("cannot listen to signals")?;
+        }
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.max(1)).build().context("cannot start threads")?;
+        let bar = bar("connect", hosts.len());
+        let hosts = pool.install(|| {
+            hosts
+                .par_iter()
+                .map(|host| {
+                    let session = ssh.connect(host).map_err(|error| error.to_string());
+                    bar.inc(1);
+                    (host.clone(), session)
+                })
+                .collect()
+        });
+        bar.finish_and_clear();
+        Ok(Self { ssh, pool, hosts })
+    }
+
+    /// Does a step on each host that can be reached; the others keep their reason.
+    pub fn each<T: Send>(
+        &self,
+        label: &'static str,
+        step: impl Fn(&Session) -> std::result::Result<T, SshError> + Sync,
+    ) -> Vec<Outcome<T>> {
+        self.each_with(label, &vec![(); self.hosts.len()], |session, ()| step(session))
+    }
+
+    /// The same, with something for each host.
+    pub fn each_with<A: Sync, T: Send>(
+        &self,
+        label: &'static str,
+        with: &[A],
+        step: impl Fn(&Session, &A) -> std::result::Result<T, SshError> + Sync,
+    ) -> Vec<Outcome<T>> {
+        let bar = bar(label, self.hosts.len());
+        let all = self.pool.install(|| {
+            self.hosts
+                .par_iter()
+                .zip(with.par_iter())
+                .map(|((_, session), with)| {
+                    let outcome = match session {
+                        Ok(session) => step(session, with).map_err(|error| error.to_string()),
+                        Err(reason) => Err(reason.clone()),
+                    };
+                    bar.inc(1);
+                    outcome
+                })
+                .collect()
+        });
+        bar.finish_and_clear();
+        all
+    }
+
+    /// Whether the user wants an end.
+    #[must_use]
+    pub fn interrupted(&self) -> bool {
+        self.ssh.interrupted.load(Ordering::Relaxed)
+    }
+}
+
+/// A bar on a terminal, nothing elsewhere.
+#[must_use]
+pub fn bar(label: &'static str, length: usize) -> ProgressBar {
+    let bar = ProgressBar::new(u64::try_from(length).unwrap_or(u64::MAX));
+    if std::io::stderr().is_terminal() {
+        if let Ok(style) = ProgressStyle::with_template("{prefix:>9} [{bar:30}] {pos}/{len} {msg}") {
+            bar.set_style(style);
+        }
+    } else {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    bar.set_prefix(label);
+    bar
+}

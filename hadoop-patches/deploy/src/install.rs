@@ -1,0 +1,338 @@
+//! `hadoptic install`: programs first, everywhere and verified; then the env files; `mapred-site.xml` last of all.
+
+use anyhow::Result;
+
+use crate::change;
+use crate::cluster::{Places, Programs, reports, same_names};
+use crate::edits::{self, Edit, Planned};
+use crate::facts::Facts;
+use crate::fleet::{Fleet, Outcome};
+use crate::installed::{FILE, Installed, StartedBy};
+use crate::report::Report;
+use crate::scripts;
+use crate::ssh::{Session, SshError};
+use crate::units;
+use crate::versions::Generation;
+use crate::wire::Told;
+
+/// What is to be installed, and how.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where.
+    pub places: Places,
+    /// Whether shells and other clients get the agent too.
+    pub clients: bool,
+    /// Who starts the agents.
+    pub started_by: StartedBy,
+    /// As whom they run, "" = root.
+    pub run_as: String,
+    /// The group that may start them, "" = that of `run_as`.
+    pub group: String,
+    /// Record all TCP and not only Hadoop's.
+    pub all_tcp: bool,
+    /// More options of `sniffer run`.
+    pub sniffer: Vec<String>,
+    /// More options of `dumpingd run`.
+    pub dumpingd: Vec<String>,
+    /// Whether only the programs are brought, and no file of Hadoop is touched.
+    pub programs_only: bool,
+}
+
+/// One host's plan.
+#[derive(Clone)]
+struct Plan {
+    facts: Facts,
+    generation: Generation,
+    planned: Planned,
+    agent: String,
+}
+
+const UNTOUCHED: &str = "no env file and no mapred-site.xml was changed on any host; put this right and run install again, \
+                         or leave the host out";
+
+/// Installs on all hosts.
+///
+/// # Errors
+/// If this machine cannot do it at all; what goes wrong on hosts stands in the report.
+pub fn install(fleet: &Fleet, settings: &Settings, programs: &Programs) -> Result<Report> {
+    let mut report =
+        Report { command: "install", heads: vec!["hadoop", "configuration", "changed"], ..Report::default() };
+    let plans = fleet.each("look", |session| plan(session, settings));
+    report.hosts = reports(fleet, &plans, |plan| plan.facts.name.clone());
+    report.problems = same_names(&report.hosts);
+    for (host, plan) in report.hosts.iter_mut().zip(&plans) {
+        let Ok(plan) = plan else { continue };
+        let version =
+            plan.facts.hadoop().map_or_else(|| plan.generation.name().to_owned() + ".x", |(_, version)| version);
+        let changed: Vec<&str> = plan.planned.edits.iter().map(|edit| edit.name.as_str()).collect();
+        host.fact("hadoop", &version);
+        host.fact("conf_dir", &plan.facts.conf);
+        host.fact("changed", &changed);
+        let changed = if changed.is_empty() { "nothing: as it was".to_owned() } else { changed.join(" ") };
+        host.cells = vec![version, plan.facts.conf.clone().unwrap_or_default(), changed];
+    }
+    let differ: Vec<_> = plans.iter().flatten().map(|plan| plan.generation).collect();
+    if differ.windows(2).any(|pair| pair[0] != pair[1]) {
+        report.problems.push("the hosts have different versions of Hadoop: install each group by itself".to_owned());
+    }
+    if stop::<()>(fleet, &mut report, &[], UNTOUCHED) {
+        return Ok(report);
+    }
+    let plans: Vec<Plan> = plans.into_iter().filter_map(Result::ok).collect();
+    // Everywhere the jar, before anything names it.
+    let placed = fleet.each_with("programs", &plans, |session, plan| place(session, settings, programs, plan));
+    let made: Vec<Placed> = placed.iter().map(|made| made.clone().unwrap_or_default()).collect();
+    if stop(fleet, &mut report, &placed, UNTOUCHED) {
+        return Ok(report);
+    }
+    let edits: Vec<Vec<Edit>> = plans.iter().map(|plan| plan.planned.edits.clone()).collect();
+    let staged = change::stage(fleet, &edits);
+    if stop(fleet, &mut report, &staged, UNTOUCHED) {
+        change::unstage(fleet, &edits);
+        return Ok(report);
+    }
+    let records: Vec<(Plan, Placed)> = plans.into_iter().zip(made).collect();
+    let written = fleet
+        .each_with("remember", &records, |session, (plan, made)| remember(session, settings, programs, plan, made));
+    if stop(fleet, &mut report, &written, UNTOUCHED) {
+        change::unstage(fleet, &edits);
+        return Ok(report);
+    }
+    let [_, _, sum] = programs.sums();
+    let jar = settings.places.jar();
+    let set = change::commit(fleet, "env files", &edits, (&jar, &sum), |edit| !edit.is_of_tasks());
+    if stop(fleet, &mut report, &set, "the env files are as they were; no mapred-site.xml was changed on any host") {
+        report.problems.extend(change::undo(fleet, &edits, |edit| !edit.is_of_tasks()));
+        change::unstage(fleet, &edits);
+        return Ok(report);
+    }
+    // Once more: does every host have the jar still?
+    let sure = change::commit(fleet, "verify", &edits, (&jar, &sum), |_| false);
+    if stop(fleet, &mut report, &sure, "the env files are as they were; no mapred-site.xml was changed on any host") {
+        report.problems.extend(change::undo(fleet, &edits, |edit| !edit.is_of_tasks()));
+        change::unstage(fleet, &edits);
+        return Ok(report);
+    }
+    let set = change::commit(fleet, "tasks", &edits, (&jar, &sum), Edit::is_of_tasks);
+    if stop(fleet, &mut report, &set, "all files are as they were, as far as hosts can be reached") {
+        report.problems.extend(change::undo(fleet, &edits, |_| true));
+        change::unstage(fleet, &edits);
+        return Ok(report);
+    }
+    after(&mut report, settings, &records);
+    Ok(report)
+}
+
+/// Puts failures into the report; whether there are any, or the user wants an end.
+fn stop<T>(fleet: &Fleet, report: &mut Report, outcomes: &[Outcome<T>], consequence: &str) -> bool {
+    for (host, outcome) in report.hosts.iter_mut().zip(outcomes) {
+        if let Err(reason) = outcome {
+            host.problem(reason.clone());
+        }
+    }
+    if fleet.interrupted() {
+        report.problems.push("interrupted".to_owned());
+    }
+    if report.ok() {
+        return false;
+    }
+    report.problems.push(consequence.to_owned());
+    true
+}
+
+fn plan(session: &Session, settings: &Settings) -> Result<Plan, SshError> {
+    let what = "plan";
+    let failed = |message: String| SshError::Failed { what: what.to_owned(), message };
+    let facts = settings.places.ask(session)?;
+    let missing: Vec<&str> =
+        ["sha256sum", "stat", "readlink", "head", "tail"].into_iter().filter(|tool| !facts.has_tool(tool)).collect();
+    if !missing.is_empty() {
+        return Err(failed(format!("the host lacks {}: install coreutils", missing.join(", "))));
+    }
+    if facts.conf.is_none() && !settings.programs_only {
+        return Err(failed("Hadoop's configuration was not found: name it with --conf-dir".to_owned()));
+    }
+    if settings.started_by == StartedBy::Systemd && facts.told.value("systemd").is_none() {
+        return Err(failed("systemd does not run there: leave --systemd out".to_owned()));
+    }
+    if settings.run_as.is_empty() || settings.started_by == StartedBy::Systemd {
+        // Nothing more is needed.
+    } else if !facts.has_tool("setcap") || !facts.has_tool("setpriv") {
+        return Err(failed("--run-as needs setcap and setpriv there (libcap2-bin, util-linux)".to_owned()));
+    }
+    if let Some(path) = facts.told.value("unwritable") {
+        return Err(failed(format!(
+            "{path} cannot be written by root there: is it mounted read-only, or immutable (lsattr)?"
+        )));
+    }
+    let generation = settings.places.generation.or_else(|| facts.hadoop().map(|(generation, _)| generation));
+    let generation = generation.ok_or_else(|| {
+        failed(
+            "which version of Hadoop this is could not be found out: say it with --hadoop-version 1, 2 or 3".to_owned(),
+        )
+    })?;
+    let agent = agent_option(settings);
+    let planned = if settings.programs_only {
+        Planned::default()
+    } else {
+        edits::install(&facts, generation, &agent, settings.clients).map_err(failed)?
+    };
+    Ok(Plan { facts, generation, planned, agent })
+}
+
+/// What JVMs get.
+fn agent_option(settings: &Settings) -> String {
+    let places = &settings.places;
+    let mut option = format!("-javaagent:{}=out={}", places.jar(), places.capture_dir);
+    if settings.started_by == StartedBy::Daemons {
+        option.push_str(&format!(",sniffer={0}/bin/sniffer,dumpingd={0}/bin/dumpingd", places.prefix));
+    }
+    option
+}
+
+/// What was made on a host for the programs.
+#[derive(Clone, Debug, Default)]
+struct Placed {
+    folders: Vec<String>,
+    capture_mode: String,
+}
+
+/// Brings the programs.
+fn place(session: &Session, settings: &Settings, programs: &Programs, plan: &Plan) -> Result<Placed, SshError> {
+    let (prefix, capture) = (settings.places.prefix.as_str(), settings.places.capture_dir.as_str());
+    let what = "bring the programs";
+    let failed = |message| SshError::Failed { what: what.to_owned(), message };
+    let printed = session.run(what, &[("PREFIX", prefix), ("CAPTURE", capture)], &[], scripts::PLACE_BEGIN)?;
+    let told = Told::parse("place_begin", &printed).map_err(failed)?;
+    for (name, bytes) in programs.all() {
+        session.put(bytes, &format!("{prefix}/new/{name}"))?;
+    }
+    let [sniffer, dumpingd, jar] = programs.sums();
+    let needs_capabilities = settings.started_by != StartedBy::Systemd
+        && (!settings.run_as.is_empty() || (settings.started_by == StartedBy::Daemons && !settings.group.is_empty()));
+    let group =
+        if settings.group.is_empty() { format!("$(id -gn {})", settings.run_as) } else { settings.group.clone() };
+    let group = if group.starts_with('$') { group_of(session, &settings.run_as)? } else { group };
+    let java = plan.facts.told.value("java").unwrap_or_default();
+    if java.is_empty() {
+        return Err(failed(
+            "no Java was found: whether its JVMs load the agent cannot be tried. Set JAVA_HOME in hadoop-env.sh"
+                .to_owned(),
+        ));
+    }
+    let variables = [
+        ("PREFIX", prefix),
+        ("GROUP", group.as_str()),
+        ("CAPABILITIES", if needs_capabilities { "yes" } else { "no" }),
+        ("JAVA", java),
+        ("SUM_SNIFFER", sniffer.as_str()),
+        ("SUM_DUMPINGD", dumpingd.as_str()),
+        ("SUM_JAR", jar.as_str()),
+    ];
+    let printed = session.run(what, &variables, &[], scripts::PLACE_END)?;
+    Told::parse("place_end", &printed).map_err(failed)?;
+    let capture_mode = told.value("opened").unwrap_or_default().to_owned();
+    Ok(Placed { folders: told.all("made").map(str::to_owned).collect(), capture_mode })
+}
+
+fn group_of(session: &Session, user: &str) -> Result<String, SshError> {
+    if user.is_empty() {
+        return Ok("root".to_owned());
+    }
+    let printed = session.run("find the user's group", &[("WHO", user)], &[], "id -gn -- \"$WHO\"")?;
+    Ok(String::from_utf8_lossy(&printed).trim().to_owned())
+}
+
+/// Writes what will be changed to the host, before it is.
+fn remember(
+    session: &Session,
+    settings: &Settings,
+    programs: &Programs,
+    plan: &Plan,
+    made: &Placed,
+) -> Result<(), SshError> {
+    let prefix = &settings.places.prefix;
+    let before = plan.facts.installed.as_ref();
+    let mut sniffer = settings.sniffer.clone();
+    if !settings.all_tcp {
+        sniffer.insert(0, "--follow".to_owned());
+        if let Some(conf) = &plan.facts.conf {
+            sniffer.splice(1..1, ["--hadoop-conf".to_owned(), conf.clone()]);
+        }
+    }
+    let [sum_sniffer, sum_dumpingd, sum_jar] = programs.sums();
+    let installed = Installed {
+        version: 1,
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        prefix: prefix.clone(),
+        capture_dir: settings.places.capture_dir.clone(),
+        conf_dir: plan.facts.conf.clone().unwrap_or_default(),
+        generation: plan.generation,
+        agent: plan.agent.clone(),
+        started_by: settings.started_by,
+        run_as: settings.run_as.clone(),
+        sniffer,
+        dumpingd: settings.dumpingd.clone(),
+        files: [
+            (format!("{prefix}/bin/sniffer"), sum_sniffer),
+            (format!("{prefix}/bin/dumpingd"), sum_dumpingd),
+            (settings.places.jar(), sum_jar),
+        ]
+        .into(),
+        edits: plan.planned.records.clone(),
+        // What an earlier run made, this one finds.
+        made: before
+            .map(|before| before.made.clone())
+            .unwrap_or_default()
+            .into_iter()
+            .chain(made.folders.iter().cloned())
+            .collect(),
+        capture_mode: match before {
+            Some(before) if made.capture_mode.is_empty() => before.capture_mode.clone(),
+            _ => made.capture_mode.clone(),
+        },
+    };
+    for (name, bytes) in &plan.planned.backups {
+        session.put(bytes, &format!("{prefix}/backup/{name}"))?;
+    }
+    let text = serde_json::to_vec_pretty(&installed)
+        .map_err(|error| SshError::Failed { what: "remember".to_owned(), message: error.to_string() })?;
+    session.put(&text, &format!("{prefix}/{FILE}.new"))?;
+    session.run("remember", &[("FILE", &format!("{prefix}/{FILE}"))], &[], "mv -f -- \"$FILE.new\" \"$FILE\"")?;
+    if settings.started_by == StartedBy::Systemd {
+        for (name, unit) in units::all(&installed) {
+            session.put(unit.as_bytes(), &format!("/etc/systemd/system/{name}"))?;
+        }
+        let body = "chmod 644 /etc/systemd/system/hadoptic-sniffer.service /etc/systemd/system/hadoptic-dumpingd.service && systemctl daemon-reload";
+        session.run("load the units", &[], &[], body)?;
+    }
+    Ok(())
+}
+
+fn after(report: &mut Report, settings: &Settings, records: &[(Plan, Placed)]) {
+    for (host, (plan, _)) in report.hosts.iter_mut().zip(records) {
+        let without: Vec<String> = plan
+            .facts
+            .jvms
+            .iter()
+            .filter(|jvm| jvm.is_daemon() && jvm.agent == "no")
+            .map(|jvm| format!("{} {}", jvm.role, jvm.pid))
+            .collect();
+        if !without.is_empty() {
+            host.notes
+                .push(format!("runs without the agent until it is restarted, or attached: {}", without.join(", ")));
+        }
+        host.fact("without_agent", &without);
+    }
+    if settings.programs_only {
+        report.notes.push("only the programs were brought; no file of Hadoop's was changed".to_owned());
+        return;
+    }
+    report.notes.push("daemons get the agent when they are started again: a rolling restart will do".to_owned());
+    report.notes.push("jobs get it when they are submitted from one of these hosts from now on".to_owned());
+    if settings.started_by == StartedBy::Daemons {
+        report.notes.push("the first daemon of each host starts sniffer and dumpingd".to_owned());
+    } else {
+        report.notes.push("next: hadoptic start, with the same hosts".to_owned());
+    }
+}

@@ -1,0 +1,474 @@
+//! `hadoptic`: the agents on a cluster's hosts, from one place.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, ensure};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use deploy::check;
+use deploy::cluster::{Places, Programs};
+use deploy::collect::{self, History};
+use deploy::fleet::Fleet;
+use deploy::install;
+use deploy::installed::{Installed, StartedBy};
+use deploy::report::Report;
+use deploy::ssh::SshSettings;
+use deploy::versions::Generation;
+use deploy::{agents, hosts, quote, remove, status, units};
+use trace::quantity::parse_bytes;
+
+/// Brings Hadoptic's agents to the hosts of a Hadoop cluster, looks after them, fetches what they recorded, and takes
+/// them away without a trace.
+///
+/// Works over the OpenSSH client of this machine, without a question: keys and known_hosts have to be in order. On the
+/// hosts it needs root, or sudo without a password, a POSIX shell and coreutils.
+///
+/// In this order: check, install, start, restart the daemons, run jobs, status, stop, collect, remove.
+///
+/// Exit code: 0 = done, 1 = ran and found something wrong (it is said what), 2 = could not run.
+#[derive(Parser)]
+#[command(name = "hadoptic", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Look whether everything is there that install and start need; changes nothing.
+    ///
+    /// Copies the programs into a folder beside their later place, runs them, and takes the folder away.
+    Check(Check),
+    /// Bring the programs and the jar, and have Hadoop's JVMs load it.
+    ///
+    /// No mapred-site.xml is touched before every host has the jar, verified: a missing jar kills every task JVM. If
+    /// something fails on one host, all files of all hosts are as before. Install twice is install once.
+    Install(Box<Install>),
+    /// Start sniffer and dumpingd where they do not run, and wait until they record.
+    Start(Start),
+    /// Show what the agents of each host record, lose and take.
+    Status(Common),
+    /// Stop sniffer and dumpingd, and wait until they have ended in order.
+    Stop(Stop),
+    /// Fetch what was recorded into a folder that `merger build` reads.
+    ///
+    /// Goes on where it was broken off; every file's checksum is compared with the host's.
+    Collect(Collect),
+    /// Take everything away: lines, programs, what was recorded.
+    Remove(Remove),
+    /// Print the systemd units that `install --systemd` brings.
+    Units(Units),
+    /// Print a completion script for a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Args)]
+struct Common {
+    /// Hadoop's own file of workers (or slaves): a host a line, # begins a comment.
+    #[arg(long, value_name = "FILE")]
+    workers: Option<PathBuf>,
+    /// One more host, or several: masters and gateways, which are not among the workers.
+    #[arg(long, value_name = "HOST", num_args = 1..)]
+    also: Vec<String>,
+    /// Configuration of ssh (`ssh -F`).
+    #[arg(long, value_name = "FILE")]
+    ssh_config: Option<PathBuf>,
+    /// An option of ssh (`ssh -o`); may be given several times.
+    #[arg(long, value_name = "NAME=VALUE")]
+    ssh_option: Vec<String>,
+    /// As whom to log in. Who is not root needs sudo without a password.
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// Hosts at the same time.
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    jobs: usize,
+    /// Longest time of one step on one host, seconds; copying has no limit.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    timeout: u64,
+    /// Longest time to connect, seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    connect_timeout: u64,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    places: PlaceOptions,
+}
+
+#[derive(Args)]
+struct PlaceOptions {
+    /// Hadoop's configuration on the hosts. Default: that of an earlier install, else found: /etc/hadoop/conf first.
+    #[arg(long, value_name = "DIR", value_parser = conf_path, default_value = "", hide_default_value = true)]
+    conf_dir: String,
+    /// Where the programs and the jar lie on the hosts.
+    #[arg(long, value_name = "DIR", value_parser = quote::plain_path, default_value = "/opt/hadoptic")]
+    prefix: String,
+    /// Where the hosts keep what is recorded.
+    #[arg(long, value_name = "DIR", value_parser = quote::plain_path, default_value = "/var/lib/hadoptic/capture")]
+    capture_dir: String,
+    /// Hadoop's version. Default: found out.
+    #[arg(long, value_name = "1|2|3", value_enum)]
+    hadoop_version: Option<Version>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Version {
+    /// 1.x and 0.20.
+    #[value(name = "1")]
+    One,
+    /// 2.x.
+    #[value(name = "2")]
+    Two,
+    /// 3.x.
+    #[value(name = "3")]
+    Three,
+}
+
+fn conf_path(text: &str) -> Result<String, String> {
+    match text {
+        "" => Ok(String::new()),
+        _ if text.starts_with('/') && !text.contains(|c: char| c.is_control()) => {
+            Ok(text.trim_end_matches('/').to_owned())
+        }
+        _ => Err(format!("\"{text}\" is no absolute path")),
+    }
+}
+
+/// What goes out.
+#[derive(Args)]
+struct ProgramOptions {
+    /// The program sniffer. Default: beside this one.
+    #[arg(long, value_name = "FILE")]
+    sniffer: Option<PathBuf>,
+    /// The program dumpingd. Default: beside this one.
+    #[arg(long, value_name = "FILE")]
+    dumpingd: Option<PathBuf>,
+    /// The Java agent. Default: hadoptic-agent.jar beside this program, or where Maven leaves it.
+    #[arg(long, value_name = "FILE")]
+    jar: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct Check {
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
+    programs: ProgramOptions,
+    /// Do not copy the programs there to try them.
+    #[arg(long)]
+    quick: bool,
+    /// So much room is wanted in the capture folder.
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = parse_bytes)]
+    need_free: u64,
+}
+
+#[derive(Args)]
+struct AgentOptions {
+    /// Record all TCP of the hosts, and not only Hadoop's.
+    #[arg(long)]
+    all_tcp: bool,
+    /// Packet files of a host take no more; the oldest give way. Default: no limit.
+    #[arg(long, value_name = "SIZE")]
+    disk_limit: Option<String>,
+    /// So much of the hosts' file system stays free: with less, packets are not recorded.
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    keep_free: String,
+    /// One more option of `sniffer run`, as in --sniffer-option=--payload=0; may be given several times.
+    #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
+    sniffer_option: Vec<String>,
+    /// One more option of `dumpingd run`; may be given several times.
+    #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
+    dumpingd_option: Vec<String>,
+}
+
+impl AgentOptions {
+    fn sniffer(&self) -> Result<Vec<String>> {
+        let mut options = Vec::new();
+        if let Some(limit) = &self.disk_limit {
+            parse_bytes(limit).map_err(anyhow::Error::msg).context("--disk-limit")?;
+            options.extend([format!("--disk-limit={limit}"), "--when-full=drop-oldest".to_owned()]);
+        }
+        if parse_bytes(&self.keep_free).map_err(anyhow::Error::msg).context("--keep-free")? > 0 {
+            options.push(format!("--keep-free={}", self.keep_free));
+        }
+        options.extend(self.sniffer_option.iter().cloned());
+        Ok(options)
+    }
+}
+
+#[derive(Args)]
+struct Install {
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
+    programs: ProgramOptions,
+    #[command(flatten)]
+    agents: AgentOptions,
+    /// Leave shells and other clients (`hadoop fs`) without the agent: of their messages only the other side is known.
+    #[arg(long)]
+    no_clients: bool,
+    /// Who starts the agents.
+    #[arg(long, value_enum, value_name = "WHO", default_value = "hadoptic", conflicts_with = "systemd")]
+    started_by: StartedBy,
+    /// The same as --started-by systemd: brings systemd units.
+    #[arg(long)]
+    systemd: bool,
+    /// The agents run as this user, by file capabilities (with systemd by ambient ones). Default: root, until they have
+    /// opened their sockets; then without rights.
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    run_as: String,
+    /// The group that may start the programs with their capabilities. Default: that of --run-as.
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    group: String,
+    /// Bring the programs only; touch no file of Hadoop's.
+    #[arg(long)]
+    programs_only: bool,
+}
+
+#[derive(Args)]
+struct Start {
+    #[command(flatten)]
+    common: Common,
+    /// Load the agent into daemons that run without it (needs a JDK's attach module there). What they did before stays
+    /// unknown.
+    #[arg(long)]
+    attach: bool,
+    /// How long to wait until an agent records, seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    wait: u64,
+}
+
+#[derive(Args)]
+struct Stop {
+    #[command(flatten)]
+    common: Common,
+    /// How long to wait until an agent has ended, seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    wait: u64,
+}
+
+#[derive(Args)]
+struct Collect {
+    #[command(flatten)]
+    common: Common,
+    /// The capture: a folder with one for each host.
+    #[arg(long, value_name = "CAPTURE")]
+    out: PathBuf,
+    /// Pack what goes over the network (`ssh -C`): for links slower than some 200 Mbit/s.
+    #[arg(long)]
+    compress: bool,
+    /// Fetch the jobs' histories and configurations from this folder of a host (1.x: logs/history of the JobTracker).
+    #[arg(long, value_name = "HOST:FOLDER", conflicts_with = "job_history_hdfs")]
+    job_history: Option<String>,
+    /// Fetch them from this folder of HDFS, with the `hadoop` of a host (2.x, 3.x: mapreduce.jobhistory.done-dir).
+    #[arg(long, value_name = "HOST:FOLDER")]
+    job_history_hdfs: Option<String>,
+    /// Only the files of this job.
+    #[arg(long, value_name = "JOB_ID", default_value = "", hide_default_value = true)]
+    job: String,
+    /// The program `hadoop` there.
+    #[arg(long, value_name = "FILE", default_value = "hadoop")]
+    hadoop: String,
+    /// As whom HDFS is read.
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    hdfs_user: String,
+}
+
+#[derive(Args)]
+struct Remove {
+    #[command(flatten)]
+    common: Common,
+    /// Leave what was recorded on the hosts.
+    #[arg(long)]
+    keep_captures: bool,
+    /// Take the jar away although jobs run that need it: their next tasks fail.
+    #[arg(long)]
+    force: bool,
+    /// How long to wait until an agent has ended, seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    wait: u64,
+}
+
+#[derive(Args)]
+struct Units {
+    #[command(flatten)]
+    places: PlaceOptions,
+    #[command(flatten)]
+    agents: AgentOptions,
+    /// The agents run as this user.
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    run_as: String,
+}
+
+fn main() -> ExitCode {
+    match execute(Cli::parse().command) {
+        Ok(code) => code,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            trace::told::say(format!("hadoptic: {}", trace::told::told(error.as_ref())));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe))
+}
+
+fn execute(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Check(options) => {
+            let programs = if options.quick { None } else { Some(read(&options.programs)?) };
+            let settings = check::Settings {
+                places: places(&options.common.places),
+                need_free: options.need_free,
+                most_skew_ns: 1_000_000_000,
+                quick: options.quick,
+            };
+            over(&options.common, false, |fleet| check::check(fleet, &settings, programs.as_ref()))
+        }
+        Command::Install(options) => {
+            let programs = read(&options.programs)?;
+            let settings = install_settings(&options)?;
+            over(&options.common, false, |fleet| install::install(fleet, &settings, &programs))
+        }
+        Command::Start(options) => over(&options.common, false, |fleet| {
+            agents::start(fleet, &places(&options.common.places), options.attach, options.wait)
+        }),
+        Command::Status(common) => over(&common, false, |fleet| status::status(fleet, &places(&common.places))),
+        Command::Stop(options) => {
+            over(&options.common, false, |fleet| agents::stop(fleet, &places(&options.common.places), options.wait))
+        }
+        Command::Collect(options) => {
+            let settings = collect::Settings {
+                places: places(&options.common.places),
+                out: options.out.clone(),
+                history: history(&options)?,
+            };
+            over(&options.common, options.compress, |fleet| collect::collect(fleet, &settings))
+        }
+        Command::Remove(options) => {
+            let settings = remove::Settings {
+                places: places(&options.common.places),
+                keep_captures: options.keep_captures,
+                force: options.force,
+                wait_s: options.wait,
+            };
+            over(&options.common, false, |fleet| remove::remove(fleet, &settings))
+        }
+        Command::Units(options) => print_units(&options),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "hadoptic", &mut io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn places(options: &PlaceOptions) -> Places {
+    Places {
+        prefix: options.prefix.clone(),
+        capture_dir: options.capture_dir.clone(),
+        conf_dir: options.conf_dir.clone(),
+        generation: options.hadoop_version.map(|version| match version {
+            Version::One => Generation::One,
+            Version::Two => Generation::Two,
+            Version::Three => Generation::Three,
+        }),
+    }
+}
+
+fn read(options: &ProgramOptions) -> Result<Programs> {
+    Programs::read(options.sniffer.as_ref(), options.dumpingd.as_ref(), options.jar.as_ref())
+}
+
+fn install_settings(options: &Install) -> Result<install::Settings> {
+    let started_by = if options.systemd { StartedBy::Systemd } else { options.started_by };
+    for (option, name) in [("--run-as", &options.run_as), ("--group", &options.group)] {
+        let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c)) && !name.starts_with('-');
+        ensure!(plain, "{option} {name}: this is no name of a user or group");
+    }
+    Ok(install::Settings {
+        places: places(&options.common.places),
+        clients: !options.no_clients,
+        started_by,
+        run_as: options.run_as.clone(),
+        group: options.group.clone(),
+        all_tcp: options.agents.all_tcp,
+        sniffer: options.agents.sniffer()?,
+        dumpingd: options.agents.dumpingd_option.clone(),
+        programs_only: options.programs_only,
+    })
+}
+
+fn history(options: &Collect) -> Result<Option<History>> {
+    let (text, in_hdfs) = match (&options.job_history, &options.job_history_hdfs) {
+        (Some(text), _) => (text, false),
+        (None, Some(text)) => (text, true),
+        (None, None) => return Ok(None),
+    };
+    let (host, folder) =
+        text.split_once(":/").with_context(|| format!("--job-history {text}: expected HOST:/FOLDER"))?;
+    Ok(Some(History {
+        host: host.to_owned(),
+        folder: format!("/{folder}"),
+        in_hdfs,
+        job: options.job.clone(),
+        hadoop: options.hadoop.clone(),
+        user: options.hdfs_user.clone(),
+    }))
+}
+
+/// Connects, does it, prints what came of it.
+fn over(common: &Common, compress: bool, command: impl FnOnce(&Fleet) -> Result<Report>) -> Result<ExitCode> {
+    let hosts = hosts::all(common.workers.as_deref(), &common.also)?;
+    let settings = SshSettings {
+        config: common.ssh_config.clone(),
+        options: common.ssh_option.clone(),
+        user: common.user.clone(),
+        compress,
+        connect_s: common.connect_timeout,
+        script_s: common.timeout,
+    };
+    let fleet = Fleet::connect(&hosts, settings, common.jobs)?;
+    let report = command(&fleet)?;
+    report.print(common.json)?;
+    Ok(if report.ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn print_units(options: &Units) -> Result<ExitCode> {
+    use std::io::Write as _;
+    let mut sniffer = options.agents.sniffer()?;
+    if !options.agents.all_tcp {
+        let conf = &options.places.conf_dir;
+        let conf = if conf.is_empty() { "/etc/hadoop/conf".to_owned() } else { conf.clone() };
+        sniffer.splice(0..0, ["--follow".to_owned(), "--hadoop-conf".to_owned(), conf]);
+    }
+    let installed = Installed {
+        version: 1,
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        prefix: options.places.prefix.clone(),
+        capture_dir: options.places.capture_dir.clone(),
+        conf_dir: options.places.conf_dir.clone(),
+        generation: Generation::Three,
+        agent: String::new(),
+        started_by: StartedBy::Systemd,
+        run_as: options.run_as.clone(),
+        sniffer,
+        dumpingd: options.agents.dumpingd_option.clone(),
+        files: [].into(),
+        edits: Vec::new(),
+        made: Vec::new(),
+        capture_mode: String::new(),
+    };
+    let mut out = io::stdout().lock();
+    for (name, unit) in units::all(&installed) {
+        writeln!(out, "# /etc/systemd/system/{name}\n{unit}")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,450 @@
+//! One connection to each host over the system's OpenSSH client; commands share it.
+//!
+//! The master connection runs `cat` on the host and reads from a pipe of ours: when this program ends, however it ends,
+//! the pipe closes and the connection with it. Nothing is left behind on either side.
+
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::quote;
+
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// What an error message of a host is cut to.
+const LONGEST_MESSAGE: usize = 2000;
+
+/// How hosts are reached.
+#[derive(Clone, Debug, Default)]
+pub struct SshSettings {
+    /// `ssh -F`.
+    pub config: Option<PathBuf>,
+    /// `ssh -o`, each.
+    pub options: Vec<String>,
+    /// `ssh -l`.
+    pub user: Option<String>,
+    /// `ssh -C`.
+    pub compress: bool,
+    /// Longest time to connect, seconds.
+    pub connect_s: u64,
+    /// Longest time of a script, seconds.
+    pub script_s: u64,
+}
+
+/// Why something on a host could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum SshError {
+    /// No connection.
+    #[error(
+        "cannot be reached: {0}. Try `ssh HOST true` by hand: keys, known_hosts, name and network have to be right without a question"
+    )]
+    Unreachable(String),
+    /// Neither root nor sudo.
+    #[error(
+        "the user {0} is not root and may not `sudo -n sh`: log in as root (--user root), or allow that user sudo without a \
+         password"
+    )]
+    NoRoot(String),
+    /// A script failed.
+    #[error("{what}: {message}")]
+    Failed {
+        /// What was to be done.
+        what: String,
+        /// What the host said.
+        message: String,
+    },
+    /// It took too long.
+    #[error("{what}: no answer within {seconds} s (--timeout)")]
+    Late {
+        /// What was to be done.
+        what: String,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// The user wants an end.
+    #[error("interrupted")]
+    Interrupted,
+    /// Something on this machine.
+    #[error("{what}: {source}")]
+    Local {
+        /// What was to be done.
+        what: String,
+        /// Why it could not.
+        source: io::Error,
+    },
+}
+
+fn local(what: impl Into<String>) -> impl FnOnce(io::Error) -> SshError {
+    let what = what.into();
+    move |source| SshError::Local { what, source }
+}
+
+/// What all sessions share: settings, the folder of their sockets, whether the user wants an end.
+pub struct Ssh {
+    settings: SshSettings,
+    sockets: tempfile::TempDir,
+    next: AtomicU64,
+    /// Set by SIGINT and SIGTERM.
+    pub interrupted: Arc<AtomicBool>,
+}
+
+impl Ssh {
+    /// Makes the private folder of the connections' sockets.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn new(settings: SshSettings) -> Result<Self, SshError> {
+        // A socket's path has at most 107 bytes: not below a long TMPDIR.
+        let sockets = tempfile::Builder::new()
+            .prefix("hadoptic-")
+            .tempdir_in("/tmp")
+            .map_err(local("cannot make a folder for the connections in /tmp"))?;
+        Ok(Self { settings, sockets, next: AtomicU64::new(0), interrupted: Arc::default() })
+    }
+
+    fn command(&self, socket: &Path) -> Command {
+        let mut command = Command::new("ssh");
+        if let Some(config) = &self.settings.config {
+            command.arg("-F").arg(config);
+        }
+        for option in &self.settings.options {
+            command.arg("-o").arg(option);
+        }
+        for option in [
+            "BatchMode=yes",
+            "ControlPersist=no",
+            "ForwardX11=no",
+            "ForwardAgent=no",
+            "ClearAllForwardings=yes",
+            "PermitLocalCommand=no",
+            "RequestTTY=no",
+            "ServerAliveInterval=15",
+            "ServerAliveCountMax=4",
+            "LogLevel=ERROR",
+        ] {
+            command.args(["-o", option]);
+        }
+        command.arg("-o").arg(format!("ConnectTimeout={}", self.settings.connect_s.max(1)));
+        if let Some(user) = &self.settings.user {
+            command.arg("-l").arg(user);
+        }
+        if self.settings.compress {
+            command.arg("-C");
+        }
+        command.arg("-S").arg(socket);
+        // Ctrl-C is for this program, which ends what it started in order.
+        command.process_group(0);
+        command
+    }
+
+    /// Connects to a host and finds out how to be root there.
+    ///
+    /// # Errors
+    /// If it cannot be reached, or nobody may be root.
+    pub fn connect(self: &Arc<Self>, host: &str) -> Result<Session, SshError> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let socket = self.sockets.path().join(format!("{number}"));
+        let mut command = self.command(&socket);
+        command.args(["-o", "ControlMaster=yes", "--", host, "exec cat >/dev/null"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut master = command.spawn().map_err(local("cannot start ssh (is the OpenSSH client installed?)"))?;
+        let pipe = master.stdin.take();
+        let said = Arc::new(Mutex::new(Vec::new()));
+        if let Some(stderr) = master.stderr.take() {
+            let said = Arc::clone(&said);
+            // Ends with the connection.
+            thread::spawn(move || keep(stderr, &said));
+        }
+        let mut session = Session {
+            ssh: Arc::clone(self),
+            host: host.to_owned(),
+            socket,
+            master,
+            pipe,
+            sudo: false,
+            user: String::new(),
+        };
+        let until = Instant::now() + Duration::from_secs(self.settings.connect_s.max(1) + 5);
+        while !session.socket.exists() {
+            if let Ok(Some(status)) = session.master.try_wait() {
+                thread::sleep(LOOK_EVERY);
+                let message = last_words(&said.lock().map(|said| said.clone()).unwrap_or_default());
+                let message = if message.is_empty() { status.to_string() } else { message };
+                return Err(SshError::Unreachable(message));
+            }
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Err(SshError::Interrupted);
+            }
+            if Instant::now() > until {
+                return Err(SshError::Unreachable(format!("no answer within {} s", self.settings.connect_s)));
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+        session.become_root()?;
+        Ok(session)
+    }
+}
+
+fn keep(mut from: impl Read, to: &Mutex<Vec<u8>>) {
+    let mut buffer = [0; 4096];
+    while let Ok(n) = from.read(&mut buffer) {
+        if n == 0 {
+            break;
+        }
+        if let Ok(mut to) = to.lock() {
+            to.extend_from_slice(&buffer[..n]);
+            let more = to.len().saturating_sub(LONGEST_MESSAGE);
+            to.drain(..more);
+        }
+    }
+}
+
+/// A message in one line.
+fn last_words(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.join("; ").chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// A connection to a host.
+pub struct Session {
+    ssh: Arc<Ssh>,
+    /// As the operator named it.
+    pub host: String,
+    socket: PathBuf,
+    master: Child,
+    /// Closing it ends the connection.
+    pipe: Option<ChildStdin>,
+    sudo: bool,
+    /// Who logs in there.
+    pub user: String,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        drop(self.pipe.take());
+        for _ in 0..100 {
+            if !matches!(self.master.try_wait(), Ok(None)) {
+                return;
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+        let _ = self.master.kill();
+        let _ = self.master.wait();
+    }
+}
+
+/// What a script printed.
+#[derive(Debug)]
+pub struct Printed {
+    /// Standard output.
+    pub out: Vec<u8>,
+    /// Its last words on standard error, in one line.
+    pub message: String,
+    /// How it ended.
+    pub status: ExitStatus,
+}
+
+impl Session {
+    fn become_root(&mut self) -> Result<(), SshError> {
+        let script = "id -u; id -un; [ \"$(id -u)\" = 0 ] || { sudo -n true 2>/dev/null && echo sudo; }; true";
+        let printed = self.run("ask who I am there", &[], &[], script)?;
+        let text = String::from_utf8_lossy(&printed).into_owned();
+        let mut lines = text.lines();
+        let uid = lines.next().unwrap_or_default().to_owned();
+        self.user = lines.next().unwrap_or_default().to_owned();
+        match (uid.as_str(), lines.next()) {
+            ("0", _) => Ok(()),
+            (_, Some("sudo")) => {
+                self.sudo = true;
+                Ok(())
+            }
+            _ => Err(SshError::NoRoot(self.user.clone())),
+        }
+    }
+
+    /// Whether root is reached by sudo.
+    #[must_use]
+    pub fn by_sudo(&self) -> bool {
+        self.sudo
+    }
+
+    fn remote(&self, command: &str) -> Command {
+        let mut ssh = self.ssh.command(&self.socket);
+        let sudo = if self.sudo { "sudo -n " } else { "" };
+        ssh.args(["-o", "ControlMaster=no", "--", &self.host]).arg(format!("exec {sudo}{command}"));
+        ssh.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        ssh
+    }
+
+    /// Runs a script as root; its variables and arguments are set first. Returns what it printed.
+    ///
+    /// # Errors
+    /// If it does not end with 0 in time; the message is what it said on standard error.
+    pub fn run(
+        &self,
+        what: &str,
+        variables: &[(&str, &str)],
+        arguments: &[String],
+        body: &str,
+    ) -> Result<Vec<u8>, SshError> {
+        let printed = self.try_run(what, variables, arguments, body)?;
+        if printed.status.success() { Ok(printed.out) } else { Err(failed(what, &printed)) }
+    }
+
+    /// The same, whatever the script ends with.
+    ///
+    /// # Errors
+    /// If it does not end in time, or the connection breaks.
+    pub fn try_run(
+        &self,
+        what: &str,
+        variables: &[(&str, &str)],
+        arguments: &[String],
+        body: &str,
+    ) -> Result<Printed, SshError> {
+        let script = quote::script(variables, arguments, body);
+        let limit = Duration::from_secs(self.ssh.settings.script_s.max(1));
+        let printed = self.exchange(what, self.remote("/bin/sh -s"), script.into_bytes(), Some(limit))?;
+        if printed.status.code() == Some(255) { Err(failed(what, &printed)) } else { Ok(printed) }
+    }
+
+    /// Writes a file, which has to lie in a folder that only root writes to. One that is there keeps its mode and owner.
+    ///
+    /// # Errors
+    /// If it cannot be written whole.
+    pub fn put(&self, bytes: &[u8], path: &str) -> Result<(), SshError> {
+        let what = format!("write {path}");
+        let command =
+            self.remote(&format!("/bin/sh -c {} {}", quote::word("umask 077 && exec cat >\"$0\""), quote::word(path)));
+        let printed = self.exchange(&what, command, bytes.to_vec(), None)?;
+        if printed.status.success() { Ok(()) } else { Err(failed(&what, &printed)) }
+    }
+
+    /// A shell's loop that answers each line with the host's time: see `clock`.
+    pub(crate) fn clock(&self) -> Command {
+        self.remote(&format!("/bin/sh -c {}", quote::word("while read -r x; do date +%s%N; done")))
+    }
+
+    /// Runs a script and hands what it prints to `take` while it comes.
+    ///
+    /// # Errors
+    /// If the script fails, or `take` does.
+    pub fn stream(
+        &self,
+        what: &str,
+        variables: &[(&str, &str)],
+        arguments: &[String],
+        body: &str,
+        take: impl FnOnce(&mut dyn Read) -> Result<(), SshError>,
+    ) -> Result<(), SshError> {
+        let mut child = Guard(self.remote("/bin/sh -s").spawn().map_err(local("cannot start ssh"))?);
+        let script = quote::script(variables, arguments, body);
+        if let Some(mut stdin) = child.0.stdin.take() {
+            stdin.write_all(script.as_bytes()).map_err(local(what))?;
+        }
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let listener = child.0.stderr.take().map(|stderr| {
+            let said = Arc::clone(&said);
+            thread::spawn(move || keep(stderr, &said))
+        });
+        let taken = match child.0.stdout.take() {
+            Some(mut stdout) => take(&mut stdout),
+            None => Ok(()),
+        };
+        if taken.is_err() {
+            let _ = child.0.kill();
+        }
+        let status = child.0.wait().map_err(local(what))?;
+        if let Some(listener) = listener {
+            let _ = listener.join();
+        }
+        let message = last_words(&said.lock().map(|said| said.clone()).unwrap_or_default());
+        match taken {
+            Err(SshError::Interrupted) => Err(SshError::Interrupted),
+            // The host knows better why nothing more came.
+            Err(_) if !message.is_empty() => Err(SshError::Failed { what: what.to_owned(), message }),
+            Err(error) => Err(error),
+            Ok(()) if status.success() => Ok(()),
+            Ok(()) => Err(failed(what, &Printed { out: Vec::new(), message, status })),
+        }
+    }
+
+    /// Whether the user wants an end.
+    #[must_use]
+    pub fn interrupted(&self) -> bool {
+        self.ssh.interrupted.load(Ordering::Relaxed)
+    }
+
+    fn exchange(
+        &self,
+        what: &str,
+        mut command: Command,
+        input: Vec<u8>,
+        limit: Option<Duration>,
+    ) -> Result<Printed, SshError> {
+        let mut child = Guard(command.spawn().map_err(local("cannot start ssh"))?);
+        let writer = child.0.stdin.take().map(|mut stdin| {
+            // That the host does not want all of it shows in how the command ends.
+            thread::spawn(move || stdin.write_all(&input).is_ok())
+        });
+        let reader = child.0.stdout.take().map(|mut stdout| {
+            thread::spawn(move || {
+                let mut out = Vec::new();
+                let _ = stdout.read_to_end(&mut out);
+                out
+            })
+        });
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let listener = child.0.stderr.take().map(|stderr| {
+            let said = Arc::clone(&said);
+            thread::spawn(move || keep(stderr, &said))
+        });
+        let until = limit.map(|limit| Instant::now() + limit);
+        let status = loop {
+            if let Some(status) = child.0.try_wait().map_err(local(what))? {
+                break status;
+            }
+            if until.is_some_and(|until| Instant::now() > until) {
+                let seconds = limit.unwrap_or_default().as_secs();
+                return Err(SshError::Late { what: what.to_owned(), seconds });
+            }
+            thread::sleep(LOOK_EVERY);
+        };
+        let whole = writer.is_none_or(|writer| writer.join().unwrap_or(false));
+        let out = reader.and_then(|reader| reader.join().ok()).unwrap_or_default();
+        if let Some(listener) = listener {
+            let _ = listener.join();
+        }
+        let mut message = last_words(&said.lock().map(|said| said.clone()).unwrap_or_default());
+        if !whole && message.is_empty() {
+            message = "the host did not take all of it".to_owned();
+        }
+        Ok(Printed { out, message, status })
+    }
+}
+
+fn failed(what: &str, printed: &Printed) -> SshError {
+    let message = match (printed.message.is_empty(), printed.status.code()) {
+        (false, _) => printed.message.clone(),
+        (true, Some(255)) => "the connection broke".to_owned(),
+        (true, _) => printed.status.to_string(),
+    };
+    SshError::Failed { what: what.to_owned(), message }
+}
+
+/// A process of ours that does not outlive what waits for it.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if matches!(self.0.try_wait(), Ok(None)) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+}

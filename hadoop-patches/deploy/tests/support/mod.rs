@@ -1,0 +1,311 @@
+//! Hosts for tests: each a network, mount and UTS namespace with a real sshd in it, and a folder of its own that all see
+//! under one path. Nothing outside of a temporary folder is written, and nothing outlives a test.
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+/// No wait in a test is longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Says why a test is skipped, if it is.
+pub fn can_run(test: &str) -> bool {
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: {test} needs root, for namespaces with an sshd in them");
+        return false;
+    }
+    for (path, package) in [("/usr/sbin/sshd", "openssh-server"), ("/usr/bin/ssh", "openssh-client")] {
+        if !Path::new(path).exists() {
+            println!("skipped: {test} needs {path} (package {package})");
+            return false;
+        }
+    }
+    for path in [jar(), program("sniffer"), program("dumpingd")] {
+        if !path.exists() {
+            println!("skipped: {test} needs {} (`make agents`)", path.display());
+            return false;
+        }
+    }
+    if Command::new("java").arg("-version").output().is_err() {
+        println!("skipped: {test} needs Java");
+        return false;
+    }
+    true
+}
+
+pub fn jar() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/hadoptic-agent.jar")
+}
+
+pub fn program(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_BIN_EXE_hadoptic")).with_file_name(name)
+}
+
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let since = Instant::now();
+    while !is_so() {
+        assert!(since.elapsed() < PATIENCE, "waited in vain: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+pub fn sh(command: &str) {
+    let output = Command::new("sh").args(["-ec", command]).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "`{command}`: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A version's configuration as people have it.
+pub fn conf(generation: &str) -> BTreeMap<&'static str, Vec<u8>> {
+    let site = |properties: &str| {
+        format!("<?xml version=\"1.0\"?>\n<configuration>\n{properties}</configuration>\n").into_bytes()
+    };
+    let core = ("core-site.xml", b"<configuration/>".to_vec());
+    let odd = b"# \xff\xfe not UTF-8\nexport JAVA_LIBRARY_PATH=\\\n/usr/lib\n".to_vec();
+    match generation {
+        "1" => BTreeMap::from([
+            core,
+            ("hadoop-env.sh", [odd, b"export HADOOP_JOBTRACKER_OPTS=-Xmx1g".to_vec()].concat()),
+            (
+                "mapred-site.xml",
+                site(
+                    "  <property><name>mapred.job.tracker</name><value>m:8021</value></property>\n  \
+                      <!-- tuned -->\n  <property>\n    <name>mapred.child.java.opts</name>\n    \
+                      <value>-Xmx512m</value>\n    <final>true</final>\n  </property>\n",
+                ),
+            ),
+        ]),
+        "2" => BTreeMap::from([
+            core,
+            (
+                "hadoop-env.sh",
+                [odd, b"export HADOOP_NAMENODE_OPTS=\"-Xmx1g $HADOOP_NAMENODE_OPTS\"\n".to_vec()].concat(),
+            ),
+            ("yarn-env.sh", b"YARN_NODEMANAGER_OPTS=-Xmx512m".to_vec()),
+            ("mapred-env.sh", Vec::new()),
+            (
+                "mapred-site.xml",
+                site(
+                    "  <property><name>mapreduce.framework.name</name><value>yarn</value></property>\n  <property><name>\
+                      mapreduce.admin.map.child.java.opts</name><value>-Da=b</value></property>\n",
+                ),
+            ),
+        ]),
+        // No mapred-site.xml, as in a distribution, and one env file for all.
+        "3" => BTreeMap::from([
+            core,
+            ("hadoop-env.sh", b"export HADOOP_OS_TYPE=${HADOOP_OS_TYPE:-$(uname -s)}\n".to_vec()),
+        ]),
+        other => panic!("{other}"),
+    }
+}
+
+pub struct Rig {
+    pub folder: tempfile::TempDir,
+    sshds: Vec<Child>,
+    pub hosts: Vec<String>,
+}
+
+impl Rig {
+    /// Hosts h1, h2, ...
+    pub fn new(hosts: usize, generation: &str) -> Self {
+        let folder = tempfile::Builder::new().prefix("hadoptic-rig-").tempdir_in("/tmp").unwrap();
+        let at = folder.path().display().to_string();
+        sh(&format!(
+            "chmod 755 {at}; mkdir {at}/host; ssh-keygen -q -t ed25519 -N '' -f {at}/key; ssh-keygen -q -t ed25519 -N '' -f {at}/hostkey"
+        ));
+        let mut rig = Self { folder, sshds: Vec::new(), hosts: Vec::new() };
+        let mut config = String::new();
+        for number in 1..=hosts {
+            let host = format!("h{number}");
+            fs::create_dir_all(rig.of(&host).join("conf")).unwrap();
+            for (name, text) in conf(generation) {
+                fs::write(rig.of(&host).join("conf").join(name), text).unwrap();
+            }
+            rig.start_host(&host);
+            let pid = rig.sshds.last().unwrap().id();
+            config.push_str(&format!(
+                "Host {host}\n  User root\n  IdentityFile {at}/key\n  IdentitiesOnly yes\n  StrictHostKeyChecking no\n  \
+                 UserKnownHostsFile {at}/known_hosts\n  ProxyCommand nsenter -t {pid} -n bash -c 'exec 3<>/dev/tcp/127.0.0.1/22; \
+                 cat <&3 & exec cat >&3'\n"
+            ));
+            rig.hosts.push(host);
+        }
+        fs::write(rig.path("config"), config).unwrap();
+        fs::write(rig.path("workers"), format!("# the cluster\n{}\n", rig.hosts.join("\n"))).unwrap();
+        rig
+    }
+
+    fn start_host(&mut self, host: &str) {
+        let at = self.folder.path().display().to_string();
+        fs::write(
+            self.path(&format!("{host}.sshd")),
+            format!(
+                "Port 22\nListenAddress 127.0.0.1\nHostKey {at}/hostkey\nAuthorizedKeysFile {at}/key.pub\nPidFile none\n\
+                 PermitRootLogin prohibit-password\nPasswordAuthentication no\nUsePAM no\nStrictModes no\nMaxStartups 100\n"
+            ),
+        )
+        .unwrap();
+        let setup = format!(
+            "ip link set lo up; mount -t tmpfs tmpfs /run; mkdir /run/sshd; mount --bind {at}/{host} {at}/host; \
+             hostname {host}; exec /usr/sbin/sshd -D -e -f {at}/{host}.sshd"
+        );
+        let log = fs::File::create(self.path(&format!("{host}.log"))).unwrap();
+        let child = Command::new("unshare")
+            .args(["-n", "-m", "-u", "sh", "-ec", &setup])
+            .stdin(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        self.sshds.push(child);
+        let log = self.path(&format!("{host}.log"));
+        wait_until("sshd listens", || fs::read_to_string(&log).is_ok_and(|text| text.contains("Server listening")));
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A host's folder, as the test sees it.
+    pub fn of(&self, host: &str) -> PathBuf {
+        self.path(host)
+    }
+
+    /// The same as the host sees it.
+    pub fn there(&self, name: &str) -> String {
+        self.path("host").join(name).display().to_string()
+    }
+
+    /// A command of the program; the programs themselves have to be named where they are sent.
+    pub fn command(&self, command: &str, more: &[&str]) -> Command {
+        let mut hadoptic = Command::new(env!("CARGO_BIN_EXE_hadoptic"));
+        hadoptic.arg(command).arg("--workers").arg(self.path("workers")).arg("--ssh-config").arg(self.path("config"));
+        hadoptic.args(["--prefix", &self.there("opt/hadoptic"), "--capture-dir", &self.there("cap")]);
+        hadoptic.args(["--conf-dir", &self.there("conf")]);
+        if ["check", "install"].contains(&command) {
+            hadoptic
+                .arg("--jar")
+                .arg(jar())
+                .arg("--sniffer")
+                .arg(program("sniffer"))
+                .arg("--dumpingd")
+                .arg(program("dumpingd"));
+        }
+        hadoptic.args(more).stdin(Stdio::null());
+        hadoptic
+    }
+
+    pub fn run(&self, command: &str, more: &[&str]) -> (i32, Value) {
+        let output = self.command(command, more).arg("--json").output().unwrap();
+        told(command, &output)
+    }
+
+    /// It must do without a problem.
+    pub fn ok(&self, command: &str, more: &[&str]) -> Value {
+        let (code, told) = self.run(command, more);
+        assert_eq!((code, &told["ok"]), (0, &Value::Bool(true)), "{command}: {told:#}");
+        told
+    }
+
+    /// It must run and find something wrong.
+    pub fn wrong(&self, command: &str, more: &[&str]) -> Value {
+        let (code, told) = self.run(command, more);
+        assert_eq!((code, &told["ok"]), (1, &Value::Bool(false)), "{command}: {told:#}");
+        told
+    }
+
+    /// Runs something on a host, in its namespaces.
+    pub fn on(&self, host: &str, command: &str) -> Output {
+        self.enter(host, command).output().unwrap()
+    }
+
+    /// The same, not started yet.
+    pub fn enter(&self, host: &str, command: &str) -> Command {
+        let number: usize = host[1..].parse().unwrap();
+        let mut enter = Command::new("nsenter");
+        enter.arg("-t").arg(self.sshds[number - 1].id().to_string()).args(["-n", "-m", "-u", "sh", "-ec", command]);
+        enter.stdin(Stdio::null());
+        enter
+    }
+
+    /// Everything below a host's folder: mode, owner and checksum by path.
+    pub fn tree(&self, host: &str) -> Tree {
+        let mut found = BTreeMap::new();
+        walk(&self.of(host), &self.of(host), &mut found);
+        found
+    }
+}
+
+pub fn told(command: &str, output: &Output) -> (i32, Value) {
+    let told = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+        panic!(
+            "{command}: {error}: {}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        )
+    });
+    (output.status.code().unwrap_or(-1), told)
+}
+
+/// All problems of a report, in one text.
+pub fn problems(told: &Value) -> String {
+    let texts = |value: &Value| -> Vec<String> {
+        value["problems"].as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+    };
+    let mut all = texts(told);
+    all.extend(told["hosts"].as_array().unwrap().iter().flat_map(texts));
+    all.join("\n")
+}
+
+pub type Tree = BTreeMap<String, (u32, u32, String)>;
+
+/// All that differs.
+pub fn differ(before: &[Tree], after: &[Tree]) -> Vec<String> {
+    let mut told = Vec::new();
+    for (host, (before, after)) in before.iter().zip(after).enumerate() {
+        let names: std::collections::BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        for name in names.into_iter().filter(|name| before.get(*name) != after.get(*name)) {
+            told.push(format!("h{}/{name}: {:?} -> {:?}", host + 1, before.get(name), after.get(name)));
+        }
+    }
+    told
+}
+
+fn walk(root: &Path, at: &Path, found: &mut Tree) {
+    for entry in fs::read_dir(at).unwrap() {
+        let path = entry.unwrap().path();
+        let about = fs::symlink_metadata(&path).unwrap();
+        let bytes = if about.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
+        let name = path.strip_prefix(root).unwrap().display().to_string();
+        found.insert(name, (about.permissions().mode(), about.uid(), deploy::digest::of(&bytes)));
+        if about.is_dir() {
+            walk(root, &path, found);
+        }
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        for sshd in &mut self.sshds {
+            // Whatever runs in the host's network namespace was started by this test.
+            let space = fs::read_link(format!("/proc/{}/ns/net", sshd.id())).ok();
+            for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
+                let pid = process.file_name().to_string_lossy().parse::<i32>();
+                let same = fs::read_link(process.path().join("ns/net")).ok();
+                if let (Ok(pid), true) = (pid, space.is_some() && same == space) {
+                    let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+                }
+            }
+            let _ = sshd.kill();
+            let _ = sshd.wait();
+        }
+    }
+}

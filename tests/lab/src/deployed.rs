@@ -1,0 +1,314 @@
+//! The agents as an operator brings them: by the program `hadoptic`, over ssh, onto hosts where Hadoop runs already.
+//!
+//! Nothing here knows how it does that. It is called as people call it, and looked at from outside: what it says, what is
+//! recorded, and whether the hosts' files are afterwards what they were before.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::host::{Hosts, root};
+use crate::plan::{HostPlan, Plan};
+use crate::process::Process;
+use crate::progress::Progress;
+use crate::recorder::{Agents, programs_in};
+use crate::stop::Stop;
+
+/// How long one step may take.
+const STEP_LIMIT: Duration = Duration::from_secs(180);
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(20);
+/// Where the agents lie on a host.
+const PREFIX: &str = "/opt/hadoptic";
+
+/// What is to be deployed, and by what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deployer {
+    /// The program `hadoptic`.
+    pub program: PathBuf,
+    /// What it brings.
+    pub agents: Agents,
+}
+
+impl Deployer {
+    /// Makes the path absolute and checks that the program is there.
+    ///
+    /// # Errors
+    /// If it is missing; the message says how to build it.
+    pub fn found(program: &Path, agents: Agents) -> Result<Self> {
+        let program = program.canonicalize().with_context(|| {
+            format!(
+                "the program {} is not there: build it with `cargo build --release -p deploy`, or name another file",
+                program.display()
+            )
+        })?;
+        Ok(Self { program, agents })
+    }
+}
+
+/// Agents that were deployed onto a lab's hosts.
+#[derive(Debug)]
+pub struct Deployment<'a> {
+    deployer: &'a Deployer,
+    plan: &'a Plan,
+    hosts: &'a Hosts,
+    run: &'a Path,
+    stop: &'a Stop,
+    before: BTreeMap<String, Files>,
+}
+
+/// What a file is, and what is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    mode: u32,
+    owner: (u32, u32),
+    contents: Vec<u8>,
+}
+
+/// A host's own files by their paths on it.
+type Files = BTreeMap<PathBuf, Entry>;
+
+impl<'a> Deployment<'a> {
+    /// Has the hosts checked, the agents brought and started.
+    ///
+    /// # Errors
+    /// If the program does not say that all is well; the message has its words.
+    pub fn begin(
+        deployer: &'a Deployer,
+        plan: &'a Plan,
+        hosts: &'a Hosts,
+        run: &'a Path,
+        stop: &'a Stop,
+        progress: &Progress,
+    ) -> Result<Self> {
+        fs::create_dir_all(run.join("deployment"))?;
+        let mut deployment = Self { deployer, plan, hosts, run, stop, before: BTreeMap::new() };
+        deployment.before = deployment.files()?;
+        let agents = &deployer.agents;
+        let programs = [
+            "--sniffer".to_owned(),
+            agents.sniffer.display().to_string(),
+            "--dumpingd".to_owned(),
+            agents.dumpingd.display().to_string(),
+            "--jar".to_owned(),
+            agents.jar.display().to_string(),
+        ];
+        // The machine's disk is not the cluster's.
+        let check = [programs.as_slice(), &["--need-free".to_owned(), "64MiB".to_owned()]].concat();
+        let install = [programs.as_slice(), &["--keep-free".to_owned(), "64MiB".to_owned()]].concat();
+        for (step, arguments) in [("check", check.as_slice()), ("install", &install), ("start", &[])] {
+            deployment.step(step, arguments, progress)?;
+        }
+        Ok(deployment)
+    }
+
+    /// Asks how the agents are, stops them, and fetches what they recorded into a capture. Returns what was not as it
+    /// should be.
+    ///
+    /// # Errors
+    /// If one of the steps fails.
+    pub fn collect(&self, capture: &Path, progress: &Progress) -> Result<Vec<String>> {
+        let status = self.step("status", &[], progress)?;
+        self.step("stop", &[], progress)?;
+        let out = ["--out".to_owned(), capture.display().to_string()];
+        self.step("collect", &out, progress)?;
+        let mut problems = Vec::new();
+        for host in &self.plan.hosts {
+            let folder = capture.join(&host.name);
+            if !folder.join("sniffer.json").exists() {
+                problems.push(format!("hadoptic collect brought no {}", folder.join("sniffer.json").display()));
+            }
+        }
+        let told = status["hosts"].as_array().map_or(0, Vec::len);
+        if told != self.plan.hosts.len() {
+            problems.push(format!("hadoptic status tells of {told} hosts, there are {}", self.plan.hosts.len()));
+        }
+        copy_all(&self.run.join("deployment"), &capture.join("deployment"))?;
+        Ok(problems)
+    }
+
+    /// Has everything removed, and compares the hosts' files with those from before. Returns what is not as it was.
+    ///
+    /// # Errors
+    /// If the program says that it could not, or a host cannot be looked at.
+    pub fn remove(self, progress: &Progress) -> Result<Vec<String>> {
+        self.step("remove", &[], progress)?;
+        let mut problems = Vec::new();
+        for (name, after) in self.files()? {
+            let before = self.before.get(&name).cloned().unwrap_or_default();
+            let differs = |path: &&PathBuf| before.get(*path) != after.get(*path);
+            let paths: std::collections::BTreeSet<&PathBuf> = before.keys().chain(after.keys()).collect();
+            for path in paths.iter().copied().filter(differs) {
+                let how = match (before.get(path), after.get(path)) {
+                    (None, _) => "was left there",
+                    (_, None) => "is gone",
+                    (Some(was), Some(is)) if was.contents == is.contents => "has other rights or another owner",
+                    _ => "is not as it was",
+                };
+                problems.push(format!("after hadoptic remove, {} on {name} {how}", path.display()));
+            }
+        }
+        for host in &self.plan.hosts {
+            for (pid, program) in programs_in(&host.namespace)? {
+                if program.starts_with(PREFIX) {
+                    problems.push(format!(
+                        "{} (process {pid}) on {} outlives hadoptic remove",
+                        program.display(),
+                        host.name
+                    ));
+                }
+            }
+        }
+        Ok(problems)
+    }
+
+    /// Calls the program for all hosts and waits for its end. Returns its answer.
+    fn step(&self, step: &str, arguments: &[String], progress: &Progress) -> Result<Value> {
+        progress.step(&format!("hadoptic {step}"));
+        let logins = &self.hosts.logins;
+        let masters = self.plan.hosts.iter().filter(|host| host.master).map(|host| host.name.clone());
+        let answer = self.run.join("deployment").join(format!("{step}.json"));
+        let log = self.run.join("deployment").join(format!("{step}.log"));
+        // Its answer and what it says go to different files: the answer is one object.
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "answer=$1; shift; exec \"$@\" >\"$answer\"", "sh"])
+            .arg(&answer)
+            .arg(&self.deployer.program);
+        command.arg(step).arg("--workers").arg(&logins.workers).arg("--also").args(masters);
+        command.arg("--ssh-config").arg(&logins.config).arg("--json").args(arguments);
+        let what = format!("hadoptic {step}");
+        let mut process = Process::start(&what, "this machine", command, &log)?;
+        let end = Instant::now() + STEP_LIMIT;
+        let status = loop {
+            if let Some(status) = process.ended()? {
+                break status;
+            }
+            if Instant::now() > end {
+                return Err(process.failure(&format!("did not end within {} s", STEP_LIMIT.as_secs())));
+            }
+            self.stop.sleep(LOOK)?;
+        };
+        let text = fs::read_to_string(&answer).with_context(|| format!("cannot read {}", answer.display()))?;
+        let said: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
+        if !status.success() {
+            return Err(process.failure(&format!("ended with {status}: {}", complaints(&said))));
+        }
+        Ok(said)
+    }
+
+    /// The files of all hosts.
+    fn files(&self) -> Result<BTreeMap<String, Files>> {
+        let mut all = BTreeMap::new();
+        for host in &self.plan.hosts {
+            let root = root(self.run, host);
+            let mut files = Files::new();
+            read_below(&root, &root, &mut files)?;
+            self.running_files(host, &mut files)?;
+            all.insert(host.name.clone(), files);
+        }
+        Ok(all)
+    }
+
+    /// `/run` is in the host's memory: only the host can tell what is there.
+    fn running_files(&self, host: &HostPlan, files: &mut Files) -> Result<()> {
+        let mut command = self.hosts.command(host, Path::new("/"), "find")?;
+        let output = command.args(["/run", "-mindepth", "1"]).output().context("cannot look into a host's /run")?;
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            files.insert(line.into(), Entry { mode: 0, owner: (0, 0), contents: Vec::new() });
+        }
+        Ok(())
+    }
+}
+
+/// What a host's report complains of, in a line each.
+fn complaints(report: &Value) -> String {
+    let list = |value: &Value| -> Vec<String> {
+        let items = value.as_array().cloned().unwrap_or_default();
+        items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+    };
+    let mut said = list(&report["problems"]);
+    for host in report["hosts"].as_array().into_iter().flatten() {
+        let name = host["host"].as_str().unwrap_or("?");
+        said.extend(list(&host["problems"]).iter().map(|problem| format!("{name}: {problem}")));
+    }
+    said.join("; ")
+}
+
+fn read_below(root: &Path, folder: &Path, files: &mut Files) -> Result<()> {
+    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        let path = entry?.path();
+        let about = path.symlink_metadata().with_context(|| format!("cannot look at {}", path.display()))?;
+        let contents = if about.is_symlink() {
+            fs::read_link(&path)?.to_string_lossy().into_owned().into_bytes()
+        } else if about.is_file() {
+            fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?
+        } else {
+            Vec::new()
+        };
+        let on_host = Path::new("/").join(path.strip_prefix(root).unwrap_or(&path));
+        files.insert(on_host, Entry { mode: about.mode(), owner: (about.uid(), about.gid()), contents });
+        if about.is_dir() {
+            read_below(root, &path, files)?;
+        }
+    }
+    Ok(())
+}
+
+fn copy_all(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to).with_context(|| format!("cannot make {}", to.display()))?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        fs::copy(entry.path(), to.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_changed_byte_a_changed_right_and_a_left_file_are_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let conf = folder.path().join("etc");
+        fs::create_dir_all(&conf).unwrap();
+        fs::write(conf.join("a"), "1").unwrap();
+        let read = || {
+            let mut files = Files::new();
+            read_below(folder.path(), folder.path(), &mut files).unwrap();
+            files
+        };
+        let before = read();
+        assert_eq!(before, read());
+        assert!(before.contains_key(Path::new("/etc/a")));
+        fs::write(conf.join("a"), "2").unwrap();
+        assert_ne!(before, read());
+        fs::write(conf.join("a"), "1").unwrap();
+        assert_eq!(before, read());
+        fs::set_permissions(conf.join("a"), fs::Permissions::from_mode(0o600)).unwrap();
+        assert_ne!(before, read());
+        let before = read();
+        fs::write(conf.join("left"), "").unwrap();
+        assert_ne!(before, read());
+    }
+
+    #[test]
+    fn complaints_name_their_host() {
+        let report = serde_json::json!({
+            "problems": ["no two hosts may have one name"],
+            "hosts": [{ "host": "w1", "problems": ["disk full"] }, { "host": "w2", "problems": [] }],
+        });
+        assert_eq!(complaints(&report), "no two hosts may have one name; w1: disk full");
+    }
+}

@@ -1,0 +1,179 @@
+//! A host of the lab: what it has of its own beside a network, and the sshd that keeps it and lets people in.
+//!
+//! A host is a network namespace, a name, and a mount namespace in which `/etc` is a copy, `/opt` and `/var/lib` have what the
+//! machine has and take what is put there for this host alone, and `/run` is empty. The mount namespace lives as long as its
+//! processes do, first of all its sshd: it has no name that could stay behind, and ends with them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::distribution::Distribution;
+use crate::launcher;
+use crate::network;
+use crate::plan::{HostPlan, Plan};
+use crate::process::{Process, listens};
+use crate::ssh::{self, Logins};
+use crate::stop::Stop;
+use crate::tool;
+
+/// How long an sshd may take to listen.
+const START_LIMIT: Duration = Duration::from_secs(20);
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Run in a mount namespace of its own: puts the host's files over the machine's, then becomes the program that it is given.
+/// Its arguments: the host's name, the folder of its files, the program with its arguments.
+const SETTLE: &str = r#"
+set -e
+name=$1
+root=$2
+shift 2
+# Nothing of what follows may reach the machine's own mounts.
+mount --make-rprivate /
+hostname "$name"
+shadow() {
+    for entry in "$1"/* "$1"/.[!.]*; do
+        own=$root$entry
+        if [ -e "$own" ] || [ -L "$own" ]; then
+            continue
+        elif [ -L "$entry" ]; then
+            cp -P "$entry" "$own"
+        elif [ -d "$entry" ]; then
+            mkdir "$own"
+            mount --rbind "$entry" "$own"
+        elif [ -e "$entry" ]; then
+            : >"$own"
+            mount --bind "$entry" "$own"
+        fi
+    done
+    mount --rbind "$root$1" "$1"
+}
+shadow /opt
+shadow /var/lib
+mount --bind "$root/etc" /etc
+mount -t tmpfs -o mode=755,nosuid,nodev tmpfs /run
+mkdir -m 755 /run/sshd
+exec "$@"
+"#;
+
+/// The hosts of a lab, settled.
+#[derive(Debug)]
+pub struct Hosts {
+    /// How to log in.
+    pub logins: Logins,
+    keepers: Vec<Process>,
+}
+
+impl Hosts {
+    /// Settles all hosts: their files, Hadoop in its place, an sshd each.
+    ///
+    /// # Errors
+    /// If files cannot be made, an sshd does not begin, or a signal came.
+    pub fn settle(plan: &Plan, distribution: Distribution, cache: &Path, run: &Path, stop: &Stop) -> Result<Self> {
+        let sshd = tool::find("sshd").context("sshd is not installed: `apt-get install openssh-server`")?;
+        let logins = Logins::make(plan, run)?;
+        let mut keepers = Vec::new();
+        for host in &plan.hosts {
+            let root = root(run, host);
+            copy_etc(plan, &root)?;
+            for folder in ["opt", "var/lib", launcher::CONF.trim_start_matches('/')] {
+                let folder = root.join(folder);
+                fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+            }
+            launcher::install(distribution, cache, &root)?;
+            keepers.push(start_sshd(&sshd, host, &root, &logins.server_config(host)?)?);
+        }
+        let mut hosts = Self { logins, keepers };
+        hosts.wait_until_they_listen(stop)?;
+        Ok(hosts)
+    }
+
+    fn wait_until_they_listen(&mut self, stop: &Stop) -> Result<()> {
+        let end = Instant::now() + START_LIMIT;
+        for keeper in &mut self.keepers {
+            while !listens(keeper.pid(), ssh::PORT) {
+                if let Some(status) = keeper.ended()? {
+                    return Err(keeper.failure(&format!("ended with {status}")));
+                }
+                if Instant::now() > end {
+                    return Err(keeper.failure(&format!("does not listen within {} s", START_LIMIT.as_secs())));
+                }
+                stop.sleep(LOOK)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A command on a host as a login would start it, in a folder: in its namespaces, with an environment of its own.
+    ///
+    /// # Errors
+    /// If there is no such host.
+    pub fn command(&self, host: &HostPlan, folder: &Path, program: &str) -> Result<Command> {
+        let keeper = self.keepers.iter().find(|keeper| keeper.host() == host.name);
+        let keeper = keeper.with_context(|| format!("there is no host {}", host.name))?;
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--target={}", keeper.pid())).args(["--mount", "--net", "--uts", "--"]);
+        // Each hands over to the next, so that the process that is started is the program itself.
+        command.args(["sh", "-c", "cd \"$0\" && exec \"$@\""]).arg(folder).arg(program);
+        command.env_clear().env("PATH", format!("{}/bin:/usr/sbin:/usr/bin:/sbin:/bin", launcher::HOME));
+        for name in ["HOME", "LANG", "LC_ALL", "TZ"] {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+        Ok(command)
+    }
+}
+
+/// The folder of what a host has of its own, as the machine sees it.
+#[must_use]
+pub fn root(run: &Path, host: &HostPlan) -> PathBuf {
+    run.join(&host.name).join("root")
+}
+
+/// A host's `/etc`: the machine's, without its secrets and with the lab's names.
+fn copy_etc(plan: &Plan, root: &Path) -> Result<()> {
+    let etc = root.join("etc");
+    fs::create_dir_all(&etc).with_context(|| format!("cannot make {}", etc.display()))?;
+    tool::run("cp", &["-a", "/etc/.", &*etc.to_string_lossy()])?;
+    for name in ["shadow", "shadow-", "gshadow", "gshadow-", "ssh", "hadoop", "hosts", "resolv.conf", "nsswitch.conf"] {
+        let path = etc.join(name);
+        let is_folder = path.symlink_metadata().is_ok_and(|there| there.is_dir());
+        let removed = if is_folder { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        match removed {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("cannot remove {}", path.display()));
+            }
+            _ => {}
+        }
+    }
+    // Nobody has a password here, and nobody is locked out.
+    let passwd = fs::read_to_string(etc.join("passwd")).context("cannot read /etc/passwd")?;
+    let users = passwd.lines().filter_map(|line| line.split(':').next());
+    let shadow: String = users.map(|user| format!("{user}:*:19000:0:99999:7:::\n")).collect();
+    fs::write(etc.join("shadow"), shadow)?;
+    for (name, contents) in network::etc_files(plan) {
+        let path = etc.join(name);
+        fs::write(&path, contents).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn start_sshd(sshd: &Path, host: &HostPlan, root: &Path, config: &Path) -> Result<Process> {
+    let log = root.parent().unwrap_or(root).join("sshd.log");
+    let mut command = Command::new("ip");
+    command
+        .args(["netns", "exec", &host.namespace, "unshare", "--uts", "--mount", "--propagation", "private"])
+        .args(["sh", "-c", SETTLE, "settle", &host.name])
+        .arg(root)
+        .arg(sshd)
+        .args(["-D", "-e", "-f"])
+        .arg(config);
+    let process = Process::start("sshd", &host.name, command, &log)?;
+    ensure!(process.pid() > 1, "the system gave no process id");
+    Ok(process)
+}
