@@ -25,9 +25,6 @@ pub struct OwnerFinder {
     owners: NumberMap<Owner>,
     tried: NumberMap<u8>,
     others_due: Instant,
-    /// Processes whose files were not shown, and in which update first.
-    denied: HashMap<Owner, u64>,
-    updates: u64,
     unreadable: u64,
     blind: u64,
 }
@@ -41,8 +38,6 @@ impl OwnerFinder {
             owners: NumberMap::default(),
             tried: NumberMap::default(),
             others_due: Instant::now(),
-            denied: HashMap::new(),
-            updates: 0,
             unreadable: 0,
             blind: 0,
         }
@@ -61,8 +56,6 @@ impl OwnerFinder {
             return Ok(());
         }
         self.processes.refresh()?;
-        self.updates += 1;
-        self.denied.retain(|owner, _| still_runs(*owner));
         self.unreadable = self.processes.hidden();
         self.walk(&mut unknown, ProcessInfo::is_hadoop);
         let began = Instant::now();
@@ -136,11 +129,9 @@ impl OwnerFinder {
                         }
                     }
                 }
-                // The kernel also denies a look into a process that is just ending: nothing is lost with that, so only
-                // one that denies it twice counts.
+                // The kernel also denies a look into a process that is just ending: nothing is lost with that.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied && still_runs(process.owner) => {
-                    let first = *self.denied.entry(process.owner).or_insert(self.updates);
-                    self.unreadable += u64::from(first < self.updates);
+                    self.unreadable += 1;
                 }
                 // It has ended.
                 Err(_) => {}

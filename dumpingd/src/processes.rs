@@ -62,9 +62,7 @@ struct Known {
 enum What {
     Here(ProcessInfo),
     Elsewhere,
-    /// /proc did not let us look, for the first time: so it answers for a process that is just ending, too.
-    Denied,
-    /// /proc does not let us look.
+    /// /proc did not let us look.
     Hidden,
 }
 
@@ -126,23 +124,15 @@ impl ProcessTable {
     fn look_at(&mut self, pid: u32) -> procfs::ProcResult<()> {
         let process = Process::new(i32::try_from(pid).unwrap_or(0))?;
         let stat = process.stat()?;
-<<<<<<< HEAD
         if let Some(known) = self.known.get_mut(&pid)
             && known.start_ticks == stat.starttime
             && known.command == stat.comm
             && !matches!(known.what, What::Hidden)
         {
-=======
-        let known = self.known.get_mut(&pid);
-        let known = known.filter(|known| known.start_ticks == stat.starttime && known.command == stat.comm);
-        let denied = matches!(known, Some(Known { what: What::Denied, .. }));
-        if let (Some(known), false) = (known, denied) {
->>>>>>> h-ssh
             known.seen = true;
             return Ok(());
         }
         let what = match fs::metadata(format!("/proc/{pid}/ns/net")).map(|namespace| namespace.ino()) {
-<<<<<<< HEAD
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
                 // The kernel also denies a look into a process that is just ending: that one has nothing any more.
                 if !still_runs(Owner { pid, start_ticks: stat.starttime }) {
@@ -150,10 +140,6 @@ impl ProcessTable {
                 }
                 if self.is_elsewhere(pid) { What::Elsewhere } else { What::Hidden }
             }
-=======
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied && denied => What::Hidden,
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => What::Denied,
->>>>>>> h-ssh
             Err(_) => return Ok(()),
             Ok(netns) if netns != self.netns => What::Elsewhere,
             Ok(_) => match self.describe(pid, &process, &stat)? {
