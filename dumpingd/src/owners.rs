@@ -1,6 +1,7 @@
 //! Which process has which socket open.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::time::Instant;
@@ -25,7 +26,9 @@ pub struct OwnerFinder {
     owners: NumberMap<Owner>,
     tried: NumberMap<u8>,
     others_due: Instant,
-    unreadable: u64,
+    open_files: HashMap<Owner, OpenFiles>,
+    /// Processes that did not let us look, of those that were looked at last.
+    denied: HashSet<Owner>,
     blind: u64,
 }
 
@@ -38,7 +41,8 @@ impl OwnerFinder {
             owners: NumberMap::default(),
             tried: NumberMap::default(),
             others_due: Instant::now(),
-            unreadable: 0,
+            open_files: HashMap::new(),
+            denied: HashSet::new(),
             blind: 0,
         }
     }
@@ -56,13 +60,17 @@ impl OwnerFinder {
             return Ok(());
         }
         self.processes.refresh()?;
-        self.unreadable = self.processes.hidden();
-        self.walk(&mut unknown, ProcessInfo::is_hadoop);
+        let alive: HashSet<Owner> = self.processes.here().map(|process| process.owner).collect();
+        self.open_files.retain(|owner, _| alive.contains(owner));
+        self.denied.clear();
+        self.walk(&mut unknown, inodes, ProcessInfo::is_hadoop, Look::Again);
         let began = Instant::now();
         if !unknown.is_empty() && (began >= self.others_due || thorough) {
-            self.walk(&mut unknown, |process| !process.is_hadoop());
+            self.walk(&mut unknown, inodes, |process| !process.is_hadoop(), Look::Again);
+            self.walk(&mut unknown, inodes, ProcessInfo::is_hadoop, Look::Anew);
+            self.walk(&mut unknown, inodes, |process| !process.is_hadoop(), Look::Anew);
             self.others_due = Instant::now() + began.elapsed() * OTHERS_REST;
-            self.blind = if unknown.is_empty() { 0 } else { self.unreadable };
+            self.blind = if unknown.is_empty() { 0 } else { self.processes.hidden() + self.denied.len() as u64 };
             for inode in unknown {
                 *self.tried.entry(inode).or_default() += 1;
             }
@@ -116,22 +124,29 @@ impl OwnerFinder {
     }
 
     /// Looks for unknown sockets among the open files of processes, until all are found.
-    fn walk(&mut self, unknown: &mut NumberSet, of: impl Fn(&ProcessInfo) -> bool) {
+    fn walk(&mut self, unknown: &mut NumberSet, alive: &NumberSet, of: impl Fn(&ProcessInfo) -> bool, look: Look) {
         for process in self.processes.here().filter(|process| of(process)) {
             if unknown.is_empty() {
                 return;
             }
-            match open_sockets(process.owner.pid) {
-                Ok(inodes) => {
-                    for inode in inodes {
-                        if unknown.remove(&inode) {
-                            self.owners.insert(inode, process.owner);
+            let owner = process.owner;
+            let files = self.open_files.entry(owner).or_default();
+            let looked = if look == Look::Again && !files.sockets.is_empty() {
+                files.look_again(owner.pid, alive)
+            } else {
+                files.look(owner.pid)
+            };
+            match looked {
+                Ok(()) => {
+                    for inode in &files.sockets {
+                        if unknown.remove(inode) {
+                            self.owners.insert(*inode, owner);
                         }
                     }
                 }
                 // The kernel also denies a look into a process that is just ending: nothing is lost with that.
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied && still_runs(process.owner) => {
-                    self.unreadable += 1;
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied && still_runs(owner) => {
+                    self.denied.insert(owner);
                 }
                 // It has ended.
                 Err(_) => {}
@@ -140,18 +155,88 @@ impl OwnerFinder {
     }
 }
 
-/// Inodes of the sockets that a process has open.
-fn open_sockets(pid: u32) -> io::Result<Vec<u64>> {
-    let path = format!("/proc/{pid}/fd");
-    let folder = File::open(&path)?;
-    let mut sockets = Vec::new();
-    for entry in fs::read_dir(&path)?.flatten() {
-        // A file may be closed while we look.
-        if let Ok(target) = readlinkat(&folder, entry.file_name().as_os_str()) {
-            sockets.extend(target.to_str().and_then(socket_inode));
+/// How open files are looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// Only where something may have changed since the last time.
+    Again,
+    /// All of them.
+    Anew,
+}
+
+/// Open files that are remembered of a process at most: those with the lowest numbers.
+const REMEMBERED: usize = 65_536;
+/// A file gets the lowest number that is free. Behind the last one that is known, looking ends after so many free ones.
+const FREE_IN_A_ROW: usize = 32;
+
+/// Instead of an inode.
+const NO_SOCKET: u64 = 0;
+
+/// The sockets among the open files of a process, by the file's number.
+#[derive(Debug, Default)]
+struct OpenFiles {
+    sockets: Vec<u64>,
+}
+
+impl OpenFiles {
+    /// Looks at all open files.
+    fn look(&mut self, pid: u32) -> io::Result<()> {
+        let path = format!("/proc/{pid}/fd");
+        let folder = File::open(&path)?;
+        self.sockets.clear();
+        let mut beyond = Vec::new();
+        for entry in fs::read_dir(&path)?.flatten() {
+            let name = entry.file_name();
+            let Some(inode) = socket_behind(&folder, &name).filter(|inode| *inode != NO_SOCKET) else { continue };
+            match name.to_str().and_then(|number| number.parse::<usize>().ok()) {
+                Some(number) if number < REMEMBERED => {
+                    if self.sockets.len() <= number {
+                        self.sockets.resize(number + 1, NO_SOCKET);
+                    }
+                    self.sockets[number] = inode;
+                }
+                _ => beyond.push(inode),
+            }
         }
+        // These are looked at again from the beginning the next time, as their numbers are not those at which they stand.
+        self.sockets.extend(beyond);
+        Ok(())
     }
-    Ok(sockets)
+
+    /// Looks at those that have no socket that is still there. One may have got another file instead while its socket lives
+    /// on elsewhere: that is seen by [`OpenFiles::look`] only.
+    fn look_again(&mut self, pid: u32, alive: &NumberSet) -> io::Result<()> {
+        let folder = File::open(format!("/proc/{pid}/fd"))?;
+        self.sockets.truncate(REMEMBERED);
+        let mut free = 0;
+        let mut number = 0;
+        while number < REMEMBERED && (number < self.sockets.len() || free < FREE_IN_A_ROW) {
+            let known = self.sockets.get(number).copied().unwrap_or(NO_SOCKET);
+            if known != NO_SOCKET && alive.contains(&known) {
+                free = 0;
+            } else {
+                let found = socket_behind(&folder, OsStr::new(&number.to_string()));
+                free = if found.is_none() { free + 1 } else { 0 };
+                let found = found.unwrap_or(NO_SOCKET);
+                if number < self.sockets.len() {
+                    self.sockets[number] = found;
+                } else {
+                    self.sockets.push(found);
+                }
+            }
+            number += 1;
+        }
+        // The free ones at the end need not be looked at the next time.
+        while self.sockets.last() == Some(&NO_SOCKET) {
+            self.sockets.pop();
+        }
+        Ok(())
+    }
+}
+
+/// The inode of the socket behind a number, [`NO_SOCKET`] for another file; `None` = the number is free.
+fn socket_behind(folder: &File, number: &OsStr) -> Option<u64> {
+    Some(readlinkat(folder, number).ok()?.to_str().and_then(socket_inode).unwrap_or(NO_SOCKET))
 }
 
 /// The inode in `socket:[INODE]`.

@@ -125,6 +125,11 @@ fn read_dumpingd_manifest(host: &mut HostCapture, folder: &Path) {
         host.netns = manifest.netns;
     }
     let name = host.name.clone();
+    if !manifest.ended {
+        host.notes.push(format!(
+            "{name}: dumpingd did not end in an orderly way; sockets that opened or died after its last record are missing"
+        ));
+    }
     for run in manifest.earlier_runs.iter().chain([&manifest]) {
         host.notes.extend(run.problems.iter().map(|problem| format!("{name}: dumpingd: {problem}")));
     }
