@@ -38,6 +38,8 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
     let (requests, mut drafts) = requests(conversation);
     let ends: Vec<u64> = requests.iter().map(|request| request.to).collect();
     let turns = Turns::new(client, server, &ends);
+    // Whoever shakes hands before the first request encrypts.
+    let encrypted = !drafts.is_empty();
     let begin = drafts.iter().filter(|draft| !draft.from_client).map(Draft::end).max().unwrap_or(0);
     for (number, request) in requests.iter().enumerate() {
         let mut asked = Draft::new(true, MessageKind::ShuffleRequest, request.from, request.to - request.from);
@@ -45,7 +47,7 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
         asked.reduce = request.outputs.first().map(|output| output.reduce);
         drafts.push(asked);
         let (from, to) = turns.answer(number);
-        answer(conversation, number, request, (from.max(begin), to), &mut drafts);
+        answer(conversation, number, request, encrypted, (from.max(begin), to), &mut drafts);
     }
     drafts
 }
@@ -118,6 +120,7 @@ fn answer(
     conversation: &Conversation<'_>,
     number: usize,
     request: &Request<'_>,
+    encrypted: bool,
     (from, to): (u64, u64),
     drafts: &mut Vec<Draft>,
 ) {
@@ -132,7 +135,7 @@ fn answer(
     let lengths: Vec<u64> = request.outputs.iter().map(length).collect();
     let all: u64 = lengths.iter().sum();
     let beyond = (to - from).checked_sub(all);
-    let plain = beyond.is_some_and(|head| head <= LONGEST_HEAD);
+    let plain = !encrypted && beyond.is_some_and(|head| head <= LONGEST_HEAD);
     let (mut start, mut done) = (from, 0);
     for (output, length) in request.outputs.iter().zip(lengths) {
         done += length;
