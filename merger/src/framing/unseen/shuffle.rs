@@ -38,6 +38,8 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
     let (requests, mut drafts) = requests(conversation);
     let ends: Vec<u64> = requests.iter().map(|request| request.to).collect();
     let turns = Turns::new(client, server, &ends);
+    // Whoever shakes hands before the first request encrypts.
+    let encrypted = drafts.iter().any(|draft| draft.kind == MessageKind::Sasl);
     let begin = drafts.iter().filter(|draft| !draft.from_client).map(Draft::end).max().unwrap_or(0);
     for (number, request) in requests.iter().enumerate() {
         let mut asked = Draft::new(true, MessageKind::ShuffleRequest, request.from, request.to - request.from);
@@ -45,7 +47,7 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
         asked.reduce = request.outputs.first().map(|output| output.reduce);
         drafts.push(asked);
         let (from, to) = turns.answer(number);
-        answer(conversation, number, request, (from.max(begin), to), &mut drafts);
+        answer(conversation, number, request, encrypted, (from.max(begin), to), &mut drafts);
     }
     drafts
 }
@@ -94,7 +96,8 @@ fn requests<'a>(conversation: &Conversation<'a>) -> (Vec<Request<'a>>, Vec<Draft
             None => {
                 let first = begin_of_turn(&pieces, behind, server);
                 let (from, asked_ns) = pieces.get(first).map_or((0, 0), |piece| (piece.from, piece.sent_ns));
-                drafts.extend(handshake(from, first_sent(server, asked_ns)));
+                let kind = if conversation.from_begin { MessageKind::Sasl } else { MessageKind::Unknown };
+                drafts.extend(before(kind, from, first_sent(server, asked_ns)));
                 from
             }
         };
@@ -103,12 +106,13 @@ fn requests<'a>(conversation: &Conversation<'a>) -> (Vec<Request<'a>>, Vec<Draft
     (requests, drafts)
 }
 
-/// What both sides said before the first request.
-fn handshake(client: u64, server: u64) -> impl Iterator<Item = Draft> {
+/// What both sides said before the first request: a handshake, or if the capture begins later, nobody knows what.
+fn before(kind: MessageKind, client: u64, server: u64) -> impl Iterator<Item = Draft> {
+    let name = if kind == MessageKind::Sasl { "tls" } else { "" };
     let sides = [(true, client), (false, if client > 0 { server } else { 0 })];
-    sides.into_iter().filter(|(_, bytes)| *bytes > 0).map(|(from_client, bytes)| {
-        let draft = Draft::new(from_client, MessageKind::Sasl, 0, bytes);
-        Draft { name: "tls".to_owned(), evidence: HEADERS, ..draft }
+    sides.into_iter().filter(|(_, bytes)| *bytes > 0).map(move |(from_client, bytes)| {
+        let draft = Draft::new(from_client, kind, 0, bytes);
+        Draft { name: name.to_owned(), evidence: HEADERS, ..draft }
     })
 }
 
@@ -118,6 +122,7 @@ fn answer(
     conversation: &Conversation<'_>,
     number: usize,
     request: &Request<'_>,
+    encrypted: bool,
     (from, to): (u64, u64),
     drafts: &mut Vec<Draft>,
 ) {
@@ -132,7 +137,7 @@ fn answer(
     let lengths: Vec<u64> = request.outputs.iter().map(length).collect();
     let all: u64 = lengths.iter().sum();
     let beyond = (to - from).checked_sub(all);
-    let plain = beyond.is_some_and(|head| head <= LONGEST_HEAD);
+    let plain = !encrypted && beyond.is_some_and(|head| head <= LONGEST_HEAD);
     let (mut start, mut done) = (from, 0);
     for (output, length) in request.outputs.iter().zip(lengths) {
         done += length;

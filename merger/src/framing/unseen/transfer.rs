@@ -178,9 +178,12 @@ fn requests_within(conversation: &Conversation<'_>, told: &mut [Told], tolerance
             _ => at,
         };
         let first = first.clamp(at, end);
-        if number == 0 && conversation.from_begin && first > 0 {
+        if number == 0 && first > 0 {
             begin = first_sent(server, pieces[first].sent_ns);
-            drafts = handshake(pieces[first].from, begin);
+            // What was said before the capture began is something else.
+            if conversation.from_begin {
+                drafts = handshake(pieces[first].from, begin);
+            }
         }
         let from = pieces.get(first).map_or(client.end, |piece| piece.from).max(offset);
         let mut to = end.checked_sub(1).map_or(from, |last| pieces[last].to).max(from);
