@@ -387,6 +387,13 @@ pub enum JvmRecord {
         /// CPU time of the whole process, nanoseconds in steps of 10 ms.
         #[serde(default)]
         cpu_ns: u64,
+        /// Of the threads that lived then: nanoseconds in which they ran.
+        #[serde(default)]
+        ran_ns: u64,
+        /// Of the same: nanoseconds in which they could have run and had no processor. What the clock on the wall shows of
+        /// a hook is longer than its CPU time in the same proportion.
+        #[serde(default)]
+        waited_ns: u64,
     },
 }
 

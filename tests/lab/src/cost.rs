@@ -18,8 +18,10 @@ pub struct Cost {
     pub unended: u64,
     /// CPU time of all these JVMs, what the agent used in them included.
     pub jvm_cpu_ns: u64,
-    /// Time inside of hooks, by the clock on the wall.
+    /// CPU time inside of hooks: the time on the wall, of it the share in which the JVM's runnable threads ran.
     pub hook_ns: u64,
+    /// Time inside of hooks, by the clock on the wall.
+    pub hook_wall_ns: u64,
     /// The part of it in single hooks of more than 1 ms: first uses, and threads that did not run.
     pub stall_ns: u64,
     /// CPU time of premain.
@@ -49,6 +51,7 @@ impl Cost {
             unended: self.unended + other.unended,
             jvm_cpu_ns: self.jvm_cpu_ns + other.jvm_cpu_ns,
             hook_ns: self.hook_ns + other.hook_ns,
+            hook_wall_ns: self.hook_wall_ns + other.hook_wall_ns,
             stall_ns: self.stall_ns + other.stall_ns,
             longest_premain_ns: if self.longest_premain_ns > other.longest_premain_ns {
                 self.longest_premain_ns
@@ -77,7 +80,7 @@ impl Cost {
             + self.dumpingd_ns
     }
 
-    /// CPU time of the JVMs without what the agent used in them; time in hooks is taken for CPU time.
+    /// CPU time of the JVMs without what the agent used in them; see [`Cost::hook_ns`].
     #[must_use]
     pub const fn job_ns(&self) -> u64 {
         let inside = self.hook_ns + self.premain_ns + self.patch_ns + self.writer_ns + self.unended_ns;
@@ -99,8 +102,9 @@ impl Cost {
             job / 1e9
         );
         for (what, ns) in [
-            ("hooks (wall)", self.hook_ns),
-            ("  of it in hooks of more than 1 ms", self.stall_ns),
+            ("hooks (CPU, estimated)", self.hook_ns),
+            ("  by the clock on the wall", self.hook_wall_ns),
+            ("  of that in hooks of more than 1 ms", self.stall_ns),
             ("premain (CPU)", self.premain_ns),
             ("patching classes (CPU)", self.patch_ns),
             ("writing (CPU)", self.writer_ns),
@@ -175,12 +179,15 @@ fn add_jvm(cost: &mut Cost, path: &Path) -> Result<()> {
                 patch_cpu_ns,
                 writer_ns,
                 cpu_ns,
+                ran_ns,
+                waited_ns,
                 ..
             }) => {
                 ended = true;
                 cpu = cpu_ns;
                 lost = dropped;
-                cost.hook_ns += hook_ns;
+                cost.hook_wall_ns += hook_ns;
+                cost.hook_ns += running(hook_ns, ran_ns, waited_ns);
                 cost.stall_ns += stall_ns;
                 cost.premain_ns += premain_cpu_ns;
                 cost.longest_premain_ns = cost.longest_premain_ns.max(premain_ns);
@@ -200,6 +207,15 @@ fn add_jvm(cost: &mut Cost, path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Of a time on the wall the part in which a thread ran, if it fared like the JVM's threads on the whole.
+fn running(ns: u64, ran_ns: u64, waited_ns: u64) -> u64 {
+    let runnable = u128::from(ran_ns) + u128::from(waited_ns);
+    if runnable == 0 {
+        return ns;
+    }
+    u64::try_from(u128::from(ns) * u128::from(ran_ns) / runnable).unwrap_or(ns)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -212,13 +228,15 @@ mod tests {
         let host = folder.path().join("w1");
         fs::create_dir(&host).unwrap();
         let clock = r#"{"k":"clock","t":1,"mono":1,"dropped":2,"cpu_ns":500,"agent_ns":70}"#;
-        let end = r#"{"k":"end","t":9,"dropped":3,"hook_ns":10,"premain_ns":25,"premain_cpu_ns":20,"patch_ns":35,"patch_cpu_ns":30,"writer_ns":40,"cpu_ns":1000}"#;
+        let end = r#"{"k":"end","t":9,"dropped":3,"hook_ns":40,"premain_ns":25,"premain_cpu_ns":20,"patch_ns":35,"patch_cpu_ns":30,"writer_ns":40,"cpu_ns":1000,"ran_ns":600,"waited_ns":200}"#;
         fs::write(host.join("jvm-1-1.jsonl"), format!("{clock}\n{end}\n")).unwrap();
         // Killed in the middle of a line.
         fs::write(host.join("jvm-2-1.jsonl"), format!("{clock}\n{{\"k\":\"cl")).unwrap();
         let cost = of(folder.path()).unwrap();
         assert_eq!((cost.jvms, cost.unended, cost.dropped), (2, 1, 5));
-        assert_eq!((cost.jvm_cpu_ns, cost.all_ns(), cost.job_ns()), (1500, 170, 1330));
+        // Of 40 ns in hooks its threads ran for three quarters.
+        assert_eq!((cost.hook_wall_ns, cost.hook_ns), (40, 30));
+        assert_eq!((cost.jvm_cpu_ns, cost.all_ns(), cost.job_ns()), (1500, 190, 1310));
         assert!(cost.table().contains("recording in all"));
     }
 

@@ -35,6 +35,7 @@ import org.objectweb.asm.commons.SimpleRemapper;
 
 /** The agent in JVMs of its own: what they record, and who starts the other agents of the host. */
 class AgentInJvmTest {
+    private static final String TASK = "org/apache/hadoop/mapred/Task";
     static final String DAEMON = "org.apache.hadoop.hdfs.qjournal.server.JournalNode";
 
     @TempDir
@@ -76,6 +77,13 @@ class AgentInJvmTest {
                 }
             }
         }
+        // A class of another shape under the name of one of Hadoop's, as a later version may bring it.
+        ClassWriter changed = new ClassWriter(0);
+        new ClassReader(PatchedClassesTest.original("hadoptic/PatchedClassesTest$Changed")).accept(
+                new ClassRemapper(changed, new SimpleRemapper("hadoptic/PatchedClassesTest$Changed", TASK)), 0);
+        Path task = built.resolve(TASK + ".class");
+        Files.createDirectories(task.getParent());
+        Files.write(task, changed.toByteArray());
         // The same program under the name of a daemon: the role is told by the main class.
         ClassWriter daemon = new ClassWriter(0);
         new ClassReader(PatchedClassesTest.original("hadoptic/SocketProgram")).accept(
@@ -244,6 +252,38 @@ class AgentInJvmTest {
         }
         assertFalse(alive(agents.get(0)) || alive(agents.get(1)));
         assertEquals(2, lines("started\\.txt").size());
+    }
+
+    @Test
+    void aDaemonThatIsRestartedInTimeKeepsTheAgents() throws Exception {
+        Path program = agentProgram("0");
+        String options = ",sniffer=" + program + ",dumpingd=" + program + ",watch_ms=50,linger_ms=5000";
+        Process before = java(options, DAEMON, "stay");
+        List<String> agents = startedOnes(2);
+        release(before);
+        Process after = java(options, DAEMON, "stay");
+        assertTrue(after.getInputStream().read() > 0);
+        Thread.sleep(7000);
+        assertEquals(agents, lines("started\\.txt"), "neither started again");
+        assertTrue(alive(agents.get(0)) && alive(agents.get(1)), "nor asked to end");
+        release(after);
+        stop();
+    }
+
+    @Test
+    void aMethodThatIsMissingIsToldOnceInTheRecordAndInTheLog() throws Exception {
+        Process process = java("", "hadoptic.SocketProgram", "load", "stay");
+        String said = "";
+        process.getOutputStream().write('\n');
+        process.getOutputStream().flush();
+        try (BufferedReader out = new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))) {
+            said = out.lines().collect(Collectors.joining("\n"));
+        }
+        finish(process);
+        List<String> drift = lines("jvm-.*\\.jsonl").stream().filter(l -> l.contains("\"k\":\"drift\"")).collect(Collectors.toList());
+        assertEquals(1, drift.size(), drift.toString());
+        assertTrue(drift.get(0).contains("\"class\":\"org.apache.hadoop.mapred.Task\",\"method\":\"setPhase\""), drift.toString());
+        assertEquals(2, said.split("has no method setPhase", -1).length, said);
     }
 
     @Test

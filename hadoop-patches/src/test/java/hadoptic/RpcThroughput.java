@@ -4,6 +4,7 @@ import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.lang.management.ManagementFactory;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -41,7 +42,7 @@ import org.apache.log4j.Logger;
 public final class RpcThroughput {
     private static final int CLIENTS = 8;
     private static final int HANDLERS = 8;
-    private static final int WARM_UP_S = 5;
+    private static final int WARM_UP_S = 15;
 
     private RpcThroughput() {}
 
@@ -87,11 +88,18 @@ public final class RpcThroughput {
         }
         Thread.sleep(warmUp * 1000L);
         long before = calls.get();
+        long used = cpu();
         long begin = System.nanoTime();
         Thread.sleep(seconds * 1000L);
-        System.out.printf(Locale.ROOT, "calls/s %.1f%n", (calls.get() - before) * 1e9 / (System.nanoTime() - begin));
+        double made = calls.get() - before;
+        System.out.printf(Locale.ROOT, "calls/s %.1f CPU %.3f%n", made * 1e9 / (System.nanoTime() - begin), (cpu() - used) / 1e3 / made);
         System.out.flush();
         System.exit(0);
+    }
+
+    /** CPU time of this JVM, nanoseconds. */
+    private static long cpu() {
+        return ((com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime();
     }
 
     private static HAServiceProtocol client(Configuration conf, InetSocketAddress address) throws IOException {
@@ -118,29 +126,37 @@ public final class RpcThroughput {
     }
 
     private static void compare(String jar, int pairs, int seconds) throws Exception {
-        List<Double> ratios = new ArrayList<>();
+        List<Double> rateRatios = new ArrayList<>();
+        List<Double> cpuRatios = new ArrayList<>();
         for (int pair = 0; pair < pairs; pair++) {
-            double[] rates = new double[2];
+            double[][] of = new double[2][];
             String cost = "";
             // which goes first changes from pair to pair
             for (int turn = 0; turn < 2; turn++) {
                 int with = (turn + pair) % 2;
                 Path capture = Files.createTempDirectory("hadoptic-rpc");
-                rates[with] = rate(with == 1 ? "-javaagent:" + jar + "=out=" + capture : "-Dnone", seconds);
+                of[with] = measure(with == 1 ? "-javaagent:" + jar + "=out=" + capture : "-Dnone", seconds);
                 if (with == 1) {
                     cost = cost(capture);
                 }
                 remove(capture);
             }
-            ratios.add(rates[1] / rates[0]);
-            System.out.printf(Locale.ROOT, "pair %d: %.0f calls/s with, %.0f without, ratio %.3f; %s; load %s%n", pair + 1,
-                    rates[1], rates[0], rates[1] / rates[0], cost, load());
+            rateRatios.add(of[1][0] / of[0][0]);
+            cpuRatios.add(of[1][1] / of[0][1]);
+            System.out.printf(Locale.ROOT, "pair %d: %.0f calls/s with, %.0f without; %.1f and %.1f us of CPU a call; %s; load %s%n",
+                    pair + 1, of[1][0], of[0][0], of[1][1], of[0][1], cost, load());
         }
+        tell("calls/s", rateRatios);
+        tell("CPU a call", cpuRatios);
+    }
+
+    private static void tell(String what, List<Double> ratios) {
+        int pairs = ratios.size();
         double mean = ratios.stream().mapToDouble(Math::log).average().orElse(0);
         double square = ratios.stream().mapToDouble(r -> Math.pow(Math.log(r) - mean, 2)).sum();
         double half = pairs < 2 ? Double.NaN : student(pairs - 1) * Math.sqrt(square / (pairs - 1) / pairs);
-        System.out.printf(Locale.ROOT, "ratio with/without over %d pairs: %.3f, 95%% interval %.3f to %.3f%n", pairs,
-                Math.exp(mean), Math.exp(mean - half), Math.exp(mean + half));
+        System.out.printf(Locale.ROOT, "%s with / without: %.3f, 95%% interval %.3f to %.3f (%d pairs)%n", what,
+                Math.exp(mean), Math.exp(mean - half), Math.exp(mean + half), pairs);
     }
 
     /** Quantile 0.975 of Student's distribution, of a table; between its lines the wider one. */
@@ -149,7 +165,8 @@ public final class RpcThroughput {
         return freedom <= 10 ? upTo[freedom - 1] : freedom < 20 ? 2.228 : freedom < 30 ? 2.086 : 2.042;
     }
 
-    private static double rate(String option, int seconds) throws Exception {
+    /** Calls a second, and microseconds of CPU time a call. */
+    private static double[] measure(String option, int seconds) throws Exception {
         ProcessBuilder builder = new ProcessBuilder(System.getProperty("java.home") + "/bin/java", option, "-Xmx512m",
                 "-cp", System.getProperty("java.class.path"), RpcThroughput.class.getName(), "run", "" + WARM_UP_S, "" + seconds);
         Process process = builder.redirectError(ProcessBuilder.Redirect.appendTo(new File("/dev/null"))).start();
@@ -157,7 +174,8 @@ public final class RpcThroughput {
             for (String line = out.readLine(); line != null; line = out.readLine()) {
                 if (line.startsWith("calls/s ")) {
                     process.waitFor();
-                    return Double.parseDouble(line.substring(8));
+                    String[] words = line.split(" ");
+                    return new double[] {Double.parseDouble(words[1]), Double.parseDouble(words[3])};
                 }
             }
         }

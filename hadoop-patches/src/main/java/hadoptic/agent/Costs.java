@@ -42,6 +42,8 @@ public final class Costs {
 
     /** Adds all of it to the last record; in the writer's thread. */
     void tellAll(JsonLine line) {
+        long[] threads = Cpu.ranAndWaited();
+        line.number("ran_ns", threads[0]).number("waited_ns", threads[1]);
         line.number("hook_ns", Hooks.nanoseconds()).number("stall_ns", Hooks.stalled())
                 .number("premain_ns", premainNs).number("premain_cpu_ns", premainCpuNs)
                 .number("patch_ns", Patcher.nanoseconds() - patchedBefore)

@@ -141,7 +141,7 @@ public final class HeartbeatHandlers {
                     assigned.add(name);
                 }
                 for (Object block : blocks) {
-                    assigned.add(name + ":" + Fields.call(block, "getBlockId"));
+                    assigned.add(name + ":" + Long.toUnsignedString(Fields.numberOf(block, "getBlockId", 0)));
                 }
             }
             RpcServerHandlers.carries(null, assigned.all());

@@ -24,6 +24,11 @@ public final class Hooks {
     /** A hook that takes longer is loading its classes, or its thread was not running. */
     private static final long STALL_NS = 1_000_000L;
     private static final AtomicLong FAILURES = new AtomicLong();
+    /**
+     * So many records are written at once, however short they have waited: what waits for long outlives collections of
+     * the young garbage and makes them slow.
+     */
+    private static final int MANY_WAIT = 1024;
     private static volatile Handler[] handlers = new Handler[0];
     /** By point: how many were measured at its begin. Threads may overwrite each other here; it does not matter. */
     private static int[] measured = new int[0];
@@ -71,7 +76,9 @@ public final class Hooks {
 
     /** Notes something that happened. */
     public static void record(Record record) {
-        buffer.add(record);
+        if (buffer.add(record) == MANY_WAIT) {
+            hurry();
+        }
     }
 
     /** Asks for what is noted to be written soon: the JVM may end at any moment. */

@@ -50,12 +50,16 @@ public final class Purposes {
             return;
         }
         Use use = new Use(now, local, remote, purpose, server, protocol);
-        int hash = 31 * (31 * local.getPort() + remote.hashCode()) + purpose.hashCode();
-        int slot = (hash ^ hash >>> 10) & SLOTS - 1;
+        int slot = slot(local, remote);
         if (!use.sameAs(TOLD.get(slot))) {
             TOLD.set(slot, use);
             Hooks.record(use);
         }
+    }
+
+    private static int slot(InetSocketAddress local, InetSocketAddress remote) {
+        int hash = 31 * local.getPort() + remote.hashCode();
+        return (hash ^ hash >>> 10) & SLOTS - 1;
     }
 
     /** A connection that this process opened. */
@@ -77,6 +81,8 @@ public final class Purposes {
 
     /** A connection was opened: by a thread of which it may be known what it does. */
     static void opened(long now, InetSocketAddress local, InetSocketAddress remote) {
+        // an earlier one may have had the same ports
+        TOLD.set(slot(local, remote), null);
         String doing = DOING.get();
         if (doing != null) {
             client(now, local, remote, doing);
@@ -85,6 +91,7 @@ public final class Purposes {
 
     /** A connection was accepted. */
     static void accepted(long now, InetSocketAddress local, InetSocketAddress remote) {
+        TOLD.set(slot(local, remote), null);
         if (WEB[local.getPort() & 0xffff]) {
             server(now, local, remote, "http");
         }

@@ -16,14 +16,16 @@ public final class Buffer {
         this.capacity = capacity;
     }
 
-    /** Adds a record or counts it as dropped; never waits. */
-    public void add(Record record) {
-        if (size.incrementAndGet() > capacity) {
+    /** Adds a record or counts it as dropped; never waits. Returns how many wait now. */
+    public int add(Record record) {
+        int now = size.incrementAndGet();
+        if (now > capacity) {
             size.decrementAndGet();
             dropped.incrementAndGet();
         } else {
             waiting.add(record);
         }
+        return now;
     }
 
     /** Takes the oldest record; null = none. */

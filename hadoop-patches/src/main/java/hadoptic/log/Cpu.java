@@ -1,6 +1,7 @@
 package hadoptic.log;
 
 import java.io.ByteArrayOutputStream;
+import java.io.File;
 import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -31,6 +32,22 @@ public final class Cpu {
         } catch (IOException | RuntimeException unreadable) {
             return 0;
         }
+    }
+
+    /** Of the threads that live: nanoseconds in which they ran, and in which they could have run and had no processor. */
+    public static long[] ranAndWaited() {
+        long[] sums = new long[2];
+        String[] threads = new File("/proc/self/task").list();
+        for (int i = 0; threads != null && i < threads.length; i++) {
+            try {
+                String[] words = text("/proc/self/task/" + threads[i] + "/schedstat").split(" ");
+                sums[0] += Long.parseLong(words[0]);
+                sums[1] += Long.parseLong(words[1]);
+            } catch (IOException | RuntimeException ended) {
+                // it is not there any more
+            }
+        }
+        return sums;
     }
 
     /** A number of a /proc/PID/stat line, counted from 0 behind the command, which may hold blanks and parentheses. */
