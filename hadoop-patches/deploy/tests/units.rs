@@ -36,13 +36,14 @@ fn systemd_finds_no_fault_with_them() {
         fs::write(&program, "#!/bin/sh\n").unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     }
-    for user in ["", "nobody"] {
+    for user in ["", "daemon"] {
         let text = units(&["--prefix", prefix.to_str().unwrap(), "--run-as", user]);
         for part in text.split("# /etc/systemd/system/").skip(1) {
             let (name, unit) = part.split_once('\n').unwrap();
             let file = folder.path().join(name);
             fs::write(&file, unit).unwrap();
-            let output = Command::new("systemd-analyze").args(["verify", "--recursive-errors=no"]).arg(&file).output().unwrap();
+            let output =
+                Command::new("systemd-analyze").args(["verify", "--recursive-errors=no"]).arg(&file).output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             let ours: Vec<&str> = said.lines().filter(|line| line.contains("hadoptic")).collect();
             assert!(ours.is_empty(), "{ours:?}");
