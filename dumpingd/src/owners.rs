@@ -10,7 +10,7 @@ use procfs::process::Process;
 use trace::socket::Owner;
 
 use crate::numbers::{NumberMap, NumberSet};
-use crate::processes::{ProcessInfo, ProcessTable};
+use crate::processes::{ProcessInfo, ProcessTable, is_ending};
 
 /// Looking through the processes that are not Hadoop's rests so many times as long as it took: their sockets only tell
 /// what to leave out, and on a busy host there may be thousands of them.
@@ -150,12 +150,12 @@ impl OwnerFinder {
     }
 }
 
-/// Whether the process is there still, and no zombie.
+/// Whether the process is there still, and not about to end.
 fn still_runs(owner: Owner) -> bool {
     i32::try_from(owner.pid)
         .ok()
         .and_then(|pid| Process::new(pid).ok()?.stat().ok())
-        .is_some_and(|stat| stat.starttime == owner.start_ticks && !matches!(stat.state, 'Z' | 'X' | 'x'))
+        .is_some_and(|stat| stat.starttime == owner.start_ticks && !is_ending(&stat))
 }
 
 /// Inodes of the sockets that a process has open.

@@ -51,6 +51,15 @@ enum What {
     Hidden,
 }
 
+/// A flag of the kernel's tasks (include/linux/sched.h): it is shutting down, and lets nobody look any more.
+const PF_EXITING: u32 = 0x4;
+
+/// Whether a process is about to end, or has ended and is only waited for.
+#[must_use]
+pub fn is_ending(stat: &Stat) -> bool {
+    matches!(stat.state, 'Z' | 'X' | 'x') || stat.flags & PF_EXITING != 0
+}
+
 /// Remembers what was found out, so that a pass over /proc reads one small file a process.
 pub struct ProcessTable {
     netns: u64,
@@ -117,8 +126,13 @@ impl ProcessTable {
             return Ok(());
         }
         let what = match fs::metadata(format!("/proc/{pid}/ns/net")).map(|namespace| namespace.ino()) {
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied && denied => What::Hidden,
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => What::Denied,
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                // It may have begun to end only now.
+                if process.stat().map_or(true, |now| is_ending(&now)) {
+                    return Ok(());
+                }
+                if denied { What::Hidden } else { What::Denied }
+            }
             Err(_) => return Ok(()),
             Ok(netns) if netns != self.netns => What::Elsewhere,
             Ok(_) => match self.describe(pid, &process, &stat)? {
