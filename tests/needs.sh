@@ -11,7 +11,9 @@ have() { command -v "$1" >/dev/null 2>&1; }
 [ -e /usr/include/pcap/pcap.h ] || missing+=(libpcap-dev)
 have ip && have tc || missing+=(iproute2)
 have ethtool || missing+=(ethtool)
-have sshd && have ssh || missing+=(openssh-server openssh-client)
+have ssh || missing+=(openssh-client)
+have sshd || missing+=(openssh-server)
+have lsof || missing+=(lsof)
 have javac || missing+=(default-jdk-headless)
 have mvn || missing+=(maven)
 

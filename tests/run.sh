@@ -41,7 +41,7 @@ if [ -e /usr/include/pcap/pcap.h ]; then
     part "agents: programs for the clusters of the tests" cargo build --release -p trace -p sniffer -p dumpingd -p deploy -p lab
     part "agents and lab" cargo test --release --no-fail-fast -p trace -p sniffer -p dumpingd -p deploy -p lab
 else
-    skipped+=("sniffer, dumpingd, lab: no libpcap headers")
+    skipped+=("sniffer, dumpingd, hadoptic, lab: no libpcap headers")
 fi
 [ "$(id -u)" = 0 ] || skipped+=("tests in network namespaces and on real clusters: not root")
 [ $complete = yes ] || skipped+=("what needs the missing packages named above")

@@ -32,9 +32,9 @@ if [ -d "$dir" ]; then
     if [ "$bytes" -lt 1073741824 ]; then
         say spans "$(find "$dir" -maxdepth 1 -type f -name 'jvm-*.jsonl' -exec cat {} + 2>/dev/null | wc -l)"
     fi
-    # Of the last records of sockets with a peer, those whose owner is known.
+    # Of the last records of sockets with a peer, those whose owner is known. One in TIME_WAIT belongs to nobody any more.
     if [ -f "$dir/sockets.jsonl" ]; then
-        tail -c 16777216 "$dir/sockets.jsonl" | awk '/"k":"socket"/ { n++; if (/"pid":/) known++ } END { print "owners\t" known + 0 " " n + 0 }'
+        tail -c 16777216 "$dir/sockets.jsonl" | awk '/"k":"socket"/ && !/"TIME_WAIT"/ { n++; if (/"pid":/) known++ } END { print "owners\t" known + 0 " " n + 0 }'
     fi
 fi
 say end status
