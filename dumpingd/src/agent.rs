@@ -350,11 +350,12 @@ impl Run {
             let (t, local) = (opened.t, opened.local);
             match opened.remote {
                 Some(remote) => {
-                    let state = TcpState::ESTABLISHED.name().to_owned();
+                    let state = if opened.connected { TcpState::ESTABLISHED } else { TcpState::CLOSE };
+                    let state = state.name().to_owned();
                     let owner = Some(owner);
                     self.record(&SocketRecord::Socket { t, netns, local, remote, state, inode: 0, owner, tcp: None });
                     self.manifest.traced += 1;
-                    if let Some(owner) = who {
+                    if let Some(owner) = who.filter(|_| opened.connected) {
                         is_news |= self.told.connections.insert(OpenConnection { local, remote, owner });
                     }
                 }

@@ -42,6 +42,8 @@ pub struct TcpState(pub u8);
 impl TcpState {
     /// It is connected.
     pub const ESTABLISHED: Self = Self(1);
+    /// Not connected (any more).
+    pub const CLOSE: Self = Self(7);
     /// It listens.
     pub const LISTEN: Self = Self(10);
 

@@ -47,6 +47,8 @@ pub struct Opened {
     pub local: SocketAddr,
     /// The other side; `None` = it listens.
     pub remote: Option<SocketAddr>,
+    /// Whether the other side let it in: knocking at a closed door is traffic as well.
+    pub connected: bool,
 }
 
 /// What the tracepoint told since the last look.
@@ -82,23 +84,25 @@ impl Joiner {
                     }
                     self.connecting.insert(event.socket, event.thread);
                 }
-                Change::Connected => early.push((*event, 0)),
-                Change::Failed => {
-                    self.connecting.remove(&event.socket);
-                }
+                Change::Connected | Change::Failed => early.push((*event, 0)),
                 Change::Listening => opened.push(Opened {
                     t: wall(event.time_ns),
                     thread: event.thread,
                     local: event.local,
                     remote: None,
+                    connected: false,
                 }),
                 Change::Other => {}
             }
             // At once: the address may be that of another socket a moment later.
-            early.retain(|(connected, _)| {
-                let Some(thread) = self.connecting.remove(&connected.socket) else { return true };
-                let (t, remote) = (wall(connected.time_ns), Some(connected.remote));
-                opened.push(Opened { t, thread, local: connected.local, remote });
+            early.retain(|(ended, _)| {
+                let Some(thread) = self.connecting.remove(&ended.socket) else { return true };
+                let (t, local, remote) = (wall(ended.time_ns), ended.local, Some(ended.remote));
+                // One that failed on this host already has sent nothing, and has no ports.
+                if local.port() != 0 && ended.remote.port() != 0 {
+                    let connected = ended.change == Change::Connected;
+                    opened.push(Opened { t, thread, local, remote, connected });
+                }
                 false
             });
         }

@@ -17,6 +17,9 @@ use trace::socket::{Owner, SocketRecord};
 
 const DUMPINGD: &str = env!("CARGO_BIN_EXE_dumpingd");
 
+/// A port on which nobody listens.
+const CLOSED: u16 = 9;
+
 fn start(namespace: &str, out: &Path, options: &[&str]) -> Agent {
     Agent::start(DUMPINGD, namespace, "dumpingd.json", out, options)
 }
@@ -63,6 +66,8 @@ fn connections_of_a_millisecond_have_their_owner() {
             stream.write_all(b"x").unwrap();
             ends.push(stream.local_addr().unwrap());
         }
+        // Nobody listens there: a SYN and a RST are traffic, too.
+        TcpStream::connect((Pair::RIGHT, CLOSED)).unwrap_err();
         ends
     });
     let ends = clients.join().unwrap();
@@ -72,6 +77,16 @@ fn connections_of_a_millisecond_have_their_owner() {
     let owners = owners(folder.path());
     let owned = ends.iter().filter(|end| owners.get(end).is_some_and(|owner| owner.pid == std::process::id())).count();
     assert!(owned >= 198, "{owned} of 200 have their owner");
+    let records: Vec<SocketRecord> = read_json_lines(&folder.path().join("sockets.jsonl")).unwrap().0;
+    let knocked = records.iter().find_map(|record| match record {
+        SocketRecord::Socket { local, remote, owner: Some(owner), state, .. } if remote.port() == CLOSED => {
+            Some((local.port(), owner.pid, state.as_str()))
+        }
+        _ => None,
+    });
+    let (port, pid, state) = knocked.expect("whoever knocked at the closed port is not known");
+    assert_eq!((pid, state), (std::process::id(), "CLOSE"));
+    assert_ne!(port, 0);
 }
 
 #[test]

@@ -130,9 +130,14 @@ fn a_connection_is_that_of_the_thread_that_began_it() {
         event(4, 7, 100, Change::Failed, 0),
         event(5, 7, 100, Change::Connected, 40_002),
         event(6, 3, 102, Change::Listening, 50_010),
+        // Nobody listened there.
+        event(7, 5, 103, Change::Connecting, 0),
+        event(8, 9, 103, Change::Failed, 40_003),
     ];
     let opened = joiner.join(&events, 1000);
-    assert_eq!(opened.len(), 2);
+    assert_eq!(opened.len(), 3);
+    assert!(opened[0].connected && !opened[2].connected);
+    assert_eq!((opened[2].thread, opened[2].local.port()), (5, 40_003));
     assert_eq!((opened[0].t, opened[0].thread, opened[0].local.port()), (1003, 8, 40_001));
     assert_eq!((opened[1].thread, opened[1].remote), (3, None));
 }

@@ -291,8 +291,12 @@ impl<'a> Cluster<'a> {
         for wave in self.waves() {
             let (mut old, others) = self.daemons.drain(..).partition(|daemon| daemon.kind.wave == wave);
             self.daemons = others;
-            for daemon in &old {
-                daemon.process.ask_to_end();
+            // Workers before their masters: else they knock at a closed door while they end, and nobody knows who it was.
+            for kind in self.distribution.daemons().iter().rev().filter(|kind| kind.wave == wave) {
+                for daemon in old.iter().filter(|daemon| daemon.kind.role == kind.role) {
+                    daemon.process.ask_to_end();
+                }
+                self.stop.sleep(END_STEP)?;
             }
             let problems = wait_for_end(&mut old)?;
             ensure!(problems.is_empty(), "cannot restart the cluster: {}", problems.join("; "));

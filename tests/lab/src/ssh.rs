@@ -23,6 +23,9 @@ use crate::tool::{self, run_words};
 pub const PORT: u16 = 22;
 /// How long a connection may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// Ports from which the operator's machine connects. Among them is none on which Hadoop listens by its configuration: a login
+/// from such a port would be recorded as Hadoop's.
+const OPERATOR_PORTS: &str = "61000 65000";
 /// What a login finds without a path.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -50,6 +53,10 @@ impl Logins {
         let logins =
             Self { config: folder.join("config"), workers: run.join("workers"), masters: run.join("masters"), folder };
         run_words(&format!("ip -n {} addr add {}/16 broadcast + dev {}", plan.fabric(), operator(plan), bridge(0)))?;
+        netns::within(&plan.fabric(), || {
+            fs::write("/proc/sys/net/ipv4/ip_local_port_range", OPERATOR_PORTS)
+                .context("cannot choose the ports of the operator's connections")
+        })?;
         let client = logins.key("id")?;
         write(&logins.authorized_keys(), &client, 0o600)?;
         let mut known = String::new();
