@@ -81,7 +81,6 @@ fn what_a_reader_did_not_take_is_counted_apart() {
         local: "10.0.0.1:40000".into(),
         remote: "10.0.0.2:9866".into(),
         read_wait: 0,
-        read_wait: 0,
     };
     world.jvm(0, 50, "YarnChild", vec![used]);
     let merged = world.merged();

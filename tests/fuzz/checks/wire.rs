@@ -3,7 +3,8 @@
 //! read.
 //!
 //! Input: records of a byte (bit 0: from the server; bits 1 to 3: what it begins with), a byte (how much of it is not
-//! kept, in sixteenths; low nibble: thinking before it), a byte (length), then as many bytes.
+//! kept, in sixteenths; low nibble: thinking before it), a byte (length), then as many bytes. In front of all of them a
+//! byte says what is known beside the payload: of the connection's beginning, of its agents, of its neighbours.
 
 #[path = "../../../merger/tests/world/wire.rs"]
 #[allow(dead_code, clippy::too_many_arguments)]
@@ -63,6 +64,7 @@ fn beginning(kind: u8, length: usize) -> Vec<u8> {
 /// What must hold for any input.
 pub fn check(bytes: &[u8]) {
     let mut sides = [Side::default(), Side::default()];
+    let Some((&known, bytes)) = bytes.split_first() else { return };
     let (mut rest, mut now) = (bytes, 1_700_000_000_000_000_000);
     while let Some(([first, second, length], behind)) = rest.split_first_chunk::<3>() {
         let (said, behind) = behind.split_at(usize::from(*length).min(behind.len()));
@@ -76,7 +78,15 @@ pub fn check(bytes: &[u8]) {
     }
     let [client, server] = [sides[0].direction(), sides[1].direction()];
     let fetches = Fetches::default();
-    let conversation = Conversation { client: &client, server: &server, records: Vec::new(), fetches: &fetches };
+    let conversation = Conversation {
+        client: &client,
+        server: &server,
+        records: Vec::new(),
+        fetches: &fetches,
+        from_begin: known & 1 != 0,
+        agents: known & 2 != 0,
+        neighbours: [None, Some("rpc"), Some("data-transfer"), Some("shuffle")][usize::from(known >> 2 & 3)],
+    };
     let framed = read(&conversation);
     for (from_client, end) in [(true, client.end), (false, server.end)] {
         let mut drafts: Vec<_> = framed.drafts.iter().filter(|draft| draft.from_client == from_client).collect();
