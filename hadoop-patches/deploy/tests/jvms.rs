@@ -21,7 +21,13 @@ fn compile(rig: &Rig) -> bool {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         let body = "public static void main(String[] a) throws Exception { Thread.sleep(600000); }";
         fs::write(&file, format!("package {package}; public class {name} {{ {body} }}")).unwrap();
-        if !std::process::Command::new("javac").arg("-d").arg(&folder).arg(&file).status().is_ok_and(|status| status.success()) {
+        if !std::process::Command::new("javac")
+            .arg("-d")
+            .arg(&folder)
+            .arg(&file)
+            .status()
+            .is_ok_and(|status| status.success())
+        {
             println!("skipped: this test needs a JDK");
             return false;
         }
@@ -56,8 +62,11 @@ fn the_jar_reaches_jvms_by_env_files_or_attached_and_stays_while_a_job_needs_it(
     let conf = rig.of("h1").join("conf/hadoop-env.sh");
     let before = fs::read(&conf).unwrap();
     let mut early = jvm(&rig, DATANODE, "${HDFS_DATANODE_OPTS-}");
-    let seen = |told: &Value| told["hosts"][0]["without_agent"].to_string().contains(&format!("DataNode {}", early.id()));
-    wait_until("the JVM is seen", || fs::read_to_string(format!("/proc/{}/cmdline", early.id())).is_ok_and(|text| text.contains(DATANODE)));
+    let seen =
+        |told: &Value| told["hosts"][0]["without_agent"].to_string().contains(&format!("DataNode {}", early.id()));
+    wait_until("the JVM is seen", || {
+        fs::read_to_string(format!("/proc/{}/cmdline", early.id())).is_ok_and(|text| text.contains(DATANODE))
+    });
     let told = rig.ok("install", &[]);
     assert!(seen(&told), "{told:#}");
     assert_eq!(told["hosts"][1]["without_agent"], Value::Array(Vec::new()), "those of other hosts are not this one's");
