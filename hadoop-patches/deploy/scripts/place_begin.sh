@@ -1,5 +1,7 @@
-# Makes the folders. PREFIX, CAPTURE, OWNER ("" = root). Says which of them were not there before.
+# Makes the folders. PREFIX, CAPTURE. PREFIX/run/made remembers which of them were not there before, and
+# PREFIX/run/capture_mode what permissions CAPTURE had, also for an install that fails later.
 umask 022
+made=
 make() { # make FOLDER MODE
     upper=$(dirname "$1")
     [ -d "$upper" ] || make "$upper" 755
@@ -7,7 +9,9 @@ make() { # make FOLDER MODE
     if [ ! -d "$1" ]; then
         mkdir "$1" || exit 1
         chmod "$2" "$1" || exit 1
-        [ "$1" = "$PREFIX/new" ] || say made "$1"
+        # That one goes at the end of each install.
+        [ "$1" = "$PREFIX/new" ] || made="$made$1
+"
     fi
 }
 host=$(uname -n)
@@ -17,10 +21,11 @@ for folder in backup run log new; do make "$PREFIX/$folder" 700; done
 make "$CAPTURE" 1777
 make "$CAPTURE/$host" 1777
 # Container users write their records here, so it is open to all, and nobody may take away what is another's.
+printf %s "$made" >>"$PREFIX/run/made"
 mode=$(stat -c %a "$CAPTURE")
 if [ "$mode" != 1777 ]; then
     chmod 1777 "$CAPTURE" || exit 1
-    say opened "$mode"
+    [ -f "$PREFIX/run/capture_mode" ] || printf '%s\n' "$mode" >"$PREFIX/run/capture_mode"
 fi
 if [ -L "$CAPTURE/$host" ] || [ "$(stat -c %u "$CAPTURE/$host")" != "$(id -u)" ]; then
     fail "$CAPTURE/$host belongs to $(stat -c %U "$CAPTURE/$host"), not to root: move it away"

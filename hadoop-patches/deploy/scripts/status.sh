@@ -15,7 +15,11 @@ for agent in sniffer dumpingd; do
             [ "$name" = "$agent" ] && lives "$pid" "$born" && found="$pid $((began / 1000))"
         done <"$dir/agents.lock"
     fi
-    [ -z "$found" ] || say "runs" "$agent $found"
+    if [ -n "$found" ]; then
+        say runs "$agent $found"
+    elif [ -f "$PREFIX/run/$agent.pid" ]; then
+        say gone "$agent"
+    fi
     if [ -f "$dir/$agent.json" ]; then
         say age "$agent $(($(date +%s) - $(stat -c %Y "$dir/$agent.json")))"
         emit "$agent.json" "$dir/$agent.json"

@@ -1,22 +1,23 @@
-# Takes everything away. PREFIX, CAPTURE, MODE (what CAPTURE had, "" = as now), KEEP_CAPTURES, KEEP_JAR (yes/no),
-# SYSTEMD; $@: folders that install made.
+# Takes everything away. PREFIX, CAPTURE, KEEP_CAPTURES, KEEP_JAR, SYSTEMD (yes/no).
 host=$(uname -n)
 if [ "$SYSTEMD" = yes ]; then
     rm -f /etc/systemd/system/hadoptic-sniffer.service /etc/systemd/system/hadoptic-dumpingd.service
     systemctl daemon-reload
 fi
+made=$(sort -u -r "$PREFIX/run/made" 2>/dev/null)
+mode=$(cat "$PREFIX/run/capture_mode" 2>/dev/null)
 rm -f -- "$PREFIX/bin/sniffer" "$PREFIX/bin/dumpingd"
-rm -rf -- "$PREFIX/backup" "$PREFIX/run" "$PREFIX/log" "$PREFIX/new"
+rm -rf -- "$PREFIX/backup" "$PREFIX/log" "$PREFIX/new"
 if [ "$KEEP_CAPTURES" != yes ]; then
     rm -rf -- "${CAPTURE:?}/${host:?}"
 fi
 if [ "$KEEP_JAR" != yes ]; then
     rm -f -- "$PREFIX/lib/hadoptic-agent.jar" "$PREFIX/installed.json"
+    rm -rf -- "$PREFIX/run"
 fi
-[ -z "$MODE" ] || [ ! -d "$CAPTURE" ] || chmod "$MODE" "$CAPTURE"
-rmdir -- "$PREFIX/bin" "$PREFIX/lib" 2>/dev/null
-# Innermost first; what holds things of others stays.
-for folder; do
+[ -z "$mode" ] || [ ! -d "$CAPTURE" ] || chmod "$mode" "$CAPTURE"
+# Innermost first; what holds things of others stays. These paths hold no blanks.
+for folder in $made; do
     rmdir -- "$folder" 2>/dev/null
 done
 for folder in "$PREFIX" "$CAPTURE/$host"; do

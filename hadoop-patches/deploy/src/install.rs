@@ -81,7 +81,6 @@ pub fn install(fleet: &Fleet, settings: &Settings, programs: &Programs) -> Resul
     let plans: Vec<Plan> = plans.into_iter().filter_map(Result::ok).collect();
     // Everywhere the jar, before anything names it.
     let placed = fleet.each_with("programs", &plans, |session, plan| place(session, settings, programs, plan));
-    let made: Vec<Placed> = placed.iter().map(|made| made.clone().unwrap_or_default()).collect();
     if stop(fleet, &mut report, &placed, UNTOUCHED) {
         return Ok(report);
     }
@@ -91,9 +90,7 @@ pub fn install(fleet: &Fleet, settings: &Settings, programs: &Programs) -> Resul
         change::unstage(fleet, &edits);
         return Ok(report);
     }
-    let records: Vec<(Plan, Placed)> = plans.into_iter().zip(made).collect();
-    let written = fleet
-        .each_with("remember", &records, |session, (plan, made)| remember(session, settings, programs, plan, made));
+    let written = fleet.each_with("remember", &plans, |session, plan| remember(session, settings, programs, plan));
     if stop(fleet, &mut report, &written, UNTOUCHED) {
         change::unstage(fleet, &edits);
         return Ok(report);
@@ -119,7 +116,7 @@ pub fn install(fleet: &Fleet, settings: &Settings, programs: &Programs) -> Resul
         change::unstage(fleet, &edits);
         return Ok(report);
     }
-    after(&mut report, settings, &records);
+    after(&mut report, settings, &plans);
     Ok(report)
 }
 
@@ -190,20 +187,13 @@ fn agent_option(settings: &Settings) -> String {
     option
 }
 
-/// What was made on a host for the programs.
-#[derive(Clone, Debug, Default)]
-struct Placed {
-    folders: Vec<String>,
-    capture_mode: String,
-}
-
 /// Brings the programs.
-fn place(session: &Session, settings: &Settings, programs: &Programs, plan: &Plan) -> Result<Placed, SshError> {
+fn place(session: &Session, settings: &Settings, programs: &Programs, plan: &Plan) -> Result<(), SshError> {
     let (prefix, capture) = (settings.places.prefix.as_str(), settings.places.capture_dir.as_str());
     let what = "bring the programs";
     let failed = |message| SshError::Failed { what: what.to_owned(), message };
     let printed = session.run(what, &[("PREFIX", prefix), ("CAPTURE", capture)], &[], scripts::PLACE_BEGIN)?;
-    let told = Told::parse("place_begin", &printed).map_err(failed)?;
+    Told::parse("place_begin", &printed).map_err(failed)?;
     for (name, bytes) in programs.all() {
         session.put(bytes, &format!("{prefix}/new/{name}"))?;
     }
@@ -231,8 +221,7 @@ fn place(session: &Session, settings: &Settings, programs: &Programs, plan: &Pla
     ];
     let printed = session.run(what, &variables, &[], scripts::PLACE_END)?;
     Told::parse("place_end", &printed).map_err(failed)?;
-    let capture_mode = told.value("opened").unwrap_or_default().to_owned();
-    Ok(Placed { folders: told.all("made").map(str::to_owned).collect(), capture_mode })
+    Ok(())
 }
 
 fn group_of(session: &Session, user: &str) -> Result<String, SshError> {
@@ -244,15 +233,8 @@ fn group_of(session: &Session, user: &str) -> Result<String, SshError> {
 }
 
 /// Writes what will be changed to the host, before it is.
-fn remember(
-    session: &Session,
-    settings: &Settings,
-    programs: &Programs,
-    plan: &Plan,
-    made: &Placed,
-) -> Result<(), SshError> {
+fn remember(session: &Session, settings: &Settings, programs: &Programs, plan: &Plan) -> Result<(), SshError> {
     let prefix = &settings.places.prefix;
-    let before = plan.facts.installed.as_ref();
     let mut sniffer = settings.sniffer.clone();
     if !settings.all_tcp {
         sniffer.insert(0, "--follow".to_owned());
@@ -280,17 +262,6 @@ fn remember(
         ]
         .into(),
         edits: plan.planned.records.clone(),
-        // What an earlier run made, this one finds.
-        made: before
-            .map(|before| before.made.clone())
-            .unwrap_or_default()
-            .into_iter()
-            .chain(made.folders.iter().cloned())
-            .collect(),
-        capture_mode: match before {
-            Some(before) if made.capture_mode.is_empty() => before.capture_mode.clone(),
-            _ => made.capture_mode.clone(),
-        },
     };
     for (name, bytes) in &plan.planned.backups {
         session.put(bytes, &format!("{prefix}/backup/{name}"))?;
@@ -309,8 +280,8 @@ fn remember(
     Ok(())
 }
 
-fn after(report: &mut Report, settings: &Settings, records: &[(Plan, Placed)]) {
-    for (host, (plan, _)) in report.hosts.iter_mut().zip(records) {
+fn after(report: &mut Report, settings: &Settings, plans: &[Plan]) {
+    for (host, plan) in report.hosts.iter_mut().zip(plans) {
         let without: Vec<String> = plan
             .facts
             .jvms

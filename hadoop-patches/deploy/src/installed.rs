@@ -51,11 +51,6 @@ pub struct Installed {
     pub files: BTreeMap<String, String>,
     /// What was changed, in this order.
     pub edits: Vec<EditRecord>,
-    /// Folders that were not there before, outermost first.
-    pub made: Vec<String>,
-    /// Permissions of the capture folder before, octal; "" = as they are.
-    #[serde(default)]
-    pub capture_mode: String,
 }
 
 /// A file that was changed.

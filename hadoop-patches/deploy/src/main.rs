@@ -463,8 +463,6 @@ fn print_units(options: &Units) -> Result<ExitCode> {
         dumpingd: options.agents.dumpingd_option.clone(),
         files: [].into(),
         edits: Vec::new(),
-        made: Vec::new(),
-        capture_mode: String::new(),
     };
     let mut out = io::stdout().lock();
     for (name, unit) in units::all(&installed) {

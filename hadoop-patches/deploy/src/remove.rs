@@ -129,20 +129,18 @@ fn wipe(session: &Session, settings: &Settings, facts: &Facts, all_restored: boo
         ));
     }
     let systemd = facts.installed.as_ref().is_some_and(|installed| installed.started_by == StartedBy::Systemd);
-    let mut made = facts.installed.as_ref().map(|installed| installed.made.clone()).unwrap_or_default();
-    made.reverse();
     let yes = |is: bool| if is { "yes" } else { "no" };
     let places = &settings.places;
     let variables = [
         ("PREFIX", places.prefix.as_str()),
         ("CAPTURE", places.capture_dir.as_str()),
-        ("MODE", facts.installed.as_ref().map_or("", |installed| installed.capture_mode.as_str())),
-        ("KEEP_CAPTURES", yes(settings.keep_captures)),
+        // Without a word of ours, what lies there is not known to be ours.
+        ("KEEP_CAPTURES", yes(settings.keep_captures || facts.installed.is_none())),
         ("KEEP_JAR", yes(keep_jar)),
         ("SYSTEMD", yes(systemd)),
     ];
     let what = "take the programs away";
-    let printed = session.run(what, &variables, &made, scripts::WIPE)?;
+    let printed = session.run(what, &variables, &[], scripts::WIPE)?;
     let told = Told::parse("wipe", &printed).map_err(|message| SshError::Failed { what: what.to_owned(), message })?;
     if !settings.keep_captures && !keep_jar {
         wiped.notes.extend(told.all("left").map(|left| format!("holds things of others, which stay: {left}")));

@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 
 use anyhow::Result;
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{ContentArrangement, LineStyle, Table, presets};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -84,7 +84,9 @@ impl Report {
             return Ok(());
         }
         let mut table = Table::new();
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+        table
+            .load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
+            .set_content_arrangement(ContentArrangement::Dynamic);
         table.set_header(["host", ""].into_iter().chain(self.heads.iter().copied()));
         for host in &self.hosts {
             let state = if host.ok { "ok" } else { "FAILED" };

@@ -91,7 +91,7 @@ pub fn install(text: &str, properties: &[Property], agent: &str, earlier: &[Stri
         // Behind all values, so those before it stay where they are.
         edited.replace_range(range, &text);
     }
-    insertions.sort_by(|a, b| b.0.cmp(&a.0));
+    insertions.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
     for (at, agent) in insertions {
         edited.insert_str(at, &agent);
     }

@@ -99,10 +99,12 @@ impl Ssh {
     /// If it cannot be made.
     pub fn new(settings: SshSettings) -> Result<Self, SshError> {
         // A socket's path has at most 107 bytes: not below a long TMPDIR.
+        let there = std::env::temp_dir();
+        let there = if there.as_os_str().len() > 60 { PathBuf::from("/tmp") } else { there };
         let sockets = tempfile::Builder::new()
             .prefix("hadoptic-")
-            .tempdir_in("/tmp")
-            .map_err(local("cannot make a folder for the connections in /tmp"))?;
+            .tempdir_in(&there)
+            .map_err(local(format!("cannot make a folder for the connections in {}", there.display())))?;
         Ok(Self { settings, sockets, next: AtomicU64::new(0), interrupted: Arc::default() })
     }
 

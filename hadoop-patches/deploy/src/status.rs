@@ -81,18 +81,25 @@ fn judge(host: &mut HostReport, seen: &Seen) {
             state.map_or_else(|| "does not run".to_owned(), |(_, seconds)| format!("since {}", lasting(seconds))),
         );
     }
-    match (&seen.installed, runs(told, "sniffer"), runs(told, "dumpingd")) {
-        (None, _, _) => host.problem("nothing is installed: hadoptic install"),
-        (Some(_), Some(_), Some(_)) => {}
-        (Some(_), None, None) if sniffer.as_ref().is_none_or(|manifest| manifest.ended) => {}
-        (Some(installed), sniffer, _) => {
-            let dead = if sniffer.is_none() { "sniffer" } else { "dumpingd" };
-            host.problem(format!("{dead} has died: see {}/log/{dead}.log, then hadoptic start", installed.prefix));
+    let Some(installed) = &seen.installed else {
+        host.problem("nothing is installed: hadoptic install");
+        host.cells = cells;
+        return;
+    };
+    let unended = [
+        ("sniffer", sniffer.as_ref().is_some_and(|manifest| !manifest.ended)),
+        ("dumpingd", dumpingd.as_ref().is_some_and(|manifest| !manifest.ended)),
+    ];
+    for (agent, unended) in unended {
+        if runs(told, agent).is_none() && (unended || told.all("gone").any(|gone| gone == agent)) {
+            host.problem(format!(
+                "{agent} ended without being asked to: see {}/log/{agent}.log, then hadoptic start",
+                installed.prefix
+            ));
         }
     }
-    if let (Some(installed), jar) = (&seen.installed, told.value("jar"))
-        && installed.files.get(&format!("{}/lib/{}", installed.prefix, crate::versions::JAR)).map(String::as_str) != jar
-    {
+    let jar = told.value("jar");
+    if installed.files.get(&format!("{}/lib/{}", installed.prefix, crate::versions::JAR)).map(String::as_str) != jar {
         host.problem("the jar is missing or is not the one that was installed: task JVMs may die. Run hadoptic install again at once");
     }
     let counts: Vec<_> = sniffer.iter().flat_map(|manifest| &manifest.interfaces).map(|i| i.counts).collect();

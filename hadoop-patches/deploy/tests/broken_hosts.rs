@@ -12,6 +12,22 @@ fn confs(rig: &Rig) -> Vec<Tree> {
     rig.hosts.iter().map(of).collect()
 }
 
+/// On h2 the jar's checksum is another one than it was sent with, as after a bad disk or network.
+fn damage_the_jar(rig: &Rig) {
+    let fake = rig.path("sha256sum");
+    let script = "#!/bin/sh\nread -r sum rest <<X\n$(/run/real)\nX\n\
+                  case $(readlink /proc/$$/fd/0) in *agent.jar) sum=0 ;; esac\necho \"$sum  -\"\n";
+    fs::write(&fake, script).unwrap();
+    rig.on(
+        "h2",
+        &format!(
+            "cp /usr/bin/sha256sum /run/real; mount -t tmpfs tmpfs /usr/local; mkdir /usr/local/bin; \
+             install -m 755 {} /usr/local/bin/sha256sum",
+            fake.display()
+        ),
+    );
+}
+
 /// Breaks a host, installs, and wants all configurations as before and a reason.
 fn broken(rig: &Rig, more: &[&str], reason: &str) {
     let before = confs(rig);
@@ -45,14 +61,7 @@ fn a_full_disk_and_a_jar_that_arrives_damaged() {
     broken(&rig, &[], "write");
     rig.on("h2", &format!("umount {prefix}"));
 
-    // A disk that gives back other bytes than were written.
-    let fake = rig.path("sha256sum");
-    let script = "#!/bin/sh\nread -r sum rest <<X\n$(/usr/bin/sha256sum)\nX\n\
-                  case $(readlink /proc/$$/fd/0) in *agent.jar) sum=0 ;; esac\necho \"$sum  -\"\n";
-    fs::write(&fake, script).unwrap();
-    support::sh(&format!("chmod 755 {}", fake.display()));
-    rig.on("h2", &format!("cp /usr/bin/sha256sum /run/real; mount -t tmpfs tmpfs /usr/local; mkdir /usr/local/bin; \
-                           sed s,/usr/bin/sha256sum,/run/real, {0} >/usr/local/bin/sha256sum; chmod 755 /usr/local/bin/sha256sum", fake.display()));
+    damage_the_jar(&rig);
     broken(&rig, &[], "hadoptic-agent.jar did not arrive as it was sent");
 }
 
@@ -103,4 +112,39 @@ fn a_jar_that_is_damaged_later_is_seen_and_repaired() {
     rig.ok("install", &[]);
     rig.ok("status", &[]);
     rig.ok("remove", &[]);
+}
+
+#[test]
+fn an_agent_that_dies_is_told_and_started_again() {
+    if !can_run("an_agent_that_dies_is_told_and_started_again") {
+        return;
+    }
+    let rig = Rig::new(1, "3");
+    rig.ok("install", &[]);
+    let started = rig.ok("start", &[]);
+    support::sh(&format!("kill -9 {}", started["hosts"][0]["sniffer"]));
+    let told = rig.wrong("status", &[]);
+    assert!(problems(&told).contains("sniffer ended without being asked to"), "{told:#}");
+    let again = rig.ok("start", &[]);
+    assert_ne!(again["hosts"][0]["sniffer"], started["hosts"][0]["sniffer"]);
+    assert_eq!(again["hosts"][0]["dumpingd"], started["hosts"][0]["dumpingd"]);
+    rig.ok("status", &[]);
+    rig.ok("remove", &[]);
+}
+
+#[test]
+fn what_a_failed_install_brought_goes_too() {
+    if !can_run("what_a_failed_install_brought_goes_too") {
+        return;
+    }
+    let rig = Rig::new(2, "2");
+    let before: Vec<Tree> = rig.hosts.iter().map(|host| rig.tree(host)).collect();
+    damage_the_jar(&rig);
+    rig.wrong("install", &[]);
+    rig.on("h2", "umount /usr/local");
+    assert!(rig.of("h1").join("opt/hadoptic/bin/sniffer").exists());
+    assert!(rig.of("h2").join("opt/hadoptic/new").exists());
+    rig.ok("remove", &[]);
+    let after: Vec<Tree> = rig.hosts.iter().map(|host| rig.tree(host)).collect();
+    assert_eq!(differ(&before, &after), [""; 0]);
 }

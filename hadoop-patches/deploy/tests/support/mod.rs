@@ -199,7 +199,8 @@ impl Rig {
                 .arg("--dumpingd")
                 .arg(program("dumpingd"));
         }
-        hadoptic.args(more).stdin(Stdio::null());
+        // What a kill leaves goes with the test.
+        hadoptic.args(more).env("TMPDIR", self.folder.path()).stdin(Stdio::null());
         hadoptic
     }
 
