@@ -31,6 +31,14 @@ if ! have apt-get; then
     exit 1
 fi
 echo "installing: ${missing[*]}" >&2
+# The tests start sshds of their own. Debian's package would let the whole world knock at this machine: masked, it does not.
+case " ${missing[*]} " in
+*" openssh-server "*)
+    if have systemctl && systemctl mask ssh.service ssh.socket >/dev/null 2>&1; then
+        echo "openssh-server: its service stays masked; \`systemctl unmask ssh.service ssh.socket\` if you want it" >&2
+    fi
+    ;;
+esac
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
 if ! { apt-get update && apt-get install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
