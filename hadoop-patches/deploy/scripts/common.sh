@@ -3,8 +3,9 @@ say() { printf '%s\t%s\n' "$1" "$2"; }
 # The shell's own complaint tells why.
 fail() { printf '%s\n' "$*" >&2; exit 1; }
 checksum() { sha256sum <"$1" | cut -d' ' -f1; }
-# Start time of a process, by which it is known again (field 22 of its stat; the name before may hold anything).
-ticks() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
+# Start time of a process, by which it is known again (field 22 of its stat; the name before may hold anything). One that
+# has ended and only waits to be noticed has none.
+ticks() { sed -n 's/.*) //; /^[ZX]/!p' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
 lives() { [ -n "$1" ] && [ -n "$2" ] && [ "$(ticks "$1")" = "$2" ]; }
 # emit NAME PATH
 emit() {

@@ -122,7 +122,11 @@ fn an_agent_that_dies_is_told_and_started_again() {
     let rig = Rig::new(1, "3");
     rig.ok("install", &[]);
     let started = rig.ok("start", &[]);
-    support::sh(&format!("kill -9 {}", started["hosts"][0]["sniffer"]));
+    let sniffer = &started["hosts"][0]["sniffer"];
+    // It ends when its rings have been given back, not at once.
+    support::sh(&format!(
+        "kill -9 {sniffer}; while grep -q '^State:[^ZX]*$' /proc/{sniffer}/status; do sleep 0.1; done 2>/dev/null"
+    ));
     let told = rig.wrong("status", &[]);
     assert!(problems(&told).contains("sniffer ended without being asked to"), "{told:#}");
     let again = rig.ok("start", &[]);
