@@ -9,6 +9,7 @@ mod corpus;
 mod foreign_files;
 #[path = "../../tests/fuzz/checks/wire.rs"]
 mod wire;
+mod world;
 
 #[test]
 fn agents_files_keep_their_promises() {

@@ -1,12 +1,9 @@
 //! A capture of which one file of the agents holds anything at all is merged, byte for byte accounted for, or refused;
 //! never a panic.
 
-#[path = "../../../merger/tests/world/mod.rs"]
-mod world;
-
+use crate::world::wire::{rpc_preamble, rpc_request, rpc_response};
+use crate::world::{World, assert_bytes_are_conserved, at};
 use merger::build::{Silent, merge};
-use world::wire::{rpc_preamble, rpc_request, rpc_response};
-use world::{World, assert_bytes_are_conserved, at};
 
 const FILES: [&str; 8] = [
     "packets-eth0.hpk",

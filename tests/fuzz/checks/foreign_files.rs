@@ -1,11 +1,8 @@
 //! Captures of tcpdump (pcap, pcapng), lists of `ss` and `lsof`, job histories and configurations that hold anything at
 //! all are read or refused; never a panic.
 
-#[path = "../../../merger/tests/world/mod.rs"]
-mod world;
-
+use crate::world::assert_bytes_are_conserved;
 use merger::build::{Silent, merge};
-use world::assert_bytes_are_conserved;
 
 const MANIFEST: &str = r#"{"host":"w1","addresses":["10.0.0.1"],
 "packets":[{"file":"eth0.pcap","interface":"eth0"}],

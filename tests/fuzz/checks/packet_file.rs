@@ -16,7 +16,6 @@ pub fn check(bytes: &[u8]) {
         writer.write(packet).expect("what was read can be written");
     }
     writer.flush().expect("memory takes everything");
-    drop(writer);
     let mut reader = PacketReader::new(&again[..]).expect("what was written can be read");
     for packet in &packets {
         assert_eq!(reader.next_packet().expect("it is whole").as_ref(), Some(packet));

@@ -6,10 +6,7 @@
 //! kept, in sixteenths; low nibble: thinking before it), a byte (length), then as many bytes. In front of all of them a
 //! byte says what is known beside the payload: of the connection's beginning, of its agents, of its neighbours.
 
-#[path = "../../../merger/tests/world/wire.rs"]
-#[allow(dead_code, clippy::too_many_arguments)]
-mod wire;
-
+use crate::world::wire;
 use merger::framing::{Conversation, Fetches, read};
 use merger::join::Direction;
 use merger::join::content::Content;
