@@ -119,19 +119,21 @@ pub(super) fn read(path: &Path) -> Result<(Vec<History>, Vec<Loss>), HistoryErro
     let mut line = Vec::new();
     loop {
         line.clear();
-        match input.read_until(b'\n', &mut line) {
-            Ok(0) => break,
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+        let ends_here = match input.read_until(b'\n', &mut line) {
+            Ok(read) => read == 0,
+            // Packed, and cut off: it would say so again and again.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => true,
             Err(error) => return Err(io_error(error)),
+        };
+        if line.first() == Some(&b'{') && !line.starts_with(b"{\"type\":\"record\"") {
+            match serde_json::from_slice::<Value>(&line) {
+                Ok(event) => take(&mut jobs, &event),
+                Err(_) if line.last() == Some(&b'\n') => malformed += 1,
+                Err(_) => truncated += line.len() as u64,
+            }
         }
-        if line.first() != Some(&b'{') || line.starts_with(b"{\"type\":\"record\"") {
-            continue;
-        }
-        match serde_json::from_slice::<Value>(&line) {
-            Ok(event) => take(&mut jobs, &event),
-            Err(_) if line.last() == Some(&b'\n') => malformed += 1,
-            Err(_) => truncated += line.len() as u64,
+        if ends_here {
+            break;
         }
     }
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
