@@ -173,18 +173,12 @@ fn main() -> ExitCode {
     match execute(cli.command) {
         Ok(code) => code,
         // Whoever reads our output has enough of it.
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if trace::told::is_broken_pipe(error.as_ref()) => ExitCode::SUCCESS,
         Err(error) => {
             trace::told::say(format!("sniffer: {}", trace::told::told(error.as_ref())));
             ExitCode::from(2)
         }
     }
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe))
 }
 
 fn execute(command: Command) -> Result<ExitCode> {

@@ -26,11 +26,18 @@ pub fn told(error: &(dyn Error + 'static)) -> String {
     text
 }
 
+/// Whether an error, or one of its causes, is that whoever reads our output has enough of it.
+#[must_use]
+pub fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
+    let is_one = |error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
+    error.downcast_ref().is_some_and(is_one) || error.source().is_some_and(is_broken_pipe)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-    use super::told;
+    use super::{is_broken_pipe, told};
 
     #[derive(Debug, thiserror::Error)]
     #[error("{path}: {source}")]
@@ -48,5 +55,12 @@ mod tests {
         let names = Names { path: "a.parquet", source: std::io::Error::other("cut off") };
         assert_eq!(told(&names), "a.parquet: cut off");
         assert_eq!(told(&Leaves(names)), "the trace cannot be read: a.parquet: cut off");
+    }
+
+    #[test]
+    fn a_closed_pipe_is_found_among_the_causes() {
+        let closed = |kind: std::io::ErrorKind| Leaves(Names { path: "-", source: kind.into() });
+        assert!(is_broken_pipe(&closed(std::io::ErrorKind::BrokenPipe)));
+        assert!(!is_broken_pipe(&closed(std::io::ErrorKind::NotFound)));
     }
 }

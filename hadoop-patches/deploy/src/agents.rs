@@ -5,7 +5,7 @@ use serde_json::json;
 use trace::manifest::{DumpingdManifest, SnifferManifest};
 
 use crate::cluster::{Places, reports};
-use crate::facts::Facts;
+use crate::facts::{self, Facts};
 use crate::fleet::Fleet;
 use crate::installed::{Installed, StartedBy};
 use crate::report::Report;
@@ -55,13 +55,7 @@ pub fn start(fleet: &Fleet, places: &Places, attach: bool, wait_s: u64) -> Resul
             }
         }
         host.fact("started", started.began);
-        let without: Vec<String> = started
-            .facts
-            .jvms
-            .iter()
-            .filter(|jvm| jvm.is_daemon() && jvm.agent == "no")
-            .map(|jvm| format!("{} {}", jvm.role, jvm.pid))
-            .collect();
+        let without = facts::without_agent(&started.facts.jvms);
         if !without.is_empty() {
             host.notes.push(format!(
                 "runs without the agent: {}. Restart it (a rolling restart will do), or hadoptic start --attach",

@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::clock::{self, Offset};
 use crate::cluster::{Places, Programs, reports, same_names};
 use crate::edits;
-use crate::facts::Facts;
+use crate::facts::{self, Facts};
 use crate::fleet::Fleet;
 use crate::report::{HostReport, Report, size};
 use crate::scripts;
@@ -165,12 +165,7 @@ fn judge(host: &mut HostReport, seen: &Seen, settings: &Settings, programs: Opti
     if seen.sudo {
         host.notes.push(format!("{} becomes root by sudo", seen.user));
     }
-    let without: Vec<String> = facts
-        .jvms
-        .iter()
-        .filter(|jvm| jvm.is_daemon() && jvm.agent == "no")
-        .map(|jvm| format!("{} {}", jvm.role, jvm.pid))
-        .collect();
+    let without = facts::without_agent(&facts.jvms);
     if !without.is_empty() {
         host.notes.push(format!("runs without the agent: {}", without.join(", ")));
     }

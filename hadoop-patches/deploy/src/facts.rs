@@ -51,6 +51,13 @@ impl Jvm {
     }
 }
 
+/// Daemons that run without the agent, as "ROLE PID".
+#[must_use]
+pub fn without_agent(jvms: &[Jvm]) -> Vec<String> {
+    let without = jvms.iter().filter(|jvm| jvm.is_daemon() && jvm.agent == "no");
+    without.map(|jvm| format!("{} {}", jvm.role, jvm.pid)).collect()
+}
+
 /// All of Hadoop's JVMs that a script told of.
 #[must_use]
 pub fn jvms(told: &Told) -> Vec<Jvm> {

@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::change;
 use crate::cluster::{Places, Programs, reports, same_names};
 use crate::edits::{self, Edit, Planned};
-use crate::facts::Facts;
+use crate::facts::{self, Facts};
 use crate::fleet::{Fleet, Outcome};
 use crate::installed::{FILE, Installed, StartedBy};
 use crate::report::Report;
@@ -282,13 +282,7 @@ fn remember(session: &Session, settings: &Settings, programs: &Programs, plan: &
 
 fn after(report: &mut Report, settings: &Settings, plans: &[Plan]) {
     for (host, plan) in report.hosts.iter_mut().zip(plans) {
-        let without: Vec<String> = plan
-            .facts
-            .jvms
-            .iter()
-            .filter(|jvm| jvm.is_daemon() && jvm.agent == "no")
-            .map(|jvm| format!("{} {}", jvm.role, jvm.pid))
-            .collect();
+        let without = facts::without_agent(&plan.facts.jvms);
         if !without.is_empty() {
             host.notes
                 .push(format!("runs without the agent until it is restarted, or attached: {}", without.join(", ")));

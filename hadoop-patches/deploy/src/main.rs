@@ -307,18 +307,12 @@ struct Units {
 fn main() -> ExitCode {
     match execute(Cli::parse().command) {
         Ok(code) => code,
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if trace::told::is_broken_pipe(error.as_ref()) => ExitCode::SUCCESS,
         Err(error) => {
             trace::told::say(format!("hadoptic: {}", trace::told::told(error.as_ref())));
             ExitCode::from(2)
         }
     }
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe))
 }
 
 fn execute(command: Command) -> Result<ExitCode> {

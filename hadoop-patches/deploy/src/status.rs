@@ -136,11 +136,7 @@ fn judge(host: &mut HostReport, seen: &Seen) {
     host.fact("tracepoint", dumpingd.as_ref().map(|manifest| manifest.tracepoint));
     host.fact("scans", dumpingd.as_ref().map(|manifest| manifest.scans));
     let jvms = facts::jvms(told);
-    let without: Vec<String> = jvms
-        .iter()
-        .filter(|jvm| jvm.is_daemon() && jvm.agent == "no")
-        .map(|jvm| format!("{} {}", jvm.role, jvm.pid))
-        .collect();
+    let without = facts::without_agent(&jvms);
     if !without.is_empty() {
         host.notes.push(format!("runs without the agent: {}", without.join(", ")));
     }
