@@ -336,10 +336,12 @@ class AgentInJvmTest {
                 PosixFilePermissions.fromString("rwx------")));
         Files.write(program, Arrays.asList("#!/bin/sh",
                 "[ \"$1 $2\" = 'run --out' ] || exit 2",
-                "cd \"$3\" && echo $$ >> started.txt && sleep " + seconds,
+                "cd \"$3\" || exit 1",
+                // before anybody can know of it and end it
+                "trap 'echo {\\\"ended\\\": true} | tee sniffer.json >dumpingd.json; kill $!; exit 0' TERM",
+                "echo $$ >> started.txt && sleep " + seconds,
                 "echo '{\"ready\": true, \"ended\": false}' > sniffer.json",
                 "echo '{\"ready\": true, \"ended\": false}' > dumpingd.json",
-                "trap 'echo {\\\"ended\\\": true} | tee sniffer.json >dumpingd.json; kill $!; exit 0' TERM",
                 "sleep 120 & wait"));
         return program;
     }

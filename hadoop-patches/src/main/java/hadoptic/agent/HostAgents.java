@@ -198,8 +198,12 @@ public final class HostAgents {
                     started.put(words[0], Long.parseLong(words[3]));
                 }
             }
-            file.truncate(0);
-            file.write(ByteBuffer.wrap(now.toString().getBytes(StandardCharsets.UTF_8)), 0);
+            // This JVM may end at any moment, and whoever stops the agents later reads this: it is never without them.
+            if (!now.toString().equals(known)) {
+                byte[] bytes = now.toString().getBytes(StandardCharsets.UTF_8);
+                file.write(ByteBuffer.wrap(bytes), 0);
+                file.truncate(bytes.length);
+            }
         } catch (java.nio.file.AccessDeniedException others) {
             // a daemon of another user was first
         }
