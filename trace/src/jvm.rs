@@ -375,12 +375,15 @@ pub enum JvmRecord {
         /// CPU time of it, nanoseconds, in steps of the kernel's tick.
         #[serde(default)]
         premain_cpu_ns: u64,
-        /// Time in which classes were patched after premain, nanoseconds.
+        /// Time in which classes were patched after premain, by the clock on the wall, nanoseconds.
         #[serde(default)]
         patch_ns: u64,
-        /// CPU time of it, nanoseconds, each class in steps of the kernel's tick.
+        /// Classes that were patched.
         #[serde(default)]
-        patch_cpu_ns: u64,
+        patched: u64,
+        /// Of these, those that had been patched beforehand and were only looked up.
+        #[serde(default)]
+        prepared: u64,
         /// CPU time of the agent's thread, nanoseconds.
         #[serde(default)]
         writer_ns: u64,

@@ -47,7 +47,10 @@ fn lines_of_the_present_agent_are_read() {
     assert!(matches!(record, JvmRecord::Rpc { queued: 2, completed, assigned, .. }
         if completed == ["c1"] && assigned == ["c2", "+3"]));
     let record = read(
-        r#"{"k":"end","t":1,"dropped":0,"hook_ns":2,"stall_ns":1,"premain_ns":3,"premain_cpu_ns":3,"patch_ns":4,"patch_cpu_ns":4,"writer_ns":5,"cpu_ns":6}"#,
+        r#"{"k":"end","t":1,"dropped":0,"hook_ns":2,"stall_ns":1,"premain_ns":3,"premain_cpu_ns":3,"patch_ns":4,"patched":7,"prepared":6,"writer_ns":5,"cpu_ns":6}"#,
     );
-    assert!(matches!(record, JvmRecord::End { stall_ns: 1, patch_cpu_ns: 4, writer_ns: 5, cpu_ns: 6, .. }));
+    assert!(matches!(
+        record,
+        JvmRecord::End { stall_ns: 1, patch_ns: 4, patched: 7, prepared: 6, writer_ns: 5, cpu_ns: 6, .. }
+    ));
 }

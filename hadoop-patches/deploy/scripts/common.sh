@@ -47,3 +47,16 @@ jvms() {
             "${hadoop:--}" "$exe"
     done
 }
+
+# Folders in which Hadoop's jars lie: where its JVMs have them open, and where they usually are.
+jar_folders() {
+    {
+        for line in $(grep -l -a -F org.apache.hadoop. /proc/[0-9]*/cmdline 2>/dev/null); do
+            ls -l "${line%cmdline}fd" 2>/dev/null | sed -n 's|.* -> \(/.*\)/hadoop-[^/]*\.jar$|\1|p'
+        done
+        for folder in ${HADOOP_HOME:+"$HADOOP_HOME"} ${HADOOP_PREFIX:+"$HADOOP_PREFIX"} /usr/lib/hadoop /usr/lib/hadoop-* /opt/hadoop* \
+            /usr/local/hadoop* /usr/hdp/current/hadoop-* /opt/cloudera/parcels/CDH/lib/hadoop*; do
+            [ ! -d "$folder" ] || printf '%s\n' "$folder"
+        done
+    } | sed 's|/share/hadoop/.*|/share/hadoop|' | sort -u
+}

@@ -12,7 +12,7 @@ if [ "$KEEP_CAPTURES" != yes ]; then
     rm -rf -- "${CAPTURE:?}/${host:?}"
 fi
 if [ "$KEEP_JAR" != yes ]; then
-    rm -f -- "$PREFIX/lib/hadoptic-agent.jar" "$PREFIX/installed.json"
+    rm -f -- "$PREFIX/lib/hadoptic-agent.jar" "$PREFIX/lib/hadoptic-agent.jar.patches" "$PREFIX/installed.json"
     rm -rf -- "$PREFIX/run"
 fi
 [ -z "$mode" ] || [ ! -d "$CAPTURE" ] || chmod "$mode" "$CAPTURE"

@@ -211,12 +211,9 @@ struct OverheadArgs {
     record: RecordArgs,
     #[command(flatten)]
     job: JobArgs,
-    /// Pairs of clusters, one with and one without the agents
-    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    /// Pairs of sorts, one with and one without the agents
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pairs: u32,
-    /// Sorts on each cluster
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
-    sorts: u32,
     /// File to which each pair is appended; those that it has count too
     #[arg(long, value_name = "FILE", default_value = "overhead.jsonl")]
     results: PathBuf,
@@ -389,14 +386,15 @@ fn compare(args: &OverheadArgs) -> Result<u8> {
     let agents = Agents::found(&args.record.agent_jar, &args.record.sniffer, &args.record.dumpingd)?;
     let results = overhead::check(&args.results, &cluster, &jobs)?;
     let stop = Stop::on_signals()?;
-    let sorts = usize::try_from(args.sorts)?;
-    let pairs = overhead::run(args.pairs, sorts, &cluster, &jobs, &agents, &results, &stop)?;
-    ensure!(!pairs.is_empty(), "{} has no pairs: ask for some with --pairs", results.display());
+    let all = overhead::run(args.pairs, &cluster, &jobs, &agents, &results, &stop)?;
     let text = if args.json {
-        let ratios: Vec<f64> = pairs.iter().map(overhead::Pair::ratio).collect();
-        serde_json::to_string_pretty(&serde_json::json!({ "pairs": pairs, "interval": overhead::interval(&ratios) }))?
+        let ratios: Vec<f64> = all.pairs.iter().map(overhead::Pair::ratio).collect();
+        let interval = overhead::interval(&ratios);
+        serde_json::to_string_pretty(
+            &serde_json::json!({ "pairs": all.pairs, "interval": interval, "cost": all.cost }),
+        )?
     } else {
-        overhead::table(&pairs)
+        overhead::table(&all)
     };
     print(&text)
 }

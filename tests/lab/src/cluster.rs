@@ -7,6 +7,8 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::distribution::{Client, DaemonKind, Distribution, Ready, Settings};
 use crate::host::Hosts;
@@ -308,6 +310,24 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
+    /// Stops all processes on its hosts where they are, as if there were no such cluster on this machine; they go on when
+    /// what is returned is dropped.
+    ///
+    /// # Errors
+    /// If processes cannot be listed; none is stopped then.
+    pub fn freeze(&self) -> Result<Frozen> {
+        let mut frozen = Frozen(Vec::new());
+        for host in &self.plan.hosts {
+            for pid in processes_in(&host.namespace)? {
+                // One that has ended meanwhile needs no stopping.
+                if kill(pid, Signal::SIGSTOP).is_ok() {
+                    frozen.0.push(pid);
+                }
+            }
+        }
+        Ok(frozen)
+    }
+
     /// Roles of the daemons on a host.
     #[must_use]
     pub fn roles(distribution: Distribution, host: &HostPlan) -> Vec<String> {
@@ -327,6 +347,18 @@ impl<'a> Cluster<'a> {
         let path = self.settings.host_folder(self.plan.master()).join("exchange").join(name);
         fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
         Ok(path)
+    }
+}
+
+/// Processes that were stopped and go on when this is dropped.
+#[derive(Debug)]
+pub struct Frozen(Vec<Pid>);
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        for pid in &self.0 {
+            let _ = kill(*pid, Signal::SIGCONT);
+        }
     }
 }
 

@@ -88,49 +88,66 @@ impl Runner<'_, '_> {
 
     fn terasort(&mut self, number: usize) -> Result<()> {
         let [input, output, report] = ["in", "out", "report"].map(|part| format!("/terasort-{number}-{part}"));
-        let options = self.options;
-        let names = self.cluster.distribution.names();
-        let rows = (options.size.0 / ROW_BYTES).max(1);
-        let generated = self.client(
-            "teragen",
-            Client::TeraGen,
-            &[
-                define(names.maps, options.maps),
-                define("dfs.replication", options.input_replication),
-                vec![rows.to_string(), input.clone()],
-            ]
-            .concat(),
-        )?;
-        if options.remote_maps > 0 {
+        let generated = self.generate_rows(&input)?;
+        if self.options.remote_maps > 0 {
             self.gather_on_first_worker(&input)?;
         }
-        self.client(
-            "terasort",
-            Client::TeraSort,
-            &[
-                define(names.reduces, options.reduces),
-                names.sort_output_replication.map_or_else(Vec::new, |name| define(name, options.output_replication)),
-                vec![input, output.clone()],
-            ]
-            .concat(),
-        )?;
-        if names.sort_output_replication.is_none()
-            && let Some(sort) = self.done.jobs.last_mut()
-        {
-            sort.output_replication = 1;
-        }
+        self.sort_rows(&input, &output)?;
         let validated = self.client("teravalidate", Client::TeraValidate, &[output, report.clone()])?;
         let folder = self.cluster.exchange(&format!("terasort-{number}"))?;
         self.get(&format!("{report}/part-*"), &folder)?;
         let report = read_all(&folder, "part-")?;
-        let checked = if names.counts_rows {
-            check_order(&report, &validated.output, rows)
+        let checked = if self.cluster.distribution.names().counts_rows {
+            check_order(&report, &validated.output, self.rows())
         } else {
             check_sorted(&report, &generated.output)
         };
         if let Err(problem) = checked {
             self.done.problems.push(format!("terasort {number}: {problem}"));
         }
+        Ok(())
+    }
+
+    fn rows(&self) -> u64 {
+        (self.options.size.0 / ROW_BYTES).max(1)
+    }
+
+    /// Generates the rows that are to be sorted.
+    ///
+    /// # Errors
+    /// If the client fails or a signal came.
+    pub fn generate_rows(&mut self, input: &str) -> Result<ClientRun> {
+        let rows = self.rows().to_string();
+        let maps = define(self.cluster.distribution.names().maps, self.options.maps);
+        let replication = define("dfs.replication", self.options.input_replication);
+        self.client("teragen", Client::TeraGen, &[maps, replication, vec![rows, input.to_owned()]].concat())
+    }
+
+    /// Sorts rows.
+    ///
+    /// # Errors
+    /// If the client fails or a signal came.
+    pub fn sort_rows(&mut self, input: &str, output: &str) -> Result<ClientRun> {
+        let names = self.cluster.distribution.names();
+        let reduces = define(names.reduces, self.options.reduces);
+        let replication =
+            names.sort_output_replication.map_or_else(Vec::new, |name| define(name, self.options.output_replication));
+        let run =
+            self.client("terasort", Client::TeraSort, &[reduces, replication, words(&[input, output])].concat())?;
+        if names.sort_output_replication.is_none()
+            && let Some(sort) = self.done.jobs.last_mut()
+        {
+            sort.output_replication = 1;
+        }
+        Ok(run)
+    }
+
+    /// Removes files from HDFS for good.
+    ///
+    /// # Errors
+    /// If the client fails or a signal came.
+    pub fn remove(&mut self, paths: &[String]) -> Result<()> {
+        self.client("remove", Client::FsShell, &[words(&["-rm", "-r", "-skipTrash"]), paths.to_vec()].concat())?;
         Ok(())
     }
 

@@ -1,14 +1,16 @@
-//! How much longer a job takes under the agents: pairs of clusters, one with and one without, in turns.
+//! How much longer a job takes under the agents: two clusters, one with and one without them, sort in turns.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
+use crate::cluster::Cluster;
 use crate::cost::{self, Cost};
-use crate::jobs::{JobKind, JobOptions};
+use crate::jobs::{Done, JobOptions, Runner};
 use crate::progress::Progress;
 use crate::recorder::{Agents, Recorder};
 use crate::session::{ClusterOptions, Lab, capture_folder};
@@ -20,7 +22,12 @@ const STUDENT: [f64; 30] = [
     2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 
-/// Two clusters, one after the other.
+/// What is sorted, again and again.
+const INPUT: &str = "/in";
+/// Between the moment when a cluster goes on and its sort.
+const SETTLE: Duration = Duration::from_secs(2);
+
+/// One sort with and one without the agents, one right after the other.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Pair {
     /// Version of Hadoop.
@@ -29,24 +36,40 @@ pub struct Pair {
     pub size_bytes: u64,
     /// Workers.
     pub workers: usize,
-    /// Whether the cluster with agents was the first of the two.
+    /// Whether the sort under the agents was the first of the two.
     pub with_first: bool,
-    /// How long each sort took under the agents, from submission to end by the job history, seconds.
-    pub with_s: Vec<f64>,
+    /// How long the sort took under the agents, from the start of its client to its end, seconds.
+    pub with_s: f64,
     /// The same without.
-    pub without_s: Vec<f64>,
-    /// Load of the machine (runnable processes, mean of a minute) after each of the two, in the order in which they ran.
-    pub load: [f64; 2],
-    /// What the agents say of their cost.
-    pub cost: Cost,
+    pub without_s: f64,
+    /// Load of the machine (runnable processes, mean of a minute) after both.
+    pub load: f64,
 }
 
 impl Pair {
-    /// How much longer the sorts took under the agents, by their means.
+    /// How much longer the sort took under the agents.
     #[must_use]
     pub fn ratio(&self) -> f64 {
-        mean(&self.with_s) / mean(&self.without_s)
+        self.with_s / self.without_s
     }
+}
+
+/// A line of the results.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Pair(Pair),
+    /// What the agents say of their cost, at the end of the pairs that one cluster ran.
+    Cost(Cost),
+}
+
+/// Everything that a file of results holds.
+#[derive(Clone, Debug, Default)]
+pub struct Results {
+    /// The pairs, in order.
+    pub pairs: Vec<Pair>,
+    /// What the agents say of their cost in all of them, and in what stood around them.
+    pub cost: Cost,
 }
 
 /// A mean ratio and where it lies with 95% confidence.
@@ -79,79 +102,97 @@ pub fn interval(ratios: &[f64]) -> Option<Interval> {
     Some(Interval { ratio: middle.exp(), low: (middle - half).exp(), high: (middle + half).exp() })
 }
 
-/// Runs pairs and appends each to a file; pairs that the file has from runs before count too.
+/// Sorts in turns on two clusters, one with and one without the agents, and appends each pair to a file; pairs that it has
+/// from runs before count too. Both clusters are there all the time, and one of them is stopped while the other one works.
 ///
 /// # Errors
 /// As of a lab's run, and if the file cannot be written or holds something else.
 pub fn run(
     pairs: u32,
-    sorts: usize,
     cluster: &ClusterOptions,
     jobs: &JobOptions,
     agents: &Agents,
     results: &Path,
     stop: &Stop,
-) -> Result<Vec<Pair>> {
-    let mut all = read(results)?;
-    for _ in 0..pairs {
-        let with_first = all.len().is_multiple_of(2);
-        let mut times = [Vec::new(), Vec::new()];
-        let mut load = [0.0; 2];
-        let mut cost = Cost::default();
-        for (turn, load) in load.iter_mut().enumerate() {
-            let with = with_first == (turn == 0);
-            let progress = Progress::new();
-            let lab = Lab::prepare(cluster, stop, &progress)?;
-            let folder = tempfile::Builder::new().prefix("hadoptic-overhead-").tempdir()?;
-            let capture = capture_folder(folder.path())?;
-            let recorder = if with { Recorder::Agents(agents.clone()) } else { Recorder::Nobody };
-            let outcome = lab.run(&vec![JobKind::Terasort; sorts], jobs, &recorder, Some(&capture), stop, &progress)?;
-            progress.finish();
-            let sorted = outcome.truth.jobs.iter().filter(|job| job.kind == "terasort");
-            times[usize::from(!with)] =
-                sorted.map(|job| job.finished_ns.saturating_sub(job.submitted_ns) as f64 / 1e9).collect();
-            *load = load_of_machine();
-            if with {
-                cost = cost::of(&capture)?;
+) -> Result<Results> {
+    let before = read(results)?.pairs.len();
+    let progress = Progress::new();
+    let folder = tempfile::Builder::new().prefix("hadoptic-overhead-").tempdir()?;
+    let captures = [capture_folder(&folder.path().join("with"))?, capture_folder(&folder.path().join("without"))?];
+    let named =
+        |end: &str, subnet| ClusterOptions { prefix: format!("{}{end}", cluster.prefix), subnet, ..cluster.clone() };
+    let with = Lab::prepare(&named("w", cluster.subnet), stop, &progress)?;
+    let without = Lab::prepare(&named("o", cluster.subnet.map(|subnet| subnet.wrapping_add(1))), stop, &progress)?;
+    let recorder = Recorder::Agents(agents.clone());
+    with.with_cluster(&recorder, &captures[0], stop, &progress, |with| {
+        without.with_cluster(&Recorder::Nobody, &captures[1], stop, &progress, |without| {
+            let mut with = Runner { cluster: with, options: jobs, progress: &progress, done: Done::default() };
+            let mut without = Runner { cluster: without, options: jobs, progress: &progress, done: Done::default() };
+            warm_up(&mut with)?;
+            warm_up(&mut without)?;
+            for number in before..before + pairs as usize {
+                let output = format!("/out-{number}");
+                let with_first = number.is_multiple_of(2);
+                let early =
+                    if with_first { Some(sort_alone(&mut with, without.cluster, &output, stop)?) } else { None };
+                let without_s = sort_alone(&mut without, with.cluster, &output, stop)?;
+                let with_s = early.map_or_else(|| sort_alone(&mut with, without.cluster, &output, stop), Ok)?;
+                let pair = Pair {
+                    hadoop: cluster.distribution.version().to_owned(),
+                    size_bytes: jobs.size.0,
+                    workers: cluster.workers,
+                    with_first,
+                    with_s,
+                    without_s,
+                    load: load_of_machine(),
+                };
+                append(results, &Line::Pair(pair))?;
             }
-        }
-        let [with_s, without_s] = times;
-        let pair = Pair {
-            hadoop: cluster.distribution.version().to_owned(),
-            size_bytes: jobs.size.0,
-            workers: cluster.workers,
-            with_first,
-            with_s,
-            without_s,
-            load,
-            cost,
-        };
-        append(results, &pair)?;
-        all.push(pair);
-    }
-    Ok(all)
+            Ok(())
+        })
+    })?;
+    progress.finish();
+    append(results, &Line::Cost(cost::of(&captures[0])?))?;
+    read(results)
+}
+
+/// The first sort of a cluster finds everything cold.
+fn warm_up(side: &mut Runner<'_, '_>) -> Result<()> {
+    side.generate_rows(INPUT)?;
+    side.sort_rows(INPUT, "/out-warm")?;
+    side.cluster.wait_for_containers()
+}
+
+/// Sorts on a cluster while the other one is stopped. Returns how long it took, seconds.
+fn sort_alone(side: &mut Runner<'_, '_>, other: &Cluster<'_>, output: &str, stop: &Stop) -> Result<f64> {
+    let _other = other.freeze()?;
+    // What waited while this one was stopped comes first.
+    stop.sleep(SETTLE)?;
+    let run = side.sort_rows(INPUT, output)?;
+    side.cluster.wait_for_containers()?;
+    side.remove(&[output.to_owned()])?;
+    Ok(run.end_ns.saturating_sub(run.start_ns) as f64 / 1e9)
 }
 
 /// Each pair in a line, the interval, and what the agents cost.
 #[must_use]
-pub fn table(pairs: &[Pair]) -> String {
+pub fn table(results: &Results) -> String {
+    let pairs = &results.pairs;
     let mut text = String::new();
     for (number, pair) in pairs.iter().enumerate() {
         text.push_str(&format!(
-            "pair {:>2}: {:.1} s with, {:.1} s without, ratio {:.3}; load {:.1} and {:.1}\n",
+            "pair {:>2}: {:.1} s with, {:.1} s without, ratio {:.3}; load {:.1}\n",
             number + 1,
-            mean(&pair.with_s),
-            mean(&pair.without_s),
+            pair.with_s,
+            pair.without_s,
             pair.ratio(),
-            pair.load[0],
-            pair.load[1]
+            pair.load
         ));
     }
     let ratios: Vec<f64> = pairs.iter().map(Pair::ratio).collect();
-    let sorts: usize = pairs.iter().map(|pair| pair.with_s.len() + pair.without_s.len()).sum();
     text.push_str(&match interval(&ratios) {
         Some(i) => format!(
-            "time of a sort with / without: {:.3}, 95% interval {:.3} to {:.3} ({} pairs of clusters, {sorts} sorts)\n",
+            "time of a sort with / without: {:.3}, 95% interval {:.3} to {:.3} ({} pairs)\n",
             i.ratio,
             i.low,
             i.high,
@@ -161,31 +202,33 @@ pub fn table(pairs: &[Pair]) -> String {
     });
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     text.push_str(&format!("machine: {cores} cores; times on the wall grow with its load\n\n"));
-    text.push_str(&pairs.iter().fold(Cost::default(), |sum, pair| sum.plus(pair.cost)).table());
+    text.push_str(&results.cost.table());
     text
 }
 
-fn read(results: &Path) -> Result<Vec<Pair>> {
-    match fs::read_to_string(results) {
-        Ok(text) => text
-            .lines()
-            .enumerate()
-            .map(|(number, line)| {
-                serde_json::from_str(line).with_context(|| {
-                    format!("{}:{} is no pair of `lab overhead`: name another file", results.display(), number + 1)
-                })
-            })
-            .collect(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", results.display())),
+fn read(results: &Path) -> Result<Results> {
+    let text = match fs::read_to_string(results) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Results::default()),
+        text => text.with_context(|| format!("cannot read {}", results.display()))?,
+    };
+    let mut all = Results::default();
+    for (number, line) in text.lines().enumerate() {
+        let line = serde_json::from_str(line).with_context(|| {
+            format!("{}:{} is no result of this `lab overhead`: name another file", results.display(), number + 1)
+        })?;
+        match line {
+            Line::Pair(pair) => all.pairs.push(pair),
+            Line::Cost(cost) => all.cost = all.cost.plus(cost),
+        }
     }
+    Ok(all)
 }
 
-fn append(results: &Path, pair: &Pair) -> Result<()> {
-    let mut line = serde_json::to_vec(pair)?;
-    line.push(b'\n');
+fn append(results: &Path, line: &Line) -> Result<()> {
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
     let file = OpenOptions::new().create(true).append(true).open(results);
-    file.and_then(|mut file| file.write_all(&line)).with_context(|| format!("cannot write {}", results.display()))
+    file.and_then(|mut file| file.write_all(&text)).with_context(|| format!("cannot write {}", results.display()))
 }
 
 fn load_of_machine() -> f64 {
@@ -198,7 +241,7 @@ fn load_of_machine() -> f64 {
 /// # Errors
 /// If not, or if pairs of another kind are in the file.
 pub fn check(results: &Path, cluster: &ClusterOptions, jobs: &JobOptions) -> Result<PathBuf> {
-    for pair in read(results)? {
+    for pair in read(results)?.pairs {
         ensure!(
             pair.hadoop == cluster.distribution.version()
                 && pair.size_bytes == jobs.size.0
@@ -245,18 +288,18 @@ mod tests {
             size_bytes: 1,
             workers: 2,
             with_first: true,
-            with_s: vec![11.0, 11.0],
-            without_s: vec![10.0],
-            load: [1.0, 2.0],
-            cost: Cost::default(),
+            with_s: 11.0,
+            without_s: 10.0,
+            load: 1.0,
         };
-        append(&file, &pair).unwrap();
-        append(&file, &pair).unwrap();
-        let both = read(&file).unwrap();
-        assert_eq!(both.len(), 2);
-        let said = table(&both);
-        assert!(said.contains("1.100, 95% interval 1.100 to 1.100 (2 pairs of clusters, 6 sorts)"), "{said}");
+        for line in [Line::Pair(pair.clone()), Line::Pair(pair), Line::Cost(Cost { jvms: 3, ..Cost::default() })] {
+            append(&file, &line).unwrap();
+        }
+        let all = read(&file).unwrap();
+        assert_eq!((all.pairs.len(), all.cost.jvms), (2, 3));
+        let said = table(&all);
+        assert!(said.contains("1.100, 95% interval 1.100 to 1.100 (2 pairs)"), "{said}");
         fs::write(&file, "something\n").unwrap();
-        assert!(read(&file).unwrap_err().to_string().contains(":1 is no pair"));
+        assert!(read(&file).unwrap_err().to_string().contains(":1 is no result"));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -106,14 +106,33 @@ impl Agents {
     }
 }
 
-impl Recorder {
-    /// The recorder with copies of its programs in a folder of the lab.
+impl Agents {
+    /// Patches the classes of Java and of Hadoop beforehand, beside the jar, as `hadoptic install` does.
     ///
     /// # Errors
-    /// If they cannot be copied.
-    pub fn settled(&self, work: &Path) -> Result<Self> {
+    /// If that Java or the jar does not do it; the message has its words.
+    fn prepare(&self, java_home: &Path, jars: &Path) -> Result<()> {
+        let mut command = Command::new(java_home.join("bin/java"));
+        command.arg(format!("-javaagent:{}=prepare", self.jar.display())).arg("-cp").arg(&self.jar);
+        command.arg("hadoptic.agent.Prepare").arg(jars);
+        let done = command.output().with_context(|| format!("cannot run {}", command.get_program().display()))?;
+        ensure!(done.status.success(), "{command:?} failed: {}", String::from_utf8_lossy(&done.stderr).trim());
+        Ok(())
+    }
+}
+
+impl Recorder {
+    /// The recorder with copies of its programs in a folder of the lab, for a Java and a folder of Hadoop's jars.
+    ///
+    /// # Errors
+    /// If they cannot be copied, or the Java agent cannot be prepared for them.
+    pub fn settled(&self, work: &Path, java_home: &Path, jars: &Path) -> Result<Self> {
         Ok(match self {
-            Self::Agents(agents) => Self::Agents(agents.copied(&work.join("agents"))?),
+            Self::Agents(agents) => {
+                let copied = agents.copied(&work.join("agents"))?;
+                copied.prepare(java_home, jars)?;
+                Self::Agents(copied)
+            }
             Self::Deployed(deployer) => {
                 let agents = deployer.agents.copied(&work.join("agents"))?;
                 Self::Deployed(Deployer { program: deployer.program.clone(), agents })
@@ -364,7 +383,7 @@ fn list_sockets(host: &HostPlan, mut file: File, stop: &Stop) -> Result<BTreeMap
     let mut seen = BTreeMap::new();
     loop {
         writeln!(file, "# {}", now_ns())?;
-        let listed = std::process::Command::new("ip")
+        let listed = Command::new("ip")
             .args(["netns", "exec", &host.namespace, "ss", "-tanpeiO"])
             .stdin(Stdio::null())
             .output()

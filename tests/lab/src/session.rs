@@ -128,33 +128,57 @@ impl Lab {
         Ok(Self { plan, distribution: options.distribution, settings, truth, hosts, lease })
     }
 
+    fn settled(&self, recorder: &Recorder) -> Result<Recorder> {
+        let jars = self.distribution.jars(&self.settings.cache);
+        recorder.settled(self.lease.work(), &self.settings.java_home, &jars)
+    }
+
     /// Starts the cluster, keeps it until a signal comes, and removes everything.
     ///
     /// # Errors
     /// As of its parts.
     pub fn keep_up(
-        mut self,
+        self,
         recorder: &Recorder,
         capture: Option<&Path>,
         stop: &Stop,
         progress: &Progress,
     ) -> Result<Truth> {
         let folder = capture.map_or_else(|| self.lease.work().join("capture"), Path::to_owned);
-        let capture = folder.as_path();
-        let recorder = recorder.settled(self.lease.work())?;
+        let how_to_enter = self.how_to_enter();
+        let (truth, ()) = self.with_cluster(recorder, &folder, stop, progress, |cluster| {
+            progress.step("the cluster is up; Ctrl-C ends it");
+            trace::told::say(how_to_enter);
+            while !stop.is_set() {
+                cluster.check_alive()?;
+                // The signal that ends the waiting is what was waited for.
+                let _ = stop.sleep(Duration::from_millis(500));
+            }
+            Ok(())
+        })?;
+        Ok(truth)
+    }
+
+    /// Starts the cluster under a recorder, has something done with it, and removes everything.
+    ///
+    /// # Errors
+    /// As of its parts. Whatever happens, nothing of the lab stays on the machine.
+    pub fn with_cluster<T>(
+        mut self,
+        recorder: &Recorder,
+        capture: &Path,
+        stop: &Stop,
+        progress: &Progress,
+        work: impl FnOnce(&mut Cluster<'_>) -> Result<T>,
+    ) -> Result<(Truth, T)> {
+        let recorder = self.settled(recorder)?;
         self.settings.jvm_options = recorder.jvm_options(capture);
         self.truth.recorder = recorder.name().to_owned();
         let recording = recorder.start(&self.plan, capture, stop)?;
         let counted = Counters::read(&self.plan)?;
         self.truth.started_ns = now_ns();
         let mut cluster = Cluster::start(self.distribution, &self.settings, &self.plan, &self.hosts, stop, progress)?;
-        progress.step("the cluster is up; Ctrl-C ends it");
-        trace::told::say(self.how_to_enter());
-        while !stop.is_set() {
-            cluster.check_alive()?;
-            // The signal that ends the waiting is what was waited for.
-            let _ = stop.sleep(Duration::from_millis(500));
-        }
+        let done = work(&mut cluster)?;
         progress.step("stopping the cluster");
         self.truth.problems.extend(cluster.stop()?);
         self.truth.problems.extend(recording.finish(&self.plan, capture, progress)?);
@@ -162,7 +186,7 @@ impl Lab {
         self.truth.ended_ns = now_ns();
         write_truth(&self.truth, capture)?;
         self.lease.release()?;
-        Ok(self.truth)
+        Ok((self.truth, done))
     }
 
     /// Starts the cluster under the recorder, runs the jobs, collects, stops and removes everything.
@@ -181,7 +205,7 @@ impl Lab {
         let folder = capture.map_or_else(|| self.lease.work().join("capture"), Path::to_owned);
         let job_folder = folder.join("job");
         fs::create_dir_all(&job_folder).with_context(|| format!("cannot make {}", job_folder.display()))?;
-        let recorder = recorder.settled(self.lease.work())?;
+        let recorder = self.settled(recorder)?;
         self.settings.jvm_options = recorder.jvm_options(&folder);
         self.truth.recorder = recorder.name().to_owned();
         self.truth.seed = options.seed;

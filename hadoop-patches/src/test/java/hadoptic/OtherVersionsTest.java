@@ -10,6 +10,7 @@ import hadoptic.log.JsonLine;
 import hadoptic.log.Record;
 import hadoptic.patch.HookPoints;
 import hadoptic.patch.Patcher;
+import hadoptic.patch.Prepared;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintWriter;
@@ -36,7 +37,7 @@ import org.objectweb.asm.tree.analysis.BasicVerifier;
 
 /** The stock classes of Hadoop 1.2.1 and 2.10.2: what is followed is there, and nothing is broken by it. */
 class OtherVersionsTest {
-    private static final Patcher PATCHER = new Patcher(HookPoints.all(), HookPoints.tagged());
+    private static final Patcher PATCHER = new Patcher(HookPoints.all(), HookPoints.tagged(), Prepared.none());
 
     private static URLClassLoader jars(String version) throws IOException {
         Path folder = Paths.get("target", "hadoop-" + version);

@@ -11,6 +11,7 @@ import hadoptic.log.JsonLine;
 import hadoptic.log.Record;
 import hadoptic.patch.HookPoints;
 import hadoptic.patch.Patcher;
+import hadoptic.patch.Prepared;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -25,7 +26,7 @@ import org.objectweb.asm.util.CheckClassAdapter;
 
 /** Each class that is patched, out of the real Hadoop and this JDK: all methods are found, the result is valid. */
 class PatchedClassesTest {
-    private static final Patcher PATCHER = new Patcher(HookPoints.all(), HookPoints.tagged());
+    private static final Patcher PATCHER = new Patcher(HookPoints.all(), HookPoints.tagged(), Prepared.none());
 
     static Stream<String> classes() {
         return Stream.concat(HookPoints.owners().stream(), HookPoints.tagged().stream()).distinct()
@@ -90,7 +91,7 @@ class PatchedClassesTest {
         Hooks.install(PATCHER.handlers(), records);
         // A class of another shape under the name of a known one, as a later version of Hadoop may bring it.
         byte[] other = original("hadoptic/PatchedClassesTest$Changed");
-        Patcher patcher = new Patcher(HookPoints.all(), HookPoints.tagged());
+        Patcher patcher = new Patcher(HookPoints.all(), HookPoints.tagged(), Prepared.none());
         assertNotNull(patcher.transform(null, "org/apache/hadoop/mapred/Task", null, null, other));
         // by another loader
         assertNotNull(patcher.transform(getClass().getClassLoader(), "org/apache/hadoop/mapred/Task", null, null, other));

@@ -28,7 +28,11 @@ public final class Agent {
         try {
             File jar = new File(Agent.class.getProtectionDomain().getCodeSource().getLocation().toURI());
             instrumentation.appendToBootstrapClassLoaderSearch(new JarFile(jar, false));
-            Start.run(arguments, instrumentation, begin, late);
+            if ("prepare".equals(arguments)) {
+                Prepare.with(instrumentation, jar);
+            } else {
+                Start.run(arguments, jar, instrumentation, begin, late);
+            }
         } catch (Throwable failure) {
             System.err.println("hadoptic: agent is off in this JVM: " + failure);
         }

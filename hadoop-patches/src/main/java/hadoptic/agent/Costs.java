@@ -7,7 +7,7 @@ import hadoptic.patch.Patcher;
 
 /**
  * What the agent costs its JVM: its start, its hooks, its patching, its thread that writes, beside the CPU time of the
- * process. All in nanoseconds; time in hooks is by the clock on the wall, so on a busy machine too much.
+ * process. All in nanoseconds; time in hooks and with patching is by the clock on the wall, so on a busy machine too much.
  */
 public final class Costs {
     /** The CPU time is told so often: a process of many threads takes the kernel a while to add up. */
@@ -18,13 +18,11 @@ public final class Costs {
     private volatile long premainCpuNs;
     /** Patching that premain counts. */
     private volatile long patchedBefore;
-    private volatile long patchedCpuBefore;
     private long told;
 
     /** Premain ends, which began then, in the thread that made this object. */
     void started(long begin) {
         patchedBefore = Patcher.nanoseconds();
-        patchedCpuBefore = Patcher.cpu();
         premainCpuNs = Cpu.ofThread() - cpuBefore;
         premainNs = System.nanoTime() - begin;
     }
@@ -34,7 +32,7 @@ public final class Costs {
         long now = System.nanoTime();
         if (premainNs != 0 && now - told >= TELL_EVERY_NS) {
             told = now;
-            long patching = Patcher.cpu() - patchedCpuBefore;
+            long patching = Patcher.nanoseconds() - patchedBefore;
             line.some("cpu_ns", Cpu.ofProcess())
                     .some("agent_ns", premainCpuNs + patching + Hooks.nanoseconds() + Cpu.ofThread());
         }
@@ -47,7 +45,7 @@ public final class Costs {
         line.number("hook_ns", Hooks.nanoseconds()).number("stall_ns", Hooks.stalled())
                 .number("premain_ns", premainNs).number("premain_cpu_ns", premainCpuNs)
                 .number("patch_ns", Patcher.nanoseconds() - patchedBefore)
-                .number("patch_cpu_ns", Patcher.cpu() - patchedCpuBefore)
+                .number("patched", Patcher.patched()).number("prepared", Patcher.preparedBefore())
                 .number("writer_ns", Cpu.ofThread()).number("cpu_ns", Cpu.ofProcess());
     }
 }

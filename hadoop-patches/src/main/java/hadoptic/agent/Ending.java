@@ -33,7 +33,7 @@ final class Ending implements Runnable {
     @Override
     public void run() {
         try {
-            writer.hurry(10);
+            writer.hurry(50);
             if (agents != null) {
                 agents.leave();
             }

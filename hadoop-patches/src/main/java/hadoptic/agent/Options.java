@@ -45,7 +45,7 @@ public final class Options {
         long waitMs = 5000;
         long watchMs = 2000;
         long lingerMs = 10_000;
-        long flushMs = 500;
+        long flushMs = 1000;
         long buffer = 65536;
         List<String> problems = new ArrayList<String>();
         for (String pair : (arguments == null ? "" : arguments).split(",")) {

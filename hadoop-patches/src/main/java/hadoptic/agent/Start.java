@@ -11,6 +11,8 @@ import hadoptic.log.Record;
 import hadoptic.log.Writer;
 import hadoptic.patch.HookPoints;
 import hadoptic.patch.Patcher;
+import hadoptic.patch.Prepared;
+import java.io.File;
 import java.lang.instrument.Instrumentation;
 import java.nio.file.Path;
 import java.nio.file.Paths;
@@ -22,7 +24,8 @@ public final class Start {
     private Start() {}
 
     /** Starts the agent, late = in a JVM that runs already; what it throws leaves the JVM without an agent. */
-    public static void run(String arguments, Instrumentation instrumentation, long begin, boolean late) throws Exception {
+    public static void run(String arguments, File jar, Instrumentation instrumentation, long begin, boolean late)
+            throws Exception {
         Costs costs = new Costs();
         Options options = Options.parse(arguments);
         for (String problem : options.problems) {
@@ -39,7 +42,7 @@ public final class Start {
                 folder.resolve("jvm-" + identity.pid + "-" + identity.startTicks + ".jsonl"),
                 buffer, new Header(identity, begin, container), new Sums(costs), options.flushMs);
 
-        Patcher patcher = new Patcher(HookPoints.all(), HookPoints.tagged());
+        Patcher patcher = new Patcher(HookPoints.all(), HookPoints.tagged(), Prepared.of(jar));
         Hooks.install(patcher.handlers(), buffer);
         if (late) {
             Tags.attached();

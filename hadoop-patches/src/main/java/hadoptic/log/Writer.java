@@ -19,7 +19,7 @@ import java.util.concurrent.locks.LockSupport;
 /** The one thread that formats records and writes them, in batches that each begin with both clocks. */
 public final class Writer implements Runnable {
     /** An idle JVM says so often that it lives, in nanoseconds. */
-    private static final long SIGN_OF_LIFE_NS = 1_000_000_000L;
+    private static final long SIGN_OF_LIFE_NS = 2_000_000_000L;
     /** Records of one batch; a batch is formatted in memory. */
     private static final int BATCH = 4096;
 

@@ -2,7 +2,6 @@ package hadoptic.patch;
 
 import hadoptic.hook.Handler;
 import hadoptic.hook.Hooks;
-import hadoptic.log.Cpu;
 import java.lang.instrument.ClassFileTransformer;
 import java.security.ProtectionDomain;
 import java.util.ArrayList;
@@ -20,7 +19,8 @@ import org.objectweb.asm.ClassWriter;
 public final class Patcher implements ClassFileTransformer {
     private static final byte[] UNCHANGED = null;
     private static final LongAdder NANOSECONDS = new LongAdder();
-    private static final LongAdder CPU = new LongAdder();
+    private static final LongAdder PATCHED = new LongAdder();
+    private static final LongAdder PREPARED = new LongAdder();
     /** Classes of which it was told that they are not as expected: more than one loader may load a class. */
     private final Set<String> drifted = ConcurrentHashMap.newKeySet();
 
@@ -29,6 +29,7 @@ public final class Patcher implements ClassFileTransformer {
     /** Classes with points, as Class.getName() tells them. */
     private final Set<String> dotted = new HashSet<String>();
     private final Handler[] handlers;
+    private final Prepared prepared;
 
     /** A hook point and the number by which the patched code names it. */
     static final class Numbered {
@@ -41,8 +42,9 @@ public final class Patcher implements ClassFileTransformer {
         }
     }
 
-    /** For these points and tagged classes. */
-    public Patcher(List<HookPoint> all, List<String> tagged) {
+    /** For these points and tagged classes; what is prepared was prepared for the same. */
+    public Patcher(List<HookPoint> all, List<String> tagged, Prepared prepared) {
+        this.prepared = prepared;
         this.tagged = new HashSet<String>(tagged);
         this.handlers = new Handler[all.size()];
         for (int i = 0; i < handlers.length; i++) {
@@ -68,28 +70,47 @@ public final class Patcher implements ClassFileTransformer {
         return dotted.contains(className);
     }
 
+    /** Whether a class (as in byte code) is patched or tagged when it loads. */
+    boolean wantsToLoad(String name) {
+        return points.containsKey(name) || tagged.contains(name);
+    }
+
     @Override
     public byte[] transform(
             ClassLoader loader, String name, Class<?> redefined, ProtectionDomain domain, byte[] bytes) {
-        if (name == null) {
-            return UNCHANGED;
-        }
-        List<Numbered> ofClass = points.get(name);
-        if (ofClass == null && !tagged.contains(name)) {
+        if (name == null || !wantsToLoad(name)) {
             return UNCHANGED;
         }
         long begin = System.nanoTime();
-        long used = Cpu.ofThread();
         try {
-            return patch(bytes, ofClass == null ? new ArrayList<Numbered>() : ofClass,
-                    redefined == null && tagged.contains(name), name);
+            // a class that is loaded cannot be given a tag any more
+            boolean tag = redefined == null && tagged.contains(name);
+            byte[] known = tag == tagged.contains(name) ? prepared.patched(bytes) : null;
+            PATCHED.increment();
+            if (known != null) {
+                PREPARED.increment();
+                return known;
+            }
+            List<HookPoint> missing = new ArrayList<HookPoint>();
+            byte[] patched = patch(bytes, ofClass(name), tag, missing);
+            for (HookPoint point : missing) {
+                drifted(name, point.method, name.replace('/', '.') + " has no method " + point.method
+                        + " as expected in this version of Hadoop");
+            }
+            return patched;
         } catch (Throwable refused) {
             drifted(name, "", "class " + name.replace('/', '.') + " is not patched: " + refused);
             return UNCHANGED;
         } finally {
-            CPU.add(Cpu.ofThread() - used);
             NANOSECONDS.add(System.nanoTime() - begin);
         }
+    }
+
+    /** What a class becomes when it loads; null = it lacks a method that is expected. */
+    byte[] patchWhole(String name, byte[] bytes) {
+        List<HookPoint> missing = new ArrayList<HookPoint>();
+        byte[] patched = patch(bytes, ofClass(name), tagged.contains(name), missing);
+        return missing.isEmpty() ? patched : null;
     }
 
     /** Time spent with patching so far, nanoseconds. */
@@ -97,9 +118,19 @@ public final class Patcher implements ClassFileTransformer {
         return NANOSECONDS.sum();
     }
 
-    /** CPU time of that, nanoseconds: each class has an error of a tick, their sum has not. */
-    public static long cpu() {
-        return CPU.sum();
+    /** Classes patched so far. */
+    public static long patched() {
+        return PATCHED.sum();
+    }
+
+    /** Of these, those that were patched beforehand. */
+    public static long preparedBefore() {
+        return PREPARED.sum();
+    }
+
+    private List<Numbered> ofClass(String name) {
+        List<Numbered> ofClass = points.get(name);
+        return ofClass == null ? new ArrayList<Numbered>() : ofClass;
     }
 
     private void drifted(String name, String method, String said) {
@@ -109,15 +140,12 @@ public final class Patcher implements ClassFileTransformer {
         }
     }
 
-    private byte[] patch(byte[] bytes, List<Numbered> points, boolean tag, String name) {
+    private static byte[] patch(byte[] bytes, List<Numbered> points, boolean tag, List<HookPoint> missing) {
         ClassReader reader = new ClassReader(bytes);
         ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
         ClassPatch patch = new ClassPatch(writer, points, tag);
         reader.accept(patch, ClassReader.EXPAND_FRAMES);
-        for (HookPoint missing : patch.missing()) {
-            drifted(name, missing.method, name.replace('/', '.') + " has no method " + missing.method
-                    + " as expected in this version of Hadoop");
-        }
+        missing.addAll(patch.missing());
         return writer.toByteArray();
     }
 }
