@@ -24,6 +24,8 @@ const STUDENT: [f64; 30] = [
 
 /// What is sorted, again and again.
 const INPUT: &str = "/in";
+/// So many sorted outputs may take room before they are removed.
+const OUTPUTS: usize = 8;
 /// Between the moment when a cluster goes on and its sort.
 const SETTLE: Duration = Duration::from_secs(2);
 
@@ -130,6 +132,7 @@ pub fn run(
             let mut without = Runner { cluster: without, options: jobs, progress: &progress, done: Done::default() };
             warm_up(&mut with)?;
             warm_up(&mut without)?;
+            let mut outputs = Vec::new();
             for number in before..before + pairs as usize {
                 let output = format!("/out-{number}");
                 let with_first = number.is_multiple_of(2);
@@ -147,6 +150,12 @@ pub fn run(
                     load: load_of_machine(),
                 };
                 append(results, &Line::Pair(pair))?;
+                outputs.push(output);
+                if outputs.len() == OUTPUTS {
+                    with.remove(&outputs)?;
+                    without.remove(&outputs)?;
+                    outputs.clear();
+                }
             }
             Ok(())
         })
@@ -170,7 +179,6 @@ fn sort_alone(side: &mut Runner<'_, '_>, other: &Cluster<'_>, output: &str, stop
     stop.sleep(SETTLE)?;
     let run = side.sort_rows(INPUT, output)?;
     side.cluster.wait_for_containers()?;
-    side.remove(&[output.to_owned()])?;
     Ok(run.end_ns.saturating_sub(run.start_ns) as f64 / 1e9)
 }
 
