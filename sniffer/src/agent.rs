@@ -2,16 +2,21 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
 use trace::agent::{host_name, make_folder, network_namespace, now_ns, write_atomically};
+use trace::bell::Bell;
 use trace::manifest::{InterfaceManifest, SnifferManifest};
 use trace::packet::PacketFileHeader;
+use trace::rights::{Capability, with_reserve};
+
+use crate::arrivals::Arrivals;
 
 use crate::capture::{self, CaptureSettings, OpenError, OpenInterface};
 use crate::counters::{Counters, Intervals};
@@ -28,8 +33,12 @@ use crate::sink::PacketSink;
 /// The manifest's name in the host's folder.
 pub const MANIFEST: &str = "sniffer.json";
 /// The manifest is brought up to date so often: what a killed run has counted is at most so old.
-const MANIFEST_EVERY: Duration = Duration::from_secs(2);
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const MANIFEST_EVERY: Duration = Duration::from_secs(5);
+/// How often the counts are taken for the intervals of the manifest.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Interfaces that are recorded at most: of those that come during a run there may be many, and each has a ring.
+const MOST_INTERFACES: usize = 256;
 
 /// What is to be recorded, and where to.
 #[derive(Clone, Debug)]
@@ -38,6 +47,8 @@ pub struct RunSettings {
     pub out: PathBuf,
     /// Interfaces; none = all that are up.
     pub interfaces: Vec<String>,
+    /// Whether interfaces that come up during the run are recorded as well, if none are named.
+    pub new_interfaces: bool,
     /// How.
     pub capture: CaptureSettings,
     /// Whether only Hadoop's ports are recorded, and where they are told.
@@ -62,12 +73,24 @@ pub struct FollowSettings {
 }
 
 /// What a run listens to.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Signals {
     /// The run is to end.
     pub stop: Arc<AtomicBool>,
     /// The counters are to be printed.
     pub report: Arc<AtomicBool>,
+    /// To be rung when one of both is set.
+    pub bell: Bell,
+}
+
+impl Signals {
+    /// Nothing has been asked yet.
+    ///
+    /// # Errors
+    /// If the process may not open any more files.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self { stop: Arc::default(), report: Arc::default(), bell: Bell::new()? })
+    }
 }
 
 /// Why a run could not begin.
@@ -116,20 +139,23 @@ pub enum RunError {
 /// # Errors
 /// If the run cannot begin. What goes wrong later stands in the manifest's `problems`.
 pub fn run(settings: &RunSettings, signals: &Signals) -> Result<SnifferManifest, RunError> {
-    let mut run = prepare(settings)?;
+    let mut run = prepare(settings, signals)?;
     // Whoever waits for this run must not take the manifest of an earlier one for it.
     run.save()?;
-    let threads = run.start(settings, signals);
+    for prepared in std::mem::take(&mut run.prepared) {
+        run.record(prepared).map_err(|source| RunError::System { what: "how to wake a thread", source })?;
+    }
     run.manifest.ready = true;
     run.save()?;
-    let began = Instant::now();
+    let end = settings.duration.map(|duration| Instant::now() + duration);
     let mut saved = Instant::now();
-    while !signals.stop.load(Ordering::Relaxed) && threads.iter().any(|thread| !thread.is_finished()) {
-        thread::sleep(LOOK_EVERY);
-        if settings.duration.is_some_and(|duration| began.elapsed() >= duration) {
+    while !signals.stop.load(Ordering::Relaxed) && run.is_recording() {
+        let due = run.looks_next().min(saved + MANIFEST_EVERY);
+        run.wait(end.map_or(due, |end| due.min(end)));
+        if end.is_some_and(|end| Instant::now() >= end) {
             break;
         }
-        if run.looked.elapsed() >= follow::LOOK_EVERY {
+        if Instant::now() >= run.looks_next() {
             run.look();
         }
         if signals.report.swap(false, Ordering::Relaxed) {
@@ -142,12 +168,7 @@ pub fn run(settings: &RunSettings, signals: &Signals) -> Result<SnifferManifest,
             saved = Instant::now();
         }
     }
-    signals.stop.store(true, Ordering::Relaxed);
-    for thread in threads {
-        if thread.join().is_err() {
-            run.manifest.problems.push("the thread of an interface ended in a panic".to_owned());
-        }
-    }
+    run.stop();
     run.manifest.ended = true;
     run.manifest.ended_ns = now_ns();
     if let Err(error) = run.save() {
@@ -198,30 +219,42 @@ struct Prepared {
     pcapng: Option<PcapngSink>,
 }
 
+/// An interface that is being recorded.
+struct Recorded {
+    /// Until it is waited for.
+    thread: Option<JoinHandle<()>>,
+    counters: Arc<Counters>,
+    intervals: Intervals,
+    bell: Bell,
+}
+
 struct Run {
+    settings: RunSettings,
+    signals: Signals,
     manifest: SnifferManifest,
     path: PathBuf,
     prepared: Vec<Prepared>,
-    counters: Vec<Arc<Counters>>,
-    intervals: Vec<Intervals>,
+    /// In the order of the manifest's interfaces.
+    recorded: Vec<Recorded>,
     problems: Vec<String>,
     own: OwnAddresses,
     follower: Option<Follower>,
     followed_version: u64,
     looked: Instant,
+    arrivals: Option<Arrivals>,
     room: Arc<Room>,
 }
 
 /// Everything that can fail, in this order: interfaces (for want of the right nothing is written), then files, which
 /// are locked.
-fn prepare(settings: &RunSettings) -> Result<Run, RunError> {
+fn prepare(settings: &RunSettings, signals: &Signals) -> Result<Run, RunError> {
     let started_ns = now_ns();
     let host = host_name().map_err(|source| RunError::System { what: "the host's name", source })?;
     let netns = network_namespace().map_err(|source| RunError::System { what: "the network namespace", source })?;
     let all = interfaces::list().map_err(|source| RunError::System { what: "the interfaces", source })?;
     let chosen = interfaces::choose(&all, &settings.interfaces)?;
 
-    let (follower, mut problems) = match &settings.follow {
+    let (mut follower, mut problems) = match &settings.follow {
         Some(follow) => begin_to_follow(follow, &settings.out)?,
         // Names for pcapng's comments.
         None if settings.pcapng => (Some(Follower::new(&settings.out, PortSet::default(), 0)), Vec::new()),
@@ -236,32 +269,20 @@ fn prepare(settings: &RunSettings) -> Result<Run, RunError> {
     let capabilities = privileges::give_up(
         &settings.run_as,
         &settings.out,
-        Needs { reads_others: follower.is_some(), opens_again: settings.capture.reopen },
+        Needs { reads_others: follower.is_some(), opens_again: settings.capture.reopen || settings.new_interfaces },
     )?;
+    if let Some(follower) = &mut follower {
+        follower.watch();
+    }
+    let arrivals = if settings.new_interfaces { Some(Arrivals::listen()) } else { None };
+    let arrivals = arrivals.transpose().map_err(|source| RunError::System { what: "which interfaces come", source })?;
     let mut prepared = Vec::new();
     for (interface, open) in opened {
-        let header = PacketFileHeader {
-            host: host.clone(),
-            interface: interface.name.clone(),
-            loopback: interface.loopback,
-            snap_length: settings.capture.snap_length,
-            started_ns,
-        };
-        let path = settings.out.join(capture::file_name(&interface.name));
-        let sink = PacketSink::open(&path, &header).map_err(|source| RunError::File { path: path.clone(), source })?;
-        let beside = path.with_extension("pcapng");
-        let pcapng = settings.pcapng.then(|| PcapngSink::open(&beside, &header, open.link())).transpose();
-        let pcapng = pcapng.map_err(|source| RunError::File { path: beside, source })?;
-        prepared.push(Prepared { interface, open, sink, pcapng });
+        prepared.push(Prepared::new(interface, open, settings, &host, started_ns)?);
     }
     let room = Arc::new(Room::new(&settings.out, settings.limits).map_err(file_error)?);
     room.reserve(0).map_err(RunError::NoRoom)?;
-    for prepared in &mut prepared {
-        prepared.sink.keep_within(&room);
-        if let Some(pcapng) = &mut prepared.pcapng {
-            pcapng.keep_within(&room);
-        }
-    }
+    prepared.iter_mut().for_each(|prepared| prepared.keep_within(&room));
     let path = settings.out.join(MANIFEST);
     let earlier_runs = earlier_runs(&path, &mut problems);
     let keep = settings.capture.keep;
@@ -280,31 +301,67 @@ fn prepare(settings: &RunSettings) -> Result<Run, RunError> {
         full_segment_bytes: keep.full_segment_bytes,
         full_payload_bytes: keep.full_payload_bytes,
         full_payload_of: keep.full_of.name().to_owned(),
-        interfaces: prepared
-            .iter()
-            .map(|prepared| InterfaceManifest {
-                name: prepared.interface.name.clone(),
-                file: capture::file_name(&prepared.interface.name),
-                addresses: prepared.interface.addresses.iter().map(ToString::to_string).collect(),
-                ..InterfaceManifest::default()
-            })
-            .collect(),
+        interfaces: prepared.iter().map(|prepared| about(&prepared.interface)).collect(),
         earlier_runs,
         ..SnifferManifest::default()
     };
     Ok(Run {
+        settings: settings.clone(),
+        signals: signals.clone(),
         manifest,
         path,
         prepared,
-        counters: Vec::new(),
-        intervals: Vec::new(),
+        recorded: Vec::new(),
         problems,
         own: OwnAddresses::of(&all),
         follower,
         followed_version: 0,
         looked: Instant::now(),
+        arrivals,
         room,
     })
+}
+
+/// What the manifest says of an interface at first.
+fn about(interface: &Interface) -> InterfaceManifest {
+    InterfaceManifest {
+        name: interface.name.clone(),
+        file: capture::file_name(&interface.name),
+        addresses: interface.addresses.iter().map(ToString::to_string).collect(),
+        ..InterfaceManifest::default()
+    }
+}
+
+impl Prepared {
+    /// Opens the files of an interface.
+    fn new(
+        interface: Interface,
+        open: OpenInterface,
+        settings: &RunSettings,
+        host: &str,
+        started_ns: u64,
+    ) -> Result<Self, RunError> {
+        let header = PacketFileHeader {
+            host: host.to_owned(),
+            interface: interface.name.clone(),
+            loopback: interface.loopback,
+            snap_length: settings.capture.snap_length,
+            started_ns,
+        };
+        let path = settings.out.join(capture::file_name(&interface.name));
+        let sink = PacketSink::open(&path, &header).map_err(|source| RunError::File { path: path.clone(), source })?;
+        let beside = path.with_extension("pcapng");
+        let pcapng = settings.pcapng.then(|| PcapngSink::open(&beside, &header, open.link())).transpose();
+        let pcapng = pcapng.map_err(|source| RunError::File { path: beside, source })?;
+        Ok(Self { interface, open, sink, pcapng })
+    }
+
+    fn keep_within(&mut self, room: &Arc<Room>) {
+        self.sink.keep_within(room);
+        if let Some(pcapng) = &mut self.pcapng {
+            pcapng.keep_within(room);
+        }
+    }
 }
 
 /// The ports of the configurations and defaults, and a look at what is told already. Second value: what could not be used.
@@ -370,40 +427,151 @@ fn earlier_runs(path: &Path, problems: &mut Vec<String>) -> Vec<SnifferManifest>
 }
 
 impl Run {
-    fn start(&mut self, settings: &RunSettings, signals: &Signals) -> Vec<thread::JoinHandle<()>> {
-        std::mem::take(&mut self.prepared)
-            .into_iter()
-            .map(|Prepared { interface, open, sink, pcapng }| {
-                let counters = Arc::new(Counters::default());
-                self.counters.push(Arc::clone(&counters));
-                self.intervals.push(Intervals::begin(now_ns()));
-                let own = self.own.clone();
-                let stop = Arc::clone(&signals.stop);
-                let names = self.follower.as_ref().map(Follower::shared);
-                let following = names.clone().filter(|_| settings.follow.is_some());
-                let settings = settings.capture.clone();
-                thread::spawn(move || {
-                    let recording = Recording { interface, own, sink, pcapng, names, counters, following, stop };
-                    recording::record(open, recording, &settings);
-                })
-            })
-            .collect()
+    /// Begins to record an interface.
+    fn record(&mut self, prepared: Prepared) -> io::Result<()> {
+        let Prepared { interface, open, sink, pcapng } = prepared;
+        let counters = Arc::new(Counters::default());
+        let bell = Bell::new()?;
+        let names = self.follower.as_ref().map(Follower::shared);
+        let recording = Recording {
+            interface,
+            own: self.own.clone(),
+            sink,
+            pcapng,
+            following: names.clone().filter(|_| self.settings.follow.is_some()),
+            names,
+            counters: Arc::clone(&counters),
+            stop: Arc::clone(&self.signals.stop),
+            bell: bell.clone(),
+            ended: self.signals.bell.clone(),
+        };
+        let settings = self.settings.capture.clone();
+        let thread = thread::spawn(move || recording::record(open, recording, &settings));
+        self.recorded.push(Recorded { thread: Some(thread), counters, intervals: Intervals::begin(now_ns()), bell });
+        Ok(())
     }
 
-    /// Looks whether what is followed has changed.
+    fn is_recording(&self) -> bool {
+        self.recorded
+            .iter()
+            .any(|one| !one.counters.has_ended() && one.thread.as_ref().is_some_and(|thread| !thread.is_finished()))
+    }
+
+    /// When to look the next time.
+    fn looks_next(&self) -> Instant {
+        let every = self.follower.as_ref().map_or(LOOK_EVERY, |follower| follower.waits_for().1);
+        self.looked + every
+    }
+
+    /// Waits for news, but not beyond `due`.
+    fn wait(&mut self, due: Instant) {
+        let told = self.follower.iter().filter_map(|follower| follower.waits_for().0);
+        let arrivals = self.arrivals.iter().map(Arrivals::as_fd);
+        let limit = due.saturating_duration_since(Instant::now());
+        match self.signals.bell.wait(told.chain(arrivals), limit) {
+            Ok(false) => {}
+            Ok(true) => {
+                if let Some(follower) = &mut self.follower {
+                    follower.look_at_told();
+                    self.tell_what_is_followed();
+                }
+                if self.arrivals.as_ref().is_some_and(Arrivals::heard) {
+                    self.look_for_new_interfaces();
+                }
+            }
+            Err(error) => {
+                self.problem(format!("waiting failed: {error}"));
+                thread::sleep(LOOK_EVERY.min(limit));
+            }
+        }
+    }
+
+    /// Ends all recordings.
+    fn stop(&mut self) {
+        self.signals.stop.store(true, Ordering::Relaxed);
+        self.recorded.iter().for_each(|one| one.bell.ring());
+        for thread in self.recorded.iter_mut().filter_map(|one| one.thread.take()) {
+            if thread.join().is_err() {
+                self.problems.push("the thread of an interface ended in a panic".to_owned());
+            }
+        }
+    }
+
+    /// Takes the counts, and looks whether what is followed has changed.
     fn look(&mut self) {
         self.looked = Instant::now();
         let now = now_ns();
-        for (intervals, counters) in self.intervals.iter_mut().zip(&self.counters) {
-            intervals.update(now, counters.counts());
+        for one in &mut self.recorded {
+            one.intervals.update(now, one.counters.counts());
         }
-        let Some(follower) = &mut self.follower else { return };
-        follower.look();
-        let shared = follower.shared();
+        if let Some(follower) = &mut self.follower {
+            follower.look();
+            self.tell_what_is_followed();
+        }
+    }
+
+    /// Tells the threads of the interfaces and the manifest, if something else is followed.
+    fn tell_what_is_followed(&mut self) {
+        let Some(shared) = self.follower.as_ref().map(Follower::shared) else { return };
         if self.manifest.follows && shared.version() != self.followed_version {
             self.followed_version = shared.version();
+            self.recorded.iter().for_each(|one| one.bell.ring());
             self.manifest.followed_ports = shared.followed().ports.names();
             self.manifest.filter_changes += 1;
+        }
+    }
+
+    /// Begins to record interfaces that have come up since the last look.
+    fn look_for_new_interfaces(&mut self) {
+        let Ok(all) = interfaces::list() else { return };
+        // Without any that is up there is none to choose.
+        for interface in interfaces::choose(&all, &[]).unwrap_or_default() {
+            if self.manifest.interfaces.iter().any(|known| known.name == interface.name) {
+                continue;
+            }
+            self.own = OwnAddresses::of(&all);
+            let mut manifest = about(&interface);
+            let name = interface.name.clone();
+            match self.open_new(interface) {
+                Ok(since_ns) => manifest.since_ns = since_ns,
+                Err(NotNow::Later) => continue,
+                Err(NotNow::Never(reason)) => {
+                    self.problem(format!("{name} came up during the run and is not recorded: {reason}"));
+                    continue;
+                }
+            }
+            self.manifest.interfaces.push(manifest);
+        }
+    }
+
+    /// Opens an interface that has come up, and begins to record it. Returns since when.
+    fn open_new(&mut self, interface: Interface) -> Result<u64, NotNow> {
+        if self.manifest.interfaces.len() >= MOST_INTERFACES {
+            return Err(NotNow::Never(format!("{MOST_INTERFACES} interfaces are recorded already")));
+        }
+        let shared = self.follower.as_ref().filter(|_| self.settings.follow.is_some()).map(Follower::shared);
+        let never = |error: &dyn std::fmt::Display| NotNow::Never(error.to_string());
+        let opened = with_reserve(Capability::CAP_NET_RAW, || {
+            capture::open(&interface, &self.settings.capture, shared.as_deref())
+        });
+        let open = match opened.map_err(|error| never(&error))? {
+            Ok(open) => open,
+            // It has gone again, or is about to: if it comes back, that is told.
+            Err(OpenError::Open { .. }) => return Err(NotNow::Later),
+            Err(error) => return Err(never(&error)),
+        };
+        let since_ns = now_ns();
+        let host = self.manifest.host.clone();
+        let prepared = Prepared::new(interface, open, &self.settings, &host, since_ns);
+        let mut prepared = prepared.map_err(|error| never(&error))?;
+        prepared.keep_within(&self.room);
+        self.record(prepared).map_err(|error| never(&error))?;
+        Ok(since_ns)
+    }
+
+    fn problem(&mut self, problem: String) {
+        if !self.problems.contains(&problem) && self.problems.len() < MOST_INTERFACES {
+            self.problems.push(problem);
         }
     }
 
@@ -411,12 +579,10 @@ impl Run {
     fn count(&mut self) {
         let mut problems = self.problems.clone();
         let now = now_ns();
-        for ((entry, counters), intervals) in
-            self.manifest.interfaces.iter_mut().zip(&self.counters).zip(&self.intervals)
-        {
-            entry.counts = counters.counts();
-            entry.intervals = intervals.all(now, entry.counts);
-            problems.extend(counters.problems());
+        for (entry, one) in self.manifest.interfaces.iter_mut().zip(&self.recorded) {
+            entry.counts = one.counters.counts();
+            entry.intervals = one.intervals.all(now, entry.counts);
+            problems.extend(one.counters.problems());
         }
         problems.extend(self.follower.iter().flat_map(|follower| follower.problems().iter().cloned()));
         self.manifest.problems = problems;
@@ -432,4 +598,12 @@ impl Run {
             .and_then(|text| write_atomically(&self.path, &text))
             .map_err(|source| RunError::File { path: self.path.clone(), source })
     }
+}
+
+/// Why a new interface is not recorded.
+enum NotNow {
+    /// It may be when there is more news of it.
+    Later,
+    /// It makes no sense to try again.
+    Never(String),
 }

@@ -4,6 +4,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -16,6 +17,7 @@ use sniffer::keep::{FullPayloadOf, KeepRule};
 use sniffer::privileges::RunAs;
 use sniffer::room::{Limits, WhenFull};
 use sniffer::{DEFAULT_FILTER, HEADER_ROOM_BYTES, interfaces, show};
+use trace::bell::Bell;
 use trace::quantity::{parse_bytes, parse_duration};
 
 /// Records the TCP segments that a host sends and receives: addresses, ports, lengths, sequence and acknowledgement
@@ -122,6 +124,10 @@ struct Run {
     /// effect until then. Default: it is given up, and the recording of that interface ends.
     #[arg(long)]
     reopen: bool,
+    /// Record interfaces that come up for the first time during the run as well, from then on, and do what --reopen does:
+    /// CAP_NET_RAW is kept for both. Each takes a ring (--ring) of memory and a thread.
+    #[arg(long, conflicts_with = "interface")]
+    new_interfaces: bool,
     /// Bytes of a frame that the kernel copies. Default: what --payload needs, and 128 for headers.
     #[arg(long, value_name = "BYTES")]
     snap_length: Option<u32>,
@@ -194,17 +200,23 @@ fn execute(command: Command) -> Result<ExitCode> {
 }
 
 fn run(options: &Run) -> Result<ExitCode> {
-    let signals = Signals::default();
-    for signal in [SIGTERM, SIGINT] {
-        signal_hook::flag::register(signal, Arc::clone(&signals.stop)).context("cannot listen to signals")?;
+    let signals = Signals::new().context("cannot listen to signals")?;
+    for (signal, flag) in [(SIGTERM, &signals.stop), (SIGINT, &signals.stop), (SIGUSR1, &signals.report)] {
+        listen(signal, flag, &signals.bell).context("cannot listen to signals")?;
     }
-    signal_hook::flag::register(SIGUSR1, Arc::clone(&signals.report)).context("cannot listen to signals")?;
     let manifest = agent::run(&settings(options)?, &signals)?;
     trace::told::say(agent::describe(&manifest));
     if options.json {
         writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&manifest)?)?;
     }
     Ok(if agent::is_clean(&manifest) { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Sets the flag at a signal, and then rings.
+fn listen(signal: i32, flag: &Arc<AtomicBool>, bell: &Bell) -> io::Result<()> {
+    signal_hook::flag::register(signal, Arc::clone(flag))?;
+    signal_hook::low_level::pipe::register(signal, bell.rope()?)?;
+    Ok(())
 }
 
 fn settings(options: &Run) -> Result<RunSettings> {
@@ -221,6 +233,7 @@ fn settings(options: &Run) -> Result<RunSettings> {
     Ok(RunSettings {
         out: options.out.clone(),
         interfaces: options.interface.clone(),
+        new_interfaces: options.new_interfaces,
         capture: CaptureSettings {
             filter: options.filter.clone(),
             snap_length,
@@ -239,7 +252,7 @@ fn settings(options: &Run) -> Result<RunSettings> {
                 longest_ns: u64::try_from(options.hold.as_nanos()).unwrap_or(u64::MAX),
                 most_bytes: usize::try_from(options.hold_memory).unwrap_or(usize::MAX),
             },
-            reopen: options.reopen,
+            reopen: options.reopen || options.new_interfaces,
         },
         follow: options
             .follow

@@ -5,7 +5,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -120,8 +120,7 @@ impl AppendFile {
     /// # Errors
     /// If the piece could not be written. It may be tried again.
     pub fn append(&mut self, piece: &[u8]) -> io::Result<()> {
-        self.file.seek(SeekFrom::Start(self.length))?;
-        match self.file.write_all(piece) {
+        match self.file.write_all_at(piece, self.length) {
             Ok(()) => {
                 self.length += piece.len() as u64;
                 Ok(())

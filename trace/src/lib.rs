@@ -9,6 +9,8 @@
 
 #[cfg(feature = "agent")]
 pub mod agent;
+#[cfg(feature = "agent")]
+pub mod bell;
 pub mod files;
 pub mod history1;
 pub mod ids;

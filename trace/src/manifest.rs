@@ -78,6 +78,10 @@ pub struct InterfaceManifest {
     pub file: String,
     /// Addresses.
     pub addresses: Vec<String>,
+    /// From when on it is recorded and accounted for, nanoseconds since the epoch: it came up during the run. 0 = from the
+    /// start.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub since_ns: u64,
     /// What became of its packets, over the whole run.
     #[serde(flatten)]
     pub counts: PacketCounts,
@@ -302,6 +306,10 @@ pub struct ForeignProcess {
 
 fn yes() -> bool {
     true
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// `manifest.json` of a trace, beside its tables.
