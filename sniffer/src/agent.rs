@@ -5,7 +5,6 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -15,6 +14,7 @@ use trace::bell::Bell;
 use trace::manifest::{InterfaceManifest, SnifferManifest};
 use trace::packet::PacketFileHeader;
 use trace::rights::{Capability, with_reserve};
+use trace::signals::Signals;
 
 use crate::arrivals::Arrivals;
 
@@ -70,27 +70,6 @@ pub struct FollowSettings {
     pub configurations: Vec<PathBuf>,
     /// More ports.
     pub ports: Vec<u16>,
-}
-
-/// What a run listens to.
-#[derive(Clone, Debug)]
-pub struct Signals {
-    /// The run is to end.
-    pub stop: Arc<AtomicBool>,
-    /// The counters are to be printed.
-    pub report: Arc<AtomicBool>,
-    /// To be rung when one of both is set.
-    pub bell: Bell,
-}
-
-impl Signals {
-    /// Nothing has been asked yet.
-    ///
-    /// # Errors
-    /// If the process may not open any more files.
-    pub fn new() -> io::Result<Self> {
-        Ok(Self { stop: Arc::default(), report: Arc::default(), bell: Bell::new()? })
-    }
 }
 
 /// Why a run could not begin.
@@ -149,7 +128,7 @@ pub fn run(settings: &RunSettings, signals: &Signals) -> Result<SnifferManifest,
     run.save()?;
     let end = settings.duration.map(|duration| Instant::now() + duration);
     let mut saved = Instant::now();
-    while !signals.stop.load(Ordering::Relaxed) && run.is_recording() {
+    while !signals.is_stop() && run.is_recording() {
         let due = run.looks_next().min(saved + MANIFEST_EVERY);
         run.wait(end.map_or(due, |end| due.min(end)));
         if end.is_some_and(|end| Instant::now() >= end) {
@@ -158,7 +137,7 @@ pub fn run(settings: &RunSettings, signals: &Signals) -> Result<SnifferManifest,
         if Instant::now() >= run.looks_next() {
             run.look();
         }
-        if signals.report.swap(false, Ordering::Relaxed) {
+        if signals.take_report() {
             run.count();
             trace::told::say(describe(&run.manifest));
         }
@@ -441,9 +420,8 @@ impl Run {
             following: names.clone().filter(|_| self.settings.follow.is_some()),
             names,
             counters: Arc::clone(&counters),
-            stop: Arc::clone(&self.signals.stop),
+            signals: self.signals.clone(),
             bell: bell.clone(),
-            ended: self.signals.bell.clone(),
         };
         let settings = self.settings.capture.clone();
         let thread = thread::spawn(move || recording::record(open, recording, &settings));
@@ -488,7 +466,7 @@ impl Run {
 
     /// Ends all recordings.
     fn stop(&mut self) {
-        self.signals.stop.store(true, Ordering::Relaxed);
+        self.signals.stop();
         self.recorded.iter().for_each(|one| one.bell.ring());
         for thread in self.recorded.iter_mut().filter_map(|one| one.thread.take()) {
             if thread.join().is_err() {

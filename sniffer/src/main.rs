@@ -3,22 +3,19 @@
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
-use sniffer::agent::{self, FollowSettings, RunSettings, Signals};
+use sniffer::agent::{self, FollowSettings, RunSettings};
 use sniffer::capture::CaptureSettings;
 use sniffer::held::HoldRule;
 use sniffer::keep::{FullPayloadOf, KeepRule};
 use sniffer::privileges::RunAs;
 use sniffer::room::{Limits, WhenFull};
 use sniffer::{DEFAULT_FILTER, HEADER_ROOM_BYTES, interfaces, show};
-use trace::bell::Bell;
 use trace::quantity::{parse_bytes, parse_duration};
+use trace::signals::Signals;
 
 /// Records the TCP segments that a host sends and receives: addresses, ports, lengths, sequence and acknowledgement
 /// numbers, flags, and the beginning of what they carry.
@@ -200,23 +197,13 @@ fn execute(command: Command) -> Result<ExitCode> {
 }
 
 fn run(options: &Run) -> Result<ExitCode> {
-    let signals = Signals::new().context("cannot listen to signals")?;
-    for (signal, flag) in [(SIGTERM, &signals.stop), (SIGINT, &signals.stop), (SIGUSR1, &signals.report)] {
-        listen(signal, flag, &signals.bell).context("cannot listen to signals")?;
-    }
+    let signals = Signals::listen().context("cannot listen to signals")?;
     let manifest = agent::run(&settings(options)?, &signals)?;
     trace::told::say(agent::describe(&manifest));
     if options.json {
         writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&manifest)?)?;
     }
     Ok(if agent::is_clean(&manifest) { ExitCode::SUCCESS } else { ExitCode::from(1) })
-}
-
-/// Sets the flag at a signal, and then rings.
-fn listen(signal: i32, flag: &Arc<AtomicBool>, bell: &Bell) -> io::Result<()> {
-    signal_hook::flag::register(signal, Arc::clone(flag))?;
-    signal_hook::low_level::pipe::register(signal, bell.rope()?)?;
-    Ok(())
 }
 
 fn settings(options: &Run) -> Result<RunSettings> {

@@ -2,7 +2,6 @@
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,7 @@ use trace::agent::now_ns;
 use trace::bell::Bell;
 use trace::mark::MarkKind;
 use trace::rights::{Capability, with_reserve};
+use trace::signals::Signals;
 
 use crate::capture::{self, CaptureSettings, OpenError, OpenInterface};
 use crate::clock::ClockWatch;
@@ -68,18 +68,16 @@ pub struct Recording {
     pub counters: Arc<Counters>,
     /// What is followed; `None` = everything is recorded.
     pub following: Option<Arc<Shared>>,
-    /// Set when the run is to end.
-    pub stop: Arc<AtomicBool>,
-    /// Rung when that happens, or when something else is followed.
+    /// Tell whether the run is to end; their bell is rung when this recording has ended.
+    pub signals: Signals,
+    /// Rung when the run is to end, or when something else is followed.
     pub bell: Bell,
-    /// To be rung when this recording has ended.
-    pub ended: Bell,
 }
 
 /// Records until `stop` is set or the interface vanishes (for good, unless it is to be reopened); then empties the ring of
 /// what came before the stop.
 pub fn record(open: OpenInterface, recording: Recording, settings: &CaptureSettings) {
-    let (counters, ended) = (Arc::clone(&recording.counters), recording.ended.clone());
+    let (counters, signals) = (Arc::clone(&recording.counters), recording.signals.clone());
     let mut session = Session::new(recording, open.link, settings);
     let mut open = open;
     loop {
@@ -89,7 +87,7 @@ pub fn record(open: OpenInterface, recording: Recording, settings: &CaptureSetti
         open = again;
     }
     counters.end();
-    ended.ring();
+    signals.bell.ring();
 }
 
 struct Session<'a> {
@@ -99,7 +97,7 @@ struct Session<'a> {
     counters: Arc<Counters>,
     following: Option<Arc<Shared>>,
     followed_version: u64,
-    stop: Arc<AtomicBool>,
+    signals: Signals,
     bell: Bell,
     recorder: Recorder,
     clock: ClockWatch,
@@ -121,7 +119,7 @@ impl<'a> Session<'a> {
             counters: Arc::clone(&recording.counters),
             followed_version: following.as_ref().map_or(0, |shared| shared.version()),
             following,
-            stop: Arc::clone(&recording.stop),
+            signals: recording.signals.clone(),
             bell: recording.bell.clone(),
             recorder: Recorder::new(recording, link, settings),
             clock: ClockWatch::default(),
@@ -144,7 +142,7 @@ impl<'a> Session<'a> {
         let mut stopping: Option<Instant> = None;
         let mut is_gone = false;
         loop {
-            if stopping.is_none() && self.stop.load(Ordering::Relaxed) {
+            if stopping.is_none() && self.signals.is_stop() {
                 stopping = Some(Instant::now());
                 self.recorder.until(now_ns());
             }
@@ -179,7 +177,7 @@ impl<'a> Session<'a> {
             self.flush_now_and_then();
             self.recorder.publish();
             if self.recorder.is_full() {
-                self.stop.store(true, Ordering::Relaxed);
+                self.signals.stop();
                 break;
             }
             if stopping.is_some_and(|since| self.recorder.is_past_the_end() || since.elapsed() > EMPTY_WITHIN) {
@@ -310,7 +308,7 @@ impl<'a> Session<'a> {
     /// Waits until an interface of this name is there again and up; `None` = the run ends first, or it cannot be opened.
     fn wait_for_return(&mut self) -> Option<OpenInterface> {
         let since_ns = self.looked_ns;
-        while !self.stop.load(Ordering::Relaxed) {
+        while !self.signals.is_stop() {
             if self.bell.wait([], RETURN_EVERY).is_err() {
                 thread::sleep(RETURN_EVERY);
             }

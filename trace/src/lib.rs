@@ -24,6 +24,8 @@ pub mod quantity;
 pub mod rights;
 pub mod role;
 pub mod rows;
+#[cfg(feature = "agent")]
+pub mod signals;
 pub mod socket;
 pub mod told;
 pub mod truth;
