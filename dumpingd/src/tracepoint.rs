@@ -260,7 +260,7 @@ fn remove_stale(tracefs: &Path) {
             .and_then(|process| process.stat())
             .is_ok_and(|stat| stat.starttime == ticks && stat.state != 'Z');
         if !alive {
-            let _ = fs::write(entry.path().join(EVENT).join("enable"), "0");
+            // The kernel refuses while somebody reads it: one whose process is not seen from here, in a container.
             let _ = fs::remove_dir(entry.path());
         }
     }

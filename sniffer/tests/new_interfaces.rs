@@ -84,7 +84,7 @@ fn an_interface_that_comes_up_is_recorded_from_then_on_and_accounted_for() {
             .map(|key| eth1[*key].as_u64().unwrap())
             .sum();
         assert_eq!(eth1["interface_packets"], told, "{manifest}");
-        assert_eq!(manifest["capabilities"].to_string().contains("CAP_NET_RAW"), true, "the price has to show");
+        assert!(manifest["capabilities"].to_string().contains("CAP_NET_RAW"), "the price has to show");
     }
 }
 
