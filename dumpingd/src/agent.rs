@@ -10,19 +10,19 @@ use nix::time::{ClockId, clock_gettime};
 use procfs::{CurrentSI, KernelStats};
 use trace::agent::{host_name, make_folder, network_namespace, now_ns, write_atomically};
 use trace::manifest::DumpingdManifest;
-use trace::ports::{HadoopPorts, OpenConnection};
+use trace::ports::HadoopPorts;
 use trace::rights::{Capability, keep_only};
 use trace::signals::Signals;
 use trace::socket::SocketRecord;
 
 use crate::cadence::Cadence;
-use crate::diag::TcpState;
-use crate::dying::{News, Obituaries};
 use crate::log::SocketLog;
 use crate::space::{Finder, SourceKind, Space};
 use crate::tell::Teller;
-use crate::threads::{Threads, Whose};
-use crate::tracepoint::{Opened, Tracepoint};
+use crate::threads::Threads;
+use crate::tracepoint::Tracepoint;
+
+mod news;
 
 /// The manifest's name in the host's folder.
 pub const MANIFEST: &str = "dumpingd.json";
@@ -31,15 +31,8 @@ pub const RECORDS: &str = "sockets.jsonl";
 
 /// The manifest is brought up to date so often.
 const MANIFEST_EVERY: Duration = Duration::from_secs(5);
-/// News of dying sockets taken at once.
-const NEWS_AT_ONCE: usize = 4096;
 /// News of dying sockets is not urgent: it is taken so often, and whenever there is other news.
 const DYING_EVERY: Duration = Duration::from_secs(1);
-/// From so many at once on they are waited for, so that the kernel's buffer does not fill.
-const MANY_DYING: usize = 256;
-/// The first news after a silence is looked at at once: the thread that opened a connection may be about to end. What follows
-/// gathers for so long.
-const GATHER: Duration = Duration::from_millis(20);
 /// `ports.json` is not written more often because of connections (the sniffer holds what is not decided for seconds), and
 /// rests so many times as long as writing it took. What begins to listen is told at once.
 const TELL_EVERY: Duration = Duration::from_millis(250);
@@ -48,7 +41,6 @@ const TELL_REST: u32 = 50;
 const LOOK_FOR_SPACES_EVERY: Duration = Duration::from_secs(2);
 
 const SOCKETS: &str = "the sockets (sock_diag, /proc or lsof), and whose they are";
-const DYING: &str = "which sockets open and die";
 
 /// What is to be recorded, and where to.
 #[derive(Clone, Debug)]
@@ -354,108 +346,6 @@ impl Run {
     fn tell_news(&mut self, at_once: bool) {
         if self.is_news && (at_once || Instant::now() >= self.tells_next) {
             self.tell(now_ns());
-        }
-    }
-
-    /// Records the sockets that are opened or die within `limit`.
-    fn listen(&mut self, limit: Duration) -> Result<(), RunError> {
-        let is_news = self.wait(limit)?;
-        // What opened comes first: it may be dead already.
-        self.take_opened();
-        if is_news && !limit.is_zero() {
-            self.signals.bell.wait([], GATHER).map_err(system(DYING))?;
-            self.take_opened();
-        }
-        let mut most = 0;
-        for number in 0..self.spaces.len() {
-            let netns = self.spaces[number].netns;
-            let Some(obituaries) = &mut self.spaces[number].obituaries else { continue };
-            let News { died, overruns, malformed } = obituaries.take(NEWS_AT_ONCE).map_err(system(DYING))?;
-            let t = now_ns();
-            most = most.max(died.len());
-            self.manifest.died += died.len() as u64;
-            for socket in died {
-                let (local, remote, tcp) = (socket.local, socket.remote, socket.tcp);
-                self.record(&SocketRecord::Died { t, netns, local, remote, tcp });
-            }
-            self.lost(t, "news of dying sockets, because the buffer was full (times that it was)", overruns);
-            self.lost(t, "news of dying sockets that could not be understood", malformed);
-            if overruns > 0 {
-                self.cadence.hurry();
-            }
-        }
-        self.many_die = most >= MANY_DYING;
-        Ok(())
-    }
-
-    /// Waits for news, or until it is asked for something. Returns whether there is news.
-    fn wait(&self, limit: Duration) -> Result<bool, RunError> {
-        let dying = self.spaces.iter().filter(|_| self.many_die).filter_map(|space| space.obituaries.as_ref());
-        let opened = self.tracepoint.iter().flat_map(Tracepoint::waits_for);
-        self.signals.bell.wait(opened.chain(dying.map(Obituaries::waits_for)), limit).map_err(system(DYING))
-    }
-
-    /// Records whose the connections are that the tracepoint told of.
-    fn take_opened(&mut self) {
-        let Some(tracepoint) = &mut self.tracepoint else { return };
-        let told = match tracepoint.take() {
-            Ok(told) => told,
-            Err(error) => {
-                self.tracepoint = None;
-                self.cadence.lose_events();
-                self.manifest.interval_ms = milliseconds(self.cadence.interval());
-                self.manifest.interval_reason = self.cadence.reason().to_owned();
-                return self.problem(format!("the kernel's tracepoint of TCP states failed: {error}"));
-            }
-        };
-        for thread in told.connecting {
-            // It is remembered for when its connection is open.
-            self.threads.whose(thread, |netns| self.spaces.iter().any(|space| space.netns == netns));
-        }
-        for opened in &told.opened {
-            self.take_opened_one(opened);
-        }
-        if told.missed > 0 {
-            self.lost(now_ns(), "news of opened sockets, because the tracepoint's buffer was full", told.missed);
-            self.cadence.hurry();
-        }
-    }
-
-    fn take_opened_one(&mut self, opened: &Opened) {
-        let whose = self.threads.whose(opened.thread, |netns| self.spaces.iter().any(|space| space.netns == netns));
-        let (owner, netns) = match whose {
-            Whose::Of(owner, netns) => (owner, netns),
-            Whose::Elsewhere => return,
-            // It has ended within milliseconds; its socket may be that of a process that lives.
-            Whose::Gone => return self.cadence.hurry(),
-        };
-        let Some(space) = self.spaces.iter_mut().find(|space| space.netns == netns) else { return };
-        let (process, role) = space.introduce(opened.t, owner);
-        if let Some(process) = process {
-            self.record(&process);
-        }
-        let who = role.map(|role| format!("{role} {}", owner.pid));
-        let (t, local) = (opened.t, opened.local);
-        match opened.remote {
-            Some(remote) => {
-                let state = if opened.connected { TcpState::ESTABLISHED } else { TcpState::CLOSE };
-                let state = state.name().to_owned();
-                let owner = Some(owner);
-                self.record(&SocketRecord::Socket { t, netns, local, remote, state, inode: 0, owner, tcp: None });
-                self.manifest.traced += 1;
-                if let Some(owner) = who.filter(|_| opened.connected) {
-                    self.is_news |= self.told.connections.insert(OpenConnection { local, remote, owner });
-                }
-            }
-            // The scan tells of the listener itself, with its inode; its port is told at once.
-            None => {
-                self.cadence.hurry();
-                if let Some(who) = who
-                    && self.told.listen.insert(local.port(), who).is_none()
-                {
-                    self.tell(now_ns());
-                }
-            }
         }
     }
 

@@ -20,6 +20,7 @@ const REMEMBERED: usize = 16_384;
 #[derive(Debug, Default)]
 pub struct Threads {
     known: HashMap<u32, Known>,
+    met_strangers: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +55,7 @@ impl Threads {
         if let Some(answer) = known.filter(|known| known.seen.elapsed() < FRESH).and_then(answer) {
             return answer;
         }
+        self.met_strangers = true;
         if let Some(found) = look_up(thread, &matters) {
             if self.known.len() >= REMEMBERED {
                 self.known.clear();
@@ -63,6 +65,11 @@ impl Threads {
         }
         let last = self.known.remove(&thread).filter(|known| known.seen.elapsed() < REMEMBERED_FOR);
         last.as_ref().and_then(answer).unwrap_or(Whose::Gone)
+    }
+
+    /// Whether a thread had to be looked up since the last call.
+    pub fn met_strangers(&mut self) -> bool {
+        std::mem::take(&mut self.met_strangers)
     }
 }
 

@@ -1,34 +1,32 @@
 //! A run of the sniffer: opens files and interfaces, says when it is ready, and ends in order.
 
-use std::fs;
 use std::io;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
-use trace::agent::{host_name, make_folder, network_namespace, now_ns, write_atomically};
+use trace::agent::{now_ns, write_atomically};
 use trace::bell::Bell;
-use trace::manifest::{InterfaceManifest, SnifferManifest};
-use trace::packet::PacketFileHeader;
+use trace::manifest::SnifferManifest;
 use trace::rights::{Capability, with_reserve};
 use trace::signals::Signals;
 
 use crate::arrivals::Arrivals;
 
-use crate::capture::{self, CaptureSettings, OpenError, OpenInterface};
+use crate::capture::{self, CaptureSettings, OpenError};
 use crate::counters::{Counters, Intervals};
-use crate::follow::{self, Follower, Shared};
-use crate::hadoop_ports;
+use crate::follow::Follower;
 use crate::interfaces::{self, ChoiceError, Interface, OwnAddresses};
-use crate::pcapng::PcapngSink;
-use crate::ports::PortSet;
-use crate::privileges::{self, Needs, RunAs};
+use crate::privileges::{self, RunAs};
 use crate::recording::{self, Recording};
 use crate::room::{Limits, NoRoom, Room};
-use crate::sink::PacketSink;
+
+mod prepare;
+
+use prepare::{Prepared, about, prepare};
 
 /// The manifest's name in the host's folder.
 pub const MANIFEST: &str = "sniffer.json";
@@ -191,13 +189,6 @@ pub fn is_clean(manifest: &SnifferManifest) -> bool {
     manifest.problems.is_empty() && manifest.interfaces.iter().all(|i| i.counts.lost() == 0)
 }
 
-struct Prepared {
-    interface: Interface,
-    open: OpenInterface,
-    sink: PacketSink,
-    pcapng: Option<PcapngSink>,
-}
-
 /// An interface that is being recorded.
 struct Recorded {
     /// Until it is waited for.
@@ -224,185 +215,10 @@ struct Run {
     room: Arc<Room>,
 }
 
-/// Everything that can fail, in this order: interfaces (for want of the right nothing is written), then files, which
-/// are locked.
-fn prepare(settings: &RunSettings, signals: &Signals) -> Result<Run, RunError> {
-    let started_ns = now_ns();
-    let host = host_name().map_err(|source| RunError::System { what: "the host's name", source })?;
-    let netns = network_namespace().map_err(|source| RunError::System { what: "the network namespace", source })?;
-    let all = interfaces::list().map_err(|source| RunError::System { what: "the interfaces", source })?;
-    let chosen = interfaces::choose(&all, &settings.interfaces)?;
-
-    let (mut follower, mut problems) = match &settings.follow {
-        Some(follow) => begin_to_follow(follow, &settings.out)?,
-        // Names for pcapng's comments.
-        None if settings.pcapng => (Some(Follower::new(&settings.out, PortSet::default(), 0)), Vec::new()),
-        None => (None, Vec::new()),
-    };
-    let shared = follower.as_ref().filter(|_| settings.follow.is_some()).map(Follower::shared);
-    let (opened, failures) = open_all(&chosen, settings, shared.as_deref())?;
-    problems.extend(failures);
-    let file_error = |source| RunError::File { path: settings.out.clone(), source };
-    make_folder(&settings.out).map_err(file_error)?;
-    // From here on with no more rights than needed: files belong to whoever goes on writing them.
-    let capabilities = privileges::give_up(
-        &settings.run_as,
-        &settings.out,
-        Needs { reads_others: follower.is_some(), opens_again: settings.capture.reopen || settings.new_interfaces },
-    )?;
-    if let Some(follower) = &mut follower {
-        follower.watch();
-    }
-    let arrivals = if settings.new_interfaces { Some(Arrivals::listen()) } else { None };
-    let arrivals = arrivals.transpose().map_err(|source| RunError::System { what: "which interfaces come", source })?;
-    let mut prepared = Vec::new();
-    for (interface, open) in opened {
-        prepared.push(Prepared::new(interface, open, settings, &host, started_ns)?);
-    }
-    let room = Arc::new(Room::new(&settings.out, settings.limits).map_err(file_error)?);
-    room.reserve(0).map_err(RunError::NoRoom)?;
-    prepared.iter_mut().for_each(|prepared| prepared.keep_within(&room));
-    let path = settings.out.join(MANIFEST);
-    let earlier_runs = earlier_runs(&path, &mut problems);
-    let keep = settings.capture.keep;
-    let manifest = SnifferManifest {
-        version: 1,
-        program: env!("CARGO_PKG_VERSION").to_owned(),
-        host,
-        netns,
-        started_ns,
-        filter: if settings.follow.is_some() { String::new() } else { settings.capture.filter.clone() },
-        follows: settings.follow.is_some(),
-        capabilities,
-        snap_length: settings.capture.snap_length,
-        ring_bytes: u64::from(settings.capture.ring_bytes),
-        payload_bytes: keep.payload_bytes,
-        full_segment_bytes: keep.full_segment_bytes,
-        full_payload_bytes: keep.full_payload_bytes,
-        full_payload_of: keep.full_of.name().to_owned(),
-        interfaces: prepared.iter().map(|prepared| about(&prepared.interface)).collect(),
-        earlier_runs,
-        ..SnifferManifest::default()
-    };
-    Ok(Run {
-        settings: settings.clone(),
-        signals: signals.clone(),
-        manifest,
-        path,
-        prepared,
-        recorded: Vec::new(),
-        problems,
-        own: OwnAddresses::of(&all),
-        follower,
-        followed_version: 0,
-        looked: Instant::now(),
-        arrivals,
-        room,
-    })
-}
-
-/// What the manifest says of an interface at first.
-fn about(interface: &Interface) -> InterfaceManifest {
-    InterfaceManifest {
-        name: interface.name.clone(),
-        file: capture::file_name(&interface.name),
-        addresses: interface.addresses.iter().map(ToString::to_string).collect(),
-        ..InterfaceManifest::default()
-    }
-}
-
-impl Prepared {
-    /// Opens the files of an interface.
-    fn new(
-        interface: Interface,
-        open: OpenInterface,
-        settings: &RunSettings,
-        host: &str,
-        started_ns: u64,
-    ) -> Result<Self, RunError> {
-        let header = PacketFileHeader {
-            host: host.to_owned(),
-            interface: interface.name.clone(),
-            loopback: interface.loopback,
-            snap_length: settings.capture.snap_length,
-            started_ns,
-        };
-        let path = settings.out.join(capture::file_name(&interface.name));
-        let sink = PacketSink::open(&path, &header).map_err(|source| RunError::File { path: path.clone(), source })?;
-        let beside = path.with_extension("pcapng");
-        let pcapng = settings.pcapng.then(|| PcapngSink::open(&beside, &header, open.link())).transpose();
-        let pcapng = pcapng.map_err(|source| RunError::File { path: beside, source })?;
-        Ok(Self { interface, open, sink, pcapng })
-    }
-
-    fn keep_within(&mut self, room: &Arc<Room>) {
-        self.sink.keep_within(room);
-        if let Some(pcapng) = &mut self.pcapng {
-            pcapng.keep_within(room);
-        }
-    }
-}
-
-/// The ports of the configurations and defaults, and a look at what is told already. Second value: what could not be used.
-fn begin_to_follow(settings: &FollowSettings, out: &Path) -> Result<(Option<Follower>, Vec<String>), RunError> {
-    let mut base: PortSet = settings.ports.iter().copied().collect();
-    base.extend(&hadoop_ports::defaults());
-    let mut problems = Vec::new();
-    for path in &settings.configurations {
-        let read =
-            hadoop_ports::read_folder(path).map_err(|source| RunError::Configuration { path: path.clone(), source })?;
-        base.extend(&read.ports);
-        problems.extend(read.problems);
-    }
-    Ok((Some(Follower::new(out, base, follow::ephemeral_from())), problems))
-}
-
-type Opened = Vec<(Interface, OpenInterface)>;
-
-/// A named interface has to open; of all that are up, one that cannot be opened is a problem to tell, unless all fail.
-fn open_all(
-    chosen: &[Interface],
-    settings: &RunSettings,
-    following: Option<&Shared>,
-) -> Result<(Opened, Vec<String>), RunError> {
-    let mut opened = Vec::new();
-    let mut failures = Vec::new();
-    for interface in chosen {
-        match capture::open(interface, &settings.capture, following) {
-            Ok(open) => opened.push((interface.clone(), open)),
-            Err(error @ (OpenError::Permission { .. } | OpenError::Filter { .. })) => return Err(error.into()),
-            Err(error) if !settings.interfaces.is_empty() => return Err(error.into()),
-            Err(error) => failures.push(error),
-        }
-    }
-    if opened.is_empty()
-        && let Some(error) = failures.pop()
-    {
-        return Err(error.into());
-    }
-    Ok((opened, failures.iter().map(ToString::to_string).collect()))
-}
-
 /// CPU time of this process so far, microseconds; 0 where the kernel does not tell it.
 fn cpu_us() -> u64 {
     let used = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map_or(Duration::ZERO, Duration::from);
     u64::try_from(used.as_micros()).unwrap_or(u64::MAX)
-}
-
-/// What runs before this one left in the manifest.
-fn earlier_runs(path: &Path, problems: &mut Vec<String>) -> Vec<SnifferManifest> {
-    let Ok(text) = fs::read(path) else { return Vec::new() };
-    match serde_json::from_slice::<SnifferManifest>(&text) {
-        Ok(mut last) => {
-            let mut runs = std::mem::take(&mut last.earlier_runs);
-            runs.push(last);
-            runs
-        }
-        Err(error) => {
-            problems.push(format!("the manifest of an earlier run could not be read: {error}"));
-            Vec::new()
-        }
-    }
 }
 
 impl Run {
@@ -571,10 +387,20 @@ impl Run {
 
     fn save(&mut self) -> Result<(), RunError> {
         self.count();
-        serde_json::to_vec_pretty(&self.manifest)
-            .map_err(io::Error::from)
-            .and_then(|text| write_atomically(&self.path, &text))
-            .map_err(|source| RunError::File { path: self.path.clone(), source })
+        let write = |manifest: &SnifferManifest| {
+            let text = serde_json::to_vec_pretty(manifest)?;
+            write_atomically(&self.path, &text)
+        };
+        let written = write(&self.manifest).or_else(|error| {
+            if !matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+                return Err(error);
+            }
+            // The sums and the problems matter most where there is no room for more.
+            let mut short = self.manifest.clone();
+            short.interfaces.iter_mut().for_each(|interface| interface.intervals.clear());
+            write(&short)
+        });
+        written.map_err(|source| RunError::File { path: self.path.clone(), source })
     }
 }
 

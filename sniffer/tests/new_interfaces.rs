@@ -109,7 +109,8 @@ fn a_new_interface_that_goes_and_comes_again_is_recorded_on() {
         sh(&format!("ip -n {} link del eth1", pair.left));
         wait_until("the loss being told", || {
             // Each time it is noted once more where it happened.
-            read_with_marks(&file).1.iter().filter(|m| m.kind == trace::mark::MarkKind::Vanished).count() >= 2 * round - 1
+            read_with_marks(&file).1.iter().filter(|m| m.kind == trace::mark::MarkKind::Vanished).count()
+                >= 2 * round - 1
         });
     }
     let (code, manifest) = agent.stop();

@@ -172,9 +172,16 @@ pub fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
     Err(error)
 }
 
+/// What is longer than before needs room, and is written first: if there is none, the old content stays whole.
 fn overwrite(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(path)?;
-    file.write_all(content)?;
+    let file = OpenOptions::new().write(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(path)?;
+    let length = file.metadata()?.len();
+    let begin = content.len().min(usize::try_from(length).unwrap_or(usize::MAX));
+    if let Err(error) = file.write_all_at(&content[begin..], begin as u64) {
+        file.set_len(length)?;
+        return Err(error);
+    }
+    file.write_all_at(&content[..begin], 0)?;
     file.set_len(content.len() as u64)
 }
 
