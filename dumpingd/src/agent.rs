@@ -4,57 +4,51 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::time::{ClockId, clock_gettime};
 use procfs::{CurrentSI, KernelStats};
 use trace::agent::{host_name, make_folder, network_namespace, now_ns, write_atomically};
 use trace::manifest::DumpingdManifest;
-use trace::ports::{HadoopPorts, OpenConnection};
+use trace::ports::HadoopPorts;
 use trace::rights::{Capability, keep_only};
+use trace::signals::Signals;
 use trace::socket::SocketRecord;
 
-use crate::diag::TcpState;
-use crate::dying::{News, Obituaries};
+use crate::cadence::Cadence;
 use crate::log::SocketLog;
 use crate::space::{Finder, SourceKind, Space};
 use crate::tell::Teller;
 use crate::threads::Threads;
 use crate::tracepoint::Tracepoint;
 
+mod news;
+
 /// The manifest's name in the host's folder.
 pub const MANIFEST: &str = "dumpingd.json";
 /// The records' name in the host's folder.
 pub const RECORDS: &str = "sockets.jsonl";
 
-/// Longest wait before looking whether the run is to end; also how long records wait to be written.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The manifest is brought up to date so often.
-const MANIFEST_EVERY: Duration = Duration::from_secs(2);
-/// Scans take at most this share of a CPU: an interval lasts at least so many times as long as its scan took.
-const REST: u32 = 10;
-/// News of dying sockets taken at once.
-const NEWS_AT_ONCE: usize = 4096;
-/// When there is news, so much later there is more of it.
-const GATHER: Duration = Duration::from_millis(2);
+const MANIFEST_EVERY: Duration = Duration::from_secs(5);
+/// News of dying sockets is not urgent: it is taken so often, and whenever there is other news.
+const DYING_EVERY: Duration = Duration::from_secs(1);
+/// `ports.json` is not written more often because of connections (the sniffer holds what is not decided for seconds), and
+/// rests so many times as long as writing it took. What begins to listen is told at once.
+const TELL_EVERY: Duration = Duration::from_millis(250);
+const TELL_REST: u32 = 50;
 /// How often processes are looked for in other network namespaces.
 const LOOK_FOR_SPACES_EVERY: Duration = Duration::from_secs(2);
 
 const SOCKETS: &str = "the sockets (sock_diag, /proc or lsof), and whose they are";
-const DYING: &str = "which sockets open and die";
 
 /// What is to be recorded, and where to.
 #[derive(Clone, Debug)]
 pub struct RunSettings {
     /// The host's folder.
     pub out: PathBuf,
-    /// Between the beginnings of two scans.
-    pub interval: Duration,
+    /// Between the beginnings of two scans; `None` = as seldom as the kernel's news allows.
+    pub interval: Option<Duration>,
     /// Where sockets are read from.
     pub source: SourceKind,
     /// Whether the other network namespaces of Hadoop's processes are scanned as well.
@@ -92,30 +86,31 @@ fn system(what: &'static str) -> impl Fn(io::Error) -> RunError {
     move |source| RunError::System { what, source }
 }
 
-/// Records until `stop` is set or the duration is over, and returns the last manifest, which is also on disk.
+/// Records until it is asked to end or the duration is over, and returns the last manifest, which is also on disk.
 ///
 /// # Errors
 /// If the run cannot begin, or the kernel stops listing sockets.
-pub fn run(settings: &RunSettings, stop: &Arc<AtomicBool>) -> Result<DumpingdManifest, RunError> {
-    let mut run = Run::begin(settings)?;
-    run.scan(true)?;
+pub fn run(settings: &RunSettings, signals: &Signals) -> Result<DumpingdManifest, RunError> {
+    let mut run = Run::begin(settings, signals)?;
+    run.scan_when_due(true)?;
     run.flush();
     run.manifest.ready = true;
     run.save()?;
-    let began = Instant::now();
-    let mut next_scan = began + settings.interval;
-    let mut saved = began;
-    let over = || stop.load(Ordering::Relaxed) || settings.duration.is_some_and(|d| began.elapsed() >= d);
-    while !over() {
-        run.listen(next_scan.saturating_duration_since(Instant::now()).min(LOOK_EVERY))?;
-        if Instant::now() >= next_scan {
-            let scan_began = Instant::now();
-            let cpu = run.scan(false)?;
-            let stretched = cpu * REST;
-            run.manifest.late_scans += u64::from(stretched > settings.interval);
-            next_scan = scan_began + settings.interval.max(stretched);
+    let end = settings.duration.map(|duration| Instant::now() + duration);
+    let mut saved = Instant::now();
+    while !signals.is_stop() && end.is_none_or(|end| Instant::now() < end) {
+        let due = run.due().min(saved + MANIFEST_EVERY);
+        let due = end.map_or(due, |end| due.min(end));
+        run.listen(due.saturating_duration_since(Instant::now()))?;
+        if Instant::now() >= run.cadence.next() {
+            run.scan_when_due(false)?;
         }
+        run.tell_news(false);
         run.flush();
+        if signals.take_report() {
+            run.manifest.cpu_us = microseconds(cpu_time());
+            trace::told::say(describe(&run.manifest));
+        }
         if saved.elapsed() >= MANIFEST_EVERY {
             // A full disk is no reason to stop: the next time it may fit.
             let _ = run.save();
@@ -124,6 +119,7 @@ pub fn run(settings: &RunSettings, stop: &Arc<AtomicBool>) -> Result<DumpingdMan
     }
     run.scan(true)?;
     run.listen(Duration::ZERO)?;
+    run.tell_news(true);
     run.flush();
     run.manifest.ended = true;
     run.manifest.ended_ns = now_ns();
@@ -133,7 +129,25 @@ pub fn run(settings: &RunSettings, stop: &Arc<AtomicBool>) -> Result<DumpingdMan
     Ok(run.manifest)
 }
 
+/// The counters in one line.
+#[must_use]
+pub fn describe(manifest: &DumpingdManifest) -> String {
+    format!(
+        "{} scans ({} late) at {} ms, {} connections told of when they opened, {} deaths heard of, {} problems, {} ms of \
+         CPU time",
+        manifest.scans,
+        manifest.late_scans,
+        manifest.interval_ms,
+        manifest.traced,
+        manifest.died,
+        manifest.problems.len(),
+        manifest.cpu_us / 1000
+    )
+}
+
 struct Run {
+    signals: Signals,
+    cadence: Cadence,
     manifest: DumpingdManifest,
     path: PathBuf,
     log: SocketLog,
@@ -146,12 +160,17 @@ struct Run {
     threads: Threads,
     teller: Teller,
     told: HadoopPorts,
+    /// Whether there is something to tell, and when it may be told.
+    is_news: bool,
+    tells_next: Instant,
+    /// Whether so many sockets die that the news of it is waited for.
+    many_die: bool,
     unreadable: u64,
     unwritten: u64,
 }
 
 impl Run {
-    fn begin(settings: &RunSettings) -> Result<Self, RunError> {
+    fn begin(settings: &RunSettings, signals: &Signals) -> Result<Self, RunError> {
         let started_ns = now_ns();
         let host = host_name().map_err(system("the host's name"))?;
         let netns = network_namespace().map_err(system("the network namespace"))?;
@@ -170,7 +189,10 @@ impl Run {
         let mut log = SocketLog::open(&records).map_err(file_error(records.clone()))?;
         let path = settings.out.join(MANIFEST);
         let earlier_runs = earlier_runs(&path, &mut problems);
-        let interval_ms = u64::try_from(settings.interval.as_millis()).unwrap_or(u64::MAX);
+        // Processes that move into other namespaces are found by scans only.
+        let has_events = tracepoint.is_some() && own.obituaries.is_some() && !settings.other_namespaces;
+        let cadence = Cadence::begin(settings.interval, has_events);
+        let interval_ms = milliseconds(cadence.interval());
         log.write(&SocketRecord::Header {
             t: started_ns,
             version: 1,
@@ -182,7 +204,7 @@ impl Run {
         .map_err(file_error(records))?;
         if let (Some(silent), Some(false)) = (log.silent_for(), earlier_runs.last().map(|last| last.ended)) {
             let what = "milliseconds without dumpingd, as the run before was broken off".to_owned();
-            let count = u64::try_from(silent.as_millis()).unwrap_or(u64::MAX);
+            let count = milliseconds(silent);
             log.write(&SocketRecord::Lost { t: started_ns, what, count })
                 .map_err(file_error(settings.out.join(RECORDS)))?;
         }
@@ -193,6 +215,7 @@ impl Run {
             netns,
             started_ns,
             interval_ms,
+            interval_reason: cadence.reason().to_owned(),
             hears_dying: own.obituaries.is_some(),
             source: settings.source.name().to_owned(),
             tracepoint: tracepoint.is_some(),
@@ -202,6 +225,8 @@ impl Run {
             ..DumpingdManifest::default()
         };
         let mut run = Self {
+            signals: signals.clone(),
+            cadence,
             manifest,
             path,
             log,
@@ -213,6 +238,9 @@ impl Run {
             threads: Threads::default(),
             teller: Teller::new(&settings.out),
             told: HadoopPorts::default(),
+            is_news: false,
+            tells_next: Instant::now(),
+            many_die: false,
             unreadable: 0,
             unwritten: 0,
         };
@@ -249,6 +277,23 @@ impl Run {
         }
     }
 
+    /// Scans, and finds out when the next scan is due.
+    fn scan_when_due(&mut self, thorough: bool) -> Result<(), RunError> {
+        let began = Instant::now();
+        let cpu = self.scan(thorough)?;
+        self.manifest.late_scans += u64::from(self.cadence.scanned(began, cpu));
+        Ok(())
+    }
+
+    /// When there is something to do without news.
+    fn due(&self) -> Instant {
+        let mut due = self.cadence.next();
+        if self.spaces.iter().any(|space| space.obituaries.is_some()) {
+            due = due.min(Instant::now() + DYING_EVERY);
+        }
+        if self.is_news { due.min(self.tells_next) } else { due }
+    }
+
     /// Lists all sockets, finds their owners, records what changed. Returns the CPU time that it took.
     fn scan(&mut self, thorough: bool) -> Result<Duration, RunError> {
         let began = cpu_time();
@@ -281,97 +326,26 @@ impl Run {
             let took = cpu_time().saturating_sub(before);
             self.record(&SocketRecord::Scan { t, netns, sockets: scan.sockets, cpu_us: microseconds(took) });
         }
-        self.tell(now, hadoops);
+        self.told = hadoops;
+        self.tell(now);
         self.tell_of_blindness(now, blind);
         self.manifest.scans += 1;
         Ok(cpu_time().saturating_sub(began))
     }
 
-    fn tell(&mut self, t: u64, hadoops: HadoopPorts) {
-        self.told = hadoops;
+    fn tell(&mut self, t: u64) {
+        let began = Instant::now();
         if let Err(error) = self.teller.tell(t, &self.told) {
             self.problem(format!("{} could not be written: {error}", trace::ports::FILE));
         }
+        self.is_news = false;
+        self.tells_next = began + TELL_EVERY.max(began.elapsed() * TELL_REST);
     }
 
-    /// Records the sockets that are opened or die within `limit`.
-    fn listen(&mut self, limit: Duration) -> Result<(), RunError> {
-        self.wait(limit)?;
-        // What opened comes first: it may be dead already.
-        self.take_opened();
-        for number in 0..self.spaces.len() {
-            let netns = self.spaces[number].netns;
-            let Some(obituaries) = &mut self.spaces[number].obituaries else { continue };
-            let News { died, overruns, malformed } = obituaries.take(NEWS_AT_ONCE).map_err(system(DYING))?;
-            let t = now_ns();
-            for socket in died {
-                let (local, remote, tcp) = (socket.local, socket.remote, socket.tcp);
-                self.record(&SocketRecord::Died { t, netns, local, remote, tcp });
-            }
-            self.lost(t, "news of dying sockets, because the buffer was full (times that it was)", overruns);
-            self.lost(t, "news of dying sockets that could not be understood", malformed);
-        }
-        Ok(())
-    }
-
-    fn wait(&self, limit: Duration) -> Result<(), RunError> {
-        let dying = self.spaces.iter().filter_map(|space| space.obituaries.as_ref()).map(Obituaries::waits_for);
-        let opened = self.tracepoint.iter().flat_map(Tracepoint::waits_for);
-        let mut fds: Vec<PollFd<'_>> = dying.chain(opened).map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
-        match poll(&mut fds, PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX)) {
-            // A moment later there is more, and it costs hardly more to take that too.
-            Ok(ready) if ready > 0 => thread::sleep(GATHER.min(limit)),
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(error) => return Err(system(DYING)(error.into())),
-        }
-        Ok(())
-    }
-
-    /// Records whose the connections are that the tracepoint told of.
-    fn take_opened(&mut self) {
-        let Some(tracepoint) = &mut self.tracepoint else { return };
-        let told = match tracepoint.take() {
-            Ok(told) => told,
-            Err(error) => {
-                self.tracepoint = None;
-                return self.problem(format!("the kernel's tracepoint of TCP states failed: {error}"));
-            }
-        };
-        let mut is_news = false;
-        for opened in &told.opened {
-            // Who cannot be found has ended within milliseconds.
-            let Some((owner, netns)) = self.threads.owner(opened.thread) else { continue };
-            let Some(space) = self.spaces.iter_mut().find(|space| space.netns == netns) else { continue };
-            let (process, role) = space.introduce(opened.t, owner);
-            if let Some(process) = process {
-                self.record(&process);
-            }
-            let who = role.map(|role| format!("{role} {}", owner.pid));
-            let (t, local) = (opened.t, opened.local);
-            match opened.remote {
-                Some(remote) => {
-                    let state = if opened.connected { TcpState::ESTABLISHED } else { TcpState::CLOSE };
-                    let state = state.name().to_owned();
-                    let owner = Some(owner);
-                    self.record(&SocketRecord::Socket { t, netns, local, remote, state, inode: 0, owner, tcp: None });
-                    self.manifest.traced += 1;
-                    if let Some(owner) = who.filter(|_| opened.connected) {
-                        is_news |= self.told.connections.insert(OpenConnection { local, remote, owner });
-                    }
-                }
-                // The scan tells of the listener itself, with its inode; its port is told at once.
-                None => {
-                    if let Some(who) = who {
-                        is_news |= self.told.listen.insert(local.port(), who).is_none();
-                    }
-                }
-            }
-        }
-        let t = now_ns();
-        self.lost(t, "news of opened sockets, because the tracepoint's buffer was full", told.missed);
-        if is_news {
-            let told = self.told.clone();
-            self.tell(t, told);
+    /// Tells what events have told, if there is something and it is time.
+    fn tell_news(&mut self, at_once: bool) {
+        if self.is_news && (at_once || Instant::now() >= self.tells_next) {
+            self.tell(now_ns());
         }
     }
 
@@ -459,6 +433,10 @@ fn rights(settings: &RunSettings) -> Vec<Capability> {
         rights.push(Capability::CAP_DAC_OVERRIDE);
     }
     rights
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn microseconds(time: Duration) -> u64 {

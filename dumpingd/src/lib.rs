@@ -4,9 +4,10 @@
 //! broadcasts those that die ([`dying`]) and tells of those that open ([`tracepoint`], [`ring`], [`threads`]); /proc tells
 //! who has which open ([`processes`], [`owners`]); what changed since the last time ([`changes`]) goes into
 //! `sockets.jsonl` ([`log`]), and what is Hadoop's now into `ports.json` ([`tell`]). A [`space`] is one network namespace.
-//! [`agent`] runs it at intervals.
+//! [`agent`] runs it at intervals ([`cadence`]).
 
 pub mod agent;
+pub mod cadence;
 pub mod changes;
 pub mod diag;
 pub mod dying;
@@ -19,6 +20,7 @@ pub mod proc_net;
 pub mod processes;
 pub mod ring;
 pub mod space;
+pub mod stat;
 pub mod tcp_info;
 pub mod tell;
 pub mod threads;

@@ -3,16 +3,14 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use dumpingd::agent::{self, RunSettings};
 use dumpingd::space::SourceKind;
-use signal_hook::consts::{SIGINT, SIGTERM};
 use trace::quantity::parse_duration;
+use trace::signals::Signals;
 
 /// Records the TCP sockets of a host: state, owner, the kernel's counters; and the processes that own them, Hadoop's
 /// by their main class and role.
@@ -31,7 +29,7 @@ enum Command {
     /// Record until SIGTERM, SIGINT or the end of --duration.
     ///
     /// Writes DIR/sockets.jsonl (one JSON object a line) and DIR/dumpingd.json; the latter says "ready": true after
-    /// the first scan. A file of an earlier run is continued. Records the network namespace in which it is started.
+    /// the first scan. A file of an earlier run is continued. SIGUSR1 prints the counts so far. Records the network namespace in which it is started.
     /// Between two scans the kernel tells of sockets that open, with their owner (its tracepoint
     /// sock:inet_sock_set_state, where tracefs is allowed), and of those that die, with their last counters.
     /// DIR/ports.json says what is Hadoop's now, for `sniffer run --follow`.
@@ -50,10 +48,12 @@ struct Run {
     /// Folder of this host; made if missing.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Time from scan to scan. A connection that lives shorter has an owner only if it is caught by chance, or one of
-    /// its ends listens. Longer while a scan takes more than a tenth of it.
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
-    interval: Duration,
+    /// Time from scan to scan. Default: 5s where the kernel tells of what opens and dies between two scans (sooner, after
+    /// 1s, when that leaves an owner open), 1s where it does not, with --source and with --namespaces. Without the
+    /// tracepoint a connection that lives shorter has an owner only if it is caught by chance, or one of its ends listens.
+    /// Longer while a scan takes more than a tenth of it.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    interval: Option<Duration>,
     /// Where sockets are read from. `proc` and `lsof` know no counters and hear of no deaths.
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = ReadFrom::Netlink)]
     source: ReadFrom,
@@ -115,15 +115,11 @@ fn execute(command: Command) -> Result<ExitCode> {
 }
 
 fn run(options: &Run) -> Result<ExitCode> {
-    anyhow::ensure!(
-        options.interval >= Duration::from_millis(1),
-        "an interval of {:?} is too short: at least 1ms",
-        options.interval
-    );
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGTERM, SIGINT] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot listen to signals")?;
+    if let Some(interval) = options.interval {
+        let shortest = Duration::from_millis(1);
+        anyhow::ensure!(interval >= shortest, "an interval of {interval:?} is too short: at least 1ms");
     }
+    let signals = Signals::listen().context("cannot listen to signals")?;
     let settings = RunSettings {
         out: options.out.clone(),
         interval: options.interval,
@@ -137,8 +133,8 @@ fn run(options: &Run) -> Result<ExitCode> {
         keep_rights: options.keep_rights,
         duration: options.duration,
     };
-    let manifest = agent::run(&settings, &stop)?;
-    trace::told::say(format!("{} scans, {} ms of CPU time", manifest.scans, manifest.cpu_us / 1000));
+    let manifest = agent::run(&settings, &signals)?;
+    trace::told::say(agent::describe(&manifest));
     for note in &manifest.notes {
         trace::told::say(format!("note: {note}"));
     }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nix::fcntl::readlinkat;
 use trace::socket::Owner;
@@ -16,6 +16,9 @@ use crate::processes::{ProcessInfo, ProcessTable, still_runs};
 /// what to leave out, and on a busy host there may be thousands of them.
 const OTHERS_REST: u32 = 50;
 
+/// All processes are looked at at least so often, so that those that have ended are forgotten.
+const REFRESH_EVERY: Duration = Duration::from_secs(60);
+
 /// How often a socket is looked for among all processes before it counts as nobody's: its owner may be in the middle
 /// of handing it over.
 const TRIES: u8 = 2;
@@ -26,6 +29,7 @@ pub struct OwnerFinder {
     owners: NumberMap<Owner>,
     tried: NumberMap<u8>,
     others_due: Instant,
+    refreshed: Instant,
     open_files: HashMap<Owner, OpenFiles>,
     /// Processes that did not let us look, of those that were looked at last.
     denied: HashSet<Owner>,
@@ -41,6 +45,7 @@ impl OwnerFinder {
             owners: NumberMap::default(),
             tried: NumberMap::default(),
             others_due: Instant::now(),
+            refreshed: Instant::now(),
             open_files: HashMap::new(),
             denied: HashSet::new(),
             blind: 0,
@@ -59,11 +64,21 @@ impl OwnerFinder {
         if unknown.is_empty() {
             return Ok(());
         }
+        self.denied.clear();
+        // Most of what is new has a process of Hadoop's that is known already; then nobody else need be looked at.
+        self.processes.refresh_known(ProcessInfo::is_hadoop);
+        let looked_at: HashSet<Owner> =
+            self.processes.here().filter(|process| process.is_hadoop()).map(|process| process.owner).collect();
+        self.walk(&mut unknown, inodes, ProcessInfo::is_hadoop, Look::Again);
+        if unknown.is_empty() && !thorough && self.refreshed.elapsed() < REFRESH_EVERY {
+            return Ok(());
+        }
         self.processes.refresh()?;
+        self.refreshed = Instant::now();
         let alive: HashSet<Owner> = self.processes.here().map(|process| process.owner).collect();
         self.open_files.retain(|owner, _| alive.contains(owner));
-        self.denied.clear();
-        self.walk(&mut unknown, inodes, ProcessInfo::is_hadoop, Look::Again);
+        let is_new = |process: &ProcessInfo| process.is_hadoop() && !looked_at.contains(&process.owner);
+        self.walk(&mut unknown, inodes, is_new, Look::Again);
         let began = Instant::now();
         if !unknown.is_empty() && (began >= self.others_due || thorough) {
             self.walk(&mut unknown, inodes, |process| !process.is_hadoop(), Look::Again);

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use procfs::process::{Process, Stat};
+use procfs::process::Process;
 use trace::role::role_of_main_class;
 use trace::socket::Owner;
 
 use crate::main_class;
+use crate::stat::Stat;
 
 /// Role of processes that are not Hadoop's.
 pub const OTHER_ROLE: &str = "other";
@@ -39,16 +40,10 @@ fn net_of(process: &str) -> Option<u64> {
     fs::metadata(format!("/proc/{process}/net/dev")).map(|about| about.ino()).ok()
 }
 
-/// Whether a process is there and is not ending: no zombie, and none that is giving up what it has (it may take a while to
-/// become one).
+/// Whether a process is there and is not ending.
 #[must_use]
 pub fn still_runs(owner: Owner) -> bool {
-    /// `PF_EXITING` (linux/sched.h).
-    const EXITING: u32 = 0x4;
-    let stat = i32::try_from(owner.pid).ok().and_then(|pid| Process::new(pid).ok()?.stat().ok());
-    stat.is_some_and(|stat| {
-        stat.starttime == owner.start_ticks && !matches!(stat.state, 'Z' | 'X' | 'x') && stat.flags & EXITING == 0
-    })
+    Stat::read(owner.pid).is_ok_and(|stat| stat.start_ticks == owner.start_ticks && stat.still_runs())
 }
 
 /// What was found out about a pid; right as long as the process neither ends nor becomes another program.
@@ -98,6 +93,16 @@ impl ProcessTable {
         Ok(())
     }
 
+    /// Looks at those that are known only, of a kind: they may have ended.
+    pub fn refresh_known(&mut self, of: impl Fn(&ProcessInfo) -> bool) {
+        let wanted: Vec<u32> = self.here().filter(|process| of(process)).map(|process| process.owner.pid).collect();
+        for pid in wanted {
+            if self.look_at(pid).is_err() {
+                self.known.remove(&pid);
+            }
+        }
+    }
+
     /// The processes of this network namespace.
     pub fn here(&self) -> impl Iterator<Item = &ProcessInfo> {
         self.known.values().filter_map(|known| match &known.what {
@@ -122,11 +127,10 @@ impl ProcessTable {
     }
 
     fn look_at(&mut self, pid: u32) -> procfs::ProcResult<()> {
-        let process = Process::new(i32::try_from(pid).unwrap_or(0))?;
-        let stat = process.stat()?;
+        let stat = Stat::read(pid)?;
         if let Some(known) = self.known.get_mut(&pid)
-            && known.start_ticks == stat.starttime
-            && known.command == stat.comm
+            && known.start_ticks == stat.start_ticks
+            && known.command == stat.command
             && !matches!(known.what, What::Hidden)
         {
             known.seen = true;
@@ -135,19 +139,19 @@ impl ProcessTable {
         let what = match fs::metadata(format!("/proc/{pid}/ns/net")).map(|namespace| namespace.ino()) {
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
                 // The kernel also denies a look into a process that is just ending: that one has nothing any more.
-                if !still_runs(Owner { pid, start_ticks: stat.starttime }) {
+                if !still_runs(Owner { pid, start_ticks: stat.start_ticks }) {
                     return Ok(());
                 }
                 if self.is_elsewhere(pid) { What::Elsewhere } else { What::Hidden }
             }
             Err(_) => return Ok(()),
             Ok(netns) if netns != self.netns => What::Elsewhere,
-            Ok(_) => match self.describe(pid, &process, &stat)? {
+            Ok(_) => match self.describe(pid, &stat)? {
                 Some(info) => What::Here(info),
                 None => return Ok(()),
             },
         };
-        self.known.insert(pid, Known { start_ticks: stat.starttime, command: stat.comm, what, seen: true });
+        self.known.insert(pid, Known { start_ticks: stat.start_ticks, command: stat.command, what, seen: true });
         Ok(())
     }
 
@@ -163,15 +167,17 @@ impl ProcessTable {
         matches!((one_here, net_of(&pid.to_string())), (Some(here), Some(there)) if here != there)
     }
 
-    fn describe(&self, pid: u32, process: &Process, stat: &Stat) -> procfs::ProcResult<Option<ProcessInfo>> {
-        let owner = Owner { pid, start_ticks: stat.starttime };
+    fn describe(&self, pid: u32, stat: &Stat) -> procfs::ProcResult<Option<ProcessInfo>> {
+        let process = Process::new(i32::try_from(pid).unwrap_or(0))?;
+        let owner = Owner { pid, start_ticks: stat.start_ticks };
         let uid = process.uid()?;
         let executable = process
             .exe()
             .ok()
             .and_then(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()))
-            .map_or_else(|| stat.comm.clone(), |name| name.trim_end_matches(" (deleted)").to_owned());
-        let is_jvm = [&executable, &stat.comm].iter().any(|name| name.starts_with("java") || name.starts_with("jsvc"));
+            .map_or_else(|| stat.command.clone(), |name| name.trim_end_matches(" (deleted)").to_owned());
+        let is_jvm =
+            [&executable, &stat.command].iter().any(|name| name.starts_with("java") || name.starts_with("jsvc"));
         let main = if is_jvm { main_class::of_command_line(&process.cmdline()?) } else { None };
         let Some(main) = main else {
             return Ok(Some(ProcessInfo { owner, main: executable, role: OTHER_ROLE, uid }));
@@ -185,7 +191,7 @@ impl ProcessTable {
 
     /// Between fork and exec a JVM's child looks like its parent. It is looked at again the next time.
     fn is_being_spawned(&self, stat: &Stat, main: &str) -> bool {
-        let parent = u32::try_from(stat.ppid).ok().and_then(|parent| self.known.get(&parent));
+        let parent = self.known.get(&stat.parent);
         matches!(parent, Some(Known { what: What::Here(parent), .. }) if parent.is_hadoop() && parent.main == main)
     }
 }

@@ -5,49 +5,82 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-use procfs::process::Process;
 use trace::socket::Owner;
 
+use crate::stat::Stat;
+
 /// What was found out is right for so long without looking again: a number is not given to another thread so soon.
-const FRESH: Duration = Duration::from_secs(1);
+const FRESH: Duration = Duration::from_secs(5);
+/// A thread that has ended is still known for what it was so long ago.
+const REMEMBERED_FOR: Duration = Duration::from_secs(10);
 /// Threads that are remembered at most.
 const REMEMBERED: usize = 16_384;
 
 /// Looks threads up.
 #[derive(Debug, Default)]
 pub struct Threads {
-    known: HashMap<u32, (Owner, u64, Instant)>,
+    known: HashMap<u32, Known>,
+    met_strangers: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    netns: u64,
+    /// `None`: it did not matter, as its namespace is not one of ours.
+    owner: Option<Owner>,
+    seen: Instant,
+}
+
+/// What is known of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// It belongs to this process, and is in this network namespace.
+    Of(Owner, u64),
+    /// It is in a network namespace that does not matter.
+    Elsewhere,
+    /// It has ended, and was never seen.
+    Gone,
 }
 
 impl Threads {
-    /// The process of a thread, and its network namespace. A thread that has ended is still known for what it was a
-    /// moment ago; one that was never seen is not.
-    pub fn owner(&mut self, thread: u32) -> Option<(Owner, u64)> {
-        if let Some((owner, netns, seen)) = self.known.get(&thread)
-            && seen.elapsed() < FRESH
-        {
-            return Some((*owner, *netns));
+    /// The process of a thread that is in one of the network namespaces that matter. On a machine with containers most
+    /// threads are in others: of these nothing else is read.
+    pub fn whose(&mut self, thread: u32, matters: impl Fn(u64) -> bool) -> Whose {
+        let answer = |known: &Known| match known.owner {
+            _ if !matters(known.netns) => Some(Whose::Elsewhere),
+            Some(owner) => Some(Whose::Of(owner, known.netns)),
+            None => None,
+        };
+        let known = self.known.get(&thread);
+        if let Some(answer) = known.filter(|known| known.seen.elapsed() < FRESH).and_then(answer) {
+            return answer;
         }
-        if let Some((owner, netns)) = look_up(thread) {
+        self.met_strangers = true;
+        if let Some(found) = look_up(thread, &matters) {
             if self.known.len() >= REMEMBERED {
                 self.known.clear();
             }
-            self.known.insert(thread, (owner, netns, Instant::now()));
-            return Some((owner, netns));
+            self.known.insert(thread, found);
+            return answer(&found).unwrap_or(Whose::Gone);
         }
-        self.known
-            .remove(&thread)
-            .filter(|(.., seen)| seen.elapsed() < FRESH * 10)
-            .map(|(owner, netns, _)| (owner, netns))
+        let last = self.known.remove(&thread).filter(|known| known.seen.elapsed() < REMEMBERED_FOR);
+        last.as_ref().and_then(answer).unwrap_or(Whose::Gone)
+    }
+
+    /// Whether a thread had to be looked up since the last call.
+    pub fn met_strangers(&mut self) -> bool {
+        std::mem::take(&mut self.met_strangers)
     }
 }
 
-fn look_up(thread: u32) -> Option<(Owner, u64)> {
-    let status = Process::new(i32::try_from(thread).ok()?).ok()?.status().ok()?;
-    let process = Process::new(status.tgid).ok()?;
-    let start_ticks = process.stat().ok()?.starttime;
-    let pid = u32::try_from(status.tgid).ok()?;
+fn look_up(thread: u32, matters: impl Fn(u64) -> bool) -> Option<Known> {
     // A thread may be in another one than the rest of its process.
     let netns = fs::metadata(format!("/proc/{thread}/ns/net")).ok()?.ino();
-    Some((Owner { pid, start_ticks }, netns))
+    let mut owner = None;
+    if matters(netns) {
+        let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+        let pid = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()?;
+        owner = Some(Owner { pid, start_ticks: Stat::read(pid).ok()?.start_ticks });
+    }
+    Some(Known { netns, owner, seen: Instant::now() })
 }

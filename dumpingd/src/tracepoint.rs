@@ -56,6 +56,8 @@ pub struct Opened {
 pub struct Told {
     /// Sockets, in order.
     pub opened: Vec<Opened>,
+    /// Threads that have begun to connect: they may end before their connection is open.
+    pub connecting: Vec<u32>,
     /// Events that did not fit into the ring buffer.
     pub missed: u64,
 }
@@ -197,6 +199,7 @@ impl Tracepoint {
             }
         }
         events.sort_by_key(|event| event.time_ns);
+        told.connecting = events.iter().filter(|e| e.change == Change::Connecting).map(|e| e.thread).collect();
         told.opened = self.joiner.join(&events, wall_minus_monotonic());
         Ok(told)
     }
@@ -257,7 +260,7 @@ fn remove_stale(tracefs: &Path) {
             .and_then(|process| process.stat())
             .is_ok_and(|stat| stat.starttime == ticks && stat.state != 'Z');
         if !alive {
-            let _ = fs::write(entry.path().join(EVENT).join("enable"), "0");
+            // The kernel refuses while somebody reads it: one whose process is not seen from here, in a container.
             let _ = fs::remove_dir(entry.path());
         }
     }

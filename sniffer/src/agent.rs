@@ -1,35 +1,42 @@
 //! A run of the sniffer: opens files and interfaces, says when it is ready, and ends in order.
 
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
-use trace::agent::{host_name, make_folder, network_namespace, now_ns, write_atomically};
-use trace::manifest::{InterfaceManifest, SnifferManifest};
-use trace::packet::PacketFileHeader;
+use trace::agent::{now_ns, write_atomically};
+use trace::bell::Bell;
+use trace::manifest::SnifferManifest;
+use trace::rights::{Capability, with_reserve};
+use trace::signals::Signals;
 
-use crate::capture::{self, CaptureSettings, OpenError, OpenInterface};
+use crate::arrivals::Arrivals;
+
+use crate::capture::{self, CaptureSettings, OpenError};
 use crate::counters::{Counters, Intervals};
-use crate::follow::{self, Follower, Shared};
-use crate::hadoop_ports;
+use crate::follow::Follower;
 use crate::interfaces::{self, ChoiceError, Interface, OwnAddresses};
-use crate::pcapng::PcapngSink;
-use crate::ports::PortSet;
-use crate::privileges::{self, Needs, RunAs};
+use crate::privileges::{self, RunAs};
 use crate::recording::{self, Recording};
 use crate::room::{Limits, NoRoom, Room};
-use crate::sink::PacketSink;
+
+mod prepare;
+
+use prepare::{Prepared, about, prepare};
 
 /// The manifest's name in the host's folder.
 pub const MANIFEST: &str = "sniffer.json";
 /// The manifest is brought up to date so often: what a killed run has counted is at most so old.
-const MANIFEST_EVERY: Duration = Duration::from_secs(2);
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const MANIFEST_EVERY: Duration = Duration::from_secs(5);
+/// How often the counts are taken for the intervals of the manifest.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Interfaces that are recorded at most: of those that come during a run there may be many, and each has a ring.
+const MOST_INTERFACES: usize = 256;
 
 /// What is to be recorded, and where to.
 #[derive(Clone, Debug)]
@@ -38,6 +45,8 @@ pub struct RunSettings {
     pub out: PathBuf,
     /// Interfaces; none = all that are up.
     pub interfaces: Vec<String>,
+    /// Whether interfaces that come up during the run are recorded as well, if none are named.
+    pub new_interfaces: bool,
     /// How.
     pub capture: CaptureSettings,
     /// Whether only Hadoop's ports are recorded, and where they are told.
@@ -59,15 +68,6 @@ pub struct FollowSettings {
     pub configurations: Vec<PathBuf>,
     /// More ports.
     pub ports: Vec<u16>,
-}
-
-/// What a run listens to.
-#[derive(Clone, Debug, Default)]
-pub struct Signals {
-    /// The run is to end.
-    pub stop: Arc<AtomicBool>,
-    /// The counters are to be printed.
-    pub report: Arc<AtomicBool>,
 }
 
 /// Why a run could not begin.
@@ -116,23 +116,26 @@ pub enum RunError {
 /// # Errors
 /// If the run cannot begin. What goes wrong later stands in the manifest's `problems`.
 pub fn run(settings: &RunSettings, signals: &Signals) -> Result<SnifferManifest, RunError> {
-    let mut run = prepare(settings)?;
+    let mut run = prepare(settings, signals)?;
     // Whoever waits for this run must not take the manifest of an earlier one for it.
     run.save()?;
-    let threads = run.start(settings, signals);
+    for prepared in std::mem::take(&mut run.prepared) {
+        run.record(prepared).map_err(|source| RunError::System { what: "how to wake a thread", source })?;
+    }
     run.manifest.ready = true;
     run.save()?;
-    let began = Instant::now();
+    let end = settings.duration.map(|duration| Instant::now() + duration);
     let mut saved = Instant::now();
-    while !signals.stop.load(Ordering::Relaxed) && threads.iter().any(|thread| !thread.is_finished()) {
-        thread::sleep(LOOK_EVERY);
-        if settings.duration.is_some_and(|duration| began.elapsed() >= duration) {
+    while !signals.is_stop() && run.is_recording() {
+        let due = run.looks_next().min(saved + MANIFEST_EVERY);
+        run.wait(end.map_or(due, |end| due.min(end)));
+        if end.is_some_and(|end| Instant::now() >= end) {
             break;
         }
-        if run.looked.elapsed() >= follow::LOOK_EVERY {
+        if Instant::now() >= run.looks_next() {
             run.look();
         }
-        if signals.report.swap(false, Ordering::Relaxed) {
+        if signals.take_report() {
             run.count();
             trace::told::say(describe(&run.manifest));
         }
@@ -142,12 +145,7 @@ pub fn run(settings: &RunSettings, signals: &Signals) -> Result<SnifferManifest,
             saved = Instant::now();
         }
     }
-    signals.stop.store(true, Ordering::Relaxed);
-    for thread in threads {
-        if thread.join().is_err() {
-            run.manifest.problems.push("the thread of an interface ended in a panic".to_owned());
-        }
-    }
+    run.stop();
     run.manifest.ended = true;
     run.manifest.ended_ns = now_ns();
     if let Err(error) = run.save() {
@@ -191,160 +189,30 @@ pub fn is_clean(manifest: &SnifferManifest) -> bool {
     manifest.problems.is_empty() && manifest.interfaces.iter().all(|i| i.counts.lost() == 0)
 }
 
-struct Prepared {
-    interface: Interface,
-    open: OpenInterface,
-    sink: PacketSink,
-    pcapng: Option<PcapngSink>,
+/// An interface that is being recorded.
+struct Recorded {
+    /// Until it is waited for.
+    thread: Option<JoinHandle<()>>,
+    counters: Arc<Counters>,
+    intervals: Intervals,
+    bell: Bell,
 }
 
 struct Run {
+    settings: RunSettings,
+    signals: Signals,
     manifest: SnifferManifest,
     path: PathBuf,
     prepared: Vec<Prepared>,
-    counters: Vec<Arc<Counters>>,
-    intervals: Vec<Intervals>,
+    /// In the order of the manifest's interfaces.
+    recorded: Vec<Recorded>,
     problems: Vec<String>,
     own: OwnAddresses,
     follower: Option<Follower>,
     followed_version: u64,
     looked: Instant,
+    arrivals: Option<Arrivals>,
     room: Arc<Room>,
-}
-
-/// Everything that can fail, in this order: interfaces (for want of the right nothing is written), then files, which
-/// are locked.
-fn prepare(settings: &RunSettings) -> Result<Run, RunError> {
-    let started_ns = now_ns();
-    let host = host_name().map_err(|source| RunError::System { what: "the host's name", source })?;
-    let netns = network_namespace().map_err(|source| RunError::System { what: "the network namespace", source })?;
-    let all = interfaces::list().map_err(|source| RunError::System { what: "the interfaces", source })?;
-    let chosen = interfaces::choose(&all, &settings.interfaces)?;
-
-    let (follower, mut problems) = match &settings.follow {
-        Some(follow) => begin_to_follow(follow, &settings.out)?,
-        // Names for pcapng's comments.
-        None if settings.pcapng => (Some(Follower::new(&settings.out, PortSet::default(), 0)), Vec::new()),
-        None => (None, Vec::new()),
-    };
-    let shared = follower.as_ref().filter(|_| settings.follow.is_some()).map(Follower::shared);
-    let (opened, failures) = open_all(&chosen, settings, shared.as_deref())?;
-    problems.extend(failures);
-    let file_error = |source| RunError::File { path: settings.out.clone(), source };
-    make_folder(&settings.out).map_err(file_error)?;
-    // From here on with no more rights than needed: files belong to whoever goes on writing them.
-    let capabilities = privileges::give_up(
-        &settings.run_as,
-        &settings.out,
-        Needs { reads_others: follower.is_some(), opens_again: settings.capture.reopen },
-    )?;
-    let mut prepared = Vec::new();
-    for (interface, open) in opened {
-        let header = PacketFileHeader {
-            host: host.clone(),
-            interface: interface.name.clone(),
-            loopback: interface.loopback,
-            snap_length: settings.capture.snap_length,
-            started_ns,
-        };
-        let path = settings.out.join(capture::file_name(&interface.name));
-        let sink = PacketSink::open(&path, &header).map_err(|source| RunError::File { path: path.clone(), source })?;
-        let beside = path.with_extension("pcapng");
-        let pcapng = settings.pcapng.then(|| PcapngSink::open(&beside, &header, open.link())).transpose();
-        let pcapng = pcapng.map_err(|source| RunError::File { path: beside, source })?;
-        prepared.push(Prepared { interface, open, sink, pcapng });
-    }
-    let room = Arc::new(Room::new(&settings.out, settings.limits).map_err(file_error)?);
-    room.reserve(0).map_err(RunError::NoRoom)?;
-    for prepared in &mut prepared {
-        prepared.sink.keep_within(&room);
-        if let Some(pcapng) = &mut prepared.pcapng {
-            pcapng.keep_within(&room);
-        }
-    }
-    let path = settings.out.join(MANIFEST);
-    let earlier_runs = earlier_runs(&path, &mut problems);
-    let keep = settings.capture.keep;
-    let manifest = SnifferManifest {
-        version: 1,
-        program: env!("CARGO_PKG_VERSION").to_owned(),
-        host,
-        netns,
-        started_ns,
-        filter: if settings.follow.is_some() { String::new() } else { settings.capture.filter.clone() },
-        follows: settings.follow.is_some(),
-        capabilities,
-        snap_length: settings.capture.snap_length,
-        ring_bytes: u64::from(settings.capture.ring_bytes),
-        payload_bytes: keep.payload_bytes,
-        full_segment_bytes: keep.full_segment_bytes,
-        full_payload_bytes: keep.full_payload_bytes,
-        full_payload_of: keep.full_of.name().to_owned(),
-        interfaces: prepared
-            .iter()
-            .map(|prepared| InterfaceManifest {
-                name: prepared.interface.name.clone(),
-                file: capture::file_name(&prepared.interface.name),
-                addresses: prepared.interface.addresses.iter().map(ToString::to_string).collect(),
-                ..InterfaceManifest::default()
-            })
-            .collect(),
-        earlier_runs,
-        ..SnifferManifest::default()
-    };
-    Ok(Run {
-        manifest,
-        path,
-        prepared,
-        counters: Vec::new(),
-        intervals: Vec::new(),
-        problems,
-        own: OwnAddresses::of(&all),
-        follower,
-        followed_version: 0,
-        looked: Instant::now(),
-        room,
-    })
-}
-
-/// The ports of the configurations and defaults, and a look at what is told already. Second value: what could not be used.
-fn begin_to_follow(settings: &FollowSettings, out: &Path) -> Result<(Option<Follower>, Vec<String>), RunError> {
-    let mut base: PortSet = settings.ports.iter().copied().collect();
-    base.extend(&hadoop_ports::defaults());
-    let mut problems = Vec::new();
-    for path in &settings.configurations {
-        let read =
-            hadoop_ports::read_folder(path).map_err(|source| RunError::Configuration { path: path.clone(), source })?;
-        base.extend(&read.ports);
-        problems.extend(read.problems);
-    }
-    Ok((Some(Follower::new(out, base, follow::ephemeral_from())), problems))
-}
-
-type Opened = Vec<(Interface, OpenInterface)>;
-
-/// A named interface has to open; of all that are up, one that cannot be opened is a problem to tell, unless all fail.
-fn open_all(
-    chosen: &[Interface],
-    settings: &RunSettings,
-    following: Option<&Shared>,
-) -> Result<(Opened, Vec<String>), RunError> {
-    let mut opened = Vec::new();
-    let mut failures = Vec::new();
-    for interface in chosen {
-        match capture::open(interface, &settings.capture, following) {
-            Ok(open) => opened.push((interface.clone(), open)),
-            Err(error @ (OpenError::Permission { .. } | OpenError::Filter { .. })) => return Err(error.into()),
-            Err(error) if !settings.interfaces.is_empty() => return Err(error.into()),
-            Err(error) => failures.push(error),
-        }
-    }
-    if opened.is_empty()
-        && let Some(error) = failures.pop()
-    {
-        return Err(error.into());
-    }
-    Ok((opened, failures.iter().map(ToString::to_string).collect()))
 }
 
 /// CPU time of this process so far, microseconds; 0 where the kernel does not tell it.
@@ -353,57 +221,151 @@ fn cpu_us() -> u64 {
     u64::try_from(used.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// What runs before this one left in the manifest.
-fn earlier_runs(path: &Path, problems: &mut Vec<String>) -> Vec<SnifferManifest> {
-    let Ok(text) = fs::read(path) else { return Vec::new() };
-    match serde_json::from_slice::<SnifferManifest>(&text) {
-        Ok(mut last) => {
-            let mut runs = std::mem::take(&mut last.earlier_runs);
-            runs.push(last);
-            runs
-        }
-        Err(error) => {
-            problems.push(format!("the manifest of an earlier run could not be read: {error}"));
-            Vec::new()
-        }
-    }
-}
-
 impl Run {
-    fn start(&mut self, settings: &RunSettings, signals: &Signals) -> Vec<thread::JoinHandle<()>> {
-        std::mem::take(&mut self.prepared)
-            .into_iter()
-            .map(|Prepared { interface, open, sink, pcapng }| {
-                let counters = Arc::new(Counters::default());
-                self.counters.push(Arc::clone(&counters));
-                self.intervals.push(Intervals::begin(now_ns()));
-                let own = self.own.clone();
-                let stop = Arc::clone(&signals.stop);
-                let names = self.follower.as_ref().map(Follower::shared);
-                let following = names.clone().filter(|_| settings.follow.is_some());
-                let settings = settings.capture.clone();
-                thread::spawn(move || {
-                    let recording = Recording { interface, own, sink, pcapng, names, counters, following, stop };
-                    recording::record(open, recording, &settings);
-                })
-            })
-            .collect()
+    /// Begins to record an interface.
+    fn record(&mut self, prepared: Prepared) -> io::Result<()> {
+        let Prepared { interface, open, sink, pcapng } = prepared;
+        let counters = Arc::new(Counters::default());
+        let bell = Bell::new()?;
+        let names = self.follower.as_ref().map(Follower::shared);
+        let recording = Recording {
+            interface,
+            own: self.own.clone(),
+            sink,
+            pcapng,
+            following: names.clone().filter(|_| self.settings.follow.is_some()),
+            names,
+            counters: Arc::clone(&counters),
+            signals: self.signals.clone(),
+            bell: bell.clone(),
+        };
+        let settings = self.settings.capture.clone();
+        let thread = thread::spawn(move || recording::record(open, recording, &settings));
+        self.recorded.push(Recorded { thread: Some(thread), counters, intervals: Intervals::begin(now_ns()), bell });
+        Ok(())
     }
 
-    /// Looks whether what is followed has changed.
+    fn is_recording(&self) -> bool {
+        self.recorded
+            .iter()
+            .any(|one| !one.counters.has_ended() && one.thread.as_ref().is_some_and(|thread| !thread.is_finished()))
+    }
+
+    /// When to look the next time.
+    fn looks_next(&self) -> Instant {
+        let every = self.follower.as_ref().map_or(LOOK_EVERY, |follower| follower.waits_for().1);
+        self.looked + every
+    }
+
+    /// Waits for news, but not beyond `due`.
+    fn wait(&mut self, due: Instant) {
+        let told = self.follower.iter().filter_map(|follower| follower.waits_for().0);
+        let arrivals = self.arrivals.iter().map(Arrivals::as_fd);
+        let limit = due.saturating_duration_since(Instant::now());
+        match self.signals.bell.wait(told.chain(arrivals), limit) {
+            Ok(false) => {}
+            Ok(true) => {
+                if let Some(follower) = &mut self.follower {
+                    follower.look_at_told();
+                    self.tell_what_is_followed();
+                }
+                if self.arrivals.as_ref().is_some_and(Arrivals::heard) {
+                    self.look_for_new_interfaces();
+                }
+            }
+            Err(error) => {
+                self.problem(format!("waiting failed: {error}"));
+                thread::sleep(LOOK_EVERY.min(limit));
+            }
+        }
+    }
+
+    /// Ends all recordings.
+    fn stop(&mut self) {
+        self.signals.stop();
+        self.recorded.iter().for_each(|one| one.bell.ring());
+        for thread in self.recorded.iter_mut().filter_map(|one| one.thread.take()) {
+            if thread.join().is_err() {
+                self.problems.push("the thread of an interface ended in a panic".to_owned());
+            }
+        }
+    }
+
+    /// Takes the counts, and looks whether what is followed has changed.
     fn look(&mut self) {
         self.looked = Instant::now();
         let now = now_ns();
-        for (intervals, counters) in self.intervals.iter_mut().zip(&self.counters) {
-            intervals.update(now, counters.counts());
+        for one in &mut self.recorded {
+            one.intervals.update(now, one.counters.counts());
         }
-        let Some(follower) = &mut self.follower else { return };
-        follower.look();
-        let shared = follower.shared();
+        if let Some(follower) = &mut self.follower {
+            follower.look();
+            self.tell_what_is_followed();
+        }
+    }
+
+    /// Tells the threads of the interfaces and the manifest, if something else is followed.
+    fn tell_what_is_followed(&mut self) {
+        let Some(shared) = self.follower.as_ref().map(Follower::shared) else { return };
         if self.manifest.follows && shared.version() != self.followed_version {
             self.followed_version = shared.version();
+            self.recorded.iter().for_each(|one| one.bell.ring());
             self.manifest.followed_ports = shared.followed().ports.names();
             self.manifest.filter_changes += 1;
+        }
+    }
+
+    /// Begins to record interfaces that have come up since the last look.
+    fn look_for_new_interfaces(&mut self) {
+        let Ok(all) = interfaces::list() else { return };
+        // Without any that is up there is none to choose.
+        for interface in interfaces::choose(&all, &[]).unwrap_or_default() {
+            if self.manifest.interfaces.iter().any(|known| known.name == interface.name) {
+                continue;
+            }
+            self.own = OwnAddresses::of(&all);
+            let mut manifest = about(&interface);
+            let name = interface.name.clone();
+            match self.open_new(interface) {
+                Ok(since_ns) => manifest.since_ns = since_ns,
+                Err(NotNow::Later) => continue,
+                Err(NotNow::Never(reason)) => {
+                    self.problem(format!("{name} came up during the run and is not recorded: {reason}"));
+                    continue;
+                }
+            }
+            self.manifest.interfaces.push(manifest);
+        }
+    }
+
+    /// Opens an interface that has come up, and begins to record it. Returns since when.
+    fn open_new(&mut self, interface: Interface) -> Result<u64, NotNow> {
+        if self.manifest.interfaces.len() >= MOST_INTERFACES {
+            return Err(NotNow::Never(format!("{MOST_INTERFACES} interfaces are recorded already")));
+        }
+        let shared = self.follower.as_ref().filter(|_| self.settings.follow.is_some()).map(Follower::shared);
+        let never = |error: &dyn std::fmt::Display| NotNow::Never(error.to_string());
+        let opened = with_reserve(Capability::CAP_NET_RAW, || {
+            capture::open(&interface, &self.settings.capture, shared.as_deref())
+        });
+        let open = match opened.map_err(|error| never(&error))? {
+            Ok(open) => open,
+            // It has gone again, or is about to: if it comes back, that is told.
+            Err(OpenError::Open { .. }) => return Err(NotNow::Later),
+            Err(error) => return Err(never(&error)),
+        };
+        let since_ns = now_ns();
+        let host = self.manifest.host.clone();
+        let prepared = Prepared::new(interface, open, &self.settings, &host, since_ns);
+        let mut prepared = prepared.map_err(|error| never(&error))?;
+        prepared.keep_within(&self.room);
+        self.record(prepared).map_err(|error| never(&error))?;
+        Ok(since_ns)
+    }
+
+    fn problem(&mut self, problem: String) {
+        if !self.problems.contains(&problem) && self.problems.len() < MOST_INTERFACES {
+            self.problems.push(problem);
         }
     }
 
@@ -411,12 +373,10 @@ impl Run {
     fn count(&mut self) {
         let mut problems = self.problems.clone();
         let now = now_ns();
-        for ((entry, counters), intervals) in
-            self.manifest.interfaces.iter_mut().zip(&self.counters).zip(&self.intervals)
-        {
-            entry.counts = counters.counts();
-            entry.intervals = intervals.all(now, entry.counts);
-            problems.extend(counters.problems());
+        for (entry, one) in self.manifest.interfaces.iter_mut().zip(&self.recorded) {
+            entry.counts = one.counters.counts();
+            entry.intervals = one.intervals.all(now, entry.counts);
+            problems.extend(one.counters.problems());
         }
         problems.extend(self.follower.iter().flat_map(|follower| follower.problems().iter().cloned()));
         self.manifest.problems = problems;
@@ -427,9 +387,27 @@ impl Run {
 
     fn save(&mut self) -> Result<(), RunError> {
         self.count();
-        serde_json::to_vec_pretty(&self.manifest)
-            .map_err(io::Error::from)
-            .and_then(|text| write_atomically(&self.path, &text))
-            .map_err(|source| RunError::File { path: self.path.clone(), source })
+        let write = |manifest: &SnifferManifest| {
+            let text = serde_json::to_vec_pretty(manifest)?;
+            write_atomically(&self.path, &text)
+        };
+        let written = write(&self.manifest).or_else(|error| {
+            if !matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+                return Err(error);
+            }
+            // The sums and the problems matter most where there is no room for more.
+            let mut short = self.manifest.clone();
+            short.interfaces.iter_mut().for_each(|interface| interface.intervals.clear());
+            write(&short)
+        });
+        written.map_err(|source| RunError::File { path: self.path.clone(), source })
     }
+}
+
+/// Why a new interface is not recorded.
+enum NotNow {
+    /// It may be when there is more news of it.
+    Later,
+    /// It makes no sense to try again.
+    Never(String),
 }

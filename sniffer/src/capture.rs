@@ -89,6 +89,8 @@ pub fn open(
     following: Option<&Shared>,
 ) -> Result<OpenInterface, OpenError> {
     let name = || interface.name.clone();
+    // First: what is seen has been counted then, also of packets that pass meanwhile.
+    let counter = InterfaceCounter::begin(&interface.name, interface.loopback);
     let capture = Capture::from_device(interface.name.as_str())
         .map(|capture| {
             capture
@@ -112,7 +114,6 @@ pub fn open(
     let link = LinkLayer::of_linktype(linktype).ok_or_else(|| OpenError::Link { interface: name(), linktype })?;
     let mut capture =
         capture.setnonblock().map_err(|error| OpenError::Open { interface: name(), reason: error.to_string() })?;
-    let counter = InterfaceCounter::begin(&interface.name, interface.loopback);
     if let Some(shared) = following {
         let followed = shared.followed();
         let program = filter::program(&followed.filtered_by(), followed.ephemeral_from, settings.snap_length);

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,13 +13,16 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use nix::fcntl::OFlag;
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use trace::jvm::JvmRecord;
 use trace::ports::{FILE, HadoopPorts};
 
 use crate::ports::{Followed, PortSet};
 
-/// How often the files are looked at.
-pub const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How often the files are looked at where the kernel tells at once of a new `ports.json`: JVMs' files grow all the time.
+pub const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// The same where it does not (a folder on some network file systems).
+pub const LOOK_OFTEN: Duration = Duration::from_millis(200);
 /// What nobody tells of any more is followed so much longer: its last packets are still to come.
 const GRACE: Duration = Duration::from_secs(30);
 /// Bytes taken of one file at once: no file can keep us busy.
@@ -82,6 +86,10 @@ pub struct Follower {
     /// Of what is no longer told: until when it is followed.
     fading_ports: HashMap<u16, (String, Instant)>,
     fading_connections: HashMap<(SocketAddr, SocketAddr), (String, Instant)>,
+    /// Whether something of the above has changed since it was summed up.
+    is_news: bool,
+    /// Tells of files that are put into the folder under another name, as `ports.json` is.
+    watch: Option<Inotify>,
     problems: Vec<String>,
 }
 
@@ -99,6 +107,8 @@ impl Follower {
             jvms: HashMap::new(),
             fading_ports: HashMap::new(),
             fading_connections: HashMap::new(),
+            is_news: true,
+            watch: None,
             problems: Vec::new(),
         };
         follower.look();
@@ -117,15 +127,50 @@ impl Follower {
         &self.problems
     }
 
+    /// Hears from now on when dumpingd tells something; the folder has to be there.
+    pub fn watch(&mut self) {
+        let watch = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC).and_then(|watch| {
+            watch.add_watch(&self.folder, AddWatchFlags::IN_MOVED_TO)?;
+            Ok(watch)
+        });
+        self.watch = watch.ok();
+        self.look();
+    }
+
+    /// What to wait for, and how long at most, before looking again.
+    #[must_use]
+    pub fn waits_for(&self) -> (Option<BorrowedFd<'_>>, Duration) {
+        match &self.watch {
+            Some(watch) => (Some(watch.as_fd()), LOOK_EVERY),
+            None => (None, LOOK_OFTEN),
+        }
+    }
+
+    /// Looks at what dumpingd tells, and tells what is followed now.
+    pub fn look_at_told(&mut self) {
+        // What is read here is not there any more for the next wait; what comes later is.
+        while self.watch.as_ref().is_some_and(|watch| watch.read_events().is_ok()) {}
+        self.read_told(Instant::now());
+        self.publish();
+    }
+
     /// Looks at all files and tells what is followed now.
     pub fn look(&mut self) {
         let now = Instant::now();
         self.read_told(now);
         self.read_jvms(now);
+        let fading = self.fading_ports.len() + self.fading_connections.len();
         self.fading_ports.retain(|_, (_, until)| *until > now);
         self.fading_connections.retain(|_, (_, until)| *until > now);
-        let followed = self.sum();
-        self.shared.publish(followed);
+        self.is_news |= self.fading_ports.len() + self.fading_connections.len() < fading;
+        self.publish();
+    }
+
+    fn publish(&mut self) {
+        if std::mem::take(&mut self.is_news) {
+            let followed = self.sum();
+            self.shared.publish(followed);
+        }
     }
 
     fn sum(&self) -> Followed {
@@ -162,6 +207,7 @@ impl Follower {
             Ok(told) => {
                 let before: HadoopPorts = std::mem::replace(&mut self.told, told);
                 self.told_at = Some(at);
+                self.is_news = true;
                 self.fade(before, now);
             }
             Err(error) => self.problem(format!("{} cannot be used: {error}", path.display())),
@@ -195,11 +241,11 @@ impl Follower {
         }
         let mut problems = Vec::new();
         for (name, jvm) in &mut self.jvms {
-            if let Err(error) = jvm.read(&self.folder.join(name))
-                && error.kind() != io::ErrorKind::NotFound
-            {
-                problems
-                    .push(format!("{name} cannot be read: {error}; the ports of this JVM are told by dumpingd only"));
+            match jvm.read(&self.folder.join(name)) {
+                Ok(grew) => self.is_news |= grew,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => problems
+                    .push(format!("{name} cannot be read: {error}; the ports of this JVM are told by dumpingd only")),
             }
             if jvm.ended {
                 for port in std::mem::take(&mut jvm.listen) {
@@ -242,9 +288,10 @@ struct JvmTail {
 }
 
 impl JvmTail {
-    fn read(&mut self, path: &Path) -> io::Result<()> {
+    /// Takes what was added; false = nothing.
+    fn read(&mut self, path: &Path) -> io::Result<bool> {
         if self.ended || fs::symlink_metadata(path)?.len() <= self.offset {
-            return Ok(());
+            return Ok(false);
         }
         let mut file = open_regular(path)?;
         file.seek(SeekFrom::Start(self.offset))?;
@@ -260,7 +307,7 @@ impl JvmTail {
                 self.rest.truncate(1);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Most lines are of calls and blocks: they are told by their beginning, which costs no parsing.

@@ -1,6 +1,6 @@
 //! Packets that wait until it is known whether they are Hadoop's.
 //!
-//! A process that opens a port becomes known a moment later: dumpingd scans once a second, JVMs write in batches. What
+//! A process that opens a port becomes known a moment later: dumpingd tells it then or after its next scan, JVMs write in batches. What
 //! ran over that port meanwhile is held here and recorded afterwards, so that no connection lacks its beginning.
 
 use std::collections::VecDeque;

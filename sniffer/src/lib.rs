@@ -8,6 +8,7 @@
 //! needed for that ([`privileges`]), tells in a manifest when it is ready, and stops it in order.
 
 pub mod agent;
+pub mod arrivals;
 pub mod capture;
 pub mod clock;
 pub mod counters;

@@ -3,13 +3,11 @@
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
-use sniffer::agent::{self, FollowSettings, RunSettings, Signals};
+use sniffer::agent::{self, FollowSettings, RunSettings};
 use sniffer::capture::CaptureSettings;
 use sniffer::held::HoldRule;
 use sniffer::keep::{FullPayloadOf, KeepRule};
@@ -17,6 +15,7 @@ use sniffer::privileges::RunAs;
 use sniffer::room::{Limits, WhenFull};
 use sniffer::{DEFAULT_FILTER, HEADER_ROOM_BYTES, interfaces, show};
 use trace::quantity::{parse_bytes, parse_duration};
+use trace::signals::Signals;
 
 /// Records the TCP segments that a host sends and receives: addresses, ports, lengths, sequence and acknowledgement
 /// numbers, flags, and the beginning of what they carry.
@@ -122,6 +121,10 @@ struct Run {
     /// effect until then. Default: it is given up, and the recording of that interface ends.
     #[arg(long)]
     reopen: bool,
+    /// Record interfaces that come up for the first time during the run as well, from then on, and do what --reopen does:
+    /// CAP_NET_RAW is kept for both. Each takes a ring (--ring) of memory and a thread.
+    #[arg(long, conflicts_with = "interface")]
+    new_interfaces: bool,
     /// Bytes of a frame that the kernel copies. Default: what --payload needs, and 128 for headers.
     #[arg(long, value_name = "BYTES")]
     snap_length: Option<u32>,
@@ -194,11 +197,7 @@ fn execute(command: Command) -> Result<ExitCode> {
 }
 
 fn run(options: &Run) -> Result<ExitCode> {
-    let signals = Signals::default();
-    for signal in [SIGTERM, SIGINT] {
-        signal_hook::flag::register(signal, Arc::clone(&signals.stop)).context("cannot listen to signals")?;
-    }
-    signal_hook::flag::register(SIGUSR1, Arc::clone(&signals.report)).context("cannot listen to signals")?;
+    let signals = Signals::listen().context("cannot listen to signals")?;
     let manifest = agent::run(&settings(options)?, &signals)?;
     trace::told::say(agent::describe(&manifest));
     if options.json {
@@ -221,6 +220,7 @@ fn settings(options: &Run) -> Result<RunSettings> {
     Ok(RunSettings {
         out: options.out.clone(),
         interfaces: options.interface.clone(),
+        new_interfaces: options.new_interfaces,
         capture: CaptureSettings {
             filter: options.filter.clone(),
             snap_length,
@@ -239,7 +239,7 @@ fn settings(options: &Run) -> Result<RunSettings> {
                 longest_ns: u64::try_from(options.hold.as_nanos()).unwrap_or(u64::MAX),
                 most_bytes: usize::try_from(options.hold_memory).unwrap_or(usize::MAX),
             },
-            reopen: options.reopen,
+            reopen: options.reopen || options.new_interfaces,
         },
         follow: options
             .follow

@@ -303,6 +303,12 @@ impl Recorder {
         }
     }
 
+    /// Whether there are records that wait to be written.
+    #[must_use]
+    pub fn is_waiting(&mut self) -> bool {
+        self.sink.is_waiting()
+    }
+
     /// Whether a limit of the disk was reached, at which the recording is to end.
     #[must_use]
     pub fn is_full(&self) -> bool {

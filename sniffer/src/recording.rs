@@ -2,17 +2,16 @@
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use pcap::{Active, Capture};
 use trace::agent::now_ns;
+use trace::bell::Bell;
 use trace::mark::MarkKind;
 use trace::rights::{Capability, with_reserve};
+use trace::signals::Signals;
 
 use crate::capture::{self, CaptureSettings, OpenError, OpenInterface};
 use crate::clock::ClockWatch;
@@ -25,21 +24,29 @@ use crate::pcapng::PcapngSink;
 use crate::recorder::Recorder;
 use crate::sink::PacketSink;
 
-/// Longest wait for packets before looking at the clock, milliseconds.
-const WAIT_MS: u16 = 100;
+/// After a stop, silence of so long means that the ring is empty: twice the time after which the kernel hands over what it
+/// has.
+const SILENCE: Duration = Duration::from_millis(200);
 /// Frames taken from the ring before looking at the clock.
 const FRAMES_AT_ONCE: usize = 4096;
-/// From so many frames at once on, more are about to come: it costs less to let them gather for a moment than to be woken
-/// for each block of the ring (some 700 frames).
+/// From so many frames at once on, in so short a time, more are about to come: it costs less to let them gather for a moment
+/// than to be woken for each block of the ring (some 300 to 700 frames).
 const MANY_FRAMES: usize = 256;
+const SHORT: Duration = Duration::from_millis(25);
 /// Frames gather no longer than this, and only as long as the ring has room for them at any rate that there may be: for a
 /// fraction of the ring that 16 bytes a nanosecond would fill.
 const GATHER: Duration = Duration::from_millis(8);
 const RING_BYTES_PER_NS: u64 = 16;
-/// Records wait for each other no longer than this.
-const FLUSH_EVERY: Duration = Duration::from_millis(200);
-/// How often the clocks and the kernel's own counters are looked at: a gap is known so exactly.
+/// Records are written when the last ones were so long ago: not at each hand-over of the kernel's, but at each second one.
+const FLUSH_EVERY: Duration = Duration::from_millis(150);
+/// If the kernel hands over nothing more, they wait no longer than this.
+const FLUSH_WITHIN: Duration = Duration::from_millis(120);
+/// How often the clock and the kernel's count of drops are looked at while packets come: a gap is known so exactly.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// The same without packets, and how often it is asked what the interface has counted.
+const COUNT_EVERY: Duration = Duration::from_secs(1);
+/// After it failed, an interface is looked at as often as with packets for so long: it may be going away.
+const UNEASY: Duration = Duration::from_secs(3);
 /// After the end of a run the ring is emptied for no longer than this.
 const EMPTY_WITHIN: Duration = Duration::from_secs(3);
 /// How often it is looked whether an interface that vanished is there again.
@@ -61,21 +68,26 @@ pub struct Recording {
     pub counters: Arc<Counters>,
     /// What is followed; `None` = everything is recorded.
     pub following: Option<Arc<Shared>>,
-    /// Set when the run is to end.
-    pub stop: Arc<AtomicBool>,
+    /// Tell whether the run is to end; their bell is rung when this recording has ended.
+    pub signals: Signals,
+    /// Rung when the run is to end, or when something else is followed.
+    pub bell: Bell,
 }
 
 /// Records until `stop` is set or the interface vanishes (for good, unless it is to be reopened); then empties the ring of
 /// what came before the stop.
 pub fn record(open: OpenInterface, recording: Recording, settings: &CaptureSettings) {
+    let (counters, signals) = (Arc::clone(&recording.counters), recording.signals.clone());
     let mut session = Session::new(recording, open.link, settings);
     let mut open = open;
     loop {
         let is_gone = session.record(open);
         let again = if is_gone && settings.reopen { session.wait_for_return() } else { None };
-        let Some(again) = again else { return session.recorder.end(is_gone) };
+        let Some(again) = again else { break session.recorder.end(is_gone) };
         open = again;
     }
+    counters.end();
+    signals.bell.ring();
 }
 
 struct Session<'a> {
@@ -85,11 +97,14 @@ struct Session<'a> {
     counters: Arc<Counters>,
     following: Option<Arc<Shared>>,
     followed_version: u64,
-    stop: Arc<AtomicBool>,
+    signals: Signals,
+    bell: Bell,
     recorder: Recorder,
     clock: ClockWatch,
     looked_ns: u64,
     flushed: Instant,
+    /// Since when records wait to be written.
+    waiting: Option<Instant>,
     /// Packets that the interface counted before it vanished.
     counted_before: u64,
 }
@@ -104,11 +119,13 @@ impl<'a> Session<'a> {
             counters: Arc::clone(&recording.counters),
             followed_version: following.as_ref().map_or(0, |shared| shared.version()),
             following,
-            stop: Arc::clone(&recording.stop),
+            signals: recording.signals.clone(),
+            bell: recording.bell.clone(),
             recorder: Recorder::new(recording, link, settings),
             clock: ClockWatch::default(),
             looked_ns: now_ns(),
             flushed: Instant::now(),
+            waiting: None,
             counted_before: 0,
         }
     }
@@ -118,15 +135,19 @@ impl<'a> Session<'a> {
         let OpenInterface { mut capture, counter, .. } = open;
         let mut kernel = Kernel { counter, statistics: Statistics::default() };
         let gather = GATHER.min(Duration::from_nanos(u64::from(self.settings.ring_bytes) / RING_BYTES_PER_NS));
-        let mut looked = Instant::now();
+        let (mut looked, mut counted) = (Instant::now(), Instant::now());
+        let mut taken_at = Instant::now();
+        let mut is_news = false;
+        let mut failed: Option<Instant> = None;
         let mut stopping: Option<Instant> = None;
         let mut is_gone = false;
         loop {
-            if stopping.is_none() && self.stop.load(Ordering::Relaxed) {
+            if stopping.is_none() && self.signals.is_stop() {
                 stopping = Some(Instant::now());
                 self.recorder.until(now_ns());
             }
             self.follow(Some(&capture));
+            self.recorder.expire();
             let recorder = &mut self.recorder;
             let taken = capture.dispatch(Some(FRAMES_AT_ONCE), |packet| {
                 let (seconds, nanoseconds) = (packet.header.ts.tv_sec, packet.header.ts.tv_usec);
@@ -149,28 +170,72 @@ impl<'a> Session<'a> {
                 self.look(&mut capture, &mut kernel);
                 looked = Instant::now();
             }
+            if counted.elapsed() >= COUNT_EVERY {
+                self.count(&kernel);
+                counted = Instant::now();
+            }
             self.flush_now_and_then();
             self.recorder.publish();
             if self.recorder.is_full() {
-                self.stop.store(true, Ordering::Relaxed);
+                self.signals.stop();
                 break;
             }
             if stopping.is_some_and(|since| self.recorder.is_past_the_end() || since.elapsed() > EMPTY_WITHIN) {
                 break;
             }
-            if taken == 0 {
-                if !wait(&capture, &self.counters, &self.name) && stopping.is_some() {
-                    break;
-                }
-            } else if (MANY_FRAMES..FRAMES_AT_ONCE).contains(&taken) && stopping.is_none() {
+            if taken >= FRAMES_AT_ONCE {
+                taken_at = Instant::now();
+                continue;
+            }
+            let is_many = taken >= MANY_FRAMES && taken_at.elapsed() < SHORT;
+            if taken > 0 {
+                taken_at = Instant::now();
+            }
+            if is_many && stopping.is_none() {
                 thread::sleep(gather);
+                is_news = false;
+                continue;
+            }
+            // What is not told by frames is that something is wrong with the interface.
+            if is_news && taken == 0 {
+                failed = Some(Instant::now());
+                self.count(&kernel);
+            }
+            let is_uneasy = failed.is_some_and(|at| at.elapsed() < UNEASY);
+            let limit = if stopping.is_some() { SILENCE } else { self.rest(is_uneasy, counted) };
+            let waited = Instant::now();
+            is_news = self.wait(&capture, limit);
+            if stopping.is_some() && !is_news && waited.elapsed() >= limit {
+                break;
             }
         }
         self.look(&mut capture, &mut kernel);
+        self.count(&kernel);
         if is_gone {
             self.counted_before = self.recorder.interface_is_gone();
         }
         is_gone
+    }
+
+    /// How long there is nothing to do if no packet comes.
+    fn rest(&self, is_uneasy: bool, counted: Instant) -> Duration {
+        let look = if is_uneasy { LOOK_EVERY } else { COUNT_EVERY.saturating_sub(counted.elapsed()) };
+        match self.waiting {
+            Some(since) => look.min(FLUSH_WITHIN.saturating_sub(since.elapsed())),
+            None => look,
+        }
+    }
+
+    /// Waits for packets, or for what is rung for. Returns whether the interface has something to tell.
+    fn wait(&self, capture: &Capture<Active>, limit: Duration) -> bool {
+        match self.bell.wait([capture.as_fd()], limit) {
+            Ok(is_news) => is_news,
+            Err(error) => {
+                self.counters.note(format!("{}: waiting for packets failed: {error}", self.name));
+                thread::sleep(LOOK_EVERY);
+                false
+            }
+        }
     }
 
     fn tell_of_loss(&mut self, error: &pcap::Error) {
@@ -207,39 +272,50 @@ impl<'a> Session<'a> {
     }
 
     fn flush_now_and_then(&mut self) {
-        if self.flushed.elapsed() >= FLUSH_EVERY {
+        if !self.recorder.is_waiting() {
+            self.waiting = None;
+            return;
+        }
+        let since = *self.waiting.get_or_insert_with(Instant::now);
+        if self.flushed.elapsed() >= FLUSH_EVERY || since.elapsed() >= FLUSH_WITHIN {
             self.recorder.flush();
             self.flushed = Instant::now();
+            self.waiting = None;
         }
     }
 
-    /// Looks at the kernel's counters and the clock.
+    /// Looks at the kernel's count of drops and the clock.
     fn look(&mut self, capture: &mut Capture<Active>, kernel: &mut Kernel) {
         let from_ns = std::mem::replace(&mut self.looked_ns, now_ns());
         let (dropped, interface_dropped) = kernel.statistics.read(capture, &self.counters);
         self.recorder.mark(MarkKind::KernelDrops, from_ns, dropped, 0);
         self.recorder.mark(MarkKind::InterfaceDrops, from_ns, interface_dropped, 0);
+        self.look_at_clock(from_ns);
+    }
+
+    fn count(&mut self, kernel: &Kernel) {
         if let Some(count) = kernel.counter.count() {
             self.recorder.interface_counted(self.counted_before + count);
         }
-        self.look_at_clock(from_ns);
     }
 
     fn look_at_clock(&mut self, from_ns: u64) {
         if let Some(step_ns) = self.clock.step() {
             self.recorder.mark(MarkKind::ClockStep, from_ns, 0, step_ns);
         }
-        self.recorder.expire();
     }
 
     /// Waits until an interface of this name is there again and up; `None` = the run ends first, or it cannot be opened.
     fn wait_for_return(&mut self) -> Option<OpenInterface> {
         let since_ns = self.looked_ns;
-        while !self.stop.load(Ordering::Relaxed) {
-            thread::sleep(RETURN_EVERY);
+        while !self.signals.is_stop() {
+            if self.bell.wait([], RETURN_EVERY).is_err() {
+                thread::sleep(RETURN_EVERY);
+            }
             self.follow(None);
             let from_ns = std::mem::replace(&mut self.looked_ns, now_ns());
             self.look_at_clock(from_ns);
+            self.recorder.expire();
             self.flush_now_and_then();
             self.recorder.publish();
             match self.open_again() {
@@ -285,21 +361,6 @@ impl<'a> Session<'a> {
 struct Kernel {
     counter: InterfaceCounter,
     statistics: Statistics,
-}
-
-/// Waits for packets; false when none came within the time after which the kernel hands over what it has.
-fn wait(capture: &Capture<Active>, counters: &Counters, name: &str) -> bool {
-    // Twice the time of handing over, so that silence means that the ring is empty.
-    let mut fds = [PollFd::new(capture.as_fd(), PollFlags::POLLIN)];
-    match poll(&mut fds, PollTimeout::from(2 * WAIT_MS)) {
-        Ok(ready) => ready > 0,
-        Err(Errno::EINTR) => true,
-        Err(error) => {
-            counters.note(format!("{name}: waiting for packets failed: {error}"));
-            thread::sleep(Duration::from_millis(u64::from(WAIT_MS)));
-            false
-        }
-    }
 }
 
 /// libpcap's counters are 32 bits wide and wrap.

@@ -129,6 +129,12 @@ impl PacketSink {
         Ok(())
     }
 
+    /// Whether there are records that wait to be written.
+    #[must_use]
+    pub fn is_waiting(&mut self) -> bool {
+        !self.batch.get_mut().is_empty()
+    }
+
     /// Records that could not be written so far.
     #[must_use]
     pub fn unwritten(&self) -> u64 {

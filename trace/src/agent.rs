@@ -5,7 +5,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -120,8 +120,7 @@ impl AppendFile {
     /// # Errors
     /// If the piece could not be written. It may be tried again.
     pub fn append(&mut self, piece: &[u8]) -> io::Result<()> {
-        self.file.seek(SeekFrom::Start(self.length))?;
-        match self.file.write_all(piece) {
+        match self.file.write_all_at(piece, self.length) {
             Ok(()) => {
                 self.length += piece.len() as u64;
                 Ok(())
@@ -173,9 +172,16 @@ pub fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
     Err(error)
 }
 
+/// What is longer than before needs room, and is written first: if there is none, the old content stays whole.
 fn overwrite(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(path)?;
-    file.write_all(content)?;
+    let file = OpenOptions::new().write(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(path)?;
+    let length = file.metadata()?.len();
+    let begin = content.len().min(usize::try_from(length).unwrap_or(usize::MAX));
+    if let Err(error) = file.write_all_at(&content[begin..], begin as u64) {
+        file.set_len(length)?;
+        return Err(error);
+    }
+    file.write_all_at(&content[..begin], 0)?;
     file.set_len(content.len() as u64)
 }
 

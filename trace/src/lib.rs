@@ -9,6 +9,8 @@
 
 #[cfg(feature = "agent")]
 pub mod agent;
+#[cfg(feature = "agent")]
+pub mod bell;
 pub mod files;
 pub mod history1;
 pub mod ids;
@@ -22,6 +24,8 @@ pub mod quantity;
 pub mod rights;
 pub mod role;
 pub mod rows;
+#[cfg(feature = "agent")]
+pub mod signals;
 pub mod socket;
 pub mod told;
 pub mod truth;

@@ -78,6 +78,10 @@ pub struct InterfaceManifest {
     pub file: String,
     /// Addresses.
     pub addresses: Vec<String>,
+    /// From when on it is recorded and accounted for, nanoseconds since the epoch: it came up during the run. 0 = from the
+    /// start.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub since_ns: u64,
     /// What became of its packets, over the whole run.
     #[serde(flatten)]
     pub counts: PacketCounts,
@@ -198,6 +202,9 @@ pub struct DumpingdManifest {
     pub ended_ns: u64,
     /// Interval of scans, milliseconds.
     pub interval_ms: u64,
+    /// Why it is that, in words; "" = of captures that do not say, which had what was asked for or 1 s.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub interval_reason: String,
     /// Scans made.
     pub scans: u64,
     /// Whether the kernel's broadcast of dying sockets was heard.
@@ -211,6 +218,9 @@ pub struct DumpingdManifest {
     /// Connections of which it told the owner.
     #[serde(default)]
     pub traced: u64,
+    /// Dying sockets that were heard of.
+    #[serde(default)]
+    pub died: u64,
     /// The other network namespaces of Hadoop's processes that were scanned, by inode.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_netns: Vec<u64>,
@@ -302,6 +312,10 @@ pub struct ForeignProcess {
 
 fn yes() -> bool {
     true
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// `manifest.json` of a trace, beside its tables.

@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
-use std::io::Read;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::process::Command;
 
 use trace::agent::{AppendFile, host_name, network_namespace, write_atomically};
 
@@ -75,4 +76,30 @@ fn a_manifest_is_replaced_as_a_whole() {
 fn the_host_and_its_namespace_are_known() {
     assert!(!host_name().unwrap().is_empty());
     assert!(network_namespace().unwrap() > 0);
+}
+
+#[test]
+fn on_a_full_disk_what_is_shorter_replaces_a_manifest_and_what_is_longer_leaves_it_whole() {
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        println!("skipped: it needs root, to mount a file system that is full soon");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let sh = |command: String| Command::new("sh").args(["-ec", &command]).status().unwrap().success();
+    assert!(sh(format!("mount -t tmpfs -o size=256k none {}", folder.path().display())));
+    let manifest = folder.path().join("manifest.json");
+    let before = vec![b'a'; 5_000];
+    write_atomically(&manifest, &before).unwrap();
+    let mut filler = fs::File::create(folder.path().join("filler")).unwrap();
+    while filler.write_all(&[0; 512]).is_ok() {}
+    let longer = write_atomically(&manifest, &vec![b'b'; 50_000]).unwrap_err().kind();
+    let after_longer = fs::read(&manifest).unwrap();
+    let shorter = write_atomically(&manifest, b"{}");
+    let after_shorter = fs::read(&manifest).unwrap();
+    drop(filler);
+    assert!(sh(format!("umount -l {}", folder.path().display())));
+    assert_eq!(longer, std::io::ErrorKind::StorageFull);
+    assert!(after_longer == before, "the old content was spoilt");
+    shorter.unwrap();
+    assert_eq!(after_shorter, b"{}");
 }

@@ -1,0 +1,130 @@
+//! What the kernel tells between two scans: connections that open, listeners, sockets that die.
+
+use std::time::Duration;
+
+use trace::agent::now_ns;
+use trace::ports::OpenConnection;
+use trace::socket::SocketRecord;
+
+use super::{Run, RunError, milliseconds, system};
+use crate::diag::TcpState;
+use crate::dying::{News, Obituaries};
+use crate::threads::Whose;
+use crate::tracepoint::{Opened, Tracepoint};
+
+/// News of dying sockets taken at once.
+const NEWS_AT_ONCE: usize = 4096;
+/// From so many at once on they are waited for, so that the kernel's buffer does not fill.
+const MANY_DYING: usize = 256;
+/// The first news after a silence is looked at at once: the thread that opened a connection may be about to end. What follows
+/// gathers for so long, longer if all came from threads that were known: where new ones come, the next one may come, open its
+/// connections and end meanwhile.
+const GATHER: Duration = Duration::from_millis(2);
+const GATHER_OF_KNOWN: Duration = Duration::from_millis(10);
+
+const DYING: &str = "which sockets open and die";
+
+impl Run {
+    /// Records the sockets that are opened or die within `limit`.
+    pub(super) fn listen(&mut self, limit: Duration) -> Result<(), RunError> {
+        let is_news = self.wait(limit)?;
+        // What opened comes first: it may be dead already.
+        self.take_opened();
+        if is_news && !limit.is_zero() {
+            let gather = if self.threads.met_strangers() { GATHER } else { GATHER_OF_KNOWN };
+            self.signals.bell.wait([], gather).map_err(system(DYING))?;
+            self.take_opened();
+        }
+        let mut most = 0;
+        for number in 0..self.spaces.len() {
+            let netns = self.spaces[number].netns;
+            let Some(obituaries) = &mut self.spaces[number].obituaries else { continue };
+            let News { died, overruns, malformed } = obituaries.take(NEWS_AT_ONCE).map_err(system(DYING))?;
+            let t = now_ns();
+            most = most.max(died.len());
+            self.manifest.died += died.len() as u64;
+            for socket in died {
+                let (local, remote, tcp) = (socket.local, socket.remote, socket.tcp);
+                self.record(&SocketRecord::Died { t, netns, local, remote, tcp });
+            }
+            self.lost(t, "news of dying sockets, because the buffer was full (times that it was)", overruns);
+            self.lost(t, "news of dying sockets that could not be understood", malformed);
+            if overruns > 0 {
+                self.cadence.hurry();
+            }
+        }
+        self.many_die = most >= MANY_DYING;
+        Ok(())
+    }
+
+    /// Waits for news, or until it is asked for something. Returns whether there is news.
+    fn wait(&self, limit: Duration) -> Result<bool, RunError> {
+        let dying = self.spaces.iter().filter(|_| self.many_die).filter_map(|space| space.obituaries.as_ref());
+        let opened = self.tracepoint.iter().flat_map(Tracepoint::waits_for);
+        self.signals.bell.wait(opened.chain(dying.map(Obituaries::waits_for)), limit).map_err(system(DYING))
+    }
+
+    /// Records whose the connections are that the tracepoint told of.
+    fn take_opened(&mut self) {
+        let Some(tracepoint) = &mut self.tracepoint else { return };
+        let told = match tracepoint.take() {
+            Ok(told) => told,
+            Err(error) => {
+                self.tracepoint = None;
+                self.cadence.lose_events();
+                self.manifest.interval_ms = milliseconds(self.cadence.interval());
+                self.manifest.interval_reason = self.cadence.reason().to_owned();
+                return self.problem(format!("the kernel's tracepoint of TCP states failed: {error}"));
+            }
+        };
+        for thread in told.connecting {
+            // It is remembered for when its connection is open.
+            self.threads.whose(thread, |netns| self.spaces.iter().any(|space| space.netns == netns));
+        }
+        for opened in &told.opened {
+            self.take_opened_one(opened);
+        }
+        if told.missed > 0 {
+            self.lost(now_ns(), "news of opened sockets, because the tracepoint's buffer was full", told.missed);
+            self.cadence.hurry();
+        }
+    }
+
+    fn take_opened_one(&mut self, opened: &Opened) {
+        let whose = self.threads.whose(opened.thread, |netns| self.spaces.iter().any(|space| space.netns == netns));
+        let (owner, netns) = match whose {
+            Whose::Of(owner, netns) => (owner, netns),
+            Whose::Elsewhere => return,
+            // It has ended within milliseconds; its socket may be that of a process that lives.
+            Whose::Gone => return self.cadence.hurry(),
+        };
+        let Some(space) = self.spaces.iter_mut().find(|space| space.netns == netns) else { return };
+        let (process, role) = space.introduce(opened.t, owner);
+        if let Some(process) = process {
+            self.record(&process);
+        }
+        let who = role.map(|role| format!("{role} {}", owner.pid));
+        let (t, local) = (opened.t, opened.local);
+        match opened.remote {
+            Some(remote) => {
+                let state = if opened.connected { TcpState::ESTABLISHED } else { TcpState::CLOSE };
+                let state = state.name().to_owned();
+                let owner = Some(owner);
+                self.record(&SocketRecord::Socket { t, netns, local, remote, state, inode: 0, owner, tcp: None });
+                self.manifest.traced += 1;
+                if let Some(owner) = who.filter(|_| opened.connected) {
+                    self.is_news |= self.told.connections.insert(OpenConnection { local, remote, owner });
+                }
+            }
+            // The scan tells of the listener itself, with its inode; its port is told at once.
+            None => {
+                self.cadence.hurry();
+                if let Some(who) = who
+                    && self.told.listen.insert(local.port(), who).is_none()
+                {
+                    self.tell(now_ns());
+                }
+            }
+        }
+    }
+}

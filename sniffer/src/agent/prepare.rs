@@ -1,0 +1,206 @@
+//! The beginning of a run: everything that can fail and that needs rights.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use trace::agent::{host_name, make_folder, network_namespace, now_ns};
+use trace::manifest::{InterfaceManifest, SnifferManifest};
+use trace::packet::PacketFileHeader;
+use trace::signals::Signals;
+
+use super::{FollowSettings, MANIFEST, Run, RunError, RunSettings};
+use crate::arrivals::Arrivals;
+use crate::capture::{self, OpenError, OpenInterface};
+use crate::follow::{self, Follower, Shared};
+use crate::hadoop_ports;
+use crate::interfaces::{self, Interface, OwnAddresses};
+use crate::pcapng::PcapngSink;
+use crate::ports::PortSet;
+use crate::privileges::{self, Needs};
+use crate::room::Room;
+use crate::sink::PacketSink;
+
+/// An interface that is open, and its files.
+pub(super) struct Prepared {
+    pub(super) interface: Interface,
+    pub(super) open: OpenInterface,
+    pub(super) sink: PacketSink,
+    pub(super) pcapng: Option<PcapngSink>,
+}
+
+/// Everything that can fail, in this order: interfaces (for want of the right nothing is written), then files, which
+/// are locked.
+pub(super) fn prepare(settings: &RunSettings, signals: &Signals) -> Result<Run, RunError> {
+    let started_ns = now_ns();
+    let host = host_name().map_err(|source| RunError::System { what: "the host's name", source })?;
+    let netns = network_namespace().map_err(|source| RunError::System { what: "the network namespace", source })?;
+    let all = interfaces::list().map_err(|source| RunError::System { what: "the interfaces", source })?;
+    let chosen = interfaces::choose(&all, &settings.interfaces)?;
+
+    let (mut follower, mut problems) = match &settings.follow {
+        Some(follow) => begin_to_follow(follow, &settings.out)?,
+        // Names for pcapng's comments.
+        None if settings.pcapng => (Some(Follower::new(&settings.out, PortSet::default(), 0)), Vec::new()),
+        None => (None, Vec::new()),
+    };
+    let shared = follower.as_ref().filter(|_| settings.follow.is_some()).map(Follower::shared);
+    let (opened, failures) = open_all(&chosen, settings, shared.as_deref())?;
+    problems.extend(failures);
+    let file_error = |source| RunError::File { path: settings.out.clone(), source };
+    make_folder(&settings.out).map_err(file_error)?;
+    // From here on with no more rights than needed: files belong to whoever goes on writing them.
+    let capabilities = privileges::give_up(
+        &settings.run_as,
+        &settings.out,
+        Needs { reads_others: follower.is_some(), opens_again: settings.capture.reopen || settings.new_interfaces },
+    )?;
+    if let Some(follower) = &mut follower {
+        follower.watch();
+    }
+    let arrivals = if settings.new_interfaces { Some(Arrivals::listen()) } else { None };
+    let arrivals = arrivals.transpose().map_err(|source| RunError::System { what: "which interfaces come", source })?;
+    let mut prepared = Vec::new();
+    for (interface, open) in opened {
+        prepared.push(Prepared::new(interface, open, settings, &host, started_ns)?);
+    }
+    let room = Arc::new(Room::new(&settings.out, settings.limits).map_err(file_error)?);
+    room.reserve(0).map_err(RunError::NoRoom)?;
+    prepared.iter_mut().for_each(|prepared| prepared.keep_within(&room));
+    let path = settings.out.join(MANIFEST);
+    let earlier_runs = earlier_runs(&path, &mut problems);
+    let keep = settings.capture.keep;
+    let manifest = SnifferManifest {
+        version: 1,
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        host,
+        netns,
+        started_ns,
+        filter: if settings.follow.is_some() { String::new() } else { settings.capture.filter.clone() },
+        follows: settings.follow.is_some(),
+        capabilities,
+        snap_length: settings.capture.snap_length,
+        ring_bytes: u64::from(settings.capture.ring_bytes),
+        payload_bytes: keep.payload_bytes,
+        full_segment_bytes: keep.full_segment_bytes,
+        full_payload_bytes: keep.full_payload_bytes,
+        full_payload_of: keep.full_of.name().to_owned(),
+        interfaces: prepared.iter().map(|prepared| about(&prepared.interface)).collect(),
+        earlier_runs,
+        ..SnifferManifest::default()
+    };
+    Ok(Run {
+        settings: settings.clone(),
+        signals: signals.clone(),
+        manifest,
+        path,
+        prepared,
+        recorded: Vec::new(),
+        problems,
+        own: OwnAddresses::of(&all),
+        follower,
+        followed_version: 0,
+        looked: Instant::now(),
+        arrivals,
+        room,
+    })
+}
+
+/// What the manifest says of an interface at first.
+pub(super) fn about(interface: &Interface) -> InterfaceManifest {
+    InterfaceManifest {
+        name: interface.name.clone(),
+        file: capture::file_name(&interface.name),
+        addresses: interface.addresses.iter().map(ToString::to_string).collect(),
+        ..InterfaceManifest::default()
+    }
+}
+
+impl Prepared {
+    /// Opens the files of an interface.
+    pub(super) fn new(
+        interface: Interface,
+        open: OpenInterface,
+        settings: &RunSettings,
+        host: &str,
+        started_ns: u64,
+    ) -> Result<Self, RunError> {
+        let header = PacketFileHeader {
+            host: host.to_owned(),
+            interface: interface.name.clone(),
+            loopback: interface.loopback,
+            snap_length: settings.capture.snap_length,
+            started_ns,
+        };
+        let path = settings.out.join(capture::file_name(&interface.name));
+        let sink = PacketSink::open(&path, &header).map_err(|source| RunError::File { path: path.clone(), source })?;
+        let beside = path.with_extension("pcapng");
+        let pcapng = settings.pcapng.then(|| PcapngSink::open(&beside, &header, open.link())).transpose();
+        let pcapng = pcapng.map_err(|source| RunError::File { path: beside, source })?;
+        Ok(Self { interface, open, sink, pcapng })
+    }
+
+    pub(super) fn keep_within(&mut self, room: &Arc<Room>) {
+        self.sink.keep_within(room);
+        if let Some(pcapng) = &mut self.pcapng {
+            pcapng.keep_within(room);
+        }
+    }
+}
+
+/// The ports of the configurations and defaults, and a look at what is told already. Second value: what could not be used.
+fn begin_to_follow(settings: &FollowSettings, out: &Path) -> Result<(Option<Follower>, Vec<String>), RunError> {
+    let mut base: PortSet = settings.ports.iter().copied().collect();
+    base.extend(&hadoop_ports::defaults());
+    let mut problems = Vec::new();
+    for path in &settings.configurations {
+        let read =
+            hadoop_ports::read_folder(path).map_err(|source| RunError::Configuration { path: path.clone(), source })?;
+        base.extend(&read.ports);
+        problems.extend(read.problems);
+    }
+    Ok((Some(Follower::new(out, base, follow::ephemeral_from())), problems))
+}
+
+type Opened = Vec<(Interface, OpenInterface)>;
+
+/// A named interface has to open; of all that are up, one that cannot be opened is a problem to tell, unless all fail.
+fn open_all(
+    chosen: &[Interface],
+    settings: &RunSettings,
+    following: Option<&Shared>,
+) -> Result<(Opened, Vec<String>), RunError> {
+    let mut opened = Vec::new();
+    let mut failures = Vec::new();
+    for interface in chosen {
+        match capture::open(interface, &settings.capture, following) {
+            Ok(open) => opened.push((interface.clone(), open)),
+            Err(error @ (OpenError::Permission { .. } | OpenError::Filter { .. })) => return Err(error.into()),
+            Err(error) if !settings.interfaces.is_empty() => return Err(error.into()),
+            Err(error) => failures.push(error),
+        }
+    }
+    if opened.is_empty()
+        && let Some(error) = failures.pop()
+    {
+        return Err(error.into());
+    }
+    Ok((opened, failures.iter().map(ToString::to_string).collect()))
+}
+
+/// What runs before this one left in the manifest.
+fn earlier_runs(path: &Path, problems: &mut Vec<String>) -> Vec<SnifferManifest> {
+    let Ok(text) = fs::read(path) else { return Vec::new() };
+    match serde_json::from_slice::<SnifferManifest>(&text) {
+        Ok(mut last) => {
+            let mut runs = std::mem::take(&mut last.earlier_runs);
+            runs.push(last);
+            runs
+        }
+        Err(error) => {
+            problems.push(format!("the manifest of an earlier run could not be read: {error}"));
+            Vec::new()
+        }
+    }
+}
