@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Builds sniffer and dumpingd as programs that need nothing of a host but its kernel, into target/static: musl instead of glibc,
-# and a libpcap made for it from its source (without D-Bus, USB, Bluetooth and RDMA, so without their libraries). Then tries
-# them where there is nothing else (root).
-#   tests/static.sh           builds and tries
-#   tests/static.sh --try     only tries what is built
+# Builds sniffer and dumpingd as programs that need nothing of a host but its kernel, into target/static: with musl, and a libpcap
+# made for it from its source. (Debian's libpcap.a asks for D-Bus, and that for libsystemd, of which there is no archive.) Then
+# tries them where there is nothing else (root).
+#   tests/static.sh              builds and tries
+#   tests/static.sh --try        only tries what is built
+#   LIBC=gnu tests/static.sh     with glibc, for which Rust needs no other target; `sniffer --user NAME` then asks the host's name
+#                                services, whose libraries have to be of the same glibc
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH=$PATH:/usr/sbin:/sbin
@@ -11,7 +13,8 @@ PATH=$PATH:/usr/sbin:/sbin
 # The version of Debian 12, with which everything was measured.
 VERSION=1.10.3
 SHA256=2a8885c403516cf7b0933ed4b14d6caa30e02052489ebd414dc75ac52e7559e6
-target=$(uname -m)-unknown-linux-musl
+libc=${LIBC:-musl}
+target=$(uname -m)-unknown-linux-$libc
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/hadoptic
 out=target/static
 
@@ -20,7 +23,11 @@ have() { command -v "$1" >/dev/null 2>&1; }
 
 need() {
     local missing=()
-    have musl-gcc || missing+=(musl-tools)
+    if [ "$libc" = musl ]; then
+        have musl-gcc || missing+=(musl-tools)
+    elif ! [ -f "$(cc -print-file-name=libc.a)" ]; then
+        missing+=(libc6-dev)
+    fi
     have flex || missing+=(flex)
     have bison || missing+=(bison)
     have make || missing+=(make)
@@ -33,7 +40,9 @@ need() {
         apt-get update -qq >&2
         DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
     fi
-    if have rustup; then
+    if [ "$libc" = gnu ]; then
+        return
+    elif have rustup; then
         rustup target list --installed | grep -q -x "$target" || rustup target add "$target" >&2
     elif ! [ -d "$(rustc --print sysroot)/lib/rustlib/$target" ]; then
         say "this Rust has no $target: install it by rustup, or the distribution's package of it"
@@ -72,16 +81,16 @@ fetch() {
 }
 
 libpcap() {
-    local lib=$PWD/target/libpcap-$VERSION-$target work headers
+    local lib=$PWD/target/libpcap-$VERSION-$target work cc=cc
     if [ ! -f "$lib/libpcap.a" ]; then
         say "building libpcap $VERSION for $target"
         work=$(mktemp -d)
         tar -xzf "$cache/libpcap-$VERSION.tar.gz" -C "$work" --strip-components=1
         # The kernel's headers are not musl's: they are looked for behind all others.
-        headers="-idirafter /usr/include -idirafter /usr/include/$(cc -print-multiarch)"
-        if ! (cd "$work" && CC="musl-gcc $headers" CFLAGS="-O2" ./configure --host="$(uname -m)-linux-musl" --disable-shared \
-            --disable-usb --disable-netmap --disable-bluetooth --disable-dbus --disable-rdma --without-libnl --without-dag \
-            --without-septel --without-snf --without-turbocap --without-dpdk && make libpcap.a) >"$work/log" 2>&1; then
+        [ "$libc" != musl ] || cc="musl-gcc -idirafter /usr/include -idirafter /usr/include/$(cc -print-multiarch)"
+        if ! (cd "$work" && CC=$cc CFLAGS="-O2" ./configure --disable-shared --disable-usb --disable-netmap \
+            --disable-bluetooth --disable-dbus --disable-rdma --without-libnl --without-dag --without-septel --without-snf \
+            --without-turbocap --without-dpdk && make libpcap.a) >"$work/log" 2>&1; then
             tail -n 20 "$work/log" >&2
             say "libpcap cannot be built: $work/log"
             exit 1
@@ -97,7 +106,9 @@ build() {
     need
     fetch
     libpcap
-    cargo build --profile dist --target "$target" -p sniffer -p dumpingd
+    # With a target that is named, this is for the programs and not for what runs while they are built.
+    RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static" \
+        cargo build --profile dist --target "$target" -p sniffer -p dumpingd
     mkdir -p "$out"
     for name in sniffer dumpingd; do
         cp "target/$target/dist/$name" "$out/$name.new"

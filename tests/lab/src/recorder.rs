@@ -116,7 +116,7 @@ impl Recorder {
             Self::Agents(agents) => Self::Agents(agents.copied(&work.join("agents"))?),
             Self::Deployed(deployer) => {
                 let agents = deployer.agents.copied(&work.join("agents"))?;
-                Self::Deployed(Deployer { program: deployer.program.clone(), agents })
+                Self::Deployed(Deployer { agents, ..deployer.clone() })
             }
             other => other.clone(),
         })
