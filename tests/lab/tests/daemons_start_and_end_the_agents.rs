@@ -39,7 +39,10 @@ fn one_pair_a_host_from_the_first_daemon_to_the_last() {
         assert!(sniffer.ended && dumpingd.ended, "{host}");
         assert!(sniffer.interfaces.iter().any(|interface| interface.counts.packets > 0), "{host}");
         // Hadoop's ports only, as install was told: logins went over the same interface.
-        assert!(sniffer.interfaces.iter().any(|interface| interface.counts.filtered + interface.counts.unfollowed > 0), "{host}");
+        assert!(
+            sniffer.interfaces.iter().any(|interface| interface.counts.filtered + interface.counts.unfollowed > 0),
+            "{host}"
+        );
         assert!(dumpingd.tracepoint, "{host}");
     }
     let inodes = truth.hosts.iter().map(|host| host.netns).collect();
