@@ -10,12 +10,13 @@ JAR     := hadoop-patches/target/hadoptic-agent.jar
 OUT     ?= out
 LAB     ?= --links 100mbit --uplink 50mbit --size 128MB
 
-.PHONY: help demo test lab bench fuzz lint agents tables needs clean
+.PHONY: help demo test lab bench fuzz lint agents static tables needs clean
 
 help:
 	@echo "make demo    replay a real captured job over several fabrics; ends with where the report lies"
 	@echo "make test    set up what is missing and run all tests (as root: with real clusters)"
 	@echo "make lab     start a real Hadoop cluster here, record a job, merge, replay (root)"
+	@echo "make static  sniffer and dumpingd that run on any Linux of this architecture: target/static"
 	@echo "make bench   benchmarks of the hot paths, beside peers; writes docs/benchmarks.md"
 	@echo "make fuzz    ten minutes of fuzzing for each reader of foreign bytes (cargo-fuzz)"
 	@echo "make lint    format and clippy"
@@ -26,6 +27,9 @@ tables:
 agents:
 	cargo build --release $(AGENTS)
 	mvn -q -B -f hadoop-patches/pom.xml package -DskipTests
+
+static:
+	@tests/static.sh
 
 needs:
 	@tests/needs.sh

@@ -7,6 +7,29 @@ checksum() { sha256sum <"$1" | cut -d' ' -f1; }
 # has ended and only waits to be noticed has none.
 ticks() { sed -n 's/.*) //; /^[ZX]/!p' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
 lives() { [ -n "$1" ] && [ -n "$2" ] && [ "$(ticks "$1")" = "$2" ]; }
+# agent NAME: whether it runs, whoever started it; sets pid, born and began (seconds since the epoch). CAPTURE, PREFIX.
+agent() {
+    pid= born=
+    # What systemd starts again after a crash has another number than the one that was written down.
+    if [ -f "/etc/systemd/system/hadoptic-$1.service" ] && command -v systemctl >/dev/null 2>&1; then
+        pid=$(systemctl show -p MainPID "hadoptic-$1.service" 2>/dev/null | cut -d= -f2)
+        if [ "${pid:-0}" = 0 ]; then pid=; else born=$(ticks "$pid"); fi
+    fi
+    if ! lives "$pid" "$born" && [ -f "$PREFIX/run/$1.pid" ]; then read -r pid born _ <"$PREFIX/run/$1.pid"; fi
+    # Daemons start agents too, if they are told to.
+    if ! lives "$pid" "$born" && [ -f "$CAPTURE/$(uname -n)/agents.lock" ]; then
+        # Container users can write there: a process that is not the program itself is none of ours.
+        program=$(readlink -f "$PREFIX/bin")/$1
+        while read -r other pid born _; do
+            case $other:$(readlink "/proc/$pid/exe" 2>/dev/null) in
+            "$1:$program" | "$1:$program (deleted)") if lives "$pid" "$born"; then break; fi ;;
+            esac
+            pid= born=
+        done <"$CAPTURE/$(uname -n)/agents.lock"
+    fi
+    lives "$pid" "$born" || { pid= born=; return 1; }
+    began=$(($(sed -n 's/^btime //p' /proc/stat) + born / $(getconf CLK_TCK 2>/dev/null || echo 100)))
+}
 # emit NAME PATH
 emit() {
     if [ -f "$2" ] && real=$(readlink -f "$2") && size=$(wc -c <"$real"); then

@@ -4,16 +4,30 @@ umask 077
 copy=$(mktemp -d "${TMPDIR:-/tmp}/hadoptic-history.XXXXXX") || exit 1
 say folder "$copy"
 if [ "$KIND" = hdfs ]; then
+    # A login's search path may lead there; sudo's does not.
+    for there in "${HADOOP_HOME:-/nowhere}" /opt/hadoop* /usr/local/hadoop* /usr/lib/hadoop /usr/hdp/current/hadoop-client \
+        /opt/cloudera/parcels/CDH; do
+        PATH=$PATH:$there/bin
+    done
+    program=$(command -v "$HADOOP") || { rm -rf -- "$copy"; fail "$HADOOP is not there: name Hadoop's own program with --hadoop"; }
     mkdir "$copy/hdfs"
     chmod 755 "$copy"
-    [ -z "$OWNER" ] || chown "$OWNER" "$copy/hdfs"
-    if [ -n "$OWNER" ]; then
-        setpriv --reuid="$OWNER" --regid="$(id -g "$OWNER")" --init-groups "$HADOOP" fs -get "$FROM" "$copy/hdfs/" >&2
-    else
-        "$HADOOP" fs -get "$FROM" "$copy/hdfs/" >&2
-    fi || { rm -rf -- "$copy"; fail "$HADOOP fs -get $FROM failed"; }
+    [ -z "$OWNER" ] || chown "$OWNER" "$copy/hdfs" || { rm -rf -- "$copy"; exit 1; }
+    # The history server moves files while they are read: then they are in another place the next time.
+    tries=1
+    until
+        if [ -n "$OWNER" ]; then
+            setpriv --reuid="$OWNER" --regid="$(id -g "$OWNER")" --init-groups "$program" fs -get "$FROM" "$copy/hdfs/$tries" 2>"$copy/said"
+        else
+            "$program" fs -get "$FROM" "$copy/hdfs/$tries" 2>"$copy/said"
+        fi
+    do
+        said=$(tail -n 3 "$copy/said" | tr '\n' ' ')
+        [ "$tries" -lt 3 ] || { rm -rf -- "$copy"; fail "$program fs -get $FROM failed: $said"; }
+        tries=$((tries + 1))
+    done
     chmod 700 "$copy"
-    FROM=$copy/hdfs
+    FROM=$copy/hdfs/$tries
 fi
 [ -d "$FROM" ] || { rm -rf -- "$copy"; fail "$FROM is no folder"; }
 # 1.x writes check sums beside (.NAME.crc), and names configurations JOB_conf.xml.

@@ -15,9 +15,7 @@ for name in *; do
     printf 'found\t%s %s\n' "$(stat -c %s "$name")" "$name"
 done
 say odd "$odd"
-for agent in sniffer dumpingd; do
-    if [ -f "$PREFIX/run/$agent.pid" ] && read -r pid born _ <"$PREFIX/run/$agent.pid" && lives "$pid" "$born"; then
-        say runs "$agent"
-    fi
+for name in sniffer dumpingd; do
+    if agent "$name"; then say runs "$name"; fi
 done
 say end list

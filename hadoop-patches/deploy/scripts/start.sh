@@ -6,20 +6,9 @@ log=$PREFIX/log/$NAME.log
 if [ -L "$dir" ] || [ ! -d "$dir" ] || [ "$(stat -c %u "$dir")" != 0 ]; then
     fail "$dir is not root's folder any more: run install again"
 fi
-running() {
-    pid= born=
-    [ -f "$run" ] && read -r pid born _ <"$run"
-    lives "$pid" "$born" && return 0
-    # Daemons start agents too, if they are told to.
-    [ -f "$dir/agents.lock" ] || return 1
-    while read -r name pid born _; do
-        [ "$name" = "$NAME" ] && lives "$pid" "$born" && return 0
-    done <"$dir/agents.lock"
-    return 1
-}
-began=no
-if ! running; then
-    began=yes
+fresh=no
+if ! agent "$NAME"; then
+    fresh=yes
     : >"$PREFIX/run/$NAME.stamp"
     if [ "$SYSTEMD" = yes ]; then
         systemctl start "hadoptic-$NAME.service" || exit 1
@@ -37,6 +26,8 @@ if ! running; then
     until [ "$dir/$NAME.json" -nt "$PREFIX/run/$NAME.stamp" ] && grep -q '"ready": true' "$dir/$NAME.json"; do
         if ! lives "$pid" "$born"; then
             rm -f "$run"
+            # A systemd before 240 knows no log files of units.
+            [ -f "$log" ] || journalctl -q -n 3 -o cat -u "hadoptic-$NAME.service" >"$log" 2>/dev/null
             fail "$NAME ended at once: $(tail -n 3 "$log" | tr '\n' ' ')"
         fi
         [ "$waited" -lt $((WAIT * 10)) ] || fail "$NAME does not say that it is ready within $WAIT s: see $log"
@@ -46,5 +37,5 @@ if ! running; then
 fi
 say pid "$pid"
 say ticks "$born"
-say began "$began"
+say began "$fresh"
 say end start

@@ -5,24 +5,15 @@ say name "$host"
 say now "$(date +%s)"
 emit installed.json "$PREFIX/installed.json"
 [ ! -f "$PREFIX/lib/hadoptic-agent.jar" ] || say jar "$(checksum "$PREFIX/lib/hadoptic-agent.jar")"
-for agent in sniffer dumpingd; do
-    found=
-    pid= born= began=
-    [ -f "$PREFIX/run/$agent.pid" ] && read -r pid born began <"$PREFIX/run/$agent.pid"
-    lives "$pid" "$born" && found="$pid $began"
-    if [ -z "$found" ] && [ -f "$dir/agents.lock" ]; then
-        while read -r name pid born began; do
-            [ "$name" = "$agent" ] && lives "$pid" "$born" && found="$pid $((began / 1000))"
-        done <"$dir/agents.lock"
+for name in sniffer dumpingd; do
+    if agent "$name"; then
+        say runs "$name $pid $began"
+    elif [ -f "$PREFIX/run/$name.pid" ]; then
+        say gone "$name"
     fi
-    if [ -n "$found" ]; then
-        say runs "$agent $found"
-    elif [ -f "$PREFIX/run/$agent.pid" ]; then
-        say gone "$agent"
-    fi
-    if [ -f "$dir/$agent.json" ]; then
-        say age "$agent $(($(date +%s) - $(stat -c %Y "$dir/$agent.json")))"
-        emit "$agent.json" "$dir/$agent.json"
+    if [ -f "$dir/$name.json" ]; then
+        say age "$name $(($(date +%s) - $(stat -c %Y "$dir/$name.json")))"
+        emit "$name.json" "$dir/$name.json"
     fi
 done
 jvms

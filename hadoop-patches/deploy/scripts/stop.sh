@@ -2,16 +2,7 @@
 host=$(uname -n)
 dir=$CAPTURE/$host
 run=$PREFIX/run/$NAME.pid
-pid= born=
-found=no
-[ -f "$run" ] && read -r pid born _ <"$run"
-lives "$pid" "$born" && found=yes
-if [ $found = no ] && [ -f "$dir/agents.lock" ]; then
-    while read -r name pid born _; do
-        [ "$name" = "$NAME" ] && lives "$pid" "$born" && { found=yes; break; }
-    done <"$dir/agents.lock"
-fi
-if [ $found = no ]; then
+if ! agent "$NAME"; then
     say was idle
 else
     say was running

@@ -30,7 +30,8 @@ fn installed(facts: &Facts, prefix: &str) -> Result<Installed, SshError> {
 
 struct Started {
     facts: Facts,
-    pids: Vec<u64>,
+    /// Of the sniffer, then of dumpingd.
+    pids: Vec<Option<u64>>,
     began: bool,
     by_daemons: bool,
 }
@@ -45,14 +46,20 @@ pub fn start(fleet: &Fleet, places: &Places, attach: bool, wait_s: u64) -> Resul
     report.hosts = reports(fleet, &outcomes, |started| started.facts.name.clone());
     for (host, outcome) in report.hosts.iter_mut().zip(&outcomes) {
         let Ok(started) = outcome else { continue };
-        if started.by_daemons {
-            host.cells = vec![String::new(), String::new(), "the host's daemons start them".to_owned()];
-        } else {
-            host.cells = started.pids.iter().map(ToString::to_string).collect();
-            host.cells.push(if started.began { "started" } else { "ran already" }.to_owned());
-            for (agent, pid) in AGENTS.iter().zip(&started.pids) {
-                host.fact(agent, pid);
-            }
+        host.cells = started.pids.iter().map(|pid| pid.map_or_else(String::new, |pid| pid.to_string())).collect();
+        let missing = started.pids.contains(&None);
+        let state = match (started.began, missing) {
+            (true, _) => "started",
+            (false, false) => "ran already",
+            (false, true) => "the host's daemons start them",
+        };
+        host.cells.push(state.to_owned());
+        for (agent, pid) in AGENTS.iter().zip(&started.pids) {
+            host.fact(agent, pid);
+        }
+        host.fact("by_daemons", started.by_daemons);
+        if missing {
+            host.notes.push("the next Hadoop daemon that is started here with the agent starts them".to_owned());
         }
         host.fact("started", started.began);
         let without = facts::without_agent(&started.facts.jvms);
@@ -72,7 +79,12 @@ fn start_on(session: &Session, places: &Places, attach: bool, wait_s: u64) -> Re
     let installed = installed(&facts, &places.prefix)?;
     let by_daemons = installed.started_by == StartedBy::Daemons;
     let mut started = Started { facts: facts.clone(), pids: Vec::new(), began: false, by_daemons };
-    if !by_daemons {
+    if by_daemons {
+        let variables = [("PREFIX", installed.prefix.as_str()), ("CAPTURE", installed.capture_dir.as_str())];
+        let printed = session.run("look which agents run", &variables, &[], scripts::RUNS)?;
+        let told = Told::parse("runs", &printed).map_err(failed("look which agents run"))?;
+        started.pids = AGENTS.iter().map(|agent| told.numbers(agent).first().copied()).collect();
+    } else {
         // dumpingd first: it tells the sniffer whose ports are Hadoop's.
         for (name, options) in [("dumpingd", &installed.dumpingd), ("sniffer", &installed.sniffer)] {
             let what = format!("start {name}");
@@ -87,7 +99,7 @@ fn start_on(session: &Session, places: &Places, attach: bool, wait_s: u64) -> Re
             ];
             let printed = session.run(&what, &variables, options, scripts::START)?;
             let told = Told::parse("start", &printed).map_err(failed(&what))?;
-            started.pids.insert(0, told.numbers("pid").first().copied().unwrap_or(0));
+            started.pids.insert(0, told.numbers("pid").first().copied());
             started.began |= told.value("began") == Some("yes");
         }
     }
@@ -122,6 +134,7 @@ struct Stopped {
     sniffer: Option<SnifferManifest>,
     dumpingd: Option<DumpingdManifest>,
     unclean: Vec<String>,
+    by_daemons: bool,
 }
 
 /// Stops the agents and waits until they have ended in order.
@@ -147,6 +160,9 @@ pub fn stop(fleet: &Fleet, places: &Places, wait_s: u64) -> Result<Report> {
         for problem in &stopped.unclean {
             host.problem(problem.clone());
         }
+        if stopped.by_daemons {
+            host.notes.push("the next Hadoop daemon that is started here with the agent starts them again".to_owned());
+        }
         let problems = stopped.sniffer.iter().flat_map(|m| &m.problems).map(|p| format!("sniffer: {p}"));
         let problems =
             problems.chain(stopped.dumpingd.iter().flat_map(|m| &m.problems).map(|p| format!("dumpingd: {p}")));
@@ -167,7 +183,9 @@ pub(crate) fn stop_quietly(session: &Session, installed: &Installed, wait_s: u64
 }
 
 fn stop_agents(session: &Session, installed: &Installed, name: &str, wait_s: u64) -> Result<Stopped, SshError> {
-    let mut stopped = Stopped { name: name.to_owned(), ran: false, sniffer: None, dumpingd: None, unclean: Vec::new() };
+    let by_daemons = installed.started_by == StartedBy::Daemons;
+    let mut stopped =
+        Stopped { name: name.to_owned(), ran: false, sniffer: None, dumpingd: None, unclean: Vec::new(), by_daemons };
     let wait = wait_s.to_string();
     for agent in AGENTS {
         let what = format!("stop {agent}");
@@ -184,8 +202,8 @@ fn stop_agents(session: &Session, installed: &Installed, name: &str, wait_s: u64
         stopped.ran |= ran;
         if ran && told.value("ended") != Some("yes") {
             stopped.unclean.push(format!(
-                "{agent} ended without saying so: its last batch may be missing, the rest can be read ({}/log/{agent}.log)",
-                installed.prefix
+                "{agent} ended without saying so: its last batch may be missing, the rest can be read ({})",
+                installed.log(agent, name)
             ));
         }
         let Some(file) = told.file(&format!("{agent}.json")) else { continue };

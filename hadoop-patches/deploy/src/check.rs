@@ -56,6 +56,9 @@ pub fn check(fleet: &Fleet, settings: &Settings, programs: Option<&Programs>) ->
     if versions.len() > 1 {
         report.problems.push("the hosts have different versions of Hadoop: install each group by itself".to_owned());
     }
+    if let (Some(programs), false) = (programs, settings.quick) {
+        report.notes.push(format!("tried were {}", programs.told));
+    }
     if let Some(spread) =
         spread(&seen.iter().flatten().filter_map(|seen| seen.clock.as_ref().ok().copied()).collect::<Vec<_>>())
     {
@@ -154,7 +157,7 @@ fn judge(host: &mut HostReport, seen: &Seen, settings: &Settings, programs: Opti
         }
         for bad in tried.all("bad") {
             host.problem(format!(
-                "does not run there: {bad}; build it for {} (docs/deployment.md, A static binary)",
+                "does not run there: {bad}; bring static ones built for {} (`make static`, then --programs target/static)",
                 value("machine")
             ));
         }

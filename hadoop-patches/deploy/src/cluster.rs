@@ -1,11 +1,12 @@
 //! What all commands know: where things lie on the hosts, which version of Hadoop it is, what was brought there.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
 use crate::digest;
+use crate::elf;
 use crate::facts::Facts;
 use crate::fleet::{Fleet, Outcome};
 use crate::report::HostReport;
@@ -55,35 +56,44 @@ pub struct Programs {
     pub dumpingd: Vec<u8>,
     /// The Java agent.
     pub jar: Vec<u8>,
+    /// Where the two agents were found, and how they are linked, in words.
+    pub told: String,
 }
 
 impl Programs {
-    /// Reads them from this machine.
+    /// Reads them from this machine: each file as it is named, else from the folder that is named, else from beside this
+    /// program.
     ///
     /// # Errors
     /// If one is missing; says how to build it.
-    pub fn read(sniffer: Option<&PathBuf>, dumpingd: Option<&PathBuf>, jar: Option<&PathBuf>) -> Result<Self> {
+    pub fn read(
+        folder: Option<&Path>,
+        sniffer: Option<&Path>,
+        dumpingd: Option<&Path>,
+        jar: Option<&Path>,
+    ) -> Result<Self> {
         let beside = std::env::current_exe().ok().and_then(|exe| exe.parent().map(PathBuf::from)).unwrap_or_default();
-        let read = |given: Option<&PathBuf>, candidates: Vec<PathBuf>, option: &str| {
-            let path = given.cloned().or_else(|| candidates.iter().find(|path| path.is_file()).cloned());
+        let read = |given: Option<&Path>, candidates: Vec<PathBuf>, build: &str| -> Result<(PathBuf, Vec<u8>)> {
+            let path = given.map(PathBuf::from).or_else(|| candidates.iter().find(|path| path.is_file()).cloned());
             let path = path.with_context(|| {
-                format!(
-                    "{} is not there: build it with `make agents`, or name it with --{option}",
-                    candidates[0].display()
-                )
+                format!("{} is not there: build it with `make {build}`, or name another file", candidates[0].display())
             })?;
-            std::fs::read(&path).with_context(|| format!("{}", path.display()))
+            let bytes = std::fs::read(&path).with_context(|| format!("{}", path.display()))?;
+            Ok((path, bytes))
         };
         let jars = vec![
             beside.join("hadoptic-agent.jar"),
             beside.join("../../hadoop-patches/target/hadoptic-agent.jar"),
             PathBuf::from("hadoop-patches/target/hadoptic-agent.jar"),
         ];
-        Ok(Self {
-            sniffer: read(sniffer, vec![beside.join("sniffer")], "sniffer")?,
-            dumpingd: read(dumpingd, vec![beside.join("dumpingd")], "dumpingd")?,
-            jar: read(jar, jars, "jar")?,
-        })
+        let build = if folder.is_some() { "static" } else { "agents" };
+        let program = |given: Option<&Path>, name: &str| read(given, vec![folder.unwrap_or(&beside).join(name)], build);
+        let (sniffer, dumpingd) = (program(sniffer, "sniffer")?, program(dumpingd, "dumpingd")?);
+        let told = [&sniffer, &dumpingd]
+            .map(|(path, bytes)| format!("{} ({})", path.display(), elf::linking(bytes).name()))
+            .join(" and ");
+        let (_, jar) = read(jar, jars, "agents")?;
+        Ok(Self { sniffer: sniffer.1, dumpingd: dumpingd.1, jar, told })
     }
 
     /// Each with its name on the hosts.

@@ -8,6 +8,7 @@ use crate::edits::{self, Edit, Planned};
 use crate::facts::{self, Facts};
 use crate::fleet::{Fleet, Outcome};
 use crate::installed::{FILE, Installed, StartedBy};
+use crate::quote;
 use crate::report::Report;
 use crate::scripts;
 use crate::ssh::{Session, SshError};
@@ -36,6 +37,17 @@ pub struct Settings {
     pub dumpingd: Vec<String>,
     /// Whether only the programs are brought, and no file of Hadoop is touched.
     pub programs_only: bool,
+}
+
+impl Settings {
+    /// Whether who is not root shall start the programs.
+    fn needs_capabilities(&self) -> bool {
+        match self.started_by {
+            StartedBy::Systemd => false,
+            StartedBy::Hadoptic => !self.run_as.is_empty(),
+            StartedBy::Daemons => !self.run_as.is_empty() || !self.group.is_empty(),
+        }
+    }
 }
 
 /// One host's plan.
@@ -122,6 +134,7 @@ pub fn install(fleet: &Fleet, settings: &Settings, programs: &Programs) -> Resul
         change::unstage(fleet, &edits);
         return Ok(report);
     }
+    report.notes.push(format!("brought were {}", programs.told));
     after(&mut report, settings, &plans);
     Ok(report)
 }
@@ -158,10 +171,8 @@ fn plan(session: &Session, settings: &Settings) -> Result<Plan, SshError> {
     if settings.started_by == StartedBy::Systemd && facts.told.value("systemd").is_none() {
         return Err(failed("systemd does not run there: leave --systemd out".to_owned()));
     }
-    if settings.run_as.is_empty() || settings.started_by == StartedBy::Systemd {
-        // Nothing more is needed.
-    } else if !facts.has_tool("setcap") || !facts.has_tool("setpriv") {
-        return Err(failed("--run-as needs setcap and setpriv there (libcap2-bin, util-linux)".to_owned()));
+    if settings.needs_capabilities() && !(facts.has_tool("setcap") && facts.has_tool("setpriv")) {
+        return Err(failed("--run-as and --group need setcap and setpriv there (libcap2-bin, util-linux)".to_owned()));
     }
     if let Some(path) = facts.told.value("unwritable") {
         return Err(failed(format!(
@@ -188,7 +199,7 @@ fn agent_option(settings: &Settings) -> String {
     let places = &settings.places;
     let mut option = format!("-javaagent:{}=out={}", places.jar(), places.capture_dir);
     if settings.started_by == StartedBy::Daemons {
-        option.push_str(&format!(",sniffer={0}/bin/sniffer,dumpingd={0}/bin/dumpingd", places.prefix));
+        option.push_str(&format!(",sniffer={0}/bin/start-sniffer,dumpingd={0}/bin/start-dumpingd", places.prefix));
     }
     option
 }
@@ -204,8 +215,6 @@ fn place(session: &Session, settings: &Settings, programs: &Programs, plan: &Pla
         session.put(bytes, &format!("{prefix}/new/{name}"))?;
     }
     let [sniffer, dumpingd, jar] = programs.sums();
-    let needs_capabilities = settings.started_by != StartedBy::Systemd
-        && (!settings.run_as.is_empty() || (settings.started_by == StartedBy::Daemons && !settings.group.is_empty()));
     let group =
         if settings.group.is_empty() { format!("$(id -gn {})", settings.run_as) } else { settings.group.clone() };
     let group = if group.starts_with('$') { group_of(session, &settings.run_as)? } else { group };
@@ -219,7 +228,7 @@ fn place(session: &Session, settings: &Settings, programs: &Programs, plan: &Pla
     let variables = [
         ("PREFIX", prefix),
         ("GROUP", group.as_str()),
-        ("CAPABILITIES", if needs_capabilities { "yes" } else { "no" }),
+        ("CAPABILITIES", if settings.needs_capabilities() { "yes" } else { "no" }),
         ("JAVA", java),
         ("SUM_SNIFFER", sniffer.as_str()),
         ("SUM_DUMPINGD", dumpingd.as_str()),
@@ -275,6 +284,15 @@ fn remember(session: &Session, settings: &Settings, programs: &Programs, plan: &
         .map_err(|error| SshError::Failed { what: "remember".to_owned(), message: error.to_string() })?;
     session.put(&text, &format!("{prefix}/{FILE}.new"))?;
     session.run("remember", &[("FILE", &format!("{prefix}/{FILE}"))], &[], "mv -f -- \"$FILE.new\" \"$FILE\"")?;
+    if settings.started_by == StartedBy::Daemons {
+        let mut paths = Vec::new();
+        for (name, options) in [("sniffer", &installed.sniffer), ("dumpingd", &installed.dumpingd)] {
+            let path = format!("{prefix}/bin/start-{name}");
+            session.put(starter(prefix, name, options).as_bytes(), &path)?;
+            paths.push(path);
+        }
+        session.run("let daemons start the programs", &[], &paths, "chmod 755 -- \"$@\"")?;
+    }
     if settings.started_by == StartedBy::Systemd {
         for (name, unit) in units::all(&installed) {
             session.put(unit.as_bytes(), &format!("/etc/systemd/system/{name}"))?;
@@ -283,6 +301,15 @@ fn remember(session: &Session, settings: &Settings, programs: &Programs, plan: &
         session.run("load the units", &[], &[], body)?;
     }
     Ok(())
+}
+
+/// What a daemon starts: it knows no options but where to write, and the program takes this one's place.
+fn starter(prefix: &str, name: &str, options: &[String]) -> String {
+    format!(
+        "#!/bin/sh\n# Made by `hadoptic install`, taken away by `hadoptic remove`.\nexec {} \"$@\" {}\n",
+        quote::word(&format!("{prefix}/bin/{name}")),
+        quote::words(options)
+    )
 }
 
 fn after(report: &mut Report, settings: &Settings, plans: &[Plan]) {
@@ -301,7 +328,14 @@ fn after(report: &mut Report, settings: &Settings, plans: &[Plan]) {
     report.notes.push("daemons get the agent when they are started again: a rolling restart will do".to_owned());
     report.notes.push("jobs get it when they are submitted from one of these hosts from now on".to_owned());
     if settings.started_by == StartedBy::Daemons {
-        report.notes.push("the first daemon of each host starts sniffer and dumpingd".to_owned());
+        report.notes.push("the first daemon of each host that is started again starts sniffer and dumpingd".to_owned());
+        if !settings.needs_capabilities() {
+            report.notes.push(
+                "daemons that are not root cannot start them: --group NAME (the daemons' group) gives the programs file \
+                 capabilities"
+                    .to_owned(),
+            );
+        }
     } else {
         report.notes.push("next: hadoptic start, with the same hosts".to_owned());
     }

@@ -67,6 +67,15 @@ pub struct EditRecord {
 }
 
 impl Installed {
+    /// Where an agent's own words are on a host that calls itself so.
+    #[must_use]
+    pub fn log(&self, agent: &str, host: &str) -> String {
+        match self.started_by {
+            StartedBy::Daemons => format!("{}/{host}/{agent}.log", self.capture_dir),
+            StartedBy::Hadoptic | StartedBy::Systemd => format!("{}/log/{agent}.log", self.prefix),
+        }
+    }
+
     /// Reads the file.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ pub mod cluster;
 pub mod collect;
 pub mod digest;
 pub mod edits;
+pub mod elf;
 pub mod env_block;
 pub mod facts;
 pub mod fleet;

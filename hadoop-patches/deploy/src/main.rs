@@ -141,10 +141,13 @@ fn conf_path(text: &str) -> Result<String, String> {
 /// What goes out.
 #[derive(Args)]
 struct ProgramOptions {
-    /// The program sniffer. Default: beside this one.
+    /// Where the programs sniffer and dumpingd are taken from, as target/static. Default: beside this one.
+    #[arg(long, value_name = "DIR")]
+    programs: Option<PathBuf>,
+    /// The program sniffer. Default: that of --programs.
     #[arg(long, value_name = "FILE")]
     sniffer: Option<PathBuf>,
-    /// The program dumpingd. Default: beside this one.
+    /// The program dumpingd. Default: that of --programs.
     #[arg(long, value_name = "FILE")]
     dumpingd: Option<PathBuf>,
     /// The Java agent. Default: hadoptic-agent.jar beside this program, or where Maven leaves it.
@@ -264,7 +267,8 @@ struct Collect {
     /// Fetch the jobs' histories and configurations from this folder of a host (1.x: logs/history of the JobTracker).
     #[arg(long, value_name = "HOST:FOLDER", conflicts_with = "job_history_hdfs")]
     job_history: Option<String>,
-    /// Fetch them from this folder of HDFS, with the `hadoop` of a host (2.x, 3.x: mapreduce.jobhistory.done-dir).
+    /// Fetch them from this folder of HDFS, with the `hadoop` of a host (2.x, 3.x: the folder above
+    /// mapreduce.jobhistory.done-dir and intermediate-done-dir, where new ones are for some minutes).
     #[arg(long, value_name = "HOST:FOLDER")]
     job_history_hdfs: Option<String>,
     /// Only the files of this job.
@@ -378,7 +382,12 @@ fn places(options: &PlaceOptions) -> Places {
 }
 
 fn read(options: &ProgramOptions) -> Result<Programs> {
-    Programs::read(options.sniffer.as_ref(), options.dumpingd.as_ref(), options.jar.as_ref())
+    Programs::read(
+        options.programs.as_deref(),
+        options.sniffer.as_deref(),
+        options.dumpingd.as_deref(),
+        options.jar.as_deref(),
+    )
 }
 
 fn install_settings(options: &Install) -> Result<install::Settings> {

@@ -28,6 +28,8 @@ scripts! {
     UNSTAGE = "unstage.sh";
     /// Starts an agent.
     START = "start.sh";
+    /// Which agents run.
+    RUNS = "runs.sh";
     /// Stops one.
     STOP = "stop.sh";
     /// How they are.

@@ -9,7 +9,7 @@ use crate::clock::{self, Offset};
 use crate::cluster::{Places, reports};
 use crate::facts;
 use crate::fleet::Fleet;
-use crate::installed::{FILE, Installed};
+use crate::installed::{FILE, Installed, StartedBy};
 use crate::report::{HostReport, Report, size};
 use crate::scripts;
 use crate::ssh::{Session, SshError};
@@ -92,10 +92,12 @@ fn judge(host: &mut HostReport, seen: &Seen) {
     ];
     for (agent, unended) in unended {
         if runs(told, agent).is_none() && (unended || told.all("gone").any(|gone| gone == agent)) {
-            host.problem(format!(
-                "{agent} ended without being asked to: see {}/log/{agent}.log, then hadoptic start",
-                installed.prefix
-            ));
+            let again = match installed.started_by {
+                StartedBy::Daemons => "restart one of the host's daemons",
+                StartedBy::Hadoptic | StartedBy::Systemd => "hadoptic start",
+            };
+            let log = installed.log(agent, &host.name);
+            host.problem(format!("{agent} ended without being asked to: see {log}, then {again}"));
         }
     }
     let jar = told.value("jar");

@@ -36,6 +36,8 @@ fn unit(installed: &Installed, name: &str, about: &str, rights: &str, options: &
          [Service]\n\
          Type=exec\n\
          ExecStart={prefix}/bin/{name} run --out {capture}/%H{options}\n\
+         StandardOutput=append:{prefix}/log/{name}.log\n\
+         StandardError=append:{prefix}/log/{name}.log\n\
          {user}\
          Restart=on-abnormal\n\
          RestartSec=1s\n\

@@ -121,3 +121,116 @@ fn another_user_runs_the_agents_by_file_capabilities() {
     rig.ok("remove", &[]);
     assert!(!rig.of("h1").join("cap").exists());
 }
+
+/// Somebody who is not root, and his group.
+const DAEMON_USER: [&str; 2] = ["nobody", "nogroup"];
+
+#[test]
+fn the_first_daemon_starts_the_agents_and_they_end_after_the_last() {
+    if !can_run("the_first_daemon_starts_the_agents_and_they_end_after_the_last") {
+        return;
+    }
+    let rig = Rig::new(1, "3");
+    if !compile(&rig) {
+        return;
+    }
+    let before = rig.tree("h1");
+    let (code, told) =
+        rig.run("install", &["--started-by", "daemons", "--group", DAEMON_USER[1], "--disk-limit", "64MiB"]);
+    if problems(&told).contains("setcap") {
+        println!("skipped: no setcap, or no file system with extended attributes");
+        return;
+    }
+    assert_eq!(code, 0, "{told:#}");
+    let told = rig.ok("start", &[]);
+    assert_eq!(told["hosts"][0]["sniffer"], Value::Null, "no daemon is there: {told:#}");
+    let daemon = || {
+        let [user, group] = DAEMON_USER;
+        let user = format!("exec setpriv --reuid={user} --regid={group} --clear-groups java");
+        let command = format!(
+            ". {}/hadoop-env.sh; {user} $HDFS_DATANODE_OPTS -cp {} {DATANODE}",
+            rig.there("conf"),
+            rig.path("java").display()
+        );
+        rig.enter("h1", &command).stderr(std::process::Stdio::null()).spawn().unwrap()
+    };
+    let agents = || {
+        let told = rig.run("status", &[]).1;
+        ["sniffer_runs", "dumpingd_runs"].map(|agent| told["hosts"][0][agent]["pid"].as_u64())
+    };
+    let ready = |name: &str| {
+        let text = fs::read(rig.of("h1").join(format!("cap/h1/{name}.json"))).unwrap_or_default();
+        let told: Value = serde_json::from_slice(&text).unwrap_or(Value::Null);
+        told["ready"] == true && told["ended"] != true
+    };
+    let mut first = daemon();
+    wait_until("the daemon starts both", || {
+        agents().iter().all(Option::is_some) && ready("sniffer") && ready("dumpingd")
+    });
+    let pair = agents();
+    let mut second = daemon();
+    wait_until("the second daemon is seen", || agent_of(&rig, second.id()) == "yes");
+    assert_eq!(agents(), pair, "one pair a host");
+    let [sniffer, dumpingd] = pair.map(Option::unwrap);
+    let uid = fs::read_to_string(format!("/proc/{sniffer}/status")).unwrap();
+    assert!(uid.lines().any(|line| line.starts_with("Uid:\t65534\t65534")), "{uid}");
+    // What install was told reaches programs that daemons start.
+    let words = fs::read_to_string(format!("/proc/{sniffer}/cmdline")).unwrap();
+    assert!(words.contains("--follow") && words.contains("--disk-limit=64MiB"), "{words}");
+
+    support::sh(&format!("kill -9 {sniffer}"));
+    wait_until("the sniffer comes back", || agents()[0].is_some_and(|pid| pid != sniffer) && ready("sniffer"));
+    assert_eq!(agents()[1], Some(dumpingd));
+    rig.ok("status", &[]);
+    let told = rig.ok("start", &[]);
+    assert_eq!(
+        (&told["hosts"][0]["started"], told["hosts"][0]["sniffer"].as_u64()),
+        (&Value::Bool(false), agents()[0])
+    );
+
+    let told = rig.ok("stop", &[]);
+    assert_eq!(told["hosts"][0]["ran"], true);
+    // The daemons look every 2 s, and see that they were asked to end.
+    std::thread::sleep(std::time::Duration::from_secs(5));
+    assert_eq!(agents(), [None, None]);
+    let mut third = daemon();
+    wait_until("a daemon that is started again starts both", || {
+        agents().iter().all(Option::is_some) && ready("sniffer")
+    });
+
+    for jvm in [&mut first, &mut second, &mut third] {
+        support::sh(&format!("kill {}", jvm.id()));
+        jvm.wait().unwrap();
+    }
+    wait_until("both end after the last daemon", || agents() == [None, None]);
+    let told = rig.ok("status", &[]);
+    assert_eq!(told["hosts"][0]["lost"], 0);
+    let out = rig.path("capture");
+    rig.ok("collect", &["--out", out.to_str().unwrap()]);
+    for name in ["sniffer", "dumpingd"] {
+        let told: Value = serde_json::from_slice(&fs::read(out.join(format!("h1/{name}.json"))).unwrap()).unwrap();
+        assert_eq!(told["ended"], true, "{told:#}");
+    }
+    rig.ok("remove", &[]);
+    assert_eq!(support::differ(&[before], &[rig.tree("h1")]), [""; 0], "nothing is left");
+}
+
+#[test]
+fn a_process_that_somebody_calls_an_agent_is_not_stopped() {
+    if !can_run("a_process_that_somebody_calls_an_agent_is_not_stopped") {
+        return;
+    }
+    let rig = Rig::new(1, "3");
+    rig.ok("install", &[]);
+    let mut other = rig.enter("h1", "exec sleep 600").spawn().unwrap();
+    let stat = fs::read_to_string(format!("/proc/{}/stat", other.id())).unwrap();
+    let ticks = stat.rsplit_once(')').unwrap().1.split(' ').nth(20).unwrap().to_owned();
+    // As any container's user could write it.
+    fs::write(rig.of("h1").join("cap/h1/agents.lock"), format!("sniffer {} {ticks} 1\n", other.id())).unwrap();
+    let told = rig.ok("stop", &[]);
+    assert_eq!(told["hosts"][0]["ran"], false);
+    assert!(other.try_wait().unwrap().is_none(), "a process of others was ended");
+    other.kill().unwrap();
+    other.wait().unwrap();
+    rig.ok("remove", &[]);
+}

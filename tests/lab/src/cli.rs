@@ -196,6 +196,9 @@ struct RunArgs {
     #[arg(long, value_name = "PROGRAM", requires = "capture", conflicts_with_all = ["agents", "no_agents", "tcpdump"])]
     #[arg(help_heading = "Recording")]
     deployed_by: Option<PathBuf>,
+    /// With --deployed-by: the first daemon of each host starts the agents there, and they end after the last
+    #[arg(long, requires = "deployed_by", help_heading = "Recording")]
+    agents_by_daemons: bool,
     #[command(flatten)]
     job: JobArgs,
     /// Print the result as one JSON object
@@ -348,7 +351,10 @@ fn up(args: &UpArgs) -> Result<u8> {
 fn run(args: &RunArgs) -> Result<u8> {
     let options = args.cluster.options()?;
     let jobs = args.job.options(&args.cluster)?;
-    let (recorder, capture) = args.record.recorder(args.deployed_by.as_deref())?;
+    let (mut recorder, capture) = args.record.recorder(args.deployed_by.as_deref())?;
+    if let Recorder::Deployed(deployer) = &mut recorder {
+        deployer.by_daemons = args.agents_by_daemons;
+    }
     let kinds = if args.job.jobs.is_empty() { &[JobKind::Terasort][..] } else { &args.job.jobs };
     let stop = Stop::on_signals()?;
     let progress = Progress::new();

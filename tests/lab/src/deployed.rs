@@ -10,9 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
+use crate::hadoop3::HISTORY_FOLDER;
 use crate::host::{Hosts, root};
 use crate::plan::{HostPlan, Plan};
 use crate::process::Process;
@@ -22,6 +25,8 @@ use crate::stop::Stop;
 
 /// How long one step may take.
 const STEP_LIMIT: Duration = Duration::from_secs(180);
+/// How long daemons may take to start agents, and these to end after the last daemon: it waits 10 s for another.
+const AGENTS_LIMIT: Duration = Duration::from_secs(40);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(20);
 /// Where the agents lie on a host.
@@ -34,6 +39,8 @@ pub struct Deployer {
     pub program: PathBuf,
     /// What it brings.
     pub agents: Agents,
+    /// Whether the first daemon of each host starts the agents, and not `hadoptic start`.
+    pub by_daemons: bool,
 }
 
 impl Deployer {
@@ -48,7 +55,7 @@ impl Deployer {
                 program.display()
             )
         })?;
-        Ok(Self { program, agents })
+        Ok(Self { program, agents, by_daemons: false })
     }
 }
 
@@ -101,22 +108,31 @@ impl<'a> Deployment<'a> {
         ];
         // The machine's disk is not the cluster's.
         let check = [programs.as_slice(), &["--need-free".to_owned(), "64MiB".to_owned()]].concat();
-        let install = [programs.as_slice(), &["--keep-free".to_owned(), "64MiB".to_owned()]].concat();
+        let mut install = [programs.as_slice(), &["--keep-free".to_owned(), "64MiB".to_owned()]].concat();
+        if deployer.by_daemons {
+            install.extend(["--started-by", "daemons"].map(str::to_owned));
+        }
         for (step, arguments) in [("check", check.as_slice()), ("install", &install), ("start", &[])] {
             deployment.step(step, arguments, progress)?;
         }
         Ok(deployment)
     }
 
-    /// Asks how the agents are, stops them, and fetches what they recorded into a capture. Returns what was not as it
-    /// should be.
+    /// Asks how the agents are, stops them, and fetches what they recorded into a capture, and the histories of jobs, where
+    /// there were any. Returns what was not as it should be.
     ///
     /// # Errors
     /// If one of the steps fails.
-    pub fn collect(&self, capture: &Path, progress: &Progress) -> Result<Vec<String>> {
+    pub fn collect(&self, capture: &Path, histories: Option<&str>, progress: &Progress) -> Result<Vec<String>> {
         let status = self.step("status", &[], progress)?;
-        self.step("stop", &[], progress)?;
-        let out = ["--out".to_owned(), capture.display().to_string()];
+        if !self.deployer.by_daemons {
+            self.step("stop", &[], progress)?;
+        }
+        let mut out = vec!["--out".to_owned(), capture.display().to_string()];
+        if let Some(folder) = histories {
+            let option = if folder.starts_with(HISTORY_FOLDER) { "--job-history-hdfs" } else { "--job-history" };
+            out.extend([option.to_owned(), format!("{}:{folder}", self.plan.master().name)]);
+        }
         self.step("collect", &out, progress)?;
         let mut problems = Vec::new();
         for host in &self.plan.hosts {
@@ -131,6 +147,83 @@ impl<'a> Deployment<'a> {
         }
         copy_all(&self.run.join("deployment"), &capture.join("deployment"))?;
         Ok(problems)
+    }
+
+    /// Looks whether the first daemon of each host has started the agents, once a host, and whether one that is killed comes
+    /// back. Returns what was not as it should be.
+    ///
+    /// # Errors
+    /// If they do not run in time, or a signal came.
+    pub fn look_after_daemons(&self, progress: &Progress) -> Result<Vec<String>> {
+        progress.step("looking for the agents that daemons have started");
+        let mut problems = Vec::new();
+        for host in &self.plan.hosts {
+            self.wait_for(&format!("agents on {}", host.name), || Ok(self.agents(host)?.len() >= 2))?;
+        }
+        let Some(host) = self.plan.workers().first() else { return Ok(problems) };
+        let Some((killed, _)) = self.agents(host)?.into_iter().find(|(_, name)| name == "sniffer") else {
+            return Ok(vec![format!("no sniffer runs on {}", host.name)]);
+        };
+        kill(killed, Signal::SIGKILL).context("cannot kill a sniffer")?;
+        self.wait_for(&format!("a new sniffer on {}", host.name), || {
+            let agents = self.agents(host)?;
+            Ok(agents.iter().any(|(pid, name)| name == "sniffer" && *pid != killed))
+        })?;
+        for host in &self.plan.hosts {
+            let mut names: Vec<String> = self.agents(host)?.into_iter().map(|(_, name)| name).collect();
+            names.sort();
+            if names != ["dumpingd", "sniffer"] {
+                problems.push(format!("daemons have started {names:?} on {}", host.name));
+            }
+        }
+        let told = self.step("start", &[], progress)?;
+        for host in told["hosts"].as_array().into_iter().flatten() {
+            if host["started"] != false || !host["sniffer"].is_u64() {
+                problems.push(format!("hadoptic start does not see what daemons have started: {host}"));
+            }
+        }
+        Ok(problems)
+    }
+
+    /// Waits until the agents have ended after the last daemons, and fetches what they recorded since. Returns what was not as
+    /// it should be.
+    ///
+    /// # Errors
+    /// If they do not end, or a signal came.
+    pub fn after_daemons(&self, capture: &Path, progress: &Progress) -> Result<Vec<String>> {
+        progress.step("waiting for the agents to end after the last daemons");
+        for host in &self.plan.hosts {
+            self.wait_for(&format!("the end of the agents on {}", host.name), || Ok(self.agents(host)?.is_empty()))?;
+        }
+        self.step("status", &[], progress)?;
+        let out = ["--out".to_owned(), capture.display().to_string()];
+        self.step("collect", &out, progress)?;
+        let mut problems = Vec::new();
+        for (host, agent) in self.plan.hosts.iter().flat_map(|host| ["sniffer", "dumpingd"].map(|agent| (host, agent)))
+        {
+            let path = capture.join(&host.name).join(format!("{agent}.json"));
+            let told: Value = serde_json::from_slice(&fs::read(&path).unwrap_or_default()).unwrap_or(Value::Null);
+            if told["ended"] != true {
+                problems.push(format!("{} does not say that the agent ended in order", path.display()));
+            }
+        }
+        Ok(problems)
+    }
+
+    /// The agents that run on a host.
+    fn agents(&self, host: &HostPlan) -> Result<Vec<(Pid, String)>> {
+        let of =
+            |program: &Path| Some(program.strip_prefix(PREFIX).ok()?.strip_prefix("bin").ok()?.display().to_string());
+        Ok(programs_in(&host.namespace)?.into_iter().filter_map(|(pid, program)| Some((pid, of(&program)?))).collect())
+    }
+
+    fn wait_for(&self, what: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
+        let end = Instant::now() + AGENTS_LIMIT;
+        while !is_so()? {
+            ensure!(Instant::now() < end, "waited {} s in vain for {what}", AGENTS_LIMIT.as_secs());
+            self.stop.sleep(LOOK)?;
+        }
+        Ok(())
     }
 
     /// Has everything removed, and compares the hosts' files with those from before. Returns what is not as it was.

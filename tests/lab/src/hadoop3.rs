@@ -21,6 +21,9 @@ pub const CLIENT_HEAP_MIB: u32 = 256;
 pub const HISTORY_PATTERN: &str =
     "/tmp/hadoop-yarn/staging/history/{done_intermediate/*,done/*/*/*/*}/job_*.{jhist,xml}";
 
+/// The folder of HDFS in which all of them are.
+pub const HISTORY_FOLDER: &str = "/tmp/hadoop-yarn/staging/history";
+
 /// The daemons. Ports are the version's defaults.
 pub const DAEMONS: &[DaemonKind] = &[
     DaemonKind {

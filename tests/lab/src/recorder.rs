@@ -135,7 +135,7 @@ impl Recorder {
             }
             Self::Deployed(deployer) => {
                 let agents = deployer.agents.copied(&work.join("agents"))?;
-                Self::Deployed(Deployer { program: deployer.program.clone(), agents })
+                Self::Deployed(Deployer { agents, ..deployer.clone() })
             }
             other => other.clone(),
         })

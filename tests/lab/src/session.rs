@@ -10,6 +10,7 @@ use trace::truth::{Machine, Truth, TruthHost, Versions};
 use crate::cluster::Cluster;
 use crate::deployed::Deployment;
 use crate::distribution::{Client, Distribution, Histories, Settings};
+use crate::hadoop3::HISTORY_FOLDER;
 use crate::history::{self, JobHistory};
 use crate::host::Hosts;
 use crate::jobs::{Done, JobKind, JobOptions, Runner};
@@ -219,7 +220,10 @@ impl Lab {
                     Deployment::begin(deployer, &self.plan, &self.hosts, self.lease.work(), stop, progress)?;
                 counted = Counters::read(&self.plan)?;
                 cluster.restart(progress)?;
-                Some(deployment)
+                if deployer.by_daemons {
+                    self.truth.problems.extend(deployment.look_after_daemons(progress)?);
+                }
+                Some((deployer, deployment))
             }
             _ => None,
         };
@@ -229,24 +233,35 @@ impl Lab {
         }
         progress.step("collecting the job history");
         runner.cluster.wait_for_containers()?;
-        if runner.done.jobs.iter().any(|job| !job.id.is_empty()) {
+        let ran = runner.done.jobs.iter().any(|job| !job.id.is_empty());
+        let logs = runner.cluster.settings.host_folder(runner.cluster.plan.master()).join("logs");
+        let from = ran.then(|| match runner.cluster.distribution.histories() {
+            Histories::InHdfs(_) => HISTORY_FOLDER.to_owned(),
+            Histories::OnMaster(folder) => logs.join(folder).display().to_string(),
+        });
+        // Who deploys the agents gets the histories as well.
+        if ran && deployment.is_none() {
             match runner.cluster.distribution.histories() {
                 Histories::InHdfs(pattern) => fetch_histories(runner.cluster, pattern, &job_folder, options.limit)?,
-                Histories::OnMaster(folder) => {
-                    let logs = runner.cluster.settings.host_folder(runner.cluster.plan.master()).join("logs");
-                    copy_histories(&logs.join(folder), &job_folder)?;
-                }
+                Histories::OnMaster(folder) => copy_histories(&logs.join(folder), &job_folder)?,
             }
         }
         self.truth.blocks = runner.blocks("/")?;
         let done = runner.done;
-        if let Some(deployment) = deployment {
+        if let Some((deployer, deployment)) = deployment {
             // As on a cluster that goes on: its daemons still run.
-            self.truth.problems.extend(deployment.collect(&folder, progress)?);
+            self.truth.problems.extend(deployment.collect(&folder, from.as_deref(), progress)?);
             Counters::read(&self.plan)?.tell_since(&counted, &mut self.truth);
-            self.truth.problems.extend(deployment.remove(progress)?);
-            progress.step("stopping the cluster");
-            self.truth.problems.extend(cluster.stop()?);
+            if deployer.by_daemons {
+                progress.step("stopping the cluster");
+                self.truth.problems.extend(cluster.stop()?);
+                self.truth.problems.extend(deployment.after_daemons(&folder, progress)?);
+                self.truth.problems.extend(deployment.remove(progress)?);
+            } else {
+                self.truth.problems.extend(deployment.remove(progress)?);
+                progress.step("stopping the cluster");
+                self.truth.problems.extend(cluster.stop()?);
+            }
         } else {
             progress.step("stopping the cluster");
             self.truth.problems.extend(cluster.stop()?);

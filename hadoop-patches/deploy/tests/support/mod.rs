@@ -108,21 +108,45 @@ pub fn conf(generation: &str) -> BTreeMap<&'static str, Vec<u8>> {
     }
 }
 
+/// What kind of hosts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Root logs in.
+    Plain,
+    /// So may `OPERATOR`, who becomes root by sudo.
+    Sudo,
+    /// The first process is a systemd.
+    Systemd,
+}
+
+/// Who logs in on hosts with sudo.
+pub const OPERATOR: &str = "rig-operator";
+
 pub struct Rig {
     pub folder: tempfile::TempDir,
     sshds: Vec<Child>,
+    /// Control groups of hosts with a systemd.
+    groups: Vec<PathBuf>,
     pub hosts: Vec<String>,
 }
 
 impl Rig {
     /// Hosts h1, h2, ...
     pub fn new(hosts: usize, generation: &str) -> Self {
+        Self::of_kind(Kind::Plain, hosts, generation)
+    }
+
+    /// The same, of some kind.
+    pub fn of_kind(kind: Kind, hosts: usize, generation: &str) -> Self {
         let folder = tempfile::Builder::new().prefix("hadoptic-rig-").tempdir_in("/tmp").unwrap();
         let at = folder.path().display().to_string();
         sh(&format!(
-            "chmod 755 {at}; mkdir {at}/host; ssh-keygen -q -t ed25519 -N '' -f {at}/key; ssh-keygen -q -t ed25519 -N '' -f {at}/hostkey"
+            "chmod 755 {at}; mkdir {at}/host {at}/etc; ssh-keygen -q -t ed25519 -N '' -f {at}/key; ssh-keygen -q -t ed25519 -N '' -f {at}/hostkey"
         ));
-        let mut rig = Self { folder, sshds: Vec::new(), hosts: Vec::new() };
+        let mut rig = Self { folder, sshds: Vec::new(), groups: Vec::new(), hosts: Vec::new() };
+        if kind == Kind::Sudo {
+            rig.add_operator();
+        }
         let mut config = String::new();
         for number in 1..=hosts {
             let host = format!("h{number}");
@@ -130,7 +154,7 @@ impl Rig {
             for (name, text) in conf(generation) {
                 fs::write(rig.of(&host).join("conf").join(name), text).unwrap();
             }
-            rig.start_host(&host);
+            rig.start_host(kind, &host);
             let pid = rig.sshds.last().unwrap().id();
             config.push_str(&format!(
                 "Host {host}\n  User root\n  IdentityFile {at}/key\n  IdentitiesOnly yes\n  StrictHostKeyChecking no\n  \
@@ -144,7 +168,20 @@ impl Rig {
         rig
     }
 
-    fn start_host(&mut self, host: &str) {
+    /// Files of /etc with one more user, who may become root. The machine's own are not touched: hosts get these in their
+    /// place.
+    fn add_operator(&self) {
+        let etc = self.path("etc");
+        sh(&format!(
+            "cd {}; cp -a /etc/passwd /etc/group .; echo '{OPERATOR}:x:4242:4242::/:/bin/sh' >>passwd; \
+             echo '{OPERATOR}:x:4242:' >>group; cut -d: -f1 passwd | sed 's/$/:*:19000:0:99999:7:::/' >shadow; \
+             chmod 600 shadow; printf 'Defaults env_reset,use_pty\nDefaults secure_path=/usr/sbin:/usr/bin:/sbin:/bin\n\
+             {OPERATOR} ALL=(ALL) NOPASSWD: ALL\n' >sudoers; chmod 440 sudoers",
+            etc.display()
+        ));
+    }
+
+    fn start_host(&mut self, kind: Kind, host: &str) {
         let at = self.folder.path().display().to_string();
         fs::write(
             self.path(&format!("{host}.sshd")),
@@ -154,19 +191,39 @@ impl Rig {
             ),
         )
         .unwrap();
+        let over: String = match kind {
+            Kind::Sudo => ["passwd", "group", "shadow", "sudoers"]
+                .map(|name| format!("mount --bind {at}/etc/{name} /etc/{name}; "))
+                .concat(),
+            _ => String::new(),
+        };
         let setup = format!(
-            "ip link set lo up; mount -t tmpfs tmpfs /run; mkdir /run/sshd; mount --bind {at}/{host} {at}/host; \
-             hostname {host}; exec /usr/sbin/sshd -D -e -f {at}/{host}.sshd"
+            "{over}ip link set lo up; mount -t tmpfs tmpfs /run; mkdir /run/sshd; mount --bind {at}/{host} {at}/host; \
+             hostname {host}; exec /usr/sbin/sshd -D -E {at}/{host}.log -f {at}/{host}.sshd"
         );
-        let log = fs::File::create(self.path(&format!("{host}.log"))).unwrap();
-        let child = Command::new("unshare")
-            .args(["-n", "-m", "-u", "sh", "-ec", &setup])
-            .stdin(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        self.sshds.push(child);
         let log = self.path(&format!("{host}.log"));
+        let mut command = match kind {
+            Kind::Systemd => {
+                // A group of its own, which systemd divides as it likes.
+                let group = groups().unwrap().join(self.folder.path().file_name().unwrap()).join(host);
+                fs::create_dir_all(&group).unwrap();
+                let mut command = Command::new("sh");
+                let own = "echo $$ >\"$0/cgroup.procs\"; exec unshare --cgroup --pid --fork --kill-child --mount --net \
+                           --uts --ipc sh -e \"$@\"";
+                let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/systemd_host.sh");
+                command.args(["-ec", own]).arg(&group).arg(script).args([&at, host]);
+                self.groups.push(group);
+                command
+            }
+            _ => {
+                let mut command = Command::new("unshare");
+                command.args(["-n", "-m", "-u", "sh", "-ec", &setup]);
+                command
+            }
+        };
+        let said = fs::File::create(self.path(&format!("{host}.said"))).unwrap();
+        let child = command.stdin(Stdio::null()).stdout(said.try_clone().unwrap()).stderr(said).spawn().unwrap();
+        self.sshds.push(child);
         wait_until("sshd listens", || fs::read_to_string(&log).is_ok_and(|text| text.contains("Server listening")));
     }
 
@@ -231,8 +288,16 @@ impl Rig {
     /// The same, not started yet.
     pub fn enter(&self, host: &str, command: &str) -> Command {
         let number: usize = host[1..].parse().unwrap();
+        let first = self.sshds[number - 1].id().to_string();
         let mut enter = Command::new("nsenter");
-        enter.arg("-t").arg(self.sshds[number - 1].id().to_string()).args(["-n", "-m", "-u", "sh", "-ec", command]);
+        if self.groups.is_empty() {
+            enter.args(["-t", &first, "-n", "-m", "-u"]);
+        } else {
+            // What was started waits for the host's first process, and is not among the host's processes itself.
+            let child = fs::read_to_string(format!("/proc/{first}/task/{first}/children")).unwrap();
+            enter.args(["-t", child.trim(), "-n", "-m", "-u", "-i", "-p", "-C"]);
+        }
+        enter.args(["sh", "-ec", command]);
         enter.stdin(Stdio::null());
         enter
     }
@@ -308,5 +373,35 @@ impl Drop for Rig {
             let _ = sshd.kill();
             let _ = sshd.wait();
         }
+        for group in &self.groups {
+            // Innermost first, once the last process has gone.
+            let tidy = "until find \"$0\" -depth -type d -exec rmdir {} + 2>/dev/null; do sleep 0.05; done";
+            let _ = Command::new("timeout").args(["10", "sh", "-c", tidy]).arg(group).status();
+            let _ = group.parent().map(fs::remove_dir);
+        }
     }
+}
+
+/// Where control groups of the second version are, if they are: systemd wants them.
+fn groups() -> Option<PathBuf> {
+    let table = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let line = table.lines().find(|line| line.contains(" - cgroup2 "))?;
+    Some(PathBuf::from(line.split(' ').nth(4)?))
+}
+
+/// Says why tests with hosts of this kind are skipped, if they are.
+pub fn can_run_on(kind: Kind, test: &str) -> bool {
+    if !can_run(test) {
+        return false;
+    }
+    let missing = match kind {
+        Kind::Plain => None,
+        Kind::Sudo => (!Path::new("/usr/bin/sudo").exists()).then_some("sudo (package sudo)"),
+        Kind::Systemd if !Path::new("/usr/lib/systemd/systemd").exists() => Some("systemd (package systemd)"),
+        Kind::Systemd => groups().is_none().then_some("control groups of the second version"),
+    };
+    if let Some(missing) = missing {
+        println!("skipped: {test} needs {missing}");
+    }
+    missing.is_none()
 }

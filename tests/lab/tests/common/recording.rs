@@ -9,7 +9,7 @@ use serde_json::Value;
 use trace::truth::Truth;
 
 /// What the capture is made with and read with, built by `make test` before.
-fn built(name: &str) -> PathBuf {
+pub fn built(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let path = match name {
         "hadoptic-agent.jar" => root.join("hadoop-patches/target").join(name),
