@@ -10,6 +10,7 @@ use trace::truth::{Machine, Truth, TruthHost, Versions};
 use crate::cluster::Cluster;
 use crate::deployed::Deployment;
 use crate::distribution::{Client, Distribution, Histories, Settings};
+use crate::encryption::{self, Cipher};
 use crate::history::{self, JobHistory};
 use crate::host::Hosts;
 use crate::jobs::{Done, JobKind, JobOptions, Runner};
@@ -43,6 +44,8 @@ pub struct ClusterOptions {
     pub shape: Shape,
     /// Quiet settings.
     pub quiet: bool,
+    /// Encrypted as far as it goes without Kerberos, blocks by this.
+    pub encrypted: Option<Cipher>,
     /// Properties over all others.
     pub properties: Vec<(String, String)>,
     /// Folder of fetched files.
@@ -117,8 +120,12 @@ impl Lab {
             problems,
             ..Truth::default()
         };
+        if options.encrypted.is_some() {
+            encryption::make_stores(&plan, &java_home, lease.work())?;
+        }
         let settings = Settings {
             quiet: options.quiet,
+            encrypted: options.encrypted,
             jvm_options: Vec::new(),
             properties: options.properties.clone(),
             java_home,

@@ -11,6 +11,7 @@ const ALL: [Distribution; 3] = [Distribution::V1_2_1, Distribution::V2_10_2, Dis
 fn settings() -> Settings {
     Settings {
         quiet: false,
+        encrypted: None,
         jvm_options: Vec::new(),
         properties: Vec::new(),
         java_home: PathBuf::from("/java"),
