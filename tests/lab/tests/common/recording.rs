@@ -9,7 +9,7 @@ use serde_json::Value;
 use trace::truth::Truth;
 
 /// What the capture is made with and read with, built by `make test` before.
-fn built(name: &str) -> PathBuf {
+pub fn built(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let path = match name {
         "hadoptic-agent.jar" => root.join("hadoop-patches/target").join(name),
@@ -19,8 +19,8 @@ fn built(name: &str) -> PathBuf {
     path
 }
 
-/// A program's answer as JSON; it has to end with 0.
-fn answer(program: &str, arguments: &[&str]) -> Value {
+/// A program's answer as JSON, null where it gives none; it has to end with 0.
+pub fn answer(program: &str, arguments: &[&str]) -> Value {
     let output = Command::new(built(program)).args(arguments).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {arguments:?}: {said}\n{}", String::from_utf8_lossy(&output.stdout));
