@@ -88,6 +88,9 @@ impl Lab {
         check_root()?;
         setup::tools(progress)?;
         let (java_home, java) = setup::java(options.distribution)?;
+        if let Some(cipher) = options.encrypted {
+            cipher.check(options.distribution, setup::major_version(&java))?;
+        }
         let cache = setup::fetch(options.distribution, &options.cache, &java_home, false, progress)?;
         stop.check()?;
         let lease = Lease::take(&options.prefix, options.work.as_deref(), options.keep)?;

@@ -47,7 +47,7 @@ pub(super) struct ClusterArgs {
     ///
     /// dfs.encrypt.data.transfer with block tokens, hadoop.rpc.protection=privacy (task umbilical, application master to
     /// ResourceManager and NodeManagers; calls without a token stay plain), mapreduce.shuffle.ssl.enabled with a
-    /// throw-away key. Not in 1.2.1.
+    /// throw-away key. Not in 1.2.1; in 2.10.2 without aes.
     #[arg(long, value_enum, value_name = "CIPHER", num_args = 0..=1, require_equals = true, default_missing_value = "aes")]
     pub(super) encrypted: Option<Cipher>,
     /// A property of Hadoop over the lab's own
@@ -68,7 +68,7 @@ impl ClusterArgs {
     pub(super) fn options(&self) -> Result<ClusterOptions> {
         check_delay(&self.delay)?;
         if let Some(cipher) = self.encrypted {
-            cipher.check(self.hadoop)?;
+            cipher.check(self.hadoop, None)?;
         }
         Plan::new(&self.prefix, self.subnet, self.workers)?;
         let cache = match &self.cache {
