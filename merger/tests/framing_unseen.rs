@@ -183,11 +183,18 @@ fn what_came_before_an_agent_was_loaded_is_no_negotiation() {
     assert_eq!(last, Some((RpcRequest, 39, rpc_request(39, "fsync", 60).len() as u64)));
 }
 
+/// State of a message that is wrapped.
+const WRAP: u64 = 5;
+
 /// A frame of SASL: call -33, RpcSaslProto with a state and a token.
 fn sasl(state: u64, token: usize, request: bool) -> Vec<u8> {
     let plain = if request { rpc_request(-33, "", 0) } else { rpc_response(-33, 0) };
     let header_length = plain[4] as usize;
-    let header = &plain[4..=4 + header_length];
+    let mut header = &plain[4..=4 + header_length];
+    // Hadoop gives the header of a response that it wraps a call id and a status only.
+    if !request && state == WRAP {
+        header = &[8, 0x08, 0xdf, 0xff, 0xff, 0xff, 0x0f, 0x10, 0];
+    }
     let message = [vec![0x08, 0, 0x10], varint(state), vec![0x1a], varint(token as u64), vec![0x5a; token]].concat();
     let body = [header.to_vec(), varint(message.len() as u64), message].concat();
     [(body.len() as u32).to_be_bytes().to_vec(), body].concat()
@@ -195,7 +202,6 @@ fn sasl(state: u64, token: usize, request: bool) -> Vec<u8> {
 
 #[test]
 fn calls_wrapped_by_sasl_are_found_inside_their_frames() {
-    const WRAP: u64 = 5;
     let mut world = World::new(&["w1", "m1"]);
     let mut talk = world.connect((0, 40_000), (1, 8020), [100, 200], at(0));
     world.say(&mut talk, true, at(1), &[rpc_preamble(), sasl(1, 0, true)].concat());

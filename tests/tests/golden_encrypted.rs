@@ -70,7 +70,7 @@ fn begins(trace: &Trace, kept: &Kept) -> BTreeMap<&'static str, usize> {
             }
             _ => continue,
         };
-        assert!(good, "{:?} begins with {bytes:02x?}", message);
+        assert!(good, "{message:?} begins with {bytes:02x?}");
         *seen.entry(message.kind.as_str()).or_default() += 1;
     }
     seen

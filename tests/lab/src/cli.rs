@@ -323,6 +323,8 @@ fn pack_capture(folder: &Path, truth: &Truth, progress: &Progress) -> Result<()>
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+    use anyhow::bail;
+
     use super::*;
     use crate::encryption::Cipher;
 

@@ -87,7 +87,8 @@ mod tests {
             for other in [all - 31, all - 1, all + 1, all + 31] {
                 assert_eq!(lengths(&outputs, other, 29), None, "{other} is not {all}");
             }
-            assert_eq!(lengths(&outputs, *all, 22), None);
+            // Of a few records another head can have the same length, of many it cannot.
+            assert!(*all < 1000 || lengths(&outputs, *all, 22).is_none());
         }
     }
 
