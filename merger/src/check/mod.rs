@@ -1,6 +1,7 @@
 //! How complete a trace is, and how sure.
 
 mod counters;
+mod negotiated;
 mod table;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -11,6 +12,7 @@ use trace::rows::{ConnectionRow, MessageKind, OwnerEvidence};
 use trace_tables::Trace;
 
 pub use counters::Volumes;
+pub use negotiated::Negotiated;
 pub use table::show;
 /// What other reports for people share with this one.
 pub(crate) mod table_parts {
@@ -86,6 +88,8 @@ pub struct Detail {
     /// Messages and bytes by what they are known from: "payload", "jvm", "jvm, shared segment", "headers"; "nothing" are
     /// those of unknown kind.
     pub known_by: BTreeMap<String, Known>,
+    /// Connections that begin with a negotiation (TLS, SASL), by protocol.
+    pub negotiated: BTreeMap<String, Negotiated>,
     /// Bytes of both ends by how their owner is known (each connection counts twice).
     pub bytes_by_owner_evidence: BTreeMap<String, u64>,
     /// Connections that count: all but those of which both owners are known not to be Hadoop's.
@@ -323,6 +327,7 @@ fn messages(trace: &Trace, counted: &HashSet<ConnectionId>, report: &mut Report)
         }
     }
     report.in_known_message_share = share(known, all);
+    report.detail.negotiated = negotiated::of(trace, counted);
     let messages: u64 = report.detail.known_by.values().map(|known| known.messages).sum();
     for known in report.detail.known_by.values_mut() {
         known.message_share = share(known.messages, messages).unwrap_or(0.0);

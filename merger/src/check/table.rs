@@ -59,6 +59,15 @@ pub fn show(report: &Report) -> String {
         ]);
     }
     out += &format!("\n{sources}\n");
+    if !detail.negotiated.is_empty() {
+        let mut negotiated = plain();
+        negotiated.set_header(["negotiated (TLS, SASL)", "connections", "bytes", "of negotiations", "data", "other"]);
+        for (protocol, all) in &detail.negotiated {
+            let numbers = [all.connections, all.bytes, all.negotiation_bytes, all.app_bytes, all.other_bytes()];
+            negotiated.add_row([vec![protocol.clone()], numbers.map(bytes).to_vec()].concat());
+        }
+        out += &format!("\n{negotiated}\n");
+    }
     let volumes = &detail.volumes;
     let mut data = plain();
     data.set_header(["application data", "captured", "counter"]);

@@ -272,7 +272,8 @@ fn call_of_response(header: &Message<'_>) -> Option<i64> {
     let fits = ordered && status <= 2 && call >= SASL && header.numbers().all(|number| number <= 12);
     let told = match header.get(7) {
         Some(client) => matches!(client.bytes()?.len(), 0 | 16),
-        None => header.get(3).is_some() || !header.whole,
+        // What wraps a response has a call id and a status, and nothing else.
+        None => header.get(3).is_some() || !header.whole || call == SASL,
     };
     (fits && told).then_some(call)
 }

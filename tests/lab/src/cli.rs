@@ -1,31 +1,33 @@
 //! The command line.
 
+mod cluster;
+mod jobs;
+mod record;
+
 use std::io::{self, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use trace::truth::Truth;
 
+use self::cluster::ClusterArgs;
+use self::jobs::JobArgs;
+use self::record::RecordArgs;
 use crate::cost;
-use crate::deployed::Deployer;
 use crate::distribution::Distribution;
-use crate::jobs::{JobKind, JobOptions};
+use crate::jobs::JobKind;
 use crate::lease;
-use crate::network::Shape;
 use crate::overhead;
 use crate::pack;
-use crate::plan::Plan;
 use crate::progress::Progress;
-use crate::recorder::{Agents, Recorder};
-use crate::session::{ClusterOptions, Lab, capture_folder};
+use crate::recorder::Agents;
+use crate::session::Lab;
 use crate::setup;
 use crate::ssh;
 use crate::stop::Stop;
 use crate::summary;
-use crate::units::{Bytes, LinkRate};
 
 /// A real Apache Hadoop cluster on this machine: every host a network namespace, joined by shaped links.
 ///
@@ -44,6 +46,7 @@ Examples:
   lab run --job terasort --size 128MB --links 100mbit --uplink 50mbit --capture out/capture
   lab run --job terasort --job wordcount --quiet --tcpdump --capture out/capture
   lab run --hadoop 1.2.1 --job terasort --capture out/capture
+  lab run --encrypted --job terasort --capture out/capture
   lab run --deployed-by target/release/hadoptic --job terasort --job wordcount --job putget --capture out/capture
   lab up --workers 2                    a cluster to play with, until Ctrl-C
   lab down --prefix lab                 remove what a lab that was killed has left
@@ -106,79 +109,6 @@ struct ConnectArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Cluster")]
-struct ClusterArgs {
-    /// Version of Hadoop
-    #[arg(long, value_enum, default_value = "3.4.2")]
-    hadoop: Distribution,
-    /// What all names begin with; labs with different prefixes run side by side
-    #[arg(long, default_value = "lab")]
-    prefix: String,
-    /// Addresses are 10.SUBNET.0.0/16 [default: by the prefix]
-    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=254))]
-    subnet: Option<u8>,
-    /// Workers, the first half of them in rack 1, the others in rack 2
-    #[arg(long, default_value_t = 4)]
-    workers: usize,
-    /// Rate of the hosts' links, or `unshaped`
-    #[arg(long, value_name = "RATE", default_value = "100mbit")]
-    links: LinkRate,
-    /// Rate of the link between the racks, or `unshaped`
-    #[arg(long, value_name = "RATE", default_value = "50mbit")]
-    uplink: LinkRate,
-    /// Queue at each end of a link, packets
-    #[arg(long, value_name = "PACKETS", default_value_t = 170, value_parser = clap::value_parser!(u32).range(2..=100_000))]
-    buffer: u32,
-    /// Delay of the links; only 0ms, as the kernel has no netem
-    #[arg(long, value_name = "TIME", default_value = "0ms")]
-    delay: String,
-    /// Less noise: no speculation, reduces after the last map, one map or reduce a host at a time
-    #[arg(long)]
-    quiet: bool,
-    /// A property of Hadoop over the lab's own
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = property)]
-    properties: Vec<(String, String)>,
-    /// Folder for what is fetched [default: hadoptic in the user's cache folder]
-    #[arg(long, value_name = "DIR")]
-    cache: Option<PathBuf>,
-    /// Folder for the cluster's files, empty or new [default: a throw-away one]
-    #[arg(long, value_name = "DIR")]
-    work: Option<PathBuf>,
-    /// Keep the cluster's files (logs, HDFS, configuration)
-    #[arg(long)]
-    keep: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Recording")]
-struct RecordArgs {
-    /// Record into this folder, empty or new
-    #[arg(long, value_name = "DIR")]
-    capture: Option<PathBuf>,
-    /// Record with the project's agents (the default with --capture)
-    #[arg(long, requires = "capture", conflicts_with_all = ["no_agents", "tcpdump"])]
-    agents: bool,
-    /// Record nothing but the job history
-    #[arg(long, conflicts_with = "tcpdump")]
-    no_agents: bool,
-    /// Record with tcpdump and ss
-    #[arg(long, requires = "capture")]
-    tcpdump: bool,
-    /// Pack the recorded files with zstd
-    #[arg(long, requires = "capture")]
-    pack: bool,
-    /// The Java agent
-    #[arg(long, value_name = "FILE", default_value = "hadoop-patches/target/hadoptic-agent.jar")]
-    agent_jar: PathBuf,
-    /// The packet agent
-    #[arg(long, value_name = "FILE", default_value = "target/release/sniffer")]
-    sniffer: PathBuf,
-    /// The socket agent
-    #[arg(long, value_name = "FILE", default_value = "target/release/dumpingd")]
-    dumpingd: PathBuf,
-}
-
-#[derive(Debug, Args)]
 struct UpArgs {
     #[command(flatten)]
     cluster: ClusterArgs,
@@ -232,38 +162,6 @@ struct CostArgs {
     /// Print the sums as one JSON object
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Jobs")]
-struct JobArgs {
-    /// A job, again for more of them, one after the other [default: terasort]
-    #[arg(long = "job", value_enum, value_name = "JOB")]
-    jobs: Vec<JobKind>,
-    /// Input of each job
-    #[arg(long, default_value = "128MB")]
-    size: Bytes,
-    /// Maps, each with a file of its own [default: as many as workers]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    maps: Option<u32>,
-    /// Reduces [default: as many as workers]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    reduces: Option<u32>,
-    /// Replicas of the input
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
-    input_replication: u32,
-    /// Replicas of the output (TeraSort's own default is 1)
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=10))]
-    output_replication: u32,
-    /// So many of the sort's maps read over the network: their input is moved to the first worker
-    #[arg(long, default_value_t = 0, requires = "quiet")]
-    remote_maps: u32,
-    /// Seed of generated text
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Limit for each job, seconds
-    #[arg(long, default_value_t = 900, value_parser = clap::value_parser!(u64).range(10..=86_400))]
-    timeout: u64,
 }
 
 /// Reads the command line, does it, and returns the exit code.
@@ -425,105 +323,14 @@ fn pack_capture(folder: &Path, truth: &Truth, progress: &Progress) -> Result<()>
     Ok(())
 }
 
-impl ClusterArgs {
-    fn options(&self) -> Result<ClusterOptions> {
-        check_delay(&self.delay)?;
-        Plan::new(&self.prefix, self.subnet, self.workers)?;
-        let cache = match &self.cache {
-            Some(cache) => cache.clone(),
-            None => setup::default_cache()?,
-        };
-        Ok(ClusterOptions {
-            distribution: self.hadoop,
-            prefix: self.prefix.clone(),
-            subnet: self.subnet,
-            workers: self.workers,
-            shape: Shape { links: self.links, uplink: self.uplink, queue_packets: self.buffer },
-            quiet: self.quiet,
-            properties: self.properties.clone(),
-            cache,
-            work: self.work.clone(),
-            keep: self.keep,
-        })
-    }
-}
-
-impl JobArgs {
-    fn options(&self, cluster: &ClusterArgs) -> Result<JobOptions> {
-        let workers = u32::try_from(cluster.workers)?;
-        for (option, replication) in
-            [("--input-replication", self.input_replication), ("--output-replication", self.output_replication)]
-        {
-            ensure!(
-                replication <= workers,
-                "{option} {replication}: there are only {workers} workers to hold replicas"
-            );
-        }
-        let maps = self.maps.unwrap_or(workers);
-        if self.remote_maps > 0 {
-            ensure!(
-                self.input_replication == 1,
-                "--remote-maps needs --input-replication 1: with more replicas every map finds one near"
-            );
-            ensure!(
-                self.remote_maps < maps,
-                "--remote-maps {}: at least one of the {maps} maps reads from its own host",
-                self.remote_maps
-            );
-        }
-        Ok(JobOptions {
-            size: self.size,
-            maps,
-            reduces: self.reduces.unwrap_or(workers),
-            input_replication: self.input_replication,
-            output_replication: self.output_replication,
-            remote_maps: self.remote_maps,
-            seed: self.seed,
-            limit: Duration::from_secs(self.timeout),
-        })
-    }
-}
-
-impl RecordArgs {
-    fn recorder(&self, deployed_by: Option<&Path>) -> Result<(Recorder, Option<PathBuf>)> {
-        let recorder = if self.tcpdump {
-            Recorder::Tcpdump
-        } else if self.no_agents || self.capture.is_none() {
-            Recorder::Nobody
-        } else {
-            let agents = Agents::found(&self.agent_jar, &self.sniffer, &self.dumpingd)?;
-            match deployed_by {
-                Some(program) => Recorder::Deployed(Deployer::found(program, agents)?),
-                None => Recorder::Agents(agents),
-            }
-        };
-        let capture = self.capture.as_deref().map(capture_folder).transpose()?;
-        Ok((recorder, capture))
-    }
-}
-
-fn property(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err(format!("{text:?} is no property: write KEY=VALUE")),
-    }
-}
-
-/// The lab does not pretend to have what it has not.
-fn check_delay(delay: &str) -> Result<()> {
-    let number = delay.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    match number.parse::<f64>() {
-        Ok(0.0) => Ok(()),
-        Ok(_) => bail!("--delay {delay}: links cannot be delayed here, the kernel has no netem; only 0ms is possible"),
-        Err(_) => bail!("--delay {delay:?} is no time: write 0ms"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+    use anyhow::bail;
+
     use super::*;
+    use crate::encryption::Cipher;
 
     fn parse_run(words: &str) -> Result<RunArgs> {
         let cli = Cli::try_parse_from(["lab", "run"].into_iter().chain(words.split_whitespace()))?;
@@ -546,6 +353,16 @@ mod tests {
     }
 
     #[test]
+    fn encryption_is_by_aes_unless_told_and_not_of_a_version_without_it() {
+        let args = |words: &str| parse_run(words).unwrap().cluster;
+        assert_eq!(args("").encrypted, None);
+        assert_eq!(args("--encrypted --quiet").encrypted, Some(Cipher::Aes));
+        assert_eq!(args("--encrypted=3des").encrypted, Some(Cipher::TripleDes));
+        let error = args("--hadoop 1.2.1 --encrypted").options().unwrap_err().to_string();
+        assert!(error.contains("Kerberos"), "{error}");
+    }
+
+    #[test]
     fn what_cannot_be_is_refused() {
         for bad in [
             "--links fast",
@@ -559,6 +376,7 @@ mod tests {
             "--deployed-by hadoptic --tcpdump --capture x",
             "--remote-maps 1",
             "--buffer 0",
+            "--encrypted=rot13",
         ] {
             assert!(parse_run(bad).is_err(), "{bad}");
         }
@@ -570,12 +388,5 @@ mod tests {
             let args = parse_run(bad).unwrap();
             assert!(args.job.options(&args.cluster).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn a_delay_is_refused_and_not_ignored() {
-        assert!(check_delay("0ms").is_ok());
-        assert!(check_delay("2ms").unwrap_err().to_string().contains("netem"));
-        assert!(check_delay("soon").is_err());
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
+use crate::encryption::Cipher;
 use crate::launcher::{self, Call, HOME};
 use crate::plan::{HostPlan, Plan};
 use crate::{hadoop1, hadoop2, hadoop3, host};
@@ -28,6 +29,8 @@ pub enum Distribution {
 pub struct Settings {
     /// No speculation, reduces after the last map, one map or reduce a host at a time.
     pub quiet: bool,
+    /// All is encrypted that can be without Kerberos, blocks by this.
+    pub encrypted: Option<Cipher>,
     /// Options of every JVM of the cluster beside its own (the Java agent).
     pub jvm_options: Vec<String>,
     /// Properties of the user, over all others.

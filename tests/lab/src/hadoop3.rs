@@ -4,6 +4,7 @@
 //! its reason; all else is stock.
 
 use crate::distribution::{ConfFile, DaemonKind, Ready, Settings};
+use crate::encryption;
 use crate::launcher::CONF;
 use crate::plan::{HostPlan, Plan};
 
@@ -119,10 +120,18 @@ pub fn configuration(settings: &Settings, plan: &Plan, host: &HostPlan) -> Vec<C
 #[must_use]
 pub fn configuration_with(settings: &Settings, plan: &Plan, host: &HostPlan, master_options: &[&str]) -> Vec<ConfFile> {
     let xml = |name, mut properties: Vec<(String, String)>| {
+        if let Some(cipher) = settings.encrypted {
+            properties.extend(match name {
+                "core-site.xml" => encryption::core_site(),
+                "hdfs-site.xml" => encryption::hdfs_site(cipher),
+                "mapred-site.xml" => encryption::mapred_site(),
+                _ => Vec::new(),
+            });
+        }
         properties.extend(settings.properties.iter().cloned());
         ConfFile { name, contents: site_xml(&properties) }
     };
-    vec![
+    let mut files = vec![
         xml("core-site.xml", core_site(settings, plan, host)),
         xml("hdfs-site.xml", hdfs_site(settings, plan, host)),
         xml("yarn-site.xml", yarn_site(settings, plan, host)),
@@ -130,7 +139,11 @@ pub fn configuration_with(settings: &Settings, plan: &Plan, host: &HostPlan, mas
         xml("capacity-scheduler.xml", capacity_scheduler()),
         ConfFile { name: "racks.table", contents: plan.rack_table() },
         ConfFile { name: "log4j.properties", contents: LOG4J.to_owned() },
-    ]
+    ];
+    if settings.encrypted.is_some() {
+        files.extend(encryption::files(&settings.work));
+    }
+    files
 }
 
 /// Logs to stderr.

@@ -10,6 +10,7 @@ pub mod cluster;
 pub mod cost;
 pub mod deployed;
 pub mod distribution;
+pub mod encryption;
 pub mod hadoop1;
 pub mod hadoop2;
 pub mod hadoop3;

@@ -84,9 +84,7 @@ impl Agents {
             dumpingd: find(dumpingd, "cargo build --release -p dumpingd")?,
         })
     }
-}
 
-impl Agents {
     /// Copies the agents into a folder and names the copies: a JVM breaks when a jar that it has open is built anew.
     ///
     /// # Errors
@@ -104,9 +102,7 @@ impl Agents {
             dumpingd: copy(&self.dumpingd, "dumpingd")?,
         })
     }
-}
 
-impl Agents {
     /// Patches the classes of Java and of Hadoop beforehand, beside the jar, as `hadoptic install` does.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use trace::truth::{Machine, Truth, TruthHost, Versions};
 use crate::cluster::Cluster;
 use crate::deployed::Deployment;
 use crate::distribution::{Client, Distribution, Histories, Settings};
+use crate::encryption::{self, Cipher};
 use crate::hadoop3::HISTORY_FOLDER;
 use crate::history::{self, JobHistory};
 use crate::host::Hosts;
@@ -44,6 +45,8 @@ pub struct ClusterOptions {
     pub shape: Shape,
     /// Quiet settings.
     pub quiet: bool,
+    /// Encrypted as far as it goes without Kerberos, blocks by this.
+    pub encrypted: Option<Cipher>,
     /// Properties over all others.
     pub properties: Vec<(String, String)>,
     /// Folder of fetched files.
@@ -86,6 +89,9 @@ impl Lab {
         check_root()?;
         setup::tools(progress)?;
         let (java_home, java) = setup::java(options.distribution)?;
+        if let Some(cipher) = options.encrypted {
+            cipher.check(options.distribution, setup::major_version(&java))?;
+        }
         let cache = setup::fetch(options.distribution, &options.cache, &java_home, false, progress)?;
         stop.check()?;
         let lease = Lease::take(&options.prefix, options.work.as_deref(), options.keep)?;
@@ -118,8 +124,12 @@ impl Lab {
             problems,
             ..Truth::default()
         };
+        if options.encrypted.is_some() {
+            encryption::make_stores(&plan, &java_home, lease.work())?;
+        }
         let settings = Settings {
             quiet: options.quiet,
+            encrypted: options.encrypted,
             jvm_options: Vec::new(),
             properties: options.properties.clone(),
             java_home,

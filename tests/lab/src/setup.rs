@@ -102,7 +102,8 @@ fn java_version(home: &Path) -> Result<String> {
 }
 
 /// 8 of "1.8.0_402", 17 of "17.0.15".
-fn major_version(version: &str) -> Option<u32> {
+#[must_use]
+pub fn major_version(version: &str) -> Option<u32> {
     let mut parts = version.split(['.', '_', '-', '+']);
     let first = parts.next()?.parse().ok()?;
     if first == 1 { parts.next()?.parse().ok() } else { Some(first) }

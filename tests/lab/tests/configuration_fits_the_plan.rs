@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use lab::distribution::{ConfFile, Distribution, Settings};
+use lab::encryption::Cipher;
 use lab::plan::Plan;
 
 const ALL: [Distribution; 3] = [Distribution::V1_2_1, Distribution::V2_10_2, Distribution::V3_4_2];
@@ -11,6 +12,7 @@ const ALL: [Distribution; 3] = [Distribution::V1_2_1, Distribution::V2_10_2, Dis
 fn settings() -> Settings {
     Settings {
         quiet: false,
+        encrypted: None,
         jvm_options: Vec::new(),
         properties: Vec::new(),
         java_home: PathBuf::from("/java"),
@@ -143,6 +145,26 @@ fn hadoop_1_has_the_names_of_its_own_time() {
     let racks = &files.iter().find(|file| file.name == "racks.sh").unwrap().contents;
     assert!(racks.contains("w3 | 10.9.2.13) echo /r2 ;;"), "{racks}");
     assert!(get("core-site.xml", "topology.script.file.name").unwrap().ends_with("/etc/hadoop/conf/racks.sh"));
+}
+
+#[test]
+fn all_that_hadoop_encrypts_is_asked_for_and_keys_are_where_the_hosts_see_them() {
+    let mut settings = settings();
+    let get = |settings: &Settings, file, key| property(settings, 2, file, key);
+    assert_eq!(get(&settings, "hdfs-site.xml", "dfs.encrypt.data.transfer"), None);
+    settings.encrypted = Some(Cipher::Aes);
+    for (file, key, value) in [
+        ("core-site.xml", "hadoop.rpc.protection", "privacy"),
+        ("hdfs-site.xml", "dfs.encrypt.data.transfer", "true"),
+        ("hdfs-site.xml", "dfs.block.access.token.enable", "true"),
+        ("hdfs-site.xml", "dfs.encrypt.data.transfer.cipher.suites", "AES/CTR/NoPadding"),
+        ("mapred-site.xml", "mapreduce.shuffle.ssl.enabled", "true"),
+        ("ssl-server.xml", "ssl.server.keystore.location", "/work/keys/keys.p12"),
+        ("ssl-client.xml", "ssl.client.truststore.location", "/work/keys/trusted.p12"),
+    ] {
+        assert_eq!(get(&settings, file, key).as_deref(), Some(value), "{key}");
+    }
+    assert_eq!(get(&settings, "ssl-client.xml", "ssl.client.keystore.location"), None, "tasks need no key");
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod cover;
 mod place;
 pub(super) mod rpc;
 mod shuffle;
+mod tls;
 mod transfer;
 mod turns;
 

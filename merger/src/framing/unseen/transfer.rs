@@ -14,6 +14,8 @@ use crate::join::Direction;
 /// Requests and answers without block data are shorter.
 const LONGEST_REQUEST: u64 = 8192;
 const LONGEST_RESPONSE: u64 = 256;
+/// What a token of SASL adds at least: its length, and 16 bytes for its number and authentication (RFC 2831, 2.4).
+const LEAST_WRAPPING: u64 = 20;
 /// A reader's final word is a few bytes, also when it is wrapped.
 const LONGEST_STATUS: u64 = 128;
 /// A request to read names at least a block and a client.
@@ -124,7 +126,7 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
             drafts.extend((next - body <= LONGEST_STATUS).then_some(status));
         }
         let (from, to) = turns.answer(number);
-        answer(conversation, one, (from.max(begin), to), &draft, &mut drafts);
+        answer(conversation, one, (from.max(begin), to), begin > 0, &draft, &mut drafts);
     }
     drafts
 }
@@ -241,11 +243,13 @@ fn handshake(client: u64, server: u64) -> Vec<Draft> {
     [(true, client), (false, server)].into_iter().filter(|side| side.1 > 0).map(|side| draft(side.0, side.1)).collect()
 }
 
-/// What is said in answer: a response, then data, acknowledgements or nothing.
+/// What is said in answer: a response, then data, acknowledgements or nothing. `negotiated` is whether there was something
+/// before the first request.
 fn answer(
     conversation: &Conversation<'_>,
     told: &Told,
     (from, to): (u64, u64),
+    negotiated: bool,
     draft: &impl Fn(bool, MessageKind, u64, u64) -> Draft,
     drafts: &mut Vec<Draft>,
 ) {
@@ -255,7 +259,7 @@ fn answer(
     let (server, operation) = (conversation.server, &told.operation);
     let pieces: Vec<Piece> = segments(server).into_iter().filter(|piece| (from..to).contains(&piece.from)).collect();
     let (response, evidence) = match operation.op {
-        READ | COPY => response_to_reader(&pieces, from, operation),
+        READ | COPY => response_to_reader(&pieces, from, operation, negotiated),
         _ => {
             // Acknowledgements follow data, which follows the response.
             let body = operation.at + operation.bytes;
@@ -288,9 +292,10 @@ fn answer(
 }
 
 /// Where the response to a reader ends, before the data. That of 2.x and 3.x has a status, the kind of checksums and the
-/// offset of the first chunk; that of 1.x has fixed 15 bytes. Either was written before any data. Where no segment ends
-/// there, the connection is encrypted, or both were sent together.
-fn response_to_reader(pieces: &[Piece], from: u64, operation: &Operation) -> (u64, &'static str) {
+/// offset of the first chunk; that of 1.x has fixed 15 bytes. Either was written before any data, also when it was wrapped
+/// (138 bytes of 3DES in 3.4.2), which is seen where a short segment is followed by another. Where no segment ends there,
+/// both were sent together.
+fn response_to_reader(pieces: &[Piece], from: u64, operation: &Operation, negotiated: bool) -> (u64, &'static str) {
     let chunk = operation.offset / Shape::READ.chunk * Shape::READ.chunk;
     let varint = u64::from((64 - chunk.leading_zeros()).max(1).div_ceil(7));
     let expected = 13 + varint;
@@ -300,9 +305,10 @@ fn response_to_reader(pieces: &[Piece], from: u64, operation: &Operation) -> (u6
         }
     }
     let Some(first) = pieces.first() else { return (from, SHARED) };
-    // Alone in its segment it is a wrapped one.
     let alone = pieces.len() > 1 && first.to - from <= LONGEST_RESPONSE;
-    (if alone { first.to } else { (from + expected).min(first.to) }, SHARED)
+    let wrapped = (expected + LEAST_WRAPPING..=LONGEST_RESPONSE).contains(&(first.to - from));
+    let evidence = if alone && negotiated && wrapped { JVM } else { SHARED };
+    (if alone { first.to } else { (from + expected).min(first.to) }, evidence)
 }
 
 /// Measures the data of a message: by how packets are laid out, or else as the JVM says.

@@ -19,8 +19,8 @@ pub fn built(name: &str) -> PathBuf {
     path
 }
 
-/// A program's answer as JSON; it has to end with 0.
-fn answer(program: &str, arguments: &[&str]) -> Value {
+/// A program's answer as JSON, null where it gives none; it has to end with 0.
+pub fn answer(program: &str, arguments: &[&str]) -> Value {
     let output = Command::new(built(program)).args(arguments).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {arguments:?}: {said}\n{}", String::from_utf8_lossy(&output.stdout));
