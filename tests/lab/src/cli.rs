@@ -23,6 +23,7 @@ use crate::overhead;
 use crate::pack;
 use crate::progress::Progress;
 use crate::recorder::Agents;
+use crate::recorder::Recorder;
 use crate::session::Lab;
 use crate::setup;
 use crate::ssh;
