@@ -2,7 +2,7 @@
 //!
 //! Data flow, one thread: the kernel lists its sockets ([`diag`], sock_diag over netlink; or [`proc_net`], or [`lsof`]),
 //! broadcasts those that die ([`dying`]) and tells of those that open ([`tracepoint`], [`ring`], [`threads`]); /proc tells
-//! who has which open ([`processes`], [`owners`]); what changed since the last time ([`changes`]) goes into
+//! who has which open ([`processes`], [`stat`], [`owners`]); what changed since the last time ([`changes`]) goes into
 //! `sockets.jsonl` ([`log`]), and what is Hadoop's now into `ports.json` ([`tell`]). A [`space`] is one network namespace.
 //! [`agent`] runs it at intervals ([`cadence`]).
 

@@ -5,7 +5,8 @@
 //! → how much of its payload is worth keeping ([`keep`]) → a record ([`recorder`]) in the interface's file ([`sink`], and
 //! [`pcapng`] if that is wanted), [`rolling`] on within what the disk allows ([`room`]). [`follow`] learns which ports are Hadoop's, from its configuration
 //! ([`hadoop_ports`]) and from what dumpingd and the JVMs tell. [`agent`] opens all of it, gives up the rights that it
-//! needed for that ([`privileges`]), tells in a manifest when it is ready, and stops it in order.
+//! needed for that ([`privileges`]), tells in a manifest when it is ready, hears of interfaces that come
+//! ([`arrivals`]), and stops all in order.
 
 pub mod agent;
 pub mod arrivals;
