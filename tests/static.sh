@@ -106,9 +106,9 @@ build() {
     need
     fetch
     libpcap
-    # With a target that is named, this is for the programs and not for what runs while they are built.
-    RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static" \
-        cargo build --profile dist --target "$target" -p sniffer -p dumpingd
+    # Of musl, this is what Rust does anyway. With a target that is named, it is not for what runs while programs are built.
+    [ "$libc" = musl ] || export RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static"
+    cargo build --profile dist --target "$target" -p sniffer -p dumpingd
     mkdir -p "$out"
     for name in sniffer dumpingd; do
         cp "target/$target/dist/$name" "$out/$name.new"
