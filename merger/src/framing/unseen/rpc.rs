@@ -196,27 +196,40 @@ fn requests(conversation: &Conversation<'_>, calls: &BTreeMap<i64, Call>, opened
     for (number, (call, from, to, shared)) in requests.messages().into_iter().enumerate() {
         let mut from = from.max(opening);
         let mut shared = shared;
-        if number == 0 && opened && from < to {
-            let methods = calls.values().map(|call| call.method.as_str());
-            let caller = calls.get(&call).map_or("", |call| call.context.as_str());
-            let context = if older {
-                context::bytes_1(methods, by_token) - if from == 0 { 0 } else { context::PREAMBLE_1 }
-            } else {
-                context::bytes(methods, caller, by_token)
-            };
-            if from + context + SHORTEST_CALL <= to {
-                let call = if older { 0 } else { CONNECTION_CONTEXT };
-                let draft = silent(MessageKind::RpcConnect, call, (from, from + context), true);
-                drafts.push(Draft { evidence: SHARED, ..draft });
-                from += context;
-                shared = true;
-            }
+        if number == 0
+            && opened
+            && let Some(behind) = context_end(conversation, calls, (call, from, to), by_token)
+        {
+            drafts.push(context_of(older, (from, behind)));
+            (from, shared) = (behind, true);
         }
         if from < to {
             drafts.push(message(calls, call, MessageKind::RpcRequest, (from, to), shared));
         }
     }
     drafts
+}
+
+/// Where a connection's context ends that is in front of its first call, if there is room for both.
+fn context_end(
+    conversation: &Conversation<'_>,
+    calls: &BTreeMap<i64, Call>,
+    (call, from, to): (i64, u64, u64),
+    by_token: bool,
+) -> Option<u64> {
+    let methods = calls.values().map(|call| call.method.as_str());
+    let caller = calls.get(&call).map_or("", |call| call.context.as_str());
+    let context = if is_older(conversation) {
+        context::bytes_1(methods, by_token) - if from == 0 { 0 } else { context::PREAMBLE_1 }
+    } else {
+        context::bytes(methods, caller, by_token)
+    };
+    (from + context + SHORTEST_CALL <= to).then_some(from + context)
+}
+
+fn context_of(older: bool, range: (u64, u64)) -> Draft {
+    let call = if older { 0 } else { CONNECTION_CONTEXT };
+    Draft { evidence: SHARED, ..silent(MessageKind::RpcConnect, call, range, true) }
 }
 
 fn message(calls: &BTreeMap<i64, Call>, number: i64, kind: MessageKind, (from, to): (u64, u64), shared: bool) -> Draft {
@@ -247,10 +260,19 @@ pub(in super::super) fn unwrapped(conversation: &Conversation<'_>, frames: Vec<D
         let pieces: Vec<Piece> = frames.iter().filter_map(|draft| piece(direction, draft)).collect();
         let windows = calls.values().map(|call| if from_client { call.request } else { call.response }).collect();
         let placed = Placed::new(pieces, windows);
-        for (call, from, to, shared) in placed.messages() {
+        let rest = placed.rest();
+        // The context is wrapped with the first call, in one token.
+        let opened = from_client && conversation.from_begin && rest.iter().all(|(_, before)| !before);
+        for (number, (call, mut from, to, mut shared)) in placed.messages().into_iter().enumerate() {
+            if number == 0
+                && opened
+                && let Some(behind) = context_end(conversation, &calls, (call, from, to), true)
+            {
+                drafts.push(context_of(false, (from, behind)));
+                (from, shared) = (behind, true);
+            }
             drafts.push(message(&calls, call, kind, (from, to), shared));
         }
-        let rest = placed.rest();
         let rest = frames.iter().filter(|draft| rest.iter().any(|(piece, _)| piece.from == draft.offset));
         drafts.extend(rest.map(|draft| Draft::clone(draft)));
     }
