@@ -181,6 +181,11 @@ fn is_plain(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "._@:+%-".contains(c))
 }
 
+/// Whether a file is replaced as a whole by agents that run, and never grows: it comes as it is by then.
+fn is_replaced(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "json")
+}
+
 /// A file that is to come.
 struct Wanted<'a> {
     name: &'a str,
@@ -247,7 +252,7 @@ fn part(to: &Path, name: &str) -> PathBuf {
 fn begin<'a>(to: &Path, name: &'a str, size: u64, afresh: bool) -> io::Result<Wanted<'a>> {
     let part = part(to, name);
     let whole = to.join(name);
-    if afresh {
+    if afresh || is_replaced(name) {
         let _ = fs::remove_file(&part);
     } else if !part.exists() && whole.exists() {
         // Collected before; the host may have more of it by now. Kept under its name if it is still the same.
@@ -330,13 +335,14 @@ fn take(
     if head == format!("refused\t{name}") {
         return Ok(Came::Refused);
     }
-    if head != format!("bytes\t{} {name}", size - offset) {
+    let announced = head.strip_prefix("bytes\t").and_then(|rest| rest.strip_suffix(&format!(" {name}")));
+    let mut left: u64 = announced.and_then(|bytes| bytes.parse().ok()).ok_or_else(broken)?;
+    if left != size - offset && !is_replaced(name) {
         return Err(broken());
     }
     let path = part(to, name);
     let local = |source| SshError::Local { what: path.display().to_string(), source };
     let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path).map_err(local)?;
-    let mut left = size - offset;
     while left > 0 {
         if session.interrupted() {
             return Err(SshError::Interrupted);

@@ -4,6 +4,9 @@
 mod support;
 
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use support::{Rig, can_run, wait_until};
 
@@ -77,6 +80,44 @@ fn what_is_here_is_not_fetched_again_and_not_believed() {
     fs::write(out.join("h1/jvm-7-8.jsonl.part"), "something else").unwrap();
     collect();
     assert!(fs::read(&here).unwrap() == whole);
+}
+
+#[test]
+fn a_file_that_agents_replace_meanwhile_comes_as_it_is_by_then() {
+    if !can_run("a_file_that_agents_replace_meanwhile_comes_as_it_is_by_then") {
+        return;
+    }
+    let rig = Rig::new(1, "3");
+    rig.ok("install", &[]);
+    let folder = rig.of("h1").join("cap/h1");
+    let [long, short] = ["x".repeat(100_000), String::new()].map(|text| format!("{{\"text\":\"{text}\"}}"));
+    fs::write(folder.join("ports.json"), &long).unwrap();
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for text in [&short, &long].into_iter().cycle() {
+                fs::write(folder.join(".new"), text).unwrap();
+                fs::rename(folder.join(".new"), folder.join("ports.json")).unwrap();
+                thread::sleep(Duration::from_millis(25));
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        let collected: Vec<String> = (0..8)
+            .map(|number| {
+                let out = rig.path(&format!("capture-{number}"));
+                rig.run("collect", &["--out", out.to_str().unwrap()]);
+                fs::read_to_string(out.join("h1/ports.json")).unwrap_or_default()
+            })
+            .collect();
+        stop.store(true, Ordering::Relaxed);
+        assert!(collected.iter().all(|text| *text == long || *text == short), "{:?}", lengths(&collected));
+    });
+}
+
+fn lengths(texts: &[String]) -> Vec<usize> {
+    texts.iter().map(String::len).collect()
 }
 
 #[test]
