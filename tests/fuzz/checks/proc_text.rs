@@ -12,7 +12,8 @@ pub fn check(text: &str) {
         // Written again with what was understood of it, it is the same process.
         let Stat { command, state, parent, start_ticks, .. } = &stat;
         let flags = if stat.is_exiting { 4 } else { 0 };
-        let again = format!("1 ({command}) {state} {parent} 0 0 0 0 {flags}{zeros} {start_ticks} 0", zeros = " 0".repeat(12));
+        let again =
+            format!("1 ({command}) {state} {parent} 0 0 0 0 {flags}{zeros} {start_ticks} 0", zeros = " 0".repeat(12));
         assert_eq!(Stat::parse(again.as_bytes()).as_ref(), Some(&stat), "{again}");
     }
     let arguments: Vec<&str> = text.split('\0').collect();
