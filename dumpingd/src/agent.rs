@@ -3,13 +3,13 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
 use procfs::{CurrentSI, KernelStats};
 use trace::agent::{host_name, make_folder, network_namespace, now_ns, write_atomically};
-use trace::manifest::DumpingdManifest;
+use trace::manifest::{DumpingdManifest, earlier_runs};
 use trace::ports::HadoopPorts;
 use trace::rights::{Capability, keep_only};
 use trace::signals::Signals;
@@ -188,7 +188,7 @@ impl Run {
         let records = settings.out.join(RECORDS);
         let mut log = SocketLog::open(&records).map_err(file_error(records.clone()))?;
         let path = settings.out.join(MANIFEST);
-        let earlier_runs = earlier_runs(&path, &mut problems);
+        let earlier_runs: Vec<DumpingdManifest> = earlier_runs(&path, &mut problems);
         // Processes that move into other namespaces are found by scans only.
         let has_events = tracepoint.is_some() && own.obituaries.is_some() && !settings.other_namespaces;
         let cadence = Cadence::begin(settings.interval, has_events);
@@ -441,22 +441,6 @@ fn milliseconds(time: Duration) -> u64 {
 
 fn microseconds(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
-}
-
-/// What runs before this one left in the manifest.
-fn earlier_runs(path: &Path, problems: &mut Vec<String>) -> Vec<DumpingdManifest> {
-    let Ok(text) = fs::read(path) else { return Vec::new() };
-    match serde_json::from_slice::<DumpingdManifest>(&text) {
-        Ok(mut last) => {
-            let mut runs = std::mem::take(&mut last.earlier_runs);
-            runs.push(last);
-            runs
-        }
-        Err(error) => {
-            problems.push(format!("the manifest of an earlier run could not be read: {error}"));
-            Vec::new()
-        }
-    }
 }
 
 /// CPU time of this process so far, user and system.

@@ -1,5 +1,9 @@
 //! What an agent says of itself and of its run, and what a person says of captures that other tools made.
 
+use std::fs;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// `sniffer.json`: written when the sniffer is ready and again when it ends.
@@ -237,6 +241,41 @@ pub struct DumpingdManifest {
     /// What the manifest said at the end of the runs before, whose records stand in the same file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier_runs: Vec<DumpingdManifest>,
+}
+
+/// The manifest of an agent, which carries those of the runs before it.
+pub trait RunManifest: DeserializeOwned {
+    /// The runs before it, oldest first; none are left in it.
+    fn take_earlier_runs(&mut self) -> Vec<Self>;
+}
+
+impl RunManifest for SnifferManifest {
+    fn take_earlier_runs(&mut self) -> Vec<Self> {
+        std::mem::take(&mut self.earlier_runs)
+    }
+}
+
+impl RunManifest for DumpingdManifest {
+    fn take_earlier_runs(&mut self) -> Vec<Self> {
+        std::mem::take(&mut self.earlier_runs)
+    }
+}
+
+/// All runs of which the manifest at `path` tells, oldest first; none if there is no such file. One that cannot be read
+/// is a problem that the new run tells of.
+pub fn earlier_runs<M: RunManifest>(path: &Path, problems: &mut Vec<String>) -> Vec<M> {
+    let Ok(text) = fs::read(path) else { return Vec::new() };
+    match serde_json::from_slice::<M>(&text) {
+        Ok(mut last) => {
+            let mut runs = last.take_earlier_runs();
+            runs.push(last);
+            runs
+        }
+        Err(error) => {
+            problems.push(format!("the manifest of an earlier run could not be read: {error}"));
+            Vec::new()
+        }
+    }
 }
 
 /// `manifest.json` in a host's folder: which file is what, for captures made with tcpdump, lsof or ss.

@@ -1,12 +1,11 @@
 //! The beginning of a run: everything that can fail and that needs rights.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use trace::agent::{host_name, make_folder, network_namespace, now_ns};
-use trace::manifest::{InterfaceManifest, SnifferManifest};
+use trace::manifest::{InterfaceManifest, SnifferManifest, earlier_runs};
 use trace::packet::PacketFileHeader;
 use trace::signals::Signals;
 
@@ -187,20 +186,4 @@ fn open_all(
         return Err(error.into());
     }
     Ok((opened, failures.iter().map(ToString::to_string).collect()))
-}
-
-/// What runs before this one left in the manifest.
-fn earlier_runs(path: &Path, problems: &mut Vec<String>) -> Vec<SnifferManifest> {
-    let Ok(text) = fs::read(path) else { return Vec::new() };
-    match serde_json::from_slice::<SnifferManifest>(&text) {
-        Ok(mut last) => {
-            let mut runs = std::mem::take(&mut last.earlier_runs);
-            runs.push(last);
-            runs
-        }
-        Err(error) => {
-            problems.push(format!("the manifest of an earlier run could not be read: {error}"));
-            Vec::new()
-        }
-    }
 }
