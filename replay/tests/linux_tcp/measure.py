@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures transfers of real Linux TCP over the network that fabric_ethernet_against_linux.rs simulates.
+"""Measures transfers of real Linux TCP over the network that fabric/ethernet_against_linux.rs simulates.
 
 Six hosts in two racks, each a network namespace: h0..h2 at bridge r0, h3..h5 at bridge r1, one veth pair as uplink.
 Every link end has htb with a pfifo of 170 packets and a burst of 32 kB; offloads are off; congestion control is cubic.

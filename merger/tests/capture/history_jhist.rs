@@ -1,0 +1,95 @@
+//! Job histories as Hadoop 3.4 writes them: whole, cut off at any byte, with lines of garbage.
+
+use std::fs;
+use std::path::Path;
+
+use merger::history::{AttemptState, Histories, read};
+use trace::rows::TaskKind;
+
+/// A history with the events and fields of Hadoop 3.4.2, cut down to one map and one reduce.
+const HISTORY: &str = r#"Avro-Json
+{"type":"record","name":"Event","namespace":"org.apache.hadoop.mapreduce.jobhistory","fields":[]}
+{"type":"AM_STARTED","event":{"org.apache.hadoop.mapreduce.jobhistory.AMStarted":{"applicationAttemptId":"appattempt_17_0002_000001","startTime":1000,"containerId":"container_17_0002_01_000001","nodeManagerHost":"w4","nodeManagerPort":1,"nodeManagerHttpPort":8042}}}
+{"type":"JOB_SUBMITTED","event":{"org.apache.hadoop.mapreduce.jobhistory.JobSubmitted":{"jobid":"job_17_0002","jobName":"TeraSort","userName":"root","submitTime":900,"workflowId":{"string":""}}}}
+{"type":"JOB_INITED","event":{"org.apache.hadoop.mapreduce.jobhistory.JobInited":{"jobid":"job_17_0002","launchTime":2000,"totalMaps":1,"totalReduces":1,"jobStatus":"INITED","uberized":false}}}
+{"type":"MAP_ATTEMPT_STARTED","event":{"org.apache.hadoop.mapreduce.jobhistory.TaskAttemptStarted":{"taskid":"task_17_0002_m_000000","taskType":"MAP","attemptId":"attempt_17_0002_m_000000_0","startTime":3000,"trackerName":"w1","httpPort":8042,"shufflePort":13562,"containerId":"container_17_0002_01_000004","locality":{"string":"NODE_LOCAL"},"avataar":{"string":"VIRGIN"}}}}
+{"type":"MAP_ATTEMPT_FINISHED","event":{"org.apache.hadoop.mapreduce.jobhistory.MapAttemptFinished":{"taskid":"task_17_0002_m_000000","attemptId":"attempt_17_0002_m_000000_0","taskType":"MAP","taskStatus":"SUCCEEDED","mapFinishTime":4500,"finishTime":5000,"hostname":"w1","port":44381,"rackname":"/r1","state":"map","counters":{"name":"COUNTERS","groups":[]}}}}
+{"type":"REDUCE_ATTEMPT_STARTED","event":{"org.apache.hadoop.mapreduce.jobhistory.TaskAttemptStarted":{"taskid":"task_17_0002_r_000000","taskType":"REDUCE","attemptId":"attempt_17_0002_r_000000_0","startTime":6000,"trackerName":"w3","httpPort":8042,"shufflePort":13562,"containerId":"container_17_0002_01_000010","locality":{"string":"OFF_SWITCH"},"avataar":{"string":"VIRGIN"}}}}
+{"type":"REDUCE_ATTEMPT_FINISHED","event":{"org.apache.hadoop.mapreduce.jobhistory.ReduceAttemptFinished":{"taskid":"task_17_0002_r_000000","attemptId":"attempt_17_0002_r_000000_0","taskType":"REDUCE","taskStatus":"SUCCEEDED","shuffleFinishTime":7000,"sortFinishTime":7100,"finishTime":8000,"hostname":"w3","port":1,"rackname":"/r2","state":"reduce > reduce","counters":{"name":"COUNTERS","groups":[]}}}}
+{"type":"JOB_FINISHED","event":{"org.apache.hadoop.mapreduce.jobhistory.JobFinished":{"jobid":"job_17_0002","finishTime":9000,"finishedMaps":1,"finishedReduces":1,"failedMaps":0,"failedReduces":0,"totalCounters":{"name":"TOTAL_COUNTERS","groups":[{"name":"org.apache.hadoop.mapreduce.FileSystemCounter","displayName":"File System Counters","counts":[{"name":"HDFS_BYTES_READ","displayName":"r","value":134218196},{"name":"HDFS_BYTES_WRITTEN","displayName":"w","value":134217800}]},{"name":"org.apache.hadoop.mapreduce.TaskCounter","displayName":"c","counts":[{"name":"REDUCE_SHUFFLE_BYTES","displayName":"s","value":139587456}]}]}}}}
+"#;
+
+fn history_of(text: &[u8]) -> Histories {
+    let capture = tempfile::tempdir().unwrap();
+    put(capture.path(), "job_17_0002-900-root-TeraSort-9000-1-1-SUCCEEDED-default-2000.jhist", text);
+    read(&[capture.path().to_owned()]).unwrap()
+}
+
+fn put(capture: &Path, name: &str, text: &[u8]) {
+    fs::create_dir_all(capture.join("job")).unwrap();
+    fs::write(capture.join("job").join(name), text).unwrap();
+}
+
+#[test]
+fn a_whole_history_tells_all() {
+    let histories = history_of(HISTORY.as_bytes());
+    assert!(histories.losses.is_empty(), "{:?}", histories.losses);
+    let job = &histories.jobs[0];
+    assert_eq!((job.id.as_str(), job.name.as_str(), job.master_host.as_str()), ("job_17_0002", "TeraSort", "w4"));
+    assert_eq!((job.submit_ms, job.launch_ms, job.finish_ms, job.maps, job.reduces), (900, 2_000, 9_000, 1, 1));
+    assert!(job.succeeded);
+    assert_eq!(job.counters["REDUCE_SHUFFLE_BYTES"], 139_587_456);
+    assert_eq!(job.counters["HDFS_BYTES_READ"], 134_218_196);
+    let [map, reduce] = job.attempts.as_slice() else { panic!("{:?}", job.attempts) };
+    assert_eq!((map.kind, map.host.as_str(), map.start_ms, map.finish_ms), (TaskKind::Map, "w1", 3_000, 5_000));
+    assert_eq!((reduce.shuffle_end_ms, reduce.sort_end_ms, reduce.state), (7_000, 7_100, AttemptState::Succeeded));
+    assert_eq!(reduce.container, "container_17_0002_01_000010");
+}
+
+#[test]
+fn a_history_cut_at_any_byte_is_read_as_far_as_it_goes() {
+    for end in (0..HISTORY.len()).step_by(5).chain(HISTORY.len() - 3..HISTORY.len()) {
+        let histories = history_of(&HISTORY.as_bytes()[..end]);
+        let lines = HISTORY.lines().filter(|line| line.starts_with("{\"type\":\"") && !line.contains("record"));
+        let whole = lines.filter(|line| HISTORY[..end].contains(line)).count() as u64;
+        let events: u64 = histories.jobs.iter().map(|job| job.events).sum();
+        assert_eq!(events, whole, "cut at {end}");
+        assert!(histories.jobs.iter().all(|job| !job.succeeded || job.finish_ms == 9_000));
+        let cut_in_a_line = !HISTORY[..end].ends_with(['\n', '}']) && end > HISTORY.find("{\"type\":\"AM").unwrap() + 1;
+        if cut_in_a_line {
+            assert!(!histories.losses.is_empty(), "cut at {end}: what is lost is counted");
+        }
+    }
+}
+
+#[test]
+fn garbage_between_the_lines_is_counted() {
+    let text = HISTORY.replace("{\"type\":\"JOB_INITED\"", "{\"type\":JOB_INITED");
+    let histories = history_of(text.as_bytes());
+    assert_eq!(histories.jobs[0].launch_ms, 0);
+    assert_eq!(histories.losses.len(), 1);
+    assert_eq!((histories.losses[0].count, histories.losses[0].unit.as_str()), (1, "records"));
+}
+
+#[test]
+fn settings_and_counters_beside_the_history_are_found() {
+    let capture = tempfile::tempdir().unwrap();
+    let cut = HISTORY.find("{\"type\":\"JOB_FINISHED\"").unwrap();
+    put(capture.path(), "job_17_0002.jhist", &HISTORY.as_bytes()[..cut]);
+    let conf = "<configuration><property><name>mapreduce.job.reduce.slowstart.completedmaps</name><value>1.0</value>\
+                <final>false</final><source>job.xml</source></property></configuration>";
+    put(capture.path(), "job_17_0002_conf.xml", conf.as_bytes());
+    let counters = r#"{"job_17_0002":{"total":{"g":{"HDFS_BYTES_READ":7}},"map":{},"reduce":{}}}"#;
+    put(capture.path(), "counters.json", counters.as_bytes());
+    let histories = read(&[capture.path().to_owned()]).unwrap();
+    let slow_start = histories.setting("job_17_0002", "mapreduce.job.reduce.slowstart.completedmaps");
+    assert_eq!(slow_start, Some("1.0"));
+    assert_eq!(histories.jobs[0].counters["HDFS_BYTES_READ"], 7);
+}
+
+#[test]
+fn a_capture_without_history_is_no_error() {
+    let capture = tempfile::tempdir().unwrap();
+    let histories = read(&[capture.path().to_owned()]).unwrap();
+    assert!(histories.jobs.is_empty() && histories.losses.is_empty());
+}

@@ -1,0 +1,12 @@
+//! Which event waits for which, and what is exported of it: one file a behaviour.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod check;
+mod export_paraver;
+mod job;
+mod mrv1;
+mod pieces;
+mod pipeline;
+mod rpc;
+mod scenario;
+mod timers;

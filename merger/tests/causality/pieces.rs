@@ -1,0 +1,100 @@
+//! Long messages: what the network took is left to the network, what the processes took is kept.
+
+use crate::scenario::{MS, Scenario};
+use merger::joined::Segment;
+use trace::rows::{EventRow, Evidence, MessageKind, On};
+
+/// Who waits for whom, for which moment, and why.
+type Edge = (u32, u32, On, Evidence);
+
+/// Block data of `count` segments of 1460 bytes, of which `timing` tells when each left and arrived, what was in
+/// flight and how large the window was.
+fn block_data(
+    loopback: bool,
+    bytes: u32,
+    count: u64,
+    timing: impl Fn(u64) -> (u64, u64, u64, u64),
+) -> (Vec<EventRow>, Vec<Edge>) {
+    let mut s = Scenario::default();
+    let a = s.host("a");
+    let b = if loopback { a } else { s.host("b") };
+    let (task, node) = (s.process(a, "YarnChild", (0, 9_000 * MS)), s.process(b, "DataNode", (0, 9_000 * MS)));
+    let line = s.connect(task, node, "data-transfer");
+    s.message(line, true, MessageKind::BlockRequest, "read", 0, 100, 0);
+    let segments: Vec<Segment> = (0..count)
+        .map(|number| {
+            let (sent_ns, delivered_ns, in_flight_bytes, window_bytes) = timing(number);
+            Segment { bytes, sent_ns, delivered_ns, in_flight_bytes, window_bytes, ..Segment::default() }
+        })
+        .collect();
+    let data = s.stream(line, false, MessageKind::BlockData, "read", 0, &segments);
+    let woven = s.build();
+    let pieces: Vec<EventRow> = woven.pieces(data).into_iter().cloned().collect();
+    let first = pieces[0].event;
+    let edges = woven
+        .causal
+        .dependencies
+        .iter()
+        .filter(|row| row.event > first)
+        .map(|row| (row.event.0 - first.0, row.on_event.0.wrapping_sub(first.0), row.on, row.evidence))
+        .collect();
+    (pieces, edges)
+}
+
+const MSS: u32 = 1_460;
+/// A full segment at 100 Mbit/s.
+const AT_100M: u64 = 121_120;
+
+#[test]
+fn what_the_link_took_is_no_thinking() {
+    // One megabyte at the link's rate: each segment is still on its way when the next leaves.
+    let (pieces, edges) = block_data(false, MSS, 700, |n| {
+        let sent = MS + n * AT_100M;
+        (sent, sent + 3 * MS, 30_000, 3_000_000)
+    });
+    assert!(pieces.len() >= 15, "pieces of at most 64 KiB: {}", pieces.len());
+    assert!(pieces[1..].iter().all(|piece| piece.delay_ns == 0), "all time was the network's");
+    assert!(edges.iter().all(|edge| edge.2 == On::Sent && edge.3 == Evidence::Stream && edge.1 + 1 == edge.0));
+    assert_eq!(pieces.iter().map(|piece| piece.bytes).sum::<u64>(), 700 * u64::from(MSS));
+}
+
+#[test]
+fn a_receiver_that_computes_sets_the_pace_on_any_network() {
+    // A map takes 32 MB over loopback in 3.2 s: its window is closed most of the time.
+    let (pieces, edges) = block_data(true, 65_483, 500, |n| {
+        let sent = MS + n * 6 * MS + (n % 3) * 100_000;
+        (sent, sent, 65_483, if n < 4 { 262_144 } else { 90_000 })
+    });
+    assert_eq!(pieces.len(), 500);
+    let thought: u64 = pieces[1..].iter().map(|piece| piece.delay_ns).sum();
+    let took = pieces[499].recorded_ns - pieces[0].recorded_ns;
+    assert!(thought.abs_diff(took) < took / 50, "thought {thought} of {took}");
+    assert!(edges.iter().any(|edge| edge.2 == On::Delivered), "the window is a cause");
+}
+
+#[test]
+fn a_window_that_the_reader_closes_is_thinking_across_the_network_too() {
+    // Bursts of a window each; then nothing until the reader has made room for the next.
+    let (pieces, _) = block_data(false, MSS, 2_000, |n| {
+        let burst = n / 40;
+        let sent = MS + burst * 20 * MS + (n % 40) * AT_100M;
+        (sent, sent + 300_000, if n % 40 == 0 { 0 } else { 20_000 }, if n % 40 == 0 { 60_000 } else { 200_000 })
+    });
+    let last = pieces.last().unwrap();
+    let waits: u64 = pieces[1..].iter().map(|piece| piece.delay_ns).sum();
+    let took = last.recorded_ns - pieces[0].recorded_ns;
+    assert!(waits > took / 2, "the reader's time stays: {waits} of {took}");
+}
+
+#[test]
+fn a_pause_of_the_sender_is_kept_and_the_way_before_it_is_not() {
+    // 64 KiB at the link's rate, then half a second of nothing to send, then again.
+    let (pieces, edges) = block_data(false, MSS, 90, |n| {
+        let sent = MS + (n / 45) * 500 * MS + (n % 45) * AT_100M;
+        (sent, sent + 3 * MS, if n % 45 == 0 { 0 } else { 20_000 }, 3_000_000)
+    });
+    assert_eq!(pieces.len(), 2);
+    let pause = pieces[1].recorded_ns - pieces[0].recorded_ns;
+    assert_eq!(pieces[1].delay_ns, pause, "the sender thought while the first piece travelled");
+    assert_eq!(edges, [(1, 0, On::Sent, Evidence::Stream)]);
+}

@@ -1,0 +1,139 @@
+//! Writes to HDFS: later hops forward what came, acknowledgements come back, and a slow hop holds up the ones before.
+
+use crate::scenario::{MS, Scenario, Woven};
+use merger::causality::check::verify;
+use merger::joined::Segment;
+use trace::rows::{Evidence, MessageKind, On};
+
+const PACKET: u32 = 65_536;
+const PACKETS: u64 = 100;
+/// What a packet takes on the link between the DataNodes.
+const ON_LINK: u64 = 20 * MS;
+/// The writer makes a packet in this time; its own host takes `AHEAD` of them before the link is in the way.
+const MADE: u64 = 2 * MS;
+const AHEAD: u64 = 40;
+
+struct Write {
+    woven: Woven,
+    request: [usize; 2],
+    response: [usize; 2],
+    data: [usize; 2],
+    acks: [usize; 2],
+}
+
+/// A reduce on w1 writes over w1's DataNode to w2's: the second hop is the bottleneck.
+fn write() -> Write {
+    let mut s = Scenario::default();
+    let (w1, w2) = (s.host("w1"), s.host("w2"));
+    let whole = (0, 9_000 * MS);
+    let task = s.process(w1, "YarnChild", whole);
+    s.joined.processes[task.index()].attempt = Some("attempt_1_0001_r_000000_0".into());
+    let nodes = [s.process(w1, "DataNode", whole), s.process(w2, "DataNode", whole)];
+    let hops = [s.connect(task, nodes[0], "data-transfer"), s.connect(nodes[0], nodes[1], "data-transfer")];
+    let mut add = |hop: usize, from_client: bool, kind: MessageKind, segments: &[Segment]| {
+        let message = s.stream(hops[hop], from_client, kind, "write", 0, segments);
+        s.edit(message).block = Some(7);
+        s.edit(message).hop = Some(hop as u32 + 1);
+        message
+    };
+    let at = |sent_ns: u64, way: u64, bytes: u32| Segment {
+        bytes,
+        sent_ns,
+        delivered_ns: sent_ns + way,
+        ..Segment::default()
+    };
+    let request = [
+        add(0, true, MessageKind::BlockRequest, &[at(MS, 0, 300)]),
+        add(1, true, MessageKind::BlockRequest, &[at(2 * MS, MS, 200)]),
+    ];
+    let second = add(1, false, MessageKind::BlockResponse, &[at(4 * MS, MS, 5)]);
+    let response = [add(0, false, MessageKind::BlockResponse, &[at(6 * MS, 0, 5)]), second];
+    // The link takes one packet after the other; the writer is ahead of it by `AHEAD` packets at most.
+    let arrives = |packet: u64| 10 * MS + (packet + 1) * ON_LINK;
+    let leaves = |packet: u64| {
+        let made = 8 * MS + packet * MADE;
+        packet.checked_sub(AHEAD).map_or(made, |held| made.max(arrives(held) + MS / 10))
+    };
+    let first: Vec<Segment> = (0..PACKETS).map(|packet| at(leaves(packet), 0, PACKET)).collect();
+    let second: Vec<Segment> = (0..PACKETS)
+        .map(|packet| {
+            let sent_ns = leaves(packet).max(arrives(packet) - ON_LINK) + 1_000;
+            let delivered_ns = arrives(packet);
+            Segment {
+                bytes: PACKET,
+                sent_ns,
+                delivered_ns,
+                in_flight_bytes: 65_536,
+                window_bytes: 3_000_000,
+                ..Segment::default()
+            }
+        })
+        .collect();
+    let data = [add(0, true, MessageKind::BlockData, &first), add(1, true, MessageKind::BlockData, &second)];
+    let acks: Vec<Segment> = (0..PACKETS).map(|packet| at(arrives(packet) + MS, MS, 10)).collect();
+    let back: Vec<Segment> = (0..PACKETS).map(|packet| at(arrives(packet) + 3 * MS, 0, 15)).collect();
+    let second = add(1, false, MessageKind::BlockAck, &acks);
+    let acks = [add(0, false, MessageKind::BlockAck, &back), second];
+    Write { woven: s.build(), request, response, data, acks }
+}
+
+#[test]
+fn the_pipeline_is_set_up_hop_by_hop_and_answers_from_its_end() {
+    let write = write();
+    let forwarded = write.woven.edge(write.request[1], write.request[0]).expect("forwarded");
+    assert_eq!(forwarded.evidence, Evidence::Pipeline);
+    assert!(write.woven.edge(write.response[1], write.request[1]).is_some());
+    let back = write.woven.edge(write.response[0], write.response[1]).expect("answered after the next");
+    assert_eq!(back.evidence, Evidence::Pipeline);
+    assert!(write.woven.edge(write.data[0], write.response[0]).is_some());
+}
+
+#[test]
+fn each_packet_is_forwarded_when_it_has_come() {
+    let write = write();
+    let upstream = write.woven.pieces(write.data[0]);
+    for (place, piece) in write.woven.pieces(write.data[1]).iter().enumerate() {
+        let causes = write.woven.causes(piece.event);
+        let from = causes.iter().find(|row| row.evidence == Evidence::Pipeline).expect("a cause on the first hop");
+        assert_eq!((from.on_event, from.on), (upstream[place].event, On::Delivered));
+        assert!(place == 0 || piece.delay_ns <= MADE, "the link's time is no thinking: {}", piece.delay_ns);
+    }
+}
+
+#[test]
+fn a_writer_that_the_next_hop_held_up_waits_for_that_and_for_its_own_work() {
+    let write = write();
+    let pieces = write.woven.pieces(write.data[0]);
+    let held_up: Vec<_> = pieces
+        .iter()
+        .filter(|piece| write.woven.causes(piece.event).iter().any(|row| row.evidence == Evidence::Pipeline))
+        .collect();
+    assert!(held_up.len() > 50, "{} of {} pieces", held_up.len(), pieces.len());
+    assert!(held_up.iter().all(|piece| piece.delay_ns == 0));
+    let work: u64 = write.woven.causal.events.iter().filter(|e| e.name == "block.produced").map(|e| e.delay_ns).sum();
+    let expected = held_up.len() as u64 * MADE;
+    assert!(
+        work > expected / 2 && work < expected * 2,
+        "{work} of about {expected} ns of work remain on a fast network"
+    );
+}
+
+#[test]
+fn the_last_acknowledgement_waits_for_all_data_and_takes_the_nodes_time() {
+    let write = write();
+    let (last_data, acks) = (write.woven.pieces(write.data[1]), write.woven.pieces(write.acks[1]));
+    let last = acks.last().unwrap();
+    let causes = write.woven.causes(last.event);
+    assert!(causes.iter().any(|row| row.on_event == last_data.last().unwrap().event && row.on == On::Delivered));
+    assert_eq!(last.delay_ns, MS);
+    let first_hop = write.woven.pieces(write.acks[0]);
+    let causes = write.woven.causes(first_hop.last().unwrap().event);
+    assert!(causes.iter().any(|row| row.on_event == last.event && row.evidence == Evidence::Pipeline));
+}
+
+#[test]
+fn nothing_comes_later_than_recorded_on_the_recorded_network() {
+    let write = write();
+    let report = verify(&write.woven.causal.events, &write.woven.causal.dependencies);
+    assert_eq!((report.dangling, report.backward, report.off), (0, 0, 0), "{report:?}");
+}

@@ -1,0 +1,283 @@
+//! The program: what it prints and leaves behind, and that bad input ends in an error and never in a panic.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use trace::ids::EventId;
+use trace_tables::{Trace, read_rows};
+
+struct Bench {
+    folder: TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let bench = Self { folder: tempfile::tempdir().unwrap() };
+        bench.trace(&crate::common::map_reduce(&["m1", "w1", "w2"], 4, 2));
+        bench.file("slow.toml", "[workload]\ntrace = \"trace\"\n[fabric]\nkind = \"ideal\"\nrate = \"20Mbps\"\n");
+        bench.file("fast.toml", "[workload]\ntrace = \"trace\"\n[fabric]\nkind = \"ethernet\"\n");
+        bench
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn trace(&self, trace: &Trace) {
+        trace.write(&self.path("trace")).unwrap();
+    }
+
+    fn file(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    fn replay(&self, arguments: &[&str]) -> Output {
+        let program = env!("CARGO_BIN_EXE_replay");
+        let output = Command::new(program).args(arguments).current_dir(self.folder.path()).output().unwrap();
+        assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
+        output
+    }
+
+    /// Runs what must fail with this code, and returns what it says.
+    fn fails(&self, code: i32, arguments: &[&str]) -> String {
+        let output = self.replay(arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", stderr(&output));
+        stderr(&output)
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        let output = self.replay(arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn read_json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn run_prints_the_documented_keys_and_writes_them() {
+    let bench = Bench::new();
+    let printed = bench.json(&["run", "slow.toml", "--out", "results", "--json"]);
+    assert_eq!(printed, read_json(&bench.path("results/summary.json")));
+    let keys: Vec<&str> = printed.as_object().unwrap().keys().map(String::as_str).collect();
+    for key in [
+        "name",
+        "fabric",
+        "trace",
+        "job",
+        "job_name",
+        "causality",
+        "cpu_factor",
+        "seed",
+        "job_time_s",
+        "recorded_job_time_s",
+        "phases",
+        "messages",
+        "messages_unfinished",
+        "bytes",
+        "drops",
+        "retransmissions",
+        "wall_s",
+        "events",
+        "causal_events",
+        "synthetic_beats",
+        "network_share",
+        "transfer_error",
+        "critical_path",
+        "counters",
+        "notes",
+    ] {
+        assert!(keys.contains(&key), "{key} is missing: {keys:?}");
+    }
+    assert_eq!(printed["fabric"], "ideal");
+    let phases = printed["phases"].as_array().unwrap();
+    let names: Vec<&str> = phases.iter().map(|phase| phase["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["map", "shuffle", "sort", "reduce"]);
+    for phase in phases {
+        assert!(phase["seconds"].is_f64() && phase["recorded_seconds"].is_f64(), "{phase}");
+        let waits = phase["waits"].as_array().unwrap();
+        let total: f64 = waits.iter().map(|wait| wait["seconds"].as_f64().unwrap()).sum();
+        assert!((total - phase["seconds"].as_f64().unwrap()).abs() < 1e-6, "what a phase consists of: {phase}");
+    }
+    for key in ["median", "p95", "messages"] {
+        assert!(printed["transfer_error"][key].is_number(), "{key}");
+    }
+    let shares: f64 =
+        printed["critical_path"].as_array().unwrap().iter().map(|share| share["share"].as_f64().unwrap()).sum();
+    assert!((shares - 1.0).abs() < 1e-9, "{shares}");
+}
+
+#[test]
+fn scalars_and_vectors_of_a_run_are_drawn_in_files_and_in_the_report() {
+    let bench = Bench::new();
+    bench.json(&["run", "fast.toml", "--out", "plotted", "--json"]);
+    for plot in ["nodes-sent", "nodes-received", "links-bytes", "links-packets", "links-throughput", "transfer-times"] {
+        let picture = fs::read_to_string(bench.path(&format!("plotted/plots/{plot}.svg")));
+        let picture = picture.unwrap_or_else(|error| panic!("{plot}: {error}"));
+        assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"), "{plot}");
+        let page = fs::read_to_string(bench.path("plotted/report.html")).unwrap();
+        let inline = picture.trim_end().replace(" xmlns=\"http://www.w3.org/2000/svg\"", "");
+        assert!(page.contains(&inline), "{plot}");
+    }
+}
+
+#[test]
+fn run_leaves_tables_a_report_and_a_configuration_that_gives_the_same_result() {
+    let bench = Bench::new();
+    let first = bench.json(&["run", "slow.toml", "--out", "results", "--json", "--set", "workload.cpu_factor=1.5"]);
+    for file in ["messages", "tasks", "links", "traffic", "critical_path"] {
+        let bytes = fs::read(bench.path(&format!("results/{file}.parquet"))).unwrap();
+        assert!(bytes.starts_with(b"PAR1"), "{file}");
+    }
+    assert!(fs::read_to_string(bench.path("results/report.html")).unwrap().starts_with("<!doctype html>"));
+    let again = bench.json(&["run", "results/effective.toml", "--out", "again", "--json"]);
+    for key in ["name", "job_time_s", "events", "phases", "critical_path", "transfer_error"] {
+        assert_eq!(first[key], again[key], "{key}");
+    }
+}
+
+#[test]
+fn compare_puts_experiments_side_by_side_and_report_draws_them_again() {
+    let bench = Bench::new();
+    let printed = bench.json(&["compare", "slow.toml", "fast.toml", "--out", "results", "--json"]);
+    let names: Vec<&str> =
+        printed["experiments"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["slow", "fast"]);
+    assert_eq!(printed, read_json(&bench.path("results/summary.json")));
+    assert!(bench.path("results/fast/messages.parquet").exists());
+    let page = fs::read_to_string(bench.path("results/report.html")).unwrap();
+    fs::remove_file(bench.path("results/report.html")).unwrap();
+    assert!(bench.replay(&["report", "results"]).status.success());
+    assert_eq!(fs::read_to_string(bench.path("results/report.html")).unwrap(), page);
+    assert!(bench.replay(&["report", "results/fast", "--out", "fast.html"]).status.success());
+    let table = String::from_utf8(bench.replay(&["compare", "slow.toml", "--out", "results"]).stdout).unwrap();
+    assert!(table.contains("nothing changes") && table.contains("slow"), "{table}");
+}
+
+#[test]
+fn a_trace_that_cannot_be_used_is_named_and_nothing_runs() {
+    let bench = Bench::new();
+    let missing = bench.fails(2, &["run", "slow.toml", "--trace", "nowhere", "--out", "results"]);
+    assert!(missing.contains("nowhere"), "{missing}");
+    bench.file("no-trace.toml", "[fabric]\nkind = \"ideal\"");
+    let none = bench.fails(2, &["run", "no-trace.toml", "--out", "results"]);
+    assert!(none.contains("--trace"), "{none}");
+    fs::create_dir(bench.path("empty")).unwrap();
+    let empty = bench.fails(2, &["run", "slow.toml", "--trace", "empty", "--out", "results"]);
+    assert!(empty.contains("manifest.json"), "{empty}");
+    fs::remove_file(bench.path("trace/events.parquet")).unwrap();
+    let partly = bench.fails(2, &["run", "slow.toml", "--out", "results"]);
+    assert!(partly.contains("events.parquet"), "{partly}");
+    assert!(!bench.path("results").exists());
+}
+
+#[test]
+fn a_trace_without_jobs_or_events_or_with_a_cycle_is_refused_with_the_reason() {
+    let bench = Bench::new();
+    let good = Trace::read(&bench.path("trace")).unwrap();
+    let without = |spoil: fn(&mut Trace)| {
+        let mut trace = good.clone();
+        spoil(&mut trace);
+        bench.trace(&trace);
+    };
+    without(|trace| {
+        trace.jobs.clear();
+        trace.tasks.clear();
+        trace.events.clear();
+        trace.dependencies.clear();
+    });
+    assert!(bench.fails(2, &["run", "slow.toml", "--out", "results"]).contains("no job"));
+    without(|trace| {
+        trace.events.clear();
+        trace.dependencies.clear();
+    });
+    assert!(bench.fails(2, &["run", "slow.toml", "--out", "results"]).contains("no events"));
+    without(|trace| trace.hosts.clear());
+    assert!(bench.fails(2, &["run", "slow.toml", "--out", "results"]).contains("hosts"));
+    without(|trace| {
+        let last = EventId(u32::try_from(trace.events.len() - 1).unwrap());
+        let first_start = trace.dependencies.iter_mut().find(|row| row.on_event == EventId(0)).unwrap();
+        first_start.on_event = last;
+    });
+    let cycle = bench.fails(1, &["run", "slow.toml", "--out", "results"]);
+    assert!(cycle.contains("cycle"), "{cycle}");
+}
+
+#[test]
+fn a_comparison_goes_on_when_one_experiment_comes_to_no_result() {
+    let bench = Bench::new();
+    bench.file("bad.toml", "[workload]\ntrace = \"trace\"\njob = \"job_7\"\n[fabric]\nkind = \"ideal\"\n");
+    let output = bench.replay(&["compare", "slow.toml", "bad.toml", "--out", "results", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(printed["failed"]["bad"].as_str().unwrap().contains("job_7"));
+    assert_eq!(printed["experiments"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_comparison_of_different_traces_is_refused() {
+    let bench = Bench::new();
+    crate::common::map_reduce(&["m1", "w1"], 2, 1).write(&bench.path("other")).unwrap();
+    bench.file("other.toml", "[workload]\ntrace = \"other\"\n[fabric]\nkind = \"ideal\"\n");
+    let message = bench.fails(2, &["compare", "slow.toml", "other.toml", "--out", "results"]);
+    assert!(message.contains("one job side by side"), "{message}");
+}
+
+#[test]
+fn wrong_experiments_and_arguments_are_refused() {
+    let bench = Bench::new();
+    bench.file("wrong.toml", "[fabric]\nkind = \"ideal\"\nlatency = \"5\"\n");
+    let cases: [(&[&str], &str); 9] = [
+        (&["run", "slow.toml", "--out", "r", "--set", "workload.racks.w9=/r1"], "it has: m1, w1, w2"),
+        (&["run", "wrong.toml", "--out", "r"], "wrong.toml:3:11"),
+        (&["run", "missing.toml", "--out", "r"], "missing.toml"),
+        (&["run", "slow.toml", "--out", "r", "--set", "fabric.rate=5"], "--set fabric.rate=5"),
+        (&["run", "slow.toml", "--out", "r", "--set", "fabric.rate"], "path=value"),
+        (&["run", "slow.toml", "--out", "r", "--set", "workload.job=job_7"], "job_1_0001"),
+        (&["run", "slow.toml", "--out", "r", "--set", "workload.cpu_factors.Nobody=2"], "Nobody"),
+        (&["compare", "slow.toml", "slow.toml", "--out", "r"], "another name"),
+        (&["report", "nowhere"], "holds no results"),
+    ];
+    for (arguments, part) in cases {
+        let message = bench.fails(2, arguments);
+        assert!(message.contains(part), "{arguments:?}: {message}");
+    }
+    bench.file("r.txt", "");
+    assert!(bench.fails(2, &["run", "slow.toml", "--out", "r.txt"]).contains("r.txt"));
+    bench.file("fat.toml", "[fabric]\nkind = \"ethernet\"\n[fabric.topology]\nshape = \"fat-tree\"\ncores = 0\n");
+    let fat = bench.fails(2, &["run", "fat.toml", "--trace", "trace", "--out", "r"]);
+    assert!(fat.contains("fat.toml:5:1") && fat.contains("at least 1"), "{fat}");
+}
+
+#[test]
+fn tables_cut_at_a_hundred_places_are_refused() {
+    let bench = Bench::new();
+    let tables = ["events", "dependencies", "connections", "jobs"];
+    for cut in 0..100_usize {
+        let path = bench.path(&format!("trace/{}.parquet", tables[cut % tables.len()]));
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, &whole[..whole.len() * (cut * 37 % 100) / 100]).unwrap();
+        let error = Trace::read(&bench.path("trace")).unwrap_err().to_string();
+        assert!(error.contains(".parquet"), "{error}");
+        fs::write(&path, whole).unwrap();
+    }
+    assert_eq!(read_rows::<trace::rows::JobRow>(&bench.path("trace")).unwrap().len(), 1);
+}
+
+#[test]
+fn completions_and_help_are_there() {
+    let bench = Bench::new();
+    for arguments in [&["completions", "bash"][..], &["--help"], &["run", "--help"], &["compare", "--help"]] {
+        let output = bench.replay(arguments);
+        assert!(output.status.success() && output.stdout.len() > 200, "{arguments:?}");
+    }
+}

@@ -1,0 +1,149 @@
+//! Experiment files are read strictly: what is wrong is named with file, line, value and what is allowed.
+
+use std::path::Path;
+
+use replay::causal::Causality;
+use replay::experiment::{Experiment, Override};
+use replay::fabric::FabricConfig;
+
+fn error(text: &str, changes: &[&str]) -> String {
+    let changes: Vec<Override> = changes.iter().map(|change| change.parse().unwrap()).collect();
+    Experiment::parse(text, "x.toml", &changes).unwrap_err().to_string()
+}
+
+#[test]
+fn every_wrong_line_is_named_with_its_value_and_what_is_allowed() {
+    // The file, the place, and what the message must say.
+    let cases: &[(&str, &str, &[&str])] = &[
+        ("", "x.toml", &["missing field `fabric`"]),
+        ("name = ", "x.toml:1:", &[]),
+        ("name = \"a\"\nname = \"b\"", "x.toml:2:1", &["duplicate"]),
+        ("[fabric\nkind = \"ideal\"", "x.toml:1:", &[]),
+        ("[fabric]\nrate = \"1Gbps\"", "x.toml:1:2", &["missing field `kind`"]),
+        ("[fabric]\nkind = \"ethernett\"", "x.toml:2:8", &["ethernett", "ethernet", "ideal", "lightness"]),
+        ("[fabric]\nkind = 3", "x.toml:2:8", &["3"]),
+        ("[fabric]\nkind = \"ideal\"\n\nlatencyy = \"1us\"", "x.toml:4:1", &["`latencyy`", "latency", "rate"]),
+        ("[fabric]\nkind = \"ideal\"\nlatency = \"5\"", "x.toml:3:11", &["\"5\" has no unit", "20us"]),
+        ("[fabric]\nkind = \"ideal\"\nlatency = 5", "x.toml:3:11", &["\"5\" has no unit"]),
+        ("[fabric]\nkind = \"ideal\"\nlatency = \"5 parsecs\"", "x.toml:3:11", &["unknown unit \"parsecs\""]),
+        ("[fabric]\nkind = \"ideal\"\nrate = \"fast\"", "x.toml:3:8", &["\"fast\" is no rate", "10Gbps"]),
+        ("[fabric]\nkind = \"ideal\"\nrate = \"0bps\"", "x.toml:3:8", &["above 0"]),
+        ("[fabric]\nkind = \"ideal\"\nrate = \"-1Gbps\"", "x.toml:3:8", &["-1Gbps"]),
+        ("[fabric]\nkind = \"ideal\"\nrate = true", "x.toml:3:8", &["true"]),
+        ("[fabric]\nkind = \"ideal\"\nlatency = \"0.0001ps\"", "x.toml:3:11", &["too fine"]),
+        ("[fabric]\nkind = \"ideal\"\nlatency = \"99999999999min\"", "x.toml:3:11", &["too large"]),
+        ("nam = \"a\"\n[fabric]\nkind = \"ideal\"", "x.toml:1:1", &["`nam`", "`name`", "`workload`"]),
+        ("[fabric]\nkind = \"ideal\"\n[workload]\ntracee = \"t\"", "x.toml:4:1", &["`tracee`", "`trace`"]),
+        ("[fabric]\nkind = \"ideal\"\n[workload]\ntrace = 7", "x.toml:4:9", &["7", "expected"]),
+        ("[fabric]\nkind = \"ideal\"\n[workload]\ncausality = \"none\"", "x.toml:4:13", &["`trace`", "`recorded`"]),
+        ("[fabric]\nkind = \"ideal\"\n[workload]\ncpu_factor = 0", "x.toml:4:1", &["above 0"]),
+        ("[fabric]\nkind = \"ideal\"\n[workload]\ncpu_factor = -1.5", "x.toml:4:1", &["-1.5", "above 0"]),
+        ("[fabric]\nkind = \"ideal\"\n[workload]\ncpu_factor = nan", "x.toml:4:1", &["above 0"]),
+        ("[fabric]\nkind = \"ideal\"\n[workload]\ncpu_factor = \"2\"", "x.toml:4:14", &["\"2\""]),
+        ("[fabric]\nkind = \"ideal\"\n[workload.cpu_factors]\nmap = 0.0", "x.toml:4:1", &["cpu_factors.map"]),
+        ("[fabric]\nkind = \"ideal\"\n[workload]\nhandshakes = 1", "x.toml:4:14", &["1", "boolean"]),
+        ("[fabric]\nkind = \"ideal\"\n[run]\nseed = -4", "x.toml:4:8", &["-4"]),
+        ("[fabric]\nkind = \"ideal\"\n[run]\nsed = 4", "x.toml:4:1", &["`sed`", "`seed`"]),
+        (
+            "[fabric]\nkind = \"ethernet\"\nseed = 3\n[run]\nseed = 4",
+            "x.toml:3:1",
+            &["fabric.seed = 3", "run.seed = 4"],
+        ),
+        ("[fabric]\nkind = \"ethernet\"\nmtu = \"1500\"", "x.toml:3:7", &["\"1500\" has no unit"]),
+        (
+            "[fabric]\nkind = \"ethernet\"\n[fabric.topology]\nshape = \"ring\"",
+            "x.toml:4:9",
+            &["`ring`", "racks", "fat-tree"],
+        ),
+        (
+            "[fabric]\nkind = \"ethernet\"\n[fabric.topology]\nshape = \"racks\"\nuplink = { rat = \"1Gbps\" }",
+            "x.toml:5:12",
+            &["`rat`", "`rate`"],
+        ),
+        (
+            "[fabric]\nkind = \"ethernet\"\n[fabric.topology]\nshape = \"racks\"\nuplink.buffer = \"170\"",
+            "x.toml:5:17",
+            &["\"170\"", "170 packets"],
+        ),
+    ];
+    assert!(cases.len() >= 25);
+    for (text, place, parts) in cases {
+        let message = error(text, &[]);
+        assert!(message.starts_with(place), "{text:?}\n  gives: {message}\n  not at {place}");
+        for part in *parts {
+            assert!(message.contains(part), "{text:?}\n  gives: {message}\n  without {part}");
+        }
+    }
+}
+
+const GOOD: &str = "name = \"a\"\n[workload]\ntrace = \"t\"\n[fabric]\nkind = \"ethernet\"\n";
+
+#[test]
+fn a_wrong_override_is_named_as_such() {
+    let cases = [
+        ("fabric.mtu=1500", "--set fabric.mtu=1500: ", "no unit"),
+        ("fabric.mtuu=1500B", "--set fabric.mtuu=1500B: ", "unknown field `mtuu`"),
+        ("workload.causality=maybe", "--set workload.causality=maybe: ", "`recorded`"),
+        ("name.first=3", "--set name.first=3: ", "\"name\" is a value"),
+        ("workload.cpu_factor=0", "--set workload.cpu_factor=0: ", "above 0"),
+    ];
+    for (change, start, part) in cases {
+        let message = error(GOOD, &[change]);
+        assert!(message.starts_with(start) && message.contains(part), "{message}");
+    }
+    for text in ["nothing", "=3", "a..b=1"] {
+        assert!(text.parse::<Override>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn overrides_replace_values_and_reach_tables_that_are_not_there() {
+    let changes: Vec<Override> = ["fabric.mtu=9000B", "workload.cpu_factors.map=0.5", "run.seed=7", "name=b"]
+        .iter()
+        .map(|change| change.parse().unwrap())
+        .collect();
+    let experiment = Experiment::parse(GOOD, "x.toml", &changes).unwrap();
+    assert_eq!((experiment.name.as_str(), experiment.run.seed), ("b", 7));
+    assert_eq!(experiment.workload.cpu_factors["map"], 0.5);
+    let FabricConfig::Ethernet(config) = experiment.fabric else { panic!("no Ethernet") };
+    assert_eq!((config.mtu.get(), config.seed), (9_000, 7));
+}
+
+#[test]
+fn the_effective_configuration_reads_back_as_the_same_experiment() {
+    let experiment = Experiment::parse(GOOD, "x.toml", &[]).unwrap();
+    let effective = experiment.to_toml().unwrap();
+    assert_eq!(Experiment::parse(&effective, "effective.toml", &[]).unwrap(), experiment);
+    for key in ["cpu_factor", "causality", "handshakes", "seed", "mtu", "initial_window"] {
+        assert!(effective.contains(key), "{key} is missing in:\n{effective}");
+    }
+}
+
+#[test]
+fn traces_are_found_beside_the_file_and_files_give_their_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lab.toml");
+    std::fs::write(&path, "[workload]\ntrace = \"traces/a\"\n[fabric]\nkind = \"ideal\"").unwrap();
+    let experiment = Experiment::read(&path, &[]).unwrap();
+    assert_eq!(experiment.name, "lab");
+    assert_eq!(experiment.workload.trace.unwrap(), folder.path().join("traces/a"));
+    assert_eq!(experiment.workload.causality, Causality::Trace);
+    let missing = Experiment::read(Path::new("/nowhere/x.toml"), &[]).unwrap_err().to_string();
+    assert!(missing.starts_with("/nowhere/x.toml: "), "{missing}");
+}
+
+#[test]
+fn all_experiments_of_the_repository_are_good() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments");
+    let mut names = Vec::new();
+    // Folders below hold files of another form.
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    for path in paths.filter(|path| path.is_file()) {
+        let experiment = Experiment::read(&path, &[]).unwrap();
+        names.push(experiment.name);
+    }
+    names.sort();
+    for name in ["ethernet-10g", "fat-tree", "ideal", "lab-100mbit", "lab-10mbit", "lightness-mixed"] {
+        assert!(names.iter().any(|known| known == name), "{names:?}");
+    }
+}

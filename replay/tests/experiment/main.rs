@@ -1,0 +1,17 @@
+//! Experiments, traffic, causal replay and reports: one file a behaviour.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod causal_errors;
+mod causal_garbage;
+mod causal_times;
+mod common;
+mod experiment_bad_traffic;
+mod experiment_commands;
+mod experiment_edits;
+mod experiment_files;
+mod experiment_sweeps;
+mod report_page;
+mod traffic_arrivals;
+mod traffic_commands;
+mod traffic_patterns;
+mod traffic_runs;

@@ -1,0 +1,227 @@
+//! The program with synthetic traffic: what it prints and leaves behind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const EXPERIMENT: &str = "
+[traffic]
+flits = 8
+load = 0.3
+warm_up = \"500 cycles\"
+measurement = \"2000 cycles\"
+[fabric]
+kind = \"credit\"
+routing = \"random\"
+[fabric.topology]
+shape = \"k-ary-n-tree\"
+n = 2
+";
+
+struct Bench {
+    folder: TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let bench = Self { folder: tempfile::tempdir().unwrap() };
+        fs::write(bench.path("tree.toml"), EXPERIMENT).unwrap();
+        bench
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_replay"));
+        command.args(arguments).current_dir(self.folder.path());
+        command
+    }
+
+    fn replay(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        let output = self.replay(arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    fn fails(&self, arguments: &[&str]) -> String {
+        let output = self.replay(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        String::from_utf8(output.stderr).unwrap()
+    }
+}
+
+fn read_json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// Without what differs from run to run.
+fn without_times(mut value: Value) -> Value {
+    fn strip(value: &mut Value) {
+        match value {
+            Value::Object(map) => {
+                map.remove("wall_s");
+                map.remove("cpu_s");
+                map.remove("memory_peak_bytes");
+                map.values_mut().for_each(strip);
+            }
+            Value::Array(values) => values.iter_mut().for_each(strip),
+            _ => {}
+        }
+    }
+    strip(&mut value);
+    value
+}
+
+#[test]
+fn a_run_prints_the_keys_that_programs_rely_on_and_leaves_its_tables() {
+    let bench = Bench::new();
+    let printed = bench.json(&["run", "tree.toml", "--out", "results", "--json", "--packets"]);
+    assert_eq!(printed, read_json(&bench.path("results/summary.json")));
+    for key in [
+        "offered_load",
+        "accepted_load",
+        "packet_latency_mean_cycles",
+        "network_latency_mean_cycles",
+        "packet_latency_mean_ns",
+        "hops_mean",
+        "packets",
+        "flit_hops",
+        "events",
+        "wall_s",
+        "cpu_s",
+        "seed",
+    ] {
+        assert!(printed[key].as_f64().unwrap() > 0.0, "{key}: {}", printed[key]);
+    }
+    assert_eq!(printed["saturated"], false);
+    assert_eq!(printed["interim"], false);
+    for table in ["links", "latency", "packets"] {
+        assert!(fs::read(bench.path(&format!("results/{table}.parquet"))).unwrap().starts_with(b"PAR1"), "{table}");
+    }
+    let page = fs::read_to_string(bench.path("results/report.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.contains("busiest links"));
+    fs::remove_file(bench.path("results/report.html")).unwrap();
+    assert!(bench.replay(&["report", "results"]).status.success());
+    assert_eq!(fs::read_to_string(bench.path("results/report.html")).unwrap(), page);
+    let again = bench.json(&["run", "results/effective.toml", "--out", "again", "--json"]);
+    assert_eq!(without_times(again), without_times(printed));
+}
+
+#[test]
+fn a_sweep_gives_the_same_on_any_number_of_threads_and_one_table_at_the_end() {
+    let bench = Bench::new();
+    let arguments = ["run", "tree.toml", "--set", "traffic.load=[0.1,0.5,0.9]", "--set", "fabric.vls=[1,2]"];
+    let of = |threads: &str, out: &str| {
+        let more = ["--set", "run.seeds=2", "--json", "--threads", threads, "--out", out];
+        without_times(bench.json(&[&arguments[..], &more[..]].concat()))
+    };
+    let one = of("1", "one");
+    assert_eq!(one, of("4", "four"));
+    let points = one["points"].as_array().unwrap();
+    let values: Vec<(f64, u64)> = points
+        .iter()
+        .map(|point| {
+            (point["values"]["traffic.load"].as_f64().unwrap(), point["values"]["fabric.vls"].as_u64().unwrap())
+        })
+        .collect();
+    assert_eq!(values, [(0.1, 1), (0.5, 1), (0.9, 1), (0.1, 2), (0.5, 2), (0.9, 2)]);
+    // A point of a sweep is what it would be alone.
+    let alone = bench.json(&[
+        "run",
+        "tree.toml",
+        "--set",
+        "traffic.load=0.5",
+        "--set",
+        "fabric.vls=2",
+        "--set",
+        "run.seeds=2",
+        "--json",
+        "--out",
+        "alone",
+    ]);
+    for key in ["accepted_load", "packet_latency_mean_ns", "events", "confidence", "latency_ns"] {
+        assert_eq!(points[4][key], alone[key], "{key}");
+    }
+    for file in ["sweep.parquet", "sweep.csv", "latency.svg", "accepted.svg", "report.html", "effective.toml"] {
+        assert!(bench.path(&format!("one/{file}")).exists(), "{file}");
+    }
+    let csv = fs::read_to_string(bench.path("one/sweep.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 7);
+    assert!(csv.starts_with("fabric.vls,traffic.load,saturated,offered_load,accepted_load,"), "{csv}");
+    let picture = fs::read_to_string(bench.path("one/latency.svg")).unwrap();
+    assert!(picture.starts_with("<svg") && picture.contains("http://www.w3.org/2000/svg"));
+    assert_eq!(picture.matches("<polyline").count(), 2, "a line for each number of VLs");
+    assert_eq!(picture.matches("<circle").count(), 6);
+    let table = String::from_utf8(bench.replay(&[&arguments[..], &["--out", "table"]].concat()).stdout).unwrap();
+    assert!(table.contains("traffic.load") && table.contains("accepted") && table.contains("report"), "{table}");
+}
+
+#[test]
+fn a_saturated_network_is_a_result() {
+    let bench = Bench::new();
+    let set = ["--set", "traffic.load=1.0", "--set", "traffic.pattern=hot-spot", "--set", "traffic.share=0.9"];
+    let printed = bench.json(&[&["run", "tree.toml", "--out", "r", "--json"][..], &set].concat());
+    assert_eq!(printed["saturated"], true);
+    assert!(printed["packets_undelivered"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn a_combination_that_cannot_run_does_not_stop_the_others() {
+    let bench = Bench::new();
+    let arguments = ["run", "tree.toml", "--out", "r", "--json", "--set", "traffic.flits=[8,99]"];
+    let output = bench.replay(&arguments);
+    assert_eq!(output.status.code(), Some(1));
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(printed["points"].as_array().unwrap().len(), 1);
+    assert!(printed["failed"]["flits = 99"].as_str().unwrap().contains("1 to 32"), "{printed}");
+    let all = bench.fails(&["run", "tree.toml", "--out", "r", "--set", "traffic.flits=[98,99]"]);
+    assert!(all.contains("no combination") && all.contains("flits = 98"), "{all}");
+}
+
+#[test]
+fn an_interrupted_run_ends_with_interim_results() {
+    let bench = Bench::new();
+    let long =
+        ["run", "tree.toml", "--out", "r", "--json", "--set", "traffic.measurement=1s", "--set", "traffic.warm_up=1us"];
+    let child = bench.command(&long).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let id = child.id().to_string();
+    // The signal's handler is there when the program has read its arguments; until then it would just end.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(printed["interim"], true);
+    assert!(printed["packets"].as_u64().unwrap() > 0);
+    assert_eq!(printed, read_json(&bench.path("r/summary.json")));
+    assert!(fs::read_to_string(bench.path("r/report.html")).unwrap().contains("interim results"));
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_refused() {
+    let bench = Bench::new();
+    fs::write(bench.path("job.toml"), "[fabric]\nkind = \"ideal\"\nrate = [\"1Gbps\", \"2Gbps\"]\n").unwrap();
+    fs::write(bench.path("nothing.toml"), "[fabric]\nkind = \"ideal\"\n").unwrap();
+    let cases: [(&[&str], &str); 7] = [
+        (&["run", "tree.toml", "--out", "r", "--trace", "t"], "replays no trace"),
+        (&["run", "job.toml", "--out", "r"], "job.toml:3:1: fabric.rate"),
+        (&["run", "nothing.toml", "--out", "r"], "[traffic]"),
+        (&["run", "nothing.toml", "--out", "r", "--packets"], "no synthetic traffic"),
+        (&["run", "tree.toml", "--out", "r", "--threads", "0"], "1 to 4096"),
+        (&["compare", "tree.toml", "--out", "r"], "tree.toml:2:2: `[traffic]`"),
+        (&["run", "tree.toml", "--out", "r", "--set", "traffic.flits=99"], "--set traffic.flits=99"),
+    ];
+    for (arguments, part) in cases {
+        let message = bench.fails(arguments);
+        assert!(message.contains(part), "{arguments:?}: {message}");
+    }
+}

@@ -1,0 +1,24 @@
+//! What the packet fabrics promise: one file a behaviour. One program, because each would translate the fabrics once more.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod channel_load;
+mod common;
+mod configuration;
+mod credit_arbitration;
+mod credit_configuration;
+mod credit_flow_control;
+mod credit_latency;
+mod ethernet;
+mod ethernet_against_linux;
+mod exactness;
+mod exactness_credit;
+mod exactness_faults;
+mod exactness_store_and_forward;
+mod flit_model;
+mod flit_model_by_hand;
+mod lightness;
+mod lightness_published;
+mod properties;
+mod store_and_forward_md1;
+mod store_and_forward_queues;
+mod topology;

@@ -1,0 +1,119 @@
+//! The published figures as files, and the command that puts them beside simulated ones.
+
+use replay::published::{LIGHTNESS, Published};
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn replay(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_replay")).args(arguments).output().unwrap()
+}
+
+#[test]
+fn every_figure_is_what_the_models_arithmetic_gives() {
+    let mut simulated = Vec::new();
+    for (name, text) in LIGHTNESS.into_iter().filter(|(name, _)| *name != "mixed-fabrics.toml") {
+        for row in Published::parse(text, name).unwrap().run().unwrap().rows {
+            assert!(row.arithmetic_ps.is_some() && row.as_computed, "{name}: {row:?}");
+            simulated.push((row.what, row.simulated_ps));
+        }
+    }
+    let of = |what: &str| simulated.iter().find(|(known, _)| known == what).unwrap().1;
+    assert_eq!(of("32 KB"), 22 * 1_678_000 + 32_768 * 2_150);
+    assert_eq!(of("no cables, decided at the tail"), 3_276_000);
+    assert_eq!(of("80 B, first") - of("80 B, second"), 753_000_000_000);
+}
+
+#[test]
+fn the_same_servers_stand_on_several_fabrics() {
+    let (name, text) = LIGHTNESS.into_iter().find(|(name, _)| *name == "mixed-fabrics.toml").unwrap();
+    let rows = Published::parse(text, name).unwrap().run().unwrap().rows;
+    // All messages arrive everywhere, and the fabrics are told apart.
+    let mut times: Vec<u64> = rows.iter().map(|row| row.simulated_ps).collect();
+    assert!(times.iter().all(|time| *time > 0), "{rows:?}");
+    times.sort_unstable();
+    times.dedup();
+    assert_eq!(times.len(), rows.len(), "{rows:?}");
+    assert!(rows.len() >= 5);
+}
+
+#[test]
+fn a_row_is_compared_with_one_above_it_or_told_that_it_is_not_there() {
+    let file = |less: &str| {
+        let text = format!(
+            "title = \"t\"\n[fabric]\nkind = \"ideal\"\nlatency = \"200ns\"\n[[message]]\nfrom = 0\nto = 1\nbytes = \"1B\"\n\
+             [[row]]\nwhat = \"slow\"\n[[row]]\nwhat = \"fast\"\nset = {{ latency = \"150ns\" }}\n{less}\n"
+        );
+        Published::parse(&text, "f.toml").and_then(|published| published.run())
+    };
+    let outcome = file("less = [{ than = \"slow\", percent = 20.0 }]").unwrap();
+    let less = &outcome.rows[1].less[0];
+    assert!((less.simulated_percent - 25.0).abs() < 1e-9 && (less.points().unwrap() - 5.0).abs() < 1e-9, "{less:?}");
+    let error = file("less = [{ than = \"slower\" }]").unwrap_err().to_string();
+    assert!(error.contains("slower") && error.contains("no row above"), "{error}");
+}
+
+#[test]
+fn the_program_holds_every_file_of_the_folder() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/lightness");
+    let mut files: Vec<String> =
+        std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    let mut held = LIGHTNESS.map(|(name, _)| name.to_owned());
+    files.sort();
+    held.sort();
+    assert_eq!(files, held);
+}
+
+#[test]
+fn the_command_shows_published_beside_simulated() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let output = replay(&["lightness", "--out", out.to_str().unwrap()]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    for shown in
+        ["107,426 ns", "107,367.2 ns", "1,742 ns", "1,780.4 ns", "1,850 ns", "1,953.2 ns", "3,276 ns", "753,001,850 ns"]
+    {
+        assert!(text.contains(shown), "{shown} in {text}");
+    }
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(out.join("published.json")).unwrap()).unwrap();
+    assert_eq!(json.as_array().unwrap().len(), LIGHTNESS.len());
+    let picture = std::fs::read_to_string(out.join("figure-16-collision.svg")).unwrap();
+    assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"));
+    for shown in ["3,276 ns", "3,776 ns", "decided at the head"] {
+        assert!(picture.contains(shown), "{shown} in {picture}");
+    }
+    assert_eq!(std::fs::read_to_string(out.join("published.txt")).unwrap().trim_end(), text.trim_end());
+}
+
+#[test]
+fn a_figure_that_does_not_come_out_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wrong.toml");
+    let (_, text) = LIGHTNESS[2];
+    std::fs::write(&path, text.replace("arithmetic = \"3276ns\"", "arithmetic = \"3277ns\"")).unwrap();
+    let output = replay(&["lightness", path.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stdout).unwrap().contains("not as computed"));
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_named() {
+    let file = |fabric: &str, message: &str, row: &str| {
+        let text = format!("title = \"t\"\n[fabric]\n{fabric}\n[[message]]\n{message}\n[[row]]\nwhat = \"w\"\n{row}\n");
+        let error = Published::parse(&text, "f.toml").and_then(|published| published.run()).unwrap_err();
+        error.to_string()
+    };
+    let (fabric, message, row) = ("kind = \"ideal\"", "from = 0\nto = 1", "bytes = \"1B\"");
+    let cases = [
+        (file(fabric, "from = 0\nto = 2", row), "host 2"),
+        (file(fabric, message, ""), "how many bytes"),
+        (file(fabric, message, "bytes = \"1B\"\nmessage = 2"), "message = 2"),
+        (file(fabric, message, "bytes = \"1B\"\nset = { speed = 1 }"), "`speed`"),
+        (file(fabric, message, "bytes = \"1\""), "unit"),
+        (file("kind = \"lightness\"\nwindow = 0", message, row), "fabric.window = 0"),
+        (file(fabric, "from = 0\nto = 1\ncount = 0", row), "0 messages"),
+    ];
+    for (error, named) in cases {
+        assert!(error.starts_with("f.toml: ") && error.contains(named), "{named}: {error}");
+    }
+}
