@@ -63,7 +63,13 @@ pub(super) fn read(path: &Path, host: usize, file: u16, own: &BTreeSet<IpAddr>) 
     };
     let mut collector = Collector { out: PcapPackets::default(), interfaces: Vec::new(), host, file, own };
     let mut stalled = None;
+    let in_blocks = head == [0x0a, 0x0d, 0x0d, 0x0a];
     loop {
+        if in_blocks && is_too_short(reader.data()) {
+            collector.out.truncated = true;
+            collector.out.notes.push("reading ended early: a block that is shorter than its frame".into());
+            break;
+        }
         match reader.next() {
             Ok((consumed, block)) => {
                 collector.take(&block);
@@ -96,6 +102,13 @@ fn short(error: &ParseError<&[u8]>) -> String {
         ParseError::BufferTooSmall => "a block of more than 1 MiB".into(),
         _ => "a block that makes no sense".into(),
     }
+}
+
+/// Whether the pcapng block at the front is shorter than its own type and lengths (12 bytes), in either byte order: the
+/// parser takes from its length without looking. One that is too short in the other order only is above any limit.
+fn is_too_short(data: &[u8]) -> bool {
+    let length = data.get(4..8).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
+    length.is_some_and(|bytes| u32::from_le_bytes(bytes).min(u32::from_be_bytes(bytes)) < 12)
 }
 
 /// Packed data that is damaged ends there.
