@@ -40,6 +40,11 @@ pub(super) enum PcapError {
     Header(String),
 }
 
+/// What a pcapng file begins with, in either byte order.
+const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+/// A block at which reading ends.
+const NO_SENSE: &str = "a block that makes no sense";
+
 /// An interface of a file: link type and time stamps.
 #[derive(Clone, Copy, Debug)]
 struct Interface {
@@ -55,7 +60,7 @@ pub(super) fn read(path: &Path, host: usize, file: u16, own: &BTreeSet<IpAddr>) 
     let input = EndsWhereDamaged(input);
     let header_error = |error: ParseError<&[u8]>| PcapError::Header(format!("{error:?}"));
     let mut reader: Box<dyn PcapReaderIterator> = match head.as_slice() {
-        [0x0a, 0x0d, 0x0d, 0x0a] => Box::new(PcapNGReader::new(BUFFER_BYTES, input).map_err(header_error)?),
+        head if head == SECTION_HEADER => Box::new(PcapNGReader::new(BUFFER_BYTES, input).map_err(header_error)?),
         [0xd4, 0xc3, 0xb2, 0xa1] | [0xa1, 0xb2, 0xc3, 0xd4] | [0x4d, 0x3c, 0xb2, 0xa1] | [0xa1, 0xb2, 0x3c, 0x4d] => {
             Box::new(LegacyPcapReader::new(BUFFER_BYTES, input).map_err(header_error)?)
         }
@@ -63,11 +68,10 @@ pub(super) fn read(path: &Path, host: usize, file: u16, own: &BTreeSet<IpAddr>) 
     };
     let mut collector = Collector { out: PcapPackets::default(), interfaces: Vec::new(), host, file, own };
     let mut stalled = None;
-    let in_blocks = head == [0x0a, 0x0d, 0x0d, 0x0a];
     loop {
-        if in_blocks && is_too_short(reader.data()) {
+        if head == SECTION_HEADER && is_too_short(reader.data()) {
             collector.out.truncated = true;
-            collector.out.notes.push("reading ended early: a block that is shorter than its frame".into());
+            collector.out.notes.push(format!("reading ended early: {NO_SENSE}"));
             break;
         }
         match reader.next() {
@@ -100,7 +104,7 @@ fn short(error: &ParseError<&[u8]>) -> String {
     match error {
         ParseError::UnexpectedEof => "cut off inside a block".into(),
         ParseError::BufferTooSmall => "a block of more than 1 MiB".into(),
-        _ => "a block that makes no sense".into(),
+        _ => NO_SENSE.into(),
     }
 }
 

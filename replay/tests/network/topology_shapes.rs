@@ -1,5 +1,6 @@
 //! Shapes of topologies against closed forms: counts, ports, distances, bisection, numbering.
 
+use crate::common::distances;
 use proptest::prelude::*;
 use replay::fabric::HostPlace;
 use replay::topology::{Figures, LinkId, NodeId, Structure, Topology, TopologyConfig, figures};
@@ -37,18 +38,7 @@ fn check(topology: &Topology) {
 fn pairs_by_search(topology: &Topology) -> Vec<u64> {
     let mut pairs = vec![0u64];
     for source in 0..topology.hosts() {
-        let mut distances = vec![usize::MAX; topology.nodes() as usize];
-        distances[source as usize] = 0;
-        let mut reached = std::collections::VecDeque::from([NodeId(source)]);
-        while let Some(node) = reached.pop_front() {
-            for link in topology.out(node) {
-                let to = topology.link(*link).to;
-                if distances[to.0 as usize] == usize::MAX {
-                    distances[to.0 as usize] = distances[node.0 as usize] + 1;
-                    reached.push_back(to);
-                }
-            }
-        }
+        let distances = distances(topology, source);
         for host in (0..topology.hosts()).filter(|host| *host != source) {
             let switches = distances[host as usize] - 1;
             pairs.resize(pairs.len().max(switches + 1), 0);
