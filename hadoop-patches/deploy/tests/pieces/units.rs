@@ -1,0 +1,51 @@
+//! The systemd units: what systemd itself says of them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
+fn units(more: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_hadoptic")).arg("units").args(more).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn options_reach_the_command_line_as_they_were_given() {
+    let text = units(&["--disk-limit", "20GiB", "--conf-dir", "/etc/my hadoop", "--sniffer-option=--port=9$9%"]);
+    let line = text.lines().find(|line| line.starts_with("ExecStart=") && line.contains("bin/sniffer")).unwrap();
+    assert_eq!(
+        line,
+        "ExecStart=/opt/hadoptic/bin/sniffer run --out /var/lib/hadoptic/capture/%H --follow --hadoop-conf \"/etc/my hadoop\" \
+         --disk-limit=20GiB --when-full=drop-oldest --keep-free=1GiB --port=9$$9%%"
+    );
+}
+
+#[test]
+fn systemd_finds_no_fault_with_them() {
+    if Command::new("systemd-analyze").arg("--version").output().is_err() {
+        println!("skipped: there is no systemd-analyze");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = folder.path().join("p");
+    fs::create_dir_all(prefix.join("bin")).unwrap();
+    for name in ["sniffer", "dumpingd"] {
+        let program = prefix.join("bin").join(name);
+        fs::write(&program, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    for user in ["", "daemon"] {
+        let text = units(&["--prefix", prefix.to_str().unwrap(), "--run-as", user]);
+        for part in text.split("# /etc/systemd/system/").skip(1) {
+            let (name, unit) = part.split_once('\n').unwrap();
+            let file = folder.path().join(name);
+            fs::write(&file, unit).unwrap();
+            let output =
+                Command::new("systemd-analyze").args(["verify", "--recursive-errors=no"]).arg(&file).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let ours: Vec<&str> = said.lines().filter(|line| line.contains("hadoptic")).collect();
+            assert!(ours.is_empty(), "{ours:?}");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! The sniffer as people run it, on real interfaces in network namespaces: one file a behaviour.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod accounting;
+mod command_line;
+mod disk_limits;
+mod following;
+mod new_interfaces;
+mod pcapng;
+mod recording;
+mod reopening;
+mod rights;
+mod several_interfaces;
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../support/traffic.rs"]
+mod traffic;

@@ -1,0 +1,41 @@
+//! Durations and sizes as people write them.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use trace::quantity::{parse_bytes, parse_duration};
+
+#[test]
+fn durations_carry_a_unit() {
+    for (text, nanoseconds) in [
+        ("1s", 1_000_000_000),
+        ("200ms", 200_000_000),
+        ("1.5 s", 1_500_000_000),
+        ("5us", 5_000),
+        ("2min", 120_000_000_000),
+    ] {
+        assert_eq!(parse_duration(text).unwrap(), Duration::from_nanos(nanoseconds), "{text}");
+    }
+    for text in ["", "1", "s", "-1s", "1 parsec", "1.2.3s", "99999999999999999999h"] {
+        assert!(parse_duration(text).unwrap_err().contains("200ms"), "{text}");
+    }
+}
+
+#[test]
+fn sizes_know_powers_of_ten_and_two() {
+    for (text, bytes) in [("0", 0), ("4096", 4096), ("64KiB", 65_536), ("128 MiB", 134_217_728), ("1GB", 1_000_000_000)]
+    {
+        assert_eq!(parse_bytes(text).unwrap(), bytes, "{text}");
+    }
+    for text in ["", "MiB", "1.5MiB", "-1", "1XB", "99999999999GiB"] {
+        assert!(parse_bytes(text).unwrap_err().contains("128MiB"), "{text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_a_quantity_or_an_error(text in "\\PC{0,20}") {
+        let _ = parse_duration(&text);
+        let _ = parse_bytes(&text);
+    }
+}
