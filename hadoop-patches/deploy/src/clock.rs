@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
+use crate::greeting;
 use crate::ssh::{Session, SshError};
 
 const ROUNDS: usize = 8;
@@ -27,9 +28,10 @@ pub fn offset(session: &Session) -> Result<Offset, SshError> {
     let failed = |message: &str| SshError::Failed { what: what.to_owned(), message: message.to_owned() };
     let io = |source| SshError::Local { what: what.to_owned(), source };
     let mut child = session.clock().spawn().map_err(io)?;
-    let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+    let (Some(mut stdin), Some(mut stdout)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(failed("no pipes"));
     };
+    greeting::skip(&mut stdout).map_err(|_| failed("the login shell did not run it"))?;
     let mut lines = BufReader::new(stdout);
     let mut best: Option<Offset> = None;
     for _ in 0..ROUNDS {

@@ -18,6 +18,7 @@ pub mod elf;
 pub mod env_block;
 pub mod facts;
 pub mod fleet;
+mod greeting;
 pub mod hosts;
 pub mod install;
 pub mod installed;

@@ -12,9 +12,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::quote;
+use crate::{greeting, quote};
 
 const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// How long the output of a command that has ended is waited for.
+const LINGER: Duration = Duration::from_secs(1);
 /// What an error message of a host is cut to.
 const LONGEST_MESSAGE: usize = 2000;
 
@@ -45,10 +47,15 @@ pub enum SshError {
     Unreachable(String),
     /// Neither root nor sudo.
     #[error(
-        "the user {0} is not root and may not `sudo -n sh`: log in as root (--user root), or allow that user sudo without a \
-         password"
+        "the user {user} is not root and may not `sudo -n sh` ({said}): log in as root (--user root), or allow that user sudo \
+         without a password"
     )]
-    NoRoot(String),
+    NoRoot {
+        /// Who logged in.
+        user: String,
+        /// What sudo said.
+        said: String,
+    },
     /// A script failed.
     #[error("{what}: {message}")]
     Failed {
@@ -152,15 +159,13 @@ impl Ssh {
         let socket = self.sockets.path().join(format!("{number}"));
         let mut command = self.command(&socket);
         command.args(["-o", "ControlMaster=yes", "--", host, "exec cat >/dev/null"]);
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut master = command.spawn().map_err(local("cannot start ssh (is the OpenSSH client installed?)"))?;
         let pipe = master.stdin.take();
-        let said = Arc::new(Mutex::new(Vec::new()));
-        if let Some(stderr) = master.stderr.take() {
-            let said = Arc::clone(&said);
-            // Ends with the connection.
-            thread::spawn(move || keep(stderr, &said));
-        }
+        // What a login shell says that does not run commands comes on its output.
+        let said = Said::default();
+        said.listen(master.stdout.take());
+        said.listen(master.stderr.take());
         let mut session = Session {
             ssh: Arc::clone(self),
             host: host.to_owned(),
@@ -173,8 +178,7 @@ impl Ssh {
         let until = Instant::now() + Duration::from_secs(self.settings.connect_s.max(1) + 5);
         while !session.socket.exists() {
             if let Ok(Some(status)) = session.master.try_wait() {
-                thread::sleep(LOOK_EVERY);
-                let message = last_words(&said.lock().map(|said| said.clone()).unwrap_or_default());
+                let message = said.words();
                 let message = if message.is_empty() { status.to_string() } else { message };
                 return Err(SshError::Unreachable(message));
             }
@@ -191,17 +195,39 @@ impl Ssh {
     }
 }
 
-fn keep(mut from: impl Read, to: &Mutex<Vec<u8>>) {
-    let mut buffer = [0; 4096];
-    while let Ok(n) = from.read(&mut buffer) {
-        if n == 0 {
-            break;
+/// The last that a command said, kept while it runs.
+#[derive(Default)]
+struct Said {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    /// Each holds one until its output ends.
+    listening: Arc<()>,
+}
+
+impl Said {
+    fn listen(&self, output: Option<impl Read + Send + 'static>) {
+        let Some(mut output) = output else { return };
+        let (bytes, listening) = (Arc::clone(&self.bytes), Arc::clone(&self.listening));
+        thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(n @ 1..) = output.read(&mut buffer) {
+                if let Ok(mut bytes) = bytes.lock() {
+                    bytes.extend_from_slice(&buffer[..n]);
+                    let more = bytes.len().saturating_sub(LONGEST_MESSAGE);
+                    bytes.drain(..more);
+                }
+            }
+            drop(listening);
+        });
+    }
+
+    /// In one line, when the command has ended. A helper that it leaves behind, such as that of a `ProxyCommand`, may keep its
+    /// output open: it is not waited for long.
+    fn words(&self) -> String {
+        let until = Instant::now() + LINGER;
+        while Arc::strong_count(&self.listening) > 1 && Instant::now() < until {
+            thread::sleep(LOOK_EVERY);
         }
-        if let Ok(mut to) = to.lock() {
-            to.extend_from_slice(&buffer[..n]);
-            let more = to.len().saturating_sub(LONGEST_MESSAGE);
-            to.drain(..more);
-        }
+        self.bytes.lock().map(|bytes| last_words(&bytes)).unwrap_or_default()
     }
 }
 
@@ -253,20 +279,15 @@ pub struct Printed {
 
 impl Session {
     fn become_root(&mut self) -> Result<(), SshError> {
-        let script = "id -u; id -un; [ \"$(id -u)\" = 0 ] || { sudo -n true 2>/dev/null && echo sudo; }; true";
+        let script = "id -u; id -un; [ \"$(id -u)\" = 0 ] || { said=$(sudo -n true 2>&1) && echo sudo || echo \"$said\"; }; true";
         let printed = self.run("ask who I am there", &[], &[], script)?;
         let text = String::from_utf8_lossy(&printed).into_owned();
         let mut lines = text.lines();
         let uid = lines.next().unwrap_or_default().to_owned();
         self.user = lines.next().unwrap_or_default().to_owned();
-        match (uid.as_str(), lines.next()) {
-            ("0", _) => Ok(()),
-            (_, Some("sudo")) => {
-                self.sudo = true;
-                Ok(())
-            }
-            _ => Err(SshError::NoRoot(self.user.clone())),
-        }
+        let said = last_words(lines.collect::<Vec<_>>().join("\n").as_bytes());
+        self.sudo = uid != "0" && said == "sudo";
+        if uid == "0" || self.sudo { Ok(()) } else { Err(SshError::NoRoot { user: self.user.clone(), said }) }
     }
 
     /// Whether root is reached by sudo.
@@ -278,7 +299,9 @@ impl Session {
     fn remote(&self, command: &str) -> Command {
         let mut ssh = self.ssh.command(&self.socket);
         let sudo = if self.sudo { "sudo -n " } else { "" };
-        ssh.args(["-o", "ControlMaster=no", "--", &self.host]).arg(format!("exec {sudo}{command}"));
+        // Understood by every login shell, csh and fish too.
+        let command = format!("echo {}; exec {sudo}{command}", quote::word(greeting::MARK));
+        ssh.args(["-o", "ControlMaster=no", "--", &self.host]).arg(command);
         ssh.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         ssh
     }
@@ -327,7 +350,7 @@ impl Session {
         if printed.status.success() { Ok(()) } else { Err(failed(&what, &printed)) }
     }
 
-    /// A shell's loop that answers each line with the host's time: see `clock`.
+    /// A shell's loop that answers each line with the host's time, after a greeting: see `clock`.
     pub(crate) fn clock(&self) -> Command {
         self.remote(&format!("/bin/sh -c {}", quote::word("while read -r x; do date +%s%N; done")))
     }
@@ -349,23 +372,20 @@ impl Session {
         if let Some(mut stdin) = child.0.stdin.take() {
             stdin.write_all(script.as_bytes()).map_err(local(what))?;
         }
-        let said = Arc::new(Mutex::new(Vec::new()));
-        let listener = child.0.stderr.take().map(|stderr| {
-            let said = Arc::clone(&said);
-            thread::spawn(move || keep(stderr, &said))
-        });
+        let said = Said::default();
+        said.listen(child.0.stderr.take());
         let taken = match child.0.stdout.take() {
-            Some(mut stdout) => take(&mut stdout),
+            Some(mut stdout) => match greeting::skip(&mut stdout) {
+                Ok(()) => take(&mut stdout),
+                Err(greeting) => Err(not_begun(what, &greeting)),
+            },
             None => Ok(()),
         };
         if taken.is_err() {
             let _ = child.0.kill();
         }
         let status = child.0.wait().map_err(local(what))?;
-        if let Some(listener) = listener {
-            let _ = listener.join();
-        }
-        let message = last_words(&said.lock().map(|said| said.clone()).unwrap_or_default());
+        let message = said.words();
         match taken {
             Err(SshError::Interrupted) => Err(SshError::Interrupted),
             // The host knows better why nothing more came.
@@ -396,16 +416,14 @@ impl Session {
         });
         let reader = child.0.stdout.take().map(|mut stdout| {
             thread::spawn(move || {
+                greeting::skip(&mut stdout)?;
                 let mut out = Vec::new();
                 let _ = stdout.read_to_end(&mut out);
-                out
+                Ok(out)
             })
         });
-        let said = Arc::new(Mutex::new(Vec::new()));
-        let listener = child.0.stderr.take().map(|stderr| {
-            let said = Arc::clone(&said);
-            thread::spawn(move || keep(stderr, &said))
-        });
+        let said = Said::default();
+        said.listen(child.0.stderr.take());
         let until = limit.map(|limit| Instant::now() + limit);
         let status = loop {
             if let Some(status) = child.0.try_wait().map_err(local(what))? {
@@ -418,11 +436,15 @@ impl Session {
             thread::sleep(LOOK_EVERY);
         };
         let whole = writer.is_none_or(|writer| writer.join().unwrap_or(false));
-        let out = reader.and_then(|reader| reader.join().ok()).unwrap_or_default();
-        if let Some(listener) = listener {
-            let _ = listener.join();
-        }
-        let mut message = last_words(&said.lock().map(|said| said.clone()).unwrap_or_default());
+        let out = reader.and_then(|reader| reader.join().ok()).unwrap_or(Err(Vec::new()));
+        let mut message = said.words();
+        let out = match out {
+            Ok(out) => out,
+            Err(greeting) if message.is_empty() && status.code() != Some(255) => {
+                return Err(not_begun(what, &greeting));
+            }
+            Err(_) => Vec::new(),
+        };
         if !whole && message.is_empty() {
             message = "the host did not take all of it".to_owned();
         }
@@ -436,6 +458,16 @@ fn failed(what: &str, printed: &Printed) -> SshError {
         (true, Some(255)) => "the connection broke".to_owned(),
         (true, _) => printed.status.to_string(),
     };
+    SshError::Failed { what: what.to_owned(), message }
+}
+
+/// The login shell did something else than what it was asked.
+fn not_begun(what: &str, greeting: &[u8]) -> SshError {
+    let said = match last_words(greeting) {
+        words if words.is_empty() => "nothing".to_owned(),
+        words => format!("\"{}\"", words.chars().take(LONGEST_MESSAGE).collect::<String>()),
+    };
+    let message = format!("the login shell there did not run it and said {said}: try `ssh HOST true` by hand");
     SshError::Failed { what: what.to_owned(), message }
 }
 

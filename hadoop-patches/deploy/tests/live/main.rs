@@ -4,6 +4,7 @@
 mod broken_hosts;
 mod collecting;
 mod jvms;
+mod login_shells;
 mod sudo_login;
 #[path = "../support/mod.rs"]
 mod support;

@@ -60,5 +60,6 @@ fn who_may_not_is_told() {
     fs::write(rig.path("etc/sudoers"), format!("{OPERATOR} ALL=(ALL) ALL\n")).unwrap();
     let told = rig.wrong("check", &["--quick", "--user", OPERATOR]);
     let said = problems(&told);
-    assert!(said.contains(&format!("the user {OPERATOR} is not root and may not `sudo -n sh`")), "{said}");
+    assert!(said.contains(&format!("the user {OPERATOR} is not root and may not `sudo -n sh` (")), "{said}");
+    assert!(said.contains("sudo: a password is required)"), "{said}");
 }

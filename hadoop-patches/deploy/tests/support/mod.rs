@@ -141,12 +141,16 @@ impl Rig {
         let folder = tempfile::Builder::new().prefix("hadoptic-rig-").tempdir_in("/tmp").unwrap();
         let at = folder.path().display().to_string();
         sh(&format!(
-            "chmod 755 {at}; mkdir {at}/host {at}/etc; ssh-keygen -q -t ed25519 -N '' -f {at}/key; ssh-keygen -q -t ed25519 -N '' -f {at}/hostkey"
+            "chmod 755 {at}; mkdir {at}/host {at}/etc {at}/home; ssh-keygen -q -t ed25519 -N '' -f {at}/key; ssh-keygen -q -t ed25519 -N '' -f {at}/hostkey"
         ));
         let mut rig = Self { folder, sshds: Vec::new(), groups: Vec::new(), hosts: Vec::new() };
+        rig.give_root_a_home();
         if kind == Kind::Sudo {
             rig.add_operator();
         }
+        // What goes either way ends with the other.
+        let proxy = "exec 3<>/dev/tcp/127.0.0.1/22\ncat <&3 &\ntrap \"kill $!\" EXIT\ncat >&3\n";
+        fs::write(rig.path("proxy"), proxy).unwrap();
         let mut config = String::new();
         for number in 1..=hosts {
             let host = format!("h{number}");
@@ -158,8 +162,7 @@ impl Rig {
             let pid = rig.sshds.last().unwrap().id();
             config.push_str(&format!(
                 "Host {host}\n  User root\n  IdentityFile {at}/key\n  IdentitiesOnly yes\n  StrictHostKeyChecking no\n  \
-                 UserKnownHostsFile {at}/known_hosts\n  ProxyCommand nsenter -t {pid} -n bash -c 'exec 3<>/dev/tcp/127.0.0.1/22; \
-                 cat <&3 & exec cat >&3'\n"
+                 UserKnownHostsFile {at}/known_hosts\n  ProxyCommand nsenter -t {pid} -n bash {at}/proxy\n"
             ));
             rig.hosts.push(host);
         }
@@ -168,12 +171,21 @@ impl Rig {
         rig
     }
 
+    /// A home of its own for root: the start files of the machine's shells say nothing about the program.
+    fn give_root_a_home(&self) {
+        let home = self.path("home").display().to_string();
+        sh(&format!(
+            "awk -F: -v OFS=: -v home={home} '$1 == \"root\" {{ $6 = home; $7 = \"/bin/bash\" }} 1' /etc/passwd >{}",
+            self.path("etc/passwd").display()
+        ));
+    }
+
     /// Files of /etc with one more user, who may become root. The machine's own are not touched: hosts get these in their
     /// place.
     fn add_operator(&self) {
         let etc = self.path("etc");
         sh(&format!(
-            "cd {}; cp -a /etc/passwd /etc/group .; echo '{OPERATOR}:x:4242:4242::/:/bin/sh' >>passwd; \
+            "cd {}; cp -a /etc/group .; echo '{OPERATOR}:x:4242:4242::/:/bin/sh' >>passwd; \
              echo '{OPERATOR}:x:4242:' >>group; cut -d: -f1 passwd | sed 's/$/:*:19000:0:99999:7:::/' >shadow; \
              chmod 600 shadow; printf 'Defaults env_reset,use_pty\nDefaults secure_path=/usr/sbin:/usr/bin:/sbin:/bin\n\
              {OPERATOR} ALL=(ALL) NOPASSWD: ALL\n' >sudoers; chmod 440 sudoers",
@@ -191,12 +203,11 @@ impl Rig {
             ),
         )
         .unwrap();
-        let over: String = match kind {
-            Kind::Sudo => ["passwd", "group", "shadow", "sudoers"]
-                .map(|name| format!("mount --bind {at}/etc/{name} /etc/{name}; "))
-                .concat(),
-            _ => String::new(),
+        let own: &[&str] = match kind {
+            Kind::Sudo => &["passwd", "group", "shadow", "sudoers"],
+            _ => &["passwd"],
         };
+        let over: String = own.iter().map(|name| format!("mount --bind {at}/etc/{name} /etc/{name}; ")).collect();
         let setup = format!(
             "{over}ip link set lo up; mount -t tmpfs tmpfs /run; mkdir /run/sshd; mount --bind {at}/{host} {at}/host; \
              hostname {host}; exec /usr/sbin/sshd -D -E {at}/{host}.log -f {at}/{host}.sshd"
