@@ -1,8 +1,8 @@
 //! A host of the lab: what it has of its own beside a network, and the sshd that keeps it and lets people in.
 //!
 //! A host is a network namespace, a name, and a mount namespace in which `/etc` is a copy, `/opt` and `/var/lib` have what the
-//! machine has and take what is put there for this host alone, and `/run` is empty. The mount namespace lives as long as its
-//! processes do, first of all its sshd: it has no name that could stay behind, and ends with them.
+//! machine has and take what is put there for this host alone (root's home among it), and `/run` is empty. The mount namespace
+//! lives as long as its processes do, first of all its sshd: it has no name that could stay behind, and ends with them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,9 @@ use crate::tool;
 const START_LIMIT: Duration = Duration::from_secs(20);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// The home of root on a host. That of the machine's root is no host's own, and its start files may be slow, or talk.
+const ROOT_HOME: &str = "/var/lib/root";
 
 /// Run in a mount namespace of its own: puts the host's files over the machine's, then becomes the program that it is given.
 /// Its arguments: the host's name, the folder of its files, the program with its arguments.
@@ -80,8 +83,8 @@ impl Hosts {
         for host in &plan.hosts {
             let root = root(run, host);
             copy_etc(plan, &root)?;
-            for folder in ["opt", "var/lib", launcher::CONF.trim_start_matches('/')] {
-                let folder = root.join(folder);
+            for folder in ["/opt", "/var/lib", ROOT_HOME, launcher::CONF] {
+                let folder = root.join(folder.trim_start_matches('/'));
                 fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
             }
             launcher::install(distribution, cache, &root)?;
@@ -120,7 +123,8 @@ impl Hosts {
         // Each hands over to the next, so that the process that is started is the program itself.
         command.args(["sh", "-c", "cd \"$0\" && exec \"$@\""]).arg(folder).arg(program);
         command.env_clear().env("PATH", format!("{}/bin:/usr/sbin:/usr/bin:/sbin:/bin", launcher::HOME));
-        for name in ["HOME", "LANG", "LC_ALL", "TZ"] {
+        command.env("HOME", ROOT_HOME);
+        for name in ["LANG", "LC_ALL", "TZ"] {
             if let Some(value) = std::env::var_os(name) {
                 command.env(name, value);
             }
@@ -151,8 +155,9 @@ fn copy_etc(plan: &Plan, root: &Path) -> Result<()> {
             _ => {}
         }
     }
-    // Nobody has a password here, and nobody is locked out.
     let passwd = fs::read_to_string(etc.join("passwd")).context("cannot read /etc/passwd")?;
+    fs::write(etc.join("passwd"), with_home(&passwd, "root", ROOT_HOME))?;
+    // Nobody has a password here, and nobody is locked out.
     let users = passwd.lines().filter_map(|line| line.split(':').next());
     let shadow: String = users.map(|user| format!("{user}:*:19000:0:99999:7:::\n")).collect();
     fs::write(etc.join("shadow"), shadow)?;
@@ -161,6 +166,20 @@ fn copy_etc(plan: &Plan, root: &Path) -> Result<()> {
         fs::write(&path, contents).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
+}
+
+/// The lines of a passwd file, with another home for a user.
+fn with_home(passwd: &str, user: &str, home: &str) -> String {
+    let mut lines = String::new();
+    for line in passwd.lines() {
+        let mut fields: Vec<&str> = line.split(':').collect();
+        if fields[0] == user && fields.len() == 7 {
+            fields[5] = home;
+        }
+        lines.push_str(&fields.join(":"));
+        lines.push('\n');
+    }
+    lines
 }
 
 fn start_sshd(sshd: &Path, host: &HostPlan, root: &Path, config: &Path) -> Result<Process> {

@@ -53,12 +53,17 @@ fn logins_see_their_host_only() {
         // CAP_NET_RAW, CAP_SYS_PTRACE, CAP_SYS_ADMIN: what the agents begin with.
         assert_eq!(rights & (1 << 13 | 1 << 19 | 1 << 21), 1 << 13 | 1 << 19 | 1 << 21);
     }
-    let own = "mkdir -p /opt/hadoptic-of-a-test /var/lib/hadoptic-of-a-test; touch /etc/hadoptic-of-a-test /run/here; ls /opt";
+    let own = "mkdir -p /opt/hadoptic-of-a-test /var/lib/hadoptic-of-a-test; touch /etc/hadoptic-of-a-test /run/here ~/hadoptic-of-a-test; ls /opt";
     assert!(login(&work, "w1", own).contains("hadoptic-of-a-test"));
-    let nothing = "ls -d /opt/hadoptic-of-a-test /var/lib/hadoptic-of-a-test /etc/hadoptic-of-a-test /run/here; true";
+    let nothing = "ls -d /opt/hadoptic-of-a-test /var/lib/hadoptic-of-a-test /etc/hadoptic-of-a-test /run/here ~/hadoptic-of-a-test; true";
     assert_eq!(login(&work, "m1", nothing), "");
     assert_eq!(Path::new("/opt/hadoptic-of-a-test").exists(), there);
     assert!(!Path::new("/var/lib/hadoptic-of-a-test").exists() && !Path::new("/etc/hadoptic-of-a-test").exists());
+    let home = std::env::var_os("HOME").unwrap_or_default();
+    assert!(
+        !Path::new(&home).join("hadoptic-of-a-test").exists(),
+        "what is written at home comes to the machine's root"
+    );
     let shadow = login(&work, "w1", "cat /etc/shadow");
     assert!(shadow.lines().all(|line| line.contains(":*:")), "no password of the machine's may come here");
     // tracefs can be mounted there, and is not on the machine.
