@@ -377,7 +377,7 @@ impl Session {
         let taken = match child.0.stdout.take() {
             Some(mut stdout) => match greeting::skip(&mut stdout) {
                 Ok(()) => take(&mut stdout),
-                Err(greeting) => Err(not_begun(what, &greeting)),
+                Err(greeting) => Err(not_begun(what, &greeting, "")),
             },
             None => Ok(()),
         };
@@ -440,10 +440,9 @@ impl Session {
         let mut message = said.words();
         let out = match out {
             Ok(out) => out,
-            Err(greeting) if message.is_empty() && status.code() != Some(255) => {
-                return Err(not_begun(what, &greeting));
-            }
-            Err(_) => Vec::new(),
+            // 255: ssh itself failed, and has said why.
+            Err(_) if status.code() == Some(255) => Vec::new(),
+            Err(greeting) => return Err(not_begun(what, &greeting, &message)),
         };
         if !whole && message.is_empty() {
             message = "the host did not take all of it".to_owned();
@@ -461,13 +460,11 @@ fn failed(what: &str, printed: &Printed) -> SshError {
     SshError::Failed { what: what.to_owned(), message }
 }
 
-/// The login shell did something else than what it was asked.
-fn not_begun(what: &str, greeting: &[u8]) -> SshError {
-    let said = match last_words(greeting) {
-        words if words.is_empty() => "nothing".to_owned(),
-        words => format!("\"{}\"", words.chars().take(LONGEST_MESSAGE).collect::<String>()),
-    };
-    let message = format!("the login shell there did not run it and said {said}: try `ssh HOST true` by hand");
+/// The login shell did something else than what it was asked: what it printed, and said on standard error.
+fn not_begun(what: &str, printed: &[u8], said: &str) -> SshError {
+    let words: String = last_words(printed).chars().take(LONGEST_MESSAGE).collect();
+    let message =
+        format!("the login shell there did not run it and said \"{words}{said}\": try `ssh HOST true` by hand");
     SshError::Failed { what: what.to_owned(), message }
 }
 

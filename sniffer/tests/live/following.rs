@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::{Agent, Pair, exchange, is_root, request, serve, sh, wait_until};
+use crate::traffic::packets_of;
 use serde_json::Value;
 use sniffer::follow::Follower;
 use sniffer::ports::PortSet;
@@ -19,15 +20,6 @@ const SNIFFER: &str = env!("CARGO_BIN_EXE_sniffer");
 
 fn start(pair: &Pair, out: &Path, options: &[&str]) -> Agent {
     Agent::start(SNIFFER, &pair.left, "sniffer.json", out, &[&["--ring", "8MiB", "--follow"], options].concat())
-}
-
-fn read(path: &Path) -> Vec<Packet> {
-    let mut reader = PacketReader::new(BufReader::new(File::open(path).unwrap())).unwrap();
-    let mut packets = Vec::new();
-    while let Some(packet) = reader.next_packet().unwrap() {
-        packets.push(packet);
-    }
-    packets
 }
 
 fn count(manifest: &Value, key: &str) -> u64 {
@@ -88,7 +80,7 @@ fn a_connection_whose_port_is_told_later_has_its_beginning_and_a_foreign_one_is_
     });
     let (code, manifest) = agent.stop();
     assert_eq!(code, 0, "{manifest}");
-    let packets = read(&folder.path().join("packets-eth0.hpk"));
+    let packets = packets_of(&folder.path().join("packets-eth0.hpk"));
     for end in [configured, by_default, told_later.client, opened_by_hadoop.client] {
         assert_eq!(sent_by(&packets, end), (500, true), "{end}");
     }
@@ -126,7 +118,7 @@ fn no_packet_is_lost_while_filters_change() {
     });
     let (code, manifest) = agent.stop();
     assert_eq!(code, 0, "{manifest}");
-    let packets = read(&folder.path().join("packets-eth0.hpk"));
+    let packets = packets_of(&folder.path().join("packets-eth0.hpk"));
     let mut edges: Vec<(u32, u32)> = packets
         .iter()
         .filter(|packet| packet.source == client && packet.payload_length > 0)
@@ -165,7 +157,7 @@ fn a_connection_that_was_open_before_is_followed_when_its_process_is_told() {
     assert_eq!(server.join().unwrap(), 16);
     let (code, manifest) = agent.stop();
     assert_eq!(code, 0, "{manifest}");
-    let packets = read(&folder.path().join("packets-eth0.hpk"));
+    let packets = packets_of(&folder.path().join("packets-eth0.hpk"));
     assert_eq!(sent_by(&packets, client), (10, false));
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::{Agent, Exchange, Pair, SmallDisk, exchange, is_root, request, serve, sh, wait_until};
+use crate::traffic::packets_of;
 use etherparse::PacketBuilder;
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -17,16 +18,6 @@ const SNIFFER: &str = env!("CARGO_BIN_EXE_sniffer");
 
 fn start(pair: &Pair, out: &Path, options: &[&str]) -> Agent {
     Agent::start(SNIFFER, &pair.left, "sniffer.json", out, &[&["--ring", "8MiB"], options].concat())
-}
-
-/// All packets of a file; a record that was cut off at the end is left out.
-fn read(path: &Path) -> Vec<Packet> {
-    let mut reader = PacketReader::new(BufReader::new(File::open(path).unwrap())).unwrap();
-    let mut packets = Vec::new();
-    while let Some(packet) = reader.next_packet().unwrap() {
-        packets.push(packet);
-    }
-    packets
 }
 
 /// Payload bytes that `from` sent to `to`, each sequence number once.
@@ -63,7 +54,7 @@ fn every_byte_sent_is_recorded() {
     assert_eq!(code, 0, "{manifest}");
     assert_eq!((&manifest["ready"], &manifest["ended"]), (&Value::Bool(true), &Value::Bool(true)));
 
-    let packets = read(&folder.path().join("packets-eth0.hpk"));
+    let packets = packets_of(&folder.path().join("packets-eth0.hpk"));
     assert_eq!(unique_bytes(&packets, client, server), 300 * 10_007);
     assert_eq!(unique_bytes(&packets, server, client), 54_321);
     assert_eq!(interface(&manifest, "eth0")["packets"], packets.len());
@@ -96,7 +87,7 @@ fn a_packet_on_loopback_is_recorded_once() {
     let ends = ends.join().unwrap();
     let (code, manifest) = agent.stop();
     assert_eq!(code, 0, "{manifest}");
-    let packets = read(&folder.path().join("packets-lo.hpk"));
+    let packets = packets_of(&folder.path().join("packets-lo.hpk"));
     assert!(packets.iter().all(|packet| packet.direction == Direction::Loopback));
     assert_eq!(packets.iter().filter(|packet| packet.has(flag::SYN)).count(), 2);
     let sent: u64 = packets.iter().filter(|p| p.source == ends.client).map(|p| u64::from(p.payload_length)).sum();
@@ -134,7 +125,7 @@ fn frames_with_vlan_tags_are_recorded() {
     sender.join().unwrap();
     let (code, manifest) = agent.stop();
     assert_eq!(code, 0, "{manifest}");
-    let packets = read(&folder.path().join("packets-eth0.hpk"));
+    let packets = packets_of(&folder.path().join("packets-eth0.hpk"));
     // The kernel answers the plain one (nobody listens); the tagged ones are for a network that is not there.
     let sent: Vec<_> = packets.iter().filter(|packet| packet.direction == Direction::In).collect();
     let texts: Vec<&[u8]> = sent.iter().map(|packet| packet.payload.as_slice()).collect();
@@ -167,7 +158,7 @@ fn what_the_ring_could_not_hold_is_counted() {
     assert_eq!(code, 1, "a loss has to show");
     let seen = count("packets") + count("other") + count("unparsed");
     assert_eq!(seen + count("kernel_drops"), passed, "{eth0}");
-    assert_eq!(read(&folder.path().join("packets-eth0.hpk")).len() as u64, count("packets"));
+    assert_eq!(packets_of(&folder.path().join("packets-eth0.hpk")).len() as u64, count("packets"));
 }
 
 #[test]
@@ -189,7 +180,7 @@ fn a_killed_sniffer_leaves_a_file_that_can_be_read_and_continued() {
             agent.kill();
             traffic.join().unwrap()
         });
-        let packets = read(&path);
+        let packets = packets_of(&path);
         assert!(packets.len() >= survived, "run {run} lost what the runs before had recorded");
         assert!(packets.iter().all(|p| p.source.ip() == busy.client.ip() || p.source.ip() == busy.server.ip()));
         survived = packets.len();
@@ -198,7 +189,7 @@ fn a_killed_sniffer_leaves_a_file_that_can_be_read_and_continued() {
     let ends = exchange(&pair, 10, 1_000, 100);
     let (code, manifest) = agent.stop();
     assert_eq!(code, 0, "{manifest}");
-    let packets = read(&path);
+    let packets = packets_of(&path);
     assert_eq!(
         packets.len() - survived,
         usize::try_from(interface(&manifest, "eth0")["packets"].as_u64().unwrap()).unwrap()
@@ -241,7 +232,7 @@ fn a_full_disk_costs_records_that_are_counted_and_nothing_else() {
     let eth0 = interface(&manifest, "eth0");
     assert_eq!(code, 1, "{manifest}");
     assert!(manifest["problems"][0].as_str().unwrap().contains("could not be written"), "{manifest}");
-    let in_file = read(&folder.path().join("packets-eth0.hpk")).len() as u64;
+    let in_file = packets_of(&folder.path().join("packets-eth0.hpk")).len() as u64;
     assert_eq!(in_file + eth0["unwritten"].as_u64().unwrap(), eth0["packets"].as_u64().unwrap());
 }
 
@@ -266,9 +257,9 @@ fn an_interface_that_vanishes_is_told_and_the_others_are_recorded_on() {
     let on_lo = on_lo.join().unwrap();
     let (code, manifest) = agent.stop();
     assert_eq!(code, 1, "{manifest}");
-    let packets = read(&folder.path().join("packets-eth0.hpk"));
+    let packets = packets_of(&folder.path().join("packets-eth0.hpk"));
     assert_eq!(unique_bytes(&packets, ends.client, ends.server), 10_000);
-    let packets = read(&folder.path().join("packets-lo.hpk"));
+    let packets = packets_of(&folder.path().join("packets-lo.hpk"));
     assert_eq!(unique_bytes(&packets, on_lo.client, on_lo.server), 10_000);
 }
 
@@ -301,7 +292,7 @@ fn without_payload_there_is_none_in_the_file() {
     let ends = exchange(&pair, 50, 3_000, 100);
     let (code, manifest) = agent.stop();
     assert_eq!(code, 0, "{manifest}");
-    let packets = read(&folder.path().join("packets-eth0.hpk"));
+    let packets = packets_of(&folder.path().join("packets-eth0.hpk"));
     assert!(packets.iter().all(|packet| packet.payload.is_empty()));
     assert_eq!(unique_bytes(&packets, ends.client, ends.server), 150_000);
 }

@@ -36,6 +36,11 @@ pub fn read_with_marks(path: &Path) -> (Vec<Packet>, Vec<Mark>) {
     (packets, reader.marks().to_vec())
 }
 
+/// The packets of a file alone.
+pub fn packets_of(path: &Path) -> Vec<Packet> {
+    read_with_marks(path).0
+}
+
 /// Moments that nobody chose, the same in each run: milliseconds below `limit`.
 pub struct Moments(u64);
 
