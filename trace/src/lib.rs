@@ -11,6 +11,8 @@
 pub mod agent;
 #[cfg(feature = "agent")]
 pub mod bell;
+#[cfg(feature = "agent")]
+pub mod budget;
 pub mod files;
 pub mod history1;
 pub mod ids;
@@ -19,11 +21,15 @@ pub mod manifest;
 pub mod mark;
 pub mod packet;
 pub mod ports;
+#[cfg(feature = "agent")]
+pub mod privileges;
 pub mod quantity;
 #[cfg(feature = "agent")]
 pub mod rights;
 pub mod role;
 pub mod rows;
+#[cfg(feature = "agent")]
+pub mod sandbox;
 #[cfg(feature = "agent")]
 pub mod signals;
 pub mod socket;

@@ -57,6 +57,9 @@ pub struct SnifferManifest {
     /// The rights that were left after the start, as capabilities(7) names them; "all" = none were given up.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<String>,
+    /// What shuts the agent in beside that (`trace::sandbox`): "mounts", "landlock", "seccomp".
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sandbox: Vec<String>,
     /// Bytes of all packet files in the folder, those of earlier runs among them.
     #[serde(default)]
     pub disk_bytes: u64,
@@ -211,6 +214,12 @@ pub struct DumpingdManifest {
     pub interval_reason: String,
     /// Scans made.
     pub scans: u64,
+    /// The rights that were left after the start, as capabilities(7) names them; "all" = none were given up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<String>,
+    /// What shuts the agent in beside that (`trace::sandbox`): "mounts", "seccomp".
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sandbox: Vec<String>,
     /// Whether the kernel's broadcast of dying sockets was heard.
     pub hears_dying: bool,
     /// Where sockets were read from: "netlink" (also of captures that do not say), "proc" or "lsof".
