@@ -69,6 +69,7 @@ impl Changes {
             main: process.main.clone(),
             role: process.role.to_owned(),
             uid: process.uid,
+            ns_pid: process.ns_pid,
         })
     }
 

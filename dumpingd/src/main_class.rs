@@ -31,10 +31,20 @@ const JSVC_OPTIONS_WITH_VALUE: [&str; 11] = [
     "-procname",
 ];
 
+/// Bytes of a name that is kept at most; what is longer is cut there.
+const MAX_NAME_BYTES: usize = 512;
+
 /// The main class; for `-jar FILE` the file's name, for `-m MODULE/CLASS` the class. `None` if the command line names
 /// none (an argument file `@FILE`, for example).
 #[must_use]
 pub fn of_command_line<S: AsRef<str>>(arguments: &[S]) -> Option<String> {
+    name_in(arguments).map(|mut name| {
+        name.truncate(name.floor_char_boundary(MAX_NAME_BYTES));
+        name
+    })
+}
+
+fn name_in<S: AsRef<str>>(arguments: &[S]) -> Option<String> {
     let mut arguments = arguments.iter().map(AsRef::as_ref);
     let program = arguments.next()?;
     let is_jsvc = base_name(program).starts_with("jsvc");
@@ -66,7 +76,7 @@ fn base_name(path: &str) -> &str {
 
 /// Whether this may be the name of a class: an argument file, a source file or something unforeseen is not recorded.
 fn is_class_name(text: &str) -> bool {
-    text.len() <= 512
+    text.len() <= MAX_NAME_BYTES
         && text.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$'))
         && !text.ends_with(".java")
         && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '$' | '/'))

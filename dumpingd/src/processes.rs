@@ -1,7 +1,8 @@
 //! The processes of this network namespace: which are Hadoop's, what the others are called.
 
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 
 use procfs::process::Process;
@@ -13,6 +14,10 @@ use crate::stat::Stat;
 
 /// Role of processes that are not Hadoop's.
 pub const OTHER_ROLE: &str = "other";
+/// Of a command line so much is read: a class path may take 128 KiB of it, and the rest is arguments.
+const MAX_COMMAND_LINE_BYTES: u64 = 1 << 20;
+/// /proc/PID/status has some 1,500 bytes, more with many groups.
+const MAX_STATUS_BYTES: u64 = 64 << 10;
 
 /// What is known of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +30,8 @@ pub struct ProcessInfo {
     pub role: &'static str,
     /// User id.
     pub uid: u32,
+    /// Its pid as it sees itself, where that is another one.
+    pub ns_pid: Option<u32>,
 }
 
 impl ProcessInfo {
@@ -44,6 +51,21 @@ fn net_of(process: &str) -> Option<u64> {
 #[must_use]
 pub fn still_runs(owner: Owner) -> bool {
     Stat::read(owner.pid).is_ok_and(|stat| stat.start_ticks == owner.start_ticks && stat.still_runs())
+}
+
+/// The arguments of a process. What is no text shows as such.
+fn command_line(pid: u32) -> io::Result<Vec<String>> {
+    let mut bytes = Vec::new();
+    File::open(format!("/proc/{pid}/cmdline"))?.take(MAX_COMMAND_LINE_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes.split(|byte| *byte == 0).map(|argument| String::from_utf8_lossy(argument).into_owned()).collect())
+}
+
+/// Its pid in the innermost pid namespace that it is in, where that is another one than here. Linux 4.1 and later tell.
+fn pid_inside(pid: u32) -> Option<u32> {
+    let mut text = String::new();
+    File::open(format!("/proc/{pid}/status")).ok()?.take(MAX_STATUS_BYTES).read_to_string(&mut text).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    line.split_ascii_whitespace().last()?.parse().ok().filter(|inside| *inside != pid)
 }
 
 /// What was found out about a pid; right as long as the process neither ends nor becomes another program.
@@ -78,7 +100,7 @@ impl ProcessTable {
     ///
     /// # Errors
     /// If /proc cannot be listed.
-    pub fn refresh(&mut self) -> std::io::Result<()> {
+    pub fn refresh(&mut self) -> io::Result<()> {
         for known in self.known.values_mut() {
             known.seen = false;
         }
@@ -137,7 +159,7 @@ impl ProcessTable {
             return Ok(());
         }
         let what = match fs::metadata(format!("/proc/{pid}/ns/net")).map(|namespace| namespace.ino()) {
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 // The kernel also denies a look into a process that is just ending: that one has nothing any more.
                 if !still_runs(Owner { pid, start_ticks: stat.start_ticks }) {
                     return Ok(());
@@ -178,15 +200,16 @@ impl ProcessTable {
             .map_or_else(|| stat.command.clone(), |name| name.trim_end_matches(" (deleted)").to_owned());
         let is_jvm =
             [&executable, &stat.command].iter().any(|name| name.starts_with("java") || name.starts_with("jsvc"));
-        let main = if is_jvm { main_class::of_command_line(&process.cmdline()?) } else { None };
+        let ns_pid = pid_inside(pid);
+        let main = if is_jvm { main_class::of_command_line(&command_line(pid)?) } else { None };
         let Some(main) = main else {
-            return Ok(Some(ProcessInfo { owner, main: executable, role: OTHER_ROLE, uid }));
+            return Ok(Some(ProcessInfo { owner, main: executable, role: OTHER_ROLE, uid, ns_pid }));
         };
         if self.is_being_spawned(stat, &main) {
             return Ok(None);
         }
         let role = role_of_main_class(&main).unwrap_or(OTHER_ROLE);
-        Ok(Some(ProcessInfo { owner, main, role, uid }))
+        Ok(Some(ProcessInfo { owner, main, role, uid, ns_pid }))
     }
 
     /// Between fork and exec a JVM's child looks like its parent. It is looked at again the next time.

@@ -50,6 +50,65 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o750).create(path)
 }
 
+/// Makes the folder into which an agent writes and answers its path without links, or says why it is not to be trusted: it
+/// has to be no link, to belong to root, to us or to `user`, who goes on, and nobody else may write into it.
+///
+/// # Errors
+/// If it cannot be made, or is not to be trusted.
+pub fn private_folder(path: &Path, user: u32) -> io::Result<PathBuf> {
+    make_folder(path)?;
+    let about = fs::symlink_metadata(path)?;
+    let me = nix::unistd::geteuid().as_raw();
+    let refused = |why: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    if !about.is_dir() {
+        return refused("is a link or no folder: name the folder itself".to_owned());
+    }
+    if ![0, me, user].contains(&about.uid()) {
+        return refused(format!(
+            "belongs to user {}, who could put anything into it: choose another folder",
+            about.uid()
+        ));
+    }
+    if about.mode() & 0o022 != 0 {
+        let mode = about.mode() & 0o7777;
+        return refused(format!("others may write into it (mode {mode:o}): choose another folder, or chmod 0750 it"));
+    }
+    path.canonicalize()
+}
+
+/// What stands in a small file that an agent of this user wrote; `None` = there is none. Whatever lies there, nothing waits.
+///
+/// # Errors
+/// If it cannot be read, is no regular file of this user with one name only, or is longer than `most` bytes.
+pub fn read_own(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
+    let file = match open_own(OpenOptions::new().read(true), path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        other => other?,
+    };
+    let mut content = Vec::new();
+    file.take(most.saturating_add(1)).read_to_end(&mut content)?;
+    if content.len() as u64 > most {
+        return Err(io::Error::other(format!("{} is longer than {most} bytes: move it away", path.display())));
+    }
+    Ok(Some(content))
+}
+
+/// Opens a regular file of this user with one name only, over no link and without waiting for anybody (of a pipe).
+fn open_own(how: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+    let file = how.mode(0o600).custom_flags(flags.bits()).open(path)?;
+    let about = file.metadata()?;
+    let me = nix::unistd::geteuid().as_raw();
+    if !about.is_file() || about.uid() != me || about.nlink() != 1 {
+        return Err(io::Error::other(format!(
+            "is no regular file of user {me} with one name only (owner {}, {} names): move it away",
+            about.uid(),
+            about.nlink()
+        )));
+    }
+    Ok(file)
+}
+
 /// A file that grows by whole pieces: a piece is in it entirely or not at all, unless the process is killed inside
 /// the one system call that writes it.
 ///
@@ -67,23 +126,7 @@ impl AppendFile {
     /// # Errors
     /// If it cannot be opened, is no regular file of this user, has several names, or another process holds it.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC).bits())
-            .open(path)?;
-        let about = file.metadata()?;
-        let me = nix::unistd::geteuid().as_raw();
-        if !about.is_file() || about.uid() != me || about.nlink() != 1 {
-            return Err(io::Error::other(format!(
-                "is no regular file of user {me} with one name only (owner {}, {} names): move it away",
-                about.uid(),
-                about.nlink()
-            )));
-        }
+        let file = open_own(OpenOptions::new().read(true).write(true).create(true).truncate(false), path)?;
         lock(&file)?;
         // Its length under the lock: whoever held it may have been writing still.
         let length = file.metadata()?.len();
@@ -174,7 +217,7 @@ pub fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
 
 /// What is longer than before needs room, and is written first: if there is none, the old content stays whole.
 fn overwrite(path: &Path, content: &[u8]) -> io::Result<()> {
-    let file = OpenOptions::new().write(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(path)?;
+    let file = open_own(OpenOptions::new().write(true), path)?;
     let length = file.metadata()?.len();
     let begin = content.len().min(usize::try_from(length).unwrap_or(usize::MAX));
     if let Err(error) = file.write_all_at(&content[begin..], begin as u64) {

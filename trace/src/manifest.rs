@@ -1,10 +1,21 @@
 //! What an agent says of itself and of its run, and what a person says of captures that other tools made.
 
-use std::fs;
+#[cfg(feature = "agent")]
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+
+/// Earlier runs of which a manifest tells, each by itself; what those before them counted stands in the oldest of these.
+pub const MAX_EARLIER_RUNS: usize = 20;
+/// Bytes of an agent's manifest at most.
+pub const MAX_MANIFEST_BYTES: u64 = 16 << 20;
+/// Problems that a manifest names at most.
+pub const MAX_PROBLEMS: usize = 100;
+/// Interfaces of which the entry of several runs tells, each by itself.
+const MAX_ABSORBED_INTERFACES: usize = 256;
+/// Stands for those beyond; it has no file.
+const OTHER_INTERFACES: &str = "others";
 
 /// `sniffer.json`: written when the sniffer is ready and again when it ends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -71,7 +82,11 @@ pub struct SnifferManifest {
     pub notes: Vec<String>,
     /// What went wrong, in words.
     pub problems: Vec<String>,
-    /// What the manifest said at the end of the runs before, whose packets stand in the same files.
+    /// Of an earlier run: how many before it are counted in this entry as well. 0 = it stands for itself.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub absorbed_runs: u64,
+    /// What the manifest said at the end of the runs before, whose packets stand in the same files. Intervals of the last
+    /// of them only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier_runs: Vec<SnifferManifest>,
 }
@@ -247,7 +262,10 @@ pub struct DumpingdManifest {
     pub cpu_us: u64,
     /// What went wrong, in words.
     pub problems: Vec<String>,
-    /// What the manifest said at the end of the runs before, whose records stand in the same file.
+    /// Of an earlier run: how many before it are counted in this entry as well. 0 = it stands for itself.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub absorbed_runs: u64,
+    /// What the manifest said at the end of the runs before, whose records stand in the same files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier_runs: Vec<DumpingdManifest>,
 }
@@ -256,11 +274,48 @@ pub struct DumpingdManifest {
 pub trait RunManifest: DeserializeOwned {
     /// The runs before it, oldest first; none are left in it.
     fn take_earlier_runs(&mut self) -> Vec<Self>;
+    /// Takes what only the last run before has to tell.
+    fn shorten(&mut self);
+    /// Adds what an older run counted: from now on this entry stands for both.
+    fn absorb(&mut self, older: Self);
 }
 
 impl RunManifest for SnifferManifest {
     fn take_earlier_runs(&mut self) -> Vec<Self> {
         std::mem::take(&mut self.earlier_runs)
+    }
+
+    fn shorten(&mut self) {
+        self.interfaces.iter_mut().for_each(|interface| interface.intervals.clear());
+    }
+
+    fn absorb(&mut self, older: Self) {
+        self.absorbed_runs += older.absorbed_runs + 1;
+        self.started_ns = self.started_ns.min(older.started_ns);
+        self.cpu_us += older.cpu_us;
+        self.filter_changes += older.filter_changes;
+        self.removed_files += older.removed_files;
+        absorb_lines(&mut self.problems, older.problems);
+        absorb_lines(&mut self.notes, older.notes);
+        for interface in older.interfaces {
+            let is_full = self.interfaces.len() >= MAX_ABSORBED_INTERFACES;
+            let index = self.interfaces.iter().position(|known| known.name == interface.name);
+            let other = || self.interfaces.iter().position(|known| known.name == OTHER_INTERFACES);
+            match index.or_else(|| other().filter(|_| is_full)) {
+                Some(index) => {
+                    let counts = &mut self.interfaces[index].counts;
+                    *counts = counts.plus(&interface.counts);
+                }
+                None if is_full => {
+                    self.interfaces.push(InterfaceManifest {
+                        name: OTHER_INTERFACES.to_owned(),
+                        counts: interface.counts,
+                        ..InterfaceManifest::default()
+                    });
+                }
+                None => self.interfaces.push(interface),
+            }
+        }
     }
 }
 
@@ -268,16 +323,49 @@ impl RunManifest for DumpingdManifest {
     fn take_earlier_runs(&mut self) -> Vec<Self> {
         std::mem::take(&mut self.earlier_runs)
     }
+
+    fn shorten(&mut self) {}
+
+    fn absorb(&mut self, older: Self) {
+        self.absorbed_runs += older.absorbed_runs + 1;
+        self.started_ns = self.started_ns.min(older.started_ns);
+        self.cpu_us += older.cpu_us;
+        self.scans += older.scans;
+        self.late_scans += older.late_scans;
+        self.traced += older.traced;
+        self.died += older.died;
+        absorb_lines(&mut self.problems, older.problems);
+        absorb_lines(&mut self.notes, older.notes);
+    }
 }
 
-/// All runs of which the manifest at `path` tells, oldest first; none if there is no such file. One that cannot be read
-/// is a problem that the new run tells of.
+/// Adds lines that are not there yet, as long as there is room.
+fn absorb_lines(lines: &mut Vec<String>, older: Vec<String>) {
+    for line in older {
+        if lines.len() < MAX_PROBLEMS && !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+}
+
+/// The runs of which the manifest at `path` tells, oldest first, at most [`MAX_EARLIER_RUNS`]; none if there is no such file.
+/// One that cannot be read is a problem that the new run tells of: only a file of this user is, and nothing that would wait.
+#[cfg(feature = "agent")]
 pub fn earlier_runs<M: RunManifest>(path: &Path, problems: &mut Vec<String>) -> Vec<M> {
-    let Ok(text) = fs::read(path) else { return Vec::new() };
-    match serde_json::from_slice::<M>(&text) {
-        Ok(mut last) => {
+    let last = crate::agent::read_own(path, MAX_MANIFEST_BYTES)
+        .and_then(|text| Ok(text.map(|text| serde_json::from_slice::<M>(&text)).transpose()?));
+    match last {
+        Ok(None) => Vec::new(),
+        Ok(Some(mut last)) => {
             let mut runs = last.take_earlier_runs();
+            runs.iter_mut().for_each(M::shorten);
             runs.push(last);
+            let excess = runs.len().saturating_sub(MAX_EARLIER_RUNS);
+            let old: Vec<M> = runs.drain(..excess).collect();
+            if let Some(oldest) = runs.first_mut() {
+                // The newest first: of equal problems and interfaces its own words stay.
+                old.into_iter().rev().for_each(|run| oldest.absorb(run));
+            }
             runs
         }
         Err(error) => {

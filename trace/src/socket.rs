@@ -52,6 +52,9 @@ pub enum SocketRecord {
         role: String,
         /// User id.
         uid: u32,
+        /// Its pid as it sees itself, where that is another one (the innermost `NSpid` of /proc/PID/status: a container).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ns_pid: Option<u32>,
     },
     /// A TCP socket that listens; it owns what it accepts.
     Listen {

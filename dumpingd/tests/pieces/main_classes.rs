@@ -40,6 +40,15 @@ fn what_names_no_class_gives_none() {
     assert_eq!(of_command_line::<&str>(&[]), None);
 }
 
+#[test]
+fn a_jar_or_module_with_a_name_of_100_kb_is_cut() {
+    let long = "ü".repeat(50_000);
+    for line in [vec!["java", "-jar", &long], vec!["java", "-m", &long], vec!["java", "--module", &long]] {
+        let name = of_command_line(&line).unwrap();
+        assert!(long.starts_with(&name) && name.len() <= 512, "{} bytes", name.len());
+    }
+}
+
 proptest! {
     #[test]
     fn arguments_behind_the_class_never_show(secret in "[a-z]{8,20}", options in 0usize..4) {

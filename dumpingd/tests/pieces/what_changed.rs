@@ -78,7 +78,7 @@ fn sockets_that_have_no_peer_and_do_not_listen_are_left_out() {
 
 #[test]
 fn a_process_is_told_once_and_again_when_it_becomes_another_program() {
-    let process = |main: &str, role| ProcessInfo { owner: ALICE, main: main.into(), role, uid: 0 };
+    let process = |main: &str, role| ProcessInfo { owner: ALICE, main: main.into(), role, uid: 0, ns_pid: None };
     let mut changes = Changes::new(1);
     let shell = process("bash", OTHER_ROLE);
     assert_eq!(changes.processes(1, [&shell].into_iter()).len(), 1);

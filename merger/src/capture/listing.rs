@@ -26,6 +26,7 @@ impl Listed {
                 main: command.into(),
                 role: String::new(),
                 uid: 0,
+                ns_pid: None,
             });
         }
     }

@@ -21,6 +21,7 @@ fn process(t: u64, pid: u32, role: &str) -> SocketRecord {
         main: format!("org.apache.hadoop.{role}"),
         role: role.into(),
         uid: 0,
+        ns_pid: None,
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::Command;
 
-use trace::agent::{AppendFile, host_name, network_namespace, write_atomically};
+use trace::agent::{AppendFile, host_name, network_namespace, private_folder, write_atomically};
 
 #[test]
 fn only_the_user_can_read_what_an_agent_writes() {
@@ -101,4 +101,31 @@ fn on_a_full_disk_what_is_shorter_replaces_a_manifest_and_what_is_longer_leaves_
     assert!(after_longer == before, "the old content was spoilt");
     shorter.unwrap();
     assert_eq!(after_shorter, b"{}");
+}
+
+#[test]
+fn a_folder_that_others_could_change_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let me = nix::unistd::geteuid().as_raw();
+    let own = folder.path().join("own");
+    assert_eq!(private_folder(&own, me).unwrap(), own.canonicalize().unwrap());
+    assert_eq!(fs::metadata(&own).unwrap().mode() & 0o777, 0o750);
+
+    let link = folder.path().join("link");
+    symlink(&own, &link).unwrap();
+    assert!(private_folder(&link, me).unwrap_err().to_string().contains("link"));
+
+    for mode in [0o1777, 0o770, 0o757] {
+        fs::set_permissions(&own, fs::Permissions::from_mode(mode)).unwrap();
+        let error = private_folder(&own, me).unwrap_err().to_string();
+        assert!(error.contains("others may write"), "{error}");
+    }
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o755)).unwrap();
+    private_folder(&own, me).unwrap();
+    if nix::unistd::geteuid().is_root() {
+        std::os::unix::fs::chown(&own, Some(65534), None).unwrap();
+        assert!(private_folder(&own, me).unwrap_err().to_string().contains("belongs to user 65534"));
+        // The user who goes on.
+        private_folder(&own, 65534).unwrap();
+    }
 }

@@ -1,6 +1,8 @@
 //! Manifests of agents: read again as written, and those of older agents, which lack newer fields, are still read.
 
-use trace::manifest::{DumpingdManifest, InterfaceManifest, PacketCounts, SnifferManifest, earlier_runs};
+use trace::manifest::{
+    CountedInterval, DumpingdManifest, InterfaceManifest, MAX_EARLIER_RUNS, PacketCounts, SnifferManifest, earlier_runs,
+};
 
 #[test]
 fn a_manifest_with_earlier_runs_is_read_again() {
@@ -50,4 +52,69 @@ fn a_run_knows_those_before_it_oldest_first_and_says_which_it_cannot_read() {
     std::fs::write(&path, "{ \"version\": 1").unwrap();
     assert!(earlier_runs::<SnifferManifest>(&path, &mut problems).is_empty());
     assert!(problems[0].starts_with("the manifest of an earlier run could not be read: EOF"), "{problems:?}");
+}
+
+#[test]
+fn manifests_of_earlier_runs_do_not_grow_without_end_and_keep_every_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sniffer.json");
+    let runs = 15 * MAX_EARLIER_RUNS as u64;
+    let mut problems = Vec::new();
+    let mut longest = 0;
+    for run in 1..=runs {
+        let before = earlier_runs::<SnifferManifest>(&path, &mut problems);
+        assert!(before.len() <= MAX_EARLIER_RUNS);
+        let told: u64 = before.iter().map(|run| run.absorbed_runs + 1).sum();
+        assert_eq!(told, run - 1, "a run is not told of");
+        let packets = |run: &SnifferManifest| run.interfaces.iter().map(|i| i.counts.packets).sum::<u64>();
+        assert_eq!(before.iter().map(packets).sum::<u64>(), 2 * (run - 1), "packets are not told of");
+        assert_eq!(before.first().map_or(1, |oldest| oldest.started_ns), 1);
+        // One that is always there, and one that comes and goes under another name each time.
+        let interface = |name: String| InterfaceManifest {
+            name,
+            counts: PacketCounts { packets: 1, ..PacketCounts::default() },
+            intervals: vec![CountedInterval::default(); 50],
+            ..InterfaceManifest::default()
+        };
+        let manifest = SnifferManifest {
+            started_ns: run,
+            interfaces: vec![interface("eth0".into()), interface(format!("veth{run}"))],
+            problems: vec![format!("a problem of run {run}")],
+            earlier_runs: before,
+            ..SnifferManifest::default()
+        };
+        let text = serde_json::to_vec(&manifest).unwrap();
+        longest = longest.max(text.len());
+        assert!(text.len() < 250_000, "{} bytes after {run} runs", text.len());
+        std::fs::write(&path, text).unwrap();
+    }
+    assert!(problems.is_empty() && longest > 0);
+}
+
+#[test]
+fn a_planted_fifo_link_or_endless_file_in_place_of_a_manifest_does_not_hang_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = |name: &str| {
+        let path = folder.path().join(name);
+        let (tell, told) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let mut problems = Vec::new();
+            let runs: Vec<DumpingdManifest> = earlier_runs(&path, &mut problems);
+            tell.send((runs.len(), problems)).unwrap();
+        });
+        let (runs, problems) = told.recv_timeout(std::time::Duration::from_secs(30)).expect("it hangs");
+        assert_eq!(runs, 0, "{name}");
+        assert_eq!(problems.len(), 1, "{name}: {problems:?}");
+    };
+    nix::unistd::mkfifo(&folder.path().join("fifo"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    std::fs::write(folder.path().join("secret"), "{}").unwrap();
+    std::os::unix::fs::symlink(folder.path().join("secret"), folder.path().join("link")).unwrap();
+    std::fs::File::create(folder.path().join("endless")).unwrap().set_len(1 << 40).unwrap();
+    ["fifo", "link", "endless"].into_iter().for_each(read);
+    if nix::unistd::geteuid().is_root() {
+        let path = folder.path().join("of another");
+        std::fs::write(&path, "{}").unwrap();
+        std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+        read("of another");
+    }
 }

@@ -37,7 +37,7 @@ fn any_record() -> impl Strategy<Value = SocketRecord> {
         }),
         (t(), t(), t(), t()).prop_map(|(t, netns, sockets, cpu_us)| SocketRecord::Scan { t, netns, sockets, cpu_us }),
         (t(), any::<u32>(), t(), "\\PC*", "\\PC*").prop_map(|(t, pid, start_ticks, main, role)| {
-            SocketRecord::Process { t, owner: Owner { pid, start_ticks }, netns: 1, main, role, uid: pid }
+            SocketRecord::Process { t, owner: Owner { pid, start_ticks }, netns: 1, main, role, uid: pid, ns_pid: None }
         }),
         (t(), t(), address(), t(), any_owner()).prop_map(|(t, netns, local, inode, owner)| SocketRecord::Listen {
             t,
