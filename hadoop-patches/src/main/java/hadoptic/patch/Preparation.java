@@ -11,8 +11,11 @@ import java.lang.instrument.UnmodifiableClassException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.security.ProtectionDomain;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Enumeration;
 import java.util.List;
 import java.util.Map;
@@ -25,7 +28,8 @@ import java.util.jar.JarFile;
 /** Makes the file of {@link Prepared}: patches classes without loading them, and writes what they become. */
 public final class Preparation {
     private final Patcher patcher = new Patcher(HookPoints.all(), HookPoints.tagged(), Prepared.none());
-    private final Map<Long, byte[]> prepared = new TreeMap<Long, byte[]>();
+    private final Map<Long, List<byte[][]>> prepared = new TreeMap<Long, List<byte[][]>>();
+    private int classes;
     private final Set<String> refused = new TreeSet<String>();
 
     /**
@@ -85,14 +89,21 @@ public final class Preparation {
         byte[] patched = patcher.patchWhole(name, bytes);
         if (patched == null) {
             refused.add(name.replace('/', '.'));
-        } else {
-            prepared.put(Prepared.key(bytes), patched);
+            return;
         }
+        List<byte[][]> same = prepared.computeIfAbsent(Prepared.key(bytes), key -> new ArrayList<byte[][]>());
+        for (byte[][] known : same) {
+            if (Arrays.equals(known[0], bytes)) {
+                return;
+            }
+        }
+        same.add(new byte[][] {bytes, patched});
+        classes++;
     }
 
     /** Classes so far. */
     public int size() {
-        return prepared.size();
+        return classes;
     }
 
     /** Classes that lack a method that is expected: they are left to the JVM that loads them, which tells so. */
@@ -105,23 +116,34 @@ public final class Preparation {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         DataOutputStream out = new DataOutputStream(bytes);
         out.writeLong(Prepared.MAGIC);
-        out.writeLong(Prepared.identity(jar));
-        out.writeInt(prepared.size());
-        int offset = Prepared.HEADER_BYTES + prepared.size() * Prepared.ENTRY_BYTES;
-        for (Map.Entry<Long, byte[]> each : prepared.entrySet()) {
-            out.writeLong(each.getKey());
-            out.writeInt(offset);
-            out.writeInt(each.getValue().length);
-            out.writeInt(Prepared.checksum(each.getValue()));
-            offset += each.getValue().length;
+        JarIdentity.compute(jar).write(out);
+        if (classes > Prepared.MAX_CLASSES) {
+            throw new IOException(classes + " classes, and at most " + Prepared.MAX_CLASSES + " can be: name fewer folders");
         }
-        for (byte[] each : prepared.values()) {
-            out.write(each);
+        out.writeInt(classes);
+        int offset = Prepared.HEADER_BYTES + classes * Prepared.ENTRY_BYTES;
+        for (Map.Entry<Long, List<byte[][]>> each : prepared.entrySet()) {
+            for (byte[][] pair : each.getValue()) {
+                out.writeLong(each.getKey());
+                out.writeInt(offset);
+                out.writeInt(offset + pair[0].length);
+                out.writeInt(pair[1].length);
+                out.writeInt(Prepared.checksum(pair[1]));
+                offset += pair[0].length + pair[1].length;
+            }
+        }
+        for (List<byte[][]> same : prepared.values()) {
+            for (byte[][] pair : same) {
+                out.write(pair[0]);
+                out.write(pair[1]);
+            }
         }
         Path file = Prepared.beside(jar).toPath();
         Path unfinished = file.resolveSibling(file.getFileName() + ".new");
         Files.deleteIfExists(unfinished);
-        Files.write(unfinished, bytes.toByteArray());
+        // O_EXCL: nothing that lies there is written through
+        Files.write(unfinished, bytes.toByteArray(), StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+        Files.setPosixFilePermissions(unfinished, PosixFilePermissions.fromString("rw-r--r--"));
         Files.move(unfinished, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
         return file.toFile();
     }

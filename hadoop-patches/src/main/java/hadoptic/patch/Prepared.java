@@ -1,29 +1,31 @@
 package hadoptic.patch;
 
+import hadoptic.file.Inode;
 import java.io.File;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 import java.util.zip.CRC32;
 
 /**
  * Classes that were patched beforehand, by {@code hadoptic.agent.Prepare}, in a file beside the agent's jar: a short task's
- * JVM then need not start the library that patches. A class is known by the checksum and length of its bytes, so one that is
- * not the same is patched as if there were no file.
+ * JVM then need not start the library that patches. A class is known by its bytes, all of which are compared: the file has
+ * them as they were before. One that is not the same is patched as if there were no file.
  *
- * <p>The file, all numbers big-endian: {@link #MAGIC}; {@link #identity} of the jar whose hooks they call (long); number of
- * classes (int); for each class, in ascending order, the {@link #key} of its bytes (long), and offset (int), length (int) and
- * checksum (int) of what it becomes; then the classes. Checksums are CRC-32.
+ * <p>The file, all numbers big-endian: {@link #MAGIC}; the {@link JarIdentity} of the jar whose hooks they call; number of
+ * classes (int); for each class, in ascending order, the {@link #key} of its bytes (long), the offset of these (int), and
+ * offset (int), length (int) and checksum (int) of what it becomes; then the bytes. Checksums are CRC-32.
+ *
+ * <p>The file is believed if it is root's or of the owner of the jar, and nobody else may write to it.
  */
 public final class Prepared {
     /** First bytes of the file: "hadoptic", then the version of the format. */
-    static final long MAGIC = 0x6861646f70746963L + 1;
-    static final int HEADER_BYTES = 8 + 8 + 4;
-    static final int ENTRY_BYTES = 8 + 4 + 4 + 4;
-    private static final int MOST_CLASSES = 10_000;
-    private static final int MOST_BYTES = 1 << 24;
-    /** A jar ends with the list of its files and their checksums. */
-    private static final int LIST_BYTES = 65_536;
+    static final long MAGIC = 0x6861646f70746963L + 2;
+    static final int HEADER_BYTES = 8 + JarIdentity.BYTES + 4;
+    static final int ENTRY_BYTES = 8 + 4 + 4 + 4 + 4;
+    static final int MAX_CLASSES = 10_000;
+    private static final int MAX_CLASS_BYTES = 1 << 24;
 
     private final RandomAccessFile file;
     private final ByteBuffer index;
@@ -43,13 +45,15 @@ public final class Prepared {
         return new File(jar.getPath() + ".patches");
     }
 
-    /** Those of a jar; none where there is no file. A file that is not for this jar is told and not used. */
+    /** Those of a jar; none where there is no file. A file that is not for this jar, or another user's, is told and not used. */
     public static Prepared of(File jar) {
         File path = beside(jar);
-        if (!path.exists()) {
-            return none();
-        }
         try {
+            Inode about = Inode.at(path.toPath());
+            if (about == null) {
+                return none();
+            }
+            check(about, Inode.at(jar.toPath().toRealPath()));
             RandomAccessFile file = new RandomAccessFile(path, "r");
             try {
                 return new Prepared(file, read(file, jar));
@@ -63,16 +67,28 @@ public final class Prepared {
         }
     }
 
+    private static void check(Inode file, Inode jar) throws IOException {
+        if (!file.isFile()) {
+            throw new IOException("it is no file, or a link to one");
+        }
+        if (file.uid != 0 && (jar == null || file.uid != jar.uid)) {
+            throw new IOException("it belongs to user " + file.uid + ", and the agent does not");
+        }
+        if (file.isWritableByOthers()) {
+            throw new IOException("others may write to it");
+        }
+    }
+
     private static ByteBuffer read(RandomAccessFile file, File jar) throws IOException {
         ByteBuffer header = ByteBuffer.wrap(bytes(file, 0, HEADER_BYTES));
         if (header.getLong() != MAGIC) {
             throw new IOException("it was not written by this version of hadoptic.agent.Prepare");
         }
-        if (header.getLong() != identity(jar)) {
+        if (!JarIdentity.read(header).isOf(jar)) {
             throw new IOException("it was prepared with another agent; run hadoptic.agent.Prepare again");
         }
         int count = header.getInt();
-        if (count < 0 || count > MOST_CLASSES) {
+        if (count < 0 || count > MAX_CLASSES) {
             throw new IOException("it is damaged: " + count + " classes");
         }
         return ByteBuffer.wrap(bytes(file, HEADER_BYTES, count * ENTRY_BYTES));
@@ -80,50 +96,51 @@ public final class Prepared {
 
     /** What a class becomes, null = it was not prepared. */
     byte[] patched(byte[] bytes) {
-        int entry = file == null ? -1 : find(key(bytes));
-        if (entry < 0) {
+        if (file == null) {
             return null;
         }
+        long key = key(bytes);
         try {
-            byte[] patched;
-            synchronized (file) {
-                patched = bytes(file, index.getInt(entry + 8), index.getInt(entry + 12));
+            for (int entry = first(key); entry < index.capacity() && index.getLong(entry) == key; entry += ENTRY_BYTES) {
+                byte[] patched = patched(entry, bytes);
+                if (patched != null) {
+                    return patched;
+                }
             }
-            return checksum(patched) == index.getInt(entry + 16) ? patched : null;
         } catch (IOException | RuntimeException unreadable) {
-            return null;
+            // it is patched as it loads
+        }
+        return null;
+    }
+
+    private byte[] patched(int entry, byte[] bytes) throws IOException {
+        synchronized (file) {
+            if (!Arrays.equals(bytes, bytes(file, index.getInt(entry + 8), bytes.length))) {
+                return null;
+            }
+            byte[] patched = bytes(file, index.getInt(entry + 12), index.getInt(entry + 16));
+            return checksum(patched) == index.getInt(entry + 20) ? patched : null;
         }
     }
 
-    private int find(long key) {
+    /** Place of the first entry whose key is this one, or a larger one. */
+    private int first(long key) {
         int low = 0;
         int high = index.capacity() / ENTRY_BYTES;
         while (low < high) {
             int middle = (low + high) / 2;
-            long there = index.getLong(middle * ENTRY_BYTES);
-            if (there == key) {
-                return middle * ENTRY_BYTES;
-            } else if (there < key) {
+            if (index.getLong(middle * ENTRY_BYTES) < key) {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
-        return -1;
+        return low * ENTRY_BYTES;
     }
 
-    /** By what the bytes of a class are known: checksum and length. */
+    /** By what the bytes of a class are looked for: checksum and length, which others may have as well. */
     static long key(byte[] bytes) {
         return (long) checksum(bytes) << 32 | bytes.length;
-    }
-
-    /** By what a jar is known: checksum of its list of files, and length. */
-    static long identity(File jar) throws IOException {
-        try (RandomAccessFile in = new RandomAccessFile(jar, "r")) {
-            long length = in.length();
-            int list = (int) Math.min(length, LIST_BYTES);
-            return (long) checksum(bytes(in, length - list, list)) << 32 | length;
-        }
     }
 
     static int checksum(byte[] bytes) {
@@ -132,8 +149,8 @@ public final class Prepared {
         return (int) crc.getValue();
     }
 
-    private static byte[] bytes(RandomAccessFile file, long offset, int length) throws IOException {
-        if (length < 0 || length > MOST_BYTES) {
+    static byte[] bytes(RandomAccessFile file, long offset, int length) throws IOException {
+        if (length < 0 || length > MAX_CLASS_BYTES) {
             throw new IOException("it is damaged: a class of " + length + " bytes");
         }
         byte[] bytes = new byte[length];
