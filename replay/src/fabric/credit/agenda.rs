@@ -71,11 +71,17 @@ impl<E: Copy + Ord> Agenda<E> {
                 self.settle();
             }
         } else if slot <= self.cursor {
-            let place = self.run.partition_point(|other| other.at > at);
-            self.run.insert(place, entry);
+            self.insert(entry);
         } else {
             self.beyond.push(Reverse(entry));
         }
+    }
+
+    /// Puts an entry into the run: behind those of its own instant, which can be thousands, so that none of them moves.
+    #[inline]
+    fn insert(&mut self, entry: Entry<E>) {
+        let place = self.run.partition_point(|other| other.at >= entry.at);
+        self.run.insert(place, entry);
     }
 
     #[inline]
@@ -157,8 +163,7 @@ impl<E: Copy + Ord> Agenda<E> {
             }
             let Some(Reverse(entry)) = self.beyond.pop() else { break };
             if slot <= self.cursor {
-                let place = self.run.partition_point(|other| other.at > entry.at);
-                self.run.insert(place, entry);
+                self.insert(entry);
             } else {
                 self.put(slot, entry);
             }
