@@ -1,33 +1,32 @@
 //! A run of dumpingd: scans at intervals, hears of dying sockets between them, and ends with a last scan.
 
-use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
-use procfs::{CurrentSI, KernelStats};
-use trace::agent::{host_name, make_folder, network_namespace, now_ns, write_atomically};
-use trace::manifest::{DumpingdManifest, earlier_runs};
+use trace::agent::{now_ns, write_atomically};
+use trace::manifest::DumpingdManifest;
 use trace::ports::HadoopPorts;
-use trace::rights::{Capability, keep_only};
+use trace::privileges::{PrivilegeError, RunAs};
 use trace::signals::Signals;
 use trace::socket::SocketRecord;
 
 use crate::cadence::Cadence;
-use crate::log::SocketLog;
-use crate::space::{Finder, SourceKind, Space};
-use crate::tell::Teller;
+use crate::log::{Counts, SocketLog};
+use crate::space::{Finder, Found, SourceKind, Space};
+use crate::tell::{self, Teller};
 use crate::threads::Threads;
 use crate::tracepoint::Tracepoint;
 
+mod begin;
 mod news;
+mod records;
+
+use records::Header;
 
 /// The manifest's name in the host's folder.
 pub const MANIFEST: &str = "dumpingd.json";
-/// The records' name in the host's folder.
-pub const RECORDS: &str = "sockets.jsonl";
 
 /// The manifest is brought up to date so often.
 const MANIFEST_EVERY: Duration = Duration::from_secs(5);
@@ -39,6 +38,9 @@ const TELL_EVERY: Duration = Duration::from_millis(250);
 const TELL_REST: u32 = 50;
 /// How often processes are looked for in other network namespaces.
 const LOOK_FOR_SPACES_EVERY: Duration = Duration::from_secs(2);
+
+/// Other network namespaces that the manifest names at most.
+const MAX_TOLD_NETNS: usize = 4096;
 
 const SOCKETS: &str = "the sockets (sock_diag, /proc or lsof), and whose they are";
 
@@ -55,8 +57,12 @@ pub struct RunSettings {
     pub other_namespaces: bool,
     /// Whether the kernel's tracepoint is read, where there is one.
     pub tracepoint: bool,
-    /// Whether rights are kept that are no longer needed.
-    pub keep_rights: bool,
+    /// What becomes of the rights after the start.
+    pub run_as: RunAs,
+    /// What the records may take of the disk, bytes; 0 = no limit, `None` = the share of the host's budget.
+    pub disk_limit: Option<u64>,
+    /// What has to stay free on the file system, bytes; 0 = nothing, `None` = as the host's budget has it.
+    pub keep_free: Option<u64>,
     /// When to end by itself; `None` = at a signal.
     pub duration: Option<Duration>,
 }
@@ -64,6 +70,9 @@ pub struct RunSettings {
 /// Why a run could not begin or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
+    /// The rights cannot be given up.
+    #[error(transparent)]
+    Privileges(#[from] PrivilegeError),
     /// A file cannot be written.
     #[error("{path}: {source}", path = path.display())]
     File {
@@ -93,7 +102,7 @@ fn system(what: &'static str) -> impl Fn(io::Error) -> RunError {
 pub fn run(settings: &RunSettings, signals: &Signals) -> Result<DumpingdManifest, RunError> {
     let mut run = Run::begin(settings, signals)?;
     run.scan_when_due(true)?;
-    run.flush();
+    run.flush()?;
     run.manifest.ready = true;
     run.save()?;
     let end = settings.duration.map(|duration| Instant::now() + duration);
@@ -106,9 +115,10 @@ pub fn run(settings: &RunSettings, signals: &Signals) -> Result<DumpingdManifest
             run.scan_when_due(false)?;
         }
         run.tell_news(false);
-        run.flush();
+        run.flush()?;
         if signals.take_report() {
             run.manifest.cpu_us = microseconds(cpu_time());
+            run.count_records();
             trace::told::say(describe(&run.manifest));
         }
         if saved.elapsed() >= MANIFEST_EVERY {
@@ -120,7 +130,7 @@ pub fn run(settings: &RunSettings, signals: &Signals) -> Result<DumpingdManifest
     run.scan(true)?;
     run.listen(Duration::ZERO)?;
     run.tell_news(true);
-    run.flush();
+    run.flush()?;
     run.manifest.ended = true;
     run.manifest.ended_ns = now_ns();
     if let Err(error) = run.save() {
@@ -133,13 +143,15 @@ pub fn run(settings: &RunSettings, signals: &Signals) -> Result<DumpingdManifest
 #[must_use]
 pub fn describe(manifest: &DumpingdManifest) -> String {
     format!(
-        "{} scans ({} late) at {} ms, {} connections told of when they opened, {} deaths heard of, {} problems, {} ms of \
-         CPU time",
+        "{} scans ({} late) at {} ms, {} connections told of when they opened, {} deaths heard of, {} records not written, \
+         {} removed with old files, {} problems, {} ms of CPU time",
         manifest.scans,
         manifest.late_scans,
         manifest.interval_ms,
         manifest.traced,
         manifest.died,
+        manifest.unwritten,
+        manifest.removed_records,
         manifest.problems.len(),
         manifest.cpu_us / 1000
     )
@@ -151,6 +163,11 @@ struct Run {
     manifest: DumpingdManifest,
     path: PathBuf,
     log: SocketLog,
+    header: Header,
+    /// What was marked in the record so far.
+    marked: Counts,
+    /// Not before then another file is begun.
+    begins_next: Instant,
     /// The first one is our own.
     spaces: Vec<Space>,
     finder: Option<Finder>,
@@ -166,99 +183,25 @@ struct Run {
     /// Whether so many sockets die that the news of it is waited for.
     many_die: bool,
     unreadable: u64,
-    unwritten: u64,
 }
 
 impl Run {
-    fn begin(settings: &RunSettings, signals: &Signals) -> Result<Self, RunError> {
-        let started_ns = now_ns();
-        let host = host_name().map_err(system("the host's name"))?;
-        let netns = network_namespace().map_err(system("the network namespace"))?;
-        let boot = KernelStats::current().map_err(|error| system("when the host booted")(io::Error::other(error)))?;
-        let (own, mut problems) = Space::own(netns, settings.source).map_err(system(SOCKETS))?;
-        let mut notes = Vec::new();
-
-        let file_error = |path: PathBuf| move |source| RunError::File { path, source };
-        make_folder(&settings.out).map_err(file_error(settings.out.clone()))?;
-        let tracepoint = if settings.tracepoint { open_tracepoint(&mut notes) } else { None };
-        if !settings.keep_rights {
-            let rights = rights(settings);
-            keep_only(&rights).map_err(system("how to give up rights (--keep-rights goes on with all)"))?;
-        }
-        let records = settings.out.join(RECORDS);
-        let mut log = SocketLog::open(&records).map_err(file_error(records.clone()))?;
-        let path = settings.out.join(MANIFEST);
-        let earlier_runs: Vec<DumpingdManifest> = earlier_runs(&path, &mut problems);
-        // Processes that move into other namespaces are found by scans only.
-        let has_events = tracepoint.is_some() && own.obituaries.is_some() && !settings.other_namespaces;
-        let cadence = Cadence::begin(settings.interval, has_events);
-        let interval_ms = milliseconds(cadence.interval());
-        log.write(&SocketRecord::Header {
-            t: started_ns,
-            version: 1,
-            host: host.clone(),
-            interval_ms,
-            ticks_per_second: procfs::ticks_per_second(),
-            boot_ns: boot.btime * 1_000_000_000,
-        })
-        .map_err(file_error(records))?;
-        if let (Some(silent), Some(false)) = (log.silent_for(), earlier_runs.last().map(|last| last.ended)) {
-            let what = "milliseconds without dumpingd, as the run before was broken off".to_owned();
-            let count = milliseconds(silent);
-            log.write(&SocketRecord::Lost { t: started_ns, what, count })
-                .map_err(file_error(settings.out.join(RECORDS)))?;
-        }
-        let manifest = DumpingdManifest {
-            version: 1,
-            program: env!("CARGO_PKG_VERSION").to_owned(),
-            host,
-            netns,
-            started_ns,
-            interval_ms,
-            interval_reason: cadence.reason().to_owned(),
-            hears_dying: own.obituaries.is_some(),
-            source: settings.source.name().to_owned(),
-            tracepoint: tracepoint.is_some(),
-            problems,
-            notes,
-            earlier_runs,
-            ..DumpingdManifest::default()
-        };
-        let mut run = Self {
-            signals: signals.clone(),
-            cadence,
-            manifest,
-            path,
-            log,
-            spaces: vec![own],
-            finder: settings.other_namespaces.then(Finder::default),
-            looked_for_spaces: Instant::now(),
-            source: settings.source,
-            tracepoint,
-            threads: Threads::default(),
-            teller: Teller::new(&settings.out),
-            told: HadoopPorts::default(),
-            is_news: false,
-            tells_next: Instant::now(),
-            many_die: false,
-            unreadable: 0,
-            unwritten: 0,
-        };
-        run.look_for_spaces();
-        // Whoever waits for this run must not take the manifest of an earlier one for it.
-        run.save()?;
-        Ok(run)
-    }
-
     /// Finds the namespaces into which Hadoop's processes have moved, and leaves those that they have left.
     fn look_for_spaces(&mut self) {
         let Some(finder) = &mut self.finder else { return };
         self.looked_for_spaces = Instant::now();
-        let found = match finder.look(self.manifest.netns) {
+        let own = self.manifest.netns;
+        let open: Vec<u64> = self.spaces.iter().map(|space| space.netns).collect();
+        let Found { spaces: found, left_out } = match finder.look(own, &open) {
             Ok(found) => found,
             Err(error) => return self.problem(format!("network namespaces cannot be found: {error}")),
         };
-        let own = self.manifest.netns;
+        if left_out > self.manifest.left_out_netns {
+            self.manifest.left_out_netns = left_out;
+            self.problem(
+                "some network namespaces of Hadoop's processes were not scanned, as there are too many".to_owned(),
+            );
+        }
         self.spaces.retain(|space| space.netns == own || found.contains_key(&space.netns));
         for (netns, pid) in found {
             if self.spaces.iter().any(|space| space.netns == netns) {
@@ -267,7 +210,9 @@ impl Run {
             match Space::of_process(netns, pid, self.source) {
                 Ok((space, remarks)) => {
                     self.spaces.push(space);
-                    self.manifest.other_netns.push(netns);
+                    if self.manifest.other_netns.len() < MAX_TOLD_NETNS && !self.manifest.other_netns.contains(&netns) {
+                        self.manifest.other_netns.push(netns);
+                    }
                     remarks.into_iter().for_each(|remark| self.problem(remark));
                 }
                 Err(error) => self.problem(format!(
@@ -320,11 +265,13 @@ impl Run {
                 self.problem("this kernel counts no sent bytes in tcp_info (Linux 4.19 and later do)".to_owned());
             }
             self.lost(t, "messages about sockets that could not be understood", scan.malformed);
-            hadoops.listen.extend(scan.hadoops.listen);
-            hadoops.connections.extend(scan.hadoops.connections);
+            tell::add(&mut hadoops, scan.hadoops);
             blind += scan.blind;
             let took = cpu_time().saturating_sub(before);
             self.record(&SocketRecord::Scan { t, netns, sockets: scan.sockets, cpu_us: microseconds(took) });
+        }
+        if hadoops.left_out > 0 {
+            self.note(tell::LEFT_OUT.to_owned());
         }
         self.told = hadoops;
         self.tell(now);
@@ -361,78 +308,14 @@ impl Run {
         self.unreadable = unreadable;
     }
 
-    fn lost(&mut self, t: u64, what: &str, count: u64) {
-        if count > 0 {
-            self.record(&SocketRecord::Lost { t, what: what.to_owned(), count });
-            self.problem(format!("lost: {what}"));
-        }
-    }
-
-    fn record(&mut self, record: &SocketRecord) {
-        if let Err(error) = self.log.write(record) {
-            self.problem(format!("a record could not be made: {error}"));
-        }
-    }
-
-    /// Hands records to the operating system; how many it could not take is told as soon as it can again.
-    fn flush(&mut self) {
-        if let Err(error) = self.log.flush() {
-            self.unwritten += self.log.take_unwritten();
-            self.problem(format!("records were lost because {RECORDS} could not be written: {error}"));
-        } else if self.unwritten > 0 {
-            let what = "records that could not be written".to_owned();
-            self.record(&SocketRecord::Lost { t: now_ns(), what, count: self.unwritten });
-            match self.log.flush() {
-                Ok(()) => self.unwritten = 0,
-                // The record of the loss is none of the records that were lost.
-                Err(_) => {
-                    self.log.take_unwritten();
-                }
-            }
-        }
-    }
-
-    fn problem(&mut self, problem: String) {
-        if !self.manifest.problems.contains(&problem) {
-            self.manifest.problems.push(problem);
-        }
-    }
-
     fn save(&mut self) -> Result<(), RunError> {
         self.manifest.cpu_us = microseconds(cpu_time());
+        self.count_records();
         serde_json::to_vec_pretty(&self.manifest)
             .map_err(io::Error::from)
             .and_then(|text| write_atomically(&self.path, &text))
             .map_err(|source| RunError::File { path: self.path.clone(), source })
     }
-}
-
-/// The tracepoint; a machine without is no fault, but the reader should know.
-fn open_tracepoint(notes: &mut Vec<String>) -> Option<Tracepoint> {
-    match Tracepoint::open() {
-        Ok(tracepoint) => Some(tracepoint),
-        Err(error) => {
-            notes.push(format!(
-                "the kernel's tracepoint of TCP states cannot be read ({error}): connections that end between two scans \
-                 have an owner only where one end listens or a JVM tells of them"
-            ));
-            None
-        }
-    }
-}
-
-/// What is needed once everything is open: looking into the processes of others, reading what they made, entering the
-/// namespaces of containers.
-fn rights(settings: &RunSettings) -> Vec<Capability> {
-    let mut rights = vec![Capability::CAP_SYS_PTRACE, Capability::CAP_DAC_READ_SEARCH];
-    if settings.other_namespaces {
-        rights.extend([Capability::CAP_SYS_ADMIN, Capability::CAP_NET_ADMIN]);
-    }
-    let me = nix::unistd::geteuid().as_raw();
-    if !fs::metadata(&settings.out).is_ok_and(|about| about.uid() == me) {
-        rights.push(Capability::CAP_DAC_OVERRIDE);
-    }
-    rights
 }
 
 fn milliseconds(time: Duration) -> u64 {

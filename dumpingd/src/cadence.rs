@@ -11,7 +11,7 @@ pub const WITHOUT_EVENTS: Duration = Duration::from_secs(1);
 /// With events it tells what they do not.
 pub const WITH_EVENTS: Duration = Duration::from_secs(5);
 /// Scans take at most this share of a CPU: an interval lasts at least so many times as long as its scan took.
-const REST: u32 = 10;
+pub const REST: u32 = 10;
 
 /// The rhythm of a run's scans.
 #[derive(Clone, Debug)]

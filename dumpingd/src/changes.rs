@@ -27,6 +27,8 @@ pub struct Changes {
     hasher: RandomState,
     listeners: HashMap<(SocketAddr, u64), Option<Owner>>,
     processes: HashMap<Owner, (String, &'static str)>,
+    /// Whether sockets are told again though nothing about them changed.
+    tells_again: bool,
 }
 
 impl Changes {
@@ -40,7 +42,15 @@ impl Changes {
             hasher: RandomState::new(),
             listeners: HashMap::new(),
             processes: HashMap::new(),
+            tells_again: false,
         }
+    }
+
+    /// From the next scan on all is told again, as if it were new: another file begins.
+    pub fn tell_all_again(&mut self) {
+        self.processes.clear();
+        self.listeners.clear();
+        self.tells_again = true;
     }
 
     /// Records of processes that were not told of before (or have become another program since).
@@ -79,6 +89,7 @@ impl Changes {
         self.scan += 1;
         let mut there = 0;
         let mut listeners = HashMap::new();
+        let tells_again = std::mem::take(&mut self.tells_again);
         for socket in now {
             let owner = owner_of(socket.inode);
             if socket.state == TcpState::LISTEN {
@@ -94,7 +105,8 @@ impl Changes {
                 let before = self.sockets.get_mut(&key);
                 let now = last(socket, owner, before.as_ref().map(|(before, _)| before));
                 match before {
-                    Some((before, scan)) if *before == now => *scan = self.scan,
+                    // A closed one is told of for good: there may be thousands, and nothing about them changes.
+                    Some((before, scan)) if *before == now && !(tells_again && now.inode != 0) => *scan = self.scan,
                     _ => {
                         self.sockets.insert(key, (now, self.scan));
                         records.push(self.record(t, socket, &now));

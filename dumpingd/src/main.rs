@@ -9,7 +9,8 @@ use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use dumpingd::agent::{self, RunSettings};
 use dumpingd::space::SourceKind;
-use trace::quantity::parse_duration;
+use trace::privileges::RunAs;
+use trace::quantity::{parse_bytes, parse_duration};
 use trace::signals::Signals;
 
 /// Records the TCP sockets of a host: state, owner, the kernel's counters; and the processes that own them, Hadoop's
@@ -29,7 +30,7 @@ enum Command {
     /// Record until SIGTERM, SIGINT or the end of --duration.
     ///
     /// Writes DIR/sockets.jsonl (one JSON object a line) and DIR/dumpingd.json; the latter says "ready": true after
-    /// the first scan. A file of an earlier run is continued. SIGUSR1 prints the counts so far. Records the network namespace in which it is started.
+    /// the first scan. A file of an earlier run is continued; a large one is closed as DIR/sockets.NNNNNN.jsonl. SIGUSR1 prints the counts so far. Records the network namespace in which it is started.
     /// Between two scans the kernel tells of sockets that open, with their owner (its tracepoint
     /// sock:inet_sock_set_state, where tracefs is allowed), and of those that die, with their last counters.
     /// DIR/ports.json says what is Hadoop's now, for `sniffer run --follow`.
@@ -64,8 +65,20 @@ struct Run {
     /// Leave the kernel's tracepoint alone.
     #[arg(long)]
     no_tracepoint: bool,
-    /// Keep all rights. Default: once everything is open, capabilities are given up, except those that looking into
-    /// the processes of others needs.
+    /// All files of records in DIR together take no more: the oldest go, and are counted. 0 = no limit. Default: an eighth of
+    /// the host's budget, which is 5GiB or a tenth of the file system, whichever is less.
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    disk_limit: Option<u64>,
+    /// So much of DIR's file system stays free. 0 = nothing. Default: a tenth of it.
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    keep_free: Option<u64>,
+    /// Go on as this user once everything is open, with the capabilities only that looking into the processes of others
+    /// needs; DIR is given to it. Default: `hadoptic`, if root starts it and there is such a user.
+    #[arg(long, value_name = "NAME", conflicts_with = "keep_rights")]
+    user: Option<String>,
+    /// Keep all rights and the user, and build no sandbox. Default: once everything is open, capabilities are given up, except
+    /// those that looking into the processes of others needs; the system becomes read-only for it but DIR, and it may not
+    /// start programs (seccomp), where the kernel can do that.
     #[arg(long)]
     keep_rights: bool,
     /// End after this time.
@@ -130,7 +143,9 @@ fn run(options: &Run) -> Result<ExitCode> {
         },
         other_namespaces: matches!(options.namespaces, Namespaces::Hadoop),
         tracepoint: !options.no_tracepoint,
-        keep_rights: options.keep_rights,
+        run_as: RunAs::told(options.user.as_deref(), options.keep_rights),
+        disk_limit: options.disk_limit,
+        keep_free: options.keep_free,
         duration: options.duration,
     };
     let manifest = agent::run(&settings, &signals)?;

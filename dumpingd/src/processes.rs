@@ -54,7 +54,10 @@ pub fn still_runs(owner: Owner) -> bool {
 }
 
 /// The arguments of a process. What is no text shows as such.
-fn command_line(pid: u32) -> io::Result<Vec<String>> {
+///
+/// # Errors
+/// If it has ended.
+pub fn command_line(pid: u32) -> io::Result<Vec<String>> {
     let mut bytes = Vec::new();
     File::open(format!("/proc/{pid}/cmdline"))?.take(MAX_COMMAND_LINE_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes.split(|byte| *byte == 0).map(|argument| String::from_utf8_lossy(argument).into_owned()).collect())

@@ -16,7 +16,13 @@ use crate::diag::{Lister, Listing};
 use crate::dying::{Obituaries, RECEIVE_BUFFER_BYTES};
 use crate::numbers::NumberSet;
 use crate::owners::OwnerFinder;
+use crate::processes::command_line;
 use crate::{lsof, main_class, proc_net, tell};
+
+/// Other network namespaces that are scanned at once at most.
+pub const MAX_SPACES: usize = 512;
+/// Room for news of dying sockets of each of these, bytes: there may be many.
+const BUFFER_OF_OTHERS_BYTES: usize = 2 << 20;
 
 /// Where sockets are read from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,6 +83,9 @@ pub struct Scan {
 }
 
 impl Space {
+    /// Files that are open for each.
+    pub const OPEN_FILES: u64 = 2;
+
     /// The namespace in which this process runs. Second value: remarks.
     ///
     /// # Errors
@@ -89,7 +98,7 @@ impl Space {
             SourceKind::Lsof => Source::Lsof,
         };
         // The fall-backs are for where netlink is not to be used.
-        let obituaries = if kind == SourceKind::Netlink { subscribe(&mut remarks) } else { None };
+        let obituaries = if kind == SourceKind::Netlink { subscribe(RECEIVE_BUFFER_BYTES, &mut remarks) } else { None };
         Ok((Self::with(netns, source, obituaries), remarks))
     }
 
@@ -108,7 +117,7 @@ impl Space {
         let inside = thread::spawn(move || -> io::Result<(Lister, Option<Obituaries>, Vec<String>)> {
             setns(file, CloneFlags::CLONE_NEWNET)?;
             let mut remarks = Vec::new();
-            Ok((Lister::open()?, subscribe(&mut remarks), remarks))
+            Ok((Lister::open()?, subscribe(BUFFER_OF_OTHERS_BYTES, &mut remarks), remarks))
         });
         let (lister, obituaries, remarks) =
             inside.join().map_err(|_| io::Error::other("the thread that entered it ended in a panic"))??;
@@ -150,6 +159,11 @@ impl Space {
         }
     }
 
+    /// From the next scan on all is told again.
+    pub fn tell_all_again(&mut self) {
+        self.changes.tell_all_again();
+    }
+
     /// A record of a process that has just been heard of, if it was not told of before, and its role where it is one of
     /// Hadoop's.
     pub fn introduce(&mut self, t: u64, owner: Owner) -> (Option<SocketRecord>, Option<&'static str>) {
@@ -158,8 +172,8 @@ impl Space {
     }
 }
 
-fn subscribe(remarks: &mut Vec<String>) -> Option<Obituaries> {
-    match Obituaries::subscribe(RECEIVE_BUFFER_BYTES) {
+fn subscribe(buffer_bytes: usize, remarks: &mut Vec<String>) -> Option<Obituaries> {
+    match Obituaries::subscribe(buffer_bytes) {
         Ok((obituaries, remark)) => {
             remarks.extend(remark);
             Some(obituaries)
@@ -175,18 +189,35 @@ fn subscribe(remarks: &mut Vec<String>) -> Option<Obituaries> {
 }
 
 /// Remembers which processes are Hadoop's, to find the namespaces in which they are.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Finder {
     judged: HashMap<(u32, u64), bool>,
+    max_spaces: usize,
+}
+
+/// Network namespaces of Hadoop's processes.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// By inode, each with one of its processes.
+    pub spaces: BTreeMap<u64, u32>,
+    /// How many more there are than are scanned at once.
+    pub left_out: u64,
 }
 
 impl Finder {
-    /// The network namespaces of Hadoop's processes, each with one of these, without `own`.
+    /// Finds so many at most.
+    #[must_use]
+    pub fn new(max_spaces: usize) -> Self {
+        Self { judged: HashMap::new(), max_spaces }
+    }
+
+    /// The network namespaces of Hadoop's processes, without `own`. Where there are too many, those that are `open` already
+    /// come first, and no user has more than half: whoever may make namespaces can make them look like Hadoop's.
     ///
     /// # Errors
     /// If /proc cannot be listed.
-    pub fn look(&mut self, own: u64) -> io::Result<BTreeMap<u64, u32>> {
-        let mut found = BTreeMap::new();
+    pub fn look(&mut self, own: u64, open: &[u64]) -> io::Result<Found> {
+        let mut candidates: BTreeMap<u64, (u32, u32)> = BTreeMap::new();
         let mut judged = HashMap::new();
         for process in procfs::process::all_processes().map_err(io::Error::other)?.flatten() {
             let pid = u32::try_from(process.pid).unwrap_or(0);
@@ -197,16 +228,55 @@ impl Finder {
             let Ok(stat) = process.stat() else { continue };
             let key = (pid, stat.starttime);
             let is_hadoop = self.judged.get(&key).copied().unwrap_or_else(|| {
-                let main = process.cmdline().ok().and_then(|line| main_class::of_command_line(&line));
+                let main = command_line(pid).ok().and_then(|line| main_class::of_command_line(&line));
                 main.is_some_and(|main| role_of_main_class(&main).is_some())
             });
             // Before a JVM's exec it is something else: only what is Hadoop's is remembered for good.
-            if is_hadoop {
+            if is_hadoop && let Ok(uid) = process.uid() {
                 judged.insert(key, true);
-                found.insert(about.ino(), pid);
+                candidates.insert(about.ino(), (pid, uid));
             }
         }
         self.judged = judged;
-        Ok(found)
+        Ok(choose(candidates, open, self.max_spaces))
+    }
+}
+
+/// Of candidates (inode; process and its user) at most `max`.
+fn choose(candidates: BTreeMap<u64, (u32, u32)>, open: &[u64], max: usize) -> Found {
+    let mut found = Found::default();
+    let mut of_user: HashMap<u32, usize> = HashMap::new();
+    let (known, new): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|(netns, _)| open.contains(netns));
+    for (netns, (pid, uid)) in known.into_iter().chain(new) {
+        let of_user = of_user.entry(uid).or_default();
+        if found.spaces.len() < max && *of_user < max.div_ceil(2) {
+            *of_user += 1;
+            found.spaces.insert(netns, pid);
+        } else {
+            found.left_out += 1;
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_namespaces_of_one_user_leave_room_for_those_of_others() {
+        let of = |range: std::ops::Range<u64>, uid| range.map(move |netns| (netns, (7, uid)));
+        let many: BTreeMap<_, _> = of(0..560, 1000).chain(of(1000..1010, 2000)).collect();
+        let found = choose(many.clone(), &[559], 100);
+        assert_eq!((found.spaces.len(), found.left_out), (60, 510));
+        assert!((1000..1010).all(|netns| found.spaces.contains_key(&netns)));
+        assert!(found.spaces.contains_key(&559), "one that is open was given up");
+        assert_eq!(
+            choose(many, &[], 2000),
+            Found {
+                spaces: of(0..560, 0).chain(of(1000..1010, 0)).map(|(netns, (pid, _))| (netns, pid)).collect(),
+                left_out: 0
+            }
+        );
     }
 }

@@ -120,6 +120,8 @@ pub struct Tracepoint {
     cpus: Vec<File>,
     joiner: Joiner,
     page: Vec<u8>,
+    /// Written at the end: by then there may be no right any more to open them.
+    switches: Vec<(File, &'static str)>,
 }
 
 impl Tracepoint {
@@ -139,6 +141,7 @@ impl Tracepoint {
             cpus: Vec::new(),
             joiner: Joiner::default(),
             page: vec![0; PAGE_BYTES],
+            switches: Vec::new(),
         };
         tracepoint.begin()?;
         Ok(tracepoint)
@@ -162,13 +165,24 @@ impl Tracepoint {
             let file = OpenOptions::new().read(true).custom_flags(flags).open(&path);
             self.cpus.push(file.map_err(|error| about(&path, error))?);
         }
-        self.set(&format!("{EVENT}/enable"), "1")
+        let enable = format!("{EVENT}/enable");
+        self.switches = vec![(self.open_to_write(&enable)?, "0"), (self.open_to_write("buffer_size_kb")?, "1")];
+        self.set(&enable, "1")
+    }
+
+    /// Where instances are made and taken away.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.instance.parent()
+    }
+
+    fn open_to_write(&self, name: &str) -> io::Result<File> {
+        let path = self.instance.join(name);
+        OpenOptions::new().write(true).open(&path).map_err(|error| about(&path, error))
     }
 
     fn set(&self, name: &str, value: &str) -> io::Result<()> {
-        let path = self.instance.join(name);
-        let mut file = OpenOptions::new().write(true).open(&path).map_err(|error| about(&path, error))?;
-        file.write_all(value.as_bytes()).map_err(|error| about(&path, error))
+        self.open_to_write(name)?.write_all(value.as_bytes()).map_err(|error| about(&self.instance.join(name), error))
     }
 
     /// What to wait for.
@@ -207,8 +221,11 @@ impl Tracepoint {
 
 impl Drop for Tracepoint {
     fn drop(&mut self) {
-        let _ = self.set(&format!("{EVENT}/enable"), "0");
+        for (mut switch, value) in std::mem::take(&mut self.switches) {
+            let _ = switch.write_all(value.as_bytes());
+        }
         self.cpus.clear();
+        // Another user than root may not: then it stays, switched off and empty, until the next run.
         let _ = fs::remove_dir(&self.instance);
     }
 }

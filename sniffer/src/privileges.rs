@@ -23,6 +23,7 @@ pub fn give_up(run_as: &RunAs, folder: &Path, needs: Needs) -> Result<Vec<String
     let kept = Kept {
         in_effect: if *run_as == RunAs::FewCapabilities { few(folder, needs.reads_others) } else { Vec::new() },
         reserve: if needs.opens_again { vec![Capability::CAP_NET_RAW] } else { Vec::new() },
+        passes_on: false,
     };
     let is_own = |name: &str| name.starts_with("packets-") || name == crate::agent::MANIFEST;
     trace::privileges::give_up(run_as, folder, is_own, &kept)

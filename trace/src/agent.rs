@@ -81,7 +81,7 @@ pub fn private_folder(path: &Path, user: u32) -> io::Result<PathBuf> {
 /// # Errors
 /// If it cannot be read, is no regular file of this user with one name only, or is longer than `most` bytes.
 pub fn read_own(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
-    let file = match open_own(OpenOptions::new().read(true), path) {
+    let file = match open_to_read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         other => other?,
     };
@@ -91,6 +91,14 @@ pub fn read_own(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
         return Err(io::Error::other(format!("{} is longer than {most} bytes: move it away", path.display())));
     }
     Ok(Some(content))
+}
+
+/// Opens a file that an agent of this user wrote, for reading, as [`read_own`] does.
+///
+/// # Errors
+/// If it cannot be opened or is none such.
+pub fn open_to_read(path: &Path) -> io::Result<File> {
+    open_own(OpenOptions::new().read(true), path)
 }
 
 /// Opens a regular file of this user with one name only, over no link and without waiting for anybody (of a pipe).

@@ -249,6 +249,24 @@ pub struct DumpingdManifest {
     /// Dying sockets that were heard of.
     #[serde(default)]
     pub died: u64,
+    /// Records made.
+    #[serde(default)]
+    pub records: u64,
+    /// Of these: not written, as there was no room on the disk.
+    #[serde(default)]
+    pub unwritten: u64,
+    /// Bytes of all files of records in the folder, those of earlier runs among them.
+    #[serde(default)]
+    pub disk_bytes: u64,
+    /// Older files of records that were removed to keep within the limit of the disk.
+    #[serde(default)]
+    pub removed_files: u64,
+    /// Records in them.
+    #[serde(default)]
+    pub removed_records: u64,
+    /// Network namespaces of Hadoop's processes that were not scanned, as there were too many; the most at one time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out_netns: u64,
     /// The other network namespaces of Hadoop's processes that were scanned, by inode.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_netns: Vec<u64>,
@@ -334,6 +352,11 @@ impl RunManifest for DumpingdManifest {
         self.late_scans += older.late_scans;
         self.traced += older.traced;
         self.died += older.died;
+        self.records += older.records;
+        self.unwritten += older.unwritten;
+        self.removed_files += older.removed_files;
+        self.removed_records += older.removed_records;
+        self.left_out_netns = self.left_out_netns.max(older.left_out_netns);
         absorb_lines(&mut self.problems, older.problems);
         absorb_lines(&mut self.notes, older.notes);
     }

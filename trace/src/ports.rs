@@ -20,6 +20,13 @@ pub struct HadoopPorts {
     pub listen: BTreeMap<u16, String>,
     /// Connections that they opened.
     pub connections: BTreeSet<OpenConnection>,
+    /// Ports and connections that are not told of, as there are too many.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A connection that a process opened.

@@ -11,7 +11,7 @@ use nix::fcntl::{AtFlags, OFlag};
 use nix::sys::prctl::set_keepcaps;
 use nix::unistd::{Gid, Uid, User, fchownat, geteuid, initgroups, setresgid, setresuid};
 
-use crate::rights::{Capability, keep_only_with};
+use crate::rights::{Capability, has, keep_only_with, pass_on};
 
 /// The user that agents of root go on as, where there is one of that name and nobody says otherwise.
 pub const SERVICE_USER: &str = "hadoptic";
@@ -35,7 +35,7 @@ impl RunAs {
         match user {
             Some(user) => Self::User(user.to_owned()),
             None if keep_rights => Self::Keep,
-            None if geteuid().is_root() && matches!(User::from_name(SERVICE_USER), Ok(Some(_))) => {
+            None if may_change_user() && matches!(User::from_name(SERVICE_USER), Ok(Some(_))) => {
                 Self::User(SERVICE_USER.to_owned())
             }
             None => Self::FewCapabilities,
@@ -89,6 +89,8 @@ pub struct Kept {
     pub in_effect: Vec<Capability>,
     /// Out of effect until [`crate::rights::with_reserve`] calls for one.
     pub reserve: Vec<Capability>,
+    /// Whether programs that are started have those in effect as well.
+    pub passes_on: bool,
 }
 
 /// Gives up rights, and returns what is left, by the names of capabilities(7); "all" if nothing was given up. With another
@@ -107,7 +109,11 @@ pub fn give_up(
         RunAs::FewCapabilities => {}
         RunAs::User(name) => become_user(&user_named(name)?, folder, is_own)?,
     }
-    keep_only_with(&kept.in_effect, &kept.reserve).map_err(refused("capabilities"))
+    let names = keep_only_with(&kept.in_effect, &kept.reserve).map_err(refused("capabilities"))?;
+    if kept.passes_on {
+        pass_on().map_err(refused("capabilities of programs that are started"))?;
+    }
+    Ok(names)
 }
 
 /// Whether the folder's owner, who is us, may write it, and anybody, or the owner, may pass through those above it: root
@@ -122,6 +128,12 @@ pub fn is_reached_by_ownership(folder: &Path) -> bool {
     };
     let is_ours = fs::metadata(&path).is_ok_and(|about| about.uid() == me && about.mode() & 0o300 == 0o300);
     is_ours && path.ancestors().skip(1).all(passable)
+}
+
+/// Root, unless it was started with fewer capabilities than that needs, as by a unit of systemd's.
+fn may_change_user() -> bool {
+    let needed = [Capability::CAP_SETUID, Capability::CAP_SETGID, Capability::CAP_CHOWN];
+    geteuid().is_root() && needed.into_iter().all(has)
 }
 
 fn user_named(name: &str) -> Result<User, PrivilegeError> {

@@ -46,6 +46,24 @@ pub fn keep_only_with(wanted: &[Capability], reserve: &[Capability]) -> io::Resu
     Ok(names)
 }
 
+/// Whether this thread has a capability in effect.
+#[must_use]
+pub fn has(capability: Capability) -> bool {
+    caps::has_cap(None, CapSet::Effective, capability).unwrap_or(false)
+}
+
+/// Gives programs that are started what is in effect here (the ambient set, Linux 4.3).
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn pass_on() -> io::Result<()> {
+    let in_effect = caps::read(None, CapSet::Effective).map_err(io::Error::other)?;
+    for set in [CapSet::Inheritable, CapSet::Ambient] {
+        caps::set(None, set, &in_effect).map_err(io::Error::other)?;
+    }
+    Ok(())
+}
+
 /// Does something with a capability that this thread has in reserve, and puts it back afterwards.
 ///
 /// # Errors

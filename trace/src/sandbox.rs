@@ -3,7 +3,7 @@
 //! Behind feature `agent`. Three walls, each of which a kernel may lack; what stands goes into the manifest's `sandbox`, what
 //! is missing into its `notes`, and the agent goes on:
 //!
-//! - [`read_only_view`]: a mount namespace in which everything but the agent's own folder is read-only. It needs
+//! - [`read_only_view`]: a mount namespace in which everything but the agent's own folders is read-only. It needs
 //!   CAP_SYS_ADMIN, and comes before that is given up.
 //! - Landlock (Linux 5.13): files may be read below some folders only, and written below others; no TCP, no signals.
 //!   Not for whom looks into other processes: the kernel denies /proc/PID/fd to whoever is in a Landlock domain.
@@ -13,8 +13,7 @@
 //!
 //! All belong to a thread and to those that it starts: this has to happen before an agent starts others.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 mod calls;
 mod files;
@@ -72,14 +71,13 @@ pub fn confine(needs: &Needs) -> Walls {
     walls
 }
 
-/// The same and the view, for an agent that has not given up its rights yet and gives them up by `give_up` between the two.
-/// Nothing is done if `keeps_rights`.
+/// The same and the view, for an agent that has all its rights still and gives them up by `give_up` between the two. With
+/// `keeps_rights` there is no wall.
 ///
 /// # Errors
 /// Those of `give_up`.
 pub fn confine_around<E>(
     needs: &Needs,
-    folder: &Path,
     keeps_rights: bool,
     give_up: impl FnOnce() -> Result<Vec<String>, E>,
 ) -> Result<(Vec<String>, Walls), E> {
@@ -87,7 +85,7 @@ pub fn confine_around<E>(
         return Ok((give_up()?, Walls::default()));
     }
     let mut walls = Walls::default();
-    walls.add("mounts", read_only_view(folder).map_err(|error: io::Error| error.to_string()));
+    walls.add("mounts", read_only_view(&needs.writes).map_err(|error| error.to_string()));
     let rights = give_up()?;
     let rest = confine(needs);
     walls.standing.extend(rest.standing);

@@ -102,7 +102,7 @@ fn all_but_the_folder_is_read_only_for_the_agent_and_for_nobody_else() {
     let elsewhere = tempfile::tempdir().unwrap();
     // A relative path in the folder means the same before and after.
     env::set_current_dir(&folder).unwrap();
-    assert_eq!(read_only_view(&folder).unwrap(), None);
+    assert_eq!(read_only_view(std::slice::from_ref(&folder)).unwrap(), None);
     for read_only in [elsewhere.path().join("a"), PathBuf::from("/dev/shm/hadoptic-test"), "/etc/hadoptic-test".into()]
     {
         assert!(!read_only.parent().unwrap().exists() || denied(&read_only), "{} can be written", read_only.display());

@@ -9,6 +9,7 @@ use trace::socket::SocketRecord;
 use super::{Run, RunError, milliseconds, system};
 use crate::diag::TcpState;
 use crate::dying::{News, Obituaries};
+use crate::tell;
 use crate::threads::Whose;
 use crate::tracepoint::{Opened, Tracepoint};
 
@@ -113,14 +114,14 @@ impl Run {
                 self.record(&SocketRecord::Socket { t, netns, local, remote, state, inode: 0, owner, tcp: None });
                 self.manifest.traced += 1;
                 if let Some(owner) = who.filter(|_| opened.connected) {
-                    self.is_news |= self.told.connections.insert(OpenConnection { local, remote, owner });
+                    self.is_news |= tell::add_connection(&mut self.told, OpenConnection { local, remote, owner });
                 }
             }
             // The scan tells of the listener itself, with its inode; its port is told at once.
             None => {
                 self.cadence.hurry();
                 if let Some(who) = who
-                    && self.told.listen.insert(local.port(), who).is_none()
+                    && tell::add_listener(&mut self.told, local.port(), who)
                 {
                     self.tell(now_ns());
                 }

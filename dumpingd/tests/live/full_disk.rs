@@ -27,7 +27,13 @@ fn recording_goes_on_whenever_there_is_room_and_what_is_missing_is_told() {
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let _mounted = SmallDisk::mount(folder.path(), "4m");
-    let agent = Agent::start(DUMPINGD, &pair.left, "dumpingd.json", folder.path(), &["--interval", "5ms"]);
+    let agent = Agent::start(
+        DUMPINGD,
+        &pair.left,
+        "dumpingd.json",
+        folder.path(),
+        &["--interval", "5ms", "--disk-limit", "0", "--keep-free", "0"],
+    );
     let filler = folder.path().join("filler");
     let mut told = 0;
     for round in 0u64..8 {

@@ -4,6 +4,7 @@
 mod asked_by_signals;
 mod ending_processes;
 mod full_disk;
+mod hostile_user;
 mod opened_sockets;
 mod recording;
 #[path = "../../../sniffer/tests/support/mod.rs"]

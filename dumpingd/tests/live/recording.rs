@@ -255,7 +255,8 @@ fn a_full_disk_costs_records_that_are_counted_when_there_is_room_again() {
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let _mounted = SmallDisk::mount(folder.path(), "256k");
-    let agent = start(&pair, folder.path(), "10ms");
+    let options = ["--interval", "10ms", "--disk-limit", "0", "--keep-free", "0"];
+    let agent = Agent::start(DUMPINGD, &pair.left, "dumpingd.json", folder.path(), &options);
     let filler = folder.path().join("filler");
     let mut file = fs::File::create(&filler).unwrap();
     while file.write_all(&[0; 512]).is_ok() {}

@@ -8,4 +8,5 @@ mod main_classes;
 mod netlink;
 mod process_lines;
 mod ring_pages;
+mod telling;
 mod what_changed;

@@ -37,6 +37,7 @@ fn tell(folder: &Path, ports: &[u16], connections: &[(SocketAddr, SocketAddr)]) 
             .iter()
             .map(|(local, remote)| OpenConnection { local: *local, remote: *remote, owner: "YarnChild 8".into() })
             .collect(),
+        left_out: 0,
     };
     write_atomically(&folder.join("ports.json"), &serde_json::to_vec(&told).unwrap()).unwrap();
 }

@@ -122,6 +122,7 @@ fn a_recording_is_read_by_tcpdump_with_processes_as_comments() {
         t: 1,
         listen: [(ends.server.port(), "AppMaster 9".to_owned()), (ends.client.port(), "Fetcher 8".to_owned())].into(),
         connections: Default::default(),
+        left_out: 0,
     };
     write_atomically(&folder.path().join("ports.json"), &serde_json::to_vec(&told).unwrap()).unwrap();
     let (code, manifest) = agent.stop();

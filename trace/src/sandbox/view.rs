@@ -1,8 +1,8 @@
-//! A mount namespace of the process's own in which all but one folder is read-only.
+//! A mount namespace of the process's own in which all but some folders is read-only.
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
@@ -16,7 +16,7 @@ struct Mounted {
     flags: MsFlags,
 }
 
-/// Makes everything read-only for this thread and those that it starts, but what lies below `folder`. Files that are open
+/// Makes everything read-only for this thread and those that it starts, but what lies below `folders`. Files that are open
 /// stay as they are. Whoever has CAP_SYS_ADMIN later on could undo it. Answer: a remark where something stayed writable.
 ///
 /// What is mounted and unmounted outside later on is seen here as well: nothing is held.
@@ -24,21 +24,23 @@ struct Mounted {
 /// # Errors
 /// If the kernel refuses (without CAP_SYS_ADMIN it does); the thread may be in a namespace of its own then, which is the same
 /// as before.
-pub fn read_only_view(folder: &Path) -> io::Result<Option<String>> {
-    let folder = folder.canonicalize()?;
+pub fn read_only_view(folders: &[PathBuf]) -> io::Result<Option<String>> {
+    let folders = folders.iter().map(|folder| folder.canonicalize()).collect::<io::Result<Vec<_>>>()?;
     let here = std::env::current_dir();
     unshare(CloneFlags::CLONE_NEWNS)?;
     mount(NOTHING, "/", NOTHING, MsFlags::MS_REC | MsFlags::MS_SLAVE, NOTHING)?;
     let mounts = parse(&fs::read(MOUNTS)?);
-    mount(Some(&folder), &folder, NOTHING, MsFlags::MS_BIND, NOTHING)?;
+    for folder in &folders {
+        mount(Some(folder), folder, NOTHING, MsFlags::MS_BIND, NOTHING)?;
+    }
     // A folder that was come into before lies below the new mount now.
     if let Ok(here) = here {
         let _ = std::env::set_current_dir(here);
     }
     let mut writable = Vec::new();
     for mounted in mounts.iter().filter(|mounted| !mounted.flags.contains(MsFlags::MS_RDONLY)) {
-        // A mount in the agent's own folder is the agent's.
-        if mounted.at.starts_with(&folder) {
+        // A mount in the agent's own folders is the agent's.
+        if folders.iter().any(|folder| mounted.at.starts_with(folder)) {
             continue;
         }
         let flags = mounted.flags | MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY;
@@ -105,6 +107,8 @@ fn unescape(field: &[u8]) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
