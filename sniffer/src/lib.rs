@@ -25,6 +25,7 @@ pub mod ports;
 pub mod privileges;
 pub mod recorder;
 pub mod recording;
+pub mod redact;
 pub mod rolling;
 pub mod room;
 pub mod show;
