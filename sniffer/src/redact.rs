@@ -214,7 +214,8 @@ impl Redactor {
         if segment.flags & flag::SYN != 0 {
             self.connections.remove(&flow.connection);
         }
-        if !self.connections.contains_key(&flow.connection) {
+        let is_known = self.connections.contains_key(&flow.connection);
+        if !is_known {
             let Some(protocol) = recognise(kept) else { return 0 };
             self.make_room();
             self.connections.insert(flow.connection, Connection::new(protocol));

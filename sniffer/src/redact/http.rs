@@ -148,12 +148,13 @@ pub(super) fn segment(bytes: &mut [u8], segment: Segment, from: Position, is_shu
             let line = &mut bytes[at..end];
             let is_whole = line.last() == Some(&b'\n');
             let is_over = is_whole && line.iter().all(|byte| b"\r\n".contains(byte));
+            // An empty line that is cut inside of its end ends the head all the same, in the next segment.
+            let is_in_line = line.iter().any(|&byte| byte != b'\r');
             if !is_over {
                 field(line, &mut body);
             }
             at = end;
             if !is_whole {
-                let is_in_line = bytes.last().is_some_and(|&last| last != b'\n');
                 return segment.cut_in_head(at, is_in_line, body);
             }
             if is_over {

@@ -124,7 +124,7 @@ fn names_method(bytes: &[u8], begin: usize, end: usize) -> bool {
 
 /// The frame that begins at `at`. `is_sure`: it has to show by itself that it is one, as nothing before it says so.
 fn frame(bytes: &[u8], at: usize, is_sure: bool) -> Option<Frame> {
-    let Some(length) = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>()) else { return None };
+    let length = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>())?;
     let length = usize::try_from(u32::from_be_bytes(*length)).ok().filter(|length| (2..=MAX_FRAME).contains(length))?;
     let (begin, end) = (at + 4, at + 4 + length);
     let cut = Frame { body: bytes.len(), end, kind: Kind::Cut };
