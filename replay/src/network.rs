@@ -17,6 +17,8 @@ impl SimTime {
     pub const ZERO: Self = Self(0);
     /// Later than anything that happens.
     pub const MAX: Self = Self(u64::MAX);
+    /// No simulation goes on beyond this: 150 days. What is scheduled then, at most some days ahead, still fits.
+    pub const LATEST: Self = Self(150 * 86_400 * 1_000_000_000_000);
 
     /// The time `ns` nanoseconds after the start.
     #[must_use]
@@ -126,6 +128,13 @@ pub trait Network {
     ///
     /// `bytes` = 0 is allowed and is delivered behind what was handed over before it.
     fn send(&mut self, now: SimTime, flow: FlowId, bytes: u64, token: Token);
+
+    /// As [`Network::send`], of `bytes` that are a part of a message of the application with `of_bytes` in all: what a fabric
+    /// that decides by a message's size goes by.
+    fn send_part(&mut self, now: SimTime, flow: FlowId, bytes: u64, of_bytes: u64, token: Token) {
+        let _ = of_bytes;
+        self.send(now, flow, bytes, token);
+    }
 
     /// When the network will next process an event; `None` when nothing is under way.
     fn next_event(&self) -> Option<SimTime>;

@@ -52,6 +52,14 @@ pub enum RunError {
         /// Those that are there.
         known: String,
     },
+    /// The fabric is so slow that the job has no end in sight.
+    #[error("{slowest}: too slow for this job? {reason}")]
+    Endless {
+        /// The fabric's slowest rate, or its longest delay, and its other one: `fabric.KEY = VALUE`.
+        slowest: String,
+        /// How far it came.
+        reason: CausalError,
+    },
     /// The trace cannot be replayed.
     #[error(transparent)]
     Causal(#[from] CausalError),
@@ -78,12 +86,22 @@ pub fn run_experiment(
     let graph = JobGraph::new(trace, experiment.workload.job.as_deref(), experiment.workload.options())?;
     let (hosts, notes) = places(experiment, trace)?;
     let mut fabric = fabric::build(&experiment.fabric, &hosts)?;
-    let outcome = causal::run(&graph, &mut fabric, &mut progress)?;
+    let outcome = causal::run(&graph, &mut fabric, &mut progress).map_err(|error| endless(experiment, error))?;
     let figures = fabric.figures();
     let wall_s = began.elapsed().as_secs_f64();
     let mut results = RunResults::new(experiment, &graph, &outcome, &figures, wall_s);
     results.detail.summary.notes = notes;
     Ok(results)
+}
+
+/// The error of a replay, with the keys that make the fabric slow where it came to no end.
+fn endless(experiment: &Experiment, error: CausalError) -> RunError {
+    let slowest = match (fabric::slowest(&experiment.fabric), &error) {
+        ((Some(rate), Some(delay)), CausalError::Endless { .. }) => format!("{rate} (the longest delay is {delay})"),
+        ((rate, delay), CausalError::Endless { .. }) => rate.or(delay).unwrap_or_else(|| "the fabric".to_owned()),
+        _ => return error.into(),
+    };
+    RunError::Endless { slowest, reason: error }
 }
 
 /// Where the hosts stand: as the experiment says, else as the trace says, else in the first rack that the trace knows.

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 /// A set of ports.
 #[derive(Clone, PartialEq, Eq)]
@@ -82,9 +81,9 @@ pub struct Followed {
     /// Ports on which Hadoop listens.
     pub ports: PortSet,
     /// Connections of Hadoop's processes, this side and the other, and whose.
-    pub connections: HashMap<(SocketAddr, SocketAddr), Arc<str>>,
+    pub connections: HashMap<(SocketAddr, SocketAddr), String>,
     /// Who listens on this host, by port.
-    pub listeners: BTreeMap<u16, Arc<str>>,
+    pub listeners: BTreeMap<u16, String>,
     /// From here on the kernel gives ports to whoever asks. A connection between two such ports may be Hadoop's, and it
     /// is known only later.
     pub ephemeral_from: u16,
@@ -123,7 +122,7 @@ impl Followed {
     #[must_use]
     pub fn owner(&self, local: SocketAddr, remote: SocketAddr) -> &str {
         let opened = self.connections.get(&(local, remote));
-        opened.or_else(|| self.listeners.get(&local.port())).map_or("", |who| who)
+        opened.or_else(|| self.listeners.get(&local.port())).map_or("", String::as_str)
     }
 
     /// Whether it may turn out to be Hadoop's.

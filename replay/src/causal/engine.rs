@@ -12,6 +12,7 @@ use super::graph::{JobGraph, Place};
 use super::halt;
 use super::options::Causality;
 use super::outcome::{CarrierId, EventOutcome, NEVER, Outcome, SyntheticBeat};
+use crate::fabric;
 use crate::network::{Delivery, FlowId, HostIndex, Network, SimTime, Token};
 
 /// A replay in which nothing real has happened for so long has come to a halt, whatever still beats: one day.
@@ -102,6 +103,9 @@ pub fn run<N: Network>(
     let mut steps = 0u64;
     while !engine.is_done() {
         if !engine.step() {
+            if let Some(error) = engine.has_no_end() {
+                return Err(error);
+            }
             let diagnosis = halt::diagnose(graph, &engine.events, &engine.yielded, &engine.beats);
             return Err(CausalError::Halt { at: engine.now.to_string(), diagnosis });
         }
@@ -128,6 +132,10 @@ struct Engine<'g, 't, 'n, N> {
     /// Real actions in the queue and real sends under way: without any, and without news that will surely arrive,
     /// nothing can happen any more.
     live: u64,
+    /// Sends of the job that are under way.
+    in_flight: u64,
+    /// The simulation goes no further.
+    latest: SimTime,
     last_real: SimTime,
     wanted_marks: u32,
     finished: bool,
@@ -146,7 +154,6 @@ impl<'g, 't, 'n, N: Network> Engine<'g, 't, 'n, N> {
         let marks = graph.during().filter(|event| graph.is_wanted_mark(event)).count();
         Ok(Self {
             graph,
-            network,
             now: SimTime::ZERO,
             queue: BinaryHeap::new(),
             deliveries: Vec::new(),
@@ -156,11 +163,14 @@ impl<'g, 't, 'n, N: Network> Engine<'g, 't, 'n, N> {
             lines,
             beats: Beats::new(graph),
             live: 0,
+            in_flight: 0,
+            latest: fabric::latest(network.figures().interval_ps),
             last_real: SimTime::ZERO,
             wanted_marks: count(marks),
             finished: false,
             causal_events: 0,
             bytes: 0,
+            network,
         })
     }
 
@@ -230,10 +240,12 @@ impl<'g, 't, 'n, N: Network> Engine<'g, 't, 'n, N> {
             return false;
         }
         let own = self.queue.peek().map(|Reverse((at, _))| *at);
-        match (own, self.network.next_event()) {
+        let of_network = self.network.next_event();
+        match (own, of_network) {
             (None, None) => return false,
+            _ if own.into_iter().chain(of_network).min() > Some(self.latest) => return false,
             (own, Some(of_network)) if own.is_none_or(|own| of_network <= own) => {
-                self.let_network_advance(own.unwrap_or(SimTime::MAX));
+                self.let_network_advance(own.unwrap_or(self.latest).min(self.latest));
             }
             _ => {
                 if let Some(Reverse((at, action))) = self.queue.pop() {
@@ -243,6 +255,21 @@ impl<'g, 't, 'n, N: Network> Engine<'g, 't, 'n, N> {
             }
         }
         true
+    }
+
+    /// Why no further step is taken, where messages are still under way.
+    fn has_no_end(&self) -> Option<CausalError> {
+        let next = self.queue.peek().map(|Reverse((at, _))| *at).into_iter().chain(self.network.next_event()).min();
+        let why = if next.is_some_and(|next| next > self.latest) && self.latest < SimTime::LATEST {
+            "the traffic over time would have more than 4194304 intervals (fabric.interval)"
+        } else if next.is_some_and(|next| next > self.latest) {
+            "no run is simulated for more than 150 days"
+        } else if self.in_flight > 0 && next.is_some() {
+            "for a day none has arrived"
+        } else {
+            return None;
+        };
+        Some(CausalError::Endless { at: self.now.to_string(), in_flight: self.in_flight, why })
     }
 
     fn let_network_advance(&mut self, until: SimTime) {
@@ -277,6 +304,7 @@ impl<'g, 't, 'n, N: Network> Engine<'g, 't, 'n, N> {
     fn deliver(&mut self, name: Name) {
         match name {
             Name::Event(event) => {
+                self.in_flight = self.in_flight.saturating_sub(1);
                 self.real_step_done();
                 self.arrive(event);
             }
@@ -287,6 +315,7 @@ impl<'g, 't, 'n, N: Network> Engine<'g, 't, 'n, N> {
                 }
             }
             Name::SynAck(connection) => {
+                self.in_flight = self.in_flight.saturating_sub(1);
                 self.real_step_done();
                 let line = self.lines[connection.index()].as_mut();
                 let waiting = line.and_then(|line| line.opening.take()).unwrap_or_default();
@@ -340,6 +369,7 @@ impl<'g, 't, 'n, N: Network> Engine<'g, 't, 'n, N> {
             if opens {
                 line.opening = Some(vec![event]);
                 self.live += 1;
+                self.in_flight += 1;
                 self.network.send(self.now, line.flows.0, 0, Name::Syn(connection).token());
                 return;
             }
@@ -357,7 +387,9 @@ impl<'g, 't, 'n, N: Network> Engine<'g, 't, 'n, N> {
             if let Some(line) = row.connection.and_then(|connection| self.lines[connection.index()].as_ref()) {
                 let flow = if row.from_client { line.flows.0 } else { line.flows.1 };
                 self.live += 1;
-                self.network.send(self.now, flow, row.bytes, Name::Event(event).token());
+                self.in_flight += 1;
+                let of_bytes = self.graph.message_bytes(row);
+                self.network.send_part(self.now, flow, row.bytes, of_bytes, Name::Event(event).token());
             }
             if let Some(timer) = row.timer {
                 self.beats.leaves(timer, JobGraph::half_of_beat(row), CarrierId::Event(event), now_ps);

@@ -69,6 +69,16 @@ pub enum CausalError {
         /// The chain of events that wait for each other, one a line.
         diagnosis: String,
     },
+    /// Messages are under way for so long that the job has no end in sight.
+    #[error("at {at} of the job's time it is not done, and {in_flight} of its messages are still under way: {why}")]
+    Endless {
+        /// Simulated time since the job was submitted, for people.
+        at: String,
+        /// Messages that were sent and have not arrived.
+        in_flight: u64,
+        /// What ended the simulation.
+        why: &'static str,
+    },
     /// The network has fewer hosts than the trace.
     #[error("the fabric has {fabric} hosts, the trace has {trace}: give the fabric room for all of them")]
     TooFewHosts {

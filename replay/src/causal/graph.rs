@@ -191,6 +191,12 @@ impl<'t> JobGraph<'t> {
         self.handed_ns[event.index()]
     }
 
+    /// Bytes of the message of which a send is a piece.
+    #[must_use]
+    pub fn message_bytes(&self, event: &EventRow) -> u64 {
+        event.message.map_or(event.bytes, |message| self.trace.messages[message.index()].bytes)
+    }
+
     /// Which half of a beat a send of a timer is: requests go from the client.
     #[must_use]
     pub fn half_of_beat(event: &EventRow) -> Carrier {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Error, bail};
+use anyhow::{Error, anyhow};
 use clap::Args;
 use replay::dimemas::mapping::{self, TaskMapping};
 use replay::dimemas::{Ended, Server, ServerConfig};
@@ -35,6 +35,9 @@ pub(super) struct DimemasArgs {
     /// How long to wait for a client's next line before it is given up, with its unit: 500ms, 60s.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     timeout: Duration,
+    /// How many clients are served at once, each on a network of its own; further ones are turned away.
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1_024))]
+    clients: u16,
     /// Ends after one client; exit code 1 if that one did not end with FINISH.
     #[arg(long)]
     once: bool,
@@ -70,16 +73,13 @@ pub(super) fn serve(args: DimemasArgs) -> Result<ExitCode, Error> {
     })?;
     let address = server.address()?;
     trace::told::say(format!("replay: {} with {nodes} nodes: listening on {address}", experiment.name));
-    loop {
-        let ended = match server.serve_one(|text| trace::told::say(format!("replay: {text}"))) {
-            Ok(ended) => ended,
-            Err(error) => bail!("no client can be accepted on {address}: {error}"),
-        };
-        if args.once {
-            return Ok(match ended {
-                Ended::Finished { .. } => ExitCode::SUCCESS,
-                Ended::Broken(_) => ExitCode::from(FOUND_WRONG),
-            });
-        }
+    let log = |text: &str| trace::told::say(format!("replay: {text}"));
+    let no_more = |error| anyhow!("no client can be accepted on {address}: {error}");
+    if !args.once {
+        match server.serve(args.clients.into(), log).map_err(no_more)? {}
     }
+    Ok(match server.serve_one(log).map_err(no_more)? {
+        Ended::Finished { .. } => ExitCode::SUCCESS,
+        Ended::Broken(_) => ExitCode::from(FOUND_WRONG),
+    })
 }

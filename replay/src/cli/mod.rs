@@ -113,7 +113,7 @@ enum Command {
     /// Serves Dimemas as its external network simulator.
     ///
     /// Dimemas replays a program's computation and asks this server how long each message between nodes takes on the
-    /// fabric. Clients are served one after the other, each on a new network.
+    /// fabric. Each client gets a new network.
     #[command(after_help = DIMEMAS_EXAMPLES)]
     Dimemas(dimemas::DimemasArgs),
     /// Simulates what LIGHTNESS' deliverable published, and puts published and simulated figures side by side.

@@ -1,4 +1,4 @@
-//! Serves clients one after the other: lines from a socket, bounded in length and in the time that is waited for them.
+//! Serves clients side by side: lines from a socket, bounded in length and in the time that is waited for them.
 
 use super::mapping::TaskMapping;
 use super::protocol::shortened;
@@ -7,6 +7,8 @@ use crate::fabric::{self, FabricConfig, FabricError, HostPlace};
 use crate::units::DurationPs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// A longer line is none of the protocol.
@@ -72,20 +74,57 @@ impl Server {
     ///
     /// # Errors
     /// When no client can be accepted any more. What goes wrong with a client is no error, but how it ended.
-    pub fn serve_one(&self, mut log: impl FnMut(&str)) -> io::Result<Ended> {
-        let (stream, peer) = loop {
+    pub fn serve_one(&self, log: impl Fn(&str)) -> io::Result<Ended> {
+        let (stream, peer) = self.accept()?;
+        Ok(self.serve_client(stream, peer, &log))
+    }
+
+    /// Serves clients as they come, `most` at once, until none can be accepted any more. One beyond those is turned away.
+    /// `log` is given what people should know, line by line.
+    ///
+    /// # Errors
+    /// Why no client can be accepted any more; only then does it return, when those that are there have ended.
+    pub fn serve(&self, most: usize, log: impl Fn(&str) + Sync) -> io::Result<std::convert::Infallible> {
+        let served = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            loop {
+                let (stream, peer) = self.accept()?;
+                if served.fetch_add(1, Ordering::Relaxed) >= most {
+                    served.fetch_sub(1, Ordering::Relaxed);
+                    log(&format!("{peer}: turned away: as many as --clients allows ({most}) are being served"));
+                    continue;
+                }
+                let (served, log) = (&served, &log);
+                let serve = move || {
+                    self.serve_client(stream, peer, log);
+                    served.fetch_sub(1, Ordering::Relaxed);
+                };
+                if let Err(error) = thread::Builder::new().spawn_scoped(scope, serve) {
+                    served.fetch_sub(1, Ordering::Relaxed);
+                    log(&format!("{peer}: turned away: no thread for it: {error}"));
+                }
+            }
+        })
+    }
+
+    fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        loop {
             match self.listener.accept() {
                 // The client left while it waited for its turn.
                 Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
-                other => break other?,
+                other => return other,
             }
-        };
+        }
+    }
+
+    /// Serves a client to its end.
+    fn serve_client(&self, stream: TcpStream, peer: SocketAddr, log: &impl Fn(&str)) -> Ended {
         log(&format!("{peer}: connected"));
         let ended = match fabric::build(&self.config.fabric, &self.config.hosts) {
             Ok(network) => {
                 let session = Session::new(network, self.config.mapping.clone());
                 Client { stream, buffer: Vec::new(), timeout: self.config.timeout, lines: 0, malformed: 0 }
-                    .serve(session, &mut |text| log(&format!("{peer}: {text}")))
+                    .serve(session, &|text| log(&format!("{peer}: {text}")))
             }
             Err(error) => Ended::Broken(error.to_string()),
         };
@@ -97,7 +136,7 @@ impl Server {
             )),
             Ended::Broken(reason) => log(&format!("{peer}: {reason}")),
         }
-        Ok(ended)
+        ended
     }
 }
 
@@ -138,7 +177,7 @@ struct Client {
 }
 
 impl Client {
-    fn serve<N: crate::network::Network>(mut self, mut session: Session<N>, log: &mut dyn FnMut(&str)) -> Ended {
+    fn serve<N: crate::network::Network>(mut self, mut session: Session<N>, log: &dyn Fn(&str)) -> Ended {
         let prepared = self.stream.set_nodelay(true).and_then(|()| self.stream.set_write_timeout(Some(self.timeout)));
         if let Err(error) = prepared {
             return Ended::Broken(format!("the connection cannot be set up: {error}"));
@@ -182,14 +221,14 @@ impl Client {
                     return Ended::Finished { figures: session.figures(), malformed: self.malformed };
                 }
                 Err(SessionError::Line(error)) => self.pass_over(&error.to_string(), log),
-                Err(error @ SessionError::NoHost(_)) => {
+                Err(error) => {
                     return self.broken(&format!("cannot go on: \"{}\": {error}", shortened(&text)), &session);
                 }
             }
         }
     }
 
-    fn pass_over(&mut self, reason: &str, log: &mut dyn FnMut(&str)) {
+    fn pass_over(&mut self, reason: &str, log: &dyn Fn(&str)) {
         self.malformed += 1;
         if self.malformed <= SHOWN_LINES {
             log(&format!("line {}: {reason}; passed over", self.lines));

@@ -8,6 +8,9 @@ use thiserror::Error;
 
 /// A turn's answer stays below this: Dimemas reads at most 500 bytes of one and puts no lines together.
 const ANSWER_BYTES: usize = 500;
+/// So many messages may be announced whose completion the client was not told of. A client takes turns long before: a
+/// program of 65,536 tasks has some messages a task under way at once.
+pub const MAX_OPEN_MESSAGES: usize = 1 << 20;
 /// No more completions than this in an answer; eight at once made a real client hang.
 const ANSWER_COMPLETIONS: usize = 3;
 const END: &str = "END\n";
@@ -21,6 +24,12 @@ pub enum SessionError {
     /// The message has no place in the fabric. Its completion would never come: the client cannot go on.
     #[error("{0}")]
     NoHost(String),
+    /// More messages are open than the server keeps. The client cannot go on.
+    #[error("{MAX_OPEN_MESSAGES} messages are announced and not completed: no client may have more of them open at once")]
+    TooManyMessages,
+    /// Messages are still under way at the end of all simulated times.
+    #[error("messages are still under way after 150 days of simulated time: the fabric is too slow for them")]
+    Endless,
 }
 
 /// What a line makes the server do.
@@ -111,13 +120,16 @@ impl<N: Network> Session<N> {
             Command::Send(message) | Command::ReadyToRecv(message) => self.send(message)?,
             Command::OkToSend => {}
             Command::Stop(until) => self.stop = Some(until),
-            Command::End => return Ok(Answer::Say(self.turn())),
+            Command::End => return Ok(Answer::Say(self.turn()?)),
             Command::Finish => return Ok(Answer::Finished),
         }
         Ok(Answer::Listen)
     }
 
     fn send(&mut self, message: Message) -> Result<(), SessionError> {
+        if self.open_messages() >= MAX_OPEN_MESSAGES {
+            return Err(SessionError::TooManyMessages);
+        }
         let nodes = self.network.hosts();
         for task in [message.source, message.destination] {
             self.mapping.host(task, nodes).map_err(SessionError::NoHost)?;
@@ -133,13 +145,13 @@ impl<N: Network> Session<N> {
     }
 
     /// The server's turn: the completions of the first instant until the client's stop, a few at a time.
-    fn turn(&mut self) -> String {
+    fn turn(&mut self) -> Result<String, SessionError> {
         self.figures.turns += 1;
         let stop = self.stop.take();
         if self.due.is_empty()
             && let Some(until) = stop
         {
-            self.advance(until);
+            self.advance(until)?;
         }
         let mut answer = String::new();
         for _ in 0..ANSWER_COMPLETIONS {
@@ -153,13 +165,14 @@ impl<N: Network> Session<N> {
             }
         }
         answer.push_str(END);
-        answer
+        Ok(answer)
     }
 
     /// Simulates up to the first instant, not later than `until`, at which messages are complete. A stop beyond all
     /// times (Dimemas has nothing left to do but wait) moves the present no further than the last thing that happened.
-    fn advance(&mut self, until: SimTime) {
+    fn advance(&mut self, until: SimTime) -> Result<(), SessionError> {
         let mut deliveries = Vec::new();
+        let (beyond, until) = (until, until.min(SimTime::LATEST));
         while deliveries.is_empty() {
             let happens = self.network.next_event().filter(|at| *at <= until);
             let leaves = self.leaving.first_key_value().map(|((at, _), _)| *at).filter(|at| *at <= until);
@@ -173,15 +186,17 @@ impl<N: Network> Session<N> {
                     self.present = self.present.max(at);
                     self.leave();
                 }
+                _ if beyond > until && self.network.next_event().is_some() => return Err(SessionError::Endless),
                 _ => {
-                    if until < SimTime::MAX {
+                    if beyond < SimTime::MAX {
                         self.present = self.present.max(until);
                     }
-                    return;
+                    return Ok(());
                 }
             }
         }
         self.complete(&deliveries);
+        Ok(())
     }
 
     /// The first message that waits for its time leaves.

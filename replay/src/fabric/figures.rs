@@ -3,6 +3,10 @@
 use crate::network::{LinkFigures, SimTime};
 use crate::units::Rate;
 
+/// So many intervals of traffic over time are kept: no run goes on beyond them, and what is already certain to cross a
+/// link later is counted in the last one.
+pub(super) const MAX_INTERVALS: u64 = 1 << 22;
+
 /// Counts one link's traffic as it happens.
 #[derive(Clone, Debug, Default)]
 pub struct LinkMeter {
@@ -39,7 +43,7 @@ impl LinkMeter {
     fn turn_to(&mut self, at: SimTime, interval_ps: u64) {
         let number = at.0 / interval_ps.max(1);
         self.begin_ps = number * interval_ps.max(1);
-        self.index = usize::try_from(number).unwrap_or(usize::MAX);
+        self.index = usize::try_from(number.min(MAX_INTERVALS)).unwrap_or(usize::MAX);
         if self.index >= self.by_interval.len() {
             self.by_interval.resize(self.index + 1, 0);
         }

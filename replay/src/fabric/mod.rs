@@ -15,6 +15,7 @@ pub mod flows;
 pub mod ideal;
 pub mod ideal_packets;
 pub mod lightness;
+mod limits;
 mod messages;
 pub mod packet;
 pub mod pipe;
@@ -30,6 +31,8 @@ use crate::units::DurationPs;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use thiserror::Error;
+
+pub use limits::{check as check_limits, latest, slowest};
 
 /// Width of the intervals of the traffic over time, where a configuration names none.
 const DEFAULT_INTERVAL: DurationPs = DurationPs::from_ms(100);
@@ -131,6 +134,16 @@ pub enum FabricError {
     /// The routing does not fit.
     #[error(transparent)]
     Routing(#[from] RoutingError),
+    /// A rate, delay or length with which no run comes to its end.
+    #[error("fabric.{path} = {value}: {allowed}")]
+    Limit {
+        /// The key, by its path below `fabric`.
+        path: String,
+        /// The value that was given.
+        value: String,
+        /// What is allowed.
+        allowed: &'static str,
+    },
     /// A value that makes no sense.
     #[error("fabric.{key} = {value}: {allowed}")]
     Value {
@@ -163,6 +176,7 @@ pub enum Fabric {
 /// When a value makes no sense, or the topology has no room for the hosts; the error names key, value and what is
 /// allowed.
 pub fn build(config: &FabricConfig, hosts: &[HostPlace]) -> Result<Fabric, FabricError> {
+    limits::check(config)?;
     Ok(match config {
         FabricConfig::Ideal(config) => {
             if hosts.is_empty() {
@@ -231,6 +245,10 @@ impl Network for Fabric {
 
     fn send(&mut self, now: SimTime, flow: FlowId, bytes: u64, token: Token) {
         each_fabric!(self, network => network.send(now, flow, bytes, token));
+    }
+
+    fn send_part(&mut self, now: SimTime, flow: FlowId, bytes: u64, of_bytes: u64, token: Token) {
+        each_fabric!(self, network => network.send_part(now, flow, bytes, of_bytes, token));
     }
 
     fn next_event(&self) -> Option<SimTime> {

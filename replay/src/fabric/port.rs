@@ -46,7 +46,7 @@ impl Port {
     pub fn new(link: &Link, extra_ps: u64) -> Self {
         Self {
             rate: link.rate,
-            delay_ps: link.delay_ps + extra_ps,
+            delay_ps: link.delay_ps.saturating_add(extra_ps),
             buffer: link.buffer,
             burst_ps: (link.burst_bytes > 0).then(|| link.rate.time_ps(link.burst_bytes)),
             free_ps: 0,
@@ -75,7 +75,7 @@ impl Port {
 
     #[inline]
     fn passage(&self, start: u64, sent: u64) -> Passage {
-        Passage { started: SimTime(start), sent: SimTime(sent), arrives: SimTime(sent + self.delay_ps) }
+        Passage { started: SimTime(start), sent: SimTime(sent), arrives: SimTime(sent).plus_ps(self.delay_ps) }
     }
 
     /// Strikes out what has begun to leave by `now`.
@@ -147,13 +147,13 @@ impl Port {
         match self.burst_ps {
             None => {
                 let start = self.free_ps.max(now.0);
-                self.free_ps = start + time;
-                (start, start + time)
+                self.free_ps = start.saturating_add(time);
+                (start, self.free_ps)
             }
             Some(burst) => {
                 let full_at = self.free_ps.max(now.0);
                 let start = full_at.saturating_sub(burst).max(now.0);
-                self.free_ps = full_at + time;
+                self.free_ps = full_at.saturating_add(time);
                 (start, start)
             }
         }

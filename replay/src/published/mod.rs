@@ -346,8 +346,8 @@ fn deliver(network: &mut impl Network, messages: &[HandOver]) -> BTreeMap<u64, S
         let flow = *flows.entry(message.pair).or_insert_with(|| network.open_flow(message.pair.0, message.pair.1));
         network.send(message.at, flow, message.bytes, Token(number as u64));
     }
-    while network.next_event().is_some() {
-        network.advance(SimTime::MAX, &mut deliveries);
+    while network.next_event().is_some_and(|at| at <= SimTime::LATEST) {
+        network.advance(SimTime::LATEST, &mut deliveries);
     }
     deliveries.iter().map(|delivery| (delivery.token.0, delivery.at)).collect()
 }

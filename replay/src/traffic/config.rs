@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use super::TableError;
 use crate::fabric::packet::ServiceLevel;
+use crate::network::SimTime;
 use crate::units::{Bytes, DurationPs, Rate};
 
 /// Traffic that cannot be made.
@@ -641,6 +642,10 @@ impl TrafficConfig {
             Span::Cycles(cycles) if link.cycle_ps(cycles) <= MOST_PS => Ok(link.cycle_ps(cycles)),
             _ => Err(TrafficError::value(key, format!("\"{span}\""), "at most a simulated day")),
         };
+        if last.is_some_and(|last| last > MOST_PS) {
+            let reason = "its last message leaves later than a simulated day".to_owned();
+            return Err(TrafficError::key("table", reason));
+        }
         let default = |cycles: u64| if last.is_some() { Span::Cycles(0) } else { Span::Cycles(cycles) };
         let or_default = |key: &str, given: Option<Span>, cycles: u64| match (given, last) {
             (None, Some(_)) => Ok(0),
@@ -660,7 +665,7 @@ impl TrafficConfig {
             ));
         }
         let end = match (self.drain, last) {
-            (None, Some(_)) => u64::MAX,
+            (None, Some(_)) => SimTime::LATEST.0,
             (given, _) => until + ps("drain", given.unwrap_or(Span::Cycles(DEFAULT_DRAIN)))?,
         };
         Ok((from, until, end))

@@ -10,7 +10,7 @@ use crate::fabric::credit::Credit;
 use crate::fabric::ideal_packets::IdealPackets;
 use crate::fabric::packet::{PacketFabric, PacketRecord};
 use crate::fabric::store_and_forward::StoreAndForward;
-use crate::fabric::{FabricConfig, HostPlace};
+use crate::fabric::{self, FabricConfig, HostPlace};
 use crate::network::SimTime;
 use crate::run::RunError;
 use crate::statistics::{Cost, Meter, RunFigures};
@@ -45,6 +45,7 @@ pub fn run_traffic(
 ) -> Result<TrafficRun, RunError> {
     let began = (Instant::now(), thread_cpu_s());
     let Some(traffic) = &experiment.traffic else { return Err(RunError::NoTraffic) };
+    fabric::check_limits(&experiment.fabric)?;
     let run = Run { traffic, seed: experiment.run.seed, keep, began };
     match &experiment.fabric {
         FabricConfig::Ideal(config) => {

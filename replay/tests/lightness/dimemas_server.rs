@@ -3,10 +3,12 @@
 use crate::common::lab;
 use proptest::prelude::*;
 use replay::dimemas::mapping::{self, TaskMapping};
-use replay::dimemas::{Ended, Server, ServerConfig};
+use replay::dimemas::{Ended, MAX_OPEN_MESSAGES, Server, ServerConfig};
 use replay::fabric::FabricConfig;
+use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -24,14 +26,14 @@ fn server(timeout: Duration) -> Server {
 /// Serves one client, who does as `client` says on a thread of its own. How it ended, and what was logged.
 fn serve(server: &Server, client: impl FnOnce(TcpStream) + Send) -> (Ended, Vec<String>) {
     let address = server.address().unwrap();
-    let mut log = Vec::new();
+    let log = RefCell::new(Vec::new());
     let ended = thread::scope(|scope| {
         let client = scope.spawn(move || client(TcpStream::connect(address).unwrap()));
-        let ended = server.serve_one(|line| log.push(line.to_owned())).unwrap();
+        let ended = server.serve_one(|line| log.borrow_mut().push(line.to_owned())).unwrap();
         client.join().unwrap();
         ended
     });
-    (ended, log)
+    (ended, log.into_inner())
 }
 
 /// The client of the recorded exchange: the completion times that it was told.
@@ -111,6 +113,95 @@ fn a_stalling_client_is_given_up_and_what_was_awaited_is_named() {
         let Ended::Broken(reason) = ended else { panic!("{lines}") };
         assert!(reason.contains(named), "{reason}");
     }
+}
+
+/// `replay dimemas` on a free port, ended when it is dropped; and its log behind the line that says where it listens.
+struct Program {
+    child: Child,
+    address: String,
+    log: BufReader<ChildStderr>,
+}
+
+impl Program {
+    fn start(options: &[&str]) -> Self {
+        let fabric = concat!(env!("CARGO_MANIFEST_DIR"), "/experiments/ideal.toml");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_replay"));
+        command.args(["dimemas", fabric, "--listen", "127.0.0.1:0", "--nodes", "4"]).args(options);
+        command.args(["--set", "fabric.latency=1000ns", "--set", "fabric.rate=10Gbps"]);
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        log.read_line(&mut line).unwrap();
+        let (_, address) = line.trim_end().split_once("listening on ").unwrap();
+        Self { child, address: address.to_owned(), log }
+    }
+
+    fn connect(&self) -> TcpStream {
+        TcpStream::connect(&self.address).unwrap()
+    }
+
+    /// The log's next line that has `part`.
+    fn logged(&mut self, part: &str) {
+        let mut line = String::new();
+        while !line.contains(part) {
+            line.clear();
+            assert!(self.log.read_line(&mut line).unwrap() > 0, "the log ends without {part}");
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_silent_client_does_not_keep_others_waiting() {
+    let mut program = Program::start(&["--timeout", "1h"]);
+    let silent = program.connect();
+    program.logged("connected");
+    assert_eq!(well_behaved(program.connect()), ["1054428.8", "2341860.8", "3059705.6", "4522430.4"]);
+    drop(silent);
+}
+
+#[test]
+fn a_client_beyond_those_that_are_served_at_once_is_turned_away() {
+    let mut program = Program::start(&["--clients", "1", "--timeout", "1h"]);
+    let silent = program.connect();
+    program.logged("connected");
+    let mut second = program.connect();
+    assert_eq!(second.read_to_end(&mut Vec::new()).unwrap(), 0);
+    program.logged("turned away: as many as --clients allows (1) are being served");
+    drop(silent);
+    program.logged("closed by the client");
+    // Its place is free soon after.
+    let answered = (0..600).any(|_| {
+        thread::sleep(Duration::from_millis(100));
+        let mut stream = program.connect();
+        let asked = stream.write_all(b"STOP 5\nEND\n");
+        let mut answer = [0; 4];
+        asked.is_ok() && stream.read_exact(&mut answer).is_ok() && answer == *b"END\n"
+    });
+    assert!(answered);
+}
+
+#[test]
+fn a_client_that_announces_messages_without_end_is_ended() {
+    let server = server(PATIENT);
+    let (ended, _) = serve(&server, |mut stream| {
+        let lines = "SEND 5 0 1 7 1 a b 0 1 0 0\n".repeat(4_096);
+        for _ in 0..=MAX_OPEN_MESSAGES / 4_096 {
+            if stream.write_all(lines.as_bytes()).is_err() {
+                return;
+            }
+        }
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let Ended::Broken(reason) = ended else { panic!("{ended:?}") };
+    assert!(reason.contains("1048576 messages are announced and not completed"), "{reason}");
+    serves_the_next_one(&server);
 }
 
 #[test]

@@ -19,7 +19,8 @@ pub enum Decision {
     Ocs,
     /// Static: packets to `circuit_destinations` through the circuit switch, others through the packet switch.
     ByDestination,
-    /// Messages of `decision_threshold` and more through the circuit switch, others through the packet switch.
+    /// Messages of `decision_threshold` and more through the circuit switch, others through the packet switch. What counts is
+    /// the message of the application (a block, a map's output), however it is cut into pieces.
     BySize,
     /// Through the packet switch until a flow has sent `decision_threshold`, from then on through the circuit switch.
     ByFlow,

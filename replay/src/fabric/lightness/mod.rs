@@ -371,7 +371,11 @@ impl Network for Lightness {
     }
 
     fn send(&mut self, now: SimTime, flow: FlowId, bytes: u64, token: Token) {
-        self.hand_over(now, flow.0, bytes, token);
+        self.hand_over(now, flow.0, bytes, bytes, token);
+    }
+
+    fn send_part(&mut self, now: SimTime, flow: FlowId, bytes: u64, of_bytes: u64, token: Token) {
+        self.hand_over(now, flow.0, bytes, of_bytes, token);
     }
 
     fn next_event(&self) -> Option<SimTime> {

@@ -15,9 +15,10 @@ use crate::kernel::Phase;
 use crate::network::{Delivery, SimTime, Token};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// A message of which something is still to be sent.
+/// What was handed over and of which something is still to be sent.
 pub struct Outgoing {
     pub left: u64,
+    /// Bytes of the application's message of which it is a part.
     pub total: u64,
 }
 
@@ -85,8 +86,8 @@ pub struct Nic {
 }
 
 impl Lightness {
-    /// Hands over a message.
-    pub(super) fn hand_over(&mut self, now: SimTime, flow: u32, bytes: u64, token: Token) {
+    /// Hands over `bytes`, a message or a part of one of `of_bytes`.
+    pub(super) fn hand_over(&mut self, now: SimTime, flow: u32, bytes: u64, of_bytes: u64, token: Token) {
         let place = self.flow_place(flow);
         let entry = &mut self.flows[flow as usize];
         if let Some(pipe) = &mut entry.loopback {
@@ -106,7 +107,7 @@ impl Lightness {
         let packets = bytes.div_ceil(largest).max(1);
         entry.planned += packets;
         entry.marks.push_back((entry.planned - 1, token));
-        entry.outgoing.push_back(Outgoing { left: bytes, total: bytes });
+        entry.outgoing.push_back(Outgoing { left: bytes, total: of_bytes });
         if entry.outgoing.len() == 1 {
             let source = entry.source;
             self.nics[source as usize].turn.push_back(flow);

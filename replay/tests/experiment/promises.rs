@@ -1,0 +1,177 @@
+//! What the comment of each experiment of the repository promises happens: one test a file.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::common::{MS, TraceBuilder};
+use replay::experiment::Experiment;
+use replay::results::RunResults;
+use replay::run::run_experiment;
+use trace::ids::{ConnectionId, EventId};
+use trace::rows::On;
+use trace_tables::Trace;
+
+/// As the merger cuts a long message.
+const PIECE: u64 = 64 * 1_024;
+const LARGE: u64 = 2 << 20;
+const SMALL: u64 = 200_000;
+/// Hosts 0 and 2 stand in one rack, 1 and 3 in the other.
+const HOSTS: [&str; 4] = ["w0", "w1", "w2", "w3"];
+
+/// A message of `bytes` in pieces, each of which leaves when the one before it has: its last piece.
+fn message(builder: &mut TraceBuilder, connection: ConnectionId, bytes: u64, at: i64) -> EventId {
+    let mut last: Option<EventId> = None;
+    for number in 0..i64::try_from(bytes.div_ceil(PIECE)).unwrap() {
+        let piece = (bytes - number.unsigned_abs() * PIECE).min(PIECE);
+        let event = builder.send(connection, true, piece, at + number * MS, at + (number + 1) * MS);
+        match last {
+            None => builder.trace.messages.last_mut().unwrap().bytes = bytes,
+            Some(before) => {
+                builder.trace.messages.pop();
+                let message = builder.trace.events[before.index()].message;
+                builder.trace.events[event.index()].message = message;
+                builder.after(event, before, On::Sent);
+            }
+        }
+        last = Some(event);
+    }
+    last.unwrap()
+}
+
+/// A job of a large and a small message between the racks, and one within a rack, one after the other.
+fn job() -> Trace {
+    let mut builder = TraceBuilder::new(&HOSTS);
+    let pairs = [(0, 1), (2, 3), (1, 3)].map(|(from, to)| builder.connection(from, to));
+    let mut last = EventId(0);
+    for (index, (connection, bytes)) in pairs.into_iter().zip([LARGE, SMALL, SMALL]).enumerate() {
+        let at = 10 * MS + 100 * MS * i64::try_from(index).unwrap();
+        let first = EventId(u32::try_from(builder.trace.events.len()).unwrap());
+        let end = message(&mut builder, connection, bytes, at);
+        builder.after(first, last, On::Delivered);
+        last = end;
+    }
+    let finish = builder.mark("job.finish", 0, 400 * MS);
+    builder.after(finish, last, On::Delivered);
+    builder.build()
+}
+
+fn run(name: &str) -> RunResults {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments").join(name);
+    let mut experiment = Experiment::read(&path, &[]).unwrap();
+    // Wires alone, not what the processes thought.
+    experiment.workload.handshakes = false;
+    run_experiment(&experiment, &job(), |_| {}).unwrap()
+}
+
+fn counter(results: &RunResults, name: &str) -> u64 {
+    results.detail.summary.counters[name]
+}
+
+/// How long each message took, in picoseconds: the large one, the small one, the one within a rack.
+fn times(results: &RunResults) -> Vec<u64> {
+    let took = |times: &replay::results::MessageTimes| {
+        let (sent, delivered) = times.simulated.unwrap();
+        u64::try_from(delivered - sent).unwrap()
+    };
+    results.messages.iter().map(took).collect()
+}
+
+fn rates(results: &RunResults) -> BTreeSet<u64> {
+    results.detail.links.iter().map(|link| link.rate_bps).collect()
+}
+
+const GBIT: u64 = 1_000_000_000;
+
+#[test]
+fn every_experiment_has_its_test() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let names = files.filter(|path| path.is_file()).map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned());
+    let tested = include_str!("promises.rs");
+    for name in names {
+        let call = format!("run(\"{name}.toml\")");
+        assert!(tested.contains(&call), "experiments/{name}.toml has no test here: {call}");
+    }
+}
+
+#[test]
+fn ideal_takes_no_time_on_the_network() {
+    let results = run("ideal.toml");
+    assert_eq!(times(&results), [0, 0, 0]);
+    assert_eq!(results.detail.summary.network_share, 0.0);
+}
+
+#[test]
+fn ethernet_10g_has_racks_of_10_gbit_behind_an_uplink_of_40_each() {
+    let results = run("ethernet-10g.toml");
+    assert_eq!(rates(&results), BTreeSet::from([10 * GBIT, 40 * GBIT]));
+    let uplinks = results.detail.links.iter().filter(|link| link.rate_bps == 40 * GBIT);
+    assert_eq!(uplinks.filter(|link| link.bytes > LARGE).count(), 1, "{:?}", results.detail.links);
+    // No message is faster than its bytes at 10 Gbit/s.
+    assert!(times(&results)[0] >= LARGE * 800, "{:?}", times(&results));
+}
+
+#[test]
+fn fat_tree_has_an_uplink_from_each_rack_to_each_core_and_flows_are_spread() {
+    let results = run("fat-tree.toml");
+    assert_eq!(rates(&results), BTreeSet::from([10 * GBIT]));
+    let up = |link: &&replay::results::LinkDetail| link.name.contains("core") && !HOSTS.iter().any(|host| link.name.contains(host));
+    let uplinks: Vec<_> = results.detail.links.iter().filter(up).collect();
+    assert_eq!(uplinks.len(), 2 * 2 * 2, "two racks, two cores, two directions: {uplinks:?}");
+    assert!(uplinks.iter().filter(|link| link.bytes > 0).count() >= 2, "{uplinks:?}");
+}
+
+#[test]
+fn infiniband_drops_nothing_and_carries_32_gbit() {
+    let results = run("infiniband.toml");
+    assert_eq!(rates(&results), BTreeSet::from([32 * GBIT]));
+    assert_eq!((results.detail.summary.drops, results.detail.summary.retransmissions), (0, 0));
+    let fastest = LARGE * 8_000 / 32;
+    // Two switches of a rack and one of the core, 200 ns each, beside its bytes.
+    assert!(times(&results)[0] >= fastest + 600_000, "{:?}", times(&results));
+}
+
+#[test]
+fn lab_100mbit_has_links_of_100_and_an_uplink_of_50() {
+    let results = run("lab-100mbit.toml");
+    assert_eq!(rates(&results), BTreeSet::from([100_000_000, 50_000_000]));
+    let [large, _, within] = times(&results)[..] else { panic!() };
+    // Less what a token bucket lets pass at once.
+    assert!(large >= (LARGE - 32 * 1_024) * 160_000, "50 Mbit/s between racks: {large}");
+    assert!(within < SMALL * 160_000 && within >= (SMALL - 32 * 1_024) * 80_000, "100 within one: {within}");
+}
+
+#[test]
+fn lab_10mbit_is_ten_times_slower_than_the_lab() {
+    let (slow, lab) = (times(&run("lab-10mbit.toml")), times(&run("lab-100mbit.toml")));
+    let ratio = slow[0] as f64 / lab[0] as f64;
+    assert!((9.5..10.5).contains(&ratio), "{ratio}: {slow:?} and {lab:?}");
+}
+
+#[test]
+fn lightness_ops_takes_the_packet_switch_for_all_traffic_between_racks() {
+    let results = run("lightness-ops.toml");
+    let packets = (LARGE / PIECE) * 2 + SMALL.div_ceil(PIECE) * 2 - 1;
+    assert_eq!(counter(&results, "packets by circuit"), 0);
+    assert_eq!(counter(&results, "packets by OPS"), packets);
+    assert!(counter(&results, "packets within racks") > 0);
+}
+
+#[test]
+fn lightness_ocs_takes_circuits_for_all_traffic_between_racks() {
+    let results = run("lightness-ocs.toml");
+    assert_eq!(counter(&results, "packets by OPS"), 0);
+    assert!(counter(&results, "packets by circuit") > 0 && counter(&results, "circuits set up") > 0);
+    // The set-up of the deliverable.
+    assert!(times(&results)[0] >= 753_000_000_000, "{:?}", times(&results));
+}
+
+#[test]
+fn lightness_mixed_takes_circuits_for_messages_of_1_mib_and_the_packet_switch_for_smaller_ones() {
+    let results = run("lightness-mixed.toml");
+    // Each piece of 64 KiB is two packets of 32 KiB, whatever their way.
+    assert_eq!(counter(&results, "packets by circuit"), (LARGE / PIECE) * 2);
+    assert_eq!(counter(&results, "packets by OPS"), SMALL.div_ceil(PIECE) * 2 - 1);
+    let [large, small, _] = times(&results)[..] else { panic!() };
+    assert!(large >= 753_000_000_000 && small < 753_000_000_000, "{large} and {small}");
+}

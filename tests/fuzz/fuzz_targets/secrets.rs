@@ -1,6 +1,0 @@
-#![no_main]
-
-#[path = "../checks/secrets.rs"]
-mod check;
-
-libfuzzer_sys::fuzz_target!(|input: &[u8]| check::check(input));
