@@ -92,6 +92,31 @@ pub struct LinkFigures {
     pub bytes_by_interval: Vec<u64>,
 }
 
+/// An optical circuit from its grant to its release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CircuitFigures {
+    /// Name of the rack from which it leads.
+    pub from: String,
+    /// Name of the rack to which it leads.
+    pub to: String,
+    /// Its input port at the switch, counted from 0 at each rack.
+    pub input: u32,
+    /// Its output port, counted the same way.
+    pub output: u32,
+    /// When the switch granted it.
+    pub granted: SimTime,
+    /// When it could be used; `None`: not before the end.
+    pub up: Option<SimTime>,
+    /// When it was released; `None`: not before the end.
+    pub released: Option<SimTime>,
+    /// Whether it was given up for another request.
+    pub evicted: bool,
+    /// Packets that crossed it.
+    pub packets: u64,
+    /// Their bytes on the fibre.
+    pub bytes: u64,
+}
+
 /// Figures of a network over a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NetworkFigures {
@@ -107,6 +132,8 @@ pub struct NetworkFigures {
     pub links: Vec<LinkFigures>,
     /// Counters of the fabric's own, by name ("circuits set up", "NACKs").
     pub counters: Vec<(String, u64)>,
+    /// Optical circuits in the order of their grants, the first 65,536 of them; empty where the fabric has none.
+    pub circuits: Vec<CircuitFigures>,
 }
 
 /// A simulated network: hosts, flows between them, and the time that bytes take.

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Error};
 use clap::Args;
+use replay::experiment::Override;
 use replay::published::fit;
 use replay::published::{LIGHTNESS, Outcome, Published, svg};
 
@@ -16,30 +17,42 @@ use super::{FOUND_WRONG, table};
 pub(super) struct LightnessArgs {
     /// Files of published figures [default: those of LIGHTNESS' deliverable, which the program holds].
     files: Vec<PathBuf>,
-    /// In place of that, searches what the deliverable leaves open for the one reading that is closest to figures 19
-    /// and 21 together, and shows the closest ones.
-    #[arg(long, conflicts_with_all = ["files", "out"])]
+    /// In place of that, searches what the deliverable leaves open for the readings that fit figures 19 and 21 together.
+    #[arg(long, conflicts_with_all = ["files", "overrides"])]
     fit: bool,
     /// Prints JSON in place of tables.
     #[arg(long)]
     json: bool,
-    /// Folder to write published.json, published.txt and a picture (SVG) of each file to; made where it is missing.
+    /// Folder to write published.json, published.txt and a picture (SVG) of each file to, or with --fit fit.json and
+    /// fit.txt; made where it is missing.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Replaces a value of each file by its path, such as fabric.window=4; may be given more than once.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    overrides: Vec<Override>,
 }
 
 /// So many readings are shown as a table.
 const SHOWN_READINGS: usize = 12;
 
-/// Searches for the reading of figures 19 and 21.
-fn show_fit(json: bool) -> Result<ExitCode, Error> {
+/// Searches for the readings that fit figures 19 and 21.
+fn show_fit(args: &LightnessArgs) -> Result<ExitCode, Error> {
     let fits = fit::search();
-    let text = if json {
-        serde_json::to_string_pretty(&fits)?
-    } else {
-        table::of_fits(&fits[..SHOWN_READINGS.min(fits.len())])
-    };
-    print(&text)?;
+    let family = fit::family(&fits);
+    let json = serde_json::to_string_pretty(&serde_json::json!({
+        "readings": fits.len(),
+        "fits_ppm": fit::FITS_PPM,
+        "family": family,
+        "closest_at_10_gbit": fit::closest_at_10_gbit(),
+    }))?;
+    let text = table::of_fits(&fits, SHOWN_READINGS);
+    if let Some(folder) = &args.out {
+        let named = || format!("cannot write to {}", folder.display());
+        fs::create_dir_all(folder).with_context(named)?;
+        fs::write(folder.join("fit.json"), &json).with_context(named)?;
+        fs::write(folder.join("fit.txt"), &text).with_context(named)?;
+    }
+    print(if args.json { &json } else { &text })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -53,12 +66,12 @@ fn print(text: &str) -> Result<(), Error> {
 /// Simulates published figures and puts both side by side.
 pub(super) fn show(args: &LightnessArgs) -> Result<ExitCode, Error> {
     if args.fit {
-        return show_fit(args.json);
+        return show_fit(args);
     }
     let published: Vec<Published> = if args.files.is_empty() {
-        LIGHTNESS.iter().map(|(name, text)| Published::parse(text, name)).collect::<Result<_, _>>()?
+        LIGHTNESS.iter().map(|(name, text)| Published::parse(text, name, &args.overrides)).collect::<Result<_, _>>()?
     } else {
-        args.files.iter().map(|path| Published::read(path)).collect::<Result<_, _>>()?
+        args.files.iter().map(|path| Published::read(path, &args.overrides)).collect::<Result<_, _>>()?
     };
     let outcomes = published.iter().map(Published::run).collect::<Result<Vec<Outcome>, _>>()?;
     let json = serde_json::to_string_pretty(&outcomes)?;

@@ -49,19 +49,28 @@ impl NetworkArgs {
     /// All keys as overrides.
     fn changes(&self, sized_by_hosts: bool) -> Result<Vec<Override>, Error> {
         let mut changes = Vec::new();
+        // What is wrong with them is told of the arguments that were typed.
+        let mut option = |name: &str, value: String, quoted: String| {
+            let change = format!("fabric.topology.{name}={quoted}").parse::<Override>().map_err(Error::msg)?;
+            changes.push(change.typed_as(format!("--{name} {value}")));
+            Ok::<_, Error>(())
+        };
         if let Some(shape) = &self.shape {
-            changes.push(format!("fabric.topology.shape=\"{shape}\""));
+            option("shape", shape.clone(), format!("\"{shape}\""))?;
         }
         if !sized_by_hosts {
-            let numbers = [("nodes", self.nodes), ("racks", self.racks), ("cores", self.cores)];
-            changes
-                .extend(numbers.iter().filter_map(|(key, value)| Some(format!("fabric.topology.{key}={}", (*value)?))));
+            for (name, number) in [("nodes", self.nodes), ("racks", self.racks), ("cores", self.cores)] {
+                if let Some(number) = number {
+                    option(name, number.to_string(), number.to_string())?;
+                }
+            }
         }
-        changes.extend(self.overrides.iter().map(|change| {
-            let path = change.split('=').next().unwrap_or_default();
-            if path.contains('.') { change.clone() } else { format!("fabric.topology.{change}") }
-        }));
-        changes.iter().map(|change| change.parse::<Override>().map_err(Error::msg)).collect()
+        for given in &self.overrides {
+            let path = given.split('=').next().unwrap_or_default();
+            let whole = if path.contains('.') { given.clone() } else { format!("fabric.topology.{given}") };
+            changes.push(whole.parse::<Override>().map_err(Error::msg)?.typed_as(format!("--set {given}")));
+        }
+        Ok(changes)
     }
 
     /// The network that the arguments speak of.

@@ -1,8 +1,10 @@
 //! Tables for people.
 
+use std::collections::BTreeMap;
+
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Cell, CellAlignment, Table};
-use replay::published::fit::{Fit, RATIOS};
+use replay::published::fit::{self, Fit, RATIOS, Reading};
 use replay::published::{Outcome, nanoseconds};
 use replay::results::synthetic::{TrafficDetail, TrafficSummary};
 use replay::results::{Comparison, Summary};
@@ -174,34 +176,85 @@ pub(super) fn of_published(outcome: &Outcome) -> String {
     format!("{}\n{table}\n{notes}\n", outcome.title)
 }
 
-/// The readings of figures 19 and 21, the closest first.
-pub(super) fn of_fits(fits: &[Fit]) -> String {
-    let mut headers = vec!["flit", "packets", "window", "cables", "servers' links", "OPS' output", "InfiniBand"];
-    headers.extend(["OCS/OPS", "IB/OPS", "IB/OCS", "IB/OPS 32 KB", "largest"]);
+/// The family of readings that fit figures 19 and 21, and the closest `most` of them.
+pub(super) fn of_fits(fits: &[Fit], most: usize) -> String {
+    let mut headers = vec!["flit", "packets", "window", "cables: OPS", "OCS", "IB", "servers' links", "OPS' output"];
+    headers.extend(["InfiniBand", "its packets", "OCS/OPS", "IB/OPS", "IB/OCS", "IB/OPS 32 KB", "largest"]);
     let mut table = new_table(&headers);
-    let rounded = |ppm: i64| (ppm.abs() + 50) / 100;
-    let points = |ppm: i64| {
-        right(format!("{}{}.{:02}", if ppm < 0 { "-" } else { "+" }, rounded(ppm) / 100, rounded(ppm) % 100))
-    };
-    for fit in fits {
-        let reading = &fit.reading;
-        let start = if reading.cut_through { "cut-through" } else { "whole packets" };
-        let mut row = vec![
-            Cell::new(format!("{} B", reading.flit)),
-            Cell::new(format!("{} B", reading.packet)),
-            Cell::new(reading.window),
-            Cell::new(format!("2 x {} ns", reading.cable_ns)),
-            Cell::new(if reading.server_links { "take time" } else { "ideal" }),
-            Cell::new(reading.output.as_str()),
-            Cell::new(format!("{}.{:02} Gbit/s, {start}", fit.rate_mbps / 1_000, fit.rate_mbps % 1_000 / 10)),
-        ];
+    let at_10_gbit = fit::closest_at_10_gbit();
+    for fit in fits.iter().take(most).chain(&at_10_gbit) {
+        let mut row: Vec<Cell> = reading_cells(fit).into_iter().map(Cell::new).collect();
         row.extend(fit.deviations_ppm().map(points));
         row.push(points(fit.largest_ppm()));
         table.add_row(row);
     }
+    let family = fit::family(fits);
     let published: String =
         RATIOS.iter().map(|ratio| format!("{}: {}%\n", ratio.what, ratio.published_ppm / 10_000)).collect();
-    format!("Figures 19 and 21: deviations in points, the closest reading first\n{table}\nPublished:\n{published}")
+    format!(
+        "Figures 19 and 21: {} of {} readings fit, with no larger deviation than {} points.\n\nWhat they read, and how many of \
+         them:\n{}\nDeviations in points, the closest reading first; the last line is the closest with InfiniBand at 10 \
+         Gbit/s\n{table}\nPublished:\n{published}",
+        family.len(),
+        fits.len(),
+        fit::FITS_PPM as f64 / 10_000.0,
+        of_family(family),
+    )
+}
+
+/// A reading's values, in the order of the table's columns.
+fn reading_cells(fit: &Fit) -> [String; 10] {
+    let Reading { flit, optics, infiniband } = &fit.reading;
+    let cable = |metres: u32| format!("2 x {metres} m");
+    let links = |take_time: bool| if take_time { "take time" } else { "ideal" };
+    let start = if infiniband.cut_through { "cut-through" } else { "whole packets" };
+    [
+        format!("{flit} B"),
+        format!("{} B", optics.packet),
+        optics.window.to_string(),
+        cable(optics.ops_cable_m),
+        cable(optics.ocs_cable_m),
+        cable(infiniband.cable_m),
+        format!("{}, IB's {}", links(optics.server_links), links(infiniband.server_links)),
+        optics.output.as_str().to_owned(),
+        format!("{}.{:02} Gbit/s, {start}", fit.rate_mbps / 1_000, fit.rate_mbps % 1_000 / 10),
+        format!("{} B", infiniband.mtu),
+    ]
+}
+
+/// What the readings of a family read, value by value; and the rates of InfiniBand.
+fn of_family(family: &[Fit]) -> String {
+    let names = ["flits", "packets", "window", "OPS' cables", "OCS' cables", "InfiniBand's cables", "servers' links"];
+    let names = names.into_iter().chain(["OPS' output"]);
+    let mut lines = String::new();
+    for (index, name) in names.enumerate() {
+        lines += &line_of_values(name, family.iter().map(|fit| reading_cells(fit)[index].clone()));
+    }
+    lines += &line_of_values("InfiniBand's packets", family.iter().map(|fit| reading_cells(fit)[9].clone()));
+    let start = |fit: &Fit| if fit.reading.infiniband.cut_through { "cut-through" } else { "whole packets" };
+    lines += &line_of_values("InfiniBand's switches", family.iter().map(|fit| start(fit).to_owned()));
+    let rates = || family.iter().map(|fit| f64::from(fit.rate_mbps) / 1_000.0);
+    if let (Some(least), Some(most)) = (rates().min_by(f64::total_cmp), rates().max_by(f64::total_cmp)) {
+        lines += &format!("  {:<22}{least:.2} to {most:.2} Gbit/s\n", "InfiniBand's rate");
+    }
+    lines
+}
+
+fn line_of_values(name: &str, values: impl Iterator<Item = String>) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for value in values {
+        *counts.entry(value).or_default() += 1;
+    }
+    let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let text: Vec<String> = counts.into_iter().map(|(value, count)| format!("{value} ({count})")).collect();
+    format!("  {name:<22}{}\n", text.join(", "))
+}
+
+/// Millionths as points.
+fn points(ppm: i64) -> Cell {
+    let rounded = (ppm.abs() + 50) / 100;
+    right(format!("{}{}.{:02}", if ppm < 0 { "-" } else { "+" }, rounded / 100, rounded % 100))
 }
 
 fn new_table(headers: &[&str]) -> Table {

@@ -25,7 +25,9 @@ pub enum SessionError {
     #[error("{0}")]
     NoHost(String),
     /// More messages are open than the server keeps. The client cannot go on.
-    #[error("{MAX_OPEN_MESSAGES} messages are announced and not completed: no client may have more of them open at once")]
+    #[error(
+        "{MAX_OPEN_MESSAGES} messages are announced and not completed: no client may have more of them open at once"
+    )]
     TooManyMessages,
     /// Messages are still under way at the end of all simulated times.
     #[error("messages are still under way after 150 days of simulated time: the fabric is too slow for them")]

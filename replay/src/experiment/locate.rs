@@ -8,24 +8,64 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{ExperimentError, Override};
+use super::{Experiment, ExperimentError, Override};
+use crate::fabric::lightness::PARAMETERS;
 
 /// An error of the file's syntax.
-pub(super) fn syntax_error(file: &str, text: &str, error: &toml::de::Error) -> ExperimentError {
+pub(crate) fn syntax_error(file: &str, text: &str, error: &toml::de::Error) -> ExperimentError {
     at(file, text, error.span(), error.message())
 }
 
 /// The error `message`, at the place of what it names.
-pub(super) fn wrong(file: &str, text: &str, overrides: &[Override], message: &str) -> ExperimentError {
+pub(crate) fn wrong(file: &str, text: &str, overrides: &[Override], message: &str) -> ExperimentError {
+    let message = &as_written(text, overrides, message);
     let subject = Subject::of(message);
     if let Some(change) = overrides.iter().rev().find(|change| subject.is_in(change)) {
-        return ExperimentError::Wrong { place: format!("--set {}", change.text()), reason: message.to_owned() };
+        return ExperimentError::Wrong { place: change.argument().to_owned(), reason: message.to_owned() };
+    }
+    if let Some(change) = first_to_break(text, overrides) {
+        return ExperimentError::Wrong { place: change.argument().to_owned(), reason: message.to_owned() };
     }
     let span = DeTable::parse(text).ok().and_then(|table| {
         let mut path = Vec::new();
         subject.find(table.get_ref(), &mut path)
     });
+    if span.is_none() && !overrides.is_empty() {
+        let arguments: Vec<&str> = overrides.iter().map(Override::argument).collect();
+        let place = format!("{file} with {}", arguments.join(" "));
+        return ExperimentError::Wrong { place, reason: message.to_owned() };
+    }
     at(file, text, span, message)
+}
+
+/// The first override with which a file that is good without any is good no more.
+fn first_to_break<'o>(text: &str, overrides: &'o [Override]) -> Option<&'o Override> {
+    let mut table: toml::Table = text.parse().ok()?;
+    Experiment::of_table(table.clone()).ok()?;
+    overrides.iter().find(|change| change.apply(&mut table).is_err() || Experiment::of_table(table.clone()).is_err())
+}
+
+/// `message`, which begins with one of our keys, with the deliverable's name for it where that is what was written.
+fn as_written(text: &str, overrides: &[Override], message: &str) -> String {
+    let Subject::Path(path) = Subject::of(message) else { return message.to_owned() };
+    let Some((&"fabric", key)) = path.split_first() else { return message.to_owned() };
+    let is_written = |path: &[&str]| {
+        let subject = Subject::Path(path.to_vec());
+        let in_file = || DeTable::parse(text).ok().and_then(|table| subject.find(table.get_ref(), &mut Vec::new()));
+        overrides.iter().any(|change| subject.is_in(change)) || in_file().is_some()
+    };
+    if is_written(&path) {
+        return message.to_owned();
+    }
+    let key = key.join(".");
+    let names = PARAMETERS.iter().filter(|parameter| parameter.key == key).map(|parameter| {
+        let scope = parameter.scope.split('.').filter(|part| !part.is_empty());
+        ["fabric"].into_iter().chain(scope).chain([parameter.name]).collect::<Vec<_>>()
+    });
+    match names.into_iter().find(|name| is_written(name)) {
+        Some(name) => message.replacen(&path.join("."), &name.join("."), 1),
+        None => message.to_owned(),
+    }
 }
 
 /// What a message speaks of.

@@ -35,7 +35,7 @@
 //! An unknown key, a quantity without its unit and a value that makes no sense are errors that name file, line, value
 //! and what is allowed. `--set path=value` changes a value by its path.
 
-mod locate;
+pub(crate) mod locate;
 mod overrides;
 mod seeds;
 mod sweep;
@@ -216,9 +216,6 @@ impl Experiment {
         }
         if let Some(table) = self.traffic.as_mut().and_then(|traffic| traffic.table.as_mut()) {
             *table = folder.join(&*table);
-        }
-        if let Some(file) = &mut self.dispatcher.task_filename {
-            *file = folder.join(&*file);
         }
         self.fabric.relative_to(&beside(path));
     }

@@ -8,6 +8,8 @@ use super::ExperimentError;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Override {
     text: String,
+    /// As it was typed, for messages: `--set fabric.window=2`.
+    argument: String,
     path: Vec<String>,
     value: toml::Value,
 }
@@ -23,7 +25,7 @@ impl FromStr for Override {
         if path.iter().any(String::is_empty) {
             return Err(format!("\"{text}\" has no path before the =, such as workload.cpu_factor"));
         }
-        Ok(Self { text: text.to_owned(), path, value: value_of(value.trim()) })
+        Ok(Self { argument: format!("--set {text}"), text: text.to_owned(), path, value: value_of(value.trim()) })
     }
 }
 
@@ -37,10 +39,21 @@ fn value_of(text: &str) -> toml::Value {
 }
 
 impl Override {
-    /// The whole argument, for messages.
+    /// The change alone: path=value.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The same change, which was typed as `argument`.
+    #[must_use]
+    pub fn typed_as(self, argument: String) -> Self {
+        Self { argument, ..self }
+    }
+
+    /// The whole argument, for messages.
+    pub(super) fn argument(&self) -> &str {
+        &self.argument
     }
 
     /// Its path.
@@ -57,13 +70,13 @@ impl Override {
     ///
     /// # Errors
     /// If something on the way is a value.
-    pub(super) fn apply(&self, table: &mut toml::Table) -> Result<(), ExperimentError> {
+    pub(crate) fn apply(&self, table: &mut toml::Table) -> Result<(), ExperimentError> {
         let Some((last, above)) = self.path.split_last() else { return Ok(()) };
         let mut table = table;
         for key in above {
             let entry = table.entry(key.clone()).or_insert_with(|| toml::Value::Table(toml::Table::new()));
             table = entry.as_table_mut().ok_or_else(|| ExperimentError::Wrong {
-                place: format!("--set {}", self.text),
+                place: self.argument.clone(),
                 reason: format!("\"{key}\" is a value and has no keys of its own"),
             })?;
         }

@@ -95,6 +95,7 @@ impl Network for Ideal {
     fn figures(&self) -> NetworkFigures {
         let links = self.names.iter().zip(&self.meters);
         NetworkFigures {
+            circuits: Vec::new(),
             events: self.queue.processed(),
             interval_ps: self.interval_ps,
             links: links.map(|(name, meter)| meter.figures(&format!("{name}->"), self.pipe.rate)).collect(),

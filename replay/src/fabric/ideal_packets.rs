@@ -139,6 +139,7 @@ impl<O: Observer> PacketFabric<O> for IdealPackets<O> {
     fn figures(&self) -> NetworkFigures {
         let links = self.meters.iter().enumerate();
         NetworkFigures {
+            circuits: Vec::new(),
             events: self.queue.processed(),
             interval_ps: self.interval_ps,
             links: links.map(|(host, meter)| meter.figures(&format!("h{host}->"), self.rate)).collect(),

@@ -134,6 +134,9 @@ pub enum FabricError {
     /// The routing does not fit.
     #[error(transparent)]
     Routing(#[from] RoutingError),
+    /// What is wrong with the network below the ToRs: its keys are those of `fabric.rack`.
+    #[error("{}", .0.to_string().replacen("fabric.", "fabric.rack.", 1))]
+    Rack(Box<FabricError>),
     /// A rate, delay or length with which no run comes to its end.
     #[error("fabric.{path} = {value}: {allowed}")]
     Limit {

@@ -36,6 +36,7 @@ pub mod fit;
 
 pub use figure::svg;
 
+use crate::experiment::{ExperimentError, Override, locate};
 use crate::fabric::{self, FabricConfig, HostPlace};
 use crate::network::{FlowId, HostIndex, Network, SimTime, Token};
 use crate::units::{Bytes, DurationPs};
@@ -71,7 +72,10 @@ pub enum PublishedError {
         /// Reason.
         reason: io::Error,
     },
-    /// It is not of this form, or a value makes no sense.
+    /// It is not of this form.
+    #[error(transparent)]
+    Form(#[from] ExperimentError),
+    /// A value makes no sense.
     #[error("{file}: {reason}")]
     Wrong {
         /// File.
@@ -137,6 +141,11 @@ pub struct Published {
     rows: Vec<Row>,
     #[serde(skip)]
     file: String,
+    /// For errors: what the file says, and what was changed.
+    #[serde(skip)]
+    text: String,
+    #[serde(skip)]
+    overrides: Vec<Override>,
 }
 
 const fn one() -> u32 {
@@ -224,19 +233,31 @@ impl Published {
     ///
     /// # Errors
     /// When it cannot be read or is not of this form.
-    pub fn read(path: &Path) -> Result<Self, PublishedError> {
+    pub fn read(path: &Path, overrides: &[Override]) -> Result<Self, PublishedError> {
         let text = fs::read_to_string(path).map_err(|reason| PublishedError::Read { path: path.into(), reason })?;
-        Self::parse(&text, &path.display().to_string())
+        Self::parse(&text, &path.display().to_string(), overrides)
     }
 
-    /// Reads `text`, which errors call `file`.
+    /// Reads `text`, which errors call `file`, and applies `overrides`.
     ///
     /// # Errors
-    /// When it is not of this form.
-    pub fn parse(text: &str, file: &str) -> Result<Self, PublishedError> {
+    /// When it, or an override, is not of this form.
+    pub fn parse(text: &str, file: &str, overrides: &[Override]) -> Result<Self, PublishedError> {
         let wrong = |reason: String| PublishedError::Wrong { file: file.to_owned(), reason };
-        let mut published: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        // Read once as it is, for errors with their line.
+        let mut published: Self = toml::from_str(text).map_err(|error| locate::syntax_error(file, text, &error))?;
+        if !overrides.is_empty() {
+            let mut table: toml::Table = text.parse().map_err(|error: toml::de::Error| wrong(error.to_string()))?;
+            for change in overrides {
+                change.apply(&mut table)?;
+            }
+            let changed = table.try_into();
+            published =
+                changed.map_err(|error: toml::de::Error| locate::wrong(file, text, overrides, error.message()))?;
+        }
         file.clone_into(&mut published.file);
+        text.clone_into(&mut published.text);
+        overrides.clone_into(&mut published.overrides);
         let hosts = u64::from(published.racks) * u64::from(published.hosts_per_rack);
         if hosts == 0 || hosts > 65_536 {
             return Err(wrong(format!("{hosts} hosts (racks x hosts_per_rack): from 1 to 65536 are possible")));
@@ -267,7 +288,12 @@ impl Published {
     }
 
     fn wrong(&self, row: &Row, reason: &str) -> PublishedError {
-        PublishedError::Wrong { file: self.file.clone(), reason: format!("row \"{}\": {reason}", row.what) }
+        match locate::wrong(&self.file, &self.text, &self.overrides, reason) {
+            ExperimentError::Wrong { place, reason } => {
+                PublishedError::Wrong { file: place, reason: format!("row \"{}\": {reason}", row.what) }
+            }
+            other => other.into(),
+        }
     }
 
     fn run_row(&self, row: &Row, earlier: &[RowOutcome]) -> Result<RowOutcome, String> {

@@ -8,7 +8,7 @@ use super::transfers::{self, KindTransfers, MessageTimes};
 use super::{seconds, signed_seconds};
 use crate::causal::{CriticalPath, JobGraph};
 use crate::experiment::Experiment;
-use crate::network::{LinkFigures, NetworkFigures};
+use crate::network::{CircuitFigures, LinkFigures, NetworkFigures};
 
 /// A report shows so many messages as points at most.
 const MOST_POINTS: usize = 900;
@@ -28,6 +28,9 @@ pub struct Detail {
     pub interval_s: f64,
     /// Links.
     pub links: Vec<LinkDetail>,
+    /// Optical circuits in the order of their grants, the first 65,536 of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub circuits: Vec<CircuitDetail>,
     /// The critical path in the order of time.
     pub path: Vec<PieceDetail>,
     /// Transfer times by kind of message.
@@ -55,6 +58,48 @@ pub struct LinkDetail {
     pub utilisation: Option<f64>,
     /// Bytes that crossed it in each interval.
     pub bytes_by_interval: Vec<u64>,
+}
+
+/// An optical circuit. Times are seconds since the job was submitted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CircuitDetail {
+    /// Rack of its input port.
+    pub from: String,
+    /// That port, counted from 0 at each rack.
+    pub input: u32,
+    /// Rack of its output port.
+    pub to: String,
+    /// That port.
+    pub output: u32,
+    /// When the switch granted it.
+    pub granted_s: f64,
+    /// When it could be used; null: not before the end of the run.
+    pub up_s: Option<f64>,
+    /// When it was released; null: not before the end of the run.
+    pub released_s: Option<f64>,
+    /// Whether it was given up for another request.
+    pub evicted: bool,
+    /// Packets that crossed it.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl From<&CircuitFigures> for CircuitDetail {
+    fn from(circuit: &CircuitFigures) -> Self {
+        Self {
+            from: circuit.from.clone(),
+            input: circuit.input,
+            to: circuit.to.clone(),
+            output: circuit.output,
+            granted_s: seconds(circuit.granted.0),
+            up_s: circuit.up.map(|at| seconds(at.0)),
+            released_s: circuit.released.map(|at| seconds(at.0)),
+            evicted: circuit.evicted,
+            packets: circuit.packets,
+            bytes: circuit.bytes,
+        }
+    }
 }
 
 /// A piece of the critical path.
@@ -104,6 +149,7 @@ impl Detail {
             tasks,
             interval_s: seconds(figures.interval_ps),
             links: figures.links.iter().map(|link| LinkDetail::new(link, job_time_s)).collect(),
+            circuits: figures.circuits.iter().map(CircuitDetail::from).collect(),
             path: path
                 .pieces
                 .iter()

@@ -7,6 +7,7 @@
 //! | `messages.parquet` | when each message left and arrived, simulated and recorded |
 //! | `tasks.parquet` | the same for the phases of each attempt |
 //! | `links.parquet`, `traffic.parquet` | figures of each link, and its bytes over time |
+//! | `circuits.parquet` | optical circuits, where the fabric has some: ports, times, what crossed them |
 //! | `critical_path.parquet` | the pieces of the critical path |
 //! | `detail.json` | what the report is drawn from |
 //! | `report.html` | the report |
@@ -19,7 +20,7 @@ mod summary;
 pub mod synthetic;
 mod transfers;
 
-pub use detail::{Detail, LinkDetail, PieceDetail, TransferPoint};
+pub use detail::{CircuitDetail, Detail, LinkDetail, PieceDetail, TransferPoint};
 pub use phases::{TaskTimes, Times};
 pub use store::{StoreError, read_comparison, read_detail, write_comparison, write_run};
 pub(crate) use store::{make_folder, write_text};

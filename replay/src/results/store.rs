@@ -61,6 +61,7 @@ pub fn write_run(folder: &Path, results: &RunResults) -> Result<(), StoreError> 
     write_messages(folder, &results.messages)?;
     write_tasks(folder, detail)?;
     write_links(folder, detail)?;
+    write_circuits(folder, detail)?;
     write_path(folder, detail)
 }
 
@@ -198,6 +199,30 @@ fn write_links(folder: &Path, detail: &Detail) -> Result<(), StoreError> {
         column(&traffic, "bytes", Column::U64, |row| row.2),
     ];
     Ok(write_columns(&folder.join("traffic.parquet"), columns, traffic.len())?)
+}
+
+/// Writes the circuits of a fabric that has some. A table that an earlier run left goes.
+fn write_circuits(folder: &Path, detail: &Detail) -> Result<(), StoreError> {
+    let (path, rows) = (folder.join("circuits.parquet"), &detail.circuits);
+    if rows.is_empty() {
+        return match fs::remove_file(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(StoreError::Io { path, source }),
+            _ => Ok(()),
+        };
+    }
+    let columns = vec![
+        column(rows, "from", Column::Text, |row| row.from.clone()),
+        column(rows, "input", Column::U32, |row| row.input),
+        column(rows, "to", Column::Text, |row| row.to.clone()),
+        column(rows, "output", Column::U32, |row| row.output),
+        column(rows, "granted_s", Column::F64, |row| row.granted_s),
+        column(rows, "up_s", Column::F64, |row| row.up_s),
+        column(rows, "released_s", Column::F64, |row| row.released_s),
+        column(rows, "evicted", Column::Bool, |row| row.evicted),
+        column(rows, "packets", Column::U64, |row| row.packets),
+        column(rows, "bytes", Column::U64, |row| row.bytes),
+    ];
+    Ok(write_columns(&path, columns, rows.len())?)
 }
 
 fn write_path(folder: &Path, detail: &Detail) -> Result<(), StoreError> {

@@ -253,20 +253,119 @@ fn the_packet_switch_arbitrates_as_it_is_told() {
 }
 
 #[test]
-fn of_one_fibre_only_one_packet_passes_to_another_one_where_that_is_asked_for() {
-    // Two wavelengths of one fibre to two of another one, at the same instant.
-    let nacks = |one: bool| {
-        let text = format!("{IDEAL_SERVERS}wavelengths = 2\nops_one_per_fibre = {one}\n");
+fn of_one_fibre_only_one_packet_passes_to_another_one_at_a_time() {
+    // Eight packets on two wavelengths of one fibre to another one, at the same instant: 1,200 ns each at the output.
+    let last = |keys: &str| {
+        let text = format!("{IDEAL_SERVERS}wavelengths = 2\nops_rate = \"1Gbps\"\n{keys}");
         let mut network = fabric(&text, &lab(2, 8));
         for source in 0..8 {
             let flow = network.open_flow(HostIndex(source), HostIndex(8 + source));
             network.send(SimTime::ZERO, flow, 1_500, Token(u64::from(source)));
         }
-        assert_eq!(run_all(&mut network).len(), 8);
-        counter(&network, "NACKs")
+        let deliveries = run_all(&mut network);
+        assert_eq!((deliveries.len(), counter(&network, "NACKs")), (8, 0), "the ToR keeps clear of its own packets");
+        deliveries.last().unwrap().at
     };
-    assert_eq!(nacks(false), 0);
-    assert!(nacks(true) > 0);
+    let (one, any) = (last(""), last("ops_one_per_fibre = false\n"));
+    assert!(one >= SimTime::from_ns(8 * 12_000) && any < one, "{one} and {any}");
+}
+
+#[test]
+fn a_short_packet_behind_a_long_one_does_not_meet_it_at_the_output() {
+    // 32 KiB keep the output for 26 us, 80 B are there after 1.9.
+    let text = format!("{IDEAL_SERVERS}wavelengths = 1\n");
+    let mut network = fabric(&text, &lab(2, 1));
+    let flow = network.open_flow(HostIndex(0), HostIndex(1));
+    for token in 0..100 {
+        network.send(SimTime::ZERO, flow, if token % 2 == 0 { 32 << 10 } else { 80 }, Token(token));
+    }
+    let deliveries = run_all(&mut network);
+    assert_eq!((deliveries.len(), counter(&network, "ACKs"), counter(&network, "NACKs")), (100, 100, 0));
+    // The short one is decided about when the long one has just left.
+    let gap = deliveries[1].at.since_ps(deliveries[0].at);
+    assert!((64_000..66_000).contains(&gap), "{gap}");
+}
+
+#[test]
+fn refusals_are_counted_by_their_cause() {
+    let of = |network: &Fabric, cause: &str| counter(network, &format!("NACKs: {cause}"));
+    let text =
+        format!("{IDEAL_SERVERS}wavelengths = 4\nphotonic_packet_max = \"1500B\"\ndrop = [3]\ntor_output_buffer = 2\n");
+    let mut network = fabric(&text, &lab(5, 4));
+    for source in 0..20 {
+        for step in [4, 8, 13] {
+            let flow = network.open_flow(HostIndex(source), HostIndex((source + step) % 20));
+            network.send(SimTime::ZERO, flow, 20_000, Token(0));
+        }
+    }
+    assert_eq!(run_all(&mut network).len(), 60);
+    let own = of(&network, "the ToR's own packet in the way") + of(&network, "a packet of the same fibre in the way");
+    let others = of(&network, "another ToR's packet in the way");
+    let (places, faults) = (of(&network, "no place in the ToR's output"), of(&network, "faults"));
+    assert_eq!((own, faults), (0, 1));
+    assert!(others > 0, "{others}");
+    assert_eq!(own + others + places + faults, counter(&network, "NACKs"));
+}
+
+#[test]
+fn several_fibres_a_tor_carry_several_packets_at_once() {
+    let last = |keys: &str| {
+        let text = format!("{IDEAL_SERVERS}wavelengths = 1\n{keys}");
+        let mut network = fabric(&text, &lab(2, 8));
+        for source in 0..8 {
+            let flow = network.open_flow(HostIndex(source), HostIndex(8 + source));
+            network.send(SimTime::ZERO, flow, 32 << 10, Token(u64::from(source)));
+        }
+        let at = run_all(&mut network).last().unwrap().at.0;
+        (at, counter(&network, "NACKs"))
+    };
+    let (one, four) = (last(""), last("fibers = 8\nwavelength_assignment = \"least-loaded\"\n"));
+    assert_eq!((one.1, four.1), (0, 0));
+    // Two a fibre in place of eight.
+    assert!(four.0 * 3 < one.0, "{four:?} and {one:?}");
+    let circuits = |keys: &str| last(&format!("decision = \"ocs\"\nocs_first_message_delay = \"1us\"\n{keys}")).0;
+    // One circuit joins two ToRs, however many fibres there are.
+    assert_eq!(circuits(""), circuits("ocs_fibers = 8\n"));
+}
+
+#[test]
+fn more_fibres_to_the_circuit_switch_let_a_tor_have_more_circuits() {
+    let (one, _) = circuits("", 4, &[(0, 0, 1), (0, 0, 2), (0, 0, 3)]);
+    let (three, network) = circuits("ocs_fibers = 12\n", 4, &[(0, 0, 1), (0, 0, 2), (0, 0, 3)]);
+    assert_eq!(three, [103, 103, 103]);
+    assert!(one.iter().max() > three.iter().max(), "{one:?}");
+    assert_eq!(counter(&network, "circuits refused"), 0);
+}
+
+#[test]
+fn circuits_are_seen_in_the_figures() {
+    let (_, network) =
+        circuits("circuit_hold = \"30us\"\nretry_request_delay = \"10us\"\n", 3, &[(0, 0, 2), (5, 1, 2)]);
+    let circuits = network.figures().circuits;
+    let seen: Vec<_> = circuits
+        .iter()
+        .map(|circuit| (circuit.from.as_str(), circuit.to.as_str(), circuit.evicted, circuit.packets))
+        .collect();
+    assert_eq!(seen, [("rack0", "rack2", true, 1), ("rack1", "rack2", false, 1)]);
+    assert_eq!(circuits[0].up, Some(SimTime::from_ns(100_000)));
+    assert!(circuits[0].released.unwrap() <= circuits[1].granted);
+}
+
+#[test]
+fn wavelengths_are_assigned_as_asked_for() {
+    // One flow: hashed it keeps to one channel, else it takes all that are free.
+    let channels = |assignment: &str| {
+        let text = format!(
+            "{IDEAL_SERVERS}wavelengths = 4\nops_one_per_fibre = false\nwavelength_assignment = \"{assignment}\"\n"
+        );
+        let mut network = fabric(&text, &lab(2, 1));
+        let flow = network.open_flow(HostIndex(0), HostIndex(1));
+        network.send(SimTime::ZERO, flow, 12 * (32 << 10), Token(0));
+        assert_eq!(run_all(&mut network).len(), 1);
+        let links = network.figures().links;
+        links.iter().filter(|link| link.name.starts_with("rack0->OPS") && link.packets > 0).count()
+    };
+    assert_eq!(["hashed", "least-loaded", "first-fit"].map(channels), [1, 4, 4]);
 }
 
 #[test]

@@ -31,9 +31,12 @@ fn each_cable_counts_where_it_lies() {
     assert_eq!(time("cable_length = \"50m\"\ncable_to_ops = \"0ns\"", 1, 1_000), ops + 250_000);
     let circuit = |keys: &str| time(&format!("decision = \"ocs\"\nocs_first_message_delay = \"0s\"\n{keys}"), 1, 1_000);
     let ocs = circuit("");
-    assert_eq!(circuit("cable_to_ocs = \"100ns\""), ocs + 100_000);
-    assert_eq!(circuit("cable_from_ocs = \"70ns\""), ocs + 70_000);
+    // The request crosses the one, its answer the other one, and then the packet both.
+    assert_eq!(circuit("cable_to_ocs = \"100ns\""), ocs + 200_000);
+    assert_eq!(circuit("cable_from_ocs = \"70ns\""), ocs + 140_000);
     assert_eq!(circuit("ocs_ack_delay = \"9ns\""), ocs + 9_000);
+    // The ToR deals with the answer, where it is said how long that takes.
+    assert_eq!(circuit("ack_delay = \"9ns\""), ocs + 9_000);
     assert_eq!(circuit("cable_to_ops = \"100ns\""), ocs);
     assert_eq!(circuit("tor_ocs_rate = \"5Gbps\""), ocs + 800_000);
 }
@@ -60,9 +63,9 @@ fn a_full_output_makes_the_packet_switch_refuse_and_a_circuit_wait() {
         assert_eq!(run_all(&mut network).len(), 2);
         network
     };
-    assert_eq!(counter(&run(""), "packets refused for a ToR's full output"), 0);
+    assert_eq!(counter(&run(""), "NACKs: no place in the ToR's output"), 0);
     let full = run("tor_output_buffer = 1\n");
-    assert!(counter(&full, "packets refused for a ToR's full output") > 0);
+    assert!(counter(&full, "NACKs: no place in the ToR's output") > 0);
     assert_eq!(counter(&full, "ACKs"), 40);
     let circuits = run("tor_output_buffer = 1\ndecision = \"ocs\"\nocs_wavelengths = 2\n");
     assert_eq!((counter(&circuits, "packets by circuit"), counter(&circuits, "NACKs")), (40, 0));

@@ -106,7 +106,7 @@ fn model(messages: &[Message], times: Times) -> Result<Run, Tie> {
                 pair.packets.push((index, payload.max(80), number + 1 == count));
             }
             if pair.state == State::Down {
-                pair.state = State::Asking(now);
+                pair.state = State::Asking(now + times.cable);
             }
         }
         // Circuits come up; packets have been sent.
@@ -169,12 +169,12 @@ fn model(messages: &[Message], times: Times) -> Result<Run, Tie> {
                 for holder in [of_input, of_output].into_iter().flatten() {
                     close(&mut run, &mut pairs[holder], now);
                 }
-                pairs[pair].state = State::SettingUp(input, output, now + times.set_up);
+                pairs[pair].state = State::SettingUp(input, output, now + times.set_up + times.cable);
                 (last[to], last_output) = (from, to);
                 let port = |port: usize| u32::try_from(port).unwrap();
                 run.circuits.push((port(input), port(output), now, None));
             } else {
-                pairs[pair].state = State::Asking(now + times.retry);
+                pairs[pair].state = State::Asking(now + 2 * times.cable + times.retry);
             }
         }
     }

@@ -159,7 +159,7 @@ impl Drop for Program {
 
 #[test]
 fn a_silent_client_does_not_keep_others_waiting() {
-    let mut program = Program::start(&["--timeout", "1h"]);
+    let mut program = Program::start(&["--timeout", "60min"]);
     let silent = program.connect();
     program.logged("connected");
     assert_eq!(well_behaved(program.connect()), ["1054428.8", "2341860.8", "3059705.6", "4522430.4"]);
@@ -168,7 +168,7 @@ fn a_silent_client_does_not_keep_others_waiting() {
 
 #[test]
 fn a_client_beyond_those_that_are_served_at_once_is_turned_away() {
-    let mut program = Program::start(&["--clients", "1", "--timeout", "1h"]);
+    let mut program = Program::start(&["--clients", "1", "--timeout", "60min"]);
     let silent = program.connect();
     program.logged("connected");
     let mut second = program.connect();

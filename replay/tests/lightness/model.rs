@@ -54,6 +54,8 @@ struct Run {
     done: BTreeMap<u64, u64>,
     acks: u64,
     nacks: u64,
+    /// Of these, those whose own ToR's packet was in the way.
+    own: u64,
     reordered: u64,
 }
 
@@ -80,6 +82,10 @@ struct Tor {
     answers: Vec<(u64, bool, Packet)>,
     unacknowledged: usize,
     sent: usize,
+    /// Until when each output is in use by its packets, if those that are under way pass: ToR, packet, time.
+    own: Vec<(usize, usize, u64)>,
+    /// When it looks again because it kept clear of them.
+    look: Option<u64>,
 }
 
 /// Two things happened to one ToR at once.
@@ -89,6 +95,7 @@ fn model(messages: &[Message], setup: &Setup) -> Result<Run, Tie> {
     let racks = setup.racks;
     let mut tors: Vec<Tor> = (0..racks).map(|_| Tor::default()).collect();
     let mut output_free = vec![0; racks];
+    let mut used_by = vec![0; racks];
     let mut places = vec![0; racks];
     let mut planned = vec![0; racks * racks];
     // Packets on their way from the packet switch: when they arrive, from where.
@@ -101,7 +108,7 @@ fn model(messages: &[Message], setup: &Setup) -> Result<Run, Tie> {
         // The next time at which anything happens.
         let of_tor = |tor: &Tor| {
             let decisions = tor.flying.iter().map(|(at, _)| *at);
-            decisions.chain(tor.answers.iter().map(|(at, _, _)| *at)).chain(tor.sending_until).min()
+            decisions.chain(tor.answers.iter().map(|(at, _, _)| *at)).chain(tor.sending_until).chain(tor.look).min()
         };
         let others = leaving.iter().map(|(at, _, _)| *at).chain(coming.front().map(|(_, message)| message.at));
         let Some(now) = tors.iter().filter_map(of_tor).chain(others).min() else { break };
@@ -132,6 +139,7 @@ fn model(messages: &[Message], setup: &Setup) -> Result<Run, Tie> {
                 if ack {
                     tor.unacknowledged -= 1;
                 } else {
+                    tor.own.retain(|(_, order, _)| *order != packet.order);
                     tor.again.push(packet);
                     tor.again.sort_by_key(|packet| packet.order);
                 }
@@ -166,36 +174,51 @@ fn model(messages: &[Message], setup: &Setup) -> Result<Run, Tie> {
                     (false, false) => (packet.bytes * BYTE_AT_OPS, 0),
                 };
                 output_free[to] = now + used;
+                used_by[to] = rack;
                 places[to] += 1;
                 run.acks += 1;
                 leaving.push((now + through + setup.cable, rack, packet));
             } else {
                 run.nacks += 1;
+                run.own += u64::from(output_free[to] > now && used_by[to] == rack && !setup.drop.contains(&decided));
             }
             tors[rack].answers.push((now + setup.cable + ACK, passes, packet));
         }
         // Free channels send: what was refused first, else something new if the window allows.
         for tor in &mut tors {
+            if tor.look.is_some_and(|look| look <= now) {
+                tor.look = None;
+            }
             if tor.sending_until.is_some() {
                 continue;
             }
-            let (packet, head) = if tor.again.is_empty() {
-                if tor.unacknowledged == setup.window {
-                    continue;
-                }
-                let Some(mut packet) = tor.waiting.pop_front() else { continue };
+            let (mut packet, startup) = match (tor.again.first(), tor.waiting.front()) {
+                (Some(packet), _) => (*packet, 0),
+                (None, Some(packet)) if tor.unacknowledged < setup.window => (*packet, STARTUP),
+                _ => continue,
+            };
+            let stream = packet.bytes * BYTE_AT_TOR;
+            let routing = startup + if setup.at_head { 0 } else { stream } + setup.cable + ROUTING;
+            // The first end of a slot that is strictly later.
+            let decided = |start: u64| ((start + routing) / SLOT + 1) * SLOT;
+            // Not before its own packets have left the output: it looks again as early as it then can start.
+            let clear = tor.own.iter().filter(|(to, _, _)| *to == packet.to).map(|(_, _, until)| *until).max();
+            if let Some(clear) = clear.filter(|clear| decided(now) < *clear) {
+                tor.look = Some((clear.div_ceil(SLOT) - 1) * SLOT - routing);
+                continue;
+            }
+            if tor.again.is_empty() {
+                tor.waiting.pop_front();
                 tor.unacknowledged += 1;
                 packet.order = tor.sent;
                 tor.sent += 1;
-                (packet, now + STARTUP)
             } else {
-                (tor.again.remove(0), now)
-            };
-            let tail = head + packet.bytes * BYTE_AT_TOR;
-            tor.sending_until = Some(tail);
-            let routed = (if setup.at_head { head } else { tail }) + setup.cable + ROUTING;
-            // The first end of a slot that is strictly later.
-            tor.flying.push(((routed / SLOT + 1) * SLOT, packet));
+                tor.again.remove(0);
+            }
+            let used = if setup.at_head { stream } else { packet.bytes * BYTE_AT_OPS };
+            tor.own.push((packet.to, packet.order, decided(now) + used));
+            tor.sending_until = Some(now + startup + stream);
+            tor.flying.push((decided(now), packet));
         }
     }
     for pair in arrived {
@@ -250,8 +273,17 @@ fn simulation(messages: &[Message], setup: &Setup) -> Run {
     for delivery in deliveries {
         assert!(done.insert(delivery.token.0, delivery.at.0).is_none(), "delivered twice: {delivery:?}");
     }
-    let [acks, nacks, reordered] = ["ACKs", "NACKs", "reordered packets"].map(|name| counter(&network, name));
-    Run { done, acks, nacks, reordered }
+    let of = |name: &str| counter(&network, name);
+    let own = of("NACKs: the ToR's own packet in the way");
+    let causes = [
+        "another ToR's packet in the way",
+        "a packet of the same fibre in the way",
+        "no place in the ToR's output",
+        "faults",
+    ];
+    let others: u64 = causes.iter().map(|cause| of(&format!("NACKs: {cause}"))).sum();
+    assert_eq!(own + others, of("NACKs"), "each NACK has one cause");
+    Run { done, acks: of("ACKs"), nacks: of("NACKs"), own, reordered: of("reordered packets") }
 }
 
 /// Messages of different pairs, at times that differ (a ToR serves the flows of one instant in turn, the model does not).
@@ -287,6 +319,7 @@ proptest! {
         let packets: u64 = messages.iter().map(|message| message.bytes.div_ceil(LARGEST).max(1)).sum();
         prop_assert_eq!(expected.acks, packets);
         prop_assert_eq!(expected.done.len(), messages.len());
+        prop_assert_eq!(expected.own, 0, "no ToR is in its own way");
         if setup.window == 1 {
             prop_assert_eq!(expected.reordered, 0, "window 1 keeps the order");
         }

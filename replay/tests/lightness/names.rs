@@ -86,7 +86,7 @@ fn the_deliverables_tables_can_be_typed_in() {
     let ns = |ns| Some(DurationPs::from_ns(ns));
     let gigabits = |gigabits: u64| Rate::from_bps(gigabits * 1_000_000_000);
     let expected = LightnessConfig {
-        ack_delay: DurationPs::from_ns(20),
+        ack_delay: Some(DurationPs::from_ns(20)),
         tor_output_buffer: Some(16),
         flit_size: Bytes(64),
         tor_rate: gigabits(10),
@@ -161,9 +161,9 @@ fn names_of_infiniband_reach_the_links_below_the_tors() {
 fn the_same_name_means_different_things_in_different_submodules() {
     let [tor, ops, ocs] = ["tor.output", "ops.output", "ocs.output"]
         .map(|scope| read(&format!("[{scope}]\nAckDelay = \"9ns\"\n")).unwrap());
-    assert_eq!((tor.ack_delay, tor.ops_ack_delay), (DurationPs::from_ns(9), DurationPs(0)));
-    assert_eq!((ops.ack_delay, ops.ops_ack_delay), (DurationPs::from_ns(20), DurationPs::from_ns(9)));
-    assert_eq!((ocs.ack_delay, ocs.ocs_ack_delay), (DurationPs::from_ns(20), DurationPs::from_ns(9)));
+    assert_eq!((tor.ack_delay, tor.ops_ack_delay), (Some(DurationPs::from_ns(9)), DurationPs(0)));
+    assert_eq!((ops.ack_delay, ops.ops_ack_delay), (None, DurationPs::from_ns(9)));
+    assert_eq!((ocs.ack_delay, ocs.ocs_ack_delay), (None, DurationPs::from_ns(9)));
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn replay(arguments: &[&str]) -> Output {
 fn every_figure_is_what_the_models_arithmetic_gives() {
     let mut simulated = Vec::new();
     for (name, text) in LIGHTNESS.into_iter().filter(|(name, _)| *name != "mixed-fabrics.toml") {
-        for row in Published::parse(text, name).unwrap().run().unwrap().rows {
+        for row in Published::parse(text, name, &[]).unwrap().run().unwrap().rows {
             assert!(row.arithmetic_ps.is_some() && row.as_computed, "{name}: {row:?}");
             simulated.push((row.what, row.simulated_ps));
         }
@@ -26,7 +26,7 @@ fn every_figure_is_what_the_models_arithmetic_gives() {
 #[test]
 fn the_same_servers_stand_on_several_fabrics() {
     let (name, text) = LIGHTNESS.into_iter().find(|(name, _)| *name == "mixed-fabrics.toml").unwrap();
-    let rows = Published::parse(text, name).unwrap().run().unwrap().rows;
+    let rows = Published::parse(text, name, &[]).unwrap().run().unwrap().rows;
     // All messages arrive everywhere, and the fabrics are told apart.
     let mut times: Vec<u64> = rows.iter().map(|row| row.simulated_ps).collect();
     assert!(times.iter().all(|time| *time > 0), "{rows:?}");
@@ -43,7 +43,7 @@ fn a_row_is_compared_with_one_above_it_or_told_that_it_is_not_there() {
             "title = \"t\"\n[fabric]\nkind = \"ideal\"\nlatency = \"200ns\"\n[[message]]\nfrom = 0\nto = 1\nbytes = \"1B\"\n\
              [[row]]\nwhat = \"slow\"\n[[row]]\nwhat = \"fast\"\nset = {{ latency = \"150ns\" }}\n{less}\n"
         );
-        Published::parse(&text, "f.toml").and_then(|published| published.run())
+        Published::parse(&text, "f.toml", &[]).and_then(|published| published.run())
     };
     let outcome = file("less = [{ than = \"slow\", percent = 20.0 }]").unwrap();
     let less = &outcome.rows[1].less[0];
@@ -100,10 +100,21 @@ fn a_figure_that_does_not_come_out_is_told() {
 fn what_is_wrong_with_a_file_is_named() {
     let file = |fabric: &str, message: &str, row: &str| {
         let text = format!("title = \"t\"\n[fabric]\n{fabric}\n[[message]]\n{message}\n[[row]]\nwhat = \"w\"\n{row}\n");
-        let error = Published::parse(&text, "f.toml").and_then(|published| published.run()).unwrap_err();
+        let error = Published::parse(&text, "f.toml", &[]).and_then(|published| published.run()).unwrap_err();
         error.to_string()
     };
     let (fabric, message, row) = ("kind = \"ideal\"", "from = 0\nto = 1", "bytes = \"1B\"");
+    let lines = [
+        (file(fabric, message, "bytes = \"1\""), "f.toml:9:9: "),
+        (file("kind = \"lightness\"\nwindow = 0", message, row), "f.toml:4:1: row \"w\": fabric.window = 0"),
+        (
+            file("kind = \"lightness\"\nnumWavelengths = 0", message, row),
+            "f.toml:4:1: row \"w\": fabric.numWavelengths = 0",
+        ),
+    ];
+    for (error, place) in lines {
+        assert!(error.starts_with(place), "{place}: {error}");
+    }
     let cases = [
         (file(fabric, "from = 0\nto = 2", row), "host 2"),
         (file(fabric, message, ""), "how many bytes"),
@@ -114,6 +125,6 @@ fn what_is_wrong_with_a_file_is_named() {
         (file(fabric, "from = 0\nto = 1\ncount = 0", row), "0 messages"),
     ];
     for (error, named) in cases {
-        assert!(error.starts_with("f.toml: ") && error.contains(named), "{named}: {error}");
+        assert!(error.starts_with("f.toml:") && error.contains(named), "{named}: {error}");
     }
 }

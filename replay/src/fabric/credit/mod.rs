@@ -413,6 +413,7 @@ impl<O: Observer> PacketFabric<O> for Credit<O> {
             })
             .collect();
         NetworkFigures {
+            circuits: Vec::new(),
             events: self.events.processed(),
             interval_ps: self.interval_ps,
             links,

@@ -328,6 +328,7 @@ impl Network for Ethernet {
             .map(|(id, (port, link))| port.meter.figures(&self.topology.link_name(LinkId(count(id))), link.rate))
             .collect();
         NetworkFigures {
+            circuits: Vec::new(),
             events: self.queue.processed(),
             drops: links.iter().map(|link| link.drops).sum(),
             retransmissions: self.resent,

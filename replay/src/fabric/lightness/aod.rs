@@ -117,7 +117,7 @@ impl Lightness {
     /// Whether a channel's next packet, which goes to `to`, finds its way to the packet switch and from there to the
     /// destination's ToR joined. If not, both are asked for, and the channel is tried again when they are.
     pub(super) fn is_joined(&mut self, now: SimTime, channel: u32, to: u32) -> bool {
-        let from = channel / self.config.wavelengths;
+        let from = channel / self.tor_channels;
         let place = self.aod_place();
         let Some(aod) = &mut self.aod else { return true };
         if aod.is_joined(from) && aod.is_joined(to) {

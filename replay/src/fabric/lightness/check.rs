@@ -43,6 +43,26 @@ impl LightnessConfig {
         Ok(())
     }
 
+    fn check_fibers(&self, racks: usize) -> Result<(), FabricError> {
+        let wrong = |key, value: String, allowed| Err(FabricError::Value { key, value, allowed });
+        if self.wavelengths == 0 || self.wavelengths > 1_024 {
+            return wrong("wavelengths", self.wavelengths.to_string(), "from 1 to 1024");
+        }
+        if let Some(number) = self.ocs_wavelengths.filter(|number| *number == 0 || *number > 1_024) {
+            return wrong("ocs_wavelengths", number.to_string(), "from 1 to 1024");
+        }
+        for (key, fibers) in [("fibers", self.fibers), ("ocs_fibers", self.ocs_fibers)] {
+            if let Some(fibers) = fibers.filter(|fibers| (*fibers as usize) < racks) {
+                return wrong(key, fibers.to_string(), "at least one for each rack's ToR");
+            }
+            // Each fibre of a ToR has up to 1024 wavelengths, each of them a channel with a number of its own.
+            if let Some(fibers) = fibers.filter(|fibers| *fibers as usize / racks > 64 || *fibers > 1 << 13) {
+                return wrong(key, fibers.to_string(), "at most 64 for each rack's ToR, and 8192 in all");
+            }
+        }
+        Ok(())
+    }
+
     fn check_optics(&self, racks: usize, hosts: usize) -> Result<(), FabricError> {
         let wrong = |key, value: String, allowed| Err(FabricError::Value { key, value, allowed });
         if let Some(most) = self.max_destinations.filter(|most| (*most as usize) < hosts) {
@@ -52,12 +72,7 @@ impl LightnessConfig {
                 "at least as many as there are hosts",
             );
         }
-        if self.circuit_wavelengths() == 0 || self.circuit_wavelengths() > 1_024 {
-            return wrong("ocs_wavelengths", self.circuit_wavelengths().to_string(), "from 1 to 1024");
-        }
-        if let Some(fibers) = self.ocs_fibers.filter(|fibers| (*fibers as usize) < racks) {
-            return wrong("ocs_fibers", fibers.to_string(), "at least one for each rack's ToR");
-        }
+        self.check_fibers(racks)?;
         if let Some(aod) = &self.aod {
             let least = if aod.configured { racks } else { racks.min(2) };
             if let Some(ports) = aod.ports.filter(|ports| (*ports as usize) < least) {
@@ -67,12 +82,6 @@ impl LightnessConfig {
             if aod.retry.ps() == 0 {
                 return wrong("aod.retry", aod.retry.to_string(), "above 0");
             }
-        }
-        if self.wavelengths == 0 || self.wavelengths > 1_024 {
-            return wrong("wavelengths", self.wavelengths.to_string(), "from 1 to 1024");
-        }
-        if let Some(fibers) = self.fibers.filter(|fibers| (*fibers as usize) < racks) {
-            return wrong("fibers", fibers.to_string(), "at least one for each rack's ToR");
         }
         if self.ops_slot.ps() == 0 {
             return wrong("ops_slot", self.ops_slot.to_string(), "at least 1ps");

@@ -3,7 +3,7 @@
 use super::aod::AodConfig;
 use super::names;
 use crate::fabric::pipe::PipeConfig;
-use crate::fabric::{DEFAULT_INTERVAL, FabricConfig};
+use crate::fabric::{DEFAULT_INTERVAL, FabricConfig, count};
 use crate::units::{Bytes, DurationPs, Length, PerByte, Rate};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -52,6 +52,19 @@ pub enum Arbiter {
     RoundRobin,
     /// The lowest fibre and wavelength.
     Lowest,
+}
+
+/// On which of its ToR's channels a packet goes to the packet switch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WavelengthAssignment {
+    /// Each flow on one, drawn from `seed`.
+    #[default]
+    Hashed,
+    /// The one for which the fewest packets wait or are under way; the lowest of several.
+    LeastLoaded,
+    /// The lowest that has nothing to do; where there is none, the least loaded one.
+    FirstFit,
 }
 
 /// Where packets that overtook each other are put in order.
@@ -113,8 +126,10 @@ pub struct LightnessConfig {
     /// Rate of a ToR's port to the circuit switch. Default: `tor_rate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tor_ocs_rate: Option<Rate>,
-    /// What a ToR needs to deal with an ACK or NACK. Default: `20ns` (Table 3).
-    pub ack_delay: DurationPs,
+    /// What a ToR needs to deal with an ACK or NACK. Default: `20ns` for those of packets (Table 3), and nothing for those
+    /// of circuit requests, whose 753 ms hold it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_delay: Option<DurationPs>,
     /// Places of a ToR's buffer in front of each of its optical channels, in packets. Default: 64 (ours).
     pub tor_max_messages: u32,
     /// The same in front of each circuit. Default: `tor_max_messages`.
@@ -150,13 +165,15 @@ pub struct LightnessConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_destinations: Option<u32>,
 
-    /// Wavelengths of a ToR's fibre: its channels to the packet switch, and its ports at the circuit switch. Default: 4
+    /// Wavelengths of each fibre: a ToR's channels to the packet switch, and its ports at the circuit switch. Default: 4
     /// (ours).
     pub wavelengths: u32,
-    /// Fibres of the optical switches; each ToR has one. Default: as many as there are racks.
+    /// Which of its ToR's channels to the packet switch a packet takes. Default: `hashed` (ours).
+    pub wavelength_assignment: WavelengthAssignment,
+    /// Fibres of the packet switch, spread over the ToRs evenly; what is left over is dark. Default: one for each ToR.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fibers: Option<u32>,
-    /// Whether the packet switch may put a packet on another wavelength of its destination's fibre. Default: false
+    /// Whether the packet switch may put a packet on another wavelength of its destination's fibres. Default: false
     /// (ours).
     pub wavelength_conversion: bool,
     /// The packet switch's time to route a packet, creation of the ACK included. Default: `30ns` (Table 3).
@@ -171,8 +188,9 @@ pub struct LightnessConfig {
     pub ops_byte_delay: PerByte,
     /// Which of simultaneous requests for one output passes. Default: `random` (ours).
     pub ops_arbiter: Arbiter,
-    /// Whether of simultaneous requests from one fibre to one destination's fibre only one passes, on whatever
-    /// wavelengths they are. Default: false (the deliverable's output port is a wavelength of a fibre).
+    /// Whether, while a packet passes from one fibre to another one, no second one from that fibre may pass there, on
+    /// whatever wavelength. Default: true (the deliverable's second case in which the packet switch drops packets, its
+    /// "same output port" read as the destination's fibre: with a wavelength of it the case could never occur).
     pub ops_one_per_fibre: bool,
     /// Contention is decided once in such a slot, at its end. Default: `1ns` (the deliverable).
     pub ops_slot: DurationPs,
@@ -186,10 +204,10 @@ pub struct LightnessConfig {
     /// about them. Default: none.
     pub drop: Vec<u64>,
 
-    /// Fibres of the circuit switch; each ToR has one. Default: `fibers`.
+    /// Fibres of the circuit switch, spread over the ToRs evenly. Default: `fibers`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ocs_fibers: Option<u32>,
-    /// Wavelengths of a ToR's fibre to the circuit switch: its ports there, each for a circuit. Default: `wavelengths`.
+    /// Wavelengths of each fibre to the circuit switch: a ToR's ports there, each for a circuit. Default: `wavelengths`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ocs_wavelengths: Option<u32>,
     /// The circuit switch's time to make an ACK or NACK of a request. Default: `0ps` (within the 753 ms).
@@ -245,7 +263,7 @@ impl Default for LightnessConfig {
             tor_byte_delay: None,
             tor_per_3_byte_delay: None,
             tor_ocs_rate: None,
-            ack_delay: DurationPs::from_ns(20),
+            ack_delay: None,
             tor_max_messages: 64,
             tor_ocs_max_messages: None,
             tor_output_buffer: None,
@@ -259,6 +277,7 @@ impl Default for LightnessConfig {
             cable_from_ocs: None,
             max_destinations: None,
             wavelengths: 4,
+            wavelength_assignment: WavelengthAssignment::default(),
             fibers: None,
             wavelength_conversion: false,
             ops_delay: DurationPs::from_ns(30),
@@ -266,7 +285,7 @@ impl Default for LightnessConfig {
             ops_rate: TEN_GIGABITS,
             ops_byte_delay: PerByte::from_ps(0),
             ops_arbiter: Arbiter::default(),
-            ops_one_per_fibre: false,
+            ops_one_per_fibre: true,
             ops_slot: DurationPs::from_ns(1),
             ops_decision: DecidedAt::default(),
             ops_serialises_again: None,
@@ -305,6 +324,12 @@ impl<'de> Deserialize<'de> for LightnessConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let written = toml::Table::deserialize(deserializer)?;
         let keys = names::translated(written).map_err(D::Error::custom)?;
+        if let Some(toml::Value::Table(rack)) = keys.get("rack")
+            && !rack.contains_key("kind")
+        {
+            let kinds = "\"credit\", \"ethernet\", \"store-and-forward\" or \"ideal\"";
+            return Err(D::Error::custom(format!("fabric.rack has no kind: the network below the ToRs is {kinds}")));
+        }
         Self::deserialize(toml::Value::Table(keys)).map_err(|error| D::Error::custom(error.message()))
     }
 }
@@ -352,9 +377,29 @@ impl LightnessConfig {
         self.tor_ocs_max_messages.unwrap_or(self.tor_max_messages)
     }
 
-    /// A ToR's ports at the circuit switch.
+    /// Wavelengths of a fibre to the circuit switch.
     pub(super) fn circuit_wavelengths(&self) -> u32 {
         self.ocs_wavelengths.unwrap_or(self.wavelengths)
+    }
+
+    /// Fibres of each ToR to the packet switch.
+    pub(super) fn fibers_per_tor(&self, racks: usize) -> u32 {
+        self.fibers.map_or(1, |fibers| fibers / count(racks))
+    }
+
+    /// Fibres of each ToR to the circuit switch.
+    pub(super) fn circuit_fibers_per_tor(&self, racks: usize) -> u32 {
+        self.ocs_fibers.or(self.fibers).map_or(1, |fibers| fibers / count(racks))
+    }
+
+    /// What a ToR needs to deal with the answer to a packet.
+    pub(super) fn packet_ack_ps(&self) -> u64 {
+        self.ack_delay.unwrap_or(DurationPs::from_ns(20)).ps()
+    }
+
+    /// What a ToR needs to deal with the answer to a circuit request.
+    pub(super) fn circuit_ack_ps(&self) -> u64 {
+        self.ack_delay.map_or(0, DurationPs::ps)
     }
 
     /// Whether packets are serialised again at the packet switch's output.

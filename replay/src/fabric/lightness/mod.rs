@@ -23,7 +23,7 @@ mod server;
 mod tor;
 
 pub use aod::AodConfig;
-pub use config::{Arbiter, DecidedAt, Decision, LightnessConfig, Resequencer};
+pub use config::{Arbiter, DecidedAt, Decision, LightnessConfig, Resequencer, WavelengthAssignment};
 pub use names::{PARAMETERS, Parameter};
 pub use ocs::CircuitSpan;
 
@@ -33,13 +33,15 @@ use super::slab::Slab;
 use super::{FabricError, HostPlace, collect_instant, count};
 use crate::kernel::random::{below, draw};
 use crate::kernel::{EventQueue, Place};
-use crate::network::{Delivery, FlowId, HostIndex, LinkFigures, Network, NetworkFigures, SimTime, Token};
+use crate::network::{
+    CircuitFigures, Delivery, FlowId, HostIndex, LinkFigures, Network, NetworkFigures, SimTime, Token,
+};
 use crate::topology::TopologyError;
 use crate::units::{PerByte, Rate};
 use aod::Aod;
 use config::Cables;
 use ocs::{Circuit, Ocs};
-use ops::Ops;
+use ops::{Ops, Refusals};
 use rack::RackNetwork;
 use server::{Flow, Nic, OutputBuffer, Packet};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -53,6 +55,8 @@ enum Event {
     AtTor(u32),
     /// A channel to the packet switch has sent a packet.
     ChannelSent(u32),
+    /// A channel that kept clear of its ToR's own packets may go on.
+    ChannelClear(u32),
     /// The packet switch has routed a packet.
     AtOps(u32),
     /// The end of a slot of the packet switch.
@@ -65,6 +69,8 @@ enum Event {
     AtOutput(u32),
     /// A packet is whole at its server.
     Received(u32),
+    /// A request for a circuit is at the circuit switch.
+    CircuitAsked(u32),
     /// The circuit switch has seen all requests of the instant.
     OcsDecides,
     /// A circuit can be used.
@@ -117,7 +123,7 @@ struct Counters {
     circuits_evicted: u64,
     looped_bytes: u64,
     resequenced: u64,
-    without_place: u64,
+    refused: Refusals,
     aod_requests: u64,
     aod_joins: u64,
     aod_refused: u64,
@@ -127,6 +133,9 @@ struct Counters {
 /// A LIGHTNESS network.
 pub struct Lightness {
     config: LightnessConfig,
+    /// A ToR's channels to the packet switch, and its ports at the circuit switch: all wavelengths of its fibres.
+    tor_channels: u32,
+    tor_circuits: u32,
     byte_delay: PerByte,
     cables: Cables,
     names: Vec<String>,
@@ -166,8 +175,10 @@ impl Lightness {
         let (racks, rack_of) = racks_of(hosts)?;
         config.check(racks.len(), hosts.len())?;
         let circuit_hosts = circuit_hosts(config, hosts)?;
-        let ports = Self::channel_count(racks.len(), config.wavelengths);
-        let circuit_ports = Self::channel_count(racks.len(), config.circuit_wavelengths());
+        let tor_channels = config.fibers_per_tor(racks.len()) * config.wavelengths;
+        let tor_circuits = config.circuit_fibers_per_tor(racks.len()) * config.circuit_wavelengths();
+        let ports = Self::channel_count(racks.len(), tor_channels);
+        let circuit_ports = Self::channel_count(racks.len(), tor_circuits);
         let rack_names: Vec<&str> = racks.iter().map(|rack| rack.name.as_str()).collect();
         let rack_network = config.rack.as_ref().map(|rack| RackNetwork::new(rack, config.interval, hosts, &rack_names));
         let rack_network = rack_network.transpose()?;
@@ -175,6 +186,8 @@ impl Lightness {
         let largest = config.photonic_packet_max.get();
         let horizon = config.server_rate.time_ps(largest).max(config.tor_rate.time_ps(largest)).saturating_mul(64);
         Ok(Self {
+            tor_channels,
+            tor_circuits,
             byte_delay: config.byte_delay(),
             cables: config.cables(),
             rack_network,
@@ -187,7 +200,7 @@ impl Lightness {
             flows: Vec::new(),
             packets: Slab::default(),
             channels: (0..ports).map(|_| Channel::default()).collect(),
-            ops: Ops { busy_until: vec![SimTime::ZERO; ports], passed_last: vec![0; ports], ..Ops::default() },
+            ops: Ops::new(racks.len(), ports),
             ocs: Ocs {
                 inputs: vec![None; circuit_ports],
                 outputs: vec![None; circuit_ports],
@@ -215,6 +228,22 @@ impl Lightness {
     #[must_use]
     pub fn circuits(&self) -> &[CircuitSpan] {
         &self.ocs.spans
+    }
+
+    fn circuit_figures(&self, span: &CircuitSpan) -> CircuitFigures {
+        let rack = |port: u32| self.racks[(port / self.tor_circuits) as usize].name.clone();
+        CircuitFigures {
+            from: rack(span.input),
+            to: rack(span.output),
+            input: span.input % self.tor_circuits,
+            output: span.output % self.tor_circuits,
+            granted: span.granted,
+            up: span.up,
+            released: span.released,
+            evicted: span.evicted,
+            packets: span.packets,
+            bytes: span.bytes,
+        }
     }
 
     fn nic_place(&self, host: u32) -> Place {
@@ -258,12 +287,14 @@ impl Lightness {
             }
             Event::AtTor(id) => self.at_tor(now, id),
             Event::ChannelSent(channel) => self.channel_sent(now, channel),
+            Event::ChannelClear(channel) => self.channel_clear(now, channel),
             Event::AtOps(id) => self.at_ops(now, id),
             Event::OpsDecides => self.ops_decides(now),
             Event::Acked(channel) => self.acked(now, channel),
             Event::Nacked(id) => self.nacked(now, id),
             Event::AtOutput(id) => self.at_output(now, id),
             Event::Received(id) => self.received(now, id, deliveries),
+            Event::CircuitAsked(circuit) => self.circuit_asked(now, circuit),
             Event::OcsDecides => self.ocs_decides(now),
             Event::CircuitUp(circuit) => self.circuit_up(now, circuit),
             Event::CircuitRetry(circuit) => self.retry_circuit(now, circuit),
@@ -288,10 +319,10 @@ impl Lightness {
             links.push(self.meters.down[host].figures(&format!("{rack}->{name}"), server));
         }
         let port = |meters: &[LinkMeter], index: usize, name: String, rate: Rate| meters[index].figures(&name, rate);
-        let wavelengths = self.config.wavelengths as usize;
+        let channels = self.tor_channels as usize;
         for (rack, entry) in self.racks.iter().enumerate() {
-            for wavelength in 0..wavelengths {
-                let index = rack * wavelengths + wavelength;
+            for wavelength in 0..channels {
+                let index = rack * channels + wavelength;
                 let name = &entry.name;
                 let (to, from) = (format!("{name}->OPS.{wavelength}"), format!("OPS.{wavelength}->{name}"));
                 links.push(port(&self.meters.ops_in, index, to, self.config.tor_rate));
@@ -348,7 +379,7 @@ impl Network for Lightness {
         let looped = source == destination;
         let network = self.rack_network.as_mut().filter(|_| !looped);
         let ways = network.map(|network| network.open(source.0, destination.0, from, to));
-        let wavelength = below(draw(self.config.seed, 0, id.into()), self.config.wavelengths.into());
+        let wavelength = below(draw(self.config.seed, 0, id.into()), self.tor_channels.into());
         self.flows.push(Flow {
             source: source.0,
             destination: destination.0,
@@ -415,7 +446,11 @@ impl Network for Lightness {
             ("NACKs", counters.nacks),
             ("reordered packets", counters.reordered),
             ("packets put in order by ToRs", counters.resequenced),
-            ("packets refused for a ToR's full output", counters.without_place),
+            ("NACKs: the ToR's own packet in the way", counters.refused.own),
+            ("NACKs: another ToR's packet in the way", counters.refused.others),
+            ("NACKs: a packet of the same fibre in the way", counters.refused.same_fibre),
+            ("NACKs: no place in the ToR's output", counters.refused.no_place),
+            ("NACKs: faults", counters.refused.faults),
             ("circuit requests", counters.circuit_requests),
             ("circuits set up", counters.circuits),
             ("circuits refused", counters.circuits_refused),
@@ -439,6 +474,7 @@ impl Network for Lightness {
             interval_ps: self.config.interval.ps(),
             links,
             counters: named.chain(of_racks).collect(),
+            circuits: self.ocs.spans.iter().map(|span| self.circuit_figures(span)).collect(),
         }
     }
 }

@@ -42,6 +42,8 @@ pub struct Circuit {
     /// Packets in the output's buffer, and until when the output is in use.
     pub draining: u32,
     pub output_free: SimTime,
+    /// Its present span's number; [`NO_SPAN`] where none is remembered.
+    span: u32,
     /// Since when it has nothing to do, and whether an event looks at that.
     pub idle_since: SimTime,
     pub idle_event: bool,
@@ -73,20 +75,31 @@ pub struct Ocs {
 }
 
 /// So many circuits are remembered.
-const MOST_SPANS: usize = 1 << 16;
+const MAX_SPANS: usize = 1 << 16;
 
 /// A circuit from its grant to its release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CircuitSpan {
-    /// The input port: rack x wavelengths + wavelength.
+    /// The input port: rack x ports of a ToR + fibre and wavelength.
     pub input: u32,
     /// The output port, numbered the same way.
     pub output: u32,
     /// When it was granted.
     pub granted: SimTime,
+    /// When it could be used; `None` while it is set up.
+    pub up: Option<SimTime>,
     /// When it was released or given up; `None` while it is up.
     pub released: Option<SimTime>,
+    /// Whether it was given up for another one.
+    pub evicted: bool,
+    /// Packets that it carried.
+    pub packets: u64,
+    /// Their bytes on the fibre.
+    pub bytes: u64,
 }
+
+/// No span is remembered for a circuit.
+const NO_SPAN: u32 = u32::MAX;
 
 impl Lightness {
     /// The number of the circuit between two racks.
@@ -107,6 +120,7 @@ impl Lightness {
                 wants_place: false,
                 draining: 0,
                 output_free: SimTime::ZERO,
+                span: NO_SPAN,
                 idle_since: SimTime::ZERO,
                 idle_event: false,
             });
@@ -124,8 +138,19 @@ impl Lightness {
         self.request(now, index);
     }
 
+    /// A request leaves its ToR; what is on no cable is at the switch at once.
     fn request(&mut self, now: SimTime, index: u32) {
         self.counters.circuit_requests += 1;
+        if self.cables.to_ocs == 0 {
+            self.circuit_asked(now, index);
+            return;
+        }
+        let at = now.plus_ps(self.cables.to_ocs);
+        self.queue.schedule(at, Phase::Arrive, self.circuit_place(index), Event::CircuitAsked(index));
+    }
+
+    /// A request is at the circuit switch.
+    pub(super) fn circuit_asked(&mut self, now: SimTime, index: u32) {
         if self.ocs.requests.is_empty() {
             self.queue.schedule(now, Phase::Decide, self.ocs_place(), Event::OcsDecides);
         }
@@ -160,30 +185,32 @@ impl Lightness {
         if let (Some((input, of_input)), Some((output, of_output))) = ports {
             for circuit in [of_input, of_output].into_iter().flatten() {
                 self.counters.circuits_evicted += 1;
-                self.release(now, circuit);
+                self.release(now, circuit, true);
             }
             self.ocs.inputs[input as usize] = Some(index);
             self.ocs.outputs[output as usize] = Some(index);
             self.ocs.last[to as usize] = from;
             self.ocs.last_output = to;
-            if self.ocs.spans.len() < MOST_SPANS {
-                self.ocs.spans.push(CircuitSpan { input, output, granted: now, released: None });
-            }
+            self.circuits[index as usize].span = self.begin_span(now, input, output);
             self.counters.circuits += 1;
             self.circuits[index as usize].state = State::SettingUp(input, output);
-            let up = now.plus_ps(self.config.ocs_first_message_delay.ps() + self.config.ocs_ack_delay.ps());
+            let up = now.plus_ps(self.config.ocs_first_message_delay.ps() + self.circuit_answer_ps());
             self.queue.schedule(up, Phase::Arrive, self.circuit_place(index), Event::CircuitUp(index));
         } else {
             self.counters.circuits_refused += 1;
-            let again = now.plus_ps(self.config.ocs_ack_delay.ps() + self.config.retry_request_delay.ps());
+            let again = now.plus_ps(self.circuit_answer_ps() + self.config.retry_request_delay.ps());
             self.queue.schedule(again, Phase::Arrive, self.circuit_place(index), Event::CircuitRetry(index));
         }
     }
 
+    /// From an answer of the circuit switch until the ToR has dealt with it.
+    fn circuit_answer_ps(&self) -> u64 {
+        self.config.ocs_ack_delay.ps() + self.cables.from_ocs + self.config.circuit_ack_ps()
+    }
+
     /// A free port of `rack`; if there is none, one whose circuit can be given up, with that circuit.
     fn port_for(&self, now: SimTime, rack: u32, input: bool) -> Option<(u32, Option<u32>)> {
-        let wavelengths = self.config.circuit_wavelengths();
-        let mut ports = rack * wavelengths..(rack + 1) * wavelengths;
+        let mut ports = rack * self.tor_circuits..(rack + 1) * self.tor_circuits;
         let holders = if input { &self.ocs.inputs } else { &self.ocs.outputs };
         if let Some(port) = ports.clone().find(|port| holders[*port as usize].is_none()) {
             return Some((port, None));
@@ -201,15 +228,31 @@ impl Lightness {
         })
     }
 
-    fn release(&mut self, now: SimTime, index: u32) {
+    /// A circuit's span begins: its number, where there is room for it.
+    fn begin_span(&mut self, granted: SimTime, input: u32, output: u32) -> u32 {
+        let spans = &mut self.ocs.spans;
+        if spans.len() >= MAX_SPANS {
+            return NO_SPAN;
+        }
+        let (up, released) = (None, None);
+        spans.push(CircuitSpan { input, output, granted, up, released, evicted: false, packets: 0, bytes: 0 });
+        crate::fabric::count(spans.len() - 1)
+    }
+
+    fn span_of(&mut self, index: u32) -> Option<&mut CircuitSpan> {
+        self.ocs.spans.get_mut(self.circuits[index as usize].span as usize)
+    }
+
+    fn release(&mut self, now: SimTime, index: u32, evicted: bool) {
         if let State::Up(input, output, _) = self.circuits[index as usize].state {
             self.ocs.inputs[input as usize] = None;
             self.ocs.outputs[output as usize] = None;
             self.circuits[index as usize].state = State::Down;
-            let is_it = |span: &&mut CircuitSpan| span.released.is_none() && span.input == input;
-            if let Some(span) = self.ocs.spans.iter_mut().rev().find(is_it) {
+            if let Some(span) = self.span_of(index) {
                 span.released = Some(now);
+                span.evicted = evicted;
             }
+            self.circuits[index as usize].span = NO_SPAN;
         }
     }
 
@@ -220,6 +263,9 @@ impl Lightness {
             circuit.state = State::Up(input, output, now);
         }
         circuit.idle_since = now;
+        if let Some(span) = self.span_of(index) {
+            span.up = Some(now);
+        }
         self.use_circuit(now, index);
     }
 
@@ -253,6 +299,10 @@ impl Lightness {
         let sent = head.plus_ps(stream);
         self.meters.ocs[from as usize].crossed(now, wire, self.config.interval.ps());
         self.counters.by_circuit += 1;
+        if let Some(span) = self.span_of(index) {
+            span.packets += 1;
+            span.bytes += wire;
+        }
         let place = self.circuit_place(index);
         let circuit = &mut self.circuits[index as usize];
         circuit.waiting.pop_front();
@@ -319,7 +369,7 @@ impl Lightness {
         let until = circuit.idle_since.plus_ps(limit);
         if until <= now {
             self.counters.circuits_released += 1;
-            self.release(now, index);
+            self.release(now, index, false);
         } else {
             circuit.idle_event = true;
             self.queue.schedule(until, Phase::Arrive, place, Event::CircuitIdle(index));

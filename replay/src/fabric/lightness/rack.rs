@@ -64,8 +64,8 @@ impl RackNetwork {
         let tor = |rack: &&str| HostPlace { name: format!("{rack}.tor"), rack: (*rack).to_owned() };
         places.extend(racks.iter().map(tor));
         let names = places.iter().map(|place| place.name.clone()).collect();
-        let network = Box::new(fabric::build(&config, &places)?);
-        Ok(Self { network, servers: count(hosts.len()), names, under: BTreeMap::new(), sent: 0 })
+        let network = fabric::build(&config, &places).map_err(|error| FabricError::Rack(Box::new(error)))?;
+        Ok(Self { network: Box::new(network), servers: count(hosts.len()), names, under: BTreeMap::new(), sent: 0 })
     }
 
     pub fn next_event(&self) -> Option<SimTime> {

@@ -2,10 +2,11 @@
 //!
 //! Its Input submodule waits until a packet is whole. Control OPS sends a channel's packets one after the other: a
 //! packet takes the start-up, its bytes at the port's rate and the conversion's delay of each byte, and occupies the
-//! channel for all of it. Up to `window` packets are unacknowledged. An ACK deletes a packet; after a NACK it is sent
+//! channel for all of it. It starts only when it will find no packet of its own ToR in its way (its output in use by the
+//! one before it): the ToR knows when those that pass leave the packet switch. Up to `window` packets are unacknowledged. An ACK deletes a packet; after a NACK it is sent
 //! again when the channel is free, before new ones, in the order in which packets first went, without the start-up.
 
-use super::config::{DecidedAt, Decision};
+use super::config::{Decision, WavelengthAssignment};
 use super::{Event, Lightness};
 use crate::fabric::count;
 use crate::kernel::Phase;
@@ -36,6 +37,8 @@ pub struct Channel {
     /// Flows that wait for a place.
     pub wants: VecDeque<u32>,
     pub order: u64,
+    /// Until when it keeps clear of its ToR's own packets; there is an event then.
+    pub held_until: SimTime,
 }
 
 impl Lightness {
@@ -50,7 +53,7 @@ impl Lightness {
         if from == to {
             return Some(Way::Electrical);
         }
-        let channel = from * self.config.wavelengths + entry.wavelength;
+        let channel = self.channel_for(from, entry.wavelength);
         let size = entry.outgoing.front().map_or(0, |message| message.total);
         let by_circuit = match self.config.decision {
             Decision::Ops => false,
@@ -84,6 +87,21 @@ impl Lightness {
         Some(way)
     }
 
+    /// The channel of the ToR `rack` that the next packet of a flow takes whose own is `hashed`.
+    fn channel_for(&self, rack: u32, hashed: u32) -> u32 {
+        let own = rack * self.tor_channels..(rack + 1) * self.tor_channels;
+        let load = |channel: &u32| {
+            let channel = &self.channels[*channel as usize];
+            channel.reserved as usize + channel.wants.len()
+        };
+        let idle = match self.config.wavelength_assignment {
+            WavelengthAssignment::Hashed => return own.start + hashed,
+            WavelengthAssignment::LeastLoaded => None,
+            WavelengthAssignment::FirstFit => own.clone().find(|channel| load(channel) == 0),
+        };
+        idle.or_else(|| own.clone().min_by_key(load)).unwrap_or(own.start)
+    }
+
     /// A packet is whole in the ToR's Input.
     pub(super) fn at_tor(&mut self, now: SimTime, id: u32) {
         match self.packets.get(id).way {
@@ -104,46 +122,70 @@ impl Lightness {
         }
     }
 
-    /// Sends a channel's next packet, if it is free and the window allows.
+    /// Sends a channel's next packet, if it is free, the window allows, and the packet will meet none of its own ToR's:
+    /// what was refused, before what is new.
     pub(super) fn try_channel(&mut self, now: SimTime, index: u32) {
         let channel = &self.channels[index as usize];
         if channel.sending {
             return;
         }
-        if channel.again.is_empty() && channel.unacknowledged < self.config.window {
-            let Some(id) = channel.waiting.front() else { return };
-            let to = self.rack_of[self.flows[self.packets.get(*id).flow as usize].destination as usize];
-            if !self.is_joined(now, index, to) {
-                return;
-            }
-            self.use_join(index / self.config.wavelengths, true);
-            self.use_join(to, true);
+        let again = channel.again.first().copied();
+        let fresh = channel.waiting.front().copied().filter(|_| channel.unacknowledged < self.config.window);
+        let Some(id) = again.or(fresh) else { return };
+        let to = self.destination_rack(id);
+        if again.is_none() && !self.is_joined(now, index, to) {
+            return;
+        }
+        let startup = if again.is_none() { self.config.tor_startup_delay.ps() } else { 0 };
+        let start = self.clear_start(now, index, id, startup);
+        if start > now {
+            self.hold_channel(start, index);
+            return;
         }
         let channel = &mut self.channels[index as usize];
-        let (id, startup) = if channel.again.is_empty() {
-            if channel.unacknowledged >= self.config.window {
-                return;
-            }
-            let Some(id) = channel.waiting.pop_front() else { return };
+        channel.sending = true;
+        if again.is_some() {
+            self.counters.resent += 1;
+            channel.again.remove(0);
+        } else {
+            channel.waiting.pop_front();
             channel.unacknowledged += 1;
             self.packets.get_mut(id).order = channel.order;
             channel.order += 1;
-            (id, self.config.tor_startup_delay.ps())
-        } else {
-            self.counters.resent += 1;
-            (channel.again.remove(0), 0)
-        };
-        channel.sending = true;
+            self.use_join(index / self.tor_channels, true);
+            self.use_join(to, true);
+        }
+        self.send_to_ops(now, index, id, startup);
+    }
+
+    /// The rack to which a packet goes.
+    pub(super) fn destination_rack(&self, id: u32) -> u32 {
+        self.rack_of[self.flows[self.packets.get(id).flow as usize].destination as usize]
+    }
+
+    /// A channel waits until `start`, when the packet in its way will have left the packet switch.
+    fn hold_channel(&mut self, start: SimTime, index: u32) {
+        let channel = &mut self.channels[index as usize];
+        if channel.held_until != start {
+            channel.held_until = start;
+            self.queue.schedule(start, Phase::Arrive, self.channel_place(index), Event::ChannelClear(index));
+        }
+    }
+
+    /// A channel that kept clear of its ToR's own packets may go on.
+    pub(super) fn channel_clear(&mut self, now: SimTime, index: u32) {
+        self.try_channel(now, index);
+    }
+
+    /// A packet begins its way to the packet switch.
+    fn send_to_ops(&mut self, now: SimTime, index: u32, id: u32, startup: u64) {
+        self.plan_passage(now, index, id, startup);
         let wire = u64::from(self.packets.get(id).wire);
         let head = now.plus_ps(startup);
         let tail = head.plus_ps(self.stream_ps(wire));
         self.meters.ops_in[index as usize].crossed(head, wire, self.config.interval.ps());
         self.queue.schedule(tail, Phase::Arrive, self.channel_place(index), Event::ChannelSent(index));
-        let seen = match self.config.ops_decision {
-            DecidedAt::Tail => tail,
-            DecidedAt::Head => head,
-        };
-        let at = seen.plus_ps(self.cables.to_ops + self.config.ops_delay.ps());
+        let at = self.routed_at(now, startup, wire);
         self.queue.schedule(at, Phase::Arrive, self.channel_place(index), Event::AtOps(id));
     }
 
@@ -161,7 +203,7 @@ impl Lightness {
     /// An ACK: the packet is deleted, its place is free.
     pub(super) fn acked(&mut self, now: SimTime, index: u32) {
         self.counters.acks += 1;
-        self.use_join(index / self.config.wavelengths, false);
+        self.use_join(index / self.tor_channels, false);
         let channel = &mut self.channels[index as usize];
         channel.unacknowledged -= 1;
         let next = channel.wants.pop_front();
@@ -177,6 +219,7 @@ impl Lightness {
         self.counters.nacks += 1;
         let packet = *self.packets.get(id);
         let Way::Ops(index) = packet.way else { return };
+        self.forget_passage(index, id);
         let again = &mut self.channels[index as usize].again;
         let packets = &self.packets;
         let place = again.partition_point(|other| packets.get(*other).order < packet.order);
@@ -185,7 +228,7 @@ impl Lightness {
     }
 
     /// How many channels there are.
-    pub(super) fn channel_count(racks: usize, wavelengths: u32) -> usize {
-        (count(racks) * wavelengths) as usize
+    pub(super) fn channel_count(racks: usize, of_each: u32) -> usize {
+        (count(racks) * of_each) as usize
     }
 }

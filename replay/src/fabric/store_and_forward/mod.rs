@@ -301,6 +301,7 @@ impl<O: Observer> PacketFabric<O> for StoreAndForward<O> {
             .map(|(id, (port, link))| port.meter.figures(&self.topology.link_name(LinkId(count(id))), link.rate))
             .collect();
         NetworkFigures {
+            circuits: Vec::new(),
             events: self.events.processed(),
             drops: self.dropped,
             retransmissions: self.resent,
