@@ -51,6 +51,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let trace = read_trace(folder)?;
     spinner.finish_and_clear();
     let results = replay_one(path, &experiment, &trace, common, &bars)?;
+    tell_of_replaced(&common.out);
     write_run(&common.out, &results)?;
     report::plots::write(&common.out, &results.detail)?;
     report::write(&common.out.join("report.html"), std::slice::from_ref(&results.detail))?;
@@ -103,6 +104,7 @@ pub(super) fn compare(paths: &[PathBuf], common: &Common) -> Result<ExitCode, Er
         }
     }
     check_same_job(&comparison)?;
+    tell_of_replaced(&common.out);
     write_comparison(&common.out, &comparison)?;
     report::write(&common.out.join("report.html"), &details)?;
     if common.json {
@@ -112,6 +114,13 @@ pub(super) fn compare(paths: &[PathBuf], common: &Common) -> Result<ExitCode, Er
         say(&format!("{}report: {}", table::of_comparison(&comparison), report.display()))?;
     }
     Ok(ExitCode::from(if comparison.failed.is_empty() { 0 } else { FOUND_WRONG }))
+}
+
+/// Says so where a folder holds results already.
+pub(super) fn tell_of_replaced(folder: &Path) {
+    if folder.join("summary.json").exists() {
+        trace::told::say(format!("replay: {} held results, which are replaced", folder.display()));
+    }
 }
 
 /// Draws the report of results again.

@@ -61,6 +61,7 @@ pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
     });
     done.finish_and_clear();
     let results = collect(&args.experiment, args, &sweep, &jobs, outcomes, &stop)?;
+    super::run::tell_of_replaced(&common.out);
     write_traffic(&common.out, &results, args.packets)?;
     if common.json {
         say(&serde_json::to_string_pretty(&results.summary()?)?)?;

@@ -30,7 +30,7 @@ pub(super) fn of_run(summary: &Summary) -> String {
     format!(
         "{}: {} ({}) over {}\n{table}\n\
          messages   {} with {:.1} MB, {} not done when the job was\n\
-         transfers  error of the simulated against the recorded times: median {}, 95th percentile {}\n\
+         transfers  change of the simulated against the recorded times: median {}, 95th percentile {}\n\
          network    {:.1}% of the job's time (critical path), {} packets lost, {} sent again\n\
          replay     {} events in {:.2} s\n{}",
         summary.name,
@@ -273,7 +273,9 @@ fn seconds(value: Option<f64>) -> String {
 }
 
 fn percent(value: f64) -> String {
-    format!("{:+.1}%", value * 100.0)
+    let text = format!("{:+.1}%", value * 100.0);
+    // What is rounded to nothing has no sign.
+    if text == "-0.0%" || text == "+0.0%" { "0.0%".to_owned() } else { text }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for people")]

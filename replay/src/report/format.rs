@@ -11,8 +11,12 @@ pub(super) fn seconds(value: f64) -> String {
         format!("{value:.2} s")
     } else if size >= 1e-3 {
         format!("{:.1} ms", value * 1e3)
-    } else if size > 0.0 {
+    } else if size >= 1e-6 {
         format!("{:.0} µs", value * 1e6)
+    } else if size >= 1e-9 {
+        format!("{:.0} ns", value * 1e9)
+    } else if size > 0.0 {
+        "< 1 ns".to_owned()
     } else {
         "0 s".to_owned()
     }
@@ -23,9 +27,15 @@ pub(super) fn maybe_seconds(value: Option<f64>) -> String {
     value.map_or_else(|| "–".to_owned(), seconds)
 }
 
+/// A share as a signed percentage: "+3.1%"; what is rounded to nothing has no sign.
+fn signed_percent(value: f64) -> String {
+    let text = format!("{:+.1}%", value * 100.0);
+    if text == "-0.0%" || text == "+0.0%" { "0.0%".to_owned() } else { text }
+}
+
 /// A change as a signed percentage: "+3.1%"; factors from 10 on as "×12".
 pub(super) fn change(value: f64) -> String {
-    if value >= 9.0 { format!("×{:.0}", value + 1.0) } else { format!("{:+.1}%", value * 100.0).replace('-', "−") }
+    if value >= 9.0 { format!("×{:.0}", value + 1.0) } else { signed_percent(value).replace('-', "−") }
 }
 
 /// A change, or a dash.
@@ -124,6 +134,10 @@ mod tests {
         assert_eq!(seconds(48.971), "48.97 s");
         assert_eq!(seconds(0.0123), "12.3 ms");
         assert_eq!(seconds(0.000_056), "56 µs");
+        assert_eq!(seconds(0.000_000_3), "300 ns");
+        assert_eq!(seconds(1e-12), "< 1 ns");
+        assert_eq!(change(-0.000_04), "0.0%");
+        assert_eq!(change(0.0), "0.0%");
         assert_eq!(change(0.031), "+3.1%");
         assert_eq!(change(-0.5), "−50.0%");
         assert_eq!(change(11.2), "×12");

@@ -39,10 +39,10 @@ pub(super) fn figures(summary: &Summary) -> Element {
     let errors = &summary.transfer_error;
     div("figures")
         .child(figure(format::share(summary.network_share), "of the job's time on the network"))
-        .child(figure(format::maybe_change(errors.median), "median error of transfer times"))
+        .child(figure(format::maybe_change(errors.median), "median change of transfer times"))
         .child(figure(
             errors.p95.map_or_else(|| "–".to_owned(), |p95| format!("{:.0}%", p95 * 100.0)),
-            "95th percentile of that error",
+            "95th percentile of that change",
         ))
         .child(figure(format::count(summary.messages), "messages"))
         .child(figure(format::bytes(summary.bytes), "payload"))

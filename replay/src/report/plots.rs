@@ -50,13 +50,19 @@ pub fn of_run(detail: &Detail) -> Vec<Plot> {
     let packets = |value: f64| format::count(rounded(value));
     let utilisation = links.iter().filter_map(|link| Some((link.name.clone(), link.utilisation?))).collect();
     let plots = [
-        bars("nodes-sent", "Bytes that each node sent", node_bytes(detail, true), whole),
-        bars("nodes-received", "Bytes that each node received", node_bytes(detail, false), whole),
-        bars("links-bytes", "Bytes that crossed each link", by(|link| link.bytes), whole),
-        bars("links-packets", "Packets that crossed each link", by(|link| link.packets), packets),
-        bars("links-utilisation", "Mean utilisation of each link", utilisation, format::share),
-        bars("links-queues", "Longest queue in front of each link", by(|link| link.queue_max_bytes), whole),
-        bars("links-drops", "Packets lost at each link", by(|link| link.drops), packets),
+        bars("nodes-sent", "Bytes that each node sent", node_bytes(detail, true), None, whole),
+        bars("nodes-received", "Bytes that each node received", node_bytes(detail, false), None, whole),
+        bars("links-bytes", "Bytes that crossed each link", by(|link| link.bytes), None, whole),
+        bars("links-packets", "Packets that crossed each link", by(|link| link.packets), None, packets),
+        bars(
+            "links-utilisation",
+            "Mean utilisation of each link, of a full width of 100%",
+            utilisation,
+            Some(1.0),
+            format::share,
+        ),
+        bars("links-queues", "Longest queue in front of each link", by(|link| link.queue_max_bytes), None, whole),
+        bars("links-drops", "Packets lost at each link", by(|link| link.drops), None, packets),
         throughput(detail),
         transfer_times(detail),
     ];
@@ -131,23 +137,25 @@ fn text(x: f64, y: f64, content: &str) -> Element {
     element("text").with("x", format!("{x:.1}")).with("y", format!("{y:.1}")).with("fill", "#1b1f24").text(content)
 }
 
-/// The largest values as bars; nothing if all are 0.
+/// The largest values as bars, of which the longest is the largest value, or `full`; nothing if all are 0.
 fn bars(
     name: &'static str,
     title: &'static str,
     mut values: Vec<(String, f64)>,
+    full: Option<f64>,
     say: impl Fn(f64) -> String,
 ) -> Option<Plot> {
     values.retain(|(_, value)| *value > 0.0);
     values.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let most = values.first()?.1;
+    let largest = values.first()?.1;
+    let most = full.unwrap_or(largest);
     let left_out = values.len().saturating_sub(MOST_BARS);
     values.truncate(MOST_BARS);
     let height = TOP + ROW * float_count(values.len()) + 26.0;
     let mut drawn = picture(height, title);
     let mut y = TOP;
     for (label, value) in &values {
-        let length = LONGEST * value / most;
+        let length = LONGEST * (value / most).min(1.0);
         drawn = drawn
             .child(text(LEFT - 8.0, y + 12.0, label).with("text-anchor", "end"))
             .child(

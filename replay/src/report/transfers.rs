@@ -44,20 +44,21 @@ pub(super) fn section(detail: &Detail) -> Element {
         "bytes",
         "recorded median",
         "simulated median",
-        "median error",
+        "median change",
         "95th percentile",
     ];
     element("section")
         .child(element("h3").text("Transfer times of messages"))
         .child(element("p").with("class", "hint").text(
             "From a message's first byte leaving to its last one arriving: what this network would have, against what was \
-             recorded on the real one. On a model of the recorded network, points lie on the diagonal.",
+             recorded on the real one. On a model of the recorded network, points lie on the diagonal, and the change is the \
+             model's error; on another network it is what that network changes.",
         ))
         .child(
             div("beside").children((!detail.points.is_empty()).then(|| scatter(&detail.points))).child(
                 div("tables")
                     .child(table(
-                        &["messages", "count", "median error", "95th percentile"],
+                        &["messages", "count", "median change", "95th percentile"],
                         1,
                         std::iter::once(all).chain(classes),
                     ))

@@ -281,3 +281,60 @@ fn completions_and_help_are_there() {
         assert!(output.status.success() && output.stdout.len() > 200, "{arguments:?}");
     }
 }
+
+#[test]
+fn a_key_by_the_deliverables_name_is_named_so_and_an_override_beside_the_file() {
+    let bench = Bench::new();
+    bench.file("light.toml", "[workload]\ntrace = \"trace\"\n[fabric]\nkind = \"lightness\"\nnumWavelengths = 0\n");
+    let told = bench.fails(2, &["run", "light.toml", "--out", "r"]);
+    assert!(told.contains("light.toml:5:1: fabric.numWavelengths = 0"), "{told}");
+    bench.file(
+        "input.toml",
+        "[workload]\ntrace = \"trace\"\n[fabric]\nkind = \"lightness\"\n[fabric.tor.input]\nwidth = 3\n",
+    );
+    let told = bench.fails(2, &["run", "input.toml", "--out", "r"]);
+    assert!(told.contains("input.toml:6:1: fabric.tor.input.width = 3"), "{told}");
+}
+
+#[test]
+fn a_rate_with_which_no_run_ends_is_an_error_that_names_it() {
+    let bench = Bench::new();
+    let change = "fabric.topology.host_link.rate=1bps";
+    let told =
+        bench.fails(2, &["run", "fast.toml", "--out", "r", "--set", "fabric.topology.shape=racks", "--set", change]);
+    assert!(
+        told.contains("--set fabric.topology.host_link.rate=1bps: fabric.topology.host_link.rate = 1bps: at least"),
+        "{told}"
+    );
+    // Allowed, but so slow that no piece of the job arrives within a day.
+    let told = bench
+        .fails(2, &["run", "slow.toml", "--out", "r", "--set", "fabric.rate=1kbps", "--set", "fabric.interval=1us"]);
+    assert!(told.contains("fabric.rate = 1kbps") && told.contains("fabric.interval"), "{told}");
+}
+
+#[test]
+fn results_that_are_replaced_are_told() {
+    let bench = Bench::new();
+    let first = bench.replay(&["run", "slow.toml", "--out", "r"]);
+    assert!(first.status.success() && !stderr(&first).contains("replaced"), "{}", stderr(&first));
+    let second = bench.replay(&["run", "slow.toml", "--out", "r"]);
+    assert!(
+        second.status.success() && stderr(&second).contains("r held results, which are replaced"),
+        "{}",
+        stderr(&second)
+    );
+}
+
+#[test]
+fn circuits_of_a_run_are_a_table() {
+    let bench = Bench::new();
+    bench.file("ocs.toml", "[workload]\ntrace = \"trace\"\n[fabric]\nkind = \"lightness\"\ndecision = \"ocs\"\n");
+    bench.json(&["run", "ocs.toml", "--out", "r", "--json"]);
+    assert!(bench.path("r/circuits.parquet").exists());
+    let circuits = read_json(&bench.path("r/detail.json"))["circuits"].clone();
+    let first = &circuits.as_array().unwrap()[0];
+    assert!(first["packets"].as_u64().unwrap() > 0 && first["up_s"].as_f64() > first["granted_s"].as_f64(), "{first}");
+    // A run without any leaves none of an earlier one's.
+    bench.json(&["run", "slow.toml", "--out", "r", "--json"]);
+    assert!(!bench.path("r/circuits.parquet").exists());
+}

@@ -147,3 +147,41 @@ fn all_experiments_of_the_repository_are_good() {
         assert!(names.iter().any(|known| known == name), "{names:?}");
     }
 }
+
+#[test]
+fn an_override_that_breaks_a_good_file_is_blamed_and_not_the_file() {
+    let text = "[fabric]\nkind = \"ethernet\"\n[fabric.topology]\nshape = \"fat-tree\"\ncores = 2\n";
+    let change = "fabric.kind=lightness";
+    let message = error(text, &["run.seed=3", change]);
+    assert!(message.starts_with("--set fabric.kind=lightness: unknown field `topology`"), "{message}");
+    let shape = error(text, &["fabric.topology.shape=torus"]);
+    assert!(shape.starts_with("--set fabric.topology.shape=torus: "), "{shape}");
+}
+
+#[test]
+fn a_task_file_is_taken_from_the_folder_of_the_experiment_once() {
+    let folder = tempfile::tempdir_in(".").unwrap();
+    let text = "[fabric]\nkind = \"ideal\"\n[dispatcher]\ntaskFilename = \"tasks.txt\"\n";
+    let relative = Path::new(folder.path().file_name().unwrap());
+    std::fs::write(relative.join("e.toml"), text).unwrap();
+    let experiment = Experiment::read(&relative.join("e.toml"), &[]).unwrap();
+    assert_eq!(experiment.dispatcher.mapping_file().unwrap(), relative.join("tasks.txt"));
+}
+
+#[test]
+fn keys_below_the_tors_are_named_where_they_stand() {
+    let built = |text: &str| {
+        let experiment = Experiment::parse(text, "x.toml", &[]).map_err(|error| error.to_string())?;
+        let place = |host: &str, rack: &str| replay::fabric::HostPlace { name: host.to_owned(), rack: rack.to_owned() };
+        replay::fabric::build(&experiment.fabric, &[place("a", "r"), place("b", "s")])
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+    };
+    let lightness = "[fabric]\nkind = \"lightness\"\n";
+    let width = built(&format!("{lightness}[fabric.tor.input]\nwidth = 3\n")).unwrap_err();
+    assert!(width.starts_with("fabric.rack.width = 3"), "{width}");
+    let kind = built(&format!("{lightness}[fabric.rack.topology]\nshape = \"racks\"\n")).unwrap_err();
+    assert!(kind.contains("fabric.rack has no kind"), "{kind}");
+    let wavelengths = built(&format!("{lightness}numWavelengths = 0\n")).unwrap_err();
+    assert!(wavelengths.starts_with("fabric.wavelengths = 0"), "{wavelengths}");
+}

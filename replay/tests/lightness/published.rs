@@ -128,3 +128,23 @@ fn what_is_wrong_with_a_file_is_named() {
         assert!(error.starts_with("f.toml:") && error.contains(named), "{named}: {error}");
     }
 }
+
+#[test]
+fn keys_of_figures_can_be_set_and_the_fit_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let (name, text) = LIGHTNESS[2];
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    let file = path.to_str().unwrap();
+    let output = replay(&["lightness", file, "--json", "--set", "fabric.ops_delay=1030ns"]);
+    // A microsecond more at the switch is one more before the packet comes again.
+    let rows: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(rows[0]["rows"][0]["simulated_ps"], 4_276_000);
+    let wrong = replay(&["lightness", file, "--set", "fabric.windw=2"]);
+    let told = String::from_utf8(wrong.stderr).unwrap();
+    assert!(wrong.status.code() == Some(2) && told.contains("--set fabric.windw=2: row"), "{told}");
+    let out = folder.path().join("out");
+    assert!(replay(&["lightness", "--fit", "--out", out.to_str().unwrap()]).status.success());
+    let fit: serde_json::Value = serde_json::from_slice(&std::fs::read(out.join("fit.json")).unwrap()).unwrap();
+    assert!(fit["family"].as_array().unwrap().len() > 1 && out.join("fit.txt").exists());
+}

@@ -145,3 +145,12 @@ fn what_cannot_be_is_said_with_what_can() {
         assert!(parts.iter().all(|part| told.contains(part)), "{arguments:?}: {told}");
     }
 }
+
+#[test]
+fn what_is_wrong_with_an_option_is_told_of_that_option() {
+    let folder = tempfile::tempdir().unwrap();
+    let shape = run(folder.path(), 2, &["topology", "--shape", "fat-tre", "--nodes", "8"]);
+    assert!(shape.starts_with("replay: --shape fat-tre: unknown variant `fat-tre`"), "{shape}");
+    let key = run(folder.path(), 2, &["topology", "--shape", "torus", "--set", "sise=[4,4]"]);
+    assert!(key.starts_with("replay: --set sise=[4,4]: unknown field `sise`"), "{key}");
+}

@@ -184,7 +184,7 @@ pub struct LightnessConfig {
     /// Rate of the packet switch's output ports. Default: `10Gbps` (the deliverable).
     pub ops_rate: Rate,
     /// The delay of each byte at the packet switch's output beyond its serialisation there. Default: `0fs/B` (the
-    /// deliverable assumes none; its figures 19 and 21 are closest with `1.35ns/B`).
+    /// deliverable assumes none).
     pub ops_byte_delay: PerByte,
     /// Which of simultaneous requests for one output passes. Default: `random` (ours).
     pub ops_arbiter: Arbiter,
