@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use nix::time::{ClockId, clock_gettime};
 use trace::agent::{now_ns, write_atomically};
 use trace::bell::Bell;
-use trace::manifest::SnifferManifest;
+use trace::manifest::{InterfaceManifest, MAX_PROBLEMS, OTHER_INTERFACES, PacketCounts, SnifferManifest};
 use trace::rights::{Capability, with_reserve};
 use trace::signals::Signals;
 
@@ -18,11 +18,11 @@ use crate::arrivals::Arrivals;
 
 use crate::capture::{self, CaptureSettings, OpenError};
 use crate::counters::{Counters, Intervals};
+use crate::disk_quota::{DiskQuota, Limits, NoRoom};
 use crate::follow::Follower;
 use crate::interfaces::{self, ChoiceError, Interface, OwnAddresses};
 use crate::privileges::{self, RunAs};
 use crate::recording::{self, Recording};
-use crate::room::{Limits, NoRoom, Room};
 
 mod prepare;
 
@@ -35,14 +35,20 @@ const MANIFEST_EVERY: Duration = Duration::from_secs(5);
 /// How often the counts are taken for the intervals of the manifest.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Interfaces that are recorded at most: of those that come during a run there may be many, and each has a ring.
-const MOST_INTERFACES: usize = 256;
+/// Interfaces that are recorded at once: of those that come during a run there may be many, and each has a ring.
+const MAX_INTERFACES: usize = 256;
+/// Interfaces that have ended and are listed each by itself; of those before them a sum is.
+const MAX_ENDED: usize = 64;
+/// Intervals of all interfaces that a manifest lists.
+const MAX_INTERVALS: usize = 3840;
 
 /// What is to be recorded, and where to.
 #[derive(Clone, Debug)]
 pub struct RunSettings {
     /// The host's folder.
     pub out: PathBuf,
+    /// The folder of the JVMs' records.
+    pub jvm_records: PathBuf,
     /// Interfaces; none = all that are up.
     pub interfaces: Vec<String>,
     /// Whether interfaces that come up during the run are recorded as well, if none are named.
@@ -120,7 +126,7 @@ pub fn run(settings: &RunSettings, signals: &Signals) -> Result<SnifferManifest,
     // Whoever waits for this run must not take the manifest of an earlier one for it.
     run.save()?;
     for prepared in std::mem::take(&mut run.prepared) {
-        run.record(prepared).map_err(|source| RunError::System { what: "how to wake a thread", source })?;
+        run.record(prepared, 0).map_err(|source| RunError::System { what: "how to wake a thread", source })?;
     }
     run.manifest.ready = true;
     run.save()?;
@@ -163,7 +169,7 @@ pub fn describe(manifest: &SnifferManifest) -> String {
         .map(|i| {
             format!(
                 "{}: {} packets recorded, {} lost in the kernel's ring, {} in the interface, {} not written, \
-                 {} given up undecided, {} unparsed, {} cut short, {} no TCP, {} not Hadoop's, {} filtered -> {}",
+                 {} given up undecided, {} unparsed, {} cut short, {} no TCP, {} not Hadoop's, {} filtered, {} bytes blanked -> {}",
                 i.name,
                 i.counts.packets,
                 i.counts.kernel_drops,
@@ -175,6 +181,7 @@ pub fn describe(manifest: &SnifferManifest) -> String {
                 i.counts.other,
                 i.counts.unfollowed,
                 i.counts.filtered,
+                i.counts.blanked_bytes,
                 i.file
             )
         })
@@ -191,6 +198,7 @@ pub fn is_clean(manifest: &SnifferManifest) -> bool {
 
 /// An interface that is being recorded.
 struct Recorded {
+    about: InterfaceManifest,
     /// Until it is waited for.
     thread: Option<JoinHandle<()>>,
     counters: Arc<Counters>,
@@ -204,15 +212,18 @@ struct Run {
     manifest: SnifferManifest,
     path: PathBuf,
     prepared: Vec<Prepared>,
-    /// In the order of the manifest's interfaces.
     recorded: Vec<Recorded>,
+    /// Interfaces that are recorded no longer, those that ended last.
+    ended: Vec<InterfaceManifest>,
+    /// What those before them counted, if there are any.
+    others: Option<PacketCounts>,
     problems: Vec<String>,
     own: OwnAddresses,
     follower: Option<Follower>,
     followed_version: u64,
     looked: Instant,
     arrivals: Option<Arrivals>,
-    room: Arc<Room>,
+    quota: Arc<DiskQuota>,
 }
 
 /// CPU time of this process so far, microseconds; 0 where the kernel does not tell it.
@@ -223,8 +234,9 @@ fn cpu_us() -> u64 {
 
 impl Run {
     /// Begins to record an interface.
-    fn record(&mut self, prepared: Prepared) -> io::Result<()> {
+    fn record(&mut self, prepared: Prepared, since_ns: u64) -> io::Result<()> {
         let Prepared { interface, open, sink, pcapng } = prepared;
+        let about = InterfaceManifest { since_ns, ..about(&interface) };
         let counters = Arc::new(Counters::default());
         let bell = Bell::new()?;
         let names = self.follower.as_ref().map(Follower::shared);
@@ -241,14 +253,18 @@ impl Run {
         };
         let settings = self.settings.capture.clone();
         let thread = thread::spawn(move || recording::record(open, recording, &settings));
-        self.recorded.push(Recorded { thread: Some(thread), counters, intervals: Intervals::begin(now_ns()), bell });
+        let intervals = Intervals::begin(now_ns());
+        self.recorded.push(Recorded { about, thread: Some(thread), counters, intervals, bell });
         Ok(())
     }
 
     fn is_recording(&self) -> bool {
-        self.recorded
-            .iter()
-            .any(|one| !one.counters.has_ended() && one.thread.as_ref().is_some_and(|thread| !thread.is_finished()))
+        // Where more may come, there need not be any now.
+        self.settings.new_interfaces
+            || self
+                .recorded
+                .iter()
+                .any(|one| !one.counters.has_ended() && one.thread.as_ref().is_some_and(|thread| !thread.is_finished()))
     }
 
     /// When to look the next time.
@@ -284,19 +300,22 @@ impl Run {
     fn stop(&mut self) {
         self.signals.stop();
         self.recorded.iter().for_each(|one| one.bell.ring());
-        for thread in self.recorded.iter_mut().filter_map(|one| one.thread.take()) {
-            if thread.join().is_err() {
-                self.problems.push("the thread of an interface ended in a panic".to_owned());
-            }
-        }
+        let mut recorded = std::mem::take(&mut self.recorded);
+        recorded.iter_mut().for_each(|one| self.join(one));
+        self.recorded = recorded;
     }
 
     /// Takes the counts, and looks whether what is followed has changed.
     fn look(&mut self) {
         self.looked = Instant::now();
         let now = now_ns();
+        let most = MAX_INTERVALS / self.recorded.len().max(1);
         for one in &mut self.recorded {
-            one.intervals.update(now, one.counters.counts());
+            one.intervals.update(now, one.counters.counts(), most);
+        }
+        if self.settings.new_interfaces && self.forget_ended() {
+            // One of them may have come back meanwhile.
+            self.look_for_new_interfaces();
         }
         if let Some(follower) = &mut self.follower {
             follower.look();
@@ -315,33 +334,56 @@ impl Run {
         }
     }
 
-    /// Begins to record interfaces that have come up since the last look.
-    fn look_for_new_interfaces(&mut self) {
-        let Ok(all) = interfaces::list() else { return };
-        // Without any that is up there is none to choose.
-        for interface in interfaces::choose(&all, &[]).unwrap_or_default() {
-            if self.manifest.interfaces.iter().any(|known| known.name == interface.name) {
-                continue;
-            }
-            self.own = OwnAddresses::of(&all);
-            let mut manifest = about(&interface);
-            let name = interface.name.clone();
-            match self.open_new(interface) {
-                Ok(since_ns) => manifest.since_ns = since_ns,
-                Err(NotNow::Later) => continue,
-                Err(NotNow::Never(reason)) => {
-                    self.problem(format!("{name} came up during the run and is not recorded: {reason}"));
-                    continue;
-                }
-            }
-            self.manifest.interfaces.push(manifest);
+    /// Lets go of interfaces that are recorded no longer: their files, threads and all but what they counted. Whether there
+    /// were any.
+    fn forget_ended(&mut self) -> bool {
+        let is_over = |one: &Recorded| one.thread.as_ref().is_none_or(JoinHandle::is_finished);
+        let (over, recorded) = std::mem::take(&mut self.recorded).into_iter().partition(is_over);
+        self.recorded = recorded;
+        let over: Vec<Recorded> = over;
+        let is_any = !over.is_empty();
+        for mut one in over {
+            self.join(&mut one);
+            one.counters.problems().into_iter().for_each(|problem| self.problem(problem));
+            self.ended.push(InterfaceManifest { counts: one.counters.counts(), ..one.about });
+        }
+        let excess = self.ended.len().saturating_sub(MAX_ENDED);
+        for interface in self.ended.drain(..excess) {
+            self.others = Some(self.others.unwrap_or_default().plus(&interface.counts));
+        }
+        is_any
+    }
+
+    fn join(&mut self, one: &mut Recorded) {
+        if one.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            self.problem(format!("the thread of interface {} ended in a panic", one.about.name));
         }
     }
 
-    /// Opens an interface that has come up, and begins to record it. Returns since when.
-    fn open_new(&mut self, interface: Interface) -> Result<u64, NotNow> {
-        if self.manifest.interfaces.len() >= MOST_INTERFACES {
-            return Err(NotNow::Never(format!("{MOST_INTERFACES} interfaces are recorded already")));
+    /// Begins to record interfaces that have come up since the last look.
+    fn look_for_new_interfaces(&mut self) {
+        let Ok(all) = interfaces::list() else { return };
+        self.forget_ended();
+        // Without any that is up there is none to choose.
+        for interface in interfaces::choose(&all, &[]).unwrap_or_default() {
+            if self.recorded.iter().any(|known| known.about.name == interface.name) {
+                continue;
+            }
+            self.own = OwnAddresses::of(&all);
+            let name = interface.name.clone();
+            match self.open_new(interface) {
+                Ok(()) | Err(NotNow::Later) => {}
+                Err(NotNow::Never(reason)) => {
+                    self.problem(format!("{name} came up during the run and is not recorded: {reason}"));
+                }
+            }
+        }
+    }
+
+    /// Opens an interface that has come up, and begins to record it.
+    fn open_new(&mut self, interface: Interface) -> Result<(), NotNow> {
+        if self.recorded.len() >= MAX_INTERFACES {
+            return Err(NotNow::Never(format!("{MAX_INTERFACES} interfaces are recorded already")));
         }
         let shared = self.follower.as_ref().filter(|_| self.settings.follow.is_some()).map(Follower::shared);
         let never = |error: &dyn std::fmt::Display| NotNow::Never(error.to_string());
@@ -358,13 +400,12 @@ impl Run {
         let host = self.manifest.host.clone();
         let prepared = Prepared::new(interface, open, &self.settings, &host, since_ns);
         let mut prepared = prepared.map_err(|error| never(&error))?;
-        prepared.keep_within(&self.room);
-        self.record(prepared).map_err(|error| never(&error))?;
-        Ok(since_ns)
+        prepared.keep_within(&self.quota);
+        self.record(prepared, since_ns).map_err(|error| never(&error))
     }
 
     fn problem(&mut self, problem: String) {
-        if !self.problems.contains(&problem) && self.problems.len() < MOST_INTERFACES {
+        if !self.problems.contains(&problem) && self.problems.len() < MAX_PROBLEMS {
             self.problems.push(problem);
         }
     }
@@ -373,14 +414,22 @@ impl Run {
     fn count(&mut self) {
         let mut problems = self.problems.clone();
         let now = now_ns();
-        for (entry, one) in self.manifest.interfaces.iter_mut().zip(&self.recorded) {
-            entry.counts = one.counters.counts();
-            entry.intervals = one.intervals.all(now, entry.counts);
+        self.manifest.interfaces.clone_from(&self.ended);
+        if let Some(counts) = self.others {
+            let name = OTHER_INTERFACES.to_owned();
+            let others = InterfaceManifest { name, counts, ..InterfaceManifest::default() };
+            self.manifest.interfaces.push(others);
+        }
+        for one in &self.recorded {
+            let counts = one.counters.counts();
+            let intervals = one.intervals.all(now, counts);
+            self.manifest.interfaces.push(InterfaceManifest { counts, intervals, ..one.about.clone() });
             problems.extend(one.counters.problems());
         }
-        problems.extend(self.follower.iter().flat_map(|follower| follower.problems().iter().cloned()));
+        problems.extend(self.follower.iter().flat_map(Follower::problems));
+        problems.truncate(MAX_PROBLEMS);
         self.manifest.problems = problems;
-        let (used, removed) = self.room.used();
+        let (used, removed) = self.quota.used();
         (self.manifest.disk_bytes, self.manifest.removed_files) = (used, removed.files);
         self.manifest.cpu_us = cpu_us();
     }

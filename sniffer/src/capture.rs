@@ -9,6 +9,7 @@ use crate::frame::LinkLayer;
 use crate::held::HoldRule;
 use crate::interfaces::Interface;
 use crate::keep::KeepRule;
+use crate::redact::Secrets;
 
 /// The kernel hands over a part of the ring that is not full after this time, milliseconds.
 const HAND_OVER_MS: i32 = 100;
@@ -24,10 +25,14 @@ pub struct CaptureSettings {
     pub ring_bytes: u32,
     /// What is kept of payloads.
     pub keep: KeepRule,
+    /// Whether secrets stay in it.
+    pub secrets: Secrets,
     /// Bounds of what waits until it is known whether it is Hadoop's.
     pub hold: HoldRule,
     /// Whether an interface that vanished is recorded on when it comes back.
     pub reopen: bool,
+    /// Whether interfaces that come up later are recorded as well.
+    pub new_interfaces: bool,
 }
 
 /// Why an interface cannot be recorded.

@@ -78,14 +78,14 @@ impl Intervals {
         Self { length_ns: FIRST_INTERVAL_NS, begun_ns: now_ns, at_begin, done: Vec::new() }
     }
 
-    /// Takes the counts that are reached at `now_ns`.
-    pub fn update(&mut self, now_ns: u64, counts: PacketCounts) {
+    /// Takes the counts that are reached at `now_ns`; so many intervals at `most` are left, if that is fewer than usual.
+    pub fn update(&mut self, now_ns: u64, counts: PacketCounts, most: usize) {
         // A clock that was put back ends the interval as well: it would last as long as the step.
         if now_ns >= self.begun_ns && now_ns - self.begun_ns < self.length_ns {
             return;
         }
         self.end(now_ns, counts);
-        if self.done.len() > INTERVALS {
+        while self.done.len() > most.clamp(2, INTERVALS) {
             let pairs = self.done.chunks(2).map(|pair| match pair {
                 [a, b] => {
                     let counts = a.counts.plus(&b.counts).with_filtered();

@@ -1,23 +1,25 @@
 //! Follows what belongs to Hadoop's processes on this host: the configured ports, what dumpingd tells (`ports.json`), and
-//! what the JVMs tell of themselves (`jvm-PID-TICKS.jsonl`).
+//! what the JVMs tell of themselves ([`jvms`]).
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom};
-use std::net::SocketAddr;
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
-use nix::fcntl::OFlag;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
-use trace::jvm::JvmRecord;
 use trace::ports::{FILE, HadoopPorts};
 
+use crate::hostile;
 use crate::ports::{Followed, PortSet};
+use jvms::JvmFolders;
+use tail::{Ends, name};
+
+pub mod jvms;
+pub mod tail;
 
 /// How often the files are looked at where the kernel tells at once of a new `ports.json`: JVMs' files grow all the time.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -25,14 +27,12 @@ pub const LOOK_EVERY: Duration = Duration::from_secs(1);
 pub const LOOK_OFTEN: Duration = Duration::from_millis(200);
 /// What nobody tells of any more is followed so much longer: its last packets are still to come.
 const GRACE: Duration = Duration::from_secs(30);
-/// Bytes taken of one file at once: no file can keep us busy.
-const AT_ONCE_BYTES: u64 = 1 << 20;
-/// A line that is longer is no record of ours.
-const LONGEST_LINE_BYTES: usize = 64 << 10;
-/// Connections that JVMs told of, remembered at most; the oldest go first.
-const CONNECTIONS: usize = 65_536;
-/// JVMs' files that are read at most: container users make these.
-const FILES: usize = 4096;
+/// `ports.json` is no longer than this: some 70,000 connections.
+const MAX_TOLD_BYTES: u64 = 8 << 20;
+/// Connections that are followed for a while after dumpingd told of them last.
+const MAX_FADING: usize = 32_768;
+/// Summing up what is followed takes at most this part of the time.
+const SUM_PART: u32 = 20;
 
 /// What is followed now, for the threads of the interfaces.
 #[derive(Debug, Default)]
@@ -73,6 +73,28 @@ pub fn ephemeral_from() -> u16 {
     text.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(32_768)
 }
 
+/// What dumpingd tells, its names each once.
+#[derive(Debug, Default)]
+struct Told {
+    listen: BTreeMap<u16, Arc<str>>,
+    connections: HashMap<Ends, Arc<str>>,
+}
+
+impl Told {
+    fn of(told: HadoopPorts) -> Self {
+        let mut names: HashMap<String, Arc<str>> = HashMap::new();
+        let mut named =
+            |text: &str| Arc::clone(names.entry(name(text)).or_insert_with_key(|text| text.as_str().into()));
+        Self {
+            listen: told.listen.iter().map(|(port, who)| (*port, named(who))).collect(),
+            connections: told.connections.iter().map(|open| ((open.local, open.remote), named(&open.owner))).collect(),
+        }
+    }
+}
+
+/// Which state of a file was read: number, length, nanoseconds and seconds of its last change.
+type State = (u64, u64, i64, i64);
+
 /// Looks at the files.
 #[derive(Debug)]
 pub struct Follower {
@@ -80,36 +102,39 @@ pub struct Follower {
     base: PortSet,
     ephemeral_from: u16,
     shared: Arc<Shared>,
-    told: HadoopPorts,
-    told_at: Option<SystemTime>,
-    jvms: HashMap<String, JvmTail>,
+    told: Told,
+    told_state: Option<State>,
+    jvms: JvmFolders,
     /// Of what is no longer told: until when it is followed.
-    fading_ports: HashMap<u16, (String, Instant)>,
-    fading_connections: HashMap<(SocketAddr, SocketAddr), (String, Instant)>,
+    fading_ports: HashMap<u16, (Arc<str>, Instant)>,
+    fading_connections: HashMap<Ends, (Arc<str>, Instant)>,
     /// Whether something of the above has changed since it was summed up.
     is_news: bool,
+    /// Not to be summed up again before, as that took its time.
+    sums_next: Instant,
     /// Tells of files that are put into the folder under another name, as `ports.json` is.
     watch: Option<Inotify>,
-    problems: Vec<String>,
+    told_problem: Option<String>,
 }
 
 impl Follower {
-    /// Follows the files of `folder`, and always the ports of `base`.
+    /// Follows `ports.json` of `folder` and the JVMs' files below `jvm_records`, and always the ports of `base`.
     #[must_use]
-    pub fn new(folder: &Path, base: PortSet, ephemeral_from: u16) -> Self {
+    pub fn new(folder: &Path, jvm_records: &Path, base: PortSet, ephemeral_from: u16) -> Self {
         let mut follower = Self {
             folder: folder.to_owned(),
             base,
             ephemeral_from,
             shared: Arc::new(Shared::default()),
-            told: HadoopPorts::default(),
-            told_at: None,
-            jvms: HashMap::new(),
+            told: Told::default(),
+            told_state: None,
+            jvms: JvmFolders::new(jvm_records, GRACE),
             fading_ports: HashMap::new(),
             fading_connections: HashMap::new(),
             is_news: true,
+            sums_next: Instant::now(),
             watch: None,
-            problems: Vec::new(),
+            told_problem: None,
         };
         follower.look();
         follower
@@ -121,10 +146,10 @@ impl Follower {
         Arc::clone(&self.shared)
     }
 
-    /// What went wrong, in words, each once.
+    /// What is wrong, in words.
     #[must_use]
-    pub fn problems(&self) -> &[String] {
-        &self.problems
+    pub fn problems(&self) -> Vec<String> {
+        self.told_problem.iter().cloned().chain(self.jvms.problems()).collect()
     }
 
     /// Hears from now on when dumpingd tells something; the folder has to be there.
@@ -150,7 +175,9 @@ impl Follower {
     pub fn look_at_told(&mut self) {
         // What is read here is not there any more for the next wait; what comes later is.
         while self.watch.as_ref().is_some_and(|watch| watch.read_events().is_ok()) {}
-        self.read_told(Instant::now());
+        if self.read_told(Instant::now()) {
+            self.sums_next = Instant::now();
+        }
         self.publish();
     }
 
@@ -158,7 +185,7 @@ impl Follower {
     pub fn look(&mut self) {
         let now = Instant::now();
         self.read_told(now);
-        self.read_jvms(now);
+        self.is_news |= self.jvms.look(now);
         let fading = self.fading_ports.len() + self.fading_connections.len();
         self.fading_ports.retain(|_, (_, until)| *until > now);
         self.fading_connections.retain(|_, (_, until)| *until > now);
@@ -167,10 +194,14 @@ impl Follower {
     }
 
     fn publish(&mut self) {
-        if std::mem::take(&mut self.is_news) {
-            let followed = self.sum();
-            self.shared.publish(followed);
+        let begun = Instant::now();
+        if !self.is_news || begun < self.sums_next {
+            return;
         }
+        self.is_news = false;
+        let followed = self.sum();
+        self.shared.publish(followed);
+        self.sums_next = begun + begun.elapsed() * SUM_PART;
     }
 
     fn sum(&self) -> Followed {
@@ -181,171 +212,58 @@ impl Follower {
             ephemeral_from: self.ephemeral_from,
         };
         let fading = self.fading_ports.iter().map(|(port, (who, _))| (*port, who));
-        let of_jvms = self.jvms.values().flat_map(|jvm| jvm.listen.iter().map(|port| (*port, &jvm.who)));
         let told = self.told.listen.iter().map(|(port, who)| (*port, who));
-        for (port, who) in fading.chain(of_jvms).chain(told) {
+        for (port, who) in fading.chain(self.jvms.listen()).chain(told) {
             sum.ports.insert(port);
-            sum.listeners.insert(port, who.clone());
+            sum.listeners.insert(port, Arc::clone(who));
         }
         let fading = self.fading_connections.iter().map(|(ends, (who, _))| (*ends, who));
-        let of_jvms = self.jvms.values().flat_map(|jvm| jvm.open.iter().map(|ends| (*ends, &jvm.who)));
-        let told = self.told.connections.iter().map(|open| ((open.local, open.remote), &open.owner));
-        for (ends, who) in fading.chain(of_jvms).chain(told) {
-            sum.connections.insert(ends, who.clone());
+        let told = self.told.connections.iter().map(|(ends, who)| (*ends, who));
+        for (ends, who) in fading.chain(self.jvms.opened()).chain(told) {
+            sum.connections.insert(ends, Arc::clone(who));
         }
         sum
     }
 
-    fn read_told(&mut self, now: Instant) {
+    /// Reads `ports.json`, if it is another one than the last time; whether something else is told by it.
+    fn read_told(&mut self, now: Instant) -> bool {
         let path = self.folder.join(FILE);
-        let Ok(at) = fs::symlink_metadata(&path).and_then(|about| about.modified()) else { return };
-        if self.told_at == Some(at) {
-            return;
+        let Ok(about) = fs::symlink_metadata(&path) else { return false };
+        let state = (about.ino(), about.len(), about.mtime(), about.mtime_nsec());
+        if self.told_state == Some(state) {
+            return false;
         }
-        let read = open_regular(&path).and_then(|file| Ok(serde_json::from_reader(io::BufReader::new(file))?));
+        // Also where it cannot be used: it is looked at again when it is another one.
+        self.told_state = Some(state);
+        let read = hostile::read_small(&path, MAX_TOLD_BYTES, false)
+            .and_then(|text| Ok(serde_json::from_slice::<HadoopPorts>(&text)?));
         match read {
             Ok(told) => {
-                let before: HadoopPorts = std::mem::replace(&mut self.told, told);
-                self.told_at = Some(at);
+                self.told_problem = (told.left_out > 0).then(|| {
+                    format!("dumpingd tells nothing of {} ports and connections, as there are too many", told.left_out)
+                });
+                let before = std::mem::replace(&mut self.told, Told::of(told));
                 self.is_news = true;
                 self.fade(before, now);
+                true
             }
-            Err(error) => self.problem(format!("{} cannot be used: {error}", path.display())),
+            Err(error) => {
+                self.told_problem = Some(format!("{} cannot be used: {error}", path.display()));
+                false
+            }
         }
     }
 
-    fn fade(&mut self, before: HadoopPorts, now: Instant) {
+    fn fade(&mut self, before: Told, now: Instant) {
         for (port, who) in before.listen {
             if !self.told.listen.contains_key(&port) {
                 self.fading_ports.insert(port, (who, now + GRACE));
             }
         }
-        for open in before.connections {
-            if !self.told.connections.contains(&open) {
-                self.fading_connections.insert((open.local, open.remote), (open.owner, now + GRACE));
+        for (ends, who) in before.connections {
+            if !self.told.connections.contains_key(&ends) && self.fading_connections.len() < MAX_FADING {
+                self.fading_connections.insert(ends, (who, now + GRACE));
             }
         }
     }
-
-    fn read_jvms(&mut self, now: Instant) {
-        let Ok(entries) = fs::read_dir(&self.folder) else { return };
-        for entry in entries.flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with("jvm-") && name.ends_with(".jsonl") && !self.jvms.contains_key(&name) {
-                if self.jvms.len() >= FILES {
-                    self.problem(format!("more than {FILES} files of JVMs: the ports of some are not followed"));
-                    break;
-                }
-                self.jvms.insert(name, JvmTail::default());
-            }
-        }
-        let mut problems = Vec::new();
-        for (name, jvm) in &mut self.jvms {
-            match jvm.read(&self.folder.join(name)) {
-                Ok(grew) => self.is_news |= grew,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => problems
-                    .push(format!("{name} cannot be read: {error}; the ports of this JVM are told by dumpingd only")),
-            }
-            if jvm.ended {
-                for port in std::mem::take(&mut jvm.listen) {
-                    self.fading_ports.insert(port, (jvm.who.clone(), now + GRACE));
-                }
-                for ends in std::mem::take(&mut jvm.open) {
-                    self.fading_connections.insert(ends, (jvm.who.clone(), now + GRACE));
-                }
-            }
-        }
-        problems.into_iter().for_each(|problem| self.problem(problem));
-    }
-
-    fn problem(&mut self, problem: String) {
-        if !self.problems.contains(&problem) && self.problems.len() < 100 {
-            self.problems.push(problem);
-        }
-    }
-}
-
-/// Opens a file that others may have made: no link, no pipe.
-fn open_regular(path: &Path) -> io::Result<File> {
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("is no regular file"));
-    }
-    Ok(file)
-}
-
-/// One JVM's file, read as it grows.
-#[derive(Debug, Default)]
-struct JvmTail {
-    offset: u64,
-    rest: Vec<u8>,
-    who: String,
-    listen: Vec<u16>,
-    open: VecDeque<(SocketAddr, SocketAddr)>,
-    ended: bool,
-}
-
-impl JvmTail {
-    /// Takes what was added; false = nothing.
-    fn read(&mut self, path: &Path) -> io::Result<bool> {
-        if self.ended || fs::symlink_metadata(path)?.len() <= self.offset {
-            return Ok(false);
-        }
-        let mut file = open_regular(path)?;
-        file.seek(SeekFrom::Start(self.offset))?;
-        let mut bytes = Vec::new();
-        self.offset += file.take(AT_ONCE_BYTES).read_to_end(&mut bytes)? as u64;
-        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            self.rest.extend_from_slice(piece);
-            if self.rest.last() == Some(&b'\n') {
-                let line = std::mem::take(&mut self.rest);
-                self.take(&line);
-            } else if self.rest.len() > LONGEST_LINE_BYTES {
-                // What follows up to the next end of a line is no record either.
-                self.rest.truncate(1);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Most lines are of calls and blocks: they are told by their beginning, which costs no parsing.
-    fn take(&mut self, line: &[u8]) {
-        let kind = line.strip_prefix(b"{\"k\":\"");
-        let is_wanted = |kind: &[u8]| {
-            [&b"header\""[..], b"listen\"", b"open\"", b"accept\"", b"end\""].iter().any(|k| kind.starts_with(k))
-        };
-        if kind.is_some_and(|kind| !is_wanted(kind)) {
-            return;
-        }
-        match serde_json::from_slice(line) {
-            Ok(JvmRecord::Header { pid, role, .. }) => self.who = format!("{role} {pid}"),
-            Ok(JvmRecord::Listen { local, .. }) => {
-                if let Some(local) = address(&local)
-                    && !self.listen.contains(&local.port())
-                    && self.listen.len() < 256
-                {
-                    self.listen.push(local.port());
-                }
-            }
-            Ok(JvmRecord::Open { local, remote, .. } | JvmRecord::Accept { local, remote, .. }) => {
-                if let (Some(local), Some(remote)) = (address(&local), address(&remote)) {
-                    self.open.push_back((local, remote));
-                    if self.open.len() > CONNECTIONS {
-                        self.open.pop_front();
-                    }
-                }
-            }
-            Ok(JvmRecord::End { .. }) => self.ended = true,
-            _ => {}
-        }
-    }
-}
-
-/// "ip:port", IPv6 with or without brackets.
-fn address(text: &str) -> Option<SocketAddr> {
-    let (ip, port) = text.rsplit_once(':')?;
-    let ip: std::net::IpAddr = ip.trim_matches(['[', ']']).parse().ok()?;
-    Some(SocketAddr::new(ip.to_canonical(), port.parse().ok()?))
 }

@@ -1,11 +1,15 @@
 //! The ports on which Hadoop's servers listen: those of each version's defaults, and what a cluster's configuration says.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use crate::hostile;
 use crate::ports::PortSet;
+
+/// Files of a configuration, and bytes of each, at most.
+const MAX_FILES: usize = 256;
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// Where servers listen unless they are told otherwise: `*-default.xml` of Apache Hadoop 1.2.1, 2.10.2 and 3.4.2, and
 /// what distributions set for the two addresses that have no default (`fs.default.name`, `mapred.job.tracker`).
@@ -58,19 +62,15 @@ pub struct Configured {
 /// # Errors
 /// If the folder cannot be read, or holds no such file.
 pub fn read_folder(folder: &Path) -> io::Result<Configured> {
-    let mut files: Vec<PathBuf> = fs::read_dir(folder)?
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with("-site.xml")))
-        .collect();
-    files.sort();
+    let files = hostile::names_ending(folder, "-site.xml", MAX_FILES)?;
     if files.is_empty() {
         return Err(io::Error::new(io::ErrorKind::NotFound, "no *-site.xml in it"));
     }
     let mut found = Configured::default();
     let mut properties = BTreeMap::new();
     for file in files {
-        match fs::read_to_string(&file).map_err(|error| error.to_string()).and_then(|text| properties_of(&text)) {
+        let text = hostile::read_small(&file, MAX_FILE_BYTES, true).map_err(|error| error.to_string());
+        match text.and_then(|text| properties_of(&String::from_utf8_lossy(&text))) {
             Ok(read) => properties.extend(read),
             Err(reason) => found.problems.push(format!("{} is left out: {reason}", file.display())),
         }

@@ -141,9 +141,7 @@ impl Keeper {
         flags: u8,
         payload_length: u32,
     ) -> Beginning {
-        let (Endpoint(from), Endpoint(to)) = (source, destination);
-        let sender = usize::from(from > to);
-        let connection = mix(from.min(to).wrapping_mul(SPREAD) ^ from.max(to)).max(1);
+        let Flow { connection, sender } = Flow::between(source, destination);
         let index = usize::try_from(connection % SLOTS as u64).unwrap_or(0);
         let slot = &mut self.slots[index];
         if slot.connection != connection {
@@ -194,6 +192,26 @@ impl Endpoint {
     #[must_use]
     pub fn of_v4(ip: Ipv4Addr, port: u16) -> Self {
         Self(u64::from(ip.to_bits()) << 16 | u64::from(port))
+    }
+}
+
+/// A direction of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// The connection, as a number that is never 0; two may have the same, which is unlikely.
+    pub connection: u64,
+    /// Which of its ends sends, 0 or 1.
+    pub sender: usize,
+}
+
+impl Flow {
+    /// From one end to the other.
+    #[must_use]
+    #[inline]
+    pub fn between(source: Endpoint, destination: Endpoint) -> Self {
+        let (Endpoint(from), Endpoint(to)) = (source, destination);
+        let connection = mix(from.min(to).wrapping_mul(SPREAD) ^ from.max(to)).max(1);
+        Self { connection, sender: usize::from(from > to) }
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Data flow, one thread an interface ([`recording`]): the kernel's ring ([`capture`], libpcap; the kernel's [`filter`] for what is
 //! followed) → a frame is cut into its headers ([`frame`], etherparse) → is it Hadoop's ([`ports`]), or may it be ([`held`])
-//! → how much of its payload is worth keeping ([`keep`]) → a record ([`recorder`]) in the interface's file ([`sink`], and
-//! [`pcapng`] if that is wanted), [`rolling`] on within what the disk allows ([`room`]). [`follow`] learns which ports are Hadoop's, from its configuration
+//! → how much of its payload is worth keeping ([`keep`]), without its secrets ([`redact`]) → a record ([`recorder`]) in the interface's file ([`sink`], and
+//! [`pcapng`] if that is wanted), [`rolling`] on within what the disk allows ([`disk_quota`]). [`follow`] learns which ports are Hadoop's, from its configuration
 //! ([`hadoop_ports`]) and from what dumpingd and the JVMs tell. [`agent`] opens all of it, gives up the rights that it
 //! needed for that ([`privileges`]), tells in a manifest when it is ready, hears of interfaces that come
 //! ([`arrivals`]), and stops all in order.
@@ -13,11 +13,13 @@ pub mod arrivals;
 pub mod capture;
 pub mod clock;
 pub mod counters;
+pub mod disk_quota;
 pub mod filter;
 pub mod follow;
 pub mod frame;
 pub mod hadoop_ports;
 pub mod held;
+pub mod hostile;
 pub mod interfaces;
 pub mod keep;
 pub mod pcapng;
@@ -25,8 +27,8 @@ pub mod ports;
 pub mod privileges;
 pub mod recorder;
 pub mod recording;
+pub mod redact;
 pub mod rolling;
-pub mod room;
 pub mod show;
 pub mod sink;
 

@@ -9,11 +9,13 @@ use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use sniffer::agent::{self, FollowSettings, RunSettings};
 use sniffer::capture::CaptureSettings;
+use sniffer::disk_quota::{Limits, WhenFull};
 use sniffer::held::HoldRule;
 use sniffer::keep::{FullPayloadOf, KeepRule};
 use sniffer::privileges::RunAs;
-use sniffer::room::{Limits, WhenFull};
+use sniffer::redact::Secrets;
 use sniffer::{DEFAULT_FILTER, HEADER_ROOM_BYTES, interfaces, show};
+use trace::budget::Budget;
 use trace::quantity::{parse_bytes, parse_duration};
 use trace::signals::Signals;
 
@@ -39,7 +41,7 @@ enum Command {
     ///
     /// With --follow only what is Hadoop's is recorded. Its ports are the defaults of all versions, those in the
     /// configurations that --hadoop-conf names, and those that dumpingd (DIR/ports.json) and the JVMs
-    /// (DIR/jvm-*.jsonl) tell of while they come and go. What may turn out to be Hadoop's is held until it is known.
+    /// (--jvm-records) tell of while they come and go. What may turn out to be Hadoop's is held until it is known.
     ///
     /// Examples:
     ///   sniffer run --out /var/log/capture/$(hostname)
@@ -68,7 +70,7 @@ enum Command {
 
 #[derive(Args)]
 struct Run {
-    /// Folder of this host; made if missing.
+    /// Folder of this host; made if missing. Nobody but root and whoever goes on (--user) may write into it.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// An interface to record; may be given several times. Default: all that are up, loopback included, except those
@@ -82,6 +84,9 @@ struct Run {
     /// Record only what is Hadoop's: its servers' ports, as they come and go, and its processes' connections.
     #[arg(long)]
     follow: bool,
+    /// Where JVMs write their records, each user's in a folder of its own (DIR/UID/jvm-*.jsonl). Default: OUT/jvm.
+    #[arg(long, value_name = "DIR")]
+    jvm_records: Option<PathBuf>,
     /// With --follow: a folder with Hadoop's *-site.xml; may be given several times.
     #[arg(long, value_name = "DIR", requires = "follow")]
     hadoop_conf: Vec<PathBuf>,
@@ -98,19 +103,21 @@ struct Run {
     /// with host and process as comments.
     #[arg(long)]
     pcapng: bool,
-    /// All packet files of DIR together take no more. Default: no limit.
-    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = parse_bytes, hide_default_value = true)]
-    disk_limit: u64,
-    /// So much of DIR's file system stays free. Default: nothing.
-    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = parse_bytes, hide_default_value = true)]
-    keep_free: u64,
+    /// All packet files of DIR together take no more; 0 = no limit. Default: five eighths of the host's budget, which is
+    /// 5 GiB or a tenth of DIR's file system, whichever is less.
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    disk_limit: Option<u64>,
+    /// So much of DIR's file system stays free; 0 = nothing. Default: a tenth of it.
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    keep_free: Option<u64>,
     /// What happens at either limit: `stop` ends the recording, `drop-oldest` removes the oldest closed files.
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = AtLimit::Stop)]
     when_full: AtLimit,
     /// Close a packet file at this size, and begin another one. Default: never; with drop-oldest a sixteenth of the limit.
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = parse_bytes, hide_default_value = true)]
     file_size: u64,
-    /// Go on as this user, without any capability, once everything is open; DIR is given to it.
+    /// Go on as this user, without any capability, once everything is open; DIR is given to it. Default: the user hadoptic,
+    /// if there is one and we are root.
     #[arg(long, value_name = "NAME", conflicts_with = "keep_rights")]
     user: Option<String>,
     /// Keep all rights. Default: capabilities are given up once everything is open, except those that reading the files
@@ -132,18 +139,23 @@ struct Run {
     /// 300,000 packets a second; less for a quiet host.
     #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = parse_bytes)]
     ring: u64,
-    /// Payload bytes kept of each segment shorter than --full-segment. 0 with --full-payload-of none = none at all.
+    /// Payload bytes kept of each segment shorter than --full-segment. 0 = no payload at all, unless --full-payload or
+    /// --full-payload-of says otherwise.
     #[arg(long, value_name = "BYTES", default_value_t = KeepRule::default().payload_bytes)]
     payload: u32,
     /// Segments with at least so many bytes of payload are full-sized.
     #[arg(long, value_name = "BYTES", default_value_t = KeepRule::default().full_segment_bytes)]
     full_segment: u32,
-    /// Payload bytes kept of full-sized segments, of those that --full-payload-of selects.
-    #[arg(long, value_name = "BYTES", default_value_t = KeepRule::default().full_payload_bytes)]
-    full_payload: u32,
-    /// Of which full-sized segments a prefix is kept.
-    #[arg(long, value_enum, default_value_t = FullOf::Bursts)]
-    full_payload_of: FullOf,
+    /// Payload bytes kept of full-sized segments, of those that --full-payload-of selects. Default: 64.
+    #[arg(long, value_name = "BYTES")]
+    full_payload: Option<u32>,
+    /// Of which full-sized segments a prefix is kept. Default: bursts.
+    #[arg(long, value_enum)]
+    full_payload_of: Option<FullOf>,
+    /// What becomes of secrets in the payload that is kept: bodies, cookies and credentials of HTTP, what RPC calls and
+    /// their answers hold, tokens. `blank` writes '*' in place of each byte, before anything is recorded.
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = InPayload::Blank)]
+    secrets: InPayload,
     /// End after this time.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     duration: Option<Duration>,
@@ -158,6 +170,14 @@ enum AtLimit {
     Stop,
     /// The oldest closed packet files are removed.
     DropOldest,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum InPayload {
+    /// They are blanked.
+    Blank,
+    /// They are recorded.
+    Keep,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -207,7 +227,8 @@ fn run(options: &Run) -> Result<ExitCode> {
 }
 
 fn settings(options: &Run) -> Result<RunSettings> {
-    let longest_payload = options.payload.max(options.full_payload);
+    let keep = keep_rule(options);
+    let longest_payload = keep.payload_bytes.max(keep.full_payload_bytes);
     let snap_length = options.snap_length.unwrap_or(longest_payload.saturating_add(HEADER_ROOM_BYTES));
     anyhow::ensure!(
         (64..=262_144).contains(&snap_length),
@@ -219,48 +240,69 @@ fn settings(options: &Run) -> Result<RunSettings> {
         .with_context(|| format!("a ring of {} bytes is out of range: 256KiB to below 2GiB", options.ring))?;
     Ok(RunSettings {
         out: options.out.clone(),
+        jvm_records: options.jvm_records.clone().unwrap_or_else(|| options.out.join("jvm")),
         interfaces: options.interface.clone(),
         new_interfaces: options.new_interfaces,
         capture: CaptureSettings {
             filter: options.filter.clone(),
             snap_length,
             ring_bytes,
-            keep: KeepRule {
-                payload_bytes: options.payload,
-                full_segment_bytes: options.full_segment,
-                full_payload_bytes: options.full_payload,
-                full_of: match options.full_payload_of {
-                    FullOf::Bursts => FullPayloadOf::Bursts,
-                    FullOf::All => FullPayloadOf::All,
-                    FullOf::None => FullPayloadOf::None,
-                },
+            keep,
+            secrets: match options.secrets {
+                InPayload::Blank => Secrets::Blank,
+                InPayload::Keep => Secrets::Keep,
             },
             hold: HoldRule {
                 longest_ns: u64::try_from(options.hold.as_nanos()).unwrap_or(u64::MAX),
                 most_bytes: usize::try_from(options.hold_memory).unwrap_or(usize::MAX),
             },
             reopen: options.reopen || options.new_interfaces,
+            new_interfaces: options.new_interfaces,
         },
         follow: options
             .follow
             .then(|| FollowSettings { configurations: options.hadoop_conf.clone(), ports: options.port.clone() }),
         pcapng: options.pcapng,
-        limits: Limits {
-            disk_bytes: options.disk_limit,
-            keep_free_bytes: options.keep_free,
-            file_bytes: options.file_size,
-            when_full: match options.when_full {
-                AtLimit::Stop => WhenFull::Stop,
-                AtLimit::DropOldest => WhenFull::DropOldest,
-            },
-        },
-        run_as: match (&options.user, options.keep_rights) {
-            (Some(user), _) => RunAs::User(user.clone()),
-            (None, true) => RunAs::Keep,
-            (None, false) => RunAs::FewCapabilities,
-        },
+        limits: limits(options)?,
+        run_as: RunAs::told(options.user.as_deref(), options.keep_rights),
         duration: options.duration,
     })
+}
+
+/// What packet files may take: as told, or our share of the host's budget.
+fn limits(options: &Run) -> Result<Limits> {
+    let budget = if options.disk_limit.is_some() && options.keep_free.is_some() {
+        None
+    } else {
+        Some(Budget::default_for(&options.out).context("--disk-limit and --keep-free have no default here")?)
+    };
+    Ok(Limits {
+        disk_bytes: options.disk_limit.or(budget.map(|budget| budget.packets())).unwrap_or(0),
+        keep_free_bytes: options.keep_free.or(budget.map(|budget| budget.keep_free_bytes)).unwrap_or(0),
+        file_bytes: options.file_size,
+        when_full: match options.when_full {
+            AtLimit::Stop => WhenFull::Stop,
+            AtLimit::DropOldest => WhenFull::DropOldest,
+        },
+    })
+}
+
+/// What is kept of payloads. Who wants none says so by one option.
+fn keep_rule(options: &Run) -> KeepRule {
+    let usual = KeepRule::default();
+    let no_payload = options.payload == 0 && options.full_payload.is_none() && options.full_payload_of.is_none();
+    KeepRule {
+        payload_bytes: options.payload,
+        full_segment_bytes: options.full_segment,
+        full_payload_bytes: options.full_payload.unwrap_or(if no_payload { 0 } else { usual.full_payload_bytes }),
+        full_of: match options.full_payload_of {
+            None if no_payload => FullPayloadOf::None,
+            None => usual.full_of,
+            Some(FullOf::Bursts) => FullPayloadOf::Bursts,
+            Some(FullOf::All) => FullPayloadOf::All,
+            Some(FullOf::None) => FullPayloadOf::None,
+        },
+    }
 }
 
 fn list_interfaces(json: bool) -> Result<ExitCode> {

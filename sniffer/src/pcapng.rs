@@ -10,9 +10,9 @@ use std::sync::Arc;
 use trace::agent::AppendFile;
 use trace::packet::{Direction, Packet, PacketFileHeader};
 
+use crate::disk_quota::DiskQuota;
 use crate::frame::LinkLayer;
 use crate::rolling::Rolling;
-use crate::room::Room;
 use crate::sink::BATCH_BYTES;
 
 const SECTION: u32 = 0x0a0d_0d0a;
@@ -69,9 +69,9 @@ impl PcapngSink {
         })
     }
 
-    /// Keeps to the limits of `room` from now on.
-    pub fn keep_within(&mut self, room: &Arc<Room>) {
-        self.file.keep_within(room);
+    /// Keeps to the limits of `quota` from now on.
+    pub fn keep_within(&mut self, quota: &Arc<DiskQuota>) {
+        self.file.keep_within(quota);
     }
 
     /// Adds a packet, as it is recorded, with the beginning of its frame. `owner` is the process of this side, "" = not

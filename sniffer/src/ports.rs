@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// A set of ports.
 #[derive(Clone, PartialEq, Eq)]
@@ -81,9 +82,9 @@ pub struct Followed {
     /// Ports on which Hadoop listens.
     pub ports: PortSet,
     /// Connections of Hadoop's processes, this side and the other, and whose.
-    pub connections: HashMap<(SocketAddr, SocketAddr), String>,
+    pub connections: HashMap<(SocketAddr, SocketAddr), Arc<str>>,
     /// Who listens on this host, by port.
-    pub listeners: BTreeMap<u16, String>,
+    pub listeners: BTreeMap<u16, Arc<str>>,
     /// From here on the kernel gives ports to whoever asks. A connection between two such ports may be Hadoop's, and it
     /// is known only later.
     pub ephemeral_from: u16,
@@ -122,7 +123,7 @@ impl Followed {
     #[must_use]
     pub fn owner(&self, local: SocketAddr, remote: SocketAddr) -> &str {
         let opened = self.connections.get(&(local, remote));
-        opened.or_else(|| self.listeners.get(&local.port())).map_or("", String::as_str)
+        opened.or_else(|| self.listeners.get(&local.port())).map_or("", |who| who)
     }
 
     /// Whether it may turn out to be Hadoop's.

@@ -15,10 +15,11 @@ use crate::follow::Shared;
 use crate::frame::{Frame, LinkLayer, Plain, parse, plain};
 use crate::held::{Held, Released};
 use crate::interfaces::{self, OwnAddresses};
-use crate::keep::{Endpoint, Keeper};
+use crate::keep::{Endpoint, Flow, Keeper};
 use crate::pcapng::PcapngSink;
 use crate::ports::Followed;
 use crate::recording::Recording;
+use crate::redact::{self, Redactor, Secrets};
 use crate::sink::PacketSink;
 
 /// Turns frames into records.
@@ -28,6 +29,7 @@ pub struct Recorder {
     own: OwnAddresses,
     own_read: Instant,
     keeper: Keeper,
+    redactor: Option<Redactor>,
     sink: PacketSink,
     pcapng: Option<PcapngSink>,
     names: Option<Arc<Shared>>,
@@ -55,6 +57,7 @@ impl Recorder {
             own: recording.own,
             own_read: Instant::now(),
             keeper: Keeper::new(settings.keep),
+            redactor: (settings.secrets == Secrets::Blank).then(Redactor::default),
             sink: recording.sink,
             pcapng: recording.pcapng,
             names: recording.names,
@@ -135,14 +138,23 @@ impl Recorder {
             self.counts.truncated += 1;
         }
         self.packet.direction = self.direction(segment.source.ip(), segment.destination.ip());
-        // What pcapng shows is cut where the record is: headers, and as much payload as is kept.
-        let shown = segment.payload_at + self.packet.payload.len();
-        let shown = if self.pcapng.is_some() { &frame[..shown.min(frame.len())] } else { &[][..] };
+        if let Some(redactor) = &mut self.redactor {
+            let flow = || Flow::between(Endpoint::of(segment.source), Endpoint::of(segment.destination));
+            let place =
+                redact::Segment { sequence: segment.sequence, length: segment.payload_length, flags: segment.flags };
+            self.counts.blanked_bytes += redactor.redact(flow, place, &mut self.packet.payload);
+        }
+        let mut shown = Vec::new();
+        if self.pcapng.is_some() {
+            // What pcapng shows is what is recorded: the headers, and as much payload as is kept.
+            shown.extend_from_slice(&frame[..segment.payload_at.min(frame.len())]);
+            shown.extend_from_slice(&self.packet.payload);
+        }
         if is_held {
-            let released = self.held.hold(self.now_ns, &self.packet, shown);
+            let released = self.held.hold(self.now_ns, &self.packet, &shown);
             self.give_up(released);
         } else {
-            self.write(shown);
+            self.write(&shown);
         }
     }
 
@@ -168,6 +180,15 @@ impl Recorder {
         if payload.len() < keep.min(plain.payload_length as usize) {
             self.counts.truncated += 1;
         }
+        let (payload, blanked) = match &mut self.redactor {
+            Some(redactor) => {
+                let place =
+                    redact::Segment { sequence: plain.sequence, length: plain.payload_length, flags: plain.flags };
+                redactor.redacted(|| Flow::between(source, destination), place, payload)
+            }
+            None => (payload, 0),
+        };
+        self.counts.blanked_bytes += blanked;
         self.sink.write_plain(&PlainPacket {
             time_ns,
             direction,
@@ -318,6 +339,13 @@ impl Recorder {
     /// Shows the counts of this thread to the others.
     pub fn publish(&mut self) {
         self.counts.unwritten = self.sink.unwritten();
+        if self.redactor.as_mut().is_some_and(|redactor| redactor.take_forgotten() > 0) {
+            self.counters.note(
+                "more connections were open at once than are looked through for secrets: of some, what began before and \
+                 ended later may be in the record"
+                    .to_owned(),
+            );
+        }
         self.counters.publish(self.counts.with_filtered());
     }
 

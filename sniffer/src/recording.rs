@@ -51,6 +51,8 @@ const UNEASY: Duration = Duration::from_secs(3);
 const EMPTY_WITHIN: Duration = Duration::from_secs(3);
 /// How often it is looked whether an interface that vanished is there again.
 const RETURN_EVERY: Duration = Duration::from_millis(100);
+/// Where new interfaces are recorded, one that comes back later than this is a new one: those of containers do not return.
+const RETURN_WITHIN: Duration = Duration::from_secs(10);
 
 /// What the thread of an interface needs to know.
 pub struct Recording {
@@ -307,8 +309,11 @@ impl<'a> Session<'a> {
 
     /// Waits until an interface of this name is there again and up; `None` = the run ends first, or it cannot be opened.
     fn wait_for_return(&mut self) -> Option<OpenInterface> {
-        let since_ns = self.looked_ns;
+        let (since_ns, begun) = (self.looked_ns, Instant::now());
         while !self.signals.is_stop() {
+            if self.settings.new_interfaces && begun.elapsed() > RETURN_WITHIN {
+                return None;
+            }
             if self.bell.wait([], RETURN_EVERY).is_err() {
                 thread::sleep(RETURN_EVERY);
             }

@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use trace::agent::AppendFile;
 
-use crate::room::{NoRoom, Removed, Room, number_of};
+use crate::disk_quota::{DiskQuota, NoRoom, Removed, number_of};
+
+/// Names that are tried for a new file.
+const FRESH_NAMES: u32 = 16;
 
 /// Such a file.
 #[derive(Debug)]
@@ -18,7 +21,7 @@ pub struct Rolling {
     file: AppendFile,
     in_file: u64,
     next_number: u64,
-    room: Option<Arc<Room>>,
+    quota: Option<Arc<DiskQuota>>,
     rotation_error: Option<io::Error>,
 }
 
@@ -38,18 +41,18 @@ impl Rolling {
     #[must_use]
     pub fn new(path: &Path, file: AppendFile, header: Vec<u8>) -> Self {
         let next_number = next_number(path);
-        Self { path: path.to_owned(), header, file, in_file: 0, next_number, room: None, rotation_error: None }
+        Self { path: path.to_owned(), header, file, in_file: 0, next_number, quota: None, rotation_error: None }
     }
 
-    /// Keeps to the limits of `room` from now on.
-    pub fn keep_within(&mut self, room: &Arc<Room>) {
-        self.room = Some(Arc::clone(room));
+    /// Keeps to the limits of `quota` from now on.
+    pub fn keep_within(&mut self, quota: &Arc<DiskQuota>) {
+        self.quota = Some(Arc::clone(quota));
     }
 
     /// The limits that are kept.
     #[must_use]
-    pub fn room(&self) -> Option<&Room> {
-        self.room.as_deref()
+    pub fn quota(&self) -> Option<&DiskQuota> {
+        self.quota.as_deref()
     }
 
     /// Why no new file could be begun, if that happened since the last call; the old one got longer then.
@@ -64,13 +67,13 @@ impl Rolling {
     pub fn append(&mut self, piece: &[u8], packets: u64) -> Result<Removed, AppendError> {
         let bytes = piece.len() as u64;
         self.rotate_if_long(bytes);
-        let removed = match &self.room {
-            Some(room) => room.reserve(bytes)?,
+        let removed = match &self.quota {
+            Some(quota) => quota.reserve(bytes)?,
             None => Removed::default(),
         };
         if let Err(error) = self.file.append(piece) {
-            if let Some(room) = &self.room {
-                room.give_back(bytes);
+            if let Some(quota) = &self.quota {
+                quota.give_back(bytes);
             }
             return Err(error.into());
         }
@@ -79,31 +82,50 @@ impl Rolling {
     }
 
     fn rotate_if_long(&mut self, bytes: u64) {
-        let Some(room) = self.room.clone() else { return };
-        let limit = room.limits().rotate_at();
+        let Some(quota) = self.quota.clone() else { return };
+        let limit = quota.limits().rotate_at();
         if limit == 0 || self.in_file == 0 || self.file.length() + bytes <= limit {
             return;
         }
-        if let Err(error) = self.rotate(&room) {
+        if let Err(error) = self.rotate(&quota) {
             self.rotation_error = Some(error);
         }
     }
 
-    fn rotate(&mut self, room: &Room) -> io::Result<()> {
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let fresh_path = self.path.with_file_name(format!(".{name}.new"));
-        let mut fresh = AppendFile::open(&fresh_path)?;
-        fresh.truncate(0)?;
+    fn rotate(&mut self, quota: &DiskQuota) -> io::Result<()> {
+        let (fresh_path, mut fresh) = self.begin_fresh()?;
         fresh.append(&self.header)?;
         let closed = numbered(&self.path, self.next_number);
         fs::rename(&self.path, &closed)?;
         fs::rename(&fresh_path, &self.path)?;
-        room.close(closed, self.file.length(), self.in_file);
-        room.grew(fresh.length());
+        quota.close(closed, self.file.length(), self.in_file);
+        quota.grew(fresh.length());
         self.next_number += 1;
         self.file = fresh;
         self.in_file = 0;
         Ok(())
+    }
+
+    /// An empty file under a name of its own, whatever stands under that name or was put there.
+    fn begin_fresh(&self) -> io::Result<(PathBuf, AppendFile)> {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let mut refused = io::Error::other("no name is free for a new file");
+        for number in 0..FRESH_NAMES {
+            let path = self.path.with_file_name(format!(".{name}.{number}.new"));
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    refused = error;
+                    continue;
+                }
+                _ => {}
+            }
+            match AppendFile::open(&path) {
+                Ok(file) if file.length() == 0 => return Ok((path, file)),
+                Ok(_) => {}
+                Err(error) => refused = error,
+            }
+        }
+        Err(refused)
     }
 }
 

@@ -8,8 +8,8 @@ use trace::agent::{AppendFile, now_ns};
 use trace::mark::{Mark, MarkKind};
 use trace::packet::{MAGIC, Packet, PacketFileError, PacketFileHeader, PacketReader, PacketWriter, PlainPacket};
 
+use crate::disk_quota::{DiskQuota, WhenFull};
 use crate::rolling::{AppendError, Rolling};
-use crate::room::{Room, WhenFull};
 
 /// Records wait until there are so many bytes of them, or until [`PacketSink::flush`].
 pub const BATCH_BYTES: usize = 256 << 10;
@@ -52,9 +52,9 @@ impl PacketSink {
         Ok(Self { file, batch, batched: 0, unwritten: 0, gap: None, last_error: None, no_room: false })
     }
 
-    /// Keeps to the limits of `room` from now on.
-    pub fn keep_within(&mut self, room: &Arc<Room>) {
-        self.file.keep_within(room);
+    /// Keeps to the limits of `quota` from now on.
+    pub fn keep_within(&mut self, quota: &Arc<DiskQuota>) {
+        self.file.keep_within(quota);
     }
 
     /// Adds a record.
@@ -149,7 +149,7 @@ impl PacketSink {
     /// Whether a limit was reached at which the recording is to end.
     #[must_use]
     pub fn ends_for_want_of_room(&self) -> bool {
-        self.no_room && self.file.room().is_some_and(|room| room.limits().when_full == WhenFull::Stop)
+        self.no_room && self.file.quota().is_some_and(|quota| quota.limits().when_full == WhenFull::Stop)
     }
 }
 

@@ -7,6 +7,8 @@ mod corpus;
 mod hadoop_conf;
 #[path = "../../tests/fuzz/checks/packets.rs"]
 mod packets;
+#[path = "../../tests/fuzz/checks/secrets.rs"]
+mod secrets;
 
 #[test]
 fn packets_keep_their_promises() {
@@ -16,4 +18,9 @@ fn packets_keep_their_promises() {
 #[test]
 fn hadoop_conf_keep_their_promises() {
     corpus::each_text("hadoop_conf", hadoop_conf::check);
+}
+
+#[test]
+fn secrets_keep_their_promises() {
+    corpus::each("secrets", secrets::check);
 }

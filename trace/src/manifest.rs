@@ -15,7 +15,7 @@ pub const MAX_PROBLEMS: usize = 100;
 /// Interfaces of which the entry of several runs tells, each by itself.
 const MAX_ABSORBED_INTERFACES: usize = 256;
 /// Stands for those beyond; it has no file.
-const OTHER_INTERFACES: &str = "others";
+pub const OTHER_INTERFACES: &str = "others";
 
 /// `sniffer.json`: written when the sniffer is ready and again when it ends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -54,6 +54,10 @@ pub struct SnifferManifest {
     /// Of which full-sized segments a prefix is kept: "bursts" (those that begin one), "all" or "none".
     #[serde(default)]
     pub full_payload_of: String,
+    /// What became of secrets in the payload: "blank" (they were, `blanked_bytes` counts them) or "keep"; "" = of captures
+    /// that do not say, in which they were kept.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub secrets: String,
     /// One for each interface.
     pub interfaces: Vec<InterfaceManifest>,
     /// Whether only Hadoop's ports are recorded, as they come and go.
@@ -129,6 +133,8 @@ pub struct PacketCounts {
     pub undecided: u64,
     /// Recorded packets of which less payload was kept than asked for, because the frame was cut at the snap length.
     pub truncated: u64,
+    /// Bytes of kept payload that were blanked, as they are secret.
+    pub blanked_bytes: u64,
     /// Lost because the ring was full.
     pub kernel_drops: u64,
     /// Lost in the interface or its driver.
@@ -181,6 +187,7 @@ impl PacketCounts {
             unfollowed: of(self.unfollowed, other.unfollowed),
             undecided: of(self.undecided, other.undecided),
             truncated: of(self.truncated, other.truncated),
+            blanked_bytes: of(self.blanked_bytes, other.blanked_bytes),
             kernel_drops: of(self.kernel_drops, other.kernel_drops),
             interface_drops: of(self.interface_drops, other.interface_drops),
             unwritten: of(self.unwritten, other.unwritten),

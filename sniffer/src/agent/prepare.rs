@@ -1,24 +1,25 @@
 //! The beginning of a run: everything that can fail and that needs rights.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use trace::agent::{host_name, make_folder, network_namespace, now_ns};
+use trace::agent::{host_name, network_namespace, now_ns, private_folder};
 use trace::manifest::{InterfaceManifest, SnifferManifest, earlier_runs};
 use trace::packet::PacketFileHeader;
+use trace::sandbox;
 use trace::signals::Signals;
 
 use super::{FollowSettings, MANIFEST, Run, RunError, RunSettings};
 use crate::arrivals::Arrivals;
 use crate::capture::{self, OpenError, OpenInterface};
-use crate::follow::{self, Follower, Shared};
+use crate::disk_quota::DiskQuota;
+use crate::follow::{Follower, Shared, ephemeral_from};
 use crate::hadoop_ports;
 use crate::interfaces::{self, Interface, OwnAddresses};
 use crate::pcapng::PcapngSink;
 use crate::ports::PortSet;
-use crate::privileges::{self, Needs};
-use crate::room::Room;
+use crate::privileges::{self, Needs, RunAs};
 use crate::sink::PacketSink;
 
 /// An interface that is open, and its files.
@@ -32,6 +33,8 @@ pub(super) struct Prepared {
 /// Everything that can fail, in this order: interfaces (for want of the right nothing is written), then files, which
 /// are locked.
 pub(super) fn prepare(settings: &RunSettings, signals: &Signals) -> Result<Run, RunError> {
+    let mut settings = settings.clone();
+    let user = settings.run_as.uid()?;
     let started_ns = now_ns();
     let host = host_name().map_err(|source| RunError::System { what: "the host's name", source })?;
     let netns = network_namespace().map_err(|source| RunError::System { what: "the network namespace", source })?;
@@ -39,22 +42,26 @@ pub(super) fn prepare(settings: &RunSettings, signals: &Signals) -> Result<Run, 
     let chosen = interfaces::choose(&all, &settings.interfaces)?;
 
     let (mut follower, mut problems) = match &settings.follow {
-        Some(follow) => begin_to_follow(follow, &settings.out)?,
+        Some(follow) => begin_to_follow(follow, &settings)?,
         // Names for pcapng's comments.
-        None if settings.pcapng => (Some(Follower::new(&settings.out, PortSet::default(), 0)), Vec::new()),
+        None if settings.pcapng => {
+            (Some(Follower::new(&settings.out, &settings.jvm_records, PortSet::default(), 0)), Vec::new())
+        }
         None => (None, Vec::new()),
     };
     let shared = follower.as_ref().filter(|_| settings.follow.is_some()).map(Follower::shared);
-    let (opened, failures) = open_all(&chosen, settings, shared.as_deref())?;
+    let (opened, failures) = open_all(&chosen, &settings, shared.as_deref())?;
     problems.extend(failures);
-    let file_error = |source| RunError::File { path: settings.out.clone(), source };
-    make_folder(&settings.out).map_err(file_error)?;
+    let out = settings.out.clone();
+    let file_error = |source| RunError::File { path: out.clone(), source };
+    settings.out = private_folder(&settings.out, user).map_err(file_error)?;
     // From here on with no more rights than needed: files belong to whoever goes on writing them.
-    let capabilities = privileges::give_up(
-        &settings.run_as,
-        &settings.out,
-        Needs { reads_others: follower.is_some(), opens_again: settings.capture.reopen || settings.new_interfaces },
-    )?;
+    let opens_again = settings.capture.reopen || settings.new_interfaces;
+    let needs = Needs { reads_others: follower.is_some(), opens_again };
+    let keeps_rights = settings.run_as == RunAs::Keep;
+    let (capabilities, walls) = sandbox::confine_around(&sandbox_for(&settings), keeps_rights, || {
+        privileges::give_up(&settings.run_as, &settings.out, needs)
+    })?;
     if let Some(follower) = &mut follower {
         follower.watch();
     }
@@ -62,11 +69,11 @@ pub(super) fn prepare(settings: &RunSettings, signals: &Signals) -> Result<Run, 
     let arrivals = arrivals.transpose().map_err(|source| RunError::System { what: "which interfaces come", source })?;
     let mut prepared = Vec::new();
     for (interface, open) in opened {
-        prepared.push(Prepared::new(interface, open, settings, &host, started_ns)?);
+        prepared.push(Prepared::new(interface, open, &settings, &host, started_ns)?);
     }
-    let room = Arc::new(Room::new(&settings.out, settings.limits).map_err(file_error)?);
-    room.reserve(0).map_err(RunError::NoRoom)?;
-    prepared.iter_mut().for_each(|prepared| prepared.keep_within(&room));
+    let quota = Arc::new(DiskQuota::new(&settings.out, settings.limits).map_err(file_error)?);
+    quota.reserve(0).map_err(RunError::NoRoom)?;
+    prepared.iter_mut().for_each(|prepared| prepared.keep_within(&quota));
     let path = settings.out.join(MANIFEST);
     let earlier_runs = earlier_runs(&path, &mut problems);
     let keep = settings.capture.keep;
@@ -79,31 +86,44 @@ pub(super) fn prepare(settings: &RunSettings, signals: &Signals) -> Result<Run, 
         filter: if settings.follow.is_some() { String::new() } else { settings.capture.filter.clone() },
         follows: settings.follow.is_some(),
         capabilities,
+        sandbox: walls.standing,
+        notes: walls.notes,
         snap_length: settings.capture.snap_length,
         ring_bytes: u64::from(settings.capture.ring_bytes),
         payload_bytes: keep.payload_bytes,
         full_segment_bytes: keep.full_segment_bytes,
         full_payload_bytes: keep.full_payload_bytes,
         full_payload_of: keep.full_of.name().to_owned(),
-        interfaces: prepared.iter().map(|prepared| about(&prepared.interface)).collect(),
+        secrets: settings.capture.secrets.name().to_owned(),
         earlier_runs,
         ..SnifferManifest::default()
     };
     Ok(Run {
-        settings: settings.clone(),
+        settings,
         signals: signals.clone(),
         manifest,
         path,
         prepared,
         recorded: Vec::new(),
+        ended: Vec::new(),
+        others: None,
         problems,
         own: OwnAddresses::of(&all),
         follower,
         followed_version: 0,
         looked: Instant::now(),
         arrivals,
-        room,
+        quota,
     })
+}
+
+/// What is read and written once everything is open.
+fn sandbox_for(settings: &RunSettings) -> sandbox::Needs {
+    // Addresses of the host and what interfaces count are asked for all the time; of new interfaces libpcap wants to know more.
+    let kernel = ["/proc/self", "/proc/sys/net", "/sys/class/net", "/sys/devices"];
+    let mut reads: Vec<PathBuf> = kernel.iter().map(PathBuf::from).collect();
+    reads.push(settings.jvm_records.clone());
+    sandbox::Needs { reads, writes: vec![settings.out.clone()], ..sandbox::Needs::default() }
 }
 
 /// What the manifest says of an interface at first.
@@ -140,26 +160,29 @@ impl Prepared {
         Ok(Self { interface, open, sink, pcapng })
     }
 
-    pub(super) fn keep_within(&mut self, room: &Arc<Room>) {
-        self.sink.keep_within(room);
+    pub(super) fn keep_within(&mut self, quota: &Arc<DiskQuota>) {
+        self.sink.keep_within(quota);
         if let Some(pcapng) = &mut self.pcapng {
-            pcapng.keep_within(room);
+            pcapng.keep_within(quota);
         }
     }
 }
 
 /// The ports of the configurations and defaults, and a look at what is told already. Second value: what could not be used.
-fn begin_to_follow(settings: &FollowSettings, out: &Path) -> Result<(Option<Follower>, Vec<String>), RunError> {
-    let mut base: PortSet = settings.ports.iter().copied().collect();
+fn begin_to_follow(
+    follow: &FollowSettings,
+    settings: &RunSettings,
+) -> Result<(Option<Follower>, Vec<String>), RunError> {
+    let mut base: PortSet = follow.ports.iter().copied().collect();
     base.extend(&hadoop_ports::defaults());
     let mut problems = Vec::new();
-    for path in &settings.configurations {
+    for path in &follow.configurations {
         let read =
             hadoop_ports::read_folder(path).map_err(|source| RunError::Configuration { path: path.clone(), source })?;
         base.extend(&read.ports);
         problems.extend(read.problems);
     }
-    Ok((Some(Follower::new(out, base, follow::ephemeral_from())), problems))
+    Ok((Some(Follower::new(&settings.out, &settings.jvm_records, base, ephemeral_from())), problems))
 }
 
 type Opened = Vec<(Interface, OpenInterface)>;

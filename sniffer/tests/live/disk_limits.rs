@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use crate::support::{Agent, Pair, exchange, is_root};
-use sniffer::room::{Limits, NoRoom, Room, WhenFull};
+use sniffer::disk_quota::{DiskQuota, Limits, NoRoom, WhenFull};
 use sniffer::show::show;
 use sniffer::sink::PacketSink;
 use trace::packet::{Direction, Packet, PacketFileHeader, Sack};
@@ -30,9 +30,9 @@ fn packet(sequence: u32) -> Packet {
     }
 }
 
-fn sink(folder: &Path, limits: Limits) -> (PacketSink, Arc<Room>) {
+fn sink(folder: &Path, limits: Limits) -> (PacketSink, Arc<DiskQuota>) {
     let mut sink = PacketSink::open(&folder.join("packets-eth0.hpk"), &PacketFileHeader::default()).unwrap();
-    let room = Arc::new(Room::new(folder, limits).unwrap());
+    let room = Arc::new(DiskQuota::new(folder, limits).unwrap());
     sink.keep_within(&room);
     (sink, room)
 }
@@ -105,7 +105,7 @@ fn at_a_limit_that_stops_nothing_more_is_written_and_the_rest_is_counted() {
     assert!(bytes_in(folder.path()) <= 20_000);
     assert_eq!(room.reserve(20_000), Err(NoRoom::Limit { limit: 20_000 }));
     let (free, wanted) = (u64::MAX / 4, 1000);
-    let roomy = Room::new(folder.path(), Limits { keep_free_bytes: free, ..Limits::default() }).unwrap();
+    let roomy = DiskQuota::new(folder.path(), Limits { keep_free_bytes: free, ..Limits::default() }).unwrap();
     assert!(matches!(roomy.reserve(wanted), Err(NoRoom::Free { wanted, .. }) if wanted == free));
 }
 

@@ -42,6 +42,13 @@ fn tell(folder: &Path, ports: &[u16], connections: &[(SocketAddr, SocketAddr)]) 
     write_atomically(&folder.join("ports.json"), &serde_json::to_vec(&told).unwrap()).unwrap();
 }
 
+/// The folder of our own user's JVMs.
+fn folder_of_user(out: &Path) -> std::path::PathBuf {
+    let own = out.join("jvm").join(nix::unistd::geteuid().to_string());
+    fs::create_dir_all(&own).unwrap();
+    own
+}
+
 /// A client on the left sends to a server on `port` on the right.
 fn talk(pair: &Pair, port: u16, pieces: usize) -> SocketAddr {
     let (tell, told) = std::sync::mpsc::channel();
@@ -188,7 +195,7 @@ fn what_does_not_fit_while_it_is_held_is_counted_and_marked() {
 #[test]
 fn jvms_tell_of_their_own_ports_and_connections() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("jvm-12-34.jsonl");
+    let path = folder_of_user(folder.path()).join("jvm-12-34.jsonl");
     let header = r#"{"k":"header","t":1,"version":1,"pid":12,"start_ticks":34,"netns":0,"host":"w1","addresses":[],"main":"m","role":"MRAppMaster","hadoop":"","java":""}"#;
     let lines = [
         header,
@@ -197,7 +204,7 @@ fn jvms_tell_of_their_own_ports_and_connections() {
         r#"{"k":"open","t":3,"th":1,"local":"10.1.0.1:50001","remote":"10.1.0.2:60001"}"#,
     ];
     fs::write(&path, lines.join("\n")).unwrap();
-    let mut follower = Follower::new(folder.path(), PortSet::default(), 32_768);
+    let mut follower = Follower::new(folder.path(), &folder.path().join("jvm"), PortSet::default(), 32_768);
     let shared = follower.shared();
     let followed = shared.followed();
     assert!(followed.ports.contains(41_234));
@@ -208,9 +215,12 @@ fn jvms_tell_of_their_own_ports_and_connections() {
     assert_eq!(shared.version(), version, "nothing changed");
     let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
     file.write_all(b"\n{\"k\":\"end\",\"t\":9,\"dropped\":0}\n{ nonsense\n").unwrap();
-    follower.look();
+    wait_until("what was added", || {
+        follower.look();
+        shared.followed().has(local, remote)
+    });
     let followed = shared.followed();
-    assert!(followed.has(local, remote) && followed.has(remote, local));
+    assert!(followed.has(remote, local));
     assert_eq!(followed.owner(local, remote), "MRAppMaster 12");
     assert!(followed.ports.contains(41_234), "what ended is followed for its last packets");
     assert_eq!(follower.problems(), Vec::<String>::new());
@@ -221,8 +231,10 @@ fn a_planted_link_or_pipe_is_not_read() {
     let folder = tempfile::tempdir().unwrap();
     let elsewhere = tempfile::NamedTempFile::new().unwrap();
     fs::write(elsewhere.path(), "{\"k\":\"listen\",\"t\":2,\"local\":\"10.1.0.1:41234\"}\n").unwrap();
-    std::os::unix::fs::symlink(elsewhere.path(), folder.path().join("jvm-1-1.jsonl")).unwrap();
-    sh(&format!("mkfifo {}", folder.path().join("jvm-2-2.jsonl").display()));
-    let follower = Follower::new(folder.path(), PortSet::default(), 32_768);
+    let own = folder_of_user(folder.path());
+    std::os::unix::fs::symlink(elsewhere.path(), own.join("jvm-1-1.jsonl")).unwrap();
+    fs::hard_link(elsewhere.path(), own.join("jvm-3-3.jsonl")).unwrap();
+    sh(&format!("mkfifo {}", own.join("jvm-2-2.jsonl").display()));
+    let follower = Follower::new(folder.path(), &folder.path().join("jvm"), PortSet::default(), 32_768);
     assert!(!follower.shared().followed().ports.contains(41_234));
 }

@@ -5,11 +5,13 @@ mod accounting;
 mod command_line;
 mod disk_limits;
 mod following;
+mod hostile_users;
 mod new_interfaces;
 mod pcapng;
 mod recording;
 mod reopening;
 mod rights;
+mod secrets;
 mod several_interfaces;
 #[path = "../support/mod.rs"]
 mod support;

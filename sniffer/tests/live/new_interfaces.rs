@@ -130,3 +130,32 @@ fn without_the_option_it_is_left_out() {
     assert_eq!(interface(&manifest, "eth1"), None);
     assert!(!folder.path().join("packets-eth1.hpk").exists());
 }
+
+#[test]
+fn interfaces_that_are_gone_keep_neither_thread_nor_file() {
+    if !is_root("interfaces_that_are_gone_keep_neither_thread_nor_file") {
+        return;
+    }
+    let pair = Pair::new();
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["--ring", "256KiB", "--new-interfaces"];
+    let agent = Agent::start(SNIFFER, &pair.left, "sniffer.json", folder.path(), &options);
+    let count = |what: &str| std::fs::read_dir(format!("/proc/{}/{what}", agent.pid())).unwrap().count();
+    let before = (count("task"), count("fd"));
+    let l = &pair.left;
+    // More than are listed each by itself; the first name comes twice.
+    let names = (0..70).map(|number| format!("t{number}"));
+    for name in names.chain(["t0".to_owned()]) {
+        sh(&format!(
+            "ip -n {l} link add {name} type veth peer name p{name}; ip -n {l} link set {name} up; ip -n {l} link set p{name} up"
+        ));
+        let file = folder.path().join(format!("packets-{name}.hpk"));
+        wait_until("its file", || file.exists());
+        sh(&format!("ip -n {l} link del {name}"));
+    }
+    wait_until("their threads' and files' end", || (count("task"), count("fd")) == before);
+    let (_, manifest) = agent.stop();
+    let listed = manifest["interfaces"].as_array().unwrap().len();
+    assert!(interface(&manifest, "others").is_some() && listed <= 67, "{listed} are listed");
+    assert!(interface(&manifest, "t69").is_some() && interface(&manifest, "eth0").is_some());
+}

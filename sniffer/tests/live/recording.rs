@@ -288,7 +288,7 @@ fn without_payload_there_is_none_in_the_file() {
     }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
-    let agent = start(&pair, folder.path(), &["--payload", "0", "--full-payload-of", "none", "--snap-length", "128"]);
+    let agent = start(&pair, folder.path(), &["--payload", "0"]);
     let ends = exchange(&pair, 50, 3_000, 100);
     let (code, manifest) = agent.stop();
     assert_eq!(code, 0, "{manifest}");

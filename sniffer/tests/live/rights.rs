@@ -38,6 +38,11 @@ fn no_thread_keeps_a_capability_and_the_files_still_rotate() {
     let (code, manifest) = agent.stop();
     assert_eq!(code, 0, "{manifest}");
     assert_eq!(manifest["capabilities"].as_array().map_or(0, Vec::len), 0, "{manifest}");
+    // What shuts it in stands in the manifest, or why it does not.
+    for wall in ["mounts", "landlock", "seccomp"] {
+        let stands = manifest["sandbox"].as_array().is_some_and(|walls| walls.iter().any(|one| one == wall));
+        assert!(stands || manifest["notes"].to_string().contains(&format!("no {wall}")), "{wall}: {manifest}");
+    }
     assert!(folder.path().join("packets-eth0.000001.hpk").exists(), "no file was closed");
 }
 

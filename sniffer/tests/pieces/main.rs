@@ -7,3 +7,6 @@ mod frames;
 mod hadoop_ports;
 mod kept_payload;
 mod kernel_filter;
+mod secrets;
+#[path = "../../../tests/fuzz/checks/secrets.rs"]
+mod secrets_check;

@@ -1,14 +1,21 @@
-//! Room on the disk: how much packet files may take, and what happens when they have taken it.
+//! The disk quota: how much packet files may take, and what happens when they have taken it.
+//!
+//! Only files that an agent of this user made are counted and removed, by what they take on the disk; and none is removed
+//! where that cannot make room enough.
 
 use std::collections::VecDeque;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// How often the free space is asked for.
 const ASK_EVERY: Duration = Duration::from_millis(500);
+
+/// `IFNAMSIZ` without its end.
+const MAX_INTERFACE_NAME: usize = 15;
 
 /// What to do when there is no more room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,13 +98,13 @@ struct State {
 
 /// Keeps the limits, for all interfaces of a run.
 #[derive(Debug)]
-pub struct Room {
+pub struct DiskQuota {
     folder: PathBuf,
     limits: Limits,
     state: Mutex<State>,
 }
 
-impl Room {
+impl DiskQuota {
     /// Counts what is in the folder.
     ///
     /// # Errors
@@ -105,16 +112,19 @@ impl Room {
     pub fn new(folder: &Path, limits: Limits) -> io::Result<Self> {
         let mut state = State::default();
         let mut closed = Vec::new();
+        let me = nix::unistd::geteuid().as_raw();
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            let about = entry.metadata()?;
-            if !about.is_file() || !is_packet_file(&name) {
+            // A file that has gone meanwhile takes nothing.
+            let Ok(about) = entry.metadata() else { continue };
+            if !about.is_file() || about.uid() != me || about.nlink() != 1 || !is_packet_file(&name) {
                 continue;
             }
-            state.used += about.len();
+            let bytes = on_disk(&about);
+            state.used += bytes;
             if number_of(&name).is_some() {
-                closed.push((about.modified()?, Closed { path: entry.path(), bytes: about.len(), packets: 0 }));
+                closed.push((about.modified()?, Closed { path: entry.path(), bytes, packets: 0 }));
             }
         }
         closed.sort_by_key(|(modified, closed)| (*modified, closed.path.clone()));
@@ -141,13 +151,11 @@ impl Room {
     pub fn reserve(&self, bytes: u64) -> Result<Removed, NoRoom> {
         let Ok(mut state) = self.state.lock() else { return Ok(Removed::default()) };
         let mut removed = Removed::default();
-        loop {
-            let refused = match self.check(&mut state, bytes) {
-                Ok(()) => break,
-                Err(refused) => refused,
-            };
-            let oldest = if self.limits.when_full == WhenFull::DropOldest { state.closed.pop_front() } else { None };
-            let Some(oldest) = oldest else { return Err(refused) };
+        while let Err(refused) = self.check(&mut state, bytes) {
+            if self.limits.when_full == WhenFull::Stop || !self.may_help(&state, bytes) {
+                return Err(refused);
+            }
+            let Some(oldest) = state.closed.pop_front() else { return Err(refused) };
             // One that somebody else has removed has made room as well.
             let _ = fs::remove_file(&oldest.path);
             state.used = state.used.saturating_sub(oldest.bytes);
@@ -183,6 +191,14 @@ impl Room {
         }
     }
 
+    /// Whether there was room enough without all closed files. If not, none of them is removed for nothing.
+    fn may_help(&self, state: &State, bytes: u64) -> bool {
+        let closed: u64 = state.closed.iter().map(|closed| closed.bytes).sum();
+        let fits = self.limits.disk_bytes == 0 || state.used.saturating_sub(closed) + bytes <= self.limits.disk_bytes;
+        let wanted = self.limits.keep_free_bytes;
+        fits && (wanted == 0 || state.free.saturating_add(closed) >= wanted.saturating_add(bytes))
+    }
+
     fn check(&self, state: &mut State, bytes: u64) -> Result<(), NoRoom> {
         if self.limits.disk_bytes > 0 && state.used + bytes > self.limits.disk_bytes {
             return Err(NoRoom::Limit { limit: self.limits.disk_bytes });
@@ -206,9 +222,20 @@ fn free_bytes(folder: &Path) -> u64 {
     nix::sys::statvfs::statvfs(folder).map_or(u64::MAX, |about| about.blocks_available() * about.fragment_size())
 }
 
-/// Whether a file of the folder is one of ours that holds packets.
+/// Bytes that a file takes: of one with holes less than its length.
+fn on_disk(about: &fs::Metadata) -> u64 {
+    about.len().min(about.blocks().saturating_mul(512))
+}
+
+/// Whether a file of the folder is one of ours that holds packets: `packets-INTERFACE.hpk`, with a number if it was closed.
 fn is_packet_file(name: &str) -> bool {
-    name.starts_with("packets-") && (name.ends_with(".hpk") || name.ends_with(".pcapng"))
+    let stem = name.strip_suffix(".hpk").or_else(|| name.strip_suffix(".pcapng"));
+    let Some(interface) = stem.and_then(|stem| stem.strip_prefix("packets-")) else { return false };
+    let interface = match number_of(name) {
+        Some(_) => interface.rsplit_once('.').map_or("", |(interface, _)| interface),
+        None => interface,
+    };
+    (1..=MAX_INTERFACE_NAME).contains(&interface.len())
 }
 
 /// The number in the name of a file that was closed: `packets-IFACE.NNNNNN.hpk`.
