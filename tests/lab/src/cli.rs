@@ -17,6 +17,8 @@ use self::jobs::JobArgs;
 use self::record::RecordArgs;
 use crate::cost;
 use crate::distribution::Distribution;
+use crate::hostile::attack::HostileOptions;
+use crate::hostile::tricks::Trick;
 use crate::jobs::JobKind;
 use crate::lease;
 use crate::overhead;
@@ -130,6 +132,13 @@ struct RunArgs {
     /// With --deployed-by: the first daemon of each host starts the agents there, and they end after the last
     #[arg(long, requires = "deployed_by", help_heading = "Recording")]
     agents_by_daemons: bool,
+    /// With --deployed-by: a hostile user on each host plants and spoils what he can, while jobs run for so long
+    #[arg(long, value_name = "SECONDS", requires = "deployed_by", conflicts_with = "agents_by_daemons")]
+    #[arg(help_heading = "Recording")]
+    hostile: Option<u64>,
+    /// What hostile users do, again for more than one [default: all that they can]
+    #[arg(long, value_name = "TRICK", requires = "hostile", value_enum, help_heading = "Recording")]
+    hostile_trick: Vec<Trick>,
     #[command(flatten)]
     job: JobArgs,
     /// Print the result as one JSON object
@@ -253,6 +262,8 @@ fn run(args: &RunArgs) -> Result<u8> {
     let (mut recorder, capture) = args.record.recorder(args.deployed_by.as_deref())?;
     if let Recorder::Deployed(deployer) = &mut recorder {
         deployer.by_daemons = args.agents_by_daemons;
+        deployer.hostile =
+            args.hostile.map(|seconds| HostileOptions { seconds, seed: jobs.seed, tricks: args.hostile_trick.clone() });
     }
     let kinds = if args.job.jobs.is_empty() { &[JobKind::Terasort][..] } else { &args.job.jobs };
     let stop = Stop::on_signals()?;

@@ -1,7 +1,7 @@
 //! A Hadoop cluster on the lab's hosts: configured, started, watched, stopped.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -67,11 +67,11 @@ pub struct ClientRun {
 }
 
 impl<'a> Cluster<'a> {
-    /// Writes the configuration, formats the file system and starts all daemons; returns when the cluster is ready.
+    /// Writes the configuration and formats the file system.
     ///
     /// # Errors
-    /// If a daemon ends or is not ready in time (the message shows the end of its log), or a signal came.
-    pub fn start(
+    /// If files cannot be written, Hadoop does not format (the message shows the end of its log), or a signal came.
+    pub fn prepare(
         distribution: Distribution,
         settings: &'a Settings,
         plan: &'a Plan,
@@ -79,8 +79,7 @@ impl<'a> Cluster<'a> {
         stop: &'a Stop,
         progress: &Progress,
     ) -> Result<Self> {
-        let mut cluster =
-            Self { distribution, settings, plan, hosts, stop, daemons: Vec::new(), clients: 0, started: 0 };
+        let cluster = Self { distribution, settings, plan, hosts, stop, daemons: Vec::new(), clients: 0, started: 0 };
         // What formats the file system runs before the cluster does, and without what records it.
         let bare = Settings { jvm_options: Vec::new(), ..settings.clone() };
         cluster.configure(&bare)?;
@@ -89,13 +88,21 @@ impl<'a> Cluster<'a> {
         if !settings.jvm_options.is_empty() {
             cluster.configure(settings)?;
         }
-        for wave in cluster.waves() {
-            let roles = cluster.start_wave(wave)?;
-            progress.step(&format!("starting {roles}"));
-            cluster.wait_until_ready()?;
-        }
-        cluster.started = 1;
         Ok(cluster)
+    }
+
+    /// Starts all daemons; returns when the cluster is ready.
+    ///
+    /// # Errors
+    /// If a daemon ends or is not ready in time (the message shows the end of its log), or a signal came.
+    pub fn start(&mut self, progress: &Progress) -> Result<()> {
+        for wave in self.waves() {
+            let roles = self.start_wave(wave)?;
+            progress.step(&format!("starting {roles}"));
+            self.wait_until_ready()?;
+        }
+        self.started = 1;
+        Ok(())
     }
 
     fn waves(&self) -> std::ops::RangeInclusive<u8> {
@@ -260,7 +267,9 @@ impl<'a> Cluster<'a> {
             for pid in processes_in(&host.namespace)? {
                 let pid = pid.as_raw().unsigned_abs();
                 let ours = self.daemons.iter().any(|daemon| daemon.process.pid() == pid);
-                if let (false, Some(class)) = (ours, main_class(pid)) {
+                // The cluster runs as root. What others call by its names is none of it.
+                let of_root = fs::metadata(format!("/proc/{pid}")).is_ok_and(|about| about.uid() == 0);
+                if let (false, true, Some(class)) = (ours, of_root, main_class(pid)) {
                     left.push(format!("{class} (process {pid}) on {}", host.name));
                 }
             }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -15,8 +15,11 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
+use crate::files::{Entry, Files, differences, read_below};
 use crate::hadoop3::HISTORY_FOLDER;
 use crate::host::{Hosts, root};
+use crate::hostile;
+use crate::hostile::attack::HostileOptions;
 use crate::plan::{HostPlan, Plan};
 use crate::process::Process;
 use crate::progress::Progress;
@@ -29,8 +32,14 @@ const STEP_LIMIT: Duration = Duration::from_secs(180);
 const AGENTS_LIMIT: Duration = Duration::from_secs(40);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(20);
-/// Where the agents lie on a host.
-const PREFIX: &str = "/opt/hadoptic";
+/// Where the agents lie on a host, and where they record.
+pub const PREFIX: &str = "/opt/hadoptic";
+/// See [`PREFIX`].
+pub const CAPTURE: &str = "/var/lib/hadoptic/capture";
+/// What a host may take for all that is recorded while a user tries to fill it, bytes.
+pub const BUDGET: u64 = 512 << 20;
+/// Options of `install` with which limits are reached while a user tries to.
+const UNDER_ATTACK: [&str; 3] = ["--disk-limit", "512MiB", "--sniffer-option=--file-size=256KiB"];
 
 /// What is to be deployed, and by what.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +50,8 @@ pub struct Deployer {
     pub agents: Agents,
     /// Whether the first daemon of each host starts the agents, and not `hadoptic start`.
     pub by_daemons: bool,
+    /// Users who would spoil it. The cluster is then started after the agents.
+    pub hostile: Option<HostileOptions>,
 }
 
 impl Deployer {
@@ -55,7 +66,7 @@ impl Deployer {
                 program.display()
             )
         })?;
-        Ok(Self { program, agents, by_daemons: false })
+        Ok(Self { program, agents, by_daemons: false, hostile: None })
     }
 }
 
@@ -70,19 +81,8 @@ pub struct Deployment<'a> {
     before: BTreeMap<String, Files>,
 }
 
-/// What a file is, and what is in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
-    mode: u32,
-    owner: (u32, u32),
-    contents: Vec<u8>,
-}
-
-/// A host's own files by their paths on it.
-type Files = BTreeMap<PathBuf, Entry>;
-
 impl<'a> Deployment<'a> {
-    /// Has the hosts checked, the agents brought and started.
+    /// Has the hosts checked and the agents brought.
     ///
     /// # Errors
     /// If the program does not say that all is well; the message has its words.
@@ -97,25 +97,42 @@ impl<'a> Deployment<'a> {
         fs::create_dir_all(run.join("deployment"))?;
         let mut deployment = Self { deployer, plan, hosts, run, stop, before: BTreeMap::new() };
         deployment.before = deployment.files()?;
-        let agents = &deployer.agents;
-        let programs = [
-            "--sniffer".to_owned(),
-            agents.sniffer.display().to_string(),
-            "--dumpingd".to_owned(),
-            agents.dumpingd.display().to_string(),
-            "--jar".to_owned(),
-            agents.jar.display().to_string(),
-        ];
-        // The machine's disk is not the cluster's.
-        let check = [programs.as_slice(), &["--need-free".to_owned(), "64MiB".to_owned()]].concat();
-        let mut install = [programs.as_slice(), &["--keep-free".to_owned(), "64MiB".to_owned()]].concat();
-        if deployer.by_daemons {
-            install.extend(["--started-by", "daemons"].map(str::to_owned));
-        }
-        for (step, arguments) in [("check", check.as_slice()), ("install", &install), ("start", &[])] {
-            deployment.step(step, arguments, progress)?;
-        }
+        deployment.step("check", &deployment.check_options(), progress)?;
+        deployment.step("install", &deployment.install_options(), progress)?;
         Ok(deployment)
+    }
+
+    /// Has the agents started.
+    ///
+    /// # Errors
+    /// If the program does not say that all is well; the message has its words.
+    pub fn start(&self, progress: &Progress) -> Result<()> {
+        self.step("start", &[], progress)?;
+        Ok(())
+    }
+
+    /// What `check` is told.
+    pub(crate) fn check_options(&self) -> Vec<String> {
+        // The machine's disk is not the cluster's.
+        [self.programs(), vec!["--need-free".to_owned(), "64MiB".to_owned()]].concat()
+    }
+
+    /// What `install` is told.
+    pub(crate) fn install_options(&self) -> Vec<String> {
+        let mut options = [self.programs(), vec!["--keep-free".to_owned(), "64MiB".to_owned()]].concat();
+        if self.deployer.by_daemons {
+            options.extend(["--started-by", "daemons"].map(str::to_owned));
+        }
+        if self.deployer.hostile.is_some() {
+            options.extend(UNDER_ATTACK.map(str::to_owned));
+        }
+        options
+    }
+
+    fn programs(&self) -> Vec<String> {
+        let Agents { jar, sniffer, dumpingd } = &self.deployer.agents;
+        let named = [("--sniffer", sniffer), ("--dumpingd", dumpingd), ("--jar", jar)];
+        named.iter().flat_map(|(option, path)| [(*option).to_owned(), path.display().to_string()]).collect()
     }
 
     /// Asks how the agents are, stops them, and fetches what they recorded into a capture, and the histories of jobs, where
@@ -133,8 +150,7 @@ impl<'a> Deployment<'a> {
             let option = if folder.starts_with(HISTORY_FOLDER) { "--job-history-hdfs" } else { "--job-history" };
             out.extend([option.to_owned(), format!("{}:{folder}", self.plan.master().name)]);
         }
-        self.step("collect", &out, progress)?;
-        let mut problems = Vec::new();
+        let mut problems = self.fetch(&out, progress)?;
         for host in &self.plan.hosts {
             let folder = capture.join(&host.name);
             if !folder.join("sniffer.json").exists() {
@@ -147,6 +163,19 @@ impl<'a> Deployment<'a> {
         }
         copy_all(&self.run.join("deployment"), &capture.join("deployment"))?;
         Ok(problems)
+    }
+
+    /// Has what was recorded fetched. What a hostile user did to his own records may be complained of: nothing else.
+    fn fetch(&self, arguments: &[String], progress: &Progress) -> Result<Vec<String>> {
+        if self.deployer.hostile.is_none() {
+            self.step("collect", arguments, progress)?;
+            return Ok(Vec::new());
+        }
+        progress.step("hadoptic collect");
+        let answer = self.call("collect", "collect", arguments)?;
+        ensure!(matches!(answer.status.code(), Some(0 | 1)), answer.process.failure("did not fetch anything"));
+        let is_his = |problem: &String| problem.contains(&hostile::UID.to_string());
+        Ok(told(&answer.said, &["problems"]).into_iter().filter(|problem| !is_his(problem)).collect())
     }
 
     /// Looks whether the first daemon of each host has started the agents, once a host, and whether one that is killed comes
@@ -235,15 +264,7 @@ impl<'a> Deployment<'a> {
         let mut problems = Vec::new();
         for (name, after) in self.files()? {
             let before = self.before.get(&name).cloned().unwrap_or_default();
-            let differs = |path: &&PathBuf| before.get(*path) != after.get(*path);
-            let paths: std::collections::BTreeSet<&PathBuf> = before.keys().chain(after.keys()).collect();
-            for path in paths.iter().copied().filter(differs) {
-                let how = match (before.get(path), after.get(path)) {
-                    (None, _) => "was left there",
-                    (_, None) => "is gone",
-                    (Some(was), Some(is)) if was.contents == is.contents => "has other rights or another owner",
-                    _ => "is not as it was",
-                };
+            for (path, how) in differences(&before, &after) {
                 problems.push(format!("after hadoptic remove, {} on {name} {how}", path.display()));
             }
         }
@@ -264,10 +285,24 @@ impl<'a> Deployment<'a> {
     /// Calls the program for all hosts and waits for its end. Returns its answer.
     fn step(&self, step: &str, arguments: &[String], progress: &Progress) -> Result<Value> {
         progress.step(&format!("hadoptic {step}"));
+        let answer = self.call(step, step, arguments)?;
+        let status = answer.status;
+        ensure!(
+            status.success(),
+            answer.process.failure(&format!("ended with {status}: {}", complaints(&answer.said)))
+        );
+        Ok(answer.said)
+    }
+
+    /// Calls the program for all hosts and waits for its end, whatever that is; `name` is that of the files of what it says.
+    ///
+    /// # Errors
+    /// If it cannot be started, does not end in time, or a signal came.
+    pub(crate) fn call(&self, name: &str, step: &str, arguments: &[String]) -> Result<Answer> {
         let logins = &self.hosts.logins;
         let masters = self.plan.hosts.iter().filter(|host| host.master).map(|host| host.name.clone());
-        let answer = self.run.join("deployment").join(format!("{step}.json"));
-        let log = self.run.join("deployment").join(format!("{step}.log"));
+        let answer = self.run.join("deployment").join(format!("{name}.json"));
+        let log = self.run.join("deployment").join(format!("{name}.log"));
         // Its answer and what it says go to different files: the answer is one object.
         let mut command = Command::new("sh");
         command
@@ -278,22 +313,19 @@ impl<'a> Deployment<'a> {
         command.arg("--ssh-config").arg(&logins.config).arg("--json").args(arguments);
         let what = format!("hadoptic {step}");
         let mut process = Process::start(&what, "this machine", command, &log)?;
-        let end = Instant::now() + STEP_LIMIT;
+        let began = Instant::now();
         let status = loop {
             if let Some(status) = process.ended()? {
                 break status;
             }
-            if Instant::now() > end {
+            if began.elapsed() > STEP_LIMIT {
                 return Err(process.failure(&format!("did not end within {} s", STEP_LIMIT.as_secs())));
             }
             self.stop.sleep(LOOK)?;
         };
         let text = fs::read_to_string(&answer).with_context(|| format!("cannot read {}", answer.display()))?;
         let said: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
-        if !status.success() {
-            return Err(process.failure(&format!("ended with {status}: {}", complaints(&said))));
-        }
-        Ok(said)
+        Ok(Answer { status, said, seconds: began.elapsed().as_secs_f64(), process })
     }
 
     /// The files of all hosts.
@@ -302,7 +334,8 @@ impl<'a> Deployment<'a> {
         for host in &self.plan.hosts {
             let root = root(self.run, host);
             let mut files = Files::new();
-            read_below(&root, &root, &mut files)?;
+            // What is a hostile user's is not the host's.
+            read_below(&root, &root, &|_, about| about.uid() == hostile::UID, &mut files)?;
             self.running_files(host, &mut files)?;
             all.insert(host.name.clone(), files);
         }
@@ -314,44 +347,40 @@ impl<'a> Deployment<'a> {
         let mut command = self.hosts.command(host, Path::new("/"), "find")?;
         let output = command.args(["/run", "-mindepth", "1"]).output().context("cannot look into a host's /run")?;
         for line in String::from_utf8_lossy(&output.stdout).lines() {
-            files.insert(line.into(), Entry { mode: 0, owner: (0, 0), contents: Vec::new() });
+            files.insert(line.into(), Entry::there());
         }
         Ok(())
     }
 }
 
-/// What a host's report complains of, in a line each.
+/// How a call of the program ended.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: ExitStatus,
+    /// Its report, null = none.
+    pub(crate) said: Value,
+    pub(crate) seconds: f64,
+    process: Process,
+}
+
+/// What a report complains of, in one line.
 fn complaints(report: &Value) -> String {
+    told(report, &["problems"]).join("; ")
+}
+
+/// What a report tells under some keys, of all together and of each host: "HOST: ...".
+pub(crate) fn told(report: &Value, keys: &[&str]) -> Vec<String> {
     let list = |value: &Value| -> Vec<String> {
         let items = value.as_array().cloned().unwrap_or_default();
         items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
     };
-    let mut said = list(&report["problems"]);
+    let of = |value: &Value| -> Vec<String> { keys.iter().flat_map(|key| list(&value[*key])).collect() };
+    let mut said = of(report);
     for host in report["hosts"].as_array().into_iter().flatten() {
         let name = host["host"].as_str().unwrap_or("?");
-        said.extend(list(&host["problems"]).iter().map(|problem| format!("{name}: {problem}")));
+        said.extend(of(host).iter().map(|words| format!("{name}: {words}")));
     }
-    said.join("; ")
-}
-
-fn read_below(root: &Path, folder: &Path, files: &mut Files) -> Result<()> {
-    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
-        let path = entry?.path();
-        let about = path.symlink_metadata().with_context(|| format!("cannot look at {}", path.display()))?;
-        let contents = if about.is_symlink() {
-            fs::read_link(&path)?.to_string_lossy().into_owned().into_bytes()
-        } else if about.is_file() {
-            fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?
-        } else {
-            Vec::new()
-        };
-        let on_host = Path::new("/").join(path.strip_prefix(root).unwrap_or(&path));
-        files.insert(on_host, Entry { mode: about.mode(), owner: (about.uid(), about.gid()), contents });
-        if about.is_dir() {
-            read_below(root, &path, files)?;
-        }
-    }
-    Ok(())
+    said
 }
 
 fn copy_all(from: &Path, to: &Path) -> Result<()> {
@@ -367,34 +396,7 @@ fn copy_all(from: &Path, to: &Path) -> Result<()> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
-
-    #[test]
-    fn a_changed_byte_a_changed_right_and_a_left_file_are_seen() {
-        let folder = tempfile::tempdir().unwrap();
-        let conf = folder.path().join("etc");
-        fs::create_dir_all(&conf).unwrap();
-        fs::write(conf.join("a"), "1").unwrap();
-        let read = || {
-            let mut files = Files::new();
-            read_below(folder.path(), folder.path(), &mut files).unwrap();
-            files
-        };
-        let before = read();
-        assert_eq!(before, read());
-        assert!(before.contains_key(Path::new("/etc/a")));
-        fs::write(conf.join("a"), "2").unwrap();
-        assert_ne!(before, read());
-        fs::write(conf.join("a"), "1").unwrap();
-        assert_eq!(before, read());
-        fs::set_permissions(conf.join("a"), fs::Permissions::from_mode(0o600)).unwrap();
-        assert_ne!(before, read());
-        let before = read();
-        fs::write(conf.join("left"), "").unwrap();
-        assert_ne!(before, read());
-    }
 
     #[test]
     fn complaints_name_their_host() {

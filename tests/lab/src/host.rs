@@ -5,6 +5,7 @@
 //! lives as long as its processes do, first of all its sshd: it has no name that could stay behind, and ends with them.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -111,13 +112,26 @@ impl Hosts {
         Ok(())
     }
 
+    /// The mount namespace of a host, by inode.
+    ///
+    /// # Errors
+    /// If there is no such host.
+    pub fn mounts(&self, host: &HostPlan) -> Result<u64> {
+        let path = format!("/proc/{}/ns/mnt", self.keeper(host)?.pid());
+        Ok(fs::metadata(&path).with_context(|| format!("cannot look at {path}"))?.ino())
+    }
+
+    fn keeper(&self, host: &HostPlan) -> Result<&Process> {
+        let keeper = self.keepers.iter().find(|keeper| keeper.host() == host.name);
+        keeper.with_context(|| format!("there is no host {}", host.name))
+    }
+
     /// A command on a host as a login would start it, in a folder: in its namespaces, with an environment of its own.
     ///
     /// # Errors
     /// If there is no such host.
     pub fn command(&self, host: &HostPlan, folder: &Path, program: &str) -> Result<Command> {
-        let keeper = self.keepers.iter().find(|keeper| keeper.host() == host.name);
-        let keeper = keeper.with_context(|| format!("there is no host {}", host.name))?;
+        let keeper = self.keeper(host)?;
         let mut command = Command::new("nsenter");
         command.arg(format!("--target={}", keeper.pid())).args(["--mount", "--net", "--uts", "--"]);
         // Each hands over to the next, so that the process that is started is the program itself.

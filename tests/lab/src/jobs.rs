@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{BufWriter, Read};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
@@ -74,6 +74,24 @@ pub struct Runner<'r, 'a> {
 }
 
 impl Runner<'_, '_> {
+    /// Runs all of some jobs once, and again until so much time has passed.
+    ///
+    /// # Errors
+    /// As of [`Runner::run`].
+    pub fn run_for(&mut self, kinds: &[JobKind], time: Duration) -> Result<()> {
+        let began = Instant::now();
+        let mut number = 0;
+        loop {
+            for kind in kinds {
+                number += 1;
+                self.run(*kind, number)?;
+            }
+            if began.elapsed() >= time {
+                return Ok(());
+            }
+        }
+    }
+
     /// Runs one job with what it needs before and after; `number` makes its files' names its own.
     ///
     /// # Errors

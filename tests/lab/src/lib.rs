@@ -3,7 +3,8 @@
 //! Every host is a network namespace with its own host name; veth pairs join it to its rack's bridge, and one more
 //! joins the two racks. [`plan`] decides who is where, [`network`] makes it, [`measure`] looks what it really does,
 //! [`cluster`] starts the daemons of a [`distribution`], [`jobs`] has them work while a [`recorder`] listens, and
-//! [`session`] leads from nothing to nothing: [`lease`] removes whatever was made, also after a kill.
+//! [`session`] leads from nothing to nothing: [`lease`] removes whatever was made, also after a kill. [`hostile`] is who would
+//! spoil it.
 
 pub mod cli;
 pub mod cluster;
@@ -11,11 +12,13 @@ pub mod cost;
 pub mod deployed;
 pub mod distribution;
 pub mod encryption;
+pub mod files;
 pub mod hadoop1;
 pub mod hadoop2;
 pub mod hadoop3;
 pub mod history;
 pub mod host;
+pub mod hostile;
 pub mod jobs;
 pub mod launcher;
 pub mod lease;

@@ -31,12 +31,20 @@ pub fn capture(folder: &Path, hosts: &[String]) -> Result<(u64, u64)> {
     Ok((before, after))
 }
 
-fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+/// What is packed of a host: files in its folder, and those of its JVMs in `jvm` and each user's folder there.
+fn files(host: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
-        let path = entry?.path();
-        if path.extension().and_then(OsStr::to_str).is_some_and(|e| PACKED.contains(&e)) {
-            files.push(path);
+    let mut folders = vec![host.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
+            let entry = entry?;
+            let (path, kind) = (entry.path(), entry.file_type()?);
+            let is_of_jvms = folder != host || entry.file_name() == "jvm";
+            if kind.is_dir() && is_of_jvms {
+                folders.push(path);
+            } else if kind.is_file() && path.extension().and_then(OsStr::to_str).is_some_and(|e| PACKED.contains(&e)) {
+                files.push(path);
+            }
         }
     }
     files.sort();
@@ -109,5 +117,22 @@ mod tests {
         let packed = File::open(host.join("eth0.pcap.zst")).unwrap();
         assert_eq!(zstd::decode_all(packed).unwrap(), vec![7; 100_000]);
         assert!(!host.join("eth0.pcap").exists());
+    }
+
+    #[test]
+    fn records_of_jvms_are_packed_in_their_users_folders_and_links_are_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let host = folder.path().join("w1");
+        let user = host.join("jvm/1000");
+        fs::create_dir_all(&user).unwrap();
+        fs::write(user.join("jvm-1-1.jsonl"), "{}\n").unwrap();
+        fs::write(host.join("sockets.000001.jsonl"), "{}\n").unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", user.join("jvm-2-2.jsonl")).unwrap();
+
+        let (before, _) = capture(folder.path(), &["w1".to_owned()]).unwrap();
+
+        assert_eq!(before, 6);
+        assert!(user.join("jvm-1-1.jsonl.zst").exists() && host.join("sockets.000001.jsonl.zst").exists());
+        assert!(user.join("jvm-2-2.jsonl").is_symlink() && !user.join("jvm-2-2.jsonl.zst").exists());
     }
 }

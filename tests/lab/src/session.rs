@@ -8,12 +8,14 @@ use anyhow::{Context, Result, ensure};
 use trace::truth::{Machine, Truth, TruthHost, Versions};
 
 use crate::cluster::Cluster;
-use crate::deployed::Deployment;
+use crate::deployed::{Deployer, Deployment};
 use crate::distribution::{Client, Distribution, Histories, Settings};
 use crate::encryption::{self, Cipher};
 use crate::hadoop3::HISTORY_FOLDER;
 use crate::history::{self, JobHistory};
 use crate::host::Hosts;
+use crate::hostile::attack;
+use crate::hostile::siege::Siege;
 use crate::jobs::{Done, JobKind, JobOptions, Runner};
 use crate::launcher::HOME;
 use crate::lease::{Lease, check_plain, check_root};
@@ -188,7 +190,8 @@ impl Lab {
         let recording = recorder.start(&self.plan, capture, stop)?;
         let counted = Counters::read(&self.plan)?;
         self.truth.started_ns = now_ns();
-        let mut cluster = Cluster::start(self.distribution, &self.settings, &self.plan, &self.hosts, stop, progress)?;
+        let mut cluster = Cluster::prepare(self.distribution, &self.settings, &self.plan, &self.hosts, stop, progress)?;
+        cluster.start(progress)?;
         let done = work(&mut cluster)?;
         progress.step("stopping the cluster");
         self.truth.problems.extend(cluster.stop()?);
@@ -223,13 +226,33 @@ impl Lab {
         self.truth.started_ns = now_ns();
         let recording = recorder.start(&self.plan, &folder, stop)?;
         let mut counted = Counters::read(&self.plan)?;
-        let mut cluster = Cluster::start(self.distribution, &self.settings, &self.plan, &self.hosts, stop, progress)?;
+        let mut siege = match &recorder {
+            Recorder::Deployed(Deployer { hostile: Some(options), .. }) => {
+                progress.step("hostile users settle on the hosts");
+                let jars = self.distribution.jars(&self.settings.cache);
+                let forged = attack::forge(&self.settings.java_home, &jars, &self.lease.work().join("forged"))?;
+                Some(Siege::begin(options, &self.plan, &self.hosts, self.lease.work(), &forged, stop)?)
+            }
+            _ => None,
+        };
+        let mut cluster = Cluster::prepare(self.distribution, &self.settings, &self.plan, &self.hosts, stop, progress)?;
+        if siege.is_none() {
+            cluster.start(progress)?;
+        }
         let deployment = match &recorder {
             Recorder::Deployed(deployer) => {
                 let deployment =
                     Deployment::begin(deployer, &self.plan, &self.hosts, self.lease.work(), stop, progress)?;
+                if let Some(siege) = &mut siege {
+                    siege.look(stop)?;
+                }
+                deployment.start(progress)?;
                 counted = Counters::read(&self.plan)?;
-                cluster.restart(progress)?;
+                if siege.is_some() {
+                    cluster.start(progress)?;
+                } else {
+                    cluster.restart(progress)?;
+                }
                 if deployer.by_daemons {
                     self.truth.problems.extend(deployment.look_after_daemons(progress)?);
                 }
@@ -238,8 +261,12 @@ impl Lab {
             _ => None,
         };
         let mut runner = Runner { cluster: &mut cluster, options, progress, done: Done::default() };
-        for (number, kind) in jobs.iter().enumerate() {
-            runner.run(*kind, number + 1)?;
+        match (&mut siege, &deployment) {
+            (Some(siege), Some((_, deployment))) => {
+                let lasts = siege.lasts();
+                siege.during(deployment, || runner.run_for(jobs, lasts))?;
+            }
+            _ => runner.run_for(jobs, Duration::ZERO)?,
         }
         progress.step("collecting the job history");
         runner.cluster.wait_for_containers()?;
@@ -261,6 +288,10 @@ impl Lab {
         if let Some((deployer, deployment)) = deployment {
             // As on a cluster that goes on: its daemons still run.
             self.truth.problems.extend(deployment.collect(&folder, from.as_deref(), progress)?);
+            if let Some(siege) = siege {
+                progress.step("ending the hostile users");
+                self.truth.problems.extend(siege.end(&folder)?.1);
+            }
             Counters::read(&self.plan)?.tell_since(&counted, &mut self.truth);
             if deployer.by_daemons {
                 progress.step("stopping the cluster");

@@ -89,12 +89,22 @@ pub fn is_recorded(version: &str, prefix: &str) {
 
 /// Methods that the Java agent looked for in vain.
 fn drift(capture: &Path) -> Vec<String> {
-    let hosts = fs::read_dir(capture).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
-    let files = hosts.flat_map(|host| fs::read_dir(host).unwrap()).map(|entry| entry.unwrap().path());
-    let jvms = files.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("jvm-"));
-    let texts = jvms.map(|path| fs::read_to_string(path).unwrap());
+    let texts = jvm_files(capture).into_iter().map(|path| fs::read_to_string(path).unwrap());
     texts
         .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
         .filter(|l| l.contains("\"drift\""))
         .collect()
+}
+
+/// Files of JVMs below a folder.
+fn jvm_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            files.extend(jvm_files(&path));
+        } else if path.file_name().unwrap().to_string_lossy().starts_with("jvm-") {
+            files.push(path);
+        }
+    }
+    files
 }
