@@ -267,7 +267,7 @@ fn note_alignment(
     }
     let mut lost = |what: String, count: u64, unit: &str| {
         if count > 0 {
-            losses.push(Loss { what, count, unit: unit.into() });
+            losses.push(Loss::new(what, count, unit));
         }
     };
     for clock in clocks {

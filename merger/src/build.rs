@@ -1,6 +1,6 @@
 //! The whole way from captures to what all hosts' captures say together.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::error::MergeError;
 use crate::framing::{self, Conversation, Fetches, Framed};
 use crate::join::{self, AddressBook, Direction, Link};
 use crate::joined::{Joined, JvmEvent};
-use crate::owners::{self, About, Listeners};
+use crate::owners::{self, About, Findings, Listeners};
 use crate::processes::Processes;
 use crate::racks;
 use crate::records;
@@ -86,7 +86,8 @@ pub fn merge(captures: &[PathBuf], progress: &impl Progress) -> Result<Merged, M
     progress.step("joining connections", 0);
     let links = join::connections(&mut hosts, &book, |host, address| listeners.listens(host, address));
     let jvm = jvm_events(&mut hosts, &processes);
-    let about = owners::investigate(&links, &hosts, &book, &processes, &listeners, &jvm);
+    let Findings { about, contradicted } = owners::investigate(&links, &hosts, &book, &processes, &listeners, &jvm);
+    note_contradicted(&mut hosts, &processes, &order, &contradicted);
     progress.step("reading connections", links.len() as u64);
     let reader = Reader {
         hosts: &hosts,
@@ -127,6 +128,25 @@ fn move_to_reference(hosts: &mut [HostCapture], alignment: &Alignment) {
             records::move_jvm(record, |t| map.apply(t));
         }
     });
+}
+
+fn note_contradicted(
+    hosts: &mut [HostCapture],
+    processes: &Processes,
+    order: &Order,
+    contradicted: &BTreeMap<ProcessId, u64>,
+) {
+    for (number, host) in hosts.iter_mut().enumerate() {
+        for (process, count) in contradicted {
+            let row = &processes.rows[process.index()];
+            if row.host == order.id_of(number) {
+                let whose = format!("{}: JVM {}", host.name, row.pid);
+                let what =
+                    format!("{whose}: ends of connections that it takes for its own and that are another process's");
+                host.lost(what, *count, "connections");
+            }
+        }
+    }
 }
 
 /// What all JVMs said, by time, with the number of the host.

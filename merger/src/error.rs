@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::memory::Volume;
+
 /// An error that ends the merger.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
@@ -50,6 +52,29 @@ pub enum MergeError {
         second: String,
         /// The address.
         address: String,
+    },
+    /// It would take more memory than it may.
+    #[error(
+        "this merge takes up to {needed} of memory, more than the {limit} that it may: {packets} packets of {connections} \
+         connections with {kept_bytes} bytes of payload, {jvm_records} records of JVMs, {socket_records} of sockets; the most, \
+         {part}, is for {file}; allow more with --memory {needed}, or merge fewer hosts or a shorter capture",
+        packets = volume.packets,
+        connections = volume.connections,
+        kept_bytes = volume.kept_bytes,
+        jvm_records = volume.jvm_records,
+        socket_records = volume.socket_records
+    )]
+    Memory {
+        /// What the captures hold.
+        volume: Volume,
+        /// What it takes, for people; `--memory` reads it.
+        needed: String,
+        /// What it may take.
+        limit: String,
+        /// The file that takes most of it.
+        file: String,
+        /// What that takes.
+        part: String,
     },
     /// One name, different addresses.
     #[error(

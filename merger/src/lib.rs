@@ -14,6 +14,7 @@ mod inference;
 pub mod join;
 pub mod joined;
 pub mod kernel;
+pub mod memory;
 pub mod owners;
 mod pipelines;
 pub mod processes;

@@ -11,6 +11,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use merger::build::{Progress, Silent};
 use merger::check::{check, show};
+use merger::memory::{self, Volume};
 use merger::summary::Summary;
 use merger::whole::{Whole, trace_of};
 use trace::manifest::TraceManifest;
@@ -67,6 +68,10 @@ struct Build {
     /// Replace a trace that is in that folder.
     #[arg(long)]
     force: bool,
+    /// Memory that the merge may take, as 8GiB; one that needs more is refused before it begins. Without it: a quarter of the
+    /// machine's, or of what its control group allows.
+    #[arg(long, value_name = "SIZE", value_parser = trace::quantity::parse_bytes)]
+    memory: Option<u64>,
     /// Print one JSON object instead of tables.
     #[arg(long)]
     json: bool,
@@ -77,6 +82,9 @@ struct Check {
     /// Traces or captures; several captures are taken as one.
     #[arg(required = true, value_name = "TRACE|CAPTURE")]
     paths: Vec<PathBuf>,
+    /// Memory that a merge of captures may take, as in build.
+    #[arg(long, value_name = "SIZE", value_parser = trace::quantity::parse_bytes)]
+    memory: Option<u64>,
     /// Print one JSON object instead of tables. Its keys payload_bytes, owned_both_ends_share, owned_connections_share,
     /// in_known_message_share, causality_violations, captured_vs_kernel_error, shuffle_bytes_error, hdfs_read_bytes_error,
     /// hdfs_write_bytes_error and reasons (why one of them is null) stay as they are; shares and errors are fractions.
@@ -154,9 +162,10 @@ fn print(text: &str) -> Result<()> {
 fn run_build(build: &Build) -> Result<ExitCode> {
     prepare(&build.out, build.force)?;
     let began = Instant::now();
+    let volume = look(&build.captures, build.memory)?;
     let whole = merge(&build.captures)?;
     whole.trace.write(&build.out)?;
-    let summary = Summary::new(&whole, build.out.clone(), began.elapsed().as_secs_f64());
+    let summary = Summary::new(&whole, build.out.clone(), began.elapsed().as_secs_f64(), volume.memory_bytes());
     if build.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&summary)?))?;
     } else {
@@ -188,6 +197,12 @@ fn is_trace(folder: &Path) -> bool {
     is_manifest && folder.join("hosts.parquet").is_file()
 }
 
+/// Looks at what captures hold, and refuses what takes more memory than may be taken.
+fn look(captures: &[PathBuf], memory: Option<u64>) -> Result<Volume> {
+    let limit = memory.or_else(memory::default_limit).unwrap_or(u64::MAX);
+    Ok(memory::check(captures, limit)?)
+}
+
 fn merge(captures: &[PathBuf]) -> Result<Whole> {
     let whole =
         if io::stderr().is_terminal() { trace_of(captures, &Bars::default()) } else { trace_of(captures, &Silent) };
@@ -200,7 +215,10 @@ fn run_check(args: &Check) -> Result<ExitCode> {
         paths if paths.iter().any(|path| is_trace(path)) => {
             bail!("several paths, and a trace among them: check traces one by one")
         }
-        captures => merge(captures)?.trace,
+        captures => {
+            look(captures, args.memory)?;
+            merge(captures)?.trace
+        }
     };
     let report = check(&trace);
     if args.json {
@@ -221,11 +239,15 @@ fn run_export(args: &Export) -> Result<ExitCode> {
 
 fn run_strip(args: &Strip) -> Result<ExitCode> {
     let stripped = merger::strip::strip(&args.capture, &args.out)?;
+    let code = if stripped.refused.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) };
     if args.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&stripped)?))?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(code);
     }
     let mut text = String::new();
+    for refused in &stripped.refused {
+        text += &format!("refused: {refused}\n");
+    }
     for path in &stripped.left_out {
         text += &format!("left out: {}\n", path.display());
     }
@@ -240,7 +262,7 @@ fn run_strip(args: &Strip) -> Result<ExitCode> {
         stripped.payload_bytes
     );
     print(&text)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
 }
 
 /// A bar for the step that is running, on a terminal.

@@ -160,6 +160,15 @@ fn rank(evidence: OwnerEvidence) -> u8 {
     }
 }
 
+/// What is known of connections, and who claimed what is not his.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    /// Of each connection.
+    pub about: Vec<About>,
+    /// Ends of connections that a JVM takes for its own, while the kernel says that they are another process's.
+    pub contradicted: BTreeMap<ProcessId, u64>,
+}
+
 /// Finds out about each connection. `jvm` are the records of all JVMs on the reference clock; `host_of` gives the host
 /// (by number) of a process.
 #[must_use]
@@ -170,7 +179,7 @@ pub fn investigate(
     processes: &Processes,
     listeners: &Listeners,
     jvm: &[(usize, JvmEvent)],
-) -> Vec<About> {
+) -> Findings {
     let index = Index::new(links, book);
     let mut about: Vec<About> = vec![About::default(); links.len()];
     // Of each end: claims by strength, then by how near they are in time.
@@ -191,6 +200,8 @@ pub fn investigate(
         claim(link, at_client, evidence, index.distance(link, from, to), event.process);
         about[link].records.push((number, at_client));
     }
+    // Whose each end was while it lived, as the kernel said.
+    let mut seen: BTreeMap<(usize, bool), Vec<ProcessId>> = BTreeMap::new();
     for (number, host) in hosts.iter().enumerate() {
         for record in &host.sockets {
             let (t, netns, local, remote, owner, tcp, died) = match record {
@@ -206,7 +217,11 @@ pub fn investigate(
             let (local, remote) = (crate::capture::flows::canonical(local), crate::capture::flows::canonical(remote));
             let Some((link, at_client)) = index.find(number, local, remote, t, t) else { continue };
             if let Some(process) = processes.owner(number, owner) {
-                claim(link, at_client, OwnerEvidence::Scan, index.distance(link, t, t), process);
+                let distance = index.distance(link, t, t);
+                claim(link, at_client, OwnerEvidence::Scan, distance, process);
+                if distance == 0 {
+                    seen.entry((link, at_client)).or_default().push(process);
+                }
             }
             if let Some(tcp) = tcp.filter(|_| says_what_was_recorded(&links[link], hosts, book, t, died)) {
                 about[link].ends[usize::from(!at_client)].counters.push((t, died, tcp));
@@ -220,7 +235,19 @@ pub fn investigate(
             claim(number, false, OwnerEvidence::Listener, 0, process);
         }
     }
+    let mut contradicted: BTreeMap<ProcessId, u64> = BTreeMap::new();
     for ((link, at_client), (_, _, process, evidence)) in claims {
+        let (process, evidence) = match seen.get(&(link, at_client)) {
+            // Anybody can write a JVM's file; what the kernel said of a socket while it lived stands above that.
+            Some(owners) if evidence == OwnerEvidence::Jvm && !owners.contains(&process) => {
+                *contradicted.entry(process).or_default() += 1;
+                about[link]
+                    .records
+                    .retain(|&(number, of_client)| of_client != at_client || owners.contains(&jvm[number].1.process));
+                (owners[0], OwnerEvidence::Scan)
+            }
+            _ => (process, evidence),
+        };
         let end = &mut about[link].ends[usize::from(!at_client)];
         end.process = Some(process);
         end.evidence = Some(if named_by_hand(hosts, processes, process) { OwnerEvidence::Manifest } else { evidence });
@@ -233,7 +260,7 @@ pub fn investigate(
             end.counters.sort_by_key(|counter| (counter.0, counter.1));
         }
     }
-    about
+    Findings { about, contradicted }
 }
 
 /// Whether the kernel's count of this time can be compared: while nobody recorded packets, it grew all the same. A socket

@@ -1,11 +1,12 @@
 //! Racks of hosts, as the job history names them.
 
 use std::collections::BTreeMap;
-use std::io::BufRead as _;
 use std::path::PathBuf;
 
 use serde_json::Value;
 use trace::files;
+
+use crate::history::{MAX_EVENT_BYTES, job_folder};
 
 /// Racks by host name, from the attempts in `job/*.jhist` of captures. What cannot be read is left to the reader of the
 /// histories themselves, who counts it.
@@ -13,20 +14,24 @@ use trace::files;
 pub fn of_history(captures: &[PathBuf]) -> BTreeMap<String, String> {
     let mut racks = BTreeMap::new();
     for capture in captures {
-        let Ok(entries) = std::fs::read_dir(capture.join("job")) else { continue };
-        let mut paths: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
-        paths.retain(|path| path.file_name().is_some_and(|name| name.to_string_lossy().contains(".jhist")));
-        paths.sort();
-        for path in paths {
-            let Ok(input) = files::open(&path) else { continue };
-            for line in input.lines().map_while(Result::ok).filter(|line| line.contains("\"rackname\"")) {
-                if let Ok(event) = serde_json::from_str::<Value>(&line) {
+        let Ok(Some(folder)) = job_folder(capture) else { continue };
+        let names = folder.names().map(|names| names.names).unwrap_or_default();
+        for name in names.iter().filter(|name| name.contains(".jhist")) {
+            let Ok(input) = folder.file(name).and_then(files::unpacked) else { continue };
+            let _ = files::lines(input, MAX_EVENT_BYTES, |_, line| {
+                if contains(line, b"\"rackname\"")
+                    && let Ok(event) = serde_json::from_slice::<Value>(line)
+                {
                     find(&event, &mut racks);
                 }
-            }
+            });
         }
     }
     racks
+}
+
+fn contains(line: &[u8], word: &[u8]) -> bool {
+    line.windows(word.len()).any(|window| window == word)
 }
 
 /// An object with a host and its rack, however deep: Avro wraps what may be null in objects of its own.

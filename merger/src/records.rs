@@ -8,7 +8,7 @@ use trace::socket::SocketRecord;
 use crate::capture::flows::canonical;
 
 /// Moves all times of a record; 0 stays "not seen".
-pub(crate) fn move_jvm(record: &mut JvmRecord, to: impl Fn(u64) -> u64) {
+pub(crate) fn move_jvm(record: &mut JvmRecord, mut to: impl FnMut(u64) -> u64) {
     use JvmRecord as R;
     let times: Vec<&mut u64> = match record {
         R::Header { t, .. }

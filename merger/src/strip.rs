@@ -7,10 +7,15 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 use trace::files::{self, Packing};
+use trace::folder::{Folder, Kind};
 use trace::packet;
 
-use crate::capture::{host_folders, names_in, plain_name};
+use crate::capture::is_damage;
+use crate::capture::layout::{FileKind, HostFolder, hosts_of, plain_name};
 use crate::error::MergeError;
+
+/// What dumpingd told the sniffer: addresses, ports, roles.
+const PORTS: &str = trace::ports::FILE;
 
 /// What `merger strip` did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -27,6 +32,8 @@ pub struct Stripped {
     pub unreadable_records: u64,
     /// Files that were left out: it is not known what is in them.
     pub left_out: Vec<PathBuf>,
+    /// What was not read, each with the reason: links above all, which may lead to files that are not for others.
+    pub refused: Vec<String>,
 }
 
 /// Why a capture cannot be stripped.
@@ -71,65 +78,126 @@ pub enum StripError {
 
 /// Copies a capture to the folder `out` without payload. What is known to hold none is copied as it is (sockets, JVMs'
 /// records, manifests, job history); packet files lose theirs, record by record; any other file is left out. Files stay
-/// as readable or private as they were.
+/// as readable or private as they were. Below `capture` no link is followed, and only regular files are read.
 ///
 /// # Errors
 /// If `capture` is none, names captures of other tools, or something cannot be read or written. What was written until
 /// then stays.
 pub fn strip(capture: &Path, out: &Path) -> Result<Stripped, StripError> {
-    let mut folders = host_folders(capture)?;
-    let single = folders.first().is_some_and(|folder| folder == capture);
+    let (hosts, skipped) = hosts_of(capture)?;
+    let single = hosts.first().is_some_and(|host| host.folder.path() == capture);
     if fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(StripError::Occupied { path: out.into() });
     }
-    if let Some(folder) = folders.iter().find(|folder| folder.join("manifest.json").exists()) {
-        return Err(StripError::Foreign { path: folder.join("manifest.json") });
+    if let Some(host) = hosts.iter().find(|host| host.find(&FileKind::ForeignManifest).is_some()) {
+        return Err(StripError::Foreign { path: host.folder.path().join("manifest.json") });
     }
-    let mut stripped = Stripped { out: out.to_owned(), hosts: folders.len() as u64, ..Stripped::default() };
+    let mut stripped = Stripped { out: out.to_owned(), hosts: hosts.len() as u64, ..Stripped::default() };
+    stripped.refused.extend(skipped.iter().map(|(name, reason)| format!("{}: {reason}", capture.join(name).display())));
+    for host in &hosts {
+        let to = if single { out.to_owned() } else { out.join(&host.name) };
+        of_host(host, &to, &mut stripped)?;
+    }
     if !single {
-        folders.push(capture.to_owned());
-        folders.push(capture.join("job"));
-    }
-    for folder in folders.iter().filter(|folder| folder.is_dir()) {
-        let below = folder.strip_prefix(capture).unwrap_or(Path::new(""));
-        let to = out.join(below);
-        fs::create_dir_all(&to).map_err(MergeError::io(&to))?;
-        let in_job = below.as_os_str() == "job";
-        for name in names_in(folder)? {
-            let (from, to) = (folder.join(&name), to.join(&name));
-            if from.is_dir() {
-                continue;
-            }
-            match plain_name(&name) {
-                plain if plain.starts_with("packets-") && plain.ends_with(".hpk") => {
-                    packets(&from, &to, &mut stripped)?;
-                }
-                "sniffer.json" => manifest(&from, &to)?,
-                plain if in_job || is_known(plain) => {
-                    fs::copy(&from, &to).map_err(MergeError::io(&from))?;
-                }
-                _ => stripped.left_out.push(from),
-            }
+        let root = Folder::open(capture).map_err(MergeError::io(capture))?;
+        of_folder(&root, out, |name| name == "truth.json", &mut stripped)?;
+        if root.kind("job").map_err(MergeError::io(capture))? == Some(Kind::Folder) {
+            let job = root.folder("job").map_err(MergeError::io(capture.join("job")))?;
+            of_folder(&job, &out.join("job"), |_| true, &mut stripped)?;
         }
     }
     Ok(stripped)
 }
 
-/// Files of agents and labs that hold nothing of the packets.
-fn is_known(plain: &str) -> bool {
-    matches!(plain, "sockets.jsonl" | "dumpingd.json" | "ports.json" | "truth.json")
-        || (plain.starts_with("jvm-") && plain.ends_with(".jsonl"))
+/// Copies the files of a host to the folder `out`.
+fn of_host(host: &HostFolder, out: &Path, stripped: &mut Stripped) -> Result<(), StripError> {
+    fs::create_dir_all(out).map_err(MergeError::io(out))?;
+    stripped.refused.extend(host.left_out.iter().map(|(what, reason)| format!("{what}: {reason}")));
+    for file in &host.files {
+        let from = host.folder.path().join(file.path());
+        let known = match file.kind {
+            FileKind::Unknown if file.name == PORTS => true,
+            FileKind::Unknown => false,
+            _ => true,
+        };
+        if !known {
+            match host.folder.kind(&file.name) {
+                Ok(Some(Kind::Folder)) => {}
+                _ => stripped.left_out.push(from),
+            }
+            continue;
+        }
+        let input = match host.open(file) {
+            Ok(input) => input,
+            Err(error) if is_damage(&error) => {
+                stripped.refused.push(format!("{}: {error}", from.display()));
+                continue;
+            }
+            Err(error) => return Err(MergeError::io(from)(error).into()),
+        };
+        let to = out.join(file.path());
+        if let Some(folder) = to.parent() {
+            fs::create_dir_all(folder).map_err(MergeError::io(folder))?;
+        }
+        match file.kind {
+            FileKind::Packets(_) => packets(input, &from, &to, stripped)?,
+            FileKind::SnifferManifest => manifest(input, &from, &to)?,
+            _ => copy(input, &from, &to)?,
+        }
+    }
+    Ok(())
+}
+
+/// Copies those files of a folder that are `known` to hold nothing of the packets.
+fn of_folder(
+    folder: &Folder,
+    out: &Path,
+    known: impl Fn(&str) -> bool,
+    stripped: &mut Stripped,
+) -> Result<(), StripError> {
+    fs::create_dir_all(out).map_err(MergeError::io(out))?;
+    for name in folder.names().map_err(MergeError::io(folder.path()))?.names {
+        let from = folder.path().join(&name);
+        match folder.kind(&name).map_err(MergeError::io(&from))? {
+            Some(Kind::File) if known(&name) => {
+                let input = folder.file(&name).map_err(MergeError::io(&from))?;
+                copy(input, &from, &out.join(&name))?;
+            }
+            Some(Kind::File | Kind::Other) => stripped.left_out.push(from),
+            // Links in the outer folder were told of already.
+            Some(Kind::Link) if !stripped.refused.iter().any(|told| told.starts_with(&*from.to_string_lossy())) => {
+                stripped.refused.push(format!("{}: it is a link", from.display()));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Copies a file as it is, as readable or private as it was.
+fn copy(mut input: File, from: &Path, to: &Path) -> Result<(), StripError> {
+    let mut file = create(&input, from, to)?;
+    io::copy(&mut input, &mut file).map_err(MergeError::io(to))?;
+    Ok(())
+}
+
+/// Makes a file that is as readable or private as `input`.
+fn create(input: &File, from: &Path, to: &Path) -> Result<File, StripError> {
+    let rights = input.metadata().map_err(MergeError::io(from))?.permissions();
+    let file = File::create_new(to).map_err(MergeError::io(to))?;
+    file.set_permissions(rights).map_err(MergeError::io(to))?;
+    Ok(file)
 }
 
 /// Copies a packet file; one that was packed with zstd is packed again, any other one is not, and loses its ending.
-fn packets(from: &Path, to: &Path, stripped: &mut Stripped) -> Result<(), StripError> {
-    let mut input = files::open(from).map_err(MergeError::io(from))?;
-    let packed = packing(from)? == Packing::Zstd;
+fn packets(mut input: File, from: &Path, to: &Path, stripped: &mut Stripped) -> Result<(), StripError> {
+    let mut head = [0; 6];
+    let got = io::Read::read(&mut input, &mut head).map_err(MergeError::io(from))?;
+    let packed = Packing::of(&head[..got]) == Packing::Zstd;
+    io::Seek::rewind(&mut input).map_err(MergeError::io(from))?;
     let to = if packed { to.to_owned() } else { to.with_file_name(plain_name(&file_name(to))) };
-    let file = File::create(&to).map_err(MergeError::io(&to))?;
-    let rights = fs::metadata(from).map_err(MergeError::io(from))?.permissions();
-    file.set_permissions(rights).map_err(MergeError::io(&to))?;
-    let file = BufWriter::new(file);
+    let file = BufWriter::new(create(&input, from, &to)?);
+    let mut input = files::unpacked(input).map_err(MergeError::io(from))?;
     let wrong = |source| StripError::Packets { path: from.to_owned(), source };
     let done = if packed {
         let mut encoder = zstd::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL).map_err(MergeError::io(&to))?;
@@ -141,7 +209,8 @@ fn packets(from: &Path, to: &Path, stripped: &mut Stripped) -> Result<(), StripE
     };
     stripped.packets += done.packets;
     stripped.payload_bytes += done.payload_bytes;
-    stripped.unreadable_records += done.losses.malformed_records + u64::from(done.losses.truncated_bytes > 0);
+    let cut_off = done.losses.truncated_bytes > 0 || done.losses.broken_off;
+    stripped.unreadable_records += done.losses.malformed_records + u64::from(cut_off);
     Ok(())
 }
 
@@ -149,22 +218,15 @@ fn file_name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-fn packing(path: &Path) -> Result<Packing, MergeError> {
-    let mut head = Vec::new();
-    let file = File::open(path).map_err(MergeError::io(path))?;
-    io::Read::read_to_end(&mut io::Read::take(file, 8), &mut head).map_err(MergeError::io(path))?;
-    Ok(Packing::of(&head))
-}
-
 /// Copies the sniffer's manifest; it says from now on that no payload was kept.
-fn manifest(from: &Path, to: &Path) -> Result<(), StripError> {
-    let text = fs::read(from).map_err(MergeError::io(from))?;
+fn manifest(input: File, from: &Path, to: &Path) -> Result<(), StripError> {
     let unreadable = |source| StripError::Manifest { path: from.to_owned(), source };
+    let mut file = create(&input, from, to)?;
+    let text = files::read_whole(input).map_err(MergeError::io(from))?;
     let mut manifest: Value = serde_json::from_slice(&text).map_err(unreadable)?;
     forget_payload(&mut manifest);
     let text = serde_json::to_vec_pretty(&manifest).map_err(unreadable)?;
-    fs::copy(from, to).map_err(MergeError::io(from))?;
-    fs::write(to, text).map_err(MergeError::io(to))?;
+    file.write_all(&text).map_err(MergeError::io(to))?;
     Ok(())
 }
 

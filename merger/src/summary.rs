@@ -7,6 +7,7 @@ use serde::Serialize;
 use trace::manifest::Loss;
 
 use crate::check::table_parts::{bytes, plain};
+use crate::memory;
 use crate::whole::Whole;
 
 /// A trace in a few figures.
@@ -18,6 +19,10 @@ pub struct Summary {
     pub packets: u64,
     /// Wall time, seconds.
     pub wall_s: f64,
+    /// What the merge was said to take of memory before it began, bytes; 0 = nothing was asked.
+    pub memory_estimate_bytes: u64,
+    /// The most that it took, bytes; 0 = not known.
+    pub memory_peak_bytes: u64,
     /// First to last packet, seconds.
     pub duration_s: f64,
     /// Host whose clock is the reference.
@@ -37,7 +42,7 @@ pub struct Summary {
 impl Summary {
     /// Of a trace that was written to a folder.
     #[must_use]
-    pub fn new(whole: &Whole, trace: PathBuf, wall_s: f64) -> Self {
+    pub fn new(whole: &Whole, trace: PathBuf, wall_s: f64, memory_estimate_bytes: u64) -> Self {
         let rows = crate::check::rows(&whole.trace);
         let mut bytes_by_protocol: BTreeMap<String, u64> = BTreeMap::new();
         for row in &whole.trace.connections {
@@ -49,6 +54,8 @@ impl Summary {
             trace,
             packets: whole.packets,
             wall_s,
+            memory_estimate_bytes,
+            memory_peak_bytes: memory::peak_bytes(),
             duration_s: manifest.end_ns.saturating_sub(manifest.start_ns) as f64 / 1e9,
             reference_host: manifest.reference_host.clone(),
             clocks: whole
@@ -90,12 +97,15 @@ impl Summary {
             out += &format!("note: {note}\n");
         }
         out += &format!(
-            "{}: {} packets over {:.1} s, merged in {:.1} s ({:.2} million packets a second)\n",
+            "{}: {} packets over {:.1} s, merged in {:.1} s ({:.2} million packets a second) with up \
+             to {} MiB of memory ({} foreseen)\n",
             self.trace.display(),
             bytes(self.packets),
             self.duration_s,
             self.wall_s,
-            self.packets as f64 / 1e6 / self.wall_s.max(1e-9)
+            self.packets as f64 / 1e6 / self.wall_s.max(1e-9),
+            self.memory_peak_bytes >> 20,
+            self.memory_estimate_bytes >> 20
         );
         out
     }

@@ -72,8 +72,11 @@ pub fn trace_of(captures: &[PathBuf], progress: &impl Progress) -> Result<Whole,
 fn sum(losses: Vec<Loss>) -> Vec<Loss> {
     let mut whole: Vec<Loss> = Vec::new();
     for loss in losses {
-        match whole.iter_mut().find(|earlier| earlier.what == loss.what && earlier.unit == loss.unit) {
-            Some(earlier) => earlier.count += loss.count,
+        match whole
+            .iter_mut()
+            .find(|earlier| (&earlier.what, &earlier.unit, &earlier.writer) == (&loss.what, &loss.unit, &loss.writer))
+        {
+            Some(earlier) => earlier.count = earlier.count.saturating_add(loss.count),
             None => whole.push(loss),
         }
     }

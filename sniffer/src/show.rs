@@ -50,7 +50,7 @@ pub fn show(path: &Path, mut lines: Option<&mut dyn Write>) -> Result<Summary, P
         }
     }
     summary.notes = reader.marks().iter().map(|mark| format!("{} .. {}: {mark}", mark.from_ns, mark.to_ns)).collect();
-    let PacketFileLosses { truncated_bytes, malformed_records } = reader.losses();
+    let PacketFileLosses { truncated_bytes, malformed_records, .. } = reader.losses();
     summary.header = reader.header().clone();
     summary.truncated_bytes = truncated_bytes;
     summary.malformed_records = malformed_records;

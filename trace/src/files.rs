@@ -1,14 +1,24 @@
-//! Reading what agents left, whole or cut off, packed or not.
+//! Reading what agents and other tools left, whole or cut off, packed or not, within bounds: what a line may take, and
+//! how much a packed file may grow to.
 
 use std::fs::File;
-#[cfg(feature = "packed")]
-use std::io::Read;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-/// What could not be used of a file of JSON lines.
+use crate::folder::open_regular;
+
+/// Bytes of a line of an agent's record file, at most; the longest ones that were seen have 536.
+pub const MAX_RECORD_BYTES: usize = 64 << 10;
+/// Bytes of a manifest, a configuration or another file that is read whole, at most.
+pub const MAX_WHOLE_BYTES: u64 = 16 << 20;
+/// A packed file may unpack to this many times its size ...
+pub const MAX_EXPANSION: u64 = 1000;
+/// ... or to so many bytes, whichever is more. Record files are packed 5 to 60 times smaller.
+pub const FREE_EXPANSION_BYTES: u64 = 64 << 20;
+
+/// What could not be used of a file of lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LineLosses {
     /// Bytes of a last line that has no end: the writer was killed in it.
@@ -17,6 +27,10 @@ pub struct LineLosses {
     pub malformed_lines: u64,
     /// The first of these: line number (from 1) and reason.
     pub first_malformed: Option<(u64, String)>,
+    /// Lines that are longer than any record may be.
+    pub overlong_lines: u64,
+    /// Why the file could not be read to its end: packed data that is cut off, damaged, or grows beyond all measure.
+    pub broken_off: Option<String>,
 }
 
 /// Reads a file of JSON lines: all whole records, and what was lost.
@@ -24,45 +38,113 @@ pub struct LineLosses {
 /// # Errors
 /// If the file cannot be opened or read.
 pub fn read_json_lines<T: DeserializeOwned>(path: &Path) -> io::Result<(Vec<T>, LineLosses)> {
-    let mut input = open(path)?;
     let mut records = Vec::new();
+    let losses = json_lines(open(path)?, MAX_RECORD_BYTES, |record| records.push(record))?;
+    Ok((records, losses))
+}
+
+/// Hands each record of JSON lines of at most `longest` bytes to `take`, and says what was lost.
+///
+/// # Errors
+/// If `input` cannot be read.
+pub fn json_lines<T: DeserializeOwned>(
+    input: impl BufRead,
+    longest: usize,
+    mut take: impl FnMut(T),
+) -> io::Result<LineLosses> {
+    let mut malformed = 0;
+    let mut first_malformed = None;
+    let (mut losses, _) = lines(input, longest, |number, line| match serde_json::from_slice(line) {
+        Ok(record) => take(record),
+        Err(error) => {
+            malformed += 1;
+            first_malformed.get_or_insert_with(|| (number, error.to_string()));
+        }
+    })?;
+    (losses.malformed_lines, losses.first_malformed) = (malformed, first_malformed);
+    Ok(losses)
+}
+
+/// Hands each whole line of at most `longest` bytes to `take`, with its number (from 1) and its end. Says what was lost,
+/// and hands back a last line that has no end. Holds one line at a time.
+///
+/// # Errors
+/// If `input` cannot be read.
+pub fn lines(
+    mut input: impl BufRead,
+    longest: usize,
+    mut take: impl FnMut(u64, &[u8]),
+) -> io::Result<(LineLosses, Vec<u8>)> {
     let mut losses = LineLosses::default();
     let mut line = Vec::new();
-    let mut number = 0u64;
+    // Bytes of this line so far, those that were not kept among them.
+    let mut length = 0u64;
+    let mut number = 1u64;
     loop {
-        line.clear();
-        number += 1;
-        let ended_early = match input.read_until(b'\n', &mut line) {
-            Ok(_) => false,
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => true,
+        let piece = match input.fill_buf() {
+            Ok(piece) => piece,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                losses.broken_off = Some(error.to_string());
+                &[]
+            }
             Err(error) => return Err(error),
         };
-        if line.last() != Some(&b'\n') {
-            losses.truncated_bytes = line.len() as u64;
-            return Ok((records, losses));
+        if piece.is_empty() {
+            losses.truncated_bytes = length;
+            return Ok((losses, line));
         }
-        match serde_json::from_slice(&line) {
-            Ok(record) => records.push(record),
-            Err(error) => {
-                losses.malformed_lines += 1;
-                losses.first_malformed.get_or_insert_with(|| (number, error.to_string()));
+        let end = piece.iter().position(|&byte| byte == b'\n');
+        let used = end.map_or(piece.len(), |end| end + 1);
+        length += used as u64;
+        if length <= longest as u64 {
+            line.extend_from_slice(&piece[..used]);
+        }
+        input.consume(used);
+        if end.is_some() {
+            if length <= longest as u64 {
+                take(number, &line);
+            } else {
+                losses.overlong_lines += 1;
             }
-        }
-        if ended_early {
-            return Ok((records, losses));
+            line.clear();
+            (length, number) = (0, number + 1);
         }
     }
 }
 
-/// Opens a file, buffered; with feature `packed` also what zstd, gzip or xz packed, told by its first bytes.
+/// Reads a file that is to be understood whole, of at most [`MAX_WHOLE_BYTES`].
 ///
 /// # Errors
-/// If it cannot be opened or read, or is packed and the feature is missing.
+/// If it is larger, cut off in its packing, or cannot be read.
+pub fn read_whole(file: File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    unpacked(file)?.take(MAX_WHOLE_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_WHOLE_BYTES {
+        let limit = MAX_WHOLE_BYTES >> 20;
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("it is larger than {limit} MiB")));
+    }
+    Ok(bytes)
+}
+
+/// Opens a regular file, buffered; with feature `packed` also what zstd, gzip or xz packed, told by its first bytes.
+///
+/// # Errors
+/// If it cannot be opened or read, is a link or anything else that is no regular file, or is packed and the feature is
+/// missing.
 pub fn open(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
-    let mut file = BufReader::with_capacity(1 << 18, File::open(path)?);
-    let head = file.fill_buf()?;
-    let packing = Packing::of(head);
-    unpack(file, packing)
+    unpacked(open_regular(path)?)
+}
+
+/// What an open file holds, as [`open`] has it.
+///
+/// # Errors
+/// If it cannot be read, or is packed and the feature is missing.
+pub fn unpacked(file: File) -> io::Result<Box<dyn BufRead + Send>> {
+    let packed_bytes = file.metadata()?.len();
+    let mut file = BufReader::with_capacity(1 << 18, file);
+    let packing = Packing::of(file.fill_buf()?);
+    unpack(file, packing, packed_bytes)
 }
 
 /// How a file is packed.
@@ -94,21 +176,42 @@ impl Packing {
     }
 }
 
+/// Memory that unpacking may take for what came before, as a power of two: zstd's own default, which `--long=27` needs.
 #[cfg(feature = "packed")]
-fn unpack<R: BufRead + Send + 'static>(file: R, packing: Packing) -> io::Result<Box<dyn BufRead + Send>> {
-    fn buffered<R: Read + Send + 'static>(input: R) -> Box<dyn BufRead + Send> {
-        Box::new(BufReader::with_capacity(1 << 18, CutOff { input, begun: false }))
+const WINDOW_LOG_MAX: u32 = 27;
+
+/// Memory that unpacking xz may take, bytes: its strongest preset needs 65 MiB.
+#[cfg(feature = "packed")]
+const XZ_MEMORY: u64 = 128 << 20;
+
+#[cfg(feature = "packed")]
+fn unpack<R: BufRead + Send + 'static>(
+    file: R,
+    packing: Packing,
+    packed_bytes: u64,
+) -> io::Result<Box<dyn BufRead + Send>> {
+    let left = packed_bytes.saturating_mul(MAX_EXPANSION).max(FREE_EXPANSION_BYTES);
+    fn buffered<R: Read + Send + 'static>(input: R, left: u64) -> Box<dyn BufRead + Send> {
+        Box::new(BufReader::with_capacity(1 << 18, Unpacked { input, begun: false, left }))
     }
     Ok(match packing {
         Packing::Plain => Box::new(file),
-        Packing::Zstd => buffered(zstd::Decoder::with_buffer(file)?),
-        Packing::Gzip => buffered(flate2::bufread::MultiGzDecoder::new(file)),
-        Packing::Xz => buffered(liblzma::bufread::XzDecoder::new_multi_decoder(file)),
+        Packing::Zstd => {
+            let mut decoder = zstd::Decoder::with_buffer(file)?;
+            decoder.window_log_max(WINDOW_LOG_MAX)?;
+            buffered(decoder, left)
+        }
+        Packing::Gzip => buffered(flate2::bufread::MultiGzDecoder::new(file), left),
+        Packing::Xz => {
+            let stream = liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY, liblzma::stream::CONCATENATED)
+                .map_err(io::Error::other)?;
+            buffered(liblzma::bufread::XzDecoder::new_stream(file, stream), left)
+        }
     })
 }
 
 #[cfg(not(feature = "packed"))]
-fn unpack<R: BufRead + Send + 'static>(file: R, packing: Packing) -> io::Result<Box<dyn BufRead + Send>> {
+fn unpack<R: BufRead + Send + 'static>(file: R, packing: Packing, _: u64) -> io::Result<Box<dyn BufRead + Send>> {
     match packing {
         Packing::Plain => Ok(Box::new(file)),
         _ => Err(io::Error::new(
@@ -119,19 +222,26 @@ fn unpack<R: BufRead + Send + 'static>(file: R, packing: Packing) -> io::Result<
 }
 
 /// Packed data that was cut off or damaged ends where it can no longer be unpacked: the decoders' errors differ, and
-/// whatever came before is good. Data that never unpacked at all is an error.
+/// whatever came before is good. Data that never unpacked at all is an error. What grows beyond all measure ends as well.
 #[cfg(feature = "packed")]
-struct CutOff<R> {
+struct Unpacked<R> {
     input: R,
     begun: bool,
+    /// Bytes that may still come.
+    left: u64,
 }
 
 #[cfg(feature = "packed")]
-impl<R: Read> Read for CutOff<R> {
+impl<R: Read> Read for Unpacked<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            let reason = format!("it unpacks to more than {MAX_EXPANSION} times its size");
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, reason));
+        }
         match self.input.read(buffer) {
             Ok(n) => {
                 self.begun |= n > 0;
+                self.left = self.left.saturating_sub(n as u64);
                 Ok(n)
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),

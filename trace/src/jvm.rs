@@ -46,6 +46,9 @@ pub enum JvmRecord {
         /// Records that had to be dropped since the last batch because the buffer was full.
         #[serde(default)]
         dropped: u64,
+        /// Records that were not written since the last batch, because there was no room left for them on the disk.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        unwritten: u64,
         /// CPU time of the process so far, nanoseconds in steps of 10 ms; 0 = not told: only every 5 s.
         #[serde(default, skip_serializing_if = "is_zero")]
         cpu_ns: u64,
@@ -362,6 +365,9 @@ pub enum JvmRecord {
         t: u64,
         /// Records dropped in all.
         dropped: u64,
+        /// Records that were not written in all, because there was no room left for them on the disk.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        unwritten: u64,
         /// Time inside the agent's hooks by the clock on the wall, nanoseconds, 0 = not measured.
         #[serde(default)]
         hook_ns: u64,

@@ -14,6 +14,7 @@ pub mod bell;
 #[cfg(feature = "agent")]
 pub mod budget;
 pub mod files;
+pub mod folder;
 pub mod history1;
 pub mod ids;
 pub mod jvm;

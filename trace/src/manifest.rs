@@ -315,11 +315,11 @@ impl RunManifest for SnifferManifest {
     }
 
     fn absorb(&mut self, older: Self) {
-        self.absorbed_runs += older.absorbed_runs + 1;
+        self.absorbed_runs = self.absorbed_runs.saturating_add(older.absorbed_runs).saturating_add(1);
         self.started_ns = self.started_ns.min(older.started_ns);
-        self.cpu_us += older.cpu_us;
-        self.filter_changes += older.filter_changes;
-        self.removed_files += older.removed_files;
+        self.cpu_us = self.cpu_us.saturating_add(older.cpu_us);
+        self.filter_changes = self.filter_changes.saturating_add(older.filter_changes);
+        self.removed_files = self.removed_files.saturating_add(older.removed_files);
         absorb_lines(&mut self.problems, older.problems);
         absorb_lines(&mut self.notes, older.notes);
         for interface in older.interfaces {
@@ -352,17 +352,17 @@ impl RunManifest for DumpingdManifest {
     fn shorten(&mut self) {}
 
     fn absorb(&mut self, older: Self) {
-        self.absorbed_runs += older.absorbed_runs + 1;
+        self.absorbed_runs = self.absorbed_runs.saturating_add(older.absorbed_runs).saturating_add(1);
         self.started_ns = self.started_ns.min(older.started_ns);
-        self.cpu_us += older.cpu_us;
-        self.scans += older.scans;
-        self.late_scans += older.late_scans;
-        self.traced += older.traced;
-        self.died += older.died;
-        self.records += older.records;
-        self.unwritten += older.unwritten;
-        self.removed_files += older.removed_files;
-        self.removed_records += older.removed_records;
+        self.cpu_us = self.cpu_us.saturating_add(older.cpu_us);
+        self.scans = self.scans.saturating_add(older.scans);
+        self.late_scans = self.late_scans.saturating_add(older.late_scans);
+        self.traced = self.traced.saturating_add(older.traced);
+        self.died = self.died.saturating_add(older.died);
+        self.records = self.records.saturating_add(older.records);
+        self.unwritten = self.unwritten.saturating_add(older.unwritten);
+        self.removed_files = self.removed_files.saturating_add(older.removed_files);
+        self.removed_records = self.removed_records.saturating_add(older.removed_records);
         self.left_out_netns = self.left_out_netns.max(older.left_out_netns);
         absorb_lines(&mut self.problems, older.problems);
         absorb_lines(&mut self.notes, older.notes);
@@ -514,4 +514,16 @@ pub struct Loss {
     pub count: u64,
     /// In which unit: "packets", "bytes", "records".
     pub unit: String,
+    /// Which of the agents left it out of its record: "sniffer", "dumpingd", "jvm"; "" = none: it was recorded, and could
+    /// not be used.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub writer: String,
+}
+
+impl Loss {
+    /// Something that was recorded and could not be used.
+    #[must_use]
+    pub fn new(what: impl Into<String>, count: u64, unit: &str) -> Self {
+        Self { what: what.into(), count, unit: unit.into(), writer: String::new() }
+    }
 }

@@ -408,6 +408,8 @@ pub struct PacketFileLosses {
     pub truncated_bytes: u64,
     /// Records whose fields make no sense.
     pub malformed_records: u64,
+    /// Whether it was packed, and could not be unpacked to its end.
+    pub broken_off: bool,
 }
 
 /// What a file went on with.
@@ -440,7 +442,7 @@ impl<R: Read> PacketReader<R> {
     /// If it is no packet file or its header is cut off.
     pub fn new(mut input: R) -> Result<Self, PacketFileError> {
         let mut magic = [0u8; 8];
-        let got = read_up_to(&mut input, &mut magic)?;
+        let (got, _) = read_up_to(&mut input, &mut magic)?;
         if got < magic.len() || &magic != MAGIC {
             return Err(PacketFileError::NotAPacketFile { found: magic[..got].to_vec() });
         }
@@ -565,25 +567,26 @@ impl<R: Read> PacketReader<R> {
     }
 
     fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, PacketFileError> {
-        let got = read_up_to(&mut self.input, buffer)?;
+        let (got, broken_off) = read_up_to(&mut self.input, buffer)?;
         self.offset += got as u64;
+        self.losses.broken_off |= broken_off;
         Ok(got)
     }
 }
 
-/// Fills `buffer` as far as the input goes. An unexpected end (of packed data) counts as the end.
-fn read_up_to<R: Read>(input: &mut R, buffer: &mut [u8]) -> io::Result<usize> {
+/// Fills `buffer` as far as the input goes. An unexpected end (of packed data) counts as the end, and is told.
+fn read_up_to<R: Read>(input: &mut R, buffer: &mut [u8]) -> io::Result<(usize, bool)> {
     let mut filled = 0;
     while filled < buffer.len() {
         match input.read(&mut buffer[filled..]) {
             Ok(0) => break,
             Ok(n) => filled += n,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok((filled, true)),
             Err(error) => return Err(error),
         }
     }
-    Ok(filled)
+    Ok((filled, false))
 }
 
 fn parse_body(body: &[u8]) -> Option<Packet> {

@@ -48,6 +48,15 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("\"{text}\" is no size: write it as 4096, 64KiB or 128MiB"))
 }
 
+/// A size as people write it, rounded up, so that [`parse_bytes`] reads no less: `1023B`, `65KiB`, `3MiB`.
+#[must_use]
+pub fn show_bytes(bytes: u64) -> String {
+    let units = [(1u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    // Two digits at least.
+    let unit = units.iter().find(|(unit, _)| bytes / unit >= 10);
+    unit.map_or_else(|| format!("{bytes}B"), |(unit, name)| format!("{}{name}", bytes.div_ceil(*unit)))
+}
+
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

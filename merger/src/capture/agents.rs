@@ -1,98 +1,109 @@
-//! The folder of one host: files of our agents, and those that a `manifest.json` names.
+//! The files of our agents in the folder of one host.
 
-use std::collections::HashMap;
-use std::fs;
-use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
 
 use serde::de::DeserializeOwned;
-use trace::files;
-use trace::jvm::JvmRecord;
-use trace::manifest::{DumpingdManifest, ForeignManifest, SnifferManifest, SocketListing};
+use trace::files::{self, MAX_RECORD_BYTES};
+use trace::manifest::{DumpingdManifest, SnifferManifest};
 use trace::mark::MarkKind;
 use trace::packet::{Direction, PacketReader};
 use trace::socket::SocketRecord;
 
-use super::{HostCapture, JvmFile, listing, names_in, pcap};
+use super::layout::{FileKind, HostFile, HostFolder};
+use super::{HostCapture, foreign, is_damage, jvms, own_addresses, sense};
 use crate::error::MergeError;
 
-/// Reads the folder of host `name`, which has number `number` among the hosts.
-pub(super) fn read_folder(name: &str, folder: &Path, number: usize) -> Result<HostCapture, MergeError> {
-    let mut host = HostCapture { name: name.to_owned(), folders: vec![folder.to_owned()], ..HostCapture::default() };
-    let names = names_in(folder)?;
-    read_sniffer_manifest(&mut host, folder);
-    read_dumpingd_manifest(&mut host, folder);
+/// The agents, as losses name them.
+const SNIFFER: &str = "sniffer";
+const DUMPINGD: &str = "dumpingd";
+
+/// Reads the folder of a host that has number `number` among the hosts.
+pub(super) fn read_folder(folder: &HostFolder, number: usize) -> Result<HostCapture, MergeError> {
+    let name = &folder.name;
+    let path = folder.folder.path();
+    let mut host = HostCapture { name: name.clone(), folders: vec![path.to_owned()], ..HostCapture::default() };
+    for (what, reason) in &folder.left_out {
+        host.lost(format!("{what}: left out: {reason}"), 1, "files");
+    }
+    let sniffer = read_json::<SnifferManifest>(&mut host, folder, &FileKind::SnifferManifest)?;
+    let dumpingd = read_json::<DumpingdManifest>(&mut host, folder, &FileKind::DumpingdManifest)?;
+    if let Some(sniffer) = &sniffer {
+        take_sniffer_manifest(&mut host, sniffer);
+    }
+    if let Some(dumpingd) = &dumpingd {
+        take_dumpingd_manifest(&mut host, dumpingd);
+    }
     let mut file_number = 0u16;
-    let mut interfaces: HashMap<String, u16> = HashMap::new();
-    for file in &names {
-        let path = folder.join(file);
-        let plain = plain_name(file);
-        if plain != file && names.iter().any(|other| other == plain) {
-            host.notes.push(format!("{name}: {file} is left out, as {plain} is there too"));
+    let mut interfaces: HashMap<&str, u16> = HashMap::new();
+    // Packets that were read, or that are known to have been removed, by interface.
+    let mut counted: BTreeMap<&str, u64> = BTreeMap::new();
+    for file in &folder.files {
+        if matches!(file.kind, FileKind::Unknown | FileKind::SnifferManifest | FileKind::DumpingdManifest) {
             continue;
         }
-        if plain.starts_with("packets-") && plain.ends_with(".hpk") {
-            // An interface's files, closed one after the other, are one file as far as copies of packets are concerned.
-            let of_interface = *interfaces.entry(interface_of(plain).to_owned()).or_insert(file_number);
-            read_packets(&mut host, &path, number, of_interface)?;
-            file_number = file_number.saturating_add(1);
-        } else if plain == "sockets.jsonl" {
-            let records: Vec<SocketRecord> = read_lines(&mut host, &path)?;
-            note_socket_losses(&mut host, &records);
-            host.sockets.extend(records);
-        } else if let Some((pid, start_ticks)) = jvm_name(plain) {
-            let records: Vec<JvmRecord> = read_lines(&mut host, &path)?;
-            take_jvm(&mut host, pid, start_ticks, records);
-        } else if plain == "manifest.json" {
-            read_foreign(&mut host, folder, &path, number, &mut file_number)?;
+        let Some(input) = open(&mut host, folder, file)? else { continue };
+        match &file.kind {
+            FileKind::Packets(interface) => {
+                // An interface's files, closed one after the other, are one file as far as copies of packets are concerned.
+                let of_interface = *interfaces.entry(interface).or_insert(file_number);
+                let count = read_packets(&mut host, &folder.shown(file), input, number, of_interface)?;
+                let all = counted.entry(interface).or_default();
+                *all = all.saturating_add(count);
+                file_number = file_number.saturating_add(1);
+            }
+            FileKind::Sockets(_) => read_sockets(&mut host, &folder.shown(file), input)?,
+            FileKind::Jvm { .. } => {
+                let jvm = jvms::read(&mut host, folder, file, input)?;
+                host.jvms.extend(jvm);
+            }
+            FileKind::ForeignManifest => foreign::read(&mut host, folder, file, input, number, &mut file_number)?,
+            _ => {}
         }
     }
+    jvms::settle(&mut host);
+    if let Some(sniffer) = &sniffer {
+        note_missing_packets(&mut host, sniffer, &counted);
+    }
+    if let Some(dumpingd) = &dumpingd {
+        note_missing_scans(&mut host, dumpingd);
+    }
     if host.packets.count == 0 {
-        host.notes.push(format!("{name}: no packets in {}", folder.display()));
+        host.notes.push(format!("{name}: no packets in {}", path.display()));
     }
     Ok(host)
 }
 
-/// A file's name without what tells how it is packed.
-pub(crate) fn plain_name(name: &str) -> &str {
-    [".zst", ".gz", ".xz"].iter().find_map(|packed| name.strip_suffix(packed)).unwrap_or(name)
-}
-
-/// The interface in `packets-IFACE.hpk` and `packets-IFACE.NNNNNN.hpk`.
-fn interface_of(name: &str) -> &str {
-    let stem = name.strip_prefix("packets-").and_then(|rest| rest.strip_suffix(".hpk")).unwrap_or(name);
-    match stem.rsplit_once('.') {
-        Some((interface, number)) if number.len() >= 6 && number.bytes().all(|byte| byte.is_ascii_digit()) => interface,
-        _ => stem,
+/// Opens a file; one that is none (a link, a FIFO) is left out, and so is one that is damaged from the first byte on.
+fn open(host: &mut HostCapture, folder: &HostFolder, file: &HostFile) -> Result<Option<File>, MergeError> {
+    match folder.open(file) {
+        Ok(input) => Ok(Some(input)),
+        Err(error) if is_damage(&error) => {
+            host.lost(format!("{}: left out: {error}", folder.shown(file)), 1, "files");
+            Ok(None)
+        }
+        Err(error) => Err(MergeError::io(folder.folder.path().join(file.path()))(error)),
     }
 }
 
-/// `jvm-PID-STARTTICKS.jsonl`.
-fn jvm_name(name: &str) -> Option<(u32, u64)> {
-    let (pid, ticks) = name.strip_prefix("jvm-")?.strip_suffix(".jsonl")?.split_once('-')?;
-    Some((pid.parse().ok()?, ticks.parse().ok()?))
-}
-
-fn read_json<T: DeserializeOwned>(host: &mut HostCapture, path: &Path) -> Option<T> {
-    let text = fs::read(path).ok()?;
-    match serde_json::from_slice(&text) {
-        Ok(value) => Some(value),
+fn read_json<T: DeserializeOwned>(
+    host: &mut HostCapture,
+    folder: &HostFolder,
+    kind: &FileKind,
+) -> Result<Option<T>, MergeError> {
+    let Some(file) = folder.find(kind) else { return Ok(None) };
+    let Some(input) = open(host, folder, file)? else { return Ok(None) };
+    let value = files::read_whole(input).and_then(|text| Ok(serde_json::from_slice(&text)?));
+    match value {
+        Ok(value) => Ok(Some(value)),
         Err(error) => {
-            host.lost(format!("{}: unreadable ({error})", shown(path)), 1, "files");
-            None
+            host.lost(format!("{}: unreadable ({error})", folder.shown(file)), 1, "files");
+            Ok(None)
         }
     }
 }
 
-fn shown(path: &Path) -> String {
-    let mut parts: Vec<String> =
-        path.components().rev().take(2).map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
-    parts.reverse();
-    parts.join("/")
-}
-
-fn read_sniffer_manifest(host: &mut HostCapture, folder: &Path) {
-    let Some(manifest) = read_json::<SnifferManifest>(host, &folder.join("sniffer.json")) else { return };
+fn take_sniffer_manifest(host: &mut HostCapture, manifest: &SnifferManifest) {
     if manifest.netns != 0 {
         host.netns = manifest.netns;
     }
@@ -102,25 +113,65 @@ fn read_sniffer_manifest(host: &mut HostCapture, folder: &Path) {
             "{name}: the sniffer did not end in an orderly way; its counters of drops are those of its last report"
         ));
     }
-    let begin = manifest.earlier_runs.iter().chain([&manifest]).map(|run| run.started_ns).min().unwrap_or(0);
+    let begin = runs(manifest).map(|run| run.started_ns).min().unwrap_or(0).min(sense::LATEST_NS);
     let end = if manifest.ended && manifest.ended_ns > 0 { manifest.ended_ns } else { u64::MAX };
-    host.recorded_ns = Some((begin, end));
-    for run in manifest.earlier_runs.iter().chain([&manifest]) {
+    host.recorded_ns = Some((begin, if end > sense::LATEST_NS { u64::MAX } else { end }));
+    for run in runs(manifest) {
         for interface in &run.interfaces {
             let at = format!("{name}/{}", interface.name);
             host.addresses.extend(own_addresses(&interface.addresses));
-            host.lost(format!("{at}: packets dropped by the kernel"), interface.counts.kernel_drops, "packets");
-            host.lost(format!("{at}: packets dropped by the interface"), interface.counts.interface_drops, "packets");
-            host.lost(format!("{at}: packets that could not be parsed"), interface.counts.unparsed, "packets");
-            host.lost(format!("{at}: packets that could not be written"), interface.counts.unwritten, "packets");
-            host.lost(format!("{at}: packets given up undecided"), interface.counts.undecided, "packets");
+            host.unwritten(
+                SNIFFER,
+                format!("{at}: packets dropped by the kernel"),
+                interface.counts.kernel_drops,
+                "packets",
+            );
+            host.unwritten(
+                SNIFFER,
+                format!("{at}: packets dropped by the interface"),
+                interface.counts.interface_drops,
+                "packets",
+            );
+            host.unwritten(
+                SNIFFER,
+                format!("{at}: packets that could not be parsed"),
+                interface.counts.unparsed,
+                "packets",
+            );
+            host.unwritten(
+                SNIFFER,
+                format!("{at}: packets that could not be written"),
+                interface.counts.unwritten,
+                "packets",
+            );
+            host.unwritten(SNIFFER, format!("{at}: packets given up undecided"), interface.counts.undecided, "packets");
         }
         host.notes.extend(run.problems.iter().map(|problem| format!("{name}: sniffer: {problem}")));
     }
 }
 
-fn read_dumpingd_manifest(host: &mut HostCapture, folder: &Path) {
-    let Some(manifest) = read_json::<DumpingdManifest>(host, &folder.join("dumpingd.json")) else { return };
+fn runs(manifest: &SnifferManifest) -> impl Iterator<Item = &SnifferManifest> {
+    manifest.earlier_runs.iter().chain([manifest])
+}
+
+/// Packets that the sniffer counted and that no file holds.
+fn note_missing_packets(host: &mut HostCapture, manifest: &SnifferManifest, counted: &BTreeMap<&str, u64>) {
+    if !manifest.ended {
+        return;
+    }
+    let mut written: BTreeMap<&str, u64> = BTreeMap::new();
+    for interface in runs(manifest).flat_map(|run| &run.interfaces) {
+        let all = written.entry(&interface.name).or_default();
+        *all = all.saturating_add(interface.counts.packets.saturating_sub(interface.counts.unwritten));
+    }
+    for (interface, written) in written {
+        let missing = written.saturating_sub(counted.get(interface).copied().unwrap_or(0));
+        let what = format!("{}/{interface}: packets that sniffer.json counts and no file holds", host.name);
+        host.lost(what, missing, "packets");
+    }
+}
+
+fn take_dumpingd_manifest(host: &mut HostCapture, manifest: &DumpingdManifest) {
     if host.netns == 0 {
         host.netns = manifest.netns;
     }
@@ -130,105 +181,79 @@ fn read_dumpingd_manifest(host: &mut HostCapture, folder: &Path) {
             "{name}: dumpingd did not end in an orderly way; sockets that opened or died after its last record are missing"
         ));
     }
-    for run in manifest.earlier_runs.iter().chain([&manifest]) {
+    for run in manifest.earlier_runs.iter().chain([manifest]) {
         host.notes.extend(run.problems.iter().map(|problem| format!("{name}: dumpingd: {problem}")));
     }
 }
 
-fn read_lines<T: DeserializeOwned>(host: &mut HostCapture, path: &Path) -> Result<Vec<T>, MergeError> {
-    let (records, losses) = match files::read_json_lines(path) {
-        Ok(read) => read,
+/// Scans that dumpingd counted and that no file holds.
+fn note_missing_scans(host: &mut HostCapture, manifest: &DumpingdManifest) {
+    if !manifest.ended {
+        return;
+    }
+    let runs = manifest.earlier_runs.iter().chain([manifest]);
+    let counted = runs.fold(0u64, |all, run| all.saturating_add(run.scans));
+    let held = host.sockets.iter().filter(|record| matches!(record, SocketRecord::Scan { .. })).count() as u64;
+    let what = format!("{}: scans that dumpingd.json counts and no file holds", host.name);
+    host.lost(what, counted.saturating_sub(held), "scans");
+}
+
+fn read_sockets(host: &mut HostCapture, shown: &str, input: File) -> Result<(), MergeError> {
+    let mut records: Vec<SocketRecord> = Vec::new();
+    let mut senseless = 0u64;
+    let read = files::unpacked(input).and_then(|input| {
+        files::json_lines(input, MAX_RECORD_BYTES, |mut record: SocketRecord| {
+            if sense::socket(&mut record) {
+                records.push(record);
+            } else {
+                senseless += 1;
+            }
+        })
+    });
+    match read {
+        Ok(losses) => host.lost_lines(shown, losses),
         // Packed data that is cut off in its first bytes cannot be unpacked at all: that is a loss like any other cut.
-        Err(error) if is_damage(&error) => {
-            host.lost(format!("{}: {error}", shown(path)), 1, "files");
-            return Ok(Vec::new());
-        }
-        Err(error) => return Err(MergeError::io(path)(error)),
-    };
-    host.lost(format!("{}: bytes of a line that was cut off", shown(path)), losses.truncated_bytes, "bytes");
-    if let Some((line, reason)) = losses.first_malformed {
-        let what = format!("{}: lines that are no record, first line {line}: {reason}", shown(path));
-        host.lost(what, losses.malformed_lines, "records");
+        Err(error) if is_damage(&error) => host.lost(format!("{shown}: {error}"), 1, "files"),
+        Err(error) => return Err(MergeError::io(shown)(error)),
     }
-    Ok(records)
-}
-
-/// Whether an error comes from the content of a file and not from the machine.
-fn is_damage(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind;
-    !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::IsADirectory)
-}
-
-fn note_socket_losses(host: &mut HostCapture, records: &[SocketRecord]) {
-    let mut lost: HashMap<&str, u64> = HashMap::new();
-    for record in records {
+    host.lost(format!("{shown}: records with times or counts that cannot be"), senseless, "records");
+    let mut lost: BTreeMap<&str, u64> = BTreeMap::new();
+    for record in &records {
         if let SocketRecord::Lost { what, count, .. } = record {
-            *lost.entry(what).or_default() += count;
+            let all = lost.entry(what).or_default();
+            *all = all.saturating_add(*count);
         }
     }
-    let mut lost: Vec<_> = lost.into_iter().map(|(what, count)| (what.to_owned(), count)).collect();
-    lost.sort();
     let name = host.name.clone();
     for (what, count) in lost {
-        host.lost(format!("{name}: dumpingd: {what}"), count, "records");
+        host.unwritten(DUMPINGD, format!("{name}: dumpingd: {what}"), count, "records");
     }
+    host.sockets.extend(records);
+    Ok(())
 }
 
-fn take_jvm(host: &mut HostCapture, pid: u32, start_ticks: u64, records: Vec<JvmRecord>) {
-    let mut dropped = 0u64;
-    for record in &records {
-        match record {
-            JvmRecord::Header { addresses, netns, .. } => {
-                host.addresses.extend(own_addresses(addresses));
-                if host.netns == 0 {
-                    host.netns = *netns;
-                }
-            }
-            JvmRecord::Clock { dropped: since, .. } => dropped += since,
-            JvmRecord::End { dropped: all, .. } => dropped = dropped.max(*all),
-            _ => {}
-        }
-    }
-    let name = host.name.clone();
-    host.lost(format!("{name}: records dropped in JVM {pid}"), dropped, "records");
-    host.jvms.push(JvmFile { pid, start_ticks, records });
-}
-
-fn own_addresses(texts: &[String]) -> impl Iterator<Item = IpAddr> + '_ {
-    texts
-        .iter()
-        .filter_map(|text| text.split(['/', '%']).next().and_then(|address| address.parse::<IpAddr>().ok()))
-        .map(|address| address.to_canonical())
-        .filter(|address| !address.is_loopback() && !address.is_unspecified() && !is_link_local(*address))
-}
-
-/// Link-local addresses can be the same on several hosts.
-fn is_link_local(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => address.is_link_local(),
-        IpAddr::V6(address) => address.is_unicast_link_local(),
-    }
-}
-
-fn read_packets(host: &mut HostCapture, path: &Path, number: usize, file: u16) -> Result<(), MergeError> {
-    let input = match files::open(path) {
+/// Reads a packet file, and says how many packets it holds or is known to have held.
+fn read_packets(host: &mut HostCapture, shown: &str, input: File, number: usize, file: u16) -> Result<u64, MergeError> {
+    let input = match files::unpacked(input) {
         Ok(input) => input,
         Err(error) if is_damage(&error) => {
-            host.lost(format!("{}: {error}", shown(path)), 1, "files");
-            return Ok(());
+            host.lost(format!("{shown}: {error}"), 1, "files");
+            return Ok(0);
         }
-        Err(error) => return Err(MergeError::io(path)(error)),
+        Err(error) => return Err(MergeError::io(shown)(error)),
     };
     let mut reader = match PacketReader::new(input) {
         Ok(reader) => reader,
         Err(error) => {
-            host.lost(format!("{}: {error}", shown(path)), 1, "files");
-            return Ok(());
+            host.lost(format!("{shown}: {error}"), 1, "files");
+            return Ok(0);
         }
     };
+    let (mut count, mut senseless) = (0u64, 0u64);
     loop {
         match reader.next_packet() {
-            Ok(Some(packet)) => {
+            Ok(Some(packet)) if sense::packet(&packet) => {
+                count += 1;
                 if packet.direction != Direction::Foreign {
                     let own = packet.local().ip().to_canonical();
                     if !own.is_loopback() {
@@ -237,9 +262,10 @@ fn read_packets(host: &mut HostCapture, path: &Path, number: usize, file: u16) -
                 }
                 host.packets.push(&packet, number, file);
             }
+            Ok(Some(_)) => senseless += 1,
             Ok(None) => break,
             Err(error) => {
-                host.lost(format!("{}: the rest of the file ({error})", shown(path)), 1, "files");
+                host.lost(format!("{shown}: the rest of the file ({error})"), 1, "files");
                 break;
             }
         }
@@ -247,90 +273,16 @@ fn read_packets(host: &mut HostCapture, path: &Path, number: usize, file: u16) -
     for mark in reader.marks() {
         if mark.is_gap() || mark.kind == MarkKind::ClockStep {
             let from = if mark.from_ns == 0 { "the begin".to_owned() } else { format!("{} ns", mark.from_ns) };
-            host.notes.push(format!("{}: {mark}, between {from} and {} ns", shown(path), mark.to_ns));
+            host.notes.push(format!("{shown}: {mark}, between {from} and {} ns", mark.to_ns));
+        }
+        if mark.kind == MarkKind::Removed {
+            count = count.saturating_add(mark.count);
         }
     }
     let losses = reader.losses();
-    host.lost(format!("{}: bytes of a packet that was cut off", shown(path)), losses.truncated_bytes, "bytes");
-    host.lost(format!("{}: packets that make no sense", shown(path)), losses.malformed_records, "packets");
-    Ok(())
-}
-
-fn read_foreign(
-    host: &mut HostCapture,
-    folder: &Path,
-    path: &Path,
-    number: usize,
-    file_number: &mut u16,
-) -> Result<(), MergeError> {
-    let text = fs::read(path).map_err(MergeError::io(path))?;
-    let manifest: ForeignManifest = serde_json::from_slice(&text)
-        .map_err(|error| MergeError::Manifest { path: path.into(), reason: error.to_string() })?;
-    let refuse = |reason: String| Err(MergeError::Manifest { path: path.into(), reason });
-    if manifest.host != host.name {
-        host.notes.push(format!("{}: its manifest calls it {}", host.name, manifest.host));
-    }
-    for text in &manifest.addresses {
-        match text.parse::<IpAddr>() {
-            Ok(address) if !address.is_loopback() => {
-                host.addresses.insert(address.to_canonical());
-            }
-            Ok(_) => {}
-            Err(_) => return refuse(format!("addresses: \"{text}\" is no IP address")),
-        }
-    }
-    if host.addresses.is_empty() {
-        return refuse("addresses: none; the host's packets are told from others' by them".into());
-    }
-    host.rack.clone_from(&manifest.rack);
-    for packets in &manifest.packets {
-        let file = existing(folder, path, &packets.file)?;
-        let read = pcap::read(&file, number, *file_number, &host.addresses);
-        *file_number = file_number.saturating_add(1);
-        merge_pcap(host, &file, read);
-    }
-    for sockets in &manifest.sockets {
-        let file = existing(folder, path, &sockets.file)?;
-        let text = read_text(&file)?;
-        let listed = match sockets.format {
-            SocketListing::Ss => listing::ss(&text),
-            SocketListing::Lsof => listing::lsof(&text),
-        };
-        host.lost(format!("{}: lines that were not understood", shown(&file)), listed.ignored_lines, "lines");
-        host.sockets.extend(listed.records);
-    }
-    host.named.extend(manifest.processes);
-    Ok(())
-}
-
-fn existing(folder: &Path, manifest: &Path, file: &str) -> Result<PathBuf, MergeError> {
-    let path = folder.join(file);
-    if path.is_file() {
-        Ok(path)
-    } else {
-        let reason = format!("it names the file \"{file}\", which is not in its folder");
-        Err(MergeError::Manifest { path: manifest.into(), reason })
-    }
-}
-
-fn read_text(path: &Path) -> Result<String, MergeError> {
-    let mut bytes = Vec::new();
-    let mut input = files::open(path).map_err(MergeError::io(path))?;
-    match std::io::Read::read_to_end(&mut input, &mut bytes) {
-        Err(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => return Err(MergeError::io(path)(error)),
-        _ => {}
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn merge_pcap(host: &mut HostCapture, file: &Path, read: Result<pcap::PcapPackets, pcap::PcapError>) {
-    match read {
-        Ok(read) => {
-            host.packets.append(read.packets);
-            host.lost(format!("{}: frames that could not be parsed", shown(file)), read.unparsed, "packets");
-            host.lost(format!("{}: truncated", shown(file)), u64::from(read.truncated), "files");
-            host.notes.extend(read.notes.iter().map(|note| format!("{}: {note}", shown(file))));
-        }
-        Err(error) => host.lost(format!("{}: {error}", shown(file)), 1, "files"),
-    }
+    host.lost(format!("{shown}: bytes of a packet that was cut off"), losses.truncated_bytes, "bytes");
+    let senseless = losses.malformed_records.saturating_add(senseless);
+    host.lost(format!("{shown}: packets that make no sense"), senseless, "packets");
+    host.lost(format!("{shown}: cut off or damaged in its packing"), u64::from(losses.broken_off), "files");
+    Ok(count)
 }

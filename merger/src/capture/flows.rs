@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use trace::packet::{Direction, Packet};
 
 /// Payload bytes that are kept of a packet at most: what tells messages apart stands at their beginning.
-const KEPT_BYTES: usize = 2048;
+pub(crate) const KEPT_BYTES: usize = 2048;
 
 /// Two addresses between which packets went, the lower one first.
 ///
@@ -135,12 +135,15 @@ impl Packets {
 
 fn drop_copies(packets: &mut Vec<Observed>) -> u64 {
     const APART_NS: u64 = 1_000_000;
+    /// More packets of one connection do not come within that time.
+    const MOST: usize = 4096;
     let before = packets.len();
     let mut kept: Vec<Observed> = Vec::with_capacity(before);
     for packet in packets.iter() {
         let copy = kept
             .iter()
             .rev()
+            .take(MOST)
             .take_while(|earlier| packet.time_ns - earlier.time_ns <= APART_NS)
             .any(|earlier| earlier.file != packet.file && same_header(earlier, packet));
         if !copy {

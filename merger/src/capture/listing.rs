@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use trace::socket::{Owner, SocketRecord, TcpCounters};
 
 use super::flows::canonical;
+use super::sense::{LARGEST, LATEST_NS};
 
 /// Records of a listing. Processes get a record each with the command's name as main class and no role.
 #[derive(Clone, Debug, Default)]
@@ -57,22 +58,99 @@ struct About {
 
 /// `# <nanoseconds since the epoch>`.
 fn stamp(line: &str) -> Option<u64> {
-    line.strip_prefix('#')?.trim().parse().ok()
+    time(line.strip_prefix('#')?)
 }
 
-/// Reads outputs of `ss -tanpeiO`, each after a line with its time.
-pub(super) fn ss(text: &str) -> Listed {
-    let mut listed = Listed::default();
-    let mut seen = BTreeSet::new();
-    let mut t = 0;
-    for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        if let Some(time) = stamp(line) {
-            t = time;
-        } else if !line.starts_with("State") && ss_line(&mut listed, &mut seen, t, line).is_none() {
-            listed.ignored_lines += 1;
+fn time(text: &str) -> Option<u64> {
+    text.trim().parse().ok().filter(|time| *time <= LATEST_NS)
+}
+
+/// Reads a listing line by line.
+pub(super) struct Reader {
+    listed: Listed,
+    /// Processes that have been told of.
+    seen: BTreeSet<u32>,
+    /// Time of the output that is being read.
+    t: u64,
+    /// What stands above the next line of `lsof`; `None` = the listing is of `ss`.
+    lsof: Option<Lsof>,
+}
+
+/// A process and one of its files, as far as `lsof` has told of them.
+#[derive(Default)]
+struct Lsof {
+    pid: Option<u32>,
+    command: String,
+    name: String,
+    state: String,
+}
+
+impl Reader {
+    /// Of outputs of `ss -tanpeiO`, each after a line with its time.
+    pub fn ss() -> Self {
+        Self { listed: Listed::default(), seen: BTreeSet::new(), t: 0, lsof: None }
+    }
+
+    /// Of outputs of `lsof -nP -iTCP -F pcnTf`, each after a line with its time.
+    pub fn lsof() -> Self {
+        Self { lsof: Some(Lsof::default()), ..Self::ss() }
+    }
+
+    /// Takes the next line.
+    pub fn line(&mut self, line: &str) {
+        let line = line.trim_end_matches(['\n', '\r']);
+        match self.lsof.take() {
+            Some(mut lsof) => {
+                self.lsof_line(&mut lsof, line);
+                self.lsof = Some(lsof);
+            }
+            None => self.ss_line(line),
         }
     }
-    listed
+
+    /// What the lines told.
+    pub fn end(mut self) -> Listed {
+        if let Some(lsof) = self.lsof.take() {
+            lsof_file(&mut self.listed, &mut self.seen, self.t, &lsof);
+        }
+        self.listed
+    }
+
+    fn ss_line(&mut self, line: &str) {
+        if line.trim().is_empty() {
+            return;
+        }
+        if let Some(time) = stamp(line) {
+            self.t = time;
+        } else if !line.starts_with("State") && ss_line(&mut self.listed, &mut self.seen, self.t, line).is_none() {
+            self.listed.ignored_lines += 1;
+        }
+    }
+
+    fn lsof_line(&mut self, lsof: &mut Lsof, line: &str) {
+        if line.starts_with(['f', 'p', '#']) {
+            lsof_file(&mut self.listed, &mut self.seen, self.t, lsof);
+            lsof.name.clear();
+            lsof.state.clear();
+        }
+        let (field, value) = line.split_at_checked(1).unwrap_or(("", ""));
+        match field {
+            "#" => self.t = time(value).unwrap_or(self.t),
+            "p" => {
+                lsof.pid = value.parse().ok();
+                lsof.command.clear();
+            }
+            "c" => value.clone_into(&mut lsof.command),
+            "n" => value.clone_into(&mut lsof.name),
+            "T" => {
+                if let Some(text) = value.strip_prefix("ST=") {
+                    text.clone_into(&mut lsof.state);
+                }
+            }
+            "f" | "" => {}
+            _ => self.listed.ignored_lines += 1,
+        }
+    }
 }
 
 fn ss_line(listed: &mut Listed, seen: &mut BTreeSet<u32>, t: u64, line: &str) -> Option<()> {
@@ -115,7 +193,7 @@ fn ss_user(user: &str) -> Option<(&str, u32)> {
 }
 
 fn count(counters: &mut TcpCounters, name: &str, value: &str) -> bool {
-    let number = || value.parse::<u64>().unwrap_or(0);
+    let number = || value.parse::<u64>().unwrap_or(0).min(LARGEST);
     let microseconds = |text: &str| text.parse::<f64>().map_or(0, |ms| (ms * 1000.0) as u32);
     match name {
         "bytes_sent" => counters.bytes_sent = number(),
@@ -143,52 +221,9 @@ pub(crate) fn address(text: &str) -> Option<SocketAddr> {
     Some(canonical(SocketAddr::new(ip, port)))
 }
 
-/// Reads outputs of `lsof -nP -iTCP -F pcnTf`, each after a line with its time.
-pub(super) fn lsof(text: &str) -> Listed {
-    let mut listed = Listed::default();
-    let mut seen = BTreeSet::new();
-    let mut t = 0;
-    let (mut pid, mut command) = (None, String::new());
-    let (mut name, mut state) = (String::new(), String::new());
-    for line in text.lines() {
-        let begins_anew = line.starts_with(['f', 'p', '#']);
-        if begins_anew {
-            lsof_file(&mut listed, &mut seen, t, pid, &command, &name, &state);
-            name.clear();
-            state.clear();
-        }
-        let (field, value) = line.split_at_checked(1).unwrap_or(("", ""));
-        match field {
-            "#" => t = value.trim().parse().unwrap_or(t),
-            "p" => {
-                pid = value.parse().ok();
-                command.clear();
-            }
-            "c" => value.clone_into(&mut command),
-            "n" => value.clone_into(&mut name),
-            "T" => {
-                if let Some(text) = value.strip_prefix("ST=") {
-                    text.clone_into(&mut state);
-                }
-            }
-            "f" | "" => {}
-            _ => listed.ignored_lines += 1,
-        }
-    }
-    lsof_file(&mut listed, &mut seen, t, pid, &command, &name, &state);
-    listed
-}
-
-fn lsof_file(
-    listed: &mut Listed,
-    seen: &mut BTreeSet<u32>,
-    t: u64,
-    pid: Option<u32>,
-    command: &str,
-    name: &str,
-    state: &str,
-) {
-    let Some(pid) = pid else { return };
+fn lsof_file(listed: &mut Listed, seen: &mut BTreeSet<u32>, t: u64, lsof: &Lsof) {
+    let Lsof { pid, command, name, state } = lsof;
+    let Some(pid) = *pid else { return };
     if name.is_empty() {
         return;
     }

@@ -2,23 +2,27 @@
 
 mod agents;
 pub mod flows;
+pub(crate) mod foreign;
+mod jvms;
+pub(crate) mod layout;
 mod listing;
-mod pcap;
-
-pub(crate) use agents::plain_name;
+pub(crate) mod pcap;
+pub(crate) mod sense;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::io;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rayon::prelude::*;
-use trace::jvm::JvmRecord;
+use trace::files::LineLosses;
 use trace::manifest::{ForeignProcess, Loss};
 use trace::socket::SocketRecord;
 
 use crate::error::MergeError;
 use flows::Packets;
+pub use jvms::JvmFile;
+use layout::HostFolder;
 
 /// All that was recorded of one host.
 #[derive(Clone, Debug, Default)]
@@ -49,22 +53,31 @@ pub struct HostCapture {
     pub notes: Vec<String>,
 }
 
-/// The file of one JVM.
-#[derive(Clone, Debug, Default)]
-pub struct JvmFile {
-    /// Process id, by the file's name or header.
-    pub pid: u32,
-    /// Start time, clock ticks since boot.
-    pub start_ticks: u64,
-    /// Its records, the header among them if it is there.
-    pub records: Vec<JvmRecord>,
-}
-
 impl HostCapture {
     /// Notes a loss, if there is one.
     pub fn lost(&mut self, what: impl Into<String>, count: u64, unit: &str) {
         if count > 0 {
-            self.losses.push(Loss { what: what.into(), count, unit: unit.into() });
+            self.losses.push(Loss::new(what, count, unit));
+        }
+    }
+
+    /// Notes what one of the agents left out of its record, if there is anything.
+    fn unwritten(&mut self, writer: &str, what: impl Into<String>, count: u64, unit: &str) {
+        if count > 0 {
+            self.losses.push(Loss { writer: writer.into(), ..Loss::new(what, count, unit) });
+        }
+    }
+
+    /// Notes what could not be used of a file of lines.
+    fn lost_lines(&mut self, shown: &str, losses: LineLosses) {
+        self.lost(format!("{shown}: bytes of a line that was cut off"), losses.truncated_bytes, "bytes");
+        if let Some((line, reason)) = losses.first_malformed {
+            let what = format!("{shown}: lines that are no record, first line {line}: {reason}");
+            self.lost(what, losses.malformed_lines, "records");
+        }
+        self.lost(format!("{shown}: lines that are longer than any record"), losses.overlong_lines, "records");
+        if let Some(reason) = losses.broken_off {
+            self.lost(format!("{shown}: the rest of the file ({reason})"), 1, "files");
         }
     }
 
@@ -102,31 +115,22 @@ impl HostCapture {
 /// # Errors
 /// If a folder is no capture, holds no packet at all, or hosts of different clusters come together.
 pub fn read(captures: &[PathBuf], on_host: impl Fn(&str) + Sync) -> Result<Vec<HostCapture>, MergeError> {
-    let mut folders: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
-    for capture in captures {
-        for folder in host_folders(capture)? {
-            let real = folder.canonicalize().map_err(MergeError::io(&folder))?;
-            let name = folder.file_name().or(real.file_name());
-            let name = name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            let of_host = folders.entry(name).or_default();
-            // A folder that was named twice is still one.
-            if !of_host.contains(&real) {
-                of_host.push(real);
-            }
-        }
-    }
-    let folders: Vec<(String, Vec<PathBuf>)> = folders.into_iter().collect();
-    let read: Vec<Result<HostCapture, MergeError>> = folders
+    let Found { hosts, left_out } = find(captures)?;
+    let read: Vec<Result<HostCapture, MergeError>> = hosts
         .par_iter()
         .enumerate()
-        .map(|(number, (name, folders))| {
-            let host = read_host(name, folders, number);
-            on_host(name);
+        .map(|(number, folders)| {
+            let host = read_host(folders, number);
+            on_host(&folders[0].name);
             host
         })
         .collect();
-    let hosts = read.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let mut hosts = read.into_iter().collect::<Result<Vec<_>, _>>()?;
     check_addresses(&hosts)?;
+    jvms::settle_addresses(&mut hosts);
+    for what in left_out {
+        hosts[0].lost(what, 1, "files");
+    }
     if hosts.iter().all(|host| host.packets.count == 0) {
         let captures = captures.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
         return Err(MergeError::NoPackets { captures });
@@ -134,57 +138,50 @@ pub fn read(captures: &[PathBuf], on_host: impl Fn(&str) + Sync) -> Result<Vec<H
     Ok(hosts)
 }
 
-/// The hosts' folders of a capture.
-pub(crate) fn host_folders(capture: &Path) -> Result<Vec<PathBuf>, MergeError> {
-    if is_host_folder(capture)? {
-        return Ok(vec![capture.to_owned()]);
-    }
-    let mut found = Vec::new();
-    for entry in fs::read_dir(capture).map_err(MergeError::io(capture))? {
-        let path = entry.map_err(MergeError::io(capture))?.path();
-        if path.is_dir() && is_host_folder(&path)? {
-            found.push(path);
+/// The folders of captures.
+pub(crate) struct Found {
+    /// Of each host, by name; one or more.
+    pub hosts: Vec<Vec<HostFolder>>,
+    /// What was left out, and why.
+    pub left_out: Vec<String>,
+}
+
+/// Looks up what captures hold; each folder is a run with a folder for each host, or the folder of one host.
+pub(crate) fn find(captures: &[PathBuf]) -> Result<Found, MergeError> {
+    let mut by_name: BTreeMap<String, Vec<(PathBuf, HostFolder)>> = BTreeMap::new();
+    let mut left_out = Vec::new();
+    for capture in captures {
+        let (hosts, skipped) = layout::hosts_of(capture)?;
+        left_out.extend(
+            skipped.iter().map(|(name, reason)| format!("{}: left out: {reason}", capture.join(name).display())),
+        );
+        for host in hosts {
+            let path = host.folder.path();
+            let real = path.canonicalize().map_err(MergeError::io(path))?;
+            let of_host = by_name.entry(host.name.clone()).or_default();
+            // A folder that was named twice is still one.
+            if of_host.iter().all(|(other, _)| *other != real) {
+                of_host.push((real, host));
+            }
         }
     }
-    found.sort();
-    if found.is_empty() { Err(MergeError::NoHosts { path: capture.into() }) } else { Ok(found) }
+    let hosts = by_name.into_values().map(|folders| folders.into_iter().map(|(_, folder)| folder).collect()).collect();
+    Ok(Found { hosts, left_out })
 }
 
-fn is_host_folder(folder: &Path) -> Result<bool, MergeError> {
-    let names = names_in(folder)?;
-    let ours = |name: &String| {
-        name.starts_with("packets-")
-            || name.starts_with("sockets.jsonl")
-            || name.starts_with("jvm-")
-            || name == "sniffer.json"
-            || name == "dumpingd.json"
-    };
-    // A trace has a manifest.json as well, beside its tables.
-    let foreign = names.contains(&"manifest.json".to_owned()) && !names.iter().any(|name| name.ends_with(".parquet"));
-    Ok(names.iter().any(ours) || foreign)
-}
-
-pub(crate) fn names_in(folder: &Path) -> Result<Vec<String>, MergeError> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(folder).map_err(MergeError::io(folder))? {
-        names.push(entry.map_err(MergeError::io(folder))?.file_name().to_string_lossy().into_owned());
-    }
-    names.sort();
-    Ok(names)
-}
-
-fn read_host(name: &str, folders: &[PathBuf], number: usize) -> Result<HostCapture, MergeError> {
-    let mut host = HostCapture { name: name.to_owned(), ..HostCapture::default() };
+fn read_host(folders: &[HostFolder], number: usize) -> Result<HostCapture, MergeError> {
+    let name = &folders[0].name;
+    let mut host = HostCapture { name: name.clone(), ..HostCapture::default() };
     for folder in folders {
-        let part = agents::read_folder(name, folder, number)?;
+        let part = agents::read_folder(folder, number)?;
         let apart =
             !host.addresses.is_empty() && !part.addresses.is_empty() && host.addresses.is_disjoint(&part.addresses);
         if apart {
             return Err(MergeError::SameName {
-                host: name.into(),
+                host: name.clone(),
                 first: host.folders[0].clone(),
                 first_addresses: list(&host.addresses),
-                second: folder.clone(),
+                second: folder.folder.path().to_owned(),
                 second_addresses: list(&part.addresses),
             });
         }
@@ -194,6 +191,28 @@ fn read_host(name: &str, folders: &[PathBuf], number: usize) -> Result<HostCaptu
     let copies = host.packets.copies;
     host.lost(format!("{name}: packets seen on two interfaces, counted once"), copies, "packets");
     Ok(host)
+}
+
+/// Whether an error comes from a file and not from the machine.
+pub(crate) fn is_damage(error: &io::Error) -> bool {
+    !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
+}
+
+/// Addresses of a host's interfaces that tell it from other hosts.
+fn own_addresses(texts: &[String]) -> impl Iterator<Item = IpAddr> + '_ {
+    texts
+        .iter()
+        .filter_map(|text| text.split(['/', '%']).next().and_then(|address| address.parse::<IpAddr>().ok()))
+        .map(|address| address.to_canonical())
+        .filter(|address| !address.is_loopback() && !address.is_unspecified() && !is_link_local(*address))
+}
+
+/// Link-local addresses can be the same on several hosts.
+fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
 }
 
 fn list(addresses: &BTreeSet<IpAddr>) -> String {

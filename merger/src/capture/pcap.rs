@@ -1,9 +1,9 @@
 //! Reading pcap and pcapng files that other tools wrote, packed or not, whole or cut off.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::{self, BufRead, Read};
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
 
 use etherparse::{EtherType, IpNumber, LaxNetSlice, LaxSlicedPacket, TransportSlice};
 use pcap_parser::traits::PcapReaderIterator;
@@ -11,16 +11,15 @@ use pcap_parser::{Block, LegacyPcapReader, Linktype, PcapBlockOwned, PcapError a
 use trace::files;
 use trace::packet::Packet;
 
-use super::flows::{Packets, canonical, direction_of};
+use super::flows::{canonical, direction_of};
+use super::sense;
 
 /// The largest frame or block that is read, bytes: a jumbo segment of 64 KiB with a comment fits several times.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// What a pcap file held.
+/// What could not be used of a pcap file.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PcapPackets {
-    /// Its TCP packets.
-    pub packets: Packets,
+pub(crate) struct PcapLosses {
     /// Frames of IP whose headers could not be read.
     pub unparsed: u64,
     /// Whether the file ends inside a frame.
@@ -31,7 +30,7 @@ pub(super) struct PcapPackets {
 
 /// Why nothing of a file could be read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum PcapError {
+pub(crate) enum PcapError {
     #[error("cannot read: {0}")]
     Io(#[from] io::Error),
     #[error("neither pcap nor pcapng: it begins with {0:02x?}")]
@@ -53,9 +52,13 @@ struct Interface {
     offset_seconds: i64,
 }
 
-/// Reads a file of host number `host`, which has these addresses.
-pub(super) fn read(path: &Path, host: usize, file: u16, own: &BTreeSet<IpAddr>) -> Result<PcapPackets, PcapError> {
-    let mut input = files::open(path)?;
+/// Reads a file of a host that has these addresses, and hands each TCP packet to `take`.
+pub(crate) fn read(
+    input: File,
+    own: &BTreeSet<IpAddr>,
+    mut take: impl FnMut(&Packet),
+) -> Result<PcapLosses, PcapError> {
+    let mut input = files::unpacked(input)?;
     let head = input.fill_buf()?.get(..4).map(<[u8]>::to_vec).unwrap_or_default();
     let input = EndsWhereDamaged(input);
     let header_error = |error: ParseError<&[u8]>| PcapError::Header(format!("{error:?}"));
@@ -66,7 +69,7 @@ pub(super) fn read(path: &Path, host: usize, file: u16, own: &BTreeSet<IpAddr>) 
         }
         _ => return Err(PcapError::NotPcap(head)),
     };
-    let mut collector = Collector { out: PcapPackets::default(), interfaces: Vec::new(), host, file, own };
+    let mut collector = Collector { out: PcapLosses::default(), interfaces: Vec::new(), own, take: &mut take };
     let mut stalled = None;
     loop {
         if head == SECTION_HEADER && is_too_short(reader.data()) {
@@ -128,11 +131,10 @@ impl Read for EndsWhereDamaged {
 }
 
 struct Collector<'a> {
-    out: PcapPackets,
+    out: PcapLosses,
     interfaces: Vec<Interface>,
-    host: usize,
-    file: u16,
     own: &'a BTreeSet<IpAddr>,
+    take: &'a mut dyn FnMut(&Packet),
 }
 
 impl Collector<'_> {
@@ -182,7 +184,11 @@ impl Collector<'_> {
                 packet.time_ns = time_ns;
                 let own = |address: IpAddr| address.is_loopback() || self.own.contains(&address);
                 packet.direction = direction_of(packet.source.ip(), packet.destination.ip(), own);
-                self.out.packets.push(&packet, self.host, self.file);
+                if sense::packet(&packet) {
+                    (self.take)(&packet);
+                } else {
+                    self.out.unparsed += 1;
+                }
             }
             Parsed::Other => {}
             Parsed::Unparsed => self.out.unparsed += 1,

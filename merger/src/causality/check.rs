@@ -73,10 +73,10 @@ pub fn verify(events: &[EventRow], dependencies: &[DependencyRow]) -> Report {
                 report.root_bytes += event.bytes;
             }
         }
-        let at = latest.map_or(event.recorded_ns, |latest| latest + event.delay_ns);
+        let at = latest.map_or(event.recorded_ns, |latest| latest.saturating_add(event.delay_ns));
         let late = at.saturating_sub(event.recorded_ns);
         happened[number] = at;
-        delivered[number] = event.recorded_delivered_ns + late;
+        delivered[number] = event.recorded_delivered_ns.saturating_add(late);
         let error = if stream && forced { late } else { at.abs_diff(event.recorded_ns) };
         report.off += u64::from(error > 1_000_000);
         if report.worst.as_ref().is_none_or(|(worst, _)| *worst < error) {

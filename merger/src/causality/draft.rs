@@ -130,7 +130,7 @@ impl Graph {
     /// Adds a mark of work that ends before `piece` leaves, and takes `work_ns` or what the recording left for it.
     pub fn work(&mut self, name: &str, piece: Draft, causes: &[Cause], work_ns: u64) -> Draft {
         let begin = causes.iter().filter_map(|cause| self.yielded(*cause)).max().unwrap_or(0);
-        let end = (begin + work_ns).min(self.happened(piece)).max(begin);
+        let end = begin.saturating_add(work_ns).min(self.happened(piece)).max(begin);
         self.work_until(name, piece, causes, end - begin, end)
     }
 
@@ -178,7 +178,7 @@ impl Graph {
     /// is taken without the beat. Returns whether it waits now.
     pub fn wait(&mut self, event: Draft, cause: Cause) -> bool {
         let at = self.happened(event);
-        let believable = |yielded: Option<u64>| yielded.is_some_and(|yielded| yielded <= at + SLACK_NS);
+        let believable = |yielded: Option<u64>| yielded.is_some_and(|yielded| yielded <= at.saturating_add(SLACK_NS));
         let mut cause = cause;
         if cause.by.is_some() && !believable(self.yielded(cause)) {
             self.without_beat += 1;
@@ -251,7 +251,7 @@ impl Graph {
                     }
                 }
             };
-            handed[draft] = latest.map_or(recorded, |latest| latest + delay);
+            handed[draft] = latest.map_or(recorded, |latest| latest.saturating_add(delay));
             rows.events.push(EventRow { event: id_of[draft], delay_ns: delay, ..event.row.clone() });
         }
         rows.ids = id_of;
@@ -260,35 +260,53 @@ impl Graph {
 
     /// Drafts by recorded time; among those of one instant, causes before what waits for them.
     fn order(&self) -> Vec<Draft> {
-        let mut depth: HashMap<Draft, u32> = HashMap::new();
         let mut order: Vec<Draft> = (0..self.events.len()).collect();
         order.sort_by_key(|draft| (self.happened(*draft), *draft));
+        let mut depth: HashMap<Draft, u32> = HashMap::new();
         for same in order.chunk_by(|a, b| self.happened(*a) == self.happened(*b)) {
-            if same.len() == 1 {
-                continue;
-            }
-            // At most as many rounds as there are events of that instant: a cycle among them ends there.
-            for _ in 0..same.len() {
-                let mut changed = false;
-                for draft in same {
-                    let below = self.events[*draft]
-                        .causes
-                        .iter()
-                        .filter(|cause| self.happened(cause.event) == self.happened(*draft))
-                        .map(|cause| depth.get(&cause.event).copied().unwrap_or(0) + 1)
-                        .max()
-                        .unwrap_or(0);
-                    if depth.insert(*draft, below).unwrap_or(0) != below {
-                        changed = true;
-                    }
-                }
-                if !changed {
-                    break;
-                }
+            if same.len() > 1 {
+                self.dive(same, &mut depth);
             }
         }
         order.sort_by_key(|draft| (self.happened(*draft), depth.get(draft).copied().unwrap_or(0), *draft));
         order
+    }
+
+    /// How many causes of the same instant precede each of `same`, one behind the other. Each event is looked at once all
+    /// its causes were; where they wait for each other, the first of them without its causes.
+    fn dive(&self, same: &[Draft], depth: &mut HashMap<Draft, u32>) {
+        let instant = self.happened(same[0]);
+        let causes = |draft: Draft| {
+            let causes = self.events[draft].causes.iter().map(|cause| cause.event);
+            causes.filter(move |cause| *cause != draft && self.happened(*cause) == instant)
+        };
+        let mut waiting: HashMap<Draft, usize> = same.iter().map(|draft| (*draft, causes(*draft).count())).collect();
+        let mut effects: HashMap<Draft, Vec<Draft>> = HashMap::new();
+        for draft in same {
+            for cause in causes(*draft) {
+                effects.entry(cause).or_default().push(*draft);
+            }
+        }
+        let mut ready: Vec<Draft> = same.iter().copied().filter(|draft| waiting[draft] == 0).collect();
+        let mut left = same.iter();
+        loop {
+            let Some(draft) = ready.pop().or_else(|| left.find(|draft| waiting.contains_key(draft)).copied()) else {
+                break;
+            };
+            if waiting.remove(&draft).is_none() {
+                continue;
+            }
+            let known = causes(draft).filter_map(|cause| depth.get(&cause)).max();
+            depth.insert(draft, known.map_or(0, |known| known + 1));
+            for effect in effects.get(&draft).into_iter().flatten() {
+                if let Some(count) = waiting.get_mut(effect) {
+                    *count = count.saturating_sub(1);
+                    if *count == 0 {
+                        ready.push(*effect);
+                    }
+                }
+            }
+        }
     }
 }
 

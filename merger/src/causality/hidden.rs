@@ -13,6 +13,7 @@ use trace::rows::{Evidence, MessageKind, MessageRow};
 use super::draft::{Cause, Draft, Graph};
 use super::index::{Index, receiver, sender, span};
 use super::pieces::Pieces;
+use crate::capture::sense::LARGEST;
 use crate::joined::Joined;
 
 /// Streams below this tell nothing of a reader's pace.
@@ -30,7 +31,7 @@ impl Pace {
     }
 
     fn time(self, bytes: u64) -> u64 {
-        (self.0 * bytes as f64) as u64
+        ((self.0 * bytes as f64) as u64).min(LARGEST)
     }
 }
 
@@ -223,9 +224,9 @@ fn median(paces: &[Pace]) -> Option<Pace> {
 /// The pace at which the reader can have been done when it closed its stream: as given, or less.
 fn fitting(graph: &Graph, pieces: &Pieces, message: MessageId, closed: u64, pace: Pace) -> Option<Pace> {
     let done = |pace: Pace| {
-        pieces
-            .all(message)
-            .fold(0, |done, piece| graph.arrived(piece).max(done) + pace.time(graph.events[piece].row.bytes))
+        pieces.all(message).fold(0, |done, piece| {
+            graph.arrived(piece).max(done).saturating_add(pace.time(graph.events[piece].row.bytes))
+        })
     };
     [1.0, 0.75, 0.5, 0.25].iter().map(|part| Pace(pace.0 * part)).find(|pace| done(*pace) <= closed)
 }
@@ -242,7 +243,8 @@ fn mark_consumed(
         let mut causes = vec![Cause::delivered(piece, Evidence::Stream)];
         causes.extend(before.map(|before| Cause::sent(before, Evidence::Stream)));
         let work = pace.time(graph.events[piece].row.bytes);
-        let at = graph.arrived(piece).max(before.map_or(0, |before| graph.happened(before))) + work;
+        let begin = graph.arrived(piece).max(before.map_or(0, |before| graph.happened(before)));
+        let at = begin.saturating_add(work);
         let mark = graph.work_until("block.consumed", piece, &causes, work, at);
         consumed.insert(piece, mark);
         before = Some(mark);

@@ -222,7 +222,7 @@ impl<'a> Weaver<'a> {
         // Over loopback a message arrives at the instant at which it leaves: it is not its own cause.
         let moment = self.threads.received(process, until.checked_sub(1)?)?;
         let daemon = trace::role::is_daemon(role(self.joined, Some(process)));
-        (!daemon || until - moment.at <= DAEMON_MEMORY_NS).then_some(moment.cause)
+        (!daemon || until.saturating_sub(moment.at) <= DAEMON_MEMORY_NS).then_some(moment.cause)
     }
 
     fn rpc_response(&mut self, message: &MessageRow) {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use trace::ids::{HostId, JobId, ProcessId, TaskId};
 use trace::rows::{HostRow, JobRow, ProcessRow, TaskKind, TaskRow};
 
+use crate::capture::sense::LATEST_NS;
 use crate::history::{Attempt, AttemptState, Histories, History};
 use crate::joined::Joined;
 
@@ -131,15 +132,19 @@ fn row(
     }
 }
 
-/// A time of the history in nanoseconds on the reference clock.
+/// A time of the history in nanoseconds on the reference clock; 0 = not told, or one that cannot be.
 fn on_reference(joined: &Joined, host: Option<HostId>, ms: u64) -> u64 {
     let ns = ms.saturating_mul(1_000_000);
+    if ns > LATEST_NS {
+        return 0;
+    }
     let Some(HostRow { clock_offset_ns, clock_drift_ppb, .. }) = host.map(|host| &joined.hosts[host.index()]) else {
         return ns;
     };
     let since_start = i128::from(ns) - i128::from(joined.window_ns.0);
     let gained = since_start * i128::from(*clock_drift_ppb) / 1_000_000_000;
-    u64::try_from(i128::from(ns) + i128::from(*clock_offset_ns) - gained).unwrap_or(0)
+    let moved = i128::from(ns) + i128::from(*clock_offset_ns) - gained;
+    u64::try_from(moved).ok().filter(|moved| *moved <= LATEST_NS).unwrap_or(0)
 }
 
 /// A host by its name; full names ("w1.cluster.local") match short ones.

@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use trace::ids::ProcessId;
+use trace::ids::{MessageId, ProcessId};
 use trace::jvm::JvmRecord;
 use trace::rows::{Evidence, MessageKind};
 
@@ -22,6 +22,9 @@ pub type Thread = (ProcessId, u64);
 
 /// Longest chain of "was handed over by" that is followed.
 const GENERATIONS: u32 = 32;
+
+/// Threads that are believed to have read one message, at most: there is one, but for records of a damaged file.
+const MOST_READERS: usize = 16;
 
 /// Something reached a thread.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +86,7 @@ impl Threads {
         graph: &Graph,
         consumed: &HashMap<Draft, Draft>,
     ) {
+        let mut readers: HashMap<MessageId, usize> = HashMap::new();
         for span in &joined.spans {
             let thread = (span.process, span.thread);
             let mut add = |at: u64, cause: Cause| self.moments.entry(thread).or_default().push(Moment { at, cause });
@@ -101,7 +105,12 @@ impl Threads {
                     let exchange = span.request.and_then(|request| index.exchange(&joined.messages[request.index()]));
                     let Some(exchange) = exchange else { continue };
                     let got = if span.kind == "block-write" { &exchange.acks } else { &exchange.data };
-                    for piece in got.iter().flat_map(|message| pieces.all(*message)) {
+                    let mut few = |message: &MessageId| {
+                        let told = readers.entry(*message).or_default();
+                        *told += 1;
+                        *told <= MOST_READERS
+                    };
+                    for piece in got.iter().filter(|message| few(message)).flat_map(|message| pieces.all(*message)) {
                         let (at, cause) = match consumed.get(&piece) {
                             Some(mark) => (graph.happened(*mark), Cause::sent(*mark, Evidence::Thread)),
                             None => (graph.arrived(piece), Cause::delivered(piece, Evidence::Thread)),

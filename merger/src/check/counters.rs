@@ -70,7 +70,7 @@ pub(super) fn compare(trace: &Trace, report: &mut Report) {
     let mut figure = |name: &str, captured: u64, counter: fn(&JobRow) -> Option<u64>| -> (Option<f64>, u64) {
         // A job without reduces has no counter of a shuffle: only if no job has it, it is missing.
         let told: Vec<u64> = jobs.iter().filter_map(|job| counter(job)).collect();
-        let counters = (!told.is_empty()).then(|| told.iter().sum::<u64>());
+        let counters = (!told.is_empty()).then(|| told.iter().fold(0, |sum: u64, count| sum.saturating_add(*count)));
         let reason = none().or_else(|| match counters {
             None => Some("the job history lacks the counter".to_owned()),
             Some(0) => Some(format!("the counter is 0; captured: {captured} bytes")),
@@ -97,8 +97,8 @@ pub(super) fn compare(trace: &Trace, report: &mut Report) {
 fn within(trace: &Trace, job: &JobRow) -> bool {
     const MILLISECOND_NS: u64 = 1_000_000;
     job.finish_ns > 0
-        && job.submit_ns + MILLISECOND_NS >= trace.manifest.start_ns
-        && job.finish_ns <= trace.manifest.end_ns + MILLISECOND_NS
+        && job.submit_ns.saturating_add(MILLISECOND_NS) >= trace.manifest.start_ns
+        && job.finish_ns <= trace.manifest.end_ns.saturating_add(MILLISECOND_NS)
 }
 
 fn block_data(trace: &Trace, row: &MessageRow, ours: bool, volumes: &mut Volumes) {

@@ -118,6 +118,8 @@ pub struct Detail {
     pub root_events: u64,
     /// What was lost on the way.
     pub losses: Vec<trace::manifest::Loss>,
+    /// What each agent ("sniffer", "dumpingd", "jvm") left out of its record on all hosts, by unit.
+    pub unwritten_by: BTreeMap<String, BTreeMap<String, u64>>,
     /// What the reader should know.
     pub notes: Vec<String>,
 }
@@ -205,6 +207,11 @@ pub fn check(trace: &Trace) -> Report {
         });
     }
     report.detail.rows = rows(trace);
+    for loss in trace.manifest.losses.iter().filter(|loss| !loss.writer.is_empty()) {
+        let by_unit = report.detail.unwritten_by.entry(loss.writer.clone()).or_default();
+        let all = by_unit.entry(loss.unit.clone()).or_default();
+        *all = all.saturating_add(loss.count);
+    }
     report.detail.losses.clone_from(&trace.manifest.losses);
     report.detail.notes.clone_from(&trace.manifest.notes);
     judge(&mut report);
@@ -353,9 +360,9 @@ fn kernel(trace: &Trace, counted: &HashSet<ConnectionId>, report: &mut Report) {
             };
             detail.ends += 1;
             detail.captured_bytes += captured;
-            detail.kernel_bytes += counted;
+            detail.kernel_bytes = detail.kernel_bytes.saturating_add(counted);
             let difference = captured.abs_diff(counted);
-            detail.absolute_difference_bytes += difference;
+            detail.absolute_difference_bytes = detail.absolute_difference_bytes.saturating_add(difference);
             differences.push(lack(row, difference, format!("{end}: captured {captured}, kernel {counted}")));
         }
     }
@@ -376,9 +383,9 @@ fn error(captured: u64, counter: u64) -> Option<f64> {
 fn causes(trace: &Trace, report: &mut Report) {
     for loss in &trace.manifest.losses {
         if loss.what.starts_with(VIOLATIONS) {
-            report.causality_violations += loss.count;
+            report.causality_violations = report.causality_violations.saturating_add(loss.count);
         } else if loss.what.starts_with(CLAMPED) {
-            report.detail.clamped_segments += loss.count;
+            report.detail.clamped_segments = report.detail.clamped_segments.saturating_add(loss.count);
         }
     }
     let mut waiting = BTreeSet::new();

@@ -124,6 +124,10 @@ pub fn show(report: &Report) -> String {
         detail.root_events,
         detail.rows.get("events").unwrap_or(&0)
     );
+    for (writer, by_unit) in &detail.unwritten_by {
+        let counts: Vec<String> = by_unit.iter().map(|(unit, count)| format!("{} {unit}", bytes(*count))).collect();
+        out += &format!("not recorded by {writer}: {}\n", counts.join(", "));
+    }
     for loss in &detail.losses {
         out += &format!("lost: {}: {} {}\n", loss.what, loss.count, loss.unit);
     }

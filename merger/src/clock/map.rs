@@ -1,5 +1,7 @@
 //! From one clock to another: an offset that grows at a steady rate.
 
+use crate::capture::sense::LATEST_NS;
+
 /// Adds to a time `t` of one clock what makes it a time of another: `offset_ns + rate * (t - at_ns)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClockMap {
@@ -19,7 +21,7 @@ impl ClockMap {
     }
 
     /// A time of the first clock on the second one, nanoseconds since the epoch. 0, which stands for "not seen" in
-    /// captures, stays 0.
+    /// captures, stays 0, and nothing is moved beyond the latest time that is believed.
     #[must_use]
     pub fn apply(&self, t_ns: u64) -> u64 {
         if t_ns == 0 {
@@ -27,7 +29,7 @@ impl ClockMap {
         }
         let t = i64::try_from(t_ns).unwrap_or(i64::MAX);
         let moved = t.saturating_add(self.delta_ns(t).round() as i64);
-        u64::try_from(moved.max(1)).unwrap_or(1)
+        u64::try_from(moved.max(1)).unwrap_or(1).min(LATEST_NS)
     }
 
     /// First `inner`, then this.

@@ -106,7 +106,7 @@ fn refine(alignment: &mut Alignment, fits: &[PairFit]) {
         let rest = b.after(&fit.map.after(&a.inverse()));
         for (t, room_ns) in [(fit.range_ns.0, fit.room_ns.0), (fit.range_ns.1, fit.room_ns.1)] {
             let x = aligned(fit.a, t);
-            let seconds = (x - at_ns) as f64 / 1e9;
+            let seconds = x.saturating_sub(at_ns) as f64 / 1e9;
             let mut equation = vec![0.0; matrix.len() + 1];
             for (host, sign) in [(fit.a, -1.0), (fit.b, 1.0)] {
                 if let Some(&at) = place.get(&host) {
@@ -168,7 +168,7 @@ fn judge(alignment: &mut Alignment, fits: &[PairFit]) {
     for fit in fits {
         let (a, b) = (alignment.maps[fit.a], alignment.maps[fit.b]);
         let aligned_difference = |&(at_a, difference): &(i64, i64)| {
-            let at_b = at_a + difference;
+            let at_b = at_a.saturating_add(difference);
             difference as f64 + b.delta_ns(at_b) - a.delta_ns(at_a)
         };
         let early = fit

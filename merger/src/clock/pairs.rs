@@ -46,13 +46,14 @@ type BothWays = [Vec<(i64, i64)>; 2];
 /// Fits each pair of hosts between which packets were seen at both ends.
 pub(super) fn fit(hosts: &[HostCapture]) -> Vec<PairFit> {
     let mut shared: BTreeMap<FlowKey, (usize, usize)> = BTreeMap::new();
-    for (number, host) in hosts.iter().enumerate() {
+    for host in hosts {
         for key in host.packets.flows.keys().filter(|key| key.host.is_none()) {
             let low = hosts.iter().position(|host| host.addresses.contains(&key.low.ip()));
             let high = hosts.iter().position(|host| host.addresses.contains(&key.high.ip()));
             if let (Some(low), Some(high)) = (low, high) {
-                let other = if low == number { high } else { low };
-                if low != high && hosts[other].packets.flows.contains_key(key) {
+                // A third host may have seen it as well, and one of the two not at all.
+                let seen = |host: usize| hosts[host].packets.flows.contains_key(key);
+                if low != high && seen(low) && seen(high) {
                     shared.insert(*key, (low, high));
                 }
             }

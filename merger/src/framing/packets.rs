@@ -80,7 +80,7 @@ pub(super) fn header(bytes: &[u8], at: u64) -> Option<Anchor> {
     let checksums = length.checked_sub(4)?.checked_sub(data)?;
     let block_offset = i64::from_le_bytes(*head[7..].first_chunk()?);
     let sequence = i64::from_le_bytes(*head[16..].first_chunk()?);
-    let fits = data <= 16 << 20 && checksums <= 8 + data && block_offset >= 0 && sequence >= -1;
+    let fits = data <= 16 << 20 && checksums <= 8 + data && (0..1 << 50).contains(&block_offset) && sequence >= -1;
     fits.then_some(Anchor {
         at,
         header: 6 + header,

@@ -1,10 +1,10 @@
 //! `*_conf.xml`: the configuration with which a job ran.
 
 use std::collections::BTreeMap;
-use std::io::Read;
-use std::path::Path;
+use std::fs::File;
+use std::io;
 
-use super::HistoryError;
+use trace::files;
 
 /// Reads the names and values of a Hadoop configuration; what is cut off is left out.
 ///
@@ -12,13 +12,9 @@ use super::HistoryError;
 /// other, without attributes that matter or nesting. That is all that is understood here.
 ///
 /// # Errors
-/// If the file cannot be read.
-pub fn read_configuration(path: &Path) -> Result<BTreeMap<String, String>, HistoryError> {
-    let mut bytes = Vec::new();
-    trace::files::open(path)
-        .and_then(|mut input| input.read_to_end(&mut bytes))
-        .map_err(|source| HistoryError::Io { path: path.into(), source })?;
-    Ok(properties(&String::from_utf8_lossy(&bytes)))
+/// If the file cannot be read, or is larger than any configuration.
+pub fn read_configuration(input: File) -> io::Result<BTreeMap<String, String>> {
+    Ok(properties(&String::from_utf8_lossy(&files::read_whole(input)?)))
 }
 
 fn properties(text: &str) -> BTreeMap<String, String> {

@@ -1,15 +1,17 @@
 //! The events of a job history: line 1 `Avro-Json`, line 2 the schema, then one JSON event a line.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead};
-use std::path::Path;
+use std::fs::File;
+use std::io;
 
 use serde_json::Value;
+use trace::files;
 use trace::manifest::Loss;
 use trace::rows::TaskKind;
 use trace::truth::JobCounters;
 
-use super::HistoryError;
+/// Bytes of an event's line, at most: counters and error texts of an attempt.
+pub(crate) const MAX_EVENT_BYTES: usize = 16 << 20;
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,40 +113,37 @@ impl History {
 }
 
 /// Reads a history file; it may hold one job (as Hadoop writes it) or several (files put together).
-pub(super) fn read(path: &Path) -> Result<(Vec<History>, Vec<Loss>), HistoryError> {
-    let io_error = |source| HistoryError::Io { path: path.into(), source };
-    let mut input = trace::files::open(path).map_err(io_error)?;
+pub(super) fn read(name: &str, input: File) -> io::Result<(Vec<History>, Vec<Loss>)> {
     let mut jobs: Vec<History> = Vec::new();
-    let (mut malformed, mut truncated) = (0u64, 0u64);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        let ends_here = match input.read_until(b'\n', &mut line) {
-            Ok(read) => read == 0,
-            // Packed, and cut off: it would say so again and again.
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => true,
-            Err(error) => return Err(io_error(error)),
-        };
-        if line.first() == Some(&b'{') && !line.starts_with(b"{\"type\":\"record\"") {
-            match serde_json::from_slice::<Value>(&line) {
-                Ok(event) => take(&mut jobs, &event),
-                Err(_) if line.last() == Some(&b'\n') => malformed += 1,
-                Err(_) => truncated += line.len() as u64,
-            }
+    let mut malformed = 0u64;
+    let mut event = |line: &[u8]| -> bool {
+        // The first two lines are no events: "Avro-Json" and the schema.
+        let is_event = line.first() == Some(&b'{') && !line.starts_with(b"{\"type\":\"record\"");
+        if !is_event {
+            return true;
         }
-        if ends_here {
-            break;
-        }
-    }
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let read = serde_json::from_slice::<Value>(line);
+        read.is_ok_and(|event| {
+            take(&mut jobs, &event);
+            true
+        })
+    };
+    let (read, rest) = files::lines(files::unpacked(input)?, MAX_EVENT_BYTES, |_, line| {
+        malformed += u64::from(!event(line));
+    })?;
+    let truncated = if event(&rest) && rest.len() as u64 == read.truncated_bytes { 0 } else { read.truncated_bytes };
     let mut losses = Vec::new();
     let mut lost = |what: String, count: u64, unit: &str| {
         if count > 0 {
-            losses.push(Loss { what, count, unit: unit.into() });
+            losses.push(Loss::new(what, count, unit));
         }
     };
     lost(format!("malformed lines of job/{name}"), malformed, "records");
+    lost(format!("lines of job/{name} that are longer than any event"), read.overlong_lines, "records");
     lost(format!("truncated bytes of job/{name}"), truncated, "bytes");
+    if let Some(reason) = read.broken_off {
+        lost(format!("the rest of job/{name} ({reason})"), 1, "files");
+    }
     lost(format!("job/{name} tells of no job"), u64::from(jobs.is_empty()), "files");
     Ok((jobs, losses))
 }

@@ -8,16 +8,20 @@ mod events;
 mod records;
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use trace::files;
+use trace::folder::{Folder, Kind};
 use trace::manifest::Loss;
 use trace::truth::CountersByJob;
 
+use crate::capture::is_damage;
+
 pub use conf::read_configuration;
-pub(crate) use events::job_of;
 pub use events::{Attempt, AttemptState, History};
+pub(crate) use events::{MAX_EVENT_BYTES, job_of};
 
 /// Why the job history could not be read. What is merely cut off or unknown is no error but a [`Loss`].
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +48,30 @@ pub struct Histories {
 }
 
 impl Histories {
+    fn take(&mut self, name: &str, told: Told, input: File, counters: &mut CountersByJob) -> io::Result<()> {
+        let (jobs, losses) = match told {
+            Told::Events => events::read(name, input)?,
+            Told::Records => records::read(name, input)?,
+            Told::Configuration(job) => {
+                self.configurations.insert(job, read_configuration(input)?);
+                return Ok(());
+            }
+            Told::Counters => {
+                match serde_json::from_slice::<CountersByJob>(&files::read_whole(input)?) {
+                    Ok(more) => counters.extend(more),
+                    Err(error) => self.losses.push(lost(format!("job/{name}: not understood ({error})"))),
+                }
+                return Ok(());
+            }
+            Told::Nothing => return Ok(()),
+        };
+        self.losses.extend(losses);
+        for job in jobs {
+            merge(&mut self.jobs, job);
+        }
+        Ok(())
+    }
+
     /// A setting of a job.
     #[must_use]
     pub fn setting(&self, job: &str, name: &str) -> Option<&str> {
@@ -59,27 +87,24 @@ pub fn read(captures: &[PathBuf]) -> Result<Histories, HistoryError> {
     let mut histories = Histories::default();
     let mut counters = CountersByJob::new();
     for capture in captures {
-        for path in files(&capture.join("job"))? {
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-            if name.contains(".jhist") {
-                let (jobs, losses) = events::read(&path)?;
-                histories.losses.extend(losses);
-                for job in jobs {
-                    merge(&mut histories.jobs, job);
+        let Some(folder) = job_folder(capture)? else { continue };
+        for name in folder.names().map_err(io_error(folder.path()))?.names {
+            let told = Told::of(&name);
+            if told == Told::Nothing {
+                continue;
+            }
+            let input = match folder.file(&name) {
+                Ok(input) => input,
+                Err(error) if is_damage(&error) => {
+                    histories.losses.push(lost(format!("job/{name}: left out: {error}")));
+                    continue;
                 }
-            } else if let Some(job) = job_of_configuration(&name) {
-                histories.configurations.insert(job, read_configuration(&path)?);
-            } else if name.starts_with("job_") {
-                let (jobs, losses) = records::read(&path)?;
-                histories.losses.extend(losses);
-                for job in jobs {
-                    merge(&mut histories.jobs, job);
-                }
-            } else if name.starts_with("counters.json") {
-                match read_counters(&path)? {
-                    Some(more) => counters.extend(more),
-                    None => histories.losses.push(unusable(&path)),
-                }
+                Err(error) => return Err(io_error(&folder.path().join(&name))(error)),
+            };
+            match histories.take(&name, told, input, &mut counters) {
+                Ok(()) => {}
+                Err(error) if is_damage(&error) => histories.losses.push(lost(format!("job/{name}: {error}"))),
+                Err(error) => return Err(io_error(&folder.path().join(&name))(error)),
             }
         }
     }
@@ -101,32 +126,52 @@ fn merge(jobs: &mut Vec<History>, job: History) {
     }
 }
 
-fn files(folder: &Path) -> Result<Vec<PathBuf>, HistoryError> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(HistoryError::Io { path: folder.into(), source }),
-    };
-    let mut files = entries
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|source| HistoryError::Io { path: folder.into(), source })?;
-    files.retain(|path| path.is_file());
-    files.sort();
-    Ok(files)
+/// What a file of a `job/` folder tells, by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Told {
+    /// The history, in events: `*.jhist`.
+    Events,
+    /// The history of Hadoop 1.x: `job_*`.
+    Records,
+    /// The configuration of this job: "job_1_0002_conf.xml" and "job_1_0002_conf.xml.zst" are those of "job_1_0002".
+    Configuration(String),
+    /// `counters.json`.
+    Counters,
+    /// Nothing that is known.
+    Nothing,
 }
 
-/// "job_1_0002_conf.xml" and "job_1_0002_conf.xml.zst" belong to "job_1_0002".
-fn job_of_configuration(name: &str) -> Option<String> {
-    let (job, rest) = name.split_once("_conf.xml")?;
-    (job.starts_with("job_") && (rest.is_empty() || rest.starts_with('.'))).then(|| job.to_owned())
+impl Told {
+    fn of(name: &str) -> Self {
+        if name.contains(".jhist") {
+            return Self::Events;
+        }
+        let configuration = name
+            .split_once("_conf.xml")
+            .filter(|(job, rest)| job.starts_with("job_") && (rest.is_empty() || rest.starts_with('.')));
+        match configuration {
+            Some((job, _)) => Self::Configuration(job.to_owned()),
+            None if name.starts_with("job_") => Self::Records,
+            None if name.starts_with("counters.json") => Self::Counters,
+            None => Self::Nothing,
+        }
+    }
 }
 
-fn read_counters(path: &Path) -> Result<Option<CountersByJob>, HistoryError> {
-    let input = trace::files::open(path).map_err(|source| HistoryError::Io { path: path.into(), source })?;
-    Ok(serde_json::from_reader(input).ok())
+/// The `job/` folder of a capture, if it has one.
+pub(crate) fn job_folder(capture: &Path) -> Result<Option<Folder>, HistoryError> {
+    let root = Folder::open(capture).map_err(io_error(capture))?;
+    match root.kind("job") {
+        Ok(Some(Kind::Folder)) => Ok(Some(root.folder("job").map_err(io_error(&capture.join("job")))?)),
+        _ => Ok(None),
+    }
 }
 
-fn unusable(path: &Path) -> Loss {
-    Loss { what: format!("job history file {} (not understood)", path.display()), count: 1, unit: "files".into() }
+fn io_error(path: &Path) -> impl FnOnce(io::Error) -> HistoryError {
+    let path = path.to_owned();
+    move |source| HistoryError::Io { path, source }
+}
+
+fn lost(what: String) -> Loss {
+    Loss::new(what, 1, "files")
 }

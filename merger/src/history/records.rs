@@ -1,38 +1,43 @@
 //! The job history of Hadoop 1.x (`trace::history1`), as what the later ones tell.
 
-use std::io::Read;
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Read};
 
+use trace::files;
 use trace::history1::{self, Record};
 use trace::manifest::Loss;
 use trace::rows::TaskKind;
 
-use super::HistoryError;
 use super::events::{AttemptState, History};
 
+/// Bytes of a history of 1.x that are read, at most: some 100,000 attempts.
+const MAX_BYTES: u64 = 128 << 20;
+
 /// Reads a history file.
-pub(super) fn read(path: &Path) -> Result<(Vec<History>, Vec<Loss>), HistoryError> {
-    let io_error = |source| HistoryError::Io { path: path.into(), source };
+pub(super) fn read(name: &str, input: File) -> io::Result<(Vec<History>, Vec<Loss>)> {
     let mut bytes = Vec::new();
-    let read = trace::files::open(path).map_err(io_error)?.read_to_end(&mut bytes);
+    let read = files::unpacked(input)?.take(MAX_BYTES).read_to_end(&mut bytes);
     if let Err(error) = read
-        && error.kind() != std::io::ErrorKind::UnexpectedEof
+        && error.kind() != io::ErrorKind::UnexpectedEof
     {
-        return Err(io_error(error));
+        return Err(error);
     }
     let text = String::from_utf8_lossy(&bytes);
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let (records, left) = history1::read(&text);
     let mut losses = Vec::new();
+    if bytes.len() as u64 == MAX_BYTES {
+        let what = format!("job/{name}: the rest of the file, beyond {} MiB", MAX_BYTES >> 20);
+        losses.push(Loss::new(what, 1, "files"));
+    }
     if left > 0 {
-        losses.push(Loss { what: format!("truncated bytes of job/{name}"), count: left as u64, unit: "bytes".into() });
+        losses.push(Loss::new(format!("truncated bytes of job/{name}"), left as u64, "bytes"));
     }
     let mut history = History::default();
     for record in &records {
         take(&mut history, record);
     }
     if history.id.is_empty() {
-        losses.push(Loss { what: format!("job/{name} tells of no job"), count: 1, unit: "files".into() });
+        losses.push(Loss::new(format!("job/{name} tells of no job"), 1, "files"));
         return Ok((Vec::new(), losses));
     }
     Ok((vec![history], losses))

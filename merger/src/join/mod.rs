@@ -206,7 +206,7 @@ impl Link {
             receiver,
             window_shift: shifts[usize::from(from_client)].or(receiver_shift),
             half_round_trip_ns: self.handshake_ns.unwrap_or(0) / 2,
-            tolerance_ns: uncertainty(source) + uncertainty(destination),
+            tolerance_ns: uncertainty(source).saturating_add(uncertainty(destination)),
         };
         let built = way.build();
         Direction {

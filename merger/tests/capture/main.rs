@@ -14,7 +14,9 @@ mod framing_unseen;
 mod gaps;
 mod history_hadoop_1;
 mod history_jhist;
+mod hostile;
 mod join_connections;
+mod layout;
 mod owners;
 mod strip_command;
 #[path = "../world/mod.rs"]

@@ -1,12 +1,17 @@
 //! `merger strip`: a capture to hand on, without payload, without what is not known, and mergeable.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::world::wire::{rpc_preamble, rpc_request, rpc_response};
 use crate::world::{World, at};
 use serde_json::{Value, json};
+
+fn make_fifo(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
 
 fn strip(capture: &Path, out: &Path) -> Output {
     let arguments = ["strip", capture.to_str().unwrap(), "--out", out.to_str().unwrap(), "--json"];
@@ -80,6 +85,42 @@ fn payload_and_unknown_files_stay_behind_and_the_rest_goes_on() {
     let again = folder.path().join("again");
     assert_eq!(report(&strip(&to, &again))["payload_bytes"], 0, "there is nothing left to take out");
     assert_eq!(fs::read(to.join("m1/packets-eth0.hpk")).unwrap(), fs::read(again.join("m1/packets-eth0.hpk")).unwrap());
+}
+
+#[test]
+fn links_and_fifos_are_refused_and_named_and_the_rest_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (folder.path().join("capture"), folder.path().join("out"));
+    capture(&from);
+    let secret = folder.path().join("secret");
+    fs::write(&secret, "for root alone").unwrap();
+    let users = from.join("w1/jvm/1001");
+    fs::create_dir_all(&users).unwrap();
+    fs::rename(from.join("w1/jvm-50-500.jsonl"), users.join("jvm-50-500.jsonl")).unwrap();
+    let odd = [
+        "w1/jvm-9-1.jsonl",
+        "w1/jvm/1001/jvm-9-2.jsonl",
+        "w1/jvm/1001/jvm-9-3.jsonl",
+        "job/job_2.jhist",
+        "w1/ports.json",
+    ];
+    for link in [odd[0], odd[1], odd[3], odd[4]] {
+        symlink(&secret, from.join(link)).unwrap();
+    }
+    // A second name of a file that others must not read: what a link is where the system lets users make them.
+    fs::hard_link(&secret, from.join(odd[2])).unwrap();
+    make_fifo(&from.join("m1/jvm-9-4.jsonl"));
+    let output = strip(&from, &to);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let refused: Vec<&str> = told["refused"].as_array().unwrap().iter().map(|told| told.as_str().unwrap()).collect();
+    assert_eq!(refused.len(), 6, "{refused:?}");
+    for name in odd.iter().chain(&["m1/jvm-9-4.jsonl"]) {
+        assert!(refused.iter().any(|told| told.contains(name)), "{name}: {refused:?}");
+        assert!(!to.join(name).exists());
+    }
+    assert!(!holds(&all_bytes(&to), "for root alone"));
+    assert!(to.join("w1/jvm/1001/jvm-50-500.jsonl").is_file() && to.join("job/job_1.jhist").is_file());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use trace::quantity::{parse_bytes, parse_duration};
+use trace::quantity::{parse_bytes, parse_duration, show_bytes};
 
 #[test]
 fn durations_carry_a_unit() {
@@ -33,6 +33,12 @@ fn sizes_know_powers_of_ten_and_two() {
 }
 
 proptest! {
+    #[test]
+    fn what_is_shown_of_a_size_is_read_as_no_less(bytes in 0u64..1 << 60) {
+        let again = parse_bytes(&show_bytes(bytes)).unwrap();
+        prop_assert!(again >= bytes && again - bytes <= bytes / 10);
+    }
+
     #[test]
     fn any_text_is_a_quantity_or_an_error(text in "\\PC{0,20}") {
         let _ = parse_duration(&text);

@@ -1,0 +1,102 @@
+//! `manifest.json` in a host's folder, and the files of other tools that it names.
+
+use std::fs::File;
+use std::net::IpAddr;
+
+use trace::files::{self, LineLosses};
+use trace::folder::Folder;
+use trace::manifest::{ForeignManifest, SocketListing};
+
+use super::layout::{HostFile, HostFolder};
+use super::pcap::{self, PcapError, PcapLosses};
+use super::{HostCapture, is_damage, listing};
+use crate::error::MergeError;
+
+/// Bytes of a line of a listing, at most.
+const MAX_LINE_BYTES: usize = 64 << 10;
+
+/// Reads a manifest, and what it names, into `host`, which has number `number` among the hosts.
+pub(super) fn read(
+    host: &mut HostCapture,
+    folder: &HostFolder,
+    file: &HostFile,
+    input: File,
+    number: usize,
+    file_number: &mut u16,
+) -> Result<(), MergeError> {
+    let path = folder.folder.path().join(&file.name);
+    let refuse = |reason: String| MergeError::Manifest { path: path.clone(), reason };
+    let text = files::read_whole(input).map_err(|error| refuse(error.to_string()))?;
+    let manifest: ForeignManifest = serde_json::from_slice(&text).map_err(|error| refuse(error.to_string()))?;
+    if manifest.host != host.name {
+        host.notes.push(format!("{}: its manifest calls it {}", host.name, manifest.host));
+    }
+    for text in &manifest.addresses {
+        match text.parse::<IpAddr>() {
+            Ok(address) if !address.is_loopback() => {
+                host.addresses.insert(address.to_canonical());
+            }
+            Ok(_) => {}
+            Err(_) => return Err(refuse(format!("addresses: \"{text}\" is no IP address"))),
+        }
+    }
+    if host.addresses.is_empty() {
+        return Err(refuse("addresses: none; the host's packets are told from others' by them".into()));
+    }
+    host.rack.clone_from(&manifest.rack);
+    for packets in &manifest.packets {
+        let input = named(&folder.folder, &packets.file).map_err(refuse)?;
+        let own = host.addresses.clone();
+        let read = pcap::read(input, &own, |packet| host.packets.push(packet, number, *file_number));
+        *file_number = file_number.saturating_add(1);
+        note_pcap(host, &format!("{}/{}", folder.name, packets.file), read);
+    }
+    for sockets in &manifest.sockets {
+        let input = named(&folder.folder, &sockets.file).map_err(refuse)?;
+        take_listing(host, &format!("{}/{}", folder.name, sockets.file), input, sockets.format)?;
+    }
+    host.named.extend(manifest.processes);
+    Ok(())
+}
+
+/// A file that the manifest names: a plain name, a regular file, in its own folder.
+pub(crate) fn named(folder: &Folder, file: &str) -> Result<File, String> {
+    folder.file(file).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => format!("it names the file \"{file}\", which is not in its folder"),
+        _ => format!("it names the file \"{file}\": {error}; name a file that lies in its folder"),
+    })
+}
+
+fn note_pcap(host: &mut HostCapture, shown: &str, read: Result<PcapLosses, PcapError>) {
+    match read {
+        Ok(read) => {
+            host.lost(format!("{shown}: frames that could not be parsed"), read.unparsed, "packets");
+            host.lost(format!("{shown}: truncated"), u64::from(read.truncated), "files");
+            host.notes.extend(read.notes.iter().map(|note| format!("{shown}: {note}")));
+        }
+        Err(error) => host.lost(format!("{shown}: {error}"), 1, "files"),
+    }
+}
+
+fn take_listing(host: &mut HostCapture, shown: &str, input: File, format: SocketListing) -> Result<(), MergeError> {
+    let mut listing = match format {
+        SocketListing::Ss => listing::Reader::ss(),
+        SocketListing::Lsof => listing::Reader::lsof(),
+    };
+    let read = files::unpacked(input)
+        .and_then(|input| files::lines(input, MAX_LINE_BYTES, |_, line| listing.line(&String::from_utf8_lossy(line))));
+    match read {
+        Ok((losses, rest)) => {
+            // A listing need not end with the end of a line.
+            listing.line(&String::from_utf8_lossy(&rest));
+            let cut = losses.truncated_bytes.saturating_sub(rest.len() as u64);
+            host.lost_lines(shown, LineLosses { truncated_bytes: cut, ..losses });
+        }
+        Err(error) if is_damage(&error) => host.lost(format!("{shown}: {error}"), 1, "files"),
+        Err(error) => return Err(MergeError::io(shown)(error)),
+    }
+    let listed = listing.end();
+    host.lost(format!("{shown}: lines that were not understood"), listed.ignored_lines, "lines");
+    host.sockets.extend(listed.records);
+    Ok(())
+}

@@ -1,0 +1,222 @@
+//! What JVMs say. A JVM's file was written by a user's process and is a claim: what contradicts what the agents saw is left
+//! out, and named.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::net::IpAddr;
+
+use trace::files::{self, MAX_RECORD_BYTES};
+use trace::jvm::JvmRecord;
+use trace::socket::SocketRecord;
+
+use super::layout::{FileKind, HostFile, HostFolder};
+use super::{HostCapture, is_damage, own_addresses, sense};
+use crate::error::MergeError;
+
+/// JVMs, as losses name them.
+const WRITER: &str = "jvm";
+
+/// The file of one JVM.
+#[derive(Clone, Debug, Default)]
+pub struct JvmFile {
+    /// What people call it: HOST/NAME.
+    pub file: String,
+    /// Process id as the machine counts, where that is known; else as the JVM sees itself.
+    pub pid: u32,
+    /// Start time, clock ticks since boot.
+    pub start_ticks: u64,
+    /// The user in whose folder it lies, if it lies in one.
+    pub user: Option<u32>,
+    /// Its network namespace, by inode; 0 = not told.
+    pub netns: u64,
+    /// The addresses that it takes for its host's.
+    pub addresses: BTreeSet<IpAddr>,
+    /// Whether it says that it ended.
+    pub ended: bool,
+    /// Its records, the header among them if it is there.
+    pub records: Vec<JvmRecord>,
+}
+
+/// Reads the file of a JVM; `None` if nothing of it can be used.
+pub(super) fn read(
+    host: &mut HostCapture,
+    folder: &HostFolder,
+    file: &HostFile,
+    input: File,
+) -> Result<Option<JvmFile>, MergeError> {
+    let FileKind::Jvm { pid, start_ticks, user } = file.kind else { return Ok(None) };
+    let shown = folder.shown(file);
+    let mut jvm = JvmFile { file: shown.clone(), pid, start_ticks, user, ..JvmFile::default() };
+    let mut senseless = 0u64;
+    let read = files::unpacked(input).and_then(|input| {
+        files::json_lines(input, MAX_RECORD_BYTES, |mut record: JvmRecord| {
+            if sense::jvm(&mut record) {
+                jvm.records.push(record);
+            } else {
+                senseless += 1;
+            }
+        })
+    });
+    match read {
+        Ok(losses) => host.lost_lines(&shown, losses),
+        Err(error) if is_damage(&error) => {
+            host.lost(format!("{shown}: {error}"), 1, "files");
+            return Ok(None);
+        }
+        Err(error) => return Err(MergeError::io(folder.folder.path().join(file.path()))(error)),
+    }
+    host.lost(format!("{shown}: records with times or sizes that cannot be"), senseless, "records");
+    let mut headers = Vec::new();
+    let (mut dropped, mut unwritten) = (Told::default(), Told::default());
+    for record in &jvm.records {
+        match record {
+            JvmRecord::Header { pid, start_ticks, netns, addresses, .. } => {
+                headers.push((*pid, *start_ticks));
+                jvm.netns = *netns;
+                jvm.addresses.extend(own_addresses(addresses));
+            }
+            JvmRecord::Clock { dropped: d, unwritten: u, .. } => {
+                dropped.since(*d);
+                unwritten.since(*u);
+            }
+            JvmRecord::End { dropped: d, unwritten: u, .. } => {
+                dropped.in_all(*d);
+                unwritten.in_all(*u);
+                jvm.ended = true;
+            }
+            _ => {}
+        }
+    }
+    if headers.iter().any(|header| *header != (pid, start_ticks)) {
+        host.lost(format!("{shown}: left out, as its header is another process's than its name"), 1, "files");
+        return Ok(None);
+    }
+    let name = host.name.clone();
+    host.unwritten(WRITER, format!("{name}: records dropped in JVM {pid}"), dropped.all, "records");
+    let what = format!("{name}: records of JVM {pid} for which there was no room on the disk");
+    host.unwritten(WRITER, what, unwritten.all, "records");
+    Ok(Some(jvm))
+}
+
+/// A count that a JVM tells piece by piece, and in all when it ends.
+#[derive(Default)]
+struct Told {
+    all: u64,
+}
+
+impl Told {
+    fn since(&mut self, count: u64) {
+        self.all = self.all.saturating_add(count);
+    }
+
+    fn in_all(&mut self, count: u64) {
+        self.all = self.all.max(count);
+    }
+}
+
+/// A process as dumpingd saw it.
+struct Seen {
+    netns: u64,
+    uid: u32,
+}
+
+/// Gives JVMs the pid that the machine knows them by, and leaves out those that cannot be whose they say: dumpingd saw the
+/// process with another user, or another file tells of the same process.
+pub(super) fn settle(host: &mut HostCapture) {
+    let mut seen: HashMap<(u32, u64), Seen> = HashMap::new();
+    let mut inner: HashMap<(u32, u64, u64), u32> = HashMap::new();
+    for record in &host.sockets {
+        if let SocketRecord::Process { owner, netns, uid, ns_pid, .. } = record {
+            seen.insert((owner.pid, owner.start_ticks), Seen { netns: *netns, uid: *uid });
+            if let Some(ns_pid) = ns_pid {
+                inner.insert((*ns_pid, owner.start_ticks, *netns), owner.pid);
+            }
+        }
+    }
+    let mut by_process: BTreeMap<(u32, u64), Vec<JvmFile>> = BTreeMap::new();
+    let mut left_out = Vec::new();
+    for mut jvm in std::mem::take(&mut host.jvms) {
+        let same = seen.get(&(jvm.pid, jvm.start_ticks));
+        let fits = same.is_some_and(|seen| jvm.netns == 0 || seen.netns == 0 || jvm.netns == seen.netns);
+        let contained = if fits { None } else { inner.get(&(jvm.pid, jvm.start_ticks, jvm.netns)) };
+        match (contained, same) {
+            (Some(pid), _) => jvm.pid = *pid,
+            (None, Some(seen)) if fits && jvm.user.is_some_and(|user| user != seen.uid) => {
+                let reason = format!("{}: left out, as process {} is user {}'s", jvm.file, jvm.pid, seen.uid);
+                left_out.push(reason);
+                continue;
+            }
+            _ => {}
+        }
+        by_process.entry((jvm.pid, jvm.start_ticks)).or_default().push(jvm);
+    }
+    for (process, files) in by_process {
+        let uid = seen.get(&process).map(|seen| seen.uid);
+        let of_its_user = files.iter().position(|jvm| jvm.user.is_some() && jvm.user == uid).unwrap_or(0);
+        for (number, jvm) in files.into_iter().enumerate() {
+            if number == of_its_user {
+                host.jvms.push(jvm);
+            } else {
+                left_out.push(format!("{}: left out, as another file tells of the same process", jvm.file));
+            }
+        }
+    }
+    for reason in left_out {
+        host.lost(reason, 1, "files");
+    }
+    if host.netns == 0 {
+        // Without a word of the agents: the one in which all JVMs are, if it is one.
+        let told: BTreeSet<u64> = host.jvms.iter().map(|jvm| jvm.netns).filter(|netns| *netns != 0).collect();
+        host.netns = if told.len() == 1 { told.first().copied().unwrap_or(0) } else { 0 };
+    }
+    let open = host.jvms.iter().filter(|jvm| !jvm.ended).count();
+    if open > 0 {
+        let all = host.jvms.len();
+        host.notes.push(format!(
+            "{}: {open} of {all} JVMs' records have no end: what these JVMs said last may be missing",
+            host.name
+        ));
+    }
+}
+
+/// Takes the addresses that JVMs name for hosts of which nothing surer is known; one that is another host's, or that JVMs
+/// of several such hosts name, is taken for none.
+pub(super) fn settle_addresses(hosts: &mut [HostCapture]) {
+    let mut owners: BTreeMap<IpAddr, BTreeSet<usize>> = BTreeMap::new();
+    for (number, host) in hosts.iter().enumerate() {
+        for address in &host.addresses {
+            owners.entry(*address).or_default().insert(number);
+        }
+    }
+    let mut claims: BTreeMap<IpAddr, BTreeSet<usize>> = BTreeMap::new();
+    for (number, host) in hosts.iter().enumerate() {
+        for address in host.jvms.iter().flat_map(|jvm| &jvm.addresses) {
+            claims.entry(*address).or_default().insert(number);
+        }
+    }
+    let names: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
+    for (number, host) in hosts.iter_mut().enumerate() {
+        let unknown = host.addresses.is_empty();
+        let mut contradictions = Vec::new();
+        for jvm in &host.jvms {
+            for address in &jvm.addresses {
+                let others = || claims[address].iter().chain(owners.get(address).into_iter().flatten());
+                match others().find(|other| **other != number) {
+                    Some(other) if !owners.get(address).is_some_and(|owners| owners.contains(&number)) => {
+                        contradictions.push(format!(
+                            "{}: address {address}, which is {}'s as well: not taken from it",
+                            jvm.file, names[*other]
+                        ));
+                    }
+                    None if unknown => {
+                        host.addresses.insert(*address);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for contradiction in contradictions {
+            host.lost(contradiction, 1, "addresses");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! How much memory a merge will take, told before it begins, and how much it may take.
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeSet, HashSet};
+use std::fs::{self, File};
+use std::hash::{Hash, Hasher};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use serde::Serialize;
+use trace::files::{self, MAX_RECORD_BYTES};
+use trace::manifest::ForeignManifest;
+use trace::packet::{Packet, PacketReader, flag};
+use trace::quantity;
+
+use crate::capture::flows::{FlowKey, KEPT_BYTES, canonical};
+use crate::capture::layout::{FileKind, HostFile, HostFolder};
+use crate::capture::{find, is_damage, pcap};
+use crate::error::MergeError;
+
+/// A merge of nothing, its threads' buffers among it.
+const BASE_BYTES: u64 = 64 << 20;
+const BYTES_PER_PACKET: u64 = 300;
+const BYTES_PER_CONNECTION: u64 = 3_000;
+const BYTES_PER_KEPT_BYTE: u64 = 3;
+const BYTES_PER_JVM_RECORD: u64 = 1_200;
+const BYTES_PER_JVM_BYTE: u64 = 3;
+const BYTES_PER_SOCKET_RECORD: u64 = 500;
+
+/// What captures hold, as far as memory is concerned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Volume {
+    /// Packets.
+    pub packets: u64,
+    /// Connections at most: pairs of addresses on each host, and packets that may begin another connection.
+    pub connections: u64,
+    /// Kept payload, bytes.
+    pub kept_bytes: u64,
+    /// Records of JVMs.
+    pub jvm_records: u64,
+    /// Bytes of these.
+    pub jvm_bytes: u64,
+    /// Records of sockets, and lines of listings.
+    pub socket_records: u64,
+    /// Bytes of these.
+    pub socket_bytes: u64,
+}
+
+impl Volume {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            packets: self.packets.saturating_add(other.packets),
+            connections: self.connections.saturating_add(other.connections),
+            kept_bytes: self.kept_bytes.saturating_add(other.kept_bytes),
+            jvm_records: self.jvm_records.saturating_add(other.jvm_records),
+            jvm_bytes: self.jvm_bytes.saturating_add(other.jvm_bytes),
+            socket_records: self.socket_records.saturating_add(other.socket_records),
+            socket_bytes: self.socket_bytes.saturating_add(other.socket_bytes),
+        }
+    }
+
+    /// Memory that a merge of this takes at most, bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let parts = [
+            (self.packets, BYTES_PER_PACKET),
+            (self.connections, BYTES_PER_CONNECTION),
+            (self.kept_bytes, BYTES_PER_KEPT_BYTE),
+            (self.jvm_records, BYTES_PER_JVM_RECORD),
+            (self.jvm_bytes, BYTES_PER_JVM_BYTE),
+            (self.socket_records, BYTES_PER_SOCKET_RECORD),
+            (self.socket_bytes, 1),
+        ];
+        parts.iter().fold(BASE_BYTES, |all, (count, bytes)| all.saturating_add(count.saturating_mul(*bytes)))
+    }
+}
+
+/// What captures hold.
+#[derive(Clone, Debug, Default)]
+struct Measured {
+    volume: Volume,
+    /// The file that takes most memory, and how much.
+    heaviest: (u64, String),
+}
+
+impl Measured {
+    fn plus(self, other: Self) -> Self {
+        Self { volume: self.volume.plus(other.volume), heaviest: self.heaviest.max(other.heaviest) }
+    }
+}
+
+/// Counts what captures hold, without keeping anything of it. What cannot be read takes no memory.
+fn measure(captures: &[PathBuf]) -> Result<Measured, MergeError> {
+    let hosts = find(captures)?.hosts;
+    let files: Vec<(&HostFolder, &HostFile)> =
+        hosts.iter().flatten().flat_map(|folder| folder.files.iter().map(move |file| (folder, file))).collect();
+    let volumes = files.par_iter().map(|(folder, file)| {
+        let volume = folder.open(file).and_then(|input| volume_of(folder, file, input));
+        match volume {
+            Ok(volume) => Ok(Measured { volume, heaviest: (volume.memory_bytes(), folder.shown(file)) }),
+            Err(error) if is_damage(&error) => Ok(Measured::default()),
+            Err(error) => Err(MergeError::io(folder.folder.path().join(file.path()))(error)),
+        }
+    });
+    volumes.try_reduce(Measured::default, |a, b| Ok(a.plus(b)))
+}
+
+fn volume_of(folder: &HostFolder, file: &HostFile, input: File) -> io::Result<Volume> {
+    match file.kind {
+        FileKind::Packets(_) => packets(input),
+        FileKind::Sockets(_) => {
+            let (socket_records, socket_bytes) = lines(input, true)?;
+            Ok(Volume { socket_records, socket_bytes, ..Volume::default() })
+        }
+        FileKind::Jvm { .. } => {
+            let (jvm_records, jvm_bytes) = lines(input, true)?;
+            Ok(Volume { jvm_records, jvm_bytes, ..Volume::default() })
+        }
+        FileKind::ForeignManifest => foreign(folder, input),
+        _ => Ok(Volume::default()),
+    }
+}
+
+fn packets(input: File) -> io::Result<Volume> {
+    let Ok(mut reader) = PacketReader::new(files::unpacked(input)?) else { return Ok(Volume::default()) };
+    let mut counted = Counted::default();
+    while let Ok(Some(packet)) = reader.next_packet() {
+        counted.take(&packet);
+    }
+    Ok(counted.volume())
+}
+
+/// What the files take that a manifest names.
+fn foreign(folder: &HostFolder, manifest: File) -> io::Result<Volume> {
+    let manifest: ForeignManifest = serde_json::from_slice(&files::read_whole(manifest)?)?;
+    let mut volume = Volume::default();
+    for packets in &manifest.packets {
+        let mut counted = Counted::default();
+        if let Ok(input) = folder.folder.file(&packets.file) {
+            // What is wrong with it is told when it is read.
+            let _ = pcap::read(input, &BTreeSet::new(), |packet| counted.take(packet));
+        }
+        volume = volume.plus(counted.volume());
+    }
+    for sockets in &manifest.sockets {
+        if let Ok(input) = folder.folder.file(&sockets.file) {
+            let (socket_records, socket_bytes) = lines(input, false)?;
+            volume = volume.plus(Volume { socket_records, socket_bytes, ..Volume::default() });
+        }
+    }
+    Ok(volume)
+}
+
+/// Lines of a file that may be records, and their bytes; of JSON or of a listing.
+fn lines(input: File, json: bool) -> io::Result<(u64, u64)> {
+    let (mut records, mut bytes) = (0, 0);
+    files::lines(files::unpacked(input)?, MAX_RECORD_BYTES, |_, line| {
+        // What is no JSON object is counted as lost, and not kept.
+        let kept = line.first() == Some(&b'{') || !json;
+        records += u64::from(kept);
+        bytes += if kept { line.len() as u64 } else { 0 };
+    })?;
+    Ok((records, bytes))
+}
+
+/// Packets of a file, counted.
+#[derive(Default)]
+struct Counted {
+    packets: u64,
+    kept_bytes: u64,
+    /// Packets that may begin or end a connection: behind each another one of the same addresses can follow.
+    turns: u64,
+    /// Pairs of addresses, hashed.
+    flows: HashSet<u64>,
+}
+
+impl Counted {
+    fn take(&mut self, packet: &Packet) {
+        self.packets += 1;
+        let kept = packet.payload.len().min(KEPT_BYTES).min(packet.payload_length as usize);
+        self.kept_bytes += kept as u64;
+        self.turns += u64::from(packet.flags & (flag::SYN | flag::RST) != 0);
+        let (key, _) = FlowKey::of(canonical(packet.source), canonical(packet.destination), 0);
+        let mut hasher = DefaultHasher::new();
+        key.hash(&mut hasher);
+        self.flows.insert(hasher.finish());
+    }
+
+    fn volume(&self) -> Volume {
+        let Self { packets, kept_bytes, turns, flows } = self;
+        let connections = turns.saturating_add(flows.len() as u64);
+        Volume { packets: *packets, connections, kept_bytes: *kept_bytes, ..Volume::default() }
+    }
+}
+
+/// What a merge may take where nobody says: a quarter of the machine's memory, or of what the process's control group
+/// allows, bytes. `None` = the machine does not tell.
+#[must_use]
+pub fn default_limit() -> Option<u64> {
+    let machine = machine_bytes();
+    let group = group_bytes(Path::new("/sys/fs/cgroup"), Path::new("/proc/self/cgroup"));
+    [machine, group].into_iter().flatten().min().map(|bytes| bytes / 4)
+}
+
+fn machine_bytes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+/// The least limit of the control groups in which this process is, of version 2 or 1.
+fn group_bytes(mounted: &Path, of_process: &Path) -> Option<u64> {
+    let text = fs::read_to_string(of_process).ok()?;
+    let limits = text.lines().filter_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next()?, fields.next()?.trim_start_matches('/'));
+        let (root, name) = match controllers {
+            "" => (mounted.to_owned(), "memory.max"),
+            list if list.split(',').any(|controller| controller == "memory") => {
+                (mounted.join("memory"), "memory.limit_in_bytes")
+            }
+            _ => return None,
+        };
+        // A group has at most what those above it have.
+        let groups = root.join(path);
+        let limit = |group: &Path| fs::read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
+        groups.ancestors().take_while(|group| group.starts_with(&root)).filter_map(limit).min()
+    });
+    limits.min()
+}
+
+/// The most memory that this process has had in use, bytes; 0 = the machine does not tell.
+#[must_use]
+pub fn peak_bytes() -> u64 {
+    let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kibibytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kibibytes.unwrap_or(0).saturating_mul(1024)
+}
+
+/// Refuses captures whose merge takes more than `limit` bytes.
+///
+/// # Errors
+/// If it does, or the captures cannot be looked at.
+pub fn check(captures: &[PathBuf], limit: u64) -> Result<Volume, MergeError> {
+    let Measured { volume, heaviest } = measure(captures)?;
+    let needed = volume.memory_bytes();
+    if needed <= limit {
+        return Ok(volume);
+    }
+    let show = quantity::show_bytes;
+    Err(MergeError::Memory {
+        volume,
+        needed: show(needed),
+        limit: show(limit),
+        file: heaviest.1,
+        part: show(heaviest.0),
+    })
+}
