@@ -111,7 +111,8 @@ class AgentInJvmTest {
     private Process java(String options, String main, String... arguments) throws IOException {
         List<String> command = new ArrayList<>(Arrays.asList(
                 System.getProperty("java.home") + "/bin/java",
-                "-javaagent:" + built.resolve("agent.jar") + "=linger_ms=0,out=" + capture + options,
+                "-javaagent:" + built.resolve("agent.jar") + "=linger_ms=0,agents=" + capture.resolve("agents")
+                        + ",out=" + capture.resolve("jvm") + options,
                 "-cp", built + File.pathSeparator + folderOf(SocketProgram.class), main));
         command.addAll(Arrays.asList(arguments));
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
@@ -169,7 +170,7 @@ class AgentInJvmTest {
 
     @Test
     void aFolderThatCannotBeWrittenLeavesTheJvmAlone() throws Exception {
-        Path file = Files.createFile(capture.resolve("file"));
+        Path file = Files.createFile(Files.createDirectory(capture.resolve("jvm")).resolve("file"));
         Process process = java("/file", "hadoptic.SocketProgram", "sockets");
         finish(process);
         assertTrue(Files.isRegularFile(file));
@@ -194,8 +195,7 @@ class AgentInJvmTest {
 
     @Test
     void whatAnEarlierRunLeftDoesNotPassForReady() throws Exception {
-        Path folder = Files.createDirectories(capture.resolve(
-                Files.readAllLines(Paths.get("/proc/sys/kernel/hostname")).get(0)));
+        Path folder = Files.createDirectory(capture.resolve("agents"));
         for (String name : Arrays.asList("sniffer", "dumpingd")) {
             Path manifest = Files.write(folder.resolve(name + ".json"), "{\"ready\": true}".getBytes("US-ASCII"));
             Files.setLastModifiedTime(manifest, java.nio.file.attribute.FileTime.fromMillis(1_000_000));

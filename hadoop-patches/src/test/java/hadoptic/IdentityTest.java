@@ -72,5 +72,7 @@ class IdentityTest {
         assertEquals(65536, options.buffer);
         assertEquals(3, options.problems.size());
         assertEquals("", Options.parse(null).out);
+        assertEquals(-1, Options.parse("out=/c,limit=-5").limit);
+        assertEquals(0, Options.parse("out=/c,limit=0").limit);
     }
 }

@@ -60,7 +60,7 @@ public final class PremainCost {
             all = files.sorted(java.util.Comparator.reverseOrder()).collect(Collectors.toList());
         }
         for (Path file : all) {
-            if (Files.isRegularFile(file)) {
+            if (file.toString().endsWith(".jsonl")) {
                 List<String> lines = Files.readAllLines(file);
                 ends.add(lines.get(lines.size() - 1));
             }

@@ -22,13 +22,14 @@ public final class SocketProgram {
 
     private SocketProgram() {}
 
-    /** "sockets" makes connections, "stay" tells its process id and waits until a line comes, "load" loads a class of Hadoop's by two loaders, "halt" ends without shutdown hooks, "wait" notes whether the agents were ready. */
+    /** "sockets" makes connections, "stay" tells its process id and waits until a line comes, "load" loads a class of Hadoop's by two loaders, "pause" waits for 3 s, "halt" ends without shutdown hooks, "wait" notes whether the agents were ready. */
     public static void main(String[] arguments) throws Exception {
         for (String what : arguments) {
             switch (what) {
                 case "sockets": sockets(); break;
                 case "stay": stay(); break;
                 case "load": load(); break;
+                case "pause": Thread.sleep(3000); break;
                 case "halt": Runtime.getRuntime().halt(0); break;
                 default: noteReady();
             }
@@ -85,7 +86,7 @@ public final class SocketProgram {
         File folder = null;
         for (String option : java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()) {
             if (option.startsWith("-javaagent:")) {
-                folder = new File(option.replaceAll(".*out=([^,]*),.*", "$1")).listFiles()[0];
+                folder = new File(option.replaceAll(".*agents=([^,]*),.*", "$1"));
             }
         }
         long aWhileAgo = System.currentTimeMillis() - 120_000;

@@ -4,13 +4,16 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import hadoptic.file.User;
 import hadoptic.log.Buffer;
+import hadoptic.log.DiskQuota;
 import hadoptic.log.Record;
 import hadoptic.log.Writer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.Paths;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Arrays;
 import java.util.List;
@@ -21,6 +24,16 @@ import org.junit.jupiter.api.io.TempDir;
 class WriterTest {
     private static final Record HEADER = line -> line.begin("header").end();
     private static final Record END = line -> line.begin("end").end();
+
+    private static final DiskQuota QUOTA;
+
+    static {
+        try {
+            QUOTA = new DiskQuota(Paths.get("/tmp/none"), User.read(), 0, 0);
+        } catch (java.io.IOException noProc) {
+            throw new IllegalStateException(noProc);
+        }
+    }
 
     @TempDir
     Path folder;
@@ -37,7 +50,7 @@ class WriterTest {
     void writesHeaderBatchesAndEndInOrder() throws Exception {
         Path file = folder.resolve("jvm.jsonl");
         Buffer buffer = new Buffer(10);
-        Writer writer = new Writer(file, buffer, HEADER, () -> {}, 60_000);
+        Writer writer = new Writer(file, QUOTA, buffer, HEADER, () -> {}, 60_000);
         buffer.add(numbered(1));
         writer.start();
         buffer.add(numbered(2));
@@ -57,29 +70,29 @@ class WriterTest {
     }
 
     @Test
-    void onlyTheUserMayReadIt() throws Exception {
+    void onlyTheUserAndTheGroupMayReadIt() throws Exception {
         Path file = folder.resolve("jvm.jsonl");
-        Writer writer = new Writer(file, new Buffer(10), HEADER, () -> {}, 60_000);
+        Writer writer = new Writer(file, QUOTA, new Buffer(10), HEADER, () -> {}, 60_000);
         writer.start();
         writer.close(END, 10_000);
-        assertEquals("rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(file)));
+        assertEquals("rw-r-----", PosixFilePermissions.toString(Files.getPosixFilePermissions(file)));
     }
 
     @Test
     void refusesAFileOrLinkThatIsThereAlready() throws Exception {
         Path file = Files.createFile(folder.resolve("jvm.jsonl"));
         assertThrows(FileAlreadyExistsException.class,
-                () -> new Writer(file, new Buffer(10), HEADER, () -> {}, 60_000));
+                () -> new Writer(file, QUOTA, new Buffer(10), HEADER, () -> {}, 60_000));
         Path link = Files.createSymbolicLink(folder.resolve("link.jsonl"), folder.resolve("elsewhere"));
         assertThrows(FileAlreadyExistsException.class,
-                () -> new Writer(link, new Buffer(10), HEADER, () -> {}, 60_000));
+                () -> new Writer(link, QUOTA, new Buffer(10), HEADER, () -> {}, 60_000));
     }
 
     @Test
     void tellsDroppedRecordsWithTheNextBatch() throws Exception {
         Path file = folder.resolve("jvm.jsonl");
         Buffer buffer = new Buffer(2);
-        Writer writer = new Writer(file, buffer, HEADER, () -> {}, 60_000);
+        Writer writer = new Writer(file, QUOTA, buffer, HEADER, () -> {}, 60_000);
         for (int n = 0; n < 5; n++) {
             buffer.add(numbered(n));
         }
@@ -99,7 +112,7 @@ class WriterTest {
     void aRecordThatCannotBeWrittenSpoilsNoOther() throws Exception {
         Path file = folder.resolve("jvm.jsonl");
         Buffer buffer = new Buffer(10);
-        Writer writer = new Writer(file, buffer, HEADER, () -> {
+        Writer writer = new Writer(file, QUOTA, buffer, HEADER, () -> {
             throw new IllegalStateException("nothing to sample");
         }, 60_000);
         buffer.add(numbered(1));

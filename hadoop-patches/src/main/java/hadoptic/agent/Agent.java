@@ -34,7 +34,11 @@ public final class Agent {
                 Start.run(arguments, jar, instrumentation, begin, late);
             }
         } catch (Throwable failure) {
-            System.err.println("hadoptic: agent is off in this JVM: " + failure);
+            try {
+                System.err.println("hadoptic: agent is off in this JVM: " + failure);
+            } catch (Throwable again) {
+                // no memory to say it
+            }
         }
     }
 }

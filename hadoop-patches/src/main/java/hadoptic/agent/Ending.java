@@ -49,7 +49,8 @@ final class Ending implements Runnable {
     private final class End implements Record {
         @Override
         public void write(JsonLine line) {
-            line.begin("end").time("t", System.nanoTime()).number("dropped", buffer.dropped());
+            line.begin("end").time("t", System.nanoTime()).number("dropped", buffer.dropped())
+                    .some("unwritten", writer.unwritten());
             costs.tellAll(line);
             line.end();
         }

@@ -1,5 +1,7 @@
 package hadoptic.agent;
 
+import hadoptic.file.Inode;
+import hadoptic.file.User;
 import hadoptic.log.Cpu;
 import java.io.File;
 import java.io.IOException;
@@ -8,6 +10,7 @@ import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.OpenOption;
@@ -27,10 +30,10 @@ import java.util.regex.Pattern;
  * Starts the packet agent and the socket agent with the first daemon of a host, waits until they are ready, starts them
  * again when they die, and has them asked to end after the last daemon.
  *
- * <p>A lock on {@code agents.lock} in the host's folder lets one JVM at a time look and start; the file names the
- * processes that were started, so that a later JVM finds them alive and does not start others. It belongs to the user
- * of the first daemon: only his daemons look after the agents. Each daemon, of whatever user, leaves a file
- * {@code daemon-PID-TICKS}, by which the others know that the agents are still needed.
+ * <p>A lock on {@code agents.lock} in the agents' folder lets one JVM at a time look and start; the file names the
+ * processes that were started, so that a later JVM finds them alive and does not start others. The folder belongs to the
+ * user of the first daemon: only his daemons look after the agents. Each daemon, of whatever user, leaves a mark
+ * {@code daemon-PID-TICKS} in the JVMs' folder, by which the others know that the agents are still needed.
  */
 public final class HostAgents {
     private static final Pattern READY = Pattern.compile("\"ready\"\\s*:\\s*true");
@@ -38,25 +41,51 @@ public final class HostAgents {
     private static final long LOOK_EVERY_MS = 20;
     /** File times come from a clock that ticks this coarsely, in milliseconds. */
     private static final long FILE_CLOCK_MS = 20;
+    private static final int MAX_MANIFEST_BYTES = 1 << 20;
+    private static final int MAX_MARKS = 4096;
 
-    private final Path folder;
+    private final AgentsFolder folder;
+    private final Path marks;
     private final Options options;
+    private final User me;
     /** Whether the lock is of this user. */
     private volatile boolean ours;
     /** When each program was started, milliseconds since the epoch: an older manifest is of an earlier run. */
     private final Map<String, Long> started = new HashMap<String, Long>();
 
-    /** For a host's folder. */
-    public HostAgents(Path folder, Options options) {
+    private HostAgents(AgentsFolder folder, Path marks, Options options, User me) {
         this.folder = folder;
+        this.marks = marks;
         this.options = options;
+        this.me = me;
+    }
+
+    /** For a daemon that is told to look after them, null = it cannot; with the folder for the marks of daemons. */
+    static HostAgents of(Options options, Identity identity, Path marks, User me) {
+        try {
+            if (options.agents.isEmpty()) {
+                throw new IOException("option 'agents' is missing: the folder for what they write");
+            }
+            if (identity.nsPids.length > 0) {
+                throw new IOException("this JVM has a process namespace of its own; start them outside of it");
+            }
+            leaveMark(marks, me);
+            Path folder = options.folder(options.agents, identity.host);
+            return new HostAgents(AgentsFolder.make(folder, me), marks, options, me);
+        } catch (IOException | RuntimeException failure) {
+            System.err.println("hadoptic: this daemon does not start the agents of the host: " + failure.getMessage());
+            return null;
+        }
     }
 
     /** Starts what is not running and waits, bounded, until all is ready. Failures are told and change nothing else. */
     public void startAndWait() {
         long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(options.waitMs);
         try {
-            leaveMark();
+            if (!folder.isOurs()) {
+                System.err.println("hadoptic: " + folder + " is another user's: his daemons look after the agents of this host");
+                return;
+            }
             startOnce(until, false);
         } catch (IOException | RuntimeException failure) {
             System.err.println("hadoptic: the agents of this host could not be looked after: " + failure);
@@ -91,12 +120,34 @@ public final class HostAgents {
         return wanted;
     }
 
-    /** Says that a daemon is here. */
-    private void leaveMark() throws IOException {
+    /** Says that a daemon is here, and takes away the marks of this user's daemons that are gone. */
+    private static void leaveMark(Path marks, User me) throws IOException {
         String stat = Cpu.text("/proc/self/stat");
-        Path mark = folder.resolve("daemon-" + stat.substring(0, stat.indexOf(' ')) + "-" + Identity.startTicks(stat));
-        if (!Files.exists(mark, LinkOption.NOFOLLOW_LINKS)) {
+        Path mark = marks.resolve("daemon-" + stat.substring(0, stat.indexOf(' ')) + "-" + Identity.startTicks(stat));
+        int looked = 0;
+        try (DirectoryStream<Path> all = Files.newDirectoryStream(marks, "daemon-*-*")) {
+            for (Path each : all) {
+                Inode about = ++looked > MAX_MARKS ? null : Inode.at(each);
+                String[] words = each.getFileName().toString().split("-");
+                if (about != null && about.isFile() && me.owns(about) && words.length == 3 && !lives(words[1], words[2])) {
+                    Files.deleteIfExists(each);
+                }
+                if (looked > MAX_MARKS) {
+                    break;
+                }
+            }
+        }
+        if (Inode.at(mark) == null) {
             Files.createFile(mark);
+        }
+    }
+
+    /** Whether a process still runs, known by its number and start time. */
+    private static boolean lives(String pid, String ticks) {
+        try {
+            return Identity.startTicks(Cpu.text("/proc/" + Long.parseLong(pid) + "/stat")) == Long.parseLong(ticks);
+        } catch (IOException | RuntimeException gone) {
+            return false;
         }
     }
 
@@ -126,39 +177,17 @@ public final class HostAgents {
         if (!ours || options.lingerMs == 0 || wanted().isEmpty()) {
             return;
         }
-        long seconds = (options.lingerMs + 999) / 1000;
-        List<String> command = detached("/bin/sh", "-c", STOPPER, "hadoptic-stopper", folder.toString(), "" + seconds);
         try {
-            SharedFolder.own(folder.resolve("agents.stopper"));
-            new ProcessBuilder(command)
+            folder.own(Stopper.LOCK);
+            new ProcessBuilder(detached(Stopper.command(folder, marks, (options.lingerMs + 999) / 1000)))
                     .redirectInput(new File("/dev/null"))
                     .redirectErrorStream(true)
-                    .redirectOutput(ProcessBuilder.Redirect.appendTo(SharedFolder.own(folder.resolve("stopper.log")).toFile()))
+                    .redirectOutput(ProcessBuilder.Redirect.appendTo(folder.own("stopper.log").toFile()))
                     .start();
         } catch (IOException failure) {
             System.err.println("hadoptic: nobody will stop the agents of this host: " + failure);
         }
     }
-
-    /**
-     * Of several one waits; a daemon that comes back in time keeps the agents. Field 22 of /proc/PID/stat is the start
-     * time, by which a process is known again.
-     */
-    private static final String STOPPER = String.join("\n",
-            "cd \"$1\" || exit 1",
-            "exec 9>>agents.stopper && { ! command -v flock >/dev/null || flock -n 9 || exit 0; }",
-            "lives() { [ \"$(sed 's/.*) //' \"/proc/$1/stat\" 2>/dev/null | cut -d' ' -f20)\" = \"$2\" ]; }",
-            "idle=0",
-            "while [ \"$idle\" -lt \"$2\" ]; do",
-            "    sleep 1; idle=$((idle + 1))",
-            "    for mark in daemon-*-*; do",
-            "        pid=${mark#daemon-}; ticks=${pid#*-}; pid=${pid%-*}",
-            "        if lives \"$pid\" \"$ticks\"; then idle=0; fi",
-            "    done",
-            "done",
-            "while read -r name pid ticks started; do",
-            "    if lives \"$pid\" \"$ticks\"; then kill \"$pid\"; fi",
-            "done <agents.lock");
 
     /**
      * Starts what does not run. Once it has been seen running, only what died: who ended in an orderly way was asked to.
@@ -170,7 +199,7 @@ public final class HostAgents {
                 new HashSet<OpenOption>(Arrays.asList(StandardOpenOption.CREATE, StandardOpenOption.READ,
                         StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)),
                 PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")))) {
-            if (!SharedFolder.isOwn(folder.resolve("agents.lock"))) {
+            if (!folder.isOwn(folder.resolve("agents.lock"))) {
                 // of another user, perhaps of a container's: what it says would be believed, and its processes ended
                 return false;
             }
@@ -232,25 +261,29 @@ public final class HostAgents {
     }
 
     /** The line "NAME PID TICKS STARTED" of a program that still runs, "" = none. */
-    private static String running(String known, String name) {
+    private String running(String known, String name) {
         for (String line : known.split("\n")) {
             String[] words = line.split(" ");
-            if (words.length == 4 && words[0].equals(name)) {
-                try {
-                    if (Identity.startTicks(Cpu.text("/proc/" + words[1] + "/stat")) == Long.parseLong(words[2])) {
-                        return line + "\n";
-                    }
-                } catch (IOException | RuntimeException gone) {
-                    // its process ended
-                }
+            if (words.length == 4 && words[0].equals(name) && lives(words[1], words[2]) && isAgent(words[1])) {
+                return line + "\n";
             }
         }
         return "";
     }
 
+    /** Whether a process is one that this user, or root, has started for this folder. */
+    private boolean isAgent(String pid) {
+        try {
+            List<String> words = Arrays.asList(Cpu.text("/proc/" + pid + "/cmdline").split("\0"));
+            return (me.uid == 0 || User.ofProcess(pid) == me.uid) && words.contains("--out") && words.contains(folder.toString());
+        } catch (IOException | RuntimeException gone) {
+            return false;
+        }
+    }
+
     private String start(String name, String program) {
         try {
-            File log = SharedFolder.own(folder.resolve(name + ".log")).toFile();
+            File log = folder.own(name + ".log").toFile();
             List<String> command = detached(program, "run", "--out", folder.toString());
             long now = System.currentTimeMillis();
             Process process = new ProcessBuilder(command)
@@ -304,6 +337,10 @@ public final class HostAgents {
             Path file = folder.resolve(name + ".json");
             Long since = started.get(name);
             if (since != null && Files.getLastModifiedTime(file).toMillis() < since - FILE_CLOCK_MS) {
+                return "";
+            }
+            Inode about = Inode.at(file);
+            if (about == null || !about.isFile() || Files.size(file) > MAX_MANIFEST_BYTES) {
                 return "";
             }
             return new String(Files.readAllBytes(file), StandardCharsets.UTF_8);

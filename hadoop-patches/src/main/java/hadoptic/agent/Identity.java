@@ -13,19 +13,26 @@ import java.util.List;
 
 /** Who this JVM is, as the kernel tells it. */
 public final class Identity {
-    /** Process id as the machine counts. */
+    /** Ticks of /proc, on every machine. */
+    private static final long TICKS_PER_S = 100;
+    private static final int MAX_ADDRESSES = 64;
+
+    /** Process id as /proc counts: the machine's, or in a process namespace with a /proc of its own that one's. */
     public final long pid;
-    /** Start time in clock ticks since boot. */
+    /** Ids in the process namespaces from that of /proc to the innermost; empty = there is but one. */
+    public final long[] nsPids;
+    /** Start time in clock ticks since boot, as outside of any time namespace. */
     public final long startTicks;
-    /** Host name (of the UTS name space). */
+    /** Host name (of the UTS namespace). */
     public final String host;
     /** Main class, without arguments. */
     public final String main;
     /** Role, "" = not Hadoop's. */
     public final String role;
 
-    private Identity(long pid, long startTicks, String host, String main, String role) {
+    private Identity(long pid, long[] nsPids, long startTicks, String host, String main, String role) {
         this.pid = pid;
+        this.nsPids = nsPids;
         this.startTicks = startTicks;
         this.host = host;
         this.main = main;
@@ -36,13 +43,26 @@ public final class Identity {
     public static Identity read() throws IOException {
         String stat = Cpu.text("/proc/self/stat");
         String main = mainClass(System.getProperty("sun.java.command", ""));
-        return new Identity(Long.parseLong(stat.substring(0, stat.indexOf(' '))), startTicks(stat),
+        long[] pids = Cpu.numbers(Cpu.text("/proc/self/status"), "NSpid:");
+        return new Identity(Long.parseLong(stat.substring(0, stat.indexOf(' '))), pids.length > 1 ? pids : new long[0],
+                startTicks(stat) - ticksAhead(),
                 Cpu.text("/proc/sys/kernel/hostname").trim(), main, Roles.of(main));
     }
 
     /** Field 22 of a /proc/PID/stat line; the command in field 2 may hold blanks and parentheses. */
     public static long startTicks(String stat) {
         return Cpu.afterCommand(stat, 19);
+    }
+
+    /** By how much the time since boot is ahead of the machine's, in a time namespace. */
+    private static long ticksAhead() {
+        try {
+            long[] offset = Cpu.numbers(Cpu.text("/proc/self/timens_offsets"), "boottime");
+            return offset.length < 2 ? 0 : offset[0] * TICKS_PER_S + offset[1] / (1_000_000_000L / TICKS_PER_S);
+        } catch (IOException | RuntimeException unknown) {
+            // a kernel without time namespaces
+            return 0;
+        }
     }
 
     /** First word of a Java command line; for {@code -jar FILE} the file's name without its folders. */
@@ -64,7 +84,7 @@ public final class Identity {
         return "";
     }
 
-    /** Inode of the network name space, 0 = unknown. */
+    /** Inode of the network namespace, 0 = unknown. */
     public static long netns() {
         try {
             String link = Files.readSymbolicLink(Paths.get("/proc/self/ns/net")).toString();
@@ -79,7 +99,7 @@ public final class Identity {
         List<String> addresses = new ArrayList<String>();
         try {
             Enumeration<NetworkInterface> interfaces = NetworkInterface.getNetworkInterfaces();
-            while (interfaces != null && interfaces.hasMoreElements()) {
+            while (interfaces != null && interfaces.hasMoreElements() && addresses.size() < MAX_ADDRESSES) {
                 for (InetAddress address : Collections.list(interfaces.nextElement().getInetAddresses())) {
                     String text = address.getHostAddress();
                     int scope = text.indexOf('%');

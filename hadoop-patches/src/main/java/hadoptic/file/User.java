@@ -2,6 +2,7 @@ package hadoptic.file;
 
 import hadoptic.log.Cpu;
 import java.io.IOException;
+import java.util.StringTokenizer;
 
 /**
  * The user as whom this process makes files. In a user namespace he has another number than outside, and root of the machine
@@ -27,11 +28,12 @@ public final class User {
         long outside = uid;
         boolean knowsRoot = false;
         for (String line : Cpu.text("/proc/self/uid_map").split("\n")) {
-            String[] range = line.trim().split(" +");
-            long from = Long.parseLong(range[0]);
-            long to = Long.parseLong(range[1]);
+            // first number inside, first outside, how many
+            StringTokenizer range = new StringTokenizer(line);
+            long from = Long.parseLong(range.nextToken());
+            long to = Long.parseLong(range.nextToken());
             knowsRoot |= to == 0;
-            if (uid >= from && uid < from + Long.parseLong(range[2])) {
+            if (uid >= from && uid < from + Long.parseLong(range.nextToken())) {
                 outside = uid - from + to;
             }
         }
@@ -41,13 +43,12 @@ public final class User {
 
     /** The user as whom a process makes files. */
     public static int ofProcess(String pid) throws IOException {
-        String status = Cpu.text("/proc/" + pid + "/status");
-        int begin = status.indexOf("\nUid:") + 1;
-        if (begin == 0) {
+        // real, effective, saved, for files
+        long[] ids = Cpu.numbers(Cpu.text("/proc/" + pid + "/status"), "Uid:");
+        if (ids.length != 4) {
             throw new IOException("/proc/" + pid + "/status names no user");
         }
-        String[] ids = status.substring(begin, status.indexOf('\n', begin)).split("\\s+");
-        return (int) Long.parseLong(ids[4]);
+        return (int) ids[3];
     }
 
     /** Whether something is this user's own. */

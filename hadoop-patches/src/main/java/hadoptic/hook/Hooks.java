@@ -3,6 +3,7 @@ package hadoptic.hook;
 import hadoptic.log.Buffer;
 import hadoptic.log.Record;
 import hadoptic.log.Writer;
+import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 
@@ -34,6 +35,7 @@ public final class Hooks {
     private static int[] measured = new int[0];
     private static volatile Buffer buffer = new Buffer(1024);
     private static volatile Writer writer;
+    private static volatile boolean installed;
 
     private Hooks() {}
 
@@ -42,6 +44,22 @@ public final class Hooks {
         measured = new int[byNumber.length];
         handlers = byNumber;
         buffer = records;
+        installed = true;
+    }
+
+    /** From now on hooks do nothing: the agent could not start. */
+    public static void turnOff() {
+        Handler[] idle = new Handler[handlers.length];
+        Arrays.fill(idle, new Handler() {});
+        handlers = idle;
+        installed = false;
+        buffer = new Buffer(0);
+        writer = null;
+    }
+
+    /** Whether an agent is in this JVM already. */
+    public static boolean areInstalled() {
+        return installed;
     }
 
     /** Sets who is asked to write early. */
@@ -51,26 +69,25 @@ public final class Hooks {
 
     /** A patched method begins. */
     public static Object enter(int point, Object self, Object[] arguments) {
-        long now = System.nanoTime();
         try {
-            return handlers[point].enter(self, arguments, now);
+            long now = System.nanoTime();
+            Object token = handlers[point].enter(self, arguments, now);
+            measure(point, now);
+            return token;
         } catch (Throwable failure) {
             failed(point, failure);
             return null;
-        } finally {
-            measure(point, now);
         }
     }
 
     /** A patched method ends. */
     public static void exit(int point, Object token, Object self, Object result, Throwable thrown) {
-        long now = System.nanoTime();
         try {
+            long now = System.nanoTime();
             handlers[point].exit(token, self, result, thrown, now);
+            measure(point, now);
         } catch (Throwable failure) {
             failed(point, failure);
-        } finally {
-            measure(point, now);
         }
     }
 
@@ -133,6 +150,10 @@ public final class Hooks {
     private static void failed(int point, Throwable failure) {
         try {
             long count = FAILURES.incrementAndGet();
+            if (failure instanceof VirtualMachineError) {
+                // no memory or stack for the record of it
+                buffer.addDropped(1);
+            }
             if (count <= 3) {
                 System.err.println("hadoptic: hook " + point + " failed: " + failure
                         + (failure.getStackTrace().length > 0 ? " at " + failure.getStackTrace()[0] : ""));

@@ -6,8 +6,9 @@ import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
+import java.util.StringTokenizer;
 
-/** CPU time as the kernel tells it: Java's own way to ask costs more than all the rest of the agent's start. */
+/** What /proc tells, first of all CPU time: Java's own way to ask costs more than all the rest of the agent's start. */
 public final class Cpu {
     /** Ticks of /proc: the kernel counts 100 a second for programs, on every machine. */
     private static final long NS_PER_TICK = 10_000_000L;
@@ -58,6 +59,21 @@ public final class Cpu {
         }
         int end = stat.indexOf(' ', at);
         return Long.parseLong(end < 0 ? stat.substring(at).trim() : stat.substring(at, end));
+    }
+
+    /** The numbers of the line that begins with this word, in a text of the kernel's; none = there is no such line. */
+    public static long[] numbers(String text, String word) {
+        int begin = ("\n" + text).indexOf("\n" + word);
+        if (begin < 0) {
+            return new long[0];
+        }
+        int end = text.indexOf('\n', begin);
+        StringTokenizer words = new StringTokenizer(text.substring(begin + word.length(), end < 0 ? text.length() : end));
+        long[] numbers = new long[words.countTokens()];
+        for (int i = 0; i < numbers.length; i++) {
+            numbers[i] = Long.parseLong(words.nextToken());
+        }
+        return numbers;
     }
 
     /** A small text file of the kernel. */

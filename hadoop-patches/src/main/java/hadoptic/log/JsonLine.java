@@ -1,8 +1,9 @@
 package hadoptic.log;
 
+import java.io.IOException;
+import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Collection;
@@ -16,6 +17,10 @@ import java.util.IdentityHashMap;
 public final class JsonLine {
     private static final byte[] HEX = "0123456789abcdef".getBytes(StandardCharsets.US_ASCII);
     private static final byte[] SMALLEST = String.valueOf(Long.MIN_VALUE).getBytes(StandardCharsets.US_ASCII);
+    /** Of a text so many characters are kept: names of classes, methods and threads may be as long as a program likes. */
+    public static final int MAX_TEXT = 256;
+    /** Stands behind a text that was cut: "...". */
+    private static final char CUT = '\u2026';
     private static final int REMEMBERED_ADDRESSES = 1024;
 
     private final IdentityHashMap<InetSocketAddress, byte[]> addresses = new IdentityHashMap<InetSocketAddress, byte[]>();
@@ -86,6 +91,22 @@ public final class JsonLine {
         return values == null || values.isEmpty() ? this : strings(key, values);
     }
 
+    /** Numbers that are left out where there are none. */
+    public JsonLine numbers(String key, long[] values) {
+        if (values.length == 0) {
+            return this;
+        }
+        key(key);
+        char before = '[';
+        for (long value : values) {
+            put(before);
+            decimal(value);
+            before = ',';
+        }
+        put(']');
+        return this;
+    }
+
     /** Texts. */
     public JsonLine strings(String key, Iterable<String> values) {
         key(key);
@@ -148,9 +169,9 @@ public final class JsonLine {
         put('\n');
     }
 
-    /** The bytes so far, as long as nothing is added; {@link #cut}(0) forgets them. */
-    public ByteBuffer view() {
-        return ByteBuffer.wrap(bytes, 0, size);
+    /** Writes the bytes so far; {@link #cut}(0) forgets them. */
+    public void writeTo(OutputStream out) throws IOException {
+        out.write(bytes, 0, size);
     }
 
     /** Takes the text out. */
@@ -208,7 +229,8 @@ public final class JsonLine {
 
     private void quote(String value) {
         put('"');
-        for (int i = 0; i < value.length(); i++) {
+        int end = Math.min(value.length(), MAX_TEXT);
+        for (int i = 0; i < end; i++) {
             char c = value.charAt(i);
             if (c == '"' || c == '\\') {
                 put('\\');
@@ -219,12 +241,15 @@ public final class JsonLine {
                 put(HEX[c & 15]);
             } else if (c < 0x80) {
                 put(c);
-            } else if (Character.isHighSurrogate(c) && i + 1 < value.length()
+            } else if (Character.isHighSurrogate(c) && i + 1 < end
                     && Character.isLowSurrogate(value.charAt(i + 1))) {
                 utf8(Character.toCodePoint(c, value.charAt(++i)));
             } else {
                 utf8(Character.isSurrogate(c) ? 0xFFFD : c);
             }
+        }
+        if (end < value.length()) {
+            utf8(CUT);
         }
         put('"');
     }
