@@ -15,13 +15,16 @@ pub enum JvmRecord {
         t: u64,
         /// Format version, 1.
         version: u32,
-        /// Process id as the machine counts (/proc/self).
+        /// Process id as its /proc counts (/proc/self): the machine's, or that of a process namespace.
         pid: u32,
-        /// Start time in clock ticks since boot (field 22 of /proc/self/stat).
+        /// Its ids in the process namespaces from that of its /proc to the innermost, if there are several.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ns_pid: Vec<u32>,
+        /// Start time in clock ticks since boot (field 22 of /proc/self/stat), as outside of any time namespace.
         start_ticks: u64,
         /// Network namespace, by inode (/proc/self/ns/net); 0 = unknown.
         netns: u64,
-        /// Host name.
+        /// Host name, as the JVM sees it.
         host: String,
         /// Addresses of the host's interfaces.
         addresses: Vec<String>,

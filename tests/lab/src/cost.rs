@@ -138,7 +138,7 @@ impl Cost {
 pub fn of(capture: &Path) -> Result<Cost> {
     let mut cost = Cost::default();
     for host in entries(capture)?.into_iter().filter(|path| path.is_dir()) {
-        for path in entries(&host)? {
+        for path in files(&host)? {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             if name.starts_with("jvm-") && name.ends_with(".jsonl") {
                 add_jvm(&mut cost, &path)?;
@@ -151,10 +151,22 @@ pub fn of(capture: &Path) -> Result<Cost> {
     }
     ensure!(
         cost.jvms > 0,
-        "{} has no records of JVMs (HOST/jvm-*.jsonl, not packed): name the folder of a capture of the agents",
+        "{} has no records of JVMs (HOST/jvm/UID/jvm-*.jsonl, not packed): name the folder of a capture of the agents",
         capture.display()
     );
     Ok(cost)
+}
+
+/// The files of a host: in its folder, and in those of the users that ran JVMs.
+fn files(host: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = entries(host)?;
+    let jvms = host.join("jvm");
+    if jvms.is_dir() {
+        for user in entries(&jvms)?.into_iter().filter(|path| path.is_dir()) {
+            files.extend(entries(&user)?);
+        }
+    }
+    Ok(files)
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {

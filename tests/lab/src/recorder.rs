@@ -1,8 +1,9 @@
 //! Who records the run: the project's agents, tcpdump and ss, or nobody.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::{self, JoinHandle};
@@ -27,6 +28,8 @@ use crate::tool;
 const SNAP_BYTES: u32 = 256;
 /// Ring of a tcpdump, KiB: a smaller one loses packets when the machine stalls for a second.
 const RING_KIB: u32 = 131_072;
+/// Where the JVMs of a host write, in its folder; each user has one of his own in it.
+const JVM_FOLDER: &str = "jvm";
 /// Between two listings of sockets.
 const LISTING_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a recorder may take to begin and to end.
@@ -103,6 +106,13 @@ impl Agents {
         })
     }
 
+    /// What the Java agent is told. The lab's hosts share the folder of the capture.
+    fn options(&self, capture: &Path) -> String {
+        let capture = capture.display();
+        let (sniffer, dumpingd) = (self.sniffer.display(), self.dumpingd.display());
+        format!("out={capture}/%h/{JVM_FOLDER},agents={capture}/%h,sniffer={sniffer},dumpingd={dumpingd}")
+    }
+
     /// Patches the classes of Java and of Hadoop beforehand, beside the jar, as `hadoptic install` does.
     ///
     /// # Errors
@@ -152,13 +162,7 @@ impl Recorder {
     #[must_use]
     pub fn jvm_options(&self, capture: &Path) -> Vec<String> {
         match self {
-            Self::Agents(agents) => vec![format!(
-                "-javaagent:{}=out={},sniffer={},dumpingd={}",
-                agents.jar.display(),
-                capture.display(),
-                agents.sniffer.display(),
-                agents.dumpingd.display()
-            )],
+            Self::Agents(agents) => vec![format!("-javaagent:{}={}", agents.jar.display(), agents.options(capture))],
             Self::Nobody | Self::Deployed(_) | Self::Tcpdump => Vec::new(),
         }
     }
@@ -173,7 +177,10 @@ impl Recorder {
         let hosts = if matches!(self, Self::Deployed(_)) { &[] } else { plan.hosts.as_slice() };
         for host in hosts {
             let folder = capture.join(&host.name);
-            fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+            make_folder(&folder, 0o750)?;
+            if matches!(self, Self::Agents(_)) {
+                make_folder(&folder.join(JVM_FOLDER), 0o3777)?;
+            }
             if *self == Self::Tcpdump {
                 recording.hosts.push(HostRecording::start(host, &folder)?);
             }
@@ -183,6 +190,12 @@ impl Recorder {
         }
         Ok(recording)
     }
+}
+
+/// Makes a folder with these permissions, whatever the mask of this process is.
+fn make_folder(folder: &Path, mode: u32) -> Result<()> {
+    let made = fs::create_dir_all(folder).and_then(|()| fs::set_permissions(folder, Permissions::from_mode(mode)));
+    made.with_context(|| format!("cannot make {}", folder.display()))
 }
 
 /// A recorder at work.
