@@ -180,6 +180,7 @@ impl World {
             t: T0,
             version: 1,
             pid,
+            ns_pid: Vec::new(),
             start_ticks: u64::from(pid) * 10,
             netns: 0,
             host: name,
