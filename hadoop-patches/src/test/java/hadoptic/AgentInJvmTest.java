@@ -255,6 +255,36 @@ class AgentInJvmTest {
     }
 
     @Test
+    void marksThatOthersHavePlantedKeepNoAgents() throws Exception {
+        org.junit.jupiter.api.Assumptions.assumeTrue(Jvm.isRoot(), "a second user needs root");
+        Path shared = Files.createDirectory(capture.resolve("jvm"));
+        Files.setAttribute(shared, "unix:mode", 03777);
+        for (int i = 0; i < 5000; i++) {
+            Files.setAttribute(Files.createFile(shared.resolve("daemon-" + i + "-0")), "unix:uid", Jvm.NOBODY);
+        }
+        Process other = new ProcessBuilder("sleep", "100").start();
+        try {
+            String pid = String.valueOf(Process.class.getMethod("pid").invoke(other));
+            String stat = new String(Files.readAllBytes(Paths.get("/proc", pid, "stat")), StandardCharsets.UTF_8);
+            Path planted = shared.resolve("daemon-" + pid + "-" + hadoptic.agent.Identity.startTicks(stat));
+            Files.createFile(planted);
+            Files.setAttribute(planted, "unix:uid", Jvm.NOBODY);
+            Path program = agentProgram("0");
+            Process daemon = java(",sniffer=" + program + ",dumpingd=" + program + ",watch_ms=50,linger_ms=1000", DAEMON, "stay");
+            List<String> agents = startedOnes(2);
+            release(daemon);
+            for (int i = 0; i < 200 && (alive(agents.get(0)) || alive(agents.get(1))); i++) {
+                Thread.sleep(100);
+            }
+            assertFalse(alive(agents.get(0)) || alive(agents.get(1)));
+            assertTrue(other.isAlive());
+        } finally {
+            other.destroyForcibly();
+            stop();
+        }
+    }
+
+    @Test
     void aDaemonThatIsRestartedInTimeKeepsTheAgents() throws Exception {
         Path program = agentProgram("0");
         String options = ",sniffer=" + program + ",dumpingd=" + program + ",watch_ms=50,linger_ms=5000";

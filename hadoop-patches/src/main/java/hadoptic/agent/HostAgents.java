@@ -151,24 +151,37 @@ public final class HostAgents {
         }
     }
 
-    /** Looks whether the agents run, until the JVM ends. */
+    /** Looks whether the agents run, until the JVM ends. What goes wrong is told once, and looked at again. */
     private final class Watch implements Runnable {
         /** Starts in a row of a program that does not stay. */
         private static final int TRIES = 5;
         private int tries;
+        private boolean failureTold;
 
         @Override
         public void run() {
             while (tries < TRIES) {
-                sleep(options.watchMs);
                 try {
+                    Thread.interrupted();
+                    sleep(options.watchMs);
                     tries = startOnce(System.nanoTime(), true) ? tries + 1 : 0;
-                } catch (IOException | RuntimeException failure) {
-                    System.err.println("hadoptic: the agents of this host could not be looked after: " + failure);
-                    return;
+                    failureTold = false;
+                } catch (Throwable failure) {
+                    tell(failure);
                 }
             }
             System.err.println("hadoptic: an agent of this host dies at once; it is not started again");
+        }
+
+        private void tell(Throwable failure) {
+            try {
+                if (!failureTold) {
+                    failureTold = true;
+                    System.err.println("hadoptic: the agents of this host could not be looked after: " + failure);
+                }
+            } catch (Throwable again) {
+                // no memory to say it
+            }
         }
     }
 
