@@ -1,36 +1,50 @@
 # Prints files from an offset on (*.json: as a whole, as it is now), each behind a line of facts and before a line with the
-# checksum of the whole.
-# FOLDER; $@: name, offset, size, ... Container users write in the folder: what is opened has to be the file of that
-# name itself, and no link to another one, which root could read and they could not.
-real=$(readlink -f "$FOLDER") && cd "$real" || fail "$FOLDER is not there"
-open_own() {
-    [ -f "$1" ] && command exec 3<"$1" && [ "$(readlink "/proc/$$/fd/3")" = "$real/$1" ] &&
-        [ "$(stat -L -c %h "/proc/$$/fd/3")" = 1 ]
+# checksum of the whole. FOLDER, OWNER (uid, "" = anybody), MOST_JSON; $@: name, offset, size, ...
+# Users write in their folders: what is opened is a file of that name itself, with one name and of its owner, and no
+# link or pipe; and there are always as many bytes as were announced, whoever cuts the file meanwhile.
+cd -- "$FOLDER" || fail "$FOLDER is not there"
+if dd if=/dev/null iflag=nofollow,nonblock,skip_bytes,count_bytes count=0 2>/dev/null; then
+    part() { dd if="./$1" iflag=nofollow,nonblock,fullblock,skip_bytes,count_bytes bs=64k skip="$2" count="$3" 2>/dev/null; }
+else
+    part() { [ ! -L "./$1" ] && [ -f "./$1" ] && tail -c +$(($2 + 1)) "./$1" 2>/dev/null | head -c "$3"; }
+fi
+size_of_own() {
+    about=$(stat -c '%h %u %s %F' -- "./$1" 2>/dev/null)
+    case $about in "1 "*" regular file" | "1 "*" regular empty file") ;; *) return 1 ;; esac
+    set -- $about
+    [ "${OWNER:-$2}" = "$2" ] && printf '%s\n' "$3"
 }
+# A manifest is replaced as a whole by agents that run: what is announced, sent and summed up has to be one of them.
+copy=
+trap '[ -z "$copy" ] || rm -f -- "$copy"' EXIT
 while [ $# -gt 2 ]; do
     name=$1 offset=$2 size=$3
     shift 3
-    own=no
-    for try in 1 2 3 4 5 6 7 8 9; do
-        if open_own "$name"; then
-            own=yes
-            break
-        fi
-        # Only what agents that run replace as a whole, perhaps just now, may be another file the next time.
-        case $name in *.json) ;; *) break ;; esac
-    done
-    if [ $own = yes ]; then
-        there=$(stat -L -c %s "/proc/$$/fd/3")
-        case $name in *.json) offset=0 size=$there ;; esac
-    fi
-    if [ $own = no ] || [ "$there" -lt "$size" ]; then
+    case $name in
+    *.json)
+        there=
+        [ -n "$copy" ] || copy=$(mktemp) || exit 1
+        for try in 1 2 3 4 5 6 7 8 9; do
+            if size_of_own "$name" >/dev/null && part "$name" 0 $((MOST_JSON + 1)) >"$copy"; then
+                there=$(stat -c %s "$copy")
+                break
+            fi
+        done
+        [ "${there:-0}" -le "$MOST_JSON" ] || there=
+        offset=0 size=${there:-0}
+        send() { cat "$copy"; }
+        ;;
+    *)
+        there=$(size_of_own "$name")
+        send() { part "$name" "$1" "$2"; }
+        ;;
+    esac
+    if [ -z "$there" ] || [ "$there" -lt "$size" ]; then
         printf 'refused\t%s\n' "$name"
         continue
     fi
     printf 'bytes\t%s %s\n' "$((size - offset))" "$name"
-    # /proc opens the same file again, at its beginning.
-    tail -c +$((offset + 1)) "/proc/$$/fd/3" | head -c $((size - offset))
-    printf '\nsum\t%s\n' "$(head -c "$size" "/proc/$$/fd/3" | sha256sum | cut -d' ' -f1)"
-    exec 3<&-
+    { send "$offset" "$((size - offset))"; head -c "$((size - offset))" /dev/zero; } | head -c "$((size - offset))"
+    printf '\nsum\t%s\n' "$(send 0 "$size" | sha256sum | cut -d' ' -f1)"
 done
 printf 'end\tfetch\n'

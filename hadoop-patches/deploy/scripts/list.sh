@@ -1,21 +1,39 @@
-# What there is to collect: "found<TAB>SIZE NAME". CAPTURE.
-host=$(uname -n)
-dir=$CAPTURE/$host
-say name "$host"
-[ -d "$dir" ] || fail "$dir is not there: nothing was recorded here"
+# What there is to collect: "found<TAB>SIZE ALLOCATED FOLDER NAME", FOLDER "." or "jvm/UID", and "odd<TAB>FOLDER COUNT".
+# CAPTURE. With the rights of whom the agents' folder belongs to.
+host_folder
+[ -d "$dir" ] && [ ! -L "$dir" ] || fail "$dir is not there: nothing was recorded here"
+# files FOLDER MOST CONDITION...: those of the current folder.
+files() {
+    folder=$1 most=$2
+    shift 2
+    timeout 60 find . -mindepth 1 -maxdepth 1 -type f -links 1 ! -name '*[!A-Za-z0-9._@:+-]*' ! -name '.*' "$@" \
+        -exec stat -c '%s %b %B %n' -- {} + 2>/dev/null | head -n "$most" |
+        awk -v folder="$folder" 'NF == 4 { sub(/^\.\//, "", $4); printf "found\t%.0f %.0f %s %s\n", $1, $2 * $3, folder, $4 }'
+}
+# What else lies there: folders of the agents' own are none of it.
+others() {
+    folder=$1
+    shift
+    say odd "$folder $(timeout 60 find . -mindepth 1 -maxdepth 1 ! -type d ! \( -type f -links 1 ! -name '*[!A-Za-z0-9._@:+-]*' "$@" \) \
+        ! -name '.*' ! -name no-agent ! -name 'agents.*' ! -name 'daemon-*' -exec stat -c x -- {} + 2>/dev/null | head -n 1000000 | wc -l)"
+}
+agents_files() {
+    "$@" \( -name sniffer.json -o -name dumpingd.json -o -name ports.json -o -name 'sockets*.jsonl' -o -name 'packets-*.hpk' \
+        -o -name 'packets-*.pcapng' -o -name 'jvm-*.jsonl' -o -name '*.log' \)
+}
 cd "$dir" || exit 1
-odd=0
-for name in *; do
-    [ -f "$name" ] && [ ! -L "$name" ] || continue
-    case $name in
-    *[!A-Za-z0-9._@:+-]* | -* | .*) odd=$((odd + 1)); continue ;;
-    sniffer.json | dumpingd.json | ports.json | sockets.jsonl | packets-*.hpk | packets-*.pcapng | jvm-*.jsonl | *.log) ;;
-    *) continue ;;
-    esac
-    printf 'found\t%s %s\n' "$(stat -c %s "$name")" "$name"
-done
-say odd "$odd"
-for name in sniffer dumpingd; do
-    if agent "$name"; then say runs "$name"; fi
-done
+agents_files files . 100000
+agents_files others .
+if cd "$CAPTURE/jvm" 2>/dev/null; then
+    top=$(find . -mindepth 1 -maxdepth 1 ! -type d ! -name 'daemon-*' ! -name '.used-[0-9]*' -exec stat -c x -- {} + 2>/dev/null | head -n 1000000 | wc -l)
+    for name in [0-9]*; do
+        case $name in *[!0-9.]*) top=$((top + 1)); continue ;; esac
+        [ ! -L "$name" ] && [ -d "$name" ] || continue
+        uid=$(stat -c %u -- "$name") && [ "${name%%.*}" = "$uid" ] && cd "$name" 2>/dev/null || { top=$((top + 1)); continue; }
+        files "jvm/$name" 100000 -user "$uid" -name 'jvm-[0-9]*-[0-9]*.jsonl'
+        others "jvm/$name" -user "$uid" -name 'jvm-[0-9]*-[0-9]*.jsonl'
+        cd "$CAPTURE/jvm" || break
+    done
+    say odd "jvm $top"
+fi
 say end list

@@ -1,4 +1,4 @@
-# What a host is, has and says. PREFIX, CAPTURE, CONF ("" = find it).
+# What a host is, has and says. PREFIX, CAPTURE, CONF ("" = find it), JAVA_GIVEN ("" = find one).
 say name "$(uname -n)"
 say system "$(uname -s)"
 say machine "$(uname -m)"
@@ -17,31 +17,37 @@ for folder in ${CONF:+"$CONF"} ${CONF:-"${HADOOP_CONF_DIR:-/etc/hadoop/conf}" /e
         break
     fi
 done
+home=
 if [ -n "$conf" ]; then
     say conf "$conf"
     say conf_real "$(readlink -f "$conf")"
-    [ -w "$conf" ] || say unwritable "$conf"
-    for name in hadoop-env.sh yarn-env.sh mapred-env.sh mapred-site.xml; do
-        emit "$name" "$conf/$name"
-        [ ! -e "$conf/$name" ] || [ -w "$conf/$name" ] || say unwritable "$conf/$name"
-    done
+    if who=$(keeper "$conf/x"); then
+        say conf_keeper "$who"
+        as "$who" test -w "$conf" || say unwritable "$conf"
+        for name in hadoop-env.sh yarn-env.sh mapred-env.sh mapred-site.xml; do
+            emit "$name" "$conf/$name" 4194304
+            [ ! -e "$conf/$name" ] || as "$who" test -w "$conf/$name" || say unwritable "$conf/$name"
+        done
+        [ ! -f "$conf/hadoop-env.sh" ] ||
+            home=$(head_of "$who" "$(readlink -f "$conf/hadoop-env.sh")" 4194304 | sed -n 's/^[ \t]*\(export[ \t]*\)\{0,1\}JAVA_HOME=["'\'']\{0,1\}\(\/[A-Za-z0-9._+\/-]*\)["'\'']\{0,1\}[ \t]*$/\2/p' | tail -n 1)
+    else
+        say unsafe "$conf"
+    fi
 fi
 
-all=$(jvms)
-[ -z "$all" ] || printf '%s\n' "$all"
-home=
-[ -z "$conf" ] || [ ! -f "$conf/hadoop-env.sh" ] ||
-    home=$(sed -n 's/^[ \t]*\(export[ \t]*\)\{0,1\}JAVA_HOME=["'\'']\{0,1\}\(\/[A-Za-z0-9._+\/-]*\)["'\'']\{0,1\}[ \t]*$/\2/p' "$conf/hadoop-env.sh" | tail -n 1)
-java=$(printf '%s\n' "$all" | sed -n 's/^jvm.* //p' | head -n 1)
-[ -n "$java" ] || { [ -n "$home" ] && [ -x "$home/bin/java" ] && java=$home/bin/java; }
-[ -n "$java" ] || java=$(command -v java)
-[ -n "$java" ] || java=$(ls /usr/lib/jvm/*/bin/java 2>/dev/null | head -n 1)
-if [ -n "$java" ]; then
-    say java "$java"
-    say java_version "$("$java" -version 2>&1 | grep -i version | head -n 1)"
-fi
-for folder in ${HADOOP_HOME:+"$HADOOP_HOME"} ${HADOOP_PREFIX:+"$HADOOP_PREFIX"} /usr/lib/hadoop /usr/lib/hadoop-* /opt/hadoop* \
-    /usr/local/hadoop* /usr/hdp/current/hadoop-client /opt/cloudera/parcels/CDH/lib/hadoop; do
+jvms
+# Of processes no path is taken: who runs one chooses it.
+for java in ${JAVA_GIVEN:+"$JAVA_GIVEN"} ${JAVA_GIVEN:-${home:+"$home/bin/java"} "$(command -v java)" /usr/lib/jvm/*/bin/java}; do
+    [ -f "$java" ] && [ -x "$java" ] || continue
+    if who=$(java_keeper "$java"); then
+        say java "$java"
+        say java_keeper "$who"
+        say java_version "$(cd / && as "$who" timeout 20 "$java" -version 2>&1 | head -c 4000 | grep -i version | head -n 1)"
+        break
+    fi
+    say java_refused "$java"
+done
+hadoop_homes | while IFS= read -r folder; do
     for jar in "$folder"/hadoop-common-[0-9]*.jar "$folder"/share/hadoop/common/hadoop-common-[0-9]*.jar \
         "$folder"/hadoop-core-[0-9]*.jar; do
         case $jar in *tests.jar | *sources.jar) continue ;; esac
@@ -50,8 +56,11 @@ for folder in ${HADOOP_HOME:+"$HADOOP_HOME"} ${HADOOP_PREFIX:+"$HADOOP_PREFIX"} 
 done
 
 say disk "$(df -Pk "$(above "$CAPTURE")" | awk 'NR == 2 { print $4, $2 }')"
-[ -w "$(above "$PREFIX")" ] || say unwritable "$PREFIX"
-[ -w "$(above "$CAPTURE")" ] || say unwritable "$CAPTURE"
+for folder in "$PREFIX" "$CAPTURE"; do
+    [ -w "$(above "$folder")" ] || say unwritable "$folder"
+    if [ -e "$folder" ]; then way=$folder; else way=$(above "$folder")/x; fi
+    [ "$(keeper "$way")" = 0 ] || say open_place "$folder"
+done
 if [ -f /sys/kernel/tracing/events/sock/inet_sock_set_state/id ] ||
     [ -f /sys/kernel/debug/tracing/events/sock/inet_sock_set_state/id ]; then
     say tracepoint yes
@@ -61,11 +70,14 @@ else
     say tracepoint no
 fi
 [ ! -d /run/systemd/system ] || say systemd yes
-emit installed.json "$PREFIX/installed.json"
+emit installed.json "$PREFIX/installed.json" 4194304
 for name in hadoop-env.sh yarn-env.sh mapred-env.sh mapred-site.xml; do
-    [ ! -f "$PREFIX/backup/$name" ] || emit "backup/$name" "$PREFIX/backup/$name"
+    [ ! -f "$PREFIX/backup/$name" ] || emit "backup/$name" "$PREFIX/backup/$name" 4194304
 done
 if [ -f "$PREFIX/lib/hadoptic-agent.jar" ]; then
     say jar "$(checksum "$PREFIX/lib/hadoptic-agent.jar")"
 fi
+for name in sniffer dumpingd; do
+    if agent "$name"; then say runs "$name"; fi
+done
 say end probe

@@ -1,11 +1,12 @@
-# Starts an agent unless it runs. NAME, PREFIX, CAPTURE, OWNER ("" = root), SYSTEMD (yes/no), WAIT (s), $@: its options.
-host=$(uname -n)
-dir=$CAPTURE/$host
+# Starts an agent unless it runs. NAME, PREFIX, CAPTURE, SERVICE (as whom it goes on), SYSTEMD (yes/no), WAIT (s), $@: its options.
+host_folder
 run=$PREFIX/run/$NAME.pid
 log=$PREFIX/log/$NAME.log
-if [ -L "$dir" ] || [ ! -d "$dir" ] || [ "$(stat -c %u "$dir")" != 0 ]; then
-    fail "$dir is not root's folder any more: run install again"
+wanted=$(id -u "$SERVICE") || fail "there is no user $SERVICE any more: run install again"
+if [ -L "$dir" ] || [ ! -d "$dir" ] || [ "$service" != "$wanted" ] || shared $(stat -c '%g %a' "$dir"); then
+    fail "$dir is not the folder of $SERVICE alone any more: run install again"
 fi
+is_ready() { head_of "$service" "$dir/$NAME.json" 8388608 | grep -q '"ready": true'; }
 fresh=no
 if ! agent "$NAME"; then
     fresh=yes
@@ -14,8 +15,8 @@ if ! agent "$NAME"; then
         systemctl start "hadoptic-$NAME.service" || exit 1
         pid=$(systemctl show -p MainPID "hadoptic-$NAME.service" | cut -d= -f2)
     else
-        set -- "$PREFIX/bin/$NAME" run --out "$dir" "$@"
-        [ -z "$OWNER" ] || set -- setpriv --reuid="$OWNER" --regid="$(id -g "$OWNER")" --init-groups "$@"
+        # Where memory is short, Hadoop is not what the kernel ends.
+        set -- sh -c 'echo 500 >/proc/self/oom_score_adj; exec "$@"' sh "$PREFIX/bin/$NAME" run --out "$dir" --user "$SERVICE" "$@"
         if command -v setsid >/dev/null; then set -- setsid "$@"; else set -- nohup "$@"; fi
         "$@" </dev/null >>"$log" 2>&1 &
         pid=$!
@@ -23,7 +24,7 @@ if ! agent "$NAME"; then
     born=$(ticks "$pid")
     printf '%s %s %s\n' "$pid" "$born" "$(date +%s)" >"$run.new" && mv -f "$run.new" "$run"
     waited=0
-    until [ "$dir/$NAME.json" -nt "$PREFIX/run/$NAME.stamp" ] && grep -q '"ready": true' "$dir/$NAME.json"; do
+    until [ "$dir/$NAME.json" -nt "$PREFIX/run/$NAME.stamp" ] && is_ready; do
         if ! lives "$pid" "$born"; then
             rm -f "$run"
             # A systemd before 240 knows no log files of units.

@@ -1,6 +1,5 @@
 # Asks an agent to end and waits until it has. NAME, PREFIX, CAPTURE, SYSTEMD, WAIT (s).
-host=$(uname -n)
-dir=$CAPTURE/$host
+host_folder
 run=$PREFIX/run/$NAME.pid
 if ! agent "$NAME"; then
     say was idle
@@ -16,8 +15,5 @@ else
     done
 fi
 rm -f "$run" "$PREFIX/run/$NAME.stamp"
-if [ -f "$dir/$NAME.json" ]; then
-    grep -q '"ended": true' "$dir/$NAME.json" && say ended yes
-    emit "$NAME.json" "$dir/$NAME.json"
-fi
+emit "$NAME.json" "$dir/$NAME.json" 8388608
 say end stop

@@ -11,8 +11,7 @@ for name in sniffer dumpingd; do
     if version=$("./$name" --version 2>&1); then say "$name" "$version"; else say bad "$name: $(printf '%s' "$version" | tr '\n' ' ')"; fi
 done
 if [ -n "$JAVA" ]; then
-    if told=$("$JAVA" "-javaagent:$FOLDER/hadoptic-agent.jar=out=$FOLDER/out" -version 2>&1) &&
-        ls "$FOLDER"/out/*/jvm-*.jsonl >/dev/null 2>&1; then
+    if told=$(loads "$JAVA" "$FOLDER/hadoptic-agent.jar"); then
         say loads yes
     else
         say bad "$JAVA does not load the agent: $(printf '%s' "$told" | tr '\n' ' ')"

@@ -1,3 +1,6 @@
-# Takes away what was laid beside files. $@: paths.
-for path; do rm -f -- "$path.hadoptic-new"; done
+# Takes away what was laid beside files. $@: path, keeper, ...
+while [ $# -gt 1 ]; do
+    as "$2" rm -f -- "$1.hadoptic-new"
+    shift 2
+done
 say end unstage

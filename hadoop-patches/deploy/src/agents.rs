@@ -6,11 +6,11 @@ use trace::manifest::{DumpingdManifest, SnifferManifest};
 
 use crate::cluster::{Places, reports};
 use crate::facts::{self, Facts};
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, Outcome};
 use crate::installed::{Installed, StartedBy};
 use crate::report::Report;
 use crate::scripts;
-use crate::ssh::{Session, SshError};
+use crate::ssh::{HostLock, Session, SshError};
 use crate::wire::Told;
 
 const AGENTS: [&str; 2] = ["sniffer", "dumpingd"];
@@ -28,12 +28,21 @@ fn installed(facts: &Facts, prefix: &str) -> Result<Installed, SshError> {
     })
 }
 
+/// Goes on only where the host could be locked.
+///
+/// # Errors
+/// Why it could not.
+pub(crate) fn locked(lock: &Outcome<HostLock>) -> Result<(), SshError> {
+    lock.as_ref().map(drop).map_err(|reason| SshError::Said(reason.clone()))
+}
+
 struct Started {
     facts: Facts,
     /// Of the sniffer, then of dumpingd.
     pids: Vec<Option<u64>>,
     began: bool,
     by_daemons: bool,
+    unattached: Vec<String>,
 }
 
 /// Starts the agents where they do not run.
@@ -41,7 +50,11 @@ struct Started {
 /// # Errors
 /// If this machine cannot do it at all.
 pub fn start(fleet: &Fleet, places: &Places, attach: bool, wait_s: u64) -> Result<Report> {
-    let outcomes = fleet.each("start", |session| start_on(session, places, attach, wait_s));
+    let locks = fleet.each("lock", |session| session.lock("start"));
+    let outcomes = fleet.each_with("start", &locks, |session, lock| {
+        locked(lock)?;
+        start_on(session, places, attach, wait_s)
+    });
     let mut report = Report { command: "start", heads: vec!["sniffer", "dumpingd", ""], ..Report::default() };
     report.hosts = reports(fleet, &outcomes, |started| started.facts.name.clone());
     for (host, outcome) in report.hosts.iter_mut().zip(&outcomes) {
@@ -62,6 +75,7 @@ pub fn start(fleet: &Fleet, places: &Places, attach: bool, wait_s: u64) -> Resul
             host.notes.push("the next Hadoop daemon that is started here with the agent starts them".to_owned());
         }
         host.fact("started", started.began);
+        started.unattached.iter().for_each(|problem| host.problem(problem.clone()));
         let without = facts::without_agent(&started.facts.jvms);
         if !without.is_empty() {
             host.notes.push(format!(
@@ -78,7 +92,8 @@ fn start_on(session: &Session, places: &Places, attach: bool, wait_s: u64) -> Re
     let mut facts = places.ask(session)?;
     let installed = installed(&facts, &places.prefix)?;
     let by_daemons = installed.started_by == StartedBy::Daemons;
-    let mut started = Started { facts: facts.clone(), pids: Vec::new(), began: false, by_daemons };
+    let mut started =
+        Started { facts: facts.clone(), pids: Vec::new(), began: false, by_daemons, unattached: Vec::new() };
     if by_daemons {
         let variables = [("PREFIX", installed.prefix.as_str()), ("CAPTURE", installed.capture_dir.as_str())];
         let printed = session.run("look which agents run", &variables, &[], scripts::RUNS)?;
@@ -93,7 +108,7 @@ fn start_on(session: &Session, places: &Places, attach: bool, wait_s: u64) -> Re
                 ("NAME", name),
                 ("PREFIX", installed.prefix.as_str()),
                 ("CAPTURE", installed.capture_dir.as_str()),
-                ("OWNER", installed.run_as.as_str()),
+                ("SERVICE", installed.service()),
                 ("SYSTEMD", if installed.started_by == StartedBy::Systemd { "yes" } else { "no" }),
                 ("WAIT", wait.as_str()),
             ];
@@ -104,28 +119,24 @@ fn start_on(session: &Session, places: &Places, attach: bool, wait_s: u64) -> Re
         }
     }
     if attach {
-        attach_to_all(session, &installed, &facts)?;
+        started.unattached = attach_to_all(session, &installed, &facts);
         facts = places.ask(session)?;
         started.facts = facts;
     }
     Ok(started)
 }
 
-/// Loads the agent into the daemons that run without it, as their users.
-fn attach_to_all(session: &Session, installed: &Installed, facts: &Facts) -> Result<(), SshError> {
+/// Loads the agent into the daemons that run without it, with the rights of their users. Says of which it could not.
+fn attach_to_all(session: &Session, installed: &Installed, facts: &Facts) -> Vec<String> {
     let jar = format!("{}/lib/{}", installed.prefix, crate::versions::JAR);
     let options = installed.agent.split_once(".jar=").map(|(_, options)| options).unwrap_or_default().to_owned();
-    for jvm in facts.jvms.iter().filter(|jvm| jvm.is_daemon() && jvm.agent == "no") {
+    let without = facts.jvms.iter().filter(|jvm| jvm.is_daemon() && jvm.agent == "no");
+    let attached = without.map(|jvm| {
         let pid = jvm.pid.to_string();
         let variables = [("PID", pid.as_str()), ("WHO", &jvm.user), ("JAR", &jar), ("OPTIONS", &options)];
-        // The JVM's own Java; a JVM lets only its own user attach.
-        let body = "java=$(readlink \"/proc/$PID/exe\") || exit 0\n\
-                    set -- \"$java\" -jar \"$JAR\" \"$PID\" \"$OPTIONS\"\n\
-                    [ \"$WHO\" = root ] || set -- setpriv --reuid=\"$WHO\" --regid=\"$(id -g \"$WHO\")\" --init-groups \"$@\"\n\
-                    \"$@\"";
-        session.run(&format!("attach to {} {pid}", jvm.role), &variables, &[], body)?;
-    }
-    Ok(())
+        session.run(&format!("attach to {} {pid}", jvm.role), &variables, &[], scripts::ATTACH).map(drop)
+    });
+    attached.filter_map(Result::err).map(|error| error.to_string()).collect()
 }
 
 struct Stopped {
@@ -142,7 +153,11 @@ struct Stopped {
 /// # Errors
 /// If this machine cannot do it at all.
 pub fn stop(fleet: &Fleet, places: &Places, wait_s: u64) -> Result<Report> {
-    let outcomes = fleet.each("stop", |session| stop_on(session, places, wait_s));
+    let locks = fleet.each("lock", |session| session.lock("stop"));
+    let outcomes = fleet.each_with("stop", &locks, |session, lock| {
+        locked(lock)?;
+        stop_on(session, places, wait_s)
+    });
     let mut report =
         Report { command: "stop", heads: vec!["packets", "lost", "connections traced", ""], ..Report::default() };
     report.hosts = reports(fleet, &outcomes, |stopped| stopped.name.clone());
@@ -200,7 +215,9 @@ fn stop_agents(session: &Session, installed: &Installed, name: &str, wait_s: u64
         let told = Told::parse("stop", &printed).map_err(failed(&what))?;
         let ran = told.value("was") == Some("running");
         stopped.ran |= ran;
-        if ran && told.value("ended") != Some("yes") {
+        let manifest = told.file(&format!("{agent}.json")).map(|file| file.bytes.as_slice());
+        let says: Option<serde_json::Value> = manifest.and_then(|text| serde_json::from_slice(text).ok());
+        if ran && says.is_none_or(|says| says["ended"] != true) {
             stopped.unclean.push(format!(
                 "{agent} ended without saying so: its last batch may be missing, the rest can be read ({})",
                 installed.log(agent, name)

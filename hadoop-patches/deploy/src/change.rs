@@ -17,20 +17,29 @@ fn stage_on(session: &Session, edits: &[Edit]) -> Result<(), SshError> {
     if new.is_empty() {
         return Ok(());
     }
-    let paths: Vec<String> = new.iter().map(|edit| edit.path.clone()).collect();
+    let paths: Vec<String> = new.iter().flat_map(|edit| kept(edit)).collect();
     session.run(what, &[], &paths, scripts::STAGE_BEGIN)?;
     for edit in &new {
-        session.put(edit.then.as_deref().unwrap_or_default(), &format!("{}.hadoptic-new", edit.path))?;
+        session.put_as(
+            edit.keeper,
+            edit.then.as_deref().unwrap_or_default(),
+            &format!("{}.hadoptic-new", edit.path),
+        )?;
     }
-    let sums: Vec<String> = new.iter().flat_map(|edit| [edit.path.clone(), edit.sum_then()]).collect();
+    let sums: Vec<String> = new.iter().flat_map(|edit| kept(edit).into_iter().chain([edit.sum_then()])).collect();
     session.run(what, &[], &sums, scripts::STAGE_END)?;
     Ok(())
+}
+
+/// A file and as whom it is worked on.
+fn kept(edit: &Edit) -> [String; 2] {
+    [edit.path.clone(), edit.keeper.to_string()]
 }
 
 /// Takes away what was staged and not moved.
 pub fn unstage(fleet: &Fleet, edits: &[Vec<Edit>]) {
     let _ = fleet.each_with("tidy up", edits, |session, edits| {
-        let paths: Vec<String> = edits.iter().map(|edit| edit.path.clone()).collect();
+        let paths: Vec<String> = edits.iter().flat_map(kept).collect();
         session.run("take away staged files", &[], &paths, scripts::UNSTAGE)
     });
 }
@@ -56,7 +65,7 @@ fn commit_on(session: &Session, edits: &[&Edit], (jar, sum): (&str, &str)) -> Re
         .iter()
         .flat_map(|edit| {
             let kind = if edit.then.is_some() { "new" } else { "delete" };
-            [edit.path.clone(), edit.sum_now(), kind.to_owned()]
+            kept(edit).into_iter().chain([edit.sum_now(), kind.to_owned()])
         })
         .collect();
     let printed = session.run(what, &[("JAR", jar), ("SUM_JAR", sum)], &arguments, scripts::COMMIT)?;
@@ -75,8 +84,7 @@ pub fn undo(fleet: &Fleet, edits: &[Vec<Edit>], which: impl Fn(&Edit) -> bool + 
                 Ok(()) => {}
                 // It holds what it held before, or what others made of it: either way it is not ours.
                 Err(SshError::Failed { message, .. }) if message.contains("was changed by others") => {
-                    let paths = [edit.path.clone()];
-                    session.run("take away a staged file", &[], &paths, scripts::UNSTAGE)?;
+                    session.run("take away a staged file", &[], &kept(edit), scripts::UNSTAGE)?;
                 }
                 Err(error) => return Err(error),
             }

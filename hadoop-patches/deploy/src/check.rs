@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::clock::{self, Offset};
 use crate::cluster::{Places, Programs, reports, same_names};
-use crate::edits;
+use crate::edits::{self, AgentOption};
 use crate::facts::{self, Facts};
 use crate::fleet::Fleet;
 use crate::report::{HostReport, Report, size};
@@ -114,9 +114,29 @@ fn judge(host: &mut HostReport, seen: &Seen, settings: &Settings, programs: Opti
     for path in facts.told.all("unwritable") {
         host.problem(format!("{path} cannot be written by root: is it mounted read-only, or immutable (lsattr)?"));
     }
+    for path in facts.told.all("open_place") {
+        host.problem(format!(
+            "others than root can write on the way to {path}: choose another --prefix or --capture-dir, or chmod go-w its folders"
+        ));
+    }
+    for path in facts.told.all("unsafe").chain(facts.told.all("large")) {
+        host.problem(format!(
+            "{path} was left alone: several users can change what stands on the way there, or it is larger than any configuration"
+        ));
+    }
     let java = value("java_version").to_owned();
     if value("java").is_empty() {
-        host.problem("no Java was found: set JAVA_HOME in hadoop-env.sh to an absolute path");
+        host.problem("no Java was found: set JAVA_HOME in hadoop-env.sh to an absolute path, or name one with --java");
+    }
+    for java in facts.told.all("java_refused") {
+        host.notes.push(format!("{java} was not run: more than one user can change it or what it loads"));
+    }
+    if !matches!(value("java_keeper"), "" | "0") {
+        host.notes.push(format!(
+            "{} can be changed by user {}, and was run with his rights only: no class is patched beforehand there",
+            value("java"),
+            value("java_keeper")
+        ));
     }
     let hadoop = facts.hadoop();
     if facts.conf.is_none() {
@@ -126,8 +146,10 @@ fn judge(host: &mut HostReport, seen: &Seen, settings: &Settings, programs: Opti
         (None, _) => host
             .problem("which version of Hadoop this is could not be found out: say it with --hadoop-version 1, 2 or 3"),
         (Some(generation), Some(_)) => {
-            let agent = format!("-javaagent:{}=out={}", settings.places.jar(), settings.places.capture_dir);
-            if let Err(problem) = edits::install(facts, generation, &agent, true) {
+            let (jar, folder) = (settings.places.jar(), settings.places.jvm_dir());
+            let option =
+                AgentOption { agent: format!("-javaagent:{jar}=out={folder}"), launcher: settings.places.launcher() };
+            if let Err(problem) = edits::install(facts, generation, &option, true) {
                 host.problem(problem);
             }
         }

@@ -24,6 +24,8 @@ pub struct Places {
     pub conf_dir: String,
     /// Hadoop's version, where the operator says it.
     pub generation: Option<Generation>,
+    /// The Java that tries the agent, "" = the one found.
+    pub java: String,
 }
 
 impl Places {
@@ -32,13 +34,25 @@ impl Places {
     /// # Errors
     /// If the host does not answer as expected.
     pub fn ask(&self, session: &Session) -> Result<Facts, SshError> {
-        let facts = Facts::ask(session, &self.prefix, &self.capture_dir, &self.conf_dir)?;
+        let facts = Facts::ask(session, self, &self.conf_dir)?;
         match &facts.installed {
             Some(installed) if self.conf_dir.is_empty() && facts.conf.as_ref() != Some(&installed.conf_dir) => {
-                Facts::ask(session, &self.prefix, &self.capture_dir, &installed.conf_dir)
+                Facts::ask(session, self, &installed.conf_dir)
             }
             _ => Ok(facts),
         }
+    }
+
+    /// What prints the option that loads the agent.
+    #[must_use]
+    pub fn launcher(&self) -> String {
+        format!("{}/{}", self.prefix, crate::versions::LAUNCHER)
+    }
+
+    /// Where JVMs keep their records: a folder for each user.
+    #[must_use]
+    pub fn jvm_dir(&self) -> String {
+        format!("{}/jvm", self.capture_dir)
     }
 
     /// Where the jar lies.

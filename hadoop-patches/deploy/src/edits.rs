@@ -14,6 +14,8 @@ pub struct Edit {
     pub name: String,
     /// Where it lies.
     pub path: String,
+    /// As whom it is replaced: see [`crate::wire::RemoteFile::keeper`].
+    pub keeper: u32,
     /// What it holds now; `None`: there is none.
     pub now: Option<Vec<u8>>,
     /// What it shall hold; `None`: it goes.
@@ -50,6 +52,27 @@ fn sum(bytes: Option<&[u8]>) -> String {
     bytes.map_or_else(|| "-".to_owned(), digest::of)
 }
 
+/// How JVMs get the agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentOption {
+    /// The option itself, "-javaagent:...".
+    pub agent: String,
+    /// The program that prints it where the jar is whole.
+    pub launcher: String,
+}
+
+impl AgentOption {
+    /// What stands among the options of tasks. The shell that starts a container of YARN asks the launcher; in 1.x nothing
+    /// is evaluated.
+    #[must_use]
+    pub fn of_tasks(&self, generation: Generation) -> String {
+        match generation {
+            Generation::One => self.agent.clone(),
+            Generation::Two | Generation::Three => format!("$({})", self.launcher),
+        }
+    }
+}
+
 /// A host's edits, with what shall be remembered of them and the copies to keep.
 #[derive(Clone, Debug, Default)]
 pub struct Planned {
@@ -65,9 +88,9 @@ pub struct Planned {
 ///
 /// # Errors
 /// Says of which file, and what is to be done.
-pub fn install(facts: &Facts, generation: Generation, agent: &str, clients: bool) -> Result<Planned, String> {
+pub fn install(facts: &Facts, generation: Generation, option: &AgentOption, clients: bool) -> Result<Planned, String> {
     let there: Vec<&str> = EDITABLE.into_iter().filter(|name| facts.told.file(name).is_some()).collect();
-    let lines = versions::env_lines(generation, &there, agent, clients);
+    let lines = versions::env_lines(generation, &there, &option.launcher, clients);
     let mut planned = Planned::default();
     for name in EDITABLE {
         let now = facts.told.file(name).map(|file| file.bytes.clone());
@@ -81,7 +104,7 @@ pub fn install(facts: &Facts, generation: Generation, agent: &str, clients: bool
                     None => site_xml::EMPTY.to_owned(),
                 };
                 let earlier = earlier_agents(facts);
-                site_xml::install(&text, versions::properties(generation), agent, &earlier)
+                site_xml::install(&text, versions::properties(generation), &option.of_tasks(generation), &earlier)
                     .map_err(|error| told(error.to_string()))?
                     .into_bytes()
             }
@@ -89,7 +112,8 @@ pub fn install(facts: &Facts, generation: Generation, agent: &str, clients: bool
                 .map_err(|error| told(error.to_string()))?,
             (_, None) => continue,
         };
-        remember(&mut planned, facts, Edit { name: name.to_owned(), path, now, then: Some(then) })?;
+        let keeper = keeper(facts, name, &path)?;
+        remember(&mut planned, facts, Edit { name: name.to_owned(), path, keeper, now, then: Some(then) })?;
     }
     Ok(planned)
 }
@@ -124,7 +148,8 @@ pub fn remove(facts: &Facts) -> Result<Vec<Edit>, String> {
     for name in EDITABLE {
         let Some(file) = facts.told.file(name) else { continue };
         let then = without(facts, name, Some(&file.bytes))?;
-        let edit = Edit { name: name.to_owned(), path: file.path.clone(), now: Some(file.bytes.clone()), then };
+        let (name, path, keeper) = (name.to_owned(), file.path.clone(), file.keeper);
+        let edit = Edit { name, path, keeper, now: Some(file.bytes.clone()), then };
         if edit.now != edit.then {
             edits.push(edit);
         }
@@ -167,7 +192,17 @@ fn without(facts: &Facts, name: &str, now: Option<&[u8]>) -> Result<Option<Vec<u
 }
 
 fn earlier_agents(facts: &Facts) -> Vec<String> {
-    facts.installed.iter().map(|installed| installed.agent.clone()).collect()
+    let of = |installed: &Installed| [installed.agent.clone(), versions::launched(&installed.prefix)];
+    facts.installed.iter().flat_map(of).collect()
+}
+
+fn keeper(facts: &Facts, name: &str, path: &str) -> Result<u32, String> {
+    facts.keeper(name).ok_or_else(|| {
+        format!(
+            "{path}: several users can change what stands on the way there, so root writes nothing: chmod go-w its folders, or \
+             use --programs-only and add the lines by hand"
+        )
+    })
 }
 
 fn text_of(bytes: &[u8]) -> Result<String, String> {

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::cluster::Places;
 use crate::digest;
 use crate::installed::{FILE, Installed};
 use crate::scripts;
@@ -12,7 +13,7 @@ use crate::wire::Told;
 /// Hadoop's configuration files that can be edited.
 pub const EDITABLE: [&str; 4] = ["hadoop-env.sh", "yarn-env.sh", "mapred-env.sh", "mapred-site.xml"];
 
-/// A JVM of Hadoop's that runs on a host.
+/// A process that calls itself one of Hadoop's JVMs: any user's may, so nothing is believed of it that root acts on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Jvm {
     /// Process id.
@@ -84,28 +85,44 @@ impl Facts {
     ///
     /// # Errors
     /// If it does not answer as expected.
-    pub fn ask(session: &Session, prefix: &str, capture: &str, conf: &str) -> Result<Self, SshError> {
+    pub fn ask(session: &Session, places: &Places, conf: &str) -> Result<Self, SshError> {
         let what = "look at the host";
-        let variables = [("PREFIX", prefix), ("CAPTURE", capture), ("CONF", conf)];
+        let variables = [
+            ("PREFIX", places.prefix.as_str()),
+            ("CAPTURE", places.capture_dir.as_str()),
+            ("CONF", conf),
+            ("JAVA_GIVEN", places.java.as_str()),
+        ];
         let printed = session.run(what, &variables, &[], scripts::PROBE)?;
-        let failed = |message| SshError::Failed { what: what.to_owned(), message };
-        let told = Told::parse("probe", &printed).map_err(failed)?;
-        let installed = told.file(FILE).map(|file| Installed::parse(&file.bytes)).transpose().map_err(failed)?;
+        Self::parse(&printed).map_err(|message| SshError::Failed { what: what.to_owned(), message })
+    }
+
+    /// Reads a host's answer.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn parse(printed: &[u8]) -> Result<Self, String> {
+        let told = Told::parse("probe", printed)?;
+        let installed = told.file(FILE).map(|file| Installed::parse(&file.bytes)).transpose()?;
         let name = told.value("name").unwrap_or_default().to_owned();
         if name.is_empty() || name.contains(['/', ' ']) || name.starts_with('.') {
-            return Err(failed(format!("its own name is \"{name}\"")));
+            return Err(format!("its own name is \"{name}\""));
         }
         Ok(Self { name, conf: told.value("conf").map(str::to_owned), jvms: jvms(&told), installed, told })
     }
 
-    /// The version of Hadoop, and whence it is known: running JVMs first, then jars, then the configuration.
+    /// The version of Hadoop, and whence it is known: running JVMs first, then jars, then the configuration. Processes that
+    /// say different things are not believed: one of them may be anybody's.
     #[must_use]
     pub fn hadoop(&self) -> Option<(Generation, String)> {
-        let running = self.jvms.iter().map(|jvm| jvm.hadoop.as_str());
-        for version in running.chain(self.told.all("hadoop")) {
-            if let Some(generation) = Generation::of_version(version) {
-                return Some((generation, version.to_owned()));
-            }
+        let known = |version: &str| Some((Generation::of_version(version)?, version.to_owned()));
+        let running: Vec<_> = self.jvms.iter().filter_map(|jvm| known(&jvm.hadoop)).collect();
+        let agree = running.windows(2).all(|pair| pair[0].0 == pair[1].0);
+        if let Some(version) = running.into_iter().next().filter(|_| agree) {
+            return Some(version);
+        }
+        if let Some(version) = self.told.all("hadoop").find_map(known) {
+            return Some(version);
         }
         let file = |name| self.told.file(name).map(|file| String::from_utf8_lossy(&file.bytes).into_owned());
         let env = file("hadoop-env.sh").unwrap_or_default();
@@ -132,6 +149,15 @@ impl Facts {
     #[must_use]
     pub fn sum(&self, name: &str) -> String {
         self.told.file(name).map_or_else(|| "-".to_owned(), |file| digest::of(&file.bytes))
+    }
+
+    /// As whom a configuration file may be replaced or made; `None` = several users can change what stands on the way there.
+    #[must_use]
+    pub fn keeper(&self, name: &str) -> Option<u32> {
+        match self.told.file(name) {
+            Some(file) => Some(file.keeper),
+            None => self.told.missing.get(name).copied().flatten(),
+        }
     }
 
     /// Where a configuration file lies, or would lie.

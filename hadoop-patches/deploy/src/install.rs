@@ -1,10 +1,14 @@
 //! `hadoptic install`: programs first, everywhere and verified; then the env files; `mapred-site.xml` last of all.
 
-use anyhow::Result;
+use std::collections::BTreeSet;
 
+use anyhow::Result;
+use trace::budget::Budget;
+
+use crate::agents;
 use crate::change;
 use crate::cluster::{Places, Programs, reports, same_names};
-use crate::edits::{self, Edit, Planned};
+use crate::edits::{self, AgentOption, Edit, Planned};
 use crate::facts::{self, Facts};
 use crate::fleet::{Fleet, Outcome};
 use crate::installed::{FILE, Installed, StartedBy};
@@ -25,10 +29,14 @@ pub struct Settings {
     pub clients: bool,
     /// Who starts the agents.
     pub started_by: StartedBy,
-    /// As whom they run, "" = root.
+    /// As whom they go on once everything is open.
     pub run_as: String,
     /// The group that may start them, "" = that of `run_as`.
     pub group: String,
+    /// What all that is recorded on a host may take, bytes; `None` = the programs' default, 0 = no limit.
+    pub disk_limit: Option<u64>,
+    /// What stays free on the file system, bytes; `None` = the programs' default, 0 = nothing.
+    pub keep_free: Option<u64>,
     /// Record all TCP and not only Hadoop's.
     pub all_tcp: bool,
     /// More options of `sniffer run`.
@@ -42,10 +50,54 @@ pub struct Settings {
 impl Settings {
     /// Whether who is not root shall start the programs.
     fn needs_capabilities(&self) -> bool {
-        match self.started_by {
-            StartedBy::Systemd => false,
-            StartedBy::Hadoptic => !self.run_as.is_empty(),
-            StartedBy::Daemons => !self.run_as.is_empty() || !self.group.is_empty(),
+        self.started_by == StartedBy::Daemons && (self.run_as != "root" || !self.group.is_empty())
+    }
+
+    /// The budget's share of a program, and what stays free, as options of it.
+    fn limits(&self, share: impl Fn(&Budget) -> u64) -> Vec<String> {
+        let share = |total_bytes| share(&Budget { total_bytes, keep_free_bytes: 0 });
+        let limit = self.disk_limit.map(|bytes| format!("--disk-limit={}", share(bytes)));
+        let free = self.keep_free.map(|bytes| format!("--keep-free={bytes}"));
+        limit.into_iter().chain(free).collect()
+    }
+
+    /// Options of `sniffer run` on a host with this configuration of Hadoop's.
+    fn sniffer_options(&self, conf: Option<&str>) -> Vec<String> {
+        let mut options = Vec::new();
+        if !self.all_tcp {
+            options.push("--follow".to_owned());
+            options.extend(conf.into_iter().flat_map(|conf| ["--hadoop-conf".to_owned(), conf.to_owned()]));
+        }
+        options.extend(["--jvm-records".to_owned(), self.places.jvm_dir()]);
+        options.extend(self.limits(Budget::packets));
+        options.push("--when-full=drop-oldest".to_owned());
+        options.extend(self.sniffer.iter().cloned());
+        options
+    }
+
+    /// Options of `dumpingd run`.
+    fn dumpingd_options(&self) -> Vec<String> {
+        [self.limits(Budget::sockets), self.dumpingd.clone()].concat()
+    }
+
+    /// What is remembered of an installation.
+    #[must_use]
+    pub fn installed(&self, generation: Generation, conf: Option<&str>) -> Installed {
+        Installed {
+            version: 1,
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            prefix: self.places.prefix.clone(),
+            capture_dir: self.places.capture_dir.clone(),
+            conf_dir: conf.unwrap_or_default().to_owned(),
+            generation,
+            agent: agent_option(self),
+            started_by: self.started_by,
+            run_as: self.run_as.clone(),
+            disk_limit: self.disk_limit,
+            sniffer: self.sniffer_options(conf),
+            dumpingd: self.dumpingd_options(),
+            files: [].into(),
+            edits: Vec::new(),
         }
     }
 }
@@ -56,8 +108,10 @@ struct Plan {
     facts: Facts,
     generation: Generation,
     planned: Planned,
-    agent: String,
 }
+
+/// Of so many users of daemons a folder is made beforehand.
+const MAX_DAEMON_USERS: usize = 32;
 
 const UNTOUCHED: &str = "no env file and no mapred-site.xml was changed on any host; put this right and run install again, \
                          or leave the host out";
@@ -69,7 +123,11 @@ const UNTOUCHED: &str = "no env file and no mapred-site.xml was changed on any h
 pub fn install(fleet: &Fleet, settings: &Settings, programs: &Programs) -> Result<Report> {
     let mut report =
         Report { command: "install", heads: vec!["hadoop", "configuration", "changed"], ..Report::default() };
-    let plans = fleet.each("look", |session| plan(session, settings));
+    let locks = fleet.each("lock", |session| session.lock("install"));
+    let plans = fleet.each_with("look", &locks, |session, lock| {
+        agents::locked(lock)?;
+        plan(session, settings)
+    });
     report.hosts = reports(fleet, &plans, |plan| plan.facts.name.clone());
     report.problems = same_names(&report.hosts);
     for (host, plan) in report.hosts.iter_mut().zip(&plans) {
@@ -174,6 +232,19 @@ fn plan(session: &Session, settings: &Settings) -> Result<Plan, SshError> {
     if settings.needs_capabilities() && !(facts.has_tool("setcap") && facts.has_tool("setpriv")) {
         return Err(failed("--run-as and --group need setcap and setpriv there (libcap2-bin, util-linux)".to_owned()));
     }
+    if let Some(path) = facts.told.value("open_place") {
+        return Err(failed(format!(
+            "others than root can write on the way to {path}: choose another --prefix or --capture-dir, or chmod go-w its folders"
+        )));
+    }
+    if let Some(path) = facts.told.value("unsafe") {
+        return Err(failed(format!(
+            "{path}: several users can change what stands on the way there, so root writes nothing: chmod go-w its folders"
+        )));
+    }
+    if let Some(path) = facts.told.value("large") {
+        return Err(failed(format!("{path} is larger than any configuration: look at it")));
+    }
     if let Some(path) = facts.told.value("unwritable") {
         return Err(failed(format!(
             "{path} cannot be written by root there: is it mounted read-only, or immutable (lsattr)?"
@@ -185,21 +256,28 @@ fn plan(session: &Session, settings: &Settings) -> Result<Plan, SshError> {
             "which version of Hadoop this is could not be found out: say it with --hadoop-version 1, 2 or 3".to_owned(),
         )
     })?;
-    let agent = agent_option(settings);
+    let option = AgentOption { agent: agent_option(settings), launcher: settings.places.launcher() };
     let planned = if settings.programs_only {
         Planned::default()
     } else {
-        edits::install(&facts, generation, &agent, settings.clients).map_err(failed)?
+        edits::install(&facts, generation, &option, settings.clients).map_err(failed)?
     };
-    Ok(Plan { facts, generation, planned, agent })
+    Ok(Plan { facts, generation, planned })
 }
 
 /// What JVMs get.
-fn agent_option(settings: &Settings) -> String {
+pub(crate) fn agent_option(settings: &Settings) -> String {
     let places = &settings.places;
-    let mut option = format!("-javaagent:{}=out={}", places.jar(), places.capture_dir);
+    let mut option = format!("-javaagent:{}=out={}", places.jar(), places.jvm_dir());
     if settings.started_by == StartedBy::Daemons {
-        option.push_str(&format!(",sniffer={0}/bin/start-sniffer,dumpingd={0}/bin/start-dumpingd", places.prefix));
+        let (prefix, capture) = (&places.prefix, &places.capture_dir);
+        option.push_str(&format!(
+            ",agents={capture}/%h,sniffer={prefix}/bin/start-sniffer,dumpingd={prefix}/bin/start-dumpingd"
+        ));
+    }
+    let limits = [("limit", settings.disk_limit), ("keep_free", settings.keep_free)];
+    for (name, bytes) in limits.into_iter().filter_map(|(name, bytes)| Some((name, bytes?))) {
+        option.push_str(&format!(",{name}={bytes}"));
     }
     option
 }
@@ -209,24 +287,32 @@ fn place(session: &Session, settings: &Settings, programs: &Programs, plan: &Pla
     let (prefix, capture) = (settings.places.prefix.as_str(), settings.places.capture_dir.as_str());
     let what = "bring the programs";
     let failed = |message| SshError::Failed { what: what.to_owned(), message };
-    let printed = session.run(what, &[("PREFIX", prefix), ("CAPTURE", capture)], &[], scripts::PLACE_BEGIN)?;
+    let variables = [("PREFIX", prefix), ("CAPTURE", capture), ("SERVICE", settings.run_as.as_str())];
+    let daemons = plan.facts.jvms.iter().filter(|jvm| jvm.is_daemon());
+    let users: BTreeSet<String> = daemons.map(|jvm| jvm.user.clone()).filter(|user| is_plain(user)).collect();
+    let users: Vec<String> = users.into_iter().take(MAX_DAEMON_USERS).collect();
+    let printed = session.run(what, &variables, &users, scripts::PLACE_BEGIN)?;
     Told::parse("place_begin", &printed).map_err(failed)?;
     for (name, bytes) in programs.all() {
         session.put(bytes, &format!("{prefix}/new/{name}"))?;
     }
     let [sniffer, dumpingd, jar] = programs.sums();
-    let group =
-        if settings.group.is_empty() { format!("$(id -gn {})", settings.run_as) } else { settings.group.clone() };
-    let group = if group.starts_with('$') { group_of(session, &settings.run_as)? } else { group };
+    session.put(launcher(settings, &jar).as_bytes(), &format!("{prefix}/new/agent-option"))?;
+    let group = match settings.group.as_str() {
+        "" => group_of(session, &settings.run_as)?,
+        group => group.to_owned(),
+    };
     let java = plan.facts.told.value("java").unwrap_or_default();
     if java.is_empty() {
         return Err(failed(
-            "no Java was found: whether its JVMs load the agent cannot be tried. Set JAVA_HOME in hadoop-env.sh"
+            "no Java was found that may be run: whether JVMs load the agent cannot be tried. Set JAVA_HOME in hadoop-env.sh, or \
+             name one with --java"
                 .to_owned(),
         ));
     }
     let variables = [
         ("PREFIX", prefix),
+        ("CAPTURE", capture),
         ("GROUP", group.as_str()),
         ("CAPABILITIES", if settings.needs_capabilities() { "yes" } else { "no" }),
         ("JAVA", java),
@@ -239,9 +325,6 @@ fn place(session: &Session, settings: &Settings, programs: &Programs, plan: &Pla
 }
 
 fn group_of(session: &Session, user: &str) -> Result<String, SshError> {
-    if user.is_empty() {
-        return Ok("root".to_owned());
-    }
     let printed = session.run("find the user's group", &[("WHO", user)], &[], "id -gn -- \"$WHO\"")?;
     Ok(String::from_utf8_lossy(&printed).trim().to_owned())
 }
@@ -249,26 +332,8 @@ fn group_of(session: &Session, user: &str) -> Result<String, SshError> {
 /// Writes what will be changed to the host, before it is.
 fn remember(session: &Session, settings: &Settings, programs: &Programs, plan: &Plan) -> Result<(), SshError> {
     let prefix = &settings.places.prefix;
-    let mut sniffer = settings.sniffer.clone();
-    if !settings.all_tcp {
-        sniffer.insert(0, "--follow".to_owned());
-        if let Some(conf) = &plan.facts.conf {
-            sniffer.splice(1..1, ["--hadoop-conf".to_owned(), conf.clone()]);
-        }
-    }
     let [sum_sniffer, sum_dumpingd, sum_jar] = programs.sums();
     let installed = Installed {
-        version: 1,
-        program: env!("CARGO_PKG_VERSION").to_owned(),
-        prefix: prefix.clone(),
-        capture_dir: settings.places.capture_dir.clone(),
-        conf_dir: plan.facts.conf.clone().unwrap_or_default(),
-        generation: plan.generation,
-        agent: plan.agent.clone(),
-        started_by: settings.started_by,
-        run_as: settings.run_as.clone(),
-        sniffer,
-        dumpingd: settings.dumpingd.clone(),
         files: [
             (format!("{prefix}/bin/sniffer"), sum_sniffer),
             (format!("{prefix}/bin/dumpingd"), sum_dumpingd),
@@ -276,6 +341,7 @@ fn remember(session: &Session, settings: &Settings, programs: &Programs, plan: &
         ]
         .into(),
         edits: plan.planned.records.clone(),
+        ..settings.installed(plan.generation, plan.facts.conf.as_deref())
     };
     for (name, bytes) in &plan.planned.backups {
         session.put(bytes, &format!("{prefix}/backup/{name}"))?;
@@ -288,7 +354,7 @@ fn remember(session: &Session, settings: &Settings, programs: &Programs, plan: &
         let mut paths = Vec::new();
         for (name, options) in [("sniffer", &installed.sniffer), ("dumpingd", &installed.dumpingd)] {
             let path = format!("{prefix}/bin/start-{name}");
-            session.put(starter(prefix, name, options).as_bytes(), &path)?;
+            session.put(starter(prefix, name, installed.service(), options).as_bytes(), &path)?;
             paths.push(path);
         }
         session.run("let daemons start the programs", &[], &paths, "chmod 755 -- \"$@\"")?;
@@ -303,10 +369,26 @@ fn remember(session: &Session, settings: &Settings, programs: &Programs, plan: &
     Ok(())
 }
 
+/// The program that prints the agent's option where the jar is whole.
+fn launcher(settings: &Settings, sum: &str) -> String {
+    let jar = settings.places.jar();
+    let option = agent_option(settings);
+    let options = option.split_once(".jar=").map(|(_, options)| options).unwrap_or_default();
+    let places = [("@JAR@", jar.as_str()), ("@SUM@", sum), ("@OPTIONS@", options)];
+    let text = places.iter().fold(scripts::AGENT_OPTION.to_owned(), |text, (place, value)| text.replace(place, value));
+    text.replace("@JVM@", &settings.places.jvm_dir())
+}
+
+/// A name of a user that can stand among arguments.
+fn is_plain(name: &str) -> bool {
+    !name.starts_with('-') && !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+}
+
 /// What a daemon starts: it knows no options but where to write, and the program takes this one's place.
-fn starter(prefix: &str, name: &str, options: &[String]) -> String {
+fn starter(prefix: &str, name: &str, service: &str, options: &[String]) -> String {
     format!(
-        "#!/bin/sh\n# Made by `hadoptic install`, taken away by `hadoptic remove`.\nexec {} \"$@\" {}\n",
+        "#!/bin/sh\n# Made by `hadoptic install`, taken away by `hadoptic remove`.\n\
+         [ \"$(id -u)\" != 0 ] || set -- \"$@\" --user {service}\nexec {} \"$@\" {}\n",
         quote::word(&format!("{prefix}/bin/{name}")),
         quote::words(options)
     )

@@ -41,8 +41,11 @@ pub struct Installed {
     pub agent: String,
     /// Who starts the agents.
     pub started_by: StartedBy,
-    /// As whom they run, "" = root.
+    /// As whom they go on once everything is open, "" = root (of installations before there was a user for that).
     pub run_as: String,
+    /// What all that is recorded on the host may take, bytes; `None` = the programs' default, 0 = no limit.
+    #[serde(default)]
+    pub disk_limit: Option<u64>,
     /// Options of `sniffer run`.
     pub sniffer: Vec<String>,
     /// Options of `dumpingd run`.
@@ -74,6 +77,12 @@ impl Installed {
             StartedBy::Daemons => format!("{}/{host}/{agent}.log", self.capture_dir),
             StartedBy::Hadoptic | StartedBy::Systemd => format!("{}/log/{agent}.log", self.prefix),
         }
+    }
+
+    /// As whom they go on.
+    #[must_use]
+    pub fn service(&self) -> &str {
+        if self.run_as.is_empty() { "root" } else { &self.run_as }
     }
 
     /// Reads the file.

@@ -11,11 +11,12 @@ use deploy::cluster::{Places, Programs};
 use deploy::collect::{self, History};
 use deploy::fleet::Fleet;
 use deploy::install;
-use deploy::installed::{Installed, StartedBy};
+use deploy::installed::StartedBy;
 use deploy::report::Report;
 use deploy::ssh::SshSettings;
 use deploy::versions::Generation;
 use deploy::{agents, hosts, quote, remove, status, units};
+use trace::privileges::SERVICE_USER;
 use trace::quantity::parse_bytes;
 
 /// Brings Hadoptic's agents to the hosts of a Hadoop cluster, looks after them, fetches what they recorded, and takes
@@ -110,6 +111,10 @@ struct PlaceOptions {
     /// Where the hosts keep what is recorded.
     #[arg(long, value_name = "DIR", value_parser = quote::plain_path, default_value = "/var/lib/hadoptic/capture")]
     capture_dir: String,
+    /// The Java that tries the agent on the hosts. Default: JAVA_HOME of hadoop-env.sh, then that of the search path. One that
+    /// others than root can change is run with the rights of whom it belongs to, and never as root.
+    #[arg(long, value_name = "FILE", value_parser = quote::plain_path)]
+    java: Option<String>,
     /// Hadoop's version. Default: found out.
     #[arg(long, value_name = "1|2|3", value_enum)]
     hadoop_version: Option<Version>,
@@ -174,33 +179,19 @@ struct AgentOptions {
     /// Record all TCP of the hosts, and not only Hadoop's.
     #[arg(long)]
     all_tcp: bool,
-    /// Packet files of a host take no more; the oldest give way. Default: no limit.
-    #[arg(long, value_name = "SIZE")]
-    disk_limit: Option<String>,
-    /// So much of the hosts' file system stays free: with less, packets are not recorded.
-    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
-    keep_free: String,
+    /// What is recorded takes no more on a host: packets 5/8 of it (the oldest give way), sockets 1/8, JVMs 1/4, and those of
+    /// one user 1/16. What is not written is counted. 0 = no limit. Default: 5GiB, or 10% of the file system if that is less.
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    disk_limit: Option<u64>,
+    /// So much of the hosts' file system stays free: with less, nothing is recorded. 0 = nothing. Default: 10% of it.
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    keep_free: Option<u64>,
     /// One more option of `sniffer run`, as in --sniffer-option=--payload=0; may be given several times.
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     sniffer_option: Vec<String>,
     /// One more option of `dumpingd run`; may be given several times.
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     dumpingd_option: Vec<String>,
-}
-
-impl AgentOptions {
-    fn sniffer(&self) -> Result<Vec<String>> {
-        let mut options = Vec::new();
-        if let Some(limit) = &self.disk_limit {
-            parse_bytes(limit).map_err(anyhow::Error::msg).context("--disk-limit")?;
-            options.extend([format!("--disk-limit={limit}"), "--when-full=drop-oldest".to_owned()]);
-        }
-        if parse_bytes(&self.keep_free).map_err(anyhow::Error::msg).context("--keep-free")? > 0 {
-            options.push(format!("--keep-free={}", self.keep_free));
-        }
-        options.extend(self.sniffer_option.iter().cloned());
-        Ok(options)
-    }
 }
 
 #[derive(Args)]
@@ -220,10 +211,10 @@ struct Install {
     /// The same as --started-by systemd: brings systemd units.
     #[arg(long)]
     systemd: bool,
-    /// The agents run as this user, by file capabilities (with systemd by ambient ones). Default: root, until they have
-    /// opened their sockets; then without rights.
-    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
-    run_as: String,
+    /// The agents go on as this user once everything is open, with few rights. Default: hadoptic, which is made where there is
+    /// none, and removed by `remove`; with --started-by daemons it is the user of those daemons, and root by default.
+    #[arg(long, value_name = "NAME")]
+    run_as: Option<String>,
     /// The group that may start the programs with their capabilities. Default: that of --run-as.
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     group: String,
@@ -261,6 +252,10 @@ struct Collect {
     /// The capture: a folder with one for each host.
     #[arg(long, value_name = "CAPTURE")]
     out: PathBuf,
+    /// So much is fetched of a host at most, and a quarter of it from JVMs, a sixteenth from those of one user; what is left
+    /// there is said. 0 = all. Default: what the host was allowed to record (`install --disk-limit`) and a quarter more.
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    max_bytes: Option<u64>,
     /// Pack what goes over the network (`ssh -C`): for links slower than some 200 Mbit/s.
     #[arg(long)]
     compress: bool,
@@ -303,9 +298,9 @@ struct Units {
     places: PlaceOptions,
     #[command(flatten)]
     agents: AgentOptions,
-    /// The agents run as this user.
-    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
-    run_as: String,
+    /// The agents run as this user. Default: hadoptic.
+    #[arg(long, value_name = "NAME")]
+    run_as: Option<String>,
 }
 
 fn main() -> ExitCode {
@@ -347,6 +342,7 @@ fn execute(command: Command) -> Result<ExitCode> {
             let settings = collect::Settings {
                 places: places(&options.common.places),
                 out: options.out.clone(),
+                max_bytes: options.max_bytes,
                 history: history(&options)?,
             };
             over(&options.common, options.compress, |fleet| collect::collect(fleet, &settings))
@@ -373,6 +369,7 @@ fn places(options: &PlaceOptions) -> Places {
         prefix: options.prefix.clone(),
         capture_dir: options.capture_dir.clone(),
         conf_dir: options.conf_dir.clone(),
+        java: options.java.clone().unwrap_or_default(),
         generation: options.hadoop_version.map(|version| match version {
             Version::One => Generation::One,
             Version::Two => Generation::Two,
@@ -392,7 +389,8 @@ fn read(options: &ProgramOptions) -> Result<Programs> {
 
 fn install_settings(options: &Install) -> Result<install::Settings> {
     let started_by = if options.systemd { StartedBy::Systemd } else { options.started_by };
-    for (option, name) in [("--run-as", &options.run_as), ("--group", &options.group)] {
+    let run_as = run_as(options.run_as.as_deref(), started_by);
+    for (option, name) in [("--run-as", &run_as), ("--group", &options.group)] {
         let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c)) && !name.starts_with('-');
         ensure!(plain, "{option} {name}: this is no name of a user or group");
     }
@@ -400,13 +398,24 @@ fn install_settings(options: &Install) -> Result<install::Settings> {
         places: places(&options.common.places),
         clients: !options.no_clients,
         started_by,
-        run_as: options.run_as.clone(),
+        run_as,
         group: options.group.clone(),
+        disk_limit: options.agents.disk_limit,
+        keep_free: options.agents.keep_free,
         all_tcp: options.agents.all_tcp,
-        sniffer: options.agents.sniffer()?,
+        sniffer: options.agents.sniffer_option.clone(),
         dumpingd: options.agents.dumpingd_option.clone(),
         programs_only: options.programs_only,
     })
+}
+
+/// As whom the agents go on: daemons of Hadoop's start them with the rights that they have themselves.
+fn run_as(named: Option<&str>, started_by: StartedBy) -> String {
+    match (named, started_by) {
+        (Some(name), _) => name.to_owned(),
+        (None, StartedBy::Daemons) => "root".to_owned(),
+        (None, StartedBy::Hadoptic | StartedBy::Systemd) => SERVICE_USER.to_owned(),
+    }
 }
 
 fn history(options: &Collect) -> Result<Option<History>> {
@@ -446,27 +455,25 @@ fn over(common: &Common, compress: bool, command: impl FnOnce(&Fleet) -> Result<
 
 fn print_units(options: &Units) -> Result<ExitCode> {
     use std::io::Write as _;
-    let mut sniffer = options.agents.sniffer()?;
-    if !options.agents.all_tcp {
-        let conf = &options.places.conf_dir;
-        let conf = if conf.is_empty() { "/etc/hadoop/conf".to_owned() } else { conf.clone() };
-        sniffer.splice(0..0, ["--follow".to_owned(), "--hadoop-conf".to_owned(), conf]);
+    let mut places = places(&options.places);
+    if places.conf_dir.is_empty() {
+        places.conf_dir = "/etc/hadoop/conf".to_owned();
     }
-    let installed = Installed {
-        version: 1,
-        program: env!("CARGO_PKG_VERSION").to_owned(),
-        prefix: options.places.prefix.clone(),
-        capture_dir: options.places.capture_dir.clone(),
-        conf_dir: options.places.conf_dir.clone(),
-        generation: Generation::Three,
-        agent: String::new(),
+    let conf = places.conf_dir.clone();
+    let settings = install::Settings {
+        places,
+        clients: true,
         started_by: StartedBy::Systemd,
-        run_as: options.run_as.clone(),
-        sniffer,
+        run_as: run_as(options.run_as.as_deref(), StartedBy::Systemd),
+        group: String::new(),
+        disk_limit: options.agents.disk_limit,
+        keep_free: options.agents.keep_free,
+        all_tcp: options.agents.all_tcp,
+        sniffer: options.agents.sniffer_option.clone(),
         dumpingd: options.agents.dumpingd_option.clone(),
-        files: [].into(),
-        edits: Vec::new(),
+        programs_only: false,
     };
+    let installed = settings.installed(Generation::Three, Some(&conf));
     let mut out = io::stdout().lock();
     for (name, unit) in units::all(&installed) {
         writeln!(out, "# /etc/systemd/system/{name}\n{unit}")?;

@@ -38,7 +38,9 @@ struct Before {
 /// If this machine cannot do it at all.
 pub fn remove(fleet: &Fleet, settings: &Settings) -> Result<Report> {
     let mut report = Report { command: "remove", heads: vec!["restored", "captures"], ..Report::default() };
-    let before = fleet.each("look", |session| {
+    let locks = fleet.each("lock", |session| session.lock("remove"));
+    let before = fleet.each_with("look", &locks, |session, lock| {
+        agents::locked(lock)?;
         let facts = settings.places.ask(session)?;
         let edits = edits::remove(&facts).map_err(|message| SshError::Failed { what: "plan".to_owned(), message })?;
         Ok(Before { facts, edits })

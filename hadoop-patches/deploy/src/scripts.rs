@@ -7,6 +7,11 @@ macro_rules! scripts {
     };
 }
 
+/// Prints the option that loads the agent into a JVM; lies on the hosts, with what stands between at signs filled in.
+pub const AGENT_OPTION: &str = include_str!("../scripts/agent_option.sh");
+/// Lets one program at a time change a host. For `sh -c`: its input is what holds the lock.
+pub const LOCK: &str = include_str!("../scripts/lock.sh");
+
 scripts! {
     /// What a host is, has and says.
     PROBE = "probe.sh";
@@ -28,12 +33,16 @@ scripts! {
     UNSTAGE = "unstage.sh";
     /// Starts an agent.
     START = "start.sh";
+    /// Loads the agent into a JVM that runs.
+    ATTACH = "attach.sh";
     /// Which agents run.
     RUNS = "runs.sh";
     /// Stops one.
     STOP = "stop.sh";
     /// How they are.
     STATUS = "status.sh";
+    /// What was recorded.
+    RECORDS = "records.sh";
     /// What there is to collect.
     LIST = "list.sh";
     /// Prints files.

@@ -6,7 +6,7 @@
 
 use roxmltree::{Document, Node, ParsingOptions};
 
-use crate::versions::{JAR, Property};
+use crate::versions::{JAR, LAUNCHER, Property};
 
 /// How the comment before our properties begins.
 pub const BEGIN: &str = "<!-- >>> hadoptic";
@@ -56,7 +56,7 @@ pub enum SiteError {
 /// If it cannot be edited; the message says what is to be done.
 pub fn install(text: &str, properties: &[Property], agent: &str, earlier: &[String]) -> Result<String, SiteError> {
     let base = remove(text, &[earlier, &[agent.to_owned()]].concat())?;
-    if base.contains(JAR) {
+    if base.contains(JAR) || base.contains(LAUNCHER) {
         return Err(SiteError::AgentByHand);
     }
     let document = parse(&base)?;
@@ -125,7 +125,7 @@ pub fn remove(text: &str, agents: &[String]) -> Result<String, SiteError> {
 /// Whether the file holds our block or an agent.
 #[must_use]
 pub fn is_in(text: &str) -> bool {
-    text.contains(BEGIN) || text.contains(END) || text.contains(JAR)
+    text.contains(BEGIN) || text.contains(END) || text.contains(JAR) || text.contains(LAUNCHER)
 }
 
 fn parse(text: &str) -> Result<Document<'_>, SiteError> {

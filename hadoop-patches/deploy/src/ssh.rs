@@ -19,6 +19,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 const LINGER: Duration = Duration::from_secs(1);
 /// What an error message of a host is cut to.
 const LONGEST_MESSAGE: usize = 2000;
+/// Longer answers of a script are none, bytes: lists of files are the longest.
+const MAX_ANSWER: usize = 64 << 20;
 
 /// How hosts are reached.
 #[derive(Clone, Debug, Default)]
@@ -64,6 +66,12 @@ pub enum SshError {
         /// What the host said.
         message: String,
     },
+    /// It would not stop.
+    #[error("{what}: the host's answer is longer than {MAX_ANSWER} bytes: that is none of this program's scripts")]
+    TooLong {
+        /// What was to be done.
+        what: String,
+    },
     /// It took too long.
     #[error("{what}: no answer within {seconds} s (--timeout)")]
     Late {
@@ -75,6 +83,9 @@ pub enum SshError {
     /// The user wants an end.
     #[error("interrupted")]
     Interrupted,
+    /// It was said before.
+    #[error("{0}")]
+    Said(String),
     /// Something on this machine.
     #[error("{what}: {source}")]
     Local {
@@ -296,6 +307,7 @@ impl Session {
         self.sudo
     }
 
+    /// A command of root's on the host.
     fn remote(&self, command: &str) -> Command {
         let mut ssh = self.ssh.command(&self.socket);
         let sudo = if self.sudo { "sudo -n " } else { "" };
@@ -338,16 +350,80 @@ impl Session {
         if printed.status.code() == Some(255) { Err(failed(what, &printed)) } else { Ok(printed) }
     }
 
+    /// The same with the rights of another user and no others: what users put in its way leads only where he may go.
+    ///
+    /// # Errors
+    /// As `run`.
+    pub fn run_as(&self, who: Reader, what: &str, variables: &[(&str, &str)], body: &str) -> Result<Vec<u8>, SshError> {
+        let script = quote::script(variables, &[], body);
+        let limit = Duration::from_secs(self.ssh.settings.script_s.max(1));
+        let command = self.remote(&format!("{}/bin/sh -s", who.prefix()));
+        let printed = self.exchange(what, command, script.into_bytes(), Some(limit))?;
+        if printed.status.success() { Ok(printed.out) } else { Err(failed(what, &printed)) }
+    }
+
     /// Writes a file, which has to lie in a folder that only root writes to. One that is there keeps its mode and owner.
     ///
     /// # Errors
     /// If it cannot be written whole.
     pub fn put(&self, bytes: &[u8], path: &str) -> Result<(), SshError> {
+        self.put_as(0, bytes, path)
+    }
+
+    /// The same with the rights of another user, where he may write on the way to the file.
+    ///
+    /// # Errors
+    /// If it cannot be written whole.
+    pub fn put_as(&self, uid: u32, bytes: &[u8], path: &str) -> Result<(), SshError> {
         let what = format!("write {path}");
-        let command =
-            self.remote(&format!("/bin/sh -c {} {}", quote::word("umask 077 && exec cat >\"$0\""), quote::word(path)));
+        let write = "umask 077 && exec cat >\"$0\"";
+        let as_other = "gid=$(getent passwd \"$0\" | cut -d: -f4); exec setpriv --reuid=\"$0\" --regid=\"${gid:-$0}\" --clear-groups \
+                        --no-new-privs /bin/sh -c \"$@\"";
+        let command = match uid {
+            0 => format!("/bin/sh -c {} {}", quote::word(write), quote::word(path)),
+            _ => format!("/bin/sh -c {} {uid} {} {}", quote::word(as_other), quote::word(write), quote::word(path)),
+        };
+        let command = self.remote(&command);
         let printed = self.exchange(&what, command, bytes.to_vec(), None)?;
         if printed.status.success() { Ok(()) } else { Err(failed(&what, &printed)) }
+    }
+
+    /// Keeps others from changing the host until what is returned goes.
+    ///
+    /// # Errors
+    /// If another one changes it just now; says which.
+    pub fn lock(&self, command: &str) -> Result<HostLock, SshError> {
+        let what = "lock the host";
+        let here = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let who = format!("hadoptic {command}, process {} on {here}, logged in as {}", std::process::id(), self.user);
+        let lines = crate::scripts::LOCK.lines().filter(|line| !line.starts_with('#'));
+        let lock = lines.collect::<Vec<_>>().join("; ");
+        let mut child = Guard(
+            self.remote(&format!("/bin/sh -c {} lock {}", quote::word(&lock), quote::word(&who)))
+                .spawn()
+                .map_err(local("cannot start ssh"))?,
+        );
+        let said = Said::default();
+        said.listen(child.0.stderr.take());
+        let mut answer = Vec::new();
+        if let Some(mut stdout) = child.0.stdout.take() {
+            greeting::skip(&mut stdout).map_err(|greeting| not_begun(what, &greeting, &said.words()))?;
+            let mut byte = [0];
+            while answer.len() < 400 && !answer.ends_with(b"\n") && matches!(stdout.read(&mut byte), Ok(1)) {
+                answer.push(byte[0]);
+            }
+        }
+        let answer = last_words(&answer);
+        match answer.as_str() {
+            "locked" | "unlocked" => Ok(HostLock { session: child }),
+            _ => {
+                let message = match answer.strip_prefix("busy ") {
+                    Some(other) => format!("another one changes this host ({other}): wait until it has ended"),
+                    None => said.words(),
+                };
+                Err(SshError::Failed { what: what.to_owned(), message })
+            }
+        }
     }
 
     /// A shell's loop that answers each line with the host's time, after a greeting: see `clock`.
@@ -355,19 +431,21 @@ impl Session {
         self.remote(&format!("/bin/sh -c {}", quote::word("while read -r x; do date +%s%N; done")))
     }
 
-    /// Runs a script and hands what it prints to `take` while it comes.
+    /// Runs a script as that user and hands what it prints to `take` while it comes.
     ///
     /// # Errors
     /// If the script fails, or `take` does.
     pub fn stream(
         &self,
+        who: Reader,
         what: &str,
         variables: &[(&str, &str)],
         arguments: &[String],
         body: &str,
         take: impl FnOnce(&mut dyn Read) -> Result<(), SshError>,
     ) -> Result<(), SshError> {
-        let mut child = Guard(self.remote("/bin/sh -s").spawn().map_err(local("cannot start ssh"))?);
+        let remote = format!("{}/bin/sh -s", who.prefix());
+        let mut child = Guard(self.remote(&remote).spawn().map_err(local("cannot start ssh"))?);
         let script = quote::script(variables, arguments, body);
         if let Some(mut stdin) = child.0.stdin.take() {
             stdin.write_all(script.as_bytes()).map_err(local(what))?;
@@ -414,11 +492,15 @@ impl Session {
             // That the host does not want all of it shows in how the command ends.
             thread::spawn(move || stdin.write_all(&input).is_ok())
         });
+        let too_long = Arc::new(AtomicBool::new(false));
         let reader = child.0.stdout.take().map(|mut stdout| {
+            let too_long = Arc::clone(&too_long);
             thread::spawn(move || {
                 greeting::skip(&mut stdout)?;
                 let mut out = Vec::new();
-                let _ = stdout.read_to_end(&mut out);
+                let most = u64::try_from(MAX_ANSWER).unwrap_or(u64::MAX);
+                let _ = stdout.take(most + 1).read_to_end(&mut out);
+                too_long.store(out.len() > MAX_ANSWER, Ordering::Relaxed);
                 Ok(out)
             })
         });
@@ -428,6 +510,9 @@ impl Session {
         let status = loop {
             if let Some(status) = child.0.try_wait().map_err(local(what))? {
                 break status;
+            }
+            if too_long.load(Ordering::Relaxed) {
+                return Err(SshError::TooLong { what: what.to_owned() });
             }
             if until.is_some_and(|until| Instant::now() > until) {
                 let seconds = limit.unwrap_or_default().as_secs();
@@ -439,6 +524,7 @@ impl Session {
         let out = reader.and_then(|reader| reader.join().ok()).unwrap_or(Err(Vec::new()));
         let mut message = said.words();
         let out = match out {
+            Ok(out) if out.len() > MAX_ANSWER => return Err(SshError::TooLong { what: what.to_owned() }),
             Ok(out) => out,
             // 255: ssh itself failed, and has said why.
             Err(_) if status.code() == Some(255) => Vec::new(),
@@ -448,6 +534,53 @@ impl Session {
             message = "the host did not take all of it".to_owned();
         }
         Ok(Printed { out, message, status })
+    }
+}
+
+/// As whom a host's files are read: root, or who the agents' folder there belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reader {
+    /// 0 = root.
+    pub uid: u32,
+    /// Its group.
+    pub gid: u32,
+}
+
+impl Reader {
+    /// As a script tells: "UID GID".
+    #[must_use]
+    pub fn told(told: &crate::wire::Told) -> Self {
+        let numbers: Vec<u32> = told.numbers("reader").into_iter().filter_map(|n| n.try_into().ok()).collect();
+        match numbers[..] {
+            [uid, gid] => Self { uid, gid },
+            [uid] => Self { uid, gid: uid },
+            _ => Self::default(),
+        }
+    }
+
+    fn prefix(self) -> String {
+        let Self { uid, gid } = self;
+        if uid == 0 {
+            return String::new();
+        }
+        format!("setpriv --reuid={uid} --regid={gid} --clear-groups --no-new-privs ")
+    }
+}
+
+/// While it lives, nobody else changes the host.
+pub struct HostLock {
+    /// Ends with its input.
+    session: Guard,
+}
+
+impl Drop for HostLock {
+    fn drop(&mut self) {
+        drop(self.session.0.stdin.take());
+        let until = Instant::now() + LINGER;
+        // The next command finds the host free.
+        while matches!(self.session.0.try_wait(), Ok(None)) && Instant::now() < until {
+            thread::sleep(LOOK_EVERY);
+        }
     }
 }
 

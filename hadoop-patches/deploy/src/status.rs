@@ -1,4 +1,5 @@
-//! `hadoptic status`: what the agents say of themselves in their manifests, which are at most two seconds old.
+//! `hadoptic status`: what the agents say of themselves in their manifests, which are at most two seconds old, and what was
+//! found in the folders where users' JVMs write.
 
 use anyhow::Result;
 use serde_json::json;
@@ -12,17 +13,33 @@ use crate::fleet::Fleet;
 use crate::installed::{FILE, Installed, StartedBy};
 use crate::report::{HostReport, Report, size};
 use crate::scripts;
-use crate::ssh::{Session, SshError};
+use crate::ssh::{Reader, Session, SshError};
 use crate::wire::Told;
 
 /// Older manifests of a running agent say that it hangs, seconds.
 const OLD_S: u64 = 15;
-const TOTALS: [&str; 6] = ["packets", "lost", "owners", "spans", "used", "free"];
+const TOTALS: [&str; 7] = ["packets", "lost", "owners", "spans", "unwritten", "used", "free"];
 
-struct Seen {
+/// What a host said of its state.
+#[derive(Clone, Debug)]
+pub struct Seen {
     told: Told,
+    /// What was recorded; apart, because it was looked at with fewer rights.
+    records: Result<Told, String>,
     installed: Option<Installed>,
-    clock: Result<Offset, String>,
+}
+
+impl Seen {
+    /// Reads the answers of a host's scripts.
+    ///
+    /// # Errors
+    /// If the first is none; without the second the rest is known all the same.
+    pub fn parse(printed: &[u8], records: Result<Vec<u8>, String>) -> Result<Self, String> {
+        let told = Told::parse("status", printed)?;
+        let installed = told.file(FILE).map(|file| Installed::parse(&file.bytes)).transpose()?;
+        let records = records.and_then(|printed| Told::parse("records", &printed));
+        Ok(Self { told, records, installed })
+    }
 }
 
 /// Asks all hosts.
@@ -36,54 +53,63 @@ pub fn status(fleet: &Fleet, places: &Places) -> Result<Report> {
         heads: ["sniffer", "dumpingd"].into_iter().chain(TOTALS).chain(["clock"]).collect(),
         ..Report::default()
     };
-    report.hosts = reports(fleet, &seen, |seen| seen.told.value("name").unwrap_or_default().to_owned());
+    report.hosts = reports(fleet, &seen, |(seen, _)| seen.told.value("name").unwrap_or_default().to_owned());
     for (host, seen) in report.hosts.iter_mut().zip(&seen) {
-        if let Ok(seen) = seen {
-            judge(host, seen);
+        if let Ok((seen, clock)) = seen {
+            judge(host, seen, clock);
         }
     }
     Ok(report)
 }
 
-fn ask(session: &Session, places: &Places) -> Result<Seen, SshError> {
+type Clock = Result<Offset, String>;
+
+fn ask(session: &Session, places: &Places) -> Result<(Seen, Clock), SshError> {
     let what = "ask for the state";
-    let failed = |message| SshError::Failed { what: what.to_owned(), message };
     let variables = [("PREFIX", places.prefix.as_str()), ("CAPTURE", places.capture_dir.as_str())];
     let printed = session.run(what, &variables, &[], scripts::STATUS)?;
-    let told = Told::parse("status", &printed).map_err(failed)?;
-    let installed = told.file(FILE).map(|file| Installed::parse(&file.bytes)).transpose().map_err(failed)?;
-    Ok(Seen { told, installed, clock: clock::offset(session).map_err(|error| error.to_string()) })
+    let failed = |message| SshError::Failed { what: what.to_owned(), message };
+    let reader = Reader::told(&Told::parse("status", &printed).map_err(failed)?);
+    let records = session.run_as(reader, "look at what was recorded", &variables, scripts::RECORDS);
+    let seen = Seen::parse(&printed, records.map_err(|error| error.to_string())).map_err(failed)?;
+    Ok((seen, clock::offset(session).map_err(|error| error.to_string())))
 }
 
-/// "PID for 3 min".
+/// Process and seconds since its start.
 fn runs(told: &Told, agent: &str) -> Option<(u64, u64)> {
     let words: Vec<&str> = told.all("runs").find_map(|text| text.strip_prefix(agent))?.split_whitespace().collect();
     let now = told.numbers("now").first().copied()?;
     Some((words.first()?.parse().ok()?, now.saturating_sub(words.get(1)?.parse().ok()?)))
 }
 
-fn judge(host: &mut HostReport, seen: &Seen) {
+/// What a host's answers mean.
+pub fn judge(host: &mut HostReport, seen: &Seen, clock: &Clock) {
     let told = &seen.told;
-    let manifest = |agent: &str| told.file(&format!("{agent}.json")).map(|file| file.bytes.as_slice());
+    let records = seen.records.clone().unwrap_or_default();
+    if let Err(reason) = &seen.records {
+        host.problem(reason.clone());
+    }
+    let manifest = |agent: &str| records.file(&format!("{agent}.json")).map(|file| file.bytes.as_slice());
     let sniffer: Option<SnifferManifest> = manifest("sniffer").and_then(|text| serde_json::from_slice(text).ok());
     let dumpingd: Option<DumpingdManifest> = manifest("dumpingd").and_then(|text| serde_json::from_slice(text).ok());
-    let mut cells = Vec::new();
     for agent in ["sniffer", "dumpingd"] {
         let state = runs(told, agent);
         host.fact(&format!("{agent}_runs"), state.map(|(pid, seconds)| json!({ "pid": pid, "seconds": seconds })));
-        let age = told.all("age").find_map(|text| text.strip_prefix(agent)?.trim().parse::<u64>().ok());
-        if let (Some((pid, _)), Some(age)) = (state, age)
-            && age > OLD_S
-        {
-            host.problem(format!("{agent} (process {pid}) has said nothing for {age} s: is the disk full?"));
+        let age = records.all("age").find_map(|text| text.strip_prefix(agent)?.trim().parse::<u64>().ok());
+        match (state, age) {
+            (Some((pid, _)), Some(age)) if age > OLD_S => {
+                host.problem(format!("{agent} (process {pid}) has said nothing for {age} s: is the disk full?"));
+            }
+            (Some((pid, seconds)), None) if seconds > OLD_S && seen.records.is_ok() => {
+                host.problem(format!("{agent} (process {pid}) runs, and no file {agent}.json of its own can be read"));
+            }
+            _ => {}
         }
-        cells.push(
-            state.map_or_else(|| "does not run".to_owned(), |(_, seconds)| format!("since {}", lasting(seconds))),
-        );
+        let running = state.map(|(_, seconds)| format!("since {}", lasting(seconds)));
+        host.cells.push(running.unwrap_or_else(|| "does not run".to_owned()));
     }
     let Some(installed) = &seen.installed else {
         host.problem("nothing is installed: hadoptic install");
-        host.cells = cells;
         return;
     };
     let unended = [
@@ -100,41 +126,47 @@ fn judge(host: &mut HostReport, seen: &Seen) {
             host.problem(format!("{agent} ended without being asked to: see {log}, then {again}"));
         }
     }
-    let jar = told.value("jar");
-    if installed.files.get(&format!("{}/lib/{}", installed.prefix, crate::versions::JAR)).map(String::as_str) != jar {
-        host.problem("the jar is missing or is not the one that was installed: task JVMs may die. Run hadoptic install again at once");
-    }
+    judge_jar(host, told, installed);
+    let jvm = Jvms::told(&records);
+    judge_jvms(host, &records, &jvm);
     let counts: Vec<_> = sniffer.iter().flat_map(|manifest| &manifest.interfaces).map(|i| i.counts).collect();
-    let packets: u64 = counts.iter().map(|counts| counts.packets).sum();
-    let lost: u64 = counts.iter().map(trace::manifest::PacketCounts::lost).sum();
-    let owners = told.numbers("owners");
+    let sum = |numbers: &dyn Fn(&trace::manifest::PacketCounts) -> u64| {
+        counts.iter().map(numbers).fold(0, u64::saturating_add)
+    };
+    let (packets, lost) = (sum(&|counts| counts.packets), sum(&trace::manifest::PacketCounts::lost));
+    let owners = records.numbers("owners");
     let share = match owners[..] {
         [known, all] if all > 0 => Some(known as f64 / all as f64),
         _ => None,
     };
-    let spans = told.numbers("spans").first().copied();
     let disk = told.numbers("disk");
-    let (free, used) =
-        (disk.first().copied().unwrap_or(0) * 1024, told.numbers("used").first().copied().unwrap_or(0) * 1024);
-    cells.push(packets.to_string());
-    cells.push(lost.to_string());
-    cells.push(share.map_or_else(String::new, |share| format!("{:.1}%", share * 100.0)));
-    cells.push(spans.map_or_else(String::new, |spans| spans.to_string()));
-    cells.push(size(used));
-    cells.push(size(free));
-    cells.push(seen.clock.as_ref().map_or_else(|_| "?".to_owned(), |clock| check::offset(*clock)));
-    host.cells = cells;
+    let free = disk.first().copied().unwrap_or(0).saturating_mul(1024);
+    let kib = |key: &str| records.numbers(key).first().copied().unwrap_or(0).saturating_mul(1024);
+    let used = kib("host_kib").saturating_add(kib("jvm_kib"));
+    let unwritten = sum(&|counts| counts.unwritten).saturating_add(jvm.unwritten);
+    host.cells.extend([
+        packets.to_string(),
+        lost.to_string(),
+        share.map_or_else(String::new, |share| format!("{:.1}%", share * 100.0)),
+        jvm.spans.to_string(),
+        unwritten.to_string(),
+        size(used),
+        size(free),
+        clock.as_ref().map_or_else(|_| "?".to_owned(), |clock| check::offset(*clock)),
+    ]);
     host.fact("packets", packets);
     host.fact("lost", lost);
-    host.fact("interface_drops", counts.iter().map(|counts| counts.interface_drops).sum::<u64>());
+    host.fact("interface_drops", sum(&|counts| counts.interface_drops));
     host.fact("owners_share", share);
-    let jvm_files = told.numbers("jvms");
-    host.fact("jvm_files", jvm_files.first());
-    host.fact("jvm_bytes", jvm_files.get(1));
-    host.fact("jvm_records", spans);
+    host.fact("jvm_files", jvm.files);
+    host.fact("jvm_bytes", jvm.bytes);
+    host.fact("jvm_records", jvm.spans);
     host.fact("used_bytes", used);
+    host.fact("used_by", json!({ "agents": kib("host_kib"), "jvms": kib("jvm_kib") }));
+    host.fact("unwritten", json!({ "packets": sum(&|counts| counts.unwritten), "jvm_records": jvm.unwritten }));
+    host.fact("disk_limit", installed.disk_limit);
     host.fact("free_bytes", free);
-    host.fact("clock", seen.clock.as_ref().ok());
+    host.fact("clock", clock.as_ref().ok());
     host.fact("tracepoint", dumpingd.as_ref().map(|manifest| manifest.tracepoint));
     host.fact("scans", dumpingd.as_ref().map(|manifest| manifest.scans));
     let jvms = facts::jvms(told);
@@ -148,6 +180,75 @@ fn judge(host: &mut HostReport, seen: &Seen) {
     }
     let said = sniffer.iter().flat_map(|m| m.problems.iter().map(|p| format!("sniffer: {p}")));
     host.notes.extend(said.chain(dumpingd.iter().flat_map(|m| m.problems.iter().map(|p| format!("dumpingd: {p}")))));
+}
+
+fn judge_jar(host: &mut HostReport, told: &Told, installed: &Installed) {
+    let jar = told.value("jar");
+    if installed.files.get(&format!("{}/lib/{}", installed.prefix, crate::versions::JAR)).map(String::as_str) != jar {
+        host.problem(
+            "the jar is missing or is not the one that was installed: JVMs start without the agent (those of 1.x, and of jobs \
+             that an earlier version's install set up, die). Run hadoptic install again at once",
+        );
+    }
+}
+
+/// What the JVMs of all users have left.
+#[derive(Default)]
+struct Jvms {
+    files: u64,
+    bytes: u64,
+    spans: u64,
+    unwritten: u64,
+    /// Things that no JVM with the agent leaves, by folder.
+    odd: Vec<(String, u64)>,
+}
+
+impl Jvms {
+    fn told(records: &Told) -> Self {
+        let number = |text: Option<&str>| text.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+        let mut jvms = Self::default();
+        // "FOLDER FILES BYTES TAKEN ENTRIES"
+        for words in records.all("jvms").map(|text| text.split(' ').collect::<Vec<_>>()) {
+            let files = number(words.get(1).copied());
+            jvms.files = jvms.files.saturating_add(files);
+            jvms.bytes = jvms.bytes.saturating_add(number(words.get(2).copied()));
+            let odd = number(words.get(4).copied()).saturating_sub(files);
+            if odd > 0 {
+                jvms.odd.push((format!("jvm/{}", words.first().copied().unwrap_or_default()), odd));
+            }
+        }
+        let all = |key| records.all(key).map(|text| number(text.split(' ').next_back())).fold(0, u64::saturating_add);
+        jvms.spans = all("spans");
+        jvms.unwritten = all("unwritten");
+        if all("odd") > 0 {
+            jvms.odd.push(("jvm".to_owned(), all("odd")));
+        }
+        jvms
+    }
+}
+
+fn judge_jvms(host: &mut HostReport, records: &Told, jvms: &Jvms) {
+    for (folder, count) in &jvms.odd {
+        host.notes.push(format!(
+            "{folder} holds {count} things that no JVM with the agent leaves (links, pipes, files of others, other names): look whose \
+             they are; nothing reads them"
+        ));
+    }
+    host.fact("odd", jvms.odd.iter().map(|(_, count)| *count).fold(0, u64::saturating_add));
+    if jvms.unwritten > 0 {
+        host.notes.push(format!(
+            "{} records of JVMs were not written, for want of room within their limit: collect, or install with another --disk-limit",
+            jvms.unwritten
+        ));
+    }
+    let without: Vec<&str> = records.all("no_agent").take(20).collect();
+    if !without.is_empty() {
+        host.notes.push(format!(
+            "JVMs of users {} ran without the agent because the jar was missing or damaged: no-agent in their folders says when",
+            without.join(", ")
+        ));
+    }
+    host.fact("without_jar", without);
 }
 
 fn lasting(seconds: u64) -> String {

@@ -1,31 +1,47 @@
 //! systemd units of the two agents, for those who want them.
 
+use trace::quantity::parse_bytes;
+
 use crate::installed::Installed;
 
 /// Capabilities of each: as docs/agents.md says.
-const SNIFFER: &str = "CAP_NET_RAW CAP_NET_ADMIN CAP_DAC_READ_SEARCH CAP_DAC_OVERRIDE CAP_SETPCAP";
-const DUMPINGD: &str = "CAP_SYS_PTRACE CAP_SYS_ADMIN CAP_NET_ADMIN CAP_DAC_READ_SEARCH CAP_DAC_OVERRIDE CAP_SETPCAP";
+const SNIFFER: &str = "CAP_NET_RAW CAP_NET_ADMIN CAP_SETPCAP";
+const DUMPINGD: &str = "CAP_SYS_PTRACE CAP_SYS_ADMIN CAP_NET_ADMIN CAP_DAC_READ_SEARCH CAP_SETPCAP";
+/// Where it stays root, it gives up what it does not need by itself, and its folder is root's.
+const OF_ROOT: &str = "CAP_SETUID CAP_SETGID";
+/// Most memory of each, MiB. The sniffer's is what its interfaces hold for later (`--hold-memory`), not the kernel's rings.
+const SNIFFER_MIB: u64 = 512;
+const DUMPINGD_MIB: u64 = 256;
+/// Held packets of a few interfaces fit into [`SNIFFER_MIB`] with the default of `--hold-memory`.
+const HOLD_MEMORY: &str = "--hold-memory=";
+const USUAL_INTERFACES: u64 = 4;
 
 /// Name and text of both.
 #[must_use]
 pub fn all(installed: &Installed) -> [(String, String); 2] {
-    let of = |name: &str, about: &str, rights: &str, options: &[String]| {
-        (format!("hadoptic-{name}.service"), unit(installed, name, about, rights, options))
+    let of = |name: &str, about: &str, needs: (&str, u64), options: &[String]| {
+        (format!("hadoptic-{name}.service"), unit(installed, name, about, needs, options))
     };
     [
-        of("sniffer", "Hadoptic: records TCP segments", SNIFFER, &installed.sniffer),
-        of("dumpingd", "Hadoptic: records the owners of sockets", DUMPINGD, &installed.dumpingd),
+        of("sniffer", "Hadoptic: records TCP segments", (SNIFFER, sniffer_mib(&installed.sniffer)), &installed.sniffer),
+        of("dumpingd", "Hadoptic: records the owners of sockets", (DUMPINGD, DUMPINGD_MIB), &installed.dumpingd),
     ]
 }
 
-fn unit(installed: &Installed, name: &str, about: &str, rights: &str, options: &[String]) -> String {
+/// More held packets than usual need more.
+fn sniffer_mib(options: &[String]) -> u64 {
+    let held = options.iter().filter_map(|option| parse_bytes(option.strip_prefix(HOLD_MEMORY)?).ok()).next_back();
+    SNIFFER_MIB.max(SNIFFER_MIB / 2 + held.unwrap_or(0).div_ceil(1 << 20).saturating_mul(USUAL_INTERFACES))
+}
+
+fn unit(installed: &Installed, name: &str, about: &str, (rights, mib): (&str, u64), options: &[String]) -> String {
     let (prefix, capture) = (&installed.prefix, &installed.capture_dir);
     let options: String = options.iter().map(|option| format!(" {}", argument(option))).collect();
-    let user = if installed.run_as.is_empty() {
-        String::new()
-    } else {
-        format!("User={}\nAmbientCapabilities={rights}\n", installed.run_as)
+    let (user, rights) = match installed.service() {
+        "root" => (String::new(), format!("{rights} {OF_ROOT}")),
+        service => (format!("User={service}\nAmbientCapabilities={rights}\n"), rights.to_owned()),
     };
+    let stays = if user.is_empty() { " --user root" } else { "" };
     // Exit code 1 says that something was lost, 2 that it cannot run: neither gets better by trying again.
     format!(
         "# Made by `hadoptic install --systemd`, taken away by `hadoptic remove`.\n\
@@ -35,7 +51,7 @@ fn unit(installed: &Installed, name: &str, about: &str, rights: &str, options: &
          \n\
          [Service]\n\
          Type=exec\n\
-         ExecStart={prefix}/bin/{name} run --out {capture}/%H{options}\n\
+         ExecStart={prefix}/bin/{name} run --out {capture}/%H{stays}{options}\n\
          StandardOutput=append:{prefix}/log/{name}.log\n\
          StandardError=append:{prefix}/log/{name}.log\n\
          {user}\
@@ -44,12 +60,20 @@ fn unit(installed: &Installed, name: &str, about: &str, rights: &str, options: &
          CapabilityBoundingSet={rights}\n\
          NoNewPrivileges=yes\n\
          ProtectSystem=strict\n\
-         ReadWritePaths={capture}\n\
-         ProtectHome=yes\n\
-         PrivateTmp=no\n\
+         ReadWritePaths={capture}/%H\n\
+         ProtectHome=read-only\n\
+         ProtectControlGroups=yes\n\
+         ProtectKernelModules=yes\n\
+         LockPersonality=yes\n\
+         MemoryDenyWriteExecute=yes\n\
+         RestrictRealtime=yes\n\
+         RestrictSUIDSGID=yes\n\
+         RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK AF_PACKET\n\
+         SystemCallArchitectures=native\n\
          UMask=0077\n\
-         # A recording must not be what a full machine kills first.\n\
-         OOMScoreAdjust=-500\n\
+         # Where memory is short, Hadoop is not what the kernel ends.\n\
+         OOMScoreAdjust=500\n\
+         MemoryMax={mib}M\n\
          \n\
          [Install]\n\
          WantedBy=multi-user.target\n"

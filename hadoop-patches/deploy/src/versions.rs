@@ -8,6 +8,15 @@ use serde::{Deserialize, Serialize};
 /// The agent's file name, by which a JVM's options are known to have it already.
 pub const JAR: &str = "hadoptic-agent.jar";
 
+/// Below the prefix: the program that prints the option which loads the agent, if the jar is whole.
+pub const LAUNCHER: &str = "bin/agent-option";
+
+/// What stands in place of the option where a shell reads it.
+#[must_use]
+pub fn launched(prefix: &str) -> String {
+    format!("$({prefix}/{LAUNCHER})")
+}
+
 /// Versions that are configured alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Generation {
@@ -141,7 +150,7 @@ pub fn env_files(generation: Generation) -> Vec<&'static str> {
 pub fn env_lines(
     generation: Generation,
     there: &[&str],
-    agent: &str,
+    launcher: &str,
     clients: bool,
 ) -> Vec<(&'static str, Vec<String>)> {
     let mut files: Vec<(&'static str, Vec<String>)> = Vec::new();
@@ -151,7 +160,11 @@ pub fn env_lines(
         let lines: Vec<String> = variables.flat_map(|(name, rule)| lines_for(name, *rule)).collect();
         match files.iter_mut().find(|(other, _)| *other == file) {
             Some((_, before)) => before.extend(lines),
-            None => files.push((file, [vec![format!("hadoptic_agent='{agent}'")], lines].concat())),
+            None => {
+                // Where the program or the jar is missing, nothing is added.
+                let asked = format!("hadoptic_agent=; [ ! -x {launcher} ] || hadoptic_agent=$({launcher})");
+                files.push((file, [vec![asked], lines].concat()));
+            }
         }
     }
     files
@@ -161,7 +174,7 @@ pub fn env_lines(
 fn lines_for(variable: &str, rule: Rule) -> Vec<String> {
     let append = |variable: &str| {
         vec![
-            format!("case \"${{HADOOP_OPTS-}} ${{{variable}-}}\" in *{JAR}*) ;;"),
+            format!("case \"${{hadoptic_agent:+set}} ${{HADOOP_OPTS-}} ${{{variable}-}}\" in ' '* | *{JAR}*) ;;"),
             format!("*) export {variable}=\"${{{variable}:+${variable} }}$hadoptic_agent\" ;; esac"),
         ]
     };

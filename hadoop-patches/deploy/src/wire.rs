@@ -11,6 +11,8 @@ pub struct RemoteFile {
     pub mode: String,
     /// "user:group".
     pub owner: String,
+    /// As whom the file may be replaced: the only user but root who can change what stands on the way there, 0 = none.
+    pub keeper: u32,
     /// Its bytes.
     pub bytes: Vec<u8>,
 }
@@ -21,8 +23,8 @@ pub struct Told {
     values: Vec<(String, String)>,
     /// Files by name; `None`: it is not there.
     pub files: BTreeMap<String, Option<RemoteFile>>,
-    /// Paths of files that are not there, by name.
-    pub missing: BTreeMap<String, String>,
+    /// Who may make the files that are not there, by name, as [`RemoteFile::keeper`]; `None` = several users could.
+    pub missing: BTreeMap<String, Option<u32>>,
 }
 
 impl Told {
@@ -40,11 +42,14 @@ impl Told {
             match key {
                 "file" => {
                     let fields: Vec<&str> = value.split('\t').collect();
-                    let [name, path, mode, owner, size] = fields[..] else {
+                    let [name, path, mode, owner, keeper, size] = fields[..] else {
                         return Err(format!("{script}: \"{line}\"?"));
                     };
                     let size: usize = size.parse().map_err(|_| format!("{script}: \"{line}\"?"))?;
-                    let Some(bytes) = rest.get(..size).filter(|_| rest.get(size) == Some(&b'\n')) else {
+                    let keeper = keeper.parse().map_err(|_| format!("{script}: \"{line}\"?"))?;
+                    let Some((bytes, behind)) =
+                        rest.split_at_checked(size).filter(|(_, behind)| behind.first() == Some(&b'\n'))
+                    else {
                         return Err(format!(
                             "{path} changed while it was read, or the connection broke: run this again"
                         ));
@@ -53,15 +58,18 @@ impl Told {
                         path: path.to_owned(),
                         mode: mode.to_owned(),
                         owner: owner.to_owned(),
+                        keeper,
                         bytes: bytes.to_vec(),
                     };
                     told.files.insert(name.to_owned(), Some(file));
-                    rest = &rest[size + 1..];
+                    rest = &behind[1..];
                 }
                 "missing" => {
-                    let (name, path) = value.split_once('\t').unwrap_or((value, ""));
-                    told.files.insert(name.to_owned(), None);
-                    told.missing.insert(name.to_owned(), path.to_owned());
+                    let mut fields = value.split('\t');
+                    let name = fields.next().unwrap_or_default().to_owned();
+                    let keeper = fields.nth(1).and_then(|uid| uid.parse().ok());
+                    told.files.insert(name.clone(), None);
+                    told.missing.insert(name, keeper);
                 }
                 _ => told.values.push((key.to_owned(), value.to_owned())),
             }

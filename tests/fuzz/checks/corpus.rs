@@ -8,7 +8,11 @@ use std::process::Command;
 /// # Panics
 /// If there is none.
 pub fn each(target: &str, check: impl Fn(&[u8])) {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fuzz/corpus");
+    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let corpus = above
+        .map(|folder| folder.join("tests/fuzz/corpus"))
+        .find(|corpus| corpus.is_dir())
+        .expect("the corpus is there");
     let reached = tempfile::tempdir().expect("a folder");
     let pack = corpus.join(target).with_extension("tar.gz");
     let status = Command::new("tar").arg("-xzf").arg(&pack).arg("-C").arg(reached.path()).status().expect("tar runs");

@@ -264,7 +264,7 @@ impl<'a> Deployment<'a> {
         let mut problems = Vec::new();
         for (name, after) in self.files()? {
             let before = self.before.get(&name).cloned().unwrap_or_default();
-            for (path, how) in differences(&before, &after) {
+            for (path, how) in differences(&before, &after).into_iter().filter(|(path, _)| !is_of_users_tools(path)) {
                 problems.push(format!("after hadoptic remove, {} on {name} {how}", path.display()));
             }
         }
@@ -351,6 +351,13 @@ impl<'a> Deployment<'a> {
         }
         Ok(())
     }
+}
+
+/// What useradd and userdel leave: their lock, and copies of what was there before the last change.
+fn is_of_users_tools(path: &Path) -> bool {
+    ["/etc/.pwd.lock", "/etc/passwd-", "/etc/group-", "/etc/shadow-", "/etc/gshadow-"]
+        .iter()
+        .any(|own| path == Path::new(own))
 }
 
 /// How a call of the program ended.

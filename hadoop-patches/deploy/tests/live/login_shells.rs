@@ -39,8 +39,7 @@ fn an_account_that_is_closed_says_so() {
         return;
     }
     let rig = Rig::new(1, "3");
-    // In place: the host has this very file over its own.
-    let passwd = rig.path("etc/passwd");
+    let passwd = rig.etc("h1", "passwd");
     let closed = fs::read_to_string(&passwd).unwrap().replacen("/bin/bash", "/usr/sbin/nologin", 1);
     fs::write(&passwd, closed).unwrap();
     sh(&format!("grep -q ^root:.*nologin$ {}", passwd.display()));

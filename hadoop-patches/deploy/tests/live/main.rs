@@ -5,6 +5,7 @@ mod broken_hosts;
 mod collecting;
 mod jvms;
 mod login_shells;
+mod other_users;
 mod sudo_login;
 #[path = "../support/mod.rs"]
 mod support;

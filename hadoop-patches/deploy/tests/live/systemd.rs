@@ -45,6 +45,10 @@ fn units_run_come_back_and_end_in_order() {
         // What the unit says of rights and files holds.
         let status = host.says(&format!("cat /proc/{}/status", host.property(agent, "MainPID")));
         assert!(status.lines().any(|line| line == "NoNewPrivs:\t1"), "{status}");
+        let uid = host.says("id -u hadoptic");
+        assert!(status.contains(&format!("Uid:\t{uid}\t{uid}\t{uid}\t{uid}\n")), "{status}");
+        assert_eq!(host.says(&format!("cat /proc/{}/oom_score_adj", host.property(agent, "MainPID"))), "500");
+        assert_ne!(host.property(agent, "MemoryMax"), "infinity");
     }
     rig.ok("status", &[]);
 

@@ -25,7 +25,8 @@ fn round(generation: &str) {
         fs::read(rig.of("h1").join("conf").join(name)).map(|text| String::from_utf8_lossy(&text).into_owned()).unwrap()
     };
     assert!(file("hadoop-env.sh").contains("# >>> hadoptic"));
-    assert_eq!(file("mapred-site.xml").matches("-javaagent:").count(), if generation == "1" { 1 } else { 3 });
+    let (option, times) = if generation == "1" { ("-javaagent:", 1) } else { ("/opt/hadoptic/bin/agent-option)", 3) };
+    assert_eq!(file("mapred-site.xml").matches(option).count(), times);
     let (mode, owner, _) = installed[0]["conf/hadoop-env.sh"];
     assert_eq!((mode & 0o777, owner), (0o640, 1));
 
@@ -111,13 +112,15 @@ fn what_others_change_in_the_meantime_stays() {
     let added = "<property><name>later</name><value>1</value></property>\n</configuration>";
     fs::write(conf.join("mapred-site.xml"), site.replace("</configuration>", added)).unwrap();
     rig.ok("install", &[]);
-    fs::write(rig.of("h1").join("cap/h1/jvm-1-1.jsonl"), "{}").unwrap();
+    let record = rig.of("h1").join("cap/jvm/0/jvm-1-1.jsonl");
+    fs::create_dir(record.parent().unwrap()).unwrap();
+    fs::write(&record, "{}").unwrap();
     rig.ok("remove", &["--keep-captures"]);
     assert_eq!(
         fs::read_to_string(conf.join("yarn-env.sh")).unwrap(),
         "YARN_NODEMANAGER_OPTS=-Xmx512m\nexport LATER=1\n"
     );
     assert_eq!(fs::read_to_string(conf.join("mapred-site.xml")).unwrap(), before.replace("</configuration>", added));
-    assert!(rig.of("h1").join("cap/h1/jvm-1-1.jsonl").is_file());
+    assert!(record.is_file());
     assert!(!rig.of("h1").join("opt/hadoptic").exists());
 }

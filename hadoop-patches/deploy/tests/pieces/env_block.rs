@@ -81,8 +81,20 @@ fn shell(env: &str, show: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// A program that prints the agent's option, as the one on the hosts does where the jar is whole.
+fn launcher() -> String {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/agent_option.sh").to_owned()
+}
+
+#[test]
+fn where_the_launcher_is_gone_a_file_sets_nothing_and_says_nothing() {
+    let all = env_lines(Generation::Three, &[], "/opt/nowhere/bin/agent-option", true);
+    let text = String::from_utf8(install(b"", &all[0].1).unwrap()).unwrap();
+    assert_eq!(shell(&text, "${HDFS_NAMENODE_OPTS-none}|${HADOOP_CLIENT_OPTS-none}"), "none|none");
+}
+
 fn env(generation: Generation, before: &str, clients: bool) -> String {
-    let all = env_lines(generation, &[], "-javaagent:/opt/h/lib/hadoptic-agent.jar=out=/c", clients);
+    let all = env_lines(generation, &[], &launcher(), clients);
     assert_eq!(all.len(), 1);
     String::from_utf8(install(before.as_bytes(), &all[0].1).unwrap()).unwrap()
 }

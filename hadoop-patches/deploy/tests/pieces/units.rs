@@ -17,8 +17,20 @@ fn options_reach_the_command_line_as_they_were_given() {
     assert_eq!(
         line,
         "ExecStart=/opt/hadoptic/bin/sniffer run --out /var/lib/hadoptic/capture/%H --follow --hadoop-conf \"/etc/my hadoop\" \
-         --disk-limit=20GiB --when-full=drop-oldest --keep-free=1GiB --port=9$$9%%"
+         --jvm-records /var/lib/hadoptic/capture/jvm --disk-limit=13421772800 --when-full=drop-oldest --port=9$$9%%"
     );
+}
+
+#[test]
+fn an_agent_of_its_own_user_gives_way_to_hadoop_where_memory_is_short() {
+    let text = units(&["--sniffer-option=--hold-memory=256MiB"]);
+    for line in ["User=hadoptic", "OOMScoreAdjust=500", "ProtectSystem=strict", "NoNewPrivileges=yes"] {
+        assert_eq!(text.lines().filter(|other| *other == line).count(), 2, "{line}: {text}");
+    }
+    assert!(text.contains("MemoryMax=1280M\n") && text.contains("MemoryMax=256M\n"), "{text}");
+    assert!(!text.contains("CAP_DAC_OVERRIDE"));
+    let text = units(&["--run-as", "root"]);
+    assert!(!text.contains("User=") && text.contains("--user root"), "{text}");
 }
 
 #[test]
@@ -35,7 +47,7 @@ fn systemd_finds_no_fault_with_them() {
         fs::write(&program, "#!/bin/sh\n").unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     }
-    for user in ["", "daemon"] {
+    for user in ["root", "daemon"] {
         let text = units(&["--prefix", prefix.to_str().unwrap(), "--run-as", user]);
         for part in text.split("# /etc/systemd/system/").skip(1) {
             let (name, unit) = part.split_once('\n').unwrap();

@@ -203,13 +203,11 @@ impl Rig {
             ),
         )
         .unwrap();
-        let own: &[&str] = match kind {
-            Kind::Sudo => &["passwd", "group", "shadow", "sudoers"],
-            _ => &["passwd"],
-        };
-        let over: String = own.iter().map(|name| format!("mount --bind {at}/etc/{name} /etc/{name}; ")).collect();
+        // Files of its own: users are made and removed there.
+        let over =
+            format!("cp -a /etc {at}/{host}.etc; cp -a {at}/etc/. {at}/{host}.etc/; mount --bind {at}/{host}.etc /etc");
         let setup = format!(
-            "{over}ip link set lo up; mount -t tmpfs tmpfs /run; mkdir /run/sshd; mount --bind {at}/{host} {at}/host; \
+            "{over}; ip link set lo up; mount -t tmpfs tmpfs /run; mkdir /run/sshd; mount --bind {at}/{host} {at}/host; \
              hostname {host}; exec /usr/sbin/sshd -D -E {at}/{host}.log -f {at}/{host}.sshd"
         );
         let log = self.path(&format!("{host}.log"));
@@ -311,6 +309,11 @@ impl Rig {
         enter.args(["sh", "-ec", command]);
         enter.stdin(Stdio::null());
         enter
+    }
+
+    /// A file of a host's /etc; not on hosts with a systemd.
+    pub fn etc(&self, host: &str, name: &str) -> PathBuf {
+        self.path(&format!("{host}.etc")).join(name)
     }
 
     /// Everything below a host's folder: mode, owner and checksum by path.

@@ -13,7 +13,7 @@ for link in bin sbin lib lib32 lib64; do [ ! -e "/usr/$link" ] || ln -s "usr/$li
 mount --rbind /usr usr
 mount --bind "$at" ".$at"
 mount --bind "$at/$name" ".$at/host"
-for own in passwd group nsswitch.conf ld.so.cache alternatives pam.d; do [ ! -e "/etc/$own" ] || cp -a "/etc/$own" etc/; done
+for own in passwd group login.defs nsswitch.conf ld.so.cache alternatives pam.d; do [ ! -e "/etc/$own" ] || cp -a "/etc/$own" etc/; done
 cp -a /etc/java* etc/ 2>/dev/null || true
 printf 'root:*:19000:0:99999:7:::\nsshd:*:19000:0:99999:7:::\n' >etc/shadow
 echo "$name" >etc/hostname

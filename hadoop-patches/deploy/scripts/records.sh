@@ -1,0 +1,42 @@
+# What was recorded, looked at with the rights of whom the agents' folder belongs to: what users have put among their
+# records leads nowhere else. CAPTURE.
+host_folder
+kib() { timeout 20 du -skx "$@" 2>/dev/null | awk '{ n += $1 } END { printf "%.0f", n }'; }
+for name in sniffer dumpingd; do
+    if [ -f "$dir/$name.json" ]; then
+        say age "$name $(($(date +%s) - $(stat -c %Y "$dir/$name.json")))"
+        emit "$name.json" "$dir/$name.json" 8388608
+    fi
+done
+[ ! -d "$dir" ] || say host_kib "$(kib "$dir")"
+# Of the last records of sockets with a peer, those whose owner is known. One in TIME_WAIT belongs to nobody any more.
+last=$(find "$dir" -maxdepth 1 -type f -name 'sockets.jsonl' -exec stat -c %s {} + 2>/dev/null)
+if [ -n "$last" ]; then
+    timeout 20 tail -c 16777216 "$dir/sockets.jsonl" | awk '/"k":"socket"/ && !/"TIME_WAIT"/ { n++; if (/"pid":/) known++ } END { print "owners\t" known + 0 " " n + 0 }'
+fi
+if cd "$CAPTURE/jvm" 2>/dev/null; then
+    say jvm_kib "$(kib .)"
+    odd=$(find . -mindepth 1 -maxdepth 1 ! \( -type d -name '[0-9]*' ! -name '*[!0-9.]*' \) ! -name 'daemon-[0-9]*' ! -name '.used-[0-9]*' -exec stat -c x -- {} + 2>/dev/null | head -n 100000 | wc -l)
+    find . -mindepth 1 -maxdepth 1 -type d -name '[0-9]*' ! -name '*[!0-9.]*' | sort | head -n 1000 | {
+        while IFS= read -r folder; do
+            uid=$(stat -c %u -- "$folder" 2>/dev/null) name=${folder#./}
+            if [ "${name%%.*}" != "$uid" ] || ! [ -r "$folder" -a -x "$folder" ]; then
+                odd=$((odd + 1))
+                continue
+            fi
+            # Names of files may be anything. What is counted are those with the agents' names.
+            set -- -mindepth 1 -maxdepth 1 -type f -links 1 -user "$uid" -name 'jvm-[0-9]*-[0-9]*.jsonl' ! -name '*[!a-z0-9.-]*'
+            all=$(timeout 20 find "$folder" -mindepth 1 -maxdepth 1 ! -name no-agent ! -name 'daemon-*' -exec stat -c x -- {} + 2>/dev/null | wc -l)
+            say jvms "$name $(timeout 20 find "$folder" "$@" -exec stat -c '%s %b %B' -- {} + 2>/dev/null |
+                awk '{ n++; bytes += $1; taken += $2 * $3 } END { printf "%d %.0f %.0f", n, bytes, taken }') $all"
+            [ ! -f "$folder/no-agent" ] || say no_agent "$uid"
+            [ "$(kib "$folder")" -lt 1048576 ] || continue
+            records() { timeout 20 find "$folder" "$@" -exec cat -- {} + 2>/dev/null | head -c 1073741824; }
+            say spans "$(records "$@" | wc -l)"
+            # With each batch a JVM says how many records it could not write since the one before.
+            say unwritten "$(records "$@" | grep -a '"k":"clock"' | sed -n 's/.*"unwritten":\([0-9]\{1,18\}\).*/\1/p' | awk '{ n += $1 } END { printf "%.0f", n }')"
+        done
+        say odd "$odd"
+    }
+fi
+say end records

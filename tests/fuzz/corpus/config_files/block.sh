@@ -1,0 +1,4 @@
+a
+# >>> hadoptic: set by `hadoptic install`, taken out by `hadoptic remove`
+x
+# <<< hadoptic

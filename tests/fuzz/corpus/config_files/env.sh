@@ -1,0 +1,2 @@
+export JAVA_HOME=/usr
+A=\
