@@ -294,7 +294,7 @@ impl Lightness {
         }
         let wire = u64::from(self.packets.get(id).wire);
         let rate = if buffer > 0 { tor_rate } else { tor_rate.min(ocs_rate) };
-        let stream = rate.time_ps(wire) + self.byte_delay.time_ps(wire);
+        let stream = rate.time_ps(wire).saturating_add(self.byte_delay.time_ps(wire));
         let head = now.plus_ps(self.config.tor_startup_delay.ps());
         let sent = head.plus_ps(stream);
         self.meters.ocs[from as usize].crossed(now, wire, self.config.interval.ps());

@@ -202,7 +202,7 @@ impl Lightness {
     /// The end of the slot in which what is routed at `routed` is decided about.
     fn slot_end(&self, routed: SimTime) -> SimTime {
         let slot = self.config.ops_slot.ps();
-        SimTime((routed.0 / slot + 1).saturating_mul(slot))
+        SimTime((routed.0 / slot).saturating_add(1).saturating_mul(slot))
     }
 
     /// When a channel's packet may start, `now` or later, so that it meets no packet of its own ToR: at its output, or
@@ -289,7 +289,7 @@ impl Lightness {
         self.counters.by_ops += 1;
         let answered = now.plus_ps(self.answer_ps());
         self.queue.schedule(answered, Phase::Arrive, self.ops_place(), Event::Acked(channel));
-        let at = now.plus_ps(through + self.cables.from_ops);
+        let at = now.plus_ps(through).plus_ps(self.cables.from_ops);
         self.queue.schedule(at, Phase::Arrive, self.ops_place(), Event::AtOutput(id));
     }
 

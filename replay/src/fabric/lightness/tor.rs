@@ -191,7 +191,7 @@ impl Lightness {
 
     /// The time in which `wire` bytes pass out of a ToR towards the packet switch.
     pub(super) fn stream_ps(&self, wire: u64) -> u64 {
-        self.config.tor_rate.time_ps(wire) + self.byte_delay.time_ps(wire)
+        self.config.tor_rate.time_ps(wire).saturating_add(self.byte_delay.time_ps(wire))
     }
 
     /// A channel has sent a packet's last byte.
