@@ -106,7 +106,12 @@ host_folder() {
 # writes into this host's folder. PREFIX; dir and service by host_folder.
 is_agent() {
     lives "$2" "$3" || return 1
-    case $(readlink "/proc/$2/exe" 2>/dev/null) in "$program/$1" | "$program/$1 (deleted)") ;; *) return 1 ;; esac
+    # By number: from a mount namespace of its own the path may begin elsewhere. One that was replaced is deleted.
+    case $(readlink "/proc/$2/exe" 2>/dev/null) in
+    *"/bin/$1") [ "$(stat -L -c %d:%i "/proc/$2/exe" 2>/dev/null)" = "$(stat -L -c %d:%i "$PREFIX/bin/$1" 2>/dev/null)" ] || return 1 ;;
+    *"/bin/$1 (deleted)") ;;
+    *) return 1 ;;
+    esac
     case $(sed -n 's/^Uid:[[:blank:]]*\([0-9]*\).*/\1/p' "/proc/$2/status" 2>/dev/null) in 0 | "$service") ;; *) return 1 ;; esac
     tr '\0' '\n' 2>/dev/null <"/proc/$2/cmdline" | sed -n '/^--out$/{n;p;q;}' | grep -q -x -F -- "$dir"
 }
@@ -114,7 +119,6 @@ is_agent() {
 agent() {
     pid= born=
     host_folder
-    program=$(readlink -f "$PREFIX/bin")
     # What systemd starts again after a crash has another number than the one that was written down.
     if [ -f "/etc/systemd/system/hadoptic-$1.service" ] && command -v systemctl >/dev/null 2>&1; then
         pid=$(systemctl show -p MainPID "hadoptic-$1.service" 2>/dev/null | cut -d= -f2)

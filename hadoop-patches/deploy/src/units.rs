@@ -6,7 +6,8 @@ use crate::installed::Installed;
 
 /// Capabilities of each: as docs/agents.md says.
 const SNIFFER: &str = "CAP_NET_RAW CAP_NET_ADMIN CAP_SETPCAP";
-const DUMPINGD: &str = "CAP_SYS_PTRACE CAP_SYS_ADMIN CAP_NET_ADMIN CAP_DAC_READ_SEARCH CAP_SETPCAP";
+/// The last but one is for its instance of the kernel's tracing; it is given up once that is open.
+const DUMPINGD: &str = "CAP_SYS_PTRACE CAP_SYS_ADMIN CAP_NET_ADMIN CAP_DAC_READ_SEARCH CAP_DAC_OVERRIDE CAP_SETPCAP";
 /// Where it stays root, it gives up what it does not need by itself, and its folder is root's.
 const OF_ROOT: &str = "CAP_SETUID CAP_SETGID";
 /// Most memory of each, MiB. The sniffer's is what its interfaces hold for later (`--hold-memory`), not the kernel's rings.
