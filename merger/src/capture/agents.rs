@@ -145,6 +145,13 @@ fn take_sniffer_manifest(host: &mut HostCapture, manifest: &SnifferManifest) {
                 "packets",
             );
             host.unwritten(SNIFFER, format!("{at}: packets given up undecided"), interface.counts.undecided, "packets");
+            let blanked = interface.counts.blanked_bytes;
+            host.unwritten(
+                SNIFFER,
+                format!("{at}: payload that was blanked, as it is secret"),
+                blanked,
+                "payload bytes",
+            );
         }
         host.notes.extend(run.problems.iter().map(|problem| format!("{name}: sniffer: {problem}")));
     }
@@ -182,6 +189,11 @@ fn take_dumpingd_manifest(host: &mut HostCapture, manifest: &DumpingdManifest) {
         ));
     }
     for run in manifest.earlier_runs.iter().chain([manifest]) {
+        let no_room = format!("{name}: records of sockets for which there was no room on the disk");
+        host.unwritten(DUMPINGD, no_room, run.unwritten, "records");
+        let removed = format!("{name}: records of sockets that were removed to make room");
+        host.unwritten(DUMPINGD, removed, run.removed_records, "records");
+        host.unwritten(DUMPINGD, format!("{name}: network namespaces not scanned"), run.left_out_netns, "namespaces");
         host.notes.extend(run.problems.iter().map(|problem| format!("{name}: dumpingd: {problem}")));
     }
 }
@@ -277,6 +289,7 @@ fn read_packets(host: &mut HostCapture, shown: &str, input: File, number: usize,
         }
         if mark.kind == MarkKind::Removed {
             count = count.saturating_add(mark.count);
+            host.unwritten(SNIFFER, format!("{shown}: packets removed to make room"), mark.count, "packets");
         }
     }
     let losses = reader.losses();

@@ -23,6 +23,8 @@ pub struct JvmFile {
     pub file: String,
     /// Process id as the machine counts, where that is known; else as the JVM sees itself.
     pub pid: u32,
+    /// Its id in the innermost process namespace that it is in.
+    pub inner_pid: u32,
     /// Start time, clock ticks since boot.
     pub start_ticks: u64,
     /// The user in whose folder it lies, if it lies in one.
@@ -46,7 +48,7 @@ pub(super) fn read(
 ) -> Result<Option<JvmFile>, MergeError> {
     let FileKind::Jvm { pid, start_ticks, user } = file.kind else { return Ok(None) };
     let shown = folder.shown(file);
-    let mut jvm = JvmFile { file: shown.clone(), pid, start_ticks, user, ..JvmFile::default() };
+    let mut jvm = JvmFile { file: shown.clone(), pid, inner_pid: pid, start_ticks, user, ..JvmFile::default() };
     let mut senseless = 0u64;
     let read = files::unpacked(input).and_then(|input| {
         files::json_lines(input, MAX_RECORD_BYTES, |mut record: JvmRecord| {
@@ -70,8 +72,9 @@ pub(super) fn read(
     let (mut dropped, mut unwritten) = (Told::default(), Told::default());
     for record in &jvm.records {
         match record {
-            JvmRecord::Header { pid, start_ticks, netns, addresses, .. } => {
+            JvmRecord::Header { pid, ns_pid, start_ticks, netns, addresses, .. } => {
                 headers.push((*pid, *start_ticks));
+                jvm.inner_pid = ns_pid.last().copied().unwrap_or(*pid);
                 jvm.netns = *netns;
                 jvm.addresses.extend(own_addresses(addresses));
             }
@@ -138,7 +141,7 @@ pub(super) fn settle(host: &mut HostCapture) {
     for mut jvm in std::mem::take(&mut host.jvms) {
         let same = seen.get(&(jvm.pid, jvm.start_ticks));
         let fits = same.is_some_and(|seen| jvm.netns == 0 || seen.netns == 0 || jvm.netns == seen.netns);
-        let contained = if fits { None } else { inner.get(&(jvm.pid, jvm.start_ticks, jvm.netns)) };
+        let contained = if fits { None } else { inner.get(&(jvm.inner_pid, jvm.start_ticks, jvm.netns)) };
         match (contained, same) {
             (Some(pid), _) => jvm.pid = *pid,
             (None, Some(seen)) if fits && jvm.user.is_some_and(|user| user != seen.uid) => {

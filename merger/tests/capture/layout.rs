@@ -91,11 +91,11 @@ fn socket_files_are_read_in_the_order_of_their_numbers() {
     assert_eq!(told, [0, 1, 2, 3]);
 }
 
-/// Gives the JVM of w1 a network namespace in its header.
-fn in_namespace(path: PathBuf, netns: u64) {
+/// Gives the JVM of w1 a network namespace in its header, and its ids in the process namespaces.
+fn in_namespace(path: PathBuf, netns: u64, pids: &[u32]) {
     let (mut records, _) = trace::files::read_json_lines::<JvmRecord>(&path).unwrap();
-    if let Some(JvmRecord::Header { netns: told, .. }) = records.first_mut() {
-        *told = netns;
+    if let Some(JvmRecord::Header { netns: told, ns_pid, .. }) = records.first_mut() {
+        (*told, *ns_pid) = (netns, pids.to_vec());
     }
     write_lines(&path, &records);
 }
@@ -105,14 +105,21 @@ fn a_jvm_in_a_container_is_the_process_that_the_machine_knows_by_another_pid() {
     let folder = tempfile::tempdir().unwrap();
     let mut world = World::new(&["m1", "w1"]);
     talk(&mut world);
-    world.hosts[1].sockets = vec![process(7777, 42, 0, Some(50)), process(8888, 43, 0, Some(50))];
-    world.write(folder.path());
-    in_namespace(folder.path().join("w1/jvm-50-500.jsonl"), 42);
-    let merged = merged(folder.path());
-    let client = merged.joined.connections[0].client_process.unwrap();
-    let row = &merged.joined.processes[client.index()];
-    assert_eq!((row.pid, row.start_ticks), (7777, 500));
-    assert_eq!(merged.joined.processes.iter().filter(|process| process.pid == 50).count(), 0, "one JVM, one process");
+    // Its own /proc shows it as 50; it may be in yet another namespace, in which it is 3.
+    for (pids, inner) in [(&[][..], 50), (&[50, 3][..], 3)] {
+        world.hosts[1].sockets = vec![process(7777, 42, 0, Some(inner)), process(8888, 43, 0, Some(inner))];
+        world.write(folder.path());
+        in_namespace(folder.path().join("w1/jvm-50-500.jsonl"), 42, pids);
+        let merged = merged(folder.path());
+        let client = merged.joined.connections[0].client_process.unwrap();
+        let row = &merged.joined.processes[client.index()];
+        assert_eq!((row.pid, row.start_ticks), (7777, 500));
+        assert_eq!(
+            merged.joined.processes.iter().filter(|process| process.pid == 50).count(),
+            0,
+            "one JVM, one process"
+        );
+    }
 }
 
 #[test]
