@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use crate::world::{World, assert_bytes_are_conserved, at, write_lines};
 use merger::build::{Merged, Silent, merge};
 use trace::jvm::JvmRecord;
+use trace::manifest::{DumpingdManifest, InterfaceManifest, PacketCounts, SnifferManifest};
 use trace::rows::OwnerEvidence;
 use trace::socket::{Owner, SocketRecord};
 
@@ -229,6 +230,31 @@ fn counts_beyond_all_measure_do_not_run_over() {
 }
 
 #[test]
+fn what_each_agent_left_out_is_summed_up_by_check() {
+    let folder = tempfile::tempdir().unwrap();
+    world().write(folder.path());
+    let clock = JvmRecord::Clock { t: at(1), mono: 1, dropped: 2, unwritten: 3, cpu_ns: 0, agent_ns: 0 };
+    append(&folder.path().join("w1/jvm-50-500.jsonl"), &[clock.clone()]);
+    append(&folder.path().join("w2/jvm-50-500.jsonl"), &[clock]);
+    let counts = PacketCounts { kernel_drops: 5, blanked_bytes: 7, ..PacketCounts::default() };
+    let interface = InterfaceManifest { name: "eth0".into(), counts, ..InterfaceManifest::default() };
+    let sniffer = SnifferManifest { interfaces: vec![interface], ..SnifferManifest::default() };
+    fs::write(folder.path().join("w1/sniffer.json"), serde_json::to_vec(&sniffer).unwrap()).unwrap();
+    let dumpingd = DumpingdManifest { unwritten: 11, removed_records: 13, ..DumpingdManifest::default() };
+    fs::write(folder.path().join("w1/dumpingd.json"), serde_json::to_vec(&dumpingd).unwrap()).unwrap();
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_merger")).arg("check").arg(folder.path()).arg("--json").output().unwrap();
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let expected = serde_json::json!({
+        "sniffer": { "packets": 5, "payload bytes": 7 }, "dumpingd": { "records": 24 }, "jvm": { "records": 10 }
+    });
+    assert_eq!(told["detail"]["unwritten_by"], expected);
+    let output = Command::new(env!("CARGO_BIN_EXE_merger")).arg("check").arg(folder.path()).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(told.contains("not recorded by dumpingd: 24 records"), "{told}");
+}
+
+#[test]
 fn records_with_times_and_sizes_that_cannot_be_are_left_out_and_counted() {
     let folder = tempfile::tempdir().unwrap();
     world().write(folder.path());
@@ -287,12 +313,12 @@ fn a_flow_that_a_third_host_saw_and_one_of_its_ends_did_not_is_no_panic() {
     world().write(folder.path());
     // Addresses as the sniffers tell them, and w1's packets in the folder of w2.
     for (number, host) in ["m1", "w1", "w2"].iter().enumerate() {
-        let interface = trace::manifest::InterfaceManifest {
+        let interface = InterfaceManifest {
             name: "eth0".into(),
             addresses: vec![format!("10.0.0.{}/24", number + 1)],
             ..Default::default()
         };
-        let manifest = trace::manifest::SnifferManifest { interfaces: vec![interface], ..Default::default() };
+        let manifest = SnifferManifest { interfaces: vec![interface], ..Default::default() };
         fs::write(folder.path().join(host).join("sniffer.json"), serde_json::to_vec(&manifest).unwrap()).unwrap();
     }
     let mut foreign =

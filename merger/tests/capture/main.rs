@@ -17,6 +17,7 @@ mod history_jhist;
 mod hostile;
 mod join_connections;
 mod layout;
+mod memory;
 mod owners;
 mod strip_command;
 #[path = "../world/mod.rs"]

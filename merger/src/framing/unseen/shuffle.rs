@@ -145,7 +145,8 @@ fn requests<'a>(conversation: &Conversation<'a>) -> (Vec<Request<'a>>, Vec<Draft
                 from
             }
         };
-        requests.push(Request { from, to, outputs: vec![output] });
+        // Times out of order can put the begin of the turn behind what had been received.
+        requests.push(Request { from, to: to.max(from), outputs: vec![output] });
     }
     (requests, drafts)
 }

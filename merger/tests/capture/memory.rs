@@ -1,0 +1,54 @@
+//! `--memory`: what a merge takes is said before it begins, and one that takes more than it may is refused.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::world::{World, at, golden_captures};
+use serde_json::Value;
+
+fn merger(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_merger")).args(arguments).output().unwrap()
+}
+
+fn build(capture: &Path, out: &Path, memory: &str) -> Output {
+    let (capture, out) = (capture.to_str().unwrap(), out.to_str().unwrap());
+    merger(&["build", capture, "--out", out, "--json", "--memory", memory])
+}
+
+#[test]
+fn a_merge_that_takes_too_much_is_refused_before_it_begins_with_the_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let (capture, out) = (folder.path().join("capture"), folder.path().join("trace"));
+    let mut world = World::new(&["m1", "w1"]);
+    let mut talk = world.connect((1, 40_000), (0, 8020), [1, 2], at(0));
+    world.say(&mut talk, true, at(1), &[1; 100]);
+    world.write(&capture);
+    for arguments in [
+        vec!["build", capture.to_str().unwrap(), "--out", out.to_str().unwrap(), "--memory", "1MiB"],
+        vec!["check", capture.to_str().unwrap(), "--memory", "1MiB"],
+    ] {
+        let output = merger(&arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("more than the 1024KiB") && said.contains("10 packets"), "{said}");
+        assert!(said.contains("packets-eth0.hpk") && !out.exists(), "{said}");
+        // What it proposes is enough.
+        let enough = said.split("--memory ").nth(1).unwrap().split([',', ' ']).next().unwrap();
+        assert_eq!(build(&capture, &out, enough).status.code(), Some(0), "{said}");
+        std::fs::remove_dir_all(&out).unwrap();
+    }
+    assert_eq!(merger(&["build", "x", "--out", "y", "--memory", "much"]).status.code(), Some(2));
+}
+
+#[test]
+fn golden_captures_take_no_more_than_foreseen_and_not_much_less() {
+    for capture in golden_captures() {
+        let out = tempfile::tempdir().unwrap();
+        let output = build(&capture, out.path(), "8GiB");
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let of = |name: &str| told[name].as_u64().unwrap();
+        let (foreseen, taken) = (of("memory_estimate_bytes"), of("memory_peak_bytes"));
+        assert!(taken > 0 && taken <= foreseen, "{}: {taken} of {foreseen}", capture.display());
+        assert!(foreseen <= 4 * taken, "{}: {taken} of {foreseen}", capture.display());
+    }
+}
