@@ -161,6 +161,9 @@ impl<'a> Deployment<'a> {
         if told != self.plan.hosts.len() {
             problems.push(format!("hadoptic status tells of {told} hosts, there are {}", self.plan.hosts.len()));
         }
+        if self.deployer.hostile.is_some() {
+            problems.extend(self.missing_records(capture)?);
+        }
         copy_all(&self.run.join("deployment"), &capture.join("deployment"))?;
         Ok(problems)
     }
@@ -174,8 +177,32 @@ impl<'a> Deployment<'a> {
         progress.step("hadoptic collect");
         let answer = self.call("collect", "collect", arguments)?;
         ensure!(matches!(answer.status.code(), Some(0 | 1)), answer.process.failure("did not fetch anything"));
-        let is_his = |problem: &String| problem.contains(&hostile::UID.to_string());
-        Ok(told(&answer.said, &["problems"]).into_iter().filter(|problem| !is_his(problem)).collect())
+        let of_a_user = |problem: &&String| problem.contains(&hostile::UID.to_string()) || problem.contains(": jvm-");
+        let problems = told(&answer.said, &["problems"]);
+        Ok(problems.iter().filter(|problem| !of_a_user(problem)).cloned().collect())
+    }
+
+    /// Records of root's JVMs, which are all of the cluster, that did not come.
+    fn missing_records(&self, capture: &Path) -> Result<Vec<String>> {
+        let mut missing = Vec::new();
+        for host in &self.plan.hosts {
+            let jvm = root(self.run, host).join(CAPTURE.trim_start_matches('/')).join("jvm");
+            for folder in fs::read_dir(&jvm).with_context(|| format!("cannot read {}", jvm.display()))? {
+                let folder = folder?;
+                let about = folder.path().symlink_metadata()?;
+                if about.uid() != 0 || !about.is_dir() {
+                    continue;
+                }
+                for record in fs::read_dir(folder.path())? {
+                    let name = record?.file_name();
+                    let came = capture.join(&host.name).join("jvm").join(folder.file_name()).join(&name).exists();
+                    if name.to_string_lossy().starts_with("jvm-") && !came {
+                        missing.push(format!("hadoptic collect left {} of root's on {}", name.display(), host.name));
+                    }
+                }
+            }
+        }
+        Ok(missing)
     }
 
     /// Looks whether the first daemon of each host has started the agents, once a host, and whether one that is killed comes

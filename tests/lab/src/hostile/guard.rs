@@ -23,14 +23,14 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Looks at them: all that the hosts have of their own but the user's, what is recorded, and what root's programs write
-    /// below `prefixes` while they run.
+    /// Looks at them: all that the hosts have of their own but the user's, some folders, and what root's programs write below
+    /// `prefix` while they run.
     ///
     /// # Errors
     /// If one cannot be read.
-    pub fn look(plan: &Plan, run: &Path, captures: &[&str], prefixes: &[&str]) -> Result<Self> {
-        let below = |prefix: &&str| LIVELY.map(|folder| Path::new(prefix).join(folder));
-        let lively = captures.iter().map(PathBuf::from).chain(prefixes.iter().flat_map(below)).collect();
+    pub fn look(plan: &Plan, run: &Path, without: &[&str], prefix: &str) -> Result<Self> {
+        let lively = LIVELY.map(|folder| Path::new(prefix).join(folder));
+        let lively = without.iter().map(PathBuf::from).chain(lively).collect();
         let mut guard = Self { lively, before: BTreeMap::new() };
         guard.before = guard.files(plan, run)?;
         Ok(guard)

@@ -12,12 +12,13 @@ use super::attack::{Attack, Call, HostileOptions, Report, Targets};
 use super::guard::Guard;
 use super::watch::Watch;
 use crate::deployed::{CAPTURE, Deployment, PREFIX, told};
-use crate::host::Hosts;
+use crate::host::{Hosts, root};
 use crate::plan::Plan;
 use crate::stop::Stop;
 
 /// Where a second installation goes, whose configuration is the user's own.
 const OTHER_PREFIX: &str = "/opt/hadoptic-other";
+const OTHER_RECORDS: &str = "/var/lib/hadoptic-other";
 const OTHER_CAPTURE: &str = "/var/lib/hadoptic-other/capture";
 /// Between two rounds of the operator.
 const ROUND: Duration = Duration::from_secs(5);
@@ -72,7 +73,7 @@ impl<'a> Siege<'a> {
     /// If they do not, a file cannot be read, or a signal came.
     pub fn look(&mut self, stop: &Stop) -> Result<()> {
         self.attack.wait_until_planted(stop)?;
-        self.guard = Some(Guard::look(self.plan, self.run, &[CAPTURE, OTHER_CAPTURE], &[PREFIX, OTHER_PREFIX])?);
+        self.guard = Some(Guard::look(self.plan, self.run, &[CAPTURE, OTHER_PREFIX, OTHER_RECORDS], PREFIX)?);
         Ok(())
     }
 
@@ -109,6 +110,7 @@ impl<'a> Siege<'a> {
             self.report.of_root = guard.complaints(self.plan, self.run, CAPTURE)?;
         }
         self.attack.clean()?;
+        self.clean()?;
         let path = capture.join("deployment/hostile.json");
         fs::write(&path, serde_json::to_vec_pretty(&self.report)?)
             .with_context(|| format!("cannot write {}", path.display()))?;
@@ -118,6 +120,18 @@ impl<'a> Siege<'a> {
         let forged = forged_classes.iter().map(|host| format!("{host} has patches of a class of the hostile user's"));
         let problems = ran.chain(changed).chain(forged).collect();
         Ok((self.report, problems))
+    }
+
+    /// Takes away what the second installation left: the users' processes and the jobs had `remove` leave some of it.
+    fn clean(&self) -> Result<()> {
+        for folder in self.plan.hosts.iter().flat_map(|host| {
+            [OTHER_PREFIX, OTHER_RECORDS].map(|folder| root(self.run, host).join(folder.trim_start_matches('/')))
+        }) {
+            if folder.exists() {
+                fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -147,7 +161,9 @@ fn install_elsewhere(deployment: &Deployment<'_>, install: &[String]) -> Result<
     let conf = format!("{HOME}/conf");
     let places = ["--prefix", OTHER_PREFIX, "--capture-dir", OTHER_CAPTURE, "--conf-dir", &conf].map(str::to_owned);
     let installed = call(deployment, "other-install", "install", &[install, &places].concat())?;
-    let removed = call(deployment, "other-remove", "remove", &places)?;
+    // What runs with the agent is the cluster's own: it does not wait for that.
+    let remove = [&places[..], &["--force".to_owned()]].concat();
+    let removed = call(deployment, "other-remove", "remove", &remove)?;
     Ok([installed, removed])
 }
 

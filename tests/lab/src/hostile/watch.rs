@@ -27,7 +27,7 @@ const DANGER: u64 = 2 << 30;
 /// The largest values seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peaks {
-    /// Memory of the agents by "HOST AGENT", bytes: resident at most, less the pages of the ring.
+    /// Memory of the agents by "HOST AGENT", bytes: resident, less the pages of the ring.
     pub memory: BTreeMap<String, u64>,
     /// What is recorded by "HOST KIND", bytes on the disk: packets, sockets, jvm (of Hadoop's users), user (all that is the
     /// hostile user's).
@@ -112,7 +112,7 @@ struct Agent {
     name: String,
     /// "as UID: ARGUMENTS".
     runs_as: String,
-    /// Resident at most so far, without the ring.
+    /// Resident, without the ring.
     bytes: u64,
 }
 
@@ -131,18 +131,14 @@ fn memory(host: &HostPlan, prefix: &str) -> Result<Vec<Agent>> {
         let status = read("status");
         // It has ended meanwhile, or is his.
         let Some(uid) = number(&status, "Uid:").filter(|uid| *uid != u64::from(UID)) else { continue };
-        let peak = number(&status, "VmHWM:").unwrap_or(0) * 1024;
         let arguments = read("cmdline").split('\0').skip(1).collect::<Vec<_>>().join(" ");
         if !arguments.starts_with("run") {
             continue;
         }
-        let ring = ring_bytes(&read("smaps"));
-        all.push(Agent {
-            pid,
-            name: name.display().to_string(),
-            runs_as: format!("as {uid}: {}", arguments.trim()),
-            bytes: peak.saturating_sub(ring),
-        });
+        // One whose file was replaced meanwhile goes on as the old one.
+        let name = name.display().to_string().trim_end_matches(" (deleted)").to_owned();
+        let bytes = resident_bytes(&read("smaps"));
+        all.push(Agent { pid, name, runs_as: format!("as {uid}: {}", arguments.trim()), bytes });
     }
     Ok(all)
 }
@@ -153,14 +149,14 @@ fn number(status: &str, key: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Resident bytes of the mapped sockets: the rings of packets, which are the kernel's.
-fn ring_bytes(smaps: &str) -> u64 {
+/// Resident bytes, without the mapped sockets: the rings of packets, which are the kernel's.
+fn resident_bytes(smaps: &str) -> u64 {
     let mut bytes = 0;
     let mut is_socket = false;
     for line in smaps.lines() {
         if let Some(resident) = line.strip_prefix("Rss:") {
             let kib = resident.split_whitespace().next().and_then(|number| number.parse::<u64>().ok());
-            bytes += if is_socket { kib.unwrap_or(0) * 1024 } else { 0 };
+            bytes += if is_socket { 0 } else { kib.unwrap_or(0) * 1024 };
         } else if line.split_whitespace().next().is_some_and(|word| !word.ends_with(':')) {
             is_socket = line.contains("socket:[");
         }
@@ -206,15 +202,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ring_is_what_sockets_have_mapped() {
+    fn the_ring_does_not_count() {
         let smaps = "7f0000-7f1000 rw-s 00000000 00:08 77 socket:[77]\nSize: 64 kB\nRss: 64 kB\n\
                      7f2000-7f3000 rw-p 00000000 00:00 0 [heap]\nRss: 12 kB\n";
-        assert_eq!(ring_bytes(smaps), 64 * 1024);
+        assert_eq!(resident_bytes(smaps), 12 * 1024);
     }
 
     #[test]
     fn numbers_of_a_status_are_read() {
-        assert_eq!(number("Name:\tx\nUid:\t7\t7\t7\t7\nVmHWM:\t  30 kB\n", "VmHWM:"), Some(30));
+        assert_eq!(number("Name:\tx\nUid:\t7\t8\t8\t8\n", "Uid:"), Some(7));
         assert_eq!(number("Name:\tx\n", "Uid:"), None);
     }
 
