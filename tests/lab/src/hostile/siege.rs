@@ -110,7 +110,7 @@ impl<'a> Siege<'a> {
             self.report.of_root = guard.complaints(self.plan, self.run, CAPTURE)?;
         }
         self.attack.clean()?;
-        self.clean()?;
+        remove_other(self.plan, self.run)?;
         let path = capture.join("deployment/hostile.json");
         fs::write(&path, serde_json::to_vec_pretty(&self.report)?)
             .with_context(|| format!("cannot write {}", path.display()))?;
@@ -120,18 +120,6 @@ impl<'a> Siege<'a> {
         let forged = forged_classes.iter().map(|host| format!("{host} has patches of a class of the hostile user's"));
         let problems = ran.chain(changed).chain(forged).collect();
         Ok((self.report, problems))
-    }
-
-    /// Takes away what the second installation left: the users' processes and the jobs had `remove` leave some of it.
-    fn clean(&self) -> Result<()> {
-        for folder in self.plan.hosts.iter().flat_map(|host| {
-            [OTHER_PREFIX, OTHER_RECORDS].map(|folder| root(self.run, host).join(folder.trim_start_matches('/')))
-        }) {
-            if folder.exists() {
-                fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
-            }
-        }
-        Ok(())
     }
 }
 
@@ -175,4 +163,17 @@ fn call(deployment: &Deployment<'_>, name: &str, step: &str, arguments: &[String
         seconds: answer.seconds,
         said: told(&answer.said, &["problems", "notes"]),
     })
+}
+
+/// Takes away what the second installation left: because of the users' processes and the jobs `remove` leaves some of it.
+fn remove_other(plan: &Plan, run: &Path) -> Result<()> {
+    for host in &plan.hosts {
+        for folder in [OTHER_PREFIX, OTHER_RECORDS] {
+            let folder = root(run, host).join(folder.trim_start_matches('/'));
+            if folder.exists() {
+                fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+            }
+        }
+    }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! The lab as people run it, with real daemons: one file a behaviour, one cluster at a time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod a_hostile_user_gets_nowhere;
 mod arguments_are_checked_before_anything_is_touched;
 mod cluster_runs_jobs_and_leaves_nothing;
 mod common;
