@@ -66,7 +66,7 @@ pub enum MergeError {
     )]
     Memory {
         /// What the captures hold.
-        volume: Volume,
+        volume: Box<Volume>,
         /// What it takes, for people; `--memory` reads it.
         needed: String,
         /// What it may take.

@@ -258,7 +258,7 @@ pub fn check(captures: &[PathBuf], limit: u64) -> Result<Volume, MergeError> {
     }
     let show = quantity::show_bytes;
     Err(MergeError::Memory {
-        volume,
+        volume: Box::new(volume),
         needed: show(needed),
         limit: show(limit),
         file: heaviest.1,

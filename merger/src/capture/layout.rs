@@ -89,6 +89,9 @@ impl HostFile {
     }
 }
 
+/// Names and why they were left out.
+pub(crate) type LeftOut = Vec<(String, String)>;
+
 /// The folder of a host.
 #[derive(Debug)]
 pub(crate) struct HostFolder {
@@ -101,7 +104,7 @@ pub(crate) struct HostFolder {
     /// Its files, in the order in which they are to be read.
     pub files: Vec<HostFile>,
     /// What was left out, and why: HOST/NAME and a reason.
-    pub left_out: Vec<(String, String)>,
+    pub left_out: LeftOut,
 }
 
 impl HostFolder {
@@ -234,7 +237,7 @@ fn user_of(name: &str) -> Option<u32> {
 }
 
 /// The hosts' folders of a capture, by name: its folders, or itself if it is one host's. Says also what was left out.
-pub(crate) fn hosts_of(capture: &Path) -> Result<(Vec<HostFolder>, Vec<(String, String)>), MergeError> {
+pub(crate) fn hosts_of(capture: &Path) -> Result<(Vec<HostFolder>, LeftOut), MergeError> {
     let root = Folder::open(capture).map_err(MergeError::io(capture))?;
     let names = root.names().map_err(MergeError::io(capture))?.names;
     if holds_records(&names) {

@@ -289,10 +289,7 @@ impl Graph {
         }
         let mut ready: Vec<Draft> = same.iter().copied().filter(|draft| waiting[draft] == 0).collect();
         let mut left = same.iter();
-        loop {
-            let Some(draft) = ready.pop().or_else(|| left.find(|draft| waiting.contains_key(draft)).copied()) else {
-                break;
-            };
+        while let Some(draft) = ready.pop().or_else(|| left.find(|draft| waiting.contains_key(draft)).copied()) {
             if waiting.remove(&draft).is_none() {
                 continue;
             }
