@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use trace::files;
+use trace::jhist::Events;
 
-use crate::history::{MAX_EVENT_BYTES, job_folder};
+use crate::history::job_folder;
 
 /// Racks by host name, from the attempts in `job/*.jhist` of captures. What cannot be read is left to the reader of the
 /// histories themselves, who counts it.
@@ -18,20 +19,12 @@ pub fn of_history(captures: &[PathBuf]) -> BTreeMap<String, String> {
         let names = folder.names().map(|names| names.names).unwrap_or_default();
         for name in names.iter().filter(|name| name.contains(".jhist")) {
             let Ok(input) = folder.file(name).and_then(files::unpacked) else { continue };
-            let _ = files::lines(input, MAX_EVENT_BYTES, |_, line| {
-                if contains(line, b"\"rackname\"")
-                    && let Ok(event) = serde_json::from_slice::<Value>(line)
-                {
-                    find(&event, &mut racks);
-                }
-            });
+            for event in Events::new(input).map_while(Result::ok) {
+                find(&event, &mut racks);
+            }
         }
     }
     racks
-}
-
-fn contains(line: &[u8], word: &[u8]) -> bool {
-    line.windows(word.len()).any(|window| window == word)
 }
 
 /// An object with a host and its rack, however deep: Avro wraps what may be null in objects of its own.

@@ -2,8 +2,8 @@
 //!
 //! *Captures* are what agents leave behind, a directory for each host: [`packet`] records of the sniffer, [`socket`]
 //! records of dumpingd, [`jvm`] records of the Java agent, and a [`manifest`] each. *Traces* are what the merger makes
-//! of them: [`rows`] of hosts, processes, connections, messages, events, dependencies and tasks. [`history1`] is how
-//! Hadoop 1.x writes its job history, which is no JSON.
+//! of them: [`rows`] of hosts, processes, connections, messages, events, dependencies and tasks. Job histories are
+//! Hadoop's own: [`jhist`] reads those of Hadoop 2 and later, [`history1`] those of 1.x.
 //!
 //! Nothing here depends on another part of the project, and nothing here is heavy: the agents use it.
 
@@ -17,6 +17,7 @@ pub mod files;
 pub mod folder;
 pub mod history1;
 pub mod ids;
+pub mod jhist;
 pub mod jvm;
 pub mod manifest;
 pub mod mark;

@@ -1,4 +1,4 @@
-//! The events of a job history: line 1 `Avro-Json`, line 2 the schema, then one JSON event a line.
+//! The events of a job history (`trace::jhist`), as what they tell of jobs and attempts.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -6,12 +6,10 @@ use std::io;
 
 use serde_json::Value;
 use trace::files;
+use trace::jhist::Events;
 use trace::manifest::Loss;
 use trace::rows::TaskKind;
 use trace::truth::JobCounters;
-
-/// Bytes of an event's line, at most: counters and error texts of an attempt.
-pub(crate) const MAX_EVENT_BYTES: usize = 16 << 20;
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,34 +113,25 @@ impl History {
 /// Reads a history file; it may hold one job (as Hadoop writes it) or several (files put together).
 pub(super) fn read(name: &str, input: File) -> io::Result<(Vec<History>, Vec<Loss>)> {
     let mut jobs: Vec<History> = Vec::new();
-    let mut malformed = 0u64;
-    let mut event = |line: &[u8]| -> bool {
-        // The first two lines are no events: "Avro-Json" and the schema.
-        let is_event = line.first() == Some(&b'{') && !line.starts_with(b"{\"type\":\"record\"");
-        if !is_event {
-            return true;
-        }
-        let read = serde_json::from_slice::<Value>(line);
-        read.is_ok_and(|event| {
-            take(&mut jobs, &event);
-            true
-        })
-    };
-    let (read, rest) = files::lines(files::unpacked(input)?, MAX_EVENT_BYTES, |_, line| {
-        malformed += u64::from(!event(line));
-    })?;
-    let truncated = if event(&rest) && rest.len() as u64 == read.truncated_bytes { 0 } else { read.truncated_bytes };
+    let mut events = Events::new(files::unpacked(input)?);
+    for event in &mut events {
+        take(&mut jobs, &event?);
+    }
     let mut losses = Vec::new();
     let mut lost = |what: String, count: u64, unit: &str| {
         if count > 0 {
             losses.push(Loss::new(what, count, unit));
         }
     };
-    lost(format!("malformed lines of job/{name}"), malformed, "records");
-    lost(format!("lines of job/{name} that are longer than any event"), read.overlong_lines, "records");
-    lost(format!("truncated bytes of job/{name}"), truncated, "bytes");
-    if let Some(reason) = read.broken_off {
+    let unread = events.losses();
+    lost(format!("malformed lines of job/{name}"), unread.malformed_lines, "records");
+    lost(format!("lines of job/{name} that are longer than any event"), unread.overlong_lines, "records");
+    lost(format!("truncated bytes of job/{name}"), unread.truncated_bytes, "bytes");
+    if let Some(reason) = &unread.broken_off {
         lost(format!("the rest of job/{name} ({reason})"), 1, "files");
+    }
+    if let Some((reason, bytes)) = &unread.damaged {
+        lost(format!("job/{name} is damaged, and not read from there on ({reason})"), *bytes, "bytes");
     }
     lost(format!("job/{name} tells of no job"), u64::from(jobs.is_empty()), "files");
     Ok((jobs, losses))

@@ -1,7 +1,7 @@
 //! Hadoop's own records of a job: the job history (`*.jhist`, in Hadoop 1.x `job_*` without an ending), its configuration and its counters.
 //!
-//! They lie in `CAPTURE/job/`. A history that was cut off is read as far as it goes; a line that cannot be understood
-//! is counted. Times in it are milliseconds of the application master's wall clock.
+//! They lie in `CAPTURE/job/`. A history that was cut off, such as a running job's, is read as far as it goes; what
+//! cannot be understood is counted. Times in it are milliseconds of the application master's wall clock.
 
 mod conf;
 mod events;
@@ -20,8 +20,8 @@ use trace::truth::CountersByJob;
 use crate::capture::is_damage;
 
 pub use conf::read_configuration;
+pub(crate) use events::job_of;
 pub use events::{Attempt, AttemptState, History};
-pub(crate) use events::{MAX_EVENT_BYTES, job_of};
 
 /// Why the job history could not be read. What is merely cut off or unknown is no error but a [`Loss`].
 #[derive(Debug, thiserror::Error)]
@@ -112,6 +112,10 @@ pub fn read(captures: &[PathBuf]) -> Result<Histories, HistoryError> {
         if let Some(counted) = counters.get(&job.id) {
             job.complete_counters(counted);
         }
+    }
+    for job in histories.jobs.iter().filter(|job| job.finish_ms == 0) {
+        let what = format!("the history of {} has no end (the job ran on, or its master was killed)", job.id);
+        histories.losses.push(Loss::new(what, 1, "jobs"));
     }
     histories.jobs.sort_by(|a, b| (a.submit_ms, &a.id).cmp(&(b.submit_ms, &b.id)));
     Ok(histories)

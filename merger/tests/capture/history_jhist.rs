@@ -1,10 +1,13 @@
-//! Job histories as Hadoop 3.4 writes them: whole, cut off at any byte, with lines of garbage.
+//! Job histories as Hadoop 3.4 writes them, as JSON and in binary: whole, cut off at any byte, damaged.
 
 use std::fs;
 use std::path::Path;
 
-use merger::history::{AttemptState, Histories, read};
+use merger::history::{Attempt, AttemptState, Histories, read};
+use proptest::prelude::*;
 use trace::rows::TaskKind;
+
+use crate::world::avro;
 
 /// A history with the events and fields of Hadoop 3.4.2, cut down to one map and one reduce.
 const HISTORY: &str = r#"Avro-Json
@@ -92,4 +95,135 @@ fn a_capture_without_history_is_no_error() {
     let capture = tempfile::tempdir().unwrap();
     let histories = read(&[capture.path().to_owned()]).unwrap();
     assert!(histories.jobs.is_empty() && histories.losses.is_empty());
+}
+
+/// What Hadoop 3.4.2 wrote with its defaults: a wordcount of two maps and a reduce.
+const REAL: &[u8] = include_bytes!("wordcount-binary.jhist");
+
+/// The histories of the golden terasort: three jobs, as JSON.
+fn golden() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/terasort/job");
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<_> = paths.filter(|path| path.extension().is_some_and(|ending| ending == "jhist")).collect();
+    paths.sort();
+    paths.iter().map(|path| fs::read_to_string(path).unwrap()).collect()
+}
+
+#[test]
+fn what_hadoop_writes_in_binary_is_read() {
+    let histories = history_of(REAL);
+    assert!(histories.losses.is_empty(), "{:?}", histories.losses);
+    let [job] = histories.jobs.as_slice() else { panic!("{:?}", histories.jobs) };
+    assert_eq!((job.name.as_str(), job.maps, job.reduces, job.succeeded), ("word count", 2, 1, true));
+    assert!(job.submit_ms < job.launch_ms && job.launch_ms < job.finish_ms);
+    assert!(job.counters["REDUCE_SHUFFLE_BYTES"] > 0, "{:?}", job.counters);
+    let (succeeded, killed): (Vec<&Attempt>, Vec<&Attempt>) =
+        job.attempts.iter().partition(|attempt| attempt.state == AttemptState::Succeeded);
+    let kinds: Vec<TaskKind> = succeeded.iter().map(|attempt| attempt.kind).collect();
+    assert_eq!(kinds, [TaskKind::Map, TaskKind::Map, TaskKind::Reduce]);
+    // One that was started in case the other was too slow.
+    let killed: Vec<_> = killed.iter().map(|attempt| (attempt.kind, attempt.state)).collect();
+    assert_eq!(killed, [(TaskKind::Map, AttemptState::Unsuccessful)]);
+    for attempt in succeeded {
+        assert!(job.launch_ms < attempt.start_ms && attempt.start_ms < attempt.finish_ms, "{attempt:?}");
+        assert!(attempt.container.starts_with("container_") && !attempt.host.is_empty(), "{attempt:?}");
+    }
+}
+
+#[test]
+fn a_binary_history_tells_what_the_same_in_json_tells() {
+    for json in golden() {
+        let (expected, read) = (history_of(json.as_bytes()), history_of(&avro::binary(&json)));
+        assert!(read.losses.is_empty(), "{:?}", read.losses);
+        assert_eq!(read.jobs, expected.jobs);
+        assert!(read.jobs[0].succeeded && read.jobs[0].attempts.len() >= 4);
+    }
+}
+
+#[test]
+fn a_binary_history_cut_at_any_byte_is_read_as_far_as_it_goes() {
+    let json = golden().remove(0);
+    let head: usize = json.lines().take(2).map(|line| line.len() + 1).sum();
+    let lines = json.match_indices('\n').filter(|(at, _)| *at >= head);
+    let mut ends: Vec<usize> = lines.map(|(at, _)| avro::binary(&json[..at]).len()).collect();
+    let head = head + "Avro-Binary".len() - "Avro-Json".len();
+    // Between the lines of JSON are empty ones.
+    ends.retain(|end| *end > head);
+    ends.dedup();
+    let whole = avro::binary(&json);
+    for end in (0..whole.len()).step_by(211).chain(ends.iter().copied()).chain(whole.len() - 3..whole.len()) {
+        let histories = history_of(&whole[..end]);
+        let events: u64 = histories.jobs.iter().map(|job| job.events).sum();
+        assert_eq!(events, ends.iter().filter(|at| **at <= end).count() as u64, "cut at {end}");
+        let losses = format!("{:?}", histories.losses);
+        let within = !ends.contains(&end) && end != head && end > "Avro-Binary\n".len();
+        assert_eq!(losses.contains("truncated bytes"), within, "cut at {end}: {losses}");
+        // A running job's ends between two events.
+        let ended = histories.jobs.first().is_none_or(|job| job.finish_ms > 0);
+        assert_eq!(losses.contains("has no end"), !ended, "cut at {end}: {losses}");
+    }
+}
+
+#[test]
+fn histories_put_together_are_read_as_one_file() {
+    let [first, second, third] = <[String; 3]>::try_from(golden()).unwrap();
+    let together = [avro::binary(&first), second.into_bytes(), avro::binary(&third)].concat();
+    let histories = history_of(&together);
+    assert!(histories.losses.is_empty(), "{:?}", histories.losses);
+    assert_eq!(histories.jobs.iter().filter(|job| job.succeeded).count(), 3);
+}
+
+#[test]
+fn lengths_that_lie_take_no_memory_and_what_follows_is_counted() {
+    let schema = |event: &str| {
+        format!(
+            "Avro-Binary\n{{\"type\":\"record\",\"name\":\"Event\",\"fields\":[{{\"name\":\"type\",\"type\":{event}}}]}}\n"
+        )
+    };
+    let endless = |ends_with: i64| {
+        let mut bytes = Vec::new();
+        avro::integer(i64::MAX / 2, &mut bytes);
+        avro::integer(ends_with, &mut bytes);
+        bytes
+    };
+    for (event, bytes) in [
+        // A text of 4 EiB, one of less than nothing, as many nothings, a record of itself.
+        (r#""string""#, endless(0)),
+        (r#""string""#, vec![1, 0]),
+        (r#"{"type":"array","items":"null"}"#, endless(0)),
+        (r#""Event""#, vec![0; 3]),
+        (r#"["null","string"]"#, vec![6, 0]),
+        (r#"{"type":"enum","name":"E","symbols":[]}"#, vec![0]),
+        (r#""long""#, vec![0xff; 12]),
+        (r#""no such type""#, vec![0]),
+        (r#"{"type":"fixed","name":"F","size":1152921504606846976}"#, vec![0; 9]),
+    ] {
+        let text = [schema(event).as_bytes(), &bytes].concat();
+        let histories = history_of(&text);
+        let found: Vec<_> = histories.losses.iter().filter(|loss| loss.what.contains("damaged")).collect();
+        assert_eq!(found.len(), 1, "{event}: {:?}", histories.losses);
+        assert_eq!((found[0].count, found[0].unit.as_str()), (bytes.len() as u64, "bytes"), "{event}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_damaged_binary_history_gives_what_came_before(
+        at in 0..REAL.len(),
+        put in proptest::collection::vec(any::<u8>(), 1..20),
+        rest in prop_oneof![Just(true), Just(false)],
+    ) {
+        let mut bytes = REAL[..at].to_vec();
+        bytes.extend(&put);
+        if rest {
+            bytes.extend(&REAL[at..]);
+        }
+        let before: u64 = history_of(&REAL[..at]).jobs.iter().map(|job| job.events).sum();
+        let read: u64 = history_of(&bytes).jobs.iter().map(|job| job.events).sum();
+        // In front of the first event all hangs on the schema.
+        let schema_ends = REAL.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(1).unwrap().0;
+        prop_assert!(read >= before || at <= schema_ends, "{read} of {before}");
+    }
 }

@@ -1,6 +1,7 @@
 //! A little world in which hosts talk, for tests: what each host's agents would have recorded of it.
 #![allow(dead_code, clippy::too_many_arguments, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod avro;
 pub mod rewrite;
 pub mod wire;
 

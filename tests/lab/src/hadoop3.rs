@@ -210,8 +210,6 @@ fn mapred_site(settings: &Settings, plan: &Plan, master_options: &[&str]) -> Vec
         ("mapreduce.application.classpath", task_class_path(settings)),
         ("mapreduce.jobhistory.address", format!("{address}:10020")),
         ("mapreduce.jobhistory.webapp.address", format!("{address}:19888")),
-        // The default, binary, needs Hadoop to be read.
-        ("mapreduce.jobhistory.jhist.format", "json".into()),
         ("mapreduce.client.submit.file.replication", plan.workers().len().min(3).to_string()),
         ("yarn.app.mapreduce.am.resource.mb", AM_MIB.to_string()),
         ("yarn.app.mapreduce.am.command-opts", master),

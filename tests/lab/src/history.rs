@@ -1,4 +1,4 @@
-//! Job histories (`.jhist` as JSON, and the text of Hadoop 1.x): when a job ran, with how many tasks, and its counters.
+//! Job histories (`.jhist`, and the text of Hadoop 1.x): when a job ran, with how many tasks, and its counters.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use trace::history1;
+use trace::jhist::{Events, Losses};
 use trace::truth::{CounterGroups, CountersByJob, JobCounters};
 
 /// What a job's history says of it.
@@ -28,22 +29,19 @@ pub struct JobHistory {
     pub counters: JobCounters,
 }
 
-/// Reads the text of a `.jhist` file: a line `Avro-Json`, the schema, then one event a line.
+/// Reads a `.jhist` file of either kind.
 ///
 /// # Errors
-/// If it is no such file or the job did not succeed; the message says at which line.
-pub fn parse(text: &str) -> Result<JobHistory> {
-    let mut lines = text.lines().enumerate();
-    if lines.next().map(|(_, first)| first.trim()) != Some("Avro-Json") {
-        bail!("it does not begin with Avro-Json: is mapreduce.jobhistory.jhist.format json?");
-    }
+/// If it is no such file or the job did not succeed; the message says at which event.
+pub fn parse(bytes: &[u8]) -> Result<JobHistory> {
+    let mut events = Events::new(bytes);
     let mut history = JobHistory::default();
     let mut finished = false;
     let mut locations = BTreeMap::new();
-    for (number, line) in lines.skip(1).filter(|(_, line)| !line.trim().is_empty()) {
-        let event: Value = serde_json::from_str(line).with_context(|| format!("line {} is no event", number + 1))?;
+    for (number, event) in (&mut events).enumerate() {
+        let event = event?;
         let inner = event["event"].as_object().and_then(|event| event.values().next());
-        let Some(inner) = inner else { bail!("line {} has no event", number + 1) };
+        let Some(inner) = inner else { bail!("event {} is empty", number + 1) };
         match event["type"].as_str() {
             Some("JOB_SUBMITTED") => {
                 history.id = text_of(inner, "jobid");
@@ -75,6 +73,10 @@ pub fn parse(text: &str) -> Result<JobHistory> {
             }
             _ => {}
         }
+    }
+    let losses = events.losses();
+    if losses != Losses::default() {
+        bail!("not all of it could be read: {losses:?}");
     }
     if !finished {
         bail!("the job's end is missing");
@@ -182,8 +184,11 @@ pub fn collect(folder: &Path) -> Result<Vec<JobHistory>> {
     files.sort();
     let mut histories = Vec::new();
     for file in files {
-        let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        let history = if history1::is_one(&text) { parse_one(&text) } else { parse(&text) };
+        let bytes = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let history = match std::str::from_utf8(&bytes) {
+            Ok(text) if history1::is_one(text) => parse_one(text),
+            _ => parse(&bytes),
+        };
         let history = history.with_context(|| format!("the history {} is of no use", file.display()))?;
         histories.push(history);
     }
@@ -207,7 +212,7 @@ mod tests {
 
     #[test]
     fn times_tasks_and_counters_are_read() {
-        let history = parse(&format!("{HEAD}\n{SUBMITTED}\n\n{FINISHED}\n")).unwrap();
+        let history = parse(format!("{HEAD}\n{SUBMITTED}\n\n{FINISHED}\n").as_bytes()).unwrap();
         assert_eq!(history.id, "job_1_0001");
         assert_eq!((history.submitted_ns, history.finished_ns), (1_000_000_000, 5_000_000_000));
         assert_eq!((history.maps, history.reduces), (4, 2));
@@ -222,7 +227,7 @@ mod tests {
         let on = |host: &str| {
             let ended = event("MAP_ATTEMPT_FINISHED", &format!(r#""hostname":"{host}""#));
             let text = format!("{HEAD}{SUBMITTED}\n{started}\n{ended}\n{FINISHED}\n");
-            parse(&text).unwrap().remote_maps
+            parse(text.as_bytes()).unwrap().remote_maps
         };
         assert_eq!(on("w2"), 0);
         assert_eq!(on("w3"), 1);
@@ -249,19 +254,28 @@ mod tests {
 
     #[test]
     fn a_history_without_an_end_is_refused() {
-        let error = parse(&format!("{HEAD}{SUBMITTED}\n")).unwrap_err();
+        let error = parse(format!("{HEAD}{SUBMITTED}\n").as_bytes()).unwrap_err();
         assert!(error.to_string().contains("end is missing"), "{error}");
     }
 
     #[test]
-    fn a_line_cut_off_is_named() {
-        let error = parse(&format!("{HEAD}{SUBMITTED}\n{}", &FINISHED[..60])).unwrap_err();
-        assert!(format!("{error:#}").contains("line 4"), "{error:#}");
+    fn what_hadoop_writes_in_binary_is_read() {
+        let history = parse(include_bytes!("../../../merger/tests/capture/wordcount-binary.jhist")).unwrap();
+        assert_eq!((history.id.as_str(), history.maps, history.reduces), ("job_1795357070653_0001", 2, 1));
+        assert!(history.submitted_ns < history.finished_ns);
+        assert_eq!(history.counters.named("SPILLED_RECORDS").map(|spilled| spilled > 0), Some(true));
     }
 
     #[test]
-    fn the_binary_format_is_refused_with_the_way_out() {
-        let error = parse("Avro-Binary\n").unwrap_err();
-        assert!(error.to_string().contains("jhist.format"), "{error}");
+    fn a_history_that_was_cut_off_is_refused() {
+        let text = format!("{HEAD}{SUBMITTED}\n{}", &FINISHED[..60]);
+        let error = parse(text.as_bytes()).unwrap_err();
+        assert!(error.to_string().contains("truncated_bytes: 60"), "{error:#}");
+    }
+
+    #[test]
+    fn a_damaged_binary_history_is_refused_with_the_reason() {
+        let error = parse(b"Avro-Binary\n{\"type\":\"record\"}\n").unwrap_err();
+        assert!(error.to_string().contains("the schema in line 2"), "{error}");
     }
 }
