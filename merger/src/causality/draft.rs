@@ -103,7 +103,7 @@ impl Graph {
     }
 
     /// Adds a mark with its causes. It happens at `at`, or when its causes are there if `at` says an earlier time
-    /// (the job history counts in milliseconds).
+    /// (the job history counts in milliseconds). News for which no beat came any more is there when it happened.
     pub fn mark(
         &mut self,
         name: &str,
@@ -112,7 +112,8 @@ impl Graph {
         at: u64,
         causes: &[Cause],
     ) -> Draft {
-        let at = causes.iter().filter_map(|cause| self.yielded(*cause)).fold(at, u64::max);
+        let there = |cause: &Cause| self.yielded(*cause).or_else(|| self.yielded(Cause { by: None, ..*cause }));
+        let at = causes.iter().filter_map(there).fold(at, u64::max);
         let mark = self.push(EventRow {
             name: name.to_owned(),
             process,

@@ -332,10 +332,7 @@ impl Assignments {
             .unwrap_or(DEFAULT_SLOW_START);
         let enough = enough_maps(share, finish_of_maps.len());
         if let Some(last) = enough.checked_sub(1).and_then(|last| finish_of_maps.get(last)) {
-            let scheduled = Cause::sent(*last, Evidence::Protocol).carried(allocate, Carrier::Response);
-            let scheduled = weaver.graph.mark("reduces.scheduled", Some(master), None, 0, &[scheduled]);
-            let asked = Cause::sent(scheduled, Evidence::Protocol).carried(allocate, Carrier::Request);
-            this.reduces_asked = Some(weaver.graph.mark("reduces.asked", server, None, 0, &[asked]));
+            this.reduces_asked = ask_for_reduces(weaver, *last, allocate, master, server);
         } else {
             this.reduces_asked = this.maps_asked;
         }
@@ -403,6 +400,23 @@ fn ask_for_maps(
     let ready = ready.or_else(|| weaver.threads.origin(master))?;
     let news = in_time(weaver, ready.carried(allocate, Carrier::Request), arrived);
     Some(weaver.graph.mark("maps.asked", server, None, arrived, &[news]))
+}
+
+/// Marks "reduces.scheduled" and "reduces.asked", after the last map that has to be done before. None where the master
+/// had no more to ask for: the maps were all there was.
+fn ask_for_reduces(
+    weaver: &mut Weaver<'_>,
+    last: Draft,
+    allocate: TimerId,
+    master: ProcessId,
+    server: Option<ProcessId>,
+) -> Option<Draft> {
+    let heard = Cause::sent(last, Evidence::Protocol).carried(allocate, Carrier::Response);
+    let at = weaver.graph.yielded(heard)?;
+    let scheduled = weaver.graph.mark("reduces.scheduled", Some(master), None, at, &[heard]);
+    let asked = Cause::sent(scheduled, Evidence::Protocol).carried(allocate, Carrier::Request);
+    let at = weaver.graph.yielded(asked)?;
+    Some(weaver.graph.mark("reduces.asked", server, None, at, &[asked]))
 }
 
 /// How many maps must have completed before reduces are scheduled.

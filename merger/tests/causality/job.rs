@@ -61,6 +61,11 @@ fn history(folder: &std::path::Path) {
 }
 
 fn run() -> Job {
+    run_with(12_900)
+}
+
+/// With a master whose last `allocate` goes at `last_allocate`, milliseconds.
+fn run_with(last_allocate: u64) -> Job {
     let folder = tempfile::tempdir().unwrap();
     history(folder.path());
     let mut s = Scenario::default();
@@ -93,7 +98,7 @@ fn run() -> Job {
     let scheduler = s.connect(master, manager, "rpc");
     s.rpc(scheduler, "registerApplicationMaster", 1, 2_500 * MS, MS, Some(5));
     s.jvm(master, JvmRecord::Thread { t: 2_600 * MS, th: 5, child: 6, name: "allocator".into() });
-    beats(&mut s, scheduler, "allocate", 3_000, 12_900, 6);
+    beats(&mut s, scheduler, "allocate", 3_000, last_allocate, 6);
     let to_w2 = s.connect(master, nodes[1], "rpc");
     let (start_map, ..) = s.rpc(to_w2, "startContainers", 2, 5_010 * MS, MS, Some(7));
     let to_w1 = s.connect(master, nodes[0], "rpc");
@@ -183,6 +188,16 @@ fn a_reduce_waits_for_its_share_of_maps_and_two_rounds_of_asking() {
     assert_eq!(job.by(job.edge(assigned.event, asked.event)), by("nodeHeartbeat", Carrier::Request));
     let start = job.woven.first(job.start_reduce).event;
     assert_eq!(job.by(job.edge(start, assigned.event)), by("allocate", Carrier::Response));
+}
+
+#[test]
+fn what_no_beat_brought_any_more_did_not_happen_at_time_zero() {
+    // The only map is done at 7 s.
+    let job = run_with(6_900);
+    for event in &job.woven.causal.events {
+        assert!(event.recorded_ns >= 300 * MS, "before the first message: {event:?}");
+        assert!(!event.name.starts_with("reduces."), "nobody could ask: {event:?}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 
 use polars::prelude::{
     Column as Series, DataFrame, DataType, IntoColumn, NamedFrom, ParquetCompression, ParquetReader, ParquetWriter,
@@ -14,6 +15,9 @@ use trace::rows::{
     Column, ConnectionRow, DependencyRow, EventRow, HostRow, JobRow, MessageRow, ProcessRow, Row, RowError, SpanRow,
     TaskRow, TimerRow,
 };
+
+/// As many as polars' own writer puts into one.
+const ROW_GROUP_ROWS: usize = 512 * 512;
 
 /// A whole trace in memory.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -193,14 +197,26 @@ pub fn write_rows<R: Row>(folder: &Path, rows: &[R]) -> Result<(), TableError> {
 
 /// Writes named columns of `height` rows as a Parquet file, packed with zstd at its default level.
 ///
+/// Others read these files with what they have, so that the types are the plainest: text is `string`, and 64 bits are
+/// signed, for differences of times must be able to fall below zero. A number beyond `i64::MAX` (the block ids of Hadoop
+/// 1.x are negative numbers) is written as the negative number of the same bits.
+///
 /// # Errors
 /// If it cannot be written, or the columns differ in length.
 pub fn write_columns(path: &Path, columns: Vec<(String, Column)>, height: usize) -> Result<(), TableError> {
     let parquet = |source: PolarsError| TableError::Parquet { path: path.into(), source: Box::new(source) };
     let series = columns.into_iter().map(|(name, column)| to_polars(&name, column)).collect();
-    let mut frame = DataFrame::new(height, series).map_err(parquet)?;
+    let frame = DataFrame::new(height, series).map_err(parquet)?;
     let file = File::create(path).map_err(|source| TableError::Io { path: path.into(), source })?;
-    ParquetWriter::new(file).with_compression(ParquetCompression::Zstd(None)).finish(&mut frame).map_err(parquet)?;
+    let writer = ParquetWriter::new(file).with_compression(ParquetCompression::Zstd(None));
+    let mut writer = writer.batched(frame.schema()).map_err(parquet)?;
+    for first in (0..height).step_by(ROW_GROUP_ROWS) {
+        let first = i64::try_from(first).unwrap_or(i64::MAX);
+        writer.write_batch(&frame.slice(first, ROW_GROUP_ROWS)).map_err(parquet)?;
+    }
+    // Ended without polars' own schema, which names text `string_view`: pyarrow can neither compare, join nor sort that.
+    let mut footer = writer.get_writer().lock().unwrap_or_else(PoisonError::into_inner);
+    footer.end(Some(Vec::new())).map_err(parquet)?;
     Ok(())
 }
 
@@ -209,7 +225,9 @@ fn to_polars(name: &str, column: Column) -> Series {
     match column {
         Column::Bool(cells) => PolarsSeries::new(name.into(), cells),
         Column::U32(cells) => PolarsSeries::new(name.into(), cells),
-        Column::U64(cells) => PolarsSeries::new(name.into(), cells),
+        Column::U64(cells) => {
+            PolarsSeries::new(name.into(), cells.into_iter().map(|cell| cell.map(u64::cast_signed)).collect::<Vec<_>>())
+        }
         Column::I64(cells) => PolarsSeries::new(name.into(), cells),
         Column::F64(cells) => PolarsSeries::new(name.into(), cells),
         Column::Text(cells) => PolarsSeries::new(name.into(), cells),
@@ -230,7 +248,13 @@ fn from_polars(path: &Path, frame: &DataFrame, name: &'static str, empty: &Colum
     Ok(match empty {
         Column::Bool(_) => Column::Bool(series.bool().map_err(wrong("bool"))?.iter().collect()),
         Column::U32(_) => Column::U32(series.u32().map_err(wrong("u32"))?.iter().collect()),
-        Column::U64(_) => Column::U64(series.u64().map_err(wrong("u64"))?.iter().collect()),
+        // Traces of before had them unsigned.
+        Column::U64(_) if *series.dtype() == DataType::UInt64 => {
+            Column::U64(series.u64().map_err(wrong("u64"))?.iter().collect())
+        }
+        Column::U64(_) => {
+            Column::U64(series.i64().map_err(wrong("i64"))?.iter().map(|cell| cell.map(i64::cast_unsigned)).collect())
+        }
         Column::I64(_) => Column::I64(series.i64().map_err(wrong("i64"))?.iter().collect()),
         Column::F64(_) => Column::F64(series.f64().map_err(wrong("f64"))?.iter().collect()),
         Column::Text(_) => match series.dtype() {

@@ -1,8 +1,12 @@
 //! What is written as Parquet is read back the same, and what is no such table is refused by name.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use trace::ids::{EventId, TimerId};
-use trace::rows::{Carrier, DependencyRow, Evidence, On};
+use std::fs::{self, File};
+use std::path::Path;
+
+use polars::prelude::{DataType, ParquetReader, ParquetWriter, SerReader};
+use trace::ids::{ConnectionId, EventId, TimerId};
+use trace::rows::{Carrier, DependencyRow, Evidence, On, TimerRow};
 use trace_tables::{TableError, Trace, read_rows, write_rows};
 
 fn dependencies() -> Vec<DependencyRow> {
@@ -47,9 +51,9 @@ fn a_cut_table_is_refused_with_its_path() {
     let folder = tempfile::tempdir().unwrap();
     write_rows(folder.path(), &dependencies()).unwrap();
     let path = folder.path().join("dependencies.parquet");
-    let whole = std::fs::read(&path).unwrap();
+    let whole = fs::read(&path).unwrap();
     for cut in [0, 3, 8, whole.len() / 2, whole.len() - 1] {
-        std::fs::write(&path, &whole[..cut]).unwrap();
+        fs::write(&path, &whole[..cut]).unwrap();
         let error = read_rows::<DependencyRow>(folder.path()).unwrap_err();
         assert!(matches!(error, TableError::Parquet { .. }), "{error:?}");
         assert!(error.to_string().contains("dependencies.parquet"), "{error}");
@@ -64,4 +68,77 @@ fn another_version_is_refused() {
     trace.write(folder.path()).unwrap();
     let error = Trace::read(folder.path()).unwrap_err().to_string();
     assert!(error.contains("version 99"), "{error}");
+}
+
+fn timer(pause_ns: u64) -> TimerRow {
+    TimerRow {
+        timer: TimerId(0),
+        name: "allocate".into(),
+        process: None,
+        connection: ConnectionId(7),
+        pause_ns,
+        service_ns: 1_795_357_070_653_000_000,
+        request_bytes: 40,
+        response_bytes: 0,
+        beats: 3,
+    }
+}
+
+/// The columns as a reader sees them that knows Parquet alone.
+fn types(path: &Path) -> Vec<(String, DataType)> {
+    let frame = ParquetReader::new(File::open(path).unwrap()).finish().unwrap();
+    let types = frame.schema().iter().map(|(name, kind)| (name.to_string(), kind.clone()));
+    types.collect()
+}
+
+#[test]
+fn text_is_plain_and_numbers_of_64_bits_are_signed() {
+    let folder = tempfile::tempdir().unwrap();
+    write_rows(folder.path(), &[timer(5)]).unwrap();
+    let path = folder.path().join("timers.parquet");
+    for (name, kind) in types(&path) {
+        let expected = match name.as_str() {
+            "name" => DataType::String,
+            "pause_ns" | "service_ns" | "request_bytes" | "response_bytes" => DataType::Int64,
+            _ => DataType::UInt32,
+        };
+        assert_eq!(kind, expected, "{name}");
+    }
+    // Where it is, others take their types from it: text as `string_view`.
+    let bytes = fs::read(&path).unwrap();
+    assert!(!bytes.windows(12).any(|window| window == b"ARROW:schema"));
+}
+
+#[test]
+fn numbers_that_only_an_unsigned_column_could_hold_survive() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in [0, i64::MAX as u64, i64::MAX as u64 + 1, u64::MAX] {
+        write_rows(folder.path(), &[timer(number)]).unwrap();
+        assert_eq!(read_rows::<TimerRow>(folder.path()).unwrap(), [timer(number)]);
+    }
+}
+
+#[test]
+fn more_rows_than_a_row_group_holds_survive() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: Vec<DependencyRow> = (0..300_000)
+        .map(|number| DependencyRow { event: EventId(number), ..dependencies()[number as usize % 2].clone() })
+        .collect();
+    write_rows(folder.path(), &rows).unwrap();
+    assert!(read_rows::<DependencyRow>(folder.path()).unwrap() == rows);
+}
+
+#[test]
+fn a_table_with_unsigned_numbers_is_still_read() {
+    let folder = tempfile::tempdir().unwrap();
+    write_rows(folder.path(), &[timer(5)]).unwrap();
+    let path = folder.path().join("timers.parquet");
+    let mut frame = ParquetReader::new(File::open(&path).unwrap()).finish().unwrap();
+    for name in ["pause_ns", "service_ns", "request_bytes", "response_bytes"] {
+        let unsigned = frame.column(name).unwrap().cast(&DataType::UInt64).unwrap();
+        frame.with_column(unsigned).unwrap();
+    }
+    ParquetWriter::new(File::create(&path).unwrap()).finish(&mut frame).unwrap();
+    assert!(types(&path).contains(&("pause_ns".to_owned(), DataType::UInt64)));
+    assert_eq!(read_rows::<TimerRow>(folder.path()).unwrap(), [timer(5)]);
 }
