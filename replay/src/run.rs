@@ -7,11 +7,11 @@ use thiserror::Error;
 use trace::rows::HostRow;
 use trace_tables::{TableError, Trace};
 
-use crate::causal::{self, CausalError, JobGraph, Progress};
+use crate::causal::{self, CausalError, Causality, JobGraph, Progress};
 use crate::experiment::Experiment;
 use crate::fabric::{self, FabricError, HostPlace};
 use crate::network::Network;
-use crate::results::RunResults;
+use crate::results::{self, RunResults};
 use crate::traffic::TrafficError;
 
 /// Why an experiment came to no result.
@@ -60,6 +60,20 @@ pub enum RunError {
         /// How far it came.
         reason: CausalError,
     },
+    /// A time that runs backwards: part of the job moved with the network, and what follows on it did not.
+    #[error(
+        "{attempt}: on this network its {phase} phase ends {by_s:.1} s before it begins: the trace does not know what its \
+         end waits for, and it stays where it was recorded. No time of this replay can be trusted; record with the Java \
+         agent in all JVMs"
+    )]
+    Backwards {
+        /// Task attempt.
+        attempt: String,
+        /// Phase.
+        phase: &'static str,
+        /// How far, seconds.
+        by_s: f64,
+    },
     /// The trace cannot be replayed.
     #[error(transparent)]
     Causal(#[from] CausalError),
@@ -90,6 +104,10 @@ pub fn run_experiment(
     let figures = fabric.figures();
     let wall_s = began.elapsed().as_secs_f64();
     let mut results = RunResults::new(experiment, &graph, &outcome, &figures, wall_s);
+    let causal = experiment.workload.causality != Causality::Recorded;
+    if let Some((attempt, phase, by_s)) = results::backwards(&results.detail.tasks).filter(|_| causal) {
+        return Err(RunError::Backwards { attempt: attempt.to_owned(), phase, by_s });
+    }
     results.detail.summary.notes = notes;
     Ok(results)
 }

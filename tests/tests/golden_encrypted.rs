@@ -111,3 +111,20 @@ fn messages_begin_where_records_and_tokens_do() {
         }
     }
 }
+
+#[test]
+fn a_replay_that_cannot_tell_because_calls_are_encrypted_says_so_and_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let (trace, results) = (folder.path().join("trace"), folder.path().join("results"));
+    build(&golden("encrypted"), &trace);
+    let experiment = hadoptic_tests::experiment_file("ideal.toml");
+    let arguments = ["run", experiment.to_str().unwrap(), "--trace", trace.to_str().unwrap(), "--json", "--out"];
+    let ran = run("replay", &[&arguments[..], &[results.to_str().unwrap()]].concat()).unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{}", String::from_utf8_lossy(&ran.stderr));
+    let summary: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let doubts = summary["doubts"].as_array().unwrap();
+    assert!(doubts.len() == 1 && doubts[0].as_str().unwrap().contains("encrypted calls"), "{doubts:?}");
+    let checked = run_json("merger", &["check", trace.to_str().unwrap()]).unwrap();
+    let missed = checked["missed"].as_array().unwrap();
+    assert!(missed.iter().any(|missed| missed.as_str().unwrap().contains("a cause is known")), "{missed:?}");
+}

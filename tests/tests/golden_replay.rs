@@ -1,6 +1,7 @@
 //! The golden terasort, replayed: on a model of its own network it takes the recorded time, on others it follows causes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -23,9 +24,12 @@ fn trace() -> &'static Path {
 }
 
 fn replay(experiment: &str, settings: &[&str]) -> Value {
+    replay_of(&trace().join("trace"), experiment, settings)
+}
+
+fn replay_of(trace: &Path, experiment: &str, settings: &[&str]) -> Value {
     let results = tempfile::tempdir().unwrap();
     let experiment = experiment_file(experiment);
-    let trace = trace().join("trace");
     let mut arguments = vec!["run", experiment.to_str().unwrap(), "--trace", trace.to_str().unwrap()];
     arguments.extend(["--out", results.path().to_str().unwrap()]);
     for setting in settings {
@@ -91,4 +95,43 @@ fn the_same_seed_gives_the_same_results() {
         summary
     };
     assert_eq!(clean(replay(OWN_NETWORK, &[])), clean(replay(OWN_NETWORK, &[])));
+}
+
+/// The golden terasort as it would be without the Java agent.
+fn without_agent() -> &'static Path {
+    static TRACE: OnceLock<TempDir> = OnceLock::new();
+    TRACE
+        .get_or_init(|| {
+            let folder = tempfile::tempdir().unwrap();
+            let (capture, out) = (folder.path().join("capture"), folder.path().join("trace"));
+            copy_without_jvms(&golden("terasort"), &capture);
+            let built = run("merger", &["build", capture.to_str().unwrap(), "--out", out.to_str().unwrap()]).unwrap();
+            assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+            folder
+        })
+        .path()
+}
+
+fn copy_without_jvms(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (name, path) = (entry.file_name(), entry.path());
+        if path.is_dir() {
+            copy_without_jvms(&path, &to.join(name));
+        } else if !name.to_string_lossy().starts_with("jvm-") {
+            fs::copy(path, to.join(name)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_capture_without_the_agent_gets_faster_with_its_network_as_well() {
+    let with = replay(INFINITELY_FAST, &[]);
+    let without = replay_of(&without_agent().join("trace"), INFINITELY_FAST, &[]);
+    let (with_s, without_s) = (number(&with, "job_time_s"), number(&without, "job_time_s"));
+    assert!(
+        (without_s / with_s - 1.0).abs() <= 0.10,
+        "{without_s} s without the agent, {with_s} s with it: {without:#}"
+    );
+    assert_eq!(without["doubts"].as_array().map(Vec::len), Some(0), "{without:#}");
 }

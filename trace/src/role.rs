@@ -29,6 +29,12 @@ pub fn role_of_main_class(main_class: &str) -> Option<&'static str> {
     })
 }
 
+/// Whether a role computes nothing of a job's own: daemons and masters, which pass on what others told them.
+#[must_use]
+pub fn only_coordinates(role: &str) -> bool {
+    role == "MRAppMaster" || is_daemon(role)
+}
+
 /// Whether a role is a daemon: a process that lives as long as the cluster and not as long as a job.
 #[must_use]
 pub fn is_daemon(role: &str) -> bool {

@@ -1,5 +1,8 @@
 //! Checks of a causal graph that need no simulator.
 
+use std::collections::BTreeMap;
+
+use trace::ids::ProcessId;
 use trace::rows::{Carrier, DependencyRow, EventKind, EventRow, Evidence, On};
 
 /// What a check of the graph found.
@@ -126,7 +129,7 @@ impl Beats {
 }
 
 /// What a share of time went into.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shares {
     /// Bytes on their way.
     pub network_ns: u64,
@@ -134,6 +137,8 @@ pub struct Shares {
     pub thinking_ns: u64,
     /// Pauses of timers, and waiting for their next beat.
     pub timer_ns: u64,
+    /// Of the thinking, what each process did, where it is known.
+    pub thinkers: BTreeMap<ProcessId, u64>,
 }
 
 /// Walks back from an event along what it waited for last, and says what the time on this way was spent on.
@@ -176,6 +181,9 @@ pub fn critical_path(
             shares.timer_ns += thought;
         } else {
             shares.thinking_ns += thought;
+            if let Some(process) = events[at].process {
+                *shares.thinkers.entry(process).or_default() += thought;
+            }
         }
         // News that was there before the loop began did not hold anything up: the loop's beginning did.
         let first_beat = carrier.filter(|beat| events[*beat].beat == Some(0));

@@ -301,6 +301,32 @@ impl<'a> Weaver<'a> {
         if !message.from_client {
             self.pieces.follow(self.graph, message.message);
         }
+        if message.from_client && message.hop.is_none_or(|hop| hop == 1) {
+            self.log(message);
+        }
+    }
+
+    /// An application master writes the job's history as a log: each piece that it flushes tells of what happened since
+    /// the piece before. It does not think meanwhile, it waits for the next thing to tell of.
+    fn log(&mut self, message: &MessageRow) {
+        let Some(master) = sender(self.joined, message).filter(|id| role(self.joined, Some(*id)) == "MRAppMaster")
+        else {
+            return;
+        };
+        for piece in self.pieces.all(message.message).skip(1) {
+            let (from, until) = (self.graph.happened(piece - 1), self.graph.happened(piece).saturating_sub(1));
+            let got = self.threads.received_between(master, from, until).iter().rev();
+            let news = got.map(|moment| moment.cause).find(|cause| !self.is_of_a_block(cause.event));
+            if let Some(news) = news {
+                self.graph.wait(piece, news);
+            }
+        }
+    }
+
+    /// Whether an event is part of a block's transfer, such as the acknowledgement of what was written.
+    fn is_of_a_block(&self, event: Draft) -> bool {
+        let message = self.graph.events[event].row.message.map(|id| self.joined.messages[id.index()].kind);
+        matches!(message, Some(MessageKind::BlockAck | MessageKind::BlockResponse | MessageKind::BlockData))
     }
 
     /// Each piece of a later hop waits for the bytes of the hop before.

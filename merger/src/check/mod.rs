@@ -2,6 +2,7 @@
 
 mod counters;
 mod negotiated;
+mod path;
 mod table;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -13,6 +14,7 @@ use trace_tables::Trace;
 
 pub use counters::Volumes;
 pub use negotiated::Negotiated;
+pub use path::PathDetail;
 pub use table::show;
 /// What other reports for people share with this one.
 pub(crate) mod table_parts {
@@ -116,6 +118,8 @@ pub struct Detail {
     pub dependency_share_by_evidence: BTreeMap<String, f64>,
     /// Events that wait for nothing.
     pub root_events: u64,
+    /// What the jobs' times consist of.
+    pub critical_paths: Vec<PathDetail>,
     /// What was lost on the way.
     pub losses: Vec<trace::manifest::Loss>,
     /// What each agent ("sniffer", "dumpingd", "jvm") left out of its record on all hosts, by unit.
@@ -198,6 +202,7 @@ pub fn check(trace: &Trace) -> Report {
     kernel(trace, &counted, &mut report);
     counters::compare(trace, &mut report);
     causes(trace, &mut report);
+    path::follow(trace, &mut report);
     for host in &trace.hosts {
         report.detail.hosts.push(HostDetail {
             name: host.name.clone(),
@@ -439,5 +444,6 @@ fn judge(report: &mut Report) {
     if report.causality_violations > 0 {
         missed.push(format!("causality_violations is {}, wanted 0", report.causality_violations));
     }
+    missed.extend(report.detail.critical_paths.iter().filter_map(PathDetail::doubt));
     report.missed = missed;
 }

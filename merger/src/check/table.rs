@@ -119,6 +119,17 @@ pub fn show(report: &Report) -> String {
     for (evidence, share) in &detail.dependency_share_by_evidence {
         out += &format!("dependencies by {evidence}: {}\n", percent(*share));
     }
+    for path in &detail.critical_paths {
+        out += &format!(
+            "{}: {:.1} s, of which network {}, thinking {}, timers {}, without a known cause {}\n",
+            path.job,
+            path.seconds,
+            percent(path.network_share),
+            percent(path.thinking_share),
+            percent(path.timer_share),
+            percent(path.outside_share)
+        );
+    }
     out += &format!(
         "events that wait for nothing: {} of {}\n",
         detail.root_events,

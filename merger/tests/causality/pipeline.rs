@@ -137,3 +137,36 @@ fn nothing_comes_later_than_recorded_on_the_recorded_network() {
     let report = verify(&write.woven.causal.events, &write.woven.causal.dependencies);
     assert_eq!((report.dangling, report.backward, report.off), (0, 0, 0), "{report:?}");
 }
+
+#[test]
+fn a_master_that_logs_what_it_hears_does_not_think_in_between() {
+    let mut s = Scenario::default();
+    let (w1, w2) = (s.host("w1"), s.host("w2"));
+    let whole = (0, 30_000 * MS);
+    let master = s.process(w1, "MRAppMaster", whole);
+    let (node, task) = (s.process(w2, "DataNode", whole), s.process(w2, "YarnChild", whole));
+    let umbilical = s.connect(task, master, "rpc");
+    // It hears something 4, 9 and 16 s after its start, and flushes a piece 3 ms after each.
+    let heard = [4_000, 9_000, 16_000];
+    let told = heard.map(|at| s.rpc(umbilical, "done", at as i64, at * MS, MS, Some(1)).0);
+    let line = s.connect(master, node, "data-transfer");
+    let at = |sent_ns: u64, bytes: u32| Segment { bytes, sent_ns, delivered_ns: sent_ns + MS, ..Segment::default() };
+    s.stream(line, true, MessageKind::BlockRequest, "write", 0, &[at(3_000 * MS, 300)]);
+    let pieces: Vec<Segment> = [3_100].into_iter().chain(heard.map(|ms| ms + 3)).map(|ms| at(ms * MS, 900)).collect();
+    let acks: Vec<Segment> = pieces.iter().map(|piece| at(piece.delivered_ns + MS, 20)).collect();
+    let data = s.stream(line, true, MessageKind::BlockData, "write", 0, &pieces);
+    let acks = s.stream(line, false, MessageKind::BlockAck, "write", 0, &acks);
+    for message in [data, acks] {
+        s.edit(message).block = Some(7);
+        s.edit(message).hop = Some(1);
+    }
+    let woven = s.build();
+    let flushed = woven.pieces(data);
+    assert_eq!(flushed.len(), 4, "{flushed:?}");
+    for (piece, told) in flushed[1..].iter().zip(told) {
+        let causes = woven.causes(piece.event);
+        let heard = woven.first(told).event;
+        assert!(causes.iter().any(|cause| cause.on_event == heard && cause.on == On::Delivered), "{causes:?}");
+        assert!(piece.delay_ns <= 3 * MS, "{} ns of thinking", piece.delay_ns);
+    }
+}

@@ -19,10 +19,11 @@ use trace_tables::Trace;
 use super::progress::Bars;
 use super::{COULD_NOT_RUN, Common, FOUND_WRONG, RunArgs, synthetic, table};
 
-/// A replay that came to a halt has found something wrong in its trace; all else could not run.
+/// A replay that came to a halt, or to times that run backwards, has found something wrong in its trace; all else could
+/// not run.
 pub(super) fn exit_code(failure: &Error) -> u8 {
     match failure.downcast_ref::<RunError>() {
-        Some(RunError::Causal(CausalError::Halt { .. })) => FOUND_WRONG,
+        Some(RunError::Causal(CausalError::Halt { .. }) | RunError::Backwards { .. }) => FOUND_WRONG,
         _ => COULD_NOT_RUN,
     }
 }
@@ -61,7 +62,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         let report = common.out.join("report.html");
         say(&format!("{}report     {}", table::of_run(&results.detail.summary), report.display()))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(if results.detail.summary.doubts.is_empty() { 0 } else { FOUND_WRONG }))
 }
 
 /// Replays several experiments, as many at a time as there are cores.
@@ -113,7 +114,8 @@ pub(super) fn compare(paths: &[PathBuf], common: &Common) -> Result<ExitCode, Er
         let report = common.out.join("report.html");
         say(&format!("{}report: {}", table::of_comparison(&comparison), report.display()))?;
     }
-    Ok(ExitCode::from(if comparison.failed.is_empty() { 0 } else { FOUND_WRONG }))
+    let doubted = comparison.experiments.iter().any(|summary| !summary.doubts.is_empty());
+    Ok(ExitCode::from(if comparison.failed.is_empty() && !doubted { 0 } else { FOUND_WRONG }))
 }
 
 /// Says so where a folder holds results already.

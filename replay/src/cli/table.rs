@@ -52,7 +52,8 @@ pub(super) fn of_run(summary: &Summary) -> String {
 }
 
 fn notes(summary: &Summary) -> String {
-    summary.notes.iter().map(|note| format!("note       {note}\n")).collect()
+    let doubts = summary.doubts.iter().map(|doubt| format!("DOUBT      {doubt}\n"));
+    doubts.chain(summary.notes.iter().map(|note| format!("note       {note}\n"))).collect()
 }
 
 /// The results of several replays, below what the recording says.

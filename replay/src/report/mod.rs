@@ -136,7 +136,7 @@ fn experiment(number: usize, detail: &Detail, all: usize) -> Element {
             )))
         }))
         .children((all > 1).then(|| overview::figures(summary)))
-        .children(summary.notes.iter().map(|note| element("p").with("class", "note").text(note)))
+        .children(summary.doubts.iter().chain(&summary.notes).map(|note| element("p").with("class", "note").text(note)))
         .child(gantt::section(detail))
         .child(path::section(detail))
         .child(traffic::section(detail))

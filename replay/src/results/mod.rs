@@ -14,6 +14,7 @@
 //! | `plots/` | figures of nodes and links, throughput and transfer times, as pictures (SVG) |
 
 mod detail;
+mod doubts;
 mod phases;
 mod store;
 mod summary;
@@ -21,6 +22,7 @@ pub mod synthetic;
 mod transfers;
 
 pub use detail::{CircuitDetail, Detail, LinkDetail, PieceDetail, TransferPoint};
+pub(crate) use phases::backwards;
 pub use phases::{TaskTimes, Times};
 pub use store::{StoreError, read_comparison, read_detail, write_comparison, write_run};
 pub(crate) use store::{make_folder, write_text};
@@ -78,6 +80,7 @@ impl RunResults {
             transfer_error: transfers::errors(&messages),
             critical_path: summary::path_shares(&path, outcome.job_time_ps),
             counters: figures.counters.iter().cloned().collect(),
+            doubts: doubts::of(&path, outcome.job_time_ps, experiment.workload.causality),
             notes: Vec::new(),
         };
         let detail = Detail::new(summary, experiment, graph, tasks, &messages, &path, figures);

@@ -152,6 +152,21 @@ pub(super) fn means(graph: &JobGraph, outcome: &Outcome, tasks: &[TaskTimes]) ->
         .collect()
 }
 
+/// Ends of phases may come so much before their beginnings, seconds: histories count in milliseconds of two hosts' clocks.
+const SLACK_S: f64 = 0.1;
+
+/// Of the successful attempts' phases that run backwards in the replay the worst: attempt, phase, and by how many seconds.
+pub(crate) fn backwards(tasks: &[TaskTimes]) -> Option<(&str, &'static str, f64)> {
+    let phases = tasks.iter().filter(|task| task.succeeded).flat_map(|task| {
+        let own = PHASES.iter().filter(|phase| phase.kind.as_str() == task.kind);
+        own.filter_map(|phase| {
+            let (begin, end) = phase.of(&task.simulated)?;
+            Some((task.attempt.as_str(), phase.name, begin - end))
+        })
+    });
+    phases.filter(|(.., by_s)| *by_s > SLACK_S).max_by(|a, b| a.2.total_cmp(&b.2))
+}
+
 /// What the phases of some attempts consist of.
 #[expect(
     clippy::cast_precision_loss,
@@ -189,4 +204,31 @@ fn span(bounds: &[(f64, f64)]) -> Option<f64> {
     let start = bounds.iter().map(|(start, _)| *start).reduce(f64::min)?;
     let end = bounds.iter().map(|(_, end)| *end).reduce(f64::max)?;
     Some(end - start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reduce(sort_end: f64, finish: f64) -> TaskTimes {
+        let simulated =
+            Times { start: Some(1.0), shuffle_end: Some(2.0), sort_end: Some(sort_end), finish: Some(finish) };
+        TaskTimes {
+            attempt: format!("attempt_{finish}"),
+            kind: "reduce".to_owned(),
+            host: "w1".to_owned(),
+            succeeded: true,
+            simulated,
+            recorded: simulated,
+        }
+    }
+
+    #[test]
+    fn a_phase_that_ends_before_it_begins_is_found_and_rounding_is_none() {
+        let tasks = [reduce(12.0, 11.0), reduce(12.0, 3.0), reduce(12.0, 11.95)];
+        assert_eq!(backwards(&tasks), Some(("attempt_3", "reduce", 9.0)));
+        assert_eq!(backwards(&tasks[2..]), None);
+        let failed = TaskTimes { succeeded: false, ..reduce(12.0, 3.0) };
+        assert_eq!(backwards(&[failed]), None);
+    }
 }

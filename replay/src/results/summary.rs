@@ -58,6 +58,9 @@ pub struct Summary {
     pub critical_path: Vec<PathShare>,
     /// Counters of the fabric's own.
     pub counters: BTreeMap<String, u64>,
+    /// Why the trace cannot tell what was asked of it, in words; empty if it can.
+    #[serde(default)]
+    pub doubts: Vec<String>,
     /// What the reader should know, in words.
     pub notes: Vec<String>,
 }
