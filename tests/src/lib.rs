@@ -61,6 +61,23 @@ pub fn run_json(name: &str, arguments: &[&str]) -> Result<Value> {
     serde_json::from_slice(&output.stdout).with_context(|| format!("{name} {all:?} printed no JSON object"))
 }
 
+/// Copies a capture as it would be without the Java agent.
+///
+/// # Errors
+/// If something cannot be read or written.
+pub fn copy_without_jvms(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;
+        if path.is_dir() {
+            copy_without_jvms(&path, &to.join(name))?;
+        } else if !name.to_string_lossy().starts_with("jvm-") {
+            fs::copy(&path, to.join(name))?;
+        }
+    }
+    Ok(())
+}
+
 /// The clock of a host, as a wrong clock would show true time: offset at `anchor_ns` and drift from there.
 #[derive(Clone, Copy, Debug)]
 pub struct WrongClock {

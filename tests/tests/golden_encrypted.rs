@@ -112,19 +112,33 @@ fn messages_begin_where_records_and_tokens_do() {
     }
 }
 
-#[test]
-fn a_replay_that_cannot_tell_because_calls_are_encrypted_says_so_and_fails() {
-    let folder = tempfile::tempdir().unwrap();
-    let (trace, results) = (folder.path().join("trace"), folder.path().join("results"));
-    build(&golden("encrypted"), &trace);
+fn replayed(trace: &Path, results: &Path) -> (Option<i32>, serde_json::Value) {
     let experiment = hadoptic_tests::experiment_file("ideal.toml");
     let arguments = ["run", experiment.to_str().unwrap(), "--trace", trace.to_str().unwrap(), "--json", "--out"];
     let ran = run("replay", &[&arguments[..], &[results.to_str().unwrap()]].concat()).unwrap();
-    assert_eq!(ran.status.code(), Some(1), "{}", String::from_utf8_lossy(&ran.stderr));
-    let summary: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    (ran.status.code(), serde_json::from_slice(&ran.stdout).unwrap())
+}
+
+#[test]
+fn a_replay_goes_back_through_negotiations_to_the_jobs_beginning() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace");
+    build(&golden("encrypted"), &trace);
+    let (code, summary) = replayed(&trace, &folder.path().join("results"));
+    assert_eq!((code, summary["doubts"].as_array().map(Vec::len)), (Some(0), Some(0)), "{summary:#}");
+}
+
+#[test]
+fn without_the_agent_a_replay_and_a_check_say_that_they_cannot_tell_and_fail() {
+    let folder = tempfile::tempdir().unwrap();
+    let (capture, trace) = (folder.path().join("capture"), folder.path().join("trace"));
+    hadoptic_tests::copy_without_jvms(&golden("encrypted"), &capture).unwrap();
+    build(&capture, &trace);
+    let (code, summary) = replayed(&trace, &folder.path().join("results"));
     let doubts = summary["doubts"].as_array().unwrap();
-    assert!(doubts.len() == 1 && doubts[0].as_str().unwrap().contains("encrypted calls"), "{doubts:?}");
+    assert!(doubts.len() == 1 && doubts[0].as_str().unwrap().contains("any network"), "{doubts:?}");
+    assert_eq!(code, Some(1));
     let checked = run_json("merger", &["check", trace.to_str().unwrap()]).unwrap();
     let missed = checked["missed"].as_array().unwrap();
-    assert!(missed.iter().any(|missed| missed.as_str().unwrap().contains("a cause is known")), "{missed:?}");
+    assert!(missed.iter().any(|missed| missed.as_str().unwrap().contains("as recorded on any network")), "{missed:?}");
 }

@@ -1,11 +1,10 @@
 //! The golden terasort, replayed: on a model of its own network it takes the recorded time, on others it follows causes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use hadoptic_tests::{experiment_file, golden, run, run_json};
+use hadoptic_tests::{copy_without_jvms, experiment_file, golden, run, run_json};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -104,24 +103,12 @@ fn without_agent() -> &'static Path {
         .get_or_init(|| {
             let folder = tempfile::tempdir().unwrap();
             let (capture, out) = (folder.path().join("capture"), folder.path().join("trace"));
-            copy_without_jvms(&golden("terasort"), &capture);
+            copy_without_jvms(&golden("terasort"), &capture).unwrap();
             let built = run("merger", &["build", capture.to_str().unwrap(), "--out", out.to_str().unwrap()]).unwrap();
             assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
             folder
         })
         .path()
-}
-
-fn copy_without_jvms(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let (name, path) = (entry.file_name(), entry.path());
-        if path.is_dir() {
-            copy_without_jvms(&path, &to.join(name));
-        } else if !name.to_string_lossy().starts_with("jvm-") {
-            fs::copy(path, to.join(name)).unwrap();
-        }
-    }
 }
 
 #[test]

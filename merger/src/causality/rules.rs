@@ -95,6 +95,11 @@ impl<'a> Weaver<'a> {
             self.wait(message, Cause::sent(self.pieces.last(before.message), Evidence::Stream));
             return;
         }
+        // What a client says in a negotiation goes on beyond the server's first answer, which waits for its beginning.
+        if let Some(asked) = self.last_before(message, false).filter(|_| !message.from_client) {
+            self.wait(message, Cause::sent(self.pieces.first(asked.message), Evidence::Exchange));
+            return;
+        }
         let messages = &self.index.of_connection[message.connection.index()];
         let after = messages.partition_point(|other| *other <= message.message);
         let mut later = messages[after..].iter().map(|id| &self.joined.messages[id.index()]);
