@@ -29,6 +29,26 @@ pub fn role_of_main_class(main_class: &str) -> Option<&'static str> {
     })
 }
 
+/// The roles of Hadoop's own processes.
+pub const ROLES: [&str; 16] = [
+    "NameNode",
+    "SecondaryNameNode",
+    "DataNode",
+    "JournalNode",
+    "DFSZKFailoverController",
+    "Balancer",
+    "JobTracker",
+    "TaskTracker",
+    "Child",
+    "YarnChild",
+    "MRAppMaster",
+    "JobHistoryServer",
+    "ResourceManager",
+    "NodeManager",
+    "ContainerLocalizer",
+    "Client",
+];
+
 /// Whether a role computes nothing of a job's own: daemons and masters, which pass on what others told them.
 #[must_use]
 pub fn only_coordinates(role: &str) -> bool {

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use trace::files::{self, LineLosses};
 use trace::folder::Folder;
 use trace::manifest::{ForeignManifest, SocketListing};
+use trace::role::ROLES;
 
 use super::layout::{HostFile, HostFolder};
 use super::pcap::{self, PcapError, PcapLosses};
@@ -40,8 +41,17 @@ pub(super) fn read(
             Err(_) => return Err(refuse(format!("addresses: \"{text}\" is no IP address"))),
         }
     }
-    if host.addresses.is_empty() {
+    // One host that talks to itself alone has no others: 127.0.0.1 is its own anyway.
+    if manifest.addresses.is_empty() {
         return Err(refuse("addresses: none; the host's packets are told from others' by them".into()));
+    }
+    if let Some(process) = manifest.processes.iter().find(|process| process.hadoop && !is_role(&process.role)) {
+        return Err(refuse(format!(
+            "processes: pid {}: \"{}\" is no role of Hadoop's; roles are {}; of other programs say \"hadoop\": false",
+            process.pid,
+            process.role,
+            ROLES.join(", ")
+        )));
     }
     host.rack.clone_from(&manifest.rack);
     for packets in &manifest.packets {
@@ -59,6 +69,10 @@ pub(super) fn read(
     Ok(())
 }
 
+fn is_role(name: &str) -> bool {
+    ROLES.contains(&name)
+}
+
 /// A file that the manifest names: a plain name, a regular file, in its own folder.
 pub(crate) fn named(folder: &Folder, file: &str) -> Result<File, String> {
     folder.file(file).map_err(|error| match error.kind() {
@@ -71,6 +85,23 @@ fn note_pcap(host: &mut HostCapture, shown: &str, read: Result<PcapLosses, PcapE
     match read {
         Ok(read) => {
             host.lost(format!("{shown}: frames that could not be parsed"), read.unparsed, "packets");
+            host.lost(
+                format!(
+                    "{shown}: frames cut inside their headers, at {} bytes (record 256: tcpdump -s 256)",
+                    read.cut_at_bytes
+                ),
+                read.cut,
+                "packets",
+            );
+            host.lost(format!("{shown}: frames in VXLAN, which is not looked into"), read.vxlan, "packets");
+            host.lost(
+                format!("{shown}: packets that were recorded twice, the second ones"),
+                read.duplicates,
+                "packets",
+            );
+            if read.other > 0 {
+                host.notes.push(format!("{shown}: {} frames are no TCP and were left out", read.other));
+            }
             host.lost(format!("{shown}: truncated"), u64::from(read.truncated), "files");
             host.notes.extend(read.notes.iter().map(|note| format!("{shown}: {note}")));
         }
@@ -97,6 +128,13 @@ fn take_listing(host: &mut HostCapture, shown: &str, input: File, format: Socket
     }
     let listed = listing.end();
     host.lost(format!("{shown}: lines that were not understood"), listed.ignored_lines, "lines");
+    if let Some((line, text)) = listed.wrong_time {
+        let what = format!(
+            "{shown}: lines below times that were not understood, the first in line {line}: \"{text}\" (seconds or \
+             nanoseconds since the epoch, or 2026-01-31T23:59:59+00:00)"
+        );
+        host.lost(what, listed.lines_without_time, "lines");
+    }
     host.sockets.extend(listed.records);
     Ok(())
 }

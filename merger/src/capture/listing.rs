@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use trace::socket::{Owner, SocketRecord, TcpCounters};
 
 use super::flows::canonical;
-use super::sense::{LARGEST, LATEST_NS};
+use super::sense::{EARLIEST_NS, LARGEST, LATEST_NS};
 
 /// Records of a listing. Processes get a record each with the command's name as main class and no role.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +15,10 @@ pub(super) struct Listed {
     pub records: Vec<SocketRecord>,
     /// Lines that were not understood.
     pub ignored_lines: u64,
+    /// The first line that is to tell a time and does not: number (from 1) and text.
+    pub wrong_time: Option<(u64, String)>,
+    /// Such lines, and what stands below them until the next time.
+    pub lines_without_time: u64,
 }
 
 impl Listed {
@@ -56,13 +60,27 @@ struct About {
     tcp: Option<TcpCounters>,
 }
 
-/// `# <nanoseconds since the epoch>`.
-fn stamp(line: &str) -> Option<u64> {
-    time(line.strip_prefix('#')?)
-}
-
+/// A time in nanoseconds since the epoch, from what `date` prints: `+%s%N`, `+%s` (and milli- and microseconds, told by
+/// their size), `+%s.%N`, `--iso-8601` and `--rfc-3339` of any precision, with their zone. What lies before 2001 is none.
 fn time(text: &str) -> Option<u64> {
-    text.trim().parse().ok().filter(|time| *time <= LATEST_NS)
+    let text = text.trim();
+    let (whole, fraction) = text.split_once(['.', ',']).unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let ns = if whole.is_empty() || !digits(whole) || !digits(fraction) {
+        let dated = chrono::DateTime::parse_from_rfc3339(&text.replacen(' ', "T", 1).replace(',', ".")).ok()?;
+        u64::try_from(dated.timestamp_nanos_opt()?).ok()?
+    } else {
+        let number: u64 = whole.parse().ok()?;
+        // Digits behind the point: as many as say nanoseconds.
+        let behind = format!("{:0<9}", fraction.get(..9).unwrap_or(fraction)).parse::<u64>().ok()?;
+        match number {
+            0..100_000_000_000 => number.saturating_mul(1_000_000_000).saturating_add(behind),
+            100_000_000_000..100_000_000_000_000 => number.saturating_mul(1_000_000) + behind / 1_000,
+            100_000_000_000_000..100_000_000_000_000_000 => number.saturating_mul(1_000),
+            _ => number,
+        }
+    };
+    (EARLIEST_NS..=LATEST_NS).contains(&ns).then_some(ns)
 }
 
 /// Reads a listing line by line.
@@ -70,8 +88,10 @@ pub(super) struct Reader {
     listed: Listed,
     /// Processes that have been told of.
     seen: BTreeSet<u32>,
-    /// Time of the output that is being read.
-    t: u64,
+    /// Time of the output that is being read; `None` = it is not known.
+    t: Option<u64>,
+    /// Lines so far.
+    lines: u64,
     /// What stands above the next line of `lsof`; `None` = the listing is of `ss`.
     lsof: Option<Lsof>,
 }
@@ -88,7 +108,7 @@ struct Lsof {
 impl Reader {
     /// Of outputs of `ss -tanpeiO`, each after a line with its time.
     pub fn ss() -> Self {
-        Self { listed: Listed::default(), seen: BTreeSet::new(), t: 0, lsof: None }
+        Self { listed: Listed::default(), seen: BTreeSet::new(), t: None, lines: 0, lsof: None }
     }
 
     /// Of outputs of `lsof -nP -iTCP -F pcnTf`, each after a line with its time.
@@ -99,43 +119,67 @@ impl Reader {
     /// Takes the next line.
     pub fn line(&mut self, line: &str) {
         let line = line.trim_end_matches(['\n', '\r']);
+        self.lines += 1;
+        if line.trim().is_empty() {
+            return;
+        }
+        if let Some(text) = line.strip_prefix('#') {
+            self.end_file();
+            self.t = time(text);
+            if self.t.is_none() {
+                self.listed.wrong_time.get_or_insert_with(|| (self.lines, line.chars().take(80).collect()));
+            }
+        }
+        let t = match (self.t, &self.listed.wrong_time) {
+            (Some(t), _) => t,
+            // What stands before the first time is taken to have been there from the beginning.
+            (None, None) => 0,
+            (None, Some(_)) => {
+                self.listed.lines_without_time += 1;
+                return;
+            }
+        };
+        if line.starts_with('#') {
+            return;
+        }
         match self.lsof.take() {
             Some(mut lsof) => {
-                self.lsof_line(&mut lsof, line);
+                self.lsof_line(t, &mut lsof, line);
                 self.lsof = Some(lsof);
             }
-            None => self.ss_line(line),
+            None => self.ss_line(t, line),
+        }
+    }
+
+    /// The file of which `lsof` told last, if it did.
+    fn end_file(&mut self) {
+        if let Some(lsof) = &mut self.lsof {
+            lsof_file(&mut self.listed, &mut self.seen, self.t.unwrap_or(0), lsof);
+            lsof.name.clear();
+            lsof.state.clear();
         }
     }
 
     /// What the lines told.
     pub fn end(mut self) -> Listed {
-        if let Some(lsof) = self.lsof.take() {
-            lsof_file(&mut self.listed, &mut self.seen, self.t, &lsof);
-        }
+        self.end_file();
         self.listed
     }
 
-    fn ss_line(&mut self, line: &str) {
-        if line.trim().is_empty() {
-            return;
-        }
-        if let Some(time) = stamp(line) {
-            self.t = time;
-        } else if !line.starts_with("State") && ss_line(&mut self.listed, &mut self.seen, self.t, line).is_none() {
+    fn ss_line(&mut self, t: u64, line: &str) {
+        if !line.starts_with("State") && ss_line(&mut self.listed, &mut self.seen, t, line).is_none() {
             self.listed.ignored_lines += 1;
         }
     }
 
-    fn lsof_line(&mut self, lsof: &mut Lsof, line: &str) {
-        if line.starts_with(['f', 'p', '#']) {
-            lsof_file(&mut self.listed, &mut self.seen, self.t, lsof);
+    fn lsof_line(&mut self, t: u64, lsof: &mut Lsof, line: &str) {
+        if line.starts_with(['f', 'p']) {
+            lsof_file(&mut self.listed, &mut self.seen, t, lsof);
             lsof.name.clear();
             lsof.state.clear();
         }
         let (field, value) = line.split_at_checked(1).unwrap_or(("", ""));
         match field {
-            "#" => self.t = time(value).unwrap_or(self.t),
             "p" => {
                 lsof.pid = value.parse().ok();
                 lsof.command.clear();

@@ -1,5 +1,6 @@
 //! Reading captures: one folder a host, of our agents or of other tools.
 
+mod again;
 mod agents;
 pub mod flows;
 pub(crate) mod foreign;

@@ -11,6 +11,7 @@ use pcap_parser::{Block, LegacyPcapReader, Linktype, PcapBlockOwned, PcapError a
 use trace::files;
 use trace::packet::Packet;
 
+use super::again::{Seen, fingerprint};
 use super::flows::{canonical, direction_of};
 use super::sense;
 
@@ -22,6 +23,16 @@ const BUFFER_BYTES: usize = 1 << 20;
 pub(crate) struct PcapLosses {
     /// Frames of IP whose headers could not be read.
     pub unparsed: u64,
+    /// Frames that the recording cut before the end of their headers.
+    pub cut: u64,
+    /// The longest of what is left of these, bytes.
+    pub cut_at_bytes: usize,
+    /// Frames of VXLAN: what they carry is not looked into.
+    pub vxlan: u64,
+    /// Frames of anything else than TCP.
+    pub other: u64,
+    /// Packets that came a second time, as on a bond and on its slave.
+    pub duplicates: u64,
     /// Whether the file ends inside a frame.
     pub truncated: bool,
     /// What the reader should know.
@@ -41,6 +52,8 @@ pub(crate) enum PcapError {
 
 /// What a pcapng file begins with, in either byte order.
 const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+/// Port of UDP on which hosts tunnel networks of virtual machines and containers.
+const VXLAN_PORT: u16 = 4789;
 /// A block at which reading ends.
 const NO_SENSE: &str = "a block that makes no sense";
 
@@ -69,7 +82,8 @@ pub(crate) fn read(
         }
         _ => return Err(PcapError::NotPcap(head)),
     };
-    let mut collector = Collector { out: PcapLosses::default(), interfaces: Vec::new(), own, take: &mut take };
+    let mut collector =
+        Collector { out: PcapLosses::default(), interfaces: Vec::new(), own, take: &mut take, seen: Seen::default() };
     let mut stalled = None;
     loop {
         if head == SECTION_HEADER && is_too_short(reader.data()) {
@@ -135,6 +149,7 @@ struct Collector<'a> {
     interfaces: Vec<Interface>,
     own: &'a BTreeSet<IpAddr>,
     take: &'a mut dyn FnMut(&Packet),
+    seen: Seen,
 }
 
 impl Collector<'_> {
@@ -180,24 +195,33 @@ impl Collector<'_> {
         let ns = i128::try_from(ns).unwrap_or(0) + i128::from(interface.offset_seconds) * 1_000_000_000;
         let time_ns = u64::try_from(ns.max(0)).unwrap_or(u64::MAX);
         match parse(interface.link, data, wire_length) {
-            Parsed::Tcp(mut packet) => {
+            Parsed::Tcp(mut packet, fingerprint) => {
                 packet.time_ns = time_ns;
                 let own = |address: IpAddr| address.is_loopback() || self.own.contains(&address);
                 packet.direction = direction_of(packet.source.ip(), packet.destination.ip(), own);
-                if sense::packet(&packet) {
+                if self.seen.is_again(time_ns, fingerprint) {
+                    self.out.duplicates += 1;
+                } else if sense::packet(&packet) {
                     (self.take)(&packet);
                 } else {
                     self.out.unparsed += 1;
                 }
             }
-            Parsed::Other => {}
+            Parsed::Vxlan => self.out.vxlan += 1,
+            Parsed::Other => self.out.other += 1,
+            Parsed::Unparsed if data.len() < wire_length as usize => {
+                self.out.cut += 1;
+                self.out.cut_at_bytes = self.out.cut_at_bytes.max(data.len());
+            }
             Parsed::Unparsed => self.out.unparsed += 1,
         }
     }
 }
 
 enum Parsed {
-    Tcp(Packet),
+    /// A packet, and what tells it from all others of its time.
+    Tcp(Packet, u64),
+    Vxlan,
     Other,
     Unparsed,
 }
@@ -223,7 +247,7 @@ fn cooked(data: &[u8], protocol_at: usize, payload_at: usize) -> Option<LaxSlice
 fn parse(link: Linktype, data: &[u8], wire_length: u32) -> Parsed {
     let Some(sliced) = slice(link, data) else { return Parsed::Unparsed };
     // The payload's length comes from the IP header: the frame may be cut, or padded.
-    let (source, destination, protocol, behind_ip) = match &sliced.net {
+    let (source, destination, protocol, behind_ip, identification) = match &sliced.net {
         Some(LaxNetSlice::Ipv4(ip)) => {
             let header = ip.header();
             let extra = ip.extensions().auth.as_ref().map_or(0, |auth| auth.slice().len());
@@ -237,6 +261,7 @@ fn parse(link: Linktype, data: &[u8], wire_length: u32) -> Parsed {
                 IpAddr::V4(header.destination_addr()),
                 ip.payload_ip_number(),
                 length.checked_sub(header.slice().len() + extra),
+                header.identification(),
             )
         }
         Some(LaxNetSlice::Ipv6(ip)) => {
@@ -250,6 +275,7 @@ fn parse(link: Linktype, data: &[u8], wire_length: u32) -> Parsed {
                 IpAddr::V6(header.destination_addr()),
                 ip.payload().ip_number,
                 length.checked_sub(ip.extensions().slice().len()),
+                0,
             )
         }
         Some(LaxNetSlice::Arp(_)) => return Parsed::Other,
@@ -257,13 +283,17 @@ fn parse(link: Linktype, data: &[u8], wire_length: u32) -> Parsed {
         None => return Parsed::Other,
     };
     let Some(TransportSlice::Tcp(tcp)) = &sliced.transport else {
-        return if protocol == IpNumber::TCP { Parsed::Unparsed } else { Parsed::Other };
+        return match &sliced.transport {
+            Some(TransportSlice::Udp(udp)) if udp.destination_port() == VXLAN_PORT => Parsed::Vxlan,
+            _ if protocol == IpNumber::TCP => Parsed::Unparsed,
+            _ => Parsed::Other,
+        };
     };
     let Some(payload_length) = behind_ip.and_then(|length| length.checked_sub(tcp.header_slice().len())) else {
         return Parsed::Unparsed;
     };
     let captured = tcp.payload();
-    Parsed::Tcp(Packet {
+    let packet = Packet {
         time_ns: 0,
         direction: trace::packet::Direction::Foreign,
         source: canonical(SocketAddr::new(source, tcp.source_port())),
@@ -276,7 +306,9 @@ fn parse(link: Linktype, data: &[u8], wire_length: u32) -> Parsed {
         window: tcp.window_size(),
         sack: trace::packet::Sack::default(),
         payload: captured[..captured.len().min(payload_length)].to_vec(),
-    })
+    };
+    let fingerprint = fingerprint(&packet, tcp.checksum(), identification);
+    Parsed::Tcp(packet, fingerprint)
 }
 
 /// Bytes of the frame on the wire from the IP header on.

@@ -35,6 +35,8 @@ pub mod target {
     pub const KNOWN: f64 = 0.99;
     /// Largest difference to the kernel's counters.
     pub const KERNEL: f64 = 0.001;
+    /// Largest share of the payload that was acknowledged and never captured.
+    pub const MISSING: f64 = 0.001;
     /// Largest difference to the job's counters.
     pub const COUNTERS: f64 = 0.005;
 }
@@ -443,6 +445,11 @@ fn judge(report: &mut Report) {
     }
     if report.causality_violations > 0 {
         missed.push(format!("causality_violations is {}, wanted 0", report.causality_violations));
+    }
+    let missing = report.detail.missing_bytes;
+    if let Some(lost) = share(missing, report.payload_bytes).filter(|lost| *lost > target::MISSING) {
+        let percent = lost * 100.0;
+        missed.push(format!("{missing} bytes ({percent:.2}% of the payload) were acknowledged and never captured: the recording lost packets"));
     }
     missed.extend(report.detail.critical_paths.iter().filter_map(PathDetail::doubt));
     report.missed = missed;

@@ -96,6 +96,9 @@ pub fn show(report: &Report) -> String {
         bytes(kernel.absolute_difference_bytes),
         kernel.unknown_ends
     );
+    if detail.missing_bytes > 0 {
+        out += &format!("acknowledged and never captured: {} bytes\n", bytes(detail.missing_bytes));
+    }
     if !detail.without_owner.is_empty() {
         let shown = &detail.without_owner[..detail.without_owner.len().min(SHOWN)];
         out += &format!(

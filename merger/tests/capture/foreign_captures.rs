@@ -259,3 +259,152 @@ fn a_wrong_manifest_is_refused_with_its_path_and_reason() {
         assert!(error.contains("w1/manifest.json") && error.contains(reason), "{error}");
     }
 }
+
+#[test]
+fn a_role_that_is_none_is_refused_with_those_that_are() {
+    let processes = |role: &str, hadoop: bool| {
+        format!(
+            r#"{{"host": "w1", "addresses": ["10.0.0.1"], "packets": [], "processes": [{{"pid": 50, "role": "{role}", "hadoop": {hadoop}}}]}}"#
+        )
+    };
+    for (text, refused) in
+        [(processes("datanode", true), true), (processes("sshd", false), false), (processes("DataNode", true), false)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("w1")).unwrap();
+        fs::write(folder.path().join("w1/manifest.json"), text).unwrap();
+        let error = merge(&[folder.path().to_owned()], &Silent).unwrap_err().to_string();
+        assert_eq!(error.contains("pid 50: \"datanode\" is no role"), refused, "{error}");
+        assert_eq!(error.contains("NameNode, SecondaryNameNode, DataNode"), refused, "{error}");
+    }
+}
+
+/// What `ss` says on w1 of its connection, below a line with a time.
+fn with_ss(world: &World, stamp: &str) -> Merged {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), world, "eth0.pcap", |packets| pcap(packets, Link::Ethernet, true, 65_535));
+    let listing = format!("{stamp}\nESTAB 0 0 10.0.0.1:40000 10.0.0.2:8020 users:((\"java\",pid=4711,fd=300))\n");
+    let at = folder.path().join("w1");
+    fs::write(at.join("ss.txt"), listing).unwrap();
+    let rest = r#", "sockets": [{"file": "ss.txt", "format": "ss"}], "processes": [{"pid": 4711, "role": "DataNode"}]"#;
+    fs::write(at.join("manifest.json"), manifest("w1", "10.0.0.1", "eth0.pcap", rest)).unwrap();
+    merged(folder.path())
+}
+
+#[test]
+fn times_of_listings_are_understood_as_date_prints_them() {
+    let world = talk();
+    // T0 is 2023-11-14T22:13:20Z; the listing was made a second later.
+    for stamp in [
+        "# 1700000001",
+        "# 1700000001.250000000",
+        "# 1700000001,25",
+        "#1700000001250",
+        "# 1700000001250000",
+        "# 1700000001250000000",
+        "# 2023-11-14T22:13:21+00:00",
+        "# 2023-11-14T23:13:21,250000000+01:00",
+        "# 2023-11-14 22:13:21.250000000+00:00",
+        "# 2023-11-14T22:13:21Z",
+    ] {
+        let merged = with_ss(&world, stamp);
+        assert_eq!(merged.joined.losses, [], "{stamp}");
+        assert_eq!(merged.joined.connections[0].client_evidence, OwnerEvidence::Manifest, "{stamp}");
+        let seen = merged.joined.processes.iter().find(|process| process.pid == 4711).unwrap().first_seen_ns;
+        assert!(seen.abs_diff(T0) <= 2_000_000_000, "{stamp}: seen at {seen}");
+    }
+}
+
+#[test]
+fn what_stands_below_a_line_that_is_no_time_is_left_out_and_the_line_is_said() {
+    let world = talk();
+    for stamp in ["# yesterday", "# 2023-11-14T22:13:21", "# 12", "# 99999999999999999999", "#"] {
+        let merged = with_ss(&world, stamp);
+        let found = merged.joined.losses.iter().find(|loss| loss.what.contains("times that were not understood"));
+        let loss = found.unwrap_or_else(|| panic!("{stamp}: {:?}", merged.joined.losses));
+        assert!(loss.what.contains(&format!("line 1: \"{stamp}\"")) && loss.count == 2, "{loss:?}");
+    }
+}
+
+#[test]
+fn a_host_that_talks_to_itself_alone_needs_no_other_address() {
+    let mut world = World::new(&["w1"]);
+    world.keep = (usize::MAX, usize::MAX);
+    world.hosts[0].address = Some("127.0.0.1".parse().unwrap());
+    let mut talk = world.connect((0, 40_000), (0, 8020), [100, 200], at(0));
+    world.say(&mut talk, true, at(1), &rpc_preamble());
+    world.say(&mut talk, true, at(10), &rpc_request(1, "sendHeartbeat", 2000));
+    for host in &mut world.hosts {
+        let lo = std::mem::take(&mut host.lo);
+        host.eth0.extend(lo);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &world, "lo.pcap", |packets| pcap(packets, Link::Ethernet, true, 65_535));
+    let merged = merged(folder.path());
+    assert_eq!(merged.joined.connections.len(), 1);
+    assert!(merged.joined.connections[0].loopback);
+    assert_bytes_are_conserved(&merged);
+}
+
+#[test]
+fn frames_cut_inside_their_headers_are_counted_with_the_length_that_would_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = talk();
+    write(folder.path(), &world, "eth0.pcap", |packets| pcap(packets, Link::Ethernet, true, 65_535));
+    let packets = &world.hosts[0].eth0;
+    fs::write(folder.path().join("w1/eth0.pcap"), pcap(packets, Link::Ethernet, true, 50)).unwrap();
+    let merged = merged(folder.path());
+    let cut: Vec<_> =
+        merged.joined.losses.iter().filter(|loss| loss.what.contains("cut inside their headers")).collect();
+    assert!(cut.len() == 1 && cut[0].count == packets.len() as u64, "{:?}", merged.joined.losses);
+    assert!(cut[0].what.contains("at 50 bytes") && cut[0].what.contains("-s 256"), "{cut:?}");
+}
+
+#[test]
+fn vxlan_and_what_is_no_tcp_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = talk();
+    let udp = |port: u16| {
+        let mut frame = Link::Ethernet.header();
+        frame.extend([0x45, 0, 0, 36, 0, 1, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0x30, 0x39]);
+        frame.extend(port.to_be_bytes());
+        frame.extend([0, 16, 0, 0, 8, 0, 0, 0, 0, 0, 1, 0]);
+        frame
+    };
+    write(folder.path(), &world, "eth0.pcap", |packets| {
+        let mut file = pcap(packets, Link::Ethernet, true, 65_535);
+        for frame in [udp(4789), udp(4789), udp(53)] {
+            for number in [1_700_000_001, 0, frame.len() as u32, frame.len() as u32] {
+                file.extend(number.to_le_bytes());
+            }
+            file.extend(frame);
+        }
+        file
+    });
+    let merged = merged(folder.path());
+    let vxlan: Vec<_> = merged.joined.losses.iter().filter(|loss| loss.what.contains("VXLAN")).collect();
+    assert!(vxlan.len() == 2 && vxlan.iter().all(|loss| loss.count == 2), "{:?}", merged.joined.losses);
+    let noted = merged.notes.iter().filter(|note| note.contains("1 frames are no TCP")).count();
+    assert_eq!(noted, 2, "{:?}", merged.notes);
+}
+
+#[test]
+fn packets_that_a_file_has_twice_count_once() {
+    let world = talk();
+    let once = tempfile::tempdir().unwrap();
+    write(once.path(), &world, "eth0.pcap", |packets| pcap(packets, Link::Ethernet, true, 65_535));
+    let twice = tempfile::tempdir().unwrap();
+    // Seen on the bond, and 3 us later on its slave.
+    let again = |packet: &Packet| [packet.clone(), Packet { time_ns: packet.time_ns + 3_000, ..packet.clone() }];
+    write(twice.path(), &world, "eth0.pcap", |packets| {
+        let all: Vec<Packet> = packets.iter().flat_map(again).collect();
+        pcap(&all, Link::Ethernet, true, 65_535)
+    });
+    let (once, twice) = (merged(once.path()), merged(twice.path()));
+    assert_eq!(once.joined.messages, twice.joined.messages);
+    assert_eq!(once.joined.connections, twice.joined.connections);
+    let counted: u64 =
+        twice.joined.losses.iter().filter(|loss| loss.what.contains("twice")).map(|loss| loss.count).sum();
+    let packets: usize = world.hosts.iter().map(|host| host.eth0.len()).sum();
+    assert_eq!(counted, packets as u64, "{:?}", twice.joined.losses);
+}
