@@ -2,7 +2,7 @@
 //! headers, names of methods and protocols and the connection's context are left.
 
 use super::proto::{Field, delimited, fields, find};
-use super::{Position, Segment, blank};
+use super::{Position, Segment, blank, blank_negotiation};
 
 /// `ipc.maximum.data.length`.
 const MAX_FRAME: usize = 128 << 20;
@@ -98,7 +98,7 @@ fn body(bytes: &mut [u8], frame: &Frame) {
                 find(bytes, message, &[3], &mut found);
                 find(bytes, message, &[4, 5], &mut found);
                 for range in found {
-                    blank(&mut bytes[range]);
+                    blank_negotiation(&mut bytes[range]);
                 }
                 return;
             }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::proto::{delimited, fields, find};
-use super::{Position, Segment, blank};
+use super::{Position, Segment, blank, blank_negotiation};
 
 /// `DATA_TRANSFER_VERSION` as it stands in front of each request.
 const VERSION: [u8; 2] = [0, 28];
@@ -66,7 +66,7 @@ fn request(bytes: &mut [u8], segment: Segment, at: usize) -> Position {
         // The last two: tokens of the blocks of a group (OpBlockGroupChecksumProto).
         &[&[1, 2, 1], &[1, 2, 2], &[3, 1], &[3, 2]]
     };
-    blank_at(bytes, (begin, end), paths);
+    blank_at(bytes, (begin, end), paths, blank);
     segment.unless_within(end)
 }
 
@@ -78,11 +78,12 @@ fn message(bytes: &mut [u8], segment: Segment, at: usize) -> Position {
         blank(&mut bytes[at..]);
         return Position::Unknown;
     };
-    blank_at(bytes, (begin, end), &[&[2], &[4, 2], &[4, 3], &[4, 4], &[4, 5], &[5, 1]]);
+    blank_at(bytes, (begin, end), &[&[2]], blank_negotiation);
+    blank_at(bytes, (begin, end), &[&[4, 2], &[4, 3], &[4, 4], &[4, 5], &[5, 1]], blank);
     segment.unless_within(end)
 }
 
-fn blank_at(bytes: &mut [u8], message: (usize, usize), paths: &[&[u32]]) {
+fn blank_at(bytes: &mut [u8], message: (usize, usize), paths: &[&[u32]], blank: fn(&mut [u8])) {
     let mut found: Vec<Range<usize>> = Vec::new();
     for path in paths {
         find(bytes, message, path, &mut found);

@@ -220,6 +220,28 @@ fn of_the_negotiation_before_a_block_transfer_proofs_and_keys_go() {
 }
 
 #[test]
+fn of_a_digest_only_the_protection_stays() {
+    let message = |payload: &[u8]| delimited(&[&number(1, 0), &field(2, payload)[..]].concat());
+    for (said, stays) in [
+        (&br#"realm="SECRET",nonce="SECRET",qop="auth-conf",charset=utf-8"#[..], Some(r#"qop="auth-conf""#)),
+        (br#"username="SECRET",qop=auth-conf,response=SECRET"#, Some("qop=auth-conf")),
+        (br#"nonce="SECRET",qop="auth,auth-int""#, Some(r#"qop="auth,auth-int""#)),
+        (br#"nonce="SECRET",qop="SECRET""#, None),
+        (br#"qop="auth,SECRET",nonce="SECRET""#, None),
+        (br#"nonce="SECRET",qop="auth-conf"#, None),
+        (b"SECRET,qop=", None),
+    ] {
+        let mut talk = Talk::default();
+        talk.say(0, &[b"\xde\xad\xbe\xef".to_vec(), message(b"SECRET")].concat());
+        let left = talk.say(1, &message(said));
+        assert!(!has(&left, "SECRET"), "{}", text(&left));
+        assert!(stays.map_or(!has(&left, "qop"), |stays| has(&left, stays)), "{}", text(&left));
+        let blanked = left.iter().filter(|byte| **byte == b'*').count();
+        assert_eq!(blanked, said.len() - stays.map_or(0, str::len), "{}", text(&left));
+    }
+}
+
+#[test]
 fn other_protocols_are_left_as_they_are() {
     for said in [
         &b"\x16\x03\x01\x02\x00SECRET"[..],
