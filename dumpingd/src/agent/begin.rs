@@ -1,8 +1,6 @@
 //! The beginning of a run: everything that can fail and that needs rights.
 
-use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -41,7 +39,7 @@ impl Run {
         let mut notes = Vec::new();
 
         let file_error = |path: PathBuf| move |source| RunError::File { path, source };
-        let folder = host_folder(settings, &mut notes)?;
+        let folder = host_folder(settings)?;
         let max_spaces = if settings.other_namespaces { allow_files() } else { 0 };
         let tracepoint = if settings.tracepoint { open_tracepoint(&mut notes) } else { None };
         let (capabilities, walls) = shut_in(settings, &folder, tracepoint.as_ref())?;
@@ -116,19 +114,9 @@ impl Run {
 }
 
 /// The host's folder, by its path without links.
-fn host_folder(settings: &RunSettings, notes: &mut Vec<String>) -> Result<PathBuf, RunError> {
-    let out = &settings.out;
-    let folder = private_folder(out, settings.run_as.uid()?).or_else(|refused| {
-        // As earlier deployments made it, for JVMs of all users: in a sticky folder of root's nobody takes our files away.
-        let is_shared = fs::symlink_metadata(out)
-            .is_ok_and(|about| about.is_dir() && about.uid() == 0 && about.mode() & 0o1000 != 0);
-        if !is_shared {
-            return Err(refused);
-        }
-        notes.push(format!("{}: {refused}", out.display()));
-        out.canonicalize()
-    });
-    folder.map_err(|source| RunError::File { path: out.clone(), source })
+fn host_folder(settings: &RunSettings) -> Result<PathBuf, RunError> {
+    private_folder(&settings.out, settings.run_as.uid()?)
+        .map_err(|source| RunError::File { path: settings.out.clone(), source })
 }
 
 /// The tracepoint; a machine without is no fault, but the reader should know.

@@ -58,6 +58,15 @@ as() {
     fi
     setpriv --reuid="$uid" "$@"
 }
+# Users' folders can be as many and as full as they like. look_for ALL EACH: seconds for what in_time runs from now on, all
+# together and each. in_time COMMAND...: ends with 124 if it takes longer.
+look_for() { deadline=$(($(date +%s) + $1)) each=$2; }
+in_time() {
+    left=$((deadline - $(date +%s)))
+    [ "$left" -le "$each" ] || left=$each
+    [ "$left" -gt 0 ] || return 124
+    timeout "$left" "$@"
+}
 # Prints at most $3 bytes of the file $2 as user $1: of no link, and without waiting for a pipe.
 head_of() {
     if dd if=/dev/null iflag=nofollow,nonblock count=0 2>/dev/null; then

@@ -1,20 +1,27 @@
-# What there is to collect: "found<TAB>SIZE ALLOCATED FOLDER NAME", FOLDER "." or "jvm/UID", and "odd<TAB>FOLDER COUNT".
+# What there is to collect: "found<TAB>SIZE ALLOCATED FOLDER NAME", FOLDER "." or "jvm/UID", "odd<TAB>FOLDER COUNT", and
+# "unlisted<TAB>FOLDER" where not all files were listed.
 # CAPTURE. With the rights of whom the agents' folder belongs to.
 host_folder
+# A subshell's own output is a pipe.
+exec 3>&1
+look_for 600 60
 [ -d "$dir" ] && [ ! -L "$dir" ] || fail "$dir is not there: nothing was recorded here"
 # files FOLDER MOST CONDITION...: those of the current folder.
 files() {
     folder=$1 most=$2
     shift 2
-    timeout 60 find . -mindepth 1 -maxdepth 1 -type f -links 1 ! -name '*[!A-Za-z0-9._@:+-]*' ! -name '.*' "$@" \
-        -exec stat -c '%s %b %B %n' -- {} + 2>/dev/null | head -n "$most" |
-        awk -v folder="$folder" 'NF == 4 { sub(/^\.\//, "", $4); printf "found\t%.0f %.0f %s %s\n", $1, $2 * $3, folder, $4 }'
+    {
+        in_time find . -mindepth 1 -maxdepth 1 -type f -links 1 ! -name '*[!A-Za-z0-9._@:+-]*' ! -name '.*' "$@" \
+            -exec stat -c '%s %b %B %n' -- {} + 2>/dev/null || [ $? != 124 ] || say unlisted "$folder" >&3
+    } | head -n "$((most + 1))" | awk -v folder="$folder" -v most="$most" '
+        NR > most { printf "unlisted\t%s\n", folder; exit }
+        NF == 4 { sub(/^\.\//, "", $4); printf "found\t%.0f %.0f %s %s\n", $1, $2 * $3, folder, $4 }'
 }
 # What else lies there: folders of the agents' own are none of it.
 others() {
     folder=$1
     shift
-    say odd "$folder $(timeout 60 find . -mindepth 1 -maxdepth 1 ! -type d ! \( -type f -links 1 ! -name '*[!A-Za-z0-9._@:+-]*' "$@" \) \
+    say odd "$folder $(in_time find . -mindepth 1 -maxdepth 1 ! -type d ! \( -type f -links 1 ! -name '*[!A-Za-z0-9._@:+-]*' "$@" \) \
         ! -name '.*' ! -name no-agent ! -name 'agents.*' ! -name 'daemon-*' -exec stat -c x -- {} + 2>/dev/null | head -n 1000000 | wc -l)"
 }
 agents_files() {
@@ -25,7 +32,7 @@ cd "$dir" || exit 1
 agents_files files . 100000
 agents_files others .
 if cd "$CAPTURE/jvm" 2>/dev/null; then
-    top=$(find . -mindepth 1 -maxdepth 1 ! -type d ! -name 'daemon-*' ! -name '.used-[0-9]*' -exec stat -c x -- {} + 2>/dev/null | head -n 1000000 | wc -l)
+    top=$(in_time find . -mindepth 1 -maxdepth 1 ! -type d ! -name 'daemon-*' ! -name '.used-[0-9]*' -exec stat -c x -- {} + 2>/dev/null | head -n 1000000 | wc -l)
     for name in [0-9]*; do
         case $name in *[!0-9.]*) top=$((top + 1)); continue ;; esac
         [ ! -L "$name" ] && [ -d "$name" ] || continue

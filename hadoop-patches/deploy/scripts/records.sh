@@ -15,9 +15,12 @@ if [ -n "$last" ]; then
     timeout 20 tail -c 16777216 "$dir/sockets.jsonl" | awk '/"k":"socket"/ && !/"TIME_WAIT"/ { n++; if (/"pid":/) known++ } END { print "owners\t" known + 0 " " n + 0 }'
 fi
 if cd "$CAPTURE/jvm" 2>/dev/null; then
+    # A subshell's own output is a pipe.
+    exec 3>&1
+    look_for 60 10
     say jvm_kib "$(kib .)"
-    odd=$(find . -mindepth 1 -maxdepth 1 ! \( -type d -name '[0-9]*' ! -name '*[!0-9.]*' \) ! -name 'daemon-[0-9]*' ! -name '.used-[0-9]*' -exec stat -c x -- {} + 2>/dev/null | head -n 100000 | wc -l)
-    find . -mindepth 1 -maxdepth 1 -type d -name '[0-9]*' ! -name '*[!0-9.]*' | sort | head -n 1000 | {
+    odd=$(in_time find . -mindepth 1 -maxdepth 1 ! \( -type d -name '[0-9]*' ! -name '*[!0-9.]*' \) ! -name 'daemon-[0-9]*' ! -name '.used-[0-9]*' -exec stat -c x -- {} + 2>/dev/null | head -n 100000 | wc -l)
+    in_time find . -mindepth 1 -maxdepth 1 -type d -name '[0-9]*' ! -name '*[!0-9.]*' | sort | head -n 1000 | {
         while IFS= read -r folder; do
             uid=$(stat -c %u -- "$folder" 2>/dev/null) name=${folder#./}
             if [ "${name%%.*}" != "$uid" ] || ! [ -r "$folder" -a -x "$folder" ]; then
@@ -26,15 +29,20 @@ if cd "$CAPTURE/jvm" 2>/dev/null; then
             fi
             # Names of files may be anything. What is counted are those with the agents' names.
             set -- -mindepth 1 -maxdepth 1 -type f -links 1 -user "$uid" -name 'jvm-[0-9]*-[0-9]*.jsonl' ! -name '*[!a-z0-9.-]*'
-            all=$(timeout 20 find "$folder" -mindepth 1 -maxdepth 1 ! -name no-agent ! -name 'daemon-*' -exec stat -c x -- {} + 2>/dev/null | wc -l)
-            say jvms "$name $(timeout 20 find "$folder" "$@" -exec stat -c '%s %b %B' -- {} + 2>/dev/null |
-                awk '{ n++; bytes += $1; taken += $2 * $3 } END { printf "%d %.0f %.0f", n, bytes, taken }') $all"
+            all=$(in_time find "$folder" -mindepth 1 -maxdepth 1 ! -name no-agent ! -name 'daemon-*' -exec stat -c x -- {} + 2>/dev/null | wc -l)
+            files=$(in_time find "$folder" "$@" -exec stat -c '%s %b %B' -- {} + 2>/dev/null |
+                awk '{ n++; bytes += $1; taken += $2 * $3 } END { printf "%d %.0f %.0f", n, bytes, taken }')
+            say jvms "$name $files $all"
             [ ! -f "$folder/no-agent" ] || say no_agent "$uid"
-            [ "$(kib "$folder")" -lt 1048576 ] || continue
-            records() { timeout 20 find "$folder" "$@" -exec cat -- {} + 2>/dev/null | head -c 1073741824; }
-            say spans "$(records "$@" | wc -l)"
-            # With each batch a JVM says how many records it could not write since the one before.
-            say unwritten "$(records "$@" | grep -a '"k":"clock"' | sed -n 's/.*"unwritten":\([0-9]\{1,18\}\).*/\1/p' | awk '{ n += $1 } END { printf "%.0f", n }')"
+            # Sparse files are as long as they say when they are read.
+            bytes=${files#* } bytes=${bytes% *}
+            [ "$bytes" -le 1073741824 ] || { say unread "$name"; continue; }
+            # With each batch a JVM says how many records it could not write since the one before. A line is 64 KiB at most.
+            { in_time find "$folder" "$@" -exec cat -- {} + 2>/dev/null || [ $? != 124 ] || say unread "$name" >&3; } |
+                head -c 1073741824 | LC_ALL=C fold -b -w 65536 | LC_ALL=C awk '
+                    { n++ }
+                    index($0, "\"k\":\"clock\"") && match($0, /"unwritten":[0-9]+/) { lost += substr($0, RSTART + 12, RLENGTH - 12) }
+                    END { printf "spans\t%.0f\nunwritten\t%.0f\n", n, lost }'
         done
         say odd "$odd"
     }

@@ -1,6 +1,8 @@
 //! `hadoptic status`: what the agents say of themselves in their manifests, which are at most two seconds old, and what was
 //! found in the folders where users' JVMs write.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use serde_json::json;
 use trace::manifest::{DumpingdManifest, SnifferManifest};
@@ -143,7 +145,8 @@ pub fn judge(host: &mut HostReport, seen: &Seen, clock: &Clock) {
     let free = disk.first().copied().unwrap_or(0).saturating_mul(1024);
     let kib = |key: &str| records.numbers(key).first().copied().unwrap_or(0).saturating_mul(1024);
     let used = kib("host_kib").saturating_add(kib("jvm_kib"));
-    let unwritten = sum(&|counts| counts.unwritten).saturating_add(jvm.unwritten);
+    let sockets = dumpingd.as_ref().map_or(0, |manifest| manifest.unwritten.saturating_add(manifest.removed_records));
+    let unwritten = sum(&|counts| counts.unwritten).saturating_add(jvm.unwritten).saturating_add(sockets);
     host.cells.extend([
         packets.to_string(),
         lost.to_string(),
@@ -163,7 +166,10 @@ pub fn judge(host: &mut HostReport, seen: &Seen, clock: &Clock) {
     host.fact("jvm_records", jvm.spans);
     host.fact("used_bytes", used);
     host.fact("used_by", json!({ "agents": kib("host_kib"), "jvms": kib("jvm_kib") }));
-    host.fact("unwritten", json!({ "packets": sum(&|counts| counts.unwritten), "jvm_records": jvm.unwritten }));
+    host.fact(
+        "unwritten",
+        json!({ "packets": sum(&|counts| counts.unwritten), "socket_records": sockets, "jvm_records": jvm.unwritten }),
+    );
     host.fact("disk_limit", installed.disk_limit);
     host.fact("free_bytes", free);
     host.fact("clock", clock.as_ref().ok());
@@ -177,6 +183,11 @@ pub fn judge(host: &mut HostReport, seen: &Seen, clock: &Clock) {
     host.fact("jvms", jvms);
     if lost > 0 {
         host.notes.push(format!("{lost} packets were lost; sniffer.json says where and when"));
+    }
+    if sockets > 0 {
+        host.notes.push(format!(
+            "{sockets} records of sockets were not written, or removed for newer ones: collect, or install with another --disk-limit"
+        ));
     }
     let said = sniffer.iter().flat_map(|m| m.problems.iter().map(|p| format!("sniffer: {p}")));
     host.notes.extend(said.chain(dumpingd.iter().flat_map(|m| m.problems.iter().map(|p| format!("dumpingd: {p}")))));
@@ -201,6 +212,8 @@ struct Jvms {
     unwritten: u64,
     /// Things that no JVM with the agent leaves, by folder.
     odd: Vec<(String, u64)>,
+    /// Folders of which not all records were counted.
+    unread: BTreeSet<String>,
 }
 
 impl Jvms {
@@ -220,6 +233,7 @@ impl Jvms {
         let all = |key| records.all(key).map(|text| number(text.split(' ').next_back())).fold(0, u64::saturating_add);
         jvms.spans = all("spans");
         jvms.unwritten = all("unwritten");
+        jvms.unread = records.all("unread").map(|folder| format!("jvm/{folder}")).collect();
         if all("odd") > 0 {
             jvms.odd.push(("jvm".to_owned(), all("odd")));
         }
@@ -235,6 +249,14 @@ fn judge_jvms(host: &mut HostReport, records: &Told, jvms: &Jvms) {
         ));
     }
     host.fact("odd", jvms.odd.iter().map(|(_, count)| *count).fold(0, u64::saturating_add));
+    let unread: Vec<&str> = jvms.unread.iter().take(20).map(String::as_str).collect();
+    if !unread.is_empty() {
+        host.notes.push(format!(
+            "records in {} are not all counted: they are more than 1 GiB, or reading them takes longer than 10 s",
+            unread.join(", ")
+        ));
+    }
+    host.fact("uncounted", unread);
     if jvms.unwritten > 0 {
         host.notes.push(format!(
             "{} records of JVMs were not written, for want of room within their limit: collect, or install with another --disk-limit",

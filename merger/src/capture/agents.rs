@@ -200,11 +200,12 @@ fn take_dumpingd_manifest(host: &mut HostCapture, manifest: &DumpingdManifest) {
 
 /// Scans that dumpingd counted and that no file holds.
 fn note_missing_scans(host: &mut HostCapture, manifest: &DumpingdManifest) {
-    if !manifest.ended {
+    let runs = || manifest.earlier_runs.iter().chain([manifest]);
+    // Those in files that were removed are counted among `removed_records`.
+    if !manifest.ended || runs().any(|run| run.removed_files > 0) {
         return;
     }
-    let runs = manifest.earlier_runs.iter().chain([manifest]);
-    let counted = runs.fold(0u64, |all, run| all.saturating_add(run.scans));
+    let counted = runs().fold(0u64, |all, run| all.saturating_add(run.scans));
     let held = host.sockets.iter().filter(|record| matches!(record, SocketRecord::Scan { .. })).count() as u64;
     let what = format!("{}: scans that dumpingd.json counts and no file holds", host.name);
     host.lost(what, counted.saturating_sub(held), "scans");

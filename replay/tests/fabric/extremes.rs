@@ -118,7 +118,8 @@ fn every_key_at_its_extremes_is_refused_with_a_key_or_runs() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    // PROPTEST_CASES=100000 tries more.
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(400), ..ProptestConfig::default() })]
 
     #[test]
     fn no_four_keys_at_their_extremes_panic(kind in 0..FABRICS.len(), picks in prop::array::uniform4(any::<prop::sample::Index>())) {
@@ -131,6 +132,15 @@ proptest! {
         }
         let _ = try_out(table);
     }
+}
+
+#[test]
+fn a_receive_window_without_bounds_is_one() {
+    let mut table = keys(FABRICS[1]);
+    for key in ["receive_window", "receive_window_max"] {
+        put(&mut table, &[key.to_owned()], Value::String(format!("{}B", u64::MAX)));
+    }
+    assert_eq!(try_out(table), Ok(()));
 }
 
 #[test]

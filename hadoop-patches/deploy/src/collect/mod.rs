@@ -7,6 +7,7 @@ pub mod choose;
 mod history;
 mod transfer;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -44,6 +45,8 @@ struct Listed {
     left: Left,
     /// Things that are no files of the agents', by folder.
     odd: Vec<(String, u64)>,
+    /// Folders of which not all files were listed.
+    unlisted: BTreeSet<String>,
     running: Vec<String>,
 }
 
@@ -127,6 +130,11 @@ fn tell_what_stays(host: &mut HostReport, listed: &Listed) {
             size(*bytes)
         ));
     }
+    for folder in &listed.unlisted {
+        host.problem(format!(
+            "{folder} holds more files than are listed in its time (60 s, 100,000 files): the others stay there, look whose they are"
+        ));
+    }
     for (folder, count) in &listed.odd {
         host.notes.push(format!(
             "{count} things in {folder} are no files of the agents' (links, pipes, second names, other names): left there"
@@ -186,6 +194,7 @@ fn list(session: &Session, settings: &Settings) -> Result<Listed, SshError> {
         left,
         folders,
         odd: told.all("odd").filter_map(odd).collect(),
+        unlisted: told.all("unlisted").map(str::to_owned).collect(),
         running: ["sniffer", "dumpingd"]
             .into_iter()
             .filter(|agent| runs.value(agent).is_some())

@@ -304,7 +304,7 @@ impl Ethernet {
         let progress = ack.next > sender.unacknowledged;
         let delivered = strike_acknowledged(sender, ack.next) + mark_sacked(sender, ack);
         sender.unacknowledged = sender.unacknowledged.max(ack.next);
-        sender.window_end = sender.window_end.max(ack.next + ack.window);
+        sender.window_end = sender.window_end.max(ack.next.saturating_add(ack.window));
         if delivered > 0 {
             let sample = now.since_ps(ack.echo);
             sender.round_trip.measure(sample);
