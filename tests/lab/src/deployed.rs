@@ -150,6 +150,7 @@ impl<'a> Deployment<'a> {
             let option = if folder.starts_with(HISTORY_FOLDER) { "--job-history-hdfs" } else { "--job-history" };
             out.extend([option.to_owned(), format!("{}:{folder}", self.plan.master().name)]);
         }
+        let recorded = if self.deployer.hostile.is_some() { self.records_of_root()? } else { Vec::new() };
         let mut problems = self.fetch(&out, progress)?;
         for host in &self.plan.hosts {
             let folder = capture.join(&host.name);
@@ -161,8 +162,8 @@ impl<'a> Deployment<'a> {
         if told != self.plan.hosts.len() {
             problems.push(format!("hadoptic status tells of {told} hosts, there are {}", self.plan.hosts.len()));
         }
-        if self.deployer.hostile.is_some() {
-            problems.extend(self.missing_records(capture)?);
+        for file in recorded.iter().filter(|file| !capture.join(file).exists()) {
+            problems.push(format!("hadoptic collect left {}, which is root's", file.display()));
         }
         copy_all(&self.run.join("deployment"), &capture.join("deployment"))?;
         Ok(problems)
@@ -182,9 +183,9 @@ impl<'a> Deployment<'a> {
         Ok(problems.iter().filter(|problem| !of_a_user(problem)).cloned().collect())
     }
 
-    /// Records of root's JVMs, which are all of the cluster, that did not come.
-    fn missing_records(&self, capture: &Path) -> Result<Vec<String>> {
-        let mut missing = Vec::new();
+    /// Records of root's JVMs, which are all of the cluster's, by their paths in a capture.
+    fn records_of_root(&self) -> Result<Vec<PathBuf>> {
+        let mut records = Vec::new();
         for host in &self.plan.hosts {
             let jvm = root(self.run, host).join(CAPTURE.trim_start_matches('/')).join("jvm");
             for folder in fs::read_dir(&jvm).with_context(|| format!("cannot read {}", jvm.display()))? {
@@ -195,14 +196,13 @@ impl<'a> Deployment<'a> {
                 }
                 for record in fs::read_dir(folder.path())? {
                     let name = record?.file_name();
-                    let came = capture.join(&host.name).join("jvm").join(folder.file_name()).join(&name).exists();
-                    if name.to_string_lossy().starts_with("jvm-") && !came {
-                        missing.push(format!("hadoptic collect left {} of root's on {}", name.display(), host.name));
+                    if name.to_string_lossy().starts_with("jvm-") {
+                        records.push(Path::new(&host.name).join("jvm").join(folder.file_name()).join(name));
                     }
                 }
             }
         }
-        Ok(missing)
+        Ok(records)
     }
 
     /// Looks whether the first daemon of each host has started the agents, once a host, and whether one that is killed comes
