@@ -13,6 +13,8 @@ use trace::budget::free_bytes;
 
 /// The file that is being written; those that were closed have a number before the last dot.
 pub const RECORDS: &str = "sockets.jsonl";
+/// What a file takes on the disk comes in such steps, bytes: ext4, XFS and Btrfs by default.
+const BLOCK: u64 = 4096;
 /// How often the free space is asked for.
 const ASK_EVERY: Duration = Duration::from_millis(500);
 /// A file is closed when it takes this part of the limit, within these bounds.
@@ -173,7 +175,9 @@ impl Quota {
     /// How many bytes are missing for so many more, and which limit it is.
     fn missing(&mut self, bytes: u64) -> (u64, NoRoom) {
         let limit = self.limits.disk_bytes;
-        let over = if limit > 0 { (self.used + bytes).saturating_sub(limit) } else { 0 };
+        // The last block of a file is a whole one on the disk.
+        let blocks = (self.closed.len() as u64 + 1) * BLOCK;
+        let over = if limit > 0 { (self.used + bytes + blocks).saturating_sub(limit) } else { 0 };
         let keep = self.limits.keep_free_bytes;
         let mut short = 0;
         if keep > 0 {

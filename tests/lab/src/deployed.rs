@@ -37,9 +37,9 @@ pub const PREFIX: &str = "/opt/hadoptic";
 /// See [`PREFIX`].
 pub const CAPTURE: &str = "/var/lib/hadoptic/capture";
 /// What a host may take for all that is recorded while a user tries to fill it, bytes.
-pub const BUDGET: u64 = 512 << 20;
+pub const BUDGET: u64 = 1 << 30;
 /// Options of `install` with which limits are reached while a user tries to.
-const UNDER_ATTACK: [&str; 3] = ["--disk-limit", "512MiB", "--sniffer-option=--file-size=256KiB"];
+const UNDER_ATTACK: [&str; 3] = ["--disk-limit", "1GiB", "--sniffer-option=--file-size=256KiB"];
 
 /// What is to be deployed, and by what.
 #[derive(Clone, Debug, PartialEq, Eq)]
