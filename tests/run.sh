@@ -29,6 +29,7 @@ tests/needs.sh || complete=no
 # Root can install what is missing: then nothing may be skipped for want of it.
 [ $complete = yes ] || [ "$(id -u)" != 0 ] || failed+=("installing what is missing")
 
+part "formats" cargo fmt --all --check
 part "tables: merger, replay and what crosses parts" \
     cargo test --release --no-fail-fast -p trace-tables -p merger -p replay -p hadoptic-tests
 

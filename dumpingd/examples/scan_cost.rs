@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 
 use anyhow::{Context, Result};
 use dumpingd::diag::{Lister, Listing};
-use dumpingd::space::{SourceKind, Space};
+use dumpingd::network_namespace::{NetworkNamespace, SourceKind};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::time::{ClockId, clock_gettime};
 use trace::agent::{network_namespace, now_ns};
@@ -35,11 +35,11 @@ fn main() -> Result<()> {
         open.push(TcpStream::connect(address).context("more sockets need a higher `ulimit -n`")?);
         open.push(listener.accept()?.0);
     }
-    let (mut space, _) = Space::own(network_namespace()?, SourceKind::Netlink)?;
+    let (mut namespace, _) = NetworkNamespace::own(network_namespace()?, SourceKind::Netlink)?;
     let mut costs = Vec::new();
     for scan in 0..scans {
         let before = cpu_us()?;
-        let found = space.scan(now_ns(), false)?;
+        let found = namespace.scan(now_ns(), false)?;
         let cost = cpu_us()? - before;
         if scan == 0 {
             trace::told::say(format!(
@@ -58,7 +58,7 @@ fn main() -> Result<()> {
         open.push(listener.accept()?.0);
         let before = cpu_us()?;
         // Thorough, as this program is none of Hadoop's, which are looked through each time.
-        space.scan(now_ns(), true)?;
+        namespace.scan(now_ns(), true)?;
         with_news.push(cpu_us()? - before);
     }
     with_news.sort_unstable();

@@ -14,13 +14,13 @@ use trace::socket::SocketRecord;
 
 use crate::cadence::Cadence;
 use crate::log::{Counts, SocketLog};
-use crate::space::{Finder, Found, SourceKind, Space};
-use crate::tell::{self, Teller};
+use crate::network_namespace::{Finder, Found, NetworkNamespace, SourceKind};
+use crate::ports_file::{self, PortsFile};
 use crate::threads::Threads;
 use crate::tracepoint::Tracepoint;
 
 mod begin;
-mod news;
+mod events;
 mod records;
 
 use records::Header;
@@ -37,7 +37,7 @@ const DYING_EVERY: Duration = Duration::from_secs(1);
 const TELL_EVERY: Duration = Duration::from_millis(250);
 const TELL_REST: u32 = 50;
 /// How often processes are looked for in other network namespaces.
-const LOOK_FOR_SPACES_EVERY: Duration = Duration::from_secs(2);
+const LOOK_FOR_NAMESPACES_EVERY: Duration = Duration::from_secs(2);
 
 /// Other network namespaces that the manifest names at most.
 const MAX_TOLD_NETNS: usize = 4096;
@@ -169,30 +169,30 @@ struct Run {
     /// Not before then another file is begun.
     begins_next: Instant,
     /// The first one is our own.
-    spaces: Vec<Space>,
+    namespaces: Vec<NetworkNamespace>,
     finder: Option<Finder>,
-    looked_for_spaces: Instant,
+    looked_for_namespaces: Instant,
     source: SourceKind,
     tracepoint: Option<Tracepoint>,
     threads: Threads,
-    teller: Teller,
+    ports_file: PortsFile,
     told: HadoopPorts,
     /// Whether there is something to tell, and when it may be told.
     is_news: bool,
     tells_next: Instant,
     /// Whether so many sockets die that the news of it is waited for.
-    many_die: bool,
+    many_end: bool,
     unreadable: u64,
 }
 
 impl Run {
     /// Finds the namespaces into which Hadoop's processes have moved, and leaves those that they have left.
-    fn look_for_spaces(&mut self) {
+    fn look_for_namespaces(&mut self) {
         let Some(finder) = &mut self.finder else { return };
-        self.looked_for_spaces = Instant::now();
+        self.looked_for_namespaces = Instant::now();
         let own = self.manifest.netns;
-        let open: Vec<u64> = self.spaces.iter().map(|space| space.netns).collect();
-        let Found { spaces: found, left_out } = match finder.look(own, &open) {
+        let open: Vec<u64> = self.namespaces.iter().map(|namespace| namespace.netns).collect();
+        let Found { namespaces: found, left_out } = match finder.look(own, &open) {
             Ok(found) => found,
             Err(error) => return self.problem(format!("network namespaces cannot be found: {error}")),
         };
@@ -202,14 +202,14 @@ impl Run {
                 "some network namespaces of Hadoop's processes were not scanned, as there are too many".to_owned(),
             );
         }
-        self.spaces.retain(|space| space.netns == own || found.contains_key(&space.netns));
+        self.namespaces.retain(|namespace| namespace.netns == own || found.contains_key(&namespace.netns));
         for (netns, pid) in found {
-            if self.spaces.iter().any(|space| space.netns == netns) {
+            if self.namespaces.iter().any(|namespace| namespace.netns == netns) {
                 continue;
             }
-            match Space::of_process(netns, pid, self.source) {
-                Ok((space, remarks)) => {
-                    self.spaces.push(space);
+            match NetworkNamespace::of_process(netns, pid, self.source) {
+                Ok((namespace, remarks)) => {
+                    self.namespaces.push(namespace);
                     if self.manifest.other_netns.len() < MAX_TOLD_NETNS && !self.manifest.other_netns.contains(&netns) {
                         self.manifest.other_netns.push(netns);
                     }
@@ -233,7 +233,7 @@ impl Run {
     /// When there is something to do without news.
     fn due(&self) -> Instant {
         let mut due = self.cadence.next();
-        if self.spaces.iter().any(|space| space.obituaries.is_some()) {
+        if self.namespaces.iter().any(|namespace| namespace.destroy_events.is_some()) {
             due = due.min(Instant::now() + DYING_EVERY);
         }
         if self.is_news { due.min(self.tells_next) } else { due }
@@ -242,17 +242,17 @@ impl Run {
     /// Lists all sockets, finds their owners, records what changed. Returns the CPU time that it took.
     fn scan(&mut self, thorough: bool) -> Result<Duration, RunError> {
         let began = cpu_time();
-        if self.looked_for_spaces.elapsed() >= LOOK_FOR_SPACES_EVERY {
-            self.look_for_spaces();
+        if self.looked_for_namespaces.elapsed() >= LOOK_FOR_NAMESPACES_EVERY {
+            self.look_for_namespaces();
         }
         let mut hadoops = HadoopPorts::default();
-        let mut blind = 0;
+        let mut hidden_owners = 0;
         let now = now_ns();
-        for number in 0..self.spaces.len() {
+        for number in 0..self.namespaces.len() {
             let before = cpu_time();
             let t = now_ns();
-            let netns = self.spaces[number].netns;
-            let scan = match self.spaces[number].scan(t, thorough) {
+            let netns = self.namespaces[number].netns;
+            let scan = match self.namespaces[number].scan(t, thorough) {
                 Ok(scan) => scan,
                 Err(error) if number == 0 => return Err(system(SOCKETS)(error)),
                 // The last process of a namespace may have ended: the next look finds out.
@@ -265,24 +265,24 @@ impl Run {
                 self.problem("this kernel counts no sent bytes in tcp_info (Linux 4.19 and later do)".to_owned());
             }
             self.lost(t, "messages about sockets that could not be understood", scan.malformed);
-            tell::add(&mut hadoops, scan.hadoops);
-            blind += scan.blind;
+            ports_file::add(&mut hadoops, scan.hadoops);
+            hidden_owners += scan.hidden_owners;
             let took = cpu_time().saturating_sub(before);
             self.record(&SocketRecord::Scan { t, netns, sockets: scan.sockets, cpu_us: microseconds(took) });
         }
         if hadoops.left_out > 0 {
-            self.note(tell::LEFT_OUT.to_owned());
+            self.note(ports_file::LEFT_OUT.to_owned());
         }
         self.told = hadoops;
         self.tell(now);
-        self.tell_of_blindness(now, blind);
+        self.note_hidden_owners(now, hidden_owners);
         self.manifest.scans += 1;
         Ok(cpu_time().saturating_sub(began))
     }
 
     fn tell(&mut self, t: u64) {
         let began = Instant::now();
-        if let Err(error) = self.teller.tell(t, &self.told) {
+        if let Err(error) = self.ports_file.write(t, &self.told) {
             self.problem(format!("{} could not be written: {error}", trace::ports::FILE));
         }
         self.is_news = false;
@@ -296,7 +296,7 @@ impl Run {
         }
     }
 
-    fn tell_of_blindness(&mut self, t: u64, unreadable: u64) {
+    fn note_hidden_owners(&mut self, t: u64, unreadable: u64) {
         if unreadable > self.unreadable {
             self.lost(t, "processes that could not be looked into", unreadable - self.unreadable);
             self.problem(

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use dumpingd::agent::{self, RunSettings};
-use dumpingd::space::SourceKind;
+use dumpingd::network_namespace::SourceKind;
 use trace::privileges::RunAs;
 use trace::quantity::{parse_bytes, parse_duration};
 use trace::signals::Signals;

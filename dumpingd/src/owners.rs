@@ -33,7 +33,7 @@ pub struct OwnerFinder {
     open_files: HashMap<Owner, OpenFiles>,
     /// Processes that did not let us look, of those that were looked at last.
     denied: HashSet<Owner>,
-    blind: u64,
+    hidden_owners: u64,
 }
 
 impl OwnerFinder {
@@ -48,7 +48,7 @@ impl OwnerFinder {
             refreshed: Instant::now(),
             open_files: HashMap::new(),
             denied: HashSet::new(),
-            blind: 0,
+            hidden_owners: 0,
         }
     }
 
@@ -85,7 +85,8 @@ impl OwnerFinder {
             self.walk(&mut unknown, inodes, ProcessInfo::is_hadoop, Look::Anew);
             self.walk(&mut unknown, inodes, |process| !process.is_hadoop(), Look::Anew);
             self.others_due = Instant::now() + began.elapsed() * OTHERS_REST;
-            self.blind = if unknown.is_empty() { 0 } else { self.processes.hidden() + self.denied.len() as u64 };
+            self.hidden_owners =
+                if unknown.is_empty() { 0 } else { self.processes.hidden() + self.denied.len() as u64 };
             for inode in unknown {
                 *self.tried.entry(inode).or_default() += 1;
             }
@@ -129,8 +130,8 @@ impl OwnerFinder {
 
     /// Processes that could not be looked into the last time that a socket was found to be nobody's: it may be theirs.
     #[must_use]
-    pub fn blind(&self) -> u64 {
-        self.blind
+    pub fn hidden_owners(&self) -> u64 {
+        self.hidden_owners
     }
 
     fn unknown(&self, inodes: &NumberSet, thorough: bool) -> NumberSet {

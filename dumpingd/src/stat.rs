@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 
 /// The line is shorter: a name of at most 64 bytes and 51 numbers.
-const LONGEST_BYTES: usize = 2048;
+const MAX_BYTES: usize = 2048;
 /// `PF_EXITING` (linux/sched.h).
 const EXITING: u32 = 0x4;
 /// Fields behind the name, counted from the state (proc_pid_stat(5)).
@@ -34,7 +34,7 @@ impl Stat {
     /// # Errors
     /// If there is none of that number, or /proc has another format.
     pub fn read(pid: u32) -> io::Result<Self> {
-        let mut text = [0; LONGEST_BYTES];
+        let mut text = [0; MAX_BYTES];
         let length = File::open(format!("/proc/{pid}/stat"))?.read(&mut text)?;
         Self::parse(&text[..length]).ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat has another format")))
     }

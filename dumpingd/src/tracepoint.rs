@@ -53,7 +53,7 @@ pub struct Opened {
 
 /// What the tracepoint told since the last look.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct TracepointEvents {
     /// Sockets, in order.
     pub opened: Vec<Opened>,
     /// Threads that have begun to connect: they may end before their connection is open.
@@ -194,8 +194,8 @@ impl Tracepoint {
     ///
     /// # Errors
     /// If the kernel's files fail.
-    pub fn take(&mut self) -> io::Result<Told> {
-        let mut told = Told::default();
+    pub fn take(&mut self) -> io::Result<TracepointEvents> {
+        let mut told = TracepointEvents::default();
         let mut events = Vec::new();
         for cpu in &mut self.cpus {
             for _ in 0..PAGES_AT_ONCE {

@@ -13,7 +13,7 @@ use crate::inference;
 use crate::join::{AddressBook, Direction, Early, Link};
 use crate::joined::{Joined, JvmEvent, Stream};
 use crate::kernel::kernel_bytes;
-use crate::owners::About;
+use crate::owners::Attribution;
 use crate::pipelines;
 use crate::processes::Processes;
 use crate::spans;
@@ -51,7 +51,7 @@ pub(crate) struct Assembly {
 
 impl Assembly {
     /// Makes rows of everything.
-    pub fn put_together(self, links: &[Link], about: &[About], read: Vec<Read>) -> Merged {
+    pub fn put_together(self, links: &[Link], attribution: &[Attribution], read: Vec<Read>) -> Merged {
         let Self { hosts, alignment, order, mut processes, book, jvm, packets } = self;
         let window_ns = (
             links.iter().map(|link| link.first_ns).min().unwrap_or(0),
@@ -65,7 +65,7 @@ impl Assembly {
         let mut losses: Vec<Loss> = hosts.iter().flat_map(|host| host.losses.clone()).collect();
         let mut notes: Vec<String> = hosts.iter().flat_map(|host| host.notes.clone()).collect();
         let mut early = Early::default();
-        for (number, ((link, about), read)) in links.iter().zip(about).zip(read).enumerate() {
+        for (number, ((link, attribution), read)) in links.iter().zip(attribution).zip(read).enumerate() {
             let id = ConnectionId(number as u32);
             let [client, server] = read.directions;
             early.add(&client.early);
@@ -74,7 +74,7 @@ impl Assembly {
                 Some(host) => order.id_of(host),
                 None => peer(&mut rows, address.ip().to_string()),
             });
-            connections.push(connection_row(id, link, about, &client, &server, read.framed.protocol, end_hosts));
+            connections.push(connection_row(id, link, attribution, &client, &server, read.framed.protocol, end_hosts));
             drafts.extend(read.framed.drafts.into_iter().map(|draft| (id, draft)));
             streams.push([client.stream, server.stream]);
         }
@@ -83,8 +83,10 @@ impl Assembly {
         inference::clients(&drafts, &upstream, &mut connections, &processes.rows);
         let messages = message_rows(drafts, &streams, &connections, &processes);
         let jvm: Vec<JvmEvent> = jvm.into_iter().map(|(_, event)| event).collect();
-        let records: Vec<Vec<usize>> =
-            about.iter().map(|about| about.records.iter().map(|(number, _)| *number).collect()).collect();
+        let records: Vec<Vec<usize>> = attribution
+            .iter()
+            .map(|attribution| attribution.records.iter().map(|(number, _)| *number).collect())
+            .collect();
         let spans = spans::join(&jvm, &records, &connections, &messages);
         note_alignment(&hosts, &alignment, &clocks, early, &mut losses, &mut notes);
         let joined = Joined {
@@ -162,13 +164,13 @@ fn peer(rows: &mut Vec<HostRow>, address: String) -> HostId {
 fn connection_row(
     id: ConnectionId,
     link: &Link,
-    about: &About,
+    attribution: &Attribution,
     client: &Direction,
     server: &Direction,
     protocol: &str,
     [client_host, server_host]: [HostId; 2],
 ) -> ConnectionRow {
-    let [at_client, at_server] = &about.ends;
+    let [at_client, at_server] = &attribution.ends;
     ConnectionRow {
         connection: id,
         client_host,

@@ -16,7 +16,7 @@ use crate::error::MergeError;
 use crate::framing::{self, Conversation, Fetches, Framed};
 use crate::join::{self, AddressBook, Direction, Link};
 use crate::joined::{Joined, JvmEvent};
-use crate::owners::{self, About, Findings, Listeners};
+use crate::owners::{self, Attribution, Findings, Listeners};
 use crate::processes::Processes;
 use crate::racks;
 use crate::records;
@@ -86,7 +86,8 @@ pub fn merge(captures: &[PathBuf], progress: &impl Progress) -> Result<Merged, M
     progress.step("joining connections", 0);
     let links = join::connections(&mut hosts, &book, |host, address| listeners.listens(host, address));
     let jvm = jvm_events(&mut hosts, &processes);
-    let Findings { about, contradicted } = owners::investigate(&links, &hosts, &book, &processes, &listeners, &jvm);
+    let Findings { attribution, contradicted } =
+        owners::investigate(&links, &hosts, &book, &processes, &listeners, &jvm);
     note_contradicted(&mut hosts, &processes, &order, &contradicted);
     progress.step("reading connections", links.len() as u64);
     let reader = Reader {
@@ -96,20 +97,20 @@ pub fn merge(captures: &[PathBuf], progress: &impl Progress) -> Result<Merged, M
         jvm: &jvm,
         fetches: fetches(&jvm),
         serving: serving(&jvm),
-        neighbours: neighbours(&links, &about, &jvm),
+        neighbours: neighbours(&links, &attribution, &jvm),
         uncertainty_ns: &alignment.uncertainty_ns,
     };
     let read: Vec<Read> = links
         .par_iter()
-        .zip(&about)
-        .map(|(link, about)| {
-            let read = reader.read(link, about);
+        .zip(&attribution)
+        .map(|(link, attribution)| {
+            let read = reader.read(link, attribution);
             progress.part();
             read
         })
         .collect();
     let assembly = Assembly { hosts, alignment, order, processes, book, jvm, packets };
-    Ok(assembly.put_together(&links, &about, read))
+    Ok(assembly.put_together(&links, &attribution, read))
 }
 
 fn move_to_reference(hosts: &mut [HostCapture], alignment: &Alignment) {
@@ -184,12 +185,13 @@ fn serving(jvm: &[(usize, JvmEvent)]) -> HashSet<ProcessId> {
 /// The protocols of listeners. Where records differ, as no two should, the first one stands.
 fn neighbours(
     links: &[Link],
-    about: &[About],
+    attribution: &[Attribution],
     jvm: &[(usize, JvmEvent)],
 ) -> HashMap<(Option<usize>, SocketAddr), &'static str> {
     let mut protocols = HashMap::new();
-    for (link, about) in links.iter().zip(about) {
-        let told = about.records.iter().find_map(|&(number, _)| framing::unseen::protocol_of(&jvm[number].1.record));
+    for (link, attribution) in links.iter().zip(attribution) {
+        let told =
+            attribution.records.iter().find_map(|&(number, _)| framing::opaque::protocol_of(&jvm[number].1.record));
         if let Some(protocol) = told {
             protocols.entry((link.host, link.server)).or_insert(protocol);
         }
@@ -235,22 +237,22 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn read(&self, link: &Link, about: &About) -> Read {
+    fn read(&self, link: &Link, attribution: &Attribution) -> Read {
         let usual = |address: SocketAddr| self.book.host_of(address.ip(), link.host).and_then(|host| self.shifts[host]);
         let direction = |from_client: bool, receiver: SocketAddr| {
             link.direction(from_client, self.hosts, self.book, usual(receiver), self.uncertainty_ns)
         };
         let (client, server) = (direction(true, link.server), direction(false, link.client));
         let records =
-            about.records.iter().map(|&(number, at_client)| (&self.jvm[number].1.record, at_client)).collect();
+            attribution.records.iter().map(|&(number, at_client)| (&self.jvm[number].1.record, at_client)).collect();
         let conversation = Conversation {
             client: &client,
             server: &server,
             records,
             fetches: &self.fetches,
             from_begin: link.syn_seen,
-            agents: about.ends.iter().all(|end| end.evidence == Some(OwnerEvidence::Jvm))
-                && about.ends[1].process.is_some_and(|process| self.serving.contains(&process)),
+            agents: attribution.ends.iter().all(|end| end.evidence == Some(OwnerEvidence::Jvm))
+                && attribution.ends[1].process.is_some_and(|process| self.serving.contains(&process)),
             neighbours: self.neighbours.get(&(link.host, link.server)).copied(),
         };
         let framed = framing::read(&conversation);

@@ -2,6 +2,7 @@
 
 mod assembly;
 pub mod build;
+pub mod built_trace;
 pub mod capture;
 pub mod causality;
 pub mod check;
@@ -23,4 +24,3 @@ mod records;
 pub mod spans;
 pub mod strip;
 pub mod summary;
-pub mod whole;

@@ -10,10 +10,10 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use merger::build::{Progress, Silent};
+use merger::built_trace::{BuiltTrace, trace_of};
 use merger::check::{check, show};
 use merger::memory::{self, Volume};
 use merger::summary::Summary;
-use merger::whole::{Whole, trace_of};
 use trace::manifest::TraceManifest;
 use trace_tables::Trace;
 
@@ -163,9 +163,9 @@ fn run_build(build: &Build) -> Result<ExitCode> {
     prepare(&build.out, build.force)?;
     let began = Instant::now();
     let volume = look(&build.captures, build.memory)?;
-    let whole = merge(&build.captures)?;
-    whole.trace.write(&build.out)?;
-    let summary = Summary::new(&whole, build.out.clone(), began.elapsed().as_secs_f64(), volume.memory_bytes());
+    let built = merge(&build.captures)?;
+    built.trace.write(&build.out)?;
+    let summary = Summary::new(&built, build.out.clone(), began.elapsed().as_secs_f64(), volume.memory_bytes());
     if build.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&summary)?))?;
     } else {
@@ -203,10 +203,10 @@ fn look(captures: &[PathBuf], memory: Option<u64>) -> Result<Volume> {
     Ok(memory::check(captures, limit)?)
 }
 
-fn merge(captures: &[PathBuf]) -> Result<Whole> {
-    let whole =
+fn merge(captures: &[PathBuf]) -> Result<BuiltTrace> {
+    let built =
         if io::stderr().is_terminal() { trace_of(captures, &Bars::default()) } else { trace_of(captures, &Silent) };
-    Ok(whole?)
+    Ok(built?)
 }
 
 fn run_check(args: &Check) -> Result<ExitCode> {

@@ -31,7 +31,7 @@ pub struct End {
 
 /// What is known of a connection, apart from its packets.
 #[derive(Clone, Debug, Default)]
-pub struct About {
+pub struct Attribution {
     /// The client's end, the server's end.
     pub ends: [End; 2],
     /// Records of JVMs at either end: number in the list of JVM events, and whether it is the client's JVM.
@@ -164,7 +164,7 @@ fn rank(evidence: OwnerEvidence) -> u8 {
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     /// Of each connection.
-    pub about: Vec<About>,
+    pub attribution: Vec<Attribution>,
     /// Ends of connections that a JVM takes for its own, while the kernel says that they are another process's.
     pub contradicted: BTreeMap<ProcessId, u64>,
 }
@@ -181,7 +181,7 @@ pub fn investigate(
     jvm: &[(usize, JvmEvent)],
 ) -> Findings {
     let index = Index::new(links, book);
-    let mut about: Vec<About> = vec![About::default(); links.len()];
+    let mut attribution: Vec<Attribution> = vec![Attribution::default(); links.len()];
     // Of each end: claims by strength, then by how near they are in time.
     let mut claims: BTreeMap<(usize, bool), (u8, u64, ProcessId, OwnerEvidence)> = BTreeMap::new();
     let mut claim = |link: usize, at_client: bool, evidence: OwnerEvidence, distance: u64, process: ProcessId| {
@@ -198,7 +198,7 @@ pub fn investigate(
         let itself = matches!(event.record, JvmRecord::Open { .. } | JvmRecord::Accept { .. });
         let evidence = if itself { OwnerEvidence::Jvm } else { OwnerEvidence::Inferred };
         claim(link, at_client, evidence, index.distance(link, from, to), event.process);
-        about[link].records.push((number, at_client));
+        attribution[link].records.push((number, at_client));
     }
     // Whose each end was while it lived, as the kernel said.
     let mut seen: BTreeMap<(usize, bool), Vec<ProcessId>> = BTreeMap::new();
@@ -224,7 +224,7 @@ pub fn investigate(
                 }
             }
             if let Some(tcp) = tcp.filter(|_| says_what_was_recorded(&links[link], hosts, book, t, died)) {
-                about[link].ends[usize::from(!at_client)].counters.push((t, died, tcp));
+                attribution[link].ends[usize::from(!at_client)].counters.push((t, died, tcp));
             }
         }
     }
@@ -241,26 +241,26 @@ pub fn investigate(
             // Anybody can write a JVM's file; what the kernel said of a socket while it lived stands above that.
             Some(owners) if evidence == OwnerEvidence::Jvm && !owners.contains(&process) => {
                 *contradicted.entry(process).or_default() += 1;
-                about[link]
+                attribution[link]
                     .records
                     .retain(|&(number, of_client)| of_client != at_client || owners.contains(&jvm[number].1.process));
                 (owners[0], OwnerEvidence::Scan)
             }
             _ => (process, evidence),
         };
-        let end = &mut about[link].ends[usize::from(!at_client)];
+        let end = &mut attribution[link].ends[usize::from(!at_client)];
         end.process = Some(process);
         end.evidence = Some(if named_by_hand(hosts, processes, process) { OwnerEvidence::Manifest } else { evidence });
     }
-    attach_calls(&mut about, links, book, jvm);
-    attach_fetches(&mut about, links, hosts, book, jvm);
-    for about in &mut about {
-        about.records.sort_unstable();
-        for end in &mut about.ends {
+    attach_calls(&mut attribution, links, book, jvm);
+    attach_fetches(&mut attribution, links, hosts, book, jvm);
+    for attribution in &mut attribution {
+        attribution.records.sort_unstable();
+        for end in &mut attribution.ends {
             end.counters.sort_by_key(|counter| (counter.0, counter.1));
         }
     }
-    Findings { about, contradicted }
+    Findings { attribution, contradicted }
 }
 
 /// Whether the kernel's count of this time can be compared: while nobody recorded packets, it grew all the same. A socket
@@ -281,10 +281,10 @@ fn named_by_hand(hosts: &[HostCapture], processes: &Processes, process: ProcessI
 
 /// A call whose JVM did not know its own side belongs to the connection of that process to the server that was open
 /// then; of several, to the one that was opened last.
-fn attach_calls(about: &mut [About], links: &[Link], book: &AddressBook, jvm: &[(usize, JvmEvent)]) {
+fn attach_calls(attribution: &mut [Attribution], links: &[Link], book: &AddressBook, jvm: &[(usize, JvmEvent)]) {
     let mut by_client: HashMap<(ProcessId, SocketAddr), Vec<usize>> = HashMap::new();
     for (number, link) in links.iter().enumerate() {
-        if let Some(process) = about[number].ends[0].process {
+        if let Some(process) = attribution[number].ends[0].process {
             by_client.entry((process, link.server)).or_default().push(number);
         }
     }
@@ -296,7 +296,7 @@ fn attach_calls(about: &mut [About], links: &[Link], book: &AddressBook, jvm: &[
             at.first_ns <= to && at.last_ns + SLACK_NS >= from && book.host_of(at.client.ip(), at.host) == Some(*host)
         });
         if let Some(&link) = open {
-            about[link].records.push((number, true));
+            attribution[link].records.push((number, true));
         }
     }
 }
@@ -304,7 +304,7 @@ fn attach_calls(about: &mut [About], links: &[Link], book: &AddressBook, jvm: &[
 /// A fetch of a map's output belongs to the connection of that process to that host and port over which it went: a
 /// reduce has one of each host at a time.
 fn attach_fetches(
-    about: &mut [About],
+    attribution: &mut [Attribution],
     links: &[Link],
     hosts: &[HostCapture],
     book: &AddressBook,
@@ -312,7 +312,7 @@ fn attach_fetches(
 ) {
     let mut by_client: HashMap<(ProcessId, u16), Vec<usize>> = HashMap::new();
     for (number, link) in links.iter().enumerate() {
-        if let Some(process) = about[number].ends[0].process {
+        if let Some(process) = attribution[number].ends[0].process {
             by_client.entry((process, link.server.port())).or_default().push(number);
         }
     }
@@ -330,7 +330,7 @@ fn attach_fetches(
             link.first_ns <= *t0 && *t0 <= link.last_ns && is_there(link)
         });
         if let Some(&link) = open {
-            about[link].records.push((number, true));
+            attribution[link].records.push((number, true));
         }
     }
 }

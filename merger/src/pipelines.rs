@@ -8,7 +8,7 @@ use trace::rows::{ConnectionRow, MessageKind, ProcessRow};
 use crate::framing::Draft;
 
 /// The longest pipeline that is followed.
-const LONGEST: usize = 32;
+const MAX_NODES: usize = 32;
 
 /// For each write of a later hop (connection and number of the operation on it): the connection on which the block came.
 pub(crate) type Upstream = BTreeMap<(ConnectionId, i64), ConnectionId>;
@@ -74,7 +74,7 @@ pub(crate) fn number_hops(
         }
     }
     let number: BTreeMap<ConnectionId, i64> = writes.iter().map(|write| (write.connection, write.call)).collect();
-    for _ in 0..LONGEST {
+    for _ in 0..MAX_NODES {
         let before = hops.len();
         for (&later, from) in &upstream {
             let hop = number.get(from).and_then(|&call| hops.get(&(*from, call)).copied());

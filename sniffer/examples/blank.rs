@@ -17,19 +17,19 @@ fn main() -> Result<()> {
     let mut reader = PacketReader::new(BufReader::new(File::open(from).with_context(|| from.clone())?))?;
     let out = BufWriter::new(File::create(to).with_context(|| to.clone())?);
     let mut writer = PacketWriter::create(out, reader.header())?;
-    let (mut redactor, mut blanked, mut marks) = (Redactor::default(), 0, 0);
+    let (mut redactor, mut blanked, mut notes) = (Redactor::default(), 0, 0);
     while let Some(mut packet) = reader.next_packet()? {
-        for mark in &reader.marks()[marks..] {
-            writer.mark(mark)?;
+        for note in &reader.notes()[notes..] {
+            writer.note(note)?;
         }
-        marks = reader.marks().len();
+        notes = reader.notes().len();
         let flow = || Flow::between(Endpoint::of(packet.source), Endpoint::of(packet.destination));
         let segment = Segment { sequence: packet.sequence, length: packet.payload_length, flags: packet.flags };
         blanked += redactor.redact(flow, segment, &mut packet.payload);
         writer.write(&packet)?;
     }
-    for mark in &reader.marks()[marks..] {
-        writer.mark(mark)?;
+    for note in &reader.notes()[notes..] {
+        writer.note(note)?;
     }
     writer.flush()?;
     trace::told::say(format!("{blanked} bytes of {from} blanked"));

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
 use trace::agent::{now_ns, write_atomically};
-use trace::bell::Bell;
+use trace::capabilities::{Capability, with_reserve};
 use trace::manifest::{InterfaceManifest, MAX_PROBLEMS, OTHER_INTERFACES, PacketCounts, SnifferManifest};
-use trace::rights::{Capability, with_reserve};
 use trace::signals::Signals;
+use trace::waker::Waker;
 
 use crate::arrivals::Arrivals;
 
@@ -203,7 +203,7 @@ struct Recorded {
     thread: Option<JoinHandle<()>>,
     counters: Arc<Counters>,
     intervals: Intervals,
-    bell: Bell,
+    waker: Waker,
 }
 
 struct Run {
@@ -238,7 +238,7 @@ impl Run {
         let Prepared { interface, open, sink, pcapng } = prepared;
         let about = InterfaceManifest { since_ns, ..about(&interface) };
         let counters = Arc::new(Counters::default());
-        let bell = Bell::new()?;
+        let waker = Waker::new()?;
         let names = self.follower.as_ref().map(Follower::shared);
         let recording = Recording {
             interface,
@@ -249,12 +249,12 @@ impl Run {
             names,
             counters: Arc::clone(&counters),
             signals: self.signals.clone(),
-            bell: bell.clone(),
+            waker: waker.clone(),
         };
         let settings = self.settings.capture.clone();
         let thread = thread::spawn(move || recording::record(open, recording, &settings));
         let intervals = Intervals::begin(now_ns());
-        self.recorded.push(Recorded { about, thread: Some(thread), counters, intervals, bell });
+        self.recorded.push(Recorded { about, thread: Some(thread), counters, intervals, waker });
         Ok(())
     }
 
@@ -278,7 +278,7 @@ impl Run {
         let told = self.follower.iter().filter_map(|follower| follower.waits_for().0);
         let arrivals = self.arrivals.iter().map(Arrivals::as_fd);
         let limit = due.saturating_duration_since(Instant::now());
-        match self.signals.bell.wait(told.chain(arrivals), limit) {
+        match self.signals.waker.wait(told.chain(arrivals), limit) {
             Ok(false) => {}
             Ok(true) => {
                 if let Some(follower) = &mut self.follower {
@@ -299,7 +299,7 @@ impl Run {
     /// Ends all recordings.
     fn stop(&mut self) {
         self.signals.stop();
-        self.recorded.iter().for_each(|one| one.bell.ring());
+        self.recorded.iter().for_each(|one| one.waker.wake());
         let mut recorded = std::mem::take(&mut self.recorded);
         recorded.iter_mut().for_each(|one| self.join(one));
         self.recorded = recorded;
@@ -328,7 +328,7 @@ impl Run {
         let Some(shared) = self.follower.as_ref().map(Follower::shared) else { return };
         if self.manifest.follows && shared.version() != self.followed_version {
             self.followed_version = shared.version();
-            self.recorded.iter().for_each(|one| one.bell.ring());
+            self.recorded.iter().for_each(|one| one.waker.wake());
             self.manifest.followed_ports = shared.followed().ports.names();
             self.manifest.filter_changes += 1;
         }

@@ -6,9 +6,9 @@ use crate::counters::InterfaceCounter;
 use crate::filter;
 use crate::follow::Shared;
 use crate::frame::LinkLayer;
-use crate::held::HoldRule;
 use crate::interfaces::Interface;
 use crate::keep::KeepRule;
+use crate::pending::HoldRule;
 use crate::redact::Secrets;
 
 /// The kernel hands over a part of the ring that is not full after this time, milliseconds.

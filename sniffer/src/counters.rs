@@ -123,7 +123,7 @@ impl Intervals {
 /// Bytes of the kernel's text taken at once: it hands over no more than a page.
 const PAGE_BYTES: usize = 4096;
 /// The text is not longer (some 10,000 interfaces).
-const LONGEST_TEXT_BYTES: usize = 2 << 20;
+const MAX_TEXT_BYTES: usize = 2 << 20;
 
 /// The packets that an interface counts itself, in both directions, in this network namespace. The file stays open: that
 /// it was opened and closed for each look took more time than what stands in it.
@@ -155,7 +155,7 @@ impl InterfaceCounter {
     fn read(&self) -> Option<u64> {
         let file = self.file.as_ref()?;
         let mut text = Vec::with_capacity(PAGE_BYTES);
-        while text.len() < LONGEST_TEXT_BYTES {
+        while text.len() < MAX_TEXT_BYTES {
             let length = text.len();
             text.resize(length + PAGE_BYTES, 0);
             let got = file.read_at(&mut text[length..], length as u64).ok()?;

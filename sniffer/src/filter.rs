@@ -63,7 +63,7 @@ pub const NETWORK: u32 = 0xfff0_0000;
 pub const PROTOCOL: u32 = 0xffff_f000;
 
 /// The kernel takes no longer programs (BPF_MAXINSNS).
-const LONGEST: usize = 4096;
+const MAX_INSTRUCTIONS: usize = 4096;
 
 /// Tags that may stand in a frame that a program on this host sent: whoever reads looks behind them.
 const TAGS: [u32; 3] = [0x8100, 0x88a8, 0x9100];
@@ -73,7 +73,7 @@ const TAGS: [u32; 3] = [0x8100, 0x88a8, 0x9100];
 #[must_use]
 pub fn program(ports: &PortSet, ephemeral_from: u16, snap_length: u32) -> Vec<Instruction> {
     let program = assemble(Some((ports, ephemeral_from)), snap_length);
-    if program.len() <= LONGEST { program } else { assemble(None, snap_length) }
+    if program.len() <= MAX_INSTRUCTIONS { program } else { assemble(None, snap_length) }
 }
 
 fn assemble(selection: Option<(&PortSet, u16)>, snap_length: u32) -> Vec<Instruction> {

@@ -75,12 +75,12 @@ pub fn ephemeral_from() -> u16 {
 
 /// What dumpingd tells, its names each once.
 #[derive(Debug, Default)]
-struct Told {
+struct FollowedNames {
     listen: BTreeMap<u16, Arc<str>>,
     connections: HashMap<Ends, Arc<str>>,
 }
 
-impl Told {
+impl FollowedNames {
     fn of(told: HadoopPorts) -> Self {
         let mut names: HashMap<String, Arc<str>> = HashMap::new();
         let mut named =
@@ -102,7 +102,7 @@ pub struct Follower {
     base: PortSet,
     ephemeral_from: u16,
     shared: Arc<Shared>,
-    told: Told,
+    told: FollowedNames,
     told_state: Option<State>,
     jvms: JvmFolders,
     /// Of what is no longer told: until when it is followed.
@@ -126,7 +126,7 @@ impl Follower {
             base,
             ephemeral_from,
             shared: Arc::new(Shared::default()),
-            told: Told::default(),
+            told: FollowedNames::default(),
             told_state: None,
             jvms: JvmFolders::new(jvm_records, GRACE),
             fading_ports: HashMap::new(),
@@ -242,7 +242,7 @@ impl Follower {
                 self.told_problem = (told.left_out > 0).then(|| {
                     format!("dumpingd tells nothing of {} ports and connections, as there are too many", told.left_out)
                 });
-                let before = std::mem::replace(&mut self.told, Told::of(told));
+                let before = std::mem::replace(&mut self.told, FollowedNames::of(told));
                 self.is_news = true;
                 self.fade(before, now);
                 true
@@ -254,7 +254,7 @@ impl Follower {
         }
     }
 
-    fn fade(&mut self, before: Told, now: Instant) {
+    fn fade(&mut self, before: FollowedNames, now: Instant) {
         for (port, who) in before.listen {
             if !self.told.listen.contains_key(&port) {
                 self.fading_ports.insert(port, (who, now + GRACE));

@@ -28,7 +28,7 @@ pub struct Folder {
 
 /// What a folder says of a name in it.
 #[derive(Clone, Copy, Debug)]
-pub struct About {
+pub struct FileStatus {
     /// Whether it is a regular file with one name.
     pub is_plain: bool,
     /// Who owns it.
@@ -41,15 +41,15 @@ pub struct About {
     pub modified_ns: i64,
 }
 
-impl About {
-    fn of(about: &FileStat) -> Self {
-        let kind = SFlag::from_bits_truncate(about.st_mode) & SFlag::S_IFMT;
+impl FileStatus {
+    fn of(status: &FileStat) -> Self {
+        let kind = SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT;
         Self {
-            is_plain: kind == SFlag::S_IFREG && about.st_nlink == 1,
-            owner: about.st_uid,
-            inode: about.st_ino,
-            length: u64::try_from(about.st_size).unwrap_or(0),
-            modified_ns: modified_ns(about),
+            is_plain: kind == SFlag::S_IFREG && status.st_nlink == 1,
+            owner: status.st_uid,
+            inode: status.st_ino,
+            length: u64::try_from(status.st_size).unwrap_or(0),
+            modified_ns: modified_ns(status),
         }
     }
 
@@ -66,8 +66,8 @@ impl About {
     }
 }
 
-fn modified_ns(about: &FileStat) -> i64 {
-    about.st_mtime.saturating_mul(1_000_000_000).saturating_add(about.st_mtime_nsec)
+fn modified_ns(status: &FileStat) -> i64 {
+    status.st_mtime.saturating_mul(1_000_000_000).saturating_add(status.st_mtime_nsec)
 }
 
 impl Folder {
@@ -88,27 +88,27 @@ impl Folder {
     }
 
     fn of(fd: OwnedFd) -> io::Result<Self> {
-        let about = fstat(fd.as_fd())?;
-        Ok(Self { owner: about.st_uid, modified_ns: modified_ns(&about), fd })
+        let status = fstat(fd.as_fd())?;
+        Ok(Self { owner: status.st_uid, modified_ns: modified_ns(&status), fd })
     }
 
     /// What stands under a name, itself if it is a link.
     ///
     /// # Errors
     /// If there is nothing.
-    pub fn about(&self, name: &str) -> io::Result<About> {
-        Ok(About::of(&fstatat(self.fd.as_fd(), name, AtFlags::AT_SYMLINK_NOFOLLOW)?))
+    pub fn status(&self, name: &str) -> io::Result<FileStatus> {
+        Ok(FileStatus::of(&fstatat(self.fd.as_fd(), name, AtFlags::AT_SYMLINK_NOFOLLOW)?))
     }
 
     /// Opens a file of `owner` for reading.
     ///
     /// # Errors
     /// If it may not be read or is none such.
-    pub fn file(&self, name: &str, owner: u32) -> io::Result<(File, About)> {
+    pub fn file(&self, name: &str, owner: u32) -> io::Result<(File, FileStatus)> {
         let fd = openat(self.fd.as_fd(), name, FLAGS | OFlag::O_NOCTTY, Mode::empty())?;
-        let about = About::of(&fstat(fd.as_fd())?);
-        about.check(owner)?;
-        Ok((File::from(fd), about))
+        let status = FileStatus::of(&fstat(fd.as_fd())?);
+        status.check(owner)?;
+        Ok((File::from(fd), status))
     }
 
     /// Begins to list its names.
@@ -148,17 +148,17 @@ pub fn read_small(path: &Path, most: u64, anybody: bool) -> io::Result<Vec<u8>> 
     let flags = OFlag::O_NONBLOCK | OFlag::O_CLOEXEC | OFlag::O_NOCTTY;
     let flags = if anybody { flags } else { flags | OFlag::O_NOFOLLOW };
     let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)?;
-    let about = file.metadata()?;
-    if !about.is_file() {
+    let status = file.metadata()?;
+    if !status.is_file() {
         return Err(io::Error::other("is no regular file"));
     }
     let me = nix::unistd::geteuid().as_raw();
-    if !anybody && ![0, me].contains(&about.uid()) {
-        let owner = about.uid();
+    if !anybody && ![0, me].contains(&status.uid()) {
+        let owner = status.uid();
         return Err(io::Error::other(format!("belongs to user {owner}, neither to root nor to us (user {me})")));
     }
     let too_long = || io::Error::other(format!("has more than {most} bytes"));
-    if about.len() > most {
+    if status.len() > most {
         return Err(too_long());
     }
     let mut bytes = Vec::new();

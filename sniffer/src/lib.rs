@@ -1,7 +1,7 @@
 //! The packet agent: records the TCP segments of a host's interfaces.
 //!
 //! Data flow, one thread an interface ([`recording`]): the kernel's ring ([`capture`], libpcap; the kernel's [`filter`] for what is
-//! followed) → a frame is cut into its headers ([`frame`], etherparse) → is it Hadoop's ([`ports`]), or may it be ([`held`])
+//! followed) → a frame is cut into its headers ([`frame`], etherparse) → is it Hadoop's ([`ports`]), or may it be ([`pending`])
 //! → how much of its payload is worth keeping ([`keep`]), without its secrets ([`redact`]) → a record ([`recorder`]) in the interface's file ([`sink`], and
 //! [`pcapng`] if that is wanted), [`rolling`] on within what the disk allows ([`disk_quota`]). [`follow`] learns which ports are Hadoop's, from its configuration
 //! ([`hadoop_ports`]) and from what dumpingd and the JVMs tell. [`agent`] opens all of it, gives up the rights that it
@@ -18,11 +18,11 @@ pub mod filter;
 pub mod follow;
 pub mod frame;
 pub mod hadoop_ports;
-pub mod held;
 pub mod hostile;
 pub mod interfaces;
 pub mod keep;
 pub mod pcapng;
+pub mod pending;
 pub mod ports;
 pub mod privileges;
 pub mod recorder;

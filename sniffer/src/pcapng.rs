@@ -20,7 +20,7 @@ const INTERFACE: u32 = 1;
 const PACKET: u32 = 6;
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 /// Blocks are no longer than this: longer ones in a file mean that it is damaged.
-const LONGEST_BLOCK: u32 = 1 << 20;
+const MAX_BLOCK: u32 = 1 << 20;
 /// Connections whose comment has been written, remembered at most.
 const REMEMBERED: usize = 65_536;
 
@@ -204,7 +204,7 @@ fn whole_until(file: &mut AppendFile) -> io::Result<u64> {
         if at == 0 && kind != SECTION {
             return Err(io::Error::other("is no pcapng file of ours: move it away"));
         }
-        if block < 12 || block % 4 != 0 || block > LONGEST_BLOCK || at + u64::from(block) > length {
+        if block < 12 || block % 4 != 0 || block > MAX_BLOCK || at + u64::from(block) > length {
             break;
         }
         io::copy(&mut reader.by_ref().take(u64::from(block) - 8), &mut io::sink())?;

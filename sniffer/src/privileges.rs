@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use trace::capabilities::Capability;
 use trace::privileges::{Kept, is_reached_by_ownership};
 pub use trace::privileges::{PrivilegeError, RunAs};
-use trace::rights::Capability;
 
 /// What will have to be done later on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use trace::agent::now_ns;
+use trace::capture_note::{CaptureNote, CaptureNoteKind};
 use trace::manifest::PacketCounts;
-use trace::mark::{Mark, MarkKind};
 use trace::packet::{Direction, Packet, PlainPacket, Sack};
 
 use crate::capture::CaptureSettings;
 use crate::counters::Counters;
 use crate::follow::Shared;
 use crate::frame::{Frame, LinkLayer, Plain, parse, plain};
-use crate::held::{Held, Released};
 use crate::interfaces::{self, OwnAddresses};
 use crate::keep::{Endpoint, Flow, Keeper};
 use crate::pcapng::PcapngSink;
+use crate::pending::{PendingPackets, Released};
 use crate::ports::Followed;
 use crate::recording::Recording;
 use crate::redact::{self, Redactor, Secrets};
@@ -37,7 +37,7 @@ pub struct Recorder {
     named: Arc<Followed>,
     counters: Arc<Counters>,
     followed: Option<Arc<Followed>>,
-    held: Held,
+    pending: PendingPackets,
     began: Instant,
     now_ns: u64,
     packet: Packet,
@@ -65,7 +65,7 @@ impl Recorder {
             named: Arc::default(),
             counters: recording.counters,
             followed: recording.following.map(|shared| shared.followed()),
-            held: Held::new(settings.hold),
+            pending: PendingPackets::new(settings.hold),
             began: Instant::now(),
             now_ns: 0,
             packet: Packet {
@@ -151,7 +151,7 @@ impl Recorder {
             shown.extend_from_slice(&self.packet.payload);
         }
         if is_held {
-            let released = self.held.hold(self.now_ns, &self.packet, &shown);
+            let released = self.pending.hold(self.now_ns, &self.packet, &shown);
             self.give_up(released);
         } else {
             self.write(&shown);
@@ -210,7 +210,7 @@ impl Recorder {
 
     /// What is followed has changed: what was held is looked at again.
     pub fn follow(&mut self, followed: &Arc<Followed>) {
-        let claimed = self.held.claim(|packet| followed.has(packet.source, packet.destination));
+        let claimed = self.pending.claim(|packet| followed.has(packet.source, packet.destination));
         self.followed = Some(Arc::clone(followed));
         for (packet, frame) in claimed {
             self.packet = packet;
@@ -221,7 +221,7 @@ impl Recorder {
     /// Gives up what was held long enough. Also tells the recorder what time it is.
     pub fn expire(&mut self) {
         self.now_ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let released = self.held.expire(self.now_ns);
+        let released = self.pending.expire(self.now_ns);
         self.give_up(released);
     }
 
@@ -234,7 +234,7 @@ impl Recorder {
                  --hold-memory, or record everything"
                     .to_owned(),
             );
-            self.mark_between(MarkKind::Undecided, released.first_undecided_ns, released.undecided, 0);
+            self.note_between(CaptureNoteKind::Undecided, released.first_undecided_ns, released.undecided, 0);
         }
     }
 
@@ -255,19 +255,19 @@ impl Recorder {
     }
 
     /// Notes what happened since `from_ns`, if it did: drops of no packet are none.
-    pub fn mark(&mut self, kind: MarkKind, from_ns: u64, count: u64, step_ns: i64) {
+    pub fn note(&mut self, kind: CaptureNoteKind, from_ns: u64, count: u64, step_ns: i64) {
         match kind {
-            MarkKind::KernelDrops => self.counts.kernel_drops += count,
-            MarkKind::InterfaceDrops => self.counts.interface_drops += count,
+            CaptureNoteKind::KernelDrops => self.counts.kernel_drops += count,
+            CaptureNoteKind::InterfaceDrops => self.counts.interface_drops += count,
             _ => {}
         }
-        if count > 0 || step_ns != 0 || matches!(kind, MarkKind::Vanished | MarkKind::End) {
-            self.mark_between(kind, from_ns, count, step_ns);
+        if count > 0 || step_ns != 0 || matches!(kind, CaptureNoteKind::Vanished | CaptureNoteKind::End) {
+            self.note_between(kind, from_ns, count, step_ns);
         }
     }
 
-    fn mark_between(&mut self, kind: MarkKind, from_ns: u64, count: u64, step_ns: i64) {
-        if let Err(error) = self.sink.mark(&Mark { kind, from_ns, to_ns: now_ns(), count, step_ns }) {
+    fn note_between(&mut self, kind: CaptureNoteKind, from_ns: u64, count: u64, step_ns: i64) {
+        if let Err(error) = self.sink.note(&CaptureNote { kind, from_ns, to_ns: now_ns(), count, step_ns }) {
             self.counters.note(format!("a note cannot be recorded: {error}"));
         }
     }
@@ -352,12 +352,12 @@ impl Recorder {
     /// Ends the recording. What is still held may be Hadoop's: it is recorded, and dumpingd's last scan tells whose it
     /// was. An interface that vanished has no orderly end.
     pub fn end(&mut self, vanished: bool) {
-        for (packet, frame) in self.held.claim(|_| true) {
+        for (packet, frame) in self.pending.claim(|_| true) {
             self.packet = packet;
             self.write(&frame);
         }
         if !vanished {
-            self.mark(MarkKind::End, now_ns(), 0, 0);
+            self.note(CaptureNoteKind::End, now_ns(), 0, 0);
         }
         self.flush();
         self.publish();

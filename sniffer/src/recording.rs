@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use nix::net::if_::if_nametoindex;
 use pcap::{Active, Capture};
 use trace::agent::now_ns;
-use trace::bell::Bell;
-use trace::mark::MarkKind;
-use trace::rights::{Capability, with_reserve};
+use trace::capabilities::{Capability, with_reserve};
+use trace::capture_note::CaptureNoteKind;
 use trace::signals::Signals;
+use trace::waker::Waker;
 
 use crate::capture::{self, CaptureSettings, OpenError, OpenInterface};
 use crate::clock::ClockWatch;
@@ -73,7 +73,7 @@ pub struct Recording {
     /// Tell whether the run is to end; their bell is rung when this recording has ended.
     pub signals: Signals,
     /// Rung when the run is to end, or when something else is followed.
-    pub bell: Bell,
+    pub waker: Waker,
 }
 
 /// Records until `stop` is set or the interface vanishes (for good, unless it is to be reopened); then empties the ring of
@@ -89,7 +89,7 @@ pub fn record(open: OpenInterface, recording: Recording, settings: &CaptureSetti
         open = again;
     }
     counters.end();
-    signals.bell.ring();
+    signals.waker.wake();
 }
 
 struct Session<'a> {
@@ -100,7 +100,7 @@ struct Session<'a> {
     following: Option<Arc<Shared>>,
     followed_version: u64,
     signals: Signals,
-    bell: Bell,
+    waker: Waker,
     recorder: Recorder,
     clock: ClockWatch,
     looked_ns: u64,
@@ -122,7 +122,7 @@ impl<'a> Session<'a> {
             followed_version: following.as_ref().map_or(0, |shared| shared.version()),
             following,
             signals: recording.signals.clone(),
-            bell: recording.bell.clone(),
+            waker: recording.waker.clone(),
             recorder: Recorder::new(recording, link, settings),
             clock: ClockWatch::default(),
             looked_ns: now_ns(),
@@ -230,7 +230,7 @@ impl<'a> Session<'a> {
 
     /// Waits for packets, or for what is rung for. Returns whether the interface has something to tell.
     fn wait(&self, capture: &Capture<Active>, limit: Duration) -> bool {
-        match self.bell.wait([capture.as_fd()], limit) {
+        match self.waker.wait([capture.as_fd()], limit) {
             Ok(is_news) => is_news,
             Err(error) => {
                 self.counters.note(format!("{}: waiting for packets failed: {error}", self.name));
@@ -249,7 +249,7 @@ impl<'a> Session<'a> {
                 "{name}: recording ended early: {error}; with --reopen it is recorded on when the interface comes back"
             )
         });
-        self.recorder.mark(MarkKind::Vanished, self.looked_ns, 0, 0);
+        self.recorder.note(CaptureNoteKind::Vanished, self.looked_ns, 0, 0);
     }
 
     /// Takes over what is followed now, if that has changed.
@@ -290,8 +290,8 @@ impl<'a> Session<'a> {
     fn look(&mut self, capture: &mut Capture<Active>, kernel: &mut Kernel) {
         let from_ns = std::mem::replace(&mut self.looked_ns, now_ns());
         let (dropped, interface_dropped) = kernel.statistics.read(capture, &self.counters);
-        self.recorder.mark(MarkKind::KernelDrops, from_ns, dropped, 0);
-        self.recorder.mark(MarkKind::InterfaceDrops, from_ns, interface_dropped, 0);
+        self.recorder.note(CaptureNoteKind::KernelDrops, from_ns, dropped, 0);
+        self.recorder.note(CaptureNoteKind::InterfaceDrops, from_ns, interface_dropped, 0);
         self.look_at_clock(from_ns);
     }
 
@@ -303,7 +303,7 @@ impl<'a> Session<'a> {
 
     fn look_at_clock(&mut self, from_ns: u64) {
         if let Some(step_ns) = self.clock.step() {
-            self.recorder.mark(MarkKind::ClockStep, from_ns, 0, step_ns);
+            self.recorder.note(CaptureNoteKind::ClockStep, from_ns, 0, step_ns);
         }
     }
 
@@ -314,7 +314,7 @@ impl<'a> Session<'a> {
             if self.settings.new_interfaces && begun.elapsed() > RETURN_WITHIN {
                 return None;
             }
-            if self.bell.wait([], RETURN_EVERY).is_err() {
+            if self.waker.wait([], RETURN_EVERY).is_err() {
                 thread::sleep(RETURN_EVERY);
             }
             self.follow(None);
@@ -326,7 +326,7 @@ impl<'a> Session<'a> {
             match self.open_again() {
                 Ok(Some(open)) => {
                     // The whole time is missing, not only that up to the moment when it was noticed.
-                    self.recorder.mark(MarkKind::Vanished, since_ns, 0, 0);
+                    self.recorder.note(CaptureNoteKind::Vanished, since_ns, 0, 0);
                     return Some(open);
                 }
                 Ok(None) => {}

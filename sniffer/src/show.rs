@@ -49,7 +49,7 @@ pub fn show(path: &Path, mut lines: Option<&mut dyn Write>) -> Result<Summary, P
             write_line(out, &packet)?;
         }
     }
-    summary.notes = reader.marks().iter().map(|mark| format!("{} .. {}: {mark}", mark.from_ns, mark.to_ns)).collect();
+    summary.notes = reader.notes().iter().map(|note| format!("{} .. {}: {note}", note.from_ns, note.to_ns)).collect();
     let PacketFileLosses { truncated_bytes, malformed_records, .. } = reader.losses();
     summary.header = reader.header().clone();
     summary.truncated_bytes = truncated_bytes;

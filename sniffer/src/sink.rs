@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use trace::agent::{AppendFile, now_ns};
-use trace::mark::{Mark, MarkKind};
+use trace::capture_note::{CaptureNote, CaptureNoteKind};
 use trace::packet::{MAGIC, Packet, PacketFileError, PacketFileHeader, PacketReader, PacketWriter, PlainPacket};
 
 use crate::disk_quota::{DiskQuota, WhenFull};
@@ -43,7 +43,13 @@ impl PacketSink {
         let mut batch = batch?;
         if !begins && (!left.ended || cut_bytes > 0) {
             let to_ns = header.started_ns;
-            batch.mark(&Mark { kind: MarkKind::Restart, from_ns: left.last_ns, to_ns, count: 0, step_ns: 0 })?;
+            batch.note(&CaptureNote {
+                kind: CaptureNoteKind::Restart,
+                from_ns: left.last_ns,
+                to_ns,
+                count: 0,
+                step_ns: 0,
+            })?;
         }
         file.append(batch.get_mut())?;
         batch.get_mut().clear();
@@ -84,8 +90,8 @@ impl PacketSink {
     ///
     /// # Errors
     /// Never because of the disk.
-    pub fn mark(&mut self, mark: &Mark) -> io::Result<()> {
-        self.batch.mark(mark)
+    pub fn note(&mut self, note: &CaptureNote) -> io::Result<()> {
+        self.batch.note(note)
     }
 
     /// Hands all records to the operating system. When it cannot take them they are dropped and counted: the memory
@@ -94,7 +100,7 @@ impl PacketSink {
         if self.batch.get_mut().is_empty() {
             return;
         }
-        let result = self.mark_gap().map_err(AppendError::Io);
+        let result = self.note_gap().map_err(AppendError::Io);
         let result = result.and_then(|()| self.file.append(self.batch.get_mut(), self.batched));
         self.batch.get_mut().clear();
         let batched = std::mem::take(&mut self.batched);
@@ -104,7 +110,13 @@ impl PacketSink {
                 if removed.files > 0 {
                     let (to_ns, count) = (now_ns(), removed.packets);
                     // Goes with the next batch; a note about what is gone cannot fail in memory.
-                    let _ = self.mark(&Mark { kind: MarkKind::Removed, from_ns: 0, to_ns, count, step_ns: 0 });
+                    let _ = self.note(&CaptureNote {
+                        kind: CaptureNoteKind::Removed,
+                        from_ns: 0,
+                        to_ns,
+                        count,
+                        step_ns: 0,
+                    });
                 }
             }
             Err(error) => {
@@ -121,11 +133,11 @@ impl PacketSink {
     }
 
     /// In front of the first records that can be written again it says how many could not.
-    fn mark_gap(&mut self) -> io::Result<()> {
+    fn note_gap(&mut self) -> io::Result<()> {
         let Some((from_ns, count)) = self.gap else { return Ok(()) };
-        let mut marked = PacketWriter::append_to(Vec::with_capacity(64));
-        marked.mark(&Mark { kind: MarkKind::Unwritten, from_ns, to_ns: now_ns(), count, step_ns: 0 })?;
-        self.batch.get_mut().splice(0..0, marked.get_mut().drain(..));
+        let mut noted = PacketWriter::append_to(Vec::with_capacity(64));
+        noted.note(&CaptureNote { kind: CaptureNoteKind::Unwritten, from_ns, to_ns: now_ns(), count, step_ns: 0 })?;
+        self.batch.get_mut().splice(0..0, noted.get_mut().drain(..));
         Ok(())
     }
 
@@ -182,11 +194,12 @@ fn left_by_earlier_run(file: &mut AppendFile) -> io::Result<Left> {
     let mut ends = 0;
     while let Some(packet) = reader.next_packet().map_err(refuse)? {
         last_ns = packet.time_ns.max(last_ns);
-        ends = reader.marks().len();
+        ends = reader.notes().len();
     }
     // An end is one if no packet stands behind it.
-    let ended = reader.marks().len() > ends && reader.marks().last().is_some_and(|mark| mark.kind == MarkKind::End);
-    let noted = reader.marks().iter().map(|mark| mark.to_ns).max().unwrap_or(0);
+    let ended =
+        reader.notes().len() > ends && reader.notes().last().is_some_and(|note| note.kind == CaptureNoteKind::End);
+    let noted = reader.notes().iter().map(|note| note.to_ns).max().unwrap_or(0);
     let last_ns = last_ns.max(noted).max(reader.header().started_ns);
     Ok(Left { whole_until: reader.whole_until(), last_ns, ended })
 }

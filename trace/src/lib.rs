@@ -10,9 +10,10 @@
 #[cfg(feature = "agent")]
 pub mod agent;
 #[cfg(feature = "agent")]
-pub mod bell;
-#[cfg(feature = "agent")]
 pub mod budget;
+#[cfg(feature = "agent")]
+pub mod capabilities;
+pub mod capture_note;
 pub mod files;
 pub mod folder;
 pub mod history1;
@@ -20,14 +21,11 @@ pub mod ids;
 pub mod jhist;
 pub mod jvm;
 pub mod manifest;
-pub mod mark;
 pub mod packet;
 pub mod ports;
 #[cfg(feature = "agent")]
 pub mod privileges;
 pub mod quantity;
-#[cfg(feature = "agent")]
-pub mod rights;
 pub mod role;
 pub mod rows;
 #[cfg(feature = "agent")]
@@ -37,3 +35,5 @@ pub mod signals;
 pub mod socket;
 pub mod told;
 pub mod truth;
+#[cfg(feature = "agent")]
+pub mod waker;

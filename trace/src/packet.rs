@@ -9,7 +9,7 @@
 //!          u32 raw length (frame on the wire), u32 payload length (TCP, from the IP total length),
 //!          u32 sequence number, u32 acknowledgement number,
 //!          [u8 number of SACK blocks, (u32 left edge, u32 right edge)*], kept payload bytes (the rest)
-//!        | a note between packets (`mark`)
+//!        | a note between packets (`note`)
 //! ```
 //!
 //! All numbers are little endian. A file that was cut at any byte is read up to its last whole record. A record of
@@ -21,7 +21,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::mark::Mark;
+use crate::capture_note::CaptureNote;
 
 mod strip;
 
@@ -344,9 +344,9 @@ impl<W: Write> PacketWriter<W> {
     ///
     /// # Errors
     /// If `out` cannot be written.
-    pub fn mark(&mut self, mark: &Mark) -> io::Result<()> {
+    pub fn note(&mut self, note: &CaptureNote) -> io::Result<()> {
         let mut body = Vec::with_capacity(64);
-        mark.encode(&mut body);
+        note.encode(&mut body);
         let length = u16::try_from(body.len()).unwrap_or(u16::MAX);
         self.out.write_all(&length.to_le_bytes())?;
         self.out.write_all(&body)
@@ -429,7 +429,7 @@ pub struct PacketReader<R> {
     offset: u64,
     header: PacketFileHeader,
     version: u32,
-    marks: Vec<Mark>,
+    notes: Vec<CaptureNote>,
     losses: PacketFileLosses,
     whole_until: u64,
     body: Vec<u8>,
@@ -451,7 +451,7 @@ impl<R: Read> PacketReader<R> {
             offset: 8,
             header: PacketFileHeader::default(),
             version: 0,
-            marks: Vec::new(),
+            notes: Vec::new(),
             losses: PacketFileLosses::default(),
             whole_until: 0,
             body: Vec::new(),
@@ -475,8 +475,8 @@ impl<R: Read> PacketReader<R> {
 
     /// The notes that stood between the packets so far, in the order of the file.
     #[must_use]
-    pub fn marks(&self) -> &[Mark] {
-        &self.marks
+    pub fn notes(&self) -> &[CaptureNote] {
+        &self.notes
     }
 
     /// What could not be used so far.
@@ -498,8 +498,8 @@ impl<R: Read> PacketReader<R> {
                     if let Some(packet) = parse_body(&self.body) {
                         return Ok(Some(packet));
                     }
-                    match Mark::decode(&self.body) {
-                        Some(mark) => self.marks.push(mark),
+                    match CaptureNote::decode(&self.body) {
+                        Some(note) => self.notes.push(note),
                         None => self.losses.malformed_records += 1,
                     }
                 }

@@ -11,7 +11,7 @@ use nix::fcntl::{AtFlags, OFlag};
 use nix::sys::prctl::set_keepcaps;
 use nix::unistd::{Gid, Uid, User, fchownat, geteuid, initgroups, setresgid, setresuid};
 
-use crate::rights::{Capability, has, keep_only_with, pass_on};
+use crate::capabilities::{Capability, has, keep_only_with, pass_on};
 
 /// The user that agents of root go on as, where there is one of that name and nobody says otherwise.
 pub const SERVICE_USER: &str = "hadoptic";
@@ -87,7 +87,7 @@ fn refused<E: ToString>(what: &'static str) -> impl Fn(E) -> PrivilegeError {
 pub struct Kept {
     /// In effect.
     pub in_effect: Vec<Capability>,
-    /// Out of effect until [`crate::rights::with_reserve`] calls for one.
+    /// Out of effect until [`crate::capabilities::with_reserve`] calls for one.
     pub reserve: Vec<Capability>,
     /// Whether programs that are started have those in effect as well.
     pub passes_on: bool,

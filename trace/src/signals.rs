@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 
-use crate::bell::Bell;
+use crate::waker::Waker;
 
 /// What an agent is asked.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub struct Signals {
     stop: Arc<AtomicBool>,
     report: Arc<AtomicBool>,
     /// Rung when something is asked.
-    pub bell: Bell,
+    pub waker: Waker,
 }
 
 impl Signals {
@@ -25,11 +25,11 @@ impl Signals {
     /// # Errors
     /// If the kernel does not let us listen.
     pub fn listen() -> io::Result<Self> {
-        let signals = Self { stop: Arc::default(), report: Arc::default(), bell: Bell::new()? };
+        let signals = Self { stop: Arc::default(), report: Arc::default(), waker: Waker::new()? };
         for (signal, flag) in [(SIGTERM, &signals.stop), (SIGINT, &signals.stop), (SIGUSR1, &signals.report)] {
             // In this order: whoever hears the bell finds the flag set.
             signal_hook::flag::register(signal, Arc::clone(flag))?;
-            signal_hook::low_level::pipe::register(signal, signals.bell.rope()?)?;
+            signal_hook::low_level::pipe::register(signal, signals.waker.sender()?)?;
         }
         Ok(signals)
     }
@@ -43,7 +43,7 @@ impl Signals {
     /// Asks for the end.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
-        self.bell.ring();
+        self.waker.wake();
     }
 
     /// Whether the counters were asked for since the last call.

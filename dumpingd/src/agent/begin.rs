@@ -8,10 +8,10 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use procfs::{CurrentSI, KernelStats};
 use trace::agent::{host_name, network_namespace, now_ns, private_folder};
 use trace::budget::Budget;
+use trace::capabilities::Capability;
 use trace::manifest::{DumpingdManifest, earlier_runs};
 use trace::ports::{FILE, HadoopPorts};
 use trace::privileges::{Kept, RunAs, give_up, is_reached_by_ownership};
-use trace::rights::Capability;
 use trace::sandbox::{Needs, Walls, confine_around};
 use trace::signals::Signals;
 use trace::socket::SocketRecord;
@@ -20,9 +20,9 @@ use super::records::Header;
 use super::{MANIFEST, Run, RunError, RunSettings, SOCKETS, milliseconds, system};
 use crate::cadence::Cadence;
 use crate::log::{Counts, SocketLog};
+use crate::network_namespace::{Finder, MAX_NAMESPACES, NetworkNamespace, SourceKind};
+use crate::ports_file::PortsFile;
 use crate::quota::{Limits, RECORDS, number_of};
-use crate::space::{Finder, MAX_SPACES, SourceKind, Space};
-use crate::tell::Teller;
 use crate::threads::Threads;
 use crate::tracepoint::Tracepoint;
 
@@ -35,12 +35,12 @@ impl Run {
         let host = host_name().map_err(system("the host's name"))?;
         let netns = network_namespace().map_err(system("the network namespace"))?;
         let boot = KernelStats::current().map_err(|error| system("when the host booted")(io::Error::other(error)))?;
-        let (own, mut problems) = Space::own(netns, settings.source).map_err(system(SOCKETS))?;
+        let (own, mut problems) = NetworkNamespace::own(netns, settings.source).map_err(system(SOCKETS))?;
         let mut notes = Vec::new();
 
         let file_error = |path: PathBuf| move |source| RunError::File { path, source };
         let folder = host_folder(settings)?;
-        let max_spaces = if settings.other_namespaces { allow_files() } else { 0 };
+        let max_namespaces = if settings.other_namespaces { allow_files() } else { 0 };
         let tracepoint = if settings.tracepoint { open_tracepoint(&mut notes) } else { None };
         let (capabilities, walls) = shut_in(settings, &folder, tracepoint.as_ref())?;
         notes.extend(walls.notes);
@@ -51,7 +51,7 @@ impl Run {
         let path = folder.join(MANIFEST);
         let earlier_runs: Vec<DumpingdManifest> = earlier_runs(&path, &mut problems);
         // Processes that move into other namespaces are found by scans only.
-        let has_events = tracepoint.is_some() && own.obituaries.is_some() && !settings.other_namespaces;
+        let has_events = tracepoint.is_some() && own.destroy_events.is_some() && !settings.other_namespaces;
         let cadence = Cadence::begin(settings.interval, has_events);
         let interval_ms = milliseconds(cadence.interval());
         let header = Header {
@@ -74,7 +74,7 @@ impl Run {
             started_ns,
             interval_ms,
             interval_reason: cadence.reason().to_owned(),
-            hears_dying: own.obituaries.is_some(),
+            hears_dying: own.destroy_events.is_some(),
             source: settings.source.name().to_owned(),
             tracepoint: tracepoint.is_some(),
             capabilities,
@@ -93,20 +93,20 @@ impl Run {
             header,
             marked: Counts::default(),
             begins_next: Instant::now(),
-            spaces: vec![own],
-            finder: settings.other_namespaces.then(|| Finder::new(max_spaces)),
-            looked_for_spaces: Instant::now(),
+            namespaces: vec![own],
+            finder: settings.other_namespaces.then(|| Finder::new(max_namespaces)),
+            looked_for_namespaces: Instant::now(),
             source: settings.source,
             tracepoint,
             threads: Threads::default(),
-            teller: Teller::new(&folder),
+            ports_file: PortsFile::new(&folder),
             told: HadoopPorts::default(),
             is_news: false,
             tells_next: Instant::now(),
-            many_die: false,
+            many_end: false,
             unreadable: 0,
         };
-        run.look_for_spaces();
+        run.look_for_namespaces();
         // Whoever waits for this run must not take the manifest of an earlier one for it.
         run.save()?;
         Ok(run)
@@ -183,9 +183,9 @@ fn limits(settings: &RunSettings, folder: &Path, notes: &mut Vec<String>) -> Lim
 /// Raises the limit of open files as far as it goes, and answers for how many namespaces that does.
 fn allow_files() -> usize {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return 0 };
-    let wanted = (MAX_SPACES as u64 * Space::OPEN_FILES + OTHER_FILES).min(hard).max(soft);
+    let wanted = (MAX_NAMESPACES as u64 * NetworkNamespace::OPEN_FILES + OTHER_FILES).min(hard).max(soft);
     let allowed = if setrlimit(Resource::RLIMIT_NOFILE, wanted, hard).is_ok() { wanted } else { soft };
     // Of few files most are for what has to work in any case.
-    let for_spaces = allowed.saturating_sub(OTHER_FILES).max(allowed / 4) / Space::OPEN_FILES;
-    usize::try_from(for_spaces).unwrap_or(MAX_SPACES).min(MAX_SPACES)
+    let for_namespaces = allowed.saturating_sub(OTHER_FILES).max(allowed / 4) / NetworkNamespace::OPEN_FILES;
+    usize::try_from(for_namespaces).unwrap_or(MAX_NAMESPACES).min(MAX_NAMESPACES)
 }

@@ -10,8 +10,8 @@ use trace::socket::SocketRecord;
 use super::{Run, RunError};
 use crate::cadence::REST;
 use crate::log::Counts;
+use crate::network_namespace::NetworkNamespace;
 use crate::quota::RECORDS;
-use crate::space::Space;
 
 const UNWRITTEN: &str = "records that could not be written";
 const REMOVED: &str = "records in the oldest files, which were removed to keep within the limit of the disk";
@@ -48,7 +48,7 @@ impl Run {
         let header = self.header.at(now_ns());
         self.record(&header);
         self.flush_batch();
-        self.spaces.iter_mut().for_each(Space::tell_all_again);
+        self.namespaces.iter_mut().for_each(NetworkNamespace::tell_all_again);
         let cpu = self.scan(false)?;
         self.flush_batch();
         self.log.has_begun();

@@ -97,18 +97,20 @@ fn news_of_deaths_that_did_not_fit_are_counted() {
         return;
     }
     let pair = Pair::new();
-    let (obituaries, remark) =
-        Pair::within(&pair.left, || dumpingd::dying::Obituaries::subscribe(8192).unwrap()).join().unwrap();
+    let (destroy_events, remark) =
+        Pair::within(&pair.left, || dumpingd::destroy_events::SocketDestroyEvents::subscribe(8192).unwrap())
+            .join()
+            .unwrap();
     assert_eq!(remark, None);
-    let mut obituaries = obituaries;
+    let mut destroy_events = destroy_events;
     let (mut died, mut overruns) = (0, 0);
     wait_until("a full buffer", || {
         for _ in 0..50 {
             exchange(&pair, 1, 10, 10);
         }
-        let news = obituaries.take(10_000).unwrap();
-        died += news.died.len();
-        overruns += news.overruns;
+        let batch = destroy_events.take(10_000).unwrap();
+        died += batch.died.len();
+        overruns += batch.overruns;
         overruns > 0
     });
     assert!(died > 0, "what did fit was not heard");

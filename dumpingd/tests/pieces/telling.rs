@@ -1,8 +1,8 @@
 //! `ports.json` stays small, whatever a process that calls itself one of Hadoop's opens.
 
 use dumpingd::diag::{TcpSocket, TcpState};
+use dumpingd::ports_file::hadoops;
 use dumpingd::processes::ProcessInfo;
-use dumpingd::tell::hadoops;
 use trace::socket::Owner;
 
 const FAKE: Owner = Owner { pid: 10, start_ticks: 100 };

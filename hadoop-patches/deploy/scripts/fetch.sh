@@ -1,5 +1,5 @@
 # Prints files from an offset on (*.json: as a whole, as it is now), each behind a line of facts and before a line with the
-# checksum of the whole. FOLDER, OWNER (uid, "" = anybody), MOST_JSON; $@: name, offset, size, ...
+# checksum of the whole. FOLDER, OWNER (uid, "" = anybody), MAX_JSON; $@: name, offset, size, ...
 # Users write in their folders: what is opened is a file of that name itself, with one name and of its owner, and no
 # link or pipe; and there are always as many bytes as were announced, whoever cuts the file meanwhile.
 cd -- "$FOLDER" || fail "$FOLDER is not there"
@@ -25,12 +25,12 @@ while [ $# -gt 2 ]; do
         there=
         [ -n "$copy" ] || copy=$(mktemp) || exit 1
         for try in 1 2 3 4 5 6 7 8 9; do
-            if size_of_own "$name" >/dev/null && part "$name" 0 $((MOST_JSON + 1)) >"$copy"; then
+            if size_of_own "$name" >/dev/null && part "$name" 0 $((MAX_JSON + 1)) >"$copy"; then
                 there=$(stat -c %s "$copy")
                 break
             fi
         done
-        [ "${there:-0}" -le "$MOST_JSON" ] || there=
+        [ "${there:-0}" -le "$MAX_JSON" ] || there=
         offset=0 size=${there:-0}
         send() { cat "$copy"; }
         ;;

@@ -4,6 +4,7 @@ use anyhow::Result;
 use serde_json::json;
 use trace::manifest::{DumpingdManifest, SnifferManifest};
 
+use crate::answer::HostAnswer;
 use crate::cluster::{Places, reports};
 use crate::facts::{self, Facts};
 use crate::fleet::{Fleet, Outcome};
@@ -11,7 +12,6 @@ use crate::installed::{Installed, StartedBy};
 use crate::report::Report;
 use crate::scripts;
 use crate::ssh::{HostLock, Session, SshError};
-use crate::wire::Told;
 
 const AGENTS: [&str; 2] = ["sniffer", "dumpingd"];
 
@@ -97,8 +97,8 @@ fn start_on(session: &Session, places: &Places, attach: bool, wait_s: u64) -> Re
     if by_daemons {
         let variables = [("PREFIX", installed.prefix.as_str()), ("CAPTURE", installed.capture_dir.as_str())];
         let printed = session.run("look which agents run", &variables, &[], scripts::RUNS)?;
-        let told = Told::parse("runs", &printed).map_err(failed("look which agents run"))?;
-        started.pids = AGENTS.iter().map(|agent| told.numbers(agent).first().copied()).collect();
+        let answer = HostAnswer::parse("runs", &printed).map_err(failed("look which agents run"))?;
+        started.pids = AGENTS.iter().map(|agent| answer.numbers(agent).first().copied()).collect();
     } else {
         // dumpingd first: it tells the sniffer whose ports are Hadoop's.
         for (name, options) in [("dumpingd", &installed.dumpingd), ("sniffer", &installed.sniffer)] {
@@ -113,9 +113,9 @@ fn start_on(session: &Session, places: &Places, attach: bool, wait_s: u64) -> Re
                 ("WAIT", wait.as_str()),
             ];
             let printed = session.run(&what, &variables, options, scripts::START)?;
-            let told = Told::parse("start", &printed).map_err(failed(&what))?;
-            started.pids.insert(0, told.numbers("pid").first().copied());
-            started.began |= told.value("began") == Some("yes");
+            let answer = HostAnswer::parse("start", &printed).map_err(failed(&what))?;
+            started.pids.insert(0, answer.numbers("pid").first().copied());
+            started.began |= answer.value("began") == Some("yes");
         }
     }
     if attach {
@@ -212,10 +212,10 @@ fn stop_agents(session: &Session, installed: &Installed, name: &str, wait_s: u64
             ("WAIT", wait.as_str()),
         ];
         let printed = session.run(&what, &variables, &[], scripts::STOP)?;
-        let told = Told::parse("stop", &printed).map_err(failed(&what))?;
-        let ran = told.value("was") == Some("running");
+        let answer = HostAnswer::parse("stop", &printed).map_err(failed(&what))?;
+        let ran = answer.value("was") == Some("running");
         stopped.ran |= ran;
-        let manifest = told.file(&format!("{agent}.json")).map(|file| file.bytes.as_slice());
+        let manifest = answer.file(&format!("{agent}.json")).map(|file| file.bytes.as_slice());
         let says: Option<serde_json::Value> = manifest.and_then(|text| serde_json::from_slice(text).ok());
         if ran && says.is_none_or(|says| says["ended"] != true) {
             stopped.unclean.push(format!(
@@ -223,7 +223,7 @@ fn stop_agents(session: &Session, installed: &Installed, name: &str, wait_s: u64
                 installed.log(agent, name)
             ));
         }
-        let Some(file) = told.file(&format!("{agent}.json")) else { continue };
+        let Some(file) = answer.file(&format!("{agent}.json")) else { continue };
         if agent == "sniffer" {
             stopped.sniffer = serde_json::from_slice(&file.bytes).ok();
         } else {

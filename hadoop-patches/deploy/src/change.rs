@@ -1,10 +1,10 @@
 //! Replacing configuration files: staged beside, looked at, moved; each move undone if a later one fails.
 
+use crate::answer::HostAnswer;
 use crate::edits::Edit;
 use crate::fleet::{Fleet, Outcome};
 use crate::scripts;
 use crate::ssh::{Session, SshError};
-use crate::wire::Told;
 
 /// Lays the new files beside those that they will replace, on all hosts. Everything that can fail fails here.
 pub fn stage(fleet: &Fleet, edits: &[Vec<Edit>]) -> Vec<Outcome<()>> {
@@ -70,7 +70,7 @@ fn commit_on(session: &Session, edits: &[&Edit], (jar, sum): (&str, &str)) -> Re
         .collect();
     let printed = session.run(what, &[("JAR", jar), ("SUM_JAR", sum)], &arguments, scripts::COMMIT)?;
     let failed = |message| SshError::Failed { what: what.to_owned(), message };
-    Told::parse("commit", &printed).map_err(failed).map(drop)
+    HostAnswer::parse("commit", &printed).map_err(failed).map(drop)
 }
 
 /// Brings back what the edits that `which` selects have replaced; a file that was not replaced yet stays. Says what could

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 
+use crate::answer::HostAnswer;
 use crate::clock::{self, Offset};
 use crate::cluster::{Places, Programs, reports, same_names};
 use crate::edits::{self, AgentOption};
@@ -10,7 +11,6 @@ use crate::fleet::Fleet;
 use crate::report::{HostReport, Report, size};
 use crate::scripts;
 use crate::ssh::{Session, SshError};
-use crate::wire::Told;
 
 /// What is looked at.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub struct Settings {
 struct Seen {
     facts: Facts,
     clock: Result<Offset, String>,
-    tried: Option<Told>,
+    tried: Option<HostAnswer>,
     sudo: bool,
     user: String,
 }
@@ -57,7 +57,7 @@ pub fn check(fleet: &Fleet, settings: &Settings, programs: Option<&Programs>) ->
         report.problems.push("the hosts have different versions of Hadoop: install each group by itself".to_owned());
     }
     if let (Some(programs), false) = (programs, settings.quick) {
-        report.notes.push(format!("tried were {}", programs.told));
+        report.notes.push(format!("tried were {}", programs.described));
     }
     if let Some(spread) =
         spread(&seen.iter().flatten().filter_map(|seen| seen.clock.as_ref().ok().copied()).collect::<Vec<_>>())
@@ -82,27 +82,32 @@ fn look(session: &Session, settings: &Settings, programs: Option<&Programs>) -> 
 }
 
 /// Copies the programs beside their later place, runs them, and takes them away.
-fn try_programs(session: &Session, settings: &Settings, programs: &Programs, facts: &Facts) -> Result<Told, SshError> {
+fn try_programs(
+    session: &Session,
+    settings: &Settings,
+    programs: &Programs,
+    facts: &Facts,
+) -> Result<HostAnswer, SshError> {
     let what = "try the programs";
     let failed = |message| SshError::Failed { what: what.to_owned(), message };
     let printed = session.run(what, &[("PREFIX", &settings.places.prefix)], &[], scripts::FIT)?;
-    let told = Told::parse("fit", &printed).map_err(failed)?;
-    let folder = told.value("folder").unwrap_or_default().to_owned();
+    let answer = HostAnswer::parse("fit", &printed).map_err(failed)?;
+    let folder = answer.value("folder").unwrap_or_default().to_owned();
     if !folder.contains("/.hadoptic-check.") {
         return Err(failed("the host named no folder".to_owned()));
     }
     let copied: Result<(), SshError> =
         programs.all().iter().try_for_each(|(name, bytes)| session.put(bytes, &format!("{folder}/{name}")));
-    let variables = [("FOLDER", folder.as_str()), ("JAVA", facts.told.value("java").unwrap_or_default())];
+    let variables = [("FOLDER", folder.as_str()), ("JAVA", facts.answer.value("java").unwrap_or_default())];
     // Also takes the folder away.
     let printed = session.run(what, &variables, &programs.sums(), scripts::TRY);
     copied?;
-    Told::parse("try", &printed?).map_err(failed)
+    HostAnswer::parse("try", &printed?).map_err(failed)
 }
 
 fn judge(host: &mut HostReport, seen: &Seen, settings: &Settings, programs: Option<&Programs>) {
     let facts = &seen.facts;
-    let value = |key| facts.told.value(key).unwrap_or_default();
+    let value = |key| facts.answer.value(key).unwrap_or_default();
     if value("system") != "Linux" {
         host.problem(format!("runs {}: the agents need Linux", value("system")));
     }
@@ -111,15 +116,15 @@ fn judge(host: &mut HostReport, seen: &Seen, settings: &Settings, programs: Opti
             host.problem(format!("has no {tool}: install coreutils"));
         }
     }
-    for path in facts.told.all("unwritable") {
+    for path in facts.answer.all("unwritable") {
         host.problem(format!("{path} cannot be written by root: is it mounted read-only, or immutable (lsattr)?"));
     }
-    for path in facts.told.all("open_place") {
+    for path in facts.answer.all("open_place") {
         host.problem(format!(
             "others than root can write on the way to {path}: choose another --prefix or --capture-dir, or chmod go-w its folders"
         ));
     }
-    for path in facts.told.all("unsafe").chain(facts.told.all("large")) {
+    for path in facts.answer.all("unsafe").chain(facts.answer.all("large")) {
         host.problem(format!(
             "{path} was left alone: several users can change what stands on the way there, or it is larger than any configuration"
         ));
@@ -128,7 +133,7 @@ fn judge(host: &mut HostReport, seen: &Seen, settings: &Settings, programs: Opti
     if value("java").is_empty() {
         host.problem("no Java was found: set JAVA_HOME in hadoop-env.sh to an absolute path, or name one with --java");
     }
-    for java in facts.told.all("java_refused") {
+    for java in facts.answer.all("java_refused") {
         host.notes.push(format!("{java} was not run: more than one user can change it or what it loads"));
     }
     if !matches!(value("java_keeper"), "" | "0") {
@@ -155,7 +160,7 @@ fn judge(host: &mut HostReport, seen: &Seen, settings: &Settings, programs: Opti
         }
         (Some(_), None) => {}
     }
-    let free = facts.told.numbers("disk").first().copied().unwrap_or(0) * 1024;
+    let free = facts.answer.numbers("disk").first().copied().unwrap_or(0) * 1024;
     if free < settings.need_free {
         host.problem(format!(
             "{} are free where {} will lie, {} are wanted: choose another --capture-dir, or say --need-free",

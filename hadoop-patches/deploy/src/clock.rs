@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
-use crate::greeting;
+use crate::banner;
 use crate::ssh::{Session, SshError};
 
 const ROUNDS: usize = 8;
@@ -31,7 +31,7 @@ pub fn offset(session: &Session) -> Result<Offset, SshError> {
     let (Some(mut stdin), Some(mut stdout)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(failed("no pipes"));
     };
-    greeting::skip(&mut stdout).map_err(|_| failed("the login shell did not run it"))?;
+    banner::skip(&mut stdout).map_err(|_| failed("the login shell did not run it"))?;
     let mut lines = BufReader::new(stdout);
     let mut best: Option<Offset> = None;
     for _ in 0..ROUNDS {

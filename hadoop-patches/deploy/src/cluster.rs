@@ -71,7 +71,7 @@ pub struct Programs {
     /// The Java agent.
     pub jar: Vec<u8>,
     /// Where the two agents were found, and how they are linked, in words.
-    pub told: String,
+    pub described: String,
 }
 
 impl Programs {
@@ -103,11 +103,11 @@ impl Programs {
         let build = if folder.is_some() { "static" } else { "agents" };
         let program = |given: Option<&Path>, name: &str| read(given, vec![folder.unwrap_or(&beside).join(name)], build);
         let (sniffer, dumpingd) = (program(sniffer, "sniffer")?, program(dumpingd, "dumpingd")?);
-        let told = [&sniffer, &dumpingd]
+        let described = [&sniffer, &dumpingd]
             .map(|(path, bytes)| format!("{} ({})", path.display(), elf::linking(bytes).name()))
             .join(" and ");
         let (_, jar) = read(jar, jars, "agents")?;
-        Ok(Self { sniffer: sniffer.1, dumpingd: dumpingd.1, jar, told })
+        Ok(Self { sniffer: sniffer.1, dumpingd: dumpingd.1, jar, described })
     }
 
     /// Each with its name on the hosts.

@@ -14,7 +14,7 @@ pub struct Edit {
     pub name: String,
     /// Where it lies.
     pub path: String,
-    /// As whom it is replaced: see [`crate::wire::RemoteFile::keeper`].
+    /// As whom it is replaced: see [`crate::answer::RemoteFile::keeper`].
     pub keeper: u32,
     /// What it holds now; `None`: there is none.
     pub now: Option<Vec<u8>>,
@@ -89,27 +89,27 @@ pub struct Planned {
 /// # Errors
 /// Says of which file, and what is to be done.
 pub fn install(facts: &Facts, generation: Generation, option: &AgentOption, clients: bool) -> Result<Planned, String> {
-    let there: Vec<&str> = EDITABLE.into_iter().filter(|name| facts.told.file(name).is_some()).collect();
+    let there: Vec<&str> = EDITABLE.into_iter().filter(|name| facts.answer.file(name).is_some()).collect();
     let lines = versions::env_lines(generation, &there, &option.launcher, clients);
     let mut planned = Planned::default();
     for name in EDITABLE {
-        let now = facts.told.file(name).map(|file| file.bytes.clone());
+        let now = facts.answer.file(name).map(|file| file.bytes.clone());
         let path = facts.path(name);
-        let told = |error: String| format!("{path}: {error}");
+        let in_file = |error: String| format!("{path}: {error}");
         let wanted = lines.iter().find(|(file, _)| *file == name).map(|(_, lines)| lines);
         let then = match (name, wanted) {
             ("mapred-site.xml", _) => {
                 let text = match &now {
-                    Some(bytes) => text_of(bytes).map_err(told)?,
+                    Some(bytes) => text_of(bytes).map_err(in_file)?,
                     None => site_xml::EMPTY.to_owned(),
                 };
                 let earlier = earlier_agents(facts);
                 site_xml::install(&text, versions::properties(generation), &option.of_tasks(generation), &earlier)
-                    .map_err(|error| told(error.to_string()))?
+                    .map_err(|error| in_file(error.to_string()))?
                     .into_bytes()
             }
             (_, Some(lines)) => env_block::install(now.as_deref().unwrap_or_default(), lines)
-                .map_err(|error| told(error.to_string()))?,
+                .map_err(|error| in_file(error.to_string()))?,
             (_, None) => continue,
         };
         let keeper = keeper(facts, name, &path)?;
@@ -146,7 +146,7 @@ fn remember(planned: &mut Planned, facts: &Facts, edit: Edit) -> Result<(), Stri
 pub fn remove(facts: &Facts) -> Result<Vec<Edit>, String> {
     let mut edits = Vec::new();
     for name in EDITABLE {
-        let Some(file) = facts.told.file(name) else { continue };
+        let Some(file) = facts.answer.file(name) else { continue };
         let then = without(facts, name, Some(&file.bytes))?;
         let (name, path, keeper) = (name.to_owned(), file.path.clone(), file.keeper);
         let edit = Edit { name, path, keeper, now: Some(file.bytes.clone()), then };
@@ -170,22 +170,23 @@ fn without(facts: &Facts, name: &str, now: Option<&[u8]>) -> Result<Option<Vec<u
         if record.before == "-" {
             return Ok(None);
         }
-        let backup = facts.told.file(&format!("backup/{name}")).filter(|copy| digest::of(&copy.bytes) == record.before);
+        let backup =
+            facts.answer.file(&format!("backup/{name}")).filter(|copy| digest::of(&copy.bytes) == record.before);
         if let Some(copy) = backup {
             return Ok(Some(copy.bytes.clone()));
         }
     }
-    let told = |error: String| format!("{path}: {error}");
+    let in_file = |error: String| format!("{path}: {error}");
     let left = if name == "mapred-site.xml" {
         match text_of(now) {
-            Ok(text) => {
-                site_xml::remove(&text, &earlier_agents(facts)).map_err(|error| told(error.to_string()))?.into_bytes()
-            }
+            Ok(text) => site_xml::remove(&text, &earlier_agents(facts))
+                .map_err(|error| in_file(error.to_string()))?
+                .into_bytes(),
             // We never wrote into such a file.
             Err(_) => now.to_vec(),
         }
     } else {
-        env_block::remove(now).map_err(|error| told(error.to_string()))?
+        env_block::remove(now).map_err(|error| in_file(error.to_string()))?
     };
     let ours = record.is_some_and(|record| record.before == "-");
     Ok(Some(left).filter(|left| !(ours && (left.is_empty() || left == site_xml::EMPTY.as_bytes()))))

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
+use crate::answer::HostAnswer;
 use crate::cluster::Places;
 use crate::digest;
 use crate::installed::{FILE, Installed};
 use crate::scripts;
 use crate::ssh::{Session, SshError};
 use crate::versions::Generation;
-use crate::wire::Told;
 
 /// Hadoop's configuration files that can be edited.
 pub const EDITABLE: [&str; 4] = ["hadoop-env.sh", "yarn-env.sh", "mapred-env.sh", "mapred-site.xml"];
@@ -61,8 +61,8 @@ pub fn without_agent(jvms: &[Jvm]) -> Vec<String> {
 
 /// All of Hadoop's JVMs that a script told of.
 #[must_use]
-pub fn jvms(told: &Told) -> Vec<Jvm> {
-    told.all("jvm").filter_map(Jvm::parse).collect()
+pub fn jvms(answer: &HostAnswer) -> Vec<Jvm> {
+    answer.all("jvm").filter_map(Jvm::parse).collect()
 }
 
 /// What a host told.
@@ -71,7 +71,7 @@ pub struct Facts {
     /// As the agents name it.
     pub name: String,
     /// Everything.
-    pub told: Told,
+    pub answer: HostAnswer,
     /// Hadoop's configuration as it is named there.
     pub conf: Option<String>,
     /// What an earlier run left.
@@ -102,13 +102,13 @@ impl Facts {
     /// # Errors
     /// If it is none.
     pub fn parse(printed: &[u8]) -> Result<Self, String> {
-        let told = Told::parse("probe", printed)?;
-        let installed = told.file(FILE).map(|file| Installed::parse(&file.bytes)).transpose()?;
-        let name = told.value("name").unwrap_or_default().to_owned();
+        let answer = HostAnswer::parse("probe", printed)?;
+        let installed = answer.file(FILE).map(|file| Installed::parse(&file.bytes)).transpose()?;
+        let name = answer.value("name").unwrap_or_default().to_owned();
         if name.is_empty() || name.contains(['/', ' ']) || name.starts_with('.') {
             return Err(format!("its own name is \"{name}\""));
         }
-        Ok(Self { name, conf: told.value("conf").map(str::to_owned), jvms: jvms(&told), installed, told })
+        Ok(Self { name, conf: answer.value("conf").map(str::to_owned), jvms: jvms(&answer), installed, answer })
     }
 
     /// The version of Hadoop, and whence it is known: running JVMs first, then jars, then the configuration. Processes that
@@ -121,10 +121,10 @@ impl Facts {
         if let Some(version) = running.into_iter().next().filter(|_| agree) {
             return Some(version);
         }
-        if let Some(version) = self.told.all("hadoop").find_map(known) {
+        if let Some(version) = self.answer.all("hadoop").find_map(known) {
             return Some(version);
         }
-        let file = |name| self.told.file(name).map(|file| String::from_utf8_lossy(&file.bytes).into_owned());
+        let file = |name| self.answer.file(name).map(|file| String::from_utf8_lossy(&file.bytes).into_owned());
         let env = file("hadoop-env.sh").unwrap_or_default();
         let site = file("mapred-site.xml").unwrap_or_default();
         if env.contains("HDFS_NAMENODE_OPTS") || env.contains("HADOOP_OS_TYPE") {
@@ -142,30 +142,30 @@ impl Facts {
     /// Whether the host has a program.
     #[must_use]
     pub fn has_tool(&self, name: &str) -> bool {
-        self.told.all("tool").any(|tool| tool == name)
+        self.answer.all("tool").any(|tool| tool == name)
     }
 
     /// Checksum of a configuration file as it is, "-" = there is none.
     #[must_use]
     pub fn sum(&self, name: &str) -> String {
-        self.told.file(name).map_or_else(|| "-".to_owned(), |file| digest::of(&file.bytes))
+        self.answer.file(name).map_or_else(|| "-".to_owned(), |file| digest::of(&file.bytes))
     }
 
     /// As whom a configuration file may be replaced or made; `None` = several users can change what stands on the way there.
     #[must_use]
     pub fn keeper(&self, name: &str) -> Option<u32> {
-        match self.told.file(name) {
+        match self.answer.file(name) {
             Some(file) => Some(file.keeper),
-            None => self.told.missing.get(name).copied().flatten(),
+            None => self.answer.missing.get(name).copied().flatten(),
         }
     }
 
     /// Where a configuration file lies, or would lie.
     #[must_use]
     pub fn path(&self, name: &str) -> String {
-        match self.told.file(name) {
+        match self.answer.file(name) {
             Some(file) => file.path.clone(),
-            None => format!("{}/{name}", self.told.value("conf_real").unwrap_or_default()),
+            None => format!("{}/{name}", self.answer.value("conf_real").unwrap_or_default()),
         }
     }
 }

@@ -6,6 +6,7 @@ use anyhow::Result;
 use trace::budget::Budget;
 
 use crate::agents;
+use crate::answer::HostAnswer;
 use crate::change;
 use crate::cluster::{Places, Programs, reports, same_names};
 use crate::edits::{self, AgentOption, Edit, Planned};
@@ -18,7 +19,6 @@ use crate::scripts;
 use crate::ssh::{Session, SshError};
 use crate::units;
 use crate::versions::Generation;
-use crate::wire::Told;
 
 /// What is to be installed, and how.
 #[derive(Clone, Debug)]
@@ -154,9 +154,9 @@ pub fn install(fleet: &Fleet, settings: &Settings, programs: &Programs) -> Resul
     if stop(fleet, &mut report, &placed, UNTOUCHED) {
         return Ok(report);
     }
-    for (host, told) in report.hosts.iter_mut().zip(placed.iter().flatten()) {
-        host.fact("prepared_classes", told.numbers("prepared").first());
-        if let Some(reason) = told.value("unprepared") {
+    for (host, answer) in report.hosts.iter_mut().zip(placed.iter().flatten()) {
+        host.fact("prepared_classes", answer.numbers("prepared").first());
+        if let Some(reason) = answer.value("unprepared") {
             host.notes.push(format!("each JVM patches its classes itself, which costs it some 40 ms more: {reason}"));
         }
     }
@@ -192,7 +192,7 @@ pub fn install(fleet: &Fleet, settings: &Settings, programs: &Programs) -> Resul
         change::unstage(fleet, &edits);
         return Ok(report);
     }
-    report.notes.push(format!("brought were {}", programs.told));
+    report.notes.push(format!("brought were {}", programs.described));
     after(&mut report, settings, &plans);
     Ok(report)
 }
@@ -226,26 +226,26 @@ fn plan(session: &Session, settings: &Settings) -> Result<Plan, SshError> {
     if facts.conf.is_none() && !settings.programs_only {
         return Err(failed("Hadoop's configuration was not found: name it with --conf-dir".to_owned()));
     }
-    if settings.started_by == StartedBy::Systemd && facts.told.value("systemd").is_none() {
+    if settings.started_by == StartedBy::Systemd && facts.answer.value("systemd").is_none() {
         return Err(failed("systemd does not run there: leave --systemd out".to_owned()));
     }
     if settings.needs_capabilities() && !(facts.has_tool("setcap") && facts.has_tool("setpriv")) {
         return Err(failed("--run-as and --group need setcap and setpriv there (libcap2-bin, util-linux)".to_owned()));
     }
-    if let Some(path) = facts.told.value("open_place") {
+    if let Some(path) = facts.answer.value("open_place") {
         return Err(failed(format!(
             "others than root can write on the way to {path}: choose another --prefix or --capture-dir, or chmod go-w its folders"
         )));
     }
-    if let Some(path) = facts.told.value("unsafe") {
+    if let Some(path) = facts.answer.value("unsafe") {
         return Err(failed(format!(
             "{path}: several users can change what stands on the way there, so root writes nothing: chmod go-w its folders"
         )));
     }
-    if let Some(path) = facts.told.value("large") {
+    if let Some(path) = facts.answer.value("large") {
         return Err(failed(format!("{path} is larger than any configuration: look at it")));
     }
-    if let Some(path) = facts.told.value("unwritable") {
+    if let Some(path) = facts.answer.value("unwritable") {
         return Err(failed(format!(
             "{path} cannot be written by root there: is it mounted read-only, or immutable (lsattr)?"
         )));
@@ -283,7 +283,7 @@ pub(crate) fn agent_option(settings: &Settings) -> String {
 }
 
 /// Brings the programs, and has the host's Java patch Hadoop's classes beforehand.
-fn place(session: &Session, settings: &Settings, programs: &Programs, plan: &Plan) -> Result<Told, SshError> {
+fn place(session: &Session, settings: &Settings, programs: &Programs, plan: &Plan) -> Result<HostAnswer, SshError> {
     let (prefix, capture) = (settings.places.prefix.as_str(), settings.places.capture_dir.as_str());
     let what = "bring the programs";
     let failed = |message| SshError::Failed { what: what.to_owned(), message };
@@ -292,7 +292,7 @@ fn place(session: &Session, settings: &Settings, programs: &Programs, plan: &Pla
     let users: BTreeSet<String> = daemons.map(|jvm| jvm.user.clone()).filter(|user| is_plain(user)).collect();
     let users: Vec<String> = users.into_iter().take(MAX_DAEMON_USERS).collect();
     let printed = session.run(what, &variables, &users, scripts::PLACE_BEGIN)?;
-    Told::parse("place_begin", &printed).map_err(failed)?;
+    HostAnswer::parse("place_begin", &printed).map_err(failed)?;
     for (name, bytes) in programs.all() {
         session.put(bytes, &format!("{prefix}/new/{name}"))?;
     }
@@ -302,7 +302,7 @@ fn place(session: &Session, settings: &Settings, programs: &Programs, plan: &Pla
         "" => group_of(session, &settings.run_as)?,
         group => group.to_owned(),
     };
-    let java = plan.facts.told.value("java").unwrap_or_default();
+    let java = plan.facts.answer.value("java").unwrap_or_default();
     if java.is_empty() {
         return Err(failed(
             "no Java was found that may be run: whether JVMs load the agent cannot be tried. Set JAVA_HOME in hadoop-env.sh, or \
@@ -321,7 +321,7 @@ fn place(session: &Session, settings: &Settings, programs: &Programs, plan: &Pla
         ("SUM_JAR", jar.as_str()),
     ];
     let printed = session.run(what, &variables, &[], scripts::PLACE_END)?;
-    Told::parse("place_end", &printed).map_err(failed)
+    HostAnswer::parse("place_end", &printed).map_err(failed)
 }
 
 fn group_of(session: &Session, user: &str) -> Result<String, SshError> {

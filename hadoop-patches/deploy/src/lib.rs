@@ -2,11 +2,13 @@
 //! takes them away without a trace.
 //!
 //! What is to be changed on a host is worked out here ([`edits`], [`env_block`], [`site_xml`], [`versions`]) from what
-//! the host told ([`facts`], [`wire`]); small scripts (`scripts/`) do on the host only what has to be done there. Each
+//! the host told ([`facts`], [`answer`]); small scripts (`scripts/`) do on the host only what has to be done there. Each
 //! command is a module ([`check`], [`install`], [`agents`], [`status`], [`collect`], [`remove`]) that works on a
 //! [`fleet`] and returns a [`report`].
 
 pub mod agents;
+pub mod answer;
+mod banner;
 pub mod change;
 pub mod check;
 pub mod clock;
@@ -18,7 +20,6 @@ pub mod elf;
 pub mod env_block;
 pub mod facts;
 pub mod fleet;
-mod greeting;
 pub mod hosts;
 pub mod install;
 pub mod installed;
@@ -31,4 +32,3 @@ pub mod ssh;
 pub mod status;
 pub mod units;
 pub mod versions;
-pub mod wire;

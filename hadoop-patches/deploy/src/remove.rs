@@ -3,6 +3,7 @@
 use anyhow::Result;
 
 use crate::agents;
+use crate::answer::HostAnswer;
 use crate::change;
 use crate::cluster::{Places, reports};
 use crate::edits::{self, Edit};
@@ -12,7 +13,6 @@ use crate::installed::StartedBy;
 use crate::report::Report;
 use crate::scripts;
 use crate::ssh::{Session, SshError};
-use crate::wire::Told;
 
 /// What is to be removed.
 #[derive(Clone, Debug)]
@@ -143,9 +143,10 @@ fn wipe(session: &Session, settings: &Settings, facts: &Facts, all_restored: boo
     ];
     let what = "take the programs away";
     let printed = session.run(what, &variables, &[], scripts::WIPE)?;
-    let told = Told::parse("wipe", &printed).map_err(|message| SshError::Failed { what: what.to_owned(), message })?;
+    let answer =
+        HostAnswer::parse("wipe", &printed).map_err(|message| SshError::Failed { what: what.to_owned(), message })?;
     if !settings.keep_captures && !keep_jar {
-        wiped.notes.extend(told.all("left").map(|left| format!("holds things of others, which stay: {left}")));
+        wiped.notes.extend(answer.all("left").map(|left| format!("holds things of others, which stay: {left}")));
     }
     Ok(wiped)
 }

@@ -12,13 +12,13 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::{greeting, quote};
+use crate::{banner, quote};
 
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How long the output of a command that has ended is waited for.
 const LINGER: Duration = Duration::from_secs(1);
 /// What an error message of a host is cut to.
-const LONGEST_MESSAGE: usize = 2000;
+const MAX_MESSAGE: usize = 2000;
 /// Longer answers of a script are none, bytes: lists of files are the longest.
 const MAX_ANSWER: usize = 64 << 20;
 
@@ -223,7 +223,7 @@ impl Said {
             while let Ok(n @ 1..) = output.read(&mut buffer) {
                 if let Ok(mut bytes) = bytes.lock() {
                     bytes.extend_from_slice(&buffer[..n]);
-                    let more = bytes.len().saturating_sub(LONGEST_MESSAGE);
+                    let more = bytes.len().saturating_sub(MAX_MESSAGE);
                     bytes.drain(..more);
                 }
             }
@@ -312,7 +312,7 @@ impl Session {
         let mut ssh = self.ssh.command(&self.socket);
         let sudo = if self.sudo { "sudo -n " } else { "" };
         // Understood by every login shell, csh and fish too.
-        let command = format!("echo {}; exec {sudo}{command}", quote::word(greeting::MARK));
+        let command = format!("echo {}; exec {sudo}{command}", quote::word(banner::MARK));
         ssh.args(["-o", "ControlMaster=no", "--", &self.host]).arg(command);
         ssh.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         ssh
@@ -407,7 +407,7 @@ impl Session {
         said.listen(child.0.stderr.take());
         let mut answer = Vec::new();
         if let Some(mut stdout) = child.0.stdout.take() {
-            greeting::skip(&mut stdout).map_err(|greeting| not_begun(what, &greeting, &said.words()))?;
+            banner::skip(&mut stdout).map_err(|banner| not_begun(what, &banner, &said.words()))?;
             let mut byte = [0];
             while answer.len() < 400 && !answer.ends_with(b"\n") && matches!(stdout.read(&mut byte), Ok(1)) {
                 answer.push(byte[0]);
@@ -453,9 +453,9 @@ impl Session {
         let said = Said::default();
         said.listen(child.0.stderr.take());
         let taken = match child.0.stdout.take() {
-            Some(mut stdout) => match greeting::skip(&mut stdout) {
+            Some(mut stdout) => match banner::skip(&mut stdout) {
                 Ok(()) => take(&mut stdout),
-                Err(greeting) => Err(not_begun(what, &greeting, "")),
+                Err(banner) => Err(not_begun(what, &banner, "")),
             },
             None => Ok(()),
         };
@@ -496,7 +496,7 @@ impl Session {
         let reader = child.0.stdout.take().map(|mut stdout| {
             let too_long = Arc::clone(&too_long);
             thread::spawn(move || {
-                greeting::skip(&mut stdout)?;
+                banner::skip(&mut stdout)?;
                 let mut out = Vec::new();
                 let most = u64::try_from(MAX_ANSWER).unwrap_or(u64::MAX);
                 let _ = stdout.take(most + 1).read_to_end(&mut out);
@@ -528,7 +528,7 @@ impl Session {
             Ok(out) => out,
             // 255: ssh itself failed, and has said why.
             Err(_) if status.code() == Some(255) => Vec::new(),
-            Err(greeting) => return Err(not_begun(what, &greeting, &message)),
+            Err(banner) => return Err(not_begun(what, &banner, &message)),
         };
         if !whole && message.is_empty() {
             message = "the host did not take all of it".to_owned();
@@ -549,8 +549,8 @@ pub struct Reader {
 impl Reader {
     /// As a script tells: "UID GID".
     #[must_use]
-    pub fn told(told: &crate::wire::Told) -> Self {
-        let numbers: Vec<u32> = told.numbers("reader").into_iter().filter_map(|n| n.try_into().ok()).collect();
+    pub fn from_answer(answer: &crate::answer::HostAnswer) -> Self {
+        let numbers: Vec<u32> = answer.numbers("reader").into_iter().filter_map(|n| n.try_into().ok()).collect();
         match numbers[..] {
             [uid, gid] => Self { uid, gid },
             [uid] => Self { uid, gid: uid },
@@ -595,7 +595,7 @@ fn failed(what: &str, printed: &Printed) -> SshError {
 
 /// The login shell did something else than what it was asked: what it printed, and said on standard error.
 fn not_begun(what: &str, printed: &[u8], said: &str) -> SshError {
-    let words: String = last_words(printed).chars().take(LONGEST_MESSAGE).collect();
+    let words: String = last_words(printed).chars().take(MAX_MESSAGE).collect();
     let message =
         format!("the login shell there did not run it and said \"{words}{said}\": try `ssh HOST true` by hand");
     SshError::Failed { what: what.to_owned(), message }

@@ -7,6 +7,7 @@ use anyhow::Result;
 use serde_json::json;
 use trace::manifest::{DumpingdManifest, SnifferManifest};
 
+use crate::answer::HostAnswer;
 use crate::check;
 use crate::clock::{self, Offset};
 use crate::cluster::{Places, reports};
@@ -16,7 +17,6 @@ use crate::installed::{FILE, Installed, StartedBy};
 use crate::report::{HostReport, Report, size};
 use crate::scripts;
 use crate::ssh::{Reader, Session, SshError};
-use crate::wire::Told;
 
 /// Older manifests of a running agent say that it hangs, seconds.
 const OLD_S: u64 = 15;
@@ -25,9 +25,9 @@ const TOTALS: [&str; 7] = ["packets", "lost", "owners", "spans", "unwritten", "u
 /// What a host said of its state.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    told: Told,
+    answer: HostAnswer,
     /// What was recorded; apart, because it was looked at with fewer rights.
-    records: Result<Told, String>,
+    records: Result<HostAnswer, String>,
     installed: Option<Installed>,
 }
 
@@ -37,10 +37,10 @@ impl Seen {
     /// # Errors
     /// If the first is none; without the second the rest is known all the same.
     pub fn parse(printed: &[u8], records: Result<Vec<u8>, String>) -> Result<Self, String> {
-        let told = Told::parse("status", printed)?;
-        let installed = told.file(FILE).map(|file| Installed::parse(&file.bytes)).transpose()?;
-        let records = records.and_then(|printed| Told::parse("records", &printed));
-        Ok(Self { told, records, installed })
+        let answer = HostAnswer::parse("status", printed)?;
+        let installed = answer.file(FILE).map(|file| Installed::parse(&file.bytes)).transpose()?;
+        let records = records.and_then(|printed| HostAnswer::parse("records", &printed));
+        Ok(Self { answer, records, installed })
     }
 }
 
@@ -55,7 +55,7 @@ pub fn status(fleet: &Fleet, places: &Places) -> Result<Report> {
         heads: ["sniffer", "dumpingd"].into_iter().chain(TOTALS).chain(["clock"]).collect(),
         ..Report::default()
     };
-    report.hosts = reports(fleet, &seen, |(seen, _)| seen.told.value("name").unwrap_or_default().to_owned());
+    report.hosts = reports(fleet, &seen, |(seen, _)| seen.answer.value("name").unwrap_or_default().to_owned());
     for (host, seen) in report.hosts.iter_mut().zip(&seen) {
         if let Ok((seen, clock)) = seen {
             judge(host, seen, clock);
@@ -71,22 +71,22 @@ fn ask(session: &Session, places: &Places) -> Result<(Seen, Clock), SshError> {
     let variables = [("PREFIX", places.prefix.as_str()), ("CAPTURE", places.capture_dir.as_str())];
     let printed = session.run(what, &variables, &[], scripts::STATUS)?;
     let failed = |message| SshError::Failed { what: what.to_owned(), message };
-    let reader = Reader::told(&Told::parse("status", &printed).map_err(failed)?);
+    let reader = Reader::from_answer(&HostAnswer::parse("status", &printed).map_err(failed)?);
     let records = session.run_as(reader, "look at what was recorded", &variables, scripts::RECORDS);
     let seen = Seen::parse(&printed, records.map_err(|error| error.to_string())).map_err(failed)?;
     Ok((seen, clock::offset(session).map_err(|error| error.to_string())))
 }
 
 /// Process and seconds since its start.
-fn runs(told: &Told, agent: &str) -> Option<(u64, u64)> {
-    let words: Vec<&str> = told.all("runs").find_map(|text| text.strip_prefix(agent))?.split_whitespace().collect();
-    let now = told.numbers("now").first().copied()?;
+fn runs(answer: &HostAnswer, agent: &str) -> Option<(u64, u64)> {
+    let words: Vec<&str> = answer.all("runs").find_map(|text| text.strip_prefix(agent))?.split_whitespace().collect();
+    let now = answer.numbers("now").first().copied()?;
     Some((words.first()?.parse().ok()?, now.saturating_sub(words.get(1)?.parse().ok()?)))
 }
 
 /// What a host's answers mean.
 pub fn judge(host: &mut HostReport, seen: &Seen, clock: &Clock) {
-    let told = &seen.told;
+    let answer = &seen.answer;
     let records = seen.records.clone().unwrap_or_default();
     if let Err(reason) = &seen.records {
         host.problem(reason.clone());
@@ -95,7 +95,7 @@ pub fn judge(host: &mut HostReport, seen: &Seen, clock: &Clock) {
     let sniffer: Option<SnifferManifest> = manifest("sniffer").and_then(|text| serde_json::from_slice(text).ok());
     let dumpingd: Option<DumpingdManifest> = manifest("dumpingd").and_then(|text| serde_json::from_slice(text).ok());
     for agent in ["sniffer", "dumpingd"] {
-        let state = runs(told, agent);
+        let state = runs(answer, agent);
         host.fact(&format!("{agent}_runs"), state.map(|(pid, seconds)| json!({ "pid": pid, "seconds": seconds })));
         let age = records.all("age").find_map(|text| text.strip_prefix(agent)?.trim().parse::<u64>().ok());
         match (state, age) {
@@ -119,7 +119,7 @@ pub fn judge(host: &mut HostReport, seen: &Seen, clock: &Clock) {
         ("dumpingd", dumpingd.as_ref().is_some_and(|manifest| !manifest.ended)),
     ];
     for (agent, unended) in unended {
-        if runs(told, agent).is_none() && (unended || told.all("gone").any(|gone| gone == agent)) {
+        if runs(answer, agent).is_none() && (unended || answer.all("gone").any(|gone| gone == agent)) {
             let again = match installed.started_by {
                 StartedBy::Daemons => "restart one of the host's daemons",
                 StartedBy::Hadoptic | StartedBy::Systemd => "hadoptic start",
@@ -128,8 +128,8 @@ pub fn judge(host: &mut HostReport, seen: &Seen, clock: &Clock) {
             host.problem(format!("{agent} ended without being asked to: see {log}, then {again}"));
         }
     }
-    judge_jar(host, told, installed);
-    let jvm = Jvms::told(&records);
+    judge_jar(host, answer, installed);
+    let jvm = Jvms::from_answer(&records);
     judge_jvms(host, &records, &jvm);
     let counts: Vec<_> = sniffer.iter().flat_map(|manifest| &manifest.interfaces).map(|i| i.counts).collect();
     let sum = |numbers: &dyn Fn(&trace::manifest::PacketCounts) -> u64| {
@@ -141,7 +141,7 @@ pub fn judge(host: &mut HostReport, seen: &Seen, clock: &Clock) {
         [known, all] if all > 0 => Some(known as f64 / all as f64),
         _ => None,
     };
-    let disk = told.numbers("disk");
+    let disk = answer.numbers("disk");
     let free = disk.first().copied().unwrap_or(0).saturating_mul(1024);
     let kib = |key: &str| records.numbers(key).first().copied().unwrap_or(0).saturating_mul(1024);
     let used = kib("host_kib").saturating_add(kib("jvm_kib"));
@@ -175,7 +175,7 @@ pub fn judge(host: &mut HostReport, seen: &Seen, clock: &Clock) {
     host.fact("clock", clock.as_ref().ok());
     host.fact("tracepoint", dumpingd.as_ref().map(|manifest| manifest.tracepoint));
     host.fact("scans", dumpingd.as_ref().map(|manifest| manifest.scans));
-    let jvms = facts::jvms(told);
+    let jvms = facts::jvms(answer);
     let without = facts::without_agent(&jvms);
     if !without.is_empty() {
         host.notes.push(format!("runs without the agent: {}", without.join(", ")));
@@ -193,8 +193,8 @@ pub fn judge(host: &mut HostReport, seen: &Seen, clock: &Clock) {
     host.notes.extend(said.chain(dumpingd.iter().flat_map(|m| m.problems.iter().map(|p| format!("dumpingd: {p}")))));
 }
 
-fn judge_jar(host: &mut HostReport, told: &Told, installed: &Installed) {
-    let jar = told.value("jar");
+fn judge_jar(host: &mut HostReport, answer: &HostAnswer, installed: &Installed) {
+    let jar = answer.value("jar");
     if installed.files.get(&format!("{}/lib/{}", installed.prefix, crate::versions::JAR)).map(String::as_str) != jar {
         host.problem(
             "the jar is missing or is not the one that was installed: JVMs start without the agent (those of 1.x, and of jobs \
@@ -217,7 +217,7 @@ struct Jvms {
 }
 
 impl Jvms {
-    fn told(records: &Told) -> Self {
+    fn from_answer(records: &HostAnswer) -> Self {
         let number = |text: Option<&str>| text.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
         let mut jvms = Self::default();
         // "FOLDER FILES BYTES TAKEN ENTRIES"
@@ -241,7 +241,7 @@ impl Jvms {
     }
 }
 
-fn judge_jvms(host: &mut HostReport, records: &Told, jvms: &Jvms) {
+fn judge_jvms(host: &mut HostReport, records: &HostAnswer, jvms: &Jvms) {
     for (folder, count) in &jvms.odd {
         host.notes.push(format!(
             "{folder} holds {count} things that no JVM with the agent leaves (links, pipes, files of others, other names): look whose \

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 
 use serde::de::DeserializeOwned;
+use trace::capture_note::CaptureNoteKind;
 use trace::files::{self, MAX_RECORD_BYTES};
 use trace::manifest::{DumpingdManifest, SnifferManifest};
-use trace::mark::MarkKind;
 use trace::packet::{Direction, PacketReader};
 use trace::socket::SocketRecord;
 
@@ -283,14 +283,14 @@ fn read_packets(host: &mut HostCapture, shown: &str, input: File, number: usize,
             }
         }
     }
-    for mark in reader.marks() {
-        if mark.is_gap() || mark.kind == MarkKind::ClockStep {
-            let from = if mark.from_ns == 0 { "the begin".to_owned() } else { format!("{} ns", mark.from_ns) };
-            host.notes.push(format!("{shown}: {mark}, between {from} and {} ns", mark.to_ns));
+    for note in reader.notes() {
+        if note.is_gap() || note.kind == CaptureNoteKind::ClockStep {
+            let from = if note.from_ns == 0 { "the begin".to_owned() } else { format!("{} ns", note.from_ns) };
+            host.notes.push(format!("{shown}: {note}, between {from} and {} ns", note.to_ns));
         }
-        if mark.kind == MarkKind::Removed {
-            count = count.saturating_add(mark.count);
-            host.unwritten(SNIFFER, format!("{shown}: packets removed to make room"), mark.count, "packets");
+        if note.kind == CaptureNoteKind::Removed {
+            count = count.saturating_add(note.count);
+            host.unwritten(SNIFFER, format!("{shown}: packets removed to make room"), note.count, "packets");
         }
     }
     let losses = reader.losses();

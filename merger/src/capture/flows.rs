@@ -136,14 +136,14 @@ impl Packets {
 fn drop_copies(packets: &mut Vec<Observed>) -> u64 {
     const APART_NS: u64 = 1_000_000;
     /// More packets of one connection do not come within that time.
-    const MOST: usize = 4096;
+    const MAX_CANDIDATES: usize = 4096;
     let before = packets.len();
     let mut kept: Vec<Observed> = Vec::with_capacity(before);
     for packet in packets.iter() {
         let copy = kept
             .iter()
             .rev()
-            .take(MOST)
+            .take(MAX_CANDIDATES)
             .take_while(|earlier| packet.time_ns - earlier.time_ns <= APART_NS)
             .any(|earlier| earlier.file != packet.file && same_header(earlier, packet));
         if !copy {

@@ -69,7 +69,7 @@ pub(super) fn read(
     }
     host.lost(format!("{shown}: records with times or sizes that cannot be"), senseless, "records");
     let mut headers = Vec::new();
-    let (mut dropped, mut unwritten) = (Told::default(), Told::default());
+    let (mut dropped, mut unwritten) = (RunningCount::default(), RunningCount::default());
     for record in &jvm.records {
         match record {
             JvmRecord::Header { pid, ns_pid, start_ticks, netns, addresses, .. } => {
@@ -103,11 +103,11 @@ pub(super) fn read(
 
 /// A count that a JVM tells piece by piece, and in all when it ends.
 #[derive(Default)]
-struct Told {
+struct RunningCount {
     all: u64,
 }
 
-impl Told {
+impl RunningCount {
     fn since(&mut self, count: u64) {
         self.all = self.all.saturating_add(count);
     }

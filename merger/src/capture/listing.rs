@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use trace::socket::{Owner, SocketRecord, TcpCounters};
 
 use super::flows::canonical;
-use super::sense::{EARLIEST_NS, LARGEST, LATEST_NS};
+use super::sense::{EARLIEST_NS, LATEST_NS, MAX_COUNT};
 
 /// Records of a listing. Processes get a record each with the command's name as main class and no role.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +36,7 @@ impl Listed {
         }
     }
 
-    fn socket(&mut self, t: u64, local: SocketAddr, remote: Option<SocketAddr>, about: About) {
+    fn socket(&mut self, t: u64, local: SocketAddr, remote: Option<SocketAddr>, about: SocketLine) {
         self.records.push(match remote {
             None => SocketRecord::Listen { t, netns: 0, local, inode: 0, owner: about.owner },
             Some(remote) => SocketRecord::Socket {
@@ -54,7 +54,7 @@ impl Listed {
 }
 
 #[derive(Default)]
-struct About {
+struct SocketLine {
     state: String,
     owner: Option<Owner>,
     tcp: Option<TcpCounters>,
@@ -208,7 +208,7 @@ fn ss_line(listed: &mut Listed, seen: &mut BTreeSet<u32>, t: u64, line: &str) ->
     let (local, remote) = (words.nth(2)?, words.next()?);
     let local = address(local)?;
     let remote = if state == "LISTEN" { None } else { Some(address(remote)?) };
-    let mut about = About { state: state.to_owned(), ..About::default() };
+    let mut about = SocketLine { state: state.to_owned(), ..SocketLine::default() };
     let mut counters = TcpCounters::default();
     let mut counted = false;
     for word in words {
@@ -237,7 +237,7 @@ fn ss_user(user: &str) -> Option<(&str, u32)> {
 }
 
 fn count(counters: &mut TcpCounters, name: &str, value: &str) -> bool {
-    let number = || value.parse::<u64>().unwrap_or(0).min(LARGEST);
+    let number = || value.parse::<u64>().unwrap_or(0).min(MAX_COUNT);
     let microseconds = |text: &str| text.parse::<f64>().map_or(0, |ms| (ms * 1000.0) as u32);
     match name {
         "bytes_sent" => counters.bytes_sent = number(),
@@ -272,7 +272,7 @@ fn lsof_file(listed: &mut Listed, seen: &mut BTreeSet<u32>, t: u64, lsof: &Lsof)
         return;
     }
     listed.process(seen, t, pid, command);
-    let about = About { state: state.to_owned(), owner: Some(Owner { pid, start_ticks: 0 }), tcp: None };
+    let about = SocketLine { state: state.to_owned(), owner: Some(Owner { pid, start_ticks: 0 }), tcp: None };
     let ends = match name.split_once("->") {
         Some((local, remote)) => address(local).zip(address(remote)).map(|(local, remote)| (local, Some(remote))),
         None => address(name).map(|local| (local, None)),

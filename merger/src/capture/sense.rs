@@ -12,13 +12,13 @@ pub(crate) const LATEST_NS: u64 = 4_000_000_000_000_000_000;
 /// The earliest time that a person is believed to mean, nanoseconds since the epoch: in the year 2001.
 pub(crate) const EARLIEST_NS: u64 = 1_000_000_000_000_000_000;
 /// The largest size, count or duration that is believed: 1 PiB, or 13 days in nanoseconds.
-pub(crate) const LARGEST: u64 = 1 << 50;
+pub(crate) const MAX_COUNT: u64 = 1 << 50;
 /// The largest segment that is believed, bytes: Linux makes some of 512 KiB (BIG TCP).
-pub(crate) const LARGEST_SEGMENT: u32 = 1 << 20;
+pub(crate) const MAX_SEGMENT: u32 = 1 << 20;
 
 /// Whether a packet can be one.
 pub(super) fn packet(packet: &Packet) -> bool {
-    packet.time_ns <= LATEST_NS && packet.payload_length <= LARGEST_SEGMENT
+    packet.time_ns <= LATEST_NS && packet.payload_length <= MAX_SEGMENT
 }
 
 /// Whether a record of a JVM can be true, as far as its numbers go.
@@ -35,7 +35,7 @@ pub(super) fn jvm(record: &mut JvmRecord) -> bool {
         R::Fetch { bytes, raw, read_wait, .. } => &[*bytes, *raw, *read_wait],
         _ => &[],
     };
-    let sizes = numbers.iter().all(|number| *number <= LARGEST);
+    let sizes = numbers.iter().all(|number| *number <= MAX_COUNT);
     let mut times = true;
     records::move_jvm(record, |t| {
         times &= t <= LATEST_NS;
@@ -51,7 +51,7 @@ pub(super) fn socket(record: &mut SocketRecord) -> bool {
         _ => None,
     };
     let counts = counters.is_none_or(|tcp| {
-        [tcp.bytes_sent, tcp.bytes_retrans, tcp.bytes_acked, tcp.bytes_received].iter().all(|count| *count <= LARGEST)
+        [tcp.bytes_sent, tcp.bytes_retrans, tcp.bytes_acked, tcp.bytes_received].iter().all(|count| *count <= MAX_COUNT)
     });
     counts && *records::socket_time(record) <= LATEST_NS
 }

@@ -13,13 +13,13 @@ use trace::rows::{Evidence, MessageKind, MessageRow};
 use super::draft::{Cause, Draft, Graph};
 use super::index::{Index, receiver, sender, span};
 use super::pieces::Pieces;
-use crate::capture::sense::LARGEST;
+use crate::capture::sense::MAX_COUNT;
 use crate::joined::Joined;
 
 /// Streams below this tell nothing of a reader's pace.
-const LEAST_STREAM_BYTES: u64 = 1 << 20;
+const MIN_STREAM_BYTES: u64 = 1 << 20;
 /// Less that was written until the buffers of a pipeline were half full tells nothing of a writer's pace.
-const LEAST_PRODUCED_BYTES: u64 = 1_000_000;
+const MIN_PRODUCED_BYTES: u64 = 1_000_000;
 
 /// Nanoseconds of work a byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -31,7 +31,7 @@ impl Pace {
     }
 
     fn time(self, bytes: u64) -> u64 {
-        ((self.0 * bytes as f64) as u64).min(LARGEST)
+        ((self.0 * bytes as f64) as u64).min(MAX_COUNT)
     }
 }
 
@@ -127,7 +127,7 @@ impl Production {
         let filling = steps.iter().take_while(|step| step.between < half);
         let (time, bytes) = filling
             .fold((0, 0), |(time, bytes), step| (time + step.took, bytes + graph.events[step.previous].row.bytes));
-        if bytes >= LEAST_PRODUCED_BYTES {
+        if bytes >= MIN_PRODUCED_BYTES {
             let pace = Pace::of(time, bytes);
             let fastest = self.fastest.entry(kind).or_insert(pace);
             if pace.0 < fastest.0 {
@@ -177,7 +177,7 @@ pub fn consume(joined: &Joined, index: &Index<'_>, pieces: &Pieces, graph: &mut 
     let mut paces: BTreeMap<Kind, Vec<Pace>> = BTreeMap::new();
     let mut remote: Vec<(Kind, MessageId, u64)> = Vec::new();
     for message in &joined.messages {
-        if message.kind != MessageKind::BlockData || message.from_client || message.bytes < LEAST_STREAM_BYTES {
+        if message.kind != MessageKind::BlockData || message.from_client || message.bytes < MIN_STREAM_BYTES {
             continue;
         }
         let Some(kind) = kind_of(joined, receiver(joined, message)) else { continue };

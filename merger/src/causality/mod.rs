@@ -25,7 +25,7 @@ use self::draft::Graph;
 use self::hidden::Production;
 use self::index::Index;
 use self::pieces::Pieces;
-use self::rules::Weaver;
+use self::rules::CauseInference;
 use self::tasks::Work;
 use self::threads::Threads;
 use self::timers::Timers;
@@ -80,7 +80,7 @@ pub fn build(joined: &Joined, captures: &[PathBuf]) -> Result<Causal, CausalityE
     let timers = Timers::find(joined, &index, &pieces, &mut graph);
     let consumed = hidden::consume(joined, &index, &pieces, &mut graph);
     let threads = Threads::new(joined, &index, &pieces, &timers, &graph, &consumed);
-    let mut weaver = Weaver {
+    let mut inference = CauseInference {
         joined,
         index: &index,
         pieces: &pieces,
@@ -90,17 +90,17 @@ pub fn build(joined: &Joined, captures: &[PathBuf]) -> Result<Causal, CausalityE
         graph: &mut graph,
     };
     // A cluster has the one or the other.
-    let by_trackers = !work.of.is_empty() && work.of.iter().all(|job| mrv1::is_of(&weaver, job));
+    let by_trackers = !work.of.is_empty() && work.of.iter().all(|job| mrv1::is_of(&inference, job));
     let mut marks = if by_trackers {
-        mrv1::weave(&mut weaver, &work, &histories)
+        mrv1::infer(&mut inference, &work, &histories)
     } else {
-        yarn::weave(&mut weaver, &work, &histories)
+        yarn::infer(&mut inference, &work, &histories)
     };
-    weaver.weave();
+    inference.infer();
     if by_trackers {
-        mrv1::finish_jobs(&mut weaver, &work, &mut marks);
+        mrv1::finish_jobs(&mut inference, &work, &mut marks);
     } else {
-        yarn::finish_jobs(&mut weaver, &work, &mut marks);
+        yarn::finish_jobs(&mut inference, &work, &mut marks);
     }
     let (disbelieved, without_beat) = (graph.disbelieved, graph.without_beat);
     let rows = graph.into_rows()?;

@@ -14,7 +14,7 @@ use trace::rows::{Carrier, Evidence, MessageKind, TaskKind, TaskRow};
 
 use super::draft::{Cause, Draft};
 use super::index::{role, sender};
-use super::rules::Weaver;
+use super::rules::CauseInference;
 use super::tasks::{JobOf, Work};
 use super::yarn::{
     Container, Marks, enough_maps, follow_clients, freed_slot, in_time, last_call, map_finishes, phases, submit,
@@ -35,29 +35,29 @@ struct Tracker {
 }
 
 /// Whether a job is one of MapReduce 1.
-pub fn is_of(weaver: &Weaver<'_>, job: &JobOf<'_>) -> bool {
-    job.master.is_some_and(|master| role(weaver.joined, Some(master)) == "JobTracker")
+pub fn is_of(inference: &CauseInference<'_>, job: &JobOf<'_>) -> bool {
+    job.master.is_some_and(|master| role(inference.joined, Some(master)) == "JobTracker")
 }
 
 /// Tells the causes of everything that the JobTracker decides, and sets the marks of jobs and tasks.
-pub fn weave(weaver: &mut Weaver<'_>, work: &Work<'_>, histories: &Histories) -> Marks {
+pub fn infer(inference: &mut CauseInference<'_>, work: &Work<'_>, histories: &Histories) -> Marks {
     let mut marks = Marks::default();
     for job in &work.of {
-        finish_tasks(weaver, work, job, &mut marks);
+        finish_tasks(inference, work, job, &mut marks);
     }
-    let containers = end_attempts(weaver, work, &marks);
+    let containers = end_attempts(inference, work, &marks);
     for job in &work.of {
-        let submit = submit(weaver, work, job, "submitJob");
-        start_tasks(weaver, work, job, histories, submit, &containers, &marks);
-        phases(weaver, work, job, &mut marks);
-        fetches(weaver, work, job, &marks);
+        let submit = submit(inference, work, job, "submitJob");
+        start_tasks(inference, work, job, histories, submit, &containers, &marks);
+        phases(inference, work, job, &mut marks);
+        fetches(inference, work, job, &marks);
     }
-    follow_clients(weaver);
+    follow_clients(inference);
     marks
 }
 
 /// Marks of jobs' ends: the JobTracker learns of the last attempt's end with a heartbeat.
-pub fn finish_jobs(weaver: &mut Weaver<'_>, work: &Work<'_>, marks: &mut Marks) {
+pub fn finish_jobs(inference: &mut CauseInference<'_>, work: &Work<'_>, marks: &mut Marks) {
     for job in &work.of {
         let row = &work.jobs[job.job.index()];
         if row.finish_ns == 0 {
@@ -67,66 +67,66 @@ pub fn finish_jobs(weaver: &mut Weaver<'_>, work: &Work<'_>, marks: &mut Marks) 
         let mut causes = Vec::new();
         for (task, _) in &job.attempts {
             let Some(finish) = marks.finish.get(task).copied() else { continue };
-            if weaver.graph.happened(finish) <= at {
-                let news = reported(weaver, finish, tracker_of(weaver, &work.tasks[task.index()]));
-                causes.push(in_time(weaver, news, at));
+            if inference.graph.happened(finish) <= at {
+                let news = reported(inference, finish, tracker_of(inference, &work.tasks[task.index()]));
+                causes.push(in_time(inference, news, at));
             }
         }
-        let mark = weaver.graph.mark("job.finish", job.master, None, row.finish_ns, &causes);
+        let mark = inference.graph.mark("job.finish", job.master, None, row.finish_ns, &causes);
         marks.job_finish.push(mark);
-        tell_clients(weaver, mark);
+        tell_clients(inference, mark);
     }
 }
 
 /// The TaskTracker of an attempt's host.
-fn tracker_of(weaver: &Weaver<'_>, task: &TaskRow) -> Option<Tracker> {
-    let trackers = weaver.joined.processes.iter().filter(|process| process.role == "TaskTracker");
+fn tracker_of(inference: &CauseInference<'_>, task: &TaskRow) -> Option<Tracker> {
+    let trackers = inference.joined.processes.iter().filter(|process| process.role == "TaskTracker");
     let here = trackers.filter(|process| Some(process.host) == task.host);
     let running = here.filter(|process| process.first_seen_ns <= task.start_ns + MILLISECOND_NS);
     let process = running.max_by_key(|process| process.first_seen_ns)?.process;
-    Some(Tracker { process, heartbeat: weaver.timers.of(process, "heartbeat")? })
+    Some(Tracker { process, heartbeat: inference.timers.of(process, "heartbeat")? })
 }
 
 /// News of a tracker, as the JobTracker gets it.
-fn reported(weaver: &Weaver<'_>, news: Draft, tracker: Option<Tracker>) -> Cause {
+fn reported(inference: &CauseInference<'_>, news: Draft, tracker: Option<Tracker>) -> Cause {
     let cause = Cause::sent(news, Evidence::Protocol);
     let carried = tracker.map(|tracker| cause.carried(tracker.heartbeat, Carrier::Request));
-    carried.filter(|carried| weaver.graph.yielded(*carried).is_some()).unwrap_or(cause)
+    carried.filter(|carried| inference.graph.yielded(*carried).is_some()).unwrap_or(cause)
 }
 
 /// `task.finish`: the tracker has got the attempt's `done`.
-fn finish_tasks(weaver: &mut Weaver<'_>, work: &Work<'_>, job: &JobOf<'_>, marks: &mut Marks) {
+fn finish_tasks(inference: &mut CauseInference<'_>, work: &Work<'_>, job: &JobOf<'_>, marks: &mut Marks) {
     for (task, _) in &job.attempts {
         let row = &work.tasks[task.index()];
-        let tracker = tracker_of(weaver, row).map(|tracker| tracker.process);
-        let done = row.process.and_then(|process| last_call(weaver, process, "done", row.finish_ns + 1_000_000_000));
+        let tracker = tracker_of(inference, row).map(|tracker| tracker.process);
+        let done = row.process.and_then(|process| last_call(inference, process, "done", row.finish_ns + 1_000_000_000));
         let mut causes = Vec::new();
         if let Some(done) = done {
-            causes.push(Cause::delivered(weaver.pieces.last(done.request), Evidence::Protocol));
-        } else if let Some(cause) = tracker.and_then(|tracker| weaver.heuristic(tracker, row.finish_ns)) {
+            causes.push(Cause::delivered(inference.pieces.last(done.request), Evidence::Protocol));
+        } else if let Some(cause) = tracker.and_then(|tracker| inference.heuristic(tracker, row.finish_ns)) {
             causes.push(cause);
         }
-        let mark = weaver.graph.mark("task.finish", tracker, Some(*task), row.finish_ns, &causes);
+        let mark = inference.graph.mark("task.finish", tracker, Some(*task), row.finish_ns, &causes);
         marks.finish.insert(*task, mark);
     }
 }
 
 /// Marks "container.end": an attempt's JVM has ended and its slot is free.
-fn end_attempts(weaver: &mut Weaver<'_>, work: &Work<'_>, marks: &Marks) -> HashMap<bool, Vec<Container>> {
+fn end_attempts(inference: &mut CauseInference<'_>, work: &Work<'_>, marks: &Marks) -> HashMap<bool, Vec<Container>> {
     let mut containers: HashMap<bool, Vec<Container>> = HashMap::new();
     for task in &work.tasks {
         let Some(host) = task.host else { continue };
         let (end, cause) = match task.process {
             Some(process) => {
-                let end = weaver.joined.processes[process.index()].last_seen_ns.max(task.finish_ns);
-                (end, weaver.threads.received(process, end).map(|moment| moment.cause))
+                let end = inference.joined.processes[process.index()].last_seen_ns.max(task.finish_ns);
+                (end, inference.threads.received(process, end).map(|moment| moment.cause))
             }
             None => (task.finish_ns, None),
         };
         let finish = marks.finish.get(&task.task).map(|finish| Cause::sent(*finish, Evidence::Protocol));
         let causes: Vec<Cause> = cause.or(finish).into_iter().collect();
-        let mark = weaver.graph.mark("container.end", task.process, Some(task.task), end, &causes);
-        let end = weaver.graph.happened(mark);
+        let mark = inference.graph.mark("container.end", task.process, Some(task.task), end, &causes);
+        let end = inference.graph.happened(mark);
         let of_reduces = task.kind == TaskKind::Reduce;
         containers.entry(of_reduces).or_default().push(Container { host, begin: task.start_ns, end, mark });
     }
@@ -141,7 +141,13 @@ struct Order {
 }
 
 impl Order {
-    fn new(weaver: &Weaver<'_>, work: &Work<'_>, job: &JobOf<'_>, histories: &Histories, marks: &Marks) -> Self {
+    fn new(
+        inference: &CauseInference<'_>,
+        work: &Work<'_>,
+        job: &JobOf<'_>,
+        histories: &Histories,
+        marks: &Marks,
+    ) -> Self {
         let rows = || job.attempts.iter().map(|(task, _)| &work.tasks[task.index()]).filter(|row| row.succeeded);
         let worked = || rows().filter(|row| row.kind != TaskKind::Other);
         let first = worked().map(|row| row.start_ns).min().unwrap_or(u64::MAX);
@@ -150,7 +156,7 @@ impl Order {
             .setting(&job.history.id, "mapred.reduce.slowstart.completed.maps")
             .and_then(|value| value.parse::<f64>().ok())
             .unwrap_or(DEFAULT_SLOW_START);
-        let finished = map_finishes(weaver, job, marks, work);
+        let finished = map_finishes(inference, job, marks, work);
         let enough = enough_maps(share, finished.len()).checked_sub(1).and_then(|last| finished.get(last)).copied();
         Self {
             setup: setup.map(|row| row.task).collect(),
@@ -179,7 +185,7 @@ impl Order {
 
 /// Attempts: assigned and launched with a heartbeat of their tracker, run in a JVM of their own.
 fn start_tasks(
-    weaver: &mut Weaver<'_>,
+    inference: &mut CauseInference<'_>,
     work: &Work<'_>,
     job: &JobOf<'_>,
     histories: &Histories,
@@ -187,7 +193,7 @@ fn start_tasks(
     containers: &HashMap<bool, Vec<Container>>,
     marks: &Marks,
 ) {
-    let order = Order::new(weaver, work, job, histories, marks);
+    let order = Order::new(inference, work, job, histories, marks);
     // What the JobTracker knows of other trackers' attempts.
     let mut known: HashMap<Draft, Draft> = HashMap::new();
     let mut attempts: Vec<TaskId> = job.attempts.iter().map(|(task, _)| *task).collect();
@@ -196,89 +202,95 @@ fn start_tasks(
         let row = &work.tasks[task.index()];
         let by = row.start_ns + MILLISECOND_NS;
         let Some((tracker, at)) =
-            tracker_of(weaver, row).and_then(|tracker| Some((tracker, asked_at(weaver, tracker, by)?)))
+            tracker_of(inference, row).and_then(|tracker| Some((tracker, asked_at(inference, tracker, by)?)))
         else {
-            let mark = weaver.graph.mark("task.start", job.master, Some(task), row.start_ns, &[]);
+            let mark = inference.graph.mark("task.start", job.master, Some(task), row.start_ns, &[]);
             if let Some(process) = row.process {
-                weaver.threads.set_origin(process, Cause::sent(mark, Evidence::Protocol));
+                inference.threads.set_origin(process, Cause::sent(mark, Evidence::Protocol));
             }
             continue;
         };
         let mut causes = Vec::new();
         let submitted = Cause::sent(submit, Evidence::Protocol).carried(tracker.heartbeat, Carrier::Request);
-        causes.push(in_time(weaver, submitted, at));
+        causes.push(in_time(inference, submitted, at));
         for (finish, finished) in order.before(work, marks, row) {
-            if weaver.graph.happened(finish) > at {
+            if inference.graph.happened(finish) > at {
                 continue;
             }
-            let other = tracker_of(weaver, finished);
+            let other = tracker_of(inference, finished);
             let news = if other == Some(tracker) {
-                reported(weaver, finish, other)
+                reported(inference, finish, other)
             } else {
                 let learnt = match known.get(&finish) {
                     Some(learnt) => *learnt,
                     None => {
-                        let news = reported(weaver, finish, other);
-                        let learnt = weaver.graph.mark("task.known", job.master, Some(finished.task), 0, &[news]);
+                        let news = reported(inference, finish, other);
+                        let learnt = inference.graph.mark("task.known", job.master, Some(finished.task), 0, &[news]);
                         known.insert(finish, learnt);
                         learnt
                     }
                 };
                 Cause::sent(learnt, Evidence::Protocol).carried(tracker.heartbeat, Carrier::Request)
             };
-            causes.push(in_time(weaver, news, at));
+            causes.push(in_time(inference, news, at));
         }
-        let since = causes.iter().filter_map(|cause| weaver.graph.yielded(*cause)).max().unwrap_or(0);
+        let since = causes.iter().filter_map(|cause| inference.graph.yielded(*cause)).max().unwrap_or(0);
         let alike = containers.get(&(row.kind == TaskKind::Reduce)).map_or(&[][..], Vec::as_slice);
-        let begun = weaver.graph.happened(submit);
+        let begun = inference.graph.happened(submit);
         if let Some(freed) = row.host.and_then(|host| freed_slot(alike, host, begun, at)).filter(|_| since <= at) {
             let freed = Cause::sent(freed, Evidence::Slot).carried(tracker.heartbeat, Carrier::Request);
-            causes.push(in_time(weaver, freed, at));
+            causes.push(in_time(inference, freed, at));
         }
-        let assigned = weaver.graph.mark("container.assigned", job.master, Some(task), at, &causes);
+        let assigned = inference.graph.mark("container.assigned", job.master, Some(task), at, &causes);
         let launched = Cause::sent(assigned, Evidence::Protocol).carried(tracker.heartbeat, Carrier::Response);
-        weaver.graph.mark("task.start", Some(tracker.process), Some(task), row.start_ns, &[launched]);
+        inference.graph.mark("task.start", Some(tracker.process), Some(task), row.start_ns, &[launched]);
         if let Some(process) = row.process {
-            start_child(weaver, process, tracker, launched, task);
+            start_child(inference, process, tracker, launched, task);
         }
     }
 }
 
 /// When the beat whose response launched something until `by` had reached the JobTracker.
-fn asked_at(weaver: &Weaver<'_>, tracker: Tracker, by: u64) -> Option<u64> {
-    let beats = &weaver.graph.beats[tracker.heartbeat.index()];
-    let last = beats.partition_point(|beat| weaver.graph.arrived(beat.response) <= by).checked_sub(1)?;
-    Some(weaver.graph.arrived(beats[last].request))
+fn asked_at(inference: &CauseInference<'_>, tracker: Tracker, by: u64) -> Option<u64> {
+    let beats = &inference.graph.beats[tracker.heartbeat.index()];
+    let last = beats.partition_point(|beat| inference.graph.arrived(beat.response) <= by).checked_sub(1)?;
+    Some(inference.graph.arrived(beats[last].request))
 }
 
 /// Mark "process.start": an attempt's JVM begins, after its launch was told and its files were fetched.
-fn start_child(weaver: &mut Weaver<'_>, process: ProcessId, tracker: Tracker, launched: Cause, task: TaskId) {
-    let row = &weaver.joined.processes[process.index()];
-    let at = weaver.index.first_sent.get(&process).map_or(row.first_seen_ns, |sent| row.first_seen_ns.min(*sent));
+fn start_child(
+    inference: &mut CauseInference<'_>,
+    process: ProcessId,
+    tracker: Tracker,
+    launched: Cause,
+    task: TaskId,
+) {
+    let row = &inference.joined.processes[process.index()];
+    let at = inference.index.first_sent.get(&process).map_or(row.first_seen_ns, |sent| row.first_seen_ns.min(*sent));
     let mut causes = vec![launched];
-    if let Some(told) = weaver.graph.yielded(launched) {
-        let got = weaver.threads.received_between(tracker.process, told, at);
-        let fetched = got.iter().rev().find(|moment| !weaver.graph.events[moment.cause.event].row.from_client);
+    if let Some(told) = inference.graph.yielded(launched) {
+        let got = inference.threads.received_between(tracker.process, told, at);
+        let fetched = got.iter().rev().find(|moment| !inference.graph.events[moment.cause.event].row.from_client);
         causes.extend(fetched.map(|moment| Cause { evidence: Evidence::Protocol, ..moment.cause }));
     }
-    causes.retain(|cause| weaver.graph.yielded(*cause).is_some_and(|yielded| yielded <= at));
-    let mark = weaver.graph.mark("process.start", Some(process), Some(task), at, &causes);
-    weaver.threads.set_origin(process, Cause::sent(mark, Evidence::Protocol));
+    causes.retain(|cause| inference.graph.yielded(*cause).is_some_and(|yielded| yielded <= at));
+    let mark = inference.graph.mark("process.start", Some(process), Some(task), at, &causes);
+    inference.threads.set_origin(process, Cause::sent(mark, Evidence::Protocol));
 }
 
 /// A fetch waits for the news that its map is done, which comes to the JobTracker with a heartbeat, from there to the
 /// reduce's tracker, and from there to the reduce, by their polls.
-fn fetches(weaver: &mut Weaver<'_>, work: &Work<'_>, job: &JobOf<'_>, marks: &Marks) {
+fn fetches(inference: &mut CauseInference<'_>, work: &Work<'_>, job: &JobOf<'_>, marks: &Marks) {
     let mut known: HashMap<Draft, Draft> = HashMap::new();
     let mut passed_on: HashMap<(Draft, ProcessId), Draft> = HashMap::new();
-    for message in &weaver.joined.messages {
+    for message in &inference.joined.messages {
         if message.kind != MessageKind::ShuffleRequest {
             continue;
         }
-        let Some(process) = sender(weaver.joined, message) else { continue };
-        let Some(exchange) = weaver.index.exchange(message) else { continue };
+        let Some(process) = sender(inference.joined, message) else { continue };
+        let Some(exchange) = inference.index.exchange(message) else { continue };
         let maps: Vec<String> =
-            exchange.data.iter().filter_map(|data| weaver.joined.messages[data.index()].map.clone()).collect();
+            exchange.data.iter().filter_map(|data| inference.joined.messages[data.index()].map.clone()).collect();
         let mut of_job = false;
         for map in &maps {
             let Some(row) = work.task_of(map).filter(|row| row.job == job.job) else { continue };
@@ -287,36 +299,36 @@ fn fetches(weaver: &mut Weaver<'_>, work: &Work<'_>, job: &JobOf<'_>, marks: &Ma
             let learnt = match known.get(&finish) {
                 Some(learnt) => *learnt,
                 None => {
-                    let news = reported(weaver, finish, tracker_of(weaver, row));
-                    let learnt = weaver.graph.mark("map.known", job.master, Some(row.task), 0, &[news]);
+                    let news = reported(inference, finish, tracker_of(inference, row));
+                    let learnt = inference.graph.mark("map.known", job.master, Some(row.task), 0, &[news]);
                     known.insert(finish, learnt);
                     learnt
                 }
             };
             let mut news = Cause::sent(learnt, Evidence::Protocol);
-            if let Some(tracker) = tracker_beside(weaver, process)
-                && let Some(asks) = weaver.timers.of(tracker, "getTaskCompletionEvents")
+            if let Some(tracker) = tracker_beside(inference, process)
+                && let Some(asks) = inference.timers.of(tracker, "getTaskCompletionEvents")
             {
                 let carried = news.carried(asks, Carrier::Response);
-                if weaver.graph.yielded(carried).is_some_and(|at| at <= message.sent_ns) {
-                    let told = *passed_on
-                        .entry((finish, tracker))
-                        .or_insert_with(|| weaver.graph.mark("map.told", Some(tracker), Some(row.task), 0, &[carried]));
+                if inference.graph.yielded(carried).is_some_and(|at| at <= message.sent_ns) {
+                    let told = *passed_on.entry((finish, tracker)).or_insert_with(|| {
+                        inference.graph.mark("map.told", Some(tracker), Some(row.task), 0, &[carried])
+                    });
                     news = Cause::sent(told, Evidence::Protocol);
                 }
             }
-            let poll = weaver.timers.of(process, "getMapCompletionEvents");
-            weaver.wait(message, poll.map_or(news, |poll| news.carried(poll, Carrier::Response)));
+            let poll = inference.timers.of(process, "getMapCompletionEvents");
+            inference.wait(message, poll.map_or(news, |poll| news.carried(poll, Carrier::Response)));
         }
         if of_job {
-            weaver.request(message);
+            inference.request(message);
         }
     }
 }
 
 /// The TaskTracker of the host of a process.
-fn tracker_beside(weaver: &Weaver<'_>, process: ProcessId) -> Option<ProcessId> {
-    let processes = &weaver.joined.processes;
+fn tracker_beside(inference: &CauseInference<'_>, process: ProcessId) -> Option<ProcessId> {
+    let processes = &inference.joined.processes;
     let own = &processes[process.index()];
     let beside = processes.iter().filter(|other| other.role == "TaskTracker" && other.host == own.host);
     let before = beside.filter(|other| other.first_seen_ns <= own.first_seen_ns);

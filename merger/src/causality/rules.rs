@@ -20,7 +20,7 @@ const REPORTED_AT_ONCE_NS: u64 = 1_000_000_000;
 const AT_ONCE_NS: u64 = 50_000_000;
 
 /// Everything that rules look at, and the graph that they add to.
-pub struct Weaver<'a> {
+pub struct CauseInference<'a> {
     /// The captures.
     pub joined: &'a Joined,
     /// Where to find messages.
@@ -37,7 +37,7 @@ pub struct Weaver<'a> {
     pub graph: &'a mut Graph,
 }
 
-impl<'a> Weaver<'a> {
+impl<'a> CauseInference<'a> {
     /// Lets a message wait for `cause`.
     pub fn wait(&mut self, message: &MessageRow, cause: Cause) -> bool {
         self.graph.wait(self.pieces.first(message.message), cause)
@@ -49,7 +49,7 @@ impl<'a> Weaver<'a> {
     }
 
     /// Tells the causes of all messages for which no other rule has done so.
-    pub fn weave(&mut self) {
+    pub fn infer(&mut self) {
         for message in &self.joined.messages {
             if message.kind == MessageKind::BlockData
                 && let Some(next_hop) = self.downstream(message, MessageKind::BlockData)

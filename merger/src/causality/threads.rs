@@ -24,7 +24,7 @@ pub type Thread = (ProcessId, u64);
 const GENERATIONS: u32 = 32;
 
 /// Threads that are believed to have read one message, at most: there is one, but for records of a damaged file.
-const MOST_READERS: usize = 16;
+const MAX_READERS: usize = 16;
 
 /// Something reached a thread.
 #[derive(Clone, Copy, Debug)]
@@ -108,7 +108,7 @@ impl Threads {
                     let mut few = |message: &MessageId| {
                         let told = readers.entry(*message).or_default();
                         *told += 1;
-                        *told <= MOST_READERS
+                        *told <= MAX_READERS
                     };
                     for piece in got.iter().filter(|message| few(message)).flat_map(|message| pieces.all(*message)) {
                         let (at, cause) = match consumed.get(&piece) {

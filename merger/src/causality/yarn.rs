@@ -17,7 +17,7 @@ use trace::rows::{Carrier, Evidence, MessageKind, TaskKind};
 
 use super::draft::{Cause, Draft};
 use super::index::{Call, receiver_host, role, sender};
-use super::rules::Weaver;
+use super::rules::CauseInference;
 use super::tasks::{JobOf, Work};
 use crate::history::Histories;
 
@@ -55,29 +55,29 @@ pub(super) struct Container {
 }
 
 /// Tells the causes of everything that YARN decides, and sets the marks of jobs and tasks.
-pub fn weave(weaver: &mut Weaver<'_>, work: &Work<'_>, histories: &Histories) -> Marks {
+pub fn infer(inference: &mut CauseInference<'_>, work: &Work<'_>, histories: &Histories) -> Marks {
     let mut marks = Marks::default();
     let mut starts: HashMap<TaskId, Call> = HashMap::new();
     for job in &work.of {
-        starts.extend(match_starts(weaver, work, job));
+        starts.extend(match_starts(inference, work, job));
     }
     for job in &work.of {
-        finish_tasks(weaver, work, job, &mut marks);
+        finish_tasks(inference, work, job, &mut marks);
     }
-    let containers = end_containers(weaver, work, &starts, &marks);
+    let containers = end_containers(inference, work, &starts, &marks);
     for job in &work.of {
-        let submit = submit(weaver, work, job, "submitApplication");
-        start_master(weaver, job, submit);
-        start_tasks(weaver, work, job, histories, &starts, &containers, &marks);
-        phases(weaver, work, job, &mut marks);
-        fetches(weaver, work, job, &marks);
+        let submit = submit(inference, work, job, "submitApplication");
+        start_master(inference, job, submit);
+        start_tasks(inference, work, job, histories, &starts, &containers, &marks);
+        phases(inference, work, job, &mut marks);
+        fetches(inference, work, job, &marks);
     }
-    follow_clients(weaver);
+    follow_clients(inference);
     marks
 }
 
 /// Marks of jobs' ends; to be set when everything else is woven, because anything may have led to them.
-pub fn finish_jobs(weaver: &mut Weaver<'_>, work: &Work<'_>, marks: &mut Marks) {
+pub fn finish_jobs(inference: &mut CauseInference<'_>, work: &Work<'_>, marks: &mut Marks) {
     for job in &work.of {
         let row = &work.jobs[job.job.index()];
         if row.finish_ns == 0 {
@@ -87,52 +87,55 @@ pub fn finish_jobs(weaver: &mut Weaver<'_>, work: &Work<'_>, marks: &mut Marks) 
             .attempts
             .iter()
             .filter_map(|(task, _)| marks.finish.get(task))
-            .filter(|finish| weaver.graph.happened(**finish) <= row.finish_ns)
+            .filter(|finish| inference.graph.happened(**finish) <= row.finish_ns)
             .map(|finish| Cause::sent(*finish, Evidence::Protocol))
             .collect();
-        causes.extend(job.master.and_then(|master| weaver.heuristic(master, row.finish_ns)));
-        let mark = weaver.graph.mark("job.finish", job.master, None, row.finish_ns, &causes);
+        causes.extend(job.master.and_then(|master| inference.heuristic(master, row.finish_ns)));
+        let mark = inference.graph.mark("job.finish", job.master, None, row.finish_ns, &causes);
         marks.job_finish.push(mark);
-        tell_clients(weaver, mark);
+        tell_clients(inference, mark);
     }
 }
 
 /// What a client did after its last poll, it did because the job was finished: that is news which the poll brought.
-pub(super) fn tell_clients(weaver: &mut Weaver<'_>, finish: Draft) {
+pub(super) fn tell_clients(inference: &mut CauseInference<'_>, finish: Draft) {
     let mut last_polls: HashMap<Draft, TimerId> = HashMap::new();
-    for (number, beats) in (0..).zip(&weaver.graph.beats) {
+    for (number, beats) in (0..).zip(&inference.graph.beats) {
         let Some(last) = beats.last() else { continue };
-        let client = weaver.graph.events[last.request].row.process;
-        let told = weaver.graph.happened(last.response) >= weaver.graph.happened(finish);
-        let began =
-            beats.first().is_some_and(|first| weaver.graph.happened(first.request) < weaver.graph.happened(finish));
-        if role(weaver.joined, client) == "Client" && told && began {
+        let client = inference.graph.events[last.request].row.process;
+        let told = inference.graph.happened(last.response) >= inference.graph.happened(finish);
+        let began = beats
+            .first()
+            .is_some_and(|first| inference.graph.happened(first.request) < inference.graph.happened(finish));
+        if role(inference.joined, client) == "Client" && told && began {
             last_polls.insert(last.response, TimerId(number));
         }
     }
-    for event in 0..weaver.graph.events.len() {
-        let causes = &weaver.graph.events[event].causes;
+    for event in 0..inference.graph.events.len() {
+        let causes = &inference.graph.events[event].causes;
         let poll = causes.iter().find_map(|cause| Some((cause.event, *last_polls.get(&cause.event)?)));
-        let Some((response, timer)) = poll.filter(|_| weaver.graph.events[event].row.timer.is_none()) else { continue };
+        let Some((response, timer)) = poll.filter(|_| inference.graph.events[event].row.timer.is_none()) else {
+            continue;
+        };
         let news = Cause::sent(finish, Evidence::Protocol).carried(timer, Carrier::Response);
-        if weaver.graph.yielded(news) == Some(weaver.graph.arrived(response)) {
-            weaver.graph.events[event].causes.retain(|cause| cause.event != response);
-            weaver.graph.wait(event, news);
+        if inference.graph.yielded(news) == Some(inference.graph.arrived(response)) {
+            inference.graph.events[event].causes.retain(|cause| cause.event != response);
+            inference.graph.wait(event, news);
         }
     }
 }
 
 /// The call that started each attempt's container: of the master's calls to the attempt's host, the one whose response
 /// came nearest to the attempt's start.
-fn match_starts(weaver: &Weaver<'_>, work: &Work<'_>, job: &JobOf<'_>) -> HashMap<TaskId, Call> {
+fn match_starts(inference: &CauseInference<'_>, work: &Work<'_>, job: &JobOf<'_>) -> HashMap<TaskId, Call> {
     let mut starts = HashMap::new();
     let Some(master) = job.master else { return starts };
-    let mut calls: Vec<(HostId, u64, Call)> = weaver
+    let mut calls: Vec<(HostId, u64, Call)> = inference
         .index
         .calls_by(master, "startContainers")
         .filter_map(|call| {
-            let host = receiver_host(weaver.joined, &weaver.joined.messages[call.request.index()]);
-            Some((host, weaver.joined.messages[call.response?.index()].delivered_ns, call))
+            let host = receiver_host(inference.joined, &inference.joined.messages[call.request.index()]);
+            Some((host, inference.joined.messages[call.response?.index()].delivered_ns, call))
         })
         .collect();
     let mut attempts: Vec<_> = job.attempts.iter().map(|(task, _)| &work.tasks[task.index()]).collect();
@@ -152,30 +155,35 @@ fn match_starts(weaver: &Weaver<'_>, work: &Work<'_>, job: &JobOf<'_>) -> HashMa
 }
 
 /// `task.finish`: the master has got the attempt's `done`.
-fn finish_tasks(weaver: &mut Weaver<'_>, work: &Work<'_>, job: &JobOf<'_>, marks: &mut Marks) {
+fn finish_tasks(inference: &mut CauseInference<'_>, work: &Work<'_>, job: &JobOf<'_>, marks: &mut Marks) {
     for (task, _) in &job.attempts {
         let row = &work.tasks[task.index()];
-        let done = row.process.and_then(|process| last_call(weaver, process, "done", row.finish_ns + 1_000_000_000));
+        let done = row.process.and_then(|process| last_call(inference, process, "done", row.finish_ns + 1_000_000_000));
         let mut causes = Vec::new();
         if let Some(done) = done {
-            causes.push(Cause::delivered(weaver.pieces.last(done.request), Evidence::Protocol));
-        } else if let Some(cause) = job.master.and_then(|master| weaver.heuristic(master, row.finish_ns)) {
+            causes.push(Cause::delivered(inference.pieces.last(done.request), Evidence::Protocol));
+        } else if let Some(cause) = job.master.and_then(|master| inference.heuristic(master, row.finish_ns)) {
             causes.push(cause);
         }
-        let mark = weaver.graph.mark("task.finish", job.master, Some(*task), row.finish_ns, &causes);
+        let mark = inference.graph.mark("task.finish", job.master, Some(*task), row.finish_ns, &causes);
         marks.finish.insert(*task, mark);
     }
 }
 
 /// The last call of `method` that a process made and that was delivered until `until`.
-pub(super) fn last_call(weaver: &Weaver<'_>, process: ProcessId, method: &'static str, until: u64) -> Option<Call> {
-    let mut calls = weaver.index.calls_by(process, method).rev();
-    calls.find(|call| weaver.joined.messages[call.request.index()].delivered_ns <= until)
+pub(super) fn last_call(
+    inference: &CauseInference<'_>,
+    process: ProcessId,
+    method: &'static str,
+    until: u64,
+) -> Option<Call> {
+    let mut calls = inference.index.calls_by(process, method).rev();
+    calls.find(|call| inference.joined.messages[call.request.index()].delivered_ns <= until)
 }
 
 /// Marks "container.end": a task's JVM has ended, after its `done` was answered.
 fn end_containers(
-    weaver: &mut Weaver<'_>,
+    inference: &mut CauseInference<'_>,
     work: &Work<'_>,
     starts: &HashMap<TaskId, Call>,
     marks: &Marks,
@@ -183,73 +191,80 @@ fn end_containers(
     let mut containers = Vec::new();
     for task in &work.tasks {
         let (Some(host), Some(start)) = (task.host, starts.get(&task.task)) else { continue };
-        let begin = weaver.joined.messages[start.request.index()].delivered_ns;
+        let begin = inference.joined.messages[start.request.index()].delivered_ns;
         let (end, cause) = match task.process {
             Some(process) => {
-                let end = weaver.joined.processes[process.index()].last_seen_ns.max(task.finish_ns);
-                (end, weaver.threads.received(process, end).map(|moment| moment.cause))
+                let end = inference.joined.processes[process.index()].last_seen_ns.max(task.finish_ns);
+                (end, inference.threads.received(process, end).map(|moment| moment.cause))
             }
             None => (task.finish_ns, None),
         };
         let finish = marks.finish.get(&task.task).map(|finish| Cause::sent(*finish, Evidence::Protocol));
         let causes: Vec<Cause> = cause.or(finish).into_iter().collect();
-        let mark = weaver.graph.mark("container.end", task.process, Some(task.task), end, &causes);
-        containers.push(Container { host, begin, end: weaver.graph.happened(mark), mark });
+        let mark = inference.graph.mark("container.end", task.process, Some(task.task), end, &causes);
+        containers.push(Container { host, begin, end: inference.graph.happened(mark), mark });
     }
     containers
 }
 
 /// `job.submit`: the master of the cluster has got the job, with a call of `method`.
-pub(super) fn submit(weaver: &mut Weaver<'_>, work: &Work<'_>, job: &JobOf<'_>, method: &'static str) -> Draft {
+pub(super) fn submit(
+    inference: &mut CauseInference<'_>,
+    work: &Work<'_>,
+    job: &JobOf<'_>,
+    method: &'static str,
+) -> Draft {
     let at = work.jobs[job.job.index()].submit_ns;
-    let call = weaver
+    let call = inference
         .index
         .calls_of(method)
-        .min_by_key(|call| weaver.joined.messages[call.request.index()].delivered_ns.abs_diff(at));
-    let near = call.filter(|call| weaver.joined.messages[call.request.index()].delivered_ns.abs_diff(at) < NEAR_NS);
-    let causes: Vec<Cause> =
-        near.map(|call| Cause::delivered(weaver.pieces.last(call.request), Evidence::Protocol)).into_iter().collect();
-    weaver.graph.mark("job.submit", near.and_then(|call| call.server), None, at, &causes)
+        .min_by_key(|call| inference.joined.messages[call.request.index()].delivered_ns.abs_diff(at));
+    let near = call.filter(|call| inference.joined.messages[call.request.index()].delivered_ns.abs_diff(at) < NEAR_NS);
+    let causes: Vec<Cause> = near
+        .map(|call| Cause::delivered(inference.pieces.last(call.request), Evidence::Protocol))
+        .into_iter()
+        .collect();
+    inference.graph.mark("job.submit", near.and_then(|call| call.server), None, at, &causes)
 }
 
 /// The application master's container: assigned with a heartbeat of its node, started by the resource manager.
-fn start_master(weaver: &mut Weaver<'_>, job: &JobOf<'_>, submit: Draft) {
+fn start_master(inference: &mut CauseInference<'_>, job: &JobOf<'_>, submit: Draft) {
     let Some(master) = job.master else { return };
-    let process = &weaver.joined.processes[master.index()];
+    let process = &inference.joined.processes[master.index()];
     let (host, first_seen) = (process.host, process.first_seen_ns);
-    let start = weaver
+    let start = inference
         .index
         .calls_of("startContainers")
-        .filter(|call| role(weaver.joined, call.client) == "ResourceManager")
+        .filter(|call| role(inference.joined, call.client) == "ResourceManager")
         .filter(|call| {
-            let request = &weaver.joined.messages[call.request.index()];
-            receiver_host(weaver.joined, request) == host
-                && request.sent_ns >= weaver.graph.happened(submit)
+            let request = &inference.joined.messages[call.request.index()];
+            receiver_host(inference.joined, request) == host
+                && request.sent_ns >= inference.graph.happened(submit)
                 && request.delivered_ns <= first_seen
         })
         .last();
     let Some(start) = start else {
-        weaver.threads.set_origin(master, Cause::sent(submit, Evidence::Protocol));
+        inference.threads.set_origin(master, Cause::sent(submit, Evidence::Protocol));
         return;
     };
-    let request = &weaver.joined.messages[start.request.index()];
-    let assigned = match node_timer(weaver, start.server) {
+    let request = &inference.joined.messages[start.request.index()];
+    let assigned = match node_timer(inference, start.server) {
         Some(node) => {
             let news = Cause::sent(submit, Evidence::Protocol).carried(node, Carrier::Request);
-            let at = last_arrival(weaver, node, Carrier::Request, request.sent_ns);
-            let in_time = weaver.graph.yielded(news).is_some_and(|at| at <= request.sent_ns);
+            let at = last_arrival(inference, node, Carrier::Request, request.sent_ns);
+            let in_time = inference.graph.yielded(news).is_some_and(|at| at <= request.sent_ns);
             let news = if in_time { news } else { Cause { by: None, ..news } };
-            Cause::sent(weaver.graph.mark("container.assigned", start.client, None, at, &[news]), Evidence::Protocol)
+            Cause::sent(inference.graph.mark("container.assigned", start.client, None, at, &[news]), Evidence::Protocol)
         }
         None => Cause::sent(submit, Evidence::Protocol),
     };
-    weaver.call_because(request, assigned);
-    start_process(weaver, master, start, None);
+    inference.call_because(request, assigned);
+    start_process(inference, master, start, None);
 }
 
 /// Containers of tasks: asked for, assigned, started.
 fn start_tasks(
-    weaver: &mut Weaver<'_>,
+    inference: &mut CauseInference<'_>,
     work: &Work<'_>,
     job: &JobOf<'_>,
     histories: &Histories,
@@ -257,49 +272,49 @@ fn start_tasks(
     containers: &[Container],
     marks: &Marks,
 ) {
-    let mut assignments = Assignments::new(weaver, job, histories, marks, work);
+    let mut assignments = Assignments::new(inference, job, histories, marks, work);
     let mut attempts: Vec<TaskId> = job.attempts.iter().map(|(task, _)| *task).collect();
     attempts.sort_by_key(|task| (work.tasks[task.index()].start_ns, *task));
     for task in attempts {
         let row = &work.tasks[task.index()];
         let Some(start) = starts.get(&task).copied() else {
             let causes: Vec<Cause> =
-                job.master.and_then(|master| weaver.heuristic(master, row.start_ns)).into_iter().collect();
-            let mark = weaver.graph.mark("task.start", job.master, Some(task), row.start_ns, &causes);
+                job.master.and_then(|master| inference.heuristic(master, row.start_ns)).into_iter().collect();
+            let mark = inference.graph.mark("task.start", job.master, Some(task), row.start_ns, &causes);
             if let Some(process) = row.process {
-                weaver.threads.set_origin(process, Cause::sent(mark, Evidence::Protocol));
+                inference.threads.set_origin(process, Cause::sent(mark, Evidence::Protocol));
             }
             continue;
         };
-        let request = &weaver.joined.messages[start.request.index()];
-        if let Some(cause) = assignments.of(weaver, row.kind, start, task, containers) {
-            weaver.call_because(request, cause);
+        let request = &inference.joined.messages[start.request.index()];
+        if let Some(cause) = assignments.of(inference, row.kind, start, task, containers) {
+            inference.call_because(request, cause);
         }
-        let launched = start.response.map(|answer| Cause::delivered(weaver.pieces.last(answer), Evidence::Protocol));
-        weaver.graph.mark("task.start", job.master, Some(task), row.start_ns, &Vec::from_iter(launched));
+        let launched = start.response.map(|answer| Cause::delivered(inference.pieces.last(answer), Evidence::Protocol));
+        inference.graph.mark("task.start", job.master, Some(task), row.start_ns, &Vec::from_iter(launched));
         if let Some(process) = row.process {
-            start_process(weaver, process, start, Some(task));
+            start_process(inference, process, start, Some(task));
         }
     }
 }
 
 /// Mark "process.start": a container's JVM begins, after its start was asked for and its files were fetched.
-fn start_process(weaver: &mut Weaver<'_>, process: ProcessId, start: Call, task: Option<TaskId>) {
-    let asked = weaver.pieces.last(start.request);
+fn start_process(inference: &mut CauseInference<'_>, process: ProcessId, start: Call, task: Option<TaskId>) {
+    let asked = inference.pieces.last(start.request);
     let mut causes = vec![Cause::delivered(asked, Evidence::Protocol)];
-    let row = &weaver.joined.processes[process.index()];
-    let at = weaver.index.first_sent.get(&process).map_or(row.first_seen_ns, |sent| row.first_seen_ns.min(*sent));
+    let row = &inference.joined.processes[process.index()];
+    let at = inference.index.first_sent.get(&process).map_or(row.first_seen_ns, |sent| row.first_seen_ns.min(*sent));
     if let Some(node) = start.server {
         let fetched =
-            weaver.threads.received_between(node, weaver.graph.arrived(asked), at).iter().rev().find(|moment| {
-                let event = &weaver.graph.events[moment.cause.event].row;
+            inference.threads.received_between(node, inference.graph.arrived(asked), at).iter().rev().find(|moment| {
+                let event = &inference.graph.events[moment.cause.event].row;
                 !event.from_client
             });
         causes.extend(fetched.map(|moment| Cause { evidence: Evidence::Protocol, ..moment.cause }));
     }
-    causes.retain(|cause| weaver.graph.yielded(*cause).is_some_and(|yielded| yielded <= at));
-    let mark = weaver.graph.mark("process.start", Some(process), task, at, &causes);
-    weaver.threads.set_origin(process, Cause::sent(mark, Evidence::Protocol));
+    causes.retain(|cause| inference.graph.yielded(*cause).is_some_and(|yielded| yielded <= at));
+    let mark = inference.graph.mark("process.start", Some(process), task, at, &causes);
+    inference.threads.set_origin(process, Cause::sent(mark, Evidence::Protocol));
 }
 
 /// How containers of one job are asked for and assigned.
@@ -310,21 +325,28 @@ struct Assignments {
 }
 
 impl Assignments {
-    fn new(weaver: &mut Weaver<'_>, job: &JobOf<'_>, histories: &Histories, marks: &Marks, work: &Work<'_>) -> Self {
-        let allocate = job.master.and_then(|master| weaver.timers.of(master, "allocate"));
+    fn new(
+        inference: &mut CauseInference<'_>,
+        job: &JobOf<'_>,
+        histories: &Histories,
+        marks: &Marks,
+        work: &Work<'_>,
+    ) -> Self {
+        let allocate = job.master.and_then(|master| inference.timers.of(master, "allocate"));
         let mut this = Self { allocate, maps_asked: None, reduces_asked: None };
         let (Some(allocate), Some(master)) = (allocate, job.master) else { return this };
-        let server =
-            weaver.graph.beats[allocate.index()].first().map(|beat| weaver.graph.events[beat.response].row.process);
+        let server = inference.graph.beats[allocate.index()]
+            .first()
+            .map(|beat| inference.graph.events[beat.response].row.process);
         let server = server.flatten();
-        let finish_of_maps = map_finishes(weaver, job, marks, work);
-        let first_start = weaver
+        let finish_of_maps = map_finishes(inference, job, marks, work);
+        let first_start = inference
             .index
             .calls_by(master, "startContainers")
-            .map(|call| weaver.joined.messages[call.request.index()].sent_ns)
+            .map(|call| inference.joined.messages[call.request.index()].sent_ns)
             .min();
         if let Some(first_start) = first_start {
-            this.maps_asked = ask_for_maps(weaver, master, allocate, server, first_start);
+            this.maps_asked = ask_for_maps(inference, master, allocate, server, first_start);
         }
         let share = histories
             .setting(&job.history.id, "mapreduce.job.reduce.slowstart.completedmaps")
@@ -332,7 +354,7 @@ impl Assignments {
             .unwrap_or(DEFAULT_SLOW_START);
         let enough = enough_maps(share, finish_of_maps.len());
         if let Some(last) = enough.checked_sub(1).and_then(|last| finish_of_maps.get(last)) {
-            this.reduces_asked = ask_for_reduces(weaver, *last, allocate, master, server);
+            this.reduces_asked = ask_for_reduces(inference, *last, allocate, master, server);
         } else {
             this.reduces_asked = this.maps_asked;
         }
@@ -342,81 +364,81 @@ impl Assignments {
     /// What the start of a container waits for.
     fn of(
         &mut self,
-        weaver: &mut Weaver<'_>,
+        inference: &mut CauseInference<'_>,
         kind: TaskKind,
         start: Call,
         task: TaskId,
         containers: &[Container],
     ) -> Option<Cause> {
         let allocate = self.allocate?;
-        let node = node_timer(weaver, start.server)?;
-        let request = &weaver.joined.messages[start.request.index()];
-        let beats = &weaver.graph.beats[allocate.index()];
+        let node = node_timer(inference, start.server)?;
+        let request = &inference.joined.messages[start.request.index()];
+        let beats = &inference.graph.beats[allocate.index()];
         let learnt =
-            beats.partition_point(|beat| weaver.graph.arrived(beat.response) <= request.sent_ns).checked_sub(1)?;
-        let told = weaver.graph.happened(beats[learnt].response);
-        let told_before = learnt.checked_sub(1).map_or(0, |before| weaver.graph.happened(beats[before].response));
-        let manager = weaver.graph.events[beats[learnt].response].row.process;
-        let reported = last_arrival(weaver, node, Carrier::Request, told);
+            beats.partition_point(|beat| inference.graph.arrived(beat.response) <= request.sent_ns).checked_sub(1)?;
+        let told = inference.graph.happened(beats[learnt].response);
+        let told_before = learnt.checked_sub(1).map_or(0, |before| inference.graph.happened(beats[before].response));
+        let manager = inference.graph.events[beats[learnt].response].row.process;
+        let reported = last_arrival(inference, node, Carrier::Request, told);
         let at = reported.max(told_before + 1).min(told);
         let asked = if kind == TaskKind::Reduce { self.reduces_asked } else { self.maps_asked };
-        let asked = asked.filter(|asked| weaver.graph.happened(*asked) <= at).or(self.maps_asked);
+        let asked = asked.filter(|asked| inference.graph.happened(*asked) <= at).or(self.maps_asked);
         let mut causes = Vec::new();
-        if let Some(asked) = asked.filter(|asked| weaver.graph.happened(*asked) <= at) {
-            causes.push(in_time(weaver, Cause::sent(asked, Evidence::Protocol).carried(node, Carrier::Request), at));
-            let host = receiver_host(weaver.joined, request);
-            let since = weaver.graph.happened(asked);
+        if let Some(asked) = asked.filter(|asked| inference.graph.happened(*asked) <= at) {
+            causes.push(in_time(inference, Cause::sent(asked, Evidence::Protocol).carried(node, Carrier::Request), at));
+            let host = receiver_host(inference.joined, request);
+            let since = inference.graph.happened(asked);
             if let Some(freed) = freed_slot(containers, host, since, at) {
                 let freed = Cause::sent(freed, Evidence::Slot).carried(node, Carrier::Request);
-                causes.push(in_time(weaver, freed, at));
+                causes.push(in_time(inference, freed, at));
             }
         }
-        let assigned = weaver.graph.mark("container.assigned", manager, Some(task), at, &causes);
+        let assigned = inference.graph.mark("container.assigned", manager, Some(task), at, &causes);
         Some(Cause::sent(assigned, Evidence::Protocol).carried(allocate, Carrier::Response))
     }
 }
 
 /// Without its timer, if the news would come too late by it.
-pub(super) fn in_time(weaver: &Weaver<'_>, cause: Cause, at: u64) -> Cause {
-    let late = weaver.graph.yielded(cause).is_none_or(|yielded| yielded > at);
+pub(super) fn in_time(inference: &CauseInference<'_>, cause: Cause, at: u64) -> Cause {
+    let late = inference.graph.yielded(cause).is_none_or(|yielded| yielded > at);
     if late { Cause { by: None, ..cause } } else { cause }
 }
 
 /// Mark "maps.asked": the master asks for its maps with the first `allocate` after it knows them, which is the last
 /// one that reached the resource manager before the response that brought the first container was sent.
 fn ask_for_maps(
-    weaver: &mut Weaver<'_>,
+    inference: &mut CauseInference<'_>,
     master: ProcessId,
     allocate: TimerId,
     server: Option<ProcessId>,
     first_start: u64,
 ) -> Option<Draft> {
-    let beats = &weaver.graph.beats[allocate.index()];
-    let learnt = beats.partition_point(|beat| weaver.graph.arrived(beat.response) <= first_start).checked_sub(1)?;
+    let beats = &inference.graph.beats[allocate.index()];
+    let learnt = beats.partition_point(|beat| inference.graph.arrived(beat.response) <= first_start).checked_sub(1)?;
     let asked = beats[learnt.saturating_sub(1)].request;
-    let (sent, arrived) = (weaver.graph.happened(asked), weaver.graph.arrived(asked));
-    let answers = weaver.threads.received_between(master, 0, sent).iter().rev();
-    let ready = answers.map(|moment| moment.cause).find(|cause| !weaver.graph.events[cause.event].row.from_client);
-    let ready = ready.or_else(|| weaver.threads.origin(master))?;
-    let news = in_time(weaver, ready.carried(allocate, Carrier::Request), arrived);
-    Some(weaver.graph.mark("maps.asked", server, None, arrived, &[news]))
+    let (sent, arrived) = (inference.graph.happened(asked), inference.graph.arrived(asked));
+    let answers = inference.threads.received_between(master, 0, sent).iter().rev();
+    let ready = answers.map(|moment| moment.cause).find(|cause| !inference.graph.events[cause.event].row.from_client);
+    let ready = ready.or_else(|| inference.threads.origin(master))?;
+    let news = in_time(inference, ready.carried(allocate, Carrier::Request), arrived);
+    Some(inference.graph.mark("maps.asked", server, None, arrived, &[news]))
 }
 
 /// Marks "reduces.scheduled" and "reduces.asked", after the last map that has to be done before. None where the master
 /// had no more to ask for: the maps were all there was.
 fn ask_for_reduces(
-    weaver: &mut Weaver<'_>,
+    inference: &mut CauseInference<'_>,
     last: Draft,
     allocate: TimerId,
     master: ProcessId,
     server: Option<ProcessId>,
 ) -> Option<Draft> {
     let heard = Cause::sent(last, Evidence::Protocol).carried(allocate, Carrier::Response);
-    let at = weaver.graph.yielded(heard)?;
-    let scheduled = weaver.graph.mark("reduces.scheduled", Some(master), None, at, &[heard]);
+    let at = inference.graph.yielded(heard)?;
+    let scheduled = inference.graph.mark("reduces.scheduled", Some(master), None, at, &[heard]);
     let asked = Cause::sent(scheduled, Evidence::Protocol).carried(allocate, Carrier::Request);
-    let at = weaver.graph.yielded(asked)?;
-    Some(weaver.graph.mark("reduces.asked", server, None, at, &[asked]))
+    let at = inference.graph.yielded(asked)?;
+    Some(inference.graph.mark("reduces.asked", server, None, at, &[asked]))
 }
 
 /// How many maps must have completed before reduces are scheduled.
@@ -424,7 +446,12 @@ pub(super) fn enough_maps(share: f64, maps: usize) -> usize {
     (1..=maps).find(|done| *done as f64 >= share * maps as f64).filter(|_| share > 0.0).unwrap_or(0)
 }
 
-pub(super) fn map_finishes(weaver: &Weaver<'_>, job: &JobOf<'_>, marks: &Marks, work: &Work<'_>) -> Vec<Draft> {
+pub(super) fn map_finishes(
+    inference: &CauseInference<'_>,
+    job: &JobOf<'_>,
+    marks: &Marks,
+    work: &Work<'_>,
+) -> Vec<Draft> {
     let mut finishes: Vec<Draft> = job
         .attempts
         .iter()
@@ -434,7 +461,7 @@ pub(super) fn map_finishes(weaver: &Weaver<'_>, job: &JobOf<'_>, marks: &Marks, 
         })
         .filter_map(|(task, _)| marks.finish.get(task).copied())
         .collect();
-    finishes.sort_by_key(|finish| weaver.graph.happened(*finish));
+    finishes.sort_by_key(|finish| inference.graph.happened(*finish));
     finishes
 }
 
@@ -450,87 +477,87 @@ pub(super) fn freed_slot(containers: &[Container], host: HostId, since: u64, unt
 }
 
 /// The heartbeat of a node manager.
-fn node_timer(weaver: &Weaver<'_>, node: Option<ProcessId>) -> Option<TimerId> {
-    weaver.timers.of(node?, "nodeHeartbeat")
+fn node_timer(inference: &CauseInference<'_>, node: Option<ProcessId>) -> Option<TimerId> {
+    inference.timers.of(node?, "nodeHeartbeat")
 }
 
 /// When the last beat that arrived until `until` arrived; 0 = none did.
-fn last_arrival(weaver: &Weaver<'_>, timer: TimerId, carrier: Carrier, until: u64) -> u64 {
+fn last_arrival(inference: &CauseInference<'_>, timer: TimerId, carrier: Carrier, until: u64) -> u64 {
     let half = |beat: &super::draft::Beat| match carrier {
         Carrier::Request => beat.request,
         Carrier::Response => beat.response,
     };
-    let beats = &weaver.graph.beats[timer.index()];
-    let after = beats.partition_point(|beat| weaver.graph.arrived(half(beat)) <= until);
-    after.checked_sub(1).map_or(0, |last| weaver.graph.arrived(half(&beats[last])))
+    let beats = &inference.graph.beats[timer.index()];
+    let after = beats.partition_point(|beat| inference.graph.arrived(half(beat)) <= until);
+    after.checked_sub(1).map_or(0, |last| inference.graph.arrived(half(&beats[last])))
 }
 
 /// `task.shuffle_end` and `task.sort_end`, and what the task's threads know by them.
-pub(super) fn phases(weaver: &mut Weaver<'_>, work: &Work<'_>, job: &JobOf<'_>, marks: &mut Marks) {
+pub(super) fn phases(inference: &mut CauseInference<'_>, work: &Work<'_>, job: &JobOf<'_>, marks: &mut Marks) {
     for (task, _) in &job.attempts {
         let row = &work.tasks[task.index()];
         let (Some(process), Some(shuffle_end)) = (row.process, row.shuffle_end_ns) else { continue };
-        let outputs = weaver.index.map_outputs.get(&process).into_iter().flatten();
+        let outputs = inference.index.map_outputs.get(&process).into_iter().flatten();
         let fetched: Vec<Cause> = outputs
-            .map(|output| Cause::delivered(weaver.pieces.last(*output), Evidence::Protocol))
-            .filter(|cause| weaver.graph.arrived(cause.event) <= shuffle_end + 1_000_000)
+            .map(|output| Cause::delivered(inference.pieces.last(*output), Evidence::Protocol))
+            .filter(|cause| inference.graph.arrived(cause.event) <= shuffle_end + 1_000_000)
             .collect();
-        let shuffled = weaver.graph.mark("task.shuffle_end", Some(process), Some(*task), shuffle_end, &fetched);
+        let shuffled = inference.graph.mark("task.shuffle_end", Some(process), Some(*task), shuffle_end, &fetched);
         marks.shuffle_end.insert(*task, shuffled);
         let sort_end = row.sort_end_ns.unwrap_or(shuffle_end);
         let merged = Cause::sent(shuffled, Evidence::Thread);
-        let sorted = weaver.graph.mark("task.sort_end", Some(process), Some(*task), sort_end, &[merged]);
+        let sorted = inference.graph.mark("task.sort_end", Some(process), Some(*task), sort_end, &[merged]);
         marks.sort_end.insert(*task, sorted);
-        for number in weaver.index.phases.get(&process).into_iter().flatten() {
-            if let JvmRecord::Phase { t, th, phase, .. } = &weaver.joined.jvm[*number].record {
+        for number in inference.index.phases.get(&process).into_iter().flatten() {
+            if let JvmRecord::Phase { t, th, phase, .. } = &inference.joined.jvm[*number].record {
                 let mark = match phase.as_str() {
                     "merge" | "sort" => shuffled,
                     "reduce" => sorted,
                     _ => continue,
                 };
-                let at = (*t).max(weaver.graph.happened(mark));
-                weaver.threads.reach((process, *th), at, Cause::sent(mark, Evidence::Thread));
+                let at = (*t).max(inference.graph.happened(mark));
+                inference.threads.reach((process, *th), at, Cause::sent(mark, Evidence::Thread));
             }
         }
     }
 }
 
 /// A fetch waits for the news that its maps are done, which the reduce's poll brings, and for its fetcher.
-fn fetches(weaver: &mut Weaver<'_>, work: &Work<'_>, job: &JobOf<'_>, marks: &Marks) {
-    for message in &weaver.joined.messages {
+fn fetches(inference: &mut CauseInference<'_>, work: &Work<'_>, job: &JobOf<'_>, marks: &Marks) {
+    for message in &inference.joined.messages {
         if message.kind != MessageKind::ShuffleRequest {
             continue;
         }
-        let Some(process) = sender(weaver.joined, message) else { continue };
-        let Some(exchange) = weaver.index.exchange(message) else { continue };
-        let poll = weaver.timers.of(process, "getMapCompletionEvents");
+        let Some(process) = sender(inference.joined, message) else { continue };
+        let Some(exchange) = inference.index.exchange(message) else { continue };
+        let poll = inference.timers.of(process, "getMapCompletionEvents");
         let mut known = false;
         for data in &exchange.data {
-            let map = weaver.joined.messages[data.index()].map.as_deref();
+            let map = inference.joined.messages[data.index()].map.as_deref();
             let Some(row) = map.and_then(|map| work.task_of(map)).filter(|row| row.job == job.job) else { continue };
             known = true;
             let Some(finish) = marks.finish.get(&row.task) else { continue };
             let news = Cause::sent(*finish, Evidence::Protocol);
-            weaver.wait(message, poll.map_or(news, |poll| news.carried(poll, Carrier::Response)));
+            inference.wait(message, poll.map_or(news, |poll| news.carried(poll, Carrier::Response)));
         }
         if known {
-            weaver.request(message);
+            inference.request(message);
         }
     }
 }
 
 /// A client program that was started when another on its host had ended is taken to have waited for that.
-pub(super) fn follow_clients(weaver: &mut Weaver<'_>) {
-    let clients = || weaver.joined.processes.iter().filter(|process| process.role == "Client");
+pub(super) fn follow_clients(inference: &mut CauseInference<'_>) {
+    let clients = || inference.joined.processes.iter().filter(|process| process.role == "Client");
     let mut origins = Vec::new();
     for process in clients() {
         let before = clients()
             .filter(|other| other.host == process.host && other.last_seen_ns <= process.first_seen_ns)
             .max_by_key(|other| other.last_seen_ns);
-        let last = before.and_then(|before| weaver.threads.received(before.process, before.last_seen_ns));
+        let last = before.and_then(|before| inference.threads.received(before.process, before.last_seen_ns));
         origins.extend(last.map(|last| (process.process, Cause { evidence: Evidence::Heuristic, ..last.cause })));
     }
     for (process, cause) in origins {
-        weaver.threads.set_origin(process, cause);
+        inference.threads.set_origin(process, cause);
     }
 }

@@ -101,9 +101,9 @@ pub struct Detail {
     /// Of these, how many lack an owner or role at one end.
     pub connections_without_owner: u64,
     /// All of them with their reasons, by bytes; the first 10,000.
-    pub without_owner: Vec<Lacking>,
+    pub without_owner: Vec<IncompleteConnection>,
     /// Connections with bytes in messages of unknown kind, by bytes, the 20 largest.
-    pub in_unknown_messages: Vec<Lacking>,
+    pub in_unknown_messages: Vec<IncompleteConnection>,
     /// Bytes that were acknowledged but never seen.
     pub missing_bytes: u64,
     /// Bytes sent more than once.
@@ -161,7 +161,7 @@ const LISTED_WITHOUT_OWNER: usize = 10_000;
 
 /// A connection that lacks something.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Lacking {
+pub struct IncompleteConnection {
     /// Row.
     pub connection: u32,
     /// Client.
@@ -190,7 +190,7 @@ pub struct KernelDetail {
     /// Sum of the differences as amounts.
     pub absolute_difference_bytes: u64,
     /// The 20 largest differences.
-    pub largest: Vec<Lacking>,
+    pub largest: Vec<IncompleteConnection>,
 }
 
 /// Checks a trace.
@@ -300,8 +300,8 @@ fn named(name: &str) -> String {
     if name.is_empty() { "unknown".to_owned() } else { name.to_owned() }
 }
 
-fn lack(row: &ConnectionRow, bytes: u64, reason: String) -> Lacking {
-    Lacking {
+fn lack(row: &ConnectionRow, bytes: u64, reason: String) -> IncompleteConnection {
+    IncompleteConnection {
         connection: row.connection.0,
         client: row.client.clone(),
         server: row.server.clone(),
@@ -311,7 +311,7 @@ fn lack(row: &ConnectionRow, bytes: u64, reason: String) -> Lacking {
     }
 }
 
-fn largest(mut lacking: Vec<Lacking>) -> Vec<Lacking> {
+fn largest(mut lacking: Vec<IncompleteConnection>) -> Vec<IncompleteConnection> {
     lacking.retain(|lacking| lacking.bytes > 0);
     lacking.sort_by_key(|lacking| (std::cmp::Reverse(lacking.bytes), lacking.connection));
     lacking.truncate(20);

@@ -8,11 +8,11 @@ use super::Report;
 use crate::causality::check::critical_path;
 
 /// Share of a job's time that may pass without a known cause.
-const MOST_OUTSIDE: f64 = 0.5;
+const MAX_OUTSIDE: f64 = 0.5;
 /// Share that one process may think that computes nothing of the job's own.
-const MOST_THOUGHT: f64 = 0.5;
+const MAX_THOUGHT: f64 = 0.5;
 /// Shorter waits than this are the daemons' own work, however large their share of a short job.
-const LEAST_DOUBTED_S: f64 = 5.0;
+const MIN_DOUBTED_S: f64 = 5.0;
 
 /// The critical path of a job as it was recorded. Shares are of the time from submission to end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -65,15 +65,15 @@ pub(super) fn follow(trace: &Trace, report: &mut Report) {
 impl PathDetail {
     /// Why a replay of this job could not be trusted; none if it could.
     pub(super) fn doubt(&self) -> Option<String> {
-        let too_much = |share: f64, most: f64| share > most && share * self.seconds > LEAST_DOUBTED_S;
+        let too_much = |share: f64, most: f64| share > most && share * self.seconds > MIN_DOUBTED_S;
         let of = |share: f64| format!("{:.1} of {:.1} s of {}", share * self.seconds, self.seconds, self.job);
-        if too_much(self.outside_share, MOST_OUTSIDE) {
+        if too_much(self.outside_share, MAX_OUTSIDE) {
             return Some(format!(
                 "{} pass before anything of which a cause is known: they stay as recorded on any network",
                 of(self.outside_share)
             ));
         }
-        too_much(self.thinker_share, MOST_THOUGHT).then(|| {
+        too_much(self.thinker_share, MAX_THOUGHT).then(|| {
             format!(
                 "{} are the thinking of {}, which computes nothing of the job's: they stay as recorded on any network",
                 of(self.thinker_share),

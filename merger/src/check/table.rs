@@ -2,7 +2,7 @@
 
 use comfy_table::{ContentArrangement, Table, presets};
 
-use super::{Lacking, Report, target};
+use super::{IncompleteConnection, Report, target};
 
 /// Connections that are shown to people at most.
 const SHOWN: usize = 20;
@@ -154,7 +154,7 @@ pub fn show(report: &Report) -> String {
     out
 }
 
-fn lacks(lacking: &[Lacking]) -> Table {
+fn lacks(lacking: &[IncompleteConnection]) -> Table {
     let mut table = plain();
     table.set_header(["connection", "client", "server", "protocol", "bytes", "reason"]);
     for lack in lacking {

@@ -115,7 +115,7 @@ fn refine(alignment: &mut Alignment, fits: &[PairFit]) {
                 }
             }
             equation[matrix.len()] = -rest.delta_ns(x);
-            let weight = 1.0 / room_ns.max(LEAST_ROOM_NS).powi(2);
+            let weight = 1.0 / room_ns.max(MIN_ROOM_NS).powi(2);
             add_equation(&mut matrix, &equation, weight);
         }
     }
@@ -127,7 +127,7 @@ fn refine(alignment: &mut Alignment, fits: &[PairFit]) {
 }
 
 /// No fit is taken to be surer than this.
-const LEAST_ROOM_NS: f64 = 100.0;
+const MIN_ROOM_NS: f64 = 100.0;
 
 /// Adds an equation (coefficients, then the right side) to the normal equations of least squares.
 fn add_equation(matrix: &mut [Vec<f64>], equation: &[f64], weight: f64) {
@@ -139,14 +139,14 @@ fn add_equation(matrix: &mut [Vec<f64>], equation: &[f64], weight: f64) {
 }
 
 /// Weights are of the order of 1e-6 (1 / µs²); below this nothing determines an unknown.
-const LEAST_PIVOT: f64 = 1e-24;
+const MIN_PIVOT: f64 = 1e-24;
 
 /// Gauss' elimination with the largest pivot; unknowns that nothing determines become 0.
 fn eliminate(mut matrix: Vec<Vec<f64>>) -> Vec<f64> {
     let size = matrix.len();
     for column in 0..size {
         let pivot = (column..size).max_by(|&x, &y| matrix[x][column].abs().total_cmp(&matrix[y][column].abs()));
-        let Some(pivot) = pivot.filter(|&row| matrix[row][column].abs() > LEAST_PIVOT) else { continue };
+        let Some(pivot) = pivot.filter(|&row| matrix[row][column].abs() > MIN_PIVOT) else { continue };
         matrix.swap(column, pivot);
         let (above, below) = matrix.split_at_mut(column + 1);
         let top = &above[column];
@@ -159,7 +159,7 @@ fn eliminate(mut matrix: Vec<Vec<f64>>) -> Vec<f64> {
     for row in (0..size).rev() {
         let known: f64 = (row + 1..size).map(|column| matrix[row][column] * solution[column]).sum();
         let diagonal = matrix[row][row];
-        solution[row] = if diagonal.abs() > LEAST_PIVOT { (matrix[row][size] - known) / diagonal } else { 0.0 };
+        solution[row] = if diagonal.abs() > MIN_PIVOT { (matrix[row][size] - known) / diagonal } else { 0.0 };
     }
     solution
 }

@@ -19,7 +19,7 @@ use trace_tables::Trace;
 use super::states::{Interval, State, flatten};
 
 /// Most threads that a standard build of Paraver takes.
-const MOST_THREADS: usize = 65_535;
+const MAX_THREADS: usize = 65_535;
 
 /// Event types. Below 2^31, so that they can have labels; the range of 60 million is Extrae's for users' own events.
 mod event {
@@ -42,7 +42,7 @@ pub enum ExportError {
         source: io::Error,
     },
     /// Paraver could not open it.
-    #[error("the trace has {found} Hadoop processes, Paraver opens at most {MOST_THREADS}")]
+    #[error("the trace has {found} Hadoop processes, Paraver opens at most {MAX_THREADS}")]
     TooManyProcesses {
         /// Processes.
         found: usize,
@@ -103,7 +103,7 @@ impl<'a> Places<'a> {
         if processes.is_empty() {
             return Err(ExportError::NoProcesses);
         }
-        if processes.len() > MOST_THREADS {
+        if processes.len() > MAX_THREADS {
             return Err(ExportError::TooManyProcesses { found: processes.len() });
         }
         processes.sort_by_key(|process| (process.host, process.first_seen_ns, process.process));

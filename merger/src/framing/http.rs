@@ -8,7 +8,7 @@ use trace::rows::MessageKind;
 use super::turns::Turns;
 use super::writable::ShuffleHeader;
 use super::{COUNTED, Conversation, Draft, FRAMING, HEADERS, JVM};
-use crate::capture::sense::LARGEST;
+use crate::capture::sense::MAX_COUNT;
 use crate::join::Direction;
 
 /// Sizes of map outputs as reduces fetched them: bytes and raw bytes by map attempt and reduce.
@@ -106,7 +106,7 @@ impl<'a> Head<'a> {
     }
 
     fn content_length(&self) -> Option<u64> {
-        self.fields.get("content-length")?.parse().ok().filter(|length| *length <= LARGEST)
+        self.fields.get("content-length")?.parse().ok().filter(|length| *length <= MAX_COUNT)
     }
 }
 

@@ -1,6 +1,7 @@
 //! From bytes in order to messages, protocol by protocol.
 
 mod http;
+pub(crate) mod opaque;
 mod packets;
 pub mod proto;
 mod rpc;
@@ -8,7 +9,6 @@ mod rpc4;
 mod transfer;
 mod transfer17;
 mod turns;
-pub(crate) mod unseen;
 mod writable;
 
 pub use http::Fetches;
@@ -141,12 +141,12 @@ pub struct Framed {
 /// Reads a connection: by its payload, or where that cannot be understood by what its JVMs say.
 #[must_use]
 pub fn read(conversation: &Conversation<'_>) -> Framed {
-    let blind = unseen::is_blind(conversation);
-    let mut framed = if blind { Framed::default() } else { by_payload(conversation) };
+    let is_opaque = opaque::is_opaque(conversation);
+    let mut framed = if is_opaque { Framed::default() } else { by_payload(conversation) };
     if 2 * known(&framed) < conversation.client.end + conversation.server.end {
-        let unseen = unseen::read(conversation, blind);
-        if known(&unseen) > known(&framed) {
-            framed = unseen;
+        let opaque = opaque::read(conversation, is_opaque);
+        if known(&opaque) > known(&framed) {
+            framed = opaque;
         }
     }
     for from_client in [true, false] {

@@ -34,7 +34,7 @@ impl Anchor {
 }
 
 /// Bytes of the header with its two lengths: four fields of fixed size, a fifth one optional.
-const SHORTEST: usize = 31;
+const MIN_LENGTH: usize = 31;
 /// Bytes of a header without the optional field `syncBlock`, which is what DataNodes and clients send.
 const HEADER: u64 = 31;
 
@@ -68,7 +68,7 @@ fn header_1(bytes: &[u8], at: u64) -> Option<Anchor> {
 
 /// Reads a packet header of 2.x and 3.x.
 pub(super) fn header(bytes: &[u8], at: u64) -> Option<Anchor> {
-    let head: &[u8; SHORTEST] = bytes.first_chunk()?;
+    let head: &[u8; MIN_LENGTH] = bytes.first_chunk()?;
     let length = u64::from(u32::from_be_bytes([head[0], head[1], head[2], head[3]]));
     let header = u64::from(u16::from_be_bytes([head[4], head[5]]));
     // 1 sfixed64 offset, 2 sfixed64 sequence number, 3 bool last, 4 sfixed32 data length, 5 bool sync.
@@ -101,7 +101,7 @@ pub(super) fn anchors(content: &Content, from: u64, to: u64) -> Vec<Anchor> {
             let start = skip + place;
             match header(&run[start..], offset + start as u64) {
                 Some(anchor) if found.last().is_none_or(|last| last.end() <= anchor.at) => {
-                    skip = start + SHORTEST;
+                    skip = start + MIN_LENGTH;
                     found.push(anchor);
                 }
                 _ => skip = start + 1,

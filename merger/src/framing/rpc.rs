@@ -6,11 +6,11 @@ use trace::jvm::JvmRecord;
 use trace::rows::MessageKind;
 
 use super::proto::{Message, zigzag};
-use super::{COUNTED, Conversation, Draft, JVM, unseen};
+use super::{COUNTED, Conversation, Draft, JVM, opaque};
 use crate::join::Direction;
 
 /// `ipc.maximum.data.length` of Hadoop: 128 MiB.
-const LARGEST_FRAME: u64 = 128 << 20;
+const MAX_FRAME: u64 = 128 << 20;
 /// Bytes of "hrpc", version, service class and authentication.
 pub(super) const PREAMBLE: u64 = 7;
 /// Call ids with a meaning of their own (RpcConstants).
@@ -74,7 +74,7 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
     requests.drafts.append(&mut responses.drafts);
     let drafts = requests.drafts;
     let wrapped = |draft: &Draft| draft.kind == MessageKind::Sasl && draft.name == WRAPPED;
-    if drafts.iter().any(wrapped) { unseen::rpc::unwrapped(conversation, drafts, WRAPPED) } else { drafts }
+    if drafts.iter().any(wrapped) { opaque::rpc::unwrapped(conversation, drafts, WRAPPED) } else { drafts }
 }
 
 /// What JVMs say of the calls on a connection.
@@ -218,7 +218,7 @@ pub(super) fn assign(walk: &mut Walk, direction: &Direction, mut unseen: Vec<(u6
 /// Reads a frame at the beginning of `bytes`.
 fn frame(bytes: &[u8], request: bool) -> Option<Frame> {
     let length = u64::from(u32::from_be_bytes(*bytes.first_chunk()?));
-    if !(2..=LARGEST_FRAME).contains(&length) {
+    if !(2..=MAX_FRAME).contains(&length) {
         return None;
     }
     let rest = &bytes[4..];

@@ -14,11 +14,11 @@ const VERSION: u8 = 4;
 /// Bytes of "hrpc", version and authentication.
 const PREAMBLE: u64 = 6;
 /// `Server.MAX_QUEUE_SIZE` aside, nothing limits a request; the largest are block reports of some MiB.
-const LARGEST_REQUEST: u32 = 64 << 20;
+const MAX_REQUEST: u32 = 64 << 20;
 /// Instead of a length: a ping.
 const PING: [u8; 4] = [0xff; 4];
 /// Longest name of a method or class that is believed.
-const LONGEST_NAME: usize = 200;
+const MAX_NAME: usize = 200;
 
 /// A request of which length, call and method are known.
 struct Request {
@@ -125,7 +125,7 @@ fn request(bytes: &[u8]) -> Option<Request> {
     let call = i32::from_be_bytes(*bytes.get(4..)?.first_chunk()?);
     let (method, behind) = name(bytes.get(8..)?)?;
     let parameters = bytes.get(8 + behind..8 + behind + 4).map(|count| count[..3] == [0; 3] && count[3] <= 64);
-    let fits = (10 + method.len() as u32..=LARGEST_REQUEST).contains(&length) && call >= 0;
+    let fits = (10 + method.len() as u32..=MAX_REQUEST).contains(&length) && call >= 0;
     (fits && parameters != Some(false) && is_identifier(method)).then(|| Request {
         bytes: 4 + u64::from(length),
         call: i64::from(call),
@@ -137,7 +137,7 @@ fn request(bytes: &[u8]) -> Option<Request> {
 fn name(bytes: &[u8]) -> Option<(&str, usize)> {
     let length = usize::from(u16::from_be_bytes(*bytes.first_chunk()?));
     let text = std::str::from_utf8(bytes.get(2..2 + length)?).ok()?;
-    (1..=LONGEST_NAME).contains(&length).then_some((text, 2 + length))
+    (1..=MAX_NAME).contains(&length).then_some((text, 2 + length))
 }
 
 fn is_identifier(name: &str) -> bool {
@@ -193,7 +193,7 @@ fn response(bytes: &[u8]) -> Option<i64> {
         0 => name(bytes.get(8..)?)?.0,
         1 | -1 => {
             let length = u32::from_be_bytes(*bytes.get(8..)?.first_chunk()?) as usize;
-            std::str::from_utf8(bytes.get(12..12 + length.min(LONGEST_NAME))?).ok()?
+            std::str::from_utf8(bytes.get(12..12 + length.min(MAX_NAME))?).ok()?
         }
         _ => return None,
     };

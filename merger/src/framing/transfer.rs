@@ -103,7 +103,7 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
     let turns = Turns::new(conversation.client, conversation.server, &starts);
     let mut taken = vec![false; conversation.records.len()];
     for (number, operation) in operations.iter().enumerate() {
-        let told = Told::find(conversation, operation, &mut taken);
+        let told = JvmCounts::find(conversation, operation, &mut taken);
         let upstream_end = operations.get(number + 1).map_or(conversation.client.end, |next| next.at);
         let draft = |from_client: bool, kind: MessageKind, offset: u64, end: u64| Draft {
             name: name_of(operation.op).to_owned(),
@@ -131,7 +131,7 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
 fn answer(
     server: &Direction,
     operation: &Operation,
-    told: &Told,
+    told: &JvmCounts,
     (from, to): (u64, u64),
     draft: &impl Fn(bool, MessageKind, u64, u64) -> Draft,
     drafts: &mut Vec<Draft>,
@@ -203,7 +203,7 @@ pub(super) fn fill(
 
 /// What the JVMs say of one operation.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct JvmCounts {
     pub block: Option<u64>,
     /// Data that the DataNode moved.
     pub bytes: Option<u64>,
@@ -211,7 +211,7 @@ pub(super) struct Told {
     pub consumed: Option<u64>,
 }
 
-impl Told {
+impl JvmCounts {
     /// The records of this operation: of its block, each used once, in the order of time.
     pub fn find(conversation: &Conversation<'_>, operation: &Operation, taken: &mut [bool]) -> Self {
         let mut told = Self::default();

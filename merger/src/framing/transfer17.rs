@@ -3,7 +3,7 @@
 use trace::rows::MessageKind;
 
 use super::packets::Shape;
-use super::transfer::{COPY, Operation, READ, REPLACE, Told, WRITE, attempt_of_client, fill, name_of};
+use super::transfer::{COPY, JvmCounts, Operation, READ, REPLACE, WRITE, attempt_of_client, fill, name_of};
 use super::writable::read_vlong;
 use super::{Conversation, Draft, FRAMING};
 use crate::join::Direction;
@@ -23,7 +23,7 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
     let Some(mut operation) = request(client.content.at(0)) else { return Vec::new() };
     operation.bytes = request_end(client, server);
     let mut taken = vec![false; conversation.records.len()];
-    let told = Told::find(conversation, &operation, &mut taken);
+    let told = JvmCounts::find(conversation, &operation, &mut taken);
     let draft = |from_client: bool, kind: MessageKind, offset: u64, end: u64| Draft {
         name: name_of(operation.op).to_owned(),
         block: operation.block,

@@ -48,22 +48,22 @@ pub struct Histories {
 }
 
 impl Histories {
-    fn take(&mut self, name: &str, told: Told, input: File, counters: &mut CountersByJob) -> io::Result<()> {
+    fn take(&mut self, name: &str, told: FileKind, input: File, counters: &mut CountersByJob) -> io::Result<()> {
         let (jobs, losses) = match told {
-            Told::Events => events::read(name, input)?,
-            Told::Records => records::read(name, input)?,
-            Told::Configuration(job) => {
+            FileKind::Events => events::read(name, input)?,
+            FileKind::Records => records::read(name, input)?,
+            FileKind::Configuration(job) => {
                 self.configurations.insert(job, read_configuration(input)?);
                 return Ok(());
             }
-            Told::Counters => {
+            FileKind::Counters => {
                 match serde_json::from_slice::<CountersByJob>(&files::read_whole(input)?) {
                     Ok(more) => counters.extend(more),
                     Err(error) => self.losses.push(lost(format!("job/{name}: not understood ({error})"))),
                 }
                 return Ok(());
             }
-            Told::Nothing => return Ok(()),
+            FileKind::Nothing => return Ok(()),
         };
         self.losses.extend(losses);
         for job in jobs {
@@ -89,8 +89,8 @@ pub fn read(captures: &[PathBuf]) -> Result<Histories, HistoryError> {
     for capture in captures {
         let Some(folder) = job_folder(capture)? else { continue };
         for name in folder.names().map_err(io_error(folder.path()))?.names {
-            let told = Told::of(&name);
-            if told == Told::Nothing {
+            let told = FileKind::of(&name);
+            if told == FileKind::Nothing {
                 continue;
             }
             let input = match folder.file(&name) {
@@ -132,7 +132,7 @@ fn merge(jobs: &mut Vec<History>, job: History) {
 
 /// What a file of a `job/` folder tells, by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Told {
+enum FileKind {
     /// The history, in events: `*.jhist`.
     Events,
     /// The history of Hadoop 1.x: `job_*`.
@@ -145,7 +145,7 @@ enum Told {
     Nothing,
 }
 
-impl Told {
+impl FileKind {
     fn of(name: &str) -> Self {
         if name.contains(".jhist") {
             return Self::Events;

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use merger::capture::{HostCapture, read};
+use trace::capture_note::{CaptureNote, CaptureNoteKind};
 use trace::manifest::{DumpingdManifest, SnifferManifest};
-use trace::mark::{Mark, MarkKind};
 use trace::packet::{Direction, Packet, PacketFileHeader, PacketWriter, Sack};
 use trace::socket::SocketRecord;
 
@@ -42,10 +42,10 @@ fn packets_of_killed_runs() -> Vec<u8> {
     (0..100).for_each(|number| first.write(&packet(number)).unwrap());
     let again = T0 + 5_000;
     let mut second = PacketWriter::resume(std::mem::take(first.get_mut()), &header(again)).unwrap();
-    let mark = |kind, from_ns, to_ns, count| Mark { kind, from_ns, to_ns, count, step_ns: 0 };
-    second.mark(&mark(MarkKind::Restart, T0 + 99, again, 0)).unwrap();
+    let note = |kind, from_ns, to_ns, count| CaptureNote { kind, from_ns, to_ns, count, step_ns: 0 };
+    second.note(&note(CaptureNoteKind::Restart, T0 + 99, again, 0)).unwrap();
     (5_000..5_020).for_each(|number| second.write(&packet(number)).unwrap());
-    second.mark(&mark(MarkKind::Unwritten, T0 + 5_020, T0 + 5_050, 30)).unwrap();
+    second.note(&note(CaptureNoteKind::Unwritten, T0 + 5_020, T0 + 5_050, 30)).unwrap();
     second.write(&packet(5_050)).unwrap();
     let mut bytes = std::mem::take(second.get_mut());
     bytes.truncate(bytes.len() - 3);

@@ -1,10 +1,10 @@
 //! The check of a finished graph: it finds wrong delays, wrong order and loose ends.
 
-use crate::scenario::{MS, Scenario, Woven};
+use crate::scenario::{Inferred, MS, Scenario};
 use merger::causality::check::{critical_path, verify};
 use trace::ids::EventId;
 
-fn conversation() -> Woven {
+fn conversation() -> Inferred {
     let mut s = Scenario::default();
     let (a, b) = (s.host("a"), s.host("b"));
     let (client, name) = (s.process(a, "Client", (0, 900 * MS)), s.process(b, "NameNode", (0, 900 * MS)));
@@ -17,37 +17,37 @@ fn conversation() -> Woven {
 
 #[test]
 fn on_the_recorded_network_the_graph_yields_the_recording() {
-    let woven = conversation();
-    let report = verify(&woven.causal.events, &woven.causal.dependencies);
+    let inferred = conversation();
+    let report = verify(&inferred.causal.events, &inferred.causal.dependencies);
     assert_eq!(report.worst.unwrap().0, 0);
     assert_eq!((report.roots, report.dangling, report.backward, report.off), (1, 0, 0, 0));
 }
 
 #[test]
 fn a_wrong_delay_shows_in_all_that_follows() {
-    let mut woven = conversation();
-    woven.causal.events[10].delay_ns += 5 * MS;
-    let report = verify(&woven.causal.events, &woven.causal.dependencies);
+    let mut inferred = conversation();
+    inferred.causal.events[10].delay_ns += 5 * MS;
+    let report = verify(&inferred.causal.events, &inferred.causal.dependencies);
     assert_eq!(report.worst.unwrap().0, 5 * MS);
     assert_eq!(report.off, 30);
 }
 
 #[test]
 fn edges_to_the_future_and_to_nowhere_are_counted() {
-    let mut woven = conversation();
-    let last = woven.causal.dependencies.len() - 1;
-    woven.causal.dependencies[0].on_event = EventId(39);
-    woven.causal.dependencies[last].on_event = EventId(4_000);
-    let report = verify(&woven.causal.events, &woven.causal.dependencies);
+    let mut inferred = conversation();
+    let last = inferred.causal.dependencies.len() - 1;
+    inferred.causal.dependencies[0].on_event = EventId(39);
+    inferred.causal.dependencies[last].on_event = EventId(4_000);
+    let report = verify(&inferred.causal.events, &inferred.causal.dependencies);
     assert_eq!((report.backward, report.dangling), (1, 1));
 }
 
 #[test]
 fn the_critical_path_accounts_for_all_of_its_time() {
-    let woven = conversation();
-    let (shares, path) = critical_path(&woven.causal.events, &woven.causal.dependencies, 39, 0);
+    let inferred = conversation();
+    let (shares, path) = critical_path(&inferred.causal.events, &inferred.causal.dependencies, 39, 0);
     assert_eq!(path.len(), 40);
-    let took = woven.causal.events[39].recorded_ns - woven.causal.events[0].recorded_ns;
+    let took = inferred.causal.events[39].recorded_ns - inferred.causal.events[0].recorded_ns;
     assert_eq!(shares.network_ns + shares.thinking_ns + shares.timer_ns, took);
     assert_eq!(shares.network_ns, 39 * crate::scenario::WAY);
 }

@@ -169,7 +169,7 @@ fn trace_of_two_hosts() -> Trace {
     }
     let other = s.connect(foreign, master, "");
     s.message(other, true, MessageKind::Unknown, "", 0, 77, 40 * MS);
-    let woven = s.build();
+    let inferred = s.build();
     let reduce = TaskRow {
         task: TaskId(0),
         job: JobId(0),
@@ -185,14 +185,14 @@ fn trace_of_two_hosts() -> Trace {
     };
     Trace {
         manifest: TraceManifest { version: 1, start_ns: MS, end_ns: 950 * MS, ..TraceManifest::default() },
-        hosts: woven.joined.hosts,
-        processes: woven.joined.processes,
-        connections: woven.joined.connections,
-        messages: woven.joined.messages,
-        spans: woven.joined.spans,
-        events: woven.causal.events,
-        dependencies: woven.causal.dependencies,
-        timers: woven.causal.timers,
+        hosts: inferred.joined.hosts,
+        processes: inferred.joined.processes,
+        connections: inferred.joined.connections,
+        messages: inferred.joined.messages,
+        spans: inferred.joined.spans,
+        events: inferred.causal.events,
+        dependencies: inferred.causal.dependencies,
+        timers: inferred.causal.timers,
         tasks: vec![reduce],
         jobs: Vec::new(),
     }

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::scenario::{MS, Scenario, WAY, Woven};
+use crate::scenario::{Inferred, MS, Scenario, WAY};
 use merger::causality::check;
 use trace::ids::{ConnectionId, EventId, ProcessId};
 use trace::jvm::JvmRecord;
@@ -11,7 +11,7 @@ use trace::rows::{Carrier, DependencyRow, EventRow, Evidence, MessageKind};
 
 /// Numbers of the messages that tests ask about.
 struct Job {
-    woven: Woven,
+    inferred: Inferred,
     start_master: usize,
     start_map: usize,
     start_reduce: usize,
@@ -130,23 +130,33 @@ fn run_with(last_allocate: u64) -> Job {
     // The master commits.
     let line = s.connect(master, names, "rpc");
     s.rpc(line, "rename", 1, 12_060 * MS, MS, Some(12));
-    Job { woven: s.build(), start_master, start_map, start_reduce, map_done, fetch, fetched, after_shuffle, counters }
+    Job {
+        inferred: s.build(),
+        start_master,
+        start_map,
+        start_reduce,
+        map_done,
+        fetch,
+        fetched,
+        after_shuffle,
+        counters,
+    }
 }
 
 impl Job {
     fn mark(&self, name: &str, nth: usize) -> &EventRow {
-        self.woven.causal.events.iter().filter(|event| event.name == name).nth(nth).unwrap()
+        self.inferred.causal.events.iter().filter(|event| event.name == name).nth(nth).unwrap()
     }
 
     /// The edge from one event to another.
     fn edge(&self, event: EventId, on: EventId) -> &DependencyRow {
-        let causes = self.woven.causes(event);
+        let causes = self.inferred.causes(event);
         let found = causes.iter().find(|row| row.on_event == on);
         found.unwrap_or_else(|| panic!("{event} does not wait for {on}, but for {causes:?}"))
     }
 
     fn by(&self, edge: &DependencyRow) -> Option<(String, Carrier)> {
-        let name = self.woven.causal.timers[edge.timer?.index()].name.clone();
+        let name = self.inferred.causal.timers[edge.timer?.index()].name.clone();
         Some((name, edge.carrier?))
     }
 }
@@ -159,7 +169,7 @@ fn by(name: &str, carrier: Carrier) -> Option<(String, Carrier)> {
 fn the_masters_container_is_assigned_with_a_heartbeat_of_its_node() {
     let job = run();
     let assigned = job.mark("container.assigned", 0);
-    let start = job.woven.first(job.start_master).event;
+    let start = job.inferred.first(job.start_master).event;
     assert_eq!(job.by(job.edge(start, assigned.event)), None);
     let edge = job.edge(assigned.event, job.mark("job.submit", 0).event);
     assert_eq!(job.by(edge), by("nodeHeartbeat", Carrier::Request));
@@ -170,7 +180,7 @@ fn the_masters_container_is_assigned_with_a_heartbeat_of_its_node() {
 fn a_maps_container_is_asked_for_assigned_and_learnt_of_by_beats() {
     let job = run();
     let (asked, assigned) = (job.mark("maps.asked", 0), job.mark("container.assigned", 1));
-    let edge = job.edge(job.woven.first(job.start_map).event, assigned.event);
+    let edge = job.edge(job.inferred.first(job.start_map).event, assigned.event);
     assert_eq!(job.by(edge), by("allocate", Carrier::Response));
     assert_eq!(job.by(job.edge(assigned.event, asked.event)), by("nodeHeartbeat", Carrier::Request));
     assert_eq!(asked.recorded_ns, 4_000 * MS + WAY, "the last request before the response that brought the container");
@@ -186,7 +196,7 @@ fn a_reduce_waits_for_its_share_of_maps_and_two_rounds_of_asking() {
     assert_eq!(asked.recorded_ns, 9_000 * MS + WAY);
     let assigned = job.mark("container.assigned", 2);
     assert_eq!(job.by(job.edge(assigned.event, asked.event)), by("nodeHeartbeat", Carrier::Request));
-    let start = job.woven.first(job.start_reduce).event;
+    let start = job.inferred.first(job.start_reduce).event;
     assert_eq!(job.by(job.edge(start, assigned.event)), by("allocate", Carrier::Response));
 }
 
@@ -194,7 +204,7 @@ fn a_reduce_waits_for_its_share_of_maps_and_two_rounds_of_asking() {
 fn what_no_beat_brought_any_more_did_not_happen_at_time_zero() {
     // The only map is done at 7 s.
     let job = run_with(6_900);
-    for event in &job.woven.causal.events {
+    for event in &job.inferred.causal.events {
         assert!(event.recorded_ns >= 300 * MS, "before the first message: {event:?}");
         assert!(!event.name.starts_with("reduces."), "nobody could ask: {event:?}");
     }
@@ -204,34 +214,34 @@ fn what_no_beat_brought_any_more_did_not_happen_at_time_zero() {
 fn a_fetch_waits_for_the_poll_that_tells_of_its_map() {
     let job = run();
     let finish = job.mark("task.finish", 0);
-    assert_eq!(job.edge(finish.event, job.woven.first(job.map_done).event).evidence, Evidence::Protocol);
-    let edge = job.edge(job.woven.first(job.fetch).event, finish.event);
+    assert_eq!(job.edge(finish.event, job.inferred.first(job.map_done).event).evidence, Evidence::Protocol);
+    let edge = job.edge(job.inferred.first(job.fetch).event, finish.event);
     assert_eq!(job.by(edge), by("getMapCompletionEvents", Carrier::Response));
     let shuffled = job.mark("task.shuffle_end", 0);
     assert_eq!(shuffled.recorded_ns, 10_850 * MS);
-    job.edge(shuffled.event, job.woven.first(job.fetched).event);
-    job.edge(job.woven.first(job.after_shuffle).event, job.mark("task.sort_end", 0).event);
+    job.edge(shuffled.event, job.inferred.first(job.fetched).event);
+    job.edge(job.inferred.first(job.after_shuffle).event, job.mark("task.sort_end", 0).event);
 }
 
 #[test]
 fn a_clients_next_step_after_its_last_poll_is_because_the_job_was_finished() {
     let job = run();
-    let edge = job.edge(job.woven.first(job.counters).event, job.mark("job.finish", 0).event);
+    let edge = job.edge(job.inferred.first(job.counters).event, job.mark("job.finish", 0).event);
     assert_eq!(job.by(edge), by("getJobReport", Carrier::Response));
 }
 
 #[test]
 fn everything_comes_out_as_recorded_on_the_recorded_network() {
     let job = run();
-    let report = check::verify(&job.woven.causal.events, &job.woven.causal.dependencies);
+    let report = check::verify(&job.inferred.causal.events, &job.inferred.causal.dependencies);
     assert_eq!((report.dangling, report.backward, report.without_beat, report.off), (0, 0, 0, 0));
     assert_eq!(report.worst.unwrap().0, 0);
-    let jobs = &job.woven.causal.jobs;
+    let jobs = &job.inferred.causal.jobs;
     assert_eq!((jobs.len(), jobs[0].submit_ns, jobs[0].finish_ns), (1, 1_000 * MS, 12_080 * MS));
     let end = job.mark("job.finish", 0).event.index();
     let (shares, path) =
-        check::critical_path(&job.woven.causal.events, &job.woven.causal.dependencies, end, 1_000 * MS);
-    let from = job.woven.causal.events[*path.last().unwrap()].recorded_ns;
+        check::critical_path(&job.inferred.causal.events, &job.inferred.causal.dependencies, end, 1_000 * MS);
+    let from = job.inferred.causal.events[*path.last().unwrap()].recorded_ns;
     assert!(from <= 1_000 * MS + WAY, "the path goes back to the submission, not to {from}");
     assert!(shares.timer_ns > 2_000 * MS, "heartbeats are a large part of it: {shares:?}");
 }

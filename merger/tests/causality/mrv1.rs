@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::scenario::{MS, Scenario, WAY, Woven};
+use crate::scenario::{Inferred, MS, Scenario, WAY};
 use merger::causality::check;
 use trace::ids::{ConnectionId, EventId, HostId, ProcessId};
 use trace::rows::{Carrier, DependencyRow, EventRow, Evidence, MessageKind};
@@ -23,7 +23,7 @@ Job JOBID="job_1_0001" FINISH_TIME="10302" JOB_STATUS="SUCCESS" FINISHED_MAPS="1
 
 /// The job, with the number of the request that fetches.
 struct Job {
-    woven: Woven,
+    inferred: Inferred,
     fetch: usize,
 }
 
@@ -77,27 +77,27 @@ fn run() -> Job {
     let fetched = s.message(shuffle, false, MessageKind::ShuffleResponse, "/mapOutput", 0, 40_000, 8_200 * MS);
     s.edit(fetched).map = Some("attempt_1_0001_m_000000_0".into());
     s.edit(fetched).reduce = Some(0);
-    Job { woven: s.build(), fetch }
+    Job { inferred: s.build(), fetch }
 }
 
 impl Job {
     /// The mark of a name that belongs to an attempt.
     fn mark(&self, name: &str, attempt: &str) -> &EventRow {
-        let causal = &self.woven.causal;
+        let causal = &self.inferred.causal;
         let task = causal.tasks.iter().find(|task| task.attempt == attempt).unwrap().task;
         let mark = causal.events.iter().find(|event| event.name == name && event.task == Some(task));
         mark.unwrap_or_else(|| panic!("no {name} of {attempt}"))
     }
 
     fn edge(&self, event: EventId, on: EventId) -> &DependencyRow {
-        self.woven.causes(event).into_iter().find(|row| row.on_event == on).unwrap_or_else(|| {
-            panic!("{event:?} does not wait for {on:?} but for {:?}", self.woven.causes(event));
+        self.inferred.causes(event).into_iter().find(|row| row.on_event == on).unwrap_or_else(|| {
+            panic!("{event:?} does not wait for {on:?} but for {:?}", self.inferred.causes(event));
         })
     }
 
     /// The name of the timer by whose beat news travels.
     fn timer(&self, row: &DependencyRow) -> &str {
-        row.timer.map_or("", |timer| self.woven.causal.timers[timer.index()].name.as_str())
+        row.timer.map_or("", |timer| self.inferred.causal.timers[timer.index()].name.as_str())
     }
 }
 
@@ -110,7 +110,7 @@ const CLEANUP: &str = "attempt_1_0001_m_000001_0";
 fn the_setup_task_is_launched_with_the_first_heartbeat_after_the_submission() {
     let job = run();
     let assigned = job.mark("container.assigned", SETUP);
-    let edge = job.edge(assigned.event, job.woven.mark("job.submit").event);
+    let edge = job.edge(assigned.event, job.inferred.mark("job.submit").event);
     assert_eq!((job.timer(edge), edge.carrier), ("heartbeat", Some(Carrier::Request)));
     assert_eq!(assigned.recorded_ns, 1_300 * MS + WAY);
     let start = job.mark("task.start", SETUP);
@@ -158,7 +158,7 @@ fn the_news_of_a_map_comes_to_the_reduce_by_three_beats() {
     let told = job.mark("map.told", MAP);
     let edge = job.edge(told.event, known.event);
     assert_eq!((job.timer(edge), edge.carrier), ("getTaskCompletionEvents", Some(Carrier::Response)));
-    let fetch = job.woven.first(job.fetch);
+    let fetch = job.inferred.first(job.fetch);
     let edge = job.edge(fetch.event, told.event);
     assert_eq!((job.timer(edge), edge.carrier), ("getMapCompletionEvents", Some(Carrier::Response)));
 }
@@ -166,7 +166,7 @@ fn the_news_of_a_map_comes_to_the_reduce_by_three_beats() {
 #[test]
 fn the_job_ends_with_the_heartbeat_that_reports_the_cleanup_task() {
     let job = run();
-    let finish = job.woven.mark("job.finish");
+    let finish = job.inferred.mark("job.finish");
     let edge = job.edge(finish.event, job.mark("task.finish", CLEANUP).event);
     assert_eq!((job.timer(edge), edge.carrier), ("heartbeat", Some(Carrier::Request)));
 }
@@ -174,6 +174,6 @@ fn the_job_ends_with_the_heartbeat_that_reports_the_cleanup_task() {
 #[test]
 fn on_the_recorded_network_everything_happens_when_it_did() {
     let job = run();
-    let report = check::verify(&job.woven.causal.events, &job.woven.causal.dependencies);
+    let report = check::verify(&job.inferred.causal.events, &job.inferred.causal.dependencies);
     assert_eq!((report.dangling, report.backward, report.without_beat, report.off), (0, 0, 0, 0));
 }

@@ -28,10 +28,10 @@ fn block_data(
         })
         .collect();
     let data = s.stream(line, false, MessageKind::BlockData, "read", 0, &segments);
-    let woven = s.build();
-    let pieces: Vec<EventRow> = woven.pieces(data).into_iter().cloned().collect();
+    let inferred = s.build();
+    let pieces: Vec<EventRow> = inferred.pieces(data).into_iter().cloned().collect();
     let first = pieces[0].event;
-    let edges = woven
+    let edges = inferred
         .causal
         .dependencies
         .iter()

@@ -1,6 +1,6 @@
 //! Writes to HDFS: later hops forward what came, acknowledgements come back, and a slow hop holds up the ones before.
 
-use crate::scenario::{MS, Scenario, Woven};
+use crate::scenario::{Inferred, MS, Scenario};
 use merger::causality::check::verify;
 use merger::joined::Segment;
 use trace::rows::{Evidence, MessageKind, On};
@@ -14,7 +14,7 @@ const MADE: u64 = 2 * MS;
 const AHEAD: u64 = 40;
 
 struct Write {
-    woven: Woven,
+    inferred: Inferred,
     request: [usize; 2],
     response: [usize; 2],
     data: [usize; 2],
@@ -74,26 +74,26 @@ fn write() -> Write {
     let back: Vec<Segment> = (0..PACKETS).map(|packet| at(arrives(packet) + 3 * MS, 0, 15)).collect();
     let second = add(1, false, MessageKind::BlockAck, &acks);
     let acks = [add(0, false, MessageKind::BlockAck, &back), second];
-    Write { woven: s.build(), request, response, data, acks }
+    Write { inferred: s.build(), request, response, data, acks }
 }
 
 #[test]
 fn the_pipeline_is_set_up_hop_by_hop_and_answers_from_its_end() {
     let write = write();
-    let forwarded = write.woven.edge(write.request[1], write.request[0]).expect("forwarded");
+    let forwarded = write.inferred.edge(write.request[1], write.request[0]).expect("forwarded");
     assert_eq!(forwarded.evidence, Evidence::Pipeline);
-    assert!(write.woven.edge(write.response[1], write.request[1]).is_some());
-    let back = write.woven.edge(write.response[0], write.response[1]).expect("answered after the next");
+    assert!(write.inferred.edge(write.response[1], write.request[1]).is_some());
+    let back = write.inferred.edge(write.response[0], write.response[1]).expect("answered after the next");
     assert_eq!(back.evidence, Evidence::Pipeline);
-    assert!(write.woven.edge(write.data[0], write.response[0]).is_some());
+    assert!(write.inferred.edge(write.data[0], write.response[0]).is_some());
 }
 
 #[test]
 fn each_packet_is_forwarded_when_it_has_come() {
     let write = write();
-    let upstream = write.woven.pieces(write.data[0]);
-    for (place, piece) in write.woven.pieces(write.data[1]).iter().enumerate() {
-        let causes = write.woven.causes(piece.event);
+    let upstream = write.inferred.pieces(write.data[0]);
+    for (place, piece) in write.inferred.pieces(write.data[1]).iter().enumerate() {
+        let causes = write.inferred.causes(piece.event);
         let from = causes.iter().find(|row| row.evidence == Evidence::Pipeline).expect("a cause on the first hop");
         assert_eq!((from.on_event, from.on), (upstream[place].event, On::Delivered));
         assert!(place == 0 || piece.delay_ns <= MADE, "the link's time is no thinking: {}", piece.delay_ns);
@@ -103,14 +103,15 @@ fn each_packet_is_forwarded_when_it_has_come() {
 #[test]
 fn a_writer_that_the_next_hop_held_up_waits_for_that_and_for_its_own_work() {
     let write = write();
-    let pieces = write.woven.pieces(write.data[0]);
+    let pieces = write.inferred.pieces(write.data[0]);
     let held_up: Vec<_> = pieces
         .iter()
-        .filter(|piece| write.woven.causes(piece.event).iter().any(|row| row.evidence == Evidence::Pipeline))
+        .filter(|piece| write.inferred.causes(piece.event).iter().any(|row| row.evidence == Evidence::Pipeline))
         .collect();
     assert!(held_up.len() > 50, "{} of {} pieces", held_up.len(), pieces.len());
     assert!(held_up.iter().all(|piece| piece.delay_ns == 0));
-    let work: u64 = write.woven.causal.events.iter().filter(|e| e.name == "block.produced").map(|e| e.delay_ns).sum();
+    let work: u64 =
+        write.inferred.causal.events.iter().filter(|e| e.name == "block.produced").map(|e| e.delay_ns).sum();
     let expected = held_up.len() as u64 * MADE;
     assert!(
         work > expected / 2 && work < expected * 2,
@@ -121,20 +122,20 @@ fn a_writer_that_the_next_hop_held_up_waits_for_that_and_for_its_own_work() {
 #[test]
 fn the_last_acknowledgement_waits_for_all_data_and_takes_the_nodes_time() {
     let write = write();
-    let (last_data, acks) = (write.woven.pieces(write.data[1]), write.woven.pieces(write.acks[1]));
+    let (last_data, acks) = (write.inferred.pieces(write.data[1]), write.inferred.pieces(write.acks[1]));
     let last = acks.last().unwrap();
-    let causes = write.woven.causes(last.event);
+    let causes = write.inferred.causes(last.event);
     assert!(causes.iter().any(|row| row.on_event == last_data.last().unwrap().event && row.on == On::Delivered));
     assert_eq!(last.delay_ns, MS);
-    let first_hop = write.woven.pieces(write.acks[0]);
-    let causes = write.woven.causes(first_hop.last().unwrap().event);
+    let first_hop = write.inferred.pieces(write.acks[0]);
+    let causes = write.inferred.causes(first_hop.last().unwrap().event);
     assert!(causes.iter().any(|row| row.on_event == last.event && row.evidence == Evidence::Pipeline));
 }
 
 #[test]
 fn nothing_comes_later_than_recorded_on_the_recorded_network() {
     let write = write();
-    let report = verify(&write.woven.causal.events, &write.woven.causal.dependencies);
+    let report = verify(&write.inferred.causal.events, &write.inferred.causal.dependencies);
     assert_eq!((report.dangling, report.backward, report.off), (0, 0, 0), "{report:?}");
 }
 
@@ -160,12 +161,12 @@ fn a_master_that_logs_what_it_hears_does_not_think_in_between() {
         s.edit(message).block = Some(7);
         s.edit(message).hop = Some(1);
     }
-    let woven = s.build();
-    let flushed = woven.pieces(data);
+    let inferred = s.build();
+    let flushed = inferred.pieces(data);
     assert_eq!(flushed.len(), 4, "{flushed:?}");
     for (piece, told) in flushed[1..].iter().zip(told) {
-        let causes = woven.causes(piece.event);
-        let heard = woven.first(told).event;
+        let causes = inferred.causes(piece.event);
+        let heard = inferred.first(told).event;
         assert!(causes.iter().any(|cause| cause.on_event == heard && cause.on == On::Delivered), "{causes:?}");
         assert!(piece.delay_ns <= 3 * MS, "{} ns of thinking", piece.delay_ns);
     }

@@ -14,15 +14,15 @@ fn a_request_waits_for_what_its_own_thread_got_and_not_for_what_came_last() {
     let (_, first, back) = s.rpc(line, "open", 1, MS, MS, Some(7));
     let (_, other, _) = s.rpc(line, "mkdirs", 2, 10 * MS, MS, Some(8));
     let (next, answer, _) = s.rpc(line, "create", 3, 20 * MS, 2 * MS, Some(7));
-    let woven = s.build();
+    let inferred = s.build();
 
-    let edge = woven.edge(next, first).expect("the thread's last response");
+    let edge = inferred.edge(next, first).expect("the thread's last response");
     assert_eq!((edge.on, edge.evidence), (On::Delivered, Evidence::Thread));
-    assert!(woven.edge(next, other).is_none(), "another thread's response is no cause");
-    assert_eq!(woven.first(next).delay_ns, 20 * MS - back);
-    let edge = woven.edge(answer, next).expect("its request");
+    assert!(inferred.edge(next, other).is_none(), "another thread's response is no cause");
+    assert_eq!(inferred.first(next).delay_ns, 20 * MS - back);
+    let edge = inferred.edge(answer, next).expect("its request");
     assert_eq!(edge.evidence, Evidence::CallId);
-    assert_eq!(woven.first(answer).delay_ns, 2 * MS);
+    assert_eq!(inferred.first(answer).delay_ns, 2 * MS);
 }
 
 #[test]
@@ -38,12 +38,12 @@ fn a_handler_that_calls_others_answers_after_them() {
     let (inner, inner_answer, back) = s.rpc(rear, "getListing", 1, begin + MS, MS, Some(40));
     let answer = s.message(front, false, MessageKind::RpcResponse, "getListing", 1, 100, back + 3 * MS);
     s.span(router, 40, "rpc", "getListing", (begin, back + 3 * MS), Some(asked), Some(answer));
-    let woven = s.build();
+    let inferred = s.build();
 
-    assert!(woven.edge(inner, asked).is_some(), "the inner call is because of the outer request");
-    let edge = woven.edge(answer, inner_answer).expect("the answer waits for the inner call");
+    assert!(inferred.edge(inner, asked).is_some(), "the inner call is because of the outer request");
+    let edge = inferred.edge(answer, inner_answer).expect("the answer waits for the inner call");
     assert_eq!(edge.evidence, Evidence::Span);
-    assert_eq!(woven.first(answer).delay_ns, 3 * MS, "only what came after the inner answer is thinking");
+    assert_eq!(inferred.first(answer).delay_ns, 3 * MS, "only what came after the inner answer is thinking");
 }
 
 #[test]
@@ -56,11 +56,11 @@ fn a_started_thread_acts_because_of_its_starter_and_a_joined_one_holds_it_back()
     s.jvm(client, JvmRecord::Thread { t: 5 * MS, th: 1, child: 20, name: "sampler".into() });
     let (child, child_answer, _) = s.rpc(line, "getBlockLocations", 2, 6 * MS, 40 * MS, Some(20));
     let (after, _, _) = s.rpc(line, "create", 3, 60 * MS, MS, Some(1));
-    let woven = s.build();
+    let inferred = s.build();
 
-    let edge = woven.edge(child, opened).expect("the starter's last response");
+    let edge = inferred.edge(child, opened).expect("the starter's last response");
     assert_eq!(edge.evidence, Evidence::ThreadStart);
-    assert!(woven.edge(after, child_answer).is_some(), "the starter waited for the thread it had started");
+    assert!(inferred.edge(after, child_answer).is_some(), "the starter waited for the thread it had started");
 }
 
 #[test]
@@ -74,12 +74,12 @@ fn without_any_owner_answers_still_wait_for_requests() {
     let said = s.message(line, true, MessageKind::Unknown, "", 0, 300, MS);
     let answered = s.message(line, false, MessageKind::Unknown, "", 0, 300, 4 * MS);
     let again = s.message(line, true, MessageKind::Unknown, "", 1, 300, 9 * MS);
-    let woven = s.build();
+    let inferred = s.build();
 
-    assert!(woven.edge(answered, said).is_some());
-    assert!(woven.edge(again, answered).is_some());
-    assert_eq!(woven.first(again).delay_ns, 5 * MS - WAY);
-    let report = check::verify(&woven.causal.events, &woven.causal.dependencies);
+    assert!(inferred.edge(answered, said).is_some());
+    assert!(inferred.edge(again, answered).is_some());
+    assert_eq!(inferred.first(again).delay_ns, 5 * MS - WAY);
+    let report = check::verify(&inferred.causal.events, &inferred.causal.dependencies);
     assert_eq!((report.roots, report.dangling, report.backward), (1, 0, 0));
     assert_eq!(report.worst.unwrap().0, 0);
 }

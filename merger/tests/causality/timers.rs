@@ -15,18 +15,18 @@ fn beats_wait_for_the_beat_before_and_for_its_pause() {
     for number in 0..5u64 {
         beats.push(s.rpc(line, "nodeHeartbeat", number as i64, (1 + number * 1_000) * MS, MS, Some(33)));
     }
-    let woven = s.build();
+    let inferred = s.build();
 
-    assert_eq!(woven.causal.timers.len(), 1);
-    let timer = &woven.causal.timers[0];
+    assert_eq!(inferred.causal.timers.len(), 1);
+    let timer = &inferred.causal.timers[0];
     assert_eq!((timer.name.as_str(), timer.beats, timer.service_ns), ("nodeHeartbeat", 5, MS));
     assert_eq!(timer.pause_ns, 999 * MS - 2 * WAY);
     for pair in beats.windows(2) {
-        let edge = woven.edge(pair[1].0, pair[0].1).expect("the response before");
+        let edge = inferred.edge(pair[1].0, pair[0].1).expect("the response before");
         assert_eq!(edge.evidence, Evidence::Timer);
-        assert_eq!(woven.causes(edge.event).len(), 1, "a beat waits for nothing but its timer");
+        assert_eq!(inferred.causes(edge.event).len(), 1, "a beat waits for nothing but its timer");
     }
-    let last = woven.first(beats[4].1);
+    let last = inferred.first(beats[4].1);
     assert_eq!((last.timer, last.beat), (Some(timer.timer), Some(4)));
 }
 
@@ -40,11 +40,11 @@ fn a_status_update_by_the_tasks_own_thread_is_no_beat() {
     let (own, _, _) = s.rpc(line, "statusUpdate", 2, 500 * MS, MS, Some(1));
     let (beat, _, _) = s.rpc(line, "statusUpdate", 3, 3_000 * MS, MS, Some(30));
     s.rpc(line, "statusUpdate", 4, 6_000 * MS, MS, Some(30));
-    let woven = s.build();
+    let inferred = s.build();
 
-    assert_eq!(woven.first(own).timer, None);
-    assert!(woven.first(beat).timer.is_some());
-    assert_eq!(woven.causal.timers[0].beats, 2);
+    assert_eq!(inferred.first(own).timer, None);
+    assert!(inferred.first(beat).timer.is_some());
+    assert_eq!(inferred.causal.timers[0].beats, 2);
 }
 
 #[test]
@@ -58,8 +58,8 @@ fn a_task_does_not_wait_for_its_thread_that_reports_progress() {
     s.jvm(task, JvmRecord::Thread { t: 10 * MS, th: 1, child: 30, name: "communication thread".into() });
     let (_, reported, _) = s.rpc(line, "statusUpdate", 2, 3_000 * MS, MS, Some(30));
     let (done, _, _) = s.rpc(line, "done", 3, 3_100 * MS, MS, Some(1));
-    let woven = s.build();
+    let inferred = s.build();
 
-    assert!(woven.edge(done, got).is_some());
-    assert!(woven.edge(done, reported).is_none(), "the report was no cause, though it came last");
+    assert!(inferred.edge(done, got).is_some());
+    assert!(inferred.edge(done, reported).is_none(), "the report was no cause, though it came last");
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use trace::agent::now_ns;
 
 use super::tail::{Ends, JvmTail};
-use crate::hostile::{About, Folder, Names};
+use crate::hostile::{FileStatus, Folder, Names};
 
 /// Users whose JVMs are followed at once; the lowest numbers, as those that a user can make for himself (/etc/subuid)
 /// are high.
@@ -328,10 +328,10 @@ impl User {
         let oldest_ns = i64::try_from(now_ns()).unwrap_or(i64::MAX).saturating_sub(SILENT_NS);
         let mut fresh: Vec<(i64, String, u64)> = Vec::new();
         for name in names.by_ref().take(MAX_NAMES_OF_USER).filter(|name| is_jvm_file(name)) {
-            let Ok(about) = folder.about(&name) else { continue };
-            there.insert(about.inode);
-            if about.modified_ns >= oldest_ns && !self.done.contains(&about.inode) && !self.jvms.contains_key(&name) {
-                fresh.push((about.modified_ns, name, about.inode));
+            let Ok(status) = folder.status(&name) else { continue };
+            there.insert(status.inode);
+            if status.modified_ns >= oldest_ns && !self.done.contains(&status.inode) && !self.jvms.contains_key(&name) {
+                fresh.push((status.modified_ns, name, status.inode));
             }
         }
         self.done.retain(|inode| there.contains(inode));
@@ -355,14 +355,14 @@ fn read(
     look: &mut Look,
     opened: &mut VecDeque<Opened>,
 ) -> io::Result<bool> {
-    let about: About = folder.about(name)?;
-    about.check(look.uid)?;
-    if about.inode != jvm.tail.inode {
+    let status: FileStatus = folder.status(name)?;
+    status.check(look.uid)?;
+    if status.inode != jvm.tail.inode {
         return Err(io::ErrorKind::NotFound.into());
     }
-    let silent_ns = i64::try_from(now_ns()).unwrap_or(0).saturating_sub(about.modified_ns);
+    let silent_ns = i64::try_from(now_ns()).unwrap_or(0).saturating_sub(status.modified_ns);
     jvm.silent = Duration::from_nanos(u64::try_from(silent_ns).unwrap_or(0));
-    if about.length <= jvm.tail.offset() {
+    if status.length <= jvm.tail.offset() {
         jvm.tail.has_ended |= silent_ns > SILENT_NS;
         return Ok(false);
     }

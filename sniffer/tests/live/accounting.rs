@@ -7,10 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::{Agent, Pair, SmallDisk, exchange, is_root, sh, wait_until};
-use crate::traffic::{Moments, read_with_marks, send_frames};
+use crate::traffic::{Moments, read_with_notes, send_frames};
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use trace::mark::MarkKind;
+use trace::capture_note::CaptureNoteKind;
 
 const SNIFFER: &str = env!("CARGO_BIN_EXE_sniffer");
 
@@ -41,10 +41,10 @@ fn captured_and_dropped_are_what_was_sent() {
         let (packets, dropped) = (of_eth0(&manifest, "packets"), of_eth0(&manifest, "kernel_drops"));
         assert_eq!(packets + dropped, u64::from(sent) + 1000, "ring {ring}: {manifest}");
         assert_eq!((dropped == 0, code), (ring == "64MiB", i32::from(dropped > 0)), "ring {ring}: {manifest}");
-        let (recorded, marks) = read_with_marks(&folder.path().join("packets-eth0.hpk"));
+        let (recorded, notes) = read_with_notes(&folder.path().join("packets-eth0.hpk"));
         assert_eq!(recorded.len() as u64, packets);
-        let marked: u64 = marks.iter().filter(|m| m.kind == MarkKind::KernelDrops).map(|m| m.count).sum();
-        assert_eq!(marked, dropped, "what is missing is not marked in the record");
+        let noted: u64 = notes.iter().filter(|m| m.kind == CaptureNoteKind::KernelDrops).map(|m| m.count).sum();
+        assert_eq!(noted, dropped, "what is missing is not marked in the record");
         assert!(recorded.last().unwrap().sequence == 499, "recording did not go on after the stall");
     }
 }
@@ -84,15 +84,15 @@ fn a_disk_that_is_full_now_and_then_costs_what_is_counted_and_marked() {
     fs::remove_file(&filler).unwrap();
     drop(file);
     thread::sleep(Duration::from_millis(300));
-    let (before, _) = read_with_marks(&folder.path().join("packets-eth0.hpk"));
+    let (before, _) = read_with_notes(&folder.path().join("packets-eth0.hpk"));
     let last = exchange(&pair, 100, 300, 100);
     let (code, manifest) = agent.stop();
     assert_eq!(code, 1, "{manifest}");
-    let (recorded, marks) = read_with_marks(&folder.path().join("packets-eth0.hpk"));
+    let (recorded, notes) = read_with_notes(&folder.path().join("packets-eth0.hpk"));
     assert!(recorded.len() > before.len(), "recording did not go on");
     assert!(recorded.iter().any(|p| p.source == last.client) && recorded.iter().any(|p| p.source == last.server));
     let unwritten = of_eth0(&manifest, "unwritten");
     assert_eq!(recorded.len() as u64 + unwritten, of_eth0(&manifest, "packets"), "{manifest}");
-    let marked: u64 = marks.iter().filter(|m| m.kind == MarkKind::Unwritten).map(|m| m.count).sum();
-    assert_eq!(marked, unwritten, "what is missing is not marked in the record");
+    let noted: u64 = notes.iter().filter(|m| m.kind == CaptureNoteKind::Unwritten).map(|m| m.count).sum();
+    assert_eq!(noted, unwritten, "what is missing is not marked in the record");
 }

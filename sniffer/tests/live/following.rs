@@ -187,9 +187,13 @@ fn what_does_not_fit_while_it_is_held_is_counted_and_marked() {
     let mut reader =
         PacketReader::new(BufReader::new(File::open(folder.path().join("packets-eth0.hpk")).unwrap())).unwrap();
     while reader.next_packet().unwrap().is_some() {}
-    let marked: u64 =
-        reader.marks().iter().filter(|mark| mark.kind == trace::mark::MarkKind::Undecided).map(|mark| mark.count).sum();
-    assert_eq!(marked, count(&manifest, "undecided"));
+    let noted: u64 = reader
+        .notes()
+        .iter()
+        .filter(|note| note.kind == trace::capture_note::CaptureNoteKind::Undecided)
+        .map(|note| note.count)
+        .sum();
+    assert_eq!(noted, count(&manifest, "undecided"));
 }
 
 #[test]

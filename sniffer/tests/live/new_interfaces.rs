@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpListener};
 
 use crate::support::{Agent, Pair, exchange, is_root, request, serve, sh, wait_until};
-use crate::traffic::read_with_marks;
+use crate::traffic::read_with_notes;
 use serde_json::Value;
 
 const SNIFFER: &str = env!("CARGO_BIN_EXE_sniffer");
@@ -67,7 +67,7 @@ fn an_interface_that_comes_up_is_recorded_from_then_on_and_accounted_for() {
         let client = talk(&pair);
         let (code, manifest) = agent.stop();
         assert_eq!(code, 0, "{manifest}");
-        let (packets, _) = read_with_marks(&file);
+        let (packets, _) = read_with_notes(&file);
         let sent: u64 = packets.iter().filter(|p| p.source == client).map(|p| u64::from(p.payload_length)).sum();
         assert_eq!(sent, 20_000, "{manifest}");
         let (eth0, eth1) = (interface(&manifest, "eth0").unwrap(), interface(&manifest, "eth1").unwrap());
@@ -99,12 +99,12 @@ fn a_new_interface_that_goes_and_comes_again_is_recorded_on() {
         wait_until("packets of this round", || {
             let client = talk(&pair);
             std::thread::sleep(std::time::Duration::from_millis(300));
-            file.exists() && read_with_marks(&file).0.iter().any(|packet| packet.source == client)
+            file.exists() && read_with_notes(&file).0.iter().any(|packet| packet.source == client)
         });
         sh(&format!("ip -n {} link del eth1", pair.left));
         wait_until("the loss being told", || {
             // Each time it is noted once more where it happened.
-            read_with_marks(&file).1.iter().filter(|m| m.kind == trace::mark::MarkKind::Vanished).count()
+            read_with_notes(&file).1.iter().filter(|m| m.kind == trace::capture_note::CaptureNoteKind::Vanished).count()
                 >= 2 * round - 1
         });
     }

@@ -11,7 +11,7 @@ use crate::traffic::packets_of;
 use etherparse::PacketBuilder;
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use trace::mark::MarkKind;
+use trace::capture_note::CaptureNoteKind;
 use trace::packet::{Direction, Packet, PacketReader, flag};
 
 const SNIFFER: &str = env!("CARGO_BIN_EXE_sniffer");
@@ -198,11 +198,11 @@ fn a_killed_sniffer_leaves_a_file_that_can_be_read_and_continued() {
     // Each time that it was broken off is marked, with the time that is missing; the orderly end is no gap.
     let mut reader = PacketReader::new(BufReader::new(File::open(&path).unwrap())).unwrap();
     while reader.next_packet().unwrap().is_some() {}
-    let marks = reader.marks();
-    let restarts = marks.iter().filter(|mark| mark.kind == MarkKind::Restart);
+    let notes = reader.notes();
+    let restarts = notes.iter().filter(|note| note.kind == CaptureNoteKind::Restart);
     assert_eq!(restarts.clone().count(), kills);
-    assert!(restarts.clone().all(|mark| mark.is_gap() && mark.from_ns > 0 && mark.from_ns < mark.to_ns));
-    assert_eq!(marks.last().map(|mark| mark.kind), Some(MarkKind::End));
+    assert!(restarts.clone().all(|note| note.is_gap() && note.from_ns > 0 && note.from_ns < note.to_ns));
+    assert_eq!(notes.last().map(|note| note.kind), Some(CaptureNoteKind::End));
 }
 
 /// How often an agent is killed: `HADOPTIC_KILLS=200` for the long run.

@@ -5,8 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::{Agent, Pair, exchange, is_root, sh, wait_until};
-use crate::traffic::read_with_marks;
-use trace::mark::MarkKind;
+use crate::traffic::read_with_notes;
+use trace::capture_note::CaptureNoteKind;
 
 const SNIFFER: &str = env!("CARGO_BIN_EXE_sniffer");
 
@@ -58,22 +58,22 @@ fn an_interface_that_comes_back_is_recorded_on_and_the_time_between_is_marked() 
             // CAP_NET_RAW (13) can be called for, and is in effect only while it is.
             assert_eq!(capabilities(&agent, "CapPrm:"), ["0000000000002000"]);
             wait_until("the time between being marked", || {
-                let marks = read_with_marks(&file).1;
-                marks.iter().any(|m| m.kind == MarkKind::Vanished && m.from_ns < without && m.to_ns > without)
+                let notes = read_with_notes(&file).1;
+                notes.iter().any(|m| m.kind == CaptureNoteKind::Vanished && m.from_ns < without && m.to_ns > without)
             });
             let ends = exchange(&pair, 50, 1_000, 100);
             wait_until("its packets", || {
-                read_with_marks(&file).0.iter().filter(|p| p.source == ends.client && p.time_ns > without).count() > 5
+                read_with_notes(&file).0.iter().filter(|p| p.source == ends.client && p.time_ns > without).count() > 5
             });
             assert_eq!(capabilities(&agent, "CapEff:"), ["0000000000000000"]);
         }
         let (code, manifest) = agent.stop();
         assert_eq!(code, 1, "that packets may be missing has to show: {manifest}");
         let eth0 = manifest["interfaces"].as_array().unwrap().iter().find(|i| i["name"] == "eth0").unwrap();
-        assert_eq!(eth0["packets"], read_with_marks(&file).0.len(), "{manifest}");
+        assert_eq!(eth0["packets"], read_with_notes(&file).0.len(), "{manifest}");
         assert!(eth0["interface_packets"].as_u64() >= eth0["packets"].as_u64(), "{manifest}");
         assert!(manifest["problems"].to_string().contains("eth0: the interface went away"), "{manifest}");
-        assert_eq!(read_with_marks(&file).1.last().map(|mark| mark.kind), Some(MarkKind::End));
+        assert_eq!(read_with_notes(&file).1.last().map(|note| note.kind), Some(CaptureNoteKind::End));
     }
 }
 
@@ -91,6 +91,6 @@ fn an_interface_that_is_put_down_and_up_again_needs_no_right() {
     sh(&format!("ip -n {} link set eth0 up", pair.left));
     let ends = exchange(&pair, 50, 1_000, 100);
     let (_, manifest) = agent.stop();
-    let (packets, _) = read_with_marks(&folder.path().join("packets-eth0.hpk"));
+    let (packets, _) = read_with_notes(&folder.path().join("packets-eth0.hpk"));
     assert!(packets.iter().filter(|packet| packet.source == ends.client).count() > 5, "{manifest}");
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::{Agent, Pair, exchange, is_root, request, serve, sh};
-use crate::traffic::read_with_marks;
+use crate::traffic::read_with_notes;
 use trace::packet::{Packet, flag};
 
 const SNIFFER: &str = env!("CARGO_BIN_EXE_sniffer");
@@ -14,7 +14,7 @@ const SNIFFER: &str = env!("CARGO_BIN_EXE_sniffer");
 fn recorded(folder: &Path) -> Vec<Packet> {
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let files = files.filter(|path| path.extension().is_some_and(|extension| extension == "hpk"));
-    files.flat_map(|path| read_with_marks(&path).0).collect()
+    files.flat_map(|path| read_with_notes(&path).0).collect()
 }
 
 /// Segments with SYN that an end sent.

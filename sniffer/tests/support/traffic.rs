@@ -6,7 +6,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use etherparse::PacketBuilder;
-use trace::mark::Mark;
+use trace::capture_note::CaptureNote;
 use trace::packet::{Packet, PacketReader};
 
 use crate::support::Pair;
@@ -27,18 +27,18 @@ pub fn send_frames(pair: &Pair, count: u32) {
 }
 
 /// All packets of a file, and the notes between them; a record that was cut off at the end is left out.
-pub fn read_with_marks(path: &Path) -> (Vec<Packet>, Vec<Mark>) {
+pub fn read_with_notes(path: &Path) -> (Vec<Packet>, Vec<CaptureNote>) {
     let mut reader = PacketReader::new(BufReader::new(File::open(path).unwrap())).unwrap();
     let mut packets = Vec::new();
     while let Some(packet) = reader.next_packet().unwrap() {
         packets.push(packet);
     }
-    (packets, reader.marks().to_vec())
+    (packets, reader.notes().to_vec())
 }
 
 /// The packets of a file alone.
 pub fn packets_of(path: &Path) -> Vec<Packet> {
-    read_with_marks(path).0
+    read_with_notes(path).0
 }
 
 /// Moments that nobody chose, the same in each run: milliseconds below `limit`.

@@ -1,11 +1,11 @@
 //! What a host answers is anybody's: whatever it says, it is read without a panic, and names no file outside of its folder.
 
+use deploy::answer::HostAnswer;
 use deploy::collect::choose::{self, Limits};
 use deploy::facts::Facts;
 use deploy::installed::Installed;
 use deploy::report::HostReport;
 use deploy::status::{self, Seen};
-use deploy::wire::Told;
 
 /// What must hold for any input.
 pub fn check(input: &[u8]) {
@@ -14,7 +14,7 @@ pub fn check(input: &[u8]) {
     if let Ok(facts) = Facts::parse(&answer("probe")) {
         assert!(!facts.name.contains('/'));
         let _ = facts.hadoop();
-        let kept: usize = facts.told.files.values().flatten().map(|file| file.bytes.len()).sum();
+        let kept: usize = facts.answer.files.values().flatten().map(|file| file.bytes.len()).sum();
         assert!(kept <= input.len());
     }
     let states =
@@ -24,13 +24,13 @@ pub fn check(input: &[u8]) {
         status::judge(&mut host, &seen, &Err("not asked".to_owned()));
         assert!(host.cells.len() <= 10);
     }
-    if let Ok(told) = Told::parse("list", &answer("list")) {
-        listed(&told);
+    if let Ok(answer) = HostAnswer::parse("list", &answer("list")) {
+        listed(&answer);
     }
 }
 
-fn listed(told: &Told) {
-    let all = choose::listed(told);
+fn listed(answer: &HostAnswer) {
+    let all = choose::listed(answer);
     for (folder, files) in &all {
         assert!(folder.is_empty() || folder.starts_with("jvm/") && !folder.contains(".."), "{folder}");
         assert!(files.keys().all(|name| !name.contains('/') && !name.starts_with('.')), "{files:?}");

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use super::{MAGIC, PacketFileError, PacketFileLosses, PacketReader, Part, parse_body, write_header};
-use crate::mark::Mark;
+use crate::capture_note::CaptureNote;
 
 /// What was written instead of a packet file, and what was not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub fn strip<R: Read, W: Write>(input: R, mut out: W) -> Result<StrippedFile, Pa
     let mut stripped = StrippedFile::default();
     out.write_all(MAGIC)?;
     write_header(&mut out, &reader.header)?;
-    let mut note = Vec::new();
+    let mut written = Vec::new();
     loop {
         let body = match reader.next_part()? {
             Part::End => break,
@@ -41,11 +41,11 @@ pub fn strip<R: Read, W: Write>(input: R, mut out: W) -> Result<StrippedFile, Pa
             stripped.packets += 1;
             stripped.payload_bytes += packet.payload.len() as u64;
             &body[..body.len() - packet.payload.len()]
-        } else if let Some(mark) = Mark::decode(body) {
+        } else if let Some(note) = CaptureNote::decode(body) {
             // Written anew: nothing else can hide in it.
-            note.clear();
-            mark.encode(&mut note);
-            &note
+            written.clear();
+            note.encode(&mut written);
+            &written
         } else {
             reader.losses.malformed_records += 1;
             continue;

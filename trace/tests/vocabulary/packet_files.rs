@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use trace::mark::{Mark, MarkKind};
+use trace::capture_note::{CaptureNote, CaptureNoteKind};
 use trace::packet::{
     Direction, MAGIC, Packet, PacketFileError, PacketFileHeader, PacketReader, PacketWriter, PlainPacket, Sack,
 };
@@ -237,22 +237,22 @@ fn another_kind_of_file_is_refused_by_name() {
 fn notes_stand_between_the_packets() {
     let packets = some_packets();
     let notes = [
-        Mark { kind: MarkKind::KernelDrops, from_ns: 1, to_ns: 2, count: 3, step_ns: 0 },
-        Mark { kind: MarkKind::ClockStep, from_ns: 5, to_ns: 6, count: 0, step_ns: -7 },
+        CaptureNote { kind: CaptureNoteKind::KernelDrops, from_ns: 1, to_ns: 2, count: 3, step_ns: 0 },
+        CaptureNote { kind: CaptureNoteKind::ClockStep, from_ns: 5, to_ns: 6, count: 0, step_ns: -7 },
     ];
     let mut writer = PacketWriter::create(Vec::new(), &header("eth0")).unwrap();
     writer.write(&packets[0]).unwrap();
-    writer.mark(&notes[0]).unwrap();
+    writer.note(&notes[0]).unwrap();
     writer.write(&packets[1]).unwrap();
-    writer.mark(&notes[1]).unwrap();
+    writer.note(&notes[1]).unwrap();
     let bytes = std::mem::take(writer.get_mut());
     let mut reader = PacketReader::new(Cursor::new(&bytes)).unwrap();
     assert_eq!(reader.next_packet().unwrap().as_ref(), Some(&packets[0]));
-    assert!(reader.marks().is_empty());
+    assert!(reader.notes().is_empty());
     assert_eq!(reader.next_packet().unwrap().as_ref(), Some(&packets[1]));
-    assert_eq!(reader.marks(), &notes[..1]);
+    assert_eq!(reader.notes(), &notes[..1]);
     assert_eq!(reader.next_packet().unwrap(), None);
-    assert_eq!(reader.marks(), notes);
+    assert_eq!(reader.notes(), notes);
     assert_eq!((reader.losses(), reader.version()), (Default::default(), 2));
     assert!(notes[0].is_gap() && !notes[1].is_gap());
 }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use trace::mark::{Mark, MarkKind};
+use trace::capture_note::{CaptureNote, CaptureNoteKind};
 use trace::packet::{Direction, Packet, PacketFileHeader, PacketReader, PacketWriter, Sack, strip};
 
 /// Stands in no header by chance.
@@ -24,7 +24,7 @@ fn header(run: u64) -> PacketFileHeader {
 #[derive(Clone, Debug)]
 enum Step {
     Packet(Box<Packet>),
-    Note(Mark),
+    Note(CaptureNote),
     Restart,
 }
 
@@ -48,8 +48,8 @@ prop_compose! {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let note = (any::<u32>(), 0u64..100).prop_map(|(at, count)| Mark {
-        kind: MarkKind::KernelDrops,
+    let note = (any::<u32>(), 0u64..100).prop_map(|(at, count)| CaptureNote {
+        kind: CaptureNoteKind::KernelDrops,
         from_ns: u64::from(at),
         to_ns: u64::from(at) + 1,
         count,
@@ -68,7 +68,7 @@ fn write(steps: &[Step], keep_payload: bool) -> Vec<u8> {
         match step {
             Step::Packet(packet) if keep_payload => writer.write(packet).unwrap(),
             Step::Packet(packet) => writer.write(&Packet { payload: Vec::new(), ..(**packet).clone() }).unwrap(),
-            Step::Note(mark) => writer.mark(mark).unwrap(),
+            Step::Note(note) => writer.note(note).unwrap(),
             Step::Restart => {
                 let written = std::mem::take(writer.get_mut());
                 writer = PacketWriter::resume(written, &header(number as u64)).unwrap();

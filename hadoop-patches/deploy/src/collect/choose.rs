@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use trace::budget::Budget;
 
-use crate::wire::Told;
+use crate::answer::HostAnswer;
 
 /// Beyond its share, a host may have this part more: its limits are looked at every few seconds only.
 const MARGIN_PART: u64 = 4;
@@ -67,9 +67,9 @@ pub struct Left {
 
 /// What a host lists, as far as its names can be those of a capture.
 #[must_use]
-pub fn listed(told: &Told) -> Folders {
+pub fn listed(answer: &HostAnswer) -> Folders {
     let mut folders = Folders::new();
-    for line in told.all("found") {
+    for line in answer.all("found") {
         let words: Vec<&str> = line.split(' ').collect();
         let [size, allocated, folder, name] = words[..] else { continue };
         let (Ok(size), Ok(allocated)) = (size.parse(), allocated.parse()) else { continue };
@@ -83,12 +83,12 @@ pub fn listed(told: &Told) -> Folders {
 
 /// What a script lists of one folder: "SIZE NAME".
 #[must_use]
-pub fn sizes(told: &Told) -> BTreeMap<String, u64> {
+pub fn sizes(answer: &HostAnswer) -> BTreeMap<String, u64> {
     let line = |text: &str| {
         let (size, name) = text.split_once(' ')?;
         is_plain(name).then(|| Some((name.to_owned(), size.parse().ok()?)))?
     };
-    told.all("found").filter_map(line).collect()
+    answer.all("found").filter_map(line).collect()
 }
 
 /// Takes out of the listed files what goes beyond the limits: of a user's first what is mostly holes, then the largest.
@@ -195,7 +195,7 @@ mod tests {
     fn names_that_lead_elsewhere_are_not_listed() {
         let lines = "found\t1 1 . ../x\nfound\t1 1 jvm/../.. a\nfound\t1 1 jvm/1000 jvm-1-1.jsonl\nfound\t1 1 jvm/10x a\nfound\t1\n\
                      found\t99999999999999999999 1 . a\nend\tlist\n";
-        let told = Told::parse("list", lines.as_bytes()).unwrap();
-        assert_eq!(listed(&told), folders(&[("jvm/1000", "jvm-1-1.jsonl", 1, 1)]));
+        let answer = HostAnswer::parse("list", lines.as_bytes()).unwrap();
+        assert_eq!(listed(&answer), folders(&[("jvm/1000", "jvm-1-1.jsonl", 1, 1)]));
     }
 }

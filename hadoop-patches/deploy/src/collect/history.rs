@@ -4,12 +4,12 @@ use indicatif::ProgressBar;
 
 use super::transfer::{self, Fetched, Source};
 use super::{Settings, choose};
+use crate::answer::HostAnswer;
 use crate::fleet::Fleet;
 use crate::quote;
 use crate::report::Report;
 use crate::scripts;
 use crate::ssh::{Reader, Session, SshError};
-use crate::wire::Told;
 
 /// Where the histories of jobs lie.
 #[derive(Clone, Debug)]
@@ -71,14 +71,14 @@ fn fetch_history(session: &Session, settings: &Settings, history: &History) -> R
         ("JOB", history.job.as_str()),
     ];
     let printed = session.run(what, &variables, &[], scripts::HISTORY)?;
-    let told = Told::parse("history", &printed).map_err(failed)?;
-    let folder = told.value("folder").unwrap_or_default().to_owned();
+    let answer = HostAnswer::parse("history", &printed).map_err(failed)?;
+    let folder = answer.value("folder").unwrap_or_default().to_owned();
     if !folder.contains("/hadoptic-history.") {
         return Err(failed("the host named no folder".to_owned()));
     }
     let from = Source { folder: &folder, owner: "", reader: Reader::default() };
     let to = settings.out.join("job");
-    let fetched = transfer::fetch(session, from, &choose::sizes(&told), &to, &ProgressBar::hidden());
+    let fetched = transfer::fetch(session, from, &choose::sizes(&answer), &to, &ProgressBar::hidden());
     let _ = session.run("tidy up", &[], &[], &format!("rm -rf -- {}", quote::word(&folder)));
     fetched
 }

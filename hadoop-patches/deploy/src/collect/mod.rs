@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use indicatif::ProgressBar;
 
+use crate::answer::HostAnswer;
 use crate::cluster::{Places, reports, same_names};
 use crate::fleet::{Fleet, bar};
 use crate::installed::{FILE, Installed};
 use crate::report::{HostReport, Report, size};
 use crate::scripts;
 use crate::ssh::{Reader, Session, SshError};
-use crate::wire::Told;
 use choose::{Folders, Left, Limits};
 pub use history::History;
 use transfer::{Fetched, Source};
@@ -171,14 +171,15 @@ fn list(session: &Session, settings: &Settings) -> Result<Listed, SshError> {
     let failed = |message| SshError::Failed { what: what.to_owned(), message };
     let places = &settings.places;
     let variables = [("PREFIX", places.prefix.as_str()), ("CAPTURE", places.capture_dir.as_str())];
-    let runs = Told::parse("runs", &session.run(what, &variables, &[], scripts::RUNS)?).map_err(failed)?;
+    let runs = HostAnswer::parse("runs", &session.run(what, &variables, &[], scripts::RUNS)?).map_err(failed)?;
     let name = runs.value("name").unwrap_or_default().to_owned();
     if !choose::is_plain(&name) {
         return Err(failed(format!("its own name is \"{name}\": no folder can be called so")));
     }
-    let reader = Reader::told(&runs);
-    let told = Told::parse("list", &session.run_as(reader, what, &variables, scripts::LIST)?).map_err(failed)?;
-    let mut folders = choose::listed(&told);
+    let reader = Reader::from_answer(&runs);
+    let answer =
+        HostAnswer::parse("list", &session.run_as(reader, what, &variables, scripts::LIST)?).map_err(failed)?;
+    let mut folders = choose::listed(&answer);
     let installed = runs.file(FILE).map(|file| Installed::parse(&file.bytes)).transpose().map_err(failed)?;
     let disk = runs.numbers("disk").get(1).copied().unwrap_or(0).saturating_mul(1024);
     let limits = Limits::of(settings.max_bytes, installed.and_then(|installed| installed.disk_limit), disk);
@@ -193,8 +194,8 @@ fn list(session: &Session, settings: &Settings) -> Result<Listed, SshError> {
         reader,
         left,
         folders,
-        odd: told.all("odd").filter_map(odd).collect(),
-        unlisted: told.all("unlisted").map(str::to_owned).collect(),
+        odd: answer.all("odd").filter_map(odd).collect(),
+        unlisted: answer.all("unlisted").map(str::to_owned).collect(),
         running: ["sniffer", "dumpingd"]
             .into_iter()
             .filter(|agent| runs.value(agent).is_some())

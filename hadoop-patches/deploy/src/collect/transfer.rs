@@ -168,7 +168,7 @@ fn fetch_batch(
         .collect();
     let mut done = Vec::new();
     let most = MAX_JSON.to_string();
-    let variables = [("FOLDER", from.folder), ("OWNER", from.owner), ("MOST_JSON", &most)];
+    let variables = [("FOLDER", from.folder), ("OWNER", from.owner), ("MAX_JSON", &most)];
     session.stream(from.reader, "collect", &variables, &arguments, scripts::FETCH, |stream| {
         let mut stream = BufReader::with_capacity(1 << 17, stream);
         for wanted in batch {

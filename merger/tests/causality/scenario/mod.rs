@@ -204,7 +204,7 @@ impl Scenario {
     }
 
     /// Numbers messages in order of time and tells the causes.
-    pub fn build(mut self) -> Woven {
+    pub fn build(mut self) -> Inferred {
         let mut order: Vec<usize> = (0..self.messages.len()).collect();
         order.sort_by_key(|number| (self.messages[*number].sent_ns, *number));
         let mut ids = vec![MessageId(0); order.len()];
@@ -221,18 +221,18 @@ impl Scenario {
             .collect();
         self.joined.window_ns = (0, self.messages.iter().map(|message| message.delivered_ns).max().unwrap_or(0));
         let causal = build(&self.joined, &self.captures).unwrap();
-        Woven { joined: self.joined, causal, ids }
+        Inferred { joined: self.joined, causal, ids }
     }
 }
 
 /// A scenario and its causes.
-pub struct Woven {
+pub struct Inferred {
     pub joined: Joined,
     pub causal: Causal,
     ids: Vec<MessageId>,
 }
 
-impl Woven {
+impl Inferred {
     /// The events of a message.
     pub fn pieces(&self, message: usize) -> Vec<&EventRow> {
         self.causal.events.iter().filter(|event| event.message == Some(self.ids[message])).collect()

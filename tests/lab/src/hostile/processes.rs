@@ -11,7 +11,7 @@ use nix::unistd::mkfifo;
 use super::witness::STAY;
 
 /// How many there are at a time.
-const MOST: usize = 16;
+const MAX_CHILDREN: usize = 16;
 /// Bytes of an argument that is too long.
 const LONG: usize = 100_000;
 
@@ -87,7 +87,7 @@ impl Crowd {
         if pretence == Pretence::RealDumpingd && self.children.iter().any(|(kind, _)| *kind == pretence) {
             return Ok(());
         }
-        if self.children.len() >= MOST {
+        if self.children.len() >= MAX_CHILDREN {
             let (_, mut oldest) = self.children.remove(0);
             end(&mut oldest);
         }

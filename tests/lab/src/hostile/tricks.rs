@@ -48,16 +48,16 @@ const NAMES: [&str; 22] = [
 const TARGETS: [&str; 6] =
     ["/etc/passwd", "/etc/hadoop/conf/mapred-site.xml", "/etc/never-there", "/dev/zero", "/proc/self/mem", "."];
 /// Bytes that his real files have at most, all together. Then the oldest go.
-const MOST_BYTES: u64 = 96 << 20;
+const MAX_BYTES: u64 = 96 << 20;
 /// Files of one swarm, more than the sniffer followed JVMs.
 const SWARM: u32 = 4_500;
 /// Connections of one burst to himself, and to Hadoop's daemons.
 const BURST: u32 = 1_000;
 const KNOCKS: u32 = 20;
 /// Locks that he holds.
-const MOST_HELD: usize = 64;
+const MAX_HELD: usize = 64;
 /// What he remembers of what was not refused.
-const MOST_ACHIEVED: usize = 100;
+const MAX_ACHIEVED: usize = 100;
 /// Rounds of one race.
 const RACES: u32 = 200;
 /// Apparent size of what has no blocks.
@@ -313,7 +313,7 @@ impl Trickster {
     fn note(&mut self, path: PathBuf) {
         let bytes = fs::metadata(&path).map_or(0, |about| about.len());
         self.planted.push_back((path, bytes));
-        while self.planted.iter().map(|(_, bytes)| bytes).sum::<u64>() > MOST_BYTES {
+        while self.planted.iter().map(|(_, bytes)| bytes).sum::<u64>() > MAX_BYTES {
             if let Some((oldest, _)) = self.planted.pop_front() {
                 Self::clear(&oldest);
             }
@@ -358,7 +358,7 @@ impl Trickster {
                 if file.try_lock().is_ok() {
                     user.held.push_back(file);
                 }
-                if user.held.len() > MOST_HELD {
+                if user.held.len() > MAX_HELD {
                     user.held.pop_front();
                 }
             }
@@ -466,7 +466,7 @@ impl Trickster {
                 ));
             }
         }
-        self.achieved.truncate(MOST_ACHIEVED);
+        self.achieved.truncate(MAX_ACHIEVED);
         if self.achieved.len() > before { Ok(()) } else { Err(io::Error::from(io::ErrorKind::PermissionDenied)) }
     }
 }

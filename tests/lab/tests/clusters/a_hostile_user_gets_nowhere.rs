@@ -16,7 +16,7 @@ use serde_json::Value;
 use trace::manifest::{DumpingdManifest, SnifferManifest};
 use trace::truth::Truth;
 
-use crate::common::recording::{answer, built};
+use crate::common::recording::{answer, answer_with, built};
 
 const PREFIX: &str = "thostile";
 const HOSTS: [&str; 2] = ["m1", "w1"];
@@ -199,7 +199,8 @@ fn the_job_is_recorded_as_on_a_quiet_machine(run: &Run, trace: &Path) {
     let kinds: Vec<&str> = run.truth.jobs.iter().take(4).map(|job| job.kind.as_str()).collect();
     assert_eq!(kinds, ["teragen", "terasort", "teravalidate", "get"]);
     answer("merger", &["build", run.capture.to_str().unwrap(), "--out", trace.to_str().unwrap()]);
-    let check = answer("merger", &["check", trace.to_str().unwrap(), "--json"]);
+    // The operator's logins, below, are what it may find fault with.
+    let check = answer_with("merger", &["check", trace.to_str().unwrap(), "--json"], &[0, 1]);
     for key in SHOWN {
         println!("{key}: {}", check[key]);
     }

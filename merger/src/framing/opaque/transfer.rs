@@ -12,27 +12,27 @@ use super::turns::{self, begin_of_turn, first_sent};
 use crate::join::Direction;
 
 /// Requests and answers without block data are shorter.
-const LONGEST_REQUEST: u64 = 8192;
-const LONGEST_RESPONSE: u64 = 256;
+const MAX_REQUEST: u64 = 8192;
+const MAX_RESPONSE: u64 = 256;
 /// What a token of SASL adds at least: its length, and 16 bytes for its number and authentication (RFC 2831, 2.4).
-const LEAST_WRAPPING: u64 = 20;
+const MIN_WRAPPING: u64 = 20;
 /// A reader's final word is a few bytes, also when it is wrapped.
-const LONGEST_STATUS: u64 = 128;
+const MAX_STATUS: u64 = 128;
 /// A request to read names at least a block and a client.
-const SHORTEST_REQUEST: u64 = 32;
+const MIN_REQUEST: u64 = 32;
 /// No block is larger; a record that says so is damaged.
-const LARGEST_BLOCK: u64 = 1 << 50;
+const MAX_BLOCK: u64 = 1 << 50;
 /// How far the offset may lie before the one asked for, from which a client says that it reads.
 const NEAR_OFFSET: u64 = 1 << 20;
 /// A client opens a reader at most so long before the DataNode hears of it.
-const LONGEST_OPENING_NS: u64 = 60_000_000_000;
+const MAX_OPENING_NS: u64 = 60_000_000_000;
 
 /// Stamps of two JVMs may differ by so much.
-const LARGEST_TOLERANCE_NS: u64 = 3_000_000;
+const MAX_TOLERANCE_NS: u64 = 3_000_000;
 
 /// An operation as JVMs tell it.
 #[derive(Clone)]
-struct Told {
+struct OperationRecord {
     operation: Operation,
     /// The DataNode (or else the client) began with it: it had the request.
     begin_ns: u64,
@@ -47,8 +47,8 @@ struct Told {
 }
 
 /// The operations on a connection, by time: as the DataNode tells them, with what the client adds.
-fn told(conversation: &Conversation<'_>) -> Vec<Told> {
-    let mut told: Vec<Told> = Vec::new();
+fn told(conversation: &Conversation<'_>) -> Vec<OperationRecord> {
+    let mut told: Vec<OperationRecord> = Vec::new();
     for (record, _) in &conversation.records {
         if let JvmRecord::Block { t0, t1, op, block, offset, length, bytes, client, .. } = record {
             let op = op_of(op);
@@ -61,8 +61,15 @@ fn told(conversation: &Conversation<'_>) -> Vec<Told> {
                 evidence: JVM,
                 ..Operation::default()
             };
-            let bytes = Some(*bytes).filter(|bytes| *bytes <= LARGEST_BLOCK);
-            told.push(Told { operation, begin_ns: *t0, end_ns: *t1, opened_ns: None, bytes, consumed: None });
+            let bytes = Some(*bytes).filter(|bytes| *bytes <= MAX_BLOCK);
+            told.push(OperationRecord {
+                operation,
+                begin_ns: *t0,
+                end_ns: *t1,
+                opened_ns: None,
+                bytes,
+                consumed: None,
+            });
         }
     }
     for (record, _) in &conversation.records {
@@ -71,23 +78,23 @@ fn told(conversation: &Conversation<'_>) -> Vec<Told> {
                 (READ, *t0, *t1, *block, *offset, Some(*length), None, Some(*consumed))
             }
             JvmRecord::BlockWrite { t0, t1, block, bytes, .. } => {
-                (WRITE, *t0, *t1, *block, 0, None, Some(*bytes).filter(|bytes| *bytes <= LARGEST_BLOCK), None)
+                (WRITE, *t0, *t1, *block, 0, None, Some(*bytes).filter(|bytes| *bytes <= MAX_BLOCK), None)
             }
             _ => continue,
         };
-        let fits = |told: &&mut Told| {
+        let fits = |told: &&mut OperationRecord| {
             told.opened_ns.is_none()
                 && told.operation.op == op
                 && told.operation.block == Some(block)
                 && told.operation.offset.abs_diff(offset) < NEAR_OFFSET
-                && t0 <= told.begin_ns.saturating_add(LARGEST_TOLERANCE_NS)
-                && told.begin_ns.saturating_sub(t0) < LONGEST_OPENING_NS
+                && t0 <= told.begin_ns.saturating_add(MAX_TOLERANCE_NS)
+                && told.begin_ns.saturating_sub(t0) < MAX_OPENING_NS
         };
         if let Some(known) = told.iter_mut().filter(fits).min_by_key(|told| told.begin_ns.abs_diff(t0)) {
             (known.opened_ns, known.consumed) = (Some(t0), consumed);
         } else if !told.iter().any(|told| told.operation.block == Some(block) && told.operation.op == op) {
             let operation = Operation { op, block: Some(block), offset, length, evidence: JVM, ..Operation::default() };
-            told.push(Told { operation, begin_ns: t0, end_ns: t1, opened_ns: Some(t0), bytes, consumed });
+            told.push(OperationRecord { operation, begin_ns: t0, end_ns: t1, opened_ns: Some(t0), bytes, consumed });
         }
     }
     told.sort_by_key(|told| (told.begin_ns, told.operation.block));
@@ -123,7 +130,7 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
         } else if body < next {
             let mut status = draft(true, MessageKind::BlockStatus, body, next);
             status.evidence = HEADERS;
-            drafts.extend((next - body <= LONGEST_STATUS).then_some(status));
+            drafts.extend((next - body <= MAX_STATUS).then_some(status));
         }
         let (from, to) = turns.answer(number);
         answer(conversation, one, (from.max(begin), to), begin > 0, &draft, &mut drafts);
@@ -136,8 +143,8 @@ type Opening = (Vec<Draft>, u64);
 
 /// Finds where each request is on what the client said, and what was said before. Takes the smallest tolerance with
 /// which no request is missing.
-fn requests(conversation: &Conversation<'_>, told: &mut Vec<Told>) -> Opening {
-    let mut best: Option<(usize, Vec<Told>, Opening)> = None;
+fn requests(conversation: &Conversation<'_>, told: &mut Vec<OperationRecord>) -> Opening {
+    let mut best: Option<(usize, Vec<OperationRecord>, Opening)> = None;
     for tolerance_ns in TOLERANCES_NS {
         let mut placed = told.clone();
         let before = requests_within(conversation, &mut placed, tolerance_ns);
@@ -154,7 +161,7 @@ fn requests(conversation: &Conversation<'_>, told: &mut Vec<Told>) -> Opening {
     before
 }
 
-fn requests_within(conversation: &Conversation<'_>, told: &mut [Told], tolerance_ns: u64) -> Opening {
+fn requests_within(conversation: &Conversation<'_>, told: &mut [OperationRecord], tolerance_ns: u64) -> Opening {
     let (client, server) = (conversation.client, conversation.server);
     let pieces = segments(client);
     let (mut drafts, mut begin) = (Vec::new(), 0);
@@ -213,8 +220,8 @@ fn end_of_turn(pieces: &[Piece], first: usize, answers: &Direction) -> usize {
 fn end_of_written_request(
     conversation: &Conversation<'_>,
     pieces: &[Piece],
-    told: &Told,
-    next: Option<&Told>,
+    told: &OperationRecord,
+    next: Option<&OperationRecord>,
     heard_end: u64,
 ) -> u64 {
     let server = conversation.server;
@@ -229,8 +236,7 @@ fn end_of_written_request(
     let Some(bytes) = told.bytes.filter(|_| next.is_none()) else { return heard_end.min(first.to) };
     let shapes = [Shape::READ, Shape::WRITE, Shape::READ_1, Shape::WRITE_1];
     let fits = |offset: u64| shapes.iter().any(|shape| offset + shape.wire(bytes) == end);
-    let fitting =
-        pieces.iter().take_while(|piece| piece.to - first.from <= LONGEST_REQUEST).find(|piece| fits(piece.to));
+    let fitting = pieces.iter().take_while(|piece| piece.to - first.from <= MAX_REQUEST).find(|piece| fits(piece.to));
     fitting.map_or(first.to, |piece| piece.to)
 }
 
@@ -247,7 +253,7 @@ fn handshake(client: u64, server: u64) -> Vec<Draft> {
 /// before the first request.
 fn answer(
     conversation: &Conversation<'_>,
-    told: &Told,
+    told: &OperationRecord,
     (from, to): (u64, u64),
     negotiated: bool,
     draft: &impl Fn(bool, MessageKind, u64, u64) -> Draft,
@@ -305,14 +311,14 @@ fn response_to_reader(pieces: &[Piece], from: u64, operation: &Operation, negoti
         }
     }
     let Some(first) = pieces.first() else { return (from, SHARED) };
-    let alone = pieces.len() > 1 && first.to - from <= LONGEST_RESPONSE;
-    let wrapped = (expected + LEAST_WRAPPING..=LONGEST_RESPONSE).contains(&(first.to - from));
+    let alone = pieces.len() > 1 && first.to - from <= MAX_RESPONSE;
+    let wrapped = (expected + MIN_WRAPPING..=MAX_RESPONSE).contains(&(first.to - from));
     let evidence = if alone && negotiated && wrapped { JVM } else { SHARED };
     (if alone { first.to } else { (from + expected).min(first.to) }, evidence)
 }
 
 /// Measures the data of a message: by how packets are laid out, or else as the JVM says.
-fn measure(data: &mut Draft, direction: &Direction, told: &Told, shape: Shape) {
+fn measure(data: &mut Draft, direction: &Direction, told: &OperationRecord, shape: Shape) {
     let older = if shape == Shape::READ { Shape::READ_1 } else { Shape::WRITE_1 };
     let fits = |shape: &Shape| told.bytes.is_some_and(|bytes| shape.wire(bytes) == data.bytes);
     let all = [shape, Shape::READ, older, Shape::READ_1];
@@ -339,7 +345,7 @@ pub(super) fn by_turns(conversation: &Conversation<'_>) -> Vec<Draft> {
         for draft in &mut drafts {
             name_of(READ).clone_into(&mut draft.name);
             // A reader's final word makes a turn of its own, to which nothing is answered.
-            if draft.from_client && draft.bytes < SHORTEST_REQUEST {
+            if draft.from_client && draft.bytes < MIN_REQUEST {
                 draft.kind = MessageKind::BlockStatus;
             }
         }

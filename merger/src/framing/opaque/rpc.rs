@@ -13,16 +13,16 @@ use super::turns::begin_of_turn;
 use crate::join::Direction;
 
 /// A ping is a length and RpcRequestHeaderProto.
-const LONGEST_PING: u64 = 64;
+const MAX_PING: u64 = 64;
 /// The first call, behind a connection context, has at least its own length and header.
-const SHORTEST_CALL: u64 = 32;
+const MIN_CALL: u64 = 32;
 
 /// A server says how to negotiate; and once more, that a token was good.
 const ANSWERS_TO_TOKEN: usize = 2;
 
 /// A negotiation takes fewer segments of one side than this. Where more come before the first call that was recorded, an
 /// agent was loaded when the connection had been in use for a while.
-const LONGEST_NEGOTIATION: usize = 9;
+const MAX_NEGOTIATION: usize = 9;
 
 /// What JVMs say of a call.
 #[derive(Clone, Debug)]
@@ -144,7 +144,7 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
     let responses = Placed::new(segments(conversation.server), calls.values().map(|call| call.response).collect());
     let mut negotiated: Vec<Piece> =
         responses.rest().into_iter().filter(|(_, before)| *before).map(|(piece, _)| piece).collect();
-    let opened = conversation.from_begin && negotiated.len() < LONGEST_NEGOTIATION;
+    let opened = conversation.from_begin && negotiated.len() < MAX_NEGOTIATION;
     if !opened {
         negotiated.clear();
     }
@@ -181,7 +181,7 @@ fn requests(conversation: &Conversation<'_>, calls: &BTreeMap<i64, Call>, opened
         drafts.push(silent(MessageKind::RpcConnect, 0, (0, opening), true));
     }
     let rest = requests.rest();
-    let opened = opened && rest.iter().filter(|(_, before)| *before).count() < LONGEST_NEGOTIATION;
+    let opened = opened && rest.iter().filter(|(_, before)| *before).count() < MAX_NEGOTIATION;
     for (piece, before) in rest {
         let (from, to) = (piece.from.max(opening), piece.to);
         if from >= to {
@@ -189,7 +189,7 @@ fn requests(conversation: &Conversation<'_>, calls: &BTreeMap<i64, Call>, opened
         }
         if before && opened {
             drafts.push(silent(MessageKind::Sasl, SASL, (from, to), true));
-        } else if !before && to - from <= LONGEST_PING {
+        } else if !before && to - from <= MAX_PING {
             drafts.push(silent(MessageKind::RpcPing, PING, (from, to), true));
         }
     }
@@ -224,7 +224,7 @@ fn context_end(
     } else {
         context::bytes(methods, caller, by_token)
     };
-    (from + context + SHORTEST_CALL <= to).then_some(from + context)
+    (from + context + MIN_CALL <= to).then_some(from + context)
 }
 
 fn context_of(older: bool, range: (u64, u64)) -> Draft {

@@ -12,15 +12,15 @@ use trace::role::role_of_main_class;
 use trace::socket::{Owner, SocketRecord};
 
 use crate::changes::Changes;
+use crate::destroy_events::{RECEIVE_BUFFER_BYTES, SocketDestroyEvents};
 use crate::diag::{Lister, Listing};
-use crate::dying::{Obituaries, RECEIVE_BUFFER_BYTES};
 use crate::numbers::NumberSet;
 use crate::owners::OwnerFinder;
 use crate::processes::command_line;
-use crate::{lsof, main_class, proc_net, tell};
+use crate::{lsof, main_class, ports_file, proc_net};
 
 /// Other network namespaces that are scanned at once at most.
-pub const MAX_SPACES: usize = 512;
+pub const MAX_NAMESPACES: usize = 512;
 /// Room for news of dying sockets of each of these, bytes: there may be many.
 const BUFFER_OF_OTHERS_BYTES: usize = 2 << 20;
 
@@ -55,12 +55,12 @@ enum Source {
 }
 
 /// A network namespace that is scanned.
-pub struct Space {
+pub struct NetworkNamespace {
     /// Its inode.
     pub netns: u64,
     source: Source,
     /// Who tells of its dying sockets.
-    pub obituaries: Option<Obituaries>,
+    pub destroy_events: Option<SocketDestroyEvents>,
     owners: OwnerFinder,
     changes: Changes,
 }
@@ -75,14 +75,14 @@ pub struct Scan {
     /// Messages or lines that could not be understood.
     pub malformed: u64,
     /// Processes that could not be looked into though a socket may be theirs.
-    pub blind: u64,
+    pub hidden_owners: u64,
     /// Whether the kernel is too old to count sent bytes.
     pub lacks_bytes_sent: bool,
     /// What belongs to Hadoop.
     pub hadoops: HadoopPorts,
 }
 
-impl Space {
+impl NetworkNamespace {
     /// Files that are open for each.
     pub const OPEN_FILES: u64 = 2;
 
@@ -98,8 +98,9 @@ impl Space {
             SourceKind::Lsof => Source::Lsof,
         };
         // The fall-backs are for where netlink is not to be used.
-        let obituaries = if kind == SourceKind::Netlink { subscribe(RECEIVE_BUFFER_BYTES, &mut remarks) } else { None };
-        Ok((Self::with(netns, source, obituaries), remarks))
+        let destroy_events =
+            if kind == SourceKind::Netlink { subscribe(RECEIVE_BUFFER_BYTES, &mut remarks) } else { None };
+        Ok((Self::with(netns, source, destroy_events), remarks))
     }
 
     /// That of process `pid`. The sockets through which it is asked are opened by a thread that moves there.
@@ -114,18 +115,18 @@ impl Space {
         if file.metadata()?.ino() != netns {
             return Err(io::Error::other(format!("process {pid} is in another network namespace now")));
         }
-        let inside = thread::spawn(move || -> io::Result<(Lister, Option<Obituaries>, Vec<String>)> {
+        let inside = thread::spawn(move || -> io::Result<(Lister, Option<SocketDestroyEvents>, Vec<String>)> {
             setns(file, CloneFlags::CLONE_NEWNET)?;
             let mut remarks = Vec::new();
             Ok((Lister::open()?, subscribe(BUFFER_OF_OTHERS_BYTES, &mut remarks), remarks))
         });
-        let (lister, obituaries, remarks) =
+        let (lister, destroy_events, remarks) =
             inside.join().map_err(|_| io::Error::other("the thread that entered it ended in a panic"))??;
-        Ok((Self::with(netns, Source::Netlink(lister), obituaries), remarks))
+        Ok((Self::with(netns, Source::Netlink(lister), destroy_events), remarks))
     }
 
-    fn with(netns: u64, source: Source, obituaries: Option<Obituaries>) -> Self {
-        Self { netns, source, obituaries, owners: OwnerFinder::new(netns), changes: Changes::new(netns) }
+    fn with(netns: u64, source: Source, destroy_events: Option<SocketDestroyEvents>) -> Self {
+        Self { netns, source, destroy_events, owners: OwnerFinder::new(netns), changes: Changes::new(netns) }
     }
 
     /// Lists all sockets, finds their owners, says what changed.
@@ -145,9 +146,9 @@ impl Space {
             records,
             sockets: listing.sockets.len() as u64,
             malformed: listing.malformed,
-            blind: self.owners.blind(),
+            hidden_owners: self.owners.hidden_owners(),
             lacks_bytes_sent: listing.sockets.iter().any(|socket| socket.lacks_bytes_sent),
-            hadoops: tell::hadoops(&listing.sockets, owner_of, self.owners.processes()),
+            hadoops: ports_file::hadoops(&listing.sockets, owner_of, self.owners.processes()),
         })
     }
 
@@ -172,11 +173,11 @@ impl Space {
     }
 }
 
-fn subscribe(buffer_bytes: usize, remarks: &mut Vec<String>) -> Option<Obituaries> {
-    match Obituaries::subscribe(buffer_bytes) {
-        Ok((obituaries, remark)) => {
+fn subscribe(buffer_bytes: usize, remarks: &mut Vec<String>) -> Option<SocketDestroyEvents> {
+    match SocketDestroyEvents::subscribe(buffer_bytes) {
+        Ok((destroy_events, remark)) => {
             remarks.extend(remark);
-            Some(obituaries)
+            Some(destroy_events)
         }
         Err(error) => {
             remarks.push(format!(
@@ -192,14 +193,14 @@ fn subscribe(buffer_bytes: usize, remarks: &mut Vec<String>) -> Option<Obituarie
 #[derive(Debug)]
 pub struct Finder {
     judged: HashMap<(u32, u64), bool>,
-    max_spaces: usize,
+    max_namespaces: usize,
 }
 
 /// Network namespaces of Hadoop's processes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// By inode, each with one of its processes.
-    pub spaces: BTreeMap<u64, u32>,
+    pub namespaces: BTreeMap<u64, u32>,
     /// How many more there are than are scanned at once.
     pub left_out: u64,
 }
@@ -207,8 +208,8 @@ pub struct Found {
 impl Finder {
     /// Finds so many at most.
     #[must_use]
-    pub fn new(max_spaces: usize) -> Self {
-        Self { judged: HashMap::new(), max_spaces }
+    pub fn new(max_namespaces: usize) -> Self {
+        Self { judged: HashMap::new(), max_namespaces }
     }
 
     /// The network namespaces of Hadoop's processes, without `own`. Where there are too many, those that are `open` already
@@ -238,7 +239,7 @@ impl Finder {
             }
         }
         self.judged = judged;
-        Ok(choose(candidates, open, self.max_spaces))
+        Ok(choose(candidates, open, self.max_namespaces))
     }
 }
 
@@ -249,9 +250,9 @@ fn choose(candidates: BTreeMap<u64, (u32, u32)>, open: &[u64], max: usize) -> Fo
     let (known, new): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|(netns, _)| open.contains(netns));
     for (netns, (pid, uid)) in known.into_iter().chain(new) {
         let of_user = of_user.entry(uid).or_default();
-        if found.spaces.len() < max && *of_user < max.div_ceil(2) {
+        if found.namespaces.len() < max && *of_user < max.div_ceil(2) {
             *of_user += 1;
-            found.spaces.insert(netns, pid);
+            found.namespaces.insert(netns, pid);
         } else {
             found.left_out += 1;
         }
@@ -268,13 +269,13 @@ mod tests {
         let of = |range: std::ops::Range<u64>, uid| range.map(move |netns| (netns, (7, uid)));
         let many: BTreeMap<_, _> = of(0..560, 1000).chain(of(1000..1010, 2000)).collect();
         let found = choose(many.clone(), &[559], 100);
-        assert_eq!((found.spaces.len(), found.left_out), (60, 510));
-        assert!((1000..1010).all(|netns| found.spaces.contains_key(&netns)));
-        assert!(found.spaces.contains_key(&559), "one that is open was given up");
+        assert_eq!((found.namespaces.len(), found.left_out), (60, 510));
+        assert!((1000..1010).all(|netns| found.namespaces.contains_key(&netns)));
+        assert!(found.namespaces.contains_key(&559), "one that is open was given up");
         assert_eq!(
             choose(many, &[], 2000),
             Found {
-                spaces: of(0..560, 0).chain(of(1000..1010, 0)).map(|(netns, (pid, _))| (netns, pid)).collect(),
+                namespaces: of(0..560, 0).chain(of(1000..1010, 0)).map(|(netns, (pid, _))| (netns, pid)).collect(),
                 left_out: 0
             }
         );

@@ -35,20 +35,20 @@ pub(crate) fn protocol_of(record: &JvmRecord) -> Option<&'static str> {
 }
 
 /// Whether nothing can be read of a connection: its payload was not kept, or is encrypted from the first byte on.
-pub(super) fn is_blind(conversation: &Conversation<'_>) -> bool {
+pub(super) fn is_opaque(conversation: &Conversation<'_>) -> bool {
     let kept = !conversation.client.content.is_empty() || !conversation.server.content.is_empty();
     !kept || cover::is_covered(conversation)
 }
 
 /// Reads a connection by what was said of it. Of one that is blind, other connections and the silence of its JVMs tell
 /// too; payload that was seen and not understood is something else.
-pub(super) fn read(conversation: &Conversation<'_>, blind: bool) -> Framed {
+pub(super) fn read(conversation: &Conversation<'_>, is_opaque: bool) -> Framed {
     let told = conversation.records.iter().find_map(|(record, _)| protocol_of(record));
     let (protocol, drafts) = match told {
         Some(protocol @ "rpc") => (protocol, rpc::read(conversation)),
         Some(protocol @ "data-transfer") => (protocol, transfer::read(conversation)),
         Some(protocol) => (protocol, shuffle::read(conversation)),
-        None if !blind => ("", Vec::new()),
+        None if !is_opaque => ("", Vec::new()),
         // Whoever listens speaks one protocol with everybody. Any but HTTP the server's JVM would have told.
         None => match conversation.neighbours {
             Some(protocol @ "rpc") => {

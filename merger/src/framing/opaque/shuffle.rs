@@ -13,13 +13,13 @@ use super::tls;
 use super::turns::{begin_of_turn, first_sent};
 
 /// The head of an answer, with the headers of its map outputs, is shorter; what an answer has beyond them is encryption.
-const LONGEST_HEAD: u64 = 2048;
+const MAX_HEAD: u64 = 2048;
 
 /// Name of what only TLS has to say.
 const TLS: &str = "tls";
 
 /// No output is larger; a record that says so is damaged.
-const LARGEST_OUTPUT: u64 = 1 << 50;
+const MAX_OUTPUT: u64 = 1 << 50;
 
 /// A map's output that was served, or fetched.
 struct Served<'a> {
@@ -176,7 +176,7 @@ fn sizes(conversation: &Conversation<'_>, request: &Request<'_>) -> Vec<(u64, u6
     let size = |output: &Served<'_>| {
         let raw = conversation.fetches.get(&(output.map.to_owned(), output.reduce)).map(|(_, raw)| *raw);
         let header = ShuffleHeader::length_of(output.map, output.bytes, raw.unwrap_or(output.bytes), output.reduce);
-        (header, output.bytes.min(LARGEST_OUTPUT))
+        (header, output.bytes.min(MAX_OUTPUT))
     };
     request.outputs.iter().map(size).collect()
 }
@@ -195,7 +195,7 @@ fn answer(
     }
     let plain: Vec<u64> = sizes(conversation, request).iter().map(|(header, bytes)| header + bytes).collect();
     let all: u64 = plain.iter().sum();
-    let head = (to - from).checked_sub(all).filter(|head| *head <= LONGEST_HEAD);
+    let head = (to - from).checked_sub(all).filter(|head| *head <= MAX_HEAD);
     // Ends of the outputs, and whether they are more than likely.
     let (ends, sure): (Vec<u64>, bool) = match (cover, head) {
         (Cover::Shaped(lengths), _) => (running(&lengths).map(|done| from + done).collect(), true),

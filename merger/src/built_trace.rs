@@ -11,7 +11,7 @@ use crate::error::MergeError;
 
 /// Why a trace could not be made.
 #[derive(Debug, thiserror::Error)]
-pub enum WholeError {
+pub enum BuildError {
     /// The captures cannot be read or joined.
     #[error(transparent)]
     Merge(#[from] MergeError),
@@ -22,7 +22,7 @@ pub enum WholeError {
 
 /// A trace, and figures about its making.
 #[derive(Clone, Debug, Default)]
-pub struct Whole {
+pub struct BuiltTrace {
     /// The trace.
     pub trace: Trace,
     /// Packets read.
@@ -35,7 +35,7 @@ pub struct Whole {
 ///
 /// # Errors
 /// If they cannot be read, are of different clusters, or their job history cannot be read.
-pub fn trace_of(captures: &[PathBuf], progress: &impl Progress) -> Result<Whole, WholeError> {
+pub fn trace_of(captures: &[PathBuf], progress: &impl Progress) -> Result<BuiltTrace, BuildError> {
     let merged = merge(captures, progress)?;
     progress.step("finding causes", 0);
     let causal = causality::build(&merged.joined, captures)?;
@@ -65,7 +65,7 @@ pub fn trace_of(captures: &[PathBuf], progress: &impl Progress) -> Result<Whole,
         tasks: causal.tasks,
         jobs: causal.jobs,
     };
-    Ok(Whole { trace, packets: merged.packets, clocks: merged.clocks })
+    Ok(BuiltTrace { trace, packets: merged.packets, clocks: merged.clocks })
 }
 
 /// Losses of one kind are one entry.

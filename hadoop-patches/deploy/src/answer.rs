@@ -19,7 +19,7 @@ pub struct RemoteFile {
 
 /// Everything that a script printed.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct HostAnswer {
     values: Vec<(String, String)>,
     /// Files by name; `None`: it is not there.
     pub files: BTreeMap<String, Option<RemoteFile>>,
@@ -27,13 +27,13 @@ pub struct Told {
     pub missing: BTreeMap<String, Option<u32>>,
 }
 
-impl Told {
+impl HostAnswer {
     /// Takes apart what a script printed. A script that got to its end says so in its last line.
     ///
     /// # Errors
     /// If it is cut off.
     pub fn parse(script: &str, bytes: &[u8]) -> Result<Self, String> {
-        let mut told = Self::default();
+        let mut answer = Self::default();
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             let line = String::from_utf8_lossy(&rest[..end]).into_owned();
@@ -61,23 +61,23 @@ impl Told {
                         keeper,
                         bytes: bytes.to_vec(),
                     };
-                    told.files.insert(name.to_owned(), Some(file));
+                    answer.files.insert(name.to_owned(), Some(file));
                     rest = &behind[1..];
                 }
                 "missing" => {
                     let mut fields = value.split('\t');
                     let name = fields.next().unwrap_or_default().to_owned();
                     let keeper = fields.nth(1).and_then(|uid| uid.parse().ok());
-                    told.files.insert(name.clone(), None);
-                    told.missing.insert(name, keeper);
+                    answer.files.insert(name.clone(), None);
+                    answer.missing.insert(name, keeper);
                 }
-                _ => told.values.push((key.to_owned(), value.to_owned())),
+                _ => answer.values.push((key.to_owned(), value.to_owned())),
             }
         }
-        if told.value("end") != Some(script) {
+        if answer.value("end") != Some(script) {
             return Err(format!("the script {script} did not come to its end"));
         }
-        Ok(told)
+        Ok(answer)
     }
 
     /// The first value of a key.

@@ -6,7 +6,7 @@ use crate::join::Direction;
 /// Before a block operation whose two sides negotiate (`SASL_TRANSFER_MAGIC_NUMBER`).
 const SASL_TRANSFER: [u8; 4] = [0xde, 0xad, 0xbe, 0xef];
 /// Bytes of a TLS record at most, with what encryption adds (RFC 5246, 6.2.3).
-const LONGEST_RECORD: u16 = (1 << 14) + 2048;
+const MAX_RECORD: u16 = (1 << 14) + 2048;
 /// Types of TLS records (RFC 8446, 5.1).
 const HANDSHAKE: u8 = 22;
 const APPLICATION_DATA: u8 = 23;
@@ -28,7 +28,7 @@ pub(super) fn is_covered(conversation: &Conversation<'_>) -> bool {
 fn record(bytes: &[u8]) -> Option<u8> {
     let [kind, 3, minor, high, low] = *bytes.first_chunk()? else { return None };
     let length = u16::from_be_bytes([high, low]);
-    ((20..=23).contains(&kind) && minor <= 4 && (1..=LONGEST_RECORD).contains(&length)).then_some(kind)
+    ((20..=23).contains(&kind) && minor <= 4 && (1..=MAX_RECORD).contains(&length)).then_some(kind)
 }
 
 #[cfg(test)]

@@ -18,14 +18,14 @@ const GROUPS: [u32; 2] = [1, 3];
 pub const RECEIVE_BUFFER_BYTES: usize = 32 << 20;
 
 /// Hears of dying sockets.
-pub struct Obituaries {
+pub struct SocketDestroyEvents {
     socket: Socket,
     receive: Vec<u8>,
 }
 
 /// News of dying sockets.
 #[derive(Debug, Default)]
-pub struct News {
+pub struct DestroyBatch {
     /// The sockets; those that never had a peer are left out.
     pub died: Vec<TcpSocket>,
     /// How often the kernel had to drop messages, because the buffer was full.
@@ -34,7 +34,7 @@ pub struct News {
     pub malformed: u64,
 }
 
-impl Obituaries {
+impl SocketDestroyEvents {
     /// Subscribes, with room for so many bytes of news. Second value: a remark when the buffer could not be made as large as it should be.
     ///
     /// # Errors
@@ -70,22 +70,22 @@ impl Obituaries {
     ///
     /// # Errors
     /// If the socket fails.
-    pub fn take(&mut self, limit: usize) -> io::Result<News> {
-        let mut news = News::default();
+    pub fn take(&mut self, limit: usize) -> io::Result<DestroyBatch> {
+        let mut batch = DestroyBatch::default();
         for _ in 0..limit {
             self.receive.clear();
             match self.socket.recv(&mut self.receive, 0) {
                 Ok(_) => {
                     let datagram = parse_datagram(&self.receive);
-                    news.malformed += datagram.malformed;
-                    news.died.extend(datagram.sockets.into_iter().filter(|socket| socket.remote.port() != 0));
+                    batch.malformed += datagram.malformed;
+                    batch.died.extend(datagram.sockets.into_iter().filter(|socket| socket.remote.port() != 0));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => news.overruns += 1,
+                Err(error) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => batch.overruns += 1,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(news)
+        Ok(batch)
     }
 }

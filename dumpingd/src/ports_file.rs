@@ -25,12 +25,12 @@ pub const LEFT_OUT: &str = "ports.json does not tell of all ports and connection
 
 /// Writes the file when something has changed.
 #[derive(Debug)]
-pub struct Teller {
+pub struct PortsFile {
     path: PathBuf,
     told: Option<HadoopPorts>,
 }
 
-impl Teller {
+impl PortsFile {
     /// Into this folder.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
@@ -41,7 +41,7 @@ impl Teller {
     ///
     /// # Errors
     /// If the file cannot be written; the next call tries again.
-    pub fn tell(&mut self, t: u64, now: &HadoopPorts) -> io::Result<()> {
+    pub fn write(&mut self, t: u64, now: &HadoopPorts) -> io::Result<()> {
         let is_told = self.told.as_ref().is_some_and(|told| {
             told.listen == now.listen && told.connections == now.connections && told.left_out == now.left_out
         });

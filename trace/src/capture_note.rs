@@ -8,7 +8,7 @@ use std::fmt;
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum MarkKind {
+pub enum CaptureNoteKind {
     /// Recording ended in order: nothing before this is missing because of the end.
     End,
     /// Recording goes on behind what a run left that did not end in order; whatever passed since is missing.
@@ -29,7 +29,7 @@ pub enum MarkKind {
     Removed,
 }
 
-impl MarkKind {
+impl CaptureNoteKind {
     const ALL: [Self; 9] = [
         Self::End,
         Self::Restart,
@@ -65,24 +65,24 @@ impl MarkKind {
 
 /// A note between packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct CaptureNote {
     /// What happened.
-    pub kind: MarkKind,
+    pub kind: CaptureNoteKind,
     /// It happened between this time (nanoseconds since the epoch; 0 = unknown) ...
     pub from_ns: u64,
     /// ... and this one, when it was noticed.
     pub to_ns: u64,
     /// Packets concerned; 0 = none, or not known.
     pub count: u64,
-    /// Of a [`MarkKind::ClockStep`]: by how much the clock was put forward, nanoseconds.
+    /// Of a [`CaptureNoteKind::ClockStep`]: by how much the clock was put forward, nanoseconds.
     pub step_ns: i64,
 }
 
-impl Mark {
+impl CaptureNote {
     /// Whether packets are missing between the two times.
     #[must_use]
     pub fn is_gap(&self) -> bool {
-        !matches!(self.kind, MarkKind::End | MarkKind::ClockStep)
+        !matches!(self.kind, CaptureNoteKind::End | CaptureNoteKind::ClockStep)
     }
 
     pub(crate) fn encode(&self, body: &mut Vec<u8>) {
@@ -101,7 +101,7 @@ impl Mark {
         let (count, rest) = rest.split_first_chunk::<8>()?;
         let (step, _) = rest.split_first_chunk::<8>()?;
         Some(Self {
-            kind: *MarkKind::ALL.get(usize::from(*kind))?,
+            kind: *CaptureNoteKind::ALL.get(usize::from(*kind))?,
             from_ns: u64::from_le_bytes(*from),
             to_ns: u64::from_le_bytes(*to),
             count: u64::from_le_bytes(*count),
@@ -110,13 +110,13 @@ impl Mark {
     }
 }
 
-impl fmt::Display for Mark {
+impl fmt::Display for CaptureNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.kind.words())?;
         if self.count > 0 {
             write!(f, ", {} packets", self.count)?;
         }
-        if self.kind == MarkKind::ClockStep {
+        if self.kind == CaptureNoteKind::ClockStep {
             write!(f, " by {} ns", self.step_ns)?;
         }
         Ok(())

@@ -14,42 +14,42 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// A bell; clones are the same one. It is heard until it is silenced, also by whoever begins to listen later.
 #[derive(Clone, Debug)]
-pub struct Bell {
-    rung: Arc<UnixStream>,
-    heard: Arc<UnixStream>,
+pub struct Waker {
+    write_end: Arc<UnixStream>,
+    read_end: Arc<UnixStream>,
 }
 
-impl Bell {
+impl Waker {
     /// A bell that has not been rung.
     ///
     /// # Errors
     /// If the process may not open any more files.
     pub fn new() -> io::Result<Self> {
-        let (rung, heard) = UnixStream::pair()?;
-        for end in [&rung, &heard] {
+        let (write_end, read_end) = UnixStream::pair()?;
+        for end in [&write_end, &read_end] {
             end.set_nonblocking(true)?;
         }
-        Ok(Self { rung: Arc::new(rung), heard: Arc::new(heard) })
+        Ok(Self { write_end: Arc::new(write_end), read_end: Arc::new(read_end) })
     }
 
     /// Rings it; never waits.
-    pub fn ring(&self) {
+    pub fn wake(&self) {
         // One that has been rung often enough to be full is heard anyway.
-        let _ = (&*self.rung).write(&[1]);
+        let _ = (&*self.write_end).write(&[1]);
     }
 
     /// What a handler of signals writes a byte into to ring it.
     ///
     /// # Errors
     /// If the process may not open any more files.
-    pub fn rope(&self) -> io::Result<UnixStream> {
-        self.rung.try_clone()
+    pub fn sender(&self) -> io::Result<UnixStream> {
+        self.write_end.try_clone()
     }
 
     /// Forgets that it was rung.
-    pub fn silence(&self) {
+    pub fn clear(&self) {
         let mut bytes = [0; 64];
-        while (&*self.heard).read(&mut bytes).is_ok_and(|read| read == bytes.len()) {}
+        while (&*self.read_end).read(&mut bytes).is_ok_and(|read| read == bytes.len()) {}
     }
 
     /// Waits until it is rung, one of `others` has something to read or has failed, or `limit` is over. The bell is silent
@@ -67,15 +67,15 @@ impl Bell {
         }
         let happened = |fd: &PollFd<'_>| fd.any().unwrap_or(true);
         if fds.first().is_some_and(happened) {
-            self.silence();
+            self.clear();
         }
         Ok(fds.iter().skip(1).any(happened))
     }
 }
 
-impl AsFd for Bell {
+impl AsFd for Waker {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.heard.as_fd()
+        self.read_end.as_fd()
     }
 }
 
@@ -95,35 +95,35 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use super::Bell;
+    use super::Waker;
 
     const LONG: Duration = Duration::from_secs(600);
 
     #[test]
     fn whoever_waits_is_woken_also_by_what_was_rung_before() {
-        let bell = Bell::new().unwrap();
+        let waker = Waker::new().unwrap();
         for _ in 0..100_000 {
-            bell.ring();
+            waker.wake();
         }
-        assert!(!bell.wait([], LONG).unwrap());
+        assert!(!waker.wait([], LONG).unwrap());
         let began = Instant::now();
-        assert!(!bell.wait([], Duration::from_millis(20)).unwrap(), "it is silent after it was heard");
+        assert!(!waker.wait([], Duration::from_millis(20)).unwrap(), "it is silent after it was heard");
         assert!(began.elapsed() >= Duration::from_millis(20));
-        let other = bell.clone();
-        let ringer = thread::spawn(move || other.ring());
-        assert!(!bell.wait([], LONG).unwrap());
+        let other = waker.clone();
+        let ringer = thread::spawn(move || other.wake());
+        assert!(!waker.wait([], LONG).unwrap());
         ringer.join().unwrap();
-        bell.rope().unwrap().write_all(&[1]).unwrap();
-        assert!(!bell.wait([], LONG).unwrap());
+        waker.sender().unwrap().write_all(&[1]).unwrap();
+        assert!(!waker.wait([], LONG).unwrap());
     }
 
     #[test]
     fn others_are_told_from_the_bell() {
-        let bell = Bell::new().unwrap();
+        let waker = Waker::new().unwrap();
         let (mut writer, reader) = UnixStream::pair().unwrap();
-        bell.ring();
-        assert!(!bell.wait([reader.as_fd()], LONG).unwrap());
+        waker.wake();
+        assert!(!waker.wait([reader.as_fd()], LONG).unwrap());
         writer.write_all(&[1]).unwrap();
-        assert!(bell.wait([reader.as_fd()], LONG).unwrap());
+        assert!(waker.wait([reader.as_fd()], LONG).unwrap());
     }
 }

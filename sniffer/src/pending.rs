@@ -19,7 +19,7 @@ pub struct HoldRule {
 
 /// Holds packets.
 #[derive(Debug)]
-pub struct Held {
+pub struct PendingPackets {
     rule: HoldRule,
     packets: VecDeque<Waiting>,
     bytes: usize,
@@ -50,7 +50,7 @@ pub struct Released {
     pub first_undecided_ns: u64,
 }
 
-impl Held {
+impl PendingPackets {
     /// Nothing yet.
     #[must_use]
     pub fn new(rule: HoldRule) -> Self {

@@ -7,13 +7,13 @@ use trace::ports::OpenConnection;
 use trace::socket::SocketRecord;
 
 use super::{Run, RunError, milliseconds, system};
+use crate::destroy_events::{DestroyBatch, SocketDestroyEvents};
 use crate::diag::TcpState;
-use crate::dying::{News, Obituaries};
-use crate::tell;
+use crate::ports_file;
 use crate::threads::Whose;
 use crate::tracepoint::{Opened, Tracepoint};
 
-/// News of dying sockets taken at once.
+/// DestroyBatch of dying sockets taken at once.
 const NEWS_AT_ONCE: usize = 4096;
 /// From so many at once on they are waited for, so that the kernel's buffer does not fill.
 const MANY_DYING: usize = 256;
@@ -33,14 +33,15 @@ impl Run {
         self.take_opened();
         if is_news && !limit.is_zero() {
             let gather = if self.threads.met_strangers() { GATHER } else { GATHER_OF_KNOWN };
-            self.signals.bell.wait([], gather).map_err(system(DYING))?;
+            self.signals.waker.wait([], gather).map_err(system(DYING))?;
             self.take_opened();
         }
         let mut most = 0;
-        for number in 0..self.spaces.len() {
-            let netns = self.spaces[number].netns;
-            let Some(obituaries) = &mut self.spaces[number].obituaries else { continue };
-            let News { died, overruns, malformed } = obituaries.take(NEWS_AT_ONCE).map_err(system(DYING))?;
+        for number in 0..self.namespaces.len() {
+            let netns = self.namespaces[number].netns;
+            let Some(destroy_events) = &mut self.namespaces[number].destroy_events else { continue };
+            let DestroyBatch { died, overruns, malformed } =
+                destroy_events.take(NEWS_AT_ONCE).map_err(system(DYING))?;
             let t = now_ns();
             most = most.max(died.len());
             self.manifest.died += died.len() as u64;
@@ -54,15 +55,16 @@ impl Run {
                 self.cadence.hurry();
             }
         }
-        self.many_die = most >= MANY_DYING;
+        self.many_end = most >= MANY_DYING;
         Ok(())
     }
 
     /// Waits for news, or until it is asked for something. Returns whether there is news.
     fn wait(&self, limit: Duration) -> Result<bool, RunError> {
-        let dying = self.spaces.iter().filter(|_| self.many_die).filter_map(|space| space.obituaries.as_ref());
+        let dying =
+            self.namespaces.iter().filter(|_| self.many_end).filter_map(|namespace| namespace.destroy_events.as_ref());
         let opened = self.tracepoint.iter().flat_map(Tracepoint::waits_for);
-        self.signals.bell.wait(opened.chain(dying.map(Obituaries::waits_for)), limit).map_err(system(DYING))
+        self.signals.waker.wait(opened.chain(dying.map(SocketDestroyEvents::waits_for)), limit).map_err(system(DYING))
     }
 
     /// Records whose the connections are that the tracepoint told of.
@@ -80,7 +82,7 @@ impl Run {
         };
         for thread in told.connecting {
             // It is remembered for when its connection is open.
-            self.threads.whose(thread, |netns| self.spaces.iter().any(|space| space.netns == netns));
+            self.threads.whose(thread, |netns| self.namespaces.iter().any(|namespace| namespace.netns == netns));
         }
         for opened in &told.opened {
             self.take_opened_one(opened);
@@ -92,15 +94,16 @@ impl Run {
     }
 
     fn take_opened_one(&mut self, opened: &Opened) {
-        let whose = self.threads.whose(opened.thread, |netns| self.spaces.iter().any(|space| space.netns == netns));
+        let whose =
+            self.threads.whose(opened.thread, |netns| self.namespaces.iter().any(|namespace| namespace.netns == netns));
         let (owner, netns) = match whose {
             Whose::Of(owner, netns) => (owner, netns),
             Whose::Elsewhere => return,
             // It has ended within milliseconds; its socket may be that of a process that lives.
             Whose::Gone => return self.cadence.hurry(),
         };
-        let Some(space) = self.spaces.iter_mut().find(|space| space.netns == netns) else { return };
-        let (process, role) = space.introduce(opened.t, owner);
+        let Some(namespace) = self.namespaces.iter_mut().find(|namespace| namespace.netns == netns) else { return };
+        let (process, role) = namespace.introduce(opened.t, owner);
         if let Some(process) = process {
             self.record(&process);
         }
@@ -114,14 +117,14 @@ impl Run {
                 self.record(&SocketRecord::Socket { t, netns, local, remote, state, inode: 0, owner, tcp: None });
                 self.manifest.traced += 1;
                 if let Some(owner) = who.filter(|_| opened.connected) {
-                    self.is_news |= tell::add_connection(&mut self.told, OpenConnection { local, remote, owner });
+                    self.is_news |= ports_file::add_connection(&mut self.told, OpenConnection { local, remote, owner });
                 }
             }
             // The scan tells of the listener itself, with its inode; its port is told at once.
             None => {
                 self.cadence.hurry();
                 if let Some(who) = who
-                    && tell::add_listener(&mut self.told, local.port(), who)
+                    && ports_file::add_listener(&mut self.told, local.port(), who)
                 {
                     self.tell(now_ns());
                 }
