@@ -1,5 +1,7 @@
 //! What the tests across parts share: where the golden captures and the programs are, and how to make captures worse.
 
+pub mod digests;
+
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
