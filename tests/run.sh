@@ -31,7 +31,7 @@ tests/needs.sh || complete=no
 
 part "formats" cargo fmt --all --check
 part "tables: merger, replay and what crosses parts" \
-    cargo test --release --no-fail-fast -p trace-tables -p merger -p replay -p hadoptic-tests
+    cargo test --release --no-fail-fast -p trace-tables -p merger -p netsim -p replay -p hadoptic-tests
 
 if [ -e /usr/include/pcap/pcap.h ]; then
     if command -v mvn >/dev/null && command -v javac >/dev/null; then

@@ -1,6 +1,7 @@
 //! Runs experiments.
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use thiserror::Error;
@@ -9,10 +10,11 @@ use trace_tables::{TableError, Trace};
 
 use crate::causal::{self, CausalError, Causality, JobGraph, Progress};
 use crate::experiment::Experiment;
-use crate::fabric::{self, FabricError, HostPlace};
-use crate::network::Network;
 use crate::results::{self, RunResults};
-use crate::traffic::TrafficError;
+use netsim::fabric::{self, FabricError};
+use netsim::network::Network;
+use netsim::topology::HostPlace;
+use netsim::traffic::{self, TrafficRun};
 
 /// Why an experiment came to no result.
 #[derive(Debug, Error)]
@@ -26,18 +28,9 @@ pub enum RunError {
     /// Traffic was asked for, and there is none.
     #[error("no synthetic traffic: the experiment has no [traffic] table")]
     NoTraffic,
-    /// A fabric that has no packets of its own.
-    #[error(
-        "fabric.kind = \"{kind}\": it carries no `[traffic]`, its hosts speak protocols of their own; \"credit\", \
-         \"store-and-forward\" and \"ideal\" do"
-    )]
-    NoPackets {
-        /// Its kind.
-        kind: &'static str,
-    },
-    /// Traffic that cannot be made.
+    /// Synthetic traffic came to no result.
     #[error(transparent)]
-    Traffic(#[from] TrafficError),
+    Traffic(#[from] traffic::RunError),
     /// The trace cannot be read.
     #[error("the trace cannot be read: {0}")]
     Trace(#[from] TableError),
@@ -110,6 +103,21 @@ pub fn run_experiment(
     }
     results.detail.summary.notes = notes;
     Ok(results)
+}
+
+/// Runs the synthetic traffic of an experiment, with its `run.seed`. `keep` keeps the record of every packet, `stop` ends the
+/// run, and `progress` is called now and then.
+///
+/// # Errors
+/// If the experiment has no traffic, or traffic and fabric do not fit each other.
+pub fn run_traffic(
+    experiment: &Experiment,
+    keep: bool,
+    stop: &AtomicBool,
+    progress: impl FnMut(traffic::Progress),
+) -> Result<TrafficRun, RunError> {
+    let Some(traffic) = &experiment.traffic else { return Err(RunError::NoTraffic) };
+    Ok(traffic::run(traffic, &experiment.fabric, experiment.run.seed, keep, stop, progress)?)
 }
 
 /// The error of a replay, with the keys that make the fabric slow where it came to no end.

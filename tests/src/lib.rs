@@ -1,6 +1,7 @@
 //! What the tests across parts share: where the golden captures and the programs are, and how to make captures worse.
 
 pub mod digests;
+pub mod structure;
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};

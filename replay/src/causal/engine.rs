@@ -12,8 +12,9 @@ use super::graph::{JobGraph, Place};
 use super::halt;
 use super::options::Causality;
 use super::outcome::{CarrierId, EventOutcome, NEVER, Outcome, SyntheticBeat};
-use crate::fabric;
-use crate::network::{Delivery, FlowId, HostIndex, Network, SimTime, Token};
+use netsim::fabric;
+use netsim::network::{Delivery, FlowId, HostIndex, Network, Token};
+use netsim::time::SimTime;
 
 /// A replay in which nothing real has happened for so long has come to a halt, whatever still beats: one day.
 const PATIENCE_PS: u64 = 86_400 * 1_000_000_000_000;

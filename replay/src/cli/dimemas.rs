@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use anyhow::{Error, anyhow};
 use clap::Args;
+use netsim::units::DurationPs;
 use replay::dimemas::mapping::{self, TaskMapping};
 use replay::dimemas::{Ended, Server, ServerConfig};
 use replay::experiment::{Experiment, Override};
-use replay::units::DurationPs;
 
 use super::FOUND_WRONG;
 

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Error, bail};
 use clap::Args;
+use netsim::routing::RoutingConfig;
+use netsim::topology::{Topology, TopologyConfig};
 use replay::dimemas::mapping;
 use replay::experiment::{Experiment, Override, Sweep};
-use replay::routing::RoutingConfig;
-use replay::topology::{Topology, TopologyConfig};
 
 /// Which topology.
 #[derive(Debug, Args)]

@@ -62,7 +62,7 @@ pub(super) struct Bar {
 
 impl Bar {
     pub(super) fn show(&self, progress: Progress) {
-        let to_ms = |at: replay::network::SimTime| at.0 / 1_000_000_000;
+        let to_ms = |at: netsim::time::SimTime| at.0 / 1_000_000_000;
         self.bar.set_length(to_ms(progress.recorded).max(to_ms(progress.now)));
         self.bar.set_position(to_ms(progress.now));
         #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
@@ -90,7 +90,7 @@ pub(super) struct TrafficBar {
 impl TrafficBar {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share from 0 to 1")]
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-    pub(super) fn show(&self, progress: replay::traffic::Progress) {
+    pub(super) fn show(&self, progress: netsim::traffic::Progress) {
         self.bar.set_position((progress.share() * 1_000.0) as u64);
         let rate = progress.events as f64 / self.began.elapsed().as_secs_f64().max(1e-3);
         let phase = if progress.now >= progress.until { "waiting for the last packets" } else { "simulated" };

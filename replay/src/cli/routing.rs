@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Error};
 use clap::Args;
-use replay::routing::{Freedom, Routes, RoutingConfig, RoutingError, Survey};
-use replay::topology::Structure;
+use netsim::routing::{Freedom, Routes, RoutingConfig, RoutingError, Survey};
+use netsim::topology::Structure;
 use serde::Serialize;
 use trace::told::told;
 

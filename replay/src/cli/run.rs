@@ -214,11 +214,9 @@ fn replay_one(
 /// What is found wrong with a key is shown where it stands in the file.
 pub(super) fn wrong_key(path: &Path, common: &Common, error: RunError) -> Error {
     match error {
-        RunError::Fabric(_)
-        | RunError::UnknownHost { .. }
-        | RunError::Traffic(_)
-        | RunError::NoPackets { .. }
-        | RunError::Endless { .. } => Experiment::wrong(path, &common.overrides, &error.to_string()).into(),
+        RunError::Fabric(_) | RunError::UnknownHost { .. } | RunError::Traffic(_) | RunError::Endless { .. } => {
+            Experiment::wrong(path, &common.overrides, &error.to_string()).into()
+        }
         other => other.into(),
     }
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Error, bail};
+use netsim::traffic::TrafficRun;
 use rayon::prelude::*;
 use replay::experiment::{Experiment, Sweep};
 use replay::results::synthetic::{TrafficResults, write_traffic};
-use replay::run::RunError;
-use replay::traffic::{TrafficRun, run_traffic};
+use replay::run::{RunError, run_traffic};
 use trace::told::told;
 
 use super::progress::Bars;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Error;
 use clap::{Args, ValueEnum};
-use replay::topology::{Export, Figures, Format, Graph, Topology, figures};
+use netsim::topology::{Export, Figures, Format, Graph, Topology, figures};
 
 use super::network::{NetworkArgs, write};
 use super::run::say;

@@ -1,7 +1,8 @@
 //! Which host of the fabric is whose: the hosts of a fabric that no trace names, and the task mapping.
 
-use crate::fabric::{FabricConfig, HostPlace};
-use crate::network::HostIndex;
+use netsim::fabric::FabricConfig;
+use netsim::network::HostIndex;
+use netsim::topology::HostPlace;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -58,7 +59,7 @@ pub fn hosts(fabric: &FabricConfig, nodes: Option<u32>, racks: Option<u32>) -> R
         FabricConfig::Credit(config) => config.topology.places(),
         FabricConfig::StoreAndForward(config) => config.topology.places(),
         FabricConfig::Lightness(config) => {
-            let back_to_back = config.decision == crate::fabric::lightness::Decision::Direct;
+            let back_to_back = config.decision == netsim::fabric::lightness::Decision::Direct;
             (None, if back_to_back { Some(2) } else { config.fibers })
         }
         FabricConfig::Ideal(_) => (None, None),

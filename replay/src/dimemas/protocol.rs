@@ -4,7 +4,7 @@
 //! 12 words (Dimemas 5.2 to 5.5), of 11 without the tag (5.1), and of 9 without tag and applications (before). The
 //! `PROTO` commands are written with a space by Dimemas, with an underscore in LIGHTNESS' deliverable.
 
-use crate::network::SimTime;
+use netsim::time::SimTime;
 use thiserror::Error;
 
 /// The latest time at which a message may leave: 100 days. Simulated times have room for 213.

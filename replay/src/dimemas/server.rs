@@ -3,8 +3,9 @@
 use super::mapping::TaskMapping;
 use super::protocol::shortened;
 use super::session::{Answer, Session, SessionError, SessionFigures};
-use crate::fabric::{self, FabricConfig, FabricError, HostPlace};
-use crate::units::DurationPs;
+use netsim::fabric::{self, FabricConfig, FabricError};
+use netsim::topology::HostPlace;
+use netsim::units::DurationPs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -177,7 +178,7 @@ struct Client {
 }
 
 impl Client {
-    fn serve<N: crate::network::Network>(mut self, mut session: Session<N>, log: &dyn Fn(&str)) -> Ended {
+    fn serve<N: netsim::network::Network>(mut self, mut session: Session<N>, log: &dyn Fn(&str)) -> Ended {
         let prepared = self.stream.set_nodelay(true).and_then(|()| self.stream.set_write_timeout(Some(self.timeout)));
         if let Err(error) = prepared {
             return Ended::Broken(format!("the connection cannot be set up: {error}"));
@@ -238,7 +239,7 @@ impl Client {
         }
     }
 
-    fn broken<N: crate::network::Network>(&self, reason: &str, session: &Session<N>) -> Ended {
+    fn broken<N: netsim::network::Network>(&self, reason: &str, session: &Session<N>) -> Ended {
         let open = session.open_messages();
         let reached = session.figures().reached;
         Ended::Broken(format!(

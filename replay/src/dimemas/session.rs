@@ -2,7 +2,8 @@
 
 use super::mapping::TaskMapping;
 use super::protocol::{self, Command, LineError, Message};
-use crate::network::{Delivery, FlowId, HostIndex, Network, SimTime, Token};
+use netsim::network::{Delivery, FlowId, HostIndex, Network, Token};
+use netsim::time::SimTime;
 use std::collections::{BTreeMap, VecDeque};
 use thiserror::Error;
 

@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{Experiment, ExperimentError, Override};
-use crate::fabric::lightness::PARAMETERS;
+use netsim::fabric::lightness::PARAMETERS;
 
 /// An error of the file's syntax.
 pub(crate) fn syntax_error(file: &str, text: &str, error: &toml::de::Error) -> ExperimentError {

@@ -49,8 +49,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::causal::{Causality, CpuFactors, Options};
-use crate::fabric::FabricConfig;
-use crate::traffic::TrafficConfig;
+use netsim::fabric::FabricConfig;
+use netsim::traffic::TrafficConfig;
 pub use overrides::Override;
 pub use seeds::Seeds;
 pub use sweep::{Axis, Point, Sweep};

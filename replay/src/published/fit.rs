@@ -7,7 +7,7 @@
 //! Those whose largest deviation is at most [`FITS_PPM`] are the family that fits. Nothing is simulated here: it is
 //! arithmetic in whole picoseconds, and the tests show that the simulator gives the same.
 
-use crate::units::{PerByte, Rate};
+use netsim::units::{PerByte, Rate};
 use rayon::prelude::*;
 use serde::Serialize;
 

@@ -37,9 +37,11 @@ pub mod fit;
 pub use figure::svg;
 
 use crate::experiment::{ExperimentError, Override, locate};
-use crate::fabric::{self, FabricConfig, HostPlace};
-use crate::network::{FlowId, HostIndex, Network, SimTime, Token};
-use crate::units::{Bytes, DurationPs};
+use netsim::fabric::{self, FabricConfig};
+use netsim::network::{FlowId, HostIndex, Network, Token};
+use netsim::time::SimTime;
+use netsim::topology::HostPlace;
+use netsim::units::{Bytes, DurationPs};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;

@@ -3,7 +3,7 @@
 use super::markup::{Element, div, element, table};
 use super::{curves, document, format};
 use crate::results::synthetic::{PointDetail, TrafficDetail, TrafficSummary};
-use crate::statistics::Distribution;
+use netsim::statistics::Distribution;
 
 /// The report of synthetic traffic as an HTML page.
 #[must_use]

@@ -8,7 +8,7 @@ use super::transfers::{self, KindTransfers, MessageTimes};
 use super::{seconds, signed_seconds};
 use crate::causal::{CriticalPath, JobGraph};
 use crate::experiment::Experiment;
-use crate::network::{CircuitFigures, LinkFigures, NetworkFigures};
+use netsim::network::{CircuitFigures, LinkFigures, NetworkFigures};
 
 /// A report shows so many messages as points at most.
 const MOST_POINTS: usize = 900;

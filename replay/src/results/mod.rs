@@ -31,7 +31,7 @@ pub use transfers::{KindTransfers, MessageTimes};
 
 use crate::causal::{CriticalPath, JobGraph, Outcome, critical_path};
 use crate::experiment::Experiment;
-use crate::network::NetworkFigures;
+use netsim::network::NetworkFigures;
 
 /// All that came out of a replay.
 #[derive(Clone, Debug)]

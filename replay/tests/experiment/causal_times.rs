@@ -1,10 +1,11 @@
 //! Events happen when their causes have, plus their thinking: closed forms over the ideal network.
 
 use crate::common::{MS, RecordedNetwork, TraceBuilder};
+use netsim::fabric::ideal::{Ideal, IdealConfig};
+use netsim::fabric::{FabricConfig, build};
+use netsim::topology::HostPlace;
+use netsim::units::{DurationPs, Rate};
 use replay::causal::{Causality, CpuFactors, JobGraph, Options, Outcome, PathKind, critical_path, run};
-use replay::fabric::ideal::{Ideal, IdealConfig};
-use replay::fabric::{FabricConfig, HostPlace, build};
-use replay::units::{DurationPs, Rate};
 use trace::ids::EventId;
 use trace::rows::{Carrier, On};
 use trace_tables::Trace;

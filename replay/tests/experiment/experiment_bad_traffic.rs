@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use replay::experiment::{Experiment, Override, Sweep};
-use replay::traffic::run_traffic;
+use replay::run::run_traffic;
 
 const FABRIC: &str = "[fabric]\nkind = \"ideal\"\nrate = \"100Gbps\"\n[traffic]\n";
 const CREDIT: &str = "[fabric]\nkind = \"credit\"\ntopology.shape = \"k-ary-n-tree\"\n[traffic]\n";

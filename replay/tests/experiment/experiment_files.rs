@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use netsim::fabric::FabricConfig;
 use replay::causal::Causality;
 use replay::experiment::{Experiment, Override};
-use replay::fabric::FabricConfig;
 
 fn error(text: &str, changes: &[&str]) -> String {
     let changes: Vec<Override> = changes.iter().map(|change| change.parse().unwrap()).collect();
@@ -172,8 +172,9 @@ fn a_task_file_is_taken_from_the_folder_of_the_experiment_once() {
 fn keys_below_the_tors_are_named_where_they_stand() {
     let built = |text: &str| {
         let experiment = Experiment::parse(text, "x.toml", &[]).map_err(|error| error.to_string())?;
-        let place = |host: &str, rack: &str| replay::fabric::HostPlace { name: host.to_owned(), rack: rack.to_owned() };
-        replay::fabric::build(&experiment.fabric, &[place("a", "r"), place("b", "s")])
+        let place =
+            |host: &str, rack: &str| netsim::topology::HostPlace { name: host.to_owned(), rack: rack.to_owned() };
+        netsim::fabric::build(&experiment.fabric, &[place("a", "r"), place("b", "s")])
             .map(|_| ())
             .map_err(|error| error.to_string())
     };

@@ -1,8 +1,8 @@
 //! Sweeps: which lists make one, and in which order.
 
+use netsim::fabric::FabricConfig;
+use netsim::topology::TopologyConfig;
 use replay::experiment::{Override, Sweep};
-use replay::fabric::FabricConfig;
-use replay::topology::TopologyConfig;
 
 const GOOD: &str = "
 [traffic]

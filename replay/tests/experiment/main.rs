@@ -12,7 +12,6 @@ mod experiment_files;
 mod experiment_sweeps;
 mod promises;
 mod report_page;
-mod traffic_arrivals;
+mod topology_command;
 mod traffic_commands;
-mod traffic_patterns;
 mod traffic_runs;

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::AtomicBool;
 
+use netsim::statistics::Saturation;
+use netsim::traffic::TrafficRun;
 use replay::experiment::{Experiment, Override, Sweep};
 use replay::results::synthetic::TrafficSummary;
-use replay::statistics::Saturation;
-use replay::traffic::{TrafficRun, run_traffic};
+use replay::run::run_traffic;
 
 fn experiment(text: &str, changes: &[&str]) -> Experiment {
     let changes: Vec<Override> = changes.iter().map(|change| change.parse().unwrap()).collect();
@@ -173,7 +174,7 @@ fn only_what_is_handed_over_in_the_measurement_counts() {
     let figures = &run.figures;
     assert_eq!(figures.packet.count(), counted.len() as u64);
     assert!(figures.packets > figures.packet.count(), "warm-up and drain have packets, too");
-    let latency = |packet: &&replay::fabric::packet::PacketRecord| packet.arrived.since_ps(packet.handed_over);
+    let latency = |packet: &&netsim::fabric::packet::PacketRecord| packet.arrived.since_ps(packet.handed_over);
     assert_eq!(figures.packet.sum(), counted.iter().map(latency).map(u128::from).sum::<u128>());
     assert_eq!(figures.packet.max(), counted.iter().map(latency).max().unwrap());
     let arrived = run.packets.iter().filter(|packet| inside(packet.arrived.0)).count() as f64;

@@ -1,8 +1,8 @@
 //! Reading and writing the lines of Dimemas' external-network protocol.
 
+use netsim::time::SimTime;
 use proptest::prelude::*;
 use replay::dimemas::protocol::{Command, completed, format_time, parse_time};
-use replay::network::SimTime;
 
 #[test]
 fn all_three_forms_of_send_are_read() {

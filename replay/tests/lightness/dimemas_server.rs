@@ -1,10 +1,10 @@
 //! The server: clients one after the other, and that none of them, whatever it does, keeps it from serving the next one.
 
 use crate::common::lab;
+use netsim::fabric::FabricConfig;
 use proptest::prelude::*;
 use replay::dimemas::mapping::{self, TaskMapping};
 use replay::dimemas::{Ended, MAX_OPEN_MESSAGES, Server, ServerConfig};
-use replay::fabric::FabricConfig;
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};

@@ -1,12 +1,13 @@
 //! One client's simulation: the turns, and that times are those of the fabric.
 
 use crate::common::{fabric, lab};
+use netsim::fabric::Fabric;
+use netsim::network::{HostIndex, Network, Token};
+use netsim::time::SimTime;
 use proptest::prelude::*;
 use replay::dimemas::mapping::TaskMapping;
 use replay::dimemas::protocol::{format_time, parse_time};
 use replay::dimemas::{Answer, Session, SessionError};
-use replay::fabric::Fabric;
-use replay::network::{HostIndex, Network, SimTime, Token};
 use std::collections::BTreeMap;
 
 const IDEAL: &str = "kind = \"ideal\"\nlatency = \"1000ns\"\nrate = \"10Gbps\"\n";

@@ -1,12 +1,13 @@
 //! Figures 19 and 21: the search over what the deliverable leaves open, and the simulator against its arithmetic.
 
 use crate::common::{lab, run_all};
-use replay::fabric::{self, FabricConfig};
-use replay::network::{HostIndex, Network, SimTime, Token};
+use netsim::fabric::{self, FabricConfig};
+use netsim::network::{HostIndex, Network, Token};
+use netsim::time::SimTime;
+use netsim::units::Rate;
 use replay::published::fit::{
     FITS_PPM, Fit, InfiniBand, Optics, Output, RATIOS, Reading, SIZES, closest_at_10_gbit, family, search,
 };
-use replay::units::Rate;
 use std::sync::LazyLock;
 
 /// The search, once for all tests.

@@ -1,9 +1,9 @@
 //! The deliverable's parameter names, by submodule.
 
+use netsim::fabric::FabricConfig;
+use netsim::fabric::lightness::{LightnessConfig, PARAMETERS};
+use netsim::units::{Bytes, DurationPs, Rate};
 use replay::experiment::Experiment;
-use replay::fabric::FabricConfig;
-use replay::fabric::lightness::{LightnessConfig, PARAMETERS};
-use replay::units::{Bytes, DurationPs, Rate};
 use std::collections::BTreeSet;
 
 fn read(text: &str) -> Result<LightnessConfig, String> {

@@ -1,7 +1,7 @@
 //! Any text is read as a graph, in either language, or refused; what is taken can be built, reckoned, routed and written
 //! again as it was; never a panic.
-use replay::routing::Routes;
-use replay::topology::{Format, Graph, GraphConfig, figures};
+use netsim::routing::Routes;
+use netsim::topology::{Format, Graph, GraphConfig, figures};
 
 /// What must hold for any input.
 pub fn check(text: &str) {

@@ -1,7 +1,7 @@
 //! Any text is read as a routing file, or refused; what is taken leads everywhere; never a panic.
 
-use replay::routing::Routes;
-use replay::topology::TopologyConfig;
+use netsim::routing::Routes;
+use netsim::topology::TopologyConfig;
 
 /// What must hold for any input.
 pub fn check(text: &str) {

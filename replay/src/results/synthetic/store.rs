@@ -10,8 +10,8 @@ use super::summary::{TrafficDetail, TrafficResults, TrafficSummary};
 use crate::report;
 use crate::results::StoreError;
 use crate::results::store::{column, make_folder, read_json, write_json, write_text};
-use crate::statistics::{Histogram, LinkUse, RunFigures};
-use crate::traffic::TrafficRun;
+use netsim::statistics::{Histogram, LinkUse, RunFigures};
+use netsim::traffic::TrafficRun;
 
 /// Writes the results into a folder, which is made where it is missing; `keep` writes the packets, too.
 ///

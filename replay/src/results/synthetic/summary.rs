@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::experiment::{Experiment, Sweep};
-use crate::statistics::{Distribution, Histogram, LinkUse, RunFigures, Saturation, float, interval};
-use crate::traffic::{Plan, TrafficRun};
+use netsim::statistics::{Distribution, Histogram, LinkUse, RunFigures, Saturation, float, interval};
+use netsim::traffic::{Plan, TrafficRun};
 
 /// `summary.json` of synthetic traffic. Loads are flits per node and flit time of the host link (the cycle); what is null
 /// was not measured.
@@ -338,8 +338,8 @@ impl TrafficSummary {
     }
 }
 
-fn message_bytes(traffic: &crate::traffic::TrafficConfig, plan: &Plan) -> Option<u64> {
-    (traffic.pattern != crate::traffic::Pattern::Table).then_some(plan.bytes)
+fn message_bytes(traffic: &netsim::traffic::TrafficConfig, plan: &Plan) -> Option<u64> {
+    (traffic.pattern != netsim::traffic::Pattern::Table).then_some(plan.bytes)
 }
 
 fn mean(figures: &[&RunFigures], of: &dyn Fn(&RunFigures) -> Option<f64>) -> Option<f64> {

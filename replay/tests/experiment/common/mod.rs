@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use replay::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, SimTime, Token};
+use netsim::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, Token};
+use netsim::time::SimTime;
 use trace::ids::{ConnectionId, EventId, HostId, JobId, MessageId, ProcessId, TaskId, TimerId};
 use trace::rows::{
     Carrier, ConnectionRow, DependencyRow, EventKind, EventRow, Evidence, HostRow, JobRow, MessageKind, MessageRow, On,

@@ -1,0 +1,454 @@
+//! `credit`: InfiniBand. Virtual cut-through, virtual lanes, credits; defined in `docs/fabric.md`.
+//!
+//! An event exists only where something is decided: a packet is at the head of its queue and ready, a link may take the
+//! next packet, a packet is delivered. Flits have no events; credits come back by schedule ([`lanes`]). Whatever
+//! happens in one instant is seen before anything is arbitrated: arrivals only note which links have to look.
+
+mod agenda;
+mod arbiter;
+mod check;
+mod config;
+mod lanes;
+mod switch;
+mod wire;
+
+pub use config::{CreditConfig, Speed, Start, VlArbitration, VlWeight};
+
+use super::figures::LinkMeter;
+use super::messages::{Messages, NONE};
+use super::packet::{Message, Observer, PacketFabric};
+use super::slab::Slab;
+use super::{FabricError, count};
+use crate::network::{Delivery, NetworkFigures};
+use crate::routing::{Routes, RoutingConfig};
+use crate::time::SimTime;
+use crate::topology::{HostPlace, LinkId, Topology};
+use agenda::Agenda;
+use arbiter::{Tables, Turns};
+use lanes::{Lanes, Numbering};
+
+/// What a packet or a link waits for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// The head of a queue goes on: it chooses a link.
+    Head(u32),
+    /// The same, at the instant at which the link is free that the packet before took: it looks, too.
+    HeadAndLink(u32),
+    /// The head of a queue has chosen, and is ready.
+    Ask(u32),
+    /// A link may take a packet: it is free, or credits have come.
+    Link(u32),
+    /// A packet has arrived at its host.
+    Deliver(u32),
+}
+
+/// A packet on its way.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Packet {
+    /// The packet behind it in its queue.
+    next: u32,
+    message: u32,
+    /// The node to which it goes.
+    destination: u32,
+    flits: u16,
+    credits: u16,
+    /// When its first and last flit arrive (or arrived) at the end of its present link.
+    first: u64,
+    last: u64,
+    left: u64,
+    /// Source host x 2^40 + number.
+    key: u64,
+    flow: u64,
+    bytes: u32,
+    switches: u16,
+    /// The VL of class 0.
+    base: u8,
+}
+
+/// One direction of a cable, as its sender uses it. It fits into one line of a cache.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Link {
+    free_at: u64,
+    remainder: u64,
+    /// The earliest event that is on the way for this link.
+    wake: u64,
+    turns: Turns,
+    /// The node where it ends.
+    to: u32,
+    /// Its own number among the links that end there.
+    slot: u32,
+    /// Where the links that end at its sender begin in `inputs`; if that is a host, its node.
+    inputs: u32,
+    /// Where its masks begin, one for each VL; [`NONE`] if its lanes have them.
+    masks: u32,
+    /// Words of a mask of its sender's queues (those of one class group).
+    words: u16,
+    /// VLs for which a packet has chosen this link and is ready.
+    asking: u16,
+    /// Whether it is in the list of links that have to look.
+    listed: bool,
+    from_host: bool,
+    to_host: bool,
+}
+
+/// What crossed a link in the present interval: the part of its meter that is needed all the time.
+#[derive(Clone, Copy, Default)]
+struct Traffic {
+    /// When the interval ends.
+    end: u64,
+    bytes: u64,
+    packets: u64,
+}
+
+impl Traffic {
+    /// A packet of `bytes` starts at `now` on `link`.
+    #[inline]
+    fn crossed(&mut self, now: SimTime, bytes: u32, interval_ps: u64, meters: &mut [LinkMeter], link: u32) {
+        if now.0 >= self.end {
+            self.put_into(&mut meters[link as usize], interval_ps);
+            *self = Self { end: (now.0 / interval_ps + 1).saturating_mul(interval_ps), bytes: 0, packets: 0 };
+        }
+        self.bytes += u64::from(bytes);
+        self.packets += 1;
+    }
+
+    /// Adds what was counted to `meter`.
+    fn put_into(&self, meter: &mut LinkMeter, interval_ps: u64) {
+        if self.packets > 0 {
+            meter.all_crossed(SimTime(self.end - 1), self.bytes, self.packets, interval_ps);
+        }
+    }
+}
+
+/// A network of InfiniBand.
+pub struct Credit<O> {
+    observer: O,
+    topology: Topology,
+    routes: Routes,
+    adaptive: bool,
+    seed: u64,
+    classes: u32,
+    vls: u32,
+    number: Numbering,
+    flit: u64,
+    sizes: Sizes,
+    switch_delay: u64,
+    packet_gap: u64,
+    whole: bool,
+    interval_ps: u64,
+    /// The VL of class 0 of each service level.
+    bases: [u8; 16],
+    tables: Tables,
+    links: Vec<Link>,
+    /// The links that end at each switch, in order.
+    inputs: Vec<u32>,
+    /// Which queues ask, for each link and VL of switches with so many inputs that a lane has no room for that.
+    masks: Vec<u64>,
+    lanes: Lanes,
+    packets: Slab<Packet>,
+    messages: Messages,
+    events: Agenda<Event>,
+    /// The instant whose arrivals have been seen, while choices and arbitrations are still to be made.
+    open: Option<SimTime>,
+    choosing: Vec<u32>,
+    looking: Vec<u32>,
+    traffic: Vec<Traffic>,
+    meters: Vec<LinkMeter>,
+    delivered: u64,
+}
+
+impl<O: Observer> Credit<O> {
+    /// The network of `config` for `hosts`; `observer` sees its packets.
+    ///
+    /// # Errors
+    /// When the hosts do not fit into the topology, or a value makes no sense.
+    pub fn new(config: &CreditConfig, hosts: &[HostPlace], observer: O) -> Result<Self, FabricError> {
+        let config = &config.checked()?;
+        let mut topology = config.topology.build(hosts)?;
+        config.set_rates(&mut topology)?;
+        let routes = Routes::new(&config.routing, &topology, config.seed)?;
+        let classes = routes.classes();
+        config.check_room(routes.packets_of_room())?;
+        routes.freedom(&topology)?;
+        let tables = Tables::new(&config.arbitration, config.vls);
+        let bases = config.bases(classes)?;
+        let wires = config.wires(&topology)?;
+        let sizes = Sizes::new(config.mtu.get() + config.headers.get(), config.flit.get());
+        let vls = u32::from(config.vls);
+        let number = Numbering::new(vls);
+
+        // The links that end at each node, in order.
+        let nodes = topology.nodes() as usize;
+        let mut begins = vec![0u32; nodes + 1];
+        for link in topology.links() {
+            begins[link.to.0 as usize + 1] += 1;
+        }
+        for node in 0..nodes {
+            begins[node + 1] += begins[node];
+        }
+        let mut filled = begins.clone();
+        let mut inputs = vec![0; topology.links().len()];
+        let mut slots = vec![0; topology.links().len()];
+        for (id, link) in topology.links().iter().enumerate() {
+            let place = &mut filled[link.to.0 as usize];
+            inputs[*place as usize] = count(id);
+            slots[id] = *place - begins[link.to.0 as usize];
+            *place += 1;
+        }
+
+        let mut words = 0u32;
+        let mut links = Vec::with_capacity(topology.links().len());
+        for (id, link) in topology.links().iter().enumerate() {
+            let from = link.from.0 as usize;
+            let from_host = link.from.0 < topology.hosts();
+            let asking = if from_host { 1 } else { (begins[from + 1] - begins[from]) * u32::from(classes) };
+            if asking > u16::MAX.into() {
+                let value = format!("{asking} queues for a link of {}", topology.name(link.from));
+                return Err(FabricError::Value {
+                    key: "topology",
+                    value,
+                    allowed: "switches with at most 65535 queues",
+                });
+            }
+            let own = asking.div_ceil(64).max(1);
+            links.push(Link {
+                free_at: 0,
+                remainder: 0,
+                wake: u64::MAX,
+                asking: 0,
+                listed: false,
+                from_host,
+                to_host: link.to.0 < topology.hosts(),
+                to: link.to.0,
+                words: u16::try_from(own).unwrap_or(u16::MAX),
+                masks: if own > 1 { words } else { NONE },
+                inputs: if from_host { link.from.0 } else { begins[from] },
+                slot: slots[id],
+                turns: tables.start(),
+            });
+            if own > 1 {
+                words += own * vls;
+            }
+        }
+        let adaptive = config.routing == RoutingConfig::Adaptive;
+        let horizon = config.horizon(&wires);
+        Ok(Self {
+            observer,
+            routes,
+            adaptive,
+            seed: config.seed,
+            classes: u32::from(classes),
+            vls,
+            number,
+            flit: config.flit.get(),
+            sizes,
+            switch_delay: config.switch_delay.ps(),
+            packet_gap: config.packet_gap.ps(),
+            whole: config.start == Start::WholePacket,
+            interval_ps: config.interval.ps(),
+            bases,
+            tables,
+            inputs,
+            masks: vec![0; words as usize],
+            lanes: Lanes::new(wires, number, config, adaptive),
+            packets: Slab::default(),
+            messages: Messages::new(
+                topology.hosts(),
+                number.count(topology.hosts() as usize),
+                config.mtu,
+                config.headers,
+            ),
+            events: Agenda::new(horizon),
+            open: None,
+            choosing: Vec::new(),
+            looking: Vec::new(),
+            traffic: vec![Traffic::default(); links.len()],
+            meters: vec![LinkMeter::default(); links.len()],
+            delivered: 0,
+            links,
+            topology,
+        })
+    }
+
+    /// What it is built of.
+    #[must_use]
+    pub const fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// Works off the arrivals of the next instant, if it is not later than `until`. Returns it.
+    fn arrivals(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> Option<SimTime> {
+        let at = match self.open {
+            Some(at) => at,
+            None => self.events.next_time()?,
+        };
+        if at > until {
+            return None;
+        }
+        while let Some(event) = self.events.pop(at.0) {
+            match event {
+                Event::Head(queue) => self.head(queue, at),
+                Event::HeadAndLink(queue) => {
+                    let link = self.number.link(self.lanes.lanes[queue as usize].chosen);
+                    self.woken(link, at.0);
+                    self.head(queue, at);
+                }
+                Event::Ask(queue) => self.ask(queue, at),
+                Event::Link(link) => self.woken(link, at.0),
+                Event::Deliver(packet) => self.deliver(packet, at, deliveries),
+            }
+        }
+        self.open = (!self.looking.is_empty() || !self.choosing.is_empty()).then_some(at);
+        Some(at)
+    }
+
+    /// Makes the choices and arbitrations of the instant whose arrivals have been seen.
+    fn decide(&mut self) {
+        let Some(at) = self.open.take() else { return };
+        if !self.choosing.is_empty() {
+            self.choose_all(at);
+        }
+        let mut looking = std::mem::take(&mut self.looking);
+        for link in looking.drain(..) {
+            self.links[link as usize].listed = false;
+            self.arbitrate(link, at);
+        }
+        self.looking = looking;
+    }
+
+    /// Has `link` look for a packet to start, once all arrivals of the instant are seen.
+    fn look(&mut self, link: u32) {
+        let state = &mut self.links[link as usize];
+        if !state.listed {
+            state.listed = true;
+            self.looking.push(link);
+        }
+    }
+
+    /// The event for which `link` waited, unless it has found out since that it should wait for another one.
+    fn woken(&mut self, link: u32, at: u64) {
+        let state = &mut self.links[link as usize];
+        if state.wake == at {
+            state.wake = u64::MAX;
+            self.look(link);
+        }
+    }
+}
+
+impl<O: Observer> PacketFabric<O> for Credit<O> {
+    fn hosts(&self) -> u32 {
+        self.topology.hosts()
+    }
+
+    fn send(&mut self, now: SimTime, message: &Message) {
+        if self.open.is_some_and(|open| open < now) {
+            self.decide();
+        }
+        let node = self.topology.host_node(message.source.0);
+        let Some(link) = self.topology.out(node).first().copied() else { return };
+        let vl = self.bases[usize::from(message.level.0 & 15)];
+        let queue = self.number.lane(node.0, vl.into()) as usize;
+        if self.messages.hand_over(now, message, queue) {
+            let state = &mut self.links[link.0 as usize];
+            state.asking |= 1 << vl;
+            self.lanes.lanes[self.number.lane(link.0, vl.into()) as usize].mask = 1;
+            self.look(link.0);
+            self.open = Some(now);
+        }
+    }
+
+    fn next_event(&self) -> Option<SimTime> {
+        self.open.or_else(|| self.events.next_time())
+    }
+
+    fn run_before(&mut self, until: SimTime) {
+        let Some(last) = until.0.checked_sub(1) else { return };
+        let mut deliveries = Vec::new();
+        while self.arrivals(SimTime(last), &mut deliveries).is_some() {
+            self.decide();
+            deliveries.clear();
+        }
+    }
+
+    fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime {
+        let before = deliveries.len();
+        while let Some(at) = self.arrivals(until, deliveries) {
+            if deliveries.len() > before {
+                deliveries[before..].sort_by_key(|delivery| delivery.token.0);
+                return at;
+            }
+            self.decide();
+        }
+        until
+    }
+
+    fn observer(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
+    fn events(&self) -> u64 {
+        self.events.processed()
+    }
+
+    fn lanes(&self) -> u32 {
+        self.vls
+    }
+
+    fn lane_bytes(&self, _now: SimTime) -> Vec<u64> {
+        self.lanes.bytes(self.vls)
+    }
+
+    fn figures(&self) -> NetworkFigures {
+        let links = self.topology.links().iter().zip(&self.meters).enumerate();
+        let links = links
+            .map(|(id, (link, meter))| {
+                let lanes = self.number.count(id)..self.number.count(id + 1);
+                let held = self.lanes.lanes[lanes].iter().map(|lane| u64::from(lane.held_most)).max();
+                let mut meter = meter.clone();
+                self.traffic[id].put_into(&mut meter, self.interval_ps);
+                let mut figures = meter.figures(&self.topology.link_name(LinkId(count(id))), link.rate);
+                figures.queue_max_bytes = held.unwrap_or(0) * lanes::CREDIT;
+                figures
+            })
+            .collect();
+        NetworkFigures {
+            circuits: Vec::new(),
+            events: self.events.processed(),
+            interval_ps: self.interval_ps,
+            links,
+            counters: vec![("packets delivered".to_owned(), self.delivered)],
+            ..NetworkFigures::default()
+        }
+    }
+}
+
+/// Flits and credits of packets.
+#[derive(Clone, Copy)]
+struct Sizes {
+    flit: u64,
+    largest_bytes: u64,
+    largest: (u16, u16),
+}
+
+impl Sizes {
+    /// For packets of `largest` bytes at most.
+    fn new(largest: u64, flit: u64) -> Self {
+        let sizes = Self { flit, largest_bytes: 0, largest: (0, 0) };
+        Self { largest_bytes: largest, largest: sizes.reckoned(largest), ..sizes }
+    }
+
+    /// Those of a packet of `bytes`, which mostly is one of the largest: dividing takes long.
+    #[inline]
+    fn of(&self, bytes: u32) -> (u16, u16) {
+        if u64::from(bytes) == self.largest_bytes { self.largest } else { self.reckoned(bytes.into()) }
+    }
+
+    fn reckoned(&self, bytes: u64) -> (u16, u16) {
+        let flits = bytes.div_ceil(self.flit);
+        let credits = (flits * self.flit).div_ceil(lanes::CREDIT);
+        let number = |n: u64| u16::try_from(n).unwrap_or(u16::MAX);
+        (number(flits), number(credits))
+    }
+}

@@ -1,0 +1,500 @@
+//! What happens in an instant: heads choose, links arbitrate, packets start and arrive.
+
+use super::arbiter::Given;
+use super::lanes::Return;
+use super::{Credit, Event, Packet};
+use crate::fabric::messages::{NONE, NUMBER, key};
+use crate::fabric::packet::{Observer, PacketRecord};
+use crate::network::Delivery;
+use crate::routing::Choice;
+use crate::time::SimTime;
+use crate::topology::{LinkId, NodeId};
+
+impl<O: Observer> Credit<O> {
+    /// The head of `queue` goes on: a link is chosen.
+    pub(super) fn head(&mut self, queue: u32, now: SimTime) {
+        if self.adaptive {
+            self.choosing.push(queue);
+            return;
+        }
+        let came = self.number.link(queue);
+        let at = NodeId(self.links[came as usize].to);
+        let packet = self.packets.get(self.lanes.lanes[queue as usize].first);
+        let destination = NodeId(packet.destination);
+        let next = self.routes.next(at, LinkId(came), destination);
+        let mut position = 0;
+        if next.links.len() > 1 {
+            let source = self.topology.host_node((packet.key >> 40) as u32);
+            match self.routes.choose(next.links.len(), at, packet.key, packet.flow, source, destination) {
+                Choice::Index(index) => position = index,
+                // Only `adaptive` leaves it to the switch.
+                Choice::ByCredits => {}
+            }
+        }
+        let Some(link) = next.links.get(position).copied() else { return };
+        let (class, enters_ring) = (next.class, next.enters_ring);
+        self.chosen(queue, link.0, class, enters_ring, now);
+    }
+
+    /// The heads of an instant choose, those of a switch one after the other.
+    pub(super) fn choose_all(&mut self, now: SimTime) {
+        let mut choosing = std::mem::take(&mut self.choosing);
+        choosing.sort_by_cached_key(|queue| self.place_in_choice(*queue, now));
+        for queue in choosing.drain(..) {
+            self.choose(queue, now);
+        }
+        self.choosing = choosing;
+    }
+
+    /// A switch, and a queue's place in the order in which its heads choose at `now`.
+    fn place_in_choice(&self, queue: u32, now: SimTime) -> (u32, u64) {
+        let (came, vl) = (self.number.link(queue), self.number.vl(queue));
+        let at = NodeId(self.links[came as usize].to);
+        // A switch has as many links that end as links that begin.
+        let queues = self.topology.out(at).len() as u64 * u64::from(self.vls);
+        let number = u64::from(self.links[came as usize].slot * self.vls + vl);
+        let start = crate::kernel::random::draw(self.seed, u64::from(at.0), (1 << 63) + now.0) % queues;
+        (at.0, (number + queues - start - 1) % queues)
+    }
+
+    /// The head of `queue` chooses the link with the most credits that nobody has in mind.
+    fn choose(&mut self, queue: u32, now: SimTime) {
+        let came = self.number.link(queue);
+        let at = NodeId(self.links[came as usize].to);
+        let packet = self.packets.get(self.lanes.lanes[queue as usize].first);
+        let next = self.routes.next(at, LinkId(came), NodeId(packet.destination));
+        let vl = u32::from(packet.base) + u32::from(next.class);
+        let mut most = i64::MIN;
+        let mut several = 0u64;
+        for link in next.links {
+            let free = self.lanes.unclaimed(self.number.lane(link.0, vl), now.0);
+            if free > most {
+                (most, several) = (free, 1);
+            } else if free == most {
+                several += 1;
+            }
+        }
+        let Some(first) = next.links.first() else { return };
+        let mut link = *first;
+        if next.links.len() > 1 {
+            let mut position = 0;
+            if several > 1 {
+                position = crate::kernel::random::draw(self.seed, u64::from(at.0), packet.key) % several;
+            }
+            for candidate in next.links {
+                if self.lanes.unclaimed(self.number.lane(candidate.0, vl), now.0) == most {
+                    if position == 0 {
+                        link = *candidate;
+                        break;
+                    }
+                    position -= 1;
+                }
+            }
+        }
+        let (class, enters_ring, credits) = (next.class, next.enters_ring, u32::from(packet.credits));
+        self.lanes.claim(self.number.lane(link.0, vl), credits);
+        self.chosen(queue, link.0, class, enters_ring, now);
+    }
+
+    /// The head of `queue` has chosen `link`: it asks for it when it is ready.
+    fn chosen(&mut self, queue: u32, link: u32, class: u8, enters_ring: bool, now: SimTime) {
+        let came = self.number.link(queue);
+        let state = &mut self.lanes.lanes[queue as usize];
+        let packet = self.packets.get(state.first);
+        state.chosen = self.number.lane(link, u32::from(packet.base) + u32::from(class));
+        state.need = if enters_ring { 2 * u32::from(self.sizes.largest.1) } else { packet.credits.into() };
+        let wire_of = &self.lanes.wire_of;
+        let (wire, came_by) = (wire_of[link as usize], wire_of[came as usize]);
+        let faster =
+            wire != came_by && self.lanes.wires[usize::from(wire)].faster_than(&self.lanes.wires[usize::from(came_by)]);
+        if self.whole || faster {
+            let ready = packet.last + self.switch_delay;
+            if ready > now.0 {
+                self.events.schedule(ready, Event::Ask(queue));
+                return;
+            }
+        }
+        self.ask(queue, now);
+    }
+
+    /// The head of `queue` is ready: its link has to look, as soon as it is free.
+    pub(super) fn ask(&mut self, queue: u32, now: SimTime) {
+        let lane = self.lanes.lanes[queue as usize].chosen;
+        let (link, vl) = (self.number.link(lane), self.number.vl(lane));
+        let slot = self.links[(self.number.link(queue)) as usize].slot;
+        let bit = if self.classes == 1 { slot } else { slot * self.classes + self.number.vl(queue) % self.classes };
+        let state = &mut self.links[link as usize];
+        state.asking |= 1 << vl;
+        if state.masks == NONE {
+            self.lanes.lanes[lane as usize].mask |= 1 << bit;
+        } else {
+            self.masks[(state.masks + vl * u32::from(state.words) + bit / 64) as usize] |= 1 << (bit % 64);
+        }
+        let free_at = state.free_at;
+        if free_at > now.0 {
+            self.wake(link, free_at);
+        } else {
+            self.look(link);
+        }
+    }
+
+    /// The queue whose bit is `bit` in the masks of VL `vl` of a link whose sender's inputs begin at `inputs`.
+    fn queue_of(&self, inputs: u32, vl: u32, bit: u32) -> u32 {
+        if self.classes == 1 {
+            return self.number.lane(self.inputs[(inputs + bit) as usize], vl);
+        }
+        let input = self.inputs[(inputs + bit / self.classes) as usize];
+        self.number.lane(input, vl / self.classes * self.classes + bit % self.classes)
+    }
+
+    /// How many credits the packet must find that host `node` sends next on VL `vl`.
+    fn host_need(&self, node: u32, vl: u32) -> u32 {
+        let next = self.messages.peek(self.number.lane(node, vl) as usize);
+        next.map_or(u32::MAX, |(bytes, _)| self.sizes.of(bytes).1.into())
+    }
+
+    /// The credits that the packet must find whose queue has bit `bit` of those that ask for `id` and `vl`.
+    #[inline]
+    fn need(&self, id: u32, vl: u32, bit: u32) -> u32 {
+        let link = &self.links[id as usize];
+        if link.from_host {
+            return self.host_need(link.inputs, vl);
+        }
+        self.lanes.lanes[self.queue_of(link.inputs, vl, bit) as usize].need
+    }
+
+    /// The bit of the first queue, in the order of arbitration, that asks for `id` and `vl` and finds its credits; or
+    /// how many credits have to be there until one of them does.
+    #[inline]
+    fn first_asking(&mut self, id: u32, vl: u32, now: SimTime) -> Result<u32, u32> {
+        let lane = self.number.lane(id, vl);
+        let state = &self.lanes.lanes[lane as usize];
+        let mask = state.mask;
+        if mask == 0 {
+            return self.first_of_many(id, vl, now);
+        }
+        let mut least = u32::MAX;
+        let later = mask & (u64::MAX << state.begin);
+        for mut bits in [later, mask & !later] {
+            while bits != 0 {
+                let bit = bits.trailing_zeros();
+                let need = self.need(id, vl, bit);
+                // What is not there for one is not there for another that needs as much.
+                if need < least {
+                    if self.lanes.has(lane, need, now.0) {
+                        return Ok(bit);
+                    }
+                    least = need;
+                }
+                bits &= bits - 1;
+            }
+        }
+        Err(least)
+    }
+
+    /// The same where a mask has several words.
+    fn first_of_many(&mut self, id: u32, vl: u32, now: SimTime) -> Result<u32, u32> {
+        let lane = self.number.lane(id, vl);
+        let (base, words) = (self.links[id as usize].masks, u32::from(self.links[id as usize].words));
+        let begin = u32::from(self.lanes.lanes[lane as usize].begin);
+        let mut word = begin / 64;
+        let mut least = u32::MAX;
+        // Once around, and the first word again for what lies before the begin.
+        for round in 0..=words {
+            let mut bits = self.masks[(base + vl * words + word) as usize];
+            if round == 0 {
+                bits &= u64::MAX << (begin % 64);
+            } else if round == words {
+                bits &= !(u64::MAX << (begin % 64));
+            }
+            while bits != 0 {
+                let bit = word * 64 + bits.trailing_zeros();
+                let need = self.need(id, vl, bit);
+                if need < least {
+                    if self.lanes.has(lane, need, now.0) {
+                        return Ok(bit);
+                    }
+                    least = need;
+                }
+                bits &= bits - 1;
+            }
+            word = if word + 1 == words { 0 } else { word + 1 };
+        }
+        Err(least)
+    }
+
+    /// Starts one of the packets that ask for `link`, if it is free and credits are there; else has it look again when
+    /// that may be.
+    pub(super) fn arbitrate(&mut self, link: u32, now: SimTime) {
+        let state = &self.links[link as usize];
+        let (asking, free_at) = (state.asking, state.free_at);
+        if asking == 0 {
+            return;
+        }
+        if free_at > now.0 {
+            self.wake(link, free_at);
+            return;
+        }
+        if asking & (asking - 1) == 0 {
+            // One VL only: there is nothing to choose, but the tables have to know.
+            let vl = asking.trailing_zeros();
+            match self.first_asking(link, vl, now) {
+                Ok(bit) => self.take(link, asking, bit, now),
+                Err(least) => self.wait_for(self.number.lane(link, vl), least),
+            }
+            return;
+        }
+        let mut may = 0u16;
+        let mut found = [0u32; 16];
+        let mut vls = asking;
+        while vls != 0 {
+            let vl = vls.trailing_zeros();
+            vls &= vls - 1;
+            match self.first_asking(link, vl, now) {
+                Ok(bit) => {
+                    may |= 1 << vl;
+                    found[vl as usize] = bit;
+                }
+                Err(least) => found[vl as usize] = least,
+            }
+        }
+        if may == 0 {
+            let mut vls = asking;
+            while vls != 0 {
+                let vl = vls.trailing_zeros();
+                vls &= vls - 1;
+                self.wait_for(self.number.lane(link, vl), found[vl as usize]);
+            }
+            return;
+        }
+        let state = &mut self.links[link as usize];
+        let given = self.tables.give(&mut state.turns, may, free_at < now.0);
+        self.begin(link, given, found[usize::from(given.vl)], now);
+    }
+
+    /// Starts the packet with bit `bit` on `link`, the only one of the VLs of `may`.
+    #[inline]
+    fn take(&mut self, link: u32, may: u16, bit: u32, now: SimTime) {
+        let state = &mut self.links[link as usize];
+        let given = self.tables.give(&mut state.turns, may, state.free_at < now.0);
+        self.begin(link, given, bit, now);
+    }
+
+    /// Starts the packet with bit `bit` of the VL that was given the turn.
+    fn begin(&mut self, link: u32, given: Given, bit: u32, now: SimTime) {
+        let vl = u32::from(given.vl);
+        let started = if self.links[link as usize].from_host {
+            self.leave_host(link, vl, now)
+        } else {
+            self.leave_queue(link, vl, bit, now)
+        };
+        let Some((flits, credits)) = started else { return };
+        let bytes = u32::try_from(u64::from(flits) * self.flit).unwrap_or(u32::MAX);
+        self.tables.started(&mut self.links[link as usize].turns, given, credits.into(), bytes);
+    }
+
+    /// Has `link` look again at `at`, unless it will earlier.
+    fn wake(&mut self, link: u32, at: u64) {
+        let state = &mut self.links[link as usize];
+        if at < state.wake {
+            state.wake = at;
+            self.events.schedule(at, Event::Link(link));
+        }
+    }
+
+    /// Has the link of `lane` look again when `need` credits will be there, or when that is decided.
+    fn wait_for(&mut self, lane: u32, need: u32) {
+        let at = self.lanes.when(lane, need);
+        self.lanes.lanes[lane as usize].wanted = if at.is_some() { 0 } else { need };
+        if let Some(at) = at {
+            self.wake(self.number.link(lane), at);
+        }
+    }
+
+    /// The first packet of a host's queue starts on the host's link. Returns its flits and credits.
+    fn leave_host(&mut self, link: u32, vl: u32, now: SimTime) -> Option<(u16, u16)> {
+        let node = self.links[link as usize].inputs;
+        let queue = self.number.lane(node, vl) as usize;
+        let cut = self.messages.cut(queue)?;
+        if self.messages.is_empty(queue) {
+            self.links[link as usize].asking &= !(1 << vl);
+            self.lanes.lanes[self.number.lane(link, vl) as usize].mask = 0;
+        }
+        let message = self.messages.get(cut.message);
+        let (flits, credits) = self.sizes.of(cut.bytes);
+        let packet = Packet {
+            next: NONE,
+            message: cut.message,
+            destination: self.topology.host_node(message.destination.0).0,
+            flits,
+            credits,
+            first: 0,
+            last: 0,
+            left: now.0,
+            key: key(message.source, cut.number),
+            flow: message.flow,
+            bytes: cut.bytes,
+            switches: 0,
+            base: u8::try_from(vl).unwrap_or(0),
+        };
+        let id = self.packets.insert(packet);
+        self.start(id, link, vl, now);
+        let state = &self.links[link as usize];
+        if state.asking != 0 {
+            self.wake(link, state.free_at);
+        }
+        Some((flits, credits))
+    }
+
+    /// The head of a switch's queue, the one whose bit is `bit`, starts on `link`. Returns its flits and credits.
+    fn leave_queue(&mut self, link: u32, vl: u32, bit: u32, now: SimTime) -> Option<(u16, u16)> {
+        let lane = self.number.lane(link, vl);
+        let state = &mut self.links[link as usize];
+        let out = &mut self.lanes.lanes[lane as usize];
+        let words = u32::from(state.words);
+        let nobody = if state.masks == NONE {
+            out.mask &= !(1 << bit);
+            out.mask == 0
+        } else {
+            let base = (state.masks + vl * words) as usize;
+            self.masks[base + bit as usize / 64] &= !(1 << (bit % 64));
+            self.masks[base..base + words as usize].iter().all(|word| *word == 0)
+        };
+        if nobody {
+            state.asking &= !(1 << vl);
+        }
+        // One behind the last of all is no bit of the mask: the search then begins at the first.
+        out.begin = if bit + 1 < words * 64 { u16::try_from(bit + 1).unwrap_or(0) } else { 0 };
+        let inputs = state.inputs;
+        let queue = self.queue_of(inputs, vl, bit);
+        let id = self.lanes.lanes[queue as usize].first;
+        let packet = self.packets.get_mut(id);
+        packet.switches += 1;
+        let (next, flits, credits) = (packet.next, packet.flits, packet.credits);
+        packet.next = NONE;
+        let (rest, ended) = self.start(id, link, vl, now);
+        if self.adaptive {
+            self.lanes.disclaim(lane, credits.into());
+        }
+
+        let waiting = &mut self.lanes.lanes[queue as usize];
+        waiting.drained = ended;
+        waiting.held -= u32::from(credits);
+        waiting.first = next;
+        let state = &mut self.links[link as usize];
+        let (asking, free_at) = (state.asking, state.free_at);
+        if next == NONE {
+            waiting.last = NONE;
+            if asking != 0 {
+                self.wake(link, free_at);
+            }
+        } else {
+            let at = self.head_at(next).max(ended);
+            // One event is enough for both: the next packet is there already, and the link goes on at once.
+            if asking != 0 && at == free_at && at < self.links[link as usize].wake {
+                self.links[link as usize].wake = at;
+                self.events.schedule(at, Event::HeadAndLink(queue));
+            } else {
+                self.events.schedule(at, Event::Head(queue));
+                if asking != 0 {
+                    self.wake(link, free_at);
+                }
+            }
+        }
+        let wire = self.lanes.wire_of[link as usize];
+        self.gives_back(queue, Return::new(wire, now.0, ended, rest, flits, credits), now);
+        Some((flits, credits))
+    }
+
+    /// A packet starts to leave the buffer of `lane`; whoever waits for its credits is told when they will be there.
+    fn gives_back(&mut self, lane: u32, leaving: Return, now: SimTime) {
+        self.lanes.give_back(lane, leaving);
+        let wanted = self.lanes.lanes[lane as usize].wanted;
+        if wanted > 0 {
+            // A link that is busy looks anyway when it is free.
+            if self.links[(self.number.link(lane)) as usize].free_at <= now.0 {
+                self.wait_for(lane, wanted);
+            } else {
+                self.lanes.lanes[lane as usize].wanted = 0;
+            }
+        }
+    }
+
+    /// The earliest instant at which a packet at the head of its queue goes on.
+    fn head_at(&self, packet: u32) -> u64 {
+        let packet = self.packets.get(packet);
+        let arrived = if self.whole && !self.adaptive { packet.last } else { packet.first };
+        arrived + self.switch_delay
+    }
+
+    /// Packet `id` starts on `link` and `vl`. Returns the remainder with which the link started, and when its last flit
+    /// will have left.
+    fn start(&mut self, id: u32, link: u32, vl: u32, now: SimTime) -> (u64, u64) {
+        let lane = self.number.lane(link, vl);
+        let number = self.lanes.wire_of[link as usize];
+        let wire = &self.lanes.wires[usize::from(number)];
+        let state = &mut self.links[link as usize];
+        let rest = if state.free_at == now.0 { state.remainder } else { 0 };
+        let packet = self.packets.get_mut(id);
+        let (flits, credits, bytes) = (packet.flits, packet.credits, packet.bytes);
+        let (time, remainder) = wire.packet(flits.into(), rest);
+        let (ended, delay) = (now.0 + time, wire.delay);
+        packet.first = now.0 + wire.first(rest) + delay;
+        packet.last = ended + delay;
+        let at = if self.whole && !self.adaptive { packet.last } else { packet.first } + self.switch_delay;
+        state.free_at = ended + self.packet_gap;
+        state.remainder = remainder;
+        let to_host = state.to_host;
+        self.traffic[link as usize].crossed(now, bytes, self.interval_ps, &mut self.meters, link);
+        let queue = &mut self.lanes.lanes[lane as usize];
+        queue.free -= u32::from(credits);
+        let sum = queue.flits.overflowing_add(flits.into());
+        queue.flits = sum.0;
+        if sum.1 {
+            self.lanes.overflows[lane as usize] += 1;
+        }
+        let queue = &mut self.lanes.lanes[lane as usize];
+        if to_host {
+            self.events.schedule(ended + delay, Event::Deliver(id));
+            let leaving = Return::new(number, now.0 + delay, ended + delay, rest, flits, credits);
+            self.gives_back(lane, leaving, now);
+            return (rest, ended);
+        }
+        queue.held += u32::from(credits);
+        queue.held_most = queue.held_most.max(queue.held);
+        if queue.first == NONE {
+            queue.first = id;
+            queue.last = id;
+            let at = at.max(queue.drained);
+            self.events.schedule(at, Event::Head(lane));
+        } else {
+            let last = queue.last;
+            queue.last = id;
+            self.packets.get_mut(last).next = id;
+        }
+        (rest, ended)
+    }
+
+    /// A packet has arrived at its host.
+    pub(super) fn deliver(&mut self, id: u32, now: SimTime, deliveries: &mut Vec<Delivery>) {
+        let packet = self.packets.remove(id);
+        let message = self.messages.get(packet.message);
+        let record = PacketRecord {
+            handed_over: message.handed_over,
+            left: SimTime(packet.left),
+            arrived: now,
+            source: message.source,
+            destination: message.destination,
+            number: packet.key & NUMBER,
+            bytes: packet.bytes,
+            flits: packet.flits.into(),
+            switches: packet.switches.into(),
+            token: message.token,
+        };
+        self.delivered += 1;
+        self.observer.delivered(&record);
+        if let Some(token) = self.messages.arrived(packet.message) {
+            deliveries.push(Delivery { token, at: now });
+        }
+    }
+}

@@ -1,0 +1,491 @@
+//! The sending end of TCP: what is sent when, what ACKs and timers say, and what is sent again.
+
+use super::cubic::AckNews;
+use super::flow::{Ack, Condition, Packet, RateReduction, Segment, TimerKind};
+use super::{Ethernet, Event};
+use crate::kernel::{Phase, Place};
+use crate::time::SimTime;
+
+/// The least and the largest retransmission time-out (Linux).
+pub(super) const TIMEOUT_MIN_PS: u64 = 200_000_000_000;
+const TIMEOUT_MAX_PS: u64 = 120_000_000_000_000;
+/// The time-out before a round trip was measured (Linux: 1 s).
+const TIMEOUT_INITIAL_PS: u64 = 1_000_000_000_000;
+/// What Linux adds to two round trips before it probes the tail.
+const PROBE_SLACK_PS: u64 = 2_000_000_000;
+/// The round trip that Linux assumes for its pacing rate before it has measured one.
+const ASSUMED_ROUND_TRIP_PS: u64 = 1_000_000_000;
+/// SACKed segments that make a hole a loss without waiting.
+const DUPLICATES: u64 = 3;
+/// Bookkeeping that Linux charges for a segment's buffer beyond its bytes on the wire (2,304 for 1,514).
+const BUFFER_OVERHEAD: u32 = 790;
+
+impl Ethernet {
+    /// Sends of `flow` what may be sent now.
+    pub(super) fn try_send(&mut self, now: SimTime, flow: u32) {
+        self.restart_after_idle(now, flow);
+        let mut blocked_by_window = false;
+        loop {
+            let sender = &self.flows[flow as usize].sender;
+            if sender.segments.is_empty() && sender.next == sender.written {
+                return;
+            }
+            if sender.in_flight() >= sender.cubic.window {
+                blocked_by_window = true;
+                break;
+            }
+            if self.next_chunk(flow).is_none() || !self.nic_accepts(now, flow) {
+                break;
+            }
+            self.send_chunk(now, flow);
+        }
+        let sender = &mut self.flows[flow as usize].sender;
+        let out = sender.segments.len() as u64;
+        if sender.unacknowledged >= sender.usage_end
+            || blocked_by_window
+            || (!sender.window_limited && out > sender.most_in_flight)
+        {
+            sender.window_limited = blocked_by_window;
+            sender.most_in_flight = out;
+            sender.usage_end = sender.next;
+        }
+    }
+
+    /// Linux' slow start after idle, and CUBIC's clock after a pause.
+    fn restart_after_idle(&mut self, now: SimTime, flow: u32) {
+        let initial = self.config.initial_window.into();
+        let sender = &mut self.flows[flow as usize].sender;
+        if sender.segments.is_empty() && sender.next < sender.written && sender.next > 0 {
+            let idle = now.since_ps(sender.last_sent);
+            let timeout = timeout_ps(sender);
+            if idle > timeout && self.config.slow_start_after_idle {
+                sender.cubic.restart(idle, timeout, initial);
+            }
+            sender.cubic.resumed(now, idle);
+            sender.last_sent = now;
+        }
+    }
+
+    /// The segment number to send again, or the length of a new segment; `None` if nothing may be sent.
+    fn next_chunk(&mut self, flow: u32) -> Option<Chunk> {
+        let segment_bytes = self.segment_bytes;
+        let sender = &mut self.flows[flow as usize].sender;
+        if sender.lost > sender.resent {
+            let from = sender.resend_from.max(sender.first_number) - sender.first_number;
+            let from = usize::try_from(from).unwrap_or(usize::MAX);
+            let waiting = sender.segments.iter().skip(from).position(|segment| segment.lost && !segment.resent);
+            if let Some(offset) = waiting {
+                sender.resend_from = sender.first_number + (from + offset) as u64;
+                return Some(Chunk::Again(from + offset));
+            }
+        }
+        let len = segment_bytes.min(sender.written - sender.next);
+        let fits = sender.next + len <= sender.window_end || sender.segments.is_empty();
+        (len > 0 && fits).then(|| Chunk::New(u32::try_from(len).unwrap_or(u32::MAX)))
+    }
+
+    /// Whether the host's NIC takes a segment of `flow` now; if not, the flow is called when it will.
+    fn nic_accepts(&mut self, now: SimTime, flow: u32) -> bool {
+        let limit = self.small_queue_limit(flow);
+        let sender = &mut self.flows[flow as usize].sender;
+        if sender.waits_for_nic {
+            return false;
+        }
+        while let Some((departure, bytes)) = sender.in_nic.front() {
+            if *departure > now {
+                break;
+            }
+            sender.in_nic_bytes -= u64::from(*bytes);
+            sender.in_nic.pop_front();
+        }
+        if sender.in_nic_bytes > limit {
+            if let (false, Some((departure, _))) = (sender.nic_event, sender.in_nic.front()) {
+                sender.nic_event = true;
+                let departure = *departure;
+                self.queue.schedule(departure, Phase::Arrive, self.flow_place(flow), Event::NicSent(flow));
+            }
+            return false;
+        }
+        self.nic_has_room(now, flow)
+    }
+
+    /// TCP small queues: how many bytes of buffers a flow may have in its own host's queue. Linux: what it sends in a
+    /// millisecond at its pacing rate, at least two segments.
+    fn small_queue_limit(&self, flow: u32) -> u64 {
+        let least = 2 * u64::from(self.wire_bytes(self.segment_bytes) + BUFFER_OVERHEAD);
+        (self.pacing_rate(flow) >> 10).max(least).min(self.config.small_queue_max.get())
+    }
+
+    /// Bytes a second that Linux would pace at: a window a round trip, times 2 in slow start and 1.2 after it.
+    fn pacing_rate(&self, flow: u32) -> u64 {
+        let sender = &self.flows[flow as usize].sender;
+        let round_trip_us = match sender.round_trip.smoothed {
+            0 => ASSUMED_ROUND_TRIP_PS,
+            smoothed => smoothed,
+        } / 1_000_000;
+        let percent = if sender.cubic.window < sender.cubic.threshold / 2 { 200 } else { 120 };
+        let window = sender.cubic.window.max(sender.segments.len() as u64);
+        window * self.segment_bytes * percent * 10_000 / round_trip_us.max(1)
+    }
+
+    /// Asks the NIC's queue for room; without any, `flow` queues up with the host's other flows.
+    fn nic_has_room(&mut self, now: SimTime, flow: u32) -> bool {
+        let wire = self.wire_bytes(self.segment_bytes);
+        let entry = &self.flows[flow as usize];
+        let (host, nic) = (entry.source, self.paths[entry.path as usize]);
+        let port = &mut self.ports[nic as usize];
+        let waiting = &mut self.nic_waiting[host as usize];
+        if port.has_room(now, wire) {
+            return true;
+        }
+        if waiting.is_empty() {
+            let at = port.next_start(now).unwrap_or(now);
+            self.queue.schedule(at, Phase::Arrive, Place(nic), Event::NicRoom(host));
+        }
+        waiting.push_back(flow);
+        self.flows[flow as usize].sender.waits_for_nic = true;
+        false
+    }
+
+    /// The NIC of `host` has sent something: those who wait for room go on, in their order.
+    pub(super) fn nic_room(&mut self, now: SimTime, host: u32) {
+        let Some(flow) = self.nic_waiting[host as usize].pop_front() else { return };
+        let nic = self.paths[self.flows[flow as usize].path as usize];
+        self.flows[flow as usize].sender.waits_for_nic = false;
+        if !self.nic_waiting[host as usize].is_empty() {
+            // Whoever waits next is called with the next departure, be it of what is sent now.
+            let at = self.ports[nic as usize].next_start(now).unwrap_or(now);
+            self.queue.schedule(at, Phase::Arrive, Place(nic), Event::NicRoom(host));
+        }
+        self.try_send(now, flow);
+    }
+
+    fn send_chunk(&mut self, now: SimTime, flow: u32) {
+        match self.next_chunk(flow) {
+            Some(Chunk::Again(index)) => self.send_again(now, flow, index),
+            Some(Chunk::New(len)) => {
+                let sender = &mut self.flows[flow as usize].sender;
+                let start = sender.next;
+                sender.next += u64::from(len);
+                let segment = Segment { start, len, sacked: false, lost: false, resent: false, sent_at: now };
+                sender.segments.push_back(segment);
+                if sender.segments.len() == 1 {
+                    sender.deadline = None;
+                }
+                self.transmit(now, flow, start, len);
+            }
+            None => {}
+        }
+        self.arm_timer(now, flow);
+    }
+
+    fn send_again(&mut self, now: SimTime, flow: u32, index: usize) {
+        self.resent += 1;
+        let sender = &mut self.flows[flow as usize].sender;
+        let segment = &mut sender.segments[index];
+        if segment.lost && !segment.resent {
+            segment.resent = true;
+            sender.resent += 1;
+        }
+        segment.sent_at = now;
+        let (start, len) = (segment.start, segment.len);
+        self.transmit(now, flow, start, len);
+    }
+
+    /// Puts a segment into the NIC's queue.
+    fn transmit(&mut self, now: SimTime, flow: u32, start: u64, len: u32) {
+        let wire = self.wire_bytes(u64::from(len));
+        let entry = &mut self.flows[flow as usize];
+        let (path, peer) = (entry.path, entry.peer);
+        entry.sender.last_sent = now;
+        entry.sender.reduction.sent += 1;
+        let push = start + u64::from(len) == entry.sender.written;
+        let (ack_flow, ack) = self.ack_to_carry(now, peer);
+        let packet = Packet { at: path, wire, data_flow: flow, len, start, sent_at: now, push, ack_flow, ack };
+        // A probe or a time-out may come when the queue is full: then this is a loss like any other.
+        if let Some(departure) = self.launch(now, packet) {
+            let sender = &mut self.flows[flow as usize].sender;
+            let charged = wire + BUFFER_OVERHEAD;
+            sender.in_nic.push_back((departure, charged));
+            sender.in_nic_bytes += u64::from(charged);
+        }
+    }
+
+    /// Sets the retransmission timer, or the probe before it.
+    fn arm_timer(&mut self, now: SimTime, flow: u32) {
+        let sender = &self.flows[flow as usize].sender;
+        if sender.segments.is_empty() {
+            self.flows[flow as usize].sender.deadline = None;
+            return;
+        }
+        let timeout = timeout_ps(sender).saturating_mul(1 << sender.backoff.min(20)).min(TIMEOUT_MAX_PS);
+        let probing = sender.condition == Condition::Open
+            && sender.sacked == 0
+            && !sender.probed
+            && sender.round_trip.smoothed > 0;
+        let (wait, kind) = if probing {
+            let alone = if sender.segments.len() == 1 { TIMEOUT_MIN_PS } else { PROBE_SLACK_PS };
+            ((2 * sender.round_trip.smoothed + alone).min(timeout), TimerKind::Probe)
+        } else {
+            (timeout, TimerKind::Timeout)
+        };
+        self.set_deadline(flow, now.plus_ps(wait), kind);
+    }
+
+    fn set_deadline(&mut self, flow: u32, at: SimTime, kind: TimerKind) {
+        let place = self.flow_place(flow);
+        let sender = &mut self.flows[flow as usize].sender;
+        sender.deadline = Some((at, kind));
+        // One event at a time looks at the deadline; if that has moved on by then, it looks again.
+        if sender.timer_event.is_none_or(|event| event > at) {
+            sender.timer_event = Some(at);
+            self.queue.schedule(at, Phase::Arrive, place, Event::Timer(flow));
+        }
+    }
+
+    /// An event looks at the timer of `flow`.
+    pub(super) fn timer(&mut self, now: SimTime, flow: u32) {
+        let sender = &mut self.flows[flow as usize].sender;
+        if sender.timer_event != Some(now) {
+            return;
+        }
+        sender.timer_event = None;
+        match sender.deadline {
+            None => {}
+            Some((at, kind)) if at > now => self.set_deadline(flow, at, kind),
+            Some((_, TimerKind::Probe)) => self.probe(now, flow),
+            Some((_, TimerKind::Timeout)) => self.time_out(now, flow),
+            Some((_, TimerKind::Reordering)) => {
+                self.detect_losses(now, flow);
+                self.arm_timer(now, flow);
+                self.try_send(now, flow);
+            }
+        }
+    }
+
+    /// Tail loss probe: something new if there is, else the last segment again.
+    fn probe(&mut self, now: SimTime, flow: u32) {
+        self.probes += 1;
+        self.flows[flow as usize].sender.probed = true;
+        let last = self.flows[flow as usize].sender.segments.len() - 1;
+        match self.next_chunk(flow) {
+            Some(Chunk::New(_)) => self.send_chunk(now, flow),
+            _ => {
+                self.send_again(now, flow, last);
+                self.arm_timer(now, flow);
+            }
+        }
+    }
+
+    fn time_out(&mut self, now: SimTime, flow: u32) {
+        self.timeouts += 1;
+        let sender = &mut self.flows[flow as usize].sender;
+        if !matches!(sender.condition, Condition::Loss { .. }) || sender.backoff == 0 {
+            sender.cubic.lost();
+        }
+        sender.cubic.timed_out();
+        sender.condition = Condition::Loss { until: sender.next };
+        sender.backoff += 1;
+        sender.lost = 0;
+        sender.resent = 0;
+        for segment in &mut sender.segments {
+            segment.resent = false;
+            segment.lost = !segment.sacked;
+            sender.lost += u64::from(segment.lost);
+        }
+        sender.resend_from = sender.first_number;
+        self.arm_timer(now, flow);
+        self.try_send(now, flow);
+    }
+
+    /// An ACK for `flow` has come back.
+    pub(super) fn acknowledged(&mut self, now: SimTime, flow: u32, ack: &Ack) {
+        let sender = &mut self.flows[flow as usize].sender;
+        let progress = ack.next > sender.unacknowledged;
+        let delivered = strike_acknowledged(sender, ack.next) + mark_sacked(sender, ack);
+        sender.unacknowledged = sender.unacknowledged.max(ack.next);
+        sender.window_end = sender.window_end.max(ack.next.saturating_add(ack.window));
+        if delivered > 0 {
+            let sample = now.since_ps(ack.echo);
+            sender.round_trip.measure(sample);
+        }
+        if progress {
+            sender.backoff = 0;
+            sender.probed = false;
+        }
+        self.leave_condition(flow);
+        if delivered > 0 {
+            self.detect_losses(now, flow);
+            self.adjust_window(now, flow, delivered, progress);
+        }
+        let waits_for_reordering =
+            matches!(self.flows[flow as usize].sender.deadline, Some((at, TimerKind::Reordering)) if at > now);
+        if (progress || delivered > 0) && !waits_for_reordering {
+            self.arm_timer(now, flow);
+        }
+        self.try_send(now, flow);
+    }
+
+    /// Ends a recovery when all that was under way at its start is acknowledged.
+    fn leave_condition(&mut self, flow: u32) {
+        let sender = &mut self.flows[flow as usize].sender;
+        match sender.condition {
+            Condition::Recovery { until } if sender.unacknowledged >= until => {
+                sender.condition = Condition::Open;
+                sender.cubic.window = sender.cubic.threshold;
+            }
+            Condition::Loss { until } if sender.unacknowledged >= until => sender.condition = Condition::Open,
+            _ => {}
+        }
+    }
+
+    /// RACK: what was sent before something that has arrived is lost, at once after three SACKed segments or within a
+    /// recovery, else after a quarter of the least round trip.
+    fn detect_losses(&mut self, now: SimTime, flow: u32) {
+        let sender = &mut self.flows[flow as usize].sender;
+        let patience = if sender.condition != Condition::Open || sender.sacked >= DUPLICATES {
+            0
+        } else {
+            (sender.round_trip.least / 4).min(sender.round_trip.smoothed / 8)
+        };
+        let mut wait = None;
+        let mut newly = 0;
+        let first = sender.first_number;
+        for (number, segment) in (first..).zip(&mut sender.segments) {
+            let before = (segment.sent_at, number) < sender.latest_arrived;
+            if !before && segment.sent_at > sender.latest_arrived.0 && !segment.resent {
+                break;
+            }
+            if !before || segment.sacked || (segment.lost && !segment.resent) {
+                continue;
+            }
+            let lost_at = segment.sent_at.plus_ps(sender.round_trip.latest + patience);
+            if patience > 0 && lost_at > now {
+                wait = Some(wait.map_or(lost_at, |at: SimTime| at.min(lost_at)));
+                continue;
+            }
+            if segment.resent {
+                sender.resent -= 1;
+                segment.resent = false;
+            } else {
+                sender.lost += 1;
+            }
+            segment.lost = true;
+            sender.resend_from = sender.resend_from.min(number);
+            newly += 1;
+        }
+        if newly > 0 && sender.condition == Condition::Open {
+            sender.condition = Condition::Recovery { until: sender.next };
+            sender.reduction = RateReduction { prior_window: sender.cubic.window, ..RateReduction::default() };
+            sender.cubic.lost();
+            self.recoveries += 1;
+        }
+        if let Some(at) = wait {
+            self.set_deadline(flow, at, TimerKind::Reordering);
+        } else if let Some((_, TimerKind::Reordering)) = self.flows[flow as usize].sender.deadline {
+            self.arm_timer(now, flow);
+        }
+    }
+
+    /// The congestion window after an ACK that delivered something.
+    fn adjust_window(&mut self, now: SimTime, flow: u32, delivered: u64, progress: bool) {
+        let pacing_rate = self.pacing_rate(flow);
+        let sender = &mut self.flows[flow as usize].sender;
+        let news = AckNews { now, delivered, unacknowledged: sender.unacknowledged, next: sender.next, pacing_rate };
+        if let Condition::Recovery { .. } = sender.condition {
+            reduce_rate(sender, delivered);
+            return;
+        }
+        sender.cubic.measured(sender.round_trip.latest / 1_000_000, &news);
+        if progress && sender.uses_window() {
+            sender.cubic.acknowledged(&news);
+        }
+    }
+}
+
+/// What may be sent next.
+enum Chunk {
+    /// A lost segment, by its index among those that are out.
+    Again(usize),
+    /// So many new bytes.
+    New(u32),
+}
+
+fn timeout_ps(sender: &super::flow::Sender) -> u64 {
+    match sender.round_trip.smoothed {
+        0 => TIMEOUT_INITIAL_PS,
+        smoothed => smoothed + (4 * sender.round_trip.variation).max(TIMEOUT_MIN_PS),
+    }
+}
+
+/// Strikes out the segments below `next`. Returns how many of them were not known to have arrived.
+fn strike_acknowledged(sender: &mut super::flow::Sender, next: u64) -> u64 {
+    let mut delivered = 0;
+    while let Some(segment) = sender.segments.front() {
+        if segment.start + u64::from(segment.len) > next {
+            break;
+        }
+        if segment.sacked {
+            sender.sacked -= 1;
+        } else {
+            delivered += 1;
+            sender.latest_arrived = sender.latest_arrived.max((segment.sent_at, sender.first_number));
+        }
+        sender.lost -= u64::from(segment.lost);
+        sender.resent -= u64::from(segment.lost && segment.resent);
+        sender.segments.pop_front();
+        sender.first_number += 1;
+    }
+    delivered
+}
+
+/// Marks what the ACK's block adds to what is known: from its newest segment to both sides, as far as it is news.
+fn mark_sacked(sender: &mut super::flow::Sender, ack: &Ack) -> u64 {
+    if ack.sack_end == 0 {
+        return 0;
+    }
+    let newest = sender.segments.partition_point(|segment| segment.start < ack.newest);
+    let mut delivered = 0;
+    let mut mark = |sender: &mut super::flow::Sender, index: usize| -> bool {
+        let Some(segment) = sender.segments.get_mut(index) else { return false };
+        let within = segment.start >= ack.sack_start && segment.start + u64::from(segment.len) <= ack.sack_end;
+        if !within || segment.sacked {
+            return false;
+        }
+        segment.sacked = true;
+        sender.sacked += 1;
+        sender.lost -= u64::from(segment.lost);
+        sender.resent -= u64::from(segment.lost && segment.resent);
+        (segment.lost, segment.resent) = (false, false);
+        let number = sender.first_number + index as u64;
+        sender.latest_arrived = sender.latest_arrived.max((segment.sent_at, number));
+        delivered += 1;
+        true
+    };
+    let mut index = newest;
+    while mark(sender, index) {
+        index += 1;
+    }
+    let mut index = newest;
+    while index > 0 && mark(sender, index - 1) {
+        index -= 1;
+    }
+    delivered
+}
+
+/// Proportional rate reduction (RFC 6937) with its slow-start bound: the window glides to the threshold.
+fn reduce_rate(sender: &mut super::flow::Sender, delivered: u64) {
+    let in_flight = sender.in_flight();
+    let threshold = sender.cubic.threshold;
+    let reduction = &mut sender.reduction;
+    reduction.delivered += delivered;
+    let quota = if in_flight > threshold {
+        let due = (threshold * reduction.delivered).div_ceil(reduction.prior_window.max(1));
+        due.saturating_sub(reduction.sent)
+    } else {
+        let due = reduction.delivered.saturating_sub(reduction.sent).max(delivered);
+        due.min(threshold - in_flight)
+    };
+    let least = u64::from(reduction.sent == 0);
+    sender.cubic.window = in_flight + quota.max(least);
+}

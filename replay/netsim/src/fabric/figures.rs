@@ -1,0 +1,88 @@
+//! Counting what crosses a link.
+
+use crate::network::LinkFigures;
+use crate::time::SimTime;
+use crate::units::Rate;
+
+/// So many intervals of traffic over time are kept: no run goes on beyond them, and what is already certain to cross a
+/// link later is counted in the last one.
+pub(super) const MAX_INTERVALS: u64 = 1 << 22;
+
+/// Counts one link's traffic as it happens.
+#[derive(Clone, Debug, Default)]
+pub struct LinkMeter {
+    bytes: u64,
+    packets: u64,
+    drops: u64,
+    queue_max_bytes: u64,
+    by_interval: Vec<u64>,
+    /// The interval that was counted last: its begin and its index.
+    begin_ps: u64,
+    index: usize,
+}
+
+impl LinkMeter {
+    /// A packet of `bytes` has left (or is certain to leave) over the link at `at`.
+    #[inline]
+    pub fn crossed(&mut self, at: SimTime, bytes: u64, interval_ps: u64) {
+        self.bytes += bytes;
+        self.packets += 1;
+        // Mostly it is the same interval as before, and dividing takes long.
+        if at.0.wrapping_sub(self.begin_ps) >= interval_ps || self.by_interval.is_empty() {
+            self.turn_to(at, interval_ps);
+        }
+        self.by_interval[self.index] += bytes;
+    }
+
+    /// `packets` packets of `bytes` together have left over the link, in the interval of `at`.
+    pub fn all_crossed(&mut self, at: SimTime, bytes: u64, packets: u64, interval_ps: u64) {
+        self.crossed(at, bytes, interval_ps);
+        self.packets += packets - 1;
+    }
+
+    /// Makes the interval of `at` the one that is counted.
+    fn turn_to(&mut self, at: SimTime, interval_ps: u64) {
+        let number = at.0 / interval_ps.max(1);
+        self.begin_ps = number * interval_ps.max(1);
+        self.index = usize::try_from(number.min(MAX_INTERVALS)).unwrap_or(usize::MAX);
+        if self.index >= self.by_interval.len() {
+            self.by_interval.resize(self.index + 1, 0);
+        }
+    }
+
+    /// A packet was lost in front of the link.
+    pub fn dropped(&mut self) {
+        self.drops += 1;
+    }
+
+    /// The queue in front of the link holds `bytes` now.
+    pub fn queued(&mut self, bytes: u64) {
+        self.queue_max_bytes = self.queue_max_bytes.max(bytes);
+    }
+
+    /// Bytes that crossed so far, or are certain to.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Packets that were lost so far.
+    #[must_use]
+    pub const fn drops(&self) -> u64 {
+        self.drops
+    }
+
+    /// What was counted, as the figures of link `name` with `rate`.
+    #[must_use]
+    pub fn figures(&self, name: &str, rate: Rate) -> LinkFigures {
+        LinkFigures {
+            name: name.to_owned(),
+            rate_bps: rate.bps().unwrap_or(0),
+            bytes: self.bytes,
+            packets: self.packets,
+            drops: self.drops,
+            queue_max_bytes: self.queue_max_bytes,
+            bytes_by_interval: self.by_interval.clone(),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! `ideal` for packets: each host sends its packets one after the other at the rate, and each arrives a latency after its
+//! last bit has left. There are no switches, and nobody is in another's way.
+
+use super::figures::LinkMeter;
+use super::ideal::IdealConfig;
+use super::packet::{Message, Observer, PacketFabric, PacketRecord};
+use crate::fabric::packet::LinkTime;
+use crate::kernel::{EventQueue, Phase, Place};
+use crate::network::{Delivery, NetworkFigures, Token};
+use crate::time::SimTime;
+use crate::units::Rate;
+
+#[derive(Clone, Copy)]
+struct Arrival {
+    packet: PacketRecord,
+    last: bool,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Host {
+    free_at: SimTime,
+    remainder: u64,
+    packets: u64,
+}
+
+/// An ideal network of packets.
+pub struct IdealPackets<O> {
+    rate: Rate,
+    latency_ps: u64,
+    interval_ps: u64,
+    format: LinkTime,
+    hosts: Vec<Host>,
+    meters: Vec<LinkMeter>,
+    queue: EventQueue<Arrival>,
+    observer: O,
+}
+
+impl<O: Observer> IdealPackets<O> {
+    /// The network of `config` for `hosts` hosts, with packets as `format` says.
+    #[must_use]
+    pub fn new(config: &IdealConfig, hosts: u32, format: LinkTime, observer: O) -> Self {
+        Self {
+            rate: config.rate,
+            latency_ps: config.latency.ps(),
+            interval_ps: config.interval.ps(),
+            format,
+            hosts: vec![Host::default(); hosts as usize],
+            meters: vec![LinkMeter::default(); hosts as usize],
+            queue: EventQueue::new(config.latency.ps().clamp(1 << 24, 1 << 40)),
+            observer,
+        }
+    }
+
+    fn arrive(&mut self, arrival: &Arrival) -> Option<Token> {
+        let packet = &arrival.packet;
+        let meter = &mut self.meters[packet.source.0 as usize];
+        meter.crossed(packet.arrived, u64::from(packet.bytes), self.interval_ps);
+        self.observer.delivered(packet);
+        arrival.last.then_some(arrival.packet.token)
+    }
+}
+
+impl<O: Observer> PacketFabric<O> for IdealPackets<O> {
+    fn hosts(&self) -> u32 {
+        super::count(self.hosts.len())
+    }
+
+    fn send(&mut self, now: SimTime, message: &Message) {
+        let index = message.source.0 as usize;
+        let mut left = message.bytes;
+        loop {
+            let payload = left.min(u64::from(self.format.mtu));
+            left -= payload;
+            // A packet is no longer than mtu and headers, which are 32 bits each.
+            let bytes = u32::try_from(payload + u64::from(self.format.headers)).unwrap_or(u32::MAX);
+            let host = &mut self.hosts[index];
+            if host.free_at < now {
+                (host.free_at, host.remainder) = (now, 0);
+            }
+            let start = host.free_at;
+            host.free_at = start.plus_ps(self.rate.next_time_ps(bytes, &mut host.remainder));
+            let arrived = host.free_at.plus_ps(self.latency_ps);
+            let packet = PacketRecord {
+                handed_over: now,
+                left: start,
+                arrived,
+                source: message.source,
+                destination: message.destination,
+                number: host.packets,
+                bytes,
+                flits: bytes.div_ceil(self.format.flit.max(1)),
+                switches: 0,
+                token: message.token,
+            };
+            host.packets += 1;
+            self.queue.schedule(arrived, Phase::Arrive, Place(message.source.0), Arrival { packet, last: left == 0 });
+            if left == 0 {
+                break;
+            }
+        }
+    }
+
+    fn next_event(&self) -> Option<SimTime> {
+        self.queue.next_time()
+    }
+
+    fn run_before(&mut self, until: SimTime) {
+        let Some(last) = until.0.checked_sub(1) else { return };
+        while let Some((_, arrival)) = self.queue.pop_until(SimTime(last)) {
+            self.arrive(&arrival);
+        }
+    }
+
+    fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime {
+        super::collect_instant(
+            self,
+            until,
+            deliveries,
+            |network| &mut network.queue,
+            |network, at, arrival, out| {
+                if let Some(token) = network.arrive(&arrival) {
+                    out.push(Delivery { token, at });
+                }
+            },
+        )
+    }
+
+    fn observer(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
+    fn events(&self) -> u64 {
+        self.queue.processed()
+    }
+
+    fn lane_bytes(&self, _now: SimTime) -> Vec<u64> {
+        self.meters.iter().map(LinkMeter::bytes).collect()
+    }
+
+    fn figures(&self) -> NetworkFigures {
+        let links = self.meters.iter().enumerate();
+        NetworkFigures {
+            circuits: Vec::new(),
+            events: self.queue.processed(),
+            interval_ps: self.interval_ps,
+            links: links.map(|(host, meter)| meter.figures(&format!("h{host}->"), self.rate)).collect(),
+            ..NetworkFigures::default()
+        }
+    }
+}

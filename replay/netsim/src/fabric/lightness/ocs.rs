@@ -1,0 +1,378 @@
+//! The optical circuit switch and each ToR's control of it.
+//!
+//! A packet needs a circuit from its ToR to the other one: an input port at the one, an output port at the other, both
+//! free. Requests of one instant are answered in turn. A granted circuit can be used after a fixed delay, which holds
+//! all of the control plane's work, and stays until it was idle for long, or is given up for another request; a refused
+//! request is repeated. Two ToRs joined back to back are a circuit that is always up.
+
+use super::config::Decision;
+use super::tor::Way;
+use super::{Event, Lightness};
+use crate::kernel::Phase;
+use crate::time::SimTime;
+use std::collections::VecDeque;
+
+/// How far a circuit is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Nobody asked for it.
+    Down,
+    /// Asked for and not yet answered, or refused and to be asked for again.
+    Requested,
+    /// Granted: it holds these ports (input, output) and will be up.
+    SettingUp(u32, u32),
+    /// Usable since then, over these ports.
+    Up(u32, u32, SimTime),
+    /// A fibre, not a circuit.
+    Fixed,
+}
+
+/// The way from one ToR to another through the circuit switch.
+pub struct Circuit {
+    pub from: u32,
+    pub to: u32,
+    pub state: State,
+    pub waiting: VecDeque<u32>,
+    pub sending: bool,
+    pub reserved: u32,
+    /// Flows that wait for a place.
+    pub wants: VecDeque<u32>,
+    /// Whether it waits for a place in its destination's ToR.
+    pub wants_place: bool,
+    /// Packets in the output's buffer, and until when the output is in use.
+    pub draining: u32,
+    pub output_free: SimTime,
+    /// Its present span's number; [`NO_SPAN`] where none is remembered.
+    span: u32,
+    /// Since when it has nothing to do, and whether an event looks at that.
+    pub idle_since: SimTime,
+    pub idle_event: bool,
+}
+
+impl Circuit {
+    pub fn is_up(&self) -> bool {
+        matches!(self.state, State::Up(..) | State::Fixed)
+    }
+
+    fn is_idle(&self) -> bool {
+        !self.sending && self.reserved == 0 && self.draining == 0
+    }
+}
+
+/// The circuit switch.
+#[derive(Default)]
+pub struct Ocs {
+    /// Which circuit holds each input port and each output port, by rack and wavelength.
+    pub inputs: Vec<Option<u32>>,
+    pub outputs: Vec<Option<u32>>,
+    /// Requests of this instant.
+    pub requests: Vec<u32>,
+    /// The rack whose request was granted last, for each destination's rack; and the destination of the last one.
+    pub last: Vec<u32>,
+    pub last_output: u32,
+    /// The circuits that were set up, as many as are remembered.
+    pub spans: Vec<CircuitSpan>,
+}
+
+/// So many circuits are remembered.
+const MAX_SPANS: usize = 1 << 16;
+
+/// A circuit from its grant to its release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CircuitSpan {
+    /// The input port: rack x ports of a ToR + fibre and wavelength.
+    pub input: u32,
+    /// The output port, numbered the same way.
+    pub output: u32,
+    /// When it was granted.
+    pub granted: SimTime,
+    /// When it could be used; `None` while it is set up.
+    pub up: Option<SimTime>,
+    /// When it was released or given up; `None` while it is up.
+    pub released: Option<SimTime>,
+    /// Whether it was given up for another one.
+    pub evicted: bool,
+    /// Packets that it carried.
+    pub packets: u64,
+    /// Their bytes on the fibre.
+    pub bytes: u64,
+}
+
+/// No span is remembered for a circuit.
+const NO_SPAN: u32 = u32::MAX;
+
+impl Lightness {
+    /// The number of the circuit between two racks.
+    pub(super) fn circuit_between(&mut self, from: u32, to: u32) -> u32 {
+        let racks = self.racks.len();
+        let index = from as usize * racks + to as usize;
+        if self.circuit_index[index] == u32::MAX {
+            self.circuit_index[index] = crate::fabric::count(self.circuits.len());
+            let fixed = self.config.decision == Decision::Direct;
+            self.circuits.push(Circuit {
+                from,
+                to,
+                state: if fixed { State::Fixed } else { State::Down },
+                waiting: VecDeque::new(),
+                sending: false,
+                reserved: 0,
+                wants: VecDeque::new(),
+                wants_place: false,
+                draining: 0,
+                output_free: SimTime::ZERO,
+                span: NO_SPAN,
+                idle_since: SimTime::ZERO,
+                idle_event: false,
+            });
+        }
+        self.circuit_index[index]
+    }
+
+    /// A ToR asks for a circuit, unless it has already.
+    pub(super) fn ask_for_circuit(&mut self, now: SimTime, index: u32) {
+        let circuit = &mut self.circuits[index as usize];
+        if circuit.state != State::Down {
+            return;
+        }
+        circuit.state = State::Requested;
+        self.request(now, index);
+    }
+
+    /// A request leaves its ToR; what is on no cable is at the switch at once.
+    fn request(&mut self, now: SimTime, index: u32) {
+        self.counters.circuit_requests += 1;
+        if self.cables.to_ocs == 0 {
+            self.circuit_asked(now, index);
+            return;
+        }
+        let at = now.plus_ps(self.cables.to_ocs);
+        self.queue.schedule(at, Phase::Arrive, self.circuit_place(index), Event::CircuitAsked(index));
+    }
+
+    /// A request is at the circuit switch.
+    pub(super) fn circuit_asked(&mut self, now: SimTime, index: u32) {
+        if self.ocs.requests.is_empty() {
+            self.queue.schedule(now, Phase::Decide, self.ocs_place(), Event::OcsDecides);
+        }
+        self.ocs.requests.push(index);
+    }
+
+    /// A refused request is repeated.
+    pub(super) fn retry_circuit(&mut self, now: SimTime, index: u32) {
+        if self.circuits[index as usize].state == State::Requested {
+            self.request(now, index);
+        }
+    }
+
+    /// All requests of an instant are there. Each output port's are answered in turn, behind the rack whose request it
+    /// granted last; and so are the outputs, for requests of one rack share its inputs.
+    pub(super) fn ocs_decides(&mut self, now: SimTime) {
+        let racks = crate::fabric::count(self.racks.len());
+        let mut requests = std::mem::take(&mut self.ocs.requests);
+        let behind = |number: u32, last: u32| (number + racks - last - 1) % racks;
+        requests.sort_unstable_by_key(|index| {
+            let Circuit { from, to, .. } = self.circuits[*index as usize];
+            (behind(to, self.ocs.last_output), behind(from, self.ocs.last[to as usize]))
+        });
+        for index in requests {
+            self.answer(now, index);
+        }
+    }
+
+    fn answer(&mut self, now: SimTime, index: u32) {
+        let Circuit { from, to, .. } = self.circuits[index as usize];
+        let ports = (self.port_for(now, from, true), self.port_for(now, to, false));
+        if let (Some((input, of_input)), Some((output, of_output))) = ports {
+            for circuit in [of_input, of_output].into_iter().flatten() {
+                self.counters.circuits_evicted += 1;
+                self.release(now, circuit, true);
+            }
+            self.ocs.inputs[input as usize] = Some(index);
+            self.ocs.outputs[output as usize] = Some(index);
+            self.ocs.last[to as usize] = from;
+            self.ocs.last_output = to;
+            self.circuits[index as usize].span = self.begin_span(now, input, output);
+            self.counters.circuits += 1;
+            self.circuits[index as usize].state = State::SettingUp(input, output);
+            let up = now.plus_ps(self.config.ocs_first_message_delay.ps() + self.circuit_answer_ps());
+            self.queue.schedule(up, Phase::Arrive, self.circuit_place(index), Event::CircuitUp(index));
+        } else {
+            self.counters.circuits_refused += 1;
+            let again = now.plus_ps(self.circuit_answer_ps() + self.config.retry_request_delay.ps());
+            self.queue.schedule(again, Phase::Arrive, self.circuit_place(index), Event::CircuitRetry(index));
+        }
+    }
+
+    /// From an answer of the circuit switch until the ToR has dealt with it.
+    fn circuit_answer_ps(&self) -> u64 {
+        self.config.ocs_ack_delay.ps() + self.cables.from_ocs + self.config.circuit_ack_ps()
+    }
+
+    /// A free port of `rack`; if there is none, one whose circuit can be given up, with that circuit.
+    fn port_for(&self, now: SimTime, rack: u32, input: bool) -> Option<(u32, Option<u32>)> {
+        let mut ports = rack * self.tor_circuits..(rack + 1) * self.tor_circuits;
+        let holders = if input { &self.ocs.inputs } else { &self.ocs.outputs };
+        if let Some(port) = ports.clone().find(|port| holders[*port as usize].is_none()) {
+            return Some((port, None));
+        }
+        let held = self.config.circuit_hold.ps();
+        ports.find_map(|port| {
+            let holder = holders[port as usize]?;
+            let circuit = &self.circuits[holder as usize];
+            match circuit.state {
+                State::Up(_, _, since) if circuit.is_idle() && now.since_ps(since) >= held => {
+                    Some((port, Some(holder)))
+                }
+                _ => None,
+            }
+        })
+    }
+
+    /// A circuit's span begins: its number, where there is room for it.
+    fn begin_span(&mut self, granted: SimTime, input: u32, output: u32) -> u32 {
+        let spans = &mut self.ocs.spans;
+        if spans.len() >= MAX_SPANS {
+            return NO_SPAN;
+        }
+        let (up, released) = (None, None);
+        spans.push(CircuitSpan { input, output, granted, up, released, evicted: false, packets: 0, bytes: 0 });
+        crate::fabric::count(spans.len() - 1)
+    }
+
+    fn span_of(&mut self, index: u32) -> Option<&mut CircuitSpan> {
+        self.ocs.spans.get_mut(self.circuits[index as usize].span as usize)
+    }
+
+    fn release(&mut self, now: SimTime, index: u32, evicted: bool) {
+        if let State::Up(input, output, _) = self.circuits[index as usize].state {
+            self.ocs.inputs[input as usize] = None;
+            self.ocs.outputs[output as usize] = None;
+            self.circuits[index as usize].state = State::Down;
+            if let Some(span) = self.span_of(index) {
+                span.released = Some(now);
+                span.evicted = evicted;
+            }
+            self.circuits[index as usize].span = NO_SPAN;
+        }
+    }
+
+    /// A circuit can be used.
+    pub(super) fn circuit_up(&mut self, now: SimTime, index: u32) {
+        let circuit = &mut self.circuits[index as usize];
+        if let State::SettingUp(input, output) = circuit.state {
+            circuit.state = State::Up(input, output, now);
+        }
+        circuit.idle_since = now;
+        if let Some(span) = self.span_of(index) {
+            span.up = Some(now);
+        }
+        self.use_circuit(now, index);
+    }
+
+    /// Sends the next packet that waits for a circuit, or asks for the circuit.
+    ///
+    /// A circuit has the smaller rate of the ToR's port and the switch's. With a buffer at the switch's output the ToR sends
+    /// at its own rate as long as that has room, and the output at its.
+    pub(super) fn use_circuit(&mut self, now: SimTime, index: u32) {
+        self.ask_for_circuit(now, index);
+        let (tor_rate, ocs_rate) = (self.config.circuit_tor_rate(), self.config.ocs_rate);
+        let buffer = self.config.ocs_output_size;
+        let fixed = self.circuits[index as usize].state == State::Fixed;
+        let circuit = &mut self.circuits[index as usize];
+        if !circuit.is_up() || circuit.sending || circuit.wants_place || (buffer > 0 && circuit.draining >= buffer) {
+            return;
+        }
+        let (from, to) = (circuit.from, circuit.to);
+        let Some(id) = circuit.waiting.front().copied() else {
+            self.watch_idle(now, index);
+            return;
+        };
+        if !self.take_place(id) {
+            self.circuits[index as usize].wants_place = true;
+            self.outputs[to as usize].circuits.push_back(index);
+            return;
+        }
+        let wire = u64::from(self.packets.get(id).wire);
+        let rate = if buffer > 0 { tor_rate } else { tor_rate.min(ocs_rate) };
+        let stream = rate.time_ps(wire).saturating_add(self.byte_delay.time_ps(wire));
+        let head = now.plus_ps(self.config.tor_startup_delay.ps());
+        let sent = head.plus_ps(stream);
+        self.meters.ocs[from as usize].crossed(now, wire, self.config.interval.ps());
+        self.counters.by_circuit += 1;
+        if let Some(span) = self.span_of(index) {
+            span.packets += 1;
+            span.bytes += wire;
+        }
+        let place = self.circuit_place(index);
+        let circuit = &mut self.circuits[index as usize];
+        circuit.waiting.pop_front();
+        circuit.sending = true;
+        self.queue.schedule(sent, Phase::Arrive, place, Event::CircuitSent(index));
+        let to_switch = self.cables.to_ocs + self.config.ocs_delay.ps();
+        let out = if fixed {
+            sent.plus_ps(self.cables.direct)
+        } else if buffer == 0 {
+            sent.plus_ps(to_switch + self.cables.from_ocs)
+        } else {
+            // The output begins with the head, and can not be through before the tail is there.
+            let begins = head.plus_ps(to_switch).max(circuit.output_free);
+            let through = begins.plus_ps(ocs_rate.time_ps(wire)).max(sent.plus_ps(to_switch));
+            circuit.output_free = through;
+            circuit.draining += 1;
+            self.queue.schedule(through, Phase::Arrive, place, Event::CircuitDrained(index));
+            through.plus_ps(self.cables.from_ocs)
+        };
+        self.queue.schedule(out, Phase::Arrive, place, Event::AtOutput(id));
+    }
+
+    /// A packet has left the buffer of a circuit's output.
+    pub(super) fn circuit_drained(&mut self, now: SimTime, index: u32) {
+        let circuit = &mut self.circuits[index as usize];
+        circuit.draining -= 1;
+        circuit.idle_since = now;
+        self.use_circuit(now, index);
+    }
+
+    /// A circuit has sent a packet's last byte.
+    pub(super) fn circuit_sent(&mut self, now: SimTime, index: u32) {
+        let circuit = &mut self.circuits[index as usize];
+        circuit.sending = false;
+        let next = circuit.wants.pop_front();
+        circuit.reserved -= u32::from(next.is_none());
+        circuit.idle_since = now;
+        self.use_circuit(now, index);
+        if let Some(flow) = next {
+            self.pass_on(now, flow, Way::Circuit(index));
+        }
+    }
+
+    /// A circuit has nothing to do: it will be looked at again when it may be released.
+    fn watch_idle(&mut self, now: SimTime, index: u32) {
+        let place = self.circuit_place(index);
+        let circuit = &mut self.circuits[index as usize];
+        if matches!(circuit.state, State::Up(..)) && !circuit.idle_event {
+            circuit.idle_event = true;
+            let at = now.plus_ps(self.config.circuit_idle.ps());
+            self.queue.schedule(at, Phase::Arrive, place, Event::CircuitIdle(index));
+        }
+    }
+
+    /// Looks whether a circuit was idle for long enough to be released.
+    pub(super) fn circuit_idle(&mut self, now: SimTime, index: u32) {
+        let place = self.circuit_place(index);
+        let limit = self.config.circuit_idle.ps();
+        let circuit = &mut self.circuits[index as usize];
+        circuit.idle_event = false;
+        if !matches!(circuit.state, State::Up(..)) || !circuit.is_idle() {
+            return;
+        }
+        let until = circuit.idle_since.plus_ps(limit);
+        if until <= now {
+            self.counters.circuits_released += 1;
+            self.release(now, index, false);
+        } else {
+            circuit.idle_event = true;
+            self.queue.schedule(until, Phase::Arrive, place, Event::CircuitIdle(index));
+        }
+    }
+}

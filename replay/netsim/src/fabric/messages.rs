@@ -1,0 +1,177 @@
+//! Messages at the hosts: queued as they were handed over, cut into packets one by one, and put together again.
+//!
+//! A message in a queue is one entry, however long it is; a packet exists only when it starts. So a long backlog at a
+//! source costs little.
+
+use super::packet::Message;
+use super::slab::Slab;
+use crate::network::{HostIndex, Token};
+use crate::time::SimTime;
+use crate::units::Bytes;
+
+/// No message, no packet: the end of a list.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A message under way.
+#[derive(Clone, Copy)]
+pub(super) struct Open {
+    pub handed_over: SimTime,
+    pub token: Token,
+    pub flow: u64,
+    pub source: HostIndex,
+    pub destination: HostIndex,
+    /// Payload that is in no packet yet, and the number of the next packet.
+    rest: u64,
+    number: u64,
+    /// Packets that have neither arrived nor been lost.
+    open: u64,
+    lost: bool,
+    next: u32,
+}
+
+/// A packet, as its host sends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// The message that it belongs to.
+    pub message: u32,
+    /// Its number among the packets of its source.
+    pub number: u64,
+    /// Its length, headers included.
+    pub bytes: u32,
+}
+
+/// The messages of all hosts.
+pub(super) struct Messages {
+    open: Slab<Open>,
+    /// First and last message of each queue.
+    queues: Vec<(u32, u32)>,
+    /// How many packets were numbered at each host.
+    numbers: Vec<u64>,
+    mtu: u64,
+    headers: u64,
+}
+
+impl Messages {
+    /// No messages in `queues` queues of `hosts` hosts.
+    pub fn new(hosts: u32, queues: usize, mtu: Bytes, headers: Bytes) -> Self {
+        Self {
+            open: Slab::default(),
+            queues: vec![(NONE, NONE); queues],
+            numbers: vec![0; hosts as usize],
+            mtu: mtu.get(),
+            headers: headers.get(),
+        }
+    }
+
+    /// Puts `message` at the end of `queue`. Returns whether the queue was empty.
+    pub fn hand_over(&mut self, now: SimTime, message: &Message, queue: usize) -> bool {
+        let packets = packets_of(message.bytes, self.mtu);
+        let number = &mut self.numbers[message.source.0 as usize];
+        let id = self.open.insert(Open {
+            handed_over: now,
+            token: message.token,
+            flow: message.flow,
+            source: message.source,
+            destination: message.destination,
+            rest: message.bytes,
+            number: *number,
+            open: packets,
+            lost: false,
+            next: NONE,
+        });
+        *number += packets;
+        let (first, last) = &mut self.queues[queue];
+        let was_empty = *first == NONE;
+        if was_empty {
+            *first = id;
+        } else {
+            self.open.get_mut(*last).next = id;
+        }
+        *last = id;
+        was_empty
+    }
+
+    /// The length of the next packet of `queue` and when its message was handed over; `None` if nothing waits there.
+    #[inline]
+    pub fn peek(&self, queue: usize) -> Option<(u32, SimTime)> {
+        let (first, _) = self.queues[queue];
+        (first != NONE).then(|| {
+            let open = self.open.get(first);
+            (self.packet_bytes(open.rest), open.handed_over)
+        })
+    }
+
+    /// Whether nothing waits in `queue`.
+    #[inline]
+    pub fn is_empty(&self, queue: usize) -> bool {
+        self.queues[queue].0 == NONE
+    }
+
+    /// Takes the next packet out of `queue`.
+    #[inline]
+    pub fn cut(&mut self, queue: usize) -> Option<Cut> {
+        let (message, last) = self.queues[queue];
+        if message == NONE {
+            return None;
+        }
+        let bytes = self.packet_bytes(self.open.get(message).rest);
+        let open = self.open.get_mut(message);
+        let number = open.number;
+        open.number += 1;
+        open.rest -= open.rest.min(self.mtu);
+        if open.rest == 0 {
+            self.queues[queue] = if message == last { (NONE, NONE) } else { (open.next, last) };
+        }
+        Some(Cut { message, number, bytes })
+    }
+
+    /// The message with number `id`.
+    #[inline]
+    pub fn get(&self, id: u32) -> &Open {
+        self.open.get(id)
+    }
+
+    /// A packet of message `id` has arrived: the message's token, if it is complete now.
+    #[inline]
+    pub fn arrived(&mut self, id: u32) -> Option<Token> {
+        self.ended(id, false)
+    }
+
+    /// A packet of message `id` was lost.
+    pub fn lost(&mut self, id: u32) {
+        self.ended(id, true);
+    }
+
+    #[inline]
+    fn ended(&mut self, id: u32, lost: bool) -> Option<Token> {
+        let open = self.open.get_mut(id);
+        open.open -= 1;
+        open.lost |= lost;
+        if open.open > 0 {
+            return None;
+        }
+        let open = self.open.remove(id);
+        (!open.lost).then_some(open.token)
+    }
+
+    /// The length of a packet that takes what it can of `rest`; a packet without any byte is sent as one of 1 byte.
+    #[inline]
+    fn packet_bytes(&self, rest: u64) -> u32 {
+        let bytes = (rest.min(self.mtu) + self.headers).max(1);
+        u32::try_from(bytes).unwrap_or(u32::MAX)
+    }
+}
+
+/// The number by which random choices know a packet: source host x 2^40 + its number there.
+#[inline]
+pub(super) const fn key(source: HostIndex, number: u64) -> u64 {
+    ((source.0 as u64) << 40).wrapping_add(number)
+}
+
+/// The bits of a packet's [`key`] that are its number.
+pub(super) const NUMBER: u64 = (1 << 40) - 1;
+
+/// How many packets of at most `mtu` bytes of payload a message of `bytes` is cut into.
+pub(super) fn packets_of(bytes: u64, mtu: u64) -> u64 {
+    bytes.div_ceil(mtu).max(1)
+}

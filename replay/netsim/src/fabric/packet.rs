@@ -1,0 +1,164 @@
+//! The seam between traffic (messages handed over at hosts) and the fabrics that simulate packets.
+//!
+//! What these fabrics compute is defined in `docs/fabric.md`.
+
+use crate::network::{Delivery, HostIndex, NetworkFigures, Token};
+use crate::time::SimTime;
+use crate::units::Rate;
+
+/// A service level, 0 to 15: what a message asks of the network; mapped to virtual lanes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ServiceLevel(pub u8);
+
+/// A message handed over at its source host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Where it starts.
+    pub source: HostIndex,
+    /// Where it goes; never its source.
+    pub destination: HostIndex,
+    /// Its payload in bytes; 0 is a message of one packet without payload.
+    pub bytes: u64,
+    /// Its service level.
+    pub level: ServiceLevel,
+    /// What hashes of flows see: messages of one flow take one way.
+    pub flow: u64,
+    /// What the workload calls it.
+    pub token: Token,
+}
+
+/// How a fabric's links and packets are made, as far as traffic has to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkTime {
+    /// Rate of the link of a host.
+    pub rate: Rate,
+    /// A flit in bytes; its time on that link is the cycle.
+    pub flit: u32,
+    /// Payload of a packet at most.
+    pub mtu: u32,
+    /// Headers of a packet.
+    pub headers: u32,
+    /// Whether a packet fills its last flit up.
+    pub whole_flits: bool,
+}
+
+impl LinkTime {
+    /// When cycle `number` begins, in picoseconds.
+    #[must_use]
+    pub fn cycle_ps(&self, number: u64) -> u64 {
+        let Some(bps) = self.rate.bps() else { return 0 };
+        let ps = u128::from(number) * u128::from(self.flit) * 8_000_000_000_000 / u128::from(bps);
+        u64::try_from(ps).unwrap_or(u64::MAX)
+    }
+
+    /// A flit's time in picoseconds.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "for statistics")]
+    pub fn flit_ps(&self) -> f64 {
+        self.rate.bps().map_or(0.0, |bps| f64::from(self.flit) * 8e12 / bps as f64)
+    }
+
+    /// The bytes that a packet of `bytes` bytes, headers included, takes on a link.
+    #[must_use]
+    pub fn on_wire(&self, bytes: u64) -> u64 {
+        let flit = u64::from(self.flit.max(1));
+        if self.whole_flits { bytes.div_ceil(flit) * flit } else { bytes }
+    }
+
+    /// The packets of a message of `bytes` bytes, and the bytes that they take on a link together.
+    #[must_use]
+    pub fn message(&self, bytes: u64) -> (u64, u64) {
+        let (mtu, headers) = (u64::from(self.mtu.max(1)), u64::from(self.headers));
+        let full = bytes / mtu;
+        let rest = bytes % mtu;
+        let whole = full * self.on_wire(mtu + headers);
+        if rest == 0 && full > 0 { (full, whole) } else { (full + 1, whole + self.on_wire(rest + headers)) }
+    }
+}
+
+/// What happened to one packet that was delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PacketRecord {
+    /// When its message was handed over.
+    pub handed_over: SimTime,
+    /// When it began to leave its source host.
+    pub left: SimTime,
+    /// When its last bit arrived at its destination.
+    pub arrived: SimTime,
+    /// Source host.
+    pub source: HostIndex,
+    /// Destination host.
+    pub destination: HostIndex,
+    /// Its number among the packets of its source.
+    pub number: u64,
+    /// Its length, headers included.
+    pub bytes: u32,
+    /// Its length in flits.
+    pub flits: u32,
+    /// How many switches it passed.
+    pub switches: u32,
+    /// The message it belongs to.
+    pub token: Token,
+}
+
+/// Sees each packet as it is delivered or lost. What it does not need costs nothing: calls are static.
+pub trait Observer {
+    /// A packet was delivered.
+    fn delivered(&mut self, packet: &PacketRecord);
+
+    /// A packet of `token` with number `number` of host `source` was lost in a full queue.
+    fn dropped(&mut self, now: SimTime, source: HostIndex, number: u64, token: Token) {
+        let _ = (now, source, number, token);
+    }
+}
+
+/// Sees nothing.
+impl Observer for () {
+    fn delivered(&mut self, _packet: &PacketRecord) {}
+}
+
+/// Keeps every record, for tests and small runs.
+impl Observer for Vec<PacketRecord> {
+    fn delivered(&mut self, packet: &PacketRecord) {
+        self.push(*packet);
+    }
+}
+
+/// A fabric that simulates packets. Deterministic: the same calls give the same packets, bit for bit.
+pub trait PacketFabric<O: Observer> {
+    /// How many hosts it has.
+    fn hosts(&self) -> u32;
+
+    /// Hands a message over at `now`: later than all instants that were processed, or that of the last delivery.
+    fn send(&mut self, now: SimTime, message: &Message);
+
+    /// When something will next happen; `None` when nothing is under way.
+    fn next_event(&self) -> Option<SimTime>;
+
+    /// Processes all instants before `until`, that one not included, whatever is delivered meanwhile.
+    fn run_before(&mut self, until: SimTime);
+
+    /// Processes instants up to the first, not later than `until`, at which a message is complete, and appends the
+    /// messages complete at that instant to `deliveries`, ordered by token. Returns that instant, or `until`.
+    fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime;
+
+    /// What sees the packets.
+    fn observer(&mut self) -> &mut O;
+
+    /// Events that its kernel processed so far; cheaper than the figures where the fabric says so.
+    fn events(&self) -> u64 {
+        self.figures().events
+    }
+
+    /// How many virtual lanes each link has.
+    fn lanes(&self) -> u32 {
+        1
+    }
+
+    /// Bytes of packets that have begun to cross each virtual lane of each link before `now`, link by link, flits filled
+    /// up. `now` is not earlier than what was processed.
+    fn lane_bytes(&self, now: SimTime) -> Vec<u64>;
+
+    /// What was counted so far.
+    fn figures(&self) -> NetworkFigures;
+}

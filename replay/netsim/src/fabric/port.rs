@@ -1,0 +1,216 @@
+//! An output port: a finite first-in first-out queue in front of a link.
+//!
+//! A packet's departure is certain as soon as it is accepted, for nothing overtakes it. So it costs one event (its
+//! arrival at the other end), and the queue is a list of departures, from which those that are over are struck out when
+//! somebody looks.
+
+use crate::fabric::figures::LinkMeter;
+use crate::time::SimTime;
+use crate::topology::Link;
+use crate::units::{Buffer, Rate};
+use std::collections::VecDeque;
+
+/// One direction of a cable with the queue in front of it.
+pub struct Port {
+    rate: Rate,
+    delay_ps: u64,
+    buffer: Buffer,
+    /// The time that the token bucket's size takes at the rate; `None` for a wire.
+    burst_ps: Option<u64>,
+    /// A wire: when it falls free. A bucket: `burst_ps` after the instant at which the tokens come (or came) to be 0.
+    free_ps: u64,
+    /// What the packets up to then left of a picosecond.
+    remainder: u64,
+    /// Starts of transmission that lie ahead, with the packets' bytes.
+    waiting: VecDeque<(SimTime, u32)>,
+    waiting_bytes: u64,
+    /// Whether what is larger than the whole buffer is dropped when the link is busy, rather than let in alone.
+    strict: bool,
+    pub(super) meter: LinkMeter,
+}
+
+/// An accepted packet's times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// Its first bit leaves.
+    pub started: SimTime,
+    /// Its last bit has left.
+    pub sent: SimTime,
+    /// Its last bit is at the other end.
+    pub arrives: SimTime,
+}
+
+impl Port {
+    /// The port in front of `link`; `extra_ps` is added to its propagation delay.
+    #[must_use]
+    pub fn new(link: &Link, extra_ps: u64) -> Self {
+        Self {
+            rate: link.rate,
+            delay_ps: link.delay_ps.saturating_add(extra_ps),
+            buffer: link.buffer,
+            burst_ps: (link.burst_bytes > 0).then(|| link.rate.time_ps(link.burst_bytes)),
+            free_ps: 0,
+            remainder: 0,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            strict: false,
+            meter: LinkMeter::default(),
+        }
+    }
+
+    /// As [`Port::new`], but with no room at all for a packet that is larger than the whole buffer, unless the link is
+    /// free. (TCP at a host's own port needs room for one.)
+    #[must_use]
+    pub fn strict(link: &Link, extra_ps: u64) -> Self {
+        Self { strict: true, ..Self::new(link, extra_ps) }
+    }
+
+    /// Sends a packet of `bytes` that was offered at `now`, whatever waits: a host's queue, which is kept elsewhere.
+    #[inline]
+    pub fn send(&mut self, now: SimTime, bytes: u32, interval_ps: u64) -> Passage {
+        let (start, sent) = self.take(now, bytes);
+        self.meter.crossed(SimTime(start), u64::from(bytes), interval_ps);
+        self.passage(start, sent)
+    }
+
+    #[inline]
+    fn passage(&self, start: u64, sent: u64) -> Passage {
+        Passage { started: SimTime(start), sent: SimTime(sent), arrives: SimTime(sent).plus_ps(self.delay_ps) }
+    }
+
+    /// Strikes out what has begun to leave by `now`.
+    #[inline]
+    fn strike_out(&mut self, now: SimTime) {
+        while let Some((start, bytes)) = self.waiting.front() {
+            if *start > now {
+                break;
+            }
+            self.waiting_bytes -= u64::from(*bytes);
+            self.waiting.pop_front();
+        }
+    }
+
+    /// Whether a packet of `bytes` would be accepted at `now`.
+    #[inline]
+    pub fn has_room(&mut self, now: SimTime, bytes: u32) -> bool {
+        if self.waiting.is_empty() && (!self.strict || self.free_ps <= now.0) {
+            return true;
+        }
+        self.strike_out(now);
+        if self.strict && self.free_ps <= now.0 {
+            return true;
+        }
+        match self.buffer {
+            Buffer::Packets(most) => self.waiting.len() < most as usize,
+            Buffer::Bytes(most) => self.waiting_bytes + u64::from(bytes) <= most,
+            Buffer::Unlimited => true,
+        }
+    }
+
+    /// Bytes of packets that have begun to leave before `now`.
+    #[must_use]
+    pub fn begun_bytes(&self, now: SimTime) -> u64 {
+        let waiting = self.waiting.iter().rev().take_while(|(start, _)| *start >= now);
+        self.meter.bytes() - waiting.map(|(_, bytes)| u64::from(*bytes)).sum::<u64>()
+    }
+
+    /// When the first packet that waits now begins to leave.
+    pub fn next_start(&mut self, now: SimTime) -> Option<SimTime> {
+        self.strike_out(now);
+        self.waiting.front().map(|(start, _)| *start)
+    }
+
+    /// Offers a packet of `bytes` at `now`: its times, or `None` if it is dropped.
+    #[inline]
+    pub fn offer(&mut self, now: SimTime, bytes: u32, interval_ps: u64) -> Option<Passage> {
+        if !self.has_room(now, bytes) {
+            self.meter.dropped();
+            return None;
+        }
+        let (start, sent) = self.take(now, bytes);
+        if start > now.0 {
+            self.waiting.push_back((SimTime(start), bytes));
+            self.waiting_bytes += u64::from(bytes);
+            self.meter.queued(self.waiting_bytes);
+        }
+        self.meter.crossed(SimTime(start), u64::from(bytes), interval_ps);
+        Some(self.passage(start, sent))
+    }
+
+    /// Takes the link for a packet of `bytes` from `now` on, as soon as it is free: when its first and last bit leave.
+    #[inline]
+    fn take(&mut self, now: SimTime, bytes: u32) -> (u64, u64) {
+        if self.free_ps < now.0 {
+            self.remainder = 0;
+        }
+        let time = self.rate.next_time_ps(bytes, &mut self.remainder);
+        match self.burst_ps {
+            None => {
+                let start = self.free_ps.max(now.0);
+                self.free_ps = start.saturating_add(time);
+                (start, self.free_ps)
+            }
+            Some(burst) => {
+                let full_at = self.free_ps.max(now.0);
+                let start = full_at.saturating_sub(burst).max(now.0);
+                self.free_ps = full_at.saturating_add(time);
+                (start, start)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+    use crate::topology::NodeId;
+
+    fn port(buffer: Buffer, burst_bytes: u64) -> Port {
+        let link = Link {
+            from: NodeId(0),
+            to: NodeId(1),
+            rate: Rate::from_bps(8_000_000_000),
+            delay_ps: 500,
+            buffer,
+            burst_bytes,
+        };
+        Port::new(&link, 0)
+    }
+
+    #[test]
+    fn a_wire_sends_one_after_the_other() {
+        let mut port = port(Buffer::Unlimited, 0);
+        let passages: Vec<_> = (0..3).map(|_| port.offer(SimTime(0), 100, 1).unwrap()).collect();
+        assert_eq!(passages.iter().map(|p| p.sent.0).collect::<Vec<_>>(), [100_000, 200_000, 300_000]);
+        assert_eq!(passages[0].arrives, SimTime(100_500));
+        assert_eq!(port.offer(SimTime(900_000), 100, 1).unwrap().sent, SimTime(1_000_000));
+    }
+
+    #[test]
+    fn a_full_buffer_drops_and_the_packet_on_the_wire_is_not_in_it() {
+        let mut port = port(Buffer::Packets(2), 0);
+        assert!((0..3).all(|_| port.offer(SimTime(0), 100, 1).is_some()));
+        assert_eq!(port.offer(SimTime(99_999), 100, 1), None);
+        assert!(port.offer(SimTime(100_000), 100, 1).is_some());
+        assert_eq!(port.meter.drops(), 1);
+        assert_eq!(port.meter.figures("p", Rate::UNLIMITED).queue_max_bytes, 200);
+    }
+
+    #[test]
+    fn a_byte_buffer_counts_bytes() {
+        let mut port = port(Buffer::Bytes(250), 0);
+        assert!((0..3).all(|_| port.offer(SimTime(0), 100, 1).is_some()));
+        assert_eq!(port.offer(SimTime(0), 100, 1), None);
+        assert!(port.offer(SimTime(0), 50, 1).is_some());
+    }
+
+    #[test]
+    fn a_token_bucket_lets_its_burst_pass_at_once_and_then_keeps_the_rate() {
+        let mut port = port(Buffer::Unlimited, 250);
+        let sent: Vec<u64> = (0..6).map(|_| port.offer(SimTime(0), 100, 1).unwrap().sent.0).collect();
+        // 250 bytes of tokens: packets pass while there is any (0, 100, 200 spent), the fourth when 50 are paid back.
+        assert_eq!(sent, [0, 0, 0, 50_000, 150_000, 250_000]);
+    }
+}

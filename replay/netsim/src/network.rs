@@ -1,0 +1,130 @@
+//! The seam between a workload (what is sent, and because of what) and a fabric (how long it takes).
+//!
+//! A workload opens flows and hands bytes to them; the network answers with deliveries. The two take turns:
+//! the workload asks when the network will next do something, compares that with its own next event, and lets the
+//! network advance no further than that. A network knows hosts, flows and bytes; it does not know Hadoop.
+
+use crate::time::SimTime;
+
+/// A host of the network, counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostIndex(pub u32);
+
+/// One direction of a connection: bytes are delivered in the order in which they were handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(pub u32);
+
+/// What the workload calls the bytes of one [`Network::send`]; given back with their delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Token(pub u64);
+
+/// All bytes of one [`Network::send`] have arrived, in order, at the flow's destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The bytes' name.
+    pub token: Token,
+    /// When the last of them arrived.
+    pub at: SimTime,
+}
+
+/// Figures of one link or port over a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinkFigures {
+    /// The name of the link, for people: "w1->r0", "r0->core".
+    pub name: String,
+    /// Its rate in bits per second; 0 where it has none (an ideal network).
+    pub rate_bps: u64,
+    /// Bytes that crossed it, headers included.
+    pub bytes: u64,
+    /// Packets that crossed it.
+    pub packets: u64,
+    /// Packets that were lost at its queue.
+    pub drops: u64,
+    /// Longest queue before it, in bytes.
+    pub queue_max_bytes: u64,
+    /// Bytes that crossed it in each interval of [`NetworkFigures::interval_ps`], from time 0 on.
+    pub bytes_by_interval: Vec<u64>,
+}
+
+/// An optical circuit from its grant to its release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CircuitFigures {
+    /// Name of the rack from which it leads.
+    pub from: String,
+    /// Name of the rack to which it leads.
+    pub to: String,
+    /// Its input port at the switch, counted from 0 at each rack.
+    pub input: u32,
+    /// Its output port, counted the same way.
+    pub output: u32,
+    /// When the switch granted it.
+    pub granted: SimTime,
+    /// When it could be used; `None`: not before the end.
+    pub up: Option<SimTime>,
+    /// When it was released; `None`: not before the end.
+    pub released: Option<SimTime>,
+    /// Whether it was given up for another request.
+    pub evicted: bool,
+    /// Packets that crossed it.
+    pub packets: u64,
+    /// Their bytes on the fibre.
+    pub bytes: u64,
+}
+
+/// Figures of a network over a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NetworkFigures {
+    /// Events that the network's kernel processed.
+    pub events: u64,
+    /// Packets lost in queues or in optical contention, all links together.
+    pub drops: u64,
+    /// Packets sent again.
+    pub retransmissions: u64,
+    /// Width of the intervals of [`LinkFigures::bytes_by_interval`], in picoseconds.
+    pub interval_ps: u64,
+    /// Each link's figures, in a fixed order.
+    pub links: Vec<LinkFigures>,
+    /// Counters of the fabric's own, by name ("circuits set up", "NACKs").
+    pub counters: Vec<(String, u64)>,
+    /// Optical circuits in the order of their grants, the first 65,536 of them; empty where the fabric has none.
+    pub circuits: Vec<CircuitFigures>,
+}
+
+/// A simulated network: hosts, flows between them, and the time that bytes take.
+///
+/// Deterministic: the same calls give the same deliveries, bit for bit.
+pub trait Network {
+    /// How many hosts it has.
+    fn hosts(&self) -> u32;
+
+    /// Opens a flow. `source` and `destination` may be the same host: then it goes over that host's loopback.
+    fn open_flow(&mut self, source: HostIndex, destination: HostIndex) -> FlowId;
+
+    /// Opens the two flows of a TCP-like connection, which share round-trip state; by default two plain flows.
+    fn open_connection(&mut self, client: HostIndex, server: HostIndex) -> (FlowId, FlowId) {
+        (self.open_flow(client, server), self.open_flow(server, client))
+    }
+
+    /// Hands `bytes` to `flow` at `now`, which is never earlier than the last time given to this network.
+    ///
+    /// `bytes` = 0 is allowed and is delivered behind what was handed over before it.
+    fn send(&mut self, now: SimTime, flow: FlowId, bytes: u64, token: Token);
+
+    /// As [`Network::send`], of `bytes` that are a part of a message of the application with `of_bytes` in all: what a fabric
+    /// that decides by a message's size goes by.
+    fn send_part(&mut self, now: SimTime, flow: FlowId, bytes: u64, of_bytes: u64, token: Token) {
+        let _ = of_bytes;
+        self.send(now, flow, bytes, token);
+    }
+
+    /// When the network will next process an event; `None` when nothing is under way.
+    fn next_event(&self) -> Option<SimTime>;
+
+    /// Processes events up to the first instant, not later than `until`, at which something is delivered, and appends
+    /// all deliveries of that instant to `deliveries`, ordered by token. Returns the time that has been reached: that
+    /// instant, or `until` if nothing was delivered.
+    fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime;
+
+    /// What was counted so far.
+    fn figures(&self) -> NetworkFigures;
+}

@@ -1,0 +1,252 @@
+//! Sees the packets of a run and counts those that count.
+
+use std::collections::HashMap;
+
+use super::Histogram;
+use crate::fabric::packet::{Message, Observer, PacketRecord};
+use crate::network::{HostIndex, Token};
+use crate::time::SimTime;
+use crate::traffic::Plan;
+
+/// Parts of the measurement, for standard errors.
+const BATCHES: u64 = 20;
+
+/// What happened in a part of the measurement. Loads are bytes on the hosts' links; times are picoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// Handed over in it.
+    pub offered: u64,
+    /// Arrived in it, whenever it was handed over.
+    pub accepted: u64,
+    /// Packets handed over in it.
+    pub sent: u64,
+    /// The sum of the times when they were.
+    pub sent_at: u128,
+    /// Those of them that have arrived.
+    pub delivered: u64,
+    /// The sum of the times when these were handed over.
+    pub delivered_at: u128,
+    /// The sum of their latencies.
+    pub latency: u128,
+    /// Whether packets that count were lost, in whatever batch.
+    pub lossy: bool,
+}
+
+/// What a host has handed over, in packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sent {
+    all: u64,
+    /// Packets before the measurement.
+    before: u64,
+    /// Packets until its end.
+    until: u64,
+}
+
+/// A message of several packets that is under way.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    packets: u64,
+    lost: bool,
+}
+
+/// Counts the packets of a run.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    plan: Plan,
+    hosts: Vec<Sent>,
+    /// Messages of several packets that are under way, by token.
+    open: HashMap<u64, Open>,
+    batches: Vec<Batch>,
+    /// Every packet that was delivered, if it is wanted.
+    records: Option<Vec<PacketRecord>>,
+    /// From hand-over to arrival, of the packets that count.
+    pub packet: Histogram,
+    /// From leaving the source host to arrival, of the packets that count.
+    pub network: Histogram,
+    /// From hand-over to the last packet's arrival, of the messages that count.
+    pub message: Histogram,
+    /// Switches on the way, of the packets that count.
+    pub hops: Histogram,
+    /// Packets that count and are under way.
+    pub outstanding: u64,
+    /// Packets that count and were lost.
+    pub lost: u64,
+    /// All messages handed over.
+    pub all_messages: u64,
+    /// All packets delivered.
+    pub all_packets: u64,
+    /// All packets lost.
+    pub all_lost: u64,
+    /// Switches that all packets delivered have passed.
+    pub packet_hops: u64,
+    /// Flits x switches of all packets delivered.
+    pub flit_hops: u64,
+    /// Picoseconds within the measurement that packets waited at their sources, added up.
+    pub waiting: u128,
+    /// Picoseconds within the measurement that packets were in the network, added up.
+    pub travelling: u128,
+}
+
+impl Meter {
+    /// A meter for a run of `plan`; `keep` keeps the record of every packet.
+    #[must_use]
+    pub fn new(plan: &Plan, keep: bool) -> Self {
+        Self {
+            plan: plan.clone(),
+            hosts: vec![Sent::default(); plan.hosts as usize],
+            open: HashMap::new(),
+            batches: vec![Batch::default(); usize::try_from(BATCHES).unwrap_or(1)],
+            records: keep.then(Vec::new),
+            packet: Histogram::default(),
+            network: Histogram::default(),
+            message: Histogram::default(),
+            hops: Histogram::default(),
+            outstanding: 0,
+            lost: 0,
+            all_messages: 0,
+            all_packets: 0,
+            all_lost: 0,
+            packet_hops: 0,
+            flit_hops: 0,
+            waiting: 0,
+            travelling: 0,
+        }
+    }
+
+    /// A meter that waits for its plan: it must not see a packet.
+    #[must_use]
+    pub fn unplanned() -> Self {
+        Self::new(&Plan::none(), false)
+    }
+
+    /// Whether what is handed over at `at` counts.
+    const fn counts(&self, at: SimTime) -> bool {
+        at.0 >= self.plan.from_ps && at.0 < self.plan.until_ps
+    }
+
+    /// The part of the measurement in which `at` lies.
+    fn batch(&mut self, at: SimTime) -> Option<&mut Batch> {
+        if !self.counts(at) {
+            return None;
+        }
+        let (since, length) = (at.0 - self.plan.from_ps, self.plan.until_ps - self.plan.from_ps);
+        // A day in picoseconds, and no run is longer, leaves room for the factor.
+        let index = since.saturating_mul(BATCHES) / length;
+        self.batches.get_mut(usize::try_from(index).unwrap_or(usize::MAX))
+    }
+
+    /// A message is handed over at `now`.
+    #[inline]
+    pub fn handed_over(&mut self, now: SimTime, message: &Message) {
+        let (packets, wire) = if message.bytes == self.plan.bytes {
+            (self.plan.packets, self.plan.wire_bytes)
+        } else {
+            self.plan.link.message(message.bytes)
+        };
+        self.all_messages += 1;
+        let host = &mut self.hosts[message.source.0 as usize];
+        host.all += packets;
+        if now.0 < self.plan.from_ps {
+            host.before += packets;
+        }
+        if now.0 < self.plan.until_ps {
+            host.until += packets;
+        }
+        if packets > 1 {
+            self.open.insert(message.token.0, Open { packets, lost: false });
+        }
+        if let Some(batch) = self.batch(now) {
+            batch.offered += wire;
+            batch.sent += packets;
+            batch.sent_at += u128::from(now.0) * u128::from(packets);
+            self.outstanding += packets;
+        }
+    }
+
+    /// A packet of a message is through, or lost: whether the message is complete now.
+    fn completes(&mut self, token: Token, lost: bool) -> bool {
+        if self.plan.packets == 1 && self.open.is_empty() {
+            return !lost;
+        }
+        let Some(open) = self.open.get_mut(&token.0) else { return !lost };
+        open.packets -= 1;
+        open.lost |= lost;
+        let done = *open;
+        if done.packets == 0 {
+            self.open.remove(&token.0);
+        }
+        done.packets == 0 && !done.lost
+    }
+
+    /// The parts of the measurement that have ended at `end_ps`.
+    #[must_use]
+    pub fn batches(&self, end_ps: u64) -> &[Batch] {
+        let length = u128::from(self.plan.until_ps - self.plan.from_ps);
+        let done = u128::from(end_ps.min(self.plan.until_ps).saturating_sub(self.plan.from_ps));
+        let whole = usize::try_from(done * u128::from(BATCHES) / length.max(1)).unwrap_or(0);
+        &self.batches[..whole.min(self.batches.len())]
+    }
+
+    /// Bytes handed over in the measurement, and bytes that arrived in it, on the hosts' links.
+    #[must_use]
+    pub fn loads(&self) -> (u64, u64) {
+        self.batches
+            .iter()
+            .fold((0, 0), |(offered, accepted), batch| (offered + batch.offered, accepted + batch.accepted))
+    }
+
+    /// The packets that were delivered, in order of arrival, if they were kept.
+    pub fn take_records(&mut self) -> Vec<PacketRecord> {
+        self.records.take().unwrap_or_default()
+    }
+
+    /// How much of the time from `from` to `until` lies within the measurement.
+    fn within(&self, from: SimTime, until: SimTime) -> u128 {
+        let (from, until) = (from.0.max(self.plan.from_ps), until.0.min(self.plan.until_ps));
+        u128::from(until.saturating_sub(from))
+    }
+}
+
+impl Observer for Meter {
+    #[inline]
+    fn delivered(&mut self, packet: &PacketRecord) {
+        self.all_packets += 1;
+        self.packet_hops += u64::from(packet.switches);
+        self.flit_hops += u64::from(packet.flits) * u64::from(packet.switches);
+        if let Some(records) = &mut self.records {
+            records.push(*packet);
+        }
+        let wire = self.plan.link.on_wire(u64::from(packet.bytes));
+        if let Some(batch) = self.batch(packet.arrived) {
+            batch.accepted += wire;
+        }
+        self.waiting += self.within(packet.handed_over, packet.left);
+        self.travelling += self.within(packet.left, packet.arrived);
+        let latency = packet.arrived.since_ps(packet.handed_over);
+        let complete = self.completes(packet.token, false);
+        if let Some(batch) = self.batch(packet.handed_over) {
+            batch.delivered += 1;
+            batch.delivered_at += u128::from(packet.handed_over.0);
+            batch.latency += u128::from(latency);
+            self.outstanding -= 1;
+            self.packet.record(latency);
+            self.network.record(packet.arrived.since_ps(packet.left));
+            self.hops.record(u64::from(packet.switches));
+            if complete {
+                self.message.record(latency);
+            }
+        }
+    }
+
+    fn dropped(&mut self, _now: SimTime, source: HostIndex, number: u64, token: Token) {
+        self.all_lost += 1;
+        self.completes(token, true);
+        let host = self.hosts[source.0 as usize];
+        if (host.before..host.until).contains(&number) {
+            self.lost += 1;
+            self.outstanding -= 1;
+            // Which part it was handed over in is not told; that packets were lost is known to all.
+            self.batches.iter_mut().for_each(|batch| batch.lossy = true);
+        }
+    }
+}

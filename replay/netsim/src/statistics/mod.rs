@@ -1,0 +1,25 @@
+//! What is measured of synthetic traffic. Which packets count, and how, is in `docs/traffic.md`.
+
+mod confidence;
+mod figures;
+mod histogram;
+mod meter;
+mod saturation;
+
+pub use confidence::{Interval, interval};
+pub use figures::{Cost, Distribution, LinkUse, RunFigures};
+pub use histogram::Histogram;
+pub use meter::{Batch, Meter};
+pub use saturation::{Saturation, judge};
+
+/// A count as a number to compute with.
+#[expect(clippy::cast_precision_loss, reason = "statistics")]
+pub const fn float(count: u64) -> f64 {
+    count as f64
+}
+
+/// A sum as a number to compute with.
+#[expect(clippy::cast_precision_loss, reason = "statistics")]
+const fn wide(sum: u128) -> f64 {
+    sum as f64
+}

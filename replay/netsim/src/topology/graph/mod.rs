@@ -1,0 +1,405 @@
+//! Topologies from files: edge lists and DOT.
+
+mod dot;
+mod edges;
+
+use super::shape::{MOST_CABLES, Placing};
+use super::{Builder, Cable, LinkConfig, NodeId, Structure, Topology, TopologyError};
+use crate::topology::HostPlace;
+use crate::units::{Buffer, Bytes, DurationPs, Length, Rate};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// One cable a line.
+    Edges,
+    /// Graphviz' language.
+    Dot,
+}
+
+/// A topology that a file describes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GraphConfig {
+    /// The file, relative to the experiment's. It has to be given.
+    pub file: PathBuf,
+    /// How it is written. Default: `dot` where its name ends in .dot or .gv, else `edges`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format>,
+    /// Cables of hosts for which the file says nothing else.
+    pub host_link: LinkConfig,
+    /// Cables between switches for which the file says nothing else.
+    pub uplink: LinkConfig,
+    /// Cables by the class that the file gives them, in place of what the file says of that class. Default: none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub links: BTreeMap<String, LinkConfig>,
+}
+
+/// What a file says of a link; what it does not say comes from the configuration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkText {
+    /// `rate`.
+    pub rate: Option<Rate>,
+    /// `delay` (or `latency`), or the time that light takes for `length`.
+    pub delay: Option<DurationPs>,
+    /// `buffer`.
+    pub buffer: Option<Buffer>,
+    /// `burst`.
+    pub burst: Option<Bytes>,
+}
+
+impl LinkText {
+    /// Takes a key and its value; `false` if there is no such key.
+    fn take(&mut self, key: &str, value: &str) -> Result<bool, String> {
+        let wrong = |error: crate::units::UnitError| format!("{key}: {error}");
+        match key {
+            "rate" => self.rate = Some(value.parse().map_err(wrong)?),
+            "delay" | "latency" => self.delay = Some(value.parse().map_err(wrong)?),
+            "length" => self.delay = Some(value.parse::<Length>().map_err(wrong)?.light_time()),
+            "buffer" => self.buffer = Some(value.parse().map_err(wrong)?),
+            "burst" => self.burst = Some(value.parse().map_err(wrong)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The keys and their values.
+    fn keys(&self) -> Vec<(&'static str, String)> {
+        let mut keys = Vec::new();
+        keys.extend(self.rate.map(|rate| ("rate", rate.to_string())));
+        keys.extend(self.delay.map(|delay| ("delay", delay.to_string())));
+        keys.extend(self.buffer.map(|buffer| ("buffer", buffer.to_string())));
+        keys.extend(self.burst.map(|burst| ("burst", burst.to_string())));
+        keys
+    }
+
+    fn over(&self, below: Cable) -> Cable {
+        Cable {
+            rate: self.rate.unwrap_or(below.rate),
+            delay_ps: self.delay.map_or(below.delay_ps, DurationPs::ps),
+            buffer: self.buffer.unwrap_or(below.buffer),
+            burst_bytes: self.burst.map_or(below.burst_bytes, Bytes::get),
+        }
+    }
+}
+
+/// One or more cables between two nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphEdge {
+    /// The nodes, as indices into [`Graph::nodes`].
+    pub ends: (usize, usize),
+    /// The class of the cables.
+    pub class: Option<String>,
+    /// How many there are.
+    pub cables: u32,
+    /// What the file says of these alone.
+    pub link: LinkText,
+    /// The line where it stands, from 1 on; 0 if it is from no file.
+    pub line: usize,
+}
+
+/// What a file says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Graph {
+    /// Names of nodes, in the order in which they are numbered, and whether each is a host.
+    pub nodes: Vec<(String, bool)>,
+    /// Classes of links.
+    pub classes: BTreeMap<String, LinkText>,
+    /// Cables, in order.
+    pub edges: Vec<GraphEdge>,
+}
+
+impl Graph {
+    /// Reads a text, which errors call `file`.
+    ///
+    /// # Errors
+    /// With file, line, what is wrong and what is allowed.
+    pub fn parse(text: &str, format: Format, file: &str) -> Result<Self, TopologyError> {
+        let parsed = match format {
+            Format::Edges => edges::parse(text),
+            Format::Dot => dot::parse(text),
+        };
+        parsed.map_err(|wrong| TopologyError::Line { file: file.to_owned(), line: wrong.line, reason: wrong.reason })
+    }
+
+    /// A topology as a graph: parsed again, it is the same nodes, names and links.
+    #[must_use]
+    pub fn of(topology: &Topology) -> Self {
+        let nodes = (0..topology.nodes()).map(NodeId);
+        let nodes = nodes.map(|node| (topology.name(node).to_owned(), topology.is_host(node))).collect();
+        let mut graph = Self { nodes, ..Self::default() };
+        let mut classes: HashMap<Cable, String> = HashMap::new();
+        for link in topology.links().iter().step_by(2) {
+            let cable =
+                Cable { rate: link.rate, delay_ps: link.delay_ps, buffer: link.buffer, burst_bytes: link.burst_bytes };
+            let number = classes.len();
+            let class = classes.entry(cable).or_insert_with(|| {
+                let name = format!("class{number}");
+                let text = LinkText {
+                    rate: Some(cable.rate),
+                    delay: Some(DurationPs(cable.delay_ps)),
+                    buffer: Some(cable.buffer),
+                    burst: Some(Bytes(cable.burst_bytes)),
+                };
+                graph.classes.insert(name.clone(), text);
+                name
+            });
+            let ends = (link.from.0 as usize, link.to.0 as usize);
+            match graph.edges.last_mut() {
+                Some(last) if last.ends == ends && last.class.as_ref() == Some(class) => last.cables += 1,
+                _ => graph.edges.push(GraphEdge {
+                    ends,
+                    class: Some(class.clone()),
+                    cables: 1,
+                    link: LinkText::default(),
+                    line: 0,
+                }),
+            }
+        }
+        graph
+    }
+
+    /// The graph as text.
+    #[must_use]
+    pub fn write(&self, format: Format) -> String {
+        match format {
+            Format::Edges => edges::write(self),
+            Format::Dot => dot::write(self),
+        }
+    }
+}
+
+/// What is wrong, and where.
+#[derive(Debug)]
+struct Wrong {
+    line: usize,
+    reason: String,
+}
+
+/// Nodes while a file is read: numbered as they come, hosts known by what the file says, or by their names.
+#[derive(Default)]
+struct Nodes {
+    /// Names, and what the file says of each.
+    nodes: Vec<(String, Option<bool>)>,
+    known: HashMap<String, usize>,
+}
+
+impl Nodes {
+    /// The node called `name`.
+    fn number(&mut self, name: &str) -> usize {
+        if let Some(number) = self.known.get(name) {
+            return *number;
+        }
+        self.nodes.push((name.to_owned(), None));
+        self.known.insert(name.to_owned(), self.nodes.len() - 1);
+        self.nodes.len() - 1
+    }
+
+    /// Notes what a node is said to be.
+    fn declare(&mut self, name: &str, host: bool) -> Result<(), String> {
+        let number = self.number(name);
+        match self.nodes[number].1.replace(host) {
+            Some(before) if before != host => Err(format!("{name} is said to be a host and a switch")),
+            _ => Ok(()),
+        }
+    }
+
+    /// The nodes, hosts first, and the edges with their new numbers. Where nothing says which nodes are hosts, it is those
+    /// whose names begin with H or h.
+    fn finish(self, classes: BTreeMap<String, LinkText>, mut edges: Vec<GraphEdge>) -> Graph {
+        let said = self.nodes.iter().any(|(_, host)| *host == Some(true));
+        let nodes = self.nodes.into_iter().map(|(name, host)| {
+            let host = host.unwrap_or(!said && name.starts_with(['H', 'h']));
+            (name, host)
+        });
+        let mut order: Vec<(usize, (String, bool))> = nodes.enumerate().collect();
+        order.sort_by_key(|(_, (_, host))| !*host);
+        let mut numbers = vec![0; order.len()];
+        for (new, (old, _)) in order.iter().enumerate() {
+            numbers[*old] = new;
+        }
+        for edge in &mut edges {
+            edge.ends = (numbers[edge.ends.0], numbers[edge.ends.1]);
+        }
+        Graph { nodes: order.into_iter().map(|(_, node)| node).collect(), classes, edges }
+    }
+}
+
+impl GraphConfig {
+    /// How the file is written.
+    fn format(&self) -> Format {
+        self.format.unwrap_or_else(|| {
+            let end = self.file.extension().and_then(|end| end.to_str()).unwrap_or_default();
+            if matches!(end, "dot" | "gv") { Format::Dot } else { Format::Edges }
+        })
+    }
+
+    pub(super) fn build(&self, hosts: &[HostPlace]) -> Result<Topology, TopologyError> {
+        let file = self.file.display().to_string();
+        if file.is_empty() {
+            let allowed = "the file with the edge list or DOT graph is needed, relative to the experiment's file";
+            return Err(TopologyError::value("file", "\"\"", allowed));
+        }
+        let text = std::fs::read_to_string(&self.file)
+            .map_err(|error| TopologyError::File { file: file.clone(), reason: error.to_string() })?;
+        let graph = Graph::parse(&text, self.format(), &file)?;
+        self.topology(&graph, &file, hosts)
+    }
+
+    /// The topology that `graph` describes with the links of this configuration; errors call it `file`.
+    ///
+    /// # Errors
+    /// When the graph is no network, or a class of links is not known.
+    pub fn topology(&self, graph: &Graph, file: &str, hosts: &[HostPlace]) -> Result<Topology, TopologyError> {
+        let places = graph.nodes.iter().filter(|(_, host)| *host).count();
+        let wrong = |reason: String| Err(TopologyError::Graph { file: file.to_owned(), reason });
+        if places == 0 {
+            return wrong("there are no hosts: declare them, or begin their names with H".to_owned());
+        }
+        let total = graph.edges.iter().fold(0u64, |sum, edge| sum.saturating_add(edge.cables.into()));
+        if total > MOST_CABLES || graph.nodes.len() as u64 > 2 * MOST_CABLES {
+            return Err(TopologyError::TooLarge { cables: total.max(graph.nodes.len() as u64), most: MOST_CABLES });
+        }
+        let mut cables = vec![0u64; places];
+        for edge in &graph.edges {
+            let name = |end: usize| &graph.nodes[end].0;
+            let (a, b) = edge.ends;
+            if a == b || (a < places && b < places) {
+                let reason = format!("{} - {}: a cable joins a host and a switch, or two switches", name(a), name(b));
+                return Err(TopologyError::Line { file: file.to_owned(), line: edge.line, reason });
+            }
+            for end in [a, b] {
+                if let Some(count) = cables.get_mut(end) {
+                    *count += u64::from(edge.cables);
+                }
+            }
+        }
+        if let Some((host, count)) = cables.iter().enumerate().find(|(_, count)| **count != 1) {
+            return wrong(format!("host {} has {count} cables; a host has exactly one", graph.nodes[host].0));
+        }
+        let mut builder = self.nodes(graph, places, hosts, file)?;
+        let mut known = HashMap::new();
+        for edge in &graph.edges {
+            let cable = self.cable(graph, edge, edge.ends.0.min(edge.ends.1) < places, &mut known, file)?;
+            for _ in 0..edge.cables {
+                builder.join(NodeId(super::number(edge.ends.0)), NodeId(super::number(edge.ends.1)), &cable);
+            }
+        }
+        let topology = builder.finish(Structure::Any);
+        if let Some(apart) = unreached(&topology) {
+            let (first, apart) = (topology.name(NodeId(0)), topology.name(apart));
+            return wrong(format!("there is no way from {first} to {apart}: all nodes must hang together"));
+        }
+        Ok(topology)
+    }
+
+    /// Nodes with their names. The workload's hosts stand where they are named, or on the first hosts that are left.
+    fn nodes(&self, graph: &Graph, places: usize, hosts: &[HostPlace], file: &str) -> Result<Builder, TopologyError> {
+        Placing::of(hosts)?;
+        if hosts.len() > places {
+            let (what, places) = (file.to_owned(), super::number(places));
+            return Err(TopologyError::TooFewPlaces { hosts: hosts.len(), what, places });
+        }
+        let names: HashMap<&str, usize> =
+            graph.nodes[..places].iter().enumerate().map(|(node, (name, _))| (name.as_str(), node)).collect();
+        let mut taken = vec![None; places];
+        let mut nodes: Vec<Option<usize>> = hosts.iter().map(|host| names.get(host.name.as_str()).copied()).collect();
+        for (host, node) in nodes.iter().enumerate() {
+            if let Some(node) = node {
+                taken[*node] = Some(host);
+            }
+        }
+        let free: Vec<usize> = (0..places).filter(|place| taken[*place].is_none()).collect();
+        let mut free = free.into_iter();
+        for (host, node) in nodes.iter_mut().enumerate().filter(|(_, node)| node.is_none()) {
+            *node = free.next();
+            if let Some(node) = *node {
+                taken[node] = Some(host);
+            }
+        }
+        let mut builder = Builder::default();
+        for (node, (name, host)) in graph.nodes.iter().enumerate() {
+            if *host {
+                let workload = taken[node].map(|host| hosts[host].name.as_str());
+                builder.add_node(workload.unwrap_or(name));
+            } else {
+                if node == places {
+                    builder.hosts_end();
+                }
+                builder.add_node(name);
+            }
+        }
+        if builder.topology.hosts == 0 {
+            builder.hosts_end();
+        }
+        let idle = free.map(Some);
+        let host_nodes = nodes.into_iter().chain(idle).flatten();
+        builder.topology.host_nodes = host_nodes.map(|node| NodeId(super::number(node))).collect();
+        Ok(builder)
+    }
+
+    /// The cable of an edge: its own keys over those of its class over `host_link` or `uplink`.
+    fn cable<'g>(
+        &self,
+        graph: &'g Graph,
+        edge: &'g GraphEdge,
+        of_host: bool,
+        known: &mut HashMap<(Option<&'g str>, bool), Cable>,
+        file: &str,
+    ) -> Result<Cable, TopologyError> {
+        let key = (edge.class.as_deref(), of_host);
+        let base = match known.get(&key) {
+            Some(cable) => *cable,
+            None => {
+                let plain = if of_host { ("host_link", &self.host_link) } else { ("uplink", &self.uplink) };
+                let cable = match key.0 {
+                    None => plain.1.cable(plain.0)?,
+                    Some("host_link") => self.host_link.cable("host_link")?,
+                    Some("uplink") => self.uplink.cable("uplink")?,
+                    Some(class) => match (self.links.get(class), graph.classes.get(class)) {
+                        (Some(config), _) => config.cable(&format!("links.{class}"))?,
+                        (None, Some(text)) => text.over(plain.1.cable(plain.0)?),
+                        (None, None) => {
+                            let known: Vec<&str> =
+                                graph.classes.keys().chain(self.links.keys()).map(String::as_str).collect();
+                            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                            let reason = format!(
+                                "the class \"{class}\" of links is not known; fabric.topology.links.{class} would \
+                                 define it; there are host_link, uplink, and: {known}"
+                            );
+                            return Err(TopologyError::Line { file: file.to_owned(), line: edge.line, reason });
+                        }
+                    },
+                };
+                known.insert(key, cable);
+                cable
+            }
+        };
+        let cable = edge.link.over(base);
+        if cable.burst_bytes > 0 && cable.rate == Rate::UNLIMITED {
+            let reason = format!("burst = \"{}\" needs a rate that is not \"unlimited\"", Bytes(cable.burst_bytes));
+            return Err(TopologyError::Line { file: file.to_owned(), line: edge.line, reason });
+        }
+        Ok(cable)
+    }
+}
+
+/// A node that the first one does not reach.
+fn unreached(topology: &Topology) -> Option<NodeId> {
+    let mut seen = vec![false; topology.nodes() as usize];
+    let mut open = vec![NodeId(0)];
+    seen[0] = true;
+    while let Some(node) = open.pop() {
+        for link in topology.out(node) {
+            let to = topology.link(*link).to;
+            if !std::mem::replace(&mut seen[to.0 as usize], true) {
+                open.push(to);
+            }
+        }
+    }
+    seen.iter().position(|seen| !seen).map(|node| NodeId(super::number(node)))
+}

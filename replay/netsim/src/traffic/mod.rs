@@ -1,0 +1,41 @@
+//! Synthetic traffic: who sends how much to whom, and when.
+//!
+//! What the keys of `[traffic]` mean is in `docs/traffic.md`. Every draw is [`crate::kernel::random::draw`] with the seed,
+//! what is drawn, the host and how many it drew before, so that a host more or a thread more shifts nothing.
+
+mod arrivals;
+mod config;
+mod drive;
+mod pattern;
+mod run;
+mod sources;
+mod table;
+
+pub use arrivals::Gaps;
+pub use config::{Arrivals, Flows, Neighbour, Pattern, Plan, Span, TrafficConfig, TrafficError};
+pub use drive::{Progress, Raw, drive};
+pub use pattern::Destinations;
+pub use run::{RunError, TrafficRun, run};
+pub use sources::{DrawnSources, Source, Sources};
+pub use table::{TableError, TimedMessage, read_table};
+
+/// What is drawn: in the upper bits of the place, away from the places of the fabrics.
+#[derive(Clone, Copy)]
+enum Drawn {
+    Gap = 1,
+    Destination = 2,
+    Share = 3,
+    Level = 4,
+    Phase = 5,
+}
+
+/// The number that `host` draws of `what` for its message `count`.
+fn draw(seed: u64, what: Drawn, host: u32, count: u64) -> u64 {
+    crate::kernel::random::draw(seed, ((what as u64) << 56) | u64::from(host), count)
+}
+
+/// A number in [0, 1) from 64 random bits.
+#[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
+fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1u64 << 53) as f64
+}

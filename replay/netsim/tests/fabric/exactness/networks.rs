@@ -1,0 +1,218 @@
+//! Random small networks and what is sent on them.
+
+use super::Case;
+use super::topologies::{BEAT, Network, buffer, duration, network};
+use crate::flit_model::traffic::{Sending, When};
+use netsim::fabric::credit::{Credit, CreditConfig, Start, VlArbitration, VlWeight};
+use netsim::fabric::store_and_forward::{StoreAndForward, StoreAndForwardConfig};
+use netsim::routing::RoutingConfig;
+use netsim::topology::TopologyConfig;
+use netsim::units::{Buffer, Bytes, DurationPs};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// A message before hosts, mtu and flit are known.
+#[derive(Clone, Debug)]
+struct Draft {
+    gap: u64,
+    source: u32,
+    destination: u32,
+    bytes: Size,
+    level: u8,
+    flow: u64,
+    after: Option<(usize, u64)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Size {
+    Bytes(u64),
+    /// So many packets, less one byte, plus one, or neither.
+    Packets(u64, u64),
+    /// A packet of so many flits, likewise.
+    Flits(u64, u64),
+}
+
+fn draft() -> impl Strategy<Value = Draft> {
+    let beats = (1..20u64).prop_map(|beats| beats * BEAT);
+    let long = 1_000_000_000..4_000_000_000u64;
+    let gap = prop_oneof![20 => Just(0), 8 => beats, 4 => 0..2_000_000u64, 1 => long];
+    let size = prop_oneof![
+        1 => Just(Size::Bytes(0)),
+        3 => (0..1_500u64).prop_map(Size::Bytes),
+        3 => (1..4u64, 0..3u64).prop_map(|(packets, less)| Size::Packets(packets, less)),
+        2 => (1..9u64, 0..3u64).prop_map(|(flits, less)| Size::Flits(flits, less)),
+    ];
+    // Few destinations and flows, so that there is contention.
+    let pair = (any::<u32>(), prop_oneof![Just(0u32), any::<u32>()]);
+    let level = prop_oneof![0..4u8, 0..16u8];
+    let think = prop_oneof![2 => Just(0), 1 => (1..10u64).prop_map(|b| b * BEAT), 1 => 1..500_000u64];
+    let after = proptest::option::weighted(0.15, (any::<usize>(), think));
+    (gap, pair, size, level, 0..4u64, after).prop_map(|(gap, (source, destination), bytes, level, flow, after)| Draft {
+        gap,
+        source,
+        destination,
+        bytes,
+        level,
+        flow,
+        after,
+    })
+}
+
+/// What is sent: some drafts, and whether all come from two hosts at once.
+fn drafts(most: usize) -> impl Strategy<Value = (Vec<Draft>, bool)> {
+    (vec(draft(), 1..most), proptest::bool::weighted(0.25))
+}
+
+fn sendings((drafts, crowd): &(Vec<Draft>, bool), hosts: usize, mtu: u64, headers: u64, flit: u64) -> Vec<Sending> {
+    let hosts = u32::try_from(hosts).unwrap();
+    let mut now = 0;
+    let mut sendings = Vec::new();
+    for (number, draft) in drafts.iter().enumerate() {
+        now += if *crowd { 0 } else { draft.gap };
+        let when = match draft.after {
+            Some((message, think)) if number > 0 => When::After(message % number, think),
+            _ => When::At(now),
+        };
+        let source = draft.source % if *crowd { 2 } else { hosts };
+        let other = draft.destination % (hosts - 1);
+        // Small packets make long messages many packets: no more than ten.
+        let bytes = match draft.bytes {
+            Size::Bytes(bytes) => bytes,
+            Size::Packets(packets, less) => (packets * mtu + 1).saturating_sub(less),
+            Size::Flits(flits, less) => (flits * flit + 1).saturating_sub(headers + less),
+        };
+        sendings.push(Sending {
+            when,
+            source,
+            destination: if other < source { other } else { other + 1 },
+            bytes: bytes.min(10 * mtu),
+            level: draft.level,
+            flow: draft.flow,
+        });
+    }
+    sendings
+}
+
+/// Payload of a packet, its headers, a flit.
+fn sizes(flits: impl Strategy<Value = u64>) -> impl Strategy<Value = (u64, u64, u64)> {
+    let flit = prop_oneof![3 => Just(64u64), 2 => flits];
+    let headers = prop_oneof![2 => Just(0), 1 => Just(26), 1 => 0..70u64];
+    let whole = (1..9u64, Just(true));
+    let any_size = (1..700u64, Just(false));
+    // Parts of the 4,096 bytes in which the limit of a high table is counted.
+    let part = select(vec![512u64, 1_024, 2_048, 4_096]).prop_map(|part| (part, false));
+    (flit, headers, prop_oneof![3 => whole, 3 => any_size, 2 => part]).prop_map(|(flit, headers, (size, whole))| {
+        // A packet of a whole number of flits often, and never of too many.
+        let bytes = if whole { size * flit } else { size.min(64 * flit) };
+        (bytes.saturating_sub(headers).max(1), headers, flit)
+    })
+}
+
+/// Tables for `vls` virtual lanes, each of which is in the low one.
+fn arbitration(vls: u8) -> impl Strategy<Value = VlArbitration> {
+    let weight = prop_oneof![4 => 1..6u8, 1 => 1..=255u8];
+    let table = |most: usize| vec((0..vls, weight.clone()), 0..=most);
+    let limit = prop_oneof![Just(255u8), Just(0), 1..3u8];
+    (table(4), table(3), proptest::bool::weighted(0.3), limit).prop_map(move |(high, extra, plain, limit)| {
+        let entries = |table: Vec<(u8, u8)>| table.into_iter().map(|(vl, weight)| VlWeight(vl, weight)).collect();
+        let low: Vec<VlWeight> = if plain { Vec::new() } else { entries(extra) };
+        let missing = (0..vls).filter(|vl| !plain && low.iter().all(|entry| entry.0 != *vl));
+        let low = low.iter().copied().chain(missing.map(|vl| VlWeight(vl, 1 + vl % 3))).collect();
+        VlArbitration { high: entries(high), low, limit }
+    })
+}
+
+fn lanes() -> impl Strategy<Value = (u8, Vec<u8>, VlArbitration)> {
+    prop_oneof![3 => Just(1u8), 4 => 2..5u8, 1 => 5..=15u8].prop_flat_map(|vls| {
+        let by_level = prop_oneof![Just(Vec::new()), vec(0..vls, 0..=16)];
+        (Just(vls), by_level, arbitration(vls))
+    })
+}
+
+/// A network with credits, and what is sent on it.
+pub fn credit_networks() -> impl Strategy<Value = Case<CreditConfig>> {
+    let sizes = sizes(prop_oneof![select(vec![16, 32, 100, 128, 256]), 8..=256u64]);
+    let more_credits = prop_oneof![3 => 0..4u32, 1 => 0..40u32, 1 => Just(1_000)];
+    let pauses = (duration(), duration(), duration(), duration());
+    let pauses = (pauses, vec(any::<bool>(), 4));
+    let start = prop_oneof![3 => Just(Start::CutThrough), 1 => Just(Start::WholePacket)];
+    let fabric = (network(&Just(Buffer::Unlimited).boxed()), any::<u64>(), lanes());
+    (fabric, sizes, more_credits, pauses, start, drafts(25)).prop_map(
+        |((network, seed, lanes), (mtu, headers, flit), more, (pauses, there), start, drafts)| {
+            let Network { topology, hosts, routing } = network;
+            let (vls, sl_to_vl, arbitration) = lanes;
+            // Where many wait behind each other, messages are such that packets fit into the limit of the high table.
+            let fit = drafts.1 && (1..3).contains(&arbitration.limit);
+            let (mtu, headers, flit) = if fit { (1_024, 0, flit.next_power_of_two()) } else { (mtu, headers, flit) };
+            let largest = ((mtu + headers).div_ceil(flit) * flit).div_ceil(64);
+            let or_none = |place: usize, pause: DurationPs| if there[place] { pause } else { DurationPs(0) };
+            let mut config = CreditConfig {
+                topology,
+                seed,
+                mtu: Bytes(mtu),
+                headers: Bytes(headers),
+                flit: Bytes(flit),
+                vls,
+                credits: u32::try_from(largest).unwrap() + more,
+                credit_min_time: or_none(0, pauses.0),
+                flit_gap: or_none(1, DurationPs(pauses.1.ps() / 4)),
+                packet_gap: or_none(2, pauses.2),
+                switch_delay: or_none(3, pauses.3),
+                start,
+                sl_to_vl,
+                arbitration,
+                ..CreditConfig::default()
+            };
+            if routing == RoutingConfig::Bubble {
+                config.credits += u32::try_from(largest).unwrap();
+            }
+            if routing == RoutingConfig::Dor && matches!(config.topology, TopologyConfig::Torus(_)) {
+                // Two classes of virtual lanes: an even number of them, of which service levels see half.
+                config.vls = 2 * vls.div_ceil(2).min(7);
+                for vl in &mut config.sl_to_vl {
+                    *vl %= config.vls / 2;
+                }
+                config.arbitration = VlArbitration { low: Vec::new(), ..config.arbitration };
+                config.arbitration.high.retain(|entry| entry.0 < config.vls);
+            }
+            config.routing = accepted(routing, |routing| {
+                Credit::new(&CreditConfig { routing, ..config.clone() }, &hosts, ()).is_ok()
+            });
+            let mut traffic = sendings(&drafts, hosts.len(), mtu, headers, flit);
+            for sending in traffic.iter_mut().filter(|_| fit) {
+                sending.bytes = (sending.bytes + 1).next_multiple_of(mtu);
+            }
+            Case { config, hosts, traffic }
+        },
+    )
+}
+
+/// `routing`, or one that is accepted where this one is refused: by a circle of links that might wait for each other, or
+/// because it wants credits.
+fn accepted(routing: RoutingConfig, accepts: impl Fn(RoutingConfig) -> bool) -> RoutingConfig {
+    if accepts(routing.clone()) { routing } else { RoutingConfig::UpDown }
+}
+
+/// A network that stores and forwards, and what is sent on it.
+pub fn stored_networks() -> impl Strategy<Value = Case<StoreAndForwardConfig>> {
+    let sizes = sizes(1..300u64);
+    let fabric = (network(&buffer()), any::<u64>(), duration());
+    (fabric, sizes, drafts(40)).prop_map(|((network, seed, switch_delay), (mtu, headers, flit), drafts)| {
+        let Network { topology, hosts, routing } = network;
+        let mut config = StoreAndForwardConfig {
+            topology,
+            seed,
+            mtu: Bytes(mtu),
+            headers: Bytes(headers),
+            flit: Bytes(flit),
+            switch_delay,
+            ..StoreAndForwardConfig::default()
+        };
+        config.routing = accepted(routing, |routing| {
+            StoreAndForward::new(&StoreAndForwardConfig { routing, ..config.clone() }, &hosts, ()).is_ok()
+        });
+        let traffic = sendings(&drafts, hosts.len(), mtu, headers, flit);
+        Case { config, hosts, traffic }
+    })
+}

@@ -1,0 +1,30 @@
+//! The fabric `credit` beside its slow model: every packet of random small networks at the same picosecond.
+
+use crate::exactness::networks::credit_networks;
+use crate::exactness::{Case, difference, drive, networks_config, run};
+use crate::flit_model::credit::play;
+use crate::flit_model::traffic::{Seen, When};
+use netsim::fabric::credit::{Credit, CreditConfig};
+use proptest::prelude::*;
+
+fn fabric(case: &Case<CreditConfig>) -> Credit<Seen> {
+    Credit::new(&case.config, &case.hosts, Seen::default()).unwrap()
+}
+
+proptest! {
+    #![proptest_config(networks_config(2_000, "tests/regressions/fabric_exactness_credit.txt"))]
+
+    #[test]
+    fn every_packet_leaves_and_arrives_when_the_slow_model_says(case in credit_networks()) {
+        let topology = case.config.topology.build(&case.hosts).unwrap();
+        let slow = play(&case.config, &topology, &case.traffic, None);
+        let fast = drive(&mut fabric(&case), &case.traffic);
+        if let Some(difference) = difference(&fast, &slow, &topology) {
+            return Err(TestCaseError::fail(difference));
+        }
+        if case.traffic.iter().all(|sending| matches!(sending.when, When::At(_))) {
+            let run = run(&mut fabric(&case), &case.traffic);
+            prop_assert_eq!(run.packets, slow.packets);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The comparison can fail: for each mistake that the slow model makes there is a small network on which the fast fabric
+//! differs from it.
+
+use crate::exactness::networks::{credit_networks, stored_networks};
+use crate::exactness::{drive, found};
+use crate::flit_model::fault::Fault;
+use crate::flit_model::traffic::Seen;
+use crate::flit_model::{credit, store_and_forward};
+use netsim::fabric::credit::Credit;
+use netsim::fabric::store_and_forward::StoreAndForward;
+
+/// Networks within which each mistake is found.
+const CASES: usize = 4_000;
+
+#[test]
+fn mistakes_with_credits_are_found() {
+    let faults = [
+        Fault::CreditOneFlitLate,
+        Fault::CreditsRoundedDown,
+        Fault::UpdateTooEarly,
+        Fault::FlitGapForgotten,
+        Fault::PacketGapForgotten,
+        Fault::RemainderDropped,
+        Fault::RemainderKept,
+        Fault::InputsFromFirst,
+        Fault::WeightOneMore,
+        Fault::LimitOneByteLate,
+        Fault::LimitNeverReset,
+        Fault::HeadAfterGap,
+        Fault::HeldBackAtEqualRates,
+        Fault::DelayOnlyAtEmptyQueue,
+        Fault::SwitchDelayForgotten,
+        Fault::ChoicesUnseen,
+        Fault::ChoicesOfAllLanesSeen,
+        Fault::FirstOfTheMostFree,
+        Fault::ChoicesFromFirst,
+        Fault::BubbleForgotten,
+        Fault::DatelineForgotten,
+    ];
+    let found = found(
+        &credit_networks(),
+        CASES,
+        &faults,
+        |case| drive(&mut Credit::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic),
+        |case, fault| {
+            let topology = case.config.topology.build(&case.hosts).unwrap();
+            credit::play(&case.config, &topology, &case.traffic, Some(fault))
+        },
+    );
+    assert_all(&found);
+}
+
+#[test]
+fn mistakes_in_storing_and_forwarding_are_found() {
+    let faults = [
+        Fault::RemainderDropped,
+        Fault::RemainderKept,
+        Fault::PacketOnLinkCounts,
+        Fault::RoomForOneMore,
+        Fault::TiesByLink,
+        Fault::OfferedBeforeLinksGoOn,
+        Fault::SwitchDelayForgotten,
+    ];
+    let found = found(
+        &stored_networks(),
+        CASES,
+        &faults,
+        |case| drive(&mut StoreAndForward::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic),
+        |case, fault| {
+            let topology = case.config.topology.build(&case.hosts).unwrap();
+            store_and_forward::play(&case.config, &topology, &case.traffic, Some(fault))
+        },
+    );
+    assert_all(&found);
+}
+
+fn assert_all(found: &[(Fault, Option<usize>)]) {
+    for (fault, network) in found {
+        println!("{fault:?}: network {network:?}");
+    }
+    for (fault, network) in found {
+        assert!(network.is_some(), "{fault:?} is not found among {CASES} networks");
+    }
+}

@@ -1,0 +1,249 @@
+//! What a switch or host sends next: choosing, arbitrating, sending, and the credits that come back.
+
+use super::{Choice, Happening, Model, Sent, Step};
+use crate::flit_model::fault::Fault;
+use crate::flit_model::routing::rule;
+use crate::flit_model::{bits, bps, t};
+use netsim::fabric::credit::Start;
+use netsim::kernel::random::draw;
+use netsim::routing::RoutingConfig;
+use netsim::time::SimTime;
+use netsim::topology::{LinkId, NodeId};
+
+impl Model<'_> {
+    // Choosing
+
+    pub(super) fn choices(&mut self) {
+        for node in 0..self.at_node.len() {
+            let queues = self.at_node[node].clone();
+            if !queues.clone().any(|queue| self.has_to_choose(queue)) {
+                continue;
+            }
+            let first = match self.fault {
+                Some(Fault::ChoicesFromFirst) => queues.len() as u64 - 1,
+                _ => draw(self.config.seed, node as u64, (1 << 63) + self.now.0) % queues.len() as u64,
+            };
+            for behind in 1..=queues.len() {
+                let queue = queues.start + (usize::try_from(first).unwrap() + behind) % queues.len();
+                if self.has_to_choose(queue) {
+                    let choice = self.choose(queue);
+                    self.queues[queue].waiting[0].choice = Some(choice);
+                }
+            }
+        }
+    }
+
+    fn has_to_choose(&self, queue: usize) -> bool {
+        let head = self.queues[queue].waiting.front();
+        head.is_some_and(|head| head.choice.is_none() && head.first_flit_waited)
+    }
+
+    fn choose(&self, queue: usize) -> Choice {
+        let node = self.queues[queue].node;
+        let packet = &self.packets[self.queues[queue].waiting[0].packet];
+        let destination = self.topology.host_node(packet.destination);
+        let Some(input) = self.queues[queue].input else {
+            let link = self.topology.out(node)[0].0 as usize;
+            return Choice { link, vl: self.vl(packet.level, 0), enters_ring: false };
+        };
+        let next = self.routes.next(node, LinkId(u32::try_from(input).unwrap()), destination);
+        let class = if self.fault == Some(Fault::DatelineForgotten) { 0 } else { next.class };
+        let vl = self.vl(packet.level, class);
+        let link = match self.config.routing {
+            _ if next.links.len() == 1 => next.links[0],
+            RoutingConfig::Adaptive => self.most_free(node, next.links, vl, packet.key()),
+            _ => rule(
+                &self.config.routing,
+                &self.routes,
+                self.config.seed,
+                node,
+                next.links,
+                &packet.labels(self.topology),
+            ),
+        };
+        Choice { link: link.0 as usize, vl, enters_ring: next.enters_ring }
+    }
+
+    /// The rule of the routing `adaptive`: the link with the most free credits, less those that are asked for already.
+    fn most_free(&self, node: NodeId, links: &[LinkId], vl: usize, key: u64) -> LinkId {
+        let chosen = |choice: Choice, link: LinkId| match self.fault {
+            Some(Fault::ChoicesUnseen) => false,
+            Some(Fault::ChoicesOfAllLanesSeen) => choice.link == link.0 as usize,
+            _ => choice.link == link.0 as usize && choice.vl == vl,
+        };
+        let free = |link: LinkId| {
+            let asked: u64 = self.at_node[node.0 as usize]
+                .clone()
+                .filter_map(|queue| self.queues[queue].waiting.front())
+                .filter(|head| !head.started && head.choice.is_some_and(|choice| chosen(choice, link)))
+                .map(|head| self.packets[head.packet].credits)
+                .sum();
+            i64::try_from(self.links[link.0 as usize].lanes[vl].credits).unwrap() - i64::try_from(asked).unwrap()
+        };
+        let most = links.iter().map(|link| free(*link)).max().expect("there is a way");
+        let best: Vec<LinkId> = links.iter().copied().filter(|link| free(*link) == most).collect();
+        let position = draw(self.config.seed, u64::from(node.0), key) % best.len() as u64;
+        best[if self.fault == Some(Fault::FirstOfTheMostFree) { 0 } else { usize::try_from(position).unwrap() }]
+    }
+
+    // Arbitrating
+
+    pub(super) fn arbitrations(&mut self) {
+        // The queues whose heads may start, by the link that they have chosen, and their VL there.
+        let mut asking = vec![Vec::new(); self.links.len()];
+        for queue in 0..self.queues.len() {
+            if let Some(choice) = self.may_start(queue) {
+                asking[choice.link].push((queue, choice.vl));
+            }
+        }
+        for (link, asking) in asking.iter().enumerate() {
+            if self.links[link].free {
+                self.arbitrate(link, asking);
+            }
+        }
+    }
+
+    /// Whether the head of a queue is ready to go on by `link`.
+    fn ready(&self, queue: usize, link: usize) -> bool {
+        let head = &self.queues[queue].waiting[0];
+        let Some(input) = self.queues[queue].input else { return true };
+        let rate = |link: usize| bps(self.topology.links()[link].rate);
+        let or_equal = self.fault == Some(Fault::HeldBackAtEqualRates);
+        let runs_dry = rate(link) > rate(input) || or_equal && rate(link) == rate(input);
+        if self.config.start == Start::WholePacket || runs_dry { head.last_flit_waited } else { head.first_flit_waited }
+    }
+
+    /// Where the head of a queue may start, if its link is free.
+    fn may_start(&self, queue: usize) -> Option<Choice> {
+        let head = self.queues[queue].waiting.front()?;
+        let choice = head.choice.filter(|_| !head.started)?;
+        let mut needed = self.packets[head.packet].credits;
+        if choice.enters_ring && self.fault != Some(Fault::BubbleForgotten) {
+            let (_, largest) = self.flits_and_credits((self.config.mtu.get() + self.config.headers.get()).max(1));
+            needed = 2 * largest;
+        }
+        let credits = self.links[choice.link].lanes[choice.vl].credits;
+        (self.ready(queue, choice.link) && credits >= needed).then_some(choice)
+    }
+
+    /// Takes one of the packets that may start on `link`, by queue in order of queues, with the VL.
+    fn arbitrate(&mut self, link: usize, asking: &[(usize, usize)]) {
+        let mut vls = vec![false; usize::from(self.config.vls)];
+        asking.iter().for_each(|(_, vl)| vls[*vl] = true);
+        let Some(turn) = self.links[link].arbiter.turn(&vls) else { return };
+        let vl = usize::from(turn.vl);
+        let last = match self.fault {
+            Some(Fault::InputsFromFirst) => usize::MAX,
+            _ => self.links[link].lanes[vl].last_taken,
+        };
+        let mut on_vl = asking.iter().filter(|(_, its)| *its == vl).map(|(queue, _)| *queue);
+        let first = on_vl.clone().next().expect("a packet of this VL may start");
+        let taken = on_vl.find(|queue| *queue > last).unwrap_or(first);
+        let packet = &self.packets[self.queues[taken].waiting[0].packet];
+        let (credits, bytes) = (packet.credits, packet.flits * self.flit());
+        self.links[link].lanes[vl].last_taken = taken;
+        self.links[link].arbiter.start(&turn, credits, bytes);
+        self.start(link, vl, taken);
+    }
+
+    // Sending
+
+    /// The head of `queue` starts on `link`.
+    fn start(&mut self, link: usize, vl: usize, queue: usize) {
+        let head = &mut self.queues[queue].waiting[0];
+        head.started = true;
+        let packet = head.packet;
+        if self.queues[queue].input.is_none() {
+            self.packets[packet].left = self.now;
+        }
+        let state = &mut self.links[link];
+        state.lanes[vl].credits -= self.packets[packet].credits;
+        // A link that starts at the very instant at which it becomes free goes on with its remainder.
+        let goes_on = match self.fault {
+            Some(Fault::RemainderDropped) => false,
+            Some(Fault::RemainderKept) => true,
+            _ => state.free_since == Some(self.now),
+        };
+        let remainder = if goes_on { state.remainder } else { 0 };
+        state.free = false;
+        state.sent = Some(Sent { packet, queue, vl, start: self.now, remainder });
+        self.note_flit(link, 1);
+    }
+
+    fn flit_gap(&self) -> u64 {
+        if self.fault == Some(Fault::FlitGapForgotten) { 0 } else { self.config.flit_gap.ps() }
+    }
+
+    /// Notes when flit `flit` of the packet that is sent on `link` has left.
+    fn note_flit(&mut self, link: usize, flit: u64) {
+        let sent = self.links[link].sent.expect("a packet is sent");
+        let rate = bps(self.topology.links()[link].rate);
+        let after = t(flit, bits(self.flit()), sent.remainder, rate, self.flit_gap());
+        self.note(sent.start.plus_ps(after), Step::Move, Happening::FlitLeaves { link, flit });
+    }
+
+    pub(super) fn flit_leaves(&mut self, link: usize, flit: u64) {
+        let Sent { packet, queue, vl, remainder, .. } = self.links[link].sent.expect("a packet is sent");
+        let flits = self.packets[packet].flits;
+        let delay = self.topology.links()[link].delay_ps;
+        self.note(self.now.plus_ps(delay), Step::Move, Happening::FlitArrives { link, vl, packet, flit });
+        self.flit_left_queue(queue, packet);
+        if flit < flits {
+            self.note_flit(link, flit + 1);
+            return;
+        }
+        let rate = bps(self.topology.links()[link].rate);
+        let gap = if self.fault == Some(Fault::PacketGapForgotten) { 0 } else { self.config.packet_gap.ps() };
+        self.links[link].remainder = (u128::from(flits) * bits(self.flit()) + remainder) % rate;
+        self.links[link].sent = None;
+        self.note(self.now.plus_ps(gap), Step::Move, Happening::LinkFree { link });
+        let head_left = if self.fault == Some(Fault::HeadAfterGap) { gap } else { 0 };
+        self.note(self.now.plus_ps(head_left), Step::Move, Happening::HeadLeft { queue });
+    }
+
+    // Credits come back
+
+    /// The next flit of the head of `queue` has left it.
+    fn flit_left_queue(&mut self, queue: usize, packet: usize) {
+        let (flits, credits) = (self.packets[packet].flits, self.packets[packet].credits);
+        let head = self.in_queue(queue, packet);
+        head.left += 1;
+        let (left, freed) = (head.left, head.freed);
+        assert!(self.fault.is_some() || left <= self.in_queue(queue, packet).arrived, "a flit left before it came");
+        let Some(input) = self.queues[queue].input else { return };
+        let told_of = if self.fault == Some(Fault::CreditOneFlitLate) { left - 1 } else { left };
+        let free = if left == flits { credits } else { self.credits_of(told_of) };
+        self.in_queue(queue, packet).freed = free;
+        let vl = self.queues[queue].vl;
+        self.flit_left_buffer(input, vl, free - freed);
+    }
+
+    /// A flit has left the buffer at the end of (link, VL), which frees `credits` credits.
+    pub(super) fn flit_left_buffer(&mut self, link: usize, vl: usize, credits: u64) {
+        let now = self.now;
+        let lane = &mut self.links[link].lanes[vl];
+        lane.buffered -= 1;
+        lane.freed += credits;
+        if lane.freed == 0 || lane.update_noted {
+            return;
+        }
+        let least = match self.fault {
+            Some(Fault::UpdateTooEarly) => 0,
+            _ => self.config.credit_min_time.ps(),
+        };
+        let earliest = lane.last_update.map_or(SimTime::ZERO, |last| last.plus_ps(least));
+        lane.update_noted = true;
+        self.note(now.max(earliest), Step::Tell, Happening::UpdateLeaves { link, vl });
+    }
+
+    pub(super) fn update_leaves(&mut self, link: usize, vl: usize) {
+        let now = self.now;
+        let lane = &mut self.links[link].lanes[vl];
+        lane.update_noted = false;
+        lane.last_update = Some(now);
+        let credits = std::mem::take(&mut lane.freed);
+        // The cable's other direction has the same number but for the last bit.
+        let delay = self.topology.links()[link ^ 1].delay_ps;
+        self.note(now.plus_ps(delay), Step::Told, Happening::UpdateArrives { link, vl, credits });
+    }
+}

@@ -1,0 +1,11 @@
+//! Topologies and routing: one file a behaviour.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+mod routing_deadlock;
+mod routing_files;
+mod routing_properties;
+mod routing_rules;
+mod topology_files;
+mod topology_mistakes;
+mod topology_shapes;

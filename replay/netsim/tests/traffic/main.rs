@@ -1,0 +1,5 @@
+//! Synthetic traffic: one file a behaviour.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod arrivals;
+mod patterns;
