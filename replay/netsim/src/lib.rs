@@ -44,6 +44,7 @@
 //! | [`fabric`] | the kinds of networks |
 //! | [`traffic`], [`statistics`] | synthetic traffic over fabrics that simulate packets, and what is measured of it |
 
+mod count;
 pub mod fabric;
 pub mod kernel;
 pub mod network;

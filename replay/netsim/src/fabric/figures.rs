@@ -2,11 +2,14 @@
 
 use crate::network::LinkFigures;
 use crate::time::SimTime;
-use crate::units::Rate;
+use crate::units::{DurationPs, Rate};
 
 /// So many intervals of traffic over time are kept: no run goes on beyond them, and what is already certain to cross a
 /// link later is counted in the last one.
 pub(super) const MAX_INTERVALS: u64 = 1 << 22;
+
+/// Width of the intervals of the traffic over time, where a configuration names none.
+pub(super) const DEFAULT_INTERVAL: DurationPs = DurationPs::from_ms(100);
 
 /// Counts one link's traffic as it happens.
 #[derive(Clone, Debug, Default)]

@@ -3,10 +3,10 @@
 //! Each hand-over is a message; a flow's messages are delivered in the order in which they were handed over, for a
 //! message that is complete waits for those before it. A host's traffic to itself goes over its loopback.
 
-use super::count;
 use super::packet::{Message, PacketFabric, ServiceLevel};
 use super::pipe::{Pipe, PipeConfig};
 use super::slab::Slab;
+use crate::count::count;
 use crate::kernel::{EventQueue, Phase, Place};
 use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, Token};
 use crate::time::SimTime;

@@ -3,8 +3,8 @@
 //! Every flow is a pipe of its own: a message is delivered `latency + bytes / rate` after it was handed over, behind
 //! the flow's earlier ones. With its defaults it takes no time at all: the bound that no fabric can pass.
 
-use super::collect_instant;
 use super::figures::LinkMeter;
+use super::instant::collect_instant;
 use super::pipe::{Pipe, PipeConfig};
 use crate::kernel::{EventQueue, Phase, Place};
 use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, Token};
@@ -27,7 +27,7 @@ pub struct IdealConfig {
 
 impl Default for IdealConfig {
     fn default() -> Self {
-        Self { latency: DurationPs(0), rate: Rate::UNLIMITED, interval: super::DEFAULT_INTERVAL }
+        Self { latency: DurationPs(0), rate: Rate::UNLIMITED, interval: super::figures::DEFAULT_INTERVAL }
     }
 }
 
@@ -63,12 +63,12 @@ impl Ideal {
 
 impl Network for Ideal {
     fn hosts(&self) -> u32 {
-        super::count(self.names.len())
+        crate::count::count(self.names.len())
     }
 
     fn open_flow(&mut self, source: HostIndex, _destination: HostIndex) -> FlowId {
         self.flows.push(Flow { pipe: Pipe::default(), source: source.0 });
-        FlowId(super::count(self.flows.len() - 1))
+        FlowId(crate::count::count(self.flows.len() - 1))
     }
 
     fn send(&mut self, now: SimTime, flow: FlowId, bytes: u64, token: Token) {

@@ -62,7 +62,7 @@ impl<O: Observer> IdealPackets<O> {
 
 impl<O: Observer> PacketFabric<O> for IdealPackets<O> {
     fn hosts(&self) -> u32 {
-        super::count(self.hosts.len())
+        crate::count::count(self.hosts.len())
     }
 
     fn send(&mut self, now: SimTime, message: &Message) {
@@ -112,7 +112,7 @@ impl<O: Observer> PacketFabric<O> for IdealPackets<O> {
     }
 
     fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime {
-        super::collect_instant(
+        super::instant::collect_instant(
             self,
             until,
             deliveries,

@@ -22,7 +22,7 @@ impl<T: Copy> Slab<T> {
             }
             None => {
                 self.things.push(thing);
-                crate::fabric::count(self.things.len() - 1)
+                crate::count::count(self.things.len() - 1)
             }
         }
     }

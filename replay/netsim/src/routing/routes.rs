@@ -4,29 +4,9 @@ use super::grid::{GridWays, Rings};
 use super::sets::Sets;
 use super::table::Table;
 use super::tree::TreeWays;
-use super::{RoutingConfig, RoutingError};
+use super::{Choice, Next, RoutingConfig, RoutingError};
 use crate::kernel::random::draw;
 use crate::topology::{LinkId, NodeId, Structure, Topology};
-
-/// Where a packet may go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Next<'a> {
-    /// The links, in order; never empty.
-    pub links: &'a [LinkId],
-    /// The class of virtual lanes: 0, or below [`Routes::classes`].
-    pub class: u8,
-    /// Whether the packet enters a ring that must keep a bubble: room for two packets is needed.
-    pub enters_ring: bool,
-}
-
-/// Which of several links a packet takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// The one at this position.
-    Index(usize),
-    /// The one with the most credits: the switch knows.
-    ByCredits,
-}
 
 /// By what a packet chooses among several links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! What can be reckoned about a topology without simulating: counts, distances, bisection.
 
 use super::{Grid, NodeId, Structure, Topology, Tree};
+use crate::count::count;
 use crate::units::Rate;
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -60,16 +61,16 @@ pub fn figures(topology: &Topology) -> Figures {
         Structure::Any => (any_pairs(topology), super::cut::halves(topology), Vec::new()),
     };
     let known = pairs.unwrap_or_default();
-    let count: u64 = known.iter().sum();
+    let all: u64 = known.iter().sum();
     let total: u64 = (0..).zip(&known).map(|(switches, pairs)| switches * pairs).sum();
     Figures {
         hosts: topology.hosts(),
         switches: topology.switches(),
         cables: topology.links().len() as u64 / 2,
-        ports_max: super::number(ports.max().unwrap_or(0)),
-        diameter_switches: known.iter().rposition(|pairs| *pairs > 0).map(super::number),
+        ports_max: count(ports.max().unwrap_or(0)),
+        diameter_switches: known.iter().rposition(|pairs| *pairs > 0).map(count),
         #[expect(clippy::cast_precision_loss, reason = "a mean of at most 2^53 pairs")]
-        mean_switches: (count > 0).then(|| total as f64 / count as f64),
+        mean_switches: (all > 0).then(|| total as f64 / all as f64),
         pairs_by_switches: known,
         bisection_cables: bisection.map(|(cables, _)| cables),
         bisection_bps: bisection.and_then(|(_, rate)| rate),
@@ -120,7 +121,7 @@ fn tree_levels(topology: &Topology, tree: &Tree) -> Vec<Level> {
         #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
         let ratio = |below: u64, above: u64| below as f64 * f64::from(down) / (above as f64 * f64::from(up));
         Level {
-            level: super::number(level),
+            level: count(level),
             switches: tree.nodes(level),
             down,
             up,

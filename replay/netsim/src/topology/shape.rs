@@ -1,14 +1,14 @@
 //! The shapes of topologies and how they are built from their keys.
 
+use super::builder::{Builder, Placing};
 use super::tree::two_levels;
 use super::trees::TreeShape;
 use super::{
-    Builder, GraphConfig, GridConfig, KaryTreeConfig, LeafSpineConfig, LinkConfig, NodeId, PortTreeConfig,
+    GraphConfig, GridConfig, HostPlace, KaryTreeConfig, LeafSpineConfig, LinkConfig, NodeId, PortTreeConfig,
     SingleSwitchConfig, Structure, ThinTreeConfig, Topology, TopologyError, XgftConfig,
 };
-use crate::topology::HostPlace;
+use crate::count::count;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// A shape and its keys: the `[fabric.topology]` table.
@@ -101,44 +101,6 @@ impl Default for FatTreeConfig {
             host_link: LinkConfig::default(),
             uplink: LinkConfig::default(),
         }
-    }
-}
-
-/// Links are numbered with 24 bits, so that event keys have room for them.
-pub(super) const MOST_CABLES: u64 = 1 << 22;
-
-/// The hosts by rack, in the order in which racks first appear.
-pub(super) struct Placing {
-    racks: Vec<String>,
-    /// The rack of each host.
-    rack_of: Vec<usize>,
-}
-
-impl Placing {
-    pub(super) fn of(hosts: &[HostPlace]) -> Result<Self, TopologyError> {
-        let mut names = BTreeSet::new();
-        let mut racks: Vec<String> = Vec::new();
-        let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut rack_of = Vec::with_capacity(hosts.len());
-        for host in hosts {
-            if !names.insert(&host.name) {
-                return Err(TopologyError::HostTwice { name: host.name.clone() });
-            }
-            rack_of.push(*numbers.entry(&host.rack).or_insert_with(|| {
-                racks.push(host.rack.clone());
-                racks.len() - 1
-            }));
-        }
-        Ok(Self { racks, rack_of })
-    }
-
-    /// The rack of host `host`, by number.
-    pub(super) fn rack(&self, host: usize) -> usize {
-        self.rack_of[host]
-    }
-
-    fn hosts_in(&self, rack: usize) -> usize {
-        self.rack_of.iter().filter(|r| **r == rack).count()
     }
 }
 
@@ -257,7 +219,7 @@ impl FatTreeConfig {
             placing.racks.push(format!("rack{number}"));
         }
         let builder = hosts_by_rack(hosts, &placing, &vec![places as usize; racks as usize]);
-        Ok(tree.build(builder, &cables, |builder, level, index| match level {
+        Ok(builder.into_tree(tree, &cables, |builder, level, index| match level {
             1 => builder.add_node(&placing.racks[index as usize]),
             _ => builder.add_numbered("core", &[index]),
         }))
@@ -298,7 +260,7 @@ fn hosts_by_rack(hosts: &[HostPlace], placing: &Placing, places: &[usize]) -> Bu
         in_rack[placing.rack(host)].push(host);
     }
     for (here, places) in in_rack.iter().zip(places) {
-        let end = builder.topology.nodes() + super::number(*places);
+        let end = builder.topology.nodes() + count(*places);
         for host in here {
             builder.topology.host_nodes[*host] = builder.add_node(&hosts[*host].name);
         }

@@ -4,8 +4,8 @@
 //! m1 ... ml and W(l) = w1 ... wl, level `l` has N(l) = W(l) m(l+1) ... mh nodes. Node `x` of it is the copy `x mod W(l)`
 //! of the root of subtree `x / W(l)`, which holds the hosts `h` with `h / M(l) = x / W(l)`.
 
-use super::link::Cable;
-use super::{Builder, NodeId, Structure, Topology, TopologyError};
+use super::TopologyError;
+use super::ids::MOST_CABLES;
 
 /// The form of a tree: how many children, parents and cables to each parent the nodes of each level have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Tree {
             total = total.saturating_add(tree.count(level).saturating_mul(up));
         }
         let nodes = (0..=tree.height()).fold(0u64, |sum, level| sum.saturating_add(tree.count(level)));
-        let most = super::shape::MOST_CABLES;
+        let most = MOST_CABLES;
         if total > most || nodes > 2 * most {
             return Err(TopologyError::TooLarge { cables: total.max(nodes), most });
         }
@@ -81,36 +81,6 @@ impl Tree {
     fn count(&self, level: usize) -> u64 {
         let factors = self.parents[..level].iter().chain(&self.children[level..]);
         factors.fold(1u64, |product, factor| product.saturating_mul((*factor).into()))
-    }
-
-    /// Adds switches, named by `name` from their level and number, and cables to a builder that has the hosts.
-    pub(super) fn build(
-        self,
-        mut builder: Builder,
-        cables: &[Cable],
-        mut name: impl FnMut(&mut Builder, usize, u32) -> NodeId,
-    ) -> Topology {
-        let mut firsts = vec![NodeId(0)];
-        for level in 1..=self.height() {
-            firsts.push(NodeId(builder.topology.nodes()));
-            for index in 0..self.nodes(level) {
-                name(&mut builder, level, index);
-            }
-        }
-        for level in 0..self.height() {
-            let (below, above) = (firsts[level].0, firsts[level + 1].0);
-            let (copies, copies_above) = (self.copies(level), self.copies(level + 1));
-            for index in 0..self.nodes(level) {
-                let subtree = index / copies / self.children(level + 1);
-                for parent in 0..self.parents(level) {
-                    let to = above + subtree * copies_above + parent * copies + index % copies;
-                    for _ in 0..self.cables(level) {
-                        builder.join(NodeId(below + index), NodeId(to), &cables[level]);
-                    }
-                }
-            }
-        }
-        builder.finish(Structure::Tree(self))
     }
 }
 

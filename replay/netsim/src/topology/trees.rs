@@ -1,9 +1,11 @@
 //! The shapes that are trees: their keys, and what they make of them.
 
+use super::builder::Builder;
+use super::keys::{check_nodes, listed};
 use super::link::{Cable, cables};
 use super::tree::{Tree, two_levels};
-use super::{Builder, LinkConfig, NodeId, Topology, TopologyError};
-use crate::topology::HostPlace;
+use super::{HostPlace, LinkConfig, NodeId, Topology, TopologyError};
+use crate::count::count;
 use serde::{Deserialize, Serialize};
 
 /// The links of a tree: those of the hosts, and those above.
@@ -34,7 +36,7 @@ pub(super) trait TreeShape {
     fn cables(&self, tree: &Tree) -> Result<Vec<Cable>, TopologyError>;
     /// Names a switch.
     fn name(builder: &mut Builder, level: usize, index: u32) -> NodeId {
-        builder.add_numbered("s", &[super::number(level), index])
+        builder.add_numbered("s", &[count(level), index])
     }
 
     /// Builds it, the workload's hosts on the first places.
@@ -47,19 +49,7 @@ pub(super) trait TreeShape {
         check_nodes(self.nodes(), places, &self.what())?;
         let cables = self.cables(&tree)?;
         let builder = Builder::with_hosts(hosts, places, &|| self.what())?;
-        Ok(tree.build(builder, &cables, Self::name))
-    }
-}
-
-/// Refuses a number of hosts that the shape does not have.
-pub(super) fn check_nodes(given: Option<u32>, places: u32, what: &str) -> Result<(), TopologyError> {
-    match given {
-        Some(nodes) if nodes != places => Err(TopologyError::value(
-            "nodes",
-            nodes,
-            format!("{what} has {places} hosts; leave the key out or give {places}"),
-        )),
-        _ => Ok(()),
+        Ok(builder.into_tree(tree, &cables, Self::name))
     }
 }
 
@@ -120,7 +110,7 @@ impl TreeShape for SingleSwitchConfig {
             Some(0) => Err(TopologyError::Zero { key: "nodes" }),
             None if hosts == 0 => Err(TopologyError::NoHosts),
             Some(nodes) => Tree::new(vec![nodes], vec![1], vec![1]),
-            None => Tree::new(vec![super::number(hosts)], vec![1], vec![1]),
+            None => Tree::new(vec![count(hosts)], vec![1], vec![1]),
         }
     }
 
@@ -316,7 +306,7 @@ tree_shape!(
     XgftConfig,
     |self| {
         let height = self.m.len();
-        levels("m", super::number(height)).map_err(|_| {
+        levels("m", count(height)).map_err(|_| {
             TopologyError::value("m", listed(&self.m), format!("1 to {MOST_LEVELS} numbers, one a level"))
         })?;
         let cables = if self.cables.is_empty() { vec![1; height] } else { self.cables.clone() };
@@ -336,12 +326,6 @@ tree_shape!(
     },
     format!("the tree XGFT({}; {}; {})", self.m.len(), listed(&self.m), listed(&self.w))
 );
-
-/// Numbers as a configuration writes them.
-pub(super) fn listed(numbers: &[u32]) -> String {
-    let words: Vec<String> = numbers.iter().map(u32::to_string).collect();
-    format!("[{}]", words.join(", "))
-}
 
 /// Leaf switches with hosts, each joined to every spine switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-use super::TableError;
+use super::table::{MOST_PS, TableError};
 use crate::fabric::packet::{LinkTime, ServiceLevel};
 use crate::time::SimTime;
 use crate::units::{Bytes, DurationPs, Rate};
@@ -315,8 +315,6 @@ impl Plan {
 const MOST_LOAD: f64 = 64.0;
 /// Hosts are numbered with 24 bits, as the kernel's places.
 const MOST_HOSTS: u32 = 1 << 24;
-/// A simulated day.
-pub(super) const MOST_PS: u64 = 86_400_000_000_000_000;
 
 impl TrafficConfig {
     /// How messages are spread over time.

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::config::MOST_PS;
 use crate::fabric::packet::ServiceLevel;
 use crate::time::SimTime;
 use crate::units::{Bytes, DurationPs};
+
+/// How long traffic may last at most, in picoseconds: a simulated day.
+pub(super) const MOST_PS: u64 = 86_400_000_000_000_000;
 
 /// A message of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

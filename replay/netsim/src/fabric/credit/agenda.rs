@@ -91,7 +91,7 @@ impl<E: Copy + Ord> Agenda<E> {
         if list == EMPTY {
             list = self.spare.pop().unwrap_or_else(|| {
                 self.lists.push(Vec::new());
-                crate::fabric::count(self.lists.len() - 1)
+                crate::count::count(self.lists.len() - 1)
             });
             self.slots[index] = list;
             self.occupied[index / 64] |= 1 << (index % 64);

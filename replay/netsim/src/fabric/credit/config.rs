@@ -1,6 +1,6 @@
 //! The keys of a `credit` fabric.
 
-use crate::fabric::DEFAULT_INTERVAL;
+use crate::fabric::figures::DEFAULT_INTERVAL;
 use crate::fabric::pipe::PipeConfig;
 use crate::routing::RoutingConfig;
 use crate::topology::TopologyConfig;

@@ -14,11 +14,12 @@ mod wire;
 
 pub use config::{CreditConfig, Speed, Start, VlArbitration, VlWeight};
 
+use super::FabricError;
 use super::figures::LinkMeter;
 use super::messages::{Messages, NONE};
 use super::packet::{Message, Observer, PacketFabric};
 use super::slab::Slab;
-use super::{FabricError, count};
+use crate::count::count;
 use crate::network::{Delivery, NetworkFigures};
 use crate::routing::{Routes, RoutingConfig};
 use crate::time::SimTime;

@@ -15,10 +15,12 @@ mod flow;
 mod receiver;
 mod sender;
 
+use super::FabricError;
+use super::instant::collect_instant;
 use super::pipe::{Pipe, PipeConfig};
 use super::port::Port;
 use super::slab::Slab;
-use super::{FabricError, collect_instant, count};
+use crate::count::count;
 use crate::kernel::{EventQueue, Phase, Place};
 use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, Token};
 use crate::routing::{Router, RoutingConfig};
@@ -88,7 +90,7 @@ impl Default for EthernetConfig {
             receive_window_max: Bytes(3 << 20),
             small_queue_max: Bytes(1 << 20),
             loopback: PipeConfig::default(),
-            interval: super::DEFAULT_INTERVAL,
+            interval: super::figures::DEFAULT_INTERVAL,
         }
     }
 }

@@ -72,7 +72,7 @@ pub struct Aod {
 
 impl Aod {
     pub fn new(config: &AodConfig, racks: usize) -> Self {
-        let racks_count = crate::fabric::count(racks);
+        let racks_count = crate::count::count(racks);
         let start = if config.configured { Join::Joined(SimTime::ZERO) } else { Join::Apart };
         Self {
             ports: config.ports.unwrap_or(racks_count),
@@ -169,8 +169,8 @@ impl Lightness {
         let Some(aod) = &mut self.aod else { return true };
         let missing: Vec<u32> =
             [pair.0, pair.1].into_iter().filter(|rack| aod.joins[*rack as usize] == Join::Apart).collect();
-        let taken = crate::fabric::count(aod.joins.iter().filter(|join| **join != Join::Apart).count());
-        let short = (taken + crate::fabric::count(missing.len())).saturating_sub(aod.ports);
+        let taken = crate::count::count(aod.joins.iter().filter(|join| **join != Join::Apart).count());
+        let short = (taken + crate::count::count(missing.len())).saturating_sub(aod.ports);
         let given_up: Vec<u32> = aod.idle(now, pair).take(short as usize).collect();
         self.counters.aod_requests += 1;
         if given_up.len() < short as usize {

@@ -2,8 +2,10 @@
 
 use super::aod::AodConfig;
 use super::names;
+use crate::count::count;
+use crate::fabric::FabricConfig;
+use crate::fabric::figures::DEFAULT_INTERVAL;
 use crate::fabric::pipe::PipeConfig;
-use crate::fabric::{DEFAULT_INTERVAL, FabricConfig, count};
 use crate::units::{Bytes, DurationPs, Length, PerByte, Rate};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

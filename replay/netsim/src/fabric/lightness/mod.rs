@@ -27,10 +27,12 @@ pub use config::{Arbiter, DecidedAt, Decision, LightnessConfig, Resequencer, Wav
 pub use names::{PARAMETERS, Parameter};
 pub use ocs::CircuitSpan;
 
+use super::FabricError;
 use super::figures::LinkMeter;
+use super::instant::collect_instant;
 use super::pipe::Pipe;
 use super::slab::Slab;
-use super::{FabricError, collect_instant, count};
+use crate::count::count;
 use crate::kernel::random::{below, draw};
 use crate::kernel::{EventQueue, Place};
 use crate::network::{CircuitFigures, Delivery, FlowId, HostIndex, LinkFigures, Network, NetworkFigures, Token};

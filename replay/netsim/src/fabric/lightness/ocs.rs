@@ -107,7 +107,7 @@ impl Lightness {
         let racks = self.racks.len();
         let index = from as usize * racks + to as usize;
         if self.circuit_index[index] == u32::MAX {
-            self.circuit_index[index] = crate::fabric::count(self.circuits.len());
+            self.circuit_index[index] = crate::count::count(self.circuits.len());
             let fixed = self.config.decision == Decision::Direct;
             self.circuits.push(Circuit {
                 from,
@@ -167,7 +167,7 @@ impl Lightness {
     /// All requests of an instant are there. Each output port's are answered in turn, behind the rack whose request it
     /// granted last; and so are the outputs, for requests of one rack share its inputs.
     pub(super) fn ocs_decides(&mut self, now: SimTime) {
-        let racks = crate::fabric::count(self.racks.len());
+        let racks = crate::count::count(self.racks.len());
         let mut requests = std::mem::take(&mut self.ocs.requests);
         let behind = |number: u32, last: u32| (number + racks - last - 1) % racks;
         requests.sort_unstable_by_key(|index| {
@@ -236,7 +236,7 @@ impl Lightness {
         }
         let (up, released) = (None, None);
         spans.push(CircuitSpan { input, output, granted, up, released, evicted: false, packets: 0, bytes: 0 });
-        crate::fabric::count(spans.len() - 1)
+        crate::count::count(spans.len() - 1)
     }
 
     fn span_of(&mut self, index: u32) -> Option<&mut CircuitSpan> {

@@ -7,7 +7,8 @@
 
 use super::Lightness;
 use super::server::Packet;
-use crate::fabric::{self, Fabric, FabricConfig, FabricError, count};
+use crate::count::count;
+use crate::fabric::{self, Fabric, FabricConfig, FabricError};
 use crate::network::{Delivery, FlowId, HostIndex, LinkFigures, Network, NetworkFigures, Token};
 use crate::time::SimTime;
 use crate::topology::{HostPlace, TopologyConfig};

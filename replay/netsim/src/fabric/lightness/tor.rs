@@ -8,7 +8,7 @@
 
 use super::config::{Decision, WavelengthAssignment};
 use super::{Event, Lightness};
-use crate::fabric::count;
+use crate::count::count;
 use crate::kernel::Phase;
 use crate::time::SimTime;
 use std::collections::VecDeque;

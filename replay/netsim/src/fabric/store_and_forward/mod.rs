@@ -8,11 +8,12 @@ mod config;
 
 pub use config::StoreAndForwardConfig;
 
+use super::FabricError;
 use super::messages::{Messages, NONE, NUMBER, key};
 use super::packet::{Message, Observer, PacketFabric, PacketRecord};
 use super::port::Port;
 use super::slab::Slab;
-use super::{FabricError, count};
+use crate::count::count;
 use crate::kernel::{EventQueue, Phase, Place};
 use crate::network::{Delivery, NetworkFigures};
 use crate::routing::{Choice, Routes, RoutingConfig};
@@ -281,7 +282,7 @@ impl<O: Observer> PacketFabric<O> for StoreAndForward<O> {
     }
 
     fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime {
-        super::collect_instant(self, until, deliveries, |network| &mut network.events, Self::arrived)
+        super::instant::collect_instant(self, until, deliveries, |network| &mut network.events, Self::arrived)
     }
 
     fn observer(&mut self) -> &mut O {

@@ -4,7 +4,7 @@
 //! Edges may have `class`, `cables` and the keys of a link; whatever else is in brackets is for pictures. In a digraph an
 //! edge there and an edge back are one cable. Subgraphs may hold nodes and edges; an edge cannot lead to a whole one.
 
-use super::{Graph, GraphEdge, LinkText, Nodes, Wrong};
+use super::text::{Graph, GraphEdge, LinkText, Nodes, Wrong};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::iter::Peekable;

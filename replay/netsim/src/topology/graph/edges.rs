@@ -10,7 +10,7 @@
 //! s0 s1 fast x2 buffer="64 packets"
 //! ```
 
-use super::{Graph, GraphEdge, LinkText, Nodes, Wrong};
+use super::text::{Graph, GraphEdge, LinkText, Nodes, Wrong};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

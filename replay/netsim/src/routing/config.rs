@@ -1,0 +1,67 @@
+//! The `routing` key.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// How a switch chooses where a packet goes on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoutingConfig {
+    /// Equal-cost multi-path by a hash of the flow, as Ethernet switches do.
+    #[default]
+    Ecmp,
+    /// Equal-cost multi-path by a hash of the packet.
+    EcmpPacket,
+    /// The destination's number modulo the number of links: one way for each destination.
+    DModK,
+    /// The source's number modulo the number of links.
+    SModK,
+    /// Any link, drawn for each packet and switch.
+    Random,
+    /// The link with the most credits.
+    Adaptive,
+    /// The first link on a shortest way.
+    Shortest,
+    /// Never up after down.
+    UpDown,
+    /// Dimension by dimension, datelines on rings.
+    Dor,
+    /// Dimension by dimension, bubbles on rings.
+    Bubble,
+    /// As a routing file says, which is found relative to the experiment's file.
+    Table(PathBuf),
+}
+
+impl RoutingConfig {
+    /// Whether all packets of a flow take one way.
+    #[must_use]
+    pub const fn keeps_flows(&self) -> bool {
+        !matches!(self, Self::EcmpPacket | Self::Random | Self::Adaptive | Self::Bubble)
+    }
+
+    /// Takes a file that it names as relative to `folder`.
+    pub fn relative_to(&mut self, folder: &Path) {
+        if let Self::Table(file) = self {
+            *file = folder.join(&*file);
+        }
+    }
+}
+
+impl fmt::Display for RoutingConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ecmp => "ecmp",
+            Self::EcmpPacket => "ecmp-packet",
+            Self::DModK => "d-mod-k",
+            Self::SModK => "s-mod-k",
+            Self::Random => "random",
+            Self::Adaptive => "adaptive",
+            Self::Shortest => "shortest",
+            Self::UpDown => "up-down",
+            Self::Dor => "dor",
+            Self::Bubble => "bubble",
+            Self::Table(file) => return write!(f, "{{ table = \"{}\" }}", file.display()),
+        })
+    }
+}

@@ -1,0 +1,172 @@
+//! Putting topologies together.
+
+use super::ids::{LinkId, NodeId};
+use super::link::Cable;
+use super::structure::{Link, Structure, Topology};
+use super::tree::Tree;
+use super::{HostPlace, TopologyError};
+use crate::count::count;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// The hosts by rack, in the order in which racks first appear.
+pub(super) struct Placing {
+    pub(super) racks: Vec<String>,
+    /// The rack of each host.
+    rack_of: Vec<usize>,
+}
+
+impl Placing {
+    pub(super) fn of(hosts: &[HostPlace]) -> Result<Self, TopologyError> {
+        let mut names = BTreeSet::new();
+        let mut racks: Vec<String> = Vec::new();
+        let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut rack_of = Vec::with_capacity(hosts.len());
+        for host in hosts {
+            if !names.insert(&host.name) {
+                return Err(TopologyError::HostTwice { name: host.name.clone() });
+            }
+            rack_of.push(*numbers.entry(&host.rack).or_insert_with(|| {
+                racks.push(host.rack.clone());
+                racks.len() - 1
+            }));
+        }
+        Ok(Self { racks, rack_of })
+    }
+
+    /// The rack of host `host`, by number.
+    pub(super) fn rack(&self, host: usize) -> usize {
+        self.rack_of[host]
+    }
+
+    pub(super) fn hosts_in(&self, rack: usize) -> usize {
+        self.rack_of.iter().filter(|r| **r == rack).count()
+    }
+}
+
+/// Puts a topology together: all hosts first, then switches, then cables.
+#[derive(Default)]
+pub(super) struct Builder {
+    pub(super) topology: Topology,
+}
+
+impl Builder {
+    /// A builder that has `places` hosts, `hosts` of the workload on the first of them: rack by rack, in the order in
+    /// which racks first appear. The others are idle, named "h0", "h1", ..., or "idle3" beside hosts with names.
+    pub(super) fn with_hosts(
+        hosts: &[HostPlace],
+        places: u32,
+        what: &dyn Fn() -> String,
+    ) -> Result<Self, TopologyError> {
+        let placing = Placing::of(hosts)?;
+        if hosts.len() > places as usize {
+            return Err(TopologyError::TooFewPlaces { hosts: hosts.len(), what: what(), places });
+        }
+        let mut order: Vec<usize> = (0..hosts.len()).collect();
+        order.sort_by_key(|host| placing.rack(*host));
+        let mut builder = Self::default();
+        builder.topology.host_nodes = vec![NodeId(0); hosts.len()];
+        for host in order {
+            builder.topology.host_nodes[host] = builder.add_node(&hosts[host].name);
+        }
+        builder.add_idle(places, !hosts.is_empty());
+        builder.hosts_end();
+        Ok(builder)
+    }
+
+    /// Adds idle hosts up to `places` nodes.
+    pub(super) fn add_idle(&mut self, places: u32, beside_others: bool) {
+        let prefix = if beside_others { "idle" } else { "h" };
+        for node in self.topology.nodes()..places {
+            let host = self.add_numbered(prefix, &[node]);
+            self.topology.host_nodes.push(host);
+        }
+    }
+
+    /// All nodes so far are hosts, and no other ones.
+    pub(super) fn hosts_end(&mut self) {
+        self.topology.hosts = self.topology.nodes();
+    }
+
+    pub(super) fn add_node(&mut self, name: &str) -> NodeId {
+        self.topology.names.push_str(name);
+        self.end_name()
+    }
+
+    /// A node named by a word and numbers, joined by dots.
+    pub(super) fn add_numbered(&mut self, prefix: &str, numbers: &[u32]) -> NodeId {
+        self.topology.names.push_str(prefix);
+        for (index, value) in numbers.iter().enumerate() {
+            let dot = if index == 0 { "" } else { "." };
+            // Writing to a String does not fail.
+            let _ = write!(self.topology.names, "{dot}{value}");
+        }
+        self.end_name()
+    }
+
+    fn end_name(&mut self) -> NodeId {
+        let id = NodeId(self.topology.nodes());
+        self.topology.name_ends.push(count(self.topology.names.len()));
+        id
+    }
+
+    /// Joins two nodes: two links.
+    pub(super) fn join(&mut self, a: NodeId, b: NodeId, cable: &Cable) {
+        for (from, to) in [(a, b), (b, a)] {
+            let Cable { rate, delay_ps, buffer, burst_bytes } = *cable;
+            self.topology.links.push(Link { from, to, rate, delay_ps, buffer, burst_bytes });
+        }
+    }
+
+    /// The topology, whose form is `structure`.
+    pub(super) fn finish(self, structure: Structure) -> Topology {
+        let mut topology = self.topology;
+        let mut begins = vec![0u32; topology.name_ends.len() + 1];
+        for link in &topology.links {
+            begins[link.from.0 as usize + 1] += 1;
+        }
+        for node in 1..begins.len() {
+            begins[node] += begins[node - 1];
+        }
+        let mut next = begins.clone();
+        topology.out = vec![LinkId(0); topology.links.len()];
+        for (id, link) in (0..).map(LinkId).zip(&topology.links) {
+            let place = &mut next[link.from.0 as usize];
+            topology.out[*place as usize] = id;
+            *place += 1;
+        }
+        topology.out_begins = begins;
+        topology.structure = structure;
+        topology
+    }
+
+    /// Adds a tree's switches, named by `name` from their level and number, and its cables to the hosts: the topology.
+    pub(super) fn into_tree(
+        mut self,
+        tree: Tree,
+        cables: &[Cable],
+        mut name: impl FnMut(&mut Self, usize, u32) -> NodeId,
+    ) -> Topology {
+        let mut firsts = vec![NodeId(0)];
+        for level in 1..=tree.height() {
+            firsts.push(NodeId(self.topology.nodes()));
+            for index in 0..tree.nodes(level) {
+                name(&mut self, level, index);
+            }
+        }
+        for level in 0..tree.height() {
+            let (below, above) = (firsts[level].0, firsts[level + 1].0);
+            let (copies, copies_above) = (tree.copies(level), tree.copies(level + 1));
+            for index in 0..tree.nodes(level) {
+                let subtree = index / copies / tree.children(level + 1);
+                for parent in 0..tree.parents(level) {
+                    let to = above + subtree * copies_above + parent * copies + index % copies;
+                    for _ in 0..tree.cables(level) {
+                        self.join(NodeId(below + index), NodeId(to), &cables[level]);
+                    }
+                }
+            }
+        }
+        self.finish(Structure::Tree(tree))
+    }
+}

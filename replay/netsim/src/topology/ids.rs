@@ -1,0 +1,20 @@
+//! How nodes and links are numbered.
+
+/// A host or a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+/// One direction of a cable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(pub u32);
+
+impl LinkId {
+    /// The other direction of the same cable.
+    #[must_use]
+    pub const fn back(self) -> Self {
+        Self(self.0 ^ 1)
+    }
+}
+
+/// Links are numbered with 24 bits, so that event keys have room for them.
+pub(super) const MOST_CABLES: u64 = 1 << 22;

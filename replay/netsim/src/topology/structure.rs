@@ -1,0 +1,147 @@
+//! Hosts, switches and links.
+
+use super::grid::Grid;
+use super::ids::{LinkId, NodeId};
+use super::tree::Tree;
+use crate::count::count;
+use crate::units::{Buffer, Rate};
+
+/// One direction of a cable, with what the switch model needs to know of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Where it begins.
+    pub from: NodeId,
+    /// Where it ends.
+    pub to: NodeId,
+    /// Its rate.
+    pub rate: Rate,
+    /// Its propagation delay in picoseconds.
+    pub delay_ps: u64,
+    /// What may wait in front of it.
+    pub buffer: Buffer,
+    /// The size of its token bucket in bytes; 0 for a wire.
+    pub burst_bytes: u64,
+}
+
+/// What is known of a topology's form; routing can reckon with it in place of tables.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Structure {
+    /// Nothing: any graph.
+    #[default]
+    Any,
+    /// A generalised fat tree.
+    Tree(Tree),
+    /// A mesh or a torus.
+    Grid(Grid),
+}
+
+/// Hosts, switches and links.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Topology {
+    /// All names, one behind the other; `name_ends` has where each ends.
+    pub(super) names: String,
+    pub(super) name_ends: Vec<u32>,
+    pub(super) hosts: u32,
+    pub(super) host_nodes: Vec<NodeId>,
+    pub(super) links: Vec<Link>,
+    /// The links that begin at node 0, at node 1, ...; `out_begins` has where those of each node begin, and the end.
+    pub(super) out: Vec<LinkId>,
+    pub(super) out_begins: Vec<u32>,
+    pub(super) structure: Structure,
+}
+
+impl Topology {
+    /// How many nodes are hosts: those numbered below.
+    #[must_use]
+    pub const fn hosts(&self) -> u32 {
+        self.hosts
+    }
+
+    /// How many nodes there are.
+    #[must_use]
+    pub fn nodes(&self) -> u32 {
+        count(self.name_ends.len())
+    }
+
+    /// How many nodes are switches: those behind the hosts.
+    #[must_use]
+    pub fn switches(&self) -> u32 {
+        self.nodes() - self.hosts
+    }
+
+    /// The node of the workload's host `index`; idle hosts follow behind the workload's.
+    #[must_use]
+    pub fn host_node(&self, index: u32) -> NodeId {
+        self.host_nodes[index as usize]
+    }
+
+    /// A node's name.
+    #[must_use]
+    pub fn name(&self, node: NodeId) -> &str {
+        let node = node.0 as usize;
+        let begin = if node == 0 { 0 } else { self.name_ends[node - 1] };
+        &self.names[begin as usize..self.name_ends[node] as usize]
+    }
+
+    /// A link's name: "w1->rack1".
+    #[must_use]
+    pub fn link_name(&self, link: LinkId) -> String {
+        let link = self.link(link);
+        format!("{}->{}", self.name(link.from), self.name(link.to))
+    }
+
+    /// All links, in order of their ids.
+    #[must_use]
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// One link.
+    #[must_use]
+    pub fn link(&self, link: LinkId) -> &Link {
+        &self.links[link.0 as usize]
+    }
+
+    /// The links that begin at `node`, in order of their ids: its ports, from 0 on.
+    #[must_use]
+    pub fn out(&self, node: NodeId) -> &[LinkId] {
+        let node = node.0 as usize;
+        &self.out[self.out_begins[node] as usize..self.out_begins[node + 1] as usize]
+    }
+
+    /// Gives all links the rate `rate`.
+    pub fn set_rates(&mut self, rate: Rate) {
+        for link in &mut self.links {
+            link.rate = rate;
+        }
+    }
+
+    /// What is known of its form.
+    #[must_use]
+    pub const fn structure(&self) -> &Structure {
+        &self.structure
+    }
+
+    /// Whether a node is a host.
+    #[must_use]
+    pub const fn is_host(&self, node: NodeId) -> bool {
+        node.0 < self.hosts
+    }
+
+    /// The switch at which a host hangs.
+    #[must_use]
+    pub fn switch_of(&self, host: NodeId) -> NodeId {
+        self.link(self.uplink(host)).to
+    }
+
+    /// A host's one link.
+    #[must_use]
+    pub fn uplink(&self, host: NodeId) -> LinkId {
+        self.out[self.out_begins[host.0 as usize] as usize]
+    }
+
+    /// All links by their begins, and where those of each node begin.
+    pub(crate) fn ports(&self) -> (&[LinkId], &[u32]) {
+        (&self.out, &self.out_begins)
+    }
+}
