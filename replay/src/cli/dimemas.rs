@@ -12,7 +12,7 @@ use replay::dimemas::mapping::{self, TaskMapping};
 use replay::dimemas::{Ended, Server, ServerConfig};
 use replay::experiment::{Experiment, Override};
 
-use super::FOUND_WRONG;
+use super::common::FOUND_WRONG;
 
 #[derive(Debug, Args)]
 pub(super) struct DimemasArgs {

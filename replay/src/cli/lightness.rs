@@ -11,7 +11,8 @@ use replay::experiment::Override;
 use replay::published::fit;
 use replay::published::{LIGHTNESS, Outcome, Published, svg};
 
-use super::{FOUND_WRONG, table};
+use super::common::FOUND_WRONG;
+use super::table;
 
 #[derive(Debug, Args)]
 pub(super) struct LightnessArgs {

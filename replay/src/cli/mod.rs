@@ -1,5 +1,6 @@
 //! The command line.
 
+mod common;
 mod dimemas;
 mod lightness;
 mod network;
@@ -16,13 +17,9 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-use replay::experiment::Override;
 use trace::told::told;
 
-/// The program ran and found something wrong.
-pub(crate) const FOUND_WRONG: u8 = 1;
-/// The program could not run.
-pub(crate) const COULD_NOT_RUN: u8 = 2;
+use common::{Common, RunArgs};
 
 /// Replays a recorded Hadoop job over a network that may not exist yet, and says how long it would have taken there, and
 /// why.
@@ -137,37 +134,6 @@ enum Command {
     },
 }
 
-/// What `run` and `compare` have in common.
-#[derive(Debug, Args)]
-struct Common {
-    /// Folder of the trace, in place of the experiment's workload.trace.
-    #[arg(long, value_name = "FOLDER")]
-    trace: Option<PathBuf>,
-    /// Replaces a value of the experiment by its path; may be given more than once.
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    overrides: Vec<Override>,
-    /// Folder for the results; made where it is missing.
-    #[arg(long, value_name = "RESULTS")]
-    out: PathBuf,
-    /// Prints one JSON object in place of a table.
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Debug, Args)]
-struct RunArgs {
-    /// The experiment: a TOML file.
-    experiment: PathBuf,
-    #[command(flatten)]
-    common: Common,
-    /// Synthetic traffic: writes every packet into packets.parquet.
-    #[arg(long)]
-    packets: bool,
-    /// Synthetic traffic: how many runs of a sweep at a time [default: as many as there are cores].
-    #[arg(long, value_name = "N", value_parser = threads)]
-    threads: Option<usize>,
-}
-
 #[derive(Debug, Args)]
 struct CompareArgs {
     /// The experiments: TOML files.
@@ -205,9 +171,4 @@ pub(crate) fn main() -> ExitCode {
         trace::told::say(format!("replay: {}", told(failure.as_ref())));
         ExitCode::from(run::exit_code(&failure))
     })
-}
-
-/// A number of threads.
-fn threads(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|threads| (1..=4_096).contains(threads)).ok_or_else(|| "1 to 4096".to_owned())
 }

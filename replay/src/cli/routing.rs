@@ -10,9 +10,9 @@ use netsim::topology::Structure;
 use serde::Serialize;
 use trace::told::told;
 
-use super::FOUND_WRONG;
+use super::common::FOUND_WRONG;
+use super::common::say;
 use super::network::{Network, NetworkArgs, write};
-use super::run::say;
 
 #[derive(Debug, Args)]
 pub(super) struct RoutingArgs {

@@ -1,7 +1,6 @@
 //! `run` of recorded jobs, `compare`, `report`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -16,8 +15,9 @@ use replay::run::{RunError, read_trace, run_experiment};
 use trace::told::told;
 use trace_tables::Trace;
 
+use super::common::{COULD_NOT_RUN, Common, FOUND_WRONG, RunArgs, say, tell_of_replaced, wrong_key};
 use super::progress::Bars;
-use super::{COULD_NOT_RUN, Common, FOUND_WRONG, RunArgs, synthetic, table};
+use super::{synthetic, table};
 
 /// A replay that came to a halt, or to times that run backwards, has found something wrong in its trace; all else could
 /// not run.
@@ -118,13 +118,6 @@ pub(super) fn compare(paths: &[PathBuf], common: &Common) -> Result<ExitCode, Er
     Ok(ExitCode::from(if comparison.failed.is_empty() && !doubted { 0 } else { FOUND_WRONG }))
 }
 
-/// Says so where a folder holds results already.
-pub(super) fn tell_of_replaced(folder: &Path) {
-    if folder.join("summary.json").exists() {
-        trace::told::say(format!("replay: {} held results, which are replaced", folder.display()));
-    }
-}
-
 /// Draws the report of results again.
 pub(super) fn report(results: &Path, out: Option<PathBuf>) -> Result<ExitCode, Error> {
     let out = out.unwrap_or_else(|| results.join("report.html"));
@@ -134,14 +127,6 @@ pub(super) fn report(results: &Path, out: Option<PathBuf>) -> Result<ExitCode, E
     }
     say(&out.display().to_string())?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Prints a line; that nobody reads on is no error.
-pub(super) fn say(text: &str) -> io::Result<()> {
-    match writeln!(io::stdout(), "{text}") {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other,
-    }
 }
 
 fn read_experiment(path: &Path, common: &Common) -> Result<Experiment, Error> {
@@ -209,14 +194,4 @@ fn replay_one(
 ) -> Result<RunResults, Error> {
     let bar = bars.bar(&experiment.name);
     run_experiment(experiment, trace, |progress| bar.show(progress)).map_err(|error| wrong_key(path, common, error))
-}
-
-/// What is found wrong with a key is shown where it stands in the file.
-pub(super) fn wrong_key(path: &Path, common: &Common, error: RunError) -> Error {
-    match error {
-        RunError::Fabric(_) | RunError::UnknownHost { .. } | RunError::Traffic(_) | RunError::Endless { .. } => {
-            Experiment::wrong(path, &common.overrides, &error.to_string()).into()
-        }
-        other => other.into(),
-    }
 }

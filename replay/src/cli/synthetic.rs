@@ -13,9 +13,9 @@ use replay::results::synthetic::{TrafficResults, write_traffic};
 use replay::run::{RunError, run_traffic};
 use trace::told::told;
 
+use super::common::{FOUND_WRONG, RunArgs, say, tell_of_replaced, wrong_key};
 use super::progress::Bars;
-use super::run::{say, wrong_key};
-use super::{FOUND_WRONG, RunArgs, table};
+use super::table;
 
 /// Whether the experiment has synthetic traffic.
 pub(super) fn has_traffic(sweep: &Sweep) -> bool {
@@ -61,7 +61,7 @@ pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
     });
     done.finish_and_clear();
     let results = collect(&args.experiment, args, &sweep, &jobs, outcomes, &stop)?;
-    super::run::tell_of_replaced(&common.out);
+    tell_of_replaced(&common.out);
     write_traffic(&common.out, &results, args.packets)?;
     if common.json {
         say(&serde_json::to_string_pretty(&results.summary()?)?)?;

@@ -7,8 +7,8 @@ use anyhow::Error;
 use clap::{Args, ValueEnum};
 use netsim::topology::{Export, Figures, Format, Graph, Topology, figures};
 
+use super::common::say;
 use super::network::{NetworkArgs, write};
-use super::run::say;
 
 #[derive(Debug, Args)]
 pub(super) struct TopologyArgs {

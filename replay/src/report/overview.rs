@@ -90,7 +90,7 @@ pub(super) fn job_times(details: &[Detail], first: &Detail) -> Element {
             "Each bar is the time from submission to the end, divided by what the job waited for last: its critical path. \
              The line marks the recorded time.",
         ))
-        .child(super::legend(KINDS.iter().map(|kind| (kind.class, kind.label))))
+        .child(super::parts::legend(KINDS.iter().map(|kind| (kind.class, kind.label))))
         .child(div("bars").child(recorded).children(rows))
         .child(summary_table(details))
 }
@@ -161,7 +161,7 @@ pub(super) fn phases(details: &[Detail], first: &Detail) -> Element {
             "Means over the successful attempts, divided by what the end of the phase waited for since its start. A reduce \
              shuffles until it has all map outputs, sorts, and reduces.",
         ))
-        .child(super::legend(KINDS.iter().map(|kind| (kind.class, kind.label))))
+        .child(super::parts::legend(KINDS.iter().map(|kind| (kind.class, kind.label))))
         .child(div("panels").children(panels))
         .child(element("details").child(element("summary").text("As a table")).child(phase_table(details)))
 }

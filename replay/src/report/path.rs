@@ -2,7 +2,7 @@
 
 use super::format;
 use super::markup::{Element, div, element, table};
-use super::{grid, time_axis};
+use super::parts::{grid, time_axis};
 use crate::results::{Detail, PieceDetail};
 
 /// A kind of piece, and how it is shown.
@@ -132,7 +132,7 @@ pub(super) fn section(detail: &Detail) -> Element {
                 .with("class", "hint")
                 .text("From submission to the end: what the job waited for, moment by moment."),
         )
-        .child(super::legend(KINDS.iter().map(|kind| (kind.class, kind.label))))
+        .child(super::parts::legend(KINDS.iter().map(|kind| (kind.class, kind.label))))
         .child(div("plot plain").child(grid(end_s)).child(div("strip").children(strip)).child(time_axis(end_s)))
         .child(
             element("details")

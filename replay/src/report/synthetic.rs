@@ -1,7 +1,8 @@
 //! The report of synthetic traffic.
 
+use super::document::document;
 use super::markup::{Element, div, element, table};
-use super::{curves, document, format};
+use super::{curves, format};
 use crate::results::synthetic::{PointDetail, TrafficDetail, TrafficSummary};
 use netsim::statistics::Distribution;
 

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::phases::TaskTimes;
+use super::seconds::{seconds, signed_seconds};
 use super::summary::Summary;
 use super::transfers::{self, KindTransfers, MessageTimes};
-use super::{seconds, signed_seconds};
 use crate::causal::{CriticalPath, JobGraph};
 use crate::experiment::Experiment;
 use netsim::network::{CircuitFigures, LinkFigures, NetworkFigures};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use trace::role;
 
-use super::seconds;
+use super::seconds::seconds;
 use crate::causal::{Causality, CriticalPath, PathKind};
 
 /// Share of the job's time that may pass without a known cause.

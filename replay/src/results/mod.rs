@@ -16,6 +16,7 @@
 mod detail;
 mod doubts;
 mod phases;
+mod seconds;
 mod store;
 mod summary;
 pub mod synthetic;
@@ -28,6 +29,8 @@ pub use store::{StoreError, read_comparison, read_detail, write_comparison, writ
 pub(crate) use store::{make_folder, write_text};
 pub use summary::{Comparison, PathShare, Phase, PhaseWait, Summary, TransferClass, TransferError, TransferQuantile};
 pub use transfers::{KindTransfers, MessageTimes};
+
+use seconds::seconds;
 
 use crate::causal::{CriticalPath, JobGraph, Outcome, critical_path};
 use crate::experiment::Experiment;
@@ -86,16 +89,4 @@ impl RunResults {
         let detail = Detail::new(summary, experiment, graph, tasks, &messages, &path, figures);
         Self { detail, messages }
     }
-}
-
-/// Picoseconds as seconds.
-#[expect(clippy::cast_precision_loss, reason = "for people and summaries; 2^53 ps are 2.5 hours to the ps")]
-pub(crate) fn seconds(ps: u64) -> f64 {
-    ps as f64 / 1e12
-}
-
-/// A signed time in picoseconds as seconds.
-#[expect(clippy::cast_precision_loss, reason = "for people and summaries; 2^53 ps are 2.5 hours to the ps")]
-pub(crate) fn signed_seconds(ps: i64) -> f64 {
-    ps as f64 / 1e12
 }

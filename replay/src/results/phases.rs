@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use trace::ids::{EventId, TaskId};
 use trace::rows::{EventKind, TaskKind, TaskRow};
 
+use super::seconds::{seconds, signed_seconds};
 use super::summary::{Phase, PhaseWait};
-use super::{seconds, signed_seconds};
 use crate::causal::{JobGraph, Outcome, PathKind, critical_path_to};
 
 /// Times of an attempt, seconds since the job was submitted; null where it did not happen or is not known.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::seconds;
+use super::seconds::seconds;
 use crate::causal::{Causality, CriticalPath, PathKind};
 
 /// What came out of a replay, in short. Shares and errors are fractions.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use trace::ids::MessageId;
 use trace::rows::EventKind;
 
-use super::signed_seconds;
+use super::seconds::signed_seconds;
 use super::summary::{TransferClass, TransferError, TransferQuantile};
 use crate::causal::{JobGraph, Outcome};
 

@@ -1,0 +1,75 @@
+//! What commands have in common: exit codes, arguments, lines for people.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Error;
+use clap::Args;
+use replay::experiment::{Experiment, Override};
+use replay::run::RunError;
+
+/// The program ran and found something wrong.
+pub(super) const FOUND_WRONG: u8 = 1;
+/// The program could not run.
+pub(super) const COULD_NOT_RUN: u8 = 2;
+
+/// What `run` and `compare` have in common.
+#[derive(Debug, Args)]
+pub(super) struct Common {
+    /// Folder of the trace, in place of the experiment's workload.trace.
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) trace: Option<PathBuf>,
+    /// Replaces a value of the experiment by its path; may be given more than once.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(super) overrides: Vec<Override>,
+    /// Folder for the results; made where it is missing.
+    #[arg(long, value_name = "RESULTS")]
+    pub(super) out: PathBuf,
+    /// Prints one JSON object in place of a table.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// The experiment: a TOML file.
+    pub(super) experiment: PathBuf,
+    #[command(flatten)]
+    pub(super) common: Common,
+    /// Synthetic traffic: writes every packet into packets.parquet.
+    #[arg(long)]
+    pub(super) packets: bool,
+    /// Synthetic traffic: how many runs of a sweep at a time [default: as many as there are cores].
+    #[arg(long, value_name = "N", value_parser = threads)]
+    pub(super) threads: Option<usize>,
+}
+
+/// A number of threads.
+fn threads(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|threads| (1..=4_096).contains(threads)).ok_or_else(|| "1 to 4096".to_owned())
+}
+
+/// Says so where a folder holds results already.
+pub(super) fn tell_of_replaced(folder: &Path) {
+    if folder.join("summary.json").exists() {
+        trace::told::say(format!("replay: {} held results, which are replaced", folder.display()));
+    }
+}
+
+/// Prints a line; that nobody reads on is no error.
+pub(super) fn say(text: &str) -> io::Result<()> {
+    match writeln!(io::stdout(), "{text}") {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// What is found wrong with a key is shown where it stands in the file.
+pub(super) fn wrong_key(path: &Path, common: &Common, error: RunError) -> Error {
+    match error {
+        RunError::Fabric(_) | RunError::UnknownHost { .. } | RunError::Traffic(_) | RunError::Endless { .. } => {
+            Experiment::wrong(path, &common.overrides, &error.to_string()).into()
+        }
+        other => other.into(),
+    }
+}

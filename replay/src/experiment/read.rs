@@ -1,0 +1,75 @@
+//! Reading experiments from files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Experiment, ExperimentError, Override, locate};
+
+impl Experiment {
+    /// Reads an experiment from its file and applies `overrides`. `workload.trace` becomes relative to the current
+    /// folder.
+    ///
+    /// # Errors
+    /// If the file cannot be read or something in it, or in an override, is wrong.
+    pub fn read(path: &Path, overrides: &[Override]) -> Result<Self, ExperimentError> {
+        let text = fs::read_to_string(path).map_err(|source| ExperimentError::Read { path: path.into(), source })?;
+        let mut experiment = Self::parse(&text, &path.display().to_string(), overrides)?;
+        experiment.place(path);
+        Ok(experiment)
+    }
+
+    /// Takes its name and the folder of its paths from its file.
+    pub(super) fn place(&mut self, path: &Path) {
+        if self.name.is_empty() {
+            self.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        }
+        let folder = path.parent().unwrap_or(Path::new(""));
+        if let Some(file) = &mut self.dispatcher.task_filename {
+            *file = folder.join(&*file);
+        }
+        if let Some(trace) = &mut self.workload.trace {
+            *trace = folder.join(&*trace);
+        }
+        if let Some(table) = self.traffic.as_mut().and_then(|traffic| traffic.table.as_mut()) {
+            *table = folder.join(&*table);
+        }
+        self.fabric.relative_to(&beside(path));
+    }
+
+    /// Reads an experiment from `text`, which errors call `file`, and applies `overrides`.
+    ///
+    /// # Errors
+    /// If something in it, or in an override, is wrong.
+    pub fn parse(text: &str, file: &str, overrides: &[Override]) -> Result<Self, ExperimentError> {
+        let table = Self::table(text, file, overrides)?;
+        Self::of_table(table).map_err(|message| locate::wrong(file, text, overrides, &message))
+    }
+
+    /// The file as a table, with the overrides.
+    pub(super) fn table(text: &str, file: &str, overrides: &[Override]) -> Result<toml::Table, ExperimentError> {
+        let mut table: toml::Table =
+            text.parse().map_err(|error: toml::de::Error| locate::syntax_error(file, text, &error))?;
+        for change in overrides {
+            change.apply(&mut table)?;
+        }
+        Ok(table)
+    }
+
+    /// The error of a key of this experiment that was found wrong later, at the place where the key stands.
+    ///
+    /// # Errors
+    /// Always; or that the file cannot be read any more.
+    pub fn wrong(path: &Path, overrides: &[Override], message: &str) -> ExperimentError {
+        match fs::read_to_string(path) {
+            Ok(text) => locate::wrong(&path.display().to_string(), &text, overrides, message),
+            Err(source) => ExperimentError::Read { path: path.into(), source },
+        }
+    }
+}
+
+/// The full path of the folder in which an experiment's file lies, so that its effective configuration, which lies
+/// elsewhere, names the same files.
+fn beside(path: &Path) -> PathBuf {
+    let full = std::path::absolute(path).unwrap_or_else(|_| path.into());
+    full.parent().unwrap_or(Path::new("")).into()
+}

@@ -1,0 +1,225 @@
+//! The tables of an experiment.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use netsim::fabric::FabricConfig;
+use netsim::traffic::TrafficConfig;
+use serde::{Deserialize, Serialize};
+
+use super::Seeds;
+use crate::causal::{Causality, CpuFactors, Options};
+
+/// An experiment, with every key's value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// What it is called in tables and reports. Default: the file's name without `.toml`.
+    #[serde(default)]
+    pub name: String,
+    /// What is replayed.
+    #[serde(default)]
+    pub workload: Workload,
+    /// Synthetic traffic, in place of a workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<TrafficConfig>,
+    /// Over what.
+    pub fabric: FabricConfig,
+    /// How.
+    #[serde(default)]
+    pub run: Run,
+    /// Where a client's tasks are.
+    #[serde(default, skip_serializing_if = "Dispatcher::is_default")]
+    pub dispatcher: Dispatcher,
+}
+
+/// Which node a task of Dimemas is on: the `[dispatcher]` table, with the LIGHTNESS deliverable's names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dispatcher {
+    /// Whether tasks are mapped as the file says, and not each to the node of its number. Default: if there is a file.
+    #[serde(rename = "taskMapping", alias = "task_mapping", skip_serializing_if = "Option::is_none")]
+    pub task_mapping: Option<bool>,
+    /// A file with `task node` in each line, relative to the experiment's file. Default: none.
+    #[serde(rename = "taskFilename", alias = "task_filename", skip_serializing_if = "Option::is_none")]
+    pub task_filename: Option<PathBuf>,
+}
+
+impl Dispatcher {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The file by which tasks are mapped, if they are.
+    #[must_use]
+    pub fn mapping_file(&self) -> Option<&Path> {
+        self.task_filename.as_deref().filter(|_| self.task_mapping != Some(false))
+    }
+}
+
+/// What is replayed: the `[workload]` table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Workload {
+    /// The folder of the trace, relative to the experiment's file. It may be given on the command line instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<PathBuf>,
+    /// Id of the job. Default: the job with the largest shuffle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// Thinking takes so many times as long as recorded. Default: 1.
+    pub cpu_factor: f64,
+    /// What decides when messages leave. Default: `trace`, their causes.
+    pub causality: Causality,
+    /// Whether connections opened during the job are opened in the fabric too. Default: true.
+    pub handshakes: bool,
+    /// Racks of hosts, in place of what the trace says. A host whose rack neither knows stands in the first rack that
+    /// the trace knows.
+    pub racks: BTreeMap<String, String>,
+    /// Factors by kind of task ("map", "reduce") or role ("DataNode"), in place of `cpu_factor`.
+    pub cpu_factors: BTreeMap<String, f64>,
+}
+
+impl Default for Workload {
+    fn default() -> Self {
+        Self {
+            trace: None,
+            job: None,
+            cpu_factor: 1.0,
+            causality: Causality::Trace,
+            handshakes: true,
+            racks: BTreeMap::new(),
+            cpu_factors: BTreeMap::new(),
+        }
+    }
+}
+
+impl Workload {
+    /// As the causal replay takes it.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        Options {
+            causality: self.causality,
+            cpu: CpuFactors { all: self.cpu_factor, by_kind: self.cpu_factors.clone() },
+            handshakes: self.handshakes,
+        }
+    }
+}
+
+/// How it is replayed: the `[run]` table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Run {
+    /// For whatever is drawn; it is put into `fabric.seed` where the fabric has one. Default: 1.
+    pub seed: u64,
+    /// Synthetic traffic: the seeds of several runs, or how many from `seed` on. Default: one run, with `seed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seeds: Option<Seeds>,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self { seed: 1, seeds: None }
+    }
+}
+
+impl Experiment {
+    /// The experiment that a table says, or what is wrong with it.
+    pub(super) fn of_table(table: toml::Table) -> Result<Self, String> {
+        if table.contains_key("workload") && table.contains_key("traffic") {
+            return Err(
+                "`[traffic]` and [workload] exclude each other: synthetic traffic, or a recorded job".to_owned()
+            );
+        }
+        let given_seed = seeds(&table);
+        let mut experiment: Self = table.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
+        experiment.check()?;
+        experiment.spread_seed(given_seed)?;
+        Ok(experiment)
+    }
+
+    /// The experiment with another seed, for whatever is drawn.
+    ///
+    /// # Errors
+    /// If the seed is larger than a file could say.
+    pub fn seeded(&self, seed: u64) -> Result<Self, String> {
+        let mut seeded = self.clone();
+        seeded.run = Run { seed, seeds: None };
+        seeded.spread_seed((true, None))?;
+        Ok(seeded)
+    }
+
+    /// The experiment as a file: with every key, and the trace by its full path.
+    ///
+    /// # Errors
+    /// If a value cannot be written as TOML.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string_pretty(&self.to_table()?)
+    }
+
+    /// The experiment as a table, with every key that it uses.
+    pub(super) fn to_table(&self) -> Result<toml::Table, toml::ser::Error> {
+        let mut table = toml::Table::try_from(self)?;
+        if self.traffic.is_some() {
+            table.remove("workload");
+        }
+        Ok(table)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        match &self.traffic {
+            Some(traffic) => traffic.check().map_err(|error| error.to_string())?,
+            None if self.run.seeds.is_some() => {
+                return Err("run.seeds: several seeds are for `[traffic]`; a replay has run.seed".to_owned());
+            }
+            None => {}
+        }
+        let allowed = |factor: f64| factor.is_finite() && factor > 0.0;
+        let wrong = |key: String, factor: f64| {
+            Err(format!("{key} = {factor:?}: a factor must be above 0 (1.0 = as recorded, 0.5 = twice as fast)"))
+        };
+        if !allowed(self.workload.cpu_factor) {
+            return wrong("workload.cpu_factor".to_owned(), self.workload.cpu_factor);
+        }
+        if self.dispatcher.task_mapping == Some(true) && self.dispatcher.task_filename.is_none() {
+            return Err(
+                "dispatcher.taskMapping = true needs dispatcher.taskFilename, the file of the mapping".to_owned()
+            );
+        }
+        for (kind, factor) in &self.workload.cpu_factors {
+            if !allowed(*factor) {
+                return wrong(format!("workload.cpu_factors.{kind}"), *factor);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the run's seed into the fabric, where it has one.
+    fn spread_seed(&mut self, given: (bool, Option<i64>)) -> Result<(), String> {
+        let (run_given, of_fabric) = given;
+        if let Some(seed) = of_fabric {
+            if run_given && u64::try_from(seed) != Ok(self.run.seed) {
+                return Err(format!(
+                    "fabric.seed = {seed}, but run.seed = {}: give one of them (run.seed reaches every fabric)",
+                    self.run.seed
+                ));
+            }
+            self.run.seed = u64::try_from(seed).unwrap_or(self.run.seed);
+            return Ok(());
+        }
+        let Ok(toml::Value::Table(mut fabric)) = toml::Value::try_from(&self.fabric) else { return Ok(()) };
+        let seed = i64::try_from(self.run.seed)
+            .map_err(|_| format!("run.seed = {}: at most {} is possible", self.run.seed, i64::MAX))?;
+        if let Some(value) = fabric.get_mut("seed") {
+            *value = toml::Value::Integer(seed);
+            self.fabric = fabric.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether the run has a seed, and which the fabric has.
+fn seeds(table: &toml::Table) -> (bool, Option<i64>) {
+    let seed = |of: &str| table.get(of)?.get("seed")?.as_integer();
+    (seed("run").is_some(), seed("fabric"))
+}

@@ -1,0 +1,44 @@
+//! The frame of a page.
+
+use super::markup::{Element, div, element};
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+
+/// A page with its head, header and footer.
+pub(super) fn document(title: &str, job: Option<Element>, main: Element, times: &str) -> String {
+    let head = element("head")
+        .child(element("meta").with("charset", "utf-8"))
+        .child(element("meta").with("name", "viewport").with("content", "width=device-width, initial-scale=1"))
+        .child(element("meta").with("name", "color-scheme").with("content", "light dark"))
+        .child(element("link").with("rel", "icon").with("href", "data:,"))
+        .child(element("title").text(title))
+        .child(element("style").own_code(STYLE));
+    let body = element("body")
+        .child(header(job))
+        .child(main)
+        .child(footer(times))
+        .child(div("tip").with("id", "tip").with("role", "tooltip").with("hidden", ""))
+        .child(element("script").own_code(SCRIPT));
+    format!("<!doctype html>\n{}\n", element("html").with("lang", "en").child(head).child(body))
+}
+
+fn header(job: Option<Element>) -> Element {
+    element("header").child(
+        div("bar").child(element("span").with("class", "brand").text("Hadoptic")).children(job).child(
+            element("button")
+                .with("id", "theme")
+                .with("type", "button")
+                .with("hidden", "")
+                .with("aria-label", "Switch between light and dark")
+                .text("◐"),
+        ),
+    )
+}
+
+fn footer(times: &str) -> Element {
+    element("footer").text(format!(
+        "Drawn by replay {}.{times} Tables of all this lie beside this file as Parquet and JSON.",
+        env!("CARGO_PKG_VERSION")
+    ))
+}

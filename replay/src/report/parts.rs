@@ -1,0 +1,30 @@
+//! What several figures have.
+
+use super::format;
+use super::markup::{Element, div, element};
+
+/// The colours' meaning.
+pub(super) fn legend<'a>(entries: impl IntoIterator<Item = (&'a str, &'a str)>) -> Element {
+    div("legend").children(
+        entries.into_iter().map(|(class, text)| element("span").child(element("i").with("class", class)).text(text)),
+    )
+}
+
+/// A time axis from 0 to `end_s`.
+pub(super) fn time_axis(end_s: f64) -> Element {
+    div("axis").children(format::ticks(end_s, 8.0).into_iter().enumerate().map(|(number, tick)| {
+        element("span")
+            .with("class", if number % 2 == 1 { "odd" } else { "even" })
+            .with("style", format!("left:{}", format::percent_of(tick, end_s)))
+            .text(format::tick(tick))
+    }))
+}
+
+/// Vertical lines at the ticks of [`time_axis`].
+pub(super) fn grid(end_s: f64) -> Element {
+    div("grid").children(
+        format::ticks(end_s, 8.0)
+            .into_iter()
+            .map(|tick| element("i").with("style", format!("left:{}", format::percent_of(tick, end_s)))),
+    )
+}
