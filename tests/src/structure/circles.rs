@@ -59,8 +59,8 @@ fn needs(of: &Crate) -> Needs {
     let mut needs = Needs::new();
     for (index, module) in of.modules.iter().enumerate() {
         let mut add = |path: &Words| {
-            if let Some(file) = of.defined(index, path, 0).filter(|file| *file != module.file) {
-                needs.entry((module.file, file)).or_default().insert(path.last().cloned().unwrap_or_default());
+            if let Some((file, item)) = of.defined(index, path).filter(|(file, _)| *file != module.file) {
+                needs.entry((module.file, file)).or_default().insert(item);
             }
         };
         module.names.iter().for_each(&mut add);
@@ -76,10 +76,11 @@ fn needs(of: &Crate) -> Needs {
 const MAX_DEPTH: u32 = 16;
 
 impl Crate {
-    /// The file in which what `path` names is defined; `None` for what is of another crate, or a module alone.
-    fn defined(&self, module: usize, path: &[String], depth: u32) -> Option<usize> {
-        let (found, rest) = self.module(module, path, depth)?;
-        self.item(found, rest.first()?, depth)
+    /// The item that `path` names and the file in which it is defined; `None` for what is of another crate, or a module alone.
+    fn defined(&self, module: usize, path: &[String]) -> Option<(usize, String)> {
+        let (found, rest) = self.module(module, path, 0)?;
+        let item = rest.first()?;
+        Some((self.item(found, item, 0)?, item.clone()))
     }
 
     /// The module to which `path` leads as seen from `module`, and what is left of it behind that.

@@ -1,0 +1,220 @@
+//! The structure that ARCHITECTURE.md describes is that of the code: no file needs one that needs it, and no crate depends on
+//! what it must not know.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use hadoptic_tests::structure::{Circle, Crate, Package, broken, circles, packages, rules};
+
+fn root() -> PathBuf {
+    fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).unwrap()
+}
+
+/// Circles that are there today: what ties each, and its files. A circle may lose files; one that is gone comes off the list.
+const KNOWN: [(&str, &[&str]); 16] = [
+    (
+        "another fabric may lie below the ToRs of LIGHTNESS, and its parts are one type in several files",
+        &[
+            "replay/netsim/src/fabric/config.rs",
+            "replay/netsim/src/fabric/lightness/aod.rs",
+            "replay/netsim/src/fabric/lightness/config.rs",
+            "replay/netsim/src/fabric/lightness/mod.rs",
+            "replay/netsim/src/fabric/lightness/ocs.rs",
+            "replay/netsim/src/fabric/lightness/ops.rs",
+            "replay/netsim/src/fabric/lightness/rack.rs",
+            "replay/netsim/src/fabric/lightness/server.rs",
+            "replay/netsim/src/fabric/lightness/tor.rs",
+            "replay/netsim/src/fabric/limits.rs",
+            "replay/netsim/src/fabric/mod.rs",
+        ],
+    ),
+    ("the reader of Avro takes the limited input of its user", &["trace/src/jhist/avro.rs", "trace/src/jhist/mod.rs"]),
+    ("`Needs` of the sandbox", &["trace/src/sandbox.rs", "trace/src/sandbox/calls.rs", "trace/src/sandbox/files.rs"]),
+    (
+        "the agent's configuration and errors, by which it is prepared",
+        &["sniffer/src/agent.rs", "sniffer/src/agent/prepare.rs", "sniffer/src/privileges.rs"],
+    ),
+    ("`Recorder` and `Recording`", &["sniffer/src/recorder.rs", "sniffer/src/recording.rs"]),
+    (
+        "`Position` and `Segment` of a connection that is blanked",
+        &[
+            "sniffer/src/redact.rs",
+            "sniffer/src/redact/http.rs",
+            "sniffer/src/redact/rpc.rs",
+            "sniffer/src/redact/transfer.rs",
+        ],
+    ),
+    ("`Run` and its error", &["dumpingd/src/agent.rs", "dumpingd/src/agent/records.rs"]),
+    ("`Places`", &["hadoop-patches/deploy/src/cluster.rs", "hadoop-patches/deploy/src/facts.rs"]),
+    (
+        "`Settings` of collect",
+        &["hadoop-patches/deploy/src/collect/history.rs", "hadoop-patches/deploy/src/collect/mod.rs"],
+    ),
+    ("`Merged`, which is put together elsewhere", &["merger/src/assembly.rs", "merger/src/build.rs"]),
+    (
+        "`HostCapture`, `MergeError` and the volume of what is read",
+        &[
+            "merger/src/capture/agents.rs",
+            "merger/src/capture/foreign.rs",
+            "merger/src/capture/jvms.rs",
+            "merger/src/capture/layout.rs",
+            "merger/src/capture/mod.rs",
+            "merger/src/error.rs",
+            "merger/src/memory.rs",
+        ],
+    ),
+    (
+        "`CausalityError`, which the draft of a graph needs",
+        &[
+            "merger/src/causality/draft.rs",
+            "merger/src/causality/hidden.rs",
+            "merger/src/causality/mod.rs",
+            "merger/src/causality/mrv1.rs",
+            "merger/src/causality/pieces.rs",
+            "merger/src/causality/rules.rs",
+            "merger/src/causality/threads.rs",
+            "merger/src/causality/timers.rs",
+            "merger/src/causality/yarn.rs",
+        ],
+    ),
+    (
+        "`Report` of the check",
+        &[
+            "merger/src/check/counters.rs",
+            "merger/src/check/mod.rs",
+            "merger/src/check/negotiated.rs",
+            "merger/src/check/path.rs",
+        ],
+    ),
+    (
+        "`Conversation` and `Draft` of all framings",
+        &[
+            "merger/src/framing/http.rs",
+            "merger/src/framing/mod.rs",
+            "merger/src/framing/rpc.rs",
+            "merger/src/framing/rpc4.rs",
+            "merger/src/framing/transfer.rs",
+            "merger/src/framing/transfer17.rs",
+            "merger/src/framing/unseen/cover.rs",
+            "merger/src/framing/unseen/mod.rs",
+            "merger/src/framing/unseen/rpc.rs",
+            "merger/src/framing/unseen/shuffle.rs",
+            "merger/src/framing/unseen/transfer.rs",
+            "merger/src/framing/unseen/turns.rs",
+        ],
+    ),
+    (
+        "who deploys, and what records",
+        &[
+            "tests/lab/src/deployed.rs",
+            "tests/lab/src/hostile/attack.rs",
+            "tests/lab/src/hostile/watch.rs",
+            "tests/lab/src/recorder.rs",
+        ],
+    ),
+    (
+        "`Distribution`, whose variants are versions of Hadoop",
+        &[
+            "tests/lab/src/distribution.rs",
+            "tests/lab/src/encryption.rs",
+            "tests/lab/src/hadoop1.rs",
+            "tests/lab/src/hadoop2.rs",
+            "tests/lab/src/hadoop3.rs",
+            "tests/lab/src/host.rs",
+            "tests/lab/src/launcher.rs",
+            "tests/lab/src/ssh.rs",
+        ],
+    ),
+];
+
+fn found() -> Result<BTreeMap<Vec<String>, Circle>> {
+    let root = root();
+    let name = |file: &Path| file.strip_prefix(&root).unwrap_or(file).display().to_string();
+    let mut found = BTreeMap::new();
+    for package in packages(&root)? {
+        for file in &package.roots {
+            found.extend(circles(&Crate::read(file)?, &name).into_iter().map(|circle| (circle.files.clone(), circle)));
+        }
+    }
+    Ok(found)
+}
+
+#[test]
+fn no_file_needs_one_that_needs_it_but_for_known_circles() {
+    let found = found().unwrap();
+    let within = |circle: &[String], files: &[&str]| circle.iter().all(|file| files.contains(&file.as_str()));
+    let is_known = |circle: &[String]| KNOWN.iter().any(|(_, files)| within(circle, files));
+    let new: Vec<String> = found
+        .iter()
+        .filter(|(files, _)| !is_known(files))
+        .map(|(files, circle)| format!("{}\n  {}", files.join(", "), circle.ties.join("\n  ")))
+        .collect();
+    assert!(new.is_empty(), "files that need each other:\n{}", new.join("\n"));
+    let gone = KNOWN.iter().filter(|(_, files)| !found.keys().any(|circle| within(circle, files)));
+    let gone: Vec<_> = gone.map(|(tie, _)| tie).collect();
+    assert!(gone.is_empty(), "circles that are gone: take them off the list of known ones\n{gone:#?}");
+}
+
+#[test]
+fn every_crate_keeps_the_invariants_of_the_architecture() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let broken = broken(&packages(&root()).unwrap(), &rules(&text).unwrap());
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+/// The circles of a crate whose files are made up.
+fn circles_of(files: &[(&str, &str)]) -> Vec<Circle> {
+    let read = |path: &Path| {
+        let file = files.iter().find(|(name, _)| path == Path::new("/made").join(name));
+        file.map(|(_, text)| (*text).to_owned()).with_context(|| path.display().to_string())
+    };
+    let name = |file: &Path| file.strip_prefix("/made").unwrap().display().to_string();
+    circles(&Crate::of(Path::new("/made/lib.rs"), &read).unwrap(), &name)
+}
+
+#[test]
+fn a_circle_is_found_with_what_ties_it() {
+    let found = circles_of(&[
+        ("lib.rs", "pub mod a; pub mod b; mod c;"),
+        ("a/mod.rs", "mod deep; pub use deep::Deep; use crate::b::B; pub struct A(B);"),
+        ("a/deep.rs", "pub struct Deep;"),
+        ("b.rs", "use crate::c; pub struct B; fn f() { c::g(); }"),
+        ("c.rs", "pub fn g() { let x = super::a::A::new(); matches!(x, crate::b::B); }"),
+    ]);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!(found[0].files, ["a/mod.rs", "b.rs", "c.rs"]);
+    let ties = ["a/mod.rs -> b.rs: B", "b.rs -> c.rs: g", "c.rs -> a/mod.rs: A", "c.rs -> b.rs: B"];
+    assert_eq!(found[0].ties.iter().map(String::as_str).collect::<BTreeSet<_>>(), BTreeSet::from(ties));
+}
+
+#[test]
+fn handing_a_name_on_tests_and_other_crates_make_no_circle() {
+    let found = circles_of(&[
+        ("lib.rs", "pub mod a;"),
+        ("a/mod.rs", "mod deep; pub use deep::Deep; pub struct A; use a::Deep as Other; use std::fmt;"),
+        ("a/deep.rs", "use super::A; pub struct Deep(A); #[cfg(test)] mod tests { use super::super::Deep; }"),
+    ]);
+    assert_eq!(found, []);
+}
+
+#[test]
+fn a_broken_rule_is_named() {
+    let text = "# A\n\n## Invariants\n\n| crate | of ours | never |\n|---|---|---|\n| `net` | – | `polars` |\n\
+                | `tables` | – | – |\n| `old` | – | – |\n\n## More\n\n| `net` | `tables` | – |\n";
+    let package = |name: &str, dependencies: &[&str]| Package {
+        name: name.to_owned(),
+        dependencies: dependencies.iter().map(|name| (*name).to_owned()).collect(),
+        roots: Vec::new(),
+    };
+    let packages = [package("net", &["tables", "serde"]), package("tables", &["polars"]), package("new", &[])];
+    let lines = [
+        "net uses tables",
+        "net reaches polars",
+        "new: ARCHITECTURE.md has no rule for it",
+        "old: ARCHITECTURE.md has a rule for it, but there is no such crate",
+    ];
+    assert_eq!(broken(&packages, &rules(text).unwrap()), lines);
+}
