@@ -1,7 +1,7 @@
 //! `credit`: InfiniBand. Virtual cut-through, virtual lanes, credits; defined in `docs/fabric.md`.
 //!
 //! An event exists only where something is decided: a packet is at the head of its queue and ready, a link may take the
-//! next packet, a packet is delivered. Flits have no events; credits come back by schedule ([`lanes`]). Whatever
+//! next packet, a packet is delivered. Flits have no events; credits come back by schedule (`lanes`). Whatever
 //! happens in one instant is seen before anything is arbitrated: arrivals only note which links have to look.
 
 mod agenda;
