@@ -56,7 +56,8 @@ fuzz:
 
 lint:
 	cargo fmt --all --check
-	cargo clippy --release --workspace --all-targets -- -D warnings
+	cargo clippy --release $(TABLES) --all-targets -- -D warnings
+	cargo clippy --release $(AGENTS) --all-targets -- -D warnings
 
 clean:
 	rm -rf target $(OUT) hadoop-patches/target

@@ -32,6 +32,8 @@ tests/needs.sh || complete=no
 part "formats" cargo fmt --all --check
 part "tables: merger, replay and what crosses parts" \
     cargo test --release --no-fail-fast -p trace-tables -p merger -p netsim -p replay -p hadoptic-tests
+part "tables: lints" \
+    cargo clippy --release -p trace-tables -p merger -p netsim -p replay -p hadoptic-tests --all-targets -- -D warnings
 
 if [ -e /usr/include/pcap/pcap.h ]; then
     if command -v mvn >/dev/null && command -v javac >/dev/null; then
@@ -40,6 +42,7 @@ if [ -e /usr/include/pcap/pcap.h ]; then
         skipped+=("hadoop-patches and jobs on real clusters: no Maven or no JDK")
     fi
     part "agents: programs for the clusters of the tests" cargo build --release -p trace -p sniffer -p dumpingd -p deploy -p lab
+    part "agents and lab: lints" cargo clippy --release -p trace -p sniffer -p dumpingd -p deploy -p lab --all-targets -- -D warnings
     part "agents and lab" cargo test --release --no-fail-fast -p trace -p sniffer -p dumpingd -p deploy -p lab
 else
     skipped+=("sniffer, dumpingd, hadoptic, lab: no libpcap headers")

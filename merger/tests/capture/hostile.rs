@@ -234,7 +234,7 @@ fn what_each_agent_left_out_is_summed_up_by_check() {
     let folder = tempfile::tempdir().unwrap();
     world().write(folder.path());
     let clock = JvmRecord::Clock { t: at(1), mono: 1, dropped: 2, unwritten: 3, cpu_ns: 0, agent_ns: 0 };
-    append(&folder.path().join("w1/jvm-50-500.jsonl"), &[clock.clone()]);
+    append(&folder.path().join("w1/jvm-50-500.jsonl"), std::slice::from_ref(&clock));
     append(&folder.path().join("w2/jvm-50-500.jsonl"), &[clock]);
     let counts = PacketCounts { kernel_drops: 5, blanked_bytes: 7, ..PacketCounts::default() };
     let interface = InterfaceManifest { name: "eth0".into(), counts, ..InterfaceManifest::default() };
@@ -349,8 +349,8 @@ fn a_host_half_of_whose_times_are_random_is_no_panic() {
     }
     world.write(folder.path());
     merged(folder.path());
-    for packet in world.hosts[1].eth0.iter_mut() {
-        packet.time_ns = packet.time_ns % 4_000_000_000_000_000_000;
+    for packet in &mut world.hosts[1].eth0 {
+        packet.time_ns %= 4_000_000_000_000_000_000;
     }
     world.write(folder.path());
     merged(folder.path());

@@ -292,7 +292,8 @@ fn packets(folder: &Path, random: &mut Random) -> Damage {
             9 => packet.window = random.next() as u16,
             10 => packet.source.set_port(random.next() as u16),
             11 => {
-                packet.direction = *random.of(&[Direction::In, Direction::Out, Direction::Foreign, Direction::Loopback])
+                packet.direction =
+                    *random.of(&[Direction::In, Direction::Out, Direction::Foreign, Direction::Loopback]);
             }
             12 => continue,
             _ => out.push(packet.clone()),
