@@ -42,7 +42,7 @@ fn main() -> Result<()> {
         let found = namespace.scan(now_ns(), false)?;
         let cost = cpu_us()? - before;
         if scan == 0 {
-            trace::told::say(format!(
+            trace::stderr::print(format!(
                 "first scan: {} sockets, {} records, {cost} us of CPU",
                 found.sockets,
                 found.records.len()
@@ -71,11 +71,11 @@ fn main() -> Result<()> {
         Ok((cpu_us()? - before) / 20)
     };
     let (at_once, by_family) = (listing_us(Lister::list_at_once)?, listing_us(Lister::list_by_family)?);
-    trace::told::say(format!("of that, for the kernel's list: {at_once} us at once, {by_family} us by family"));
+    trace::stderr::print(format!("of that, for the kernel's list: {at_once} us at once, {by_family} us by family"));
     for (what, costs) in [("nothing changed", costs), ("a new connection in each", with_news)] {
         if let (Some(least), Some(most)) = (costs.first(), costs.last()) {
             let median = costs[costs.len() / 2];
-            trace::told::say(format!(
+            trace::stderr::print(format!(
                 "later scans, {what}: {least} / {median} / {most} us of CPU (least, median, most)"
             ));
         }

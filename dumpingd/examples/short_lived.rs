@@ -72,7 +72,7 @@ fn main() -> Result<()> {
             .collect();
         let is_ours = |end: &&SocketAddr| owners.get(end).is_some_and(|owner| owner.pid == std::process::id());
         let owned = ends.iter().filter(is_ours).count();
-        trace::told::say(format!(
+        trace::stderr::print(format!(
             "{}: {owned} of {} connections of {lifetime} ms have their owner ({:.1}%)",
             if options.is_empty() { "with the tracepoint" } else { "without it" },
             ends.len(),

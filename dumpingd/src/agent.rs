@@ -119,7 +119,7 @@ pub fn run(settings: &RunSettings, signals: &Signals) -> Result<DumpingdManifest
         if signals.take_report() {
             run.manifest.cpu_us = microseconds(cpu_time());
             run.count_records();
-            trace::told::say(describe(&run.manifest));
+            trace::stderr::print(describe(&run.manifest));
         }
         if saved.elapsed() >= MANIFEST_EVERY {
             // A full disk is no reason to stop: the next time it may fit.

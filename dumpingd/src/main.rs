@@ -111,7 +111,7 @@ fn main() -> ExitCode {
     match execute(Cli::parse().command) {
         Ok(code) => code,
         Err(error) => {
-            trace::told::say(format!("dumpingd: {}", trace::told::told(error.as_ref())));
+            trace::stderr::print(format!("dumpingd: {}", trace::stderr::error_chain(error.as_ref())));
             ExitCode::from(2)
         }
     }
@@ -149,12 +149,12 @@ fn run(options: &Run) -> Result<ExitCode> {
         duration: options.duration,
     };
     let manifest = agent::run(&settings, &signals)?;
-    trace::told::say(agent::describe(&manifest));
+    trace::stderr::print(agent::describe(&manifest));
     for note in &manifest.notes {
-        trace::told::say(format!("note: {note}"));
+        trace::stderr::print(format!("note: {note}"));
     }
     for problem in &manifest.problems {
-        trace::told::say(format!("problem: {problem}"));
+        trace::stderr::print(format!("problem: {problem}"));
     }
     if options.json {
         writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&manifest)?)?;

@@ -144,7 +144,7 @@ fn main() -> ExitCode {
         if is_closed_pipe(&error) {
             return ExitCode::SUCCESS;
         }
-        trace::told::say(format!("merger: {}", trace::told::told(error.as_ref())));
+        trace::stderr::print(format!("merger: {}", trace::stderr::error_chain(error.as_ref())));
         ExitCode::from(2)
     })
 }

@@ -32,6 +32,6 @@ fn main() -> Result<()> {
         writer.note(note)?;
     }
     writer.flush()?;
-    trace::told::say(format!("{blanked} bytes of {from} blanked"));
+    trace::stderr::print(format!("{blanked} bytes of {from} blanked"));
     Ok(())
 }

@@ -57,6 +57,6 @@ fn main() -> Result<()> {
             Err(error) => return Err(error.into()),
         }
     }
-    trace::told::say(format!("{sent} frames in {:.2} s", began.elapsed().as_secs_f64()));
+    trace::stderr::print(format!("{sent} frames in {:.2} s", began.elapsed().as_secs_f64()));
     Ok(())
 }

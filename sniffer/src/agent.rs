@@ -143,7 +143,7 @@ pub fn run(settings: &RunSettings, signals: &Signals) -> Result<SnifferManifest,
         }
         if signals.take_report() {
             run.count();
-            trace::told::say(describe(&run.manifest));
+            trace::stderr::print(describe(&run.manifest));
         }
         if saved.elapsed() >= MANIFEST_EVERY {
             // A full disk is no reason to stop: the next time it may fit.

@@ -196,9 +196,9 @@ fn main() -> ExitCode {
     match execute(cli.command) {
         Ok(code) => code,
         // Whoever reads our output has enough of it.
-        Err(error) if trace::told::is_broken_pipe(error.as_ref()) => ExitCode::SUCCESS,
+        Err(error) if trace::stderr::is_broken_pipe(error.as_ref()) => ExitCode::SUCCESS,
         Err(error) => {
-            trace::told::say(format!("sniffer: {}", trace::told::told(error.as_ref())));
+            trace::stderr::print(format!("sniffer: {}", trace::stderr::error_chain(error.as_ref())));
             ExitCode::from(2)
         }
     }
@@ -219,7 +219,7 @@ fn execute(command: Command) -> Result<ExitCode> {
 fn run(options: &Run) -> Result<ExitCode> {
     let signals = Signals::listen().context("cannot listen to signals")?;
     let manifest = agent::run(&settings(options)?, &signals)?;
-    trace::told::say(agent::describe(&manifest));
+    trace::stderr::print(agent::describe(&manifest));
     if options.json {
         writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&manifest)?)?;
     }
@@ -333,7 +333,7 @@ fn show_file(file: &std::path::Path, json: bool) -> Result<ExitCode> {
     if json {
         writeln!(out, "{text}")?;
     } else {
-        trace::told::say(text);
+        trace::stderr::print(text);
     }
     out.flush()?;
     let whole = summary.truncated_bytes == 0 && summary.malformed_records == 0;

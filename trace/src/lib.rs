@@ -33,7 +33,7 @@ pub mod sandbox;
 #[cfg(feature = "agent")]
 pub mod signals;
 pub mod socket;
-pub mod told;
+pub mod stderr;
 pub mod truth;
 #[cfg(feature = "agent")]
 pub mod waker;

@@ -306,9 +306,9 @@ struct Units {
 fn main() -> ExitCode {
     match execute(Cli::parse().command) {
         Ok(code) => code,
-        Err(error) if trace::told::is_broken_pipe(error.as_ref()) => ExitCode::SUCCESS,
+        Err(error) if trace::stderr::is_broken_pipe(error.as_ref()) => ExitCode::SUCCESS,
         Err(error) => {
-            trace::told::say(format!("hadoptic: {}", trace::told::told(error.as_ref())));
+            trace::stderr::print(format!("hadoptic: {}", trace::stderr::error_chain(error.as_ref())));
             ExitCode::from(2)
         }
     }

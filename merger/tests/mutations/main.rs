@@ -27,7 +27,7 @@ const BASE_BYTES: u64 = 96 << 20;
 /// Address space: what is more than that ends in an abort, which is seen.
 const ADDRESS_SPACE: u64 = 3 << 30;
 /// No merge of a golden capture takes longer; one that does hangs.
-const LONGEST: Duration = Duration::from_secs(120);
+const MAX_TIME: Duration = Duration::from_secs(120);
 
 /// Golden captures and how often each is taken, of 20.
 const CAPTURES: [(&str, u64); 3] = [("encrypted", 13), ("wordcount", 6), ("terasort", 1)];
@@ -112,7 +112,7 @@ impl Answer {
                 break status;
             }
             peak_bytes = peak_bytes.max(peak_of(child.id()));
-            if began.elapsed() > LONGEST {
+            if began.elapsed() > MAX_TIME {
                 child.kill().unwrap();
             }
             std::thread::sleep(Duration::from_millis(3));

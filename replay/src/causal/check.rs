@@ -9,9 +9,9 @@ use super::error::CausalError;
 use super::options::Options;
 
 /// Longer than anybody thinks, and than a job takes: 30 days in nanoseconds.
-pub(super) const LONGEST_NS: u64 = 30 * 86_400 * 1_000_000_000;
+pub(super) const MAX_NS: u64 = 30 * 86_400 * 1_000_000_000;
 /// More bytes than any single send has: 1 TiB.
-const MOST_BYTES: u64 = 1 << 40;
+const MAX_BYTES: u64 = 1 << 40;
 
 /// Refuses factors for what is not in the trace.
 pub(super) fn factors(trace: &Trace, options: &Options) -> Result<(), CausalError> {
@@ -67,11 +67,11 @@ pub(super) fn references(trace: &Trace) -> Result<(), CausalError> {
             let (left, arrived) = (event.recorded_ns, event.recorded_delivered_ns);
             return senseless("events", row, format!("arrived at {arrived} ns, before it left at {left} ns"));
         }
-        if event.delay_ns > LONGEST_NS {
+        if event.delay_ns > MAX_NS {
             return senseless("events", row, format!("delay_ns = {}; at most 30 days are possible", event.delay_ns));
         }
-        if event.bytes > MOST_BYTES {
-            return senseless("events", row, format!("bytes = {}; at most {MOST_BYTES} are possible", event.bytes));
+        if event.bytes > MAX_BYTES {
+            return senseless("events", row, format!("bytes = {}; at most {MAX_BYTES} are possible", event.bytes));
         }
         if let Some(process) = event.process {
             check("events", row, "process", process.0, "processes", processes)?;

@@ -6,12 +6,12 @@ use std::collections::BinaryHeap;
 use trace::ids::{ConnectionId, EventId, TimerId};
 use trace::rows::{Carrier, EventKind, On};
 
-use super::beats::{Beats, NextBeat};
 use super::error::CausalError;
 use super::graph::{JobGraph, Place};
 use super::halt;
+use super::heartbeats::{HeartbeatTimers, NextHeartbeat};
 use super::options::Causality;
-use super::outcome::{CarrierId, EventOutcome, NEVER, Outcome, SyntheticBeat};
+use super::outcome::{CarrierId, EventOutcome, NEVER, Outcome, SyntheticHeartbeat};
 use netsim::fabric;
 use netsim::network::{Delivery, FlowId, HostIndex, Network, Token};
 use netsim::time::SimTime;
@@ -107,7 +107,7 @@ pub fn run<N: Network>(
             if let Some(error) = engine.has_no_end() {
                 return Err(error);
             }
-            let diagnosis = halt::diagnose(graph, &engine.events, &engine.yielded, &engine.beats);
+            let diagnosis = halt::diagnose(graph, &engine.events, &engine.yielded, &engine.heartbeats);
             return Err(CausalError::Halt { at: engine.now.to_string(), diagnosis });
         }
         steps += 1;
@@ -129,7 +129,7 @@ struct Engine<'g, 't, 'n, N> {
     waiting: Vec<u32>,
     yielded: Vec<bool>,
     lines: Vec<Option<Line>>,
-    beats: Beats,
+    heartbeats: HeartbeatTimers,
     /// Real actions in the queue and real sends under way: without any, and without news that will surely arrive,
     /// nothing can happen any more.
     live: u64,
@@ -162,7 +162,7 @@ impl<'g, 't, 'n, N: Network> Engine<'g, 't, 'n, N> {
             waiting,
             yielded: vec![false; trace.dependencies.len()],
             lines,
-            beats: Beats::new(graph),
+            heartbeats: HeartbeatTimers::new(graph),
             live: 0,
             in_flight: 0,
             latest: fabric::latest(network.figures().interval_ps),
@@ -211,7 +211,7 @@ impl<'g, 't, 'n, N: Network> Engine<'g, 't, 'n, N> {
             }
         }
         if !recorded {
-            for (timer, first_ps) in self.beats.start_silent(self.graph) {
+            for (timer, first_ps) in self.heartbeats.start_silent(self.graph) {
                 self.schedule(SimTime(first_ps), Action::Request(timer));
             }
         }
@@ -232,7 +232,7 @@ impl<'g, 't, 'n, N: Network> Engine<'g, 't, 'n, N> {
     }
 
     fn can_go_on(&self) -> bool {
-        self.live + self.beats.sure_news > 0 && self.now.since_ps(self.last_real) <= PATIENCE_PS
+        self.live + self.heartbeats.certain_arrivals > 0 && self.now.since_ps(self.last_real) <= PATIENCE_PS
     }
 
     /// Takes one step: the network's next delivery or the engine's next action. False if nothing can happen any more.
@@ -294,7 +294,7 @@ impl<'g, 't, 'n, N: Network> Engine<'g, 't, 'n, N> {
                 self.happen_when_open(event);
             }
             Action::Request(timer) => {
-                if self.beats.is_wanted(timer) {
+                if self.heartbeats.is_wanted(timer) {
                     self.send_synthetic(timer, Carrier::Request);
                 }
             }
@@ -393,7 +393,7 @@ impl<'g, 't, 'n, N: Network> Engine<'g, 't, 'n, N> {
                 self.network.send_part(self.now, flow, row.bytes, of_bytes, Name::Event(event).token());
             }
             if let Some(timer) = row.timer {
-                self.beats.leaves(timer, JobGraph::half_of_beat(row), CarrierId::Event(event), now_ps);
+                self.heartbeats.leaves(timer, JobGraph::half_of_beat(row), CarrierId::Event(event), now_ps);
             }
         }
         self.tell_waiters(event, On::Sent, now_ps);
@@ -419,11 +419,11 @@ impl<'g, 't, 'n, N: Network> Engine<'g, 't, 'n, N> {
         self.tell_waiters(event, On::Delivered, now_ps);
         let row = self.graph.event(event);
         let Some(timer) = row.timer.filter(|_| row.kind == EventKind::Send) else { return };
-        for dependency in self.beats.arrives(timer, CarrierId::Event(event)) {
+        for dependency in self.heartbeats.arrives(timer, CarrierId::Event(event)) {
             self.yields(dependency, now_ps);
         }
         if self.graph.place(event) == Place::During && self.graph.options.causality == Causality::Trace {
-            let next = self.beats.after_recorded(timer, JobGraph::half_of_beat(row), event);
+            let next = self.heartbeats.after_recorded(timer, JobGraph::half_of_beat(row), event);
             self.schedule_beat(timer, next);
         }
     }
@@ -431,37 +431,37 @@ impl<'g, 't, 'n, N: Network> Engine<'g, 't, 'n, N> {
     fn send_synthetic(&mut self, timer: TimerId, half: Carrier) {
         let row = &self.graph.trace.timers[timer.index()];
         let Some(line) = &self.lines[row.connection.index()] else { return };
-        let number = count(self.beats.synthetic.len());
+        let number = count(self.heartbeats.synthetic.len());
         let (flow, bytes) = match half {
             Carrier::Request => (line.flows.0, row.request_bytes),
             Carrier::Response => (line.flows.1, row.response_bytes),
         };
         let sent_ps = to_signed(self.now);
-        self.beats.synthetic.push(SyntheticBeat { timer, half, sent_ps, delivered_ps: None });
+        self.heartbeats.synthetic.push(SyntheticHeartbeat { timer, half, sent_ps, delivered_ps: None });
         self.causal_events += 1;
         self.bytes = self.bytes.saturating_add(bytes);
         self.network.send(self.now, flow, bytes, Name::Synthetic(number).token());
-        self.beats.leaves(timer, half, CarrierId::Synthetic(number), sent_ps);
+        self.heartbeats.leaves(timer, half, CarrierId::Synthetic(number), sent_ps);
     }
 
     fn arrive_synthetic(&mut self, number: u32) {
         let now_ps = to_signed(self.now);
-        let beat = &mut self.beats.synthetic[number as usize];
+        let beat = &mut self.heartbeats.synthetic[number as usize];
         beat.delivered_ps = Some(now_ps);
         let (timer, half) = (beat.timer, beat.half);
-        for dependency in self.beats.arrives(timer, CarrierId::Synthetic(number)) {
+        for dependency in self.heartbeats.arrives(timer, CarrierId::Synthetic(number)) {
             self.last_real = self.now;
             self.yields(dependency, now_ps);
         }
-        let next = self.beats.after_synthetic(timer, half);
+        let next = self.heartbeats.after_synthetic(timer, half);
         self.schedule_beat(timer, next);
     }
 
-    fn schedule_beat(&mut self, timer: TimerId, next: NextBeat) {
+    fn schedule_beat(&mut self, timer: TimerId, next: NextHeartbeat) {
         match next {
-            NextBeat::Recorded => {}
-            NextBeat::Response(after_ps) => self.schedule(self.now.plus_ps(after_ps), Action::Response(timer)),
-            NextBeat::Request(after_ps) => self.schedule(self.now.plus_ps(after_ps), Action::Request(timer)),
+            NextHeartbeat::Recorded => {}
+            NextHeartbeat::Response(after_ps) => self.schedule(self.now.plus_ps(after_ps), Action::Response(timer)),
+            NextHeartbeat::Request(after_ps) => self.schedule(self.now.plus_ps(after_ps), Action::Request(timer)),
         }
     }
 
@@ -485,13 +485,13 @@ impl<'g, 't, 'n, N: Network> Engine<'g, 't, 'n, N> {
 
     /// News waits for a beat, or goes with one that has just left.
     fn announce(&mut self, dependency: u32, timer: TimerId, half: Carrier, at_ps: i64) {
-        let Some(carrier) = self.beats.announce(dependency, timer, half, at_ps) else { return };
+        let Some(carrier) = self.heartbeats.announce(dependency, timer, half, at_ps) else { return };
         let delivered_ps = match carrier {
             CarrierId::Event(event) => self.events[event.index()].delivered_ps(),
-            CarrierId::Synthetic(number) => self.beats.synthetic[number as usize].delivered_ps,
+            CarrierId::Synthetic(number) => self.heartbeats.synthetic[number as usize].delivered_ps,
         };
         if let Some(delivered_ps) = delivered_ps {
-            for dependency in self.beats.arrives(timer, carrier) {
+            for dependency in self.heartbeats.arrives(timer, carrier) {
                 self.yields(dependency, delivered_ps);
             }
         }
@@ -518,8 +518,8 @@ impl<'g, 't, 'n, N: Network> Engine<'g, 't, 'n, N> {
         Outcome {
             job_time_ps: u64::try_from(finish_ps).unwrap_or(0),
             events: self.events,
-            news: self.beats.news,
-            synthetic: self.beats.synthetic,
+            piggybacked: self.heartbeats.piggybacked,
+            synthetic: self.heartbeats.synthetic,
             causal_events: self.causal_events,
             bytes: self.bytes,
         }

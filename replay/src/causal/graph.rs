@@ -110,7 +110,7 @@ impl<'t> JobGraph<'t> {
             let reason = format!("job.finish of {} was recorded before it was submitted", graph.job.id);
             return Err(CausalError::Senseless { table: "events", row: finish.index(), reason });
         }
-        if graph.finish_ns - graph.submit_ns > check::LONGEST_NS {
+        if graph.finish_ns - graph.submit_ns > check::MAX_NS {
             let reason = format!("{} would have taken longer than 30 days", graph.job.id);
             return Err(CausalError::Senseless { table: "events", row: finish.index(), reason });
         }
@@ -248,27 +248,31 @@ impl<'t> JobGraph<'t> {
 
     /// The recorded times of all hand-overs, by the definition of delays: the latest of the causes and the delay.
     fn recorded_hand_overs(&self) -> Vec<u64> {
-        let mut beats: HashMap<(TimerId, Carrier), Vec<(u64, u64)>> = HashMap::new();
+        let mut heartbeats: HashMap<(TimerId, Carrier), Vec<(u64, u64)>> = HashMap::new();
         for event in &self.trace.events {
             if let Some(timer) = event.timer {
                 let times = (event.recorded_ns, event.recorded_delivered_ns);
-                beats.entry((timer, Self::half_of_beat(event))).or_default().push(times);
+                heartbeats.entry((timer, Self::half_of_beat(event))).or_default().push(times);
             }
         }
-        beats.values_mut().for_each(|times| times.sort_unstable());
+        heartbeats.values_mut().for_each(|times| times.sort_unstable());
         let mut handed_ns: Vec<u64> = Vec::with_capacity(self.trace.events.len());
         for event in &self.trace.events {
             let latest = self.causes(event.event).iter().map(|number| {
                 let dependency = self.dependency(*number);
                 let on = self.event(dependency.on_event);
-                let news = if dependency.on == On::Sent { on.recorded_ns } else { on.recorded_delivered_ns };
+                let piggybacked = if dependency.on == On::Sent { on.recorded_ns } else { on.recorded_delivered_ns };
                 match dependency.timer.zip(dependency.carrier) {
                     Some(carrier) => {
-                        let times = beats.get(&carrier).map_or(&[][..], Vec::as_slice);
-                        times.get(times.partition_point(|(sent, _)| *sent < news)).map_or(news, |(_, at)| *at)
+                        let times = heartbeats.get(&carrier).map_or(&[][..], Vec::as_slice);
+                        times
+                            .get(times.partition_point(|(sent, _)| *sent < piggybacked))
+                            .map_or(piggybacked, |(_, at)| *at)
                     }
-                    None if dependency.on == On::Sent => *handed_ns.get(dependency.on_event.index()).unwrap_or(&news),
-                    None => news,
+                    None if dependency.on == On::Sent => {
+                        *handed_ns.get(dependency.on_event.index()).unwrap_or(&piggybacked)
+                    }
+                    None => piggybacked,
                 }
             });
             let handed = latest.max().map(|latest| latest.saturating_add(event.delay_ns));

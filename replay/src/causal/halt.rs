@@ -5,15 +5,20 @@ use std::collections::HashSet;
 use trace::ids::EventId;
 use trace::rows::{Carrier, EventKind, On};
 
-use super::beats::Beats;
 use super::graph::{JobGraph, Place};
+use super::heartbeats::HeartbeatTimers;
 use super::outcome::EventOutcome;
 
 /// More lines than this tell nobody anything.
-const LONGEST_CHAIN: usize = 30;
+const MAX_CHAIN: usize = 30;
 
 /// Follows the first unmet dependency of each event from the job's end down to what keeps everything waiting.
-pub(super) fn diagnose(graph: &JobGraph, events: &[EventOutcome], yielded: &[bool], beats: &Beats) -> String {
+pub(super) fn diagnose(
+    graph: &JobGraph,
+    events: &[EventOutcome],
+    yielded: &[bool],
+    heartbeats: &HeartbeatTimers,
+) -> String {
     let mut lines = Vec::new();
     let mut seen = HashSet::new();
     let mut event = graph.finish;
@@ -22,7 +27,7 @@ pub(super) fn diagnose(graph: &JobGraph, events: &[EventOutcome], yielded: &[boo
             lines.push(format!("and so on: {} waits for itself, a cycle in the trace", describe(graph, event)));
             break;
         }
-        if lines.len() == LONGEST_CHAIN {
+        if lines.len() == MAX_CHAIN {
             lines.push("and so on".to_owned());
             break;
         }
@@ -55,7 +60,7 @@ pub(super) fn diagnose(graph: &JobGraph, events: &[EventOutcome], yielded: &[boo
         let stuck =
             graph.during().find(|beat| beat.timer == Some(timer) && is_stuck(beat.event, events) && fits(beat, half));
         match stuck {
-            Some(beat) if !beats.is_synthetic(timer) => event = beat.event,
+            Some(beat) if !heartbeats.is_synthetic(timer) => event = beat.event,
             _ => {
                 lines.push("which never comes".to_owned());
                 break;

@@ -9,12 +9,12 @@
 //! - A connection that was opened during the job is opened in the simulated network too ([`Options::handshakes`]).
 //! - A replay that cannot go on says which event waits for what ([`CausalError::Halt`]).
 
-mod beats;
 mod check;
 mod engine;
 mod error;
 mod graph;
 mod halt;
+mod heartbeats;
 mod options;
 mod outcome;
 mod path;
@@ -23,5 +23,5 @@ pub use engine::{Progress, run};
 pub use error::CausalError;
 pub use graph::{JobGraph, Place};
 pub use options::{Causality, CpuFactors, Options, scaled_ps};
-pub use outcome::{CarrierId, EventOutcome, News, Outcome, SyntheticBeat};
+pub use outcome::{CarrierId, EventOutcome, Outcome, Piggyback, SyntheticHeartbeat};
 pub use path::{CriticalPath, PathKind, Piece, critical_path, critical_path_to};

@@ -66,7 +66,7 @@ pub enum CarrierId {
 
 /// News that travelled by a timer's beat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct News {
+pub struct Piggyback {
     /// When it was there, picoseconds since the job was submitted.
     pub at_ps: i64,
     /// What carried it.
@@ -75,7 +75,7 @@ pub struct News {
 
 /// Half a beat that goes on after the recorded ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SyntheticBeat {
+pub struct SyntheticHeartbeat {
     /// Whose beat.
     pub timer: TimerId,
     /// Which half.
@@ -92,9 +92,9 @@ pub struct Outcome {
     /// By event number.
     pub events: Vec<EventOutcome>,
     /// By number of the dependency: the news that took a timer's beat.
-    pub news: HashMap<u32, News>,
+    pub piggybacked: HashMap<u32, Piggyback>,
     /// Beats that went on after the recorded ones.
-    pub synthetic: Vec<SyntheticBeat>,
+    pub synthetic: Vec<SyntheticHeartbeat>,
     /// From the job's submission to its end, picoseconds.
     pub job_time_ps: u64,
     /// How many events happened, those of synthetic beats among them.

@@ -142,20 +142,20 @@ impl Builder<'_, '_> {
         let on = self.graph.event(dependency.on_event);
         let on_result = self.outcome.event(dependency.on_event);
         let mut news_ps = result.caused_ps();
-        if let Some(news) = self.outcome.news.get(&number) {
-            let (sent_ps, _) = self.outcome.carrier_ps(news.carrier);
+        if let Some(piggybacked) = self.outcome.piggybacked.get(&number) {
+            let (sent_ps, _) = self.outcome.carrier_ps(piggybacked.carrier);
             let sent_ps = sent_ps.unwrap_or(news_ps);
-            let (what, place) = self.carrier(news.carrier, dependency.carrier);
+            let (what, place) = self.carrier(piggybacked.carrier, dependency.carrier);
             let name = dependency.timer.map(|timer| self.graph.trace.timers[timer.index()].name.clone());
             self.add(PathKind::Network, what, place, sent_ps, news_ps);
-            if let CarrierId::Event(beat) = news.carrier
+            if let CarrierId::Event(beat) = piggybacked.carrier
                 && self.graph.event(beat).beat == Some(0)
             {
                 // Whoever beats had only just begun: it is that which the news waited for.
                 return Some(beat);
             }
-            self.add(PathKind::TimerWait, name.unwrap_or_default(), self.host(on), news.at_ps, sent_ps);
-            news_ps = news.at_ps;
+            self.add(PathKind::TimerWait, name.unwrap_or_default(), self.host(on), piggybacked.at_ps, sent_ps);
+            news_ps = piggybacked.at_ps;
         }
         if dependency.on == On::Delivered && on.kind == EventKind::Send {
             let sent_ps = on_result.happened_ps().unwrap_or(news_ps);

@@ -52,7 +52,7 @@ fn threads(text: &str) -> Result<usize, String> {
 /// Says so where a folder holds results already.
 pub(super) fn tell_of_replaced(folder: &Path) {
     if folder.join("summary.json").exists() {
-        trace::told::say(format!("replay: {} held results, which are replaced", folder.display()));
+        trace::stderr::print(format!("replay: {} held results, which are replaced", folder.display()));
     }
 }
 

@@ -72,8 +72,8 @@ pub(super) fn serve(args: DimemasArgs) -> Result<ExitCode, Error> {
         other => Error::from(other),
     })?;
     let address = server.address()?;
-    trace::told::say(format!("replay: {} with {nodes} nodes: listening on {address}", experiment.name));
-    let log = |text: &str| trace::told::say(format!("replay: {text}"));
+    trace::stderr::print(format!("replay: {} with {nodes} nodes: listening on {address}", experiment.name));
+    let log = |text: &str| trace::stderr::print(format!("replay: {text}"));
     let no_more = |error| anyhow!("no client can be accepted on {address}: {error}");
     if !args.once {
         match server.serve(args.clients.into(), log).map_err(no_more)? {}

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-use trace::told::told;
+use trace::stderr::error_chain;
 
 use common::{Common, RunArgs};
 
@@ -168,7 +168,7 @@ pub(crate) fn main() -> ExitCode {
         }
     };
     done.unwrap_or_else(|failure| {
-        trace::told::say(format!("replay: {}", told(failure.as_ref())));
+        trace::stderr::print(format!("replay: {}", error_chain(failure.as_ref())));
         ExitCode::from(run::exit_code(&failure))
     })
 }

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Error};
 use clap::Args;
-use netsim::routing::{Freedom, Routes, RoutingConfig, RoutingError, Survey};
+use netsim::routing::{DeadlockFreedom, Routes, RoutingConfig, RoutingError, Survey};
 use netsim::topology::Structure;
 use serde::Serialize;
-use trace::told::told;
+use trace::stderr::error_chain;
 
 use super::common::FOUND_WRONG;
 use super::common::say;
@@ -92,15 +92,18 @@ pub(super) fn show(args: &RoutingArgs) -> Result<ExitCode, Error> {
             }
         }
     }
-    let freedom = if args.check.is_some() || routes.classes() == 1 {
-        routes.freedom(topology)
+    let deadlock_freedom = if args.check.is_some() || routes.classes() == 1 {
+        routes.deadlock_freedom(topology)
     } else {
         // What is written knows no classes of virtual lanes.
-        Routes::from_table(&routes.to_table(topology)?, &routes.config().to_string(), topology)?.freedom(topology)
+        Routes::from_table(&routes.to_table(topology)?, &routes.config().to_string(), topology)?
+            .deadlock_freedom(topology)
     };
-    let (free, why, mistake) = match &freedom {
-        Ok(freedom) => (*freedom != Freedom::Bubble, Some(freedom.to_string()), None),
-        Err(error) => (false, None, Some(told(error))),
+    let (free, why, mistake) = match &deadlock_freedom {
+        Ok(deadlock_freedom) => {
+            (*deadlock_freedom != DeadlockFreedom::Bubble, Some(deadlock_freedom.to_string()), None)
+        }
+        Err(error) => (false, None, Some(error_chain(error))),
     };
     let checked = Checked {
         routing: match &args.check {

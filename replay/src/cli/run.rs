@@ -12,7 +12,7 @@ use replay::report;
 use replay::results::synthetic::read_traffic;
 use replay::results::{Comparison, RunResults, read_comparison, write_comparison, write_run};
 use replay::run::{RunError, read_trace, run_experiment};
-use trace::told::told;
+use trace::stderr::error_chain;
 use trace_tables::Trace;
 
 use super::common::{COULD_NOT_RUN, Common, FOUND_WRONG, RunArgs, say, tell_of_replaced, wrong_key};
@@ -100,7 +100,7 @@ pub(super) fn compare(paths: &[PathBuf], common: &Common) -> Result<ExitCode, Er
                 details.push(results.detail);
             }
             Err(error) => {
-                comparison.failed.insert(experiment.name.clone(), told(error.as_ref()));
+                comparison.failed.insert(experiment.name.clone(), error_chain(error.as_ref()));
             }
         }
     }

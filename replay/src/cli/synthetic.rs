@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use replay::experiment::{Experiment, Sweep};
 use replay::results::synthetic::{TrafficResults, write_traffic};
 use replay::run::{RunError, run_traffic};
-use trace::told::told;
+use trace::stderr::error_chain;
 
 use super::common::{FOUND_WRONG, RunArgs, say, tell_of_replaced, wrong_key};
 use super::progress::Bars;
@@ -128,7 +128,7 @@ fn collect(
         match failure {
             Some(error) if sweep.points.len() == 1 => return Err(error),
             Some(error) => {
-                results.detail.failed.insert(label(sweep, point), told(error.as_ref()));
+                results.detail.failed.insert(label(sweep, point), error_chain(error.as_ref()));
             }
             None => results.add(combination.values.clone(), &combination.experiment, runs),
         }

@@ -11,7 +11,7 @@ use thiserror::Error;
 pub const LATEST_SEND: SimTime = SimTime(100 * 24 * 3_600 * 1_000_000_000_000);
 
 /// What is echoed may be so long at most; pointers are written with 18 characters.
-const LONGEST_TOKEN: usize = 40;
+const MAX_TOKEN: usize = 40;
 
 /// A message as Dimemas announces it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,9 +84,9 @@ fn wrong(what: &'static str, value: &str, allowed: &'static str) -> LineError {
 /// The beginning of what a client wrote, fit for a log.
 #[must_use]
 pub fn shortened(text: &str) -> String {
-    const MOST: usize = 80;
-    let mut short: String = text.chars().take(MOST).flat_map(char::escape_debug).collect();
-    if text.chars().nth(MOST).is_some() {
+    const MAX_SHOWN: usize = 80;
+    let mut short: String = text.chars().take(MAX_SHOWN).flat_map(char::escape_debug).collect();
+    if text.chars().nth(MAX_SHOWN).is_some() {
         short.push_str("...");
     }
     short
@@ -143,7 +143,7 @@ fn message(command: &'static str, words: &[&str]) -> Result<Message, LineError> 
         return Err(LineError::Words { command, words: words.len(), allowed: "8, 10 or 11 are possible" });
     };
     let echo = [event, resource, source_again, destination_again];
-    if let Some(long) = echo.iter().find(|token| token.len() > LONGEST_TOKEN) {
+    if let Some(long) = echo.iter().find(|token| token.len() > MAX_TOKEN) {
         return Err(wrong("the token", long, "token of at most 40 characters"));
     }
     let at = parse_time(time)?;
@@ -163,14 +163,14 @@ fn message(command: &'static str, words: &[&str]) -> Result<Message, LineError> 
 }
 
 fn parse_node(word: &str) -> Result<u32, LineError> {
-    word.parse().ok().filter(|_| word.len() <= LONGEST_TOKEN).ok_or_else(|| wrong("the node", word, "number from 0 on"))
+    word.parse().ok().filter(|_| word.len() <= MAX_TOKEN).ok_or_else(|| wrong("the node", word, "number from 0 on"))
 }
 
 /// A signed 32-bit number of bytes; a negative one is what was left of a size from 2 to 4 GiB.
 fn parse_size(word: &str) -> Result<(u64, bool), LineError> {
     let allowed = "size in bytes (a signed number of 32 bits)";
     let size: i32 =
-        word.parse().ok().filter(|_| word.len() <= LONGEST_TOKEN).ok_or_else(|| wrong("size", word, allowed))?;
+        word.parse().ok().filter(|_| word.len() <= MAX_TOKEN).ok_or_else(|| wrong("size", word, allowed))?;
     Ok((u64::from(size.cast_unsigned()), size < 0))
 }
 

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// A longer line is none of the protocol.
-const LONGEST_LINE: usize = 2_048;
+const MAX_LINE: usize = 2_048;
 /// So many malformed lines of a client are shown; the others are counted.
 const SHOWN_LINES: u64 = 20;
 
@@ -190,7 +190,7 @@ impl Client {
                 Line::Text(text) if text.trim().is_empty() => continue,
                 Line::Text(text) => text,
                 Line::Garbage(beginning) => {
-                    let longest = format!("\"{beginning}\" is no line of text of at most {LONGEST_LINE} bytes");
+                    let longest = format!("\"{beginning}\" is no line of text of at most {MAX_LINE} bytes");
                     self.pass_over(&longest, log);
                     continue;
                 }
@@ -262,7 +262,7 @@ impl Client {
                     None => line_of(&line[..line.len() - 1]),
                 };
             }
-            if self.buffer.len() > LONGEST_LINE {
+            if self.buffer.len() > MAX_LINE {
                 too_long.get_or_insert_with(|| shortened(&String::from_utf8_lossy(&self.buffer)));
                 self.buffer.clear();
             }
@@ -300,7 +300,7 @@ impl Client {
 
 fn line_of(bytes: &[u8]) -> Line {
     match std::str::from_utf8(bytes) {
-        Ok(text) if bytes.len() <= LONGEST_LINE => Line::Text(text.to_owned()),
+        Ok(text) if bytes.len() <= MAX_LINE => Line::Text(text.to_owned()),
         _ => Line::Garbage(shortened(&String::from_utf8_lossy(bytes))),
     }
 }

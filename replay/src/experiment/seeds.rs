@@ -6,7 +6,7 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// More runs of one experiment than anybody wants.
-const MOST: u32 = 10_000;
+const MAX_SEEDS: u32 = 10_000;
 
 /// The seeds of several runs: a list, or how many.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -41,8 +41,8 @@ impl<'de> Deserialize<'de> for Seeds {
 
             fn visit_i64<E: Error>(self, count: i64) -> Result<Seeds, E> {
                 match u32::try_from(count) {
-                    Ok(count @ 1..=MOST) => Ok(Seeds::Count(count)),
-                    _ => Err(E::custom(format!("run.seeds = {count}: 1 to {MOST}, or a list of seeds"))),
+                    Ok(count @ 1..=MAX_SEEDS) => Ok(Seeds::Count(count)),
+                    _ => Err(E::custom(format!("run.seeds = {count}: 1 to {MAX_SEEDS}, or a list of seeds"))),
                 }
             }
 
@@ -56,8 +56,11 @@ impl<'de> Deserialize<'de> for Seeds {
                     }
                     seeds.push(seed);
                 }
-                if seeds.is_empty() || seeds.len() > MOST as usize {
-                    return Err(A::Error::custom(format!("run.seeds: {} seeds; 1 to {MOST} are allowed", seeds.len())));
+                if seeds.is_empty() || seeds.len() > MAX_SEEDS as usize {
+                    return Err(A::Error::custom(format!(
+                        "run.seeds: {} seeds; 1 to {MAX_SEEDS} are allowed",
+                        seeds.len()
+                    )));
                 }
                 Ok(Seeds::List(seeds))
             }

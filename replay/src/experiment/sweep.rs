@@ -11,7 +11,7 @@ use toml::{Table, Value};
 use super::{Experiment, ExperimentError, Override, locate};
 
 /// More combinations are a mistake.
-const MOST_POINTS: usize = 100_000;
+const MAX_POINTS: usize = 100_000;
 
 /// A key that has several values.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,9 +82,9 @@ impl Sweep {
         let wrong = |message: &str| locate::wrong(file, text, overrides, message);
         let axes = axes(&table).map_err(|message| wrong(&message))?;
         let count = axes.iter().try_fold(1usize, |count, (_, values)| count.checked_mul(values.len()));
-        let Some(count) = count.filter(|count| *count <= MOST_POINTS) else {
+        let Some(count) = count.filter(|count| *count <= MAX_POINTS) else {
             let path = axes.first().map_or_else(String::new, |(path, _)| path.join("."));
-            return Err(wrong(&format!("{path}: the lists have more than {MOST_POINTS} combinations")));
+            return Err(wrong(&format!("{path}: the lists have more than {MAX_POINTS} combinations")));
         };
         let mut points = Vec::with_capacity(count);
         for number in 0..count {
@@ -167,7 +167,7 @@ fn axes(table: &Table) -> Result<Vec<Found>, String> {
 }
 
 /// So many lists are tried in all combinations.
-const MOST_TRIED: usize = 8;
+const MAX_TRIED: usize = 8;
 
 /// Which of the lists are values: the largest set of them with which the experiment is one, the others by their first
 /// values. Where there is no such set because something is wrong, each is judged by what is said about it.
@@ -181,7 +181,7 @@ fn taken_as_lists(plain: &Table, lists: &[Found]) -> Vec<bool> {
         }
         Experiment::of_table(table)
     };
-    if lists.len() <= MOST_TRIED {
+    if lists.len() <= MAX_TRIED {
         let mut sets: Vec<u32> = (0..1 << lists.len()).collect();
         sets.sort_by_key(|set: &u32| std::cmp::Reverse(set.count_ones()));
         let good = sets.into_iter().find(|set| with(&|index| set >> index & 1 == 1).is_ok());

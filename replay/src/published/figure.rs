@@ -6,7 +6,7 @@ use crate::report::markup::{Element, element};
 const WIDTH: f64 = 920.0;
 /// Where bars begin and how long the longest is; the rest is for labels and values.
 const LEFT: f64 = 290.0;
-const LONGEST: f64 = 480.0;
+const MAX_LENGTH: f64 = 480.0;
 const TOP: f64 = 64.0;
 const ROW: f64 = 46.0;
 /// The line above the comparisons.
@@ -34,11 +34,11 @@ impl Scale {
     fn length(&self, ps: u64) -> f64 {
         let ps = float(ps);
         if !self.logarithmic {
-            return LONGEST * ps / self.largest;
+            return MAX_LENGTH * ps / self.largest;
         }
         // The shortest bar is a tenth of the smallest time away from nothing.
         let above = |ps: f64| (ps.max(self.smallest) * 10.0 / self.smallest).log10();
-        LONGEST * above(ps) / above(self.largest)
+        MAX_LENGTH * above(ps) / above(self.largest)
     }
 }
 
@@ -109,7 +109,7 @@ fn legend(x: f64, y: f64, fill: &str, what: &str) -> [Element; 2] {
 
 /// A bar of so many percent of the longest; what is below 0 has none.
 fn percent_bar(y: f64, percent: f64, fill: &str) -> [Element; 2] {
-    let length = LONGEST * (percent / 100.0).clamp(0.0, 1.0);
+    let length = MAX_LENGTH * (percent / 100.0).clamp(0.0, 1.0);
     let value = text(LEFT + length + 6.0, y + 13.0, &format!("{percent:.2}%"));
     [rectangle(LEFT, y, length, BAR, fill), value]
 }

@@ -61,7 +61,7 @@ pub const LIGHTNESS: [(&str, &str); 7] = [
 ];
 
 /// So many messages a row at most.
-const MOST_MESSAGES: u64 = 1_000_000;
+const MAX_MESSAGES: u64 = 1_000_000;
 
 /// Why a file cannot be run.
 #[derive(Debug, Error)]
@@ -270,8 +270,8 @@ impl Published {
             }
         }
         let messages: u64 = published.messages.iter().map(|message| u64::from(message.count)).sum();
-        if messages == 0 || messages > MOST_MESSAGES {
-            return Err(wrong(format!("{messages} messages: from 1 to {MOST_MESSAGES} are possible")));
+        if messages == 0 || messages > MAX_MESSAGES {
+            return Err(wrong(format!("{messages} messages: from 1 to {MAX_MESSAGES} are possible")));
         }
         Ok(published)
     }

@@ -6,7 +6,7 @@ use super::parts::{grid, time_axis};
 use crate::results::{Detail, TaskTimes};
 
 /// With more attempts than this, the recorded ones are left out.
-const MOST_WITH_RECORDED: usize = 80;
+const MAX_WITH_RECORDED: usize = 80;
 
 /// Attempts of one host that do not overlap.
 type Lane<'d> = Vec<&'d TaskTimes>;
@@ -15,7 +15,7 @@ type Lane<'d> = Vec<&'d TaskTimes>;
 pub(super) fn section(detail: &Detail) -> Element {
     let summary = &detail.summary;
     let end_s = summary.job_time_s.max(summary.recorded_job_time_s);
-    let with_recorded = detail.tasks.len() <= MOST_WITH_RECORDED;
+    let with_recorded = detail.tasks.len() <= MAX_WITH_RECORDED;
     let hosts = detail.hosts.iter().map(String::as_str).chain(["unknown host"]);
     let groups = hosts.filter_map(|host| {
         let lanes = lanes(detail.tasks.iter().filter(|task| task.host == host), with_recorded);

@@ -33,7 +33,7 @@ fn kind_class(name: &str) -> &'static str {
 
 /// A table of all shares that matter, experiments side by side.
 pub(super) fn shares(details: &[Detail]) -> Element {
-    const SMALLEST_SHARE: f64 = 0.01;
+    const MIN_SHARE: f64 = 0.01;
     let mut rows: Vec<(&str, &str, f64)> = Vec::new();
     for share in details.iter().flat_map(|detail| &detail.summary.critical_path) {
         match rows.iter_mut().find(|(kind, what, _)| *kind == share.kind && *what == share.what) {
@@ -41,7 +41,7 @@ pub(super) fn shares(details: &[Detail]) -> Element {
             None => rows.push((&share.kind, &share.what, share.share)),
         }
     }
-    rows.retain(|(_, _, largest)| *largest >= SMALLEST_SHARE);
+    rows.retain(|(_, _, largest)| *largest >= MIN_SHARE);
     rows.sort_by(|a, b| b.2.total_cmp(&a.2));
     let head = element("tr")
         .child(element("th").text("the job waits for"))

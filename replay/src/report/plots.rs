@@ -8,14 +8,14 @@ use crate::results::{Detail, LinkDetail, StoreError};
 use std::path::Path;
 
 /// Bars and curves at most.
-const MOST_BARS: usize = 24;
-const MOST_CURVES: usize = 6;
+const MAX_BARS: usize = 24;
+const MAX_CURVES: usize = 6;
 /// A curve has so many points at most.
-const MOST_POINTS: usize = 240;
+const MAX_POINTS: usize = 240;
 const WIDTH: f64 = 860.0;
 /// Where bars and axes begin, and how long the longest bar and the time axis are.
 const LEFT: f64 = 190.0;
-const LONGEST: f64 = 540.0;
+const MAX_LENGTH: f64 = 540.0;
 const TOP: f64 = 44.0;
 const ROW: f64 = 20.0;
 /// Height of the drawings with axes.
@@ -149,13 +149,13 @@ fn bars(
     values.sort_by(|a, b| b.1.total_cmp(&a.1));
     let largest = values.first()?.1;
     let most = full.unwrap_or(largest);
-    let left_out = values.len().saturating_sub(MOST_BARS);
-    values.truncate(MOST_BARS);
+    let left_out = values.len().saturating_sub(MAX_BARS);
+    values.truncate(MAX_BARS);
     let height = TOP + ROW * float_count(values.len()) + 26.0;
     let mut drawn = picture(height, title);
     let mut y = TOP;
     for (label, value) in &values {
-        let length = LONGEST * (value / most).min(1.0);
+        let length = MAX_LENGTH * (value / most).min(1.0);
         drawn = drawn
             .child(text(LEFT - 8.0, y + 12.0, label).with("text-anchor", "end"))
             .child(
@@ -185,7 +185,7 @@ fn curves(title: &'static str, curves: &[Curve], ends: [&str; 3]) -> Element {
     let height = TOP + HEIGHT + 30.0 + 18.0 * float_count(curves.len());
     let bottom = TOP + HEIGHT;
     let axis = element("path")
-        .with("d", format!("M{LEFT} {TOP}V{bottom}H{}", LEFT + LONGEST))
+        .with("d", format!("M{LEFT} {TOP}V{bottom}H{}", LEFT + MAX_LENGTH))
         .with("fill", "none")
         .with("stroke", "#57606a");
     let [top, start, end] = ends;
@@ -193,13 +193,13 @@ fn curves(title: &'static str, curves: &[Curve], ends: [&str; 3]) -> Element {
         .child(axis)
         .child(text(LEFT - 8.0, TOP + 8.0, top).with("text-anchor", "end"))
         .child(text(LEFT, bottom + 16.0, start))
-        .child(text(LEFT + LONGEST, bottom + 16.0, end).with("text-anchor", "end"));
+        .child(text(LEFT + MAX_LENGTH, bottom + 16.0, end).with("text-anchor", "end"));
     for (number, curve) in curves.iter().enumerate() {
         let colour = COLOURS[number % COLOURS.len()];
         let mut outline = String::new();
         for (x, y) in &curve.points {
             let step = if outline.is_empty() { 'M' } else { 'L' };
-            outline.push_str(&format!("{step}{:.1} {:.1}", LEFT + LONGEST * x, bottom - HEIGHT * y));
+            outline.push_str(&format!("{step}{:.1} {:.1}", LEFT + MAX_LENGTH * x, bottom - HEIGHT * y));
         }
         let y = bottom + 32.0 + 18.0 * float_count(number);
         drawn = drawn
@@ -227,9 +227,9 @@ fn curves(title: &'static str, curves: &[Curve], ends: [&str; 3]) -> Element {
 fn throughput(detail: &Detail) -> Option<Plot> {
     let mut links: Vec<&LinkDetail> = detail.links.iter().filter(|link| link.bytes > 0).collect();
     links.sort_by_key(|link| std::cmp::Reverse(link.bytes));
-    links.truncate(MOST_CURVES);
+    links.truncate(MAX_CURVES);
     let intervals = links.iter().map(|link| link.bytes_by_interval.len()).max().filter(|intervals| *intervals > 0)?;
-    let together = intervals.div_ceil(MOST_POINTS);
+    let together = intervals.div_ceil(MAX_POINTS);
     let rate = |bytes: &[u64]| {
         float(bytes.iter().sum()) * 8.0 / (detail.interval_s * float_count(bytes.len())).max(f64::MIN_POSITIVE)
     };

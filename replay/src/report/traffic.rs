@@ -5,9 +5,9 @@ use super::markup::{Element, div, element, table};
 use crate::results::{Detail, LinkDetail};
 
 /// So many links are drawn; the others are in the table.
-const MOST_DRAWN: usize = 16;
+const MAX_DRAWN: usize = 16;
 /// A curve has so many points at most.
-const MOST_POINTS: usize = 240;
+const MAX_POINTS: usize = 240;
 /// Units of the drawings, which are stretched to the width of the page.
 const WIDTH: f64 = 1_000.0;
 const HEIGHT: f64 = 100.0;
@@ -16,14 +16,14 @@ const HEIGHT: f64 = 100.0;
 pub(super) fn section(detail: &Detail) -> Element {
     let mut links: Vec<&LinkDetail> = detail.links.iter().filter(|link| link.bytes > 0).collect();
     links.sort_by_key(|link| std::cmp::Reverse(link.bytes));
-    let hidden = links.len().saturating_sub(MOST_DRAWN);
+    let hidden = links.len().saturating_sub(MAX_DRAWN);
     let idle = detail.links.len() - links.len();
     let rest = match (hidden, idle) {
         (0, 0) => String::new(),
         (0, idle) => format!(" {idle} links carried nothing."),
         (hidden, idle) => format!(" {hidden} more are in the table; {idle} carried nothing."),
     };
-    let curves: Vec<Curve> = links.iter().take(MOST_DRAWN).map(|link| Curve::of(link, detail.interval_s)).collect();
+    let curves: Vec<Curve> = links.iter().take(MAX_DRAWN).map(|link| Curve::of(link, detail.interval_s)).collect();
     let full_bps = curves.iter().map(Curve::peak_bps).fold(0.0, f64::max);
     let panels = links.iter().zip(&curves).map(|(link, curve)| panel(link, curve, full_bps, detail));
     let headers = ["link", "rate", "bytes", "packets", "mean use", "busiest", "longest queue", "lost"];
@@ -75,7 +75,7 @@ struct Curve {
 impl Curve {
     #[expect(clippy::cast_precision_loss, reason = "a picture")]
     fn of(link: &LinkDetail, interval_s: f64) -> Self {
-        let intervals = link.bytes_by_interval.len().div_ceil(MOST_POINTS).max(1);
+        let intervals = link.bytes_by_interval.len().div_ceil(MAX_POINTS).max(1);
         let width_s = interval_s * intervals as f64;
         let bps = |chunk: &[u64]| chunk.iter().sum::<u64>() as f64 * 8.0 / width_s.max(f64::MIN_POSITIVE);
         Self { width_s, bps: link.bytes_by_interval.chunks(intervals).map(bps).collect() }

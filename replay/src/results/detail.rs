@@ -11,7 +11,7 @@ use crate::experiment::Experiment;
 use netsim::network::{CircuitFigures, LinkFigures, NetworkFigures};
 
 /// A report shows so many messages as points at most.
-const MOST_POINTS: usize = 900;
+const MAX_POINTS: usize = 900;
 
 /// What the report of a replay is drawn from. Times are seconds since the job was submitted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -201,6 +201,6 @@ fn points(messages: &[MessageTimes]) -> Vec<TransferPoint> {
             })
         })
         .collect();
-    let step = between.len().div_ceil(MOST_POINTS).max(1);
+    let step = between.len().div_ceil(MAX_POINTS).max(1);
     between.into_iter().step_by(step).collect()
 }

@@ -8,11 +8,11 @@ use super::seconds::seconds;
 use crate::causal::{Causality, CriticalPath, PathKind};
 
 /// Share of the job's time that may pass without a known cause.
-const MOST_OUTSIDE: f64 = 0.5;
+const MAX_OUTSIDE: f64 = 0.5;
 /// Share that one process may think that computes nothing of the job's own.
-const MOST_THOUGHT: f64 = 0.5;
+const MAX_THOUGHT: f64 = 0.5;
 /// Shorter waits than this are the daemons' own work, however large their share of a short job.
-const LEAST_DOUBTED_S: f64 = 5.0;
+const MIN_DOUBTED_S: f64 = 5.0;
 
 /// What most of the job's time waits for without the trace saying why; such parts stay as recorded on any network.
 /// Nothing where it was asked for that all stays as recorded.
@@ -23,7 +23,7 @@ pub(super) fn of(path: &CriticalPath, job_time_ps: u64, causality: Causality) ->
     let job_s = seconds(job_time_ps);
     let mut doubts = Vec::new();
     let outside_s = seconds(path.total_of_ps(PathKind::Outside));
-    if outside_s > LEAST_DOUBTED_S && outside_s > MOST_OUTSIDE * job_s {
+    if outside_s > MIN_DOUBTED_S && outside_s > MAX_OUTSIDE * job_s {
         doubts.push(format!(
             "{outside_s:.1} of {job_s:.1} s of the critical path have no cause in the trace (\"outside\") and stay as \
              recorded on any network: it cannot tell how long the job takes on another one. Causes are missing where the \
@@ -40,7 +40,7 @@ pub(super) fn of(path: &CriticalPath, job_time_ps: u64, causality: Causality) ->
     }
     for ((role, host), ps) in thought {
         let thought_s = seconds(ps);
-        if thought_s > LEAST_DOUBTED_S && thought_s > MOST_THOUGHT * job_s {
+        if thought_s > MIN_DOUBTED_S && thought_s > MAX_THOUGHT * job_s {
             doubts.push(format!(
                 "{thought_s:.1} of {job_s:.1} s of the critical path are the thinking of {role} on {host}, which computes \
                  nothing of the job's: what it waited for is not in the trace, and the time stays as recorded on any \

@@ -56,8 +56,8 @@ fn news_for_beats_that_are_stuck_names_the_beat_that_keeps_it() {
     let mut builder = small();
     let connection = builder.connection(1, 0);
     let timer = builder.timer("nodeHeartbeat", connection, 10 * MS, MS);
-    let beats = builder.beats(timer, MS, 12 * MS, 1, 0);
-    let [request, _] = beats[0];
+    let heartbeats = builder.heartbeats(timer, MS, 12 * MS, 1, 0);
+    let [request, _] = heartbeats[0];
     let mut trace = builder.build();
     // The beat waits for the job's end, which waits for news by this beat.
     trace.events[2].recorded_ns += 100_000_000;

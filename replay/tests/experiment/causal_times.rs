@@ -150,16 +150,16 @@ fn a_connection_opened_during_the_job_costs_a_round_trip_in_place_of_the_recorde
 }
 
 /// News that is ready at `ready` travels by requests sent every 100 ms (from 100 ms on).
-fn beating(ready: i64, beats: u32) -> (Trace, EventId, EventId) {
+fn beating(ready: i64, heartbeats: u32) -> (Trace, EventId, EventId) {
     let mut builder = TraceBuilder::new(&["a", "b", "c"]);
     let to_master = builder.connection(0, 1);
     let data = builder.connection(2, 0);
     let timer = builder.timer("heartbeat", to_master, 96 * MS, 2 * MS);
-    builder.beats(timer, 100 * MS, 100 * MS, beats, MS);
+    builder.heartbeats(timer, 100 * MS, 100 * MS, heartbeats, MS);
     let work = builder.send(data, true, 125_000, 0, ready);
     builder.after(work, EventId(0), On::Sent);
     let finish = builder.mark("job.finish", 1, 900 * MS);
-    builder.news(finish, work, On::Delivered, timer, Carrier::Request);
+    builder.piggybacked(finish, work, On::Delivered, timer, Carrier::Request);
     let mut trace = builder.build();
     // The job is done 10 ms after the news has arrived.
     trace.events[finish.index()].delay_ns = 10_000_000;
@@ -212,7 +212,7 @@ fn a_timer_without_beats_during_the_job_beats_in_step_with_those_before() {
     let mut builder = TraceBuilder::new(&["a", "b"]);
     let connection = builder.connection(0, 1);
     let timer = builder.timer("heartbeat", connection, 998 * MS, 0);
-    builder.beats(timer, -2_700 * MS, 1_000 * MS, 3, MS);
+    builder.heartbeats(timer, -2_700 * MS, 1_000 * MS, 3, MS);
     let work = builder.mark("work", 0, 10 * MS);
     builder.after(work, EventId(0), On::Sent);
     let finish = builder.mark("job.finish", 1, 400 * MS);
@@ -252,7 +252,7 @@ fn identity_trace() -> Trace {
     let mut builder = TraceBuilder::new(&["a", "b", "c"]);
     let (beat, data) = (builder.connection(0, 1), builder.connection(2, 0));
     let timer = builder.timer("heartbeat", beat, 95 * MS, MS);
-    builder.beats(timer, -130 * MS, 100 * MS, 40, 2 * MS);
+    builder.heartbeats(timer, -130 * MS, 100 * MS, 40, 2 * MS);
     let mut last = EventId(0);
     let mut at = 3;
     for round in 0..30 {
@@ -260,7 +260,7 @@ fn identity_trace() -> Trace {
         builder.after(sent, last, On::Sent);
         let mark = builder.mark("work", 1, (at + 108 + round % 3) * MS);
         let carrier = if round % 2 == 0 { Carrier::Request } else { Carrier::Response };
-        builder.news(mark, sent, On::Delivered, timer, carrier);
+        builder.piggybacked(mark, sent, On::Delivered, timer, carrier);
         builder.after(mark, last, On::Sent);
         last = mark;
         at += 115;
@@ -319,10 +319,10 @@ fn news_that_waited_for_whoever_asks_is_laid_on_what_kept_the_asker() {
     // The poller starts at 500 ms, long after the news; it asks at once.
     let start = builder.mark("start", 0, 500 * MS);
     builder.after(start, EventId(0), On::Sent);
-    let beats = builder.beats(timer, 500 * MS, 100 * MS, 3, MS);
-    builder.after(beats[0][0], start, On::Sent);
+    let heartbeats = builder.heartbeats(timer, 500 * MS, 100 * MS, 3, MS);
+    builder.after(heartbeats[0][0], start, On::Sent);
     let finish = builder.mark("job.finish", 0, 520 * MS);
-    builder.news(finish, map_done, On::Sent, timer, Carrier::Response);
+    builder.piggybacked(finish, map_done, On::Sent, timer, Carrier::Response);
     let trace = builder.build();
     let graph = JobGraph::new(&trace, None, Options::default()).unwrap();
     let outcome = run(&graph, &mut RecordedNetwork::of(&trace, 0), |_| ()).unwrap();

@@ -14,7 +14,7 @@ pub fn check(text: &str) {
         let Ok(topology) = GraphConfig::default().topology(&graph, "fuzz", &[]) else { continue };
         let _ = figures(&topology);
         let routes = Routes::shortest(&topology);
-        let _ = routes.freedom(&topology);
+        let _ = routes.deadlock_freedom(&topology);
         for format in [Format::Edges, Format::Dot] {
             let text = Graph::of(&topology).write(format);
             let again = Graph::parse(&text, format, "again").expect("what was written can be read");

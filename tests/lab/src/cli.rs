@@ -189,7 +189,7 @@ pub fn main() -> u8 {
     match dispatch(cli.command) {
         Ok(code) => code,
         Err(error) => {
-            trace::told::say(format!("lab: {error:#}"));
+            trace::stderr::print(format!("lab: {error:#}"));
             2
         }
     }
@@ -232,9 +232,9 @@ fn set_up(args: &SetupArgs) -> Result<u8> {
 
 fn down(args: &DownArgs) -> Result<u8> {
     if lease::remove_remains(&args.prefix)? {
-        trace::told::say(format!("removed what lab {} had left", args.prefix));
+        trace::stderr::print(format!("removed what lab {} had left", args.prefix));
     } else {
-        trace::told::say(format!("lab {} has left nothing", args.prefix));
+        trace::stderr::print(format!("lab {} has left nothing", args.prefix));
     }
     Ok(0)
 }
@@ -251,7 +251,7 @@ fn up(args: &UpArgs) -> Result<u8> {
     }
     progress.finish();
     for problem in &truth.problems {
-        trace::told::say(format!("wrong: {problem}"));
+        trace::stderr::print(format!("wrong: {problem}"));
     }
     Ok(u8::from(!truth.problems.is_empty()))
 }

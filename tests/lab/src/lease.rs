@@ -99,7 +99,7 @@ impl Drop for Lease {
         if !self.released
             && let Err(error) = sweep(&self.prefix)
         {
-            trace::told::say(format!("lab: {error:#}"));
+            trace::stderr::print(format!("lab: {error:#}"));
         }
     }
 }

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use trace::told::say;
+use trace::stderr;
 
 /// Says each step with the seconds since the beginning; on a terminal a spinner shows that it is alive.
 #[derive(Debug)]
@@ -33,10 +33,10 @@ impl Progress {
         let line = format!("[{:6.1} s] {what}", self.start.elapsed().as_secs_f64());
         match &self.spinner {
             Some(bar) => {
-                bar.suspend(|| say(line));
+                bar.suspend(|| stderr::print(line));
                 bar.set_message(what.to_owned());
             }
-            None => say(line),
+            None => stderr::print(line),
         }
     }
 

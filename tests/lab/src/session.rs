@@ -161,7 +161,7 @@ impl Lab {
         let how_to_enter = self.how_to_enter();
         let (truth, ()) = self.with_cluster(recorder, &folder, stop, progress, |cluster| {
             progress.step("the cluster is up; Ctrl-C ends it");
-            trace::told::say(how_to_enter);
+            trace::stderr::print(how_to_enter);
             while !stop.is_set() {
                 cluster.check_alive()?;
                 // The signal that ends the waiting is what was waited for.

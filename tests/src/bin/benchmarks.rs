@@ -304,7 +304,7 @@ fn write(folder: &Path, figures: &[Figure]) -> Result<()> {
     }
     let path = folder.join("benchmarks.md");
     fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
-    trace::told::say(format!("written: {0}/benchmarks.json, {0}/benchmarks.md", folder.display()));
+    trace::stderr::print(format!("written: {0}/benchmarks.json, {0}/benchmarks.md", folder.display()));
     Ok(())
 }
 
@@ -326,5 +326,5 @@ fn machine() -> String {
 }
 
 fn announce(name: &str) {
-    trace::told::say(format!("running {name}"));
+    trace::stderr::print(format!("running {name}"));
 }

@@ -6,7 +6,7 @@
 //! chose among several links waits for the chosen one alone, whatever else would be free: so adaptive routings get no
 //! credit for an escape, all links that they offer must be free of circles.
 
-use super::routes::Ways;
+use super::routes::NextHops;
 use super::{Routes, RoutingError};
 use crate::topology::{LinkId, NodeId, Topology};
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use std::fmt;
 
 /// Why a routing is free of deadlock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Freedom {
+pub enum DeadlockFreedom {
     /// Packets go up, then down, and never up again.
     UpThenDown,
     /// Packets go dimension by dimension, and rings are cut by a dateline.
@@ -30,7 +30,7 @@ pub enum Freedom {
     },
 }
 
-impl fmt::Display for Freedom {
+impl fmt::Display for DeadlockFreedom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UpThenDown => f.write_str("free of deadlock: packets go up, then down, and never up again"),
@@ -44,7 +44,7 @@ impl fmt::Display for Freedom {
 }
 
 /// So many steps may be taken.
-const MOST_STEPS: u64 = 300_000_000;
+const MAX_STEPS: u64 = 300_000_000;
 
 /// Who may wait for whom: of each link and class, those behind it.
 struct Waits {
@@ -58,17 +58,17 @@ impl Routes {
     ///
     /// # Errors
     /// With the links that wait for each other, or if that cannot be found out in reasonable time.
-    pub fn freedom(&self, topology: &Topology) -> Result<Freedom, RoutingError> {
-        match &self.ways {
-            Ways::Tree(_) => return Ok(Freedom::UpThenDown),
-            Ways::Sets(sets) if sets.is_up_down() => return Ok(Freedom::UpThenDown),
-            Ways::Grid(grid) if grid.needs_bubbles() => return Ok(Freedom::Bubble),
-            Ways::Grid(_) if self.steps(topology) > MOST_STEPS => return Ok(Freedom::DimensionOrder),
+    pub fn deadlock_freedom(&self, topology: &Topology) -> Result<DeadlockFreedom, RoutingError> {
+        match &self.next_hops {
+            NextHops::Tree(_) => return Ok(DeadlockFreedom::UpThenDown),
+            NextHops::Graph(sets) if sets.is_up_down() => return Ok(DeadlockFreedom::UpThenDown),
+            NextHops::Grid(grid) if grid.needs_bubbles() => return Ok(DeadlockFreedom::Bubble),
+            NextHops::Grid(_) if self.steps(topology) > MAX_STEPS => return Ok(DeadlockFreedom::DimensionOrder),
             _ => {}
         }
         let steps = self.steps(topology);
-        if steps > MOST_STEPS {
-            return Err(RoutingError::Unchecked { routing: self.config().to_string(), steps, most: MOST_STEPS });
+        if steps > MAX_STEPS {
+            return Err(RoutingError::Unchecked { routing: self.config().to_string(), steps, most: MAX_STEPS });
         }
         let waits = self.waits(topology);
         if let Some(cycle) = self.cycle_in(topology, &waits) {
@@ -78,7 +78,7 @@ impl Routes {
                 advice: "up-down is free of deadlock everywhere, dor and bubble on meshes and tori",
             });
         }
-        Ok(Freedom::Acyclic {
+        Ok(DeadlockFreedom::Acyclic {
             channels: waits.used.iter().filter(|used| **used).count(),
             waits: waits.next.iter().map(Vec::len).sum(),
         })
@@ -93,8 +93,8 @@ impl Routes {
 
     /// How many steps it takes to find all waits.
     fn steps(&self, topology: &Topology) -> u64 {
-        let targets = match &self.ways {
-            Ways::Table(_) => u64::from(topology.hosts()),
+        let targets = match &self.next_hops {
+            NextHops::Table(_) => u64::from(topology.hosts()),
             _ => u64::from(topology.switches().min(topology.hosts())),
         };
         targets.saturating_mul(topology.links().len() as u64)
@@ -111,16 +111,16 @@ impl Routes {
             first_at[topology.switch_of(host).0 as usize].get_or_insert(host);
         }
         let sources: Vec<NodeId> = first_at.into_iter().flatten().collect();
-        let targets: Vec<NodeId> = match &self.ways {
-            Ways::Table(_) => (0..topology.hosts()).map(NodeId).collect(),
+        let targets: Vec<NodeId> = match &self.next_hops {
+            NextHops::Table(_) => (0..topology.hosts()).map(NodeId).collect(),
             _ => sources.clone(),
         };
         let mut seen = vec![u32::MAX; channels];
         let mut open = Vec::new();
         for to in targets {
             for source in &sources {
-                let came = topology.uplink(*source);
-                let next = self.next(topology.link(came).to, came, to);
+                let input_link = topology.uplink(*source);
+                let next = self.next(topology.link(input_link).to, input_link, to);
                 open.extend(next.links.iter().map(|link| link.0 as usize * classes + usize::from(next.class)));
             }
             while let Some(channel) = open.pop() {
@@ -151,8 +151,8 @@ impl Routes {
     fn cycle_in(&self, topology: &Topology, waits: &Waits) -> Option<Vec<(LinkId, u8)>> {
         let classes = waits.classes;
         let link_of = |channel: usize| LinkId(u32::try_from(channel / classes).unwrap_or(u32::MAX));
-        let cycle = match &self.ways {
-            Ways::Grid(grid) if grid.needs_bubbles() => {
+        let cycle = match &self.next_hops {
+            NextHops::Grid(grid) if grid.needs_bubbles() => {
                 // A ring with a bubble moves on as a whole: its links are taken for one.
                 let mut group: Vec<usize> = (0..waits.next.len()).collect();
                 let mut first = std::collections::BTreeMap::new();

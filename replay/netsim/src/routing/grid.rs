@@ -1,6 +1,6 @@
 //! Ways through meshes and tori, dimension by dimension.
 
-use super::Next;
+use super::Candidates;
 use crate::topology::{LinkId, NodeId, Structure, Topology};
 
 /// No such link: the end of a mesh.
@@ -17,7 +17,7 @@ pub(super) enum Rings {
 
 /// Dimension-order routing: the lowest dimension that is not right yet, the shorter way around.
 #[derive(Clone, Debug)]
-pub(super) struct GridWays {
+pub(super) struct GridHops {
     hosts: u32,
     concentration: u32,
     rings: Rings,
@@ -33,7 +33,7 @@ pub(super) struct GridWays {
     down: Vec<LinkId>,
 }
 
-impl GridWays {
+impl GridHops {
     /// The ways of `topology`, if it is a mesh or torus.
     pub(super) fn of(topology: &Topology, rings: Rings) -> Option<Self> {
         let Structure::Grid(grid) = topology.structure() else { return None };
@@ -88,9 +88,9 @@ impl GridWays {
         self.rings == Rings::Bubble && self.size.iter().any(|(_, ring)| *ring)
     }
 
-    /// Where a packet for `to` goes on that stands at `at`, having come by `came`.
-    pub(super) fn next(&self, at: NodeId, came: LinkId, to: NodeId) -> Next<'_> {
-        let straight = |link| Next { links: std::slice::from_ref(link), class: 0, enters_ring: false };
+    /// Where a packet for `to` goes on that stands at `at`, having come by `input_link`.
+    pub(super) fn next(&self, at: NodeId, input_link: LinkId, to: NodeId) -> Candidates<'_> {
+        let straight = |link| Candidates { links: std::slice::from_ref(link), class: 0, enters_ring: false };
         if at.0 < self.hosts {
             return straight(&self.up[at.0 as usize]);
         }
@@ -119,9 +119,9 @@ impl GridWays {
         let class = u8::from(dateline_ahead && self.rings == Rings::Dateline);
         // A packet stays in a ring if it goes on as it came: straight on from behind.
         let behind = self.ports[port + usize::from(forward)];
-        let stays = behind != NONE && came == behind.back();
+        let stays = behind != NONE && input_link == behind.back();
         let enters_ring = ring && self.rings == Rings::Bubble && !stays;
-        Next { links: std::slice::from_ref(link), class, enters_ring }
+        Candidates { links: std::slice::from_ref(link), class, enters_ring }
     }
 
     /// The ring of a link between routers, as a number; links out of rings have none.

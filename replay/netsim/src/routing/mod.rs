@@ -16,22 +16,22 @@
 //! `docs/topologies.md` has the rules in full. [`Routes`] is the one place where they are followed: the packet fabrics ask
 //! it at each switch, [`Router`] walks along it for fabrics that fix a flow's way at its start.
 
+mod candidates;
 mod config;
 mod deadlock;
 mod error;
+mod graph;
 mod grid;
-mod next;
 mod router;
 mod routes;
-mod sets;
 mod survey;
 mod table;
 mod tree;
 
+pub use candidates::{Candidates, Choice};
 pub use config::RoutingConfig;
-pub use deadlock::Freedom;
+pub use deadlock::DeadlockFreedom;
 pub use error::RoutingError;
-pub use next::{Choice, Next};
 pub use router::Router;
 pub use routes::Routes;
 pub use survey::Survey;

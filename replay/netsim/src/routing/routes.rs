@@ -1,10 +1,10 @@
 //! Ways packet by packet: at each switch, the links by which a packet may go on, and which of them it takes.
 
-use super::grid::{GridWays, Rings};
-use super::sets::Sets;
+use super::graph::GraphHops;
+use super::grid::{GridHops, Rings};
 use super::table::Table;
-use super::tree::TreeWays;
-use super::{Choice, Next, RoutingConfig, RoutingError};
+use super::tree::TreeHops;
+use super::{Candidates, Choice, RoutingConfig, RoutingError};
 use crate::kernel::random::draw;
 use crate::topology::{LinkId, NodeId, Structure, Topology};
 
@@ -21,17 +21,17 @@ enum Rule {
 
 /// The links that are offered.
 #[derive(Clone, Debug)]
-pub(super) enum Ways {
-    Tree(TreeWays),
-    Grid(GridWays),
-    Sets(Sets),
+pub(super) enum NextHops {
+    Tree(TreeHops),
+    Grid(GridHops),
+    Graph(GraphHops),
     Table(Table),
 }
 
 /// The routing of one topology: for each switch and destination the links that lie on a way.
 #[derive(Clone, Debug)]
 pub struct Routes {
-    pub(super) ways: Ways,
+    pub(super) next_hops: NextHops,
     rule: Rule,
     seed: u64,
     config: RoutingConfig,
@@ -54,18 +54,18 @@ impl Routes {
                 Rule::First
             }
         };
-        let ways = match config {
-            RoutingConfig::Table(file) => Some(Ways::Table(Table::read(file, topology)?)),
-            RoutingConfig::Dor => GridWays::of(topology, Rings::Dateline).map(Ways::Grid),
-            RoutingConfig::Bubble => GridWays::of(topology, Rings::Bubble).map(Ways::Grid),
-            _ => TreeWays::of(topology).map(Ways::Tree),
+        let next_hops = match config {
+            RoutingConfig::Table(file) => Some(NextHops::Table(Table::read(file, topology)?)),
+            RoutingConfig::Dor => GridHops::of(topology, Rings::Dateline).map(NextHops::Grid),
+            RoutingConfig::Bubble => GridHops::of(topology, Rings::Bubble).map(NextHops::Grid),
+            _ => TreeHops::of(topology).map(NextHops::Tree),
         };
-        let ways = match ways {
-            Some(ways) => ways,
-            None if *config == RoutingConfig::UpDown => Ways::Sets(Sets::up_down(topology, config)?),
-            None => Ways::Sets(Sets::shortest(topology, config)?),
+        let next_hops = match next_hops {
+            Some(next_hops) => next_hops,
+            None if *config == RoutingConfig::UpDown => NextHops::Graph(GraphHops::up_down(topology, config)?),
+            None => NextHops::Graph(GraphHops::shortest(topology, config)?),
         };
-        Ok(Self { ways, rule, seed, config: config.clone() })
+        Ok(Self { next_hops, rule, seed, config: config.clone() })
     }
 
     /// All shortest ways of a topology, chosen among by a hash of the flow. Where the tables would be too large there
@@ -74,7 +74,7 @@ impl Routes {
     pub fn shortest(topology: &Topology) -> Self {
         let config = RoutingConfig::Ecmp;
         Self::new(&config, topology, 1).unwrap_or_else(|_| Self {
-            ways: Ways::Table(Table::none(topology)),
+            next_hops: NextHops::Table(Table::none(topology)),
             rule: Rule::Flow,
             seed: 1,
             config,
@@ -86,8 +86,8 @@ impl Routes {
     /// # Errors
     /// As [`RoutingError::Line`] and [`RoutingError::Loop`] say.
     pub fn from_table(text: &str, file: &str, topology: &Topology) -> Result<Self, RoutingError> {
-        let ways = Ways::Table(Table::parse(text, file, topology)?);
-        Ok(Self { ways, rule: Rule::First, seed: 0, config: RoutingConfig::Table(file.into()) })
+        let next_hops = NextHops::Table(Table::parse(text, file, topology)?);
+        Ok(Self { next_hops, rule: Rule::First, seed: 0, config: RoutingConfig::Table(file.into()) })
     }
 
     /// The routing as a LIGHTNESS routing file: one line a switch, ports by number of the destination, separated by
@@ -105,7 +105,7 @@ impl Routes {
     /// Whether packets for one destination take one port of a switch, whatever their flow and wherever they come from.
     #[must_use]
     pub fn has_one_port(&self) -> bool {
-        let by_phase = matches!(&self.ways, Ways::Sets(sets) if sets.is_up_down());
+        let by_phase = matches!(&self.next_hops, NextHops::Graph(sets) if sets.is_up_down());
         matches!(self.rule, Rule::First | Rule::Destination) && !by_phase
     }
 
@@ -118,33 +118,33 @@ impl Routes {
     /// How many classes of virtual lanes the routing needs to be free of deadlock.
     #[must_use]
     pub fn classes(&self) -> u8 {
-        match &self.ways {
-            Ways::Grid(grid) => grid.classes(),
-            Ways::Tree(_) | Ways::Sets(_) | Ways::Table(_) => 1,
+        match &self.next_hops {
+            NextHops::Grid(grid) => grid.classes(),
+            NextHops::Tree(_) | NextHops::Graph(_) | NextHops::Table(_) => 1,
         }
     }
 
     /// How many of the largest packets a buffer needs room for: 2 where rings keep bubbles.
     #[must_use]
     pub fn packets_of_room(&self) -> u32 {
-        match &self.ways {
-            Ways::Grid(grid) if grid.needs_bubbles() => 2,
+        match &self.next_hops {
+            NextHops::Grid(grid) if grid.needs_bubbles() => 2,
             _ => 1,
         }
     }
 
-    /// Where a packet for host `to` may go on that stands at switch `at`, having come by `came`. At a host, that is its
-    /// link, whatever `came` is.
+    /// Where a packet for host `to` may go on that stands at switch `at`, having come by `input_link`. At a host, that is its
+    /// link, whatever `input_link` is.
     #[inline]
     #[must_use]
-    pub fn next(&self, at: NodeId, came: LinkId, to: NodeId) -> Next<'_> {
-        let links = match &self.ways {
-            Ways::Tree(tree) => tree.next(at, to),
-            Ways::Grid(grid) => return grid.next(at, came, to),
-            Ways::Sets(sets) => sets.next(at, came, to),
-            Ways::Table(table) => table.next(at, to),
+    pub fn next(&self, at: NodeId, input_link: LinkId, to: NodeId) -> Candidates<'_> {
+        let links = match &self.next_hops {
+            NextHops::Tree(tree) => tree.next(at, to),
+            NextHops::Grid(grid) => return grid.next(at, input_link, to),
+            NextHops::Graph(sets) => sets.next(at, input_link, to),
+            NextHops::Table(table) => table.next(at, to),
         };
-        Next { links, class: 0, enters_ring: false }
+        Candidates { links, class: 0, enters_ring: false }
     }
 
     /// Which of `ways` links a packet takes that stands at `at`: its key, the flow it belongs to, and the hosts from
@@ -168,8 +168,8 @@ impl Routes {
 
     /// The link that is for `host` among those that lead towards `destination`.
     fn by_host(&self, ways: usize, at: NodeId, destination: NodeId, host: NodeId) -> Choice {
-        Choice::Index(match &self.ways {
-            Ways::Tree(tree) => tree.port(at, destination, host),
+        Choice::Index(match &self.next_hops {
+            NextHops::Tree(tree) => tree.port(at, destination, host),
             _ => host.0 as usize % ways,
         })
     }
@@ -183,18 +183,18 @@ impl Routes {
         flow: u64,
         path: &mut Vec<LinkId>,
     ) -> bool {
-        let (mut at, mut came) = (source, LinkId(u32::MAX));
+        let (mut at, mut input_link) = (source, LinkId(u32::MAX));
         for _ in 0..=topology.links().len() {
             if at == destination {
                 return true;
             }
-            let links = self.next(at, came, destination).links;
+            let links = self.next(at, input_link, destination).links;
             let Choice::Index(index) = self.choose(links.len(), at, flow, flow, source, destination) else {
                 return false;
             };
             let Some(link) = links.get(index) else { return false };
             path.push(*link);
-            (at, came) = (topology.link(*link).to, *link);
+            (at, input_link) = (topology.link(*link).to, *link);
         }
         false
     }

@@ -2,7 +2,7 @@
 //! numbered from 0 in the order of the switch's cables, those to hosts first.
 
 use super::RoutingError;
-use super::sets::MOST_ENTRIES;
+use super::graph::MAX_ENTRIES;
 use crate::topology::{LinkId, NodeId, Topology};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -38,8 +38,8 @@ impl Table {
     /// Reads the text of a file, and looks whether every host reaches every other one.
     pub(super) fn parse(text: &str, file: &str, topology: &Topology) -> Result<Self, RoutingError> {
         let entries = u64::from(topology.switches()) * u64::from(topology.hosts());
-        if entries > MOST_ENTRIES {
-            return Err(RoutingError::TooLarge { routing: file.to_owned(), entries, most: MOST_ENTRIES });
+        if entries > MAX_ENTRIES {
+            return Err(RoutingError::TooLarge { routing: file.to_owned(), entries, most: MAX_ENTRIES });
         }
         let mut table = Self::none(topology);
         let mut switches = (topology.hosts()..topology.nodes()).map(NodeId);

@@ -34,14 +34,14 @@ struct Switch {
 
 /// All shortest ways of a tree: up to a common root, then down.
 #[derive(Clone, Debug)]
-pub(super) struct TreeWays {
+pub(super) struct TreeHops {
     hosts: u32,
     levels: Vec<LevelForm>,
     switches: Vec<Switch>,
     out: Vec<LinkId>,
 }
 
-impl TreeWays {
+impl TreeHops {
     /// The ways of `topology`, if it is a tree.
     pub(super) fn of(topology: &Topology) -> Option<Self> {
         let Structure::Tree(tree) = topology.structure() else { return None };

@@ -23,13 +23,13 @@ const STUDENT: [f64; 30] = [
 const NORMAL: f64 = 1.959_964;
 
 /// Student's t for 95%, both sides, with so many degrees of freedom (at least 1).
-fn student(freedom: usize) -> f64 {
-    STUDENT.get(freedom.saturating_sub(1)).copied().unwrap_or_else(|| {
+fn student(deadlock_freedom: usize) -> f64 {
+    STUDENT.get(deadlock_freedom.saturating_sub(1)).copied().unwrap_or_else(|| {
         // Two terms of its expansion: right to 0.0002 from 31 on (Abramowitz and Stegun, 26.7.5).
-        let (z, freedom) = (NORMAL, float(freedom as u64));
+        let (z, deadlock_freedom) = (NORMAL, float(deadlock_freedom as u64));
         let first = (z.powi(3) + z) / 4.0;
         let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
-        z + first / freedom + second / freedom.powi(2)
+        z + first / deadlock_freedom + second / deadlock_freedom.powi(2)
     })
 }
 
@@ -65,6 +65,6 @@ mod tests {
     #[test]
     fn student_comes_down_to_the_normal_distribution() {
         assert!((student(31) - 2.0395).abs() < 2e-4 && (student(60) - 2.0003).abs() < 2e-4);
-        assert!((2..2_000).all(|freedom| student(freedom) < student(freedom - 1)));
+        assert!((2..2_000).all(|deadlock_freedom| student(deadlock_freedom) < student(deadlock_freedom - 1)));
     }
 }

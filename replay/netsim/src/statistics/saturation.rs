@@ -35,7 +35,7 @@ const ERRORS: f64 = 3.0;
 /// Growth of latency through the measurement, over its mean, that is no matter.
 const GROWTH: f64 = 0.2;
 /// Fewer batches say nothing.
-const LEAST_BATCHES: usize = 4;
+const MIN_BATCHES: usize = 4;
 
 /// Judges by the batches of a measurement: accepted below offered by more than 2% and 3 standard errors (of the batches'
 /// differences), or mean latency growing from batch to batch by more than 3 standard errors of its slope and by more than
@@ -43,7 +43,7 @@ const LEAST_BATCHES: usize = 4;
 /// until then at least.
 #[must_use]
 pub fn judge(batches: &[Batch], end_ps: u64) -> Saturation {
-    if batches.len() < LEAST_BATCHES {
+    if batches.len() < MIN_BATCHES {
         return Saturation::No;
     }
     let offered: f64 = batches.iter().map(|batch| float(batch.offered)).sum();
@@ -66,7 +66,7 @@ pub fn judge(batches: &[Batch], end_ps: u64) -> Saturation {
 /// How much values grow from the first to the last by a straight line through them, over their mean, and how many
 /// standard errors of the slope that is.
 fn growth(values: &[f64]) -> Option<(f64, f64)> {
-    if values.len() < LEAST_BATCHES {
+    if values.len() < MIN_BATCHES {
         return None;
     }
     let count = float(values.len() as u64);

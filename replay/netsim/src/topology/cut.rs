@@ -4,11 +4,11 @@ use super::{NodeId, Topology};
 use std::collections::VecDeque;
 
 /// So many links may a graph have whose halves are looked at.
-const MOST_LINKS: usize = 200_000;
+const MAX_LINKS: usize = 200_000;
 
 /// The least number of cables whose removal parts the first half of the hosts from the others, and the least rate.
 pub(super) fn halves(topology: &Topology) -> Option<(u64, Option<u64>)> {
-    if topology.hosts() < 2 || topology.links().len() > MOST_LINKS {
+    if topology.hosts() < 2 || topology.links().len() > MAX_LINKS {
         return None;
     }
     let cables = least_cut(topology, |_| 1)?;

@@ -49,7 +49,7 @@ pub struct Figures {
 }
 
 /// So many steps may be taken to look at all distances of a graph.
-const MOST_STEPS: u64 = 2_000_000_000;
+const MAX_STEPS: u64 = 2_000_000_000;
 
 /// Reckons the figures of a topology.
 #[must_use]
@@ -184,7 +184,7 @@ fn any_pairs(topology: &Topology) -> Option<Vec<u64>> {
         at[(topology.switch_of(NodeId(host)).0 - topology.hosts()) as usize] += 1;
     }
     let sources = at.iter().filter(|hosts| **hosts > 0).count() as u64;
-    if sources.saturating_mul(topology.links().len() as u64) > MOST_STEPS {
+    if sources.saturating_mul(topology.links().len() as u64) > MAX_STEPS {
         return None;
     }
     let mut pairs = vec![0u64];

@@ -1,7 +1,7 @@
 //! Meshes and tori: routers in one to many dimensions, with hosts at each of them.
 
 use super::builder::Builder;
-use super::ids::MOST_CABLES;
+use super::ids::MAX_CABLES;
 use super::keys::{check_nodes, listed};
 use super::link::{Cable, cables};
 use super::{Grid, HostPlace, LinkConfig, NodeId, Structure, Topology, TopologyError};
@@ -35,13 +35,13 @@ impl Default for GridConfig {
 }
 
 /// How many dimensions there may be.
-const MOST_DIMENSIONS: usize = 16;
+const MAX_DIMENSIONS: usize = 16;
 
 impl GridConfig {
     fn grid(&self, wraps: bool) -> Result<Grid, TopologyError> {
         let wrong = |allowed: String| Err(TopologyError::value("size", listed(&self.size), allowed));
-        if self.size.is_empty() || self.size.len() > MOST_DIMENSIONS {
-            return wrong(format!("1 to {MOST_DIMENSIONS} numbers are needed, one a dimension"));
+        if self.size.is_empty() || self.size.len() > MAX_DIMENSIONS {
+            return wrong(format!("1 to {MAX_DIMENSIONS} numbers are needed, one a dimension"));
         }
         if self.size.contains(&0) {
             return wrong("at least 1 router is needed in every dimension".to_owned());
@@ -51,7 +51,7 @@ impl GridConfig {
         }
         let routers = self.size.iter().fold(1u64, |product, size| product.saturating_mul((*size).into()));
         let each = u64::from(self.concentration) + self.size.len() as u64;
-        let (cables, most) = (routers.saturating_mul(each), MOST_CABLES);
+        let (cables, most) = (routers.saturating_mul(each), MAX_CABLES);
         if cables > most {
             return Err(TopologyError::TooLarge { cables, most });
         }

@@ -17,4 +17,4 @@ impl LinkId {
 }
 
 /// Links are numbered with 24 bits, so that event keys have room for them.
-pub(super) const MOST_CABLES: u64 = 1 << 22;
+pub(super) const MAX_CABLES: u64 = 1 << 22;

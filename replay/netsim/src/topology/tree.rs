@@ -5,7 +5,7 @@
 //! of the root of subtree `x / W(l)`, which holds the hosts `h` with `h / M(l) = x / W(l)`.
 
 use super::TopologyError;
-use super::ids::MOST_CABLES;
+use super::ids::MAX_CABLES;
 
 /// The form of a tree: how many children, parents and cables to each parent the nodes of each level have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Tree {
             total = total.saturating_add(tree.count(level).saturating_mul(up));
         }
         let nodes = (0..=tree.height()).fold(0u64, |sum, level| sum.saturating_add(tree.count(level)));
-        let most = MOST_CABLES;
+        let most = MAX_CABLES;
         if total > most || nodes > 2 * most {
             return Err(TopologyError::TooLarge { cables: total.max(nodes), most });
         }

@@ -62,11 +62,11 @@ pub(super) fn at_least(key: &str, value: u32, least: u32, why: &str) -> Result<u
 }
 
 /// How many levels a tree may have: with two children each, more have too many hosts.
-const MOST_LEVELS: u32 = 22;
+const MAX_LEVELS: u32 = 22;
 
 fn levels(key: &str, n: u32) -> Result<usize, TopologyError> {
-    if n == 0 || n > MOST_LEVELS {
-        return Err(TopologyError::value(key, n, format!("the number of levels is from 1 to {MOST_LEVELS}")));
+    if n == 0 || n > MAX_LEVELS {
+        return Err(TopologyError::value(key, n, format!("the number of levels is from 1 to {MAX_LEVELS}")));
     }
     Ok(n as usize)
 }
@@ -307,7 +307,7 @@ tree_shape!(
     |self| {
         let height = self.m.len();
         levels("m", count(height)).map_err(|_| {
-            TopologyError::value("m", listed(&self.m), format!("1 to {MOST_LEVELS} numbers, one a level"))
+            TopologyError::value("m", listed(&self.m), format!("1 to {MAX_LEVELS} numbers, one a level"))
         })?;
         let cables = if self.cables.is_empty() { vec![1; height] } else { self.cables.clone() };
         for (key, list) in [("m", &self.m), ("w", &self.w), ("cables", &cables)] {

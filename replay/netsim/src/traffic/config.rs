@@ -8,7 +8,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-use super::table::{MOST_PS, TableError};
+use super::table::{MAX_PS, TableError};
 use crate::fabric::packet::{LinkTime, ServiceLevel};
 use crate::time::SimTime;
 use crate::units::{Bytes, DurationPs, Rate};
@@ -312,9 +312,9 @@ impl Plan {
 }
 
 /// Loads above this only make queues longer.
-const MOST_LOAD: f64 = 64.0;
+const MAX_LOAD: f64 = 64.0;
 /// Hosts are numbered with 24 bits, as the kernel's places.
-const MOST_HOSTS: u32 = 1 << 24;
+const MAX_HOSTS: u32 = 1 << 24;
 
 impl TrafficConfig {
     /// How messages are spread over time.
@@ -398,13 +398,13 @@ impl TrafficConfig {
     fn check_numbers(&self) -> Result<(), TrafficError> {
         let value = |key: &str, value: String, allowed: &str| TrafficError::value(key, value, allowed);
         if let Some(load) = self.load
-            && !(load > 0.0 && load <= MOST_LOAD)
+            && !(load > 0.0 && load <= MAX_LOAD)
         {
             return Err(value(
                 "load",
                 format!("{load:?}"),
                 &format!(
-                    "above 0 and at most {MOST_LOAD:?} flits per node and flit time (1.0 = all that a host's link carries)"
+                    "above 0 and at most {MAX_LOAD:?} flits per node and flit time (1.0 = all that a host's link carries)"
                 ),
             ));
         }
@@ -423,8 +423,8 @@ impl TrafficConfig {
             ));
         }
         for (key, number, most) in [
-            ("hosts", self.hosts, MOST_HOSTS),
-            ("racks", self.racks, MOST_HOSTS),
+            ("hosts", self.hosts, MAX_HOSTS),
+            ("racks", self.racks, MAX_HOSTS),
             ("flits", self.flits, 1 << 20),
             ("packets", self.packets, 1 << 20),
         ] {
@@ -582,16 +582,16 @@ impl TrafficConfig {
     /// From when, until when packets count, and when the run ends.
     fn times(&self, link: &LinkTime, last: Option<u64>) -> Result<(u64, u64, u64), TrafficError> {
         let ps = |key: &str, span: Span| match span {
-            Span::Time(time) if time.ps() <= MOST_PS => Ok(time.ps()),
+            Span::Time(time) if time.ps() <= MAX_PS => Ok(time.ps()),
             Span::Cycles(_) if link.rate == Rate::UNLIMITED => Err(TrafficError::value(
                 key,
                 format!("\"{span}\""),
                 "a host's link has no rate, so there are no cycles: write a time, like \"20us\"",
             )),
-            Span::Cycles(cycles) if link.cycle_ps(cycles) <= MOST_PS => Ok(link.cycle_ps(cycles)),
+            Span::Cycles(cycles) if link.cycle_ps(cycles) <= MAX_PS => Ok(link.cycle_ps(cycles)),
             _ => Err(TrafficError::value(key, format!("\"{span}\""), "at most a simulated day")),
         };
-        if last.is_some_and(|last| last > MOST_PS) {
+        if last.is_some_and(|last| last > MAX_PS) {
             let reason = "its last message leaves later than a simulated day".to_owned();
             return Err(TrafficError::key("table", reason));
         }

@@ -11,7 +11,7 @@ use crate::time::SimTime;
 use crate::units::{Bytes, DurationPs};
 
 /// How long traffic may last at most, in picoseconds: a simulated day.
-pub(super) const MOST_PS: u64 = 86_400_000_000_000_000;
+pub(super) const MAX_PS: u64 = 86_400_000_000_000_000;
 
 /// A message of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ fn message_of(line: &str, columns: &[usize], hosts: u32) -> Result<TimedMessage,
         host.ok_or_else(|| format!("{name} = \"{text}\": hosts are numbered from 0 to {}", hosts.saturating_sub(1)))
     };
     let at: DurationPs = cell(0).parse().map_err(|error| format!("at: {error}"))?;
-    if at.ps() > MOST_PS {
+    if at.ps() > MAX_PS {
         return Err(format!("at = \"{at}\": at most a simulated day"));
     }
     let (source, destination) = (host(1)?, host(2)?);

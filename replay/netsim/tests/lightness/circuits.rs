@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 const STARTUP: u64 = 1_678_000;
 const BYTE: u64 = 2_150;
-const LARGEST: u64 = 1_500;
+const MAX_PACKET: u64 = 1_500;
 
 #[derive(Clone, Copy, Debug)]
 struct Message {
@@ -101,9 +101,9 @@ fn model(messages: &[Message], times: Times) -> Result<Run, Tie> {
             things += 1;
             let Message { from, to, bytes, .. } = coming.pop().unwrap();
             let pair = &mut pairs[from * racks + to];
-            let count = bytes.div_ceil(LARGEST).max(1);
+            let count = bytes.div_ceil(MAX_PACKET).max(1);
             for number in 0..count {
-                let payload = (bytes - number * LARGEST).min(LARGEST);
+                let payload = (bytes - number * MAX_PACKET).min(MAX_PACKET);
                 pair.packets.push((index, payload.max(80), number + 1 == count));
             }
             if pair.state == State::Down {

@@ -18,8 +18,8 @@ const BYTE_AT_OPS: u64 = 800;
 const ROUTING: u64 = 30_000;
 const ACK: u64 = 20_000;
 const SLOT: u64 = 1_000;
-const LARGEST: u64 = 1_500;
-const SMALLEST: u64 = 80;
+const MAX_PACKET: u64 = 1_500;
+const MIN_PACKET: u64 = 80;
 
 /// A message between racks.
 #[derive(Clone, Copy, Debug)]
@@ -120,10 +120,10 @@ fn model(messages: &[Message], setup: &Setup) -> Result<Run, Tie> {
             coming.pop_front();
             let Message { from, to, bytes, .. } = message;
             things[from] += 1;
-            for number in 0..bytes.div_ceil(LARGEST).max(1) {
-                let payload = (bytes - number * LARGEST).min(LARGEST);
+            for number in 0..bytes.div_ceil(MAX_PACKET).max(1) {
+                let payload = (bytes - number * MAX_PACKET).min(MAX_PACKET);
                 let pair = &mut planned[from * racks + to];
-                let packet = Packet { message: index, to, bytes: payload.max(SMALLEST), number: *pair, order: 0 };
+                let packet = Packet { message: index, to, bytes: payload.max(MIN_PACKET), number: *pair, order: 0 };
                 tors[from].waiting.push_back(packet);
                 *pair += 1;
             }
@@ -317,7 +317,7 @@ proptest! {
         let Ok(expected) = model(&messages, &setup) else {
             return Err(TestCaseError::reject("two things at one ToR at once"));
         };
-        let packets: u64 = messages.iter().map(|message| message.bytes.div_ceil(LARGEST).max(1)).sum();
+        let packets: u64 = messages.iter().map(|message| message.bytes.div_ceil(MAX_PACKET).max(1)).sum();
         prop_assert_eq!(expected.acks, packets);
         prop_assert_eq!(expected.done.len(), messages.len());
         prop_assert_eq!(expected.own, 0, "no ToR is in its own way");

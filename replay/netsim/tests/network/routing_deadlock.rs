@@ -1,11 +1,11 @@
 //! Circles of waits are found where there are some, shown link by link, and not claimed where there are none.
 
 use crate::common::{build, graph};
-use netsim::routing::{Freedom, Routes, RoutingConfig, RoutingError};
+use netsim::routing::{DeadlockFreedom, Routes, RoutingConfig, RoutingError};
 use netsim::topology::Topology;
 
-fn freedom(topology: &Topology, config: &RoutingConfig) -> Result<Freedom, RoutingError> {
-    Routes::new(config, topology, 1).unwrap().freedom(topology)
+fn deadlock_freedom(topology: &Topology, config: &RoutingConfig) -> Result<DeadlockFreedom, RoutingError> {
+    Routes::new(config, topology, 1).unwrap().deadlock_freedom(topology)
 }
 
 fn ring(switches: usize) -> Topology {
@@ -16,7 +16,7 @@ fn ring(switches: usize) -> Topology {
 #[test]
 fn shortest_ways_around_a_ring_wait_for_each_other() {
     let topology = ring(5);
-    let error = freedom(&topology, &RoutingConfig::Shortest).unwrap_err().to_string();
+    let error = deadlock_freedom(&topology, &RoutingConfig::Shortest).unwrap_err().to_string();
     // Forward or back, all five links of one direction, the first again at the end.
     let forward = "s0->s1, s1->s2, s2->s3, s3->s4, s4->s0, s0->s1";
     let back = "s4->s3, s3->s2, s2->s1, s1->s0, s0->s4, s4->s3";
@@ -30,8 +30,11 @@ fn shortest_ways_around_a_ring_wait_for_each_other() {
     assert!(shown(forward) || shown(back), "{error}");
     assert!(error.contains("up-down"), "{error}");
     // Three are too few: no way has two links.
-    assert!(matches!(freedom(&ring(3), &RoutingConfig::Shortest), Ok(Freedom::Acyclic { waits: 0.., .. })));
-    assert_eq!(freedom(&topology, &RoutingConfig::UpDown), Ok(Freedom::UpThenDown));
+    assert!(matches!(
+        deadlock_freedom(&ring(3), &RoutingConfig::Shortest),
+        Ok(DeadlockFreedom::Acyclic { waits: 0.., .. })
+    ));
+    assert_eq!(deadlock_freedom(&topology, &RoutingConfig::UpDown), Ok(DeadlockFreedom::UpThenDown));
 }
 
 #[test]
@@ -43,7 +46,7 @@ fn a_circle_is_made_of_links_that_follow_each_other() {
         for two in cycle.windows(2) {
             assert_eq!(topology.link(two[0].0).to, topology.link(two[1].0).from);
         }
-        assert!(matches!(routes.freedom(&topology), Err(RoutingError::Deadlock { .. })));
+        assert!(matches!(routes.deadlock_freedom(&topology), Err(RoutingError::Deadlock { .. })));
     }
 }
 
@@ -53,16 +56,16 @@ fn datelines_cut_rings_and_without_them_dimension_order_closes_circles() {
     for size in ["[8]", "[8, 8]", "[5, 5, 5]", "[5, 3]"] {
         let topology = build(&format!("shape = \"torus\"\nsize = {size}"));
         let dor = Routes::new(&RoutingConfig::Dor, &topology, 1).unwrap();
-        assert!(matches!(dor.freedom(&topology), Ok(Freedom::Acyclic { .. })), "{size}");
+        assert!(matches!(dor.deadlock_freedom(&topology), Ok(DeadlockFreedom::Acyclic { .. })), "{size}");
         assert_eq!(dor.cycle(&topology), None);
         // The same ways from a file, which knows no classes.
         let table = Routes::from_table(&dor.to_table(&topology).unwrap(), "dor.txt", &topology).unwrap();
-        let error = table.freedom(&topology).unwrap_err().to_string();
+        let error = table.deadlock_freedom(&topology).unwrap_err().to_string();
         assert!(error.contains("dor.txt") && error.contains("wait for each other"), "{error}");
         let mesh = build(&format!("shape = \"mesh\"\nsize = {size}"));
         let dor = Routes::new(&RoutingConfig::Dor, &mesh, 1).unwrap();
         let table = Routes::from_table(&dor.to_table(&mesh).unwrap(), "dor.txt", &mesh).unwrap();
-        assert!(matches!(table.freedom(&mesh), Ok(Freedom::Acyclic { .. })), "{size}");
+        assert!(matches!(table.deadlock_freedom(&mesh), Ok(DeadlockFreedom::Acyclic { .. })), "{size}");
     }
 }
 
@@ -70,7 +73,7 @@ fn datelines_cut_rings_and_without_them_dimension_order_closes_circles() {
 fn bubbles_take_rings_for_one_and_tell_that_they_need_room() {
     let topology = build("shape = \"torus\"\nsize = [5, 4]");
     let bubble = Routes::new(&RoutingConfig::Bubble, &topology, 1).unwrap();
-    assert_eq!(bubble.freedom(&topology), Ok(Freedom::Bubble));
+    assert_eq!(bubble.deadlock_freedom(&topology), Ok(DeadlockFreedom::Bubble));
     assert_eq!(bubble.cycle(&topology), None);
     assert_eq!(bubble.packets_of_room(), 2);
 }
@@ -79,18 +82,18 @@ fn bubbles_take_rings_for_one_and_tell_that_they_need_room() {
 fn trees_are_free_by_their_form_however_large() {
     let topology = build("shape = \"m-port-n-tree\"\nm = 64\nn = 3");
     for config in [RoutingConfig::Adaptive, RoutingConfig::Ecmp, RoutingConfig::DModK, RoutingConfig::UpDown] {
-        assert_eq!(freedom(&topology, &config), Ok(Freedom::UpThenDown), "{config}");
+        assert_eq!(deadlock_freedom(&topology, &config), Ok(DeadlockFreedom::UpThenDown), "{config}");
     }
 }
 
 #[test]
 fn reasons_are_told_in_words() {
-    for (freedom, part) in [
-        (Freedom::UpThenDown, "up, then down"),
-        (Freedom::DimensionOrder, "datelines"),
-        (Freedom::Bubble, "two packets"),
-        (Freedom::Acyclic { channels: 7, waits: 9 }, "no circle among 9 waits of 7"),
+    for (deadlock_freedom, part) in [
+        (DeadlockFreedom::UpThenDown, "up, then down"),
+        (DeadlockFreedom::DimensionOrder, "datelines"),
+        (DeadlockFreedom::Bubble, "two packets"),
+        (DeadlockFreedom::Acyclic { channels: 7, waits: 9 }, "no circle among 9 waits of 7"),
     ] {
-        assert!(freedom.to_string().contains(part), "{freedom}");
+        assert!(deadlock_freedom.to_string().contains(part), "{deadlock_freedom}");
     }
 }

@@ -2,7 +2,7 @@
 //! dimension-order routing never close a circle of waits.
 
 use crate::common::{ANYWHERE, UPWARDS, any_graph, any_grid, any_tree, distances, nodes, walk};
-use netsim::routing::{Freedom, Routes, RoutingConfig};
+use netsim::routing::{DeadlockFreedom, Routes, RoutingConfig};
 use netsim::topology::Topology;
 use proptest::prelude::*;
 
@@ -58,7 +58,7 @@ proptest! {
         for config in ANYWHERE.iter().chain(&UPWARDS) {
             check_all_pairs(&topology, config, draw, true);
             let routes = Routes::new(config, &topology, draw).unwrap();
-            prop_assert_eq!(routes.freedom(&topology).unwrap(), Freedom::UpThenDown);
+            prop_assert_eq!(routes.deadlock_freedom(&topology).unwrap(), DeadlockFreedom::UpThenDown);
             prop_assert_eq!(routes.cycle(&topology), None);
         }
         check_table(&topology, &RoutingConfig::DModK);
@@ -73,7 +73,7 @@ proptest! {
         for config in [RoutingConfig::Dor, RoutingConfig::Bubble] {
             let routes = Routes::new(&config, &topology, draw).unwrap();
             prop_assert_eq!(routes.cycle(&topology), None, "{} closes a circle", config);
-            prop_assert!(routes.freedom(&topology).is_ok());
+            prop_assert!(routes.deadlock_freedom(&topology).is_ok());
             check_table(&topology, &config);
         }
     }
@@ -81,7 +81,7 @@ proptest! {
     #[test]
     fn up_down_never_closes_a_circle_and_never_goes_up_after_down(topology in any_graph()) {
         let routes = Routes::new(&RoutingConfig::UpDown, &topology, 1).unwrap();
-        prop_assert_eq!(routes.freedom(&topology).unwrap(), Freedom::UpThenDown);
+        prop_assert_eq!(routes.deadlock_freedom(&topology).unwrap(), DeadlockFreedom::UpThenDown);
         prop_assert_eq!(routes.cycle(&topology), None);
     }
 

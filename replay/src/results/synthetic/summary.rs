@@ -181,7 +181,7 @@ pub struct TrafficResults {
 }
 
 /// A report shows so many links of a combination at most.
-const MOST_LINKS: usize = 24;
+const MAX_LINKS: usize = 24;
 
 impl TrafficResults {
     /// Results without any run yet.
@@ -216,7 +216,7 @@ impl TrafficResults {
         links.sort_by(|a, b| {
             b.utilisation.unwrap_or(0.0).total_cmp(&a.utilisation.unwrap_or(0.0)).then(b.bytes.cmp(&a.bytes))
         });
-        links.truncate(MOST_LINKS);
+        links.truncate(MAX_LINKS);
         self.detail.points.push(PointDetail { values, summary, links, latency: latency.collect() });
         self.runs.push(runs);
     }

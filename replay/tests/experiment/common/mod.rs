@@ -232,7 +232,7 @@ impl TraceBuilder {
     }
 
     /// `event` waits for news of this moment of `on_event`, which travels by a timer.
-    pub fn news(&mut self, event: EventId, on_event: EventId, on: On, timer: TimerId, carrier: Carrier) {
+    pub fn piggybacked(&mut self, event: EventId, on_event: EventId, on: On, timer: TimerId, carrier: Carrier) {
         self.depend(event, on_event, on, Some((timer, carrier)), Evidence::Protocol);
     }
 
@@ -266,10 +266,17 @@ impl TraceBuilder {
     }
 
     /// Recorded beats: requests at `start`, `start + period`, ...; each half takes `transfer`.
-    pub fn beats(&mut self, timer: TimerId, start: i64, period: i64, count: u32, transfer: i64) -> Vec<[EventId; 2]> {
+    pub fn heartbeats(
+        &mut self,
+        timer: TimerId,
+        start: i64,
+        period: i64,
+        count: u32,
+        transfer: i64,
+    ) -> Vec<[EventId; 2]> {
         let connection = self.trace.timers[timer.index()].connection;
         let service = i64::try_from(self.trace.timers[timer.index()].service_ns).unwrap();
-        let mut beats: Vec<[EventId; 2]> = Vec::new();
+        let mut heartbeats: Vec<[EventId; 2]> = Vec::new();
         for number in 0..count {
             let sent = start + period * i64::from(number);
             let answered = sent + transfer + service;
@@ -280,12 +287,12 @@ impl TraceBuilder {
                 self.trace.events[event.index()].beat = Some(number);
             }
             self.after(response, request, On::Delivered);
-            if let Some([_, before]) = beats.last() {
+            if let Some([_, before]) = heartbeats.last() {
                 self.after_by(request, *before, On::Delivered, Evidence::Timer);
             }
-            beats.push([request, response]);
+            heartbeats.push([request, response]);
         }
-        beats
+        heartbeats
     }
 
     /// Works out the thinking times by the definition of the tables, and hands out the trace.
@@ -303,14 +310,14 @@ impl TraceBuilder {
 
     fn recorded_yield(&self, dependency: &DependencyRow) -> u64 {
         let on = &self.trace.events[dependency.on_event.index()];
-        let news = if dependency.on == On::Sent { on.recorded_ns } else { on.recorded_delivered_ns };
-        let Some(timer) = dependency.timer else { return news };
+        let piggybacked = if dependency.on == On::Sent { on.recorded_ns } else { on.recorded_delivered_ns };
+        let Some(timer) = dependency.timer else { return piggybacked };
         let half = dependency.carrier.unwrap();
         self.trace
             .events
             .iter()
             .filter(|event| event.timer == Some(timer) && event.from_client == (half == Carrier::Request))
-            .filter(|event| event.recorded_ns >= news)
+            .filter(|event| event.recorded_ns >= piggybacked)
             .min_by_key(|event| event.recorded_ns)
             .expect("no recorded beat carries this news")
             .recorded_delivered_ns
@@ -381,7 +388,7 @@ pub fn map_reduce(hosts: &[&str], maps: u32, reduces: u32) -> Trace {
     let block: i64 = 8_000_000;
     let beat = builder.connection(1 % count, 0);
     let timer = builder.timer("nodeHeartbeat", beat, 496 * MS, 2 * MS);
-    builder.beats(timer, -400 * MS, 500 * MS, 40, MS);
+    builder.heartbeats(timer, -400 * MS, 500 * MS, 40, MS);
     let news_after = |at: i64| {
         let beat = (at + 400 * MS + 500 * MS - 1) / (500 * MS);
         -400 * MS + beat * 500 * MS + MS
@@ -419,7 +426,7 @@ pub fn map_reduce(hosts: &[&str], maps: u32, reduces: u32) -> Trace {
             let sent = news_after(*finish).max(free_at) + 5 * MS;
             let connection = builder.connection(host, *map_host);
             let request = builder.send(connection, true, 300, sent, sent + MS);
-            builder.news(request, *finished, On::Sent, timer, Carrier::Request);
+            builder.piggybacked(request, *finished, On::Sent, timer, Carrier::Request);
             if let Some(last) = fetched.last() {
                 builder.after(request, *last, On::Delivered);
             }
@@ -450,7 +457,7 @@ pub fn map_reduce(hosts: &[&str], maps: u32, reduces: u32) -> Trace {
     let last = ends.iter().map(|(_, at)| *at).max().unwrap_or(0);
     let finish = builder.mark("job.finish", 0, news_after(last) + 40 * MS);
     for (end, _) in ends {
-        builder.news(finish, end, On::Sent, timer, Carrier::Request);
+        builder.piggybacked(finish, end, On::Sent, timer, Carrier::Request);
     }
     builder.build()
 }

@@ -81,7 +81,7 @@ pub fn main() -> ExitCode {
     match run(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            trace::told::say(format!("hostile: {error:#}"));
+            trace::stderr::print(format!("hostile: {error:#}"));
             ExitCode::from(2)
         }
     }

@@ -2,14 +2,14 @@
 
 use super::arbiter::Tables;
 use super::config::{CreditConfig, VlWeight};
-use super::wire::{FASTEST, Wire, Wires};
+use super::link_timing::{FASTEST, LinkTiming, LinkTimings};
 use crate::fabric::FabricError;
 use crate::topology::{LinkConfig, Topology};
 
 /// The largest packet, headers included.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 /// Longer gaps and delays than a second are mistakes of a unit.
-const MOST_DELAY: u64 = 1_000_000_000_000;
+const MAX_DELAY: u64 = 1_000_000_000_000;
 
 fn wrong(key: &'static str, value: impl ToString, allowed: &'static str) -> FabricError {
     FabricError::Value { key, value: value.to_string(), allowed }
@@ -37,13 +37,13 @@ impl CreditConfig {
         if self.vls == 0 || self.vls > 15 {
             return Err(wrong("vls", self.vls, "from 1 to 15 virtual lanes for data"));
         }
-        if self.mtu.get() == 0 || self.mtu.get() > MOST_BYTES {
+        if self.mtu.get() == 0 || self.mtu.get() > MAX_BYTES {
             return Err(wrong("mtu", self.mtu, "from 1B to 1MiB"));
         }
-        if self.headers.get() > MOST_BYTES {
+        if self.headers.get() > MAX_BYTES {
             return Err(wrong("headers", self.headers, "at most 1MiB"));
         }
-        if self.flit.get() == 0 || self.flit.get() > MOST_BYTES {
+        if self.flit.get() == 0 || self.flit.get() > MAX_BYTES {
             return Err(wrong("flit", self.flit, "from 1B to 1MiB"));
         }
         let flits = self.largest_flits();
@@ -64,7 +64,7 @@ impl CreditConfig {
             ("switch_delay", self.switch_delay),
         ];
         for (key, delay) in delays {
-            if delay.ps() > MOST_DELAY {
+            if delay.ps() > MAX_DELAY {
                 return Err(wrong(key, delay, "at most 1s"));
             }
         }
@@ -157,9 +157,9 @@ impl CreditConfig {
     }
 
     /// The times of each link of `topology`.
-    pub(super) fn wires(&self, topology: &Topology) -> Result<Wires, FabricError> {
+    pub(super) fn timings(&self, topology: &Topology) -> Result<LinkTimings, FabricError> {
         let links = topology.links();
-        let mut wires = Wires::default();
+        let mut timings = LinkTimings::default();
         let flits = u32::try_from(self.largest_flits()).unwrap_or(u32::MAX);
         for (id, link) in links.iter().enumerate() {
             if link.rate > FASTEST {
@@ -169,16 +169,16 @@ impl CreditConfig {
                 let value = format!("a burst of {}B", link.burst_bytes);
                 return Err(wrong("topology", value, "wires: a link with credits has no token bucket (burst)"));
             }
-            if link.delay_ps > MOST_DELAY {
+            if link.delay_ps > MAX_DELAY {
                 return Err(wrong("topology", format!("a delay of {}ps", link.delay_ps), "delays of at most 1s"));
             }
             let back = links.get(id ^ 1).map_or(link.delay_ps, |other| other.delay_ps);
-            let wire = Wire::new(link, back, self.flit.get(), self.flit_gap.ps(), flits);
-            let wire = wire.ok_or_else(|| {
+            let timing = LinkTiming::new(link, back, self.flit.get(), self.flit_gap.ps(), flits);
+            let timing = timing.ok_or_else(|| {
                 wrong("flit", self.flit, "flits, gaps and rates with which the time of a packet can be counted")
             })?;
             let kinds = "at most 65536 different pairs of rate and delay";
-            wires.push(wire).ok_or_else(|| wrong("topology", "links of too many kinds", kinds))?;
+            timings.push(timing).ok_or_else(|| wrong("topology", "links of too many kinds", kinds))?;
         }
         for host in 0..topology.hosts() {
             let host = crate::topology::NodeId(host);
@@ -187,13 +187,13 @@ impl CreditConfig {
                 return Err(wrong("topology", value, "hosts that are joined to a switch"));
             }
         }
-        Ok(wires)
+        Ok(timings)
     }
 
     /// How far ahead most events lie: a packet on the slowest link.
-    pub(super) fn horizon(&self, wires: &Wires) -> u64 {
+    pub(super) fn horizon(&self, timings: &LinkTimings) -> u64 {
         let flits = u32::try_from(self.largest_flits()).unwrap_or(u32::MAX);
-        let slowest = wires.wires.iter().map(|wire| wire.time(flits, 0) + wire.delay).max();
+        let slowest = timings.timings.iter().map(|timing| timing.time(flits, 0) + timing.delay).max();
         slowest.unwrap_or(0) + self.switch_delay.ps() + self.packet_gap.ps()
     }
 }

@@ -5,7 +5,7 @@
 //! waits the instant is computed at which enough will be there.
 
 use super::config::CreditConfig;
-use super::wire::{Wire, Wires};
+use super::link_timing::{LinkTiming, LinkTimings};
 use crate::fabric::messages::NONE;
 use crate::fabric::slab::Slab;
 
@@ -23,7 +23,7 @@ pub(super) struct Return {
     /// The packet that leaves after it.
     next: u32,
     /// The wire whose time it takes.
-    pub wire: u16,
+    pub timing: u16,
     pub flits: u16,
     pub credits: u16,
 }
@@ -31,8 +31,8 @@ pub(super) struct Return {
 impl Return {
     /// A packet of `flits` flits that starts at `start`, with remainder `rest`, and gives `credits` back.
     #[inline]
-    pub const fn new(wire: u16, start: u64, end: u64, rest: u64, flits: u16, credits: u16) -> Self {
-        Self { start, end, rest, next: NONE, wire, flits, credits }
+    pub const fn new(timing: u16, start: u64, end: u64, rest: u64, flits: u16, credits: u16) -> Self {
+        Self { start, end, rest, next: NONE, timing, flits, credits }
     }
 }
 
@@ -117,7 +117,7 @@ struct Account {
 pub(super) struct Lanes {
     pub lanes: Vec<Lane>,
     /// Links that take the same times share one.
-    pub wires: Vec<Wire>,
+    pub timings: Vec<LinkTiming>,
     /// The wire of each link.
     pub wire_of: Vec<u16>,
     /// Adaptive routing: what packets need that have chosen a lane and have not started. Empty with other routings.
@@ -135,7 +135,7 @@ pub(super) struct Lanes {
 
 impl Lanes {
     /// The lanes of each link, with buffers of `credits` credits at their ends.
-    pub fn new(wires: Wires, numbering: Numbering, config: &CreditConfig, adaptive: bool) -> Self {
+    pub fn new(timings: LinkTimings, numbering: Numbering, config: &CreditConfig, adaptive: bool) -> Self {
         let lane = Lane {
             mask: 0,
             free: config.credits,
@@ -153,12 +153,12 @@ impl Lanes {
             held: 0,
             held_most: 0,
         };
-        let number = numbering.count(wires.of.len());
+        let number = numbering.count(timings.of.len());
         let pause = config.credit_min_time.ps();
         Self {
             lanes: vec![lane; number],
-            wires: wires.wires,
-            wire_of: wires.of,
+            timings: timings.timings,
+            wire_of: timings.of,
             claimed: if adaptive { vec![0; number] } else { Vec::new() },
             next_updates: if pause > 0 { vec![0; number] } else { Vec::new() },
             overflows: vec![0; number],
@@ -171,8 +171,8 @@ impl Lanes {
 
     /// The times of `link`.
     #[inline]
-    pub fn wire(&self, link: u32) -> &Wire {
-        &self.wires[usize::from(self.wire_of[link as usize])]
+    pub fn timing(&self, link: u32) -> &LinkTiming {
+        &self.timings[usize::from(self.wire_of[link as usize])]
     }
 
     /// Bytes of the flits that have started on each of the `vls` lanes of each link, link by link.
@@ -231,7 +231,7 @@ impl Lanes {
         if begin == NONE {
             return account.free;
         }
-        let Some(sent) = now.checked_sub(self.wire(self.number.link(lane)).back) else { return account.free };
+        let Some(sent) = now.checked_sub(self.timing(self.number.link(lane)).back) else { return account.free };
         if self.pause == 0 {
             self.carry(&mut account, sent);
         } else {
@@ -264,7 +264,7 @@ impl Lanes {
             let leaving = self.returns.get(account.first);
             if leaving.end > at {
                 if leaving.start < at {
-                    let flits = self.wires[usize::from(leaving.wire)].flits_by(at - leaving.start, leaving.rest);
+                    let flits = self.timings[usize::from(leaving.timing)].flits_by(at - leaving.start, leaving.rest);
                     let free = u32::try_from(flits * self.flit / CREDIT).unwrap_or(u32::MAX);
                     account.free += free - account.counted;
                     account.counted = free;
@@ -282,7 +282,7 @@ impl Lanes {
         let flits = (u64::from(credits) * CREDIT).div_ceil(self.flit);
         match u32::try_from(flits) {
             Ok(flits) if flits < u32::from(leaving.flits) => {
-                leaving.start + self.wires[usize::from(leaving.wire)].time(flits, leaving.rest)
+                leaving.start + self.timings[usize::from(leaving.timing)].time(flits, leaving.rest)
             }
             _ => leaving.end,
         }
@@ -300,7 +300,7 @@ impl Lanes {
     /// When `need` credits will be free on `lane`, as far as what has started decides it.
     pub fn when(&self, lane: u32, need: u32) -> Option<u64> {
         let mut account = self.account(lane);
-        let back = self.wire(self.number.link(lane)).back;
+        let back = self.timing(self.number.link(lane)).back;
         if self.pause > 0 {
             loop {
                 let update = self.next_update(&account)?;

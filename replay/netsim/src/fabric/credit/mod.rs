@@ -4,13 +4,13 @@
 //! next packet, a packet is delivered. Flits have no events; credits come back by schedule (`lanes`). Whatever
 //! happens in one instant is seen before anything is arbitrated: arrivals only note which links have to look.
 
-mod agenda;
 mod arbiter;
 mod check;
 mod config;
 mod lanes;
+mod link_timing;
 mod switch;
-mod wire;
+mod timing_wheel;
 
 pub use config::{CreditConfig, Speed, Start, VlArbitration, VlWeight};
 
@@ -24,9 +24,9 @@ use crate::network::{Delivery, NetworkFigures};
 use crate::routing::{Routes, RoutingConfig};
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, Topology};
-use agenda::Agenda;
 use arbiter::{Tables, Turns};
 use lanes::{Lanes, Numbering};
+use timing_wheel::TimingWheel;
 
 /// What a packet or a link waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -150,7 +150,7 @@ pub struct Credit<O> {
     lanes: Lanes,
     packets: Slab<Packet>,
     messages: Messages,
-    events: Agenda<Event>,
+    events: TimingWheel<Event>,
     /// The instant whose arrivals have been seen, while choices and arbitrations are still to be made.
     open: Option<SimTime>,
     choosing: Vec<u32>,
@@ -172,10 +172,10 @@ impl<O: Observer> Credit<O> {
         let routes = Routes::new(&config.routing, &topology, config.seed)?;
         let classes = routes.classes();
         config.check_room(routes.packets_of_room())?;
-        routes.freedom(&topology)?;
+        routes.deadlock_freedom(&topology)?;
         let tables = Tables::new(&config.arbitration, config.vls);
         let bases = config.bases(classes)?;
-        let wires = config.wires(&topology)?;
+        let timings = config.timings(&topology)?;
         let sizes = Sizes::new(config.mtu.get() + config.headers.get(), config.flit.get());
         let vls = u32::from(config.vls);
         let number = Numbering::new(vls);
@@ -234,7 +234,7 @@ impl<O: Observer> Credit<O> {
             }
         }
         let adaptive = config.routing == RoutingConfig::Adaptive;
-        let horizon = config.horizon(&wires);
+        let horizon = config.horizon(&timings);
         Ok(Self {
             observer,
             routes,
@@ -253,7 +253,7 @@ impl<O: Observer> Credit<O> {
             tables,
             inputs,
             masks: vec![0; words as usize],
-            lanes: Lanes::new(wires, number, config, adaptive),
+            lanes: Lanes::new(timings, number, config, adaptive),
             packets: Slab::default(),
             messages: Messages::new(
                 topology.hosts(),
@@ -261,7 +261,7 @@ impl<O: Observer> Credit<O> {
                 config.mtu,
                 config.headers,
             ),
-            events: Agenda::new(horizon),
+            events: TimingWheel::new(horizon),
             open: None,
             choosing: Vec::new(),
             looking: Vec::new(),

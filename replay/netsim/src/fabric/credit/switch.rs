@@ -17,11 +17,11 @@ impl<O: Observer> Credit<O> {
             self.choosing.push(queue);
             return;
         }
-        let came = self.number.link(queue);
-        let at = NodeId(self.links[came as usize].to);
+        let input_link = self.number.link(queue);
+        let at = NodeId(self.links[input_link as usize].to);
         let packet = self.packets.get(self.lanes.lanes[queue as usize].first);
         let destination = NodeId(packet.destination);
-        let next = self.routes.next(at, LinkId(came), destination);
+        let next = self.routes.next(at, LinkId(input_link), destination);
         let mut position = 0;
         if next.links.len() > 1 {
             let source = self.topology.host_node((packet.key >> 40) as u32);
@@ -48,21 +48,21 @@ impl<O: Observer> Credit<O> {
 
     /// A switch, and a queue's place in the order in which its heads choose at `now`.
     fn place_in_choice(&self, queue: u32, now: SimTime) -> (u32, u64) {
-        let (came, vl) = (self.number.link(queue), self.number.vl(queue));
-        let at = NodeId(self.links[came as usize].to);
+        let (input_link, vl) = (self.number.link(queue), self.number.vl(queue));
+        let at = NodeId(self.links[input_link as usize].to);
         // A switch has as many links that end as links that begin.
         let queues = self.topology.out(at).len() as u64 * u64::from(self.vls);
-        let number = u64::from(self.links[came as usize].slot * self.vls + vl);
+        let number = u64::from(self.links[input_link as usize].slot * self.vls + vl);
         let start = crate::kernel::random::draw(self.seed, u64::from(at.0), (1 << 63) + now.0) % queues;
         (at.0, (number + queues - start - 1) % queues)
     }
 
     /// The head of `queue` chooses the link with the most credits that nobody has in mind.
     fn choose(&mut self, queue: u32, now: SimTime) {
-        let came = self.number.link(queue);
-        let at = NodeId(self.links[came as usize].to);
+        let input_link = self.number.link(queue);
+        let at = NodeId(self.links[input_link as usize].to);
         let packet = self.packets.get(self.lanes.lanes[queue as usize].first);
-        let next = self.routes.next(at, LinkId(came), NodeId(packet.destination));
+        let next = self.routes.next(at, LinkId(input_link), NodeId(packet.destination));
         let vl = u32::from(packet.base) + u32::from(next.class);
         let mut most = i64::MIN;
         let mut several = 0u64;
@@ -98,15 +98,15 @@ impl<O: Observer> Credit<O> {
 
     /// The head of `queue` has chosen `link`: it asks for it when it is ready.
     fn chosen(&mut self, queue: u32, link: u32, class: u8, enters_ring: bool, now: SimTime) {
-        let came = self.number.link(queue);
+        let input_link = self.number.link(queue);
         let state = &mut self.lanes.lanes[queue as usize];
         let packet = self.packets.get(state.first);
         state.chosen = self.number.lane(link, u32::from(packet.base) + u32::from(class));
         state.need = if enters_ring { 2 * u32::from(self.sizes.largest.1) } else { packet.credits.into() };
         let wire_of = &self.lanes.wire_of;
-        let (wire, came_by) = (wire_of[link as usize], wire_of[came as usize]);
-        let faster =
-            wire != came_by && self.lanes.wires[usize::from(wire)].faster_than(&self.lanes.wires[usize::from(came_by)]);
+        let (timing, came_by) = (wire_of[link as usize], wire_of[input_link as usize]);
+        let faster = timing != came_by
+            && self.lanes.timings[usize::from(timing)].faster_than(&self.lanes.timings[usize::from(came_by)]);
         if self.whole || faster {
             let ready = packet.last + self.switch_delay;
             if ready > now.0 {
@@ -401,8 +401,8 @@ impl<O: Observer> Credit<O> {
                 }
             }
         }
-        let wire = self.lanes.wire_of[link as usize];
-        self.gives_back(queue, Return::new(wire, now.0, ended, rest, flits, credits), now);
+        let timing = self.lanes.wire_of[link as usize];
+        self.gives_back(queue, Return::new(timing, now.0, ended, rest, flits, credits), now);
         Some((flits, credits))
     }
 
@@ -432,14 +432,14 @@ impl<O: Observer> Credit<O> {
     fn start(&mut self, id: u32, link: u32, vl: u32, now: SimTime) -> (u64, u64) {
         let lane = self.number.lane(link, vl);
         let number = self.lanes.wire_of[link as usize];
-        let wire = &self.lanes.wires[usize::from(number)];
+        let timing = &self.lanes.timings[usize::from(number)];
         let state = &mut self.links[link as usize];
         let rest = if state.free_at == now.0 { state.remainder } else { 0 };
         let packet = self.packets.get_mut(id);
         let (flits, credits, bytes) = (packet.flits, packet.credits, packet.bytes);
-        let (time, remainder) = wire.packet(flits.into(), rest);
-        let (ended, delay) = (now.0 + time, wire.delay);
-        packet.first = now.0 + wire.first(rest) + delay;
+        let (time, remainder) = timing.packet(flits.into(), rest);
+        let (ended, delay) = (now.0 + time, timing.delay);
+        packet.first = now.0 + timing.first(rest) + delay;
         packet.last = ended + delay;
         let at = if self.whole && !self.adaptive { packet.last } else { packet.first } + self.switch_delay;
         state.free_at = ended + self.packet_gap;

@@ -58,7 +58,7 @@ struct HyStart {
 
 /// What an ACK says to the congestion control.
 #[derive(Clone, Copy, Debug)]
-pub struct AckNews {
+pub struct AckInfo {
     /// When it came.
     pub now: SimTime,
     /// Segments that it newly reports as delivered.
@@ -120,9 +120,9 @@ impl Cubic {
     }
 
     /// A round-trip time was measured by an ACK.
-    pub fn measured(&mut self, rtt_us: u64, news: &AckNews) {
+    pub fn measured(&mut self, rtt_us: u64, info: &AckInfo) {
         // Just after a recovery the queue is still full of the past.
-        if self.epoch.is_some_and(|epoch| jiffies(news.now).saturating_sub(epoch) < 250) && !self.in_slow_start() {
+        if self.epoch.is_some_and(|epoch| jiffies(info.now).saturating_sub(epoch) < 250) && !self.in_slow_start() {
             return;
         }
         let rtt_us = rtt_us.max(1);
@@ -130,26 +130,26 @@ impl Cubic {
             self.delay_min_us = rtt_us;
         }
         if !self.hystart.found && self.in_slow_start() && self.window >= HYSTART_LOW_WINDOW {
-            self.watch_slow_start(rtt_us, news);
+            self.watch_slow_start(rtt_us, info);
         }
     }
 
     /// HyStart: ends slow start when a round's ACKs come as one train for too long, or the delay has grown.
-    fn watch_slow_start(&mut self, rtt_us: u64, news: &AckNews) {
-        let now = micros(news.now);
+    fn watch_slow_start(&mut self, rtt_us: u64, info: &AckInfo) {
+        let now = micros(info.now);
         let state = &mut self.hystart;
-        if news.unacknowledged > state.round_end {
+        if info.unacknowledged > state.round_end {
             *state = HyStart {
                 round_start_us: now,
                 last_ack_us: now,
-                round_end: news.next,
+                round_end: info.next,
                 least_rtt_us: u64::MAX,
                 ..HyStart::default()
             };
         }
         if now - state.last_ack_us <= HYSTART_TRAIN_GAP_US {
             state.last_ack_us = now;
-            let allowance = (GSO_MAX_BYTES * 4 * 1_000_000 / news.pacing_rate.max(1)).min(1_000);
+            let allowance = (GSO_MAX_BYTES * 4 * 1_000_000 / info.pacing_rate.max(1)).min(1_000);
             if now - state.round_start_us > (self.delay_min_us + allowance) / 2 {
                 state.found = true;
             }
@@ -167,8 +167,8 @@ impl Cubic {
     }
 
     /// Segments were acknowledged while the window was in use: grows it.
-    pub fn acknowledged(&mut self, news: &AckNews) {
-        let mut segments = news.delivered;
+    pub fn acknowledged(&mut self, info: &AckInfo) {
+        let mut segments = info.delivered;
         if self.in_slow_start() {
             let grown = self.window.saturating_add(segments).min(self.threshold);
             segments -= grown - self.window;
@@ -177,7 +177,7 @@ impl Cubic {
                 return;
             }
         }
-        self.update(news.now, segments);
+        self.update(info.now, segments);
         self.grow(segments);
     }
 
@@ -293,8 +293,8 @@ mod tests {
 
     use super::*;
 
-    fn news(now_us: u64, delivered: u64) -> AckNews {
-        AckNews {
+    fn info(now_us: u64, delivered: u64) -> AckInfo {
+        AckInfo {
             now: SimTime(now_us * 1_000_000),
             delivered,
             unacknowledged: now_us,
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn slow_start_doubles_and_a_loss_takes_three_tenths() {
         let mut cubic = Cubic::new(10);
-        cubic.acknowledged(&news(100, 10));
+        cubic.acknowledged(&info(100, 10));
         assert_eq!(cubic.window, 20);
         cubic.lost();
         assert_eq!(cubic.threshold, 20 * 717 / 1024);
@@ -329,7 +329,7 @@ mod tests {
         // K = cbrt(0.3 W / C) = cbrt(300 / 0.4) = 9.086 s; ten round trips of 100 ms a second.
         let mut at_8s = 0;
         for round in 1..=100 {
-            cubic.acknowledged(&news(1_000_000 + round * 100_000, cubic.window));
+            cubic.acknowledged(&info(1_000_000 + round * 100_000, cubic.window));
             if round == 60 {
                 at_8s = cubic.window;
             }
@@ -342,7 +342,7 @@ mod tests {
     fn an_ack_train_ends_slow_start() {
         let mut cubic = Cubic::new(16);
         for ack in 0..20 {
-            let round = AckNews { unacknowledged: 1_000 + ack, next: 2_000, ..news(1_000 + ack * 100, 1) };
+            let round = AckInfo { unacknowledged: 1_000 + ack, next: 2_000, ..info(1_000 + ack * 100, 1) };
             cubic.measured(300, &round);
         }
         // (300 us + 1 ms) / 2 after the round began, well before 20 ACKs at 100 us are over.

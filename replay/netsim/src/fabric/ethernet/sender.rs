@@ -1,6 +1,6 @@
 //! The sending end of TCP: what is sent when, what ACKs and timers say, and what is sent again.
 
-use super::cubic::AckNews;
+use super::cubic::AckInfo;
 use super::flow::{Ack, Condition, Packet, RateReduction, Segment, TimerKind};
 use super::{Ethernet, Event};
 use crate::kernel::{Phase, Place};
@@ -391,14 +391,14 @@ impl Ethernet {
     fn adjust_window(&mut self, now: SimTime, flow: u32, delivered: u64, progress: bool) {
         let pacing_rate = self.pacing_rate(flow);
         let sender = &mut self.flows[flow as usize].sender;
-        let news = AckNews { now, delivered, unacknowledged: sender.unacknowledged, next: sender.next, pacing_rate };
+        let info = AckInfo { now, delivered, unacknowledged: sender.unacknowledged, next: sender.next, pacing_rate };
         if let Condition::Recovery { .. } = sender.condition {
             reduce_rate(sender, delivered);
             return;
         }
-        sender.cubic.measured(sender.round_trip.latest / 1_000_000, &news);
+        sender.cubic.measured(sender.round_trip.latest / 1_000_000, &info);
         if progress && sender.uses_window() {
-            sender.cubic.acknowledged(&news);
+            sender.cubic.acknowledged(&info);
         }
     }
 }

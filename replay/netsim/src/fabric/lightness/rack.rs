@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What is under way there.
 #[derive(Clone, Copy)]
-enum Under {
+enum InFlight {
     /// A message within a rack.
     Message(Token),
     /// A packet to its ToR.
@@ -28,7 +28,7 @@ enum Under {
 
 /// A flow's ways below the ToRs.
 #[derive(Clone, Copy)]
-pub struct Below {
+pub struct RackFlow {
     /// To the other server of the rack, or to the ToR.
     first: FlowId,
     /// From the other ToR to the server.
@@ -41,7 +41,7 @@ pub struct RackNetwork {
     servers: u32,
     names: BTreeSet<String>,
     /// By token; tokens follow the order of sending, in which things of one instant are delivered.
-    under: BTreeMap<u64, Under>,
+    in_flight: BTreeMap<u64, InFlight>,
     sent: u64,
 }
 
@@ -67,7 +67,7 @@ impl RackNetwork {
         places.extend(racks.iter().map(tor));
         let names = places.iter().map(|place| place.name.clone()).collect();
         let network = fabric::build(&config, &places).map_err(|error| FabricError::Rack(Box::new(error)))?;
-        Ok(Self { network: Box::new(network), servers: count(hosts.len()), names, under: BTreeMap::new(), sent: 0 })
+        Ok(Self { network: Box::new(network), servers: count(hosts.len()), names, in_flight: BTreeMap::new(), sent: 0 })
     }
 
     pub fn next_event(&self) -> Option<SimTime> {
@@ -75,18 +75,18 @@ impl RackNetwork {
     }
 
     /// Opens the ways of a flow from `source` to `destination`, which stand in the racks `from` and `to`.
-    pub fn open(&mut self, source: u32, destination: u32, from: u32, to: u32) -> Below {
+    pub fn open(&mut self, source: u32, destination: u32, from: u32, to: u32) -> RackFlow {
         let tor = |rack: u32| HostIndex(self.servers + rack);
         let (up, down) = (tor(from), tor(to));
         if from == to {
-            return Below { first: self.network.open_flow(HostIndex(source), HostIndex(destination)), last: None };
+            return RackFlow { first: self.network.open_flow(HostIndex(source), HostIndex(destination)), last: None };
         }
         let first = self.network.open_flow(HostIndex(source), up);
-        Below { first, last: Some(self.network.open_flow(down, HostIndex(destination))) }
+        RackFlow { first, last: Some(self.network.open_flow(down, HostIndex(destination))) }
     }
 
-    fn send(&mut self, now: SimTime, flow: FlowId, bytes: u64, thing: Under) {
-        self.under.insert(self.sent, thing);
+    fn send(&mut self, now: SimTime, flow: FlowId, bytes: u64, thing: InFlight) {
+        self.in_flight.insert(self.sent, thing);
         self.network.send(now, flow, bytes, Token(self.sent));
         self.sent += 1;
     }
@@ -103,17 +103,17 @@ impl RackNetwork {
 
 impl Lightness {
     /// A message to another server of the rack leaves.
-    pub(super) fn send_within(&mut self, now: SimTime, below: Below, bytes: u64, token: Token) {
+    pub(super) fn send_within(&mut self, now: SimTime, below: RackFlow, bytes: u64, token: Token) {
         if let Some(rack) = &mut self.rack_network {
-            rack.send(now, below.first, bytes, Under::Message(token));
+            rack.send(now, below.first, bytes, InFlight::Message(token));
         }
     }
 
     /// A packet leaves its server for the ToR.
-    pub(super) fn send_up(&mut self, now: SimTime, below: Below, id: u32) {
+    pub(super) fn send_up(&mut self, now: SimTime, below: RackFlow, id: u32) {
         let bytes = self.packets.get(id).payload;
         if let Some(rack) = &mut self.rack_network {
-            rack.send(now, below.first, bytes.into(), Under::Up(id));
+            rack.send(now, below.first, bytes.into(), InFlight::Up(id));
         }
     }
 
@@ -122,7 +122,7 @@ impl Lightness {
         let Packet { flow, payload, .. } = *self.packets.get(id);
         let last = self.flows[flow as usize].below.and_then(|below| below.last);
         let (Some(rack), Some(last)) = (&mut self.rack_network, last) else { return false };
-        rack.send(now, last, payload.into(), Under::Down(id));
+        rack.send(now, last, payload.into(), InFlight::Down(id));
         true
     }
 
@@ -135,13 +135,13 @@ impl Lightness {
                 return;
             }
             rack.network.advance(now, &mut arrived);
-            let things: Vec<Under> =
-                arrived.drain(..).filter_map(|delivery| rack.under.remove(&delivery.token.0)).collect();
+            let things: Vec<InFlight> =
+                arrived.drain(..).filter_map(|delivery| rack.in_flight.remove(&delivery.token.0)).collect();
             for thing in things {
                 match thing {
-                    Under::Message(token) => deliveries.push(Delivery { token, at: now }),
-                    Under::Up(id) => self.at_tor(now, id),
-                    Under::Down(id) => self.received(now, id, deliveries),
+                    InFlight::Message(token) => deliveries.push(Delivery { token, at: now }),
+                    InFlight::Up(id) => self.at_tor(now, id),
+                    InFlight::Down(id) => self.received(now, id, deliveries),
                 }
             }
         }

@@ -8,7 +8,7 @@
 //! links here; places in front of channels are still taken before a packet leaves its server.
 
 use super::config::Resequencer;
-use super::rack::Below;
+use super::rack::RackFlow;
 use super::{Event, Lightness, Way};
 use crate::fabric::pipe::Pipe;
 use crate::kernel::Phase;
@@ -29,7 +29,7 @@ pub struct Flow {
     pub destination: u32,
     pub loopback: Option<Pipe>,
     /// Its ways through the networks below the ToRs, where there are such.
-    pub below: Option<Below>,
+    pub below: Option<RackFlow>,
     /// The wavelength on which it goes through the packet switch.
     pub wavelength: u32,
     pub outgoing: VecDeque<Outgoing>,

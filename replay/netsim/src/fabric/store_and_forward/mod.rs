@@ -22,8 +22,8 @@ use crate::topology::{HostPlace, LinkId, NodeId, Topology};
 use crate::units::Rate;
 
 /// The largest packet, headers included, and the longest delay in picoseconds: a second.
-const MOST_BYTES: u64 = 1 << 20;
-const MOST_DELAY: u64 = 1_000_000_000_000;
+const MAX_BYTES: u64 = 1 << 20;
+const MAX_DELAY: u64 = 1_000_000_000_000;
 /// The rate above which a byte would take no time.
 const FASTEST: Rate = Rate::from_bps(8_000_000_000_000);
 
@@ -73,10 +73,10 @@ fn wrong(key: &'static str, value: impl ToString, allowed: &'static str) -> Fabr
 
 impl StoreAndForwardConfig {
     fn check(&self, topology: &Topology) -> Result<(), FabricError> {
-        if self.mtu.get() == 0 || self.mtu.get() > MOST_BYTES {
+        if self.mtu.get() == 0 || self.mtu.get() > MAX_BYTES {
             return Err(wrong("mtu", self.mtu, "from 1B to 1MiB"));
         }
-        if self.headers.get() > MOST_BYTES {
+        if self.headers.get() > MAX_BYTES {
             return Err(wrong("headers", self.headers, "at most 1MiB"));
         }
         if self.flit.get() == 0 {
@@ -87,14 +87,14 @@ impl StoreAndForwardConfig {
                 "a routing that needs no credits: ecmp, ecmp-packet, random, d-mod-k, s-mod-k, shortest, up-down, dor";
             return Err(wrong("routing", &self.routing, allowed));
         }
-        if self.switch_delay.ps() > MOST_DELAY {
+        if self.switch_delay.ps() > MAX_DELAY {
             return Err(wrong("switch_delay", self.switch_delay, "at most 1s"));
         }
         for link in topology.links() {
             if link.rate > FASTEST {
                 return Err(wrong("topology", format!("a rate of {}", link.rate), "rates of at most 8000Gbps"));
             }
-            if link.delay_ps > MOST_DELAY {
+            if link.delay_ps > MAX_DELAY {
                 return Err(wrong("topology", format!("a delay of {}ps", link.delay_ps), "delays of at most 1s"));
             }
             if link.burst_bytes > 0 {

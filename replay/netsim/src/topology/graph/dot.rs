@@ -171,7 +171,7 @@ struct Parser {
 }
 
 /// How deep subgraphs may lie in each other.
-const MOST_DEEP: u32 = 100;
+const MAX_DEEP: u32 = 100;
 
 /// Reads a graph.
 pub(super) fn parse(text: &str) -> Result<Graph, Wrong> {
@@ -268,8 +268,8 @@ impl Parser {
 
     /// Statements up to the closing brace, with what nodes and edges have by default.
     fn statements(&mut self, node: &Attributes, edge: &Attributes, depth: u32) -> Result<(), Wrong> {
-        if depth > MOST_DEEP {
-            return self.wrong(format!("subgraphs lie more than {MOST_DEEP} deep in each other"));
+        if depth > MAX_DEEP {
+            return self.wrong(format!("subgraphs lie more than {MAX_DEEP} deep in each other"));
         }
         let (mut node, mut edge) = (node.clone(), edge.clone());
         loop {

@@ -7,7 +7,7 @@ mod text;
 pub use text::{Graph, GraphEdge, LinkText};
 
 use super::builder::{Builder, Placing};
-use super::ids::MOST_CABLES;
+use super::ids::MAX_CABLES;
 use super::link::Cable;
 use super::{HostPlace, LinkConfig, NodeId, Structure, Topology, TopologyError};
 use crate::count::count;
@@ -136,8 +136,8 @@ impl GraphConfig {
             return wrong("there are no hosts: declare them, or begin their names with H".to_owned());
         }
         let total = graph.edges.iter().fold(0u64, |sum, edge| sum.saturating_add(edge.cables.into()));
-        if total > MOST_CABLES || graph.nodes.len() as u64 > 2 * MOST_CABLES {
-            return Err(TopologyError::TooLarge { cables: total.max(graph.nodes.len() as u64), most: MOST_CABLES });
+        if total > MAX_CABLES || graph.nodes.len() as u64 > 2 * MAX_CABLES {
+            return Err(TopologyError::TooLarge { cables: total.max(graph.nodes.len() as u64), most: MAX_CABLES });
         }
         let mut cables = vec![0u64; places];
         for edge in &graph.edges {

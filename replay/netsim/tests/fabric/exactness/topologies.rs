@@ -17,7 +17,7 @@ use std::path::PathBuf;
 pub const BEAT: u64 = 51_200;
 
 /// Hosts that send, at most.
-const MOST_HOSTS: usize = 9;
+const MAX_HOSTS: usize = 9;
 
 /// A topology, its hosts, and how packets find their way.
 #[derive(Clone, Debug)]
@@ -70,14 +70,14 @@ fn places(racks: usize, hosts: usize, by_turns: bool) -> Vec<HostPlace> {
 /// Hosts for a topology that has its own number of them.
 fn on_places(topology: &TopologyConfig, by_turns: bool) -> Vec<HostPlace> {
     let hosts = topology.build(&[]).unwrap().hosts() as usize;
-    places(3, hosts.min(MOST_HOSTS), by_turns)
+    places(3, hosts.min(MAX_HOSTS), by_turns)
 }
 
 /// What the network of one cluster looks like.
 fn racks(buffer: &BoxedStrategy<Buffer>) -> impl Strategy<Value = Network> + use<> {
     let tree = (0..3u32, 1..4u32, 1..3u32);
     let routing = select(vec![RoutingConfig::Ecmp, RoutingConfig::DModK, RoutingConfig::EcmpPacket]);
-    (links(buffer), 1..4usize, 2..=MOST_HOSTS, any::<bool>(), any::<bool>(), tree, routing).prop_map(
+    (links(buffer), 1..4usize, 2..=MAX_HOSTS, any::<bool>(), any::<bool>(), tree, routing).prop_map(
         |((host_link, uplink), racks, hosts, by_turns, core, (shape, cores, factor), routing)| {
             let hosts = places(racks, hosts, by_turns);
             let topology = if shape == 0 {
@@ -168,7 +168,7 @@ fn graphs(buffer: &BoxedStrategy<Buffer>) -> impl Strategy<Value = Network> + us
     let kinds = vec(link(buffer.clone()), 1..4);
     let switches = vec((any::<u32>(), 1..3u32, any::<u32>()), 1..6);
     let chords = vec((any::<u32>(), any::<u32>(), any::<u32>()), 0..4);
-    let hosts = vec((any::<u32>(), any::<u32>()), 2..=MOST_HOSTS);
+    let hosts = vec((any::<u32>(), any::<u32>()), 2..=MAX_HOSTS);
     let routing = select(vec![
         RoutingConfig::Adaptive,
         RoutingConfig::Adaptive,

@@ -219,27 +219,27 @@ impl Model<'_> {
         self.note(self.now.plus_ps(delay), step, Happening::Wants { link, packet });
     }
 
-    /// Offers what is offered in this instant, in the order of `tie(time, link it came by)`.
+    /// Offers what is offered in this instant, in the order of `tie(time, link it input_link by)`.
     fn offer_all(&mut self) {
         let mut offered = std::mem::take(&mut self.offered);
         let number = |link: usize| u32::try_from(link).unwrap();
         if self.fault == Some(Fault::TiesByLink) {
-            offered.sort_by_key(|(came, _)| *came);
+            offered.sort_by_key(|(input_link, _)| *input_link);
         } else {
-            offered.sort_by_key(|(came, _)| tie(self.now, Place(number(*came))));
+            offered.sort_by_key(|(input_link, _)| tie(self.now, Place(number(*input_link))));
         }
-        for (came, packet) in offered {
-            let node = self.topology.links()[came].to;
-            let link = self.way(node, LinkId(number(came)), packet);
+        for (input_link, packet) in offered {
+            let node = self.topology.links()[input_link].to;
+            let link = self.way(node, LinkId(number(input_link)), packet);
             self.offer(link, packet, self.topology.links()[link].buffer);
         }
     }
 
     /// The link by which a packet goes on at a switch.
-    fn way(&self, node: NodeId, came: LinkId, packet: usize) -> usize {
+    fn way(&self, node: NodeId, input_link: LinkId, packet: usize) -> usize {
         let packet = &self.packets[packet];
         let destination = self.topology.host_node(packet.destination);
-        let links = self.routes.next(node, came, destination).links;
+        let links = self.routes.next(node, input_link, destination).links;
         let labels = Labels {
             key: (u64::from(packet.source) << 40) + packet.number,
             flow: packet.flow,

@@ -27,11 +27,11 @@ pub fn walk(
     credits: impl Fn(usize) -> usize,
 ) -> Vec<Step> {
     let (source, destination) = (NodeId(source), NodeId(destination));
-    let (mut at, mut came) = (source, LinkId(u32::MAX));
+    let (mut at, mut input_link) = (source, LinkId(u32::MAX));
     let mut way = Vec::new();
     while at != destination {
         assert!(way.len() <= topology.links().len(), "{source:?} to {destination:?} goes round: {way:?}");
-        let next = routes.next(at, came, destination);
+        let next = routes.next(at, input_link, destination);
         assert!(!next.links.is_empty(), "no way from {source:?} to {destination:?} at {}", topology.name(at));
         assert!(next.class < routes.classes());
         let index = match routes.choose(next.links.len(), at, key, flow, source, destination) {
@@ -41,7 +41,7 @@ pub fn walk(
         let link = next.links[index];
         assert_eq!(topology.link(link).from, at);
         way.push(Step { link, class: next.class, enters_ring: next.enters_ring });
-        (at, came) = (topology.link(link).to, link);
+        (at, input_link) = (topology.link(link).to, link);
     }
     way
 }

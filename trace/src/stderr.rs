@@ -5,14 +5,14 @@ use std::io::Write;
 
 /// Says a line on stderr. That nobody listens any more (a closed pipe) is no failure: `eprintln!` would panic, and an
 /// agent or a lab would end because of it.
-pub fn say(text: impl std::fmt::Display) {
+pub fn print(text: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// An error and its causes, joined by ": ". A cause that the text already ends with is left out: many errors name
 /// theirs themselves.
 #[must_use]
-pub fn told(error: &(dyn Error + 'static)) -> String {
+pub fn error_chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -37,7 +37,7 @@ pub fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-    use super::{is_broken_pipe, told};
+    use super::{error_chain, is_broken_pipe};
 
     #[derive(Debug, thiserror::Error)]
     #[error("{path}: {source}")]
@@ -53,8 +53,8 @@ mod tests {
     #[test]
     fn a_cause_is_told_once_whether_or_not_the_error_names_it() {
         let names = Names { path: "a.parquet", source: std::io::Error::other("cut off") };
-        assert_eq!(told(&names), "a.parquet: cut off");
-        assert_eq!(told(&Leaves(names)), "the trace cannot be read: a.parquet: cut off");
+        assert_eq!(error_chain(&names), "a.parquet: cut off");
+        assert_eq!(error_chain(&Leaves(names)), "the trace cannot be read: a.parquet: cut off");
     }
 
     #[test]

@@ -6,11 +6,11 @@ use trace::ids::{EventId, TimerId};
 use trace::rows::{Carrier, EventKind};
 
 use super::graph::{JobGraph, Place};
-use super::outcome::{CarrierId, News, SyntheticBeat};
+use super::outcome::{CarrierId, Piggyback, SyntheticHeartbeat};
 
 /// Between beats that go on there is at least this pause: a recorded pause of nothing (a client that asks again at once)
 /// would stop the simulated time.
-const SHORTEST_PAUSE_NS: u64 = 1_000_000;
+const MIN_PAUSE_NS: u64 = 1_000_000;
 
 /// One half (requests or responses) of a timer's beats.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ struct Timer {
 
 /// What has to be done after a beat was delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NextBeat {
+pub(super) enum NextHeartbeat {
     /// Nothing.
     Recorded,
     /// The server answers, after so many picoseconds.
@@ -53,20 +53,20 @@ pub(super) enum NextBeat {
 
 /// All timers of a job.
 #[derive(Debug)]
-pub(super) struct Beats {
+pub(super) struct HeartbeatTimers {
     timers: Vec<Timer>,
-    aboard: HashMap<CarrierId, Vec<u32>>,
+    in_flight: HashMap<CarrierId, Vec<u32>>,
     /// News by dependency.
-    pub(super) news: HashMap<u32, News>,
+    pub(super) piggybacked: HashMap<u32, Piggyback>,
     /// Beats that go on.
-    pub(super) synthetic: Vec<SyntheticBeat>,
+    pub(super) synthetic: Vec<SyntheticHeartbeat>,
     /// News under way with timers whose recorded beats have run out: it will arrive.
-    pub(super) sure_news: u64,
+    pub(super) certain_arrivals: u64,
     /// For each timer the pause before a request and the time of service, picoseconds.
     pace_ps: Vec<(u64, u64)>,
 }
 
-impl Beats {
+impl HeartbeatTimers {
     pub(super) fn new(graph: &JobGraph) -> Self {
         let mut timers: Vec<Timer> = graph.trace.timers.iter().map(|_| Timer::default()).collect();
         for dependency in &graph.trace.dependencies {
@@ -80,15 +80,15 @@ impl Beats {
         let pace_ps = graph.trace.timers.iter().map(|row| {
             let server = graph.server_factor(&graph.trace.connections[row.connection.index()]);
             let service_ps = super::options::scaled_ps(row.service_ns.saturating_mul(1_000), server);
-            (row.pause_ns.max(SHORTEST_PAUSE_NS).saturating_mul(1_000), service_ps)
+            (row.pause_ns.max(MIN_PAUSE_NS).saturating_mul(1_000), service_ps)
         });
         Self {
             pace_ps: pace_ps.collect(),
             timers,
-            aboard: HashMap::new(),
-            news: HashMap::new(),
+            in_flight: HashMap::new(),
+            piggybacked: HashMap::new(),
             synthetic: Vec::new(),
-            sure_news: 0,
+            certain_arrivals: 0,
         }
     }
 
@@ -96,7 +96,7 @@ impl Beats {
     pub(super) fn announce(&mut self, dependency: u32, timer: TimerId, half: Carrier, at_ps: i64) -> Option<CarrierId> {
         let timer = &mut self.timers[timer.index()];
         timer.under_way += 1;
-        self.sure_news += u64::from(timer.synthetic);
+        self.certain_arrivals += u64::from(timer.synthetic);
         let half = match half {
             Carrier::Request => &mut timer.request,
             Carrier::Response => &mut timer.response,
@@ -109,12 +109,12 @@ impl Beats {
         };
         match left_already {
             Some(carrier) => {
-                self.news.insert(dependency, News { at_ps, carrier });
-                self.aboard.entry(carrier).or_default().push(dependency);
+                self.piggybacked.insert(dependency, Piggyback { at_ps, carrier });
+                self.in_flight.entry(carrier).or_default().push(dependency);
             }
             None => {
                 half.waiting.push(dependency);
-                self.news.insert(dependency, News { at_ps, carrier: CarrierId::Synthetic(u32::MAX) });
+                self.piggybacked.insert(dependency, Piggyback { at_ps, carrier: CarrierId::Synthetic(u32::MAX) });
             }
         }
         left_already
@@ -133,30 +133,30 @@ impl Beats {
         }
         let taken = std::mem::take(&mut half_state.waiting);
         for dependency in &taken {
-            if let Some(news) = self.news.get_mut(dependency) {
-                news.carrier = carrier;
+            if let Some(piggybacked) = self.piggybacked.get_mut(dependency) {
+                piggybacked.carrier = carrier;
             }
         }
         if !taken.is_empty() {
-            self.aboard.entry(carrier).or_default().extend(taken);
+            self.in_flight.entry(carrier).or_default().extend(taken);
         }
     }
 
     /// A carrier has arrived: returns the dependencies that now yield.
     pub(super) fn arrives(&mut self, timer: TimerId, carrier: CarrierId) -> Vec<u32> {
-        let news = self.aboard.remove(&carrier).unwrap_or_default();
-        let arrived = u32::try_from(news.len()).unwrap_or(u32::MAX);
+        let piggybacked = self.in_flight.remove(&carrier).unwrap_or_default();
+        let arrived = u32::try_from(piggybacked.len()).unwrap_or(u32::MAX);
         let timer = &mut self.timers[timer.index()];
         timer.under_way = timer.under_way.saturating_sub(arrived);
         timer.wanted = timer.wanted.saturating_sub(arrived);
         if timer.synthetic {
-            self.sure_news = self.sure_news.saturating_sub(u64::from(arrived));
+            self.certain_arrivals = self.certain_arrivals.saturating_sub(u64::from(arrived));
         }
-        news
+        piggybacked
     }
 
     /// What follows when a recorded half of a beat has arrived: nothing as long as recorded beats are left.
-    pub(super) fn after_recorded(&mut self, timer: TimerId, half: Carrier, event: EventId) -> NextBeat {
+    pub(super) fn after_recorded(&mut self, timer: TimerId, half: Carrier, event: EventId) -> NextHeartbeat {
         let (pause_ps, service_ps) = self.pace_ps[timer.index()];
         let state = &mut self.timers[timer.index()];
         if half == Carrier::Response {
@@ -164,27 +164,27 @@ impl Beats {
         }
         let last_request = state.last_request.is_some_and(|(_, last)| last == event);
         if state.synthetic || state.request.left > 0 {
-            return NextBeat::Recorded;
+            return NextHeartbeat::Recorded;
         }
         let next = match half {
-            Carrier::Request if last_request && !state.last_is_answered => NextBeat::Response(service_ps),
+            Carrier::Request if last_request && !state.last_is_answered => NextHeartbeat::Response(service_ps),
             Carrier::Response
                 if state.response.left == 0 && (state.last_is_answered || state.last_request.is_none()) =>
             {
-                NextBeat::Request(pause_ps)
+                NextHeartbeat::Request(pause_ps)
             }
-            _ => return NextBeat::Recorded,
+            _ => return NextHeartbeat::Recorded,
         };
         self.go_on(timer);
         next
     }
 
     /// A half of a beat that goes on has arrived: what follows.
-    pub(super) fn after_synthetic(&self, timer: TimerId, half: Carrier) -> NextBeat {
+    pub(super) fn after_synthetic(&self, timer: TimerId, half: Carrier) -> NextHeartbeat {
         let (pause_ps, service_ps) = self.pace_ps[timer.index()];
         match half {
-            Carrier::Request => NextBeat::Response(service_ps),
-            Carrier::Response => NextBeat::Request(pause_ps),
+            Carrier::Request => NextHeartbeat::Response(service_ps),
+            Carrier::Response => NextHeartbeat::Request(pause_ps),
         }
     }
 
@@ -223,7 +223,7 @@ impl Beats {
     fn go_on(&mut self, timer: TimerId) {
         let state = &mut self.timers[timer.index()];
         state.synthetic = true;
-        self.sure_news += u64::from(state.under_way);
+        self.certain_arrivals += u64::from(state.under_way);
     }
 }
 

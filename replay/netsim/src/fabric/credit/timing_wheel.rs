@@ -19,7 +19,7 @@ struct Entry<E> {
 }
 
 /// Pending events by their time.
-pub(super) struct Agenda<E> {
+pub(super) struct TimingWheel<E> {
     /// What is left of the slot that is being worked off: the last is the least.
     run: Vec<Entry<E>>,
     /// The lists of later slots, by slot number modulo SLOTS; [`EMPTY`] where there is nothing. Lists that are used again
@@ -37,7 +37,7 @@ pub(super) struct Agenda<E> {
     taken: u64,
 }
 
-impl<E: Copy + Ord> Agenda<E> {
+impl<E: Copy + Ord> TimingWheel<E> {
     /// An empty agenda whose wheel spans `horizon` picoseconds at least.
     pub fn new(horizon: u64) -> Self {
         let width = (horizon / (SLOTS as u64 - 2) + 1).clamp(1, 1 << 50).next_power_of_two();
@@ -205,22 +205,22 @@ mod tests {
             steps in prop::collection::vec(prop::option::weighted(0.6, (0u32..40, any::<u64>())), 1..400),
             horizon in 0u32..36,
         ) {
-            let mut agenda = Agenda::new(1 << horizon);
+            let mut timing_wheel = TimingWheel::new(1 << horizon);
             let mut sorted = std::collections::BTreeMap::<u64, Vec<usize>>::new();
             let mut now = 0;
             for (id, step) in steps.into_iter().enumerate() {
                 match step {
                     Some((bits, ahead)) => {
                         let at = now + 1 + (ahead & ((1 << bits) - 1));
-                        agenda.schedule(at, id);
+                        timing_wheel.schedule(at, id);
                         sorted.entry(at).or_default().push(id);
                     }
                     None => {
                         let expected = sorted.pop_first();
-                        prop_assert_eq!(agenda.next_time(), expected.as_ref().map(|(at, _)| SimTime(*at)));
+                        prop_assert_eq!(timing_wheel.next_time(), expected.as_ref().map(|(at, _)| SimTime(*at)));
                         let Some((at, events)) = expected else { continue };
-                        prop_assert_eq!(agenda.pop(at - 1), None);
-                        let mut got: Vec<usize> = std::iter::from_fn(|| agenda.pop(at)).collect();
+                        prop_assert_eq!(timing_wheel.pop(at - 1), None);
+                        let mut got: Vec<usize> = std::iter::from_fn(|| timing_wheel.pop(at)).collect();
                         got.sort_unstable();
                         prop_assert_eq!(got, events);
                         now = at;

@@ -5,13 +5,13 @@ use crate::topology::{LinkId, NodeId, Topology};
 use std::collections::VecDeque;
 
 /// So many entries may tables have.
-pub(super) const MOST_ENTRIES: u64 = 1 << 26;
+pub(super) const MAX_ENTRIES: u64 = 1 << 26;
 
 const UNREACHED: u32 = u32::MAX;
 
 /// For each destination's switch and each switch, the links by which a packet may go on.
 #[derive(Clone, Debug)]
-pub(super) struct Sets {
+pub(super) struct GraphHops {
     hosts: u32,
     switches: u32,
     /// Of each host: which of `targets` its switch is, and the link from there.
@@ -27,7 +27,7 @@ pub(super) struct Sets {
     down: Vec<bool>,
 }
 
-impl Sets {
+impl GraphHops {
     /// All shortest ways.
     pub(super) fn shortest(topology: &Topology, routing: &RoutingConfig) -> Result<Self, RoutingError> {
         let mut sets = Self::empty(topology, routing, 1)?;
@@ -121,8 +121,8 @@ impl Sets {
             last.push((*target, link.back()));
         }
         let entries = targets.len() as u64 * u64::from(topology.switches()) * phases;
-        if entries > MOST_ENTRIES {
-            return Err(RoutingError::TooLarge { routing: routing.to_string(), entries, most: MOST_ENTRIES });
+        if entries > MAX_ENTRIES {
+            return Err(RoutingError::TooLarge { routing: routing.to_string(), entries, most: MAX_ENTRIES });
         }
         Ok(Self {
             hosts: topology.hosts(),
@@ -154,9 +154,9 @@ impl Sets {
         Ok(())
     }
 
-    /// The links by which a packet for host `to` may go on that stands at `at`, having come by `came`.
+    /// The links by which a packet for host `to` may go on that stands at `at`, having come by `input_link`.
     #[inline]
-    pub(super) fn next(&self, at: NodeId, came: LinkId, to: NodeId) -> &[LinkId] {
+    pub(super) fn next(&self, at: NodeId, input_link: LinkId, to: NodeId) -> &[LinkId] {
         if at.0 < self.hosts {
             return std::slice::from_ref(&self.up[at.0 as usize]);
         }
@@ -167,7 +167,7 @@ impl Sets {
         let row = if self.down.is_empty() {
             *target as usize
         } else {
-            *target as usize * 2 + usize::from(self.down.get(came.0 as usize).is_some_and(|down| *down))
+            *target as usize * 2 + usize::from(self.down.get(input_link.0 as usize).is_some_and(|down| *down))
         };
         let entry = row * self.switches as usize + (at.0 - self.hosts) as usize;
         &self.links[self.begins[entry] as usize..self.begins[entry + 1] as usize]

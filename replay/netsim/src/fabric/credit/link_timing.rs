@@ -8,7 +8,7 @@ const BYTE_PS: u64 = 8_000_000_000_000;
 
 /// How long flits take on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wire {
+pub(super) struct LinkTiming {
     /// Bits per second.
     pub rate: u64,
     /// What a flit takes without its gap, in 1 / rate of a picosecond.
@@ -27,27 +27,27 @@ pub(super) struct Wire {
 
 /// The wires of all links; links that take the same times share one.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Wires {
-    pub wires: Vec<Wire>,
+pub(super) struct LinkTimings {
+    pub timings: Vec<LinkTiming>,
     /// The wire of each link.
     pub of: Vec<u16>,
 }
 
-impl Wires {
-    /// Adds a link with the times of `wire`; `None` if there are too many different ones.
-    pub fn push(&mut self, wire: Wire) -> Option<()> {
+impl LinkTimings {
+    /// Adds a link with the times of `timing`; `None` if there are too many different ones.
+    pub fn push(&mut self, timing: LinkTiming) -> Option<()> {
         // Neighbours in a topology mostly have the same times.
-        let known = self.wires.iter().rposition(|other| *other == wire);
+        let known = self.timings.iter().rposition(|other| *other == timing);
         let index = known.unwrap_or_else(|| {
-            self.wires.push(wire);
-            self.wires.len() - 1
+            self.timings.push(timing);
+            self.timings.len() - 1
         });
         self.of.push(u16::try_from(index).ok()?);
         Some(())
     }
 }
 
-impl Wire {
+impl LinkTiming {
     /// The times of `link`, whose cable's other direction has the delay `back`, for packets of `flits` flits at most;
     /// `None` if such a packet takes longer than can be counted, or the link has no rate.
     pub fn new(link: &Link, back: u64, flit_bytes: u64, flit_gap: u64, flits: u32) -> Option<Self> {

@@ -4,7 +4,7 @@ use crate::topology::LinkId;
 
 /// Where a packet may go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Next<'a> {
+pub struct Candidates<'a> {
     /// The links, in order; never empty.
     pub links: &'a [LinkId],
     /// The class of virtual lanes: 0, or below [`super::Routes::classes`].
