@@ -15,7 +15,7 @@ import hadoptic.log.Writer;
  * so this one does too before it writes the last record.
  */
 final class Ending implements Runnable {
-    private static final long LONGEST_MS = 30_000;
+    private static final long MAX_WAIT_MS = 30_000;
 
     private final Writer writer;
     private final Buffer buffer;
@@ -37,7 +37,7 @@ final class Ending implements Runnable {
             if (agents != null) {
                 agents.leave();
             }
-            ShutdownHandlers.await(LONGEST_MS);
+            ShutdownHandlers.await(MAX_WAIT_MS);
             BlockClientHandlers.sample(true);
             Waits.sample(true);
             writer.close(new End(), 1000);

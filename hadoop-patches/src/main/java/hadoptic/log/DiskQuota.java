@@ -34,7 +34,7 @@ public final class DiskQuota {
     private static final long BELIEVED_AT_START_MS = 60_000;
     /** Others write too: a JVM takes a part of what is left until it looks again, but at least so much, if it is there. */
     private static final int PART_UNTIL_NEXT = 4;
-    private static final long LEAST_BYTES = 1 << 18;
+    private static final long MIN_BYTES = 1 << 18;
     private static final int MAX_ENTRIES = 4096;
     private static final int MAX_FILES = 100_000;
     /** A user's folders are UID, UID.1 and so on. */
@@ -97,7 +97,7 @@ public final class DiskQuota {
                 room = Math.min(room, budget / PART_OF_JVMS - ofOthers(budget / PART_OF_USER) - mine);
             }
         }
-        return Math.max(0, Math.max(Math.min(room, LEAST_BYTES), room / PART_UNTIL_NEXT));
+        return Math.max(0, Math.max(Math.min(room, MIN_BYTES), room / PART_UNTIL_NEXT));
     }
 
     /** Bytes of this user's files. One of his JVMs adds them up, and tells the others by its link. */
