@@ -33,14 +33,15 @@ agents_files files . 100000
 agents_files others .
 if cd "$CAPTURE/jvm" 2>/dev/null; then
     top=$(in_time find . -mindepth 1 -maxdepth 1 ! -type d ! -name 'daemon-*' ! -name '.used-[0-9]*' -exec stat -c x -- {} + 2>/dev/null | head -n 1000000 | wc -l)
-    for name in [0-9]*; do
-        case $name in *[!0-9.]*) top=$((top + 1)); continue ;; esac
-        [ ! -L "$name" ] && [ -d "$name" ] || continue
-        uid=$(stat -c %u -- "$name") && [ "${name%%.*}" = "$uid" ] && cd "$name" 2>/dev/null || { top=$((top + 1)); continue; }
-        files "jvm/$name" 100000 -user "$uid" -name 'jvm-[0-9]*-[0-9]*.jsonl'
-        others "jvm/$name" -user "$uid" -name 'jvm-[0-9]*-[0-9]*.jsonl'
-        cd "$CAPTURE/jvm" || break
-    done
-    say odd "jvm $top"
+    user_folders | {
+        while IFS= read -r name; do
+            case $name in odd\ *) top=$((top + ${name#odd })); continue ;; esac
+            { [ ! -L "$name" ] && cd "$name" 2>/dev/null; } || { top=$((top + 1)); continue; }
+            files "jvm/$name" 100000 -user "${name%%.*}" -name 'jvm-[0-9]*-[0-9]*.jsonl'
+            others "jvm/$name" -user "${name%%.*}" -name 'jvm-[0-9]*-[0-9]*.jsonl'
+            cd "$CAPTURE/jvm" || break
+        done
+        say odd "jvm $top"
+    }
 fi
 say end list

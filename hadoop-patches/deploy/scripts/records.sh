@@ -20,13 +20,11 @@ if cd "$CAPTURE/jvm" 2>/dev/null; then
     look_for 60 10
     say jvm_kib "$(kib .)"
     odd=$(in_time find . -mindepth 1 -maxdepth 1 ! \( -type d -name '[0-9]*' ! -name '*[!0-9.]*' \) ! -name 'daemon-[0-9]*' ! -name '.used-[0-9]*' -exec stat -c x -- {} + 2>/dev/null | head -n 100000 | wc -l)
-    in_time find . -mindepth 1 -maxdepth 1 -type d -name '[0-9]*' ! -name '*[!0-9.]*' | sort | head -n 1000 | {
-        while IFS= read -r folder; do
-            uid=$(stat -c %u -- "$folder" 2>/dev/null) name=${folder#./}
-            if [ "${name%%.*}" != "$uid" ] || ! [ -r "$folder" -a -x "$folder" ]; then
-                odd=$((odd + 1))
-                continue
-            fi
+    user_folders | {
+        while IFS= read -r name; do
+            case $name in odd\ *) odd=$((odd + ${name#odd })); continue ;; esac
+            folder=./$name uid=${name%%.*}
+            [ -r "$folder" -a -x "$folder" ] || { odd=$((odd + 1)); continue; }
             # Names of files may be anything. What is counted are those with the agents' names.
             set -- -mindepth 1 -maxdepth 1 -type f -links 1 -user "$uid" -name 'jvm-[0-9]*-[0-9]*.jsonl' ! -name '*[!a-z0-9.-]*'
             all=$(in_time find "$folder" -mindepth 1 -maxdepth 1 ! -name no-agent ! -name 'daemon-*' -exec stat -c x -- {} + 2>/dev/null | wc -l)
