@@ -12,7 +12,7 @@ use crate::causal::{self, CausalError, Causality, JobGraph, Progress};
 use crate::experiment::Experiment;
 use crate::results::{self, RunResults};
 use netsim::fabric::{self, FabricError};
-use netsim::network::Network;
+use netsim::network::Simulation;
 use netsim::topology::HostPlace;
 use netsim::traffic::{self, TrafficRun};
 

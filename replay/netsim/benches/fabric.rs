@@ -4,7 +4,7 @@
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use netsim::fabric::{Fabric, FabricConfig, build};
-use netsim::network::{HostIndex, Network, Token};
+use netsim::network::{HostIndex, Network, Simulation, Token};
 use netsim::time::SimTime;
 use netsim::topology::HostPlace;
 use std::hint::black_box;

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use netsim::fabric::{self, FabricConfig};
-//! use netsim::network::{HostIndex, Network, Token};
+//! use netsim::network::{HostIndex, Network, Simulation, Token};
 //! use netsim::time::SimTime;
 //! use netsim::topology::HostPlace;
 //!
@@ -41,10 +41,12 @@
 //! | [`kernel`] | the queue of events, their total order, randomness by place and time |
 //! | [`topology`], [`routing`] | nodes and links; where a packet may go next, and whether that can deadlock |
 //! | [`network`] | the seam between a fabric and what sends over it |
+//! | [`engine`] | lets a workload and a network take turns |
 //! | [`fabric`] | the kinds of networks |
 //! | [`traffic`], [`statistics`] | synthetic traffic over fabrics that simulate packets, and what is measured of it |
 
 mod count;
+pub mod engine;
 pub mod fabric;
 pub mod kernel;
 pub mod network;

@@ -1,8 +1,7 @@
 //! The seam between a workload (what is sent, and because of what) and a fabric (how long it takes).
 //!
-//! A workload opens flows and hands bytes to them; the network answers with deliveries. The two take turns:
-//! the workload asks when the network will next do something, compares that with its own next event, and lets the
-//! network advance no further than that. A network knows hosts, flows and bytes; it does not know Hadoop.
+//! A workload opens flows and hands bytes to them; the network answers with deliveries. The two take turns
+//! ([`crate::engine`]). A network knows hosts, flows and bytes; it does not know Hadoop.
 
 use crate::time::SimTime;
 
@@ -90,13 +89,42 @@ pub struct NetworkFigures {
     pub circuits: Vec<CircuitFigures>,
 }
 
-/// A simulated network: hosts, flows between them, and the time that bytes take.
+/// What has events of its own in simulated time: a network, as the [engine](crate::engine) drives it.
 ///
 /// Deterministic: the same calls give the same deliveries, bit for bit.
-pub trait Network {
+pub trait Simulation {
     /// How many hosts it has.
     fn hosts(&self) -> u32;
 
+    /// When it will next process an event; `None` when nothing is under way.
+    fn next_event(&self) -> Option<SimTime>;
+
+    /// Processes events up to the first instant, not later than `until`, at which something is delivered, and appends
+    /// all deliveries of that instant to `deliveries`, ordered by token. Returns the time that has been reached: that
+    /// instant, or `until` if nothing was delivered.
+    fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime;
+
+    /// Processes all instants before `until`, that one not included, whatever is delivered meanwhile.
+    fn run_before(&mut self, until: SimTime) {
+        let Some(last) = until.0.checked_sub(1).map(SimTime) else { return };
+        let mut deliveries = Vec::new();
+        while self.next_event().is_some_and(|at| at <= last) {
+            self.advance(last, &mut deliveries);
+            deliveries.clear();
+        }
+    }
+
+    /// Events that its kernel processed so far; cheaper than the figures where it says so.
+    fn events(&self) -> u64 {
+        self.figures().events
+    }
+
+    /// What was counted so far.
+    fn figures(&self) -> NetworkFigures;
+}
+
+/// A network of flows: bytes are handed to a flow at its source, and delivered at its destination in their order.
+pub trait Network: Simulation {
     /// Opens a flow. `source` and `destination` may be the same host: then it goes over that host's loopback.
     fn open_flow(&mut self, source: HostIndex, destination: HostIndex) -> FlowId;
 
@@ -116,15 +144,4 @@ pub trait Network {
         let _ = of_bytes;
         self.send(now, flow, bytes, token);
     }
-
-    /// When the network will next process an event; `None` when nothing is under way.
-    fn next_event(&self) -> Option<SimTime>;
-
-    /// Processes events up to the first instant, not later than `until`, at which something is delivered, and appends
-    /// all deliveries of that instant to `deliveries`, ordered by token. Returns the time that has been reached: that
-    /// instant, or `until` if nothing was delivered.
-    fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime;
-
-    /// What was counted so far.
-    fn figures(&self) -> NetworkFigures;
 }

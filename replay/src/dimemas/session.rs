@@ -2,6 +2,7 @@
 
 use super::mapping::TaskMapping;
 use super::protocol::{self, Command, LineError, Message};
+use netsim::engine::{self, Workload};
 use netsim::network::{Delivery, FlowId, HostIndex, Network, Token};
 use netsim::time::SimTime;
 use std::collections::{BTreeMap, VecDeque};
@@ -70,14 +71,20 @@ struct UnderWay {
     left: SimTime,
 }
 
-/// One client's simulation on a network of its own.
-pub struct Session<N> {
-    network: N,
+/// The client's tasks, as a workload: it is done whenever something has arrived.
+struct Tasks {
     mapping: TaskMapping,
     flows: BTreeMap<(HostIndex, HostIndex), FlowId>,
     /// Messages that have not left yet, in the order in which they will.
     leaving: BTreeMap<(SimTime, u64), Message>,
     under_way: BTreeMap<u64, UnderWay>,
+    arrived: Vec<Delivery>,
+}
+
+/// One client's simulation on a network of its own.
+pub struct Session<N> {
+    network: N,
+    tasks: Tasks,
     /// Completions of the last instant that the client was not yet told of.
     due: VecDeque<String>,
     /// What the client was told: nothing before it can happen any more.
@@ -92,10 +99,13 @@ impl<N: Network> Session<N> {
     pub fn new(network: N, mapping: TaskMapping) -> Self {
         Self {
             network,
-            mapping,
-            flows: BTreeMap::new(),
-            leaving: BTreeMap::new(),
-            under_way: BTreeMap::new(),
+            tasks: Tasks {
+                mapping,
+                flows: BTreeMap::new(),
+                leaving: BTreeMap::new(),
+                under_way: BTreeMap::new(),
+                arrived: Vec::new(),
+            },
             due: VecDeque::new(),
             present: SimTime::ZERO,
             stop: None,
@@ -111,7 +121,7 @@ impl<N: Network> Session<N> {
 
     /// Messages whose completion the client was not told of.
     pub fn open_messages(&self) -> usize {
-        self.leaving.len() + self.under_way.len() + self.due.len()
+        self.tasks.leaving.len() + self.tasks.under_way.len() + self.due.len()
     }
 
     /// Takes a line of the client, without its line break.
@@ -135,14 +145,14 @@ impl<N: Network> Session<N> {
         }
         let nodes = self.network.hosts();
         for task in [message.source, message.destination] {
-            self.mapping.host(task, nodes).map_err(SessionError::NoHost)?;
+            self.tasks.mapping.host(task, nodes).map_err(SessionError::NoHost)?;
         }
         self.figures.messages += 1;
         self.figures.bytes += message.bytes;
         self.figures.wrapped += u64::from(message.wrapped);
         self.figures.late += u64::from(message.at < self.present);
         let at = message.at.max(self.present);
-        self.leaving.insert((at, self.next_token), message);
+        self.tasks.leaving.insert((at, self.next_token), message);
         self.next_token += 1;
         Ok(())
     }
@@ -174,66 +184,69 @@ impl<N: Network> Session<N> {
     /// Simulates up to the first instant, not later than `until`, at which messages are complete. A stop beyond all
     /// times (Dimemas has nothing left to do but wait) moves the present no further than the last thing that happened.
     fn advance(&mut self, until: SimTime) -> Result<(), SessionError> {
-        let mut deliveries = Vec::new();
         let (beyond, until) = (until, until.min(SimTime::LATEST));
-        while deliveries.is_empty() {
-            let happens = self.network.next_event().filter(|at| *at <= until);
-            let leaves = self.leaving.first_key_value().map(|((at, _), _)| *at).filter(|at| *at <= until);
-            match (happens, leaves) {
-                (Some(at), leaves) if leaves.is_none_or(|leaves| at <= leaves) => {
-                    self.network.advance(at, &mut deliveries);
-                    self.present = self.present.max(at);
+        while self.tasks.arrived.is_empty() {
+            let next = engine::next_time(&self.network, &self.tasks);
+            let Some(at) = next.filter(|at| *at <= until) else {
+                if beyond > until && next.is_some() {
+                    return Err(SessionError::Endless);
                 }
-                (_, Some(at)) => {
-                    self.network.advance(at, &mut deliveries);
-                    self.present = self.present.max(at);
-                    self.leave();
+                if beyond < SimTime::MAX {
+                    self.present = self.present.max(until);
                 }
-                _ if beyond > until && self.network.next_event().is_some() => return Err(SessionError::Endless),
-                _ => {
-                    if beyond < SimTime::MAX {
-                        self.present = self.present.max(until);
-                    }
-                    return Ok(());
-                }
+                return Ok(());
+            };
+            engine::run(&mut self.network, &mut self.tasks, at);
+            self.present = self.present.max(at);
+        }
+        for delivery in self.tasks.arrived.drain(..) {
+            if let Some(UnderWay { message, left }) = self.tasks.under_way.remove(&delivery.token.0) {
+                self.due.push_back(protocol::completed(&message, left, delivery.at));
             }
         }
-        self.complete(&deliveries);
         Ok(())
+    }
+}
+
+impl<N: Network> Workload<N> for Tasks {
+    fn next_tick(&self, _: &N) -> Option<SimTime> {
+        self.leaving.first_key_value().map(|((at, _), _)| *at)
     }
 
     /// The first message that waits for its time leaves.
-    fn leave(&mut self) {
+    fn tick(&mut self, _: SimTime, network: &mut N) {
         let Some(((left, token), message)) = self.leaving.pop_first() else { return };
-        let nodes = self.network.hosts();
+        let nodes = network.hosts();
         let ends = (self.mapping.host(message.source, nodes), self.mapping.host(message.destination, nodes));
         let (Ok(source), Ok(destination)) = ends else { return };
-        let flow = self.flow(source, destination);
-        self.network.send(left, flow, message.bytes, Token(token));
+        let flow = self.flow(source, destination, network);
+        network.send(left, flow, message.bytes, Token(token));
         self.under_way.insert(token, UnderWay { message, left });
     }
 
+    fn delivered(&mut self, delivery: &Delivery, _: &mut N) {
+        self.arrived.push(*delivery);
+    }
+
+    fn is_done(&self) -> bool {
+        !self.arrived.is_empty()
+    }
+}
+
+impl Tasks {
     /// The flow from one host to another: all their messages share it, as processes of MPI share a connection.
-    fn flow(&mut self, source: HostIndex, destination: HostIndex) -> FlowId {
+    fn flow(&mut self, source: HostIndex, destination: HostIndex, network: &mut impl Network) -> FlowId {
         if let Some(flow) = self.flows.get(&(source, destination)) {
             return *flow;
         }
         if source == destination {
-            let flow = self.network.open_flow(source, destination);
+            let flow = network.open_flow(source, destination);
             self.flows.insert((source, destination), flow);
             return flow;
         }
-        let (there, back) = self.network.open_connection(source, destination);
+        let (there, back) = network.open_connection(source, destination);
         self.flows.insert((source, destination), there);
         self.flows.insert((destination, source), back);
         there
-    }
-
-    fn complete(&mut self, deliveries: &[Delivery]) {
-        for delivery in deliveries {
-            if let Some(UnderWay { message, left }) = self.under_way.remove(&delivery.token.0) {
-                self.due.push_back(protocol::completed(&message, left, delivery.at));
-            }
-        }
     }
 }

@@ -37,13 +37,13 @@ pub mod fit;
 pub use figure::svg;
 
 use crate::experiment::{ExperimentError, Override, locate};
+use netsim::engine::{self, Departure, Departures};
 use netsim::fabric::{self, FabricConfig};
-use netsim::network::{FlowId, HostIndex, Network, Token};
+use netsim::network::HostIndex;
 use netsim::time::SimTime;
 use netsim::topology::HostPlace;
 use netsim::units::{Bytes, DurationPs};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -325,7 +325,9 @@ impl Published {
         let config: FabricConfig = table.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
         let mut network = fabric::build(&config, &self.hosts()).map_err(|error| error.to_string())?;
         let handed_over = self.hand_overs(row)?;
-        let delivered = deliver(&mut network, &handed_over);
+        let mut departures = Departures::new(&handed_over);
+        engine::run(&mut network, &mut departures, SimTime::LATEST);
+        let delivered = departures.delivered;
         if row.all {
             let last = delivered.values().max().filter(|_| delivered.len() == handed_over.len());
             let last =
@@ -335,7 +337,7 @@ impl Published {
         let number = row.message.unwrap_or(handed_over.len());
         let index = number.checked_sub(1).filter(|index| *index < handed_over.len());
         let index = index.ok_or_else(|| format!("message = {number}: there are 1 to {}", handed_over.len()))?;
-        let arrived = delivered.get(&(index as u64)).ok_or("the message that counts was never delivered")?;
+        let arrived = delivered.get(&index).ok_or("the message that counts was never delivered")?;
         Ok(arrived.since_ps(handed_over[index].at))
     }
 
@@ -346,38 +348,17 @@ impl Published {
     }
 
     /// What is handed over when, in the order of time.
-    fn hand_overs(&self, row: &Row) -> Result<Vec<HandOver>, String> {
+    fn hand_overs(&self, row: &Row) -> Result<Vec<Departure>, String> {
         let mut all = Vec::new();
         for message in &self.messages {
             let bytes = row.bytes.or(message.bytes).ok_or("neither the row nor a message says how many bytes")?;
             let at = SimTime(message.at.map_or(0, DurationPs::ps));
-            let pair = (HostIndex(message.from), HostIndex(message.to));
-            all.extend((0..message.count).map(|_| HandOver { at, pair, bytes: bytes.get() }));
+            let (source, destination) = (HostIndex(message.from), HostIndex(message.to));
+            all.extend((0..message.count).map(|_| Departure { at, source, destination, bytes: bytes.get() }));
         }
-        all.sort_by_key(|hand_over| hand_over.at);
+        all.sort_by_key(|departure| departure.at);
         Ok(all)
     }
-}
-
-struct HandOver {
-    at: SimTime,
-    pair: (HostIndex, HostIndex),
-    bytes: u64,
-}
-
-/// When each message, by its number, was delivered. Messages of a pair share a flow.
-fn deliver(network: &mut impl Network, messages: &[HandOver]) -> BTreeMap<u64, SimTime> {
-    let mut flows: BTreeMap<(HostIndex, HostIndex), FlowId> = BTreeMap::new();
-    let mut deliveries = Vec::new();
-    for (number, message) in messages.iter().enumerate() {
-        while network.advance(message.at, &mut deliveries) < message.at {}
-        let flow = *flows.entry(message.pair).or_insert_with(|| network.open_flow(message.pair.0, message.pair.1));
-        network.send(message.at, flow, message.bytes, Token(number as u64));
-    }
-    while network.next_event().is_some_and(|at| at <= SimTime::LATEST) {
-        network.advance(SimTime::LATEST, &mut deliveries);
-    }
-    deliveries.iter().map(|delivery| (delivery.token.0, delivery.at)).collect()
 }
 
 /// Nanoseconds with their thousands apart, and with picoseconds where there are any.

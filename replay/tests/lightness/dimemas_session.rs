@@ -2,7 +2,7 @@
 
 use crate::common::{fabric, lab};
 use netsim::fabric::Fabric;
-use netsim::network::{HostIndex, Network, Token};
+use netsim::network::{HostIndex, Network, Simulation, Token};
 use netsim::time::SimTime;
 use proptest::prelude::*;
 use replay::dimemas::mapping::TaskMapping;

@@ -2,7 +2,7 @@
 
 use crate::common::{lab, run_all};
 use netsim::fabric::{self, FabricConfig};
-use netsim::network::{HostIndex, Network, Token};
+use netsim::network::{HostIndex, Network, Simulation, Token};
 use netsim::time::SimTime;
 use netsim::units::Rate;
 use replay::published::fit::{

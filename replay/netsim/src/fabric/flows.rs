@@ -8,7 +8,7 @@ use super::pipe::{Pipe, PipeConfig};
 use super::slab::Slab;
 use crate::count::count;
 use crate::kernel::{EventQueue, Phase, Place};
-use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, Token};
+use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, Simulation, Token};
 use crate::time::SimTime;
 use std::collections::VecDeque;
 
@@ -71,36 +71,9 @@ impl<F: PacketFabric<()>> Flows<F> {
     }
 }
 
-impl<F: PacketFabric<()>> Network for Flows<F> {
+impl<F: PacketFabric<()>> Simulation for Flows<F> {
     fn hosts(&self) -> u32 {
         self.fabric.hosts()
-    }
-
-    fn open_flow(&mut self, source: HostIndex, destination: HostIndex) -> FlowId {
-        let loopback = (source == destination).then(Pipe::default);
-        self.flows.push(Flow { source, destination, loopback, under_way: VecDeque::new() });
-        FlowId(count(self.flows.len() - 1))
-    }
-
-    fn send(&mut self, now: SimTime, flow: FlowId, bytes: u64, token: Token) {
-        let entry = &mut self.flows[flow.0 as usize];
-        if let Some(pipe) = &mut entry.loopback {
-            let at = pipe.hand_over(now, bytes, &self.pipe);
-            self.looped_bytes += bytes;
-            self.looping.schedule(at, Phase::Arrive, Place(flow.0), token);
-            return;
-        }
-        let id = self.sent.insert(Sent { flow: flow.0, token, complete: false });
-        entry.under_way.push_back(id);
-        let message = Message {
-            source: entry.source,
-            destination: entry.destination,
-            bytes,
-            level: ServiceLevel(0),
-            flow: flow.0.into(),
-            token: Token(id.into()),
-        };
-        self.fabric.send(now, &message);
     }
 
     fn next_event(&self) -> Option<SimTime> {
@@ -139,5 +112,34 @@ impl<F: PacketFabric<()>> Network for Flows<F> {
         figures.events += self.looping.processed();
         figures.counters.push(("loopback bytes".to_owned(), self.looped_bytes));
         figures
+    }
+}
+
+impl<F: PacketFabric<()>> Network for Flows<F> {
+    fn open_flow(&mut self, source: HostIndex, destination: HostIndex) -> FlowId {
+        let loopback = (source == destination).then(Pipe::default);
+        self.flows.push(Flow { source, destination, loopback, under_way: VecDeque::new() });
+        FlowId(count(self.flows.len() - 1))
+    }
+
+    fn send(&mut self, now: SimTime, flow: FlowId, bytes: u64, token: Token) {
+        let entry = &mut self.flows[flow.0 as usize];
+        if let Some(pipe) = &mut entry.loopback {
+            let at = pipe.hand_over(now, bytes, &self.pipe);
+            self.looped_bytes += bytes;
+            self.looping.schedule(at, Phase::Arrive, Place(flow.0), token);
+            return;
+        }
+        let id = self.sent.insert(Sent { flow: flow.0, token, complete: false });
+        entry.under_way.push_back(id);
+        let message = Message {
+            source: entry.source,
+            destination: entry.destination,
+            bytes,
+            level: ServiceLevel(0),
+            flow: flow.0.into(),
+            token: Token(id.into()),
+        };
+        self.fabric.send(now, &message);
     }
 }

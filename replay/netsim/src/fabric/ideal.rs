@@ -7,7 +7,7 @@ use super::figures::LinkMeter;
 use super::instant::collect_instant;
 use super::pipe::{Pipe, PipeConfig};
 use crate::kernel::{EventQueue, Phase, Place};
-use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, Token};
+use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, Simulation, Token};
 use crate::time::SimTime;
 use crate::topology::HostPlace;
 use crate::units::{DurationPs, Rate};
@@ -61,21 +61,9 @@ impl Ideal {
     }
 }
 
-impl Network for Ideal {
+impl Simulation for Ideal {
     fn hosts(&self) -> u32 {
         crate::count::count(self.names.len())
-    }
-
-    fn open_flow(&mut self, source: HostIndex, _destination: HostIndex) -> FlowId {
-        self.flows.push(Flow { pipe: Pipe::default(), source: source.0 });
-        FlowId(crate::count::count(self.flows.len() - 1))
-    }
-
-    fn send(&mut self, now: SimTime, flow: FlowId, bytes: u64, token: Token) {
-        let Flow { pipe, source } = &mut self.flows[flow.0 as usize];
-        let at = pipe.hand_over(now, bytes, &self.pipe);
-        self.meters[*source as usize].crossed(now, bytes, self.interval_ps);
-        self.queue.schedule(at, Phase::Arrive, Place(flow.0), token);
     }
 
     fn next_event(&self) -> Option<SimTime> {
@@ -103,5 +91,19 @@ impl Network for Ideal {
             links: links.map(|(name, meter)| meter.figures(&format!("{name}->"), self.pipe.rate)).collect(),
             ..NetworkFigures::default()
         }
+    }
+}
+
+impl Network for Ideal {
+    fn open_flow(&mut self, source: HostIndex, _destination: HostIndex) -> FlowId {
+        self.flows.push(Flow { pipe: Pipe::default(), source: source.0 });
+        FlowId(crate::count::count(self.flows.len() - 1))
+    }
+
+    fn send(&mut self, now: SimTime, flow: FlowId, bytes: u64, token: Token) {
+        let Flow { pipe, source } = &mut self.flows[flow.0 as usize];
+        let at = pipe.hand_over(now, bytes, &self.pipe);
+        self.meters[*source as usize].crossed(now, bytes, self.interval_ps);
+        self.queue.schedule(at, Phase::Arrive, Place(flow.0), token);
     }
 }

@@ -6,7 +6,7 @@ use super::ideal::IdealConfig;
 use super::packet::{Message, Observer, PacketFabric, PacketRecord};
 use crate::fabric::packet::LinkTime;
 use crate::kernel::{EventQueue, Phase, Place};
-use crate::network::{Delivery, NetworkFigures, Token};
+use crate::network::{Delivery, NetworkFigures, Simulation, Token};
 use crate::time::SimTime;
 use crate::units::Rate;
 
@@ -60,11 +60,53 @@ impl<O: Observer> IdealPackets<O> {
     }
 }
 
-impl<O: Observer> PacketFabric<O> for IdealPackets<O> {
+impl<O: Observer> Simulation for IdealPackets<O> {
     fn hosts(&self) -> u32 {
         crate::count::count(self.hosts.len())
     }
 
+    fn next_event(&self) -> Option<SimTime> {
+        self.queue.next_time()
+    }
+
+    fn run_before(&mut self, until: SimTime) {
+        let Some(last) = until.0.checked_sub(1) else { return };
+        while let Some((_, arrival)) = self.queue.pop_until(SimTime(last)) {
+            self.arrive(&arrival);
+        }
+    }
+
+    fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime {
+        super::instant::collect_instant(
+            self,
+            until,
+            deliveries,
+            |network| &mut network.queue,
+            |network, at, arrival, out| {
+                if let Some(token) = network.arrive(&arrival) {
+                    out.push(Delivery { token, at });
+                }
+            },
+        )
+    }
+
+    fn events(&self) -> u64 {
+        self.queue.processed()
+    }
+
+    fn figures(&self) -> NetworkFigures {
+        let links = self.meters.iter().enumerate();
+        NetworkFigures {
+            circuits: Vec::new(),
+            events: self.queue.processed(),
+            interval_ps: self.interval_ps,
+            links: links.map(|(host, meter)| meter.figures(&format!("h{host}->"), self.rate)).collect(),
+            ..NetworkFigures::default()
+        }
+    }
+}
+
+impl<O: Observer> PacketFabric<O> for IdealPackets<O> {
     fn send(&mut self, now: SimTime, message: &Message) {
         let index = message.source.0 as usize;
         let mut left = message.bytes;
@@ -100,51 +142,11 @@ impl<O: Observer> PacketFabric<O> for IdealPackets<O> {
         }
     }
 
-    fn next_event(&self) -> Option<SimTime> {
-        self.queue.next_time()
-    }
-
-    fn run_before(&mut self, until: SimTime) {
-        let Some(last) = until.0.checked_sub(1) else { return };
-        while let Some((_, arrival)) = self.queue.pop_until(SimTime(last)) {
-            self.arrive(&arrival);
-        }
-    }
-
-    fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime {
-        super::instant::collect_instant(
-            self,
-            until,
-            deliveries,
-            |network| &mut network.queue,
-            |network, at, arrival, out| {
-                if let Some(token) = network.arrive(&arrival) {
-                    out.push(Delivery { token, at });
-                }
-            },
-        )
-    }
-
     fn observer(&mut self) -> &mut O {
         &mut self.observer
     }
 
-    fn events(&self) -> u64 {
-        self.queue.processed()
-    }
-
     fn lane_bytes(&self, _now: SimTime) -> Vec<u64> {
         self.meters.iter().map(LinkMeter::bytes).collect()
-    }
-
-    fn figures(&self) -> NetworkFigures {
-        let links = self.meters.iter().enumerate();
-        NetworkFigures {
-            circuits: Vec::new(),
-            events: self.queue.processed(),
-            interval_ps: self.interval_ps,
-            links: links.map(|(host, meter)| meter.figures(&format!("h{host}->"), self.rate)).collect(),
-            ..NetworkFigures::default()
-        }
     }
 }

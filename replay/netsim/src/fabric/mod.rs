@@ -26,7 +26,7 @@ mod port;
 mod slab;
 pub mod store_and_forward;
 
-use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, Token};
+use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, Simulation, Token};
 use crate::time::SimTime;
 use crate::topology::HostPlace;
 use crate::units::DurationPs;
@@ -109,11 +109,25 @@ macro_rules! each_fabric {
     };
 }
 
-impl Network for Fabric {
+impl Simulation for Fabric {
     fn hosts(&self) -> u32 {
         each_fabric!(self, network => network.hosts())
     }
 
+    fn next_event(&self) -> Option<SimTime> {
+        each_fabric!(self, network => network.next_event())
+    }
+
+    fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime {
+        each_fabric!(self, network => network.advance(until, deliveries))
+    }
+
+    fn figures(&self) -> NetworkFigures {
+        each_fabric!(self, network => network.figures())
+    }
+}
+
+impl Network for Fabric {
     fn open_flow(&mut self, source: HostIndex, destination: HostIndex) -> FlowId {
         each_fabric!(self, network => network.open_flow(source, destination))
     }
@@ -128,17 +142,5 @@ impl Network for Fabric {
 
     fn send_part(&mut self, now: SimTime, flow: FlowId, bytes: u64, of_bytes: u64, token: Token) {
         each_fabric!(self, network => network.send_part(now, flow, bytes, of_bytes, token));
-    }
-
-    fn next_event(&self) -> Option<SimTime> {
-        each_fabric!(self, network => network.next_event())
-    }
-
-    fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime {
-        each_fabric!(self, network => network.advance(until, deliveries))
-    }
-
-    fn figures(&self) -> NetworkFigures {
-        each_fabric!(self, network => network.figures())
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! What these fabrics compute is defined in `docs/fabric.md`.
 
-use crate::network::{Delivery, HostIndex, NetworkFigures, Token};
+use crate::network::{HostIndex, Simulation, Token};
 use crate::time::SimTime;
 use crate::units::Rate;
 
@@ -124,31 +124,13 @@ impl Observer for Vec<PacketRecord> {
     }
 }
 
-/// A fabric that simulates packets. Deterministic: the same calls give the same packets, bit for bit.
-pub trait PacketFabric<O: Observer> {
-    /// How many hosts it has.
-    fn hosts(&self) -> u32;
-
+/// A fabric that simulates packets. Its deliveries are messages whose packets have all arrived.
+pub trait PacketFabric<O: Observer>: Simulation {
     /// Hands a message over at `now`: later than all instants that were processed, or that of the last delivery.
     fn send(&mut self, now: SimTime, message: &Message);
 
-    /// When something will next happen; `None` when nothing is under way.
-    fn next_event(&self) -> Option<SimTime>;
-
-    /// Processes all instants before `until`, that one not included, whatever is delivered meanwhile.
-    fn run_before(&mut self, until: SimTime);
-
-    /// Processes instants up to the first, not later than `until`, at which a message is complete, and appends the
-    /// messages complete at that instant to `deliveries`, ordered by token. Returns that instant, or `until`.
-    fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime;
-
     /// What sees the packets.
     fn observer(&mut self) -> &mut O;
-
-    /// Events that its kernel processed so far; cheaper than the figures where the fabric says so.
-    fn events(&self) -> u64 {
-        self.figures().events
-    }
 
     /// How many virtual lanes each link has.
     fn lanes(&self) -> u32 {
@@ -158,7 +140,4 @@ pub trait PacketFabric<O: Observer> {
     /// Bytes of packets that have begun to cross each virtual lane of each link before `now`, link by link, flits filled
     /// up. `now` is not earlier than what was processed.
     fn lane_bytes(&self, now: SimTime) -> Vec<u64>;
-
-    /// What was counted so far.
-    fn figures(&self) -> NetworkFigures;
 }

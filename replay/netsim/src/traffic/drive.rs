@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::{Plan, Sources};
+use crate::engine::{self, Workload};
 use crate::fabric::packet::PacketFabric;
 use crate::network::NetworkFigures;
 use crate::statistics::Meter;
@@ -41,6 +42,85 @@ const TELL: Duration = Duration::from_millis(100);
 /// A run looks up this often in its measurement, whatever happens.
 const LOOKS: u64 = 256;
 
+/// Sources that send, and what is looked at meanwhile.
+struct Traffic<'a, P> {
+    sources: &'a mut Sources,
+    stop: &'a AtomicBool,
+    progress: P,
+    from: SimTime,
+    until: SimTime,
+    end: SimTime,
+    /// Looks are no further apart, while something happens.
+    slice_ps: u64,
+    now: SimTime,
+    began: bool,
+    looked: SimTime,
+    told: Instant,
+    /// Bytes of each lane when the measurement began, and when it ended.
+    before: Option<Vec<u64>>,
+    after: Option<Vec<u64>>,
+    stopped: bool,
+    done: bool,
+}
+
+impl<P: FnMut(Progress)> Traffic<'_, P> {
+    /// Tells how far it is, now and then. Returns whether it is to stop.
+    fn look(&mut self, events: impl FnOnce() -> u64) -> bool {
+        if self.now.since_ps(self.looked) < self.slice_ps {
+            return false;
+        }
+        self.looked = self.now;
+        if self.told.elapsed() >= TELL {
+            (self.progress)(Progress { now: self.now, until: self.until, events: events() });
+            self.told = Instant::now();
+        }
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+impl<F: PacketFabric<Meter>, P: FnMut(Progress)> Workload<F> for Traffic<'_, P> {
+    const REACTS: bool = false;
+
+    fn next_tick(&self, fabric: &F) -> Option<SimTime> {
+        if !self.began {
+            return Some(SimTime::ZERO);
+        }
+        // Not beyond a look, unless nothing happens until then anyway.
+        let event = fabric.next_event().unwrap_or(SimTime::MAX);
+        let look = self.now.plus_ps(self.slice_ps).max(event).min(self.end);
+        let edges = [self.from, self.until].into_iter().filter(|edge| *edge > self.now);
+        edges.chain(self.sources.next_time()).chain([look]).min()
+    }
+
+    fn tick(&mut self, now: SimTime, fabric: &mut F) {
+        (self.now, self.began) = (now, true);
+        if now >= self.from && self.before.is_none() {
+            self.before = Some(fabric.lane_bytes(now));
+        }
+        if now >= self.until && self.after.is_none() {
+            self.after = Some(fabric.lane_bytes(now));
+        }
+        if now >= self.end || (now >= self.until && fabric.observer().outstanding == 0) {
+            self.done = true;
+            return;
+        }
+        while let Some(message) = self.sources.next_at(now) {
+            fabric.observer().handed_over(now, &message);
+            fabric.send(now, &message);
+        }
+        if now >= self.until && self.sources.next_time().is_none() && fabric.next_event().is_none() {
+            self.done = true;
+            return;
+        }
+        self.stopped = self.look(|| fabric.events());
+        self.done = self.stopped;
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+}
+
 /// Runs until every packet that counts has arrived, but no longer than the plan says. `stop` ends it sooner; `progress` is
 /// called now and then.
 pub fn drive<F: PacketFabric<Meter>>(
@@ -48,57 +128,28 @@ pub fn drive<F: PacketFabric<Meter>>(
     plan: &Plan,
     sources: &mut Sources,
     stop: &AtomicBool,
-    mut progress: impl FnMut(Progress),
+    progress: impl FnMut(Progress),
 ) -> Raw {
-    let slice = ((plan.until_ps - plan.from_ps) / LOOKS).max(1);
-    let (from, until, end) = (SimTime(plan.from_ps), SimTime(plan.until_ps), SimTime(plan.end_ps));
-    let mut before: Option<Vec<u64>> = None;
-    let mut at_end: Option<Vec<u64>> = None;
-    let mut now = SimTime::ZERO;
-    let mut looked = SimTime::ZERO;
-    let mut stopped = false;
-    let mut told = Instant::now();
-    loop {
-        if now >= from && before.is_none() {
-            before = Some(fabric.lane_bytes(now));
-        }
-        if now >= until && at_end.is_none() {
-            at_end = Some(fabric.lane_bytes(now));
-        }
-        if now >= end || (now >= until && fabric.observer().outstanding == 0) {
-            break;
-        }
-        while let Some(message) = sources.next_at(now) {
-            fabric.observer().handed_over(now, &message);
-            fabric.send(now, &message);
-        }
-        let (next_source, next_event) = (sources.next_time(), fabric.next_event());
-        if now >= until && next_source.is_none() && next_event.is_none() {
-            break;
-        }
-        if now.since_ps(looked) >= slice {
-            looked = now;
-            if told.elapsed() >= TELL {
-                progress(Progress { now, until, events: fabric.events() });
-                told = Instant::now();
-            }
-            if stop.load(Ordering::Relaxed) {
-                stopped = true;
-                break;
-            }
-        }
-        // Not beyond a look, unless nothing happens until then anyway.
-        let mut next = now.plus_ps(slice).max(next_event.unwrap_or(SimTime::MAX)).min(end);
-        for edge in [from, until] {
-            if edge > now {
-                next = next.min(edge);
-            }
-        }
-        next = next_source.map_or(next, |source| next.min(source));
-        fabric.run_before(next);
-        now = next;
-    }
-    let last = at_end.unwrap_or_else(|| fabric.lane_bytes(now));
+    let mut traffic = Traffic {
+        sources,
+        stop,
+        progress,
+        from: SimTime(plan.from_ps),
+        until: SimTime(plan.until_ps),
+        end: SimTime(plan.end_ps),
+        slice_ps: ((plan.until_ps - plan.from_ps) / LOOKS).max(1),
+        now: SimTime::ZERO,
+        began: false,
+        looked: SimTime::ZERO,
+        told: Instant::now(),
+        before: None,
+        after: None,
+        stopped: false,
+        done: false,
+    };
+    engine::run(fabric, &mut traffic, SimTime::MAX);
+    let Traffic { now, stopped, before, after, .. } = traffic;
+    let last = after.unwrap_or_else(|| fabric.lane_bytes(now));
     let before = before.unwrap_or_default();
     let lane_bytes = last.iter().zip(&before).map(|(last, before)| last.saturating_sub(*before)).collect();
     Raw { end: now, stopped, figures: fabric.figures(), lanes: fabric.lanes(), lane_bytes }

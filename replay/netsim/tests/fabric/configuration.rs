@@ -2,7 +2,7 @@
 
 use crate::common::lab;
 use netsim::fabric::{FabricConfig, build};
-use netsim::network::Network;
+use netsim::network::Simulation;
 use netsim::topology::HostPlace;
 
 /// The error of configuration `text` for `hosts`.

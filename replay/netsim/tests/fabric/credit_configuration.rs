@@ -4,7 +4,7 @@ use crate::common::{credit, lab, message, packets};
 use netsim::fabric::credit::Speed;
 use netsim::fabric::packet::PacketFabric;
 use netsim::fabric::{FabricConfig, build};
-use netsim::network::Network;
+use netsim::network::Simulation;
 use netsim::time::SimTime;
 
 fn error_for(text: &str) -> String {

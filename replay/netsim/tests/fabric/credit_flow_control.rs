@@ -2,7 +2,7 @@
 
 use crate::common::{credit, lab, message, packets};
 use netsim::fabric::packet::{PacketFabric, PacketRecord};
-use netsim::network::Token;
+use netsim::network::{Simulation, Token};
 use netsim::time::SimTime;
 use proptest::prelude::*;
 use std::collections::BTreeMap;

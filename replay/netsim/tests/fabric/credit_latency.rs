@@ -3,6 +3,7 @@
 
 use crate::common::{credit, lab, message, packets, store_and_forward};
 use netsim::fabric::packet::{PacketFabric, PacketRecord};
+use netsim::network::Simulation;
 use netsim::time::SimTime;
 use netsim::topology::HostPlace;
 

@@ -1,7 +1,7 @@
 //! The Ethernet fabric against closed forms: times to the picosecond, throughput, fairness, loss and its repair.
 
 use crate::common::{config, fabric, lab, run_all};
-use netsim::network::{HostIndex, Network, Token};
+use netsim::network::{HostIndex, Network, Simulation, Token};
 use netsim::time::SimTime;
 
 /// Picoseconds that a frame of `bytes` takes at 100 Mbit/s.

@@ -6,7 +6,7 @@
 
 use crate::common::{fabric, lab, run_all};
 use netsim::fabric::Fabric;
-use netsim::network::{HostIndex, Network, Token};
+use netsim::network::{HostIndex, Network, Simulation, Token};
 use netsim::time::SimTime;
 
 /// The network that the script sets up, with links of `links` and an uplink of `uplink`.

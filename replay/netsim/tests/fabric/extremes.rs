@@ -2,7 +2,7 @@
 
 use crate::common::lab;
 use netsim::fabric::{self, FabricConfig, FabricError};
-use netsim::network::{HostIndex, Network, Token};
+use netsim::network::{HostIndex, Network, Simulation, Token};
 use netsim::time::SimTime;
 use netsim::units::{Buffer, Bytes, DurationPs, Length, PerByte, Rate};
 use proptest::prelude::*;

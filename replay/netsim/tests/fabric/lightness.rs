@@ -2,7 +2,7 @@
 
 use crate::common::{fabric, lab, run_all};
 use netsim::fabric::Fabric;
-use netsim::network::{Delivery, HostIndex, Network, Token};
+use netsim::network::{Delivery, HostIndex, Network, Simulation, Token};
 use netsim::time::SimTime;
 use proptest::prelude::*;
 use serde::Deserialize;

@@ -1,7 +1,7 @@
 //! What LIGHTNESS' deliverable published, and the arithmetic behind it.
 
 use crate::common::{fabric, lab, run_all};
-use netsim::network::{HostIndex, Network, Token};
+use netsim::network::{HostIndex, Network, Simulation, Token};
 use netsim::time::SimTime;
 
 /// Servers' links take no time: the test beds' measurements are of the ToRs and switches alone.

@@ -2,7 +2,7 @@
 //! deliveries, in however small steps time is advanced.
 
 use crate::common::{fabric, lab, run_all};
-use netsim::network::{Delivery, FlowId, HostIndex, Network, Token};
+use netsim::network::{Delivery, FlowId, HostIndex, Network, Simulation, Token};
 use netsim::time::SimTime;
 use proptest::prelude::*;
 use std::collections::BTreeMap;

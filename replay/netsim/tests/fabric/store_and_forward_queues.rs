@@ -4,7 +4,7 @@
 use crate::common::{fabric, lab, message, packets, run_all, store_and_forward, with_token};
 use netsim::fabric::packet::{Observer, PacketFabric, PacketRecord};
 use netsim::fabric::store_and_forward::StoreAndForward;
-use netsim::network::{HostIndex, Network, Token};
+use netsim::network::{HostIndex, Network, Simulation, Token};
 use netsim::time::SimTime;
 use proptest::prelude::*;
 

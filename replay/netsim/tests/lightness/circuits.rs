@@ -6,7 +6,7 @@
 use crate::common::lab;
 use netsim::fabric::FabricConfig;
 use netsim::fabric::lightness::{CircuitSpan, Lightness};
-use netsim::network::{HostIndex, Network, Token};
+use netsim::network::{HostIndex, Network, Simulation, Token};
 use netsim::time::SimTime;
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use netsim::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, Token};
+use netsim::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, Simulation, Token};
 use netsim::time::SimTime;
 use trace::ids::{ConnectionId, EventId, HostId, JobId, MessageId, ProcessId, TaskId, TimerId};
 use trace::rows::{
@@ -346,19 +346,9 @@ impl RecordedNetwork {
     }
 }
 
-impl Network for RecordedNetwork {
+impl Simulation for RecordedNetwork {
     fn hosts(&self) -> u32 {
         self.hosts
-    }
-
-    fn open_flow(&mut self, _source: HostIndex, _destination: HostIndex) -> FlowId {
-        self.flows += 1;
-        FlowId(self.flows - 1)
-    }
-
-    fn send(&mut self, now: SimTime, _flow: FlowId, _bytes: u64, token: Token) {
-        let delay_ps = self.delays_ps.get(&token.0).copied().unwrap_or(self.otherwise_ps);
-        self.under_way.insert((now.plus_ps(delay_ps), token));
     }
 
     fn next_event(&self) -> Option<SimTime> {
@@ -376,6 +366,18 @@ impl Network for RecordedNetwork {
 
     fn figures(&self) -> NetworkFigures {
         NetworkFigures::default()
+    }
+}
+
+impl Network for RecordedNetwork {
+    fn open_flow(&mut self, _source: HostIndex, _destination: HostIndex) -> FlowId {
+        self.flows += 1;
+        FlowId(self.flows - 1)
+    }
+
+    fn send(&mut self, now: SimTime, _flow: FlowId, _bytes: u64, token: Token) {
+        let delay_ps = self.delays_ps.get(&token.0).copied().unwrap_or(self.otherwise_ps);
+        self.under_way.insert((now.plus_ps(delay_ps), token));
     }
 }
 

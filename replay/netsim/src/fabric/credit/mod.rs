@@ -20,7 +20,7 @@ use super::messages::{Messages, NONE};
 use super::packet::{Message, Observer, PacketFabric};
 use super::slab::Slab;
 use crate::count::count;
-use crate::network::{Delivery, NetworkFigures};
+use crate::network::{Delivery, NetworkFigures, Simulation};
 use crate::routing::{Routes, RoutingConfig};
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, Topology};
@@ -338,26 +338,9 @@ impl<O: Observer> Credit<O> {
     }
 }
 
-impl<O: Observer> PacketFabric<O> for Credit<O> {
+impl<O: Observer> Simulation for Credit<O> {
     fn hosts(&self) -> u32 {
         self.topology.hosts()
-    }
-
-    fn send(&mut self, now: SimTime, message: &Message) {
-        if self.open.is_some_and(|open| open < now) {
-            self.decide();
-        }
-        let node = self.topology.host_node(message.source.0);
-        let Some(link) = self.topology.out(node).first().copied() else { return };
-        let vl = self.bases[usize::from(message.level.0 & 15)];
-        let queue = self.number.lane(node.0, vl.into()) as usize;
-        if self.messages.hand_over(now, message, queue) {
-            let state = &mut self.links[link.0 as usize];
-            state.asking |= 1 << vl;
-            self.lanes.lanes[self.number.lane(link.0, vl.into()) as usize].mask = 1;
-            self.look(link.0);
-            self.open = Some(now);
-        }
     }
 
     fn next_event(&self) -> Option<SimTime> {
@@ -385,20 +368,8 @@ impl<O: Observer> PacketFabric<O> for Credit<O> {
         until
     }
 
-    fn observer(&mut self) -> &mut O {
-        &mut self.observer
-    }
-
     fn events(&self) -> u64 {
         self.events.processed()
-    }
-
-    fn lanes(&self) -> u32 {
-        self.vls
-    }
-
-    fn lane_bytes(&self, _now: SimTime) -> Vec<u64> {
-        self.lanes.bytes(self.vls)
     }
 
     fn figures(&self) -> NetworkFigures {
@@ -422,6 +393,37 @@ impl<O: Observer> PacketFabric<O> for Credit<O> {
             counters: vec![("packets delivered".to_owned(), self.delivered)],
             ..NetworkFigures::default()
         }
+    }
+}
+
+impl<O: Observer> PacketFabric<O> for Credit<O> {
+    fn send(&mut self, now: SimTime, message: &Message) {
+        if self.open.is_some_and(|open| open < now) {
+            self.decide();
+        }
+        let node = self.topology.host_node(message.source.0);
+        let Some(link) = self.topology.out(node).first().copied() else { return };
+        let vl = self.bases[usize::from(message.level.0 & 15)];
+        let queue = self.number.lane(node.0, vl.into()) as usize;
+        if self.messages.hand_over(now, message, queue) {
+            let state = &mut self.links[link.0 as usize];
+            state.asking |= 1 << vl;
+            self.lanes.lanes[self.number.lane(link.0, vl.into()) as usize].mask = 1;
+            self.look(link.0);
+            self.open = Some(now);
+        }
+    }
+
+    fn observer(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
+    fn lanes(&self) -> u32 {
+        self.vls
+    }
+
+    fn lane_bytes(&self, _now: SimTime) -> Vec<u64> {
+        self.lanes.bytes(self.vls)
     }
 }
 

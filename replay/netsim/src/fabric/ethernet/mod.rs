@@ -22,7 +22,7 @@ use super::port::Port;
 use super::slab::Slab;
 use crate::count::count;
 use crate::kernel::{EventQueue, Phase, Place};
-use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, Token};
+use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, Simulation, Token};
 use crate::routing::{Router, RoutingConfig};
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, Topology, TopologyConfig};
@@ -276,42 +276,9 @@ impl Ethernet {
     }
 }
 
-impl Network for Ethernet {
+impl Simulation for Ethernet {
     fn hosts(&self) -> u32 {
         self.topology.hosts()
-    }
-
-    fn open_flow(&mut self, source: HostIndex, destination: HostIndex) -> FlowId {
-        let id = self.add_flow(source, destination);
-        if source != destination {
-            self.flows[id as usize].ack_path = self.add_path(destination.0, source.0, u64::from(id));
-        }
-        FlowId(id)
-    }
-
-    fn open_connection(&mut self, client: HostIndex, server: HostIndex) -> (FlowId, FlowId) {
-        let (there, back) = (self.add_flow(client, server), self.add_flow(server, client));
-        for (flow, peer) in [(there, back), (back, there)] {
-            self.flows[flow as usize].ack_path = self.flows[peer as usize].path;
-            self.flows[flow as usize].peer = peer;
-        }
-        (FlowId(there), FlowId(back))
-    }
-
-    fn send(&mut self, now: SimTime, flow: FlowId, bytes: u64, token: Token) {
-        let flow = flow.0;
-        let place = self.flow_place(flow);
-        let entry = &mut self.flows[flow as usize];
-        if let Some(pipe) = &mut entry.loopback {
-            let at = pipe.hand_over(now, bytes, &self.config.loopback);
-            self.looped_bytes += bytes;
-            self.queue.schedule(at, Phase::Arrive, place, Event::Looped(token));
-            return;
-        }
-        // Like SYN and FIN, what carries no data takes one sequence number.
-        entry.sender.written += bytes.max(1);
-        entry.receiver.marks.push_back((entry.sender.written, token));
-        self.try_send(now, flow);
     }
 
     fn next_event(&self) -> Option<SimTime> {
@@ -345,5 +312,40 @@ impl Network for Ethernet {
                 ("loopback bytes".to_owned(), self.looped_bytes),
             ],
         }
+    }
+}
+
+impl Network for Ethernet {
+    fn open_flow(&mut self, source: HostIndex, destination: HostIndex) -> FlowId {
+        let id = self.add_flow(source, destination);
+        if source != destination {
+            self.flows[id as usize].ack_path = self.add_path(destination.0, source.0, u64::from(id));
+        }
+        FlowId(id)
+    }
+
+    fn open_connection(&mut self, client: HostIndex, server: HostIndex) -> (FlowId, FlowId) {
+        let (there, back) = (self.add_flow(client, server), self.add_flow(server, client));
+        for (flow, peer) in [(there, back), (back, there)] {
+            self.flows[flow as usize].ack_path = self.flows[peer as usize].path;
+            self.flows[flow as usize].peer = peer;
+        }
+        (FlowId(there), FlowId(back))
+    }
+
+    fn send(&mut self, now: SimTime, flow: FlowId, bytes: u64, token: Token) {
+        let flow = flow.0;
+        let place = self.flow_place(flow);
+        let entry = &mut self.flows[flow as usize];
+        if let Some(pipe) = &mut entry.loopback {
+            let at = pipe.hand_over(now, bytes, &self.config.loopback);
+            self.looped_bytes += bytes;
+            self.queue.schedule(at, Phase::Arrive, place, Event::Looped(token));
+            return;
+        }
+        // Like SYN and FIN, what carries no data takes one sequence number.
+        entry.sender.written += bytes.max(1);
+        entry.receiver.marks.push_back((entry.sender.written, token));
+        self.try_send(now, flow);
     }
 }

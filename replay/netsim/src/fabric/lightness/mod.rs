@@ -35,7 +35,9 @@ use super::slab::Slab;
 use crate::count::count;
 use crate::kernel::random::{below, draw};
 use crate::kernel::{EventQueue, Place};
-use crate::network::{CircuitFigures, Delivery, FlowId, HostIndex, LinkFigures, Network, NetworkFigures, Token};
+use crate::network::{
+    CircuitFigures, Delivery, FlowId, HostIndex, LinkFigures, Network, NetworkFigures, Simulation, Token,
+};
 use crate::time::SimTime;
 use crate::topology::{HostPlace, TopologyError};
 use crate::units::{PerByte, Rate};
@@ -369,45 +371,9 @@ fn racks_of(hosts: &[HostPlace]) -> Result<(Vec<Rack>, Vec<u32>), TopologyError>
     Ok((racks, rack_of))
 }
 
-impl Network for Lightness {
+impl Simulation for Lightness {
     fn hosts(&self) -> u32 {
         count(self.names.len())
-    }
-
-    fn open_flow(&mut self, source: HostIndex, destination: HostIndex) -> FlowId {
-        let id = count(self.flows.len());
-        let (from, to) = (self.rack_of[source.0 as usize], self.rack_of[destination.0 as usize]);
-        let looped = source == destination;
-        let network = self.rack_network.as_mut().filter(|_| !looped);
-        let ways = network.map(|network| network.open(source.0, destination.0, from, to));
-        let wavelength = below(draw(self.config.seed, 0, id.into()), self.tor_channels.into());
-        self.flows.push(Flow {
-            source: source.0,
-            destination: destination.0,
-            loopback: looped.then(Pipe::default),
-            below: ways,
-            wavelength: u32::try_from(wavelength).unwrap_or(0),
-            outgoing: VecDeque::new(),
-            granted: None,
-            planned: 0,
-            sent: 0,
-            sent_bytes: 0,
-            to_circuit: self.circuit_hosts[destination.0 as usize],
-            received: 0,
-            early: BTreeSet::new(),
-            in_order: 0,
-            held: BTreeMap::new(),
-            marks: VecDeque::new(),
-        });
-        FlowId(id)
-    }
-
-    fn send(&mut self, now: SimTime, flow: FlowId, bytes: u64, token: Token) {
-        self.hand_over(now, flow.0, bytes, bytes, token);
-    }
-
-    fn send_part(&mut self, now: SimTime, flow: FlowId, bytes: u64, of_bytes: u64, token: Token) {
-        self.hand_over(now, flow.0, bytes, of_bytes, token);
     }
 
     fn next_event(&self) -> Option<SimTime> {
@@ -477,5 +443,43 @@ impl Network for Lightness {
             counters: named.chain(of_racks).collect(),
             circuits: self.ocs.spans.iter().map(|span| self.circuit_figures(span)).collect(),
         }
+    }
+}
+
+impl Network for Lightness {
+    fn open_flow(&mut self, source: HostIndex, destination: HostIndex) -> FlowId {
+        let id = count(self.flows.len());
+        let (from, to) = (self.rack_of[source.0 as usize], self.rack_of[destination.0 as usize]);
+        let looped = source == destination;
+        let network = self.rack_network.as_mut().filter(|_| !looped);
+        let ways = network.map(|network| network.open(source.0, destination.0, from, to));
+        let wavelength = below(draw(self.config.seed, 0, id.into()), self.tor_channels.into());
+        self.flows.push(Flow {
+            source: source.0,
+            destination: destination.0,
+            loopback: looped.then(Pipe::default),
+            below: ways,
+            wavelength: u32::try_from(wavelength).unwrap_or(0),
+            outgoing: VecDeque::new(),
+            granted: None,
+            planned: 0,
+            sent: 0,
+            sent_bytes: 0,
+            to_circuit: self.circuit_hosts[destination.0 as usize],
+            received: 0,
+            early: BTreeSet::new(),
+            in_order: 0,
+            held: BTreeMap::new(),
+            marks: VecDeque::new(),
+        });
+        FlowId(id)
+    }
+
+    fn send(&mut self, now: SimTime, flow: FlowId, bytes: u64, token: Token) {
+        self.hand_over(now, flow.0, bytes, bytes, token);
+    }
+
+    fn send_part(&mut self, now: SimTime, flow: FlowId, bytes: u64, of_bytes: u64, token: Token) {
+        self.hand_over(now, flow.0, bytes, of_bytes, token);
     }
 }

@@ -9,7 +9,7 @@ use super::Lightness;
 use super::server::Packet;
 use crate::count::count;
 use crate::fabric::{self, Fabric, FabricConfig, FabricError};
-use crate::network::{Delivery, FlowId, HostIndex, LinkFigures, Network, NetworkFigures, Token};
+use crate::network::{Delivery, FlowId, HostIndex, LinkFigures, Network, NetworkFigures, Simulation, Token};
 use crate::time::SimTime;
 use crate::topology::{HostPlace, TopologyConfig};
 use crate::units::DurationPs;

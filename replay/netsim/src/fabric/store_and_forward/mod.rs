@@ -15,7 +15,7 @@ use super::port::Port;
 use super::slab::Slab;
 use crate::count::count;
 use crate::kernel::{EventQueue, Phase, Place};
-use crate::network::{Delivery, NetworkFigures};
+use crate::network::{Delivery, NetworkFigures, Simulation};
 use crate::routing::{Choice, Routes, RoutingConfig};
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, NodeId, Topology};
@@ -255,17 +255,9 @@ impl<O: Observer> StoreAndForward<O> {
     }
 }
 
-impl<O: Observer> PacketFabric<O> for StoreAndForward<O> {
+impl<O: Observer> Simulation for StoreAndForward<O> {
     fn hosts(&self) -> u32 {
         self.topology.hosts()
-    }
-
-    fn send(&mut self, now: SimTime, message: &Message) {
-        let node = self.topology.host_node(message.source.0);
-        self.messages.hand_over(now, message, node.0 as usize);
-        if self.leading[node.0 as usize] == NONE {
-            self.cut(node);
-        }
     }
 
     fn next_event(&self) -> Option<SimTime> {
@@ -285,16 +277,8 @@ impl<O: Observer> PacketFabric<O> for StoreAndForward<O> {
         super::instant::collect_instant(self, until, deliveries, |network| &mut network.events, Self::arrived)
     }
 
-    fn observer(&mut self) -> &mut O {
-        &mut self.observer
-    }
-
     fn events(&self) -> u64 {
         self.events.processed()
-    }
-
-    fn lane_bytes(&self, now: SimTime) -> Vec<u64> {
-        self.ports.iter().map(|port| port.begun_bytes(now)).collect()
     }
 
     fn figures(&self) -> NetworkFigures {
@@ -311,5 +295,23 @@ impl<O: Observer> PacketFabric<O> for StoreAndForward<O> {
             links,
             counters: vec![("packets delivered".to_owned(), self.delivered)],
         }
+    }
+}
+
+impl<O: Observer> PacketFabric<O> for StoreAndForward<O> {
+    fn send(&mut self, now: SimTime, message: &Message) {
+        let node = self.topology.host_node(message.source.0);
+        self.messages.hand_over(now, message, node.0 as usize);
+        if self.leading[node.0 as usize] == NONE {
+            self.cut(node);
+        }
+    }
+
+    fn observer(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
+    fn lane_bytes(&self, now: SimTime) -> Vec<u64> {
+        self.ports.iter().map(|port| port.begun_bytes(now)).collect()
     }
 }
