@@ -14,23 +14,7 @@ fn root() -> PathBuf {
 }
 
 /// Circles that are there today: what ties each, and its files. A circle may lose files; one that is gone comes off the list.
-const KNOWN: [(&str, &[&str]); 16] = [
-    (
-        "another fabric may lie below the ToRs of LIGHTNESS, and its parts are one type in several files",
-        &[
-            "replay/netsim/src/fabric/config.rs",
-            "replay/netsim/src/fabric/lightness/aod.rs",
-            "replay/netsim/src/fabric/lightness/config.rs",
-            "replay/netsim/src/fabric/lightness/mod.rs",
-            "replay/netsim/src/fabric/lightness/ocs.rs",
-            "replay/netsim/src/fabric/lightness/ops.rs",
-            "replay/netsim/src/fabric/lightness/rack.rs",
-            "replay/netsim/src/fabric/lightness/server.rs",
-            "replay/netsim/src/fabric/lightness/tor.rs",
-            "replay/netsim/src/fabric/limits.rs",
-            "replay/netsim/src/fabric/mod.rs",
-        ],
-    ),
+const KNOWN: [(&str, &[&str]); 15] = [
     ("the reader of Avro takes the limited input of its user", &["trace/src/jhist/avro.rs", "trace/src/jhist/mod.rs"]),
     ("`Needs` of the sandbox", &["trace/src/sandbox.rs", "trace/src/sandbox/calls.rs", "trace/src/sandbox/files.rs"]),
     (

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Error, bail};
 use clap::Args;
+use netsim::fabric::FabricKind;
 use netsim::routing::RoutingConfig;
 use netsim::topology::{Topology, TopologyConfig};
 use replay::dimemas::mapping;

@@ -1,6 +1,6 @@
 //! Which host of the fabric is whose: the hosts of a fabric that no trace names, and the task mapping.
 
-use netsim::fabric::FabricConfig;
+use netsim::fabric::{FabricConfig, FabricKind};
 use netsim::network::HostIndex;
 use netsim::topology::HostPlace;
 use std::collections::BTreeMap;
@@ -54,19 +54,9 @@ pub enum MappingError {
 /// # Errors
 /// When the nodes are no multiple of the racks, or one of both is 0.
 pub fn hosts(fabric: &FabricConfig, nodes: Option<u32>, racks: Option<u32>) -> Result<Vec<HostPlace>, MappingError> {
-    let (own_nodes, own_racks) = match fabric {
-        FabricConfig::Ethernet(config) => config.topology.places(),
-        FabricConfig::Credit(config) => config.topology.places(),
-        FabricConfig::StoreAndForward(config) => config.topology.places(),
-        FabricConfig::Lightness(config) => {
-            let back_to_back = config.decision == netsim::fabric::lightness::Decision::Direct;
-            (None, if back_to_back { Some(2) } else { config.fibers })
-        }
-        FabricConfig::Ideal(_) => (None, None),
-    };
-    let nodes = nodes.or(own_nodes).unwrap_or(DEFAULT_NODES);
-    let alone = if matches!(fabric, FabricConfig::Lightness(_)) { nodes } else { 1 };
-    let racks = racks.or(own_racks).unwrap_or(alone);
+    let own = fabric.places();
+    let nodes = nodes.or(own.hosts).unwrap_or(DEFAULT_NODES);
+    let racks = racks.or(own.racks).unwrap_or(if own.apart { nodes } else { 1 });
     if racks == 0 || nodes == 0 || !nodes.is_multiple_of(racks) {
         return Err(MappingError::Uneven { nodes, racks });
     }

@@ -3,7 +3,7 @@
 use super::mapping::TaskMapping;
 use super::protocol::shortened;
 use super::session::{Answer, Session, SessionError, SessionFigures};
-use netsim::fabric::{self, FabricConfig, FabricError};
+use netsim::fabric::{self, FabricConfig, FabricError, FabricKind};
 use netsim::topology::HostPlace;
 use netsim::units::DurationPs;
 use std::io::{self, ErrorKind, Read, Write};
@@ -58,7 +58,7 @@ impl Server {
     pub fn bind(address: SocketAddr, mut config: ServerConfig) -> Result<Self, BindError> {
         fabric::build(&config.fabric, &config.hosts)?;
         // Nobody asks for traffic over time here, and a client may name times far apart.
-        *config.fabric.interval_mut() = DurationPs(u64::MAX);
+        config.fabric.set_interval(DurationPs(u64::MAX));
         let listener = TcpListener::bind(address).map_err(|reason| BindError::Listen { address, reason })?;
         Ok(Self { listener, config })
     }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{Experiment, ExperimentError, Override, locate};
+use netsim::fabric::FabricKind;
 
 impl Experiment {
     /// Reads an experiment from its file and applies `overrides`. `workload.trace` becomes relative to the current

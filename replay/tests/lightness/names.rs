@@ -1,7 +1,7 @@
 //! The deliverable's parameter names, by submodule.
 
 use netsim::fabric::FabricConfig;
-use netsim::fabric::lightness::{LightnessConfig, PARAMETERS};
+use netsim::fabric::lightness::{LightnessConfig, PARAMETERS, RackConfig};
 use netsim::units::{Bytes, DurationPs, Rate};
 use replay::experiment::Experiment;
 use std::collections::BTreeSet;
@@ -147,7 +147,7 @@ fn names_of_infiniband_reach_the_links_below_the_tors() {
          [tor.output]\nmaxVL = 3\nflitSize = \"32B\"\ncredMinTime = \"50ns\"\nflit2FlitGap = \"1ns\"\npkt2PktGap = \"7ns\"\n",
     );
     let rack = config.unwrap().rack.unwrap();
-    let expected: FabricConfig = toml::from_str(
+    let expected: RackConfig = toml::from_str(
         "kind = \"credit\"\nmaxVL = 3\nwidth = 4\nspeed = \"FDR10\"\ncredits = 64\nflit = \"32B\"\ncredit_min_time = \"50ns\"\n\
          flit_gap = \"1ns\"\npacket_gap = \"7ns\"\n",
     )

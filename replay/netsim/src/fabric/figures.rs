@@ -1,5 +1,6 @@
 //! Counting what crosses a link.
 
+use super::FabricError;
 use crate::network::LinkFigures;
 use crate::time::SimTime;
 use crate::units::{DurationPs, Rate};
@@ -10,6 +11,18 @@ pub(super) const MAX_INTERVALS: u64 = 1 << 22;
 
 /// Width of the intervals of the traffic over time, where a configuration names none.
 pub(super) const DEFAULT_INTERVAL: DurationPs = DurationPs::from_ms(100);
+
+/// Refuses an interval so small that a second of traffic would fill the memory.
+pub(super) fn check_interval(interval: DurationPs) -> Result<(), FabricError> {
+    if interval < DurationPs::from_us(1) {
+        return Err(FabricError::Value {
+            key: "interval",
+            value: interval.to_string(),
+            allowed: "at least 1us; the width of the intervals of the traffic over time",
+        });
+    }
+    Ok(())
+}
 
 /// Counts one link's traffic as it happens.
 #[derive(Clone, Debug, Default)]

@@ -2,13 +2,18 @@
 //! last bit has left. There are no switches, and nobody is in another's way.
 
 use super::figures::LinkMeter;
-use super::ideal::IdealConfig;
-use super::packet::{Message, Observer, PacketFabric, PacketRecord};
-use crate::fabric::packet::LinkTime;
+use super::ideal::{Ideal, IdealConfig};
+use super::packet::{HostLinksDiffer, LinkTime, Message, Observer, PacketFabric, PacketRecord};
+use super::{FabricError, FabricKind};
 use crate::kernel::{EventQueue, Phase, Place};
 use crate::network::{Delivery, NetworkFigures, Simulation, Token};
 use crate::time::SimTime;
-use crate::units::Rate;
+use crate::topology::HostPlace;
+use crate::units::{Bytes, DurationPs, Rate};
+
+/// An ideal network has no packets of its own: these are InfiniBand's, without headers.
+const FLIT: Bytes = Bytes(64);
+const MTU: Bytes = Bytes(2_048);
 
 #[derive(Clone, Copy)]
 struct Arrival {
@@ -36,14 +41,14 @@ pub struct IdealPackets<O> {
 }
 
 impl<O: Observer> IdealPackets<O> {
-    /// The network of `config` for `hosts` hosts, with packets as `format` says.
+    /// The network of `config` for `hosts` hosts.
     #[must_use]
-    pub fn new(config: &IdealConfig, hosts: u32, format: LinkTime, observer: O) -> Self {
+    pub fn new(config: &IdealConfig, hosts: u32, observer: O) -> Self {
         Self {
+            format: LinkTime::new(config.rate, FLIT, MTU, Bytes(0)),
             rate: config.rate,
             latency_ps: config.latency.ps(),
             interval_ps: config.interval.ps(),
-            format,
             hosts: vec![Host::default(); hosts as usize],
             meters: vec![LinkMeter::default(); hosts as usize],
             queue: EventQueue::new(config.latency.ps().clamp(1 << 24, 1 << 40)),
@@ -146,7 +151,35 @@ impl<O: Observer> PacketFabric<O> for IdealPackets<O> {
         &mut self.observer
     }
 
+    fn link_time(&self) -> Result<LinkTime, HostLinksDiffer> {
+        Ok(self.format)
+    }
+
     fn lane_bytes(&self, _now: SimTime) -> Vec<u64> {
         self.meters.iter().map(LinkMeter::bytes).collect()
+    }
+}
+
+impl FabricKind for IdealConfig {
+    type Flows = Ideal;
+    type Packets<O: Observer> = IdealPackets<O>;
+
+    fn flows(&self, hosts: &[HostPlace]) -> Result<Ideal, FabricError> {
+        if hosts.is_empty() { Err(FabricError::NoHosts) } else { Ok(Ideal::new(self, hosts)) }
+    }
+
+    fn packets<O: Observer>(&self, hosts: &[HostPlace], observer: O) -> Result<IdealPackets<O>, FabricError> {
+        if hosts.is_empty() {
+            return Err(FabricError::NoHosts);
+        }
+        Ok(IdealPackets::new(self, crate::count::count(hosts.len()), observer))
+    }
+
+    fn interval(&self) -> DurationPs {
+        self.interval
+    }
+
+    fn set_interval(&mut self, interval: DurationPs) {
+        self.interval = interval;
     }
 }

@@ -3,10 +3,11 @@
 //! Simulated times are 64 bits of picoseconds, 213 days. A run ends at [`SimTime::LATEST`]; these limits see to it that
 //! nothing that happens before adds up to a time that does not fit.
 
+use super::FabricError;
 use super::figures::MAX_INTERVALS;
-use super::{FabricConfig, FabricError};
 use crate::time::SimTime;
 use crate::units::{DurationPs, Length, Rate};
+use serde::Serialize;
 use toml::{Table, Value};
 
 /// At a lower rate one packet of 1,500 B takes minutes: a mistake of a unit.
@@ -31,7 +32,7 @@ impl Quantity {
 }
 
 /// Every key of the fabric that holds a rate, a delay or a length, by its path below `fabric`.
-fn quantities(config: &FabricConfig) -> Vec<(String, Quantity)> {
+fn quantities(config: &impl Serialize) -> Vec<(String, Quantity)> {
     let mut found = Vec::new();
     if let Ok(Value::Table(table)) = Value::try_from(config) {
         walk(&table, "", &mut found);
@@ -63,7 +64,7 @@ fn is_interval(path: &str) -> bool {
 ///
 /// # Errors
 /// The first of them, with its key.
-pub fn check(config: &FabricConfig) -> Result<(), FabricError> {
+pub fn check(config: &impl Serialize) -> Result<(), FabricError> {
     for (path, quantity) in quantities(config) {
         let (value, allowed) = match quantity {
             Quantity::Rate(rate) if rate < MIN_RATE => (rate.to_string(), "at least 1kbps"),
@@ -80,7 +81,7 @@ pub fn check(config: &FabricConfig) -> Result<(), FabricError> {
 /// The slowest rate and the longest delay of a fabric, each as `fabric.KEY = VALUE`: what people should look at when a
 /// run has no end. None where the fabric has no such key.
 #[must_use]
-pub fn slowest(config: &FabricConfig) -> (Option<String>, Option<String>) {
+pub fn slowest(config: &impl Serialize) -> (Option<String>, Option<String>) {
     let (mut rate, mut delay) = (None::<(Rate, String)>, None::<(DurationPs, String)>);
     for (path, quantity) in quantities(config) {
         match quantity {

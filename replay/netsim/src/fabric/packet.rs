@@ -4,7 +4,9 @@
 
 use crate::network::{HostIndex, Simulation, Token};
 use crate::time::SimTime;
-use crate::units::Rate;
+use crate::topology::{NodeId, Topology};
+use crate::units::{Bytes, Rate};
+use thiserror::Error;
 
 /// A service level, 0 to 15: what a message asks of the network; mapped to virtual lanes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,9 +42,39 @@ pub struct LinkTime {
     pub headers: u32,
     /// Whether a packet fills its last flit up.
     pub whole_flits: bool,
+    /// Whether a message counts as one packet, whatever it is cut into.
+    pub whole_messages: bool,
+}
+
+/// The links of two hosts have different rates, so that there is no load that is a share of both.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the links of {} (\"{}\") and {} (\"{}\") differ", .first.0, .first.1, .other.0, .other.1)]
+pub struct HostLinksDiffer {
+    /// A host, and its link's rate.
+    pub first: (String, Rate),
+    /// Another one, and its link's rate.
+    pub other: (String, Rate),
+}
+
+/// The rate of the links of all hosts of `topology`.
+pub(super) fn host_rate(topology: &Topology) -> Result<Rate, HostLinksDiffer> {
+    let rate = |host: u32| topology.link(topology.uplink(NodeId(host))).rate;
+    let named = |host: u32| (topology.name(NodeId(host)).to_owned(), rate(host));
+    match (0..topology.hosts()).find(|host| rate(*host) != rate(0)) {
+        None => Ok(rate(0)),
+        Some(other) => Err(HostLinksDiffer { first: named(0), other: named(other) }),
+    }
 }
 
 impl LinkTime {
+    /// Links of `rate` with packets of these sizes, which whoever calls has checked: they fit into 32 bits.
+    #[must_use]
+    pub fn new(rate: Rate, flit: Bytes, mtu: Bytes, headers: Bytes) -> Self {
+        let number = |bytes: Bytes| u32::try_from(bytes.get()).unwrap_or(u32::MAX);
+        let (flit, mtu, headers) = (number(flit).max(1), number(mtu).max(1), number(headers));
+        Self { rate, flit, mtu, headers, whole_flits: false, whole_messages: false }
+    }
+
     /// When cycle `number` begins, in picoseconds.
     #[must_use]
     pub fn cycle_ps(&self, number: u64) -> u64 {
@@ -72,7 +104,9 @@ impl LinkTime {
         let full = bytes / mtu;
         let rest = bytes % mtu;
         let whole = full * self.on_wire(mtu + headers);
-        if rest == 0 && full > 0 { (full, whole) } else { (full + 1, whole + self.on_wire(rest + headers)) }
+        let (packets, wire) =
+            if rest == 0 && full > 0 { (full, whole) } else { (full + 1, whole + self.on_wire(rest + headers)) };
+        (if self.whole_messages { 1 } else { packets }, wire)
     }
 }
 
@@ -131,6 +165,12 @@ pub trait PacketFabric<O: Observer>: Simulation {
 
     /// What sees the packets.
     fn observer(&mut self) -> &mut O;
+
+    /// How its hosts' links and its packets are made.
+    ///
+    /// # Errors
+    /// If the links of its hosts differ.
+    fn link_time(&self) -> Result<LinkTime, HostLinksDiffer>;
 
     /// How many virtual lanes each link has.
     fn lanes(&self) -> u32 {

@@ -295,7 +295,7 @@ impl Plan {
     #[must_use]
     pub fn none() -> Self {
         Self {
-            link: LinkTime { rate: Rate::UNLIMITED, flit: 1, mtu: 1, headers: 0, whole_flits: false },
+            link: LinkTime::new(Rate::UNLIMITED, Bytes(1), Bytes(1), Bytes(0)),
             hosts: 0,
             bytes: 0,
             packets: 1,

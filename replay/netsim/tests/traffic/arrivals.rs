@@ -6,8 +6,14 @@ use netsim::traffic::{Arrivals, Destinations, Plan, Sources, Span, TrafficConfig
 use netsim::units::Rate;
 
 /// 100 Gbit/s, flits of 64 bytes: a cycle is 5,120 ps. Packets have 8 flits.
-const LINK: LinkTime =
-    LinkTime { rate: Rate::from_bps(100_000_000_000), flit: 64, mtu: 512, headers: 0, whole_flits: true };
+const LINK: LinkTime = LinkTime {
+    rate: Rate::from_bps(100_000_000_000),
+    flit: 64,
+    mtu: 512,
+    headers: 0,
+    whole_flits: true,
+    whole_messages: false,
+};
 
 fn config(arrivals: Arrivals, load: f64) -> TrafficConfig {
     TrafficConfig {

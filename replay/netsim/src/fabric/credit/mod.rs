@@ -14,18 +14,21 @@ mod timing_wheel;
 
 pub use config::{CreditConfig, Speed, Start, VlArbitration, VlWeight};
 
-use super::FabricError;
 use super::figures::LinkMeter;
+use super::flows::Flows;
 use super::messages::{Messages, NONE};
-use super::packet::{Message, Observer, PacketFabric};
+use super::packet::{HostLinksDiffer, LinkTime, Message, Observer, PacketFabric, host_rate};
 use super::slab::Slab;
+use super::{FabricError, FabricKind};
 use crate::count::count;
 use crate::network::{Delivery, NetworkFigures, Simulation};
 use crate::routing::{Routes, RoutingConfig};
 use crate::time::SimTime;
-use crate::topology::{HostPlace, LinkId, Topology};
+use crate::topology::{HostPlace, LinkId, Topology, TopologyConfig};
+use crate::units::{Bytes, DurationPs};
 use arbiter::{Tables, Turns};
 use lanes::{Lanes, Numbering};
+use std::path::Path;
 use timing_wheel::TimingWheel;
 
 /// What a packet or a link waits for.
@@ -134,6 +137,8 @@ pub struct Credit<O> {
     vls: u32,
     number: Numbering,
     flit: u64,
+    mtu: Bytes,
+    headers: Bytes,
     sizes: Sizes,
     switch_delay: u64,
     packet_gap: u64,
@@ -244,6 +249,8 @@ impl<O: Observer> Credit<O> {
             vls,
             number,
             flit: config.flit.get(),
+            mtu: config.mtu,
+            headers: config.headers,
             sizes,
             switch_delay: config.switch_delay.ps(),
             packet_gap: config.packet_gap.ps(),
@@ -418,6 +425,11 @@ impl<O: Observer> PacketFabric<O> for Credit<O> {
         &mut self.observer
     }
 
+    fn link_time(&self) -> Result<LinkTime, HostLinksDiffer> {
+        let link = LinkTime::new(host_rate(&self.topology)?, Bytes(self.flit), self.mtu, self.headers);
+        Ok(LinkTime { whole_flits: true, ..link })
+    }
+
     fn lanes(&self) -> u32 {
         self.vls
     }
@@ -453,5 +465,35 @@ impl Sizes {
         let credits = (flits * self.flit).div_ceil(lanes::CREDIT);
         let number = |n: u64| u16::try_from(n).unwrap_or(u16::MAX);
         (number(flits), number(credits))
+    }
+}
+
+impl FabricKind for CreditConfig {
+    type Flows = Flows<Credit<()>>;
+    type Packets<O: Observer> = Credit<O>;
+
+    fn flows(&self, hosts: &[HostPlace]) -> Result<Self::Flows, FabricError> {
+        Ok(Flows::new(Credit::new(self, hosts, ())?, self.loopback))
+    }
+
+    fn packets<O: Observer>(&self, hosts: &[HostPlace], observer: O) -> Result<Credit<O>, FabricError> {
+        Credit::new(self, hosts, observer)
+    }
+
+    fn interval(&self) -> DurationPs {
+        self.interval
+    }
+
+    fn set_interval(&mut self, interval: DurationPs) {
+        self.interval = interval;
+    }
+
+    fn network(&self) -> Option<(&TopologyConfig, &RoutingConfig, u64)> {
+        Some((&self.topology, &self.routing, self.seed))
+    }
+
+    fn relative_to(&mut self, folder: &Path) {
+        self.topology.relative_to(folder);
+        self.routing.relative_to(folder);
     }
 }

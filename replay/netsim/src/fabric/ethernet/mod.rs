@@ -15,11 +15,13 @@ mod flow;
 mod receiver;
 mod sender;
 
-use super::FabricError;
+use super::flow_packets::{FlowFabric, FlowPackets};
 use super::instant::collect_instant;
+use super::packet::{HostLinksDiffer, LinkTime, Observer, host_rate};
 use super::pipe::{Pipe, PipeConfig};
 use super::port::Port;
 use super::slab::Slab;
+use super::{FabricError, FabricKind};
 use crate::count::count;
 use crate::kernel::{EventQueue, Phase, Place};
 use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, Simulation, Token};
@@ -30,6 +32,10 @@ use crate::units::{Bytes, DurationPs};
 use flow::{Flow, NONE, Packet, Receiver, Sender};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::path::Path;
+
+/// What statistics count as a flit: the shortest Ethernet frame.
+const FLIT: Bytes = Bytes(64);
 
 /// The keys of an Ethernet fabric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -347,5 +353,53 @@ impl Network for Ethernet {
         entry.sender.written += bytes.max(1);
         entry.receiver.marks.push_back((entry.sender.written, token));
         self.try_send(now, flow);
+    }
+}
+
+impl FlowFabric for Ethernet {
+    /// A message is cut into segments, each with its headers and framing; ACKs are not counted.
+    fn link_time(&self) -> Result<LinkTime, HostLinksDiffer> {
+        let headers = Bytes(self.config.headers.get() + self.config.framing.get());
+        let link = LinkTime::new(host_rate(&self.topology)?, FLIT, Bytes(self.segment_bytes), headers);
+        Ok(LinkTime { whole_messages: true, ..link })
+    }
+
+    fn switches(&self, flow: FlowId) -> u32 {
+        let path = &self.paths[self.flows[flow.0 as usize].path as usize..];
+        count(path.iter().take_while(|link| **link != NONE).count().saturating_sub(1))
+    }
+
+    fn link_bytes(&self, now: SimTime) -> Vec<u64> {
+        self.ports.iter().map(|port| port.begun_bytes(now)).collect()
+    }
+}
+
+impl FabricKind for EthernetConfig {
+    type Flows = Ethernet;
+    type Packets<O: Observer> = FlowPackets<Ethernet, O>;
+
+    fn flows(&self, hosts: &[HostPlace]) -> Result<Ethernet, FabricError> {
+        Ethernet::new(self, hosts)
+    }
+
+    fn packets<O: Observer>(&self, hosts: &[HostPlace], observer: O) -> Result<Self::Packets<O>, FabricError> {
+        Ok(FlowPackets::new(Ethernet::new(self, hosts)?, observer))
+    }
+
+    fn interval(&self) -> DurationPs {
+        self.interval
+    }
+
+    fn set_interval(&mut self, interval: DurationPs) {
+        self.interval = interval;
+    }
+
+    fn network(&self) -> Option<(&TopologyConfig, &RoutingConfig, u64)> {
+        Some((&self.topology, &self.routing, self.seed))
+    }
+
+    fn relative_to(&mut self, folder: &Path) {
+        self.topology.relative_to(folder);
+        self.routing.relative_to(folder);
     }
 }

@@ -1,9 +1,9 @@
 //! The keys of a LIGHTNESS fabric; the deliverable's own names for them are in [`super::names`].
 
-use super::aod::AodConfig;
 use super::names;
+use super::state::aod::AodConfig;
+use super::state::rack::RackConfig;
 use crate::count::count;
-use crate::fabric::FabricConfig;
 use crate::fabric::figures::DEFAULT_INTERVAL;
 use crate::fabric::pipe::PipeConfig;
 use crate::units::{Bytes, DurationPs, Length, PerByte, Rate};
@@ -95,7 +95,7 @@ pub struct LightnessConfig {
     /// What lies below the ToRs as a fabric of its own, with a switch for each rack and each ToR as a host more: `kind =
     /// "credit"` for InfiniBand, `"ethernet"` for Ethernet with TCP. Default: none; then the three keys above hold.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rack: Option<Box<FabricConfig>>,
+    pub rack: Option<Box<RackConfig>>,
 
     /// Smallest photonic packet; what is smaller is filled up. Default: `80B` (the deliverable's smallest packet).
     pub photonic_packet_min: Bytes,

@@ -20,18 +20,22 @@ mod ocs;
 mod ops;
 mod rack;
 mod server;
+mod state;
 mod tor;
 
-pub use aod::AodConfig;
 pub use config::{Arbiter, DecidedAt, Decision, LightnessConfig, Resequencer, WavelengthAssignment};
 pub use names::{PARAMETERS, Parameter};
-pub use ocs::CircuitSpan;
+pub use state::aod::AodConfig;
+pub use state::ocs::CircuitSpan;
+pub use state::rack::RackConfig;
 
-use super::FabricError;
 use super::figures::LinkMeter;
+use super::flow_packets::{FlowFabric, FlowPackets};
 use super::instant::collect_instant;
+use super::packet::{HostLinksDiffer, LinkTime, Observer};
 use super::pipe::Pipe;
 use super::slab::Slab;
+use super::{FabricError, FabricKind, Places};
 use crate::count::count;
 use crate::kernel::random::{below, draw};
 use crate::kernel::{EventQueue, Place};
@@ -40,15 +44,16 @@ use crate::network::{
 };
 use crate::time::SimTime;
 use crate::topology::{HostPlace, TopologyError};
-use crate::units::{PerByte, Rate};
-use aod::Aod;
+use crate::units::{Bytes, DurationPs, PerByte, Rate};
 use config::Cables;
-use ocs::{Circuit, Ocs};
-use ops::{Ops, Refusals};
-use rack::RackNetwork;
-use server::{Flow, Nic, OutputBuffer, Packet};
+use state::aod::Aod;
+use state::ocs::{Circuit, Ocs};
+use state::ops::{Ops, Refusals};
+use state::rack::RackNetwork;
+use state::server::{Flow, Nic, OutputBuffer, Packet};
+use state::tor::Channel;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use tor::{Channel, Way};
+use std::path::Path;
 
 #[derive(Clone, Copy)]
 enum Event {
@@ -481,5 +486,61 @@ impl Network for Lightness {
 
     fn send_part(&mut self, now: SimTime, flow: FlowId, bytes: u64, of_bytes: u64, token: Token) {
         self.hand_over(now, flow.0, bytes, of_bytes, token);
+    }
+}
+
+impl FlowFabric for Lightness {
+    /// A message is cut into photonic packets.
+    fn link_time(&self) -> Result<LinkTime, HostLinksDiffer> {
+        let config = &self.config;
+        let link = LinkTime::new(config.server_rate, config.flit_size, config.photonic_packet_max, Bytes(0));
+        Ok(LinkTime { whole_flits: config.round_to_flits, whole_messages: true, ..link })
+    }
+
+    /// Its rack's switch, or both ToRs with the optical switch between them where these are not back to back.
+    fn switches(&self, flow: FlowId) -> u32 {
+        let rack = |host: u32| self.rack_of[host as usize];
+        let flow = &self.flows[flow.0 as usize];
+        match self.config.decision {
+            _ if rack(flow.source) == rack(flow.destination) => 1,
+            Decision::Direct => 2,
+            _ => 3,
+        }
+    }
+
+    fn link_bytes(&self, _now: SimTime) -> Vec<u64> {
+        self.figures().links.iter().map(|link| link.bytes).collect()
+    }
+}
+
+impl FabricKind for LightnessConfig {
+    type Flows = Lightness;
+    type Packets<O: Observer> = FlowPackets<Lightness, O>;
+
+    fn flows(&self, hosts: &[HostPlace]) -> Result<Lightness, FabricError> {
+        Lightness::new(self, hosts)
+    }
+
+    fn packets<O: Observer>(&self, hosts: &[HostPlace], observer: O) -> Result<Self::Packets<O>, FabricError> {
+        Ok(FlowPackets::new(Lightness::new(self, hosts)?, observer))
+    }
+
+    fn interval(&self) -> DurationPs {
+        self.interval
+    }
+
+    fn set_interval(&mut self, interval: DurationPs) {
+        self.interval = interval;
+    }
+
+    fn places(&self) -> Places {
+        let racks = if self.decision == Decision::Direct { Some(2) } else { self.fibers };
+        Places { hosts: None, racks, apart: true }
+    }
+
+    fn relative_to(&mut self, folder: &Path) {
+        if let Some(rack) = &mut self.rack {
+            rack.relative_to(folder);
+        }
     }
 }

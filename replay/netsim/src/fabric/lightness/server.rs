@@ -8,83 +8,12 @@
 //! links here; places in front of channels are still taken before a packet leaves its server.
 
 use super::config::Resequencer;
-use super::rack::RackFlow;
-use super::{Event, Lightness, Way};
-use crate::fabric::pipe::Pipe;
+use super::state::server::{Outgoing, Packet};
+use super::state::tor::Way;
+use super::{Event, Lightness};
 use crate::kernel::Phase;
 use crate::network::{Delivery, Token};
 use crate::time::SimTime;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-
-/// What was handed over and of which something is still to be sent.
-pub struct Outgoing {
-    pub left: u64,
-    /// Bytes of the application's message of which it is a part.
-    pub total: u64,
-}
-
-/// One direction between two servers.
-pub struct Flow {
-    pub source: u32,
-    pub destination: u32,
-    pub loopback: Option<Pipe>,
-    /// Its ways through the networks below the ToRs, where there are such.
-    pub below: Option<RackFlow>,
-    /// The wavelength on which it goes through the packet switch.
-    pub wavelength: u32,
-    pub outgoing: VecDeque<Outgoing>,
-    /// A place that it was given, having waited for it.
-    pub granted: Option<Way>,
-    /// Packets of all messages handed over so far.
-    pub planned: u64,
-    /// Packets sent so far, which numbers them.
-    pub sent: u64,
-    /// Bytes of all messages sent so far.
-    pub sent_bytes: u64,
-    /// Whether its destination is one of those that the circuit switch is for.
-    pub to_circuit: bool,
-    /// All packets below this number have arrived.
-    pub received: u64,
-    /// Numbers of those that arrived early.
-    pub early: BTreeSet<u64>,
-    /// At its destination's ToR, where that puts packets in order: the next one's number, and those that came early.
-    pub in_order: u64,
-    pub held: BTreeMap<u64, u32>,
-    /// Messages that are not yet delivered: the number of the last packet, and the name.
-    pub marks: VecDeque<(u64, Token)>,
-}
-
-/// A packet, electrical or photonic.
-#[derive(Clone, Copy, Debug)]
-pub struct Packet {
-    pub flow: u32,
-    pub number: u64,
-    /// Bytes of its message, and bytes on the fibre.
-    pub payload: u32,
-    pub wire: u32,
-    pub way: Way,
-    /// Whether it has a place in its destination's ToR.
-    pub placed: bool,
-    /// Its place in the order in which its ToR's channel first sent packets.
-    pub order: u64,
-}
-
-/// The buffer of a ToR's Output.
-#[derive(Default)]
-pub struct OutputBuffer {
-    /// Places that are taken.
-    pub taken: u32,
-    /// Circuits that wait for one.
-    pub circuits: VecDeque<u32>,
-}
-
-/// A server's sending side.
-#[derive(Default)]
-pub struct Nic {
-    /// Flows that have something to send and do not wait for a place, in turn.
-    pub turn: VecDeque<u32>,
-    pub busy: bool,
-}
 
 impl Lightness {
     /// Hands over `bytes`, a message or a part of one of `of_bytes`.

@@ -7,39 +7,11 @@
 //! again when the channel is free, before new ones, in the order in which packets first went, without the start-up.
 
 use super::config::{Decision, WavelengthAssignment};
+use super::state::tor::Way;
 use super::{Event, Lightness};
 use crate::count::count;
 use crate::kernel::Phase;
 use crate::time::SimTime;
-use std::collections::VecDeque;
-
-/// How a packet goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// Within the rack.
-    Electrical,
-    /// On a channel to the packet switch.
-    Ops(u32),
-    /// On the circuit (or the direct fibre) of a pair of racks.
-    Circuit(u32),
-}
-
-/// A ToR's channel to the packet switch: one wavelength of its fibre.
-#[derive(Default)]
-pub struct Channel {
-    pub waiting: VecDeque<u32>,
-    /// Packets to be sent again, by the order in which they first went.
-    pub again: Vec<u32>,
-    pub sending: bool,
-    pub unacknowledged: u32,
-    /// Places in its buffer that are taken or promised.
-    pub reserved: u32,
-    /// Flows that wait for a place.
-    pub wants: VecDeque<u32>,
-    pub order: u64,
-    /// Until when it keeps clear of its ToR's own packets; there is an event then.
-    pub held_until: SimTime,
-}
 
 impl Lightness {
     /// Decides about the way of the next packet of `flow` and takes a place for it; while there is none, the flow queues

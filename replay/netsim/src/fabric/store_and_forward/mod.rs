@@ -8,18 +8,20 @@ mod config;
 
 pub use config::StoreAndForwardConfig;
 
-use super::FabricError;
+use super::flows::Flows;
 use super::messages::{Messages, NONE, NUMBER, key};
-use super::packet::{Message, Observer, PacketFabric, PacketRecord};
+use super::packet::{HostLinksDiffer, LinkTime, Message, Observer, PacketFabric, PacketRecord, host_rate};
 use super::port::Port;
 use super::slab::Slab;
+use super::{FabricError, FabricKind};
 use crate::count::count;
 use crate::kernel::{EventQueue, Phase, Place};
 use crate::network::{Delivery, NetworkFigures, Simulation};
 use crate::routing::{Choice, Routes, RoutingConfig};
 use crate::time::SimTime;
-use crate::topology::{HostPlace, LinkId, NodeId, Topology};
-use crate::units::Rate;
+use crate::topology::{HostPlace, LinkId, NodeId, Topology, TopologyConfig};
+use crate::units::{Bytes, DurationPs, Rate};
+use std::path::Path;
 
 /// The largest packet, headers included, and the longest delay in picoseconds: a second.
 const MAX_BYTES: u64 = 1 << 20;
@@ -53,6 +55,8 @@ pub struct StoreAndForward<O> {
     topology: Topology,
     routes: Routes,
     flit: u64,
+    mtu: Bytes,
+    headers: Bytes,
     interval_ps: u64,
     ports: Vec<Port>,
     /// For each host, the packet that was last cut, while it is on its way to the first switch.
@@ -131,6 +135,8 @@ impl<O: Observer> StoreAndForward<O> {
             observer,
             routes: Routes::new(&config.routing, &topology, config.seed)?,
             flit: config.flit.get(),
+            mtu: config.mtu,
+            headers: config.headers,
             interval_ps: config.interval.ps(),
             ports,
             leading: vec![NONE; topology.hosts() as usize],
@@ -311,7 +317,41 @@ impl<O: Observer> PacketFabric<O> for StoreAndForward<O> {
         &mut self.observer
     }
 
+    fn link_time(&self) -> Result<LinkTime, HostLinksDiffer> {
+        Ok(LinkTime::new(host_rate(&self.topology)?, Bytes(self.flit), self.mtu, self.headers))
+    }
+
     fn lane_bytes(&self, now: SimTime) -> Vec<u64> {
         self.ports.iter().map(|port| port.begun_bytes(now)).collect()
+    }
+}
+
+impl FabricKind for StoreAndForwardConfig {
+    type Flows = Flows<StoreAndForward<()>>;
+    type Packets<O: Observer> = StoreAndForward<O>;
+
+    fn flows(&self, hosts: &[HostPlace]) -> Result<Self::Flows, FabricError> {
+        Ok(Flows::new(StoreAndForward::new(self, hosts, ())?.resending(), self.loopback))
+    }
+
+    fn packets<O: Observer>(&self, hosts: &[HostPlace], observer: O) -> Result<StoreAndForward<O>, FabricError> {
+        StoreAndForward::new(self, hosts, observer)
+    }
+
+    fn interval(&self) -> DurationPs {
+        self.interval
+    }
+
+    fn set_interval(&mut self, interval: DurationPs) {
+        self.interval = interval;
+    }
+
+    fn network(&self) -> Option<(&TopologyConfig, &RoutingConfig, u64)> {
+        Some((&self.topology, &self.routing, self.seed))
+    }
+
+    fn relative_to(&mut self, folder: &Path) {
+        self.topology.relative_to(folder);
+        self.routing.relative_to(folder);
     }
 }
