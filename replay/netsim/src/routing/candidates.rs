@@ -7,8 +7,10 @@ use crate::topology::LinkId;
 pub struct Candidates<'a> {
     /// The links, in order; never empty.
     pub links: &'a [LinkId],
-    /// The class of virtual lanes: 0, or below [`super::Routes::classes`].
+    /// The first class of virtual lanes that it may take: 0, or below [`super::Routes::classes`].
     pub class: u8,
+    /// How many classes it may take, from there on.
+    pub classes: u8,
     /// Whether the packet enters a ring that must keep a bubble: room for two packets is needed.
     pub enters_ring: bool,
 }

@@ -21,6 +21,8 @@ pub enum RoutingConfig {
     Random,
     /// The link with the most credits.
     Adaptive,
+    /// Any shortest way with room, an escape where none has.
+    MinimalAdaptive,
     /// The first link on a shortest way.
     Shortest,
     /// Never up after down.
@@ -37,7 +39,13 @@ impl RoutingConfig {
     /// Whether all packets of a flow take one way.
     #[must_use]
     pub const fn keeps_flows(&self) -> bool {
-        !matches!(self, Self::EcmpPacket | Self::Random | Self::Adaptive | Self::Bubble)
+        !matches!(self, Self::EcmpPacket | Self::Random | Self::Adaptive | Self::MinimalAdaptive | Self::Bubble)
+    }
+
+    /// Whether switches choose by their credits.
+    #[must_use]
+    pub const fn needs_credits(&self) -> bool {
+        matches!(self, Self::Adaptive | Self::MinimalAdaptive)
     }
 
     /// Takes a file that it names as relative to `folder`.
@@ -57,6 +65,7 @@ impl fmt::Display for RoutingConfig {
             Self::SModK => "s-mod-k",
             Self::Random => "random",
             Self::Adaptive => "adaptive",
+            Self::MinimalAdaptive => "minimal-adaptive",
             Self::Shortest => "shortest",
             Self::UpDown => "up-down",
             Self::Dor => "dor",

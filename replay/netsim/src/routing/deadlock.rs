@@ -3,11 +3,15 @@
 //! A packet in the buffer behind a link waits for room behind the next one. If these waits can close a circle, a lossless
 //! network may come to a standstill. The circle is looked for in the graph of all waits that the routing allows, whose
 //! nodes are pairs of link and class of virtual lanes (the channel dependency graph of Dally and Seitz). A packet that
-//! chose among several links waits for the chosen one alone, whatever else would be free: so adaptive routings get no
-//! credit for an escape, all links that they offer must be free of circles.
+//! chose among several links waits for the chosen one alone, whatever else would be free: so `adaptive` gets no
+//! credit for an escape, all links that it offers must be free of circles. With a routing whose packets wait for any of several
+//! lanes (`minimal-adaptive`) the waits of its escape alone must be free of circles, from wherever packets may come to it: a
+//! packet holds one buffer, so that what waits elsewhere does not tie two lanes of the escape (Duato's condition for
+//! virtual cut-through).
 
+use super::minimal::MinimalHops;
 use super::routes::NextHops;
-use super::{Routes, RoutingError};
+use super::{Candidates, Routes, RoutingError};
 use crate::topology::{LinkId, NodeId, Topology};
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,6 +25,13 @@ pub enum DeadlockFreedom {
     DimensionOrder,
     /// As `DimensionOrder`, where nothing enters a ring but where two packets have room.
     Bubble,
+    /// Packets wait for any of several lanes, and among those of the escape no circle was found (Duato).
+    Escape {
+        /// Pairs of link and class of the escape.
+        channels: usize,
+        /// Pairs of these of which one may wait for the other.
+        waits: usize,
+    },
     /// No circle was found among so many pairs of link and class and so many waits.
     Acyclic {
         /// Pairs of link and class that are used.
@@ -36,6 +47,12 @@ impl fmt::Display for DeadlockFreedom {
             Self::UpThenDown => f.write_str("free of deadlock: packets go up, then down, and never up again"),
             Self::DimensionOrder => f.write_str("free of deadlock: dimension by dimension, rings cut by datelines"),
             Self::Bubble => f.write_str("free of deadlock where buffers hold two packets: no ring ever fills up"),
+            Self::Escape { channels, waits } => {
+                write!(
+                    f,
+                    "free of deadlock by its escape: no circle among {waits} waits of its {channels} links and classes"
+                )
+            }
             Self::Acyclic { channels, waits } => {
                 write!(f, "free of deadlock: no circle among {waits} waits of {channels} links and classes")
             }
@@ -60,10 +77,15 @@ impl Routes {
     /// With the links that wait for each other, or if that cannot be found out in reasonable time.
     pub fn deadlock_freedom(&self, topology: &Topology) -> Result<DeadlockFreedom, RoutingError> {
         match &self.next_hops {
-            NextHops::Tree(_) => return Ok(DeadlockFreedom::UpThenDown),
+            NextHops::Tree(_) | NextHops::Minimal(MinimalHops::Tree(_)) => return Ok(DeadlockFreedom::UpThenDown),
             NextHops::Graph(sets) if sets.is_up_down() => return Ok(DeadlockFreedom::UpThenDown),
             NextHops::Grid(grid) if grid.needs_bubbles() => return Ok(DeadlockFreedom::Bubble),
-            NextHops::Grid(_) if self.steps(topology) > MAX_STEPS => return Ok(DeadlockFreedom::DimensionOrder),
+            NextHops::Grid(_) | NextHops::Minimal(MinimalHops::Grid(_)) if self.steps(topology) > MAX_STEPS => {
+                return Ok(DeadlockFreedom::DimensionOrder);
+            }
+            NextHops::Minimal(MinimalHops::Graph { .. }) if self.steps(topology) > MAX_STEPS => {
+                return Ok(DeadlockFreedom::UpThenDown);
+            }
             _ => {}
         }
         let steps = self.steps(topology);
@@ -78,9 +100,11 @@ impl Routes {
                 advice: "up-down is free of deadlock everywhere, dor and bubble on meshes and tori",
             });
         }
-        Ok(DeadlockFreedom::Acyclic {
-            channels: waits.used.iter().filter(|used| **used).count(),
-            waits: waits.next.iter().map(Vec::len).sum(),
+        let channels = waits.used.iter().filter(|used| **used).count();
+        let waits = waits.next.iter().map(Vec::len).sum();
+        Ok(match self.escape_classes() {
+            0 => DeadlockFreedom::Acyclic { channels, waits },
+            _ => DeadlockFreedom::Escape { channels, waits },
         })
     }
 
@@ -118,10 +142,17 @@ impl Routes {
         let mut seen = vec![u32::MAX; channels];
         let mut open = Vec::new();
         for to in targets {
-            for source in &sources {
-                let input_link = topology.uplink(*source);
-                let next = self.next(topology.link(input_link).to, input_link, to);
-                open.extend(next.links.iter().map(|link| link.0 as usize * classes + usize::from(next.class)));
+            if self.escape_classes() > 0 {
+                // The shortest ways may bring a packet to any switch, from which it takes the escape.
+                for at in (topology.hosts()..topology.nodes()).map(NodeId) {
+                    let next = self.escape(at, LinkId(u32::MAX), false, to);
+                    open.extend(next.iter().flat_map(|next| channels_of(next, classes)));
+                }
+            } else {
+                for source in &sources {
+                    let input_link = topology.uplink(*source);
+                    open.extend(channels_of(&self.next(topology.link(input_link).to, input_link, to), classes));
+                }
             }
             while let Some(channel) = open.pop() {
                 if std::mem::replace(&mut seen[channel], to.0) == to.0 {
@@ -133,9 +164,12 @@ impl Routes {
                 if topology.is_host(at) {
                     continue;
                 }
-                let next = self.next(at, link, to);
-                for link in next.links {
-                    let behind = link.0 as usize * classes + usize::from(next.class);
+                // Whoever waits for an escape, waits for that: all else that it may take is one way more.
+                let next = match self.escape_classes() {
+                    0 => Some(self.next(at, link, to)),
+                    _ => self.escape(at, link, true, to),
+                };
+                for behind in next.iter().flat_map(|next| channels_of(next, classes)) {
                     let known = &mut waits.next[channel];
                     let number = u32::try_from(behind).unwrap_or(u32::MAX);
                     if !known.contains(&number) {
@@ -183,6 +217,12 @@ impl Routes {
         };
         cycle.iter().map(name).collect::<Vec<_>>().join(", ")
     }
+}
+
+/// The pairs of link and class that a packet may take.
+fn channels_of<'a>(next: &Candidates<'a>, classes: usize) -> impl Iterator<Item = usize> + use<'a> {
+    let range = usize::from(next.class)..usize::from(next.class) + usize::from(next.classes);
+    next.links.iter().flat_map(move |link| range.clone().map(move |class| link.0 as usize * classes + class))
 }
 
 /// A circle in a graph, the first again at the end.

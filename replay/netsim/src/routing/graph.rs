@@ -173,6 +173,11 @@ impl GraphHops {
         &self.links[self.begins[entry] as usize..self.begins[entry + 1] as usize]
     }
 
+    /// Whether host `to` is at the switch `at`, or `at` is a host.
+    pub(super) fn is_end(&self, at: NodeId, to: NodeId) -> bool {
+        at.0 < self.hosts || self.targets[self.last[to.0 as usize].0 as usize] == at
+    }
+
     /// Whether it is up*/down*.
     pub(super) fn is_up_down(&self) -> bool {
         !self.down.is_empty()

@@ -88,17 +88,57 @@ impl GridHops {
         self.rings == Rings::Bubble && self.size.iter().any(|(_, ring)| *ring)
     }
 
+    pub(super) fn routers(&self) -> u32 {
+        crate::count::count(self.coordinates.len() / self.dimensions().max(1))
+    }
+
+    pub(super) fn dimensions(&self) -> usize {
+        self.size.len()
+    }
+
+    pub(super) fn router(&self, at: NodeId) -> u32 {
+        at.0 - self.hosts
+    }
+
+    /// The link of `router` forward or back in `dimension`; none at the end of a mesh.
+    pub(super) fn port(&self, router: u32, dimension: usize, forward: bool) -> Option<LinkId> {
+        let port = self.ports[(router as usize * self.size.len() + dimension) * 2 + usize::from(!forward)];
+        (port != NONE).then_some(port)
+    }
+
+    /// The last link, if host `to` is at the router `at`; its own link, if `at` is a host.
+    pub(super) fn end(&self, at: NodeId, to: NodeId) -> Option<&LinkId> {
+        if at.0 < self.hosts {
+            return Some(&self.up[at.0 as usize]);
+        }
+        (self.router(at) == to.0 / self.concentration).then(|| &self.down[to.0 as usize])
+    }
+
+    /// For each dimension whether forward, and back, lead nearer to host `to`; both half-way round a ring.
+    pub(super) fn nearer(&self, at: NodeId, to: NodeId) -> impl Iterator<Item = (bool, bool)> {
+        let dimensions = self.size.len();
+        let coordinates = |router: u32| &self.coordinates[router as usize * dimensions..][..dimensions];
+        let ways = coordinates(self.router(at)).iter().zip(coordinates(to.0 / self.concentration)).zip(&self.size);
+        ways.map(|((a, b), (size, ring))| {
+            if a == b {
+                return (false, false);
+            }
+            let ahead = if b > a { b - a } else { b + size - a };
+            if *ring { (ahead * 2 <= *size, ahead * 2 >= *size) } else { (b > a, b < a) }
+        })
+    }
+
     /// Where a packet for `to` goes on that stands at `at`, having come by `input_link`.
     pub(super) fn next(&self, at: NodeId, input_link: LinkId, to: NodeId) -> Candidates<'_> {
-        let straight = |link| Candidates { links: std::slice::from_ref(link), class: 0, enters_ring: false };
+        let straight =
+            |link| Candidates { links: std::slice::from_ref(link), class: 0, classes: 1, enters_ring: false };
         if at.0 < self.hosts {
             return straight(&self.up[at.0 as usize]);
         }
-        let router = (at.0 - self.hosts) as usize;
-        let target = (to.0 / self.concentration) as usize;
-        if router == target {
-            return straight(&self.down[to.0 as usize]);
+        if let Some(link) = self.end(at, to) {
+            return straight(link);
         }
+        let (router, target) = (self.router(at) as usize, (to.0 / self.concentration) as usize);
         let dimensions = self.size.len();
         let here = &self.coordinates[router * dimensions..(router + 1) * dimensions];
         let there = &self.coordinates[target * dimensions..(target + 1) * dimensions];
@@ -121,7 +161,7 @@ impl GridHops {
         let behind = self.ports[port + usize::from(forward)];
         let stays = behind != NONE && input_link == behind.back();
         let enters_ring = ring && self.rings == Rings::Bubble && !stays;
-        Candidates { links: std::slice::from_ref(link), class, enters_ring }
+        Candidates { links: std::slice::from_ref(link), class, classes: 1, enters_ring }
     }
 
     /// The ring of a link between routers, as a number; links out of rings have none.

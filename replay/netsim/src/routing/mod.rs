@@ -22,6 +22,7 @@ mod deadlock;
 mod error;
 mod graph;
 mod grid;
+mod minimal;
 mod router;
 mod routes;
 mod survey;

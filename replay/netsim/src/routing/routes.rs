@@ -2,6 +2,7 @@
 
 use super::graph::GraphHops;
 use super::grid::{GridHops, Rings};
+use super::minimal::MinimalHops;
 use super::table::Table;
 use super::tree::TreeHops;
 use super::{Candidates, Choice, RoutingConfig, RoutingError};
@@ -26,6 +27,7 @@ pub(super) enum NextHops {
     Grid(GridHops),
     Graph(GraphHops),
     Table(Table),
+    Minimal(MinimalHops),
 }
 
 /// The routing of one topology: for each switch and destination the links that lie on a way.
@@ -49,7 +51,7 @@ impl Routes {
             RoutingConfig::EcmpPacket | RoutingConfig::Random => Rule::Packet,
             RoutingConfig::DModK | RoutingConfig::UpDown => Rule::Destination,
             RoutingConfig::SModK => Rule::Source,
-            RoutingConfig::Adaptive => Rule::Credits,
+            RoutingConfig::Adaptive | RoutingConfig::MinimalAdaptive => Rule::Credits,
             RoutingConfig::Shortest | RoutingConfig::Dor | RoutingConfig::Bubble | RoutingConfig::Table(_) => {
                 Rule::First
             }
@@ -58,6 +60,7 @@ impl Routes {
             RoutingConfig::Table(file) => Some(NextHops::Table(Table::read(file, topology)?)),
             RoutingConfig::Dor => GridHops::of(topology, Rings::Dateline).map(NextHops::Grid),
             RoutingConfig::Bubble => GridHops::of(topology, Rings::Bubble).map(NextHops::Grid),
+            RoutingConfig::MinimalAdaptive => Some(NextHops::Minimal(MinimalHops::new(topology, config)?)),
             _ => TreeHops::of(topology).map(NextHops::Tree),
         };
         let next_hops = match next_hops {
@@ -120,6 +123,7 @@ impl Routes {
     pub fn classes(&self) -> u8 {
         match &self.next_hops {
             NextHops::Grid(grid) => grid.classes(),
+            NextHops::Minimal(minimal) => minimal.escape_classes() + 1,
             NextHops::Tree(_) | NextHops::Graph(_) | NextHops::Table(_) => 1,
         }
     }
@@ -143,8 +147,35 @@ impl Routes {
             NextHops::Grid(grid) => return grid.next(at, input_link, to),
             NextHops::Graph(sets) => sets.next(at, input_link, to),
             NextHops::Table(table) => table.next(at, to),
+            NextHops::Minimal(minimal) => return minimal.next(at, to),
         };
-        Candidates { links, class: 0, enters_ring: false }
+        Candidates { links, class: 0, classes: 1, enters_ring: false }
+    }
+
+    /// Where the packet may go on if nothing that [`Routes::next`] offers has room, `on_escape` if it came by a lane of the
+    /// escape's classes; `None` if the routing has no escape there.
+    #[must_use]
+    pub fn escape(&self, at: NodeId, input_link: LinkId, on_escape: bool, to: NodeId) -> Option<Candidates<'_>> {
+        match &self.next_hops {
+            NextHops::Minimal(minimal) => minimal.escape(at, input_link, on_escape, to),
+            _ => None,
+        }
+    }
+
+    /// How many classes, from 0 on, are those of the escape.
+    #[must_use]
+    pub fn escape_classes(&self) -> u8 {
+        match &self.next_hops {
+            NextHops::Minimal(minimal) => minimal.escape_classes(),
+            _ => 0,
+        }
+    }
+
+    /// Whether a packet commits itself to a link and lane only where there is room for it, and judges all candidates again
+    /// whenever credits come.
+    #[must_use]
+    pub fn commits_to_room(&self) -> bool {
+        matches!(self.next_hops, NextHops::Minimal(_))
     }
 
     /// Which of `ways` links a packet takes that stands at `at`: its key, the flow it belongs to, and the hosts from

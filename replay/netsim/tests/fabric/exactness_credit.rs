@@ -1,6 +1,6 @@
 //! The fabric `credit` beside its slow model: every packet of random small networks at the same picosecond.
 
-use crate::exactness::networks::credit_networks;
+use crate::exactness::networks::{credit_networks, minimal_networks};
 use crate::exactness::{Case, difference, drive, networks_config, run};
 use crate::flit_model::credit::play;
 use crate::flit_model::traffic::{Seen, When};
@@ -25,6 +25,21 @@ proptest! {
         if case.traffic.iter().all(|sending| matches!(sending.when, When::At(_))) {
             let run = run(&mut fabric(&case), &case.traffic);
             prop_assert_eq!(run.packets, slow.packets);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(networks_config(2_000, "tests/regressions/fabric_exactness_minimal.txt"))]
+
+    #[test]
+    fn every_packet_with_an_escape_leaves_and_arrives_when_the_slow_model_says(case in minimal_networks()) {
+        let topology = case.config.topology.build(&case.hosts).unwrap();
+        let slow = play(&case.config, &topology, &case.traffic, None);
+        prop_assert_eq!(slow.deliveries.len(), case.traffic.len(), "something is stuck");
+        let fast = drive(&mut fabric(&case), &case.traffic);
+        if let Some(difference) = difference(&fast, &slow, &topology) {
+            return Err(TestCaseError::fail(difference));
         }
     }
 }

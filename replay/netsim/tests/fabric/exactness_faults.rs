@@ -1,7 +1,7 @@
 //! The comparison can fail: for each mistake that the slow model makes there is a small network on which the fast fabric
 //! differs from it.
 
-use crate::exactness::networks::{credit_networks, stored_networks};
+use crate::exactness::networks::{credit_networks, minimal_networks, stored_networks};
 use crate::exactness::{drive, found};
 use crate::flit_model::fault::Fault;
 use crate::flit_model::traffic::Seen;
@@ -41,6 +41,21 @@ fn mistakes_with_credits_are_found() {
         &credit_networks(),
         CASES,
         &faults,
+        |case| drive(&mut Credit::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic),
+        |case, fault| {
+            let topology = case.config.topology.build(&case.hosts).unwrap();
+            credit::play(&case.config, &topology, &case.traffic, Some(fault))
+        },
+    );
+    assert_all(&found);
+}
+
+#[test]
+fn mistakes_with_room_and_escapes_are_found() {
+    let found = found(
+        &minimal_networks(),
+        CASES,
+        &[Fault::EscapeForgotten, Fault::RoomForAnything, Fault::ChoicesFromFirst, Fault::CreditOneFlitLate],
         |case| drive(&mut Credit::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic),
         |case, fault| {
             let topology = case.config.topology.build(&case.hosts).unwrap();

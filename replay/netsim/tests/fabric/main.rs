@@ -6,6 +6,7 @@ mod common;
 mod configuration;
 mod credit_arbitration;
 mod credit_configuration;
+mod credit_escape;
 mod credit_flow_control;
 mod credit_latency;
 mod ethernet;

@@ -4,6 +4,7 @@
 mod common;
 mod routing_deadlock;
 mod routing_files;
+mod routing_minimal;
 mod routing_properties;
 mod routing_rules;
 mod topology_files;

@@ -92,6 +92,7 @@ fn reasons_are_told_in_words() {
         (DeadlockFreedom::UpThenDown, "up, then down"),
         (DeadlockFreedom::DimensionOrder, "datelines"),
         (DeadlockFreedom::Bubble, "two packets"),
+        (DeadlockFreedom::Escape { channels: 7, waits: 9 }, "no circle among 9 waits of its 7"),
         (DeadlockFreedom::Acyclic { channels: 7, waits: 9 }, "no circle among 9 waits of 7"),
     ] {
         assert!(deadlock_freedom.to_string().contains(part), "{deadlock_freedom}");

@@ -297,6 +297,18 @@ impl Lanes {
         Some(self.free_at(leaving, account.counted + 1).max(account.next_update))
     }
 
+    /// When `need` credits that nobody has in mind will be free on `lane`, where fewer are now, as far as what has started
+    /// decides it; if it does not, that they are wanted is noted. (A packet that starts takes its credits and its claim: what
+    /// is unclaimed stays.)
+    pub fn when_unclaimed(&mut self, lane: u32, need: u32) -> Option<u64> {
+        let at = self.when(lane, need + self.claimed[lane as usize]);
+        let wanted = &mut self.lanes[lane as usize].wanted;
+        if at.is_none() {
+            *wanted = if *wanted == 0 { need } else { need.min(*wanted) };
+        }
+        at
+    }
+
     /// When `need` credits will be free on `lane`, as far as what has started decides it.
     pub fn when(&self, lane: u32, need: u32) -> Option<u64> {
         let mut account = self.account(lane);

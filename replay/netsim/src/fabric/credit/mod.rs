@@ -11,6 +11,7 @@ mod lanes;
 mod link_timing;
 mod switch;
 mod timing_wheel;
+mod undecided;
 
 pub use config::{CreditConfig, Speed, Start, VlArbitration, VlWeight};
 
@@ -30,6 +31,7 @@ use arbiter::{Tables, Turns};
 use lanes::{Lanes, Numbering};
 use std::path::Path;
 use timing_wheel::TimingWheel;
+use undecided::Undecided;
 
 /// What a packet or a link waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -132,6 +134,8 @@ pub struct Credit<O> {
     topology: Topology,
     routes: Routes,
     adaptive: bool,
+    /// Heads that wait for room, where the routing has them commit themselves to room only.
+    undecided: Option<Undecided>,
     seed: u64,
     classes: u32,
     vls: u32,
@@ -238,12 +242,16 @@ impl<O: Observer> Credit<O> {
                 words += own * vls;
             }
         }
-        let adaptive = config.routing == RoutingConfig::Adaptive;
+        let adaptive = config.routing.needs_credits();
+        let undecided = routes
+            .commits_to_room()
+            .then(|| Undecided::new(topology.links().len(), number.count(topology.links().len())));
         let horizon = config.horizon(&timings);
         Ok(Self {
             observer,
             routes,
             adaptive,
+            undecided,
             seed: config.seed,
             classes: u32::from(classes),
             vls,
@@ -341,6 +349,9 @@ impl<O: Observer> Credit<O> {
         if state.wake == at {
             state.wake = u64::MAX;
             self.look(link);
+            if let Some(undecided) = &mut self.undecided {
+                undecided.look_again(link, &mut self.choosing);
+            }
         }
     }
 }

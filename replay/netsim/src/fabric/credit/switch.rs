@@ -14,6 +14,9 @@ impl<O: Observer> Credit<O> {
     /// The head of `queue` goes on: a link is chosen.
     pub(super) fn head(&mut self, queue: u32, now: SimTime) {
         if self.adaptive {
+            if let Some(undecided) = &mut self.undecided {
+                undecided.begin(queue);
+            }
             self.choosing.push(queue);
             return;
         }
@@ -40,8 +43,9 @@ impl<O: Observer> Credit<O> {
     pub(super) fn choose_all(&mut self, now: SimTime) {
         let mut choosing = std::mem::take(&mut self.choosing);
         choosing.sort_by_cached_key(|queue| self.place_in_choice(*queue, now));
+        choosing.dedup();
         for queue in choosing.drain(..) {
-            self.choose(queue, now);
+            if self.undecided.is_some() { self.choose_with_room(queue, now) } else { self.choose(queue, now) }
         }
         self.choosing = choosing;
     }
@@ -97,7 +101,7 @@ impl<O: Observer> Credit<O> {
     }
 
     /// The head of `queue` has chosen `link`: it asks for it when it is ready.
-    fn chosen(&mut self, queue: u32, link: u32, class: u8, enters_ring: bool, now: SimTime) {
+    pub(super) fn chosen(&mut self, queue: u32, link: u32, class: u8, enters_ring: bool, now: SimTime) {
         let input_link = self.number.link(queue);
         let state = &mut self.lanes.lanes[queue as usize];
         let packet = self.packets.get(state.first);
@@ -294,7 +298,7 @@ impl<O: Observer> Credit<O> {
     }
 
     /// Has `link` look again at `at`, unless it will earlier.
-    fn wake(&mut self, link: u32, at: u64) {
+    pub(super) fn wake(&mut self, link: u32, at: u64) {
         let state = &mut self.links[link as usize];
         if at < state.wake {
             state.wake = at;
@@ -372,10 +376,10 @@ impl<O: Observer> Credit<O> {
         packet.switches += 1;
         let (next, flits, credits) = (packet.next, packet.flits, packet.credits);
         packet.next = NONE;
-        let (rest, ended) = self.start(id, link, vl, now);
         if self.adaptive {
             self.lanes.disclaim(lane, credits.into());
         }
+        let (rest, ended) = self.start(id, link, vl, now);
 
         let waiting = &mut self.lanes.lanes[queue as usize];
         waiting.drained = ended;
@@ -411,6 +415,11 @@ impl<O: Observer> Credit<O> {
         self.lanes.give_back(lane, leaving);
         let wanted = self.lanes.lanes[lane as usize].wanted;
         if wanted > 0 {
+            if self.undecided.is_some() {
+                self.lanes.lanes[lane as usize].wanted = 0;
+                self.wait_for_room(lane, wanted);
+                return;
+            }
             // A link that is busy looks anyway when it is free.
             if self.links[(self.number.link(lane)) as usize].free_at <= now.0 {
                 self.wait_for(lane, wanted);

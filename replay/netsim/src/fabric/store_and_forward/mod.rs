@@ -86,7 +86,7 @@ impl StoreAndForwardConfig {
         if self.flit.get() == 0 {
             return Err(wrong("flit", self.flit, "at least 1B; what statistics count as a flit"));
         }
-        if self.routing == RoutingConfig::Adaptive {
+        if self.routing.needs_credits() {
             let allowed =
                 "a routing that needs no credits: ecmp, ecmp-packet, random, d-mod-k, s-mod-k, shortest, up-down, dor";
             return Err(wrong("routing", &self.routing, allowed));

@@ -43,6 +43,10 @@ pub enum Fault {
     BubbleForgotten,
     /// Packets keep the virtual lane on which they left their host.
     DatelineForgotten,
+    /// A packet takes no escape.
+    EscapeForgotten,
+    /// A packet commits itself to a lane with any credits.
+    RoomForAnything,
     /// The packet on the link counts as waiting.
     PacketOnLinkCounts,
     /// Queues have room for one byte or one packet more.

@@ -26,8 +26,11 @@ impl Model<'_> {
             for behind in 1..=queues.len() {
                 let queue = queues.start + (usize::try_from(first).unwrap() + behind) % queues.len();
                 if self.has_to_choose(queue) {
-                    let choice = self.choose(queue);
-                    self.queues[queue].waiting[0].choice = Some(choice);
+                    let choice = match self.routes.commits_to_room() && self.queues[queue].input.is_some() {
+                        true => self.with_room(queue),
+                        false => Some(self.choose(queue)),
+                    };
+                    self.queues[queue].waiting[0].choice = choice;
                 }
             }
         }
@@ -62,6 +65,48 @@ impl Model<'_> {
             ),
         };
         Choice { link: link.0 as usize, vl, enters_ring: next.enters_ring }
+    }
+
+    /// The rule of routings that commit packets to lanes with room only: the lane with most of it among those that the
+    /// routing prefers, then the escape's; nothing where none has room.
+    fn with_room(&self, queue: usize) -> Option<Choice> {
+        let node = self.queues[queue].node;
+        let packet = &self.packets[self.queues[queue].waiting[0].packet];
+        let destination = self.topology.host_node(packet.destination);
+        let input = LinkId(u32::try_from(self.queues[queue].input.unwrap()).unwrap());
+        let class = self.queues[queue].vl % usize::from(self.routes.classes());
+        let on_escape = class < usize::from(self.routes.escape_classes());
+        let preferred = self.routes.next(node, input, destination);
+        let escape = self.routes.escape(node, input, on_escape, destination);
+        let escape = if self.fault == Some(Fault::EscapeForgotten) { None } else { escape };
+        for candidates in [Some(preferred), escape].into_iter().flatten() {
+            let mut best: Vec<(i64, Choice)> = Vec::new();
+            for link in candidates.links {
+                for class in candidates.class..candidates.class + candidates.classes {
+                    let choice = Choice { link: link.0 as usize, vl: self.vl(packet.level, class), enters_ring: false };
+                    let room = self.unclaimed(node, choice);
+                    let enough = if self.fault == Some(Fault::RoomForAnything) { 1 } else { packet.credits };
+                    if room >= i64::try_from(enough).unwrap() && best.first().is_none_or(|(most, _)| room >= *most) {
+                        best.retain(|(most, _)| *most == room);
+                        best.push((room, choice));
+                    }
+                }
+            }
+            if !best.is_empty() {
+                let position = draw(self.config.seed, u64::from(node.0), packet.key()) % best.len() as u64;
+                return Some(best[usize::try_from(position).unwrap()].1);
+            }
+        }
+        None
+    }
+
+    /// Credits of a lane, less those that heads of `node` need that have chosen it and have not started.
+    fn unclaimed(&self, node: NodeId, lane: Choice) -> i64 {
+        let chose = |choice: Choice| (choice.link, choice.vl) == (lane.link, lane.vl);
+        let heads = self.at_node[node.0 as usize].clone().filter_map(|queue| self.queues[queue].waiting.front());
+        let claims = heads.filter(|head| !head.started && head.choice.is_some_and(chose));
+        let claimed: u64 = claims.map(|head| self.packets[head.packet].credits).sum();
+        i64::try_from(self.links[lane.link].lanes[lane.vl].credits).unwrap() - i64::try_from(claimed).unwrap()
     }
 
     /// The rule of the routing `adaptive`: the link with the most free credits, less those that are asked for already.
