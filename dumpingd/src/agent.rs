@@ -21,12 +21,10 @@ use crate::tracepoint::Tracepoint;
 
 mod begin;
 mod events;
+mod header;
 mod records;
 
-use records::Header;
-
-/// The manifest's name in the host's folder.
-pub const MANIFEST: &str = "dumpingd.json";
+use header::Header;
 
 /// The manifest is brought up to date so often.
 const MANIFEST_EVERY: Duration = Duration::from_secs(5);

@@ -1,6 +1,6 @@
 //! The packet agent: records the TCP segments of a host's interfaces.
 //!
-//! Data flow, one thread an interface ([`recording`]): the kernel's ring ([`capture`], libpcap; the kernel's [`filter`] for what is
+//! Data flow, one thread an interface ([`session`], which is handed its [`recording`]): the kernel's ring ([`capture`], libpcap; the kernel's [`filter`] for what is
 //! followed) → a frame is cut into its headers ([`frame`], etherparse) → is it Hadoop's ([`ports`]), or may it be ([`pending`])
 //! → how much of its payload is worth keeping ([`keep`]), without its secrets ([`redact`]) → a record ([`recorder`]) in the interface's file ([`sink`], and
 //! [`pcapng`] if that is wanted), [`rolling`] on within what the disk allows ([`disk_quota`]). [`follow`] learns which ports are Hadoop's, from its configuration
@@ -29,6 +29,7 @@ pub mod recorder;
 pub mod recording;
 pub mod redact;
 pub mod rolling;
+pub mod session;
 pub mod show;
 pub mod sink;
 

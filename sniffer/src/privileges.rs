@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use trace::capabilities::Capability;
+use trace::manifest::SnifferManifest;
 use trace::privileges::{Kept, is_reached_by_ownership};
 pub use trace::privileges::{PrivilegeError, RunAs};
 
@@ -25,7 +26,7 @@ pub fn give_up(run_as: &RunAs, folder: &Path, needs: Needs) -> Result<Vec<String
         reserve: if needs.opens_again { vec![Capability::CAP_NET_RAW] } else { Vec::new() },
         passes_on: false,
     };
-    let is_own = |name: &str| name.starts_with("packets-") || name == crate::agent::MANIFEST;
+    let is_own = |name: &str| name.starts_with("packets-") || name == SnifferManifest::FILE;
     trace::privileges::give_up(run_as, folder, is_own, &kept)
 }
 

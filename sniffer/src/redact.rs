@@ -10,26 +10,25 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::ops::Range;
 
 use trace::packet::flag;
 
 use crate::keep::Flow;
 
+mod blank;
 mod http;
+mod position;
 mod proto;
 mod rpc;
 mod transfer;
 
-/// What stands in place of a secret byte. No length, number or name in the protocols that are read begins with it by chance:
-/// as a length it is beyond what any of them allows.
-pub const BLANK: u8 = b'*';
+pub use blank::BLANK;
+use blank::blanks;
+use position::Position;
+pub use position::Segment;
 
 /// Connections that are remembered, of an interface.
 const MAX_CONNECTIONS: usize = 16_384;
-
-/// Values of DIGEST-MD5's `qop`.
-const PROTECTIONS: [&[u8]; 3] = [b"auth", b"auth-int", b"auth-conf"];
 
 /// Whether secrets stay in what is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,67 +49,6 @@ impl Secrets {
             Self::Keep => "keep",
         }
     }
-}
-
-/// Where a segment stands in its direction's bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct Segment {
-    /// Sequence number of its first byte.
-    pub sequence: u32,
-    /// Bytes on the wire; what is kept of them may be less.
-    pub length: u32,
-    /// TCP flags.
-    pub flags: u8,
-}
-
-impl Segment {
-    /// How far `sequence` lies behind the segment's first byte; `None` = in front of it.
-    fn reaches(self, sequence: u32) -> Option<usize> {
-        usize::try_from(sequence.wrapping_sub(self.sequence).cast_signed()).ok()
-    }
-
-    /// Whether `sequence` lies in the segment: what begins there is in it.
-    fn is_behind(self, sequence: u32) -> bool {
-        self.reaches(sequence).is_some_and(|inside| inside < self.length as usize)
-    }
-
-    /// What is known behind a segment of which `kept` bytes were read, up to a message that begins at `at`.
-    fn ends_at(self, at: usize, kept: usize) -> Position {
-        if at < self.length as usize && at >= kept { Position::Lost } else { self.at(at) }
-    }
-
-    fn at(self, at: usize) -> Position {
-        // Nothing is longer than what sequence numbers can tell apart.
-        u32::try_from(at).map_or(Position::Lost, |at| Position::At(self.sequence.wrapping_add(at)))
-    }
-
-    /// Where a message goes on beyond this segment.
-    fn unless_within(self, end: usize) -> Position {
-        if end > self.length as usize { self.at(end) } else { Position::Unknown }
-    }
-
-    /// A head of HTTP of which `kept` bytes of this segment were read.
-    fn cut_in_head(self, kept: usize, is_in_line: bool, body: http::Body) -> Position {
-        if kept < self.length as usize {
-            return Position::Lost;
-        }
-        Position::Head { next: self.sequence.wrapping_add(self.length), is_in_line, body }
-    }
-}
-
-/// What is known of the bytes that a direction says next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Position {
-    /// Nothing, and nothing is secret unless it says so.
-    Unknown,
-    /// A message begins at this sequence number; what lies before it belongs to another one.
-    At(u32),
-    /// A head of HTTP goes on at `next`.
-    Head { next: u32, is_in_line: bool, body: http::Body },
-    /// They are outputs of maps, until another answer begins.
-    MapOutputs,
-    /// They are inside of a message, of which nobody knows where it ends.
-    Lost,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -286,37 +224,6 @@ fn may_begin(kept: &[u8]) -> bool {
     // A frame: its length, the length of its header in one or two bytes, the header's first field.
     let is_frame = (first <= 8) & (header != 0) & ((field == 8) | (next == 8));
     BEGINNINGS[usize::from(first)] | ((first == 0) & (second == 28)) | is_frame
-}
-
-fn blank(bytes: &mut [u8]) {
-    bytes.fill(BLANK);
-}
-
-/// Blanks a message of a negotiation. Of DIGEST-MD5 it leaves which protection is offered or chosen (`qop`, RFC 2831, 2.1.1):
-/// whether a connection is encrypted is no secret.
-fn blank_negotiation(bytes: &mut [u8]) {
-    let protection = protection(bytes);
-    let kept = protection.clone().map(|range| bytes[range].to_vec());
-    blank(bytes);
-    if let (Some(range), Some(kept)) = (protection, kept) {
-        bytes[range].copy_from_slice(&kept);
-    }
-}
-
-/// Where `qop` stands with its value: one of three words, or some of them in quotation marks.
-fn protection(bytes: &[u8]) -> Option<Range<usize>> {
-    const NAME: &[u8] = b"qop=";
-    let at = bytes.windows(NAME.len()).position(|window| window == NAME)?;
-    let value = &bytes[at + NAME.len()..];
-    let (quoted, value) = value.strip_prefix(b"\"").map_or((0, value), |value| (1, value));
-    let is_behind = |byte: &u8| *byte == b'"' || quoted == 0 && *byte == b',';
-    let length = value.iter().position(is_behind).unwrap_or(value.len());
-    let are_words = value[..length].split(|byte| *byte == b',').all(|word| PROTECTIONS.contains(&word));
-    are_words.then_some(at..at + NAME.len() + 2 * quoted + length).filter(|range| range.end <= bytes.len())
-}
-
-fn blanks(bytes: &[u8]) -> u64 {
-    bytes.iter().filter(|&&byte| byte == BLANK).count() as u64
 }
 
 /// The keys are well mixed already.

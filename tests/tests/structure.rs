@@ -14,28 +14,22 @@ fn root() -> PathBuf {
 }
 
 /// Circles that are there today: what ties each, and its files. A circle may lose files; one that is gone comes off the list.
-const KNOWN: [(&str, &[&str]); 15] = [
-    ("the reader of Avro takes the limited input of its user", &["trace/src/jhist/avro.rs", "trace/src/jhist/mod.rs"]),
-    ("`Needs` of the sandbox", &["trace/src/sandbox.rs", "trace/src/sandbox/calls.rs", "trace/src/sandbox/files.rs"]),
+const KNOWN: [(&str, &[&str]); 6] = [
     (
-        "the agent's configuration and errors, by which it is prepared",
-        &["sniffer/src/agent.rs", "sniffer/src/agent/prepare.rs", "sniffer/src/privileges.rs"],
-    ),
-    ("`Recorder` and `Recording`", &["sniffer/src/recorder.rs", "sniffer/src/recording.rs"]),
-    (
-        "`Position` and `Segment` of a connection that is blanked",
+        "another fabric may lie below the ToRs of LIGHTNESS, and its parts are one type in several files",
         &[
-            "sniffer/src/redact.rs",
-            "sniffer/src/redact/http.rs",
-            "sniffer/src/redact/rpc.rs",
-            "sniffer/src/redact/transfer.rs",
+            "replay/netsim/src/fabric/config.rs",
+            "replay/netsim/src/fabric/lightness/aod.rs",
+            "replay/netsim/src/fabric/lightness/config.rs",
+            "replay/netsim/src/fabric/lightness/mod.rs",
+            "replay/netsim/src/fabric/lightness/ocs.rs",
+            "replay/netsim/src/fabric/lightness/ops.rs",
+            "replay/netsim/src/fabric/lightness/rack.rs",
+            "replay/netsim/src/fabric/lightness/server.rs",
+            "replay/netsim/src/fabric/lightness/tor.rs",
+            "replay/netsim/src/fabric/limits.rs",
+            "replay/netsim/src/fabric/mod.rs",
         ],
-    ),
-    ("`Run` and its error", &["dumpingd/src/agent.rs", "dumpingd/src/agent/records.rs"]),
-    ("`Places`", &["hadoop-patches/deploy/src/cluster.rs", "hadoop-patches/deploy/src/facts.rs"]),
-    (
-        "`Settings` of collect",
-        &["hadoop-patches/deploy/src/collect/history.rs", "hadoop-patches/deploy/src/collect/mod.rs"],
     ),
     ("`Merged`, which is put together elsewhere", &["merger/src/assembly.rs", "merger/src/build.rs"]),
     (
@@ -88,28 +82,6 @@ const KNOWN: [(&str, &[&str]); 15] = [
             "merger/src/framing/opaque/shuffle.rs",
             "merger/src/framing/opaque/transfer.rs",
             "merger/src/framing/opaque/turns.rs",
-        ],
-    ),
-    (
-        "who deploys, and what records",
-        &[
-            "tests/lab/src/deployed.rs",
-            "tests/lab/src/hostile/attack.rs",
-            "tests/lab/src/hostile/watch.rs",
-            "tests/lab/src/recorder.rs",
-        ],
-    ),
-    (
-        "`Distribution`, whose variants are versions of Hadoop",
-        &[
-            "tests/lab/src/distribution.rs",
-            "tests/lab/src/encryption.rs",
-            "tests/lab/src/hadoop1.rs",
-            "tests/lab/src/hadoop2.rs",
-            "tests/lab/src/hadoop3.rs",
-            "tests/lab/src/host.rs",
-            "tests/lab/src/launcher.rs",
-            "tests/lab/src/ssh.rs",
         ],
     ),
 ];

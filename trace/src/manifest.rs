@@ -305,6 +305,11 @@ pub trait RunManifest: DeserializeOwned {
     fn absorb(&mut self, older: Self);
 }
 
+impl SnifferManifest {
+    /// Its name in the host's folder.
+    pub const FILE: &str = "sniffer.json";
+}
+
 impl RunManifest for SnifferManifest {
     fn take_earlier_runs(&mut self) -> Vec<Self> {
         std::mem::take(&mut self.earlier_runs)
@@ -342,6 +347,11 @@ impl RunManifest for SnifferManifest {
             }
         }
     }
+}
+
+impl DumpingdManifest {
+    /// Its name in the host's folder.
+    pub const FILE: &str = "dumpingd.json";
 }
 
 impl RunManifest for DumpingdManifest {

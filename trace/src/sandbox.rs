@@ -13,28 +13,13 @@
 //!
 //! All belong to a thread and to those that it starts: this has to happen before an agent starts others.
 
-use std::path::PathBuf;
-
 mod calls;
 mod files;
+mod needs;
 mod view;
 
+pub use needs::Needs;
 pub use view::read_only_view;
-
-/// What an agent needs once everything is open.
-#[derive(Clone, Debug, Default)]
-pub struct Needs {
-    /// Folders and files that are read; where one is missing the nearest folder above it.
-    pub reads: Vec<PathBuf>,
-    /// Folders into which is written.
-    pub writes: Vec<PathBuf>,
-    /// /proc/PID of other processes is looked into: then there is no Landlock.
-    pub looks_into_processes: bool,
-    /// Network namespaces of others are entered.
-    pub enters_namespaces: bool,
-    /// Programs are started.
-    pub starts_programs: bool,
-}
 
 /// What stands, and what the reader should know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

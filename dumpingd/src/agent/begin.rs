@@ -16,8 +16,8 @@ use trace::sandbox::{Needs, Walls, confine_around};
 use trace::signals::Signals;
 use trace::socket::SocketRecord;
 
-use super::records::Header;
-use super::{MANIFEST, Run, RunError, RunSettings, SOCKETS, milliseconds, system};
+use super::header::Header;
+use super::{Run, RunError, RunSettings, SOCKETS, milliseconds, system};
 use crate::cadence::Cadence;
 use crate::log::{Counts, SocketLog};
 use crate::network_namespace::{Finder, MAX_NAMESPACES, NetworkNamespace, SourceKind};
@@ -48,7 +48,7 @@ impl Run {
         let limits = limits(settings, &folder, &mut notes);
         let records = folder.join(RECORDS);
         let mut log = SocketLog::open(&folder, limits).map_err(file_error(records.clone()))?;
-        let path = folder.join(MANIFEST);
+        let path = folder.join(DumpingdManifest::FILE);
         let earlier_runs: Vec<DumpingdManifest> = earlier_runs(&path, &mut problems);
         // Processes that move into other namespaces are found by scans only.
         let has_events = tracepoint.is_some() && own.destroy_events.is_some() && !settings.other_namespaces;
@@ -165,7 +165,7 @@ fn kept(settings: &RunSettings, folder: &Path) -> Kept {
 
 /// Whether a file has a name that dumpingd gives.
 fn is_own(name: &str) -> bool {
-    [MANIFEST, RECORDS, FILE].contains(&name) || number_of(name).is_some()
+    [DumpingdManifest::FILE, RECORDS, FILE].contains(&name) || number_of(name).is_some()
 }
 
 /// As they were told, else dumpingd's share of the host's budget.

@@ -5,10 +5,11 @@ use serde_json::json;
 use trace::manifest::{DumpingdManifest, SnifferManifest};
 
 use crate::answer::HostAnswer;
-use crate::cluster::{Places, reports};
+use crate::cluster::reports;
 use crate::facts::{self, Facts};
 use crate::fleet::{Fleet, Outcome};
 use crate::installed::{Installed, StartedBy};
+use crate::places::Places;
 use crate::report::Report;
 use crate::scripts;
 use crate::ssh::{HostLock, Session, SshError};
@@ -89,7 +90,7 @@ pub fn start(fleet: &Fleet, places: &Places, attach: bool, wait_s: u64) -> Resul
 }
 
 fn start_on(session: &Session, places: &Places, attach: bool, wait_s: u64) -> Result<Started, SshError> {
-    let mut facts = places.ask(session)?;
+    let mut facts = Facts::ask(session, places)?;
     let installed = installed(&facts, &places.prefix)?;
     let by_daemons = installed.started_by == StartedBy::Daemons;
     let mut started =
@@ -120,7 +121,7 @@ fn start_on(session: &Session, places: &Places, attach: bool, wait_s: u64) -> Re
     }
     if attach {
         started.unattached = attach_to_all(session, &installed, &facts);
-        facts = places.ask(session)?;
+        facts = Facts::ask(session, places)?;
         started.facts = facts;
     }
     Ok(started)
@@ -187,7 +188,7 @@ pub fn stop(fleet: &Fleet, places: &Places, wait_s: u64) -> Result<Report> {
 }
 
 fn stop_on(session: &Session, places: &Places, wait_s: u64) -> Result<Stopped, SshError> {
-    let facts = places.ask(session)?;
+    let facts = Facts::ask(session, places)?;
     let installed = installed(&facts, &places.prefix)?;
     stop_agents(session, &installed, &facts.name, wait_s)
 }

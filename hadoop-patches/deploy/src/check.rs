@@ -4,10 +4,11 @@ use anyhow::Result;
 
 use crate::answer::HostAnswer;
 use crate::clock::{self, Offset};
-use crate::cluster::{Places, Programs, reports, same_names};
+use crate::cluster::{Programs, reports, same_names};
 use crate::edits::{self, AgentOption};
 use crate::facts::{self, Facts};
 use crate::fleet::Fleet;
+use crate::places::Places;
 use crate::report::{HostReport, Report, size};
 use crate::scripts;
 use crate::ssh::{Session, SshError};
@@ -72,7 +73,7 @@ pub fn check(fleet: &Fleet, settings: &Settings, programs: Option<&Programs>) ->
 }
 
 fn look(session: &Session, settings: &Settings, programs: Option<&Programs>) -> Result<Seen, SshError> {
-    let facts = settings.places.ask(session)?;
+    let facts = Facts::ask(session, &settings.places)?;
     let clock = clock::offset(session).map_err(|error| error.to_string());
     let tried = match programs {
         Some(programs) if !settings.quick => Some(try_programs(session, settings, programs, &facts)?),

@@ -1,4 +1,4 @@
-//! What all commands know: where things lie on the hosts, which version of Hadoop it is, what was brought there.
+//! What all commands share: the programs that go out, and the reports of all hosts.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,60 +7,9 @@ use anyhow::{Context as _, Result};
 
 use crate::digest;
 use crate::elf;
-use crate::facts::Facts;
 use crate::fleet::{Fleet, Outcome};
 use crate::report::HostReport;
-use crate::ssh::{Session, SshError};
-use crate::versions::Generation;
-
-/// Where things lie on the hosts.
-#[derive(Clone, Debug)]
-pub struct Places {
-    /// The folder of everything.
-    pub prefix: String,
-    /// The folder of what is recorded.
-    pub capture_dir: String,
-    /// Hadoop's configuration, "" = as found.
-    pub conf_dir: String,
-    /// Hadoop's version, where the operator says it.
-    pub generation: Option<Generation>,
-    /// The Java that tries the agent, "" = the one found.
-    pub java: String,
-}
-
-impl Places {
-    /// Asks a host; its configuration is the one that was named, else that of an earlier run, else the one found.
-    ///
-    /// # Errors
-    /// If the host does not answer as expected.
-    pub fn ask(&self, session: &Session) -> Result<Facts, SshError> {
-        let facts = Facts::ask(session, self, &self.conf_dir)?;
-        match &facts.installed {
-            Some(installed) if self.conf_dir.is_empty() && facts.conf.as_ref() != Some(&installed.conf_dir) => {
-                Facts::ask(session, self, &installed.conf_dir)
-            }
-            _ => Ok(facts),
-        }
-    }
-
-    /// What prints the option that loads the agent.
-    #[must_use]
-    pub fn launcher(&self) -> String {
-        format!("{}/{}", self.prefix, crate::versions::LAUNCHER)
-    }
-
-    /// Where JVMs keep their records: a folder for each user.
-    #[must_use]
-    pub fn jvm_dir(&self) -> String {
-        format!("{}/jvm", self.capture_dir)
-    }
-
-    /// Where the jar lies.
-    #[must_use]
-    pub fn jar(&self) -> String {
-        format!("{}/lib/{}", self.prefix, crate::versions::JAR)
-    }
-}
+use crate::versions::JAR;
 
 /// What goes out.
 pub struct Programs {
@@ -113,7 +62,7 @@ impl Programs {
     /// Each with its name on the hosts.
     #[must_use]
     pub fn all(&self) -> [(&'static str, &[u8]); 3] {
-        [("sniffer", &self.sniffer), ("dumpingd", &self.dumpingd), (crate::versions::JAR, &self.jar)]
+        [("sniffer", &self.sniffer), ("dumpingd", &self.dumpingd), (JAR, &self.jar)]
     }
 
     /// Their checksums, in the same order.

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use crate::answer::HostAnswer;
-use crate::cluster::Places;
 use crate::digest;
 use crate::installed::{FILE, Installed};
+use crate::places::Places;
 use crate::scripts;
 use crate::ssh::{Session, SshError};
 use crate::versions::Generation;
@@ -81,11 +81,22 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Asks a host.
+    /// Asks a host; its configuration is the one that was named, else that of an earlier run, else the one found.
     ///
     /// # Errors
-    /// If it does not answer as expected.
-    pub fn ask(session: &Session, places: &Places, conf: &str) -> Result<Self, SshError> {
+    /// If the host does not answer as expected.
+    pub fn ask(session: &Session, places: &Places) -> Result<Self, SshError> {
+        let facts = Self::ask_of(session, places, &places.conf_dir)?;
+        match &facts.installed {
+            Some(installed) if places.conf_dir.is_empty() && facts.conf.as_ref() != Some(&installed.conf_dir) => {
+                Self::ask_of(session, places, &installed.conf_dir)
+            }
+            _ => Ok(facts),
+        }
+    }
+
+    /// With this configuration, "" = the one found.
+    fn ask_of(session: &Session, places: &Places, conf: &str) -> Result<Self, SshError> {
         let what = "look at the host";
         let variables = [
             ("PREFIX", places.prefix.as_str()),

@@ -8,11 +8,12 @@ use trace::budget::Budget;
 use crate::agents;
 use crate::answer::HostAnswer;
 use crate::change;
-use crate::cluster::{Places, Programs, reports, same_names};
+use crate::cluster::{Programs, reports, same_names};
 use crate::edits::{self, AgentOption, Edit, Planned};
 use crate::facts::{self, Facts};
 use crate::fleet::{Fleet, Outcome};
 use crate::installed::{FILE, Installed, StartedBy};
+use crate::places::Places;
 use crate::quote;
 use crate::report::Report;
 use crate::scripts;
@@ -217,7 +218,7 @@ fn stop<T>(fleet: &Fleet, report: &mut Report, outcomes: &[Outcome<T>], conseque
 fn plan(session: &Session, settings: &Settings) -> Result<Plan, SshError> {
     let what = "plan";
     let failed = |message: String| SshError::Failed { what: what.to_owned(), message };
-    let facts = settings.places.ask(session)?;
+    let facts = Facts::ask(session, &settings.places)?;
     let missing: Vec<&str> =
         ["sha256sum", "stat", "readlink", "head", "tail"].into_iter().filter(|tool| !facts.has_tool(tool)).collect();
     if !missing.is_empty() {

@@ -23,6 +23,7 @@ pub mod fleet;
 pub mod hosts;
 pub mod install;
 pub mod installed;
+pub mod places;
 pub mod quote;
 pub mod remove;
 pub mod report;

@@ -5,11 +5,12 @@ use anyhow::Result;
 use crate::agents;
 use crate::answer::HostAnswer;
 use crate::change;
-use crate::cluster::{Places, reports};
+use crate::cluster::reports;
 use crate::edits::{self, Edit};
 use crate::facts::{Facts, Jvm};
 use crate::fleet::Fleet;
 use crate::installed::StartedBy;
+use crate::places::Places;
 use crate::report::Report;
 use crate::scripts;
 use crate::ssh::{Session, SshError};
@@ -41,7 +42,7 @@ pub fn remove(fleet: &Fleet, settings: &Settings) -> Result<Report> {
     let locks = fleet.each("lock", |session| session.lock("remove"));
     let before = fleet.each_with("look", &locks, |session, lock| {
         agents::locked(lock)?;
-        let facts = settings.places.ask(session)?;
+        let facts = Facts::ask(session, &settings.places)?;
         let edits = edits::remove(&facts).map_err(|message| SshError::Failed { what: "plan".to_owned(), message })?;
         Ok(Before { facts, edits })
     });

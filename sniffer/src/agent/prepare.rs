@@ -5,30 +5,22 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use trace::agent::{host_name, network_namespace, now_ns, private_folder};
-use trace::manifest::{InterfaceManifest, SnifferManifest, earlier_runs};
-use trace::packet::PacketFileHeader;
+use trace::manifest::{SnifferManifest, earlier_runs};
 use trace::sandbox;
 use trace::signals::Signals;
 
-use super::{FollowSettings, MANIFEST, Run, RunError, RunSettings};
+use super::error::RunError;
+use super::prepared::Prepared;
+use super::run::Run;
+use super::settings::{FollowSettings, RunSettings};
 use crate::arrivals::Arrivals;
 use crate::capture::{self, OpenError, OpenInterface};
 use crate::disk_quota::DiskQuota;
 use crate::follow::{Follower, Shared, ephemeral_from};
 use crate::hadoop_ports;
 use crate::interfaces::{self, Interface, OwnAddresses};
-use crate::pcapng::PcapngSink;
 use crate::ports::PortSet;
 use crate::privileges::{self, Needs, RunAs};
-use crate::sink::PacketSink;
-
-/// An interface that is open, and its files.
-pub(super) struct Prepared {
-    pub(super) interface: Interface,
-    pub(super) open: OpenInterface,
-    pub(super) sink: PacketSink,
-    pub(super) pcapng: Option<PcapngSink>,
-}
 
 /// Everything that can fail, in this order: interfaces (for want of the right nothing is written), then files, which
 /// are locked.
@@ -74,7 +66,7 @@ pub(super) fn prepare(settings: &RunSettings, signals: &Signals) -> Result<Run, 
     let quota = Arc::new(DiskQuota::new(&settings.out, settings.limits).map_err(file_error)?);
     quota.reserve(0).map_err(RunError::NoRoom)?;
     prepared.iter_mut().for_each(|prepared| prepared.keep_within(&quota));
-    let path = settings.out.join(MANIFEST);
+    let path = settings.out.join(SnifferManifest::FILE);
     let earlier_runs = earlier_runs(&path, &mut problems);
     let keep = settings.capture.keep;
     let manifest = SnifferManifest {
@@ -124,48 +116,6 @@ fn sandbox_for(settings: &RunSettings) -> sandbox::Needs {
     let mut reads: Vec<PathBuf> = kernel.iter().map(PathBuf::from).collect();
     reads.push(settings.jvm_records.clone());
     sandbox::Needs { reads, writes: vec![settings.out.clone()], ..sandbox::Needs::default() }
-}
-
-/// What the manifest says of an interface at first.
-pub(super) fn about(interface: &Interface) -> InterfaceManifest {
-    InterfaceManifest {
-        name: interface.name.clone(),
-        file: capture::file_name(&interface.name),
-        addresses: interface.addresses.iter().map(ToString::to_string).collect(),
-        ..InterfaceManifest::default()
-    }
-}
-
-impl Prepared {
-    /// Opens the files of an interface.
-    pub(super) fn new(
-        interface: Interface,
-        open: OpenInterface,
-        settings: &RunSettings,
-        host: &str,
-        started_ns: u64,
-    ) -> Result<Self, RunError> {
-        let header = PacketFileHeader {
-            host: host.to_owned(),
-            interface: interface.name.clone(),
-            loopback: interface.loopback,
-            snap_length: settings.capture.snap_length,
-            started_ns,
-        };
-        let path = settings.out.join(capture::file_name(&interface.name));
-        let sink = PacketSink::open(&path, &header).map_err(|source| RunError::File { path: path.clone(), source })?;
-        let beside = path.with_extension("pcapng");
-        let pcapng = settings.pcapng.then(|| PcapngSink::open(&beside, &header, open.link())).transpose();
-        let pcapng = pcapng.map_err(|source| RunError::File { path: beside, source })?;
-        Ok(Self { interface, open, sink, pcapng })
-    }
-
-    pub(super) fn keep_within(&mut self, quota: &Arc<DiskQuota>) {
-        self.sink.keep_within(quota);
-        if let Some(pcapng) = &mut self.pcapng {
-            pcapng.keep_within(quota);
-        }
-    }
 }
 
 /// The ports of the configurations and defaults, and a look at what is told already. Second value: what could not be used.

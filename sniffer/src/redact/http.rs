@@ -1,7 +1,8 @@
 //! HTTP/1: of a head the names of all fields stay, and the values of those that say how a message is laid out; of a target
 //! the path, and the parameters that are known to be no secret. Bodies are blanked but for map outputs.
 
-use super::{Position, Segment, blank};
+use super::blank::{BLANK, blank};
+use super::position::{Body, Position, Segment};
 
 const METHODS: [&[u8]; 9] =
     [b"GET ", b"PUT ", b"POST ", b"HEAD ", b"DELETE ", b"OPTIONS ", b"PATCH ", b"TRACE ", b"CONNECT "];
@@ -65,17 +66,6 @@ const PLAIN_PARAMETERS: [&[u8]; 18] = [
 ];
 /// A body beyond this has an end that sequence numbers cannot tell.
 const MAX_BODY: u64 = 1 << 30;
-
-/// What follows a head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Body {
-    /// So many bytes.
-    Bytes(u32),
-    /// Nobody said how many.
-    Unknown,
-    /// Outputs of maps.
-    MapOutputs,
-}
 
 /// Whether a request or response begins here.
 pub(super) fn begins(bytes: &[u8]) -> bool {
@@ -269,5 +259,5 @@ fn address(address: &mut [u8], is_whole: bool) {
 
 /// Blanks all but white space.
 fn blank_value(value: &mut [u8]) {
-    value.iter_mut().filter(|byte| !b" \t\r\n".contains(byte)).for_each(|byte| *byte = super::BLANK);
+    value.iter_mut().filter(|byte| !b" \t\r\n".contains(byte)).for_each(|byte| *byte = BLANK);
 }

@@ -1,8 +1,9 @@
 //! Hadoop RPC, version 9 (2.x and 3.x): what a call and its answer hold is blanked, and so are the tokens of SASL. Lengths,
 //! headers, names of methods and protocols and the connection's context are left.
 
+use super::blank::{blank, blank_negotiation};
+use super::position::{Position, Segment};
 use super::proto::{Field, delimited, fields, find};
-use super::{Position, Segment, blank, blank_negotiation};
 
 /// `ipc.maximum.data.length`.
 const MAX_FRAME: usize = 128 << 20;

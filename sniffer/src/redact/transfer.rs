@@ -3,8 +3,9 @@
 
 use std::ops::Range;
 
+use super::blank::{blank, blank_negotiation};
+use super::position::{Position, Segment};
 use super::proto::{delimited, fields, find};
-use super::{Position, Segment, blank, blank_negotiation};
 
 /// `DATA_TRANSFER_VERSION` as it stands in front of each request.
 const VERSION: [u8; 2] = [0, 28];

@@ -10,14 +10,16 @@ use anyhow::{Context, Result, bail, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::distribution::{Client, DaemonKind, Distribution, Ready, Settings};
+use crate::daemon::{DaemonKind, Ready};
+use crate::distribution::{Client, Distribution};
 use crate::host::Hosts;
-use crate::launcher::Call;
+use crate::layout::Call;
 use crate::lease::processes_in;
 use crate::plan::{HostPlan, Plan};
 use crate::process::{Process, listens, main_class};
 use crate::progress::Progress;
 use crate::recorder::now_ns;
+use crate::settings::Settings;
 use crate::stop::Stop;
 
 /// How long the cluster may take until it is ready; 25 s on two cores.

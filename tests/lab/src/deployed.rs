@@ -15,15 +15,17 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
+use crate::agents::Agents;
 use crate::files::{Entry, Files, differences, read_below};
 use crate::hadoop3::HISTORY_FOLDER;
-use crate::host::{Hosts, root};
+use crate::host::Hosts;
 use crate::hostile;
 use crate::hostile::attack::HostileOptions;
+use crate::layout::root;
+use crate::lease::programs_in;
 use crate::plan::{HostPlan, Plan};
 use crate::process::Process;
 use crate::progress::Progress;
-use crate::recorder::{Agents, programs_in};
 use crate::stop::Stop;
 
 /// How long one step may take.

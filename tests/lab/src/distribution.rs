@@ -3,12 +3,16 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::{Result, bail, ensure};
 use clap::ValueEnum;
 
+use crate::conf_file::ConfFile;
+use crate::daemon::DaemonKind;
 use crate::encryption::Cipher;
-use crate::launcher::{self, Call, HOME};
+use crate::layout::{Call, HOME};
 use crate::plan::{HostPlan, Plan};
-use crate::{hadoop1, hadoop2, hadoop3, host};
+use crate::settings::Settings;
+use crate::{environment, hadoop1, hadoop2, hadoop3};
 
 /// A version of Hadoop that the lab can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -22,71 +26,6 @@ pub enum Distribution {
     /// Apache Hadoop 3.4.2.
     #[value(name = "3.4.2")]
     V3_4_2,
-}
-
-/// How a cluster is to behave.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// No speculation, reduces after the last map, one map or reduce a host at a time.
-    pub quiet: bool,
-    /// All is encrypted that can be without Kerberos, blocks by this.
-    pub encrypted: Option<Cipher>,
-    /// Options of every JVM of the cluster beside its own (the Java agent).
-    pub jvm_options: Vec<String>,
-    /// Properties of the user, over all others.
-    pub properties: Vec<(String, String)>,
-    /// Home of the Java runtime.
-    pub java_home: PathBuf,
-    /// Folder of the distribution's files.
-    pub cache: PathBuf,
-    /// Folder of the lab's files.
-    pub work: PathBuf,
-}
-
-impl Settings {
-    /// Folder of a host's files.
-    #[must_use]
-    pub fn host_folder(&self, host: &HostPlan) -> PathBuf {
-        self.work.join(&host.name)
-    }
-
-    /// Folder of a host's configuration as the machine sees it; on the host it is [`launcher::CONF`].
-    #[must_use]
-    pub fn conf(&self, host: &HostPlan) -> PathBuf {
-        host::root(&self.work, host).join(launcher::CONF.trim_start_matches('/'))
-    }
-}
-
-/// A kind of daemon.
-#[derive(Clone, Copy, Debug)]
-pub struct DaemonKind {
-    /// Role, as in the trace.
-    pub role: &'static str,
-    /// Main class.
-    pub main_class: &'static str,
-    /// Program of Hadoop's that starts it.
-    pub program: &'static str,
-    /// What that is told.
-    pub subcommand: &'static str,
-    /// Variable of the options of its JVM.
-    pub options: &'static str,
-    /// Heap, MiB.
-    pub heap_mib: u32,
-    /// Whether it runs on the master or on each worker.
-    pub on_master: bool,
-    /// Daemons of a lower wave have to be ready before those of a higher one start.
-    pub wave: u8,
-    /// When others can use it.
-    pub ready: Ready,
-}
-
-/// How it shows that a daemon is ready, without talking to it (that would be in the capture).
-#[derive(Clone, Copy, Debug)]
-pub enum Ready {
-    /// It listens on a TCP port.
-    Listens(u16),
-    /// Its log has said something.
-    Says(&'static str),
 }
 
 /// What the lab has Hadoop's clients do.
@@ -126,15 +65,6 @@ pub struct Names {
     pub sort_output_replication: Option<&'static str>,
     /// Whether the sort's check only says whether rows are in order, so that they have to be counted.
     pub counts_rows: bool,
-}
-
-/// A file of configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfFile {
-    /// Its name in the configuration folder.
-    pub name: &'static str,
-    /// Its contents.
-    pub contents: String,
 }
 
 impl Distribution {
@@ -248,7 +178,7 @@ impl Distribution {
             Self::V2_10_2 => hadoop2::configuration(settings, plan, host),
             Self::V3_4_2 => hadoop3::configuration(settings, plan, host),
         };
-        files.extend(launcher::environment_files(self, settings, host));
+        files.extend(environment::files(self.major(), self.daemons(), settings, host));
         files
     }
 
@@ -302,5 +232,49 @@ impl Distribution {
     #[must_use]
     pub fn jars(self, cache: &Path) -> PathBuf {
         cache.join("lib")
+    }
+
+    /// Whether clusters of this version can encrypt by a cipher.
+    ///
+    /// # Errors
+    /// If it encrypts nothing without Kerberos, or Hadoop's clients would end in the middle of their first block on that
+    /// version of Java (its first number; `None` = not known yet).
+    pub fn check_cipher(self, cipher: Cipher, java: Option<u32>) -> Result<()> {
+        ensure!(
+            self.major() > 1,
+            "Hadoop {} encrypts nothing without Kerberos: --encrypted is for 2.10.2 and 3.4.2",
+            self.version()
+        );
+        // CryptoStreamUtils.freeDB: IllegalAccessError, seen on 17.
+        let Some(java) = java.filter(|java| cipher == Cipher::Aes && self.major() == 2 && *java > 8) else {
+            return Ok(());
+        };
+        bail!(
+            "Hadoop {} cannot encrypt blocks by AES on Java {java}: its clients reach for a class that Java closed with 9. \
+             Take --encrypted=3des, or set JAVA_HOME to a Java 8",
+            self.version()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+
+    #[test]
+    fn a_version_that_encrypts_nothing_is_refused() {
+        let error = Distribution::V1_2_1.check_cipher(Cipher::Aes, None).unwrap_err().to_string();
+        assert!(error.contains("1.2.1") && error.contains("3.4.2"), "{error}");
+        Distribution::V2_10_2.check_cipher(Cipher::Rc4, Some(17)).unwrap();
+    }
+
+    #[test]
+    fn a_java_on_which_clients_would_die_is_refused() {
+        let error = Distribution::V2_10_2.check_cipher(Cipher::Aes, Some(17)).unwrap_err().to_string();
+        assert!(error.contains("Java 17") && error.contains("--encrypted=3des"), "{error}");
+        Distribution::V2_10_2.check_cipher(Cipher::Aes, Some(8)).unwrap();
+        Distribution::V3_4_2.check_cipher(Cipher::Aes, Some(17)).unwrap();
     }
 }

@@ -10,11 +10,10 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use clap::ValueEnum;
 
-use crate::distribution::{ConfFile, Distribution};
-use crate::hadoop3::{owned, site_xml};
+use crate::conf_file::{ConfFile, owned, site_xml};
 use crate::plan::Plan;
 use crate::tool;
 
@@ -47,34 +46,6 @@ impl Cipher {
             Self::Rc4 => "rc4",
         }
     }
-
-    /// Whether a version of Hadoop can do it.
-    ///
-    /// # Errors
-    /// If it encrypts nothing without Kerberos, or not on that version of Java (`None` = not known yet).
-    pub fn check(self, distribution: Distribution, java: Option<u32>) -> Result<()> {
-        ensure!(
-            distribution.major() > 1,
-            "Hadoop {} encrypts nothing without Kerberos: --encrypted is for 2.10.2 and 3.4.2",
-            distribution.version()
-        );
-        java.map_or(Ok(()), |java| check_java(self, distribution, java))
-    }
-}
-
-/// What is wrong with a cipher on a version of Java, given its first number.
-///
-/// # Errors
-/// If Hadoop's clients would end in the middle of their first block.
-fn check_java(cipher: Cipher, distribution: Distribution, java: u32) -> Result<()> {
-    // CryptoStreamUtils.freeDB: IllegalAccessError, seen on 17.
-    ensure!(
-        cipher != Cipher::Aes || distribution.major() > 2 || java <= 8,
-        "Hadoop {} cannot encrypt blocks by AES on Java {java}: its clients reach for a class that Java closed with 9. Take \
-         --encrypted=3des, or set JAVA_HOME to a Java 8",
-        distribution.version()
-    );
-    Ok(())
 }
 
 /// Properties of `core-site.xml`.
@@ -168,21 +139,6 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
     use super::*;
-
-    #[test]
-    fn a_version_that_encrypts_nothing_is_refused() {
-        let error = Cipher::Aes.check(Distribution::V1_2_1, None).unwrap_err().to_string();
-        assert!(error.contains("1.2.1") && error.contains("3.4.2"), "{error}");
-        Cipher::Rc4.check(Distribution::V2_10_2, Some(17)).unwrap();
-    }
-
-    #[test]
-    fn a_java_on_which_clients_would_die_is_refused() {
-        let error = Cipher::Aes.check(Distribution::V2_10_2, Some(17)).unwrap_err().to_string();
-        assert!(error.contains("Java 17") && error.contains("--encrypted=3des"), "{error}");
-        Cipher::Aes.check(Distribution::V2_10_2, Some(8)).unwrap();
-        Cipher::Aes.check(Distribution::V3_4_2, Some(17)).unwrap();
-    }
 
     #[test]
     fn a_cipher_of_the_mechanism_asks_for_no_suite() {

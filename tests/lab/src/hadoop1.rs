@@ -3,10 +3,12 @@
 //! Property names and defaults: the `*-default.xml` of 1.2.1. What differs from the defaults is said here with its
 //! reason; all else is stock.
 
-use crate::distribution::{ConfFile, DaemonKind, Ready, Settings};
-use crate::hadoop3::{self, owned};
-use crate::launcher::CONF;
+use crate::conf_file::{ConfFile, owned, site_xml};
+use crate::daemon::{DaemonKind, Ready};
+use crate::hadoop3;
+use crate::layout::CONF;
 use crate::plan::{HostPlan, Plan};
+use crate::settings::Settings;
 
 /// Port of the JobTracker's RPC, which has no default.
 const JOB_TRACKER_PORT: u16 = 8021;
@@ -72,7 +74,7 @@ pub fn class_path(pages: &str, jars: &str, list: &str) -> Vec<String> {
 pub fn configuration(settings: &Settings, plan: &Plan, host: &HostPlan) -> Vec<ConfFile> {
     let xml = |name, mut properties: Vec<(String, String)>| {
         properties.extend(settings.properties.iter().cloned());
-        ConfFile { name, contents: hadoop3::site_xml(&properties) }
+        ConfFile { name, contents: site_xml(&properties) }
     };
     vec![
         xml("core-site.xml", core_site(settings, plan, host)),

@@ -1,8 +1,10 @@
 //! Apache Hadoop 2.x: what differs from 3.x.
 
-use crate::distribution::{ConfFile, DaemonKind, Ready, Settings};
+use crate::conf_file::ConfFile;
+use crate::daemon::{DaemonKind, Ready};
 use crate::hadoop3;
 use crate::plan::{HostPlan, Plan};
+use crate::settings::Settings;
 
 /// The daemons. Ports are the version's defaults: those of DataNodes moved with 3.0.
 pub const DAEMONS: &[DaemonKind] = &[

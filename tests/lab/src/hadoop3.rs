@@ -3,10 +3,12 @@
 //! Property names and defaults: the `*-default.xml` of the version. What differs from the defaults is said here with
 //! its reason; all else is stock.
 
-use crate::distribution::{ConfFile, DaemonKind, Ready, Settings};
+use crate::conf_file::{ConfFile, owned, site_xml};
+use crate::daemon::{DaemonKind, Ready};
 use crate::encryption;
-use crate::launcher::CONF;
+use crate::layout::CONF;
 use crate::plan::{HostPlan, Plan};
+use crate::settings::Settings;
 
 /// NameNode and DataNode refuse to start without these folders, which no jar has.
 pub const WEB_FILES: &[(&str, &str)] = &[
@@ -243,25 +245,4 @@ fn capacity_scheduler() -> Vec<(String, String)> {
         // As in the file that the binary distribution ships.
         ("yarn.scheduler.capacity.node-locality-delay", "40".into()),
     ])
-}
-
-/// Properties of which the names are known here.
-#[must_use]
-pub fn owned<const N: usize>(properties: [(&str, String); N]) -> Vec<(String, String)> {
-    properties.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
-}
-
-/// Writes properties as Hadoop reads them.
-#[must_use]
-pub fn site_xml(properties: &[(String, String)]) -> String {
-    let mut xml = String::from("<?xml version=\"1.0\"?>\n<configuration>\n");
-    for (key, value) in properties {
-        xml.push_str(&format!("  <property><name>{}</name><value>{}</value></property>\n", escape(key), escape(value)));
-    }
-    xml.push_str("</configuration>\n");
-    xml
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::distribution::Distribution;
 use crate::launcher;
+use crate::layout::{CONF, HOME, root};
 use crate::network;
 use crate::plan::{HostPlan, Plan};
 use crate::process::{Process, listens};
@@ -84,7 +85,7 @@ impl Hosts {
         for host in &plan.hosts {
             let root = root(run, host);
             copy_etc(plan, &root)?;
-            for folder in ["/opt", "/var/lib", ROOT_HOME, launcher::CONF] {
+            for folder in ["/opt", "/var/lib", ROOT_HOME, CONF] {
                 let folder = root.join(folder.trim_start_matches('/'));
                 fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
             }
@@ -136,7 +137,7 @@ impl Hosts {
         command.arg(format!("--target={}", keeper.pid())).args(["--mount", "--net", "--uts", "--"]);
         // Each hands over to the next, so that the process that is started is the program itself.
         command.args(["sh", "-c", "cd \"$0\" && exec \"$@\""]).arg(folder).arg(program);
-        command.env_clear().env("PATH", format!("{}/bin:/usr/sbin:/usr/bin:/sbin:/bin", launcher::HOME));
+        command.env_clear().env("PATH", format!("{HOME}/bin:/usr/sbin:/usr/bin:/sbin:/bin"));
         command.env("HOME", ROOT_HOME);
         for name in ["LANG", "LC_ALL", "TZ"] {
             if let Some(value) = std::env::var_os(name) {
@@ -145,12 +146,6 @@ impl Hosts {
         }
         Ok(command)
     }
-}
-
-/// The folder of what a host has of its own, as the machine sees it.
-#[must_use]
-pub fn root(run: &Path, host: &HostPlan) -> PathBuf {
-    run.join(&host.name).join("root")
 }
 
 /// A host's `/etc`: the machine's, without its secrets and with the lab's names.

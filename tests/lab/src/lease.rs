@@ -161,6 +161,15 @@ pub fn processes_in(namespace: &str) -> Result<Vec<Pid>> {
     Ok(listed.split_whitespace().filter_map(|pid| pid.parse().ok()).map(Pid::from_raw).collect())
 }
 
+/// Processes in a namespace with the program that each runs.
+///
+/// # Errors
+/// If `ip` fails.
+pub(crate) fn programs_in(namespace: &str) -> Result<Vec<(Pid, PathBuf)>> {
+    let pids = processes_in(namespace)?.into_iter();
+    Ok(pids.filter_map(|pid| Some((pid, fs::read_link(format!("/proc/{pid}/exe")).ok()?))).collect())
+}
+
 /// Takes the lock of a prefix. Its file is removed at the end, so the one that was locked must still be the one there.
 fn lock(prefix: &str) -> Result<File> {
     fs::create_dir_all(CLAIMS).with_context(|| format!("cannot make {CLAIMS}"))?;

@@ -6,12 +6,16 @@
 //! [`session`] leads from nothing to nothing: [`lease`] removes whatever was made, also after a kill. [`hostile`] is who would
 //! spoil it.
 
+pub mod agents;
 pub mod cli;
 pub mod cluster;
+pub mod conf_file;
 pub mod cost;
+pub mod daemon;
 pub mod deployed;
 pub mod distribution;
 pub mod encryption;
+pub mod environment;
 pub mod files;
 pub mod hadoop1;
 pub mod hadoop2;
@@ -21,6 +25,7 @@ pub mod host;
 pub mod hostile;
 pub mod jobs;
 pub mod launcher;
+pub mod layout;
 pub mod lease;
 pub mod measure;
 pub mod netns;
@@ -33,6 +38,7 @@ pub mod process;
 pub mod progress;
 pub mod recorder;
 pub mod session;
+pub mod settings;
 pub mod setup;
 pub mod ssh;
 pub mod stop;

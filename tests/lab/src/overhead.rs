@@ -8,11 +8,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
+use crate::agents::Agents;
 use crate::cluster::Cluster;
 use crate::cost::{self, Cost};
 use crate::jobs::{Done, JobOptions, Runner};
 use crate::progress::Progress;
-use crate::recorder::{Agents, Recorder};
+use crate::recorder::Recorder;
 use crate::session::{ClusterOptions, Lab, capture_folder};
 use crate::stop::Stop;
 

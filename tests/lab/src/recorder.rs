@@ -11,12 +11,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use trace::manifest::{ForeignManifest, ForeignPackets, ForeignProcess, ForeignSockets, SocketListing};
 use trace::role::role_of_main_class;
 
+use crate::agents::{Agents, JVM_FOLDER};
 use crate::deployed::Deployer;
-use crate::lease::{check_plain, processes_in};
+use crate::lease::{processes_in, programs_in};
 use crate::netns;
 use crate::plan::{HostPlan, Plan};
 use crate::process::{Process, main_class};
@@ -28,8 +28,6 @@ use crate::tool;
 const SNAP_BYTES: u32 = 256;
 /// Ring of a tcpdump, KiB: a smaller one loses packets when the machine stalls for a second.
 const RING_KIB: u32 = 131_072;
-/// Where the JVMs of a host write, in its folder; each user has one of his own in it.
-const JVM_FOLDER: &str = "jvm";
 /// Between two listings of sockets.
 const LISTING_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a recorder may take to begin and to end.
@@ -52,79 +50,6 @@ pub enum Recorder {
     Deployed(Deployer),
     /// tcpdump on every interface of every host, and ss every second.
     Tcpdump,
-}
-
-/// Where the agents are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Agents {
-    /// The Java agent.
-    pub jar: PathBuf,
-    /// The packet agent.
-    pub sniffer: PathBuf,
-    /// The socket agent.
-    pub dumpingd: PathBuf,
-}
-
-impl Agents {
-    /// Makes the paths absolute and checks that the files are there.
-    ///
-    /// # Errors
-    /// If one is missing; the message says how to build it.
-    pub fn found(jar: &Path, sniffer: &Path, dumpingd: &Path) -> Result<Self> {
-        let find = |path: &Path, build: &str| -> Result<PathBuf> {
-            let found = path.canonicalize().with_context(|| {
-                format!(
-                    "the agent {} is not there: build it with `{build}`, name another file, or record with --tcpdump or --no-agents",
-                    path.display()
-                )
-            })?;
-            check_plain(&found)?;
-            Ok(found)
-        };
-        Ok(Self {
-            jar: find(jar, "mvn -q -f hadoop-patches/pom.xml package")?,
-            sniffer: find(sniffer, "cargo build --release -p sniffer")?,
-            dumpingd: find(dumpingd, "cargo build --release -p dumpingd")?,
-        })
-    }
-
-    /// Copies the agents into a folder and names the copies: a JVM breaks when a jar that it has open is built anew.
-    ///
-    /// # Errors
-    /// If they cannot be copied.
-    pub fn copied(&self, into: &Path) -> Result<Self> {
-        fs::create_dir_all(into).with_context(|| format!("cannot make {}", into.display()))?;
-        let copy = |from: &Path, name: &str| -> Result<PathBuf> {
-            let to = into.join(name);
-            fs::copy(from, &to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
-            Ok(to)
-        };
-        Ok(Self {
-            jar: copy(&self.jar, "hadoptic-agent.jar")?,
-            sniffer: copy(&self.sniffer, "sniffer")?,
-            dumpingd: copy(&self.dumpingd, "dumpingd")?,
-        })
-    }
-
-    /// What the Java agent is told. The lab's hosts share the folder of the capture.
-    fn options(&self, capture: &Path) -> String {
-        let capture = capture.display();
-        let (sniffer, dumpingd) = (self.sniffer.display(), self.dumpingd.display());
-        format!("out={capture}/%h/{JVM_FOLDER},agents={capture}/%h,sniffer={sniffer},dumpingd={dumpingd}")
-    }
-
-    /// Patches the classes of Java and of Hadoop beforehand, beside the jar, as `hadoptic install` does.
-    ///
-    /// # Errors
-    /// If that Java or the jar does not do it; the message has its words.
-    fn prepare(&self, java_home: &Path, jars: &Path) -> Result<()> {
-        let mut command = Command::new(java_home.join("bin/java"));
-        command.arg(format!("-javaagent:{}=prepare", self.jar.display())).arg("-cp").arg(&self.jar);
-        command.arg("hadoptic.agent.Prepare").arg(jars);
-        let done = command.output().with_context(|| format!("cannot run {}", command.get_program().display()))?;
-        ensure!(done.status.success(), "{command:?} failed: {}", String::from_utf8_lossy(&done.stderr).trim());
-        Ok(())
-    }
 }
 
 impl Recorder {
@@ -257,15 +182,6 @@ fn end_agents(agents: &Agents, plan: &Plan, capture: &Path, progress: &Progress)
         }
     }
     Ok(problems)
-}
-
-/// Processes in a namespace with the program that each runs.
-///
-/// # Errors
-/// If `ip` fails.
-pub(crate) fn programs_in(namespace: &str) -> Result<Vec<(Pid, PathBuf)>> {
-    let pids = processes_in(namespace)?.into_iter();
-    Ok(pids.filter_map(|pid| Some((pid, fs::read_link(format!("/proc/{pid}/exe")).ok()?))).collect())
 }
 
 /// What an agent complains of in its manifest ("" = nothing).
@@ -434,13 +350,6 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
     use super::*;
-
-    #[test]
-    fn a_missing_agent_is_an_error_that_says_how_to_build_it() {
-        let error = Agents::found(Path::new("no.jar"), Path::new("x"), Path::new("y")).unwrap_err();
-        let said = format!("{error:#}");
-        assert!(said.contains("no.jar") && said.contains("mvn"), "{said}");
-    }
 
     #[test]
     fn drops_of_tcpdump_are_read_from_its_last_words() {

@@ -9,7 +9,7 @@ use trace::truth::{Machine, Truth, TruthHost, Versions};
 
 use crate::cluster::Cluster;
 use crate::deployed::{Deployer, Deployment};
-use crate::distribution::{Client, Distribution, Histories, Settings};
+use crate::distribution::{Client, Distribution, Histories};
 use crate::encryption::{self, Cipher};
 use crate::hadoop3::HISTORY_FOLDER;
 use crate::history::{self, JobHistory};
@@ -17,7 +17,7 @@ use crate::host::Hosts;
 use crate::hostile::attack;
 use crate::hostile::siege::Siege;
 use crate::jobs::{Done, JobKind, JobOptions, Runner};
-use crate::launcher::HOME;
+use crate::layout::HOME;
 use crate::lease::{Lease, check_plain, check_root};
 use crate::measure;
 use crate::netns;
@@ -25,6 +25,7 @@ use crate::network::{self, CONGESTION_CONTROL, Shape};
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::recorder::{Recorder, now_ns};
+use crate::settings::Settings;
 use crate::setup;
 use crate::stop::{Stop, Stopped};
 use crate::traffic::Counters;
@@ -92,7 +93,7 @@ impl Lab {
         setup::tools(progress)?;
         let (java_home, java) = setup::java(options.distribution)?;
         if let Some(cipher) = options.encrypted {
-            cipher.check(options.distribution, setup::major_version(&java))?;
+            options.distribution.check_cipher(cipher, setup::major_version(&java))?;
         }
         let cache = setup::fetch(options.distribution, &options.cache, &java_home, false, progress)?;
         stop.check()?;

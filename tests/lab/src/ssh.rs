@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use crate::launcher;
+use crate::layout;
 use crate::netns;
 use crate::network::bridge;
 use crate::plan::{HostPlan, Plan};
@@ -121,7 +121,7 @@ impl Logins {
              Subsystem sftp internal-sftp\nSetEnv PATH={}/bin:{PATH}\n",
             host.address,
             self.authorized_keys().display(),
-            launcher::HOME,
+            layout::HOME,
             folder = self.folder.display(),
             key = host_key(host),
         );

@@ -9,7 +9,7 @@ use std::io::{self, BufRead};
 
 use serde_json::{Map, Value};
 
-use super::Input;
+use super::input::Input;
 
 /// Values within values: more than this is a schema that refers to itself.
 const MAX_DEPTH: usize = 64;

@@ -8,12 +8,14 @@
 //! few times [`MAX_EVENT_BYTES`] of memory, whatever the file says of its lengths.
 
 mod avro;
+mod input;
 
 use std::io::{self, BufRead};
 
 use serde_json::Value;
 
 use avro::{Datum, Schema, Stop};
+use input::Input;
 
 /// What one event (or a schema) may take, in the file and likewise of names and values in memory; the largest real ones,
 /// ends of attempts with all their counters, are some KiB long.
@@ -56,14 +58,20 @@ pub struct Events<R> {
 impl<R: BufRead> Events<R> {
     /// Reads from the beginning of a history.
     pub fn new(input: R) -> Self {
-        let input = Input { inner: input, broken_off: None };
-        Self { input, schema: None, line: Vec::new(), offset: 0, ended: false, losses: Losses::default() }
+        Self {
+            input: Input::new(input),
+            schema: None,
+            line: Vec::new(),
+            offset: 0,
+            ended: false,
+            losses: Losses::default(),
+        }
     }
 
     /// What could not be used until now.
     #[must_use]
     pub fn losses(&self) -> Losses {
-        Losses { broken_off: self.input.broken_off.clone(), ..self.losses.clone() }
+        Losses { broken_off: self.input.broken_off(), ..self.losses.clone() }
     }
 
     fn event(&mut self) -> io::Result<Option<Value>> {
@@ -179,36 +187,5 @@ impl<R: BufRead> Iterator for Events<R> {
         let event = self.event().transpose()?;
         self.ended |= event.is_err();
         Some(event)
-    }
-}
-
-/// The file's bytes, unpacked.
-#[derive(Debug)]
-struct Input<R> {
-    inner: R,
-    /// Why there are no more, if that is not its end.
-    broken_off: Option<String>,
-}
-
-impl<R: BufRead> Input<R> {
-    /// What comes next; nothing at the end, also where packed data was cut off.
-    fn next_bytes(&mut self) -> io::Result<&[u8]> {
-        loop {
-            match self.inner.fill_buf() {
-                Ok(_) => break,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                    self.broken_off = Some(error.to_string());
-                    return Ok(&[]);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        // Asked twice: what is returned counts as lent in every branch.
-        self.inner.fill_buf()
-    }
-
-    fn consume(&mut self, bytes: usize) {
-        self.inner.consume(bytes);
     }
 }

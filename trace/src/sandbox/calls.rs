@@ -8,7 +8,7 @@ use seccompiler::{
     TargetArch, apply_filter_all_threads,
 };
 
-use super::Needs;
+use super::needs::Needs;
 
 /// Calls that no agent makes, on all architectures.
 const NEVER: &[libc::c_long] = &[

@@ -7,7 +7,7 @@ use landlock::{
     RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 
-use super::Needs;
+use super::needs::Needs;
 
 /// What newer kernels can deny in addition is not asked for: it was not tried.
 const KNOWN: ABI = ABI::V6;

@@ -2,31 +2,15 @@
 
 use indicatif::ProgressBar;
 
+use super::choose;
+use super::settings::{History, Settings};
 use super::transfer::{self, Fetched, Source};
-use super::{Settings, choose};
 use crate::answer::HostAnswer;
 use crate::fleet::Fleet;
 use crate::quote;
 use crate::report::Report;
 use crate::scripts;
 use crate::ssh::{Reader, Session, SshError};
-
-/// Where the histories of jobs lie.
-#[derive(Clone, Debug)]
-pub struct History {
-    /// The host that has them, or from which HDFS is read.
-    pub host: String,
-    /// A folder there.
-    pub folder: String,
-    /// Whether it is one of HDFS.
-    pub in_hdfs: bool,
-    /// Only jobs whose files' names hold this, "" = all.
-    pub job: String,
-    /// The program `hadoop` on that host.
-    pub hadoop: String,
-    /// As whom HDFS is read, "" = root.
-    pub user: String,
-}
 
 /// Fetches the histories of jobs into the capture's `job/`.
 pub(super) fn fetch_all(fleet: &Fleet, settings: &Settings, history: &History, report: &mut Report) {

@@ -5,37 +5,25 @@
 
 pub mod choose;
 mod history;
+mod settings;
 mod transfer;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use indicatif::ProgressBar;
 
 use crate::answer::HostAnswer;
-use crate::cluster::{Places, reports, same_names};
+use crate::cluster::{reports, same_names};
 use crate::fleet::{Fleet, bar};
 use crate::installed::{FILE, Installed};
 use crate::report::{HostReport, Report, size};
 use crate::scripts;
 use crate::ssh::{Reader, Session, SshError};
 use choose::{Folders, Left, Limits};
-pub use history::History;
+pub use settings::{History, Settings};
 use transfer::{Fetched, Source};
-
-/// What is to be collected.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Where it lies.
-    pub places: Places,
-    /// The capture.
-    pub out: PathBuf,
-    /// So much of a host at most, bytes; 0 = all, `None` = by what it was allowed to record.
-    pub max_bytes: Option<u64>,
-    /// Where the histories of jobs lie.
-    pub history: Option<History>,
-}
 
 #[derive(Clone, Debug)]
 struct Listed {

@@ -68,7 +68,7 @@ impl ClusterArgs {
     pub(super) fn options(&self) -> Result<ClusterOptions> {
         check_delay(&self.delay)?;
         if let Some(cipher) = self.encrypted {
-            cipher.check(self.hadoop, None)?;
+            self.hadoop.check_cipher(cipher, None)?;
         }
         Plan::new(&self.prefix, self.subnet, self.workers)?;
         let cache = match &self.cache {

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 
+use crate::agents::Agents;
 use crate::deployed::Deployer;
-use crate::recorder::{Agents, Recorder};
+use crate::recorder::Recorder;
 use crate::session::capture_folder;
 
 #[derive(Debug, Args)]

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use super::{HOME, UID};
 use crate::files::{Files, differences, read_below};
-use crate::host::root;
+use crate::layout::root;
 use crate::plan::Plan;
 
 /// Where root's programs write while they run, beside the folder of captures: logs and what runs.

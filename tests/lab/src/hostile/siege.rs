@@ -12,7 +12,8 @@ use super::attack::{Attack, Call, HostileOptions, Report, Targets};
 use super::guard::Guard;
 use super::watch::Watch;
 use crate::deployed::{CAPTURE, Deployment, PREFIX, told};
-use crate::host::{Hosts, root};
+use crate::host::Hosts;
+use crate::layout::root;
 use crate::plan::Plan;
 use crate::stop::Stop;
 

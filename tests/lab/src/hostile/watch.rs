@@ -14,9 +14,9 @@ use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::UID;
-use crate::host::root;
+use crate::layout::root;
+use crate::lease::programs_in;
 use crate::plan::{HostPlan, Plan};
-use crate::recorder::programs_in;
 use crate::stop::Stop;
 
 /// Between two looks.

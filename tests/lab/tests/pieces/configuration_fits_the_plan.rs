@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use lab::distribution::{ConfFile, Distribution, Settings};
+use lab::conf_file::ConfFile;
+use lab::distribution::Distribution;
 use lab::encryption::Cipher;
 use lab::plan::Plan;
+use lab::settings::Settings;
 
 const ALL: [Distribution; 3] = [Distribution::V1_2_1, Distribution::V2_10_2, Distribution::V3_4_2];
 
