@@ -5,14 +5,14 @@ use trace::ids::{ConnectionId, HostId, MessageId};
 use trace::manifest::Loss;
 use trace::rows::{ConnectionRow, HostRow, MessageRow, OwnerEvidence};
 
-use crate::build::{CLAMPED, HostClock, Merged, Read, VIOLATIONS};
 use crate::capture::HostCapture;
 use crate::clock::Alignment;
-use crate::framing::Draft;
+use crate::framing::{Draft, Framed};
 use crate::inference;
 use crate::join::{AddressBook, Direction, Early, Link};
 use crate::joined::{Joined, JvmEvent, Stream};
 use crate::kernel::kernel_bytes;
+use crate::merged::{CLAMPED, HostClock, Merged, VIOLATIONS};
 use crate::owners::Attribution;
 use crate::pipelines;
 use crate::processes::Processes;
@@ -36,6 +36,12 @@ impl Order {
     pub fn id_of(&self, number: usize) -> HostId {
         self.ids[number]
     }
+}
+
+/// A connection, read.
+pub(crate) struct Read {
+    pub framed: Framed,
+    pub directions: [Direction; 2],
 }
 
 /// All that connections are put together with.

@@ -9,13 +9,14 @@ use trace::ids::ProcessId;
 use trace::jvm::JvmRecord;
 use trace::rows::OwnerEvidence;
 
-use crate::assembly::{Assembly, Order};
+use crate::assembly::{Assembly, Order, Read};
 use crate::capture::{self, HostCapture};
 use crate::clock::{self, Alignment};
 use crate::error::MergeError;
-use crate::framing::{self, Conversation, Fetches, Framed};
+use crate::framing::{self, Conversation, Fetches};
 use crate::join::{self, AddressBook, Direction, Link};
-use crate::joined::{Joined, JvmEvent};
+use crate::joined::JvmEvent;
+use crate::merged::Merged;
 use crate::owners::{self, Attribution, Findings, Listeners};
 use crate::processes::Processes;
 use crate::racks;
@@ -36,32 +37,6 @@ pub struct Silent;
 impl Progress for Silent {
     fn step(&self, _: &str, _: u64) {}
     fn part(&self) {}
-}
-
-/// Captures, joined.
-#[derive(Clone, Debug, Default)]
-pub struct Merged {
-    /// What they say.
-    pub joined: Joined,
-    /// What the reader of the trace should know.
-    pub notes: Vec<String>,
-    /// Packets read.
-    pub packets: u64,
-    /// How clocks were aligned; hosts by their rows.
-    pub clocks: Vec<HostClock>,
-}
-
-/// How the clock of a host was aligned.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HostClock {
-    /// Host.
-    pub host: String,
-    /// Added to its clock at the trace's start, nanoseconds.
-    pub offset_ns: i64,
-    /// What it gained over the reference clock, parts per million.
-    pub drift_ppm: f64,
-    /// How far off it may be, nanoseconds.
-    pub uncertainty_ns: u64,
 }
 
 /// Reads captures and joins them.
@@ -215,12 +190,6 @@ fn usual_shifts(links: &[Link], book: &AddressBook, hosts: usize) -> Vec<Option<
         .collect()
 }
 
-/// A connection, read.
-pub(crate) struct Read {
-    pub framed: Framed,
-    pub directions: [Direction; 2],
-}
-
 /// What reading a connection needs beside the connection.
 struct Reader<'a> {
     hosts: &'a [HostCapture],
@@ -261,8 +230,3 @@ impl Reader<'_> {
         Read { framed, directions: [light(client), light(server)] }
     }
 }
-
-/// How the loss of segments begins that arrive before they left, by more than the clocks' uncertainty.
-pub const VIOLATIONS: &str = "segments that arrive before they left after alignment";
-/// How the loss of segments begins whose delivery was moved, within the clocks' uncertainty, to when they left.
-pub const CLAMPED: &str = "segments whose delivery was moved to when they left";

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use trace::manifest::{Loss, TraceManifest};
 use trace_tables::Trace;
 
-use crate::build::{HostClock, Progress, merge};
+use crate::build::{Progress, merge};
 use crate::causality::{self, CausalityError};
 use crate::error::MergeError;
+use crate::merged::HostClock;
 
 /// Why a trace could not be made.
 #[derive(Debug, thiserror::Error)]

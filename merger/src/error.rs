@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::memory::Volume;
+use crate::volume::Volume;
 
 /// An error that ends the merger.
 #[derive(Debug, thiserror::Error)]

@@ -12,8 +12,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use merger::build::{Progress, Silent};
 use merger::built_trace::{BuiltTrace, trace_of};
 use merger::check::{check, show};
-use merger::memory::{self, Volume};
+use merger::memory;
 use merger::summary::Summary;
+use merger::volume::Volume;
 use trace::manifest::TraceManifest;
 use trace_tables::Trace;
 

@@ -8,7 +8,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use serde::Serialize;
 use trace::files::{self, MAX_RECORD_BYTES};
 use trace::manifest::ForeignManifest;
 use trace::packet::{Packet, PacketReader, flag};
@@ -18,68 +17,7 @@ use crate::capture::flows::{FlowKey, KEPT_BYTES, canonical};
 use crate::capture::layout::{FileKind, HostFile, HostFolder};
 use crate::capture::{find, is_damage, pcap};
 use crate::error::MergeError;
-
-// What each part takes at most, bytes. Fitted on 2026-11-22 so that the golden captures and captures of one kind of thing
-// alone come out between 1.7 and 3.2 times what `merger build --json` says that it took in the end: terasort 115 MiB (691,888
-// packets), wordcount 53, encrypted 35; 120,000 connections of a packet each, 242; 1,000,000 packets without payload, 94;
-// 300,000 with 200 bytes each, 131; 400,000 records of JVMs, 192 to 216; as many of sockets, each of another process, 266.
-
-/// A merge of nothing takes 25 MiB, and more where there are more threads.
-const BASE_BYTES: u64 = 64 << 20;
-const BYTES_PER_PACKET: u64 = 250;
-const BYTES_PER_CONNECTION: u64 = 1_800;
-const BYTES_PER_KEPT_BYTE: u64 = 3;
-const BYTES_PER_JVM_RECORD: u64 = 1_000;
-const BYTES_PER_JVM_BYTE: u64 = 3;
-const BYTES_PER_SOCKET_RECORD: u64 = 900;
-
-/// What captures hold, as far as memory is concerned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Volume {
-    /// Packets.
-    pub packets: u64,
-    /// Connections at most: pairs of addresses on each host, and packets that may begin another connection.
-    pub connections: u64,
-    /// Kept payload, bytes.
-    pub kept_bytes: u64,
-    /// Records of JVMs.
-    pub jvm_records: u64,
-    /// Bytes of these.
-    pub jvm_bytes: u64,
-    /// Records of sockets, and lines of listings.
-    pub socket_records: u64,
-    /// Bytes of these.
-    pub socket_bytes: u64,
-}
-
-impl Volume {
-    fn plus(self, other: Self) -> Self {
-        Self {
-            packets: self.packets.saturating_add(other.packets),
-            connections: self.connections.saturating_add(other.connections),
-            kept_bytes: self.kept_bytes.saturating_add(other.kept_bytes),
-            jvm_records: self.jvm_records.saturating_add(other.jvm_records),
-            jvm_bytes: self.jvm_bytes.saturating_add(other.jvm_bytes),
-            socket_records: self.socket_records.saturating_add(other.socket_records),
-            socket_bytes: self.socket_bytes.saturating_add(other.socket_bytes),
-        }
-    }
-
-    /// Memory that a merge of this takes at most, bytes.
-    #[must_use]
-    pub fn memory_bytes(&self) -> u64 {
-        let parts = [
-            (self.packets, BYTES_PER_PACKET),
-            (self.connections, BYTES_PER_CONNECTION),
-            (self.kept_bytes, BYTES_PER_KEPT_BYTE),
-            (self.jvm_records, BYTES_PER_JVM_RECORD),
-            (self.jvm_bytes, BYTES_PER_JVM_BYTE),
-            (self.socket_records, BYTES_PER_SOCKET_RECORD),
-            (self.socket_bytes, 1),
-        ];
-        parts.iter().fold(BASE_BYTES, |all, (count, bytes)| all.saturating_add(count.saturating_mul(*bytes)))
-    }
-}
+use crate::volume::{BASE_BYTES, Volume};
 
 /// What captures hold.
 #[derive(Clone, Debug, Default)]

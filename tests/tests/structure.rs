@@ -14,7 +14,7 @@ fn root() -> PathBuf {
 }
 
 /// Circles that are there today: what ties each, and its files. A circle may lose files; one that is gone comes off the list.
-const KNOWN: [(&str, &[&str]); 6] = [
+const KNOWN: [(&str, &[&str]); 2] = [
     (
         "another fabric may lie below the ToRs of LIGHTNESS, and its parts are one type in several files",
         &[
@@ -31,59 +31,7 @@ const KNOWN: [(&str, &[&str]); 6] = [
             "replay/netsim/src/fabric/mod.rs",
         ],
     ),
-    ("`Merged`, which is put together elsewhere", &["merger/src/assembly.rs", "merger/src/build.rs"]),
-    (
-        "`HostCapture`, `MergeError` and the volume of what is read",
-        &[
-            "merger/src/capture/agents.rs",
-            "merger/src/capture/foreign.rs",
-            "merger/src/capture/jvms.rs",
-            "merger/src/capture/layout.rs",
-            "merger/src/capture/mod.rs",
-            "merger/src/error.rs",
-            "merger/src/memory.rs",
-        ],
-    ),
-    (
-        "`CausalityError`, which the draft of a graph needs",
-        &[
-            "merger/src/causality/draft.rs",
-            "merger/src/causality/hidden.rs",
-            "merger/src/causality/mod.rs",
-            "merger/src/causality/mrv1.rs",
-            "merger/src/causality/pieces.rs",
-            "merger/src/causality/rules.rs",
-            "merger/src/causality/threads.rs",
-            "merger/src/causality/timers.rs",
-            "merger/src/causality/yarn.rs",
-        ],
-    ),
-    (
-        "`Report` of the check",
-        &[
-            "merger/src/check/counters.rs",
-            "merger/src/check/mod.rs",
-            "merger/src/check/negotiated.rs",
-            "merger/src/check/path.rs",
-        ],
-    ),
-    (
-        "`Conversation` and `Draft` of all framings",
-        &[
-            "merger/src/framing/http.rs",
-            "merger/src/framing/mod.rs",
-            "merger/src/framing/rpc.rs",
-            "merger/src/framing/rpc4.rs",
-            "merger/src/framing/transfer.rs",
-            "merger/src/framing/transfer17.rs",
-            "merger/src/framing/opaque/cover.rs",
-            "merger/src/framing/opaque/mod.rs",
-            "merger/src/framing/opaque/rpc.rs",
-            "merger/src/framing/opaque/shuffle.rs",
-            "merger/src/framing/opaque/transfer.rs",
-            "merger/src/framing/opaque/turns.rs",
-        ],
-    ),
+    ("`PathDetail`, a part of the check's `Report`", &["merger/src/check/path.rs", "merger/src/check/report.rs"]),
 ];
 
 fn found() -> Result<BTreeMap<Vec<String>, Circle>> {

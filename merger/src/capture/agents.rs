@@ -10,8 +10,9 @@ use trace::manifest::{DumpingdManifest, SnifferManifest};
 use trace::packet::{Direction, PacketReader};
 use trace::socket::SocketRecord;
 
+use super::host::{HostCapture, is_damage, own_addresses};
 use super::layout::{FileKind, HostFile, HostFolder};
-use super::{HostCapture, foreign, is_damage, jvms, own_addresses, sense};
+use super::{foreign, jvms, sense};
 use crate::error::MergeError;
 
 /// The agents, as losses name them.

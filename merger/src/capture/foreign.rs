@@ -8,9 +8,10 @@ use trace::folder::Folder;
 use trace::manifest::{ForeignManifest, SocketListing};
 use trace::role::ROLES;
 
+use super::host::{HostCapture, is_damage};
 use super::layout::{HostFile, HostFolder};
+use super::listing;
 use super::pcap::{self, PcapError, PcapLosses};
-use super::{HostCapture, is_damage, listing};
 use crate::error::MergeError;
 
 /// Bytes of a line of a listing, at most.

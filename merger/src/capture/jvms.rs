@@ -9,35 +9,13 @@ use trace::files::{self, MAX_RECORD_BYTES};
 use trace::jvm::JvmRecord;
 use trace::socket::SocketRecord;
 
+use super::host::{HostCapture, JvmFile, is_damage, own_addresses};
 use super::layout::{FileKind, HostFile, HostFolder};
-use super::{HostCapture, is_damage, own_addresses, sense};
+use super::sense;
 use crate::error::MergeError;
 
 /// JVMs, as losses name them.
 const WRITER: &str = "jvm";
-
-/// The file of one JVM.
-#[derive(Clone, Debug, Default)]
-pub struct JvmFile {
-    /// What people call it: HOST/NAME.
-    pub file: String,
-    /// Process id as the machine counts, where that is known; else as the JVM sees itself.
-    pub pid: u32,
-    /// Its id in the innermost process namespace that it is in.
-    pub inner_pid: u32,
-    /// Start time, clock ticks since boot.
-    pub start_ticks: u64,
-    /// The user in whose folder it lies, if it lies in one.
-    pub user: Option<u32>,
-    /// Its network namespace, by inode; 0 = not told.
-    pub netns: u64,
-    /// The addresses that it takes for its host's.
-    pub addresses: BTreeSet<IpAddr>,
-    /// Whether it says that it ended.
-    pub ended: bool,
-    /// Its records, the header among them if it is there.
-    pub records: Vec<JvmRecord>,
-}
 
 /// Reads the file of a JVM; `None` if nothing of it can be used.
 pub(super) fn read(

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use trace::ids::{EventId, MessageId, ProcessId, TaskId, TimerId};
 use trace::rows::{Carrier, DependencyRow, EventKind, EventRow, Evidence, MessageRow, On};
 
-use super::CausalityError;
+use super::error::CausalityError;
 
 /// How much earlier than its cause an event may be recorded before the cause is disbelieved, nanoseconds: two stamps
 /// of one host can be out of order by the time between two cores' reads of the clock.

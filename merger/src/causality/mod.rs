@@ -7,6 +7,7 @@
 
 pub mod check;
 mod draft;
+mod error;
 mod hidden;
 mod index;
 mod mrv1;
@@ -22,6 +23,7 @@ use std::path::PathBuf;
 use trace::rows::{DependencyRow, EventRow, JobRow, TaskRow, TimerRow};
 
 use self::draft::Graph;
+pub use self::error::CausalityError;
 use self::hidden::Production;
 use self::index::Index;
 use self::pieces::Pieces;
@@ -29,7 +31,6 @@ use self::rules::CauseInference;
 use self::tasks::Work;
 use self::threads::Threads;
 use self::timers::Timers;
-use crate::history::HistoryError;
 use crate::joined::Joined;
 
 /// The causal part of a trace.
@@ -47,22 +48,6 @@ pub struct Causal {
     pub jobs: Vec<JobRow>,
     /// What the reader of the trace should know, in words.
     pub notes: Vec<String>,
-}
-
-/// Why causes could not be told.
-#[derive(Debug, thiserror::Error)]
-pub enum CausalityError {
-    /// The job history cannot be read.
-    #[error(transparent)]
-    History(#[from] HistoryError),
-    /// More events than ids.
-    #[error("{count} events are more than the {limit} that a trace can number; merge fewer captures at a time")]
-    TooManyEvents {
-        /// Events.
-        count: usize,
-        /// Limit.
-        limit: u32,
-    },
 }
 
 /// Finds the causes of everything that the captures hold.

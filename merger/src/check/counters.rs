@@ -1,43 +1,11 @@
 //! Application data of jobs beside the counters of Hadoop.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use serde::Serialize;
 use trace::rows::{JobRow, MessageKind, MessageRow};
 use trace_tables::Trace;
 
-use super::{Report, error};
-
-/// Application data, bytes, by what it was for.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Volumes {
-    /// Jobs whose counters were compared.
-    pub jobs: Vec<String>,
-    /// Map output that successful reduces fetched.
-    pub shuffle_bytes: u64,
-    /// Payload of these responses with their headers.
-    pub shuffle_payload_bytes: u64,
-    /// The counter of it.
-    pub shuffle_counter: u64,
-    /// Block data that successful attempts read and took.
-    pub read_bytes: u64,
-    /// Block data that they were sent and did not take (reads that were broken off, whole checksum chunks).
-    pub read_unread_bytes: u64,
-    /// The counter of what was read.
-    pub read_counter: u64,
-    /// Block data that successful attempts wrote, first hop.
-    pub written_bytes: u64,
-    /// The counter of it.
-    pub written_counter: u64,
-    /// Block data of later hops of write pipelines.
-    pub later_hops_bytes: u64,
-    /// Map output of other attempts.
-    pub other_shuffle_bytes: u64,
-    /// Block data read by others, by role ("YarnChild" = attempts that did not succeed, or of other jobs).
-    pub other_read_bytes: BTreeMap<String, u64>,
-    /// Block data written by others, first hop, by role: clients (staging), application masters (history), localizers.
-    pub other_written_bytes: BTreeMap<String, u64>,
-}
+use super::report::{Report, Volumes, error};
 
 /// Compares what was captured with the counters of the jobs that ran within the capture.
 pub(super) fn compare(trace: &Trace, report: &mut Report) {

@@ -3,26 +3,26 @@
 mod counters;
 mod negotiated;
 mod path;
+mod report;
 mod table;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use serde::Serialize;
 use trace::ids::{ConnectionId, ProcessId};
 use trace::rows::{ConnectionRow, MessageKind, OwnerEvidence};
 use trace_tables::Trace;
 
-pub use counters::Volumes;
-pub use negotiated::Negotiated;
 pub use path::PathDetail;
+pub use report::{Detail, HostDetail, IncompleteConnection, KernelDetail, Known, Negotiated, Report, Volumes};
+use report::{error, named};
 pub use table::show;
 /// What other reports for people share with this one.
 pub(crate) mod table_parts {
     pub(crate) use super::table::{bytes, plain};
 }
 
-use crate::build::{CLAMPED, VIOLATIONS};
 use crate::framing::source_of;
+use crate::merged::{CLAMPED, VIOLATIONS};
 use crate::processes::UNKNOWN_ROLE;
 
 /// What is wanted: a check that misses one of these has found something wrong.
@@ -41,157 +41,8 @@ pub mod target {
     pub const COUNTERS: f64 = 0.005;
 }
 
-/// What a check found. Shares and errors are fractions; error = (captured - counter) / counter.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Report {
-    /// TCP payload bytes, each byte of a connection's sequence once, less connections both of whose owners are known
-    /// not to be Hadoop's.
-    pub payload_bytes: u64,
-    /// Share of these with an owner process and a role at both ends.
-    pub owned_both_ends_share: Option<f64>,
-    /// Share of the connections, those without payload included, with an owner process and a role at both ends.
-    pub owned_connections_share: Option<f64>,
-    /// Share of these bytes in messages of known kind.
-    pub in_known_message_share: Option<f64>,
-    /// Segments that arrive before they left by more than the clocks' uncertainty, messages that arrive before they
-    /// left, and dependencies on something later.
-    pub causality_violations: u64,
-    /// Captured against the kernel's bytes_sent - bytes_retrans, over all ends of connections for which it is known.
-    pub captured_vs_kernel_error: Option<f64>,
-    /// Map output fetched by successful reduces against REDUCE_SHUFFLE_BYTES.
-    pub shuffle_bytes_error: Option<f64>,
-    /// Block data read by successful attempts, less what nobody took, against HDFS_BYTES_READ.
-    pub hdfs_read_bytes_error: Option<f64>,
-    /// Block data written by successful attempts, first hop, against HDFS_BYTES_WRITTEN.
-    pub hdfs_write_bytes_error: Option<f64>,
-    /// Why a figure is null, by its name.
-    pub reasons: BTreeMap<String, String>,
-    /// Targets that were missed, in words.
-    pub missed: Vec<String>,
-    /// What lies behind the figures.
-    pub detail: Detail,
-}
-
-/// What lies behind the figures.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Detail {
-    /// Hosts, captured ones and peers.
-    pub hosts: Vec<HostDetail>,
-    /// Rows of each table.
-    pub rows: BTreeMap<String, u64>,
-    /// Payload bytes of connections that are not Hadoop's at either end.
-    pub other_bytes: u64,
-    /// Payload bytes by protocol of the connection.
-    pub bytes_by_protocol: BTreeMap<String, u64>,
-    /// Bytes by kind of message.
-    pub bytes_by_kind: BTreeMap<String, u64>,
-    /// Messages by kind.
-    pub messages_by_kind: BTreeMap<String, u64>,
-    /// Bytes by how messages were delimited.
-    pub bytes_by_delimiting: BTreeMap<String, u64>,
-    /// Messages and bytes by what they are known from: "payload", "jvm", "jvm, shared segment", "headers"; "nothing" are
-    /// those of unknown kind.
-    pub known_by: BTreeMap<String, Known>,
-    /// Connections that begin with a negotiation (TLS, SASL), by protocol.
-    pub negotiated: BTreeMap<String, Negotiated>,
-    /// Bytes of both ends by how their owner is known (each connection counts twice).
-    pub bytes_by_owner_evidence: BTreeMap<String, u64>,
-    /// Connections that count: all but those of which both owners are known not to be Hadoop's.
-    pub counted_connections: u64,
-    /// Of these, how many lack an owner or role at one end.
-    pub connections_without_owner: u64,
-    /// All of them with their reasons, by bytes; the first 10,000.
-    pub without_owner: Vec<IncompleteConnection>,
-    /// Connections with bytes in messages of unknown kind, by bytes, the 20 largest.
-    pub in_unknown_messages: Vec<IncompleteConnection>,
-    /// Bytes that were acknowledged but never seen.
-    pub missing_bytes: u64,
-    /// Bytes sent more than once.
-    pub retransmitted_bytes: u64,
-    /// Against the kernel: captured, counted, and the sum of all differences as amounts.
-    pub kernel: KernelDetail,
-    /// Application data by what it was for.
-    pub volumes: Volumes,
-    /// Segments whose delivery was moved to when they left, within the clocks' uncertainty.
-    pub clamped_segments: u64,
-    /// Edges of the causal graph by evidence.
-    pub dependencies_by_evidence: BTreeMap<String, u64>,
-    /// Share of the edges by evidence.
-    pub dependency_share_by_evidence: BTreeMap<String, f64>,
-    /// Events that wait for nothing.
-    pub root_events: u64,
-    /// What the jobs' times consist of.
-    pub critical_paths: Vec<PathDetail>,
-    /// What was lost on the way.
-    pub losses: Vec<trace::manifest::Loss>,
-    /// What each agent ("sniffer", "dumpingd", "jvm") left out of its record on all hosts, by unit.
-    pub unwritten_by: BTreeMap<String, BTreeMap<String, u64>>,
-    /// What the reader should know.
-    pub notes: Vec<String>,
-}
-
-/// How much is known from one source. Shares are fractions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Known {
-    /// Messages.
-    pub messages: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Share of all messages.
-    pub message_share: f64,
-    /// Share of all bytes.
-    pub byte_share: f64,
-}
-
-/// A host and its clock.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct HostDetail {
-    /// Name.
-    pub name: String,
-    /// Whether its packets were captured.
-    pub captured: bool,
-    /// Added to its clock at the trace's start, nanoseconds.
-    pub clock_offset_ns: i64,
-    /// What its clock gained, parts per billion.
-    pub clock_drift_ppb: i64,
-}
-
 /// Connections without an owner that are listed at most.
 const LISTED_WITHOUT_OWNER: usize = 10_000;
-
-/// A connection that lacks something.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct IncompleteConnection {
-    /// Row.
-    pub connection: u32,
-    /// Client.
-    pub client: String,
-    /// Server.
-    pub server: String,
-    /// Protocol.
-    pub protocol: String,
-    /// Bytes concerned.
-    pub bytes: u64,
-    /// What is lacking.
-    pub reason: String,
-}
-
-/// Captured bytes beside the kernel's.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct KernelDetail {
-    /// Ends of connections that were compared.
-    pub ends: u64,
-    /// Ends with payload of which the kernel's counters are not known.
-    pub unknown_ends: u64,
-    /// Captured bytes of the compared ends.
-    pub captured_bytes: u64,
-    /// The kernel's bytes of these.
-    pub kernel_bytes: u64,
-    /// Sum of the differences as amounts.
-    pub absolute_difference_bytes: u64,
-    /// The 20 largest differences.
-    pub largest: Vec<IncompleteConnection>,
-}
 
 /// Checks a trace.
 #[must_use]
@@ -296,10 +147,6 @@ fn owners(trace: &Trace, counted: &HashSet<ConnectionId>, report: &mut Report) {
     report.detail.without_owner = lacking;
 }
 
-fn named(name: &str) -> String {
-    if name.is_empty() { "unknown".to_owned() } else { name.to_owned() }
-}
-
 fn lack(row: &ConnectionRow, bytes: u64, reason: String) -> IncompleteConnection {
     IncompleteConnection {
         connection: row.connection.0,
@@ -383,10 +230,6 @@ fn kernel(trace: &Trace, counted: &HashSet<ConnectionId>, report: &mut Report) {
 }
 
 /// (captured - counter) / counter.
-fn error(captured: u64, counter: u64) -> Option<f64> {
-    (counter > 0).then(|| (captured as f64 - counter as f64) / counter as f64)
-}
-
 fn causes(trace: &Trace, report: &mut Report) {
     for loss in &trace.manifest.losses {
         if loss.what.starts_with(VIOLATIONS) {

@@ -2,39 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use serde::Serialize;
 use trace::ids::ConnectionId;
 use trace::rows::MessageKind;
 use trace_tables::Trace;
 
-/// Negotiated connections of a protocol.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Negotiated {
-    /// Connections.
-    pub connections: u64,
-    /// Their payload bytes.
-    pub bytes: u64,
-    /// Of these, bytes of negotiations and of how they end.
-    pub negotiation_bytes: u64,
-    /// Of these, application data: of blocks and of map outputs.
-    pub app_bytes: u64,
-}
+use super::report::{Negotiated, named};
 
-impl Negotiated {
-    /// What is neither: requests, headers, checksums, and what encryption adds to them and to data.
-    #[must_use]
-    pub fn other_bytes(&self) -> u64 {
-        self.bytes.saturating_sub(self.negotiation_bytes + self.app_bytes)
-    }
-}
-
-/// All of them, by protocol.
+/// Negotiated connections, by protocol.
 pub(super) fn of(trace: &Trace, counted: &HashSet<ConnectionId>) -> BTreeMap<String, Negotiated> {
     let mine = || trace.messages.iter().filter(|row| counted.contains(&row.connection));
     let ids: BTreeSet<ConnectionId> =
         mine().filter(|row| row.kind == MessageKind::Sasl).map(|row| row.connection).collect();
     let mut all: BTreeMap<String, Negotiated> = BTreeMap::new();
-    let protocol = |id: ConnectionId| super::named(&trace.connections[id.index()].protocol);
+    let protocol = |id: ConnectionId| named(&trace.connections[id.index()].protocol);
     for id in &ids {
         all.entry(protocol(*id)).or_default().connections += 1;
     }

@@ -1,18 +1,16 @@
 //! HTTP/1: requests and responses, and in the responses of the shuffle handler the outputs of maps.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use trace::jvm::JvmRecord;
 use trace::rows::MessageKind;
 
+use super::conversation::{Conversation, Fetches};
+use super::draft::{COUNTED, Draft, FRAMING, HEADERS, JVM};
 use super::turns::Turns;
 use super::writable::ShuffleHeader;
-use super::{COUNTED, Conversation, Draft, FRAMING, HEADERS, JVM};
 use crate::capture::sense::MAX_COUNT;
 use crate::join::Direction;
-
-/// Sizes of map outputs as reduces fetched them: bytes and raw bytes by map attempt and reduce.
-pub type Fetches = HashMap<(String, u32), (u64, u64)>;
 
 const METHODS: [&str; 8] = ["GET ", "PUT ", "POST ", "HEAD ", "DELETE ", "OPTIONS ", "PATCH ", "TRACE "];
 

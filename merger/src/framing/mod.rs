@@ -1,142 +1,23 @@
 //! From bytes in order to messages, protocol by protocol.
 
+mod conversation;
+mod draft;
 mod http;
 pub(crate) mod opaque;
 mod packets;
 pub mod proto;
 mod rpc;
 mod rpc4;
+mod rpc_constants;
 mod transfer;
 mod transfer17;
 mod turns;
 mod writable;
 
-pub use http::Fetches;
-
-use trace::jvm::JvmRecord;
 use trace::rows::MessageKind;
 
-use crate::join::Direction;
-
-/// A message, before it is known when it travelled.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Draft {
-    /// True from client to server.
-    pub from_client: bool,
-    /// What it is.
-    pub kind: MessageKind,
-    /// RPC method, operation, path; "" = none.
-    pub name: String,
-    /// Call id, or number of the exchange on its connection.
-    pub call: i64,
-    /// Offset of its first byte.
-    pub offset: u64,
-    /// Its bytes.
-    pub bytes: u64,
-    /// Application data among them.
-    pub app_bytes: u64,
-    /// Block id.
-    pub block: Option<u64>,
-    /// Task attempt that it is for.
-    pub attempt: Option<String>,
-    /// Map attempt.
-    pub map: Option<String>,
-    /// Reduce.
-    pub reduce: Option<u32>,
-    /// Hop of a pipeline.
-    pub hop: Option<u32>,
-    /// Application data that nobody took.
-    pub unread_bytes: Option<u64>,
-    /// How it was delimited.
-    pub evidence: &'static str,
-}
-
-/// Delimited by its own framing.
-pub const FRAMING: &str = "framing";
-/// Continued from the framing before it: its own lies beyond the kept bytes.
-pub const COUNTED: &str = "counted";
-/// Told by the JVM.
-pub const JVM: &str = "jvm";
-/// Told by the JVM, but cut where it is only likely to begin or end: its segment holds other messages too.
-pub const SHARED: &str = "shared";
-/// Told by when and how its segments went.
-pub const HEADERS: &str = "headers";
-
-/// What a message with this evidence is known from.
-#[must_use]
-pub fn source_of(evidence: &str) -> &'static str {
-    match evidence {
-        FRAMING | COUNTED => "payload",
-        JVM => "jvm",
-        SHARED => "jvm, shared segment",
-        _ => "headers",
-    }
-}
-
-impl Draft {
-    /// A message of `kind` at `offset`.
-    #[must_use]
-    pub fn new(from_client: bool, kind: MessageKind, offset: u64, bytes: u64) -> Self {
-        Self {
-            from_client,
-            kind,
-            name: String::new(),
-            call: 0,
-            offset,
-            bytes,
-            app_bytes: 0,
-            block: None,
-            attempt: None,
-            map: None,
-            reduce: None,
-            hop: None,
-            unread_bytes: None,
-            evidence: FRAMING,
-        }
-    }
-
-    /// Offset behind its last byte.
-    #[must_use]
-    pub fn end(&self) -> u64 {
-        self.offset + self.bytes
-    }
-}
-
-/// A connection, ready to be read.
-pub struct Conversation<'a> {
-    /// From client to server.
-    pub client: &'a Direction,
-    /// From server to client.
-    pub server: &'a Direction,
-    /// What JVMs said of it, by time; true = the client's JVM.
-    pub records: Vec<(&'a JvmRecord, bool)>,
-    /// Sizes of map outputs as all reduces know them.
-    pub fetches: &'a Fetches,
-    /// Whether it was recorded from its first byte on.
-    pub from_begin: bool,
-    /// Whether the JVMs at both ends have an agent that spoke of it, and the server's one speaks of what it serves
-    /// elsewhere.
-    pub agents: bool,
-    /// The protocol of other connections to the same listener, as JVMs tell it.
-    pub neighbours: Option<&'static str>,
-}
-
-impl Conversation<'_> {
-    /// One of its directions.
-    #[must_use]
-    pub fn direction(&self, from_client: bool) -> &Direction {
-        if from_client { self.client } else { self.server }
-    }
-}
-
-/// What became of a connection.
-#[derive(Clone, Debug, Default)]
-pub struct Framed {
-    /// "rpc", "data-transfer", "shuffle", "http", "" = unknown.
-    pub protocol: &'static str,
-    /// Messages of both directions, in any order; bytes between them are unknown.
-    pub drafts: Vec<Draft>,
-}
+pub use conversation::{Conversation, Fetches, Framed};
+pub use draft::{COUNTED, Draft, FRAMING, HEADERS, JVM, SHARED, source_of};
 
 /// Reads a connection: by its payload, or where that cannot be understood by what its JVMs say.
 #[must_use]

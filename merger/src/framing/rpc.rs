@@ -5,18 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use trace::jvm::JvmRecord;
 use trace::rows::MessageKind;
 
+use super::conversation::Conversation;
+use super::draft::{COUNTED, Draft, JVM};
+use super::opaque;
 use super::proto::{Message, zigzag};
-use super::{COUNTED, Conversation, Draft, JVM, opaque};
+use super::rpc_constants::{CONNECTION_CONTEXT, PING, PREAMBLE, SASL};
 use crate::join::Direction;
 
 /// `ipc.maximum.data.length` of Hadoop: 128 MiB.
 const MAX_FRAME: u64 = 128 << 20;
-/// Bytes of "hrpc", version, service class and authentication.
-pub(super) const PREAMBLE: u64 = 7;
-/// Call ids with a meaning of their own (RpcConstants).
-pub(super) const CONNECTION_CONTEXT: i64 = -3;
-pub(super) const PING: i64 = -4;
-pub(super) const SASL: i64 = -33;
 /// `RpcSaslProto.SaslState`: what follows is wrapped.
 const WRAP: u64 = 5;
 /// Name of a message that wraps others.

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trace::rows::MessageKind;
 
+use super::conversation::Conversation;
+use super::draft::{COUNTED, Draft, FRAMING};
 use super::rpc::{Calls, Walk, assign};
-use super::{COUNTED, Conversation, Draft, FRAMING};
 use crate::join::Direction;
 
 /// `Server.CURRENT_VERSION` of 1.x.

@@ -5,10 +5,11 @@ use std::ops::RangeInclusive;
 use trace::jvm::JvmRecord;
 use trace::rows::MessageKind;
 
+use super::conversation::Conversation;
+use super::draft::{COUNTED, Draft, FRAMING, HEADERS, JVM};
 use super::packets::{self, Shape, measure};
 use super::proto::{Message, varint};
 use super::turns::Turns;
-use super::{COUNTED, Conversation, Draft, FRAMING, HEADERS, JVM};
 use crate::join::Direction;
 
 /// `DataTransferProtocol.DATA_TRANSFER_VERSION` of 2.x and 3.x.

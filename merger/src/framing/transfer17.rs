@@ -2,10 +2,11 @@
 
 use trace::rows::MessageKind;
 
+use super::conversation::Conversation;
+use super::draft::{Draft, FRAMING};
 use super::packets::Shape;
 use super::transfer::{COPY, JvmCounts, Operation, READ, REPLACE, WRITE, attempt_of_client, fill, name_of};
 use super::writable::read_vlong;
-use super::{Conversation, Draft, FRAMING};
 use crate::join::Direction;
 
 /// `DataTransferProtocol.DATA_TRANSFER_VERSION` of 1.x.

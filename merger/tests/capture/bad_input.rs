@@ -33,7 +33,7 @@ fn busy() -> World {
     world
 }
 
-fn merge_one(path: &Path) -> Result<merger::build::Merged, MergeError> {
+fn merge_one(path: &Path) -> Result<merger::merged::Merged, MergeError> {
     merge(&[path.to_owned()], &Silent)
 }
 

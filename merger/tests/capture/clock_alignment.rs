@@ -5,7 +5,8 @@ use std::path::Path;
 
 use crate::world::wire::{data_packets, read_block, read_response, rpc_preamble, rpc_request, rpc_response};
 use crate::world::{SECOND, T0, World, at};
-use merger::build::{Merged, Silent, merge};
+use merger::build::{Silent, merge};
+use merger::merged::Merged;
 use trace::ids::ConnectionId;
 
 /// By how much each host's clock is wrong at the start, and what it gains: nanoseconds, parts per million.
@@ -89,7 +90,7 @@ fn assert_same(straight: &Merged, distorted: &Merged) -> u64 {
 }
 
 fn violations(merged: &Merged) -> u64 {
-    let losses = merged.joined.losses.iter().filter(|loss| loss.what.starts_with(merger::build::VIOLATIONS));
+    let losses = merged.joined.losses.iter().filter(|loss| loss.what.starts_with(merger::merged::VIOLATIONS));
     losses.map(|loss| loss.count).sum()
 }
 

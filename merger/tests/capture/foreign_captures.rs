@@ -6,7 +6,8 @@ use std::path::Path;
 
 use crate::world::wire::{rpc_preamble, rpc_request, rpc_response};
 use crate::world::{T0, World, assert_bytes_are_conserved, at};
-use merger::build::{Merged, Silent, merge};
+use merger::build::{Silent, merge};
+use merger::merged::Merged;
 use trace::packet::Packet;
 use trace::rows::OwnerEvidence;
 

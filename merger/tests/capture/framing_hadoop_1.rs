@@ -179,7 +179,7 @@ fn a_write_is_told_apart_from_its_acknowledgements() {
 }
 
 /// Serves two outputs, of which `kept` bytes of a full segment are kept; both JVMs tell of them if `told`.
-fn shuffle(kept: usize, told: bool) -> merger::build::Merged {
+fn shuffle(kept: usize, told: bool) -> merger::merged::Merged {
     let (mut world, mut talk) = opened(50_060);
     world.keep = (256, kept);
     let mut fetched = Vec::new();

@@ -2,7 +2,7 @@
 
 use crate::world::wire::{ack, data_packets, read_block, read_response, read_status, write_block, write_response};
 use crate::world::{Talk, World, assert_bytes_are_conserved, at, messages};
-use merger::build::Merged;
+use merger::merged::Merged;
 use trace::jvm::JvmRecord;
 use trace::rows::MessageKind::{BlockAck, BlockData, BlockRequest, BlockResponse, BlockStatus};
 use trace::rows::MessageRow;

@@ -5,7 +5,7 @@ use crate::world::wire::{
     shuffle_request, varint,
 };
 use crate::world::{DELAY_NS, MS, Talk, World, assert_bytes_are_conserved, at, messages};
-use merger::build::Merged;
+use merger::merged::Merged;
 use trace::jvm::JvmRecord;
 use trace::rows::MessageKind::{
     self, BlockAck, BlockData, BlockRequest, BlockResponse, BlockStatus, HttpRequest, HttpResponse, RpcConnect,

@@ -9,7 +9,8 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::world::{World, assert_bytes_are_conserved, at, write_lines};
-use merger::build::{Merged, Silent, merge};
+use merger::build::{Silent, merge};
+use merger::merged::Merged;
 use trace::jvm::JvmRecord;
 use trace::manifest::{DumpingdManifest, InterfaceManifest, PacketCounts, SnifferManifest};
 use trace::rows::OwnerEvidence;

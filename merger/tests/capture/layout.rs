@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::world::{Talk, World, at, write_lines};
-use merger::build::{Merged, Silent, merge};
+use merger::build::{Silent, merge};
 use merger::capture::{HostCapture, read};
+use merger::merged::Merged;
 use trace::jvm::JvmRecord;
 use trace::rows::OwnerEvidence;
 use trace::socket::{Owner, SocketRecord};

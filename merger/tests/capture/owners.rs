@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::world::{SECOND, T0, Talk, World, at};
-use merger::build::Merged;
+use merger::merged::Merged;
 use trace::ids::ProcessId;
 use trace::jvm::JvmRecord;
 use trace::rows::OwnerEvidence::{self, Inferred, Jvm, Listener, Scan, Unknown};

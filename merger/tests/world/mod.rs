@@ -10,7 +10,8 @@ use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use merger::build::{Merged, Silent, merge};
+use merger::build::{Silent, merge};
+use merger::merged::Merged;
 use trace::jvm::JvmRecord;
 use trace::manifest::SnifferManifest;
 use trace::packet::{Direction, Packet, PacketFileHeader, PacketWriter, flag};

@@ -1,6 +1,6 @@
 //! Connections that are encrypted from their first byte on.
 
-use super::super::Conversation;
+use super::super::conversation::Conversation;
 use crate::join::Direction;
 
 /// Before a block operation whose two sides negotiate (`SASL_TRANSFER_MAGIC_NUMBER`).

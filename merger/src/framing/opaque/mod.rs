@@ -21,7 +21,7 @@ mod turns;
 use trace::jvm::JvmRecord;
 use trace::rows::MessageKind;
 
-use super::{Conversation, Framed};
+use super::conversation::{Conversation, Framed};
 
 /// Which of the protocols a record of a JVM is about.
 #[must_use]

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use trace::jvm::JvmRecord;
 use trace::rows::MessageKind;
 
-use super::super::rpc::{CONNECTION_CONTEXT, PING, PREAMBLE, SASL};
-use super::super::{Conversation, Draft, HEADERS, JVM, SHARED};
+use super::super::conversation::Conversation;
+use super::super::draft::{Draft, HEADERS, JVM, SHARED};
+use super::super::rpc_constants::{CONNECTION_CONTEXT, PING, PREAMBLE, SASL};
 use super::context;
 use super::place::{Piece, Place, Window, place, segments};
 use super::turns::begin_of_turn;

@@ -4,10 +4,11 @@
 use trace::jvm::JvmRecord;
 use trace::rows::MessageKind;
 
+use super::super::conversation::Conversation;
+use super::super::draft::{Draft, HEADERS, JVM, SHARED};
 use super::super::http::MAP_OUTPUT;
 use super::super::turns::Turns;
 use super::super::writable::ShuffleHeader;
-use super::super::{Conversation, Draft, HEADERS, JVM, SHARED};
 use super::place::{TOLERANCES_NS, segments};
 use super::tls;
 use super::turns::{begin_of_turn, first_sent};

@@ -3,10 +3,11 @@
 use trace::jvm::JvmRecord;
 use trace::rows::MessageKind;
 
+use super::super::conversation::Conversation;
+use super::super::draft::{Draft, HEADERS, JVM, SHARED};
 use super::super::packets::Shape;
 use super::super::transfer::{COPY, Operation, READ, REPLACE, WRITE, attempt_of_client, fill, name_of, op_of};
 use super::super::turns::Turns;
-use super::super::{Conversation, Draft, HEADERS, JVM, SHARED};
 use super::place::{Piece, TOLERANCES_NS, segments};
 use super::turns::{self, begin_of_turn, first_sent};
 use crate::join::Direction;

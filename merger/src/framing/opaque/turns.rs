@@ -2,8 +2,9 @@
 
 use trace::rows::MessageKind;
 
+use super::super::conversation::Conversation;
+use super::super::draft::{Draft, HEADERS};
 use super::super::turns::Turns;
-use super::super::{Conversation, Draft, HEADERS};
 use super::place::{Piece, segments};
 use crate::join::Direction;
 

@@ -1,0 +1,143 @@
+//! What was recorded of one host.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use trace::files::LineLosses;
+use trace::jvm::JvmRecord;
+use trace::manifest::{ForeignProcess, Loss};
+use trace::socket::SocketRecord;
+
+use super::flows::Packets;
+
+/// All that was recorded of one host.
+#[derive(Clone, Debug, Default)]
+pub struct HostCapture {
+    /// Host name.
+    pub name: String,
+    /// Its folders, one a capture.
+    pub folders: Vec<PathBuf>,
+    /// Its addresses, loopback left out.
+    pub addresses: BTreeSet<IpAddr>,
+    /// Rack, "" = unknown.
+    pub rack: String,
+    /// Network namespace of the recorded interfaces; 0 = unknown.
+    pub netns: u64,
+    /// Packets.
+    pub packets: Packets,
+    /// From when to when its packets were recorded, as the sniffer says; `None` = not told.
+    pub recorded_ns: Option<(u64, u64)>,
+    /// Sockets and owners, in the order of their files.
+    pub sockets: Vec<SocketRecord>,
+    /// What its JVMs said.
+    pub jvms: Vec<JvmFile>,
+    /// Processes that a person named.
+    pub named: Vec<ForeignProcess>,
+    /// What was lost.
+    pub losses: Vec<Loss>,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+}
+
+impl HostCapture {
+    /// Notes a loss, if there is one.
+    pub fn lost(&mut self, what: impl Into<String>, count: u64, unit: &str) {
+        if count > 0 {
+            self.losses.push(Loss::new(what, count, unit));
+        }
+    }
+
+    /// Notes what one of the agents left out of its record, if there is anything.
+    pub(super) fn unwritten(&mut self, writer: &str, what: impl Into<String>, count: u64, unit: &str) {
+        if count > 0 {
+            self.losses.push(Loss { writer: writer.into(), ..Loss::new(what, count, unit) });
+        }
+    }
+
+    /// Notes what could not be used of a file of lines.
+    pub(super) fn lost_lines(&mut self, shown: &str, losses: LineLosses) {
+        self.lost(format!("{shown}: bytes of a line that was cut off"), losses.truncated_bytes, "bytes");
+        if let Some((line, reason)) = losses.first_malformed {
+            let what = format!("{shown}: lines that are no record, first line {line}: {reason}");
+            self.lost(what, losses.malformed_lines, "records");
+        }
+        self.lost(format!("{shown}: lines that are longer than any record"), losses.overlong_lines, "records");
+        if let Some(reason) = losses.broken_off {
+            self.lost(format!("{shown}: the rest of the file ({reason})"), 1, "files");
+        }
+    }
+
+    /// Whether an address is this host's own.
+    #[must_use]
+    pub fn owns(&self, address: IpAddr) -> bool {
+        address.is_loopback() || self.addresses.contains(&address)
+    }
+
+    pub(super) fn absorb(&mut self, other: Self) {
+        self.folders.extend(other.folders);
+        self.addresses.extend(other.addresses);
+        if self.rack.is_empty() {
+            self.rack = other.rack;
+        }
+        self.recorded_ns = match (self.recorded_ns, other.recorded_ns) {
+            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+            (a, b) => a.or(b),
+        };
+        if self.netns == 0 {
+            self.netns = other.netns;
+        }
+        self.packets.append(other.packets);
+        self.sockets.extend(other.sockets);
+        self.jvms.extend(other.jvms);
+        self.named.extend(other.named);
+        self.losses.extend(other.losses);
+        self.notes.extend(other.notes);
+    }
+}
+
+/// The file of one JVM.
+#[derive(Clone, Debug, Default)]
+pub struct JvmFile {
+    /// What people call it: HOST/NAME.
+    pub file: String,
+    /// Process id as the machine counts, where that is known; else as the JVM sees itself.
+    pub pid: u32,
+    /// Its id in the innermost process namespace that it is in.
+    pub inner_pid: u32,
+    /// Start time, clock ticks since boot.
+    pub start_ticks: u64,
+    /// The user in whose folder it lies, if it lies in one.
+    pub user: Option<u32>,
+    /// Its network namespace, by inode; 0 = not told.
+    pub netns: u64,
+    /// The addresses that it takes for its host's.
+    pub addresses: BTreeSet<IpAddr>,
+    /// Whether it says that it ended.
+    pub ended: bool,
+    /// Its records, the header among them if it is there.
+    pub records: Vec<JvmRecord>,
+}
+
+/// Whether an error comes from a file and not from the machine.
+pub(crate) fn is_damage(error: &io::Error) -> bool {
+    !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
+}
+
+/// Addresses of a host's interfaces that tell it from other hosts.
+pub(super) fn own_addresses(texts: &[String]) -> impl Iterator<Item = IpAddr> + '_ {
+    texts
+        .iter()
+        .filter_map(|text| text.split(['/', '%']).next().and_then(|address| address.parse::<IpAddr>().ok()))
+        .map(|address| address.to_canonical())
+        .filter(|address| !address.is_loopback() && !address.is_unspecified() && !is_link_local(*address))
+}
+
+/// Link-local addresses can be the same on several hosts.
+fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
+}

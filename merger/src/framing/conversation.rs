@@ -1,0 +1,47 @@
+//! A connection before it is read, and what comes of reading it.
+
+use std::collections::HashMap;
+
+use trace::jvm::JvmRecord;
+
+use super::draft::Draft;
+use crate::join::Direction;
+
+/// Sizes of map outputs as reduces fetched them: bytes and raw bytes by map attempt and reduce.
+pub type Fetches = HashMap<(String, u32), (u64, u64)>;
+
+/// A connection, ready to be read.
+pub struct Conversation<'a> {
+    /// From client to server.
+    pub client: &'a Direction,
+    /// From server to client.
+    pub server: &'a Direction,
+    /// What JVMs said of it, by time; true = the client's JVM.
+    pub records: Vec<(&'a JvmRecord, bool)>,
+    /// Sizes of map outputs as all reduces know them.
+    pub fetches: &'a Fetches,
+    /// Whether it was recorded from its first byte on.
+    pub from_begin: bool,
+    /// Whether the JVMs at both ends have an agent that spoke of it, and the server's one speaks of what it serves
+    /// elsewhere.
+    pub agents: bool,
+    /// The protocol of other connections to the same listener, as JVMs tell it.
+    pub neighbours: Option<&'static str>,
+}
+
+impl Conversation<'_> {
+    /// One of its directions.
+    #[must_use]
+    pub fn direction(&self, from_client: bool) -> &Direction {
+        if from_client { self.client } else { self.server }
+    }
+}
+
+/// What became of a connection.
+#[derive(Clone, Debug, Default)]
+pub struct Framed {
+    /// "rpc", "data-transfer", "shuffle", "http", "" = unknown.
+    pub protocol: &'static str,
+    /// Messages of both directions, in any order; bytes between them are unknown.
+    pub drafts: Vec<Draft>,
+}
