@@ -4,7 +4,7 @@
 # compiled once: those that read tables (polars, 5 minutes on two cores), and the agents with the lab.
 
 TABLES  := -p trace-tables -p merger -p netsim -p replay -p hadoptic-tests
-AGENTS  := -p trace -p sniffer -p dumpingd -p deploy -p lab
+AGENTS  := -p trace -p sniffer -p dumpingd -p deploy -p lab -p test-support
 PROGRAMS := target/release
 JAR     := hadoop-patches/target/hadoptic-agent.jar
 OUT     ?= out

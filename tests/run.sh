@@ -5,7 +5,10 @@ cd "$(dirname "$0")/.."
 failed=()
 skipped=()
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+# Here tests say what they could not do, a line each: "PACKAGE TEST: REASON".
+HADOPTIC_SKIPPED=$(mktemp)
+export HADOPTIC_SKIPPED
+trap 'rm -f "$log" "$HADOPTIC_SKIPPED"' EXIT
 part() { # part NAME COMMAND...
     local name=$1
     shift
@@ -15,7 +18,7 @@ part() { # part NAME COMMAND...
     [ "${PIPESTATUS[0]}" = 0 ] || failed+=("$name")
 }
 # Adds up the closing lines of cargo's test runner and of Maven's.
-count() { # count passed|failed
+count() { # count passed|failed|ignored
     local maven=0
     if [ "$1" = passed ] && [ -d hadoop-patches/target/surefire-reports ]; then
         maven=$(sed -n 's/^Tests run: \([0-9]*\), Failures: 0, Errors: 0.*/\1/p' hadoop-patches/target/surefire-reports/*.txt |
@@ -24,16 +27,25 @@ count() { # count passed|failed
     sed -n "s/^test result: .* \([0-9]*\) $1;.*/\1/p" "$log" | awk -v n="$maven" '{ n += $1 } END { print n + 0 }'
 }
 
+# Tests that said so, each once.
+not_run() {
+    sed 's/: .*//' "$HADOPTIC_SKIPPED" | sort -u | wc -l
+}
+
+# Tests that need root are marked as ignored.
+run_ignored=()
+[ "$(id -u)" != 0 ] || run_ignored=(-- --include-ignored)
+
 complete=yes
 tests/needs.sh || complete=no
 # Root can install what is missing: then nothing may be skipped for want of it.
 [ $complete = yes ] || [ "$(id -u)" != 0 ] || failed+=("installing what is missing")
 
 part "formats" cargo fmt --all --check
+tables=(-p trace-tables -p merger -p netsim -p replay -p hadoptic-tests)
 part "tables: merger, replay and what crosses parts" \
-    cargo test --release --no-fail-fast -p trace-tables -p merger -p netsim -p replay -p hadoptic-tests
-part "tables: lints" \
-    cargo clippy --release -p trace-tables -p merger -p netsim -p replay -p hadoptic-tests --all-targets -- -D warnings
+    cargo test --release --no-fail-fast "${tables[@]}" ${run_ignored[@]+"${run_ignored[@]}"}
+part "tables: lints" cargo clippy --release "${tables[@]}" --all-targets -- -D warnings
 
 if [ -e /usr/include/pcap/pcap.h ]; then
     if command -v mvn >/dev/null && command -v javac >/dev/null; then
@@ -41,17 +53,19 @@ if [ -e /usr/include/pcap/pcap.h ]; then
     else
         skipped+=("hadoop-patches and jobs on real clusters: no Maven or no JDK")
     fi
-    part "agents: programs for the clusters of the tests" cargo build --release -p trace -p sniffer -p dumpingd -p deploy -p lab
-    part "agents and lab: lints" cargo clippy --release -p trace -p sniffer -p dumpingd -p deploy -p lab --all-targets -- -D warnings
-    part "agents and lab" cargo test --release --no-fail-fast -p trace -p sniffer -p dumpingd -p deploy -p lab
+    agents=(-p trace -p sniffer -p dumpingd -p deploy -p lab -p test-support)
+    part "agents: programs for the clusters of the tests" cargo build --release "${agents[@]}"
+    part "agents and lab: lints" cargo clippy --release "${agents[@]}" --all-targets -- -D warnings
+    part "agents and lab" cargo test --release --no-fail-fast "${agents[@]}" ${run_ignored[@]+"${run_ignored[@]}"}
 else
     skipped+=("sniffer, dumpingd, hadoptic, lab: no libpcap headers")
 fi
-[ "$(id -u)" = 0 ] || skipped+=("tests in network namespaces and on real clusters: not root")
+[ "$(count ignored)" = 0 ] || skipped+=("$(count ignored) tests that need root: in network namespaces, on real clusters")
 [ $complete = yes ] || skipped+=("what needs the missing packages named above")
 
 echo
+sort -u "$HADOPTIC_SKIPPED" | sed 's/^/skipped: /'
 for reason in ${skipped[@]+"${skipped[@]}"}; do echo "skipped: $reason"; done
 for name in ${failed[@]+"${failed[@]}"}; do echo "FAILED: $name"; done
-echo "$(count passed) passed, $(count failed) failed"
+echo "$(($(count passed) - $(not_run))) passed, $(count failed) failed, $(($(count ignored) + $(not_run))) skipped"
 exit ${#failed[@]}

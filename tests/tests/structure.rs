@@ -1,5 +1,5 @@
 //! The structure that ARCHITECTURE.md describes is that of the code: no file needs one that needs it, and no crate depends on
-//! what it must not know.
+//! what it must not know. And no test ends before it has tested.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use hadoptic_tests::structure::{Circle, Crate, Package, broken, circles, packages, rules};
+use hadoptic_tests::structure::{
+    Circle, Crate, Package, broken, circles, early_returns, early_returns_in, packages, rules,
+};
 
 fn root() -> PathBuf {
     fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).unwrap()
@@ -69,6 +71,12 @@ fn every_crate_keeps_the_invariants_of_the_architecture() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
+#[test]
+fn no_test_returns_before_its_end() {
+    let found = early_returns(&root()).unwrap();
+    assert!(found.is_empty(), "say why with #[ignore] or test_support::skip!:\n{}", found.join("\n"));
+}
+
 /// The circles of a crate whose files are made up.
 fn circles_of(files: &[(&str, &str)]) -> Vec<Circle> {
     let read = |path: &Path| {
@@ -102,6 +110,14 @@ fn handing_a_name_on_tests_and_other_crates_make_no_circle() {
         ("a/deep.rs", "use super::A; pub struct Deep(A); #[cfg(test)] mod tests { use super::super::Deep; }"),
     ]);
     assert_eq!(found, []);
+}
+
+#[test]
+fn a_test_that_returns_early_is_named_and_what_is_in_it_may_return() {
+    let text = "fn helper() { return; } #[test] #[ignore = \"root\"] fn early() { if x { return; } }\
+                mod tests { #[test] fn quiet() { let Some(y) = x else { return }; } }\
+                #[test] fn late() { spawn(|| { return 1; }); fn inner() { return; } return Ok(()); skip!(\"no moon\"); }";
+    assert_eq!(early_returns_in(text).unwrap(), ["early", "quiet"]);
 }
 
 #[test]

@@ -14,25 +14,25 @@ use std::thread;
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{Uid, geteuid, setuid};
+use test_support::skipped;
 use trace::sandbox::{Needs, Walls, confine, read_only_view};
 
 const FOLDER: &str = "HADOPTIC_TEST_FOLDER";
 
-/// Runs the rest of the test `name` in a process of its own with a folder; `None` = this is the outer one, and the inner one
-/// has succeeded.
-fn inside(name: &str) -> Option<PathBuf> {
+/// Runs `work` with a folder in a process of its own, which runs this test again.
+fn inside(work: impl FnOnce(PathBuf)) {
     if let Some(folder) = env::var_os(FOLDER) {
-        return Some(PathBuf::from(folder));
+        return work(PathBuf::from(folder));
     }
     let folder = tempfile::tempdir().unwrap();
+    let test = thread::current();
     let output = Command::new(env::current_exe().unwrap())
-        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .args(["--exact", test.name().unwrap(), "--include-ignored", "--nocapture"])
         .env(FOLDER, folder.path())
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
-    None
 }
 
 fn denied(path: &Path) -> bool {
@@ -43,76 +43,78 @@ fn denied(path: &Path) -> bool {
 fn stands(walls: &Walls, name: &str) -> bool {
     let stands = walls.standing.iter().any(|wall| wall == name);
     if !stands {
-        println!("skipped: {:?}", walls.notes);
+        skipped(format_args!("no {name}: {:?}", walls.notes));
     }
     stands
 }
 
 #[test]
 fn a_confined_agent_writes_into_its_folder_and_does_nothing_that_it_does_not_need() {
-    let Some(folder) = inside("a_confined_agent_writes_into_its_folder_and_does_nothing_that_it_does_not_need") else {
-        return;
-    };
-    let elsewhere = tempfile::tempdir().unwrap();
-    let server = TcpListener::bind("127.0.0.1:0").unwrap();
-    let needs = Needs { reads: vec!["/proc".into()], writes: vec![folder.clone()], ..Needs::default() };
-    let walls = confine(&needs);
+    inside(|folder| {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let needs = Needs { reads: vec!["/proc".into()], writes: vec![folder.clone()], ..Needs::default() };
+        let walls = confine(&needs);
 
-    // What agents do goes on.
-    fs::write(folder.join("a"), "1").unwrap();
-    fs::rename(folder.join("a"), folder.join("b")).unwrap();
-    fs::remove_file(folder.join("b")).unwrap();
-    assert!(fs::read_to_string("/proc/self/stat").unwrap().contains("sandbox"));
-    assert_eq!(thread::spawn(|| 42).join().unwrap(), 42);
+        // What agents do goes on.
+        fs::write(folder.join("a"), "1").unwrap();
+        fs::rename(folder.join("a"), folder.join("b")).unwrap();
+        fs::remove_file(folder.join("b")).unwrap();
+        assert!(fs::read_to_string("/proc/self/stat").unwrap().contains("sandbox"));
+        assert_eq!(thread::spawn(|| 42).join().unwrap(), 42);
 
-    if stands(&walls, "seccomp") {
-        let started = Command::new("/bin/true").spawn().map(|_| ()).unwrap_err();
-        assert_eq!(started.raw_os_error(), Some(Errno::EPERM as i32), "a program was started");
-        assert_eq!(unshare(CloneFlags::CLONE_NEWUSER), Err(Errno::EPERM));
-        assert_eq!(setuid(Uid::from_raw(geteuid().as_raw())), Err(Errno::EPERM));
-        assert_eq!(nix::mount::umount("/nowhere"), Err(Errno::EPERM));
-    }
-    if stands(&walls, "landlock") {
-        assert!(denied(&elsewhere.path().join("a")), "it wrote elsewhere");
-        assert!(fs::read("/etc/passwd").is_err(), "it read elsewhere");
-        let error = TcpStream::connect(server.local_addr().unwrap()).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::PermissionDenied, "it connected");
-    }
+        if stands(&walls, "seccomp") {
+            let started = Command::new("/bin/true").spawn().map(|_| ()).unwrap_err();
+            assert_eq!(started.raw_os_error(), Some(Errno::EPERM as i32), "a program was started");
+            assert_eq!(unshare(CloneFlags::CLONE_NEWUSER), Err(Errno::EPERM));
+            assert_eq!(setuid(Uid::from_raw(geteuid().as_raw())), Err(Errno::EPERM));
+            assert_eq!(nix::mount::umount("/nowhere"), Err(Errno::EPERM));
+        }
+        if stands(&walls, "landlock") {
+            assert!(denied(&elsewhere.path().join("a")), "it wrote elsewhere");
+            assert!(fs::read("/etc/passwd").is_err(), "it read elsewhere");
+            let error = TcpStream::connect(server.local_addr().unwrap()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::PermissionDenied, "it connected");
+        }
+    });
 }
 
 #[test]
 fn whoever_looks_into_other_processes_still_can() {
-    let Some(folder) = inside("whoever_looks_into_other_processes_still_can") else { return };
-    let walls = confine(&Needs { writes: vec![folder], looks_into_processes: true, ..Needs::default() });
-    let parent = PathBuf::from(format!("/proc/{}", parent_id()));
-    assert!(fs::read_dir(parent.join("fd")).unwrap().count() > 0);
-    assert!(fs::metadata(parent.join("ns/net")).unwrap().ino() > 0);
-    assert!(walls.standing.iter().all(|wall| wall != "landlock"));
-    assert!(walls.notes.iter().any(|note| note.contains("landlock")), "{walls:?}");
+    inside(|folder| {
+        let walls = confine(&Needs { writes: vec![folder], looks_into_processes: true, ..Needs::default() });
+        let parent = PathBuf::from(format!("/proc/{}", parent_id()));
+        assert!(fs::read_dir(parent.join("fd")).unwrap().count() > 0);
+        assert!(fs::metadata(parent.join("ns/net")).unwrap().ino() > 0);
+        assert!(walls.standing.iter().all(|wall| wall != "landlock"));
+        assert!(walls.notes.iter().any(|note| note.contains("landlock")), "{walls:?}");
+    });
 }
 
 #[test]
+#[ignore = "needs root: a mount namespace"]
 fn all_but_the_folder_is_read_only_for_the_agent_and_for_nobody_else() {
-    let name = "all_but_the_folder_is_read_only_for_the_agent_and_for_nobody_else";
-    if !geteuid().is_root() {
-        println!("skipped: {name} needs root");
-        return;
-    }
-    let Some(folder) = inside(name) else { return };
-    let elsewhere = tempfile::tempdir().unwrap();
-    // A relative path in the folder means the same before and after.
-    env::set_current_dir(&folder).unwrap();
-    assert_eq!(read_only_view(std::slice::from_ref(&folder)).unwrap(), None);
-    for read_only in [elsewhere.path().join("a"), PathBuf::from("/dev/shm/hadoptic-test"), "/etc/hadoptic-test".into()]
-    {
-        assert!(!read_only.parent().unwrap().exists() || denied(&read_only), "{} can be written", read_only.display());
-    }
-    fs::write("a", "1").unwrap();
-    fs::rename(folder.join("a"), "b").unwrap();
-    // Of another mount namespace: that of the process that started this one.
-    let outside = PathBuf::from(format!("/proc/{}/root", parent_id()));
-    let seen = |path: &Path| outside.join(path.strip_prefix("/").unwrap());
-    assert!(seen(&folder).join("b").exists());
-    fs::write(seen(elsewhere.path()).join("a"), "x").unwrap();
-    fs::remove_dir_all(seen(elsewhere.path())).unwrap();
+    inside(|folder| {
+        let elsewhere = tempfile::tempdir().unwrap();
+        // A relative path in the folder means the same before and after.
+        env::set_current_dir(&folder).unwrap();
+        assert_eq!(read_only_view(std::slice::from_ref(&folder)).unwrap(), None);
+        for read_only in
+            [elsewhere.path().join("a"), PathBuf::from("/dev/shm/hadoptic-test"), "/etc/hadoptic-test".into()]
+        {
+            assert!(
+                !read_only.parent().unwrap().exists() || denied(&read_only),
+                "{} can be written",
+                read_only.display()
+            );
+        }
+        fs::write("a", "1").unwrap();
+        fs::rename(folder.join("a"), "b").unwrap();
+        // Of another mount namespace: that of the process that started this one.
+        let outside = PathBuf::from(format!("/proc/{}/root", parent_id()));
+        let seen = |path: &Path| outside.join(path.strip_prefix("/").unwrap());
+        assert!(seen(&folder).join("b").exists());
+        fs::write(seen(elsewhere.path()).join("a"), "x").unwrap();
+        fs::remove_dir_all(seen(elsewhere.path())).unwrap();
+    });
 }

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{Agent, Pair, is_root};
+use crate::support::{Agent, Pair};
 use dumpingd::processes::still_runs;
 use nix::sys::socket::{AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, sendmsg, socketpair};
 use serde_json::Value;
+use test_support::skip;
 use trace::socket::Owner;
 
 const DUMPINGD: &str = env!("CARGO_BIN_EXE_dumpingd");
@@ -55,10 +56,8 @@ fn make_sockets_of_nobody(stop: &AtomicBool) {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces, and sockets of all processes"]
 fn processes_that_come_and_go_are_no_problem() {
-    if !is_root("processes_that_come_and_go_are_no_problem") {
-        return;
-    }
     let pair = Pair::new();
     let problems = |seconds: f64, with_others: bool| -> String {
         let folder = tempfile::tempdir().unwrap();
@@ -82,8 +81,7 @@ fn processes_that_come_and_go_are_no_problem() {
         manifest["problems"].to_string()
     };
     if problems(0.5, false).contains("could not be looked into") {
-        println!("skipped: some processes of this machine are hidden from root, too");
-        return;
+        skip!("some processes of this machine are hidden from root, too");
     }
     let found = problems(2.0, true);
     assert!(!found.contains("could not be looked into"), "{found}");

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use crate::support::{Agent, Pair, is_root, sh, wait_until};
+use crate::support::{Agent, Pair, sh, wait_until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use trace::files::read_json_lines;
@@ -62,10 +62,8 @@ fn spawn(namespace: &str, out: &Path) -> Killed {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces, and sockets of all processes"]
 fn a_planted_fifo_does_not_hang_the_start_and_sigterm_works() {
-    if !is_root("a_planted_fifo_does_not_hang_the_start_and_sigterm_works") {
-        return;
-    }
     let pair = Pair::new();
     for (name, starts) in [("dumpingd.json", true), ("ports.json", true), ("sockets.jsonl", false)] {
         let folder = tempfile::tempdir().unwrap();
@@ -92,10 +90,8 @@ fn a_planted_fifo_does_not_hang_the_start_and_sigterm_works() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces, and sockets of all processes"]
 fn a_folder_that_is_a_link_or_another_users_is_refused() {
-    if !is_root("a_folder_that_is_a_link_or_another_users_is_refused") {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let theirs = folder.path().join("theirs");
     fs::create_dir(&theirs).unwrap();
@@ -120,10 +116,8 @@ fn status(agent: &Agent, field: &str) -> String {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces, and sockets of all processes"]
 fn another_user_goes_on_with_two_capabilities_in_a_sandbox_and_still_knows_whose_sockets_are() {
-    if !is_root("another_user_goes_on_with_two_capabilities_in_a_sandbox_and_still_knows_whose_sockets_are") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -159,11 +153,9 @@ fn another_user_goes_on_with_two_capabilities_in_a_sandbox_and_still_knows_whose
 }
 
 #[test]
+#[ignore = "needs root: network namespaces, and sockets of all processes"]
 fn a_users_connect_loop_does_not_fill_the_disk() {
     const LIMIT: u64 = 4 << 20;
-    if !is_root("a_users_connect_loop_does_not_fill_the_disk") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let address = server(&pair.right, Pair::RIGHT);
@@ -214,10 +206,8 @@ fn a_users_connect_loop_does_not_fill_the_disk() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces, and sockets of all processes"]
 fn a_process_in_a_pid_namespace_is_told_with_both_its_pids() {
-    if !is_root("a_process_in_a_pid_namespace_is_told_with_both_its_pids") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let listener = Pair::within(&pair.right, || TcpListener::bind((Pair::RIGHT, 0)).unwrap()).join().unwrap();
@@ -240,11 +230,9 @@ fn a_process_in_a_pid_namespace_is_told_with_both_its_pids() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces, and sockets of all processes"]
 fn more_network_namespaces_than_files_are_left_out_and_counted() {
     const SPACES: usize = 40;
-    if !is_root("more_network_namespaces_than_files_are_left_out_and_counted") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     // Looks like a task of Hadoop's: the name of the file is taken for a main class.

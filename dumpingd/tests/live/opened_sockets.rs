@@ -7,7 +7,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{Agent, Pair, is_root, wait_until};
+use crate::support::{Agent, Pair, wait_until};
+use test_support::{skip, skipped};
 use trace::files::read_json_lines;
 use trace::socket::{Owner, SocketRecord};
 
@@ -32,17 +33,15 @@ fn owners(folder: &Path) -> HashMap<SocketAddr, Owner> {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces, and sockets of all processes"]
 fn connections_of_a_millisecond_have_their_owner() {
-    if !is_root("connections_of_a_millisecond_have_their_owner") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let agent = start(&pair.left, folder.path(), &["--interval", "1h"]);
     if agent.manifest()["tracepoint"] != true {
-        println!("skipped: no tracepoint here: {}", agent.manifest()["notes"]);
-        assert!(agent.manifest()["notes"].to_string().contains("tracepoint"));
-        return;
+        let notes = agent.manifest()["notes"].to_string();
+        assert!(notes.contains("tracepoint"), "{notes}");
+        skip!("no tracepoint here: {notes}");
     }
     let (tell, told) = std::sync::mpsc::channel();
     let server = Pair::within(&pair.right, move || {
@@ -86,16 +85,13 @@ fn connections_of_a_millisecond_have_their_owner() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces, and sockets of all processes"]
 fn a_killed_run_leaves_no_tracepoint_behind_for_long() {
-    if !is_root("a_killed_run_leaves_no_tracepoint_behind_for_long") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let first = start(&pair.left, &folder.path().join("a"), &[]);
     if first.manifest()["tracepoint"] != true {
-        println!("skipped: no tracepoint here");
-        return;
+        skip!("no tracepoint here");
     }
     let killed = format!("hadoptic-{}-", first.pid());
     first.kill();
@@ -142,19 +138,15 @@ fn fake_jvm(namespace: &str, folder: &Path) -> Option<(std::process::Child, u16)
 }
 
 #[test]
+#[ignore = "needs root: network namespaces, and sockets of all processes"]
 fn hadoops_processes_in_other_namespaces_are_seen_when_that_is_wanted_and_their_ports_are_told() {
-    const TEST: &str = "hadoops_processes_in_other_namespaces_are_seen_when_that_is_wanted_and_their_ports_are_told";
-    if !is_root(TEST) {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let (wide, narrow) = (folder.path().join("wide"), folder.path().join("narrow"));
     let all = start(&pair.left, &wide, &["--interval", "50ms", "--namespaces", "hadoop"]);
     let own = start(&pair.left, &narrow, &["--interval", "50ms"]);
     let Some((mut jvm, port)) = fake_jvm(&pair.right, folder.path()) else {
-        println!("skipped: {TEST} needs a JDK");
-        return;
+        skip!("no JDK");
     };
     let listens = |folder: &Path| {
         let records: Vec<SocketRecord> = read_json_lines(&folder.join("sockets.jsonl")).unwrap().0;
@@ -177,15 +169,13 @@ fn hadoops_processes_in_other_namespaces_are_seen_when_that_is_wanted_and_their_
 }
 
 #[test]
+#[ignore = "needs root: network namespaces, and sockets of all processes"]
 fn the_fall_backs_record_owners_as_well() {
-    if !is_root("the_fall_backs_record_owners_as_well") {
-        return;
-    }
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     for source in ["netlink", "proc", "lsof"] {
         if source == "lsof" && Command::new("lsof").arg("-v").output().is_err() {
-            println!("skipped: there is no lsof");
+            skipped("no lsof");
             continue;
         }
         let folder = tempfile::tempdir().unwrap();
@@ -207,10 +197,8 @@ fn the_fall_backs_record_owners_as_well() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces, and sockets of all processes"]
 fn once_everything_is_open_few_rights_are_left() {
-    if !is_root("once_everything_is_open_few_rights_are_left") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let agent = start(&pair.left, folder.path(), &[]);

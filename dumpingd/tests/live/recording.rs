@@ -9,8 +9,9 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::support::{Agent, Pair, SmallDisk, copy_program, exchange, is_root, sh, wait_until};
+use crate::support::{Agent, Pair, SmallDisk, copy_program, exchange, sh, wait_until};
 use serde_json::Value;
+use test_support::skip;
 use trace::files::read_json_lines;
 use trace::socket::{Owner, SocketRecord, TcpCounters};
 
@@ -63,10 +64,8 @@ fn start_ticks(pid: u32) -> u64 {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces, and sockets of all processes"]
 fn connections_that_live_shorter_than_an_interval_leave_their_last_counters() {
-    if !is_root("connections_that_live_shorter_than_an_interval_leave_their_last_counters") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let agent = start(&pair, folder.path(), "1h");
@@ -92,10 +91,8 @@ fn connections_that_live_shorter_than_an_interval_leave_their_last_counters() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces, and sockets of all processes"]
 fn news_of_deaths_that_did_not_fit_are_counted() {
-    if !is_root("news_of_deaths_that_did_not_fit_are_counted") {
-        return;
-    }
     let pair = Pair::new();
     let (destroy_events, remark) =
         Pair::within(&pair.left, || dumpingd::destroy_events::SocketDestroyEvents::subscribe(8192).unwrap())
@@ -117,14 +114,10 @@ fn news_of_deaths_that_did_not_fit_are_counted() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces, and sockets of all processes"]
 fn the_jvm_that_listens_and_the_program_that_connects_are_known() {
-    const TEST: &str = "the_jvm_that_listens_and_the_program_that_connects_are_known";
-    if !is_root(TEST) {
-        return;
-    }
     if Command::new("javac").arg("-version").output().is_err() {
-        println!("skipped: {TEST} needs a JDK");
-        return;
+        skip!("no JDK");
     }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
@@ -212,10 +205,8 @@ fn compile_data_node(folder: &Path) -> std::path::PathBuf {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces, and sockets of all processes"]
 fn a_killed_dumpingd_leaves_a_file_that_can_be_read_and_continued() {
-    if !is_root("a_killed_dumpingd_leaves_a_file_that_can_be_read_and_continued") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sockets.jsonl");
@@ -250,10 +241,8 @@ fn a_killed_dumpingd_leaves_a_file_that_can_be_read_and_continued() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces, and sockets of all processes"]
 fn a_full_disk_costs_records_that_are_counted_when_there_is_room_again() {
-    if !is_root("a_full_disk_costs_records_that_are_counted_when_there_is_room_again") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let _mounted = SmallDisk::mount(folder.path(), "256k");

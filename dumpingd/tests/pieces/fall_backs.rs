@@ -5,6 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use dumpingd::diag::{Lister, TcpSocket, TcpState};
 use dumpingd::{lsof, proc_net};
 use proptest::prelude::*;
+use test_support::skipped;
 
 const TCP: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:E307 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 450458 1 00000000dcc0a341 100 0 0 10 0
@@ -71,7 +72,7 @@ fn all_ways_list_the_same_sockets() {
             assert_eq!(ours(&listing.sockets, port), by_netlink);
             assert!(by_netlink.iter().all(|(.., inode)| owners[inode] == std::process::id()));
         }
-        Err(error) => println!("skipped: lsof ({error})"),
+        Err(error) => skipped(format_args!("lsof: {error}")),
     }
     drop((client, accepted));
 }

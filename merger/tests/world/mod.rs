@@ -304,13 +304,14 @@ pub fn assert_bytes_are_conserved(merged: &Merged) {
     }
 }
 
-/// The golden captures, if they are there, or those in the folder that HADOPTIC_CAPTURES names.
+/// The golden captures, or those in the folder that HADOPTIC_CAPTURES names.
 pub fn golden_captures() -> Vec<PathBuf> {
     let golden = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden");
     let folder = std::env::var_os("HADOPTIC_CAPTURES").map_or_else(golden, PathBuf::from);
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let entries = fs::read_dir(&folder).unwrap();
     let mut captures: Vec<PathBuf> =
         entries.map(|entry| entry.unwrap().path()).filter(|path| path.join("m1").is_dir()).collect();
     captures.sort();
+    assert!(!captures.is_empty(), "there are no captures in {}", folder.display());
     captures
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
-use crate::support::{copy_program, is_root};
+use crate::support::copy_program;
 
 const SNIFFER: &str = env!("CARGO_BIN_EXE_sniffer");
 
@@ -48,10 +48,8 @@ fn what_is_out_of_range_is_refused_before_anything_is_written() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn a_filter_that_does_not_compile_is_refused() {
-    if !is_root("a_filter_that_does_not_compile_is_refused") {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("host");
     let arguments = ["run", "--interface", "lo", "--ring", "1MiB", "--filter", "tpc", "--out", out.to_str().unwrap()];

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::support::{Agent, Pair, exchange, is_root, sh, wait_until};
+use crate::support::{Agent, Pair, exchange, sh, wait_until};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use sniffer::disk_quota::{DiskQuota, Limits, NoRoom, WhenFull};
 use sniffer::follow::Follower;
@@ -65,10 +65,8 @@ fn follows(agent: &Agent, port: u16) -> bool {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn forged_records_of_jvms_cost_little_memory_and_hide_no_other_users_jvm() {
-    if !is_root("forged_records_of_jvms_cost_little_memory_and_hide_no_other_users_jvm") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let (out, jvm) = layout(folder.path());
@@ -136,10 +134,8 @@ fn more_files_than_are_followed_at_once_do_not_end_the_following() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn a_folder_that_is_not_its_users_own_is_not_followed() {
-    if !is_root("a_folder_that_is_not_its_users_own_is_not_followed") {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let (out, jvm) = layout(folder.path());
     // Nobody has made a folder in root's name, put a link beside, and a file of root's where it is his.
@@ -162,10 +158,8 @@ fn a_folder_that_is_not_its_users_own_is_not_followed() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn a_list_of_ports_that_is_forged_or_too_long_is_refused_once() {
-    if !is_root("a_list_of_ports_that_is_forged_or_too_long_is_refused_once") {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let (out, jvm) = layout(folder.path());
     fs::create_dir(&out).unwrap();
@@ -209,10 +203,8 @@ fn closed_files(out: &Path) -> usize {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn a_planted_sparse_packet_file_makes_no_closed_file_be_removed() {
-    if !is_root("a_planted_sparse_packet_file_makes_no_closed_file_be_removed") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let (out, _) = layout(folder.path());
@@ -254,10 +246,8 @@ fn no_file_is_removed_where_that_makes_no_room() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn what_is_planted_under_the_name_of_a_new_file_does_not_stop_rotation() {
-    if !is_root("what_is_planted_under_the_name_of_a_new_file_does_not_stop_rotation") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let (out, _) = layout(folder.path());
@@ -319,10 +309,8 @@ fn run_for_a_moment(out: &Path, more: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn a_planted_fifo_does_not_hang_the_start() {
-    if !is_root("a_planted_fifo_does_not_hang_the_start") {
-        return;
-    }
     let plant = |path: &Path| nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap();
     for (name, more, code) in [
         ("sniffer.json", &[][..], 1),
@@ -347,10 +335,8 @@ fn a_planted_fifo_does_not_hang_the_start() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn a_folder_into_which_others_may_write_is_refused() {
-    if !is_root("a_folder_into_which_others_may_write_is_refused") {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let (out, _) = layout(folder.path());
     fs::create_dir(&out).unwrap();
@@ -370,10 +356,8 @@ fn a_folder_into_which_others_may_write_is_refused() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn as_another_user_it_reads_jvms_by_their_group_and_says_which_it_cannot() {
-    if !is_root("as_another_user_it_reads_jvms_by_their_group_and_says_which_it_cannot") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let (out, jvm) = layout(folder.path());

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Agent, Exchange, Pair, SmallDisk, exchange, is_root, request, serve, sh, wait_until};
+use crate::support::{Agent, Exchange, Pair, SmallDisk, exchange, request, serve, sh, wait_until};
 use crate::traffic::packets_of;
 use etherparse::PacketBuilder;
 use nix::sys::signal::Signal;
@@ -42,10 +42,8 @@ fn interface(manifest: &Value, name: &str) -> Value {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn every_byte_sent_is_recorded() {
-    if !is_root("every_byte_sent_is_recorded") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let agent = start(&pair, folder.path(), &[]);
@@ -69,10 +67,8 @@ fn every_byte_sent_is_recorded() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn a_packet_on_loopback_is_recorded_once() {
-    if !is_root("a_packet_on_loopback_is_recorded_once") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let agent = start(&pair, folder.path(), &[]);
@@ -109,10 +105,8 @@ fn tagged(tags: &[u16], text: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn frames_with_vlan_tags_are_recorded() {
-    if !is_root("frames_with_vlan_tags_are_recorded") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let agent = start(&pair, folder.path(), &[]);
@@ -134,10 +128,8 @@ fn frames_with_vlan_tags_are_recorded() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn what_the_ring_could_not_hold_is_counted() {
-    if !is_root("what_the_ring_could_not_hold_is_counted") {
-        return;
-    }
     let pair = Pair::new();
     for namespace in [&pair.left, &pair.right] {
         sh(&format!("ip netns exec {namespace} sysctl -qw net.ipv6.conf.all.disable_ipv6=1"));
@@ -162,10 +154,8 @@ fn what_the_ring_could_not_hold_is_counted() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn a_killed_sniffer_leaves_a_file_that_can_be_read_and_continued() {
-    if !is_root("a_killed_sniffer_leaves_a_file_that_can_be_read_and_continued") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("packets-eth0.hpk");
@@ -216,10 +206,8 @@ fn some_moment(run: usize) -> u64 {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn a_full_disk_costs_records_that_are_counted_and_nothing_else() {
-    if !is_root("a_full_disk_costs_records_that_are_counted_and_nothing_else") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let _mounted = SmallDisk::mount(folder.path(), "128k");
@@ -237,10 +225,8 @@ fn a_full_disk_costs_records_that_are_counted_and_nothing_else() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn an_interface_that_vanishes_is_told_and_the_others_are_recorded_on() {
-    if !is_root("an_interface_that_vanishes_is_told_and_the_others_are_recorded_on") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let agent = start(&pair, folder.path(), &[]);
@@ -264,10 +250,8 @@ fn an_interface_that_vanishes_is_told_and_the_others_are_recorded_on() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn the_counts_so_far_are_told_at_a_signal() {
-    if !is_root("the_counts_so_far_are_told_at_a_signal") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let mut agent = start(&pair, folder.path(), &[]);
@@ -282,10 +266,8 @@ fn the_counts_so_far_are_told_at_a_signal() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn without_payload_there_is_none_in_the_file() {
-    if !is_root("without_payload_there_is_none_in_the_file") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let agent = start(&pair, folder.path(), &["--payload", "0"]);
@@ -298,10 +280,8 @@ fn without_payload_there_is_none_in_the_file() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn a_run_ends_by_itself_after_its_duration() {
-    if !is_root("a_run_ends_by_itself_after_its_duration") {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new(SNIFFER)
         .args(["run", "--interface", "lo", "--ring", "1MiB", "--duration", "50ms", "--json", "--out"])

@@ -5,8 +5,9 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 
-use crate::support::{Agent, Pair, is_root};
+use crate::support::{Agent, Pair};
 use crate::traffic::packets_of;
+use test_support::skip;
 
 const SNIFFER: &str = env!("CARGO_BIN_EXE_sniffer");
 
@@ -57,10 +58,8 @@ fn found(path: &Path) -> Vec<&'static str> {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn credentials_of_http_do_not_reach_the_disk_unless_asked_for() {
-    if !is_root("credentials_of_http_do_not_reach_the_disk_unless_asked_for") {
-        return;
-    }
     for (more, is_blanked) in [(&["--pcapng"][..], true), (&["--pcapng", "--secrets", "keep"], false)] {
         let pair = Pair::new();
         let folder = tempfile::tempdir().unwrap();
@@ -83,10 +82,8 @@ fn credentials_of_http_do_not_reach_the_disk_unless_asked_for() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn what_curl_says_of_its_user_does_not_reach_the_disk() {
-    if !is_root("what_curl_says_of_its_user_does_not_reach_the_disk") {
-        return;
-    }
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
     let agent =
@@ -105,8 +102,7 @@ fn what_curl_says_of_its_user_does_not_reach_the_disk() {
         true
     });
     if !server.join().unwrap() {
-        println!("skipped: there is no curl");
-        return;
+        skip!("no curl");
     }
     assert_eq!(agent.stop().0, 0);
     let record = folder.path().join("packets-lo.hpk");

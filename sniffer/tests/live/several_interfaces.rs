@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Agent, Pair, exchange, is_root, request, serve, sh};
+use crate::support::{Agent, Pair, exchange, request, serve, sh};
 use crate::traffic::read_with_notes;
 use trace::packet::{Packet, flag};
 
@@ -39,10 +39,8 @@ fn put_below(pair: &Pair, device: &str, kind: &str) -> bool {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn packets_of_a_bridge_or_bond_are_recorded_once() {
-    if !is_root("packets_of_a_bridge_or_bond_are_recorded_once") {
-        return;
-    }
     for (device, kind) in [("br0", "bridge"), ("bond0", "bond mode active-backup miimon 50")] {
         let pair = Pair::new();
         if !put_below(&pair, device, kind) {
@@ -61,10 +59,8 @@ fn packets_of_a_bridge_or_bond_are_recorded_once() {
 }
 
 #[test]
+#[ignore = "needs root: network namespaces and packets"]
 fn packets_between_ipv6_addresses_are_recorded() {
-    if !is_root("packets_between_ipv6_addresses_are_recorded") {
-        return;
-    }
     let pair = Pair::new();
     for (namespace, address) in [(&pair.left, "fd98::1"), (&pair.right, "fd98::2")] {
         sh(&format!("ip -n {namespace} addr add {address}/64 dev eth0 nodad"));

@@ -18,15 +18,6 @@ use serde_json::Value;
 /// No wait in a test is longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Says why a test is skipped, if it is.
-pub fn is_root(test: &str) -> bool {
-    let root = nix::unistd::geteuid().is_root();
-    if !root {
-        println!("skipped: {test} needs root, for network namespaces and packets");
-    }
-    root
-}
-
 /// Runs a command to its end.
 pub fn sh(command: &str) {
     let output = Command::new("sh").args(["-ec", command]).stdin(Stdio::null()).output().unwrap();

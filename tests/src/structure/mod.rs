@@ -1,9 +1,12 @@
-//! How the crates of this workspace hang together: circles between their files, and what each may depend on.
+//! How the crates of this workspace hang together: circles between their files, and what each may depend on. And tests that end
+//! before they have tested.
 
 mod circles;
+mod early_returns;
 mod rules;
 mod source;
 
 pub use circles::{Circle, circles};
+pub use early_returns::{early_returns, early_returns_in};
 pub use rules::{Package, Rule, broken, packages, rules};
 pub use source::Crate;

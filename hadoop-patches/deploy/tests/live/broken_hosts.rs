@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use crate::support::{Rig, Tree, can_run, differ, problems};
+use crate::support::{Kind, Rig, Tree, differ, missing, problems};
+use test_support::skip_if;
 
 fn confs(rig: &Rig) -> Vec<Tree> {
     let of = |host: &String| rig.tree(host).into_iter().filter(|(name, _)| name.starts_with("conf")).collect();
@@ -34,10 +35,9 @@ fn broken(rig: &Rig, more: &[&str], reason: &str) {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn a_host_that_cannot_be_reached() {
-    if !can_run("a_host_that_cannot_be_reached") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(2, "3");
     let config = fs::read_to_string(rig.path("config")).unwrap();
     fs::write(rig.path("config"), format!("{config}Host away\n  ProxyCommand false\n")).unwrap();
@@ -48,10 +48,9 @@ fn a_host_that_cannot_be_reached() {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn a_full_disk_and_a_jar_that_arrives_damaged() {
-    if !can_run("a_full_disk_and_a_jar_that_arrives_damaged") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(2, "2");
     let prefix = rig.there("opt");
     rig.on("h2", &format!("mkdir -p {prefix}; mount -t tmpfs -o size=64k tmpfs {prefix}"));
@@ -63,10 +62,9 @@ fn a_full_disk_and_a_jar_that_arrives_damaged() {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn a_file_that_cannot_be_replaced_at_the_last_moment() {
-    if !can_run("a_file_that_cannot_be_replaced_at_the_last_moment") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     for (generation, name) in [("2", "mapred-site.xml"), ("1", "hadoop-env.sh")] {
         let rig = Rig::new(3, generation);
         // A mount point cannot be renamed over, and nothing shows it before.
@@ -80,10 +78,9 @@ fn a_file_that_cannot_be_replaced_at_the_last_moment() {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn a_configuration_that_cannot_be_edited() {
-    if !can_run("a_configuration_that_cannot_be_edited") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(2, "2");
     let site = rig.of("h2").join("conf/mapred-site.xml");
     let good = fs::read(&site).unwrap();
@@ -97,10 +94,9 @@ fn a_configuration_that_cannot_be_edited() {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn a_jar_that_is_damaged_later_is_seen_and_repaired() {
-    if !can_run("a_jar_that_is_damaged_later_is_seen_and_repaired") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(2, "3");
     rig.ok("install", &[]);
     fs::write(rig.of("h2").join("opt/hadoptic/lib/hadoptic-agent.jar"), "no jar").unwrap();
@@ -112,10 +108,9 @@ fn a_jar_that_is_damaged_later_is_seen_and_repaired() {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn an_agent_that_dies_is_told_and_started_again() {
-    if !can_run("an_agent_that_dies_is_told_and_started_again") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(1, "3");
     rig.ok("install", &[]);
     let started = rig.ok("start", &[]);
@@ -134,10 +129,9 @@ fn an_agent_that_dies_is_told_and_started_again() {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn what_a_failed_install_brought_goes_too() {
-    if !can_run("what_a_failed_install_brought_goes_too") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(2, "2");
     let before: Vec<Tree> = rig.hosts.iter().map(|host| rig.tree(host)).collect();
     damage_the_jar(&rig);

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{Rig, can_run, wait_until};
+use crate::support::{Kind, Rig, missing, wait_until};
+use test_support::skip_if;
 
 const SIZE: u64 = 200 << 20;
 
@@ -24,10 +25,9 @@ fn records(rig: &Rig, host: &str) -> std::path::PathBuf {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn killed_in_the_middle_it_goes_on_from_there() {
-    if !can_run("killed_in_the_middle_it_goes_on_from_there") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(2, "3");
     rig.ok("install", &[]);
     for host in &rig.hosts {
@@ -58,10 +58,9 @@ fn killed_in_the_middle_it_goes_on_from_there() {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn what_is_here_is_not_fetched_again_and_not_believed() {
-    if !can_run("what_is_here_is_not_fetched_again_and_not_believed") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(1, "3");
     rig.ok("install", &[]);
     let there = records(&rig, "h1").join("jvm-7-8.jsonl");
@@ -89,10 +88,9 @@ fn what_is_here_is_not_fetched_again_and_not_believed() {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn a_file_that_agents_replace_meanwhile_comes_as_it_is_by_then() {
-    if !can_run("a_file_that_agents_replace_meanwhile_comes_as_it_is_by_then") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(1, "3");
     rig.ok("install", &[]);
     let folder = rig.of("h1").join("cap/h1");
@@ -127,10 +125,9 @@ fn lengths(texts: &[String]) -> Vec<usize> {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn links_pipes_and_foreign_names_of_container_users_are_left_there() {
-    if !can_run("links_pipes_and_foreign_names_of_container_users_are_left_there") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(1, "3");
     rig.ok("install", &[]);
     let folder = records(&rig, "h1");
@@ -153,10 +150,9 @@ fn links_pipes_and_foreign_names_of_container_users_are_left_there() {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn the_histories_of_jobs_come_into_the_job_folder() {
-    if !can_run("the_histories_of_jobs_come_into_the_job_folder") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(2, "1");
     rig.ok("install", &[]);
     let logs = rig.of("h2").join("logs/history/done/2026");

@@ -3,14 +3,15 @@
 use std::fs;
 use std::process::Child;
 
-use crate::support::{Rig, can_run, problems, wait_until};
+use crate::support::{Kind, Rig, missing, problems, wait_until};
 use serde_json::Value;
+use test_support::{skip, skip_if};
 
 const DATANODE: &str = "org.apache.hadoop.hdfs.server.datanode.DataNode";
 const TASK: &str = "org.apache.hadoop.mapred.YarnChild";
 
 /// Programs with the names of Hadoop's, which only wait.
-fn compile(rig: &Rig) -> bool {
+fn compile(rig: &Rig) -> Result<(), &'static str> {
     let folder = rig.path("java");
     for class in [DATANODE, TASK] {
         let (package, name) = class.rsplit_once('.').unwrap();
@@ -25,11 +26,10 @@ fn compile(rig: &Rig) -> bool {
             .status()
             .is_ok_and(|status| status.success())
         {
-            println!("skipped: this test needs a JDK");
-            return false;
+            return Err("no JDK");
         }
     }
-    true
+    Ok(())
 }
 
 /// Starts one as Hadoop's scripts do: with what the env file sets.
@@ -48,14 +48,11 @@ fn agent_of(rig: &Rig, pid: u32) -> String {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn the_jar_reaches_jvms_by_env_files_or_attached_and_stays_while_a_job_needs_it() {
-    if !can_run("the_jar_reaches_jvms_by_env_files_or_attached_and_stays_while_a_job_needs_it") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(2, "3");
-    if !compile(&rig) {
-        return;
-    }
+    skip_if!(compile(&rig).err());
     let conf = rig.of("h1").join("conf/hadoop-env.sh");
     let before = fs::read(&conf).unwrap();
     let mut early = jvm(&rig, DATANODE, "${HDFS_DATANODE_OPTS-}");
@@ -95,10 +92,9 @@ fn the_jar_reaches_jvms_by_env_files_or_attached_and_stays_while_a_job_needs_it(
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn another_user_than_hadoptic_runs_the_agents() {
-    if !can_run("another_user_than_hadoptic_runs_the_agents") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(1, "2");
     rig.ok("install", &["--run-as", "nobody"]);
     let modes = rig.tree("h1");
@@ -118,20 +114,16 @@ fn another_user_than_hadoptic_runs_the_agents() {
 const DAEMON_USER: [&str; 2] = ["nobody", "nogroup"];
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn the_first_daemon_starts_the_agents_and_they_end_after_the_last() {
-    if !can_run("the_first_daemon_starts_the_agents_and_they_end_after_the_last") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(1, "3");
-    if !compile(&rig) {
-        return;
-    }
+    skip_if!(compile(&rig).err());
     let before = rig.tree("h1");
     let (code, told) =
         rig.run("install", &["--started-by", "daemons", "--run-as", DAEMON_USER[0], "--disk-limit", "64MiB"]);
     if problems(&told).contains("setcap") {
-        println!("skipped: no setcap, or no file system with extended attributes");
-        return;
+        skip!("no setcap, or no file system with extended attributes");
     }
     assert_eq!(code, 0, "{told:#}");
     let told = rig.ok("start", &[]);
@@ -208,10 +200,9 @@ fn the_first_daemon_starts_the_agents_and_they_end_after_the_last() {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn a_process_that_somebody_calls_an_agent_is_not_stopped() {
-    if !can_run("a_process_that_somebody_calls_an_agent_is_not_stopped") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(1, "3");
     rig.ok("install", &[]);
     let mut other = rig.enter("h1", "exec sleep 600").spawn().unwrap();

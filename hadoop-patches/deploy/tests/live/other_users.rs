@@ -6,7 +6,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use crate::support::{Rig, can_run, differ, problems, sh, wait_until};
+use crate::support::{Kind, Rig, differ, missing, problems, sh, wait_until};
+use test_support::skip_if;
 
 /// Somebody without any right.
 const USER: u32 = 65534;
@@ -24,7 +25,7 @@ fn end(mut child: Child) {
 }
 
 /// A folder of his with a program `bin/java` in it, which writes down by whom it was run.
-fn own_java(rig: &Rig) -> Option<()> {
+fn own_java(rig: &Rig) -> Result<(), &'static str> {
     let home = rig.of("h1").join("home");
     fs::create_dir_all(home.join("bin")).unwrap();
     let source = rig.path("java.c");
@@ -39,12 +40,11 @@ fn own_java(rig: &Rig) -> Option<()> {
     .unwrap();
     let made = std::process::Command::new("cc").arg("-o").arg(home.join("bin/java")).arg(&source).status();
     if !made.is_ok_and(|status| status.success()) {
-        println!("skipped: this test needs a C compiler");
-        return None;
+        return Err("no C compiler");
     }
     fs::write(home.join("seen"), "").unwrap();
     sh(&format!("chown -R {USER}:{USER} {0}; chmod 666 {0}/seen", home.display()));
-    Some(())
+    Ok(())
 }
 
 /// Users by whom the program was run.
@@ -54,14 +54,11 @@ fn run_by(rig: &Rig) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn a_process_that_calls_itself_a_daemon_has_nothing_run_as_root() {
-    if !can_run("a_process_that_calls_itself_a_daemon_has_nothing_run_as_root") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(1, "3");
-    if own_java(&rig).is_none() {
-        return;
-    }
+    skip_if!(own_java(&rig).err());
     let java = rig.there("home/bin/java");
     let daemon = as_user(&rig, &format!("exec {java} -cp x org.apache.hadoop.hdfs.server.datanode.DataNode"));
     wait_until("it runs", || !run_by(&rig).is_empty());
@@ -80,14 +77,11 @@ fn a_process_that_calls_itself_a_daemon_has_nothing_run_as_root() {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn a_java_that_others_can_change_runs_with_their_rights() {
-    if !can_run("a_java_that_others_can_change_runs_with_their_rights") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(1, "3");
-    if own_java(&rig).is_none() {
-        return;
-    }
+    skip_if!(own_java(&rig).err());
     let conf = rig.of("h1").join("conf/hadoop-env.sh");
     let home = rig.there("home");
     fs::write(&conf, format!("export HADOOP_OS_TYPE=${{HADOOP_OS_TYPE:-$(uname -s)}}\nexport JAVA_HOME={home}\n"))
@@ -105,10 +99,9 @@ fn a_java_that_others_can_change_runs_with_their_rights() {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn agents_that_another_user_has_started_are_not_taken_for_ours() {
-    if !can_run("agents_that_another_user_has_started_are_not_taken_for_ours") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(1, "3");
     rig.ok("install", &[]);
     let (capture, elsewhere) = (rig.there("cap/h1"), rig.there("elsewhere"));
@@ -131,10 +124,9 @@ fn agents_that_another_user_has_started_are_not_taken_for_ours() {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn links_in_a_configuration_folder_of_another_user_lead_root_nowhere() {
-    if !can_run("links_in_a_configuration_folder_of_another_user_lead_root_nowhere") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(1, "3");
     let (conf, victim, secret) = (rig.there("conf"), rig.there("victim"), rig.there("secret"));
     let with_version = ["--hadoop-version", "3"];
@@ -173,10 +165,9 @@ fn links_in_a_configuration_folder_of_another_user_lead_root_nowhere() {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn a_manifest_without_end_or_in_place_of_which_there_is_a_pipe_holds_nobody_up() {
-    if !can_run("a_manifest_without_end_or_in_place_of_which_there_is_a_pipe_holds_nobody_up") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(1, "3");
     rig.ok("install", &[]);
     let manifest = rig.of("h1").join("cap/h1/sniffer.json").display().to_string();
@@ -192,10 +183,9 @@ fn a_manifest_without_end_or_in_place_of_which_there_is_a_pipe_holds_nobody_up()
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn an_answer_without_end_is_cut_off() {
-    if !can_run("an_answer_without_end_is_cut_off") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(1, "3");
     let fake = rig.path("uname");
     fs::write(
@@ -214,10 +204,9 @@ fn an_answer_without_end_is_cut_off() {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn a_sparse_file_of_a_user_stays_where_it_is_and_takes_nothing_from_others() {
-    if !can_run("a_sparse_file_of_a_user_stays_where_it_is_and_takes_nothing_from_others") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(1, "3");
     rig.ok("install", &[]);
     let shared = rig.of("h1").join("cap/jvm");
@@ -236,10 +225,9 @@ fn a_sparse_file_of_a_user_stays_where_it_is_and_takes_nothing_from_others() {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn a_file_that_becomes_a_link_or_a_pipe_while_it_is_fetched_discloses_nothing() {
-    if !can_run("a_file_that_becomes_a_link_or_a_pipe_while_it_is_fetched_discloses_nothing") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(1, "3");
     rig.ok("install", &[]);
     let (folder, secret) = (rig.there("cap/jvm/65534"), rig.there("secret"));
@@ -263,10 +251,9 @@ fn a_file_that_becomes_a_link_or_a_pipe_while_it_is_fetched_discloses_nothing() 
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn two_who_change_a_host_at_a_time_do_not_meet() {
-    if !can_run("two_who_change_a_host_at_a_time_do_not_meet") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(1, "3");
     // The first is held up in the middle: its `sync` waits for a file.
     let go_on = rig.path("go-on");
@@ -293,10 +280,9 @@ fn mode_of(rig: &Rig, path: &str) -> (u32, u32) {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn folders_are_whose_files_they_hold_and_the_user_of_the_agents_goes_with_them() {
-    if !can_run("folders_are_whose_files_they_hold_and_the_user_of_the_agents_goes_with_them") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(1, "3");
     let users = || ["passwd", "group"].map(|name| fs::read_to_string(rig.etc("h1", name)).unwrap());
     let before = users();
@@ -328,10 +314,9 @@ fn folders_are_whose_files_they_hold_and_the_user_of_the_agents_goes_with_them()
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn what_an_earlier_version_left_open_to_all_is_locked_and_can_be_collected() {
-    if !can_run("what_an_earlier_version_left_open_to_all_is_locked_and_can_be_collected") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(1, "3");
     sh(&format!(
         "mkdir -m 1777 {0}; mkdir -m 1777 {0}/h1; cd {0}/h1; echo packets >packets-lo.hpk; chmod 600 packets-lo.hpk; \
@@ -356,10 +341,9 @@ fn what_an_earlier_version_left_open_to_all_is_locked_and_can_be_collected() {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn a_jar_that_is_missing_or_damaged_ends_no_jvm_and_is_said_once() {
-    if !can_run("a_jar_that_is_missing_or_damaged_ends_no_jvm_and_is_said_once") {
-        return;
-    }
+    skip_if!(missing(Kind::Plain));
     let rig = Rig::new(1, "3");
     rig.ok("install", &[]);
     let site = fs::read_to_string(rig.of("h1").join("conf/mapred-site.xml")).unwrap();

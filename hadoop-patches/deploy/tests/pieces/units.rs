@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
+use test_support::skip;
 
 fn units(more: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_hadoptic")).arg("units").args(more).output().unwrap();
@@ -40,8 +41,7 @@ fn an_agent_of_its_own_user_gives_way_to_hadoop_where_memory_is_short() {
 #[test]
 fn systemd_finds_no_fault_with_them() {
     if Command::new("systemd-analyze").arg("--version").output().is_err() {
-        println!("skipped: there is no systemd-analyze");
-        return;
+        skip!("no systemd-analyze");
     }
     let folder = tempfile::tempdir().unwrap();
     let prefix = folder.path().join("p");

@@ -17,31 +17,6 @@ use serde_json::Value;
 /// No wait in a test is longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Says why a test is skipped, if it is.
-pub fn can_run(test: &str) -> bool {
-    if !nix::unistd::geteuid().is_root() {
-        println!("skipped: {test} needs root, for namespaces with an sshd in them");
-        return false;
-    }
-    for (path, package) in [("/usr/sbin/sshd", "openssh-server"), ("/usr/bin/ssh", "openssh-client")] {
-        if !Path::new(path).exists() {
-            println!("skipped: {test} needs {path} (package {package})");
-            return false;
-        }
-    }
-    for path in [jar(), program("sniffer"), program("dumpingd")] {
-        if !path.exists() {
-            println!("skipped: {test} needs {} (`make agents`)", path.display());
-            return false;
-        }
-    }
-    if Command::new("java").arg("-version").output().is_err() {
-        println!("skipped: {test} needs Java");
-        return false;
-    }
-    true
-}
-
 pub fn jar() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/hadoptic-agent.jar")
 }
@@ -403,19 +378,24 @@ fn groups() -> Option<PathBuf> {
     Some(PathBuf::from(line.split(' ').nth(4)?))
 }
 
-/// Says why tests with hosts of this kind are skipped, if they are.
-pub fn can_run_on(kind: Kind, test: &str) -> bool {
-    if !can_run(test) {
-        return false;
+/// What tests with hosts of this kind lack here, if they lack something.
+pub fn missing(kind: Kind) -> Option<String> {
+    let lacks = |path: &str| !Path::new(path).exists();
+    for (path, package) in [("/usr/sbin/sshd", "openssh-server"), ("/usr/bin/ssh", "openssh-client")] {
+        if lacks(path) {
+            return Some(format!("no {path} (package {package})"));
+        }
     }
-    let missing = match kind {
-        Kind::Plain => None,
-        Kind::Sudo => (!Path::new("/usr/bin/sudo").exists()).then_some("sudo (package sudo)"),
-        Kind::Systemd if !Path::new("/usr/lib/systemd/systemd").exists() => Some("systemd (package systemd)"),
-        Kind::Systemd => groups().is_none().then_some("control groups of the second version"),
-    };
-    if let Some(missing) = missing {
-        println!("skipped: {test} needs {missing}");
+    if let Some(path) = [jar(), program("sniffer"), program("dumpingd")].iter().find(|path| !path.exists()) {
+        return Some(format!("no {} (`make agents`)", path.display()));
     }
-    missing.is_none()
+    if Command::new("java").arg("-version").output().is_err() {
+        return Some("no Java".to_owned());
+    }
+    match kind {
+        Kind::Sudo if lacks("/usr/bin/sudo") => Some("no sudo (package sudo)".to_owned()),
+        Kind::Systemd if lacks("/usr/lib/systemd/systemd") => Some("no systemd (package systemd)".to_owned()),
+        Kind::Systemd if groups().is_none() => Some("no control groups of the second version".to_owned()),
+        _ => None,
+    }
 }

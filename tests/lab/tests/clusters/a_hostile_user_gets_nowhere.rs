@@ -31,8 +31,9 @@ struct Run {
 }
 
 #[test]
+#[ignore = "needs root: hosts in namespaces"]
 fn a_hostile_user_gets_nowhere() {
-    let Some(_turn) = crate::common::turn() else { return };
+    let _turn = crate::common::turn();
     let folder = tempfile::tempdir().unwrap();
     let run = attacked(&folder.path().join("capture"));
 

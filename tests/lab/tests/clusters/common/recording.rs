@@ -36,7 +36,7 @@ pub fn answer_with(program: &str, arguments: &[&str], codes: &[i32]) -> Value {
 /// Has the agents deployed onto a cluster of two workers, counts words there and puts a file into HDFS and gets it back, has the
 /// agents removed, and looks at everything that is left.
 pub fn is_recorded(version: &str, prefix: &str) {
-    let Some(_turn) = super::turn() else { return };
+    let _turn = super::turn();
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let output = super::run(&format!(
