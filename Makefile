@@ -19,7 +19,7 @@ help:
 	@echo "make static  sniffer and dumpingd that run on any Linux of this architecture: target/static"
 	@echo "make bench   benchmarks of the hot paths, beside peers; writes docs/benchmarks.md"
 	@echo "make fuzz    ten minutes of fuzzing for each reader of foreign bytes (cargo-fuzz)"
-	@echo "make lint    format and clippy"
+	@echo "make lint    format, clippy and rustdoc without warnings"
 
 tables:
 	cargo build --release -p merger -p replay
@@ -58,6 +58,8 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --release $(TABLES) --all-targets -- -D warnings
 	cargo clippy --release $(AGENTS) --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --no-deps $(TABLES)
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --no-deps $(AGENTS)
 
 clean:
 	rm -rf target $(OUT) hadoop-patches/target

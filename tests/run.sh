@@ -46,6 +46,7 @@ tables=(-p trace-tables -p merger -p netsim -p replay -p hadoptic-tests)
 part "tables: merger, replay and what crosses parts" \
     cargo test --release --no-fail-fast "${tables[@]}" ${run_ignored[@]+"${run_ignored[@]}"}
 part "tables: lints" cargo clippy --release "${tables[@]}" --all-targets -- -D warnings
+part "tables: documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --release --no-deps "${tables[@]}"
 
 if [ -e /usr/include/pcap/pcap.h ]; then
     if command -v mvn >/dev/null && command -v javac >/dev/null; then
@@ -56,6 +57,7 @@ if [ -e /usr/include/pcap/pcap.h ]; then
     agents=(-p trace -p sniffer -p dumpingd -p deploy -p lab -p test-support)
     part "agents: programs for the clusters of the tests" cargo build --release "${agents[@]}"
     part "agents and lab: lints" cargo clippy --release "${agents[@]}" --all-targets -- -D warnings
+    part "agents and lab: documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --release --no-deps "${agents[@]}"
     part "agents and lab" cargo test --release --no-fail-fast "${agents[@]}" ${run_ignored[@]+"${run_ignored[@]}"}
 else
     skipped+=("sniffer, dumpingd, hadoptic, lab: no libpcap headers")

@@ -1,9 +1,10 @@
 //! The socket-owner agent: who has which TCP socket of a network namespace open, and what the kernel counted on it.
 //!
 //! Data flow, one thread: the kernel lists its sockets ([`diag`], sock_diag over netlink; or [`proc_net`], or [`lsof`]),
-//! broadcasts those that die ([`dying`]) and tells of those that open ([`tracepoint`], [`ring`], [`threads`]); /proc tells
+//! broadcasts those that die ([`destroy_events`]) and tells of those that open ([`tracepoint`], [`ring`], [`threads`]); /proc tells
 //! who has which open ([`processes`], [`stat`], [`owners`]); what changed since the last time ([`changes`]) goes into
-//! `sockets.jsonl` ([`log`], within a [`quota`]), and what is Hadoop's now into `ports.json` ([`tell`]). A [`namespace`] is one network namespace.
+//! `sockets.jsonl` ([`log`], within a [`quota`]), and what is Hadoop's now into `ports.json` ([`ports_file`]). All that once for each
+//! [`network_namespace`].
 //! [`agent`] runs it at intervals ([`cadence`]).
 
 pub mod agent;

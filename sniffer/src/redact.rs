@@ -1,7 +1,7 @@
 //! Takes secrets out of payload before it is written, byte for byte, so that lengths and framing stay.
 //!
 //! What is read is what is kept of each segment: the beginning of a connection's messages ([`crate::keep`]). A protocol is
-//! told by how a message begins ([`http`], [`rpc`], [`transfer`]); from then on a connection is known, and of each of its
+//! told by how a message begins (`http`, `rpc`, `transfer`); from then on a connection is known, and of each of its
 //! directions where the next message begins. What is inside of a message whose beginning was not kept is blanked whole, up
 //! to the next segment that begins with one: rather too much is blanked than too little.
 //!

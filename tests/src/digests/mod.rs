@@ -2,7 +2,7 @@
 //! is held against them.
 //!
 //! `tests/golden/results.sha256` has a line a file: digest, two blanks, case/path. What depends on the machine or the moment
-//! is set to zero before ([`normal`]). Parquet files are digested as they are: a new version of the table library changes
+//! is set to zero before (`normal`). Parquet files are digested as they are: a new version of the table library changes
 //! their lines, and only theirs.
 
 mod cases;
