@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use trace::manifest::{Loss, TraceManifest};
-use trace_tables::Trace;
+use trace::rows::Trace;
 
 use crate::build::{Progress, merge};
 use crate::causality::{self, CausalityError};

@@ -16,7 +16,7 @@ use merger::memory;
 use merger::summary::Summary;
 use merger::volume::Volume;
 use trace::manifest::TraceManifest;
-use trace_tables::Trace;
+use trace_tables::{read_trace, write_trace};
 
 /// Joins the captures of all hosts of a Hadoop cluster into one causal trace: who said what to whom, and because of
 /// what.
@@ -165,7 +165,7 @@ fn run_build(build: &Build) -> Result<ExitCode> {
     let began = Instant::now();
     let volume = look(&build.captures, build.memory)?;
     let built = merge(&build.captures)?;
-    built.trace.write(&build.out)?;
+    write_trace(&build.out, &built.trace)?;
     let summary = Summary::new(&built, build.out.clone(), began.elapsed().as_secs_f64(), volume.memory_bytes());
     if build.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&summary)?))?;
@@ -212,7 +212,7 @@ fn merge(captures: &[PathBuf]) -> Result<BuiltTrace> {
 
 fn run_check(args: &Check) -> Result<ExitCode> {
     let trace = match args.paths.as_slice() {
-        [one] if is_trace(one) => Trace::read(one)?,
+        [one] if is_trace(one) => read_trace(one)?,
         paths if paths.iter().any(|path| is_trace(path)) => {
             bail!("several paths, and a trace among them: check traces one by one")
         }
@@ -231,7 +231,7 @@ fn run_check(args: &Check) -> Result<ExitCode> {
 }
 
 fn run_export(args: &Export) -> Result<ExitCode> {
-    let trace = Trace::read(&args.trace)?;
+    let trace = read_trace(&args.trace)?;
     match args.to {
         Format::Paraver => merger::export::paraver(&trace, &args.out)?,
     }

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use thiserror::Error;
-use trace::rows::HostRow;
-use trace_tables::{TableError, Trace};
+use trace::rows::{HostRow, Trace};
+use trace_tables::TableError;
 
 use crate::causal::{self, CausalError, Causality, JobGraph, Progress};
 use crate::experiment::Experiment;
@@ -77,7 +77,7 @@ pub enum RunError {
 /// # Errors
 /// If it is no folder of a trace, or a table is missing or cut off.
 pub fn read_trace(folder: &Path) -> Result<Trace, RunError> {
-    Ok(Trace::read(folder)?)
+    Ok(trace_tables::read_trace(folder)?)
 }
 
 /// Replays the experiment's job of `trace` over its fabric. `progress` is called now and then.

@@ -6,14 +6,15 @@ use std::fs;
 use std::path::Path;
 
 use hadoptic_tests::{WrongClock, copy_host_with_clock, golden, run};
-use trace_tables::Trace;
+use trace::rows::Trace;
+use trace_tables::read_trace;
 
 const TOLERANCE_NS: i64 = 10_000;
 
 fn merge(capture: &Path, out: &Path) -> Trace {
     let built = run("merger", &["build", capture.to_str().unwrap(), "--out", out.to_str().unwrap()]).unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    Trace::read(out).unwrap()
+    read_trace(out).unwrap()
 }
 
 #[test]

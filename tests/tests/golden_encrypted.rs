@@ -8,8 +8,8 @@ use std::path::Path;
 
 use hadoptic_tests::{golden, run, run_json};
 use trace::packet::{Direction, PacketReader, flag};
-use trace::rows::MessageKind;
-use trace_tables::Trace;
+use trace::rows::{MessageKind, Trace};
+use trace_tables::read_trace;
 
 /// Least share of the bytes that the JVMs' records have to tell.
 const WANTED: f64 = 0.95;
@@ -17,7 +17,7 @@ const WANTED: f64 = 0.95;
 fn build(capture: &Path, out: &Path) -> Trace {
     let built = run("merger", &["build", capture.to_str().unwrap(), "--out", out.to_str().unwrap()]).unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    Trace::read(out).unwrap()
+    read_trace(out).unwrap()
 }
 
 /// What was kept of the payload, by sender and receiver, and by offset in what the one says to the other.

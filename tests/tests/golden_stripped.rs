@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use hadoptic_tests::{experiment_file, golden, run, run_json};
 use serde_json::Value;
-use trace::rows::{MessageKind, MessageRow};
-use trace_tables::Trace;
+use trace::rows::{MessageKind, MessageRow, Trace};
+use trace_tables::read_trace;
 
 /// How far begin and end of a message may be off, bytes: a name of a user is that much longer or shorter than assumed.
 const TOLERANCE_BYTES: u64 = 16;
@@ -28,7 +28,7 @@ fn captures() -> Vec<PathBuf> {
 fn build(capture: &Path, out: &Path) -> Trace {
     let built = run("merger", &["build", capture.to_str().unwrap(), "--out", out.to_str().unwrap()]).unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    Trace::read(out).unwrap()
+    read_trace(out).unwrap()
 }
 
 fn strip(capture: &Path, out: &Path) {

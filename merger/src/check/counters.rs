@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use trace::rows::{JobRow, MessageKind, MessageRow};
-use trace_tables::Trace;
+use trace::rows::{JobRow, MessageKind, MessageRow, Trace};
 
 use super::report::{Report, Volumes, error};
 

@@ -9,8 +9,7 @@ mod table;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use trace::ids::{ConnectionId, ProcessId};
-use trace::rows::{ConnectionRow, MessageKind, OwnerEvidence};
-use trace_tables::Trace;
+use trace::rows::{ConnectionRow, MessageKind, OwnerEvidence, Trace};
 
 pub use path::PathDetail;
 pub use report::{Detail, HostDetail, IncompleteConnection, KernelDetail, Known, Negotiated, Report, Volumes};

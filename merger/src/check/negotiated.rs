@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use trace::ids::ConnectionId;
-use trace::rows::MessageKind;
-use trace_tables::Trace;
+use trace::rows::{MessageKind, Trace};
 
 use super::report::{Negotiated, named};
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use trace::role;
-use trace_tables::Trace;
+use trace::rows::Trace;
 
 use super::Report;
 use crate::causality::check::critical_path;

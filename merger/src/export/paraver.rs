@@ -13,8 +13,7 @@ use std::path::{Path, PathBuf};
 
 use chrono::DateTime;
 use trace::ids::ProcessId;
-use trace::rows::{MessageKind, ProcessRow, TaskKind};
-use trace_tables::Trace;
+use trace::rows::{MessageKind, ProcessRow, TaskKind, Trace};
 
 use super::states::{Interval, State, flatten};
 

@@ -2,8 +2,9 @@
 
 use merger::check::{Report, check};
 use trace::ids::{ConnectionId, HostId, JobId, MessageId, ProcessId, TaskId};
-use trace::rows::{ConnectionRow, JobRow, MessageKind, MessageRow, OwnerEvidence, ProcessRow, TaskKind, TaskRow};
-use trace_tables::Trace;
+use trace::rows::{
+    ConnectionRow, JobRow, MessageKind, MessageRow, OwnerEvidence, ProcessRow, TaskKind, TaskRow, Trace,
+};
 
 const MAP: &str = "attempt_1700000000000_0001_m_000000_0";
 const REDUCE: &str = "attempt_1700000000000_0001_r_000000_0";

@@ -7,8 +7,7 @@ use crate::scenario::{MS, Scenario};
 use merger::export::paraver;
 use trace::ids::{HostId, JobId, TaskId};
 use trace::manifest::TraceManifest;
-use trace::rows::{MessageKind, TaskKind, TaskRow};
-use trace_tables::Trace;
+use trace::rows::{MessageKind, TaskKind, TaskRow, Trace};
 
 /// What a `.prv` file says of itself.
 struct Prv {

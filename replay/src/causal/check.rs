@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use trace::rows::{EventKind, TaskKind};
-use trace_tables::Trace;
+use trace::rows::{EventKind, TaskKind, Trace};
 
 use super::error::CausalError;
 use super::options::Options;

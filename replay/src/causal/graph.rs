@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use trace::ids::{EventId, HostId, JobId, TaskId, TimerId};
-use trace::rows::{Carrier, ConnectionRow, DependencyRow, EventKind, EventRow, Evidence, JobRow, On, TaskRow};
-use trace_tables::Trace;
+use trace::rows::{Carrier, ConnectionRow, DependencyRow, EventKind, EventRow, Evidence, JobRow, On, TaskRow, Trace};
 
 use super::check;
 use super::error::CausalError;

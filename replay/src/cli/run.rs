@@ -12,8 +12,8 @@ use replay::report;
 use replay::results::synthetic::read_traffic;
 use replay::results::{Comparison, RunResults, read_comparison, write_comparison, write_run};
 use replay::run::{RunError, read_trace, run_experiment};
+use trace::rows::Trace;
 use trace::stderr::error_chain;
-use trace_tables::Trace;
 
 use super::common::{COULD_NOT_RUN, Common, FOUND_WRONG, RunArgs, say, tell_of_replaced, wrong_key};
 use super::progress::Bars;

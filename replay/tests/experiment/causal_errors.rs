@@ -3,8 +3,7 @@
 use crate::common::{MS, RecordedNetwork, TraceBuilder};
 use replay::causal::{CausalError, JobGraph, Options, run};
 use trace::ids::{ConnectionId, EventId, HostId, ProcessId, TimerId};
-use trace::rows::{Carrier, DependencyRow, Evidence, On};
-use trace_tables::Trace;
+use trace::rows::{Carrier, DependencyRow, Evidence, On, Trace};
 
 fn small() -> TraceBuilder {
     let mut builder = TraceBuilder::new(&["a", "b"]);

@@ -5,8 +5,7 @@ use replay::experiment::Experiment;
 use replay::report::page;
 use replay::run::run_experiment;
 use trace::ids::{ConnectionId, EventId, MessageId, ProcessId, TaskId, TimerId};
-use trace::rows::{Carrier, EventKind, On};
-use trace_tables::Trace;
+use trace::rows::{Carrier, EventKind, On, Trace};
 
 /// A change of one cell: which kind, which row, and the new value.
 type Change = (u8, usize, u64);

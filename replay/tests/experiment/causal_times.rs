@@ -7,8 +7,7 @@ use netsim::topology::HostPlace;
 use netsim::units::{DurationPs, Rate};
 use replay::causal::{Causality, CpuFactors, JobGraph, Options, Outcome, PathKind, critical_path, run};
 use trace::ids::EventId;
-use trace::rows::{Carrier, On};
-use trace_tables::Trace;
+use trace::rows::{Carrier, On, Trace};
 
 fn ideal(trace: &Trace, latency: DurationPs, rate: Rate) -> Ideal {
     let hosts: Vec<_> =

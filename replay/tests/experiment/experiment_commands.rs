@@ -7,7 +7,8 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 use trace::ids::EventId;
-use trace_tables::{Trace, read_rows};
+use trace::rows::Trace;
+use trace_tables::{read_rows, read_trace, write_trace};
 
 struct Bench {
     folder: TempDir,
@@ -27,7 +28,7 @@ impl Bench {
     }
 
     fn trace(&self, trace: &Trace) {
-        trace.write(&self.path("trace")).unwrap();
+        write_trace(&self.path("trace"), trace).unwrap();
     }
 
     fn file(&self, name: &str, text: &str) {
@@ -183,7 +184,7 @@ fn a_trace_that_cannot_be_used_is_named_and_nothing_runs() {
 #[test]
 fn a_trace_without_jobs_or_events_or_with_a_cycle_is_refused_with_the_reason() {
     let bench = Bench::new();
-    let good = Trace::read(&bench.path("trace")).unwrap();
+    let good = read_trace(&bench.path("trace")).unwrap();
     let without = |spoil: fn(&mut Trace)| {
         let mut trace = good.clone();
         spoil(&mut trace);
@@ -226,7 +227,7 @@ fn a_comparison_goes_on_when_one_experiment_comes_to_no_result() {
 #[test]
 fn a_comparison_of_different_traces_is_refused() {
     let bench = Bench::new();
-    crate::common::map_reduce(&["m1", "w1"], 2, 1).write(&bench.path("other")).unwrap();
+    write_trace(&bench.path("other"), &crate::common::map_reduce(&["m1", "w1"], 2, 1)).unwrap();
     bench.file("other.toml", "[workload]\ntrace = \"other\"\n[fabric]\nkind = \"ideal\"\n");
     let message = bench.fails(2, &["compare", "slow.toml", "other.toml", "--out", "results"]);
     assert!(message.contains("one job side by side"), "{message}");
@@ -266,7 +267,7 @@ fn tables_cut_at_a_hundred_places_are_refused() {
         let path = bench.path(&format!("trace/{}.parquet", tables[cut % tables.len()]));
         let whole = fs::read(&path).unwrap();
         fs::write(&path, &whole[..whole.len() * (cut * 37 % 100) / 100]).unwrap();
-        let error = Trace::read(&bench.path("trace")).unwrap_err().to_string();
+        let error = read_trace(&bench.path("trace")).unwrap_err().to_string();
         assert!(error.contains(".parquet"), "{error}");
         fs::write(&path, whole).unwrap();
     }

@@ -8,8 +8,7 @@ use replay::experiment::Experiment;
 use replay::results::RunResults;
 use replay::run::run_experiment;
 use trace::ids::{ConnectionId, EventId};
-use trace::rows::On;
-use trace_tables::Trace;
+use trace::rows::{On, Trace};
 
 /// As the merger cuts a long message.
 const PIECE: u64 = 64 * 1_024;

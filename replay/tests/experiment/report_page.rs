@@ -4,7 +4,7 @@ use replay::experiment::Experiment;
 use replay::report::page;
 use replay::results::Detail;
 use replay::run::run_experiment;
-use trace_tables::Trace;
+use trace::rows::Trace;
 
 const HOSTS: [&str; 3] = ["m1", "w1", "w2"];
 

@@ -18,9 +18,11 @@
 mod causal;
 mod column;
 mod network;
+mod trace;
 mod work;
 
 pub use causal::{Carrier, DependencyRow, EventKind, EventRow, Evidence, On, TimerRow};
 pub use column::{Cell, Column, Row, RowError};
 pub use network::{ConnectionRow, HostRow, MessageKind, MessageRow, OwnerEvidence, ProcessRow, SpanRow};
+pub use trace::Trace;
 pub use work::{JobRow, TaskKind, TaskRow};

@@ -11,40 +11,10 @@ use polars::prelude::{
 };
 
 use trace::manifest::TraceManifest;
-use trace::rows::{
-    Column, ConnectionRow, DependencyRow, EventRow, HostRow, JobRow, MessageRow, ProcessRow, Row, RowError, SpanRow,
-    TaskRow, TimerRow,
-};
+use trace::rows::{Column, Row, RowError, Trace};
 
 /// As many as polars' own writer puts into one.
 const ROW_GROUP_ROWS: usize = 512 * 512;
-
-/// A whole trace in memory.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Trace {
-    /// What it says of itself.
-    pub manifest: TraceManifest,
-    /// Hosts.
-    pub hosts: Vec<HostRow>,
-    /// Processes.
-    pub processes: Vec<ProcessRow>,
-    /// Connections.
-    pub connections: Vec<ConnectionRow>,
-    /// Messages.
-    pub messages: Vec<MessageRow>,
-    /// Processing spans.
-    pub spans: Vec<SpanRow>,
-    /// Events of the causal graph.
-    pub events: Vec<EventRow>,
-    /// Its edges.
-    pub dependencies: Vec<DependencyRow>,
-    /// Timers.
-    pub timers: Vec<TimerRow>,
-    /// Task attempts.
-    pub tasks: Vec<TaskRow>,
-    /// Jobs.
-    pub jobs: Vec<JobRow>,
-}
 
 /// Why a table could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -105,45 +75,43 @@ pub enum TableError {
     },
 }
 
-impl Trace {
-    /// Reads a trace from its folder.
-    ///
-    /// # Errors
-    /// If a table or the manifest is missing, cut off or of another version.
-    pub fn read(folder: &Path) -> Result<Self, TableError> {
-        Ok(Self {
-            manifest: read_manifest(folder)?,
-            hosts: read_rows(folder)?,
-            processes: read_rows(folder)?,
-            connections: read_rows(folder)?,
-            messages: read_rows(folder)?,
-            spans: read_rows(folder)?,
-            events: read_rows(folder)?,
-            dependencies: read_rows(folder)?,
-            timers: read_rows(folder)?,
-            tasks: read_rows(folder)?,
-            jobs: read_rows(folder)?,
-        })
-    }
+/// Reads a trace from its folder.
+///
+/// # Errors
+/// If a table or the manifest is missing, cut off or of another version.
+pub fn read_trace(folder: &Path) -> Result<Trace, TableError> {
+    Ok(Trace {
+        manifest: read_manifest(folder)?,
+        hosts: read_rows(folder)?,
+        processes: read_rows(folder)?,
+        connections: read_rows(folder)?,
+        messages: read_rows(folder)?,
+        spans: read_rows(folder)?,
+        events: read_rows(folder)?,
+        dependencies: read_rows(folder)?,
+        timers: read_rows(folder)?,
+        tasks: read_rows(folder)?,
+        jobs: read_rows(folder)?,
+    })
+}
 
-    /// Writes a trace into a folder, which is made where it is missing.
-    ///
-    /// # Errors
-    /// If something cannot be written.
-    pub fn write(&self, folder: &Path) -> Result<(), TableError> {
-        fs::create_dir_all(folder).map_err(|source| TableError::Io { path: folder.into(), source })?;
-        write_rows(folder, &self.hosts)?;
-        write_rows(folder, &self.processes)?;
-        write_rows(folder, &self.connections)?;
-        write_rows(folder, &self.messages)?;
-        write_rows(folder, &self.spans)?;
-        write_rows(folder, &self.events)?;
-        write_rows(folder, &self.dependencies)?;
-        write_rows(folder, &self.timers)?;
-        write_rows(folder, &self.tasks)?;
-        write_rows(folder, &self.jobs)?;
-        write_manifest(folder, &self.manifest)
-    }
+/// Writes a trace into a folder, which is made where it is missing.
+///
+/// # Errors
+/// If something cannot be written.
+pub fn write_trace(folder: &Path, trace: &Trace) -> Result<(), TableError> {
+    fs::create_dir_all(folder).map_err(|source| TableError::Io { path: folder.into(), source })?;
+    write_rows(folder, &trace.hosts)?;
+    write_rows(folder, &trace.processes)?;
+    write_rows(folder, &trace.connections)?;
+    write_rows(folder, &trace.messages)?;
+    write_rows(folder, &trace.spans)?;
+    write_rows(folder, &trace.events)?;
+    write_rows(folder, &trace.dependencies)?;
+    write_rows(folder, &trace.timers)?;
+    write_rows(folder, &trace.tasks)?;
+    write_rows(folder, &trace.jobs)?;
+    write_manifest(folder, &trace.manifest)
 }
 
 fn read_manifest(folder: &Path) -> Result<TraceManifest, TableError> {

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use polars::prelude::{DataType, ParquetReader, ParquetWriter, SerReader};
 use trace::ids::{ConnectionId, EventId, TimerId};
-use trace::rows::{Carrier, DependencyRow, Evidence, On, TimerRow};
-use trace_tables::{TableError, Trace, read_rows, write_rows};
+use trace::rows::{Carrier, DependencyRow, Evidence, On, TimerRow, Trace};
+use trace_tables::{TableError, read_rows, read_trace, write_rows, write_trace};
 
 fn dependencies() -> Vec<DependencyRow> {
     vec![
@@ -42,8 +42,8 @@ fn an_empty_trace_survives() {
     let folder = tempfile::tempdir().unwrap();
     let mut trace = Trace::default();
     trace.manifest.version = 1;
-    trace.write(folder.path()).unwrap();
-    assert_eq!(Trace::read(folder.path()).unwrap(), trace);
+    write_trace(folder.path(), &trace).unwrap();
+    assert_eq!(read_trace(folder.path()).unwrap(), trace);
 }
 
 #[test]
@@ -65,8 +65,8 @@ fn another_version_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let mut trace = Trace::default();
     trace.manifest.version = 99;
-    trace.write(folder.path()).unwrap();
-    let error = Trace::read(folder.path()).unwrap_err().to_string();
+    write_trace(folder.path(), &trace).unwrap();
+    let error = read_trace(folder.path()).unwrap_err().to_string();
     assert!(error.contains("version 99"), "{error}");
 }
 

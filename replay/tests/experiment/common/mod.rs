@@ -8,9 +8,8 @@ use netsim::time::SimTime;
 use trace::ids::{ConnectionId, EventId, HostId, JobId, MessageId, ProcessId, TaskId, TimerId};
 use trace::rows::{
     Carrier, ConnectionRow, DependencyRow, EventKind, EventRow, Evidence, HostRow, JobRow, MessageKind, MessageRow, On,
-    OwnerEvidence, ProcessRow, TaskKind, TaskRow, TimerRow,
+    OwnerEvidence, ProcessRow, TaskKind, TaskRow, TimerRow, Trace,
 };
-use trace_tables::Trace;
 
 /// When the job of a trace made by hand is submitted, nanoseconds since the epoch. All other times are relative to it.
 pub const SUBMIT_NS: i64 = 1_700_000_000_000_000_000;
