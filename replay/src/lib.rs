@@ -1,9 +1,9 @@
 //! Recorded jobs and synthetic traffic over simulated networks (`netsim`), and what comes out.
 
-pub mod causal;
 pub mod dimemas;
 pub mod experiment;
 pub mod published;
 pub mod report;
 pub mod results;
 pub mod run;
+pub mod workload;

@@ -8,9 +8,10 @@ use thiserror::Error;
 use trace::rows::{HostRow, Trace};
 use trace_tables::TableError;
 
-use crate::causal::{self, CausalError, Causality, JobGraph, Progress};
 use crate::experiment::Experiment;
 use crate::results::{self, RunResults};
+use crate::workload;
+use causal::{CausalError, Causality, JobGraph, Progress};
 use netsim::fabric::{self, FabricError};
 use netsim::network::Simulation;
 use netsim::topology::HostPlace;
@@ -93,7 +94,7 @@ pub fn run_experiment(
     let graph = JobGraph::new(trace, experiment.workload.job.as_deref(), experiment.workload.options())?;
     let (hosts, notes) = places(experiment, trace)?;
     let mut fabric = fabric::build(&experiment.fabric, &hosts)?;
-    let outcome = causal::run(&graph, &mut fabric, &mut progress).map_err(|error| endless(experiment, error))?;
+    let outcome = workload::run(&graph, &mut fabric, &mut progress).map_err(|error| endless(experiment, error))?;
     let figures = fabric.figures();
     let wall_s = began.elapsed().as_secs_f64();
     let mut results = RunResults::new(experiment, &graph, &outcome, &figures, wall_s);

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use causal::Progress;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use replay::causal::Progress;
 
 /// A bar for each experiment.
 pub(super) struct Bars {
@@ -62,7 +62,7 @@ pub(super) struct Bar {
 
 impl Bar {
     pub(super) fn show(&self, progress: Progress) {
-        let to_ms = |at: netsim::time::SimTime| at.0 / 1_000_000_000;
+        let to_ms = |at: causal::JobTime| at.ps() / 1_000_000_000;
         self.bar.set_length(to_ms(progress.recorded).max(to_ms(progress.now)));
         self.bar.set_position(to_ms(progress.now));
         #[expect(clippy::cast_precision_loss, reason = "a rate for people")]

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Error, bail};
+use causal::CausalError;
 use rayon::prelude::*;
-use replay::causal::CausalError;
 use replay::experiment::{Experiment, Sweep};
 use replay::report;
 use replay::results::synthetic::read_traffic;

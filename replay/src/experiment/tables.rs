@@ -8,7 +8,7 @@ use netsim::traffic::TrafficConfig;
 use serde::{Deserialize, Serialize};
 
 use super::Seeds;
-use crate::causal::{Causality, CpuFactors, Options};
+use causal::{Causality, CpuFactors, Options};
 
 /// An experiment, with every key's value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::phases::TaskTimes;
-use super::seconds::{seconds, signed_seconds};
+use super::seconds::seconds;
 use super::summary::Summary;
 use super::transfers::{self, KindTransfers, MessageTimes};
-use crate::causal::{CriticalPath, JobGraph};
 use crate::experiment::Experiment;
+use causal::{CriticalPath, JobGraph};
 use netsim::network::{CircuitFigures, LinkFigures, NetworkFigures};
 
 /// A report shows so many messages as points at most.
@@ -192,7 +192,7 @@ fn points(messages: &[MessageTimes]) -> Vec<TransferPoint> {
         .iter()
         .filter(|message| message.from != message.to)
         .filter_map(|message| {
-            let simulated_s = message.simulated.map(|(sent, delivered)| signed_seconds(delivered - sent))?;
+            let simulated_s = message.simulated.map(|(sent, delivered)| seconds(delivered.since_ps(sent)))?;
             message.error().map(|_| TransferPoint {
                 kind: message.kind.to_owned(),
                 bytes: message.bytes,

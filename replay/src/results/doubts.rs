@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use trace::role;
 
 use super::seconds::seconds;
-use crate::causal::{Causality, CriticalPath, PathKind};
+use causal::{Causality, CriticalPath, PathKind};
 
 /// Share of the job's time that may pass without a known cause.
 const MAX_OUTSIDE: f64 = 0.5;
@@ -54,7 +54,7 @@ pub(super) fn of(path: &CriticalPath, job_time_ps: u64, causality: Causality) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::causal::Piece;
+    use causal::Piece;
 
     const SECOND_PS: u64 = 1_000_000_000_000;
 

@@ -32,8 +32,8 @@ pub use transfers::{KindTransfers, MessageTimes};
 
 use seconds::seconds;
 
-use crate::causal::{CriticalPath, JobGraph, Outcome, critical_path};
 use crate::experiment::Experiment;
+use causal::{CriticalPath, JobGraph, Outcome, critical_path};
 use netsim::network::NetworkFigures;
 
 /// All that came out of a replay.
@@ -68,7 +68,7 @@ impl RunResults {
             cpu_factor: experiment.workload.cpu_factor,
             seed: experiment.run.seed,
             job_time_s: seconds(outcome.job_time_ps),
-            recorded_job_time_s: seconds(graph.since_submit_ps(graph.finish_ns).unsigned_abs()),
+            recorded_job_time_s: graph.job_time(graph.finish_ns).as_secs_f64(),
             phases: phases::means(graph, outcome, &tasks),
             messages: messages.iter().filter(|message| message.simulated.is_some()).count() as u64,
             messages_unfinished: messages.iter().filter(|message| message.simulated.is_none()).count() as u64,

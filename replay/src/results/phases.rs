@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use trace::ids::{EventId, TaskId};
 use trace::rows::{EventKind, TaskKind, TaskRow};
 
-use super::seconds::{seconds, signed_seconds};
+use super::seconds::seconds;
 use super::summary::{Phase, PhaseWait};
-use crate::causal::{JobGraph, Outcome, PathKind, critical_path_to};
+use causal::{JobGraph, JobTime, Outcome, PathKind, critical_path_to};
 
 /// Times of an attempt, seconds since the job was submitted; null where it did not happen or is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -53,8 +53,8 @@ pub(super) fn of_tasks(graph: &JobGraph, outcome: &Outcome) -> Vec<TaskTimes> {
             "task.finish" => (&mut simulated.finish, &mut recorded.finish),
             _ => continue,
         };
-        *slots.0 = outcome.event(event.event).happened_ps().map(signed_seconds);
-        *slots.1 = Some(signed_seconds(graph.since_submit_ps(event.recorded_ns)));
+        *slots.0 = outcome.event(event.event).happened().map(JobTime::as_secs_f64);
+        *slots.1 = Some(graph.job_time(event.recorded_ns).as_secs_f64());
     }
     let host = |task: &TaskRow| {
         task.host.map_or_else(|| "unknown host".to_owned(), |host| graph.trace.hosts[host.index()].name.clone())

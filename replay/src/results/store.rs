@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use causal::JobTime;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
@@ -134,7 +135,7 @@ pub(super) fn column<R, T: Into<Option<C>>, C>(
 }
 
 fn write_messages(folder: &Path, rows: &[MessageTimes]) -> Result<(), StoreError> {
-    let ns = |ps: i64| ps / 1_000;
+    let ns = |at: JobTime| at.0 / 1_000;
     let columns = vec![
         column(rows, "message", Column::U32, |row| row.message.0),
         column(rows, "kind", Column::Text, |row| row.kind.to_owned()),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::seconds::seconds;
-use crate::causal::{Causality, CriticalPath, PathKind};
+use causal::{Causality, CriticalPath, PathKind};
 
 /// What came out of a replay, in short. Shares and errors are fractions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use trace::ids::MessageId;
 use trace::rows::EventKind;
 
-use super::seconds::signed_seconds;
+use super::seconds::seconds;
 use super::summary::{TransferClass, TransferError, TransferQuantile};
-use crate::causal::{JobGraph, Outcome};
+use causal::{JobGraph, JobTime, Outcome};
 
 /// A message is large from here on: its transfer is then ruled by rates and not by round trips.
 const LARGE_BYTES: u64 = 64 * 1024;
 
-/// When a message left and arrived: picoseconds since the job was submitted.
+/// When a message left and arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageTimes {
     /// Its row in the trace.
@@ -31,9 +31,9 @@ pub struct MessageTimes {
     /// Sends of which it consists.
     pub sends: u32,
     /// First byte sent and last byte delivered in the replay; `None` if not all of it arrived before the job's end.
-    pub simulated: Option<(i64, i64)>,
+    pub simulated: Option<(JobTime, JobTime)>,
     /// The same in the recording.
-    pub recorded: (i64, i64),
+    pub recorded: (JobTime, JobTime),
 }
 
 impl MessageTimes {
@@ -48,13 +48,13 @@ impl MessageTimes {
     /// Its simulated transfer time in seconds.
     #[must_use]
     pub fn simulated_s(&self) -> Option<f64> {
-        self.simulated.map(|(sent, delivered)| signed_seconds(delivered - sent))
+        self.simulated.map(|(sent, delivered)| seconds(delivered.since_ps(sent)))
     }
 
     /// Its recorded transfer time in seconds.
     #[must_use]
     pub fn recorded_s(&self) -> f64 {
-        signed_seconds(self.recorded.1 - self.recorded.0)
+        seconds(self.recorded.1.since_ps(self.recorded.0))
     }
 
     fn is_local(&self) -> bool {
@@ -87,8 +87,8 @@ pub(super) fn of_messages(graph: &JobGraph, outcome: &Outcome) -> Vec<MessageTim
     for event in graph.during().filter(|event| event.kind == EventKind::Send) {
         let (Some(message), Some((from, to))) = (event.message, graph.ends(event)) else { continue };
         let result = outcome.event(event.event);
-        let simulated = result.happened_ps().zip(result.delivered_ps());
-        let recorded = (graph.since_submit_ps(event.recorded_ns), graph.since_submit_ps(event.recorded_delivered_ns));
+        let simulated = result.happened().zip(result.delivered());
+        let recorded = (graph.job_time(event.recorded_ns), graph.job_time(event.recorded_delivered_ns));
         let times = by_message.entry(message).or_insert_with(|| {
             let row = &graph.trace.messages[message.index()];
             let host = |host: trace::ids::HostId| graph.trace.hosts[host.index()].name.clone();
@@ -106,7 +106,7 @@ pub(super) fn of_messages(graph: &JobGraph, outcome: &Outcome) -> Vec<MessageTim
         });
         times.bytes = times.bytes.saturating_add(event.bytes);
         times.sends += 1;
-        let widest = |a: (i64, i64), b: (i64, i64)| (a.0.min(b.0), a.1.max(b.1));
+        let widest = |a: (JobTime, JobTime), b: (JobTime, JobTime)| (a.0.min(b.0), a.1.max(b.1));
         times.simulated = times.simulated.zip(simulated).map(|(a, b)| widest(a, b));
         times.recorded = widest(times.recorded, recorded);
     }

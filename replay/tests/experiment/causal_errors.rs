@@ -1,7 +1,8 @@
 //! A trace that cannot be replayed is refused with the reason: what is missing, or who waits for whom.
 
 use crate::common::{MS, RecordedNetwork, TraceBuilder};
-use replay::causal::{CausalError, JobGraph, Options, run};
+use causal::{CausalError, JobGraph, Options};
+use replay::workload::run;
 use trace::ids::{ConnectionId, EventId, HostId, ProcessId, TimerId};
 use trace::rows::{Carrier, DependencyRow, Evidence, On, Trace};
 

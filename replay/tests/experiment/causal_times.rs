@@ -1,11 +1,12 @@
 //! Events happen when their causes have, plus their thinking: closed forms over the ideal network.
 
 use crate::common::{MS, RecordedNetwork, TraceBuilder};
+use causal::{Causality, CpuFactors, JobGraph, Options, Outcome, PathKind, critical_path};
 use netsim::fabric::ideal::{Ideal, IdealConfig};
 use netsim::fabric::{FabricConfig, build};
 use netsim::topology::HostPlace;
 use netsim::units::{DurationPs, Rate};
-use replay::causal::{Causality, CpuFactors, JobGraph, Options, Outcome, PathKind, critical_path, run};
+use replay::workload::run;
 use trace::ids::EventId;
 use trace::rows::{Carrier, On, Trace};
 
@@ -21,7 +22,7 @@ fn replay(trace: &Trace, options: Options, latency: DurationPs, rate: Rate) -> O
 }
 
 fn at_ms(outcome: &Outcome, event: EventId) -> f64 {
-    outcome.event(event).happened_ps().unwrap() as f64 / 1e9
+    outcome.event(event).happened().unwrap().0 as f64 / 1e9
 }
 
 const ONE_MS: DurationPs = DurationPs::from_ms(1);
@@ -173,7 +174,7 @@ fn news_waits_for_the_next_beat_so_a_slower_network_costs_whole_periods() {
     for (work_ms, beat_ms) in cases {
         let rate = Rate::from_bps(1_000_000_000 / (work_ms - 1));
         let outcome = replay(&trace, Options::default(), ONE_MS, rate);
-        let delivered_ps = outcome.event(work).delivered_ps().unwrap();
+        let delivered_ps = outcome.event(work).delivered().unwrap().0;
         assert!((delivered_ps - i64::try_from(work_ms).unwrap() * 1_000_000_000).abs() < 100_000_000);
         let job_ms = outcome.job_time_ps / 1_000_000_000;
         // Transmission of the beats themselves moves them by a little on slow links.
@@ -199,9 +200,9 @@ fn beats_go_on_when_the_recorded_ones_have_run_out() {
     assert!(!outcome.synthetic.is_empty());
     let requests: Vec<_> = outcome.synthetic.iter().filter(|beat| beat.half == Carrier::Request).collect();
     let last = requests.last().unwrap();
-    assert!(last.sent_ps >= 1_001 * 1_000_000_000);
-    assert!(requests[requests.len() - 2].sent_ps < 1_001 * 1_000_000_000);
-    assert_eq!(outcome.event(finish).happened_ps().unwrap(), last.delivered_ps.unwrap() + 10_000_000_000);
+    assert!(last.sent.0 >= 1_001 * 1_000_000_000);
+    assert!(requests[requests.len() - 2].sent.0 < 1_001 * 1_000_000_000);
+    assert_eq!(outcome.event(finish).happened().unwrap(), last.delivered.unwrap().plus_ps(10_000_000_000));
     let path = critical_path(&JobGraph::new(&trace, None, Options::default()).unwrap(), &outcome);
     assert!(path.total_of_ps(PathKind::TimerWait) > 0);
 }
@@ -240,8 +241,8 @@ fn with_the_recorded_transfer_times_every_event_happens_when_it_was_recorded() {
         let graph = JobGraph::new(trace, None, Options::default()).unwrap();
         let outcome = run(&graph, &mut RecordedNetwork::of(trace, 0), |_| ()).unwrap();
         for event in graph.during() {
-            let expected_ps = graph.since_submit_ps(event.recorded_ns);
-            assert_eq!(outcome.event(event.event).happened_ps(), Some(expected_ps), "{event:?}");
+            let expected = graph.job_time(event.recorded_ns);
+            assert_eq!(outcome.event(event.event).happened(), Some(expected), "{event:?}");
         }
     }
 }

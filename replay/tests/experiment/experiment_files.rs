@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use causal::Causality;
 use netsim::fabric::FabricConfig;
-use replay::causal::Causality;
 use replay::experiment::{Experiment, Override};
 
 fn error(text: &str, changes: &[&str]) -> String {

@@ -70,7 +70,7 @@ fn counter(results: &RunResults, name: &str) -> u64 {
 fn times(results: &RunResults) -> Vec<u64> {
     let took = |times: &replay::results::MessageTimes| {
         let (sent, delivered) = times.simulated.unwrap();
-        u64::try_from(delivered - sent).unwrap()
+        delivered.since_ps(sent)
     };
     results.messages.iter().map(took).collect()
 }

@@ -8,12 +8,12 @@ use super::error::CausalError;
 use super::options::Options;
 
 /// Longer than anybody thinks, and than a job takes: 30 days in nanoseconds.
-pub(super) const MAX_NS: u64 = 30 * 86_400 * 1_000_000_000;
+pub(crate) const MAX_NS: u64 = 30 * 86_400 * 1_000_000_000;
 /// More bytes than any single send has: 1 TiB.
 const MAX_BYTES: u64 = 1 << 40;
 
 /// Refuses factors for what is not in the trace.
-pub(super) fn factors(trace: &Trace, options: &Options) -> Result<(), CausalError> {
+pub(crate) fn factors(trace: &Trace, options: &Options) -> Result<(), CausalError> {
     let mut known: BTreeSet<&str> = trace.processes.iter().map(|process| process.role.as_str()).collect();
     known.extend(TaskKind::ALL.iter().map(|kind| kind.as_str()));
     for wanted in options.cpu.by_kind.keys() {
@@ -26,7 +26,7 @@ pub(super) fn factors(trace: &Trace, options: &Options) -> Result<(), CausalErro
 }
 
 /// Refuses rows that refer to rows that are not there, and sends that go nowhere.
-pub(super) fn references(trace: &Trace) -> Result<(), CausalError> {
+pub(crate) fn references(trace: &Trace) -> Result<(), CausalError> {
     let check = |table, row, column, value: u32, other, rows: usize| {
         if (value as usize) < rows {
             Ok(())

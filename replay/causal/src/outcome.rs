@@ -1,39 +1,44 @@
-//! What came out of a replay: when everything happened, and because of what.
+//! What came out of an execution: when everything happened, and because of what.
 
 use std::collections::HashMap;
 
 use trace::ids::{EventId, TimerId};
 use trace::rows::Carrier;
 
-/// Stands for a time at which something has not happened.
-pub(super) const NEVER: i64 = i64::MIN;
-/// Stands for no dependency.
-pub(super) const NO_CAUSE: u32 = u32::MAX;
+use super::time::JobTime;
 
-/// What became of an event. Times are picoseconds since the job was submitted; negative before.
+/// Stands for no dependency.
+pub(crate) const NO_CAUSE: u32 = u32::MAX;
+
+/// What became of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventOutcome {
-    pub(super) cause: u32,
-    pub(super) caused_ps: i64,
-    pub(super) ready_ps: i64,
-    pub(super) happened_ps: i64,
-    pub(super) delivered_ps: i64,
+    pub(crate) cause: u32,
+    pub(crate) caused: JobTime,
+    pub(crate) ready: JobTime,
+    pub(crate) happened: JobTime,
+    pub(crate) delivered: JobTime,
 }
 
 impl EventOutcome {
-    pub(super) const NOTHING: Self =
-        Self { cause: NO_CAUSE, caused_ps: NEVER, ready_ps: NEVER, happened_ps: NEVER, delivered_ps: NEVER };
+    pub(crate) const NOTHING: Self = Self {
+        cause: NO_CAUSE,
+        caused: JobTime::NEVER,
+        ready: JobTime::NEVER,
+        happened: JobTime::NEVER,
+        delivered: JobTime::NEVER,
+    };
 
     /// When it happened; `None` if it did not.
     #[must_use]
-    pub fn happened_ps(&self) -> Option<i64> {
-        (self.happened_ps != NEVER).then_some(self.happened_ps)
+    pub fn happened(&self) -> Option<JobTime> {
+        (self.happened != JobTime::NEVER).then_some(self.happened)
     }
 
     /// When its last byte had arrived (marks: when it happened).
     #[must_use]
-    pub fn delivered_ps(&self) -> Option<i64> {
-        (self.delivered_ps != NEVER).then_some(self.delivered_ps)
+    pub fn delivered(&self) -> Option<JobTime> {
+        (self.delivered != JobTime::NEVER).then_some(self.delivered)
     }
 
     /// The number of the dependency that it waited for longest; `None` if it had none.
@@ -44,14 +49,15 @@ impl EventOutcome {
 
     /// The time that this dependency yielded.
     #[must_use]
-    pub const fn caused_ps(&self) -> i64 {
-        self.caused_ps
+    pub const fn caused(&self) -> JobTime {
+        self.caused
     }
 
-    /// When its process was ready for it; later it happened only if its connection had to be opened first.
+    /// When its process was ready for it; it happened later only if its connection had to be opened first or, in a
+    /// recording, if the network paced it.
     #[must_use]
-    pub const fn ready_ps(&self) -> i64 {
-        self.ready_ps
+    pub const fn ready(&self) -> JobTime {
+        self.ready
     }
 }
 
@@ -67,8 +73,8 @@ pub enum CarrierId {
 /// News that travelled by a timer's beat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piggyback {
-    /// When it was there, picoseconds since the job was submitted.
-    pub at_ps: i64,
+    /// When it was there.
+    pub at: JobTime,
     /// What carried it.
     pub carrier: CarrierId,
 }
@@ -80,13 +86,13 @@ pub struct SyntheticHeartbeat {
     pub timer: TimerId,
     /// Which half.
     pub half: Carrier,
-    /// When it was sent, picoseconds since the job was submitted.
-    pub sent_ps: i64,
-    /// When it had arrived; `None` if the replay ended before.
-    pub delivered_ps: Option<i64>,
+    /// When it was sent.
+    pub sent: JobTime,
+    /// When it had arrived; `None` if the execution ended before.
+    pub delivered: Option<JobTime>,
 }
 
-/// What came out of a replay.
+/// What came out of an execution.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// By event number.
@@ -99,7 +105,7 @@ pub struct Outcome {
     pub job_time_ps: u64,
     /// How many events happened, those of synthetic beats among them.
     pub causal_events: u64,
-    /// Payload bytes that were handed to the network.
+    /// Payload bytes that were handed over.
     pub bytes: u64,
 }
 
@@ -110,15 +116,12 @@ impl Outcome {
         &self.events[event.index()]
     }
 
-    /// When a carrier was sent, and when it had arrived.
+    /// When a carrier was sent.
     #[must_use]
-    pub fn carrier_ps(&self, carrier: CarrierId) -> (Option<i64>, Option<i64>) {
+    pub fn sent(&self, carrier: CarrierId) -> Option<JobTime> {
         match carrier {
-            CarrierId::Event(event) => (self.event(event).happened_ps(), self.event(event).delivered_ps()),
-            CarrierId::Synthetic(number) => {
-                let beat = &self.synthetic[number as usize];
-                (Some(beat.sent_ps), beat.delivered_ps)
-            }
+            CarrierId::Event(event) => self.event(event).happened(),
+            CarrierId::Synthetic(number) => self.synthetic.get(number as usize).map(|beat| beat.sent),
         }
     }
 }

@@ -7,6 +7,7 @@ use trace::rows::{Carrier, EventKind};
 
 use super::graph::{JobGraph, Place};
 use super::outcome::{CarrierId, Piggyback, SyntheticHeartbeat};
+use super::time::JobTime;
 
 /// Between beats that go on there is at least this pause: a recorded pause of nothing (a client that asks again at once)
 /// would stop the simulated time.
@@ -16,9 +17,9 @@ const MIN_PAUSE_NS: u64 = 1_000_000;
 #[derive(Debug, Default)]
 struct Half {
     /// Beats before the job, in order of time.
-    before: Vec<(i64, EventId)>,
+    before: Vec<(JobTime, EventId)>,
     /// The last beat that happened during the job.
-    last: Option<(i64, CarrierId)>,
+    last: Option<(JobTime, CarrierId)>,
     /// Numbers of the dependencies whose news waits for the next beat.
     waiting: Vec<u32>,
     /// Recorded beats of the job that have not happened (requests) or not arrived (responses).
@@ -42,7 +43,7 @@ struct Timer {
 
 /// What has to be done after a beat was delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NextHeartbeat {
+pub(crate) enum NextHeartbeat {
     /// Nothing.
     Recorded,
     /// The server answers, after so many picoseconds.
@@ -53,21 +54,21 @@ pub(super) enum NextHeartbeat {
 
 /// All timers of a job.
 #[derive(Debug)]
-pub(super) struct HeartbeatTimers {
+pub(crate) struct HeartbeatTimers {
     timers: Vec<Timer>,
     in_flight: HashMap<CarrierId, Vec<u32>>,
     /// News by dependency.
-    pub(super) piggybacked: HashMap<u32, Piggyback>,
+    pub(crate) piggybacked: HashMap<u32, Piggyback>,
     /// Beats that go on.
-    pub(super) synthetic: Vec<SyntheticHeartbeat>,
+    pub(crate) synthetic: Vec<SyntheticHeartbeat>,
     /// News under way with timers whose recorded beats have run out: it will arrive.
-    pub(super) certain_arrivals: u64,
+    pub(crate) certain_arrivals: u64,
     /// For each timer the pause before a request and the time of service, picoseconds.
     pace_ps: Vec<(u64, u64)>,
 }
 
 impl HeartbeatTimers {
-    pub(super) fn new(graph: &JobGraph) -> Self {
+    pub(crate) fn new(graph: &JobGraph) -> Self {
         let mut timers: Vec<Timer> = graph.trace.timers.iter().map(|_| Timer::default()).collect();
         for dependency in &graph.trace.dependencies {
             if let Some(timer) = dependency.timer
@@ -92,8 +93,14 @@ impl HeartbeatTimers {
         }
     }
 
-    /// News for `dependency` is there at `at_ps`. Returns the carrier if it has left already.
-    pub(super) fn announce(&mut self, dependency: u32, timer: TimerId, half: Carrier, at_ps: i64) -> Option<CarrierId> {
+    /// News for `dependency` is there at `at`. Returns the carrier if it has left already.
+    pub(crate) fn announce(
+        &mut self,
+        dependency: u32,
+        timer: TimerId,
+        half: Carrier,
+        at: JobTime,
+    ) -> Option<CarrierId> {
         let timer = &mut self.timers[timer.index()];
         timer.under_way += 1;
         self.certain_arrivals += u64::from(timer.synthetic);
@@ -101,33 +108,33 @@ impl HeartbeatTimers {
             Carrier::Request => &mut timer.request,
             Carrier::Response => &mut timer.response,
         };
-        let before = half.before.partition_point(|(sent_ps, _)| *sent_ps < at_ps);
+        let before = half.before.partition_point(|(sent, _)| *sent < at);
         let left_already = match half.before.get(before) {
             Some((_, event)) => Some(CarrierId::Event(*event)),
             // A beat of this very instant still takes it.
-            None => half.last.filter(|(sent_ps, _)| *sent_ps >= at_ps).map(|(_, carrier)| carrier),
+            None => half.last.filter(|(sent, _)| *sent >= at).map(|(_, carrier)| carrier),
         };
         match left_already {
             Some(carrier) => {
-                self.piggybacked.insert(dependency, Piggyback { at_ps, carrier });
+                self.piggybacked.insert(dependency, Piggyback { at, carrier });
                 self.in_flight.entry(carrier).or_default().push(dependency);
             }
             None => {
                 half.waiting.push(dependency);
-                self.piggybacked.insert(dependency, Piggyback { at_ps, carrier: CarrierId::Synthetic(u32::MAX) });
+                self.piggybacked.insert(dependency, Piggyback { at, carrier: CarrierId::Synthetic(u32::MAX) });
             }
         }
         left_already
     }
 
     /// Half a beat leaves: it takes all news that waits.
-    pub(super) fn leaves(&mut self, timer: TimerId, half: Carrier, carrier: CarrierId, at_ps: i64) {
+    pub(crate) fn leaves(&mut self, timer: TimerId, half: Carrier, carrier: CarrierId, at: JobTime) {
         let timer = &mut self.timers[timer.index()];
         let half_state = match half {
             Carrier::Request => &mut timer.request,
             Carrier::Response => &mut timer.response,
         };
-        half_state.last = Some((at_ps, carrier));
+        half_state.last = Some((at, carrier));
         if half == Carrier::Request && matches!(carrier, CarrierId::Event(_)) {
             half_state.left = half_state.left.saturating_sub(1);
         }
@@ -143,7 +150,7 @@ impl HeartbeatTimers {
     }
 
     /// A carrier has arrived: returns the dependencies that now yield.
-    pub(super) fn arrives(&mut self, timer: TimerId, carrier: CarrierId) -> Vec<u32> {
+    pub(crate) fn arrives(&mut self, timer: TimerId, carrier: CarrierId) -> Vec<u32> {
         let piggybacked = self.in_flight.remove(&carrier).unwrap_or_default();
         let arrived = u32::try_from(piggybacked.len()).unwrap_or(u32::MAX);
         let timer = &mut self.timers[timer.index()];
@@ -156,7 +163,7 @@ impl HeartbeatTimers {
     }
 
     /// What follows when a recorded half of a beat has arrived: nothing as long as recorded beats are left.
-    pub(super) fn after_recorded(&mut self, timer: TimerId, half: Carrier, event: EventId) -> NextHeartbeat {
+    pub(crate) fn after_recorded(&mut self, timer: TimerId, half: Carrier, event: EventId) -> NextHeartbeat {
         let (pause_ps, service_ps) = self.pace_ps[timer.index()];
         let state = &mut self.timers[timer.index()];
         if half == Carrier::Response {
@@ -180,7 +187,7 @@ impl HeartbeatTimers {
     }
 
     /// A half of a beat that goes on has arrived: what follows.
-    pub(super) fn after_synthetic(&self, timer: TimerId, half: Carrier) -> NextHeartbeat {
+    pub(crate) fn after_synthetic(&self, timer: TimerId, half: Carrier) -> NextHeartbeat {
         let (pause_ps, service_ps) = self.pace_ps[timer.index()];
         match half {
             Carrier::Request => NextHeartbeat::Response(service_ps),
@@ -190,7 +197,7 @@ impl HeartbeatTimers {
 
     /// Timers that something of the job waits for and that have no recorded beat during the job, with the time of their
     /// first beat: in step with the last one before the job. They go on from now.
-    pub(super) fn start_silent(&mut self, graph: &JobGraph) -> Vec<(TimerId, u64)> {
+    pub(crate) fn start_silent(&mut self, graph: &JobGraph) -> Vec<(TimerId, JobTime)> {
         let mut started = Vec::new();
         for row in &graph.trace.timers {
             let state = &self.timers[row.timer.index()];
@@ -199,24 +206,24 @@ impl HeartbeatTimers {
             }
             let (pause_ps, service_ps) = self.pace_ps[row.timer.index()];
             let last = state.response.before.last().or(state.request.before.last());
-            let delivered_ps =
-                last.map_or(0, |(_, event)| graph.since_submit_ps(graph.event(*event).recorded_delivered_ns));
+            let delivered = last
+                .map_or(JobTime::SUBMISSION, |(_, event)| graph.job_time(graph.event(*event).recorded_delivered_ns));
             let period_ps = i128::from(pause_ps) + i128::from(service_ps);
-            let first = i128::from(delivered_ps) + i128::from(pause_ps);
+            let first = i128::from(delivered.0) + i128::from(pause_ps);
             let first = if first < 0 { first.rem_euclid(period_ps) } else { first };
-            started.push((row.timer, u64::try_from(first).unwrap_or(u64::MAX)));
+            started.push((row.timer, JobTime(i64::try_from(first).unwrap_or(i64::MAX))));
             self.go_on(row.timer);
         }
         started
     }
 
     /// Whether anything still waits, or will wait, for this timer.
-    pub(super) fn is_wanted(&self, timer: TimerId) -> bool {
+    pub(crate) fn is_wanted(&self, timer: TimerId) -> bool {
         self.timers[timer.index()].wanted > 0
     }
 
     /// Whether the timer's recorded beats have run out.
-    pub(super) fn is_synthetic(&self, timer: TimerId) -> bool {
+    pub(crate) fn is_synthetic(&self, timer: TimerId) -> bool {
         self.timers[timer.index()].synthetic
     }
 
@@ -240,7 +247,7 @@ fn count_recorded(graph: &JobGraph, timers: &mut [Timer]) {
             Carrier::Response => &mut state.response,
         };
         match place {
-            Place::Before => half_state.before.push((graph.since_submit_ps(event.recorded_ns), event.event)),
+            Place::Before => half_state.before.push((graph.job_time(event.recorded_ns), event.event)),
             Place::During => {
                 half_state.left += 1;
                 if half == Carrier::Response {

@@ -7,6 +7,7 @@ use trace::rows::{Carrier, EventKind, EventRow, Evidence, On};
 
 use super::graph::JobGraph;
 use super::outcome::{CarrierId, Outcome};
+use super::time::JobTime;
 
 /// What a piece of the critical path is spent with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -128,45 +129,43 @@ impl Builder<'_, '_> {
     fn step_back(&mut self, event: EventId) -> Option<EventId> {
         let row = self.graph.event(event);
         let result = *self.outcome.event(event);
-        let happened_ps = result.happened_ps().filter(|at| u64::try_from(*at).is_ok_and(|at| at > self.from_ps))?;
-        if happened_ps > result.ready_ps() {
-            self.add(PathKind::Network, "handshake".to_owned(), self.ends(row), result.ready_ps(), happened_ps);
+        let happened = result.happened().filter(|at| at.ps() > self.from_ps)?;
+        if happened > result.ready() {
+            self.add(PathKind::Network, "handshake".to_owned(), self.ends(row), result.ready(), happened);
         }
         let Some(number) = result.cause() else {
-            self.add(PathKind::Outside, outside(row), self.host(row), 0, result.ready_ps());
+            self.add(PathKind::Outside, outside(row), self.host(row), JobTime::SUBMISSION, result.ready());
             return None;
         };
         let dependency = self.graph.dependency(number);
         let (kind, what) = self.delay(row, dependency.evidence);
-        self.add(kind, what, self.host(row), result.caused_ps(), result.ready_ps());
+        self.add(kind, what, self.host(row), result.caused(), result.ready());
         let on = self.graph.event(dependency.on_event);
         let on_result = self.outcome.event(dependency.on_event);
-        let mut news_ps = result.caused_ps();
+        let mut news = result.caused();
         if let Some(piggybacked) = self.outcome.piggybacked.get(&number) {
-            let (sent_ps, _) = self.outcome.carrier_ps(piggybacked.carrier);
-            let sent_ps = sent_ps.unwrap_or(news_ps);
+            let sent = self.outcome.sent(piggybacked.carrier).unwrap_or(news);
             let (what, place) = self.carrier(piggybacked.carrier, dependency.carrier);
             let name = dependency.timer.map(|timer| self.graph.trace.timers[timer.index()].name.clone());
-            self.add(PathKind::Network, what, place, sent_ps, news_ps);
+            self.add(PathKind::Network, what, place, sent, news);
             if let CarrierId::Event(beat) = piggybacked.carrier
                 && self.graph.event(beat).beat == Some(0)
             {
                 // Whoever beats had only just begun: it is that which the news waited for.
                 return Some(beat);
             }
-            self.add(PathKind::TimerWait, name.unwrap_or_default(), self.host(on), piggybacked.at_ps, sent_ps);
-            news_ps = piggybacked.at_ps;
+            self.add(PathKind::TimerWait, name.unwrap_or_default(), self.host(on), piggybacked.at, sent);
+            news = piggybacked.at;
         }
         if dependency.on == On::Delivered && on.kind == EventKind::Send {
-            let sent_ps = on_result.happened_ps().unwrap_or(news_ps);
-            self.add(PathKind::Network, self.message(on), self.ends(on), sent_ps, news_ps);
+            let sent = on_result.happened().unwrap_or(news);
+            self.add(PathKind::Network, self.message(on), self.ends(on), sent, news);
         }
         Some(dependency.on_event)
     }
 
-    fn add(&mut self, kind: PathKind, what: String, place: String, from_ps: i64, to_ps: i64) {
-        let from_ps = u64::try_from(from_ps).unwrap_or(0).max(self.from_ps);
-        let to_ps = u64::try_from(to_ps).unwrap_or(0);
+    fn add(&mut self, kind: PathKind, what: String, place: String, from: JobTime, to: JobTime) {
+        let (from_ps, to_ps) = (from.ps().max(self.from_ps), to.ps());
         if to_ps > from_ps {
             self.pieces.push(Piece { kind, what, place, from_ps, to_ps, steps: 1 });
         }

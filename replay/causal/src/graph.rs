@@ -1,13 +1,12 @@
 //! The part of a trace's causal graph that belongs to one job, ready to be replayed.
 
-use std::collections::HashMap;
-
-use trace::ids::{EventId, HostId, JobId, TaskId, TimerId};
-use trace::rows::{Carrier, ConnectionRow, DependencyRow, EventKind, EventRow, Evidence, JobRow, On, TaskRow, Trace};
+use trace::ids::{EventId, HostId, JobId, TaskId};
+use trace::rows::{Carrier, ConnectionRow, DependencyRow, EventKind, EventRow, Evidence, JobRow, TaskRow, Trace};
 
 use super::check;
 use super::error::CausalError;
 use super::options::{Causality, Options, scaled_ps};
+use super::time::JobTime;
 
 /// Where an event lies in relation to the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +69,6 @@ pub struct JobGraph<'t> {
     causes: Adjacency,
     waiters: Adjacency,
     delays_ps: Vec<u64>,
-    handed_ns: Vec<u64>,
     opens: Vec<bool>,
 }
 
@@ -102,7 +100,6 @@ impl<'t> JobGraph<'t> {
             causes: Adjacency::of(trace.dependencies.iter().map(|row| row.event.index()), rows),
             waiters: Adjacency::of(trace.dependencies.iter().map(|row| row.on_event.index()), rows),
             delays_ps: Vec::new(),
-            handed_ns: Vec::new(),
             opens: vec![false; rows],
         };
         if graph.place(finish) != Place::During {
@@ -114,7 +111,6 @@ impl<'t> JobGraph<'t> {
             return Err(CausalError::Senseless { table: "events", row: finish.index(), reason });
         }
         graph.check_order()?;
-        graph.handed_ns = graph.recorded_hand_overs();
         graph.delays_ps = trace.events.iter().map(|event| graph.scaled_delay_ps(event)).collect();
         if graph.options.handshakes && graph.options.causality == Causality::Trace {
             graph.find_handshakes();
@@ -176,18 +172,10 @@ impl<'t> JobGraph<'t> {
         self.opens[event.index()]
     }
 
-    /// A recorded time in picoseconds since the job was submitted; negative before.
+    /// A recorded time, nanoseconds since the epoch, as a time of the job.
     #[must_use]
-    pub fn since_submit_ps(&self, recorded_ns: u64) -> i64 {
-        let ns = i128::from(recorded_ns) - i128::from(self.submit_ns);
-        i64::try_from(ns * 1_000).unwrap_or(if ns < 0 { i64::MIN + 1 } else { i64::MAX })
-    }
-
-    /// When an event's bytes were handed over in the recording, nanoseconds since the epoch: when they left, or earlier
-    /// if it was the network that made them wait.
-    #[must_use]
-    pub fn handed_ns(&self, event: EventId) -> u64 {
-        self.handed_ns[event.index()]
+    pub fn job_time(&self, recorded_ns: u64) -> JobTime {
+        JobTime::from_ns(i128::from(recorded_ns) - i128::from(self.submit_ns))
     }
 
     /// Bytes of the message of which a send is a piece.
@@ -243,41 +231,6 @@ impl<'t> JobGraph<'t> {
         let after_pause = |number: &u32| self.dependency(*number).evidence == Evidence::Timer;
         (event.timer.is_some() && Self::half_of_beat(event) == Carrier::Request)
             || self.causes(event.event).iter().any(after_pause)
-    }
-
-    /// The recorded times of all hand-overs, by the definition of delays: the latest of the causes and the delay.
-    fn recorded_hand_overs(&self) -> Vec<u64> {
-        let mut heartbeats: HashMap<(TimerId, Carrier), Vec<(u64, u64)>> = HashMap::new();
-        for event in &self.trace.events {
-            if let Some(timer) = event.timer {
-                let times = (event.recorded_ns, event.recorded_delivered_ns);
-                heartbeats.entry((timer, Self::half_of_beat(event))).or_default().push(times);
-            }
-        }
-        heartbeats.values_mut().for_each(|times| times.sort_unstable());
-        let mut handed_ns: Vec<u64> = Vec::with_capacity(self.trace.events.len());
-        for event in &self.trace.events {
-            let latest = self.causes(event.event).iter().map(|number| {
-                let dependency = self.dependency(*number);
-                let on = self.event(dependency.on_event);
-                let piggybacked = if dependency.on == On::Sent { on.recorded_ns } else { on.recorded_delivered_ns };
-                match dependency.timer.zip(dependency.carrier) {
-                    Some(carrier) => {
-                        let times = heartbeats.get(&carrier).map_or(&[][..], Vec::as_slice);
-                        times
-                            .get(times.partition_point(|(sent, _)| *sent < piggybacked))
-                            .map_or(piggybacked, |(_, at)| *at)
-                    }
-                    None if dependency.on == On::Sent => {
-                        *handed_ns.get(dependency.on_event.index()).unwrap_or(&piggybacked)
-                    }
-                    None => piggybacked,
-                }
-            });
-            let handed = latest.max().map(|latest| latest.saturating_add(event.delay_ns));
-            handed_ns.push(handed.unwrap_or(event.recorded_ns).min(event.recorded_ns));
-        }
-        handed_ns
     }
 
     /// The CPU factor of an event's thinking.

@@ -13,7 +13,7 @@ use super::outcome::EventOutcome;
 const MAX_CHAIN: usize = 30;
 
 /// Follows the first unmet dependency of each event from the job's end down to what keeps everything waiting.
-pub(super) fn diagnose(
+pub(crate) fn diagnose(
     graph: &JobGraph,
     events: &[EventOutcome],
     yielded: &[bool],
@@ -38,14 +38,14 @@ pub(super) fn diagnose(
         let dependency = graph.dependency(*number);
         let on = events[dependency.on_event.index()];
         let moment = if dependency.on == On::Sent { "to be sent" } else { "to be delivered" };
-        let reached = if dependency.on == On::Sent { on.happened_ps() } else { on.delivered_ps() };
+        let reached = if dependency.on == On::Sent { on.happened() } else { on.delivered() };
         lines.push(format!(
             "{} waits for {} {moment} ({} evidence, dependencies row {number})",
             describe(graph, event),
             describe(graph, dependency.on_event),
             dependency.evidence,
         ));
-        if reached.is_none() && on.happened_ps().is_some() {
+        if reached.is_none() && on.happened().is_some() {
             lines.push("whose bytes the network has not delivered".to_owned());
             break;
         }
@@ -71,7 +71,7 @@ pub(super) fn diagnose(
 }
 
 fn is_stuck(event: EventId, events: &[EventOutcome]) -> bool {
-    events[event.index()].happened_ps().is_none()
+    events[event.index()].happened().is_none()
 }
 
 /// Requests go before responses, so whoever waits for a response looks at both.
@@ -80,7 +80,7 @@ fn fits(event: &trace::rows::EventRow, half: Carrier) -> bool {
 }
 
 /// An event for people.
-pub(super) fn describe(graph: &JobGraph, event: EventId) -> String {
+pub(crate) fn describe(graph: &JobGraph, event: EventId) -> String {
     let row = graph.event(event);
     let task = row.task.map(|task| format!(" of {}", graph.trace.tasks[task.index()].attempt)).unwrap_or_default();
     let place = if graph.place(event) == Place::Before { ", before the job" } else { "" };
