@@ -1,9 +1,7 @@
 //! Checks of a causal graph that need no simulator.
 
-use std::collections::BTreeMap;
-
-use trace::ids::ProcessId;
-use trace::rows::{Carrier, DependencyRow, EventKind, EventRow, Evidence, On};
+use causal::RecordedBeats;
+use trace::rows::{DependencyRow, EventKind, EventRow, Evidence, On};
 
 /// What a check of the graph found.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,7 +34,7 @@ pub fn verify(events: &[EventRow], dependencies: &[DependencyRow]) -> Report {
     let mut report = Report::default();
     let mut happened = vec![0u64; events.len()];
     let mut delivered = vec![0u64; events.len()];
-    let beats = Beats::new(events);
+    let beats = RecordedBeats::new(events);
     let mut edges = dependencies.iter().peekable();
     for (number, event) in events.iter().enumerate() {
         let mut latest = None;
@@ -55,8 +53,9 @@ pub fn verify(events: &[EventRow], dependencies: &[DependencyRow]) -> Report {
             forced &= matches!(edge.evidence, Evidence::Stream | Evidence::Pipeline | Evidence::Exchange);
             let news = if edge.on == On::Sent { &happened } else { &delivered }[edge.on_event.index()];
             let yielded = match (edge.timer, edge.carrier) {
-                (Some(timer), Some(carrier)) => {
-                    beats.carry(timer.index(), carrier, news, &happened, &delivered, number)
+                (Some(timer), Some(half)) => {
+                    let mut beats = beats.before(timer, half, edge.event).iter();
+                    beats.find(|beat| happened[beat.index()] >= news).map(|beat| delivered[beat.index()])
                 }
                 (None, None) => Some(news),
                 _ => {
@@ -88,113 +87,4 @@ pub fn verify(events: &[EventRow], dependencies: &[DependencyRow]) -> Report {
     }
     report.dangling += edges.count() as u64;
     report
-}
-
-/// Events of the beats of each timer, by carrier.
-struct Beats {
-    of: Vec<[Vec<usize>; 2]>,
-}
-
-impl Beats {
-    fn new(events: &[EventRow]) -> Self {
-        let timers = events.iter().filter_map(|event| event.timer).map(|timer| timer.index() + 1).max().unwrap_or(0);
-        let mut of = vec![[Vec::new(), Vec::new()]; timers];
-        for (number, event) in events.iter().enumerate() {
-            if let Some(timer) = event.timer {
-                of[timer.index()][usize::from(!event.from_client)].push(number);
-            }
-        }
-        Self { of }
-    }
-
-    /// The first beat that happened at or after `news`; only beats before event `until` are known.
-    fn carrier(&self, timer: usize, carrier: Carrier, news: u64, happened: &[u64], until: usize) -> Option<usize> {
-        let beats = &self.of.get(timer)?[usize::from(carrier == Carrier::Response)];
-        let known = beats.partition_point(|beat| *beat < until);
-        beats[..known].iter().copied().find(|beat| happened[*beat] >= news)
-    }
-
-    /// When that beat was delivered.
-    fn carry(
-        &self,
-        timer: usize,
-        carrier: Carrier,
-        news: u64,
-        happened: &[u64],
-        delivered: &[u64],
-        until: usize,
-    ) -> Option<u64> {
-        self.carrier(timer, carrier, news, happened, until).map(|beat| delivered[beat])
-    }
-}
-
-/// What a share of time went into.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Shares {
-    /// Bytes on their way.
-    pub network_ns: u64,
-    /// Thinking, computing, reading disks.
-    pub thinking_ns: u64,
-    /// Pauses of timers, and waiting for their next beat.
-    pub timer_ns: u64,
-    /// Of the thinking, what each process did, where it is known.
-    pub thinkers: BTreeMap<ProcessId, u64>,
-}
-
-/// Walks back from an event along what it waited for last, and says what the time on this way was spent on.
-///
-/// Stops at an event without causes, or at one that happened no later than `from_ns`.
-#[must_use]
-pub fn critical_path(
-    events: &[EventRow],
-    dependencies: &[DependencyRow],
-    end: usize,
-    from_ns: u64,
-) -> (Shares, Vec<usize>) {
-    let mut shares = Shares::default();
-    let mut path = vec![end];
-    let mut at = end;
-    let beats = Beats::new(events);
-    let recorded: Vec<u64> = events.iter().map(|event| event.recorded_ns).collect();
-    let arrived: Vec<u64> = events.iter().map(|event| event.recorded_delivered_ns).collect();
-    while events[at].recorded_ns > from_ns {
-        let first = dependencies.partition_point(|edge| edge.event.index() < at);
-        let edges = dependencies[first..].iter().take_while(|edge| edge.event.index() == at);
-        let latest = edges
-            .filter(|edge| edge.on_event.index() < at)
-            .map(|edge| {
-                let on = edge.on_event.index();
-                let news = if edge.on == On::Sent { recorded[on] } else { arrived[on] };
-                let carrier = edge
-                    .timer
-                    .zip(edge.carrier)
-                    .and_then(|(timer, half)| beats.carrier(timer.index(), half, news, &recorded, at));
-                (carrier.map_or(news, |beat| arrived[beat]), news, carrier, edge)
-            })
-            .max_by_key(|(yielded, ..)| *yielded);
-        let Some((yielded, news, carrier, edge)) = latest else { break };
-        // What the network paced was handed over at once and left later.
-        let left_later = events[at].recorded_ns.saturating_sub(yielded);
-        let thought = left_later.min(events[at].delay_ns);
-        shares.network_ns += left_later - thought;
-        if edge.evidence == Evidence::Timer {
-            shares.timer_ns += thought;
-        } else {
-            shares.thinking_ns += thought;
-            if let Some(process) = events[at].process {
-                *shares.thinkers.entry(process).or_default() += thought;
-            }
-        }
-        // News that was there before the loop began did not hold anything up: the loop's beginning did.
-        let first_beat = carrier.filter(|beat| events[*beat].beat == Some(0));
-        at = first_beat.unwrap_or(edge.on_event.index());
-        if first_beat.is_some() {
-            shares.network_ns += yielded.saturating_sub(recorded[at]);
-        } else {
-            shares.timer_ns += yielded.saturating_sub(news);
-            shares.network_ns += news.saturating_sub(recorded[at]);
-        }
-        path.push(at);
-    }
-    (shares, path)
 }

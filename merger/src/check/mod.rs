@@ -293,6 +293,6 @@ fn judge(report: &mut Report) {
         let percent = lost * 100.0;
         missed.push(format!("{missing} bytes ({percent:.2}% of the payload) were acknowledged and never captured: the recording lost packets"));
     }
-    missed.extend(report.detail.critical_paths.iter().filter_map(PathDetail::doubt));
+    missed.extend(report.detail.critical_paths.iter().filter_map(|path| path.doubt.clone()));
     report.missed = missed;
 }

@@ -1,7 +1,7 @@
 //! The check of a finished graph: it finds wrong delays, wrong order and loose ends.
 
 use crate::scenario::{Inferred, MS, Scenario};
-use merger::causality::check::{critical_path, verify};
+use merger::causality::check::verify;
 use trace::ids::EventId;
 
 fn conversation() -> Inferred {
@@ -40,14 +40,4 @@ fn edges_to_the_future_and_to_nowhere_are_counted() {
     inferred.causal.dependencies[last].on_event = EventId(4_000);
     let report = verify(&inferred.causal.events, &inferred.causal.dependencies);
     assert_eq!((report.backward, report.dangling), (1, 1));
-}
-
-#[test]
-fn the_critical_path_accounts_for_all_of_its_time() {
-    let inferred = conversation();
-    let (shares, path) = critical_path(&inferred.causal.events, &inferred.causal.dependencies, 39, 0);
-    assert_eq!(path.len(), 40);
-    let took = inferred.causal.events[39].recorded_ns - inferred.causal.events[0].recorded_ns;
-    assert_eq!(shares.network_ns + shares.thinking_ns + shares.timer_ns, took);
-    assert_eq!(shares.network_ns, 39 * crate::scenario::WAY);
 }

@@ -4,6 +4,7 @@
 use std::fs;
 
 use crate::scenario::{Inferred, MS, Scenario, WAY};
+use causal::{JobGraph, Options, PathKind, critical_path, recorded};
 use merger::causality::check;
 use trace::ids::{ConnectionId, EventId, ProcessId};
 use trace::jvm::JvmRecord;
@@ -238,10 +239,13 @@ fn everything_comes_out_as_recorded_on_the_recorded_network() {
     assert_eq!(report.worst.unwrap().0, 0);
     let jobs = &job.inferred.causal.jobs;
     assert_eq!((jobs.len(), jobs[0].submit_ns, jobs[0].finish_ns), (1, 1_000 * MS, 12_080 * MS));
-    let end = job.mark("job.finish", 0).event.index();
-    let (shares, path) =
-        check::critical_path(&job.inferred.causal.events, &job.inferred.causal.dependencies, end, 1_000 * MS);
-    let from = job.inferred.causal.events[*path.last().unwrap()].recorded_ns;
-    assert!(from <= 1_000 * MS + WAY, "the path goes back to the submission, not to {from}");
-    assert!(shares.timer_ns > 2_000 * MS, "heartbeats are a large part of it: {shares:?}");
+    let trace = job.inferred.trace();
+    let graph = JobGraph::new(&trace, None, Options { handshakes: false, ..Options::default() }).unwrap();
+    let path = critical_path(&graph, &recorded(&graph));
+    let ends = (path.pieces[0].from_ps, path.pieces.last().unwrap().to_ps);
+    assert_eq!(ends, (0, 11_080 * MS * 1_000), "the path goes back from the end to the submission");
+    assert!(path.pieces.windows(2).all(|pair| pair[0].to_ps == pair[1].from_ps), "without a gap");
+    assert!(path.total_of_ps(PathKind::Outside) <= WAY * 1_000);
+    let timers_ps = path.total_of_ps(PathKind::TimerWait) + path.total_of_ps(PathKind::TimerPause);
+    assert!(timers_ps > 2_000 * MS * 1_000, "heartbeats are a large part of it: {timers_ps}");
 }

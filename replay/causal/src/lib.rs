@@ -10,6 +10,7 @@
 //! - An execution that cannot go on says which event waits for what ([`CausalError::Halt`]).
 
 mod check;
+mod doubt;
 mod error;
 mod execution;
 mod graph;
@@ -18,14 +19,17 @@ mod heartbeats;
 mod options;
 mod outcome;
 mod path;
+mod recorded;
 mod time;
 mod transport;
 
+pub use doubt::{Doubt, doubts, thinking_of_coordinators};
 pub use error::CausalError;
 pub use execution::{Execution, Progress};
 pub use graph::{JobGraph, Place};
 pub use options::{Causality, CpuFactors, Options, scaled_ps};
 pub use outcome::{CarrierId, EventOutcome, Outcome, Piggyback, SyntheticHeartbeat};
 pub use path::{CriticalPath, PathKind, Piece, critical_path, critical_path_to};
+pub use recorded::{RecordedBeats, recorded};
 pub use time::JobTime;
 pub use transport::{Chunk, Token, Transport};

@@ -12,7 +12,7 @@ use super::time::JobTime;
 /// What a piece of the critical path is spent with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PathKind {
-    /// Bytes are on their way (the queue of their own connection included), or a connection is opened.
+    /// Bytes are on their way (the queue of their own connection included), wait for the network, or a connection is opened.
     Network,
     /// A process thinks, computes, reads or writes a disk.
     Think,
@@ -67,6 +67,13 @@ impl Piece {
     #[must_use]
     pub const fn length_ps(&self) -> u64 {
         self.to_ps - self.from_ps
+    }
+
+    /// The role that thinks, of a piece that is thinking: behind it stands the kind of task that it is about,
+    /// "MRAppMaster (reduce)".
+    #[must_use]
+    pub fn role(&self) -> &str {
+        self.what.split_once(" (").map_or(&self.what, |(role, _)| role)
     }
 }
 
@@ -131,7 +138,8 @@ impl Builder<'_, '_> {
         let result = *self.outcome.event(event);
         let happened = result.happened().filter(|at| at.ps() > self.from_ps)?;
         if happened > result.ready() {
-            self.add(PathKind::Network, "handshake".to_owned(), self.ends(row), result.ready(), happened);
+            let what = if self.graph.options.handshakes { "handshake".to_owned() } else { self.message(row) };
+            self.add(PathKind::Network, what, self.ends(row), result.ready(), happened);
         }
         let Some(number) = result.cause() else {
             self.add(PathKind::Outside, outside(row), self.host(row), JobTime::SUBMISSION, result.ready());

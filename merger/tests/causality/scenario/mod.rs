@@ -6,7 +6,7 @@ use merger::joined::{Joined, JvmEvent, Segment, Stream};
 use trace::ids::{ConnectionId, EventId, HostId, MessageId, ProcessId};
 use trace::jvm::JvmRecord;
 use trace::rows::{
-    ConnectionRow, DependencyRow, EventRow, HostRow, MessageKind, MessageRow, OwnerEvidence, ProcessRow, SpanRow,
+    ConnectionRow, DependencyRow, EventRow, HostRow, MessageKind, MessageRow, OwnerEvidence, ProcessRow, SpanRow, Trace,
 };
 
 /// Nanoseconds in a millisecond.
@@ -233,6 +233,24 @@ pub struct Inferred {
 }
 
 impl Inferred {
+    /// All of it as a trace.
+    pub fn trace(&self) -> Trace {
+        let (joined, causal) = (self.joined.clone(), self.causal.clone());
+        Trace {
+            hosts: joined.hosts,
+            processes: joined.processes,
+            connections: joined.connections,
+            messages: joined.messages,
+            spans: joined.spans,
+            events: causal.events,
+            dependencies: causal.dependencies,
+            timers: causal.timers,
+            tasks: causal.tasks,
+            jobs: causal.jobs,
+            ..Trace::default()
+        }
+    }
+
     /// The events of a message.
     pub fn pieces(&self, message: usize) -> Vec<&EventRow> {
         self.causal.events.iter().filter(|event| event.message == Some(self.ids[message])).collect()
