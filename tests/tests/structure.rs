@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Context;
 use hadoptic_tests::structure::{
     Circle, Crate, Package, broken, circles, early_returns, early_returns_in, packages, rules,
 };
@@ -15,53 +15,20 @@ fn root() -> PathBuf {
     fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).unwrap()
 }
 
-/// Circles that are there today: what ties each, and its files. A circle may lose files; one that is gone comes off the list.
-const KNOWN: [(&str, &[&str]); 2] = [
-    (
-        "another fabric may lie below the ToRs of LIGHTNESS, and its parts are one type in several files",
-        &[
-            "replay/netsim/src/fabric/config.rs",
-            "replay/netsim/src/fabric/lightness/aod.rs",
-            "replay/netsim/src/fabric/lightness/config.rs",
-            "replay/netsim/src/fabric/lightness/mod.rs",
-            "replay/netsim/src/fabric/lightness/ocs.rs",
-            "replay/netsim/src/fabric/lightness/ops.rs",
-            "replay/netsim/src/fabric/lightness/rack.rs",
-            "replay/netsim/src/fabric/lightness/server.rs",
-            "replay/netsim/src/fabric/lightness/tor.rs",
-            "replay/netsim/src/fabric/limits.rs",
-            "replay/netsim/src/fabric/mod.rs",
-        ],
-    ),
-    ("`PathDetail`, a part of the check's `Report`", &["merger/src/check/path.rs", "merger/src/check/report.rs"]),
-];
-
-fn found() -> Result<BTreeMap<Vec<String>, Circle>> {
+#[test]
+fn no_file_needs_one_that_needs_it() {
     let root = root();
     let name = |file: &Path| file.strip_prefix(&root).unwrap_or(file).display().to_string();
     let mut found = BTreeMap::new();
-    for package in packages(&root)? {
+    for package in packages(&root).unwrap() {
         for file in &package.roots {
-            found.extend(circles(&Crate::read(file)?, &name).into_iter().map(|circle| (circle.files.clone(), circle)));
+            let circles = circles(&Crate::read(file).unwrap(), &name);
+            found.extend(circles.into_iter().map(|circle| (circle.files, circle.ties)));
         }
     }
-    Ok(found)
-}
-
-#[test]
-fn no_file_needs_one_that_needs_it_but_for_known_circles() {
-    let found = found().unwrap();
-    let within = |circle: &[String], files: &[&str]| circle.iter().all(|file| files.contains(&file.as_str()));
-    let is_known = |circle: &[String]| KNOWN.iter().any(|(_, files)| within(circle, files));
-    let new: Vec<String> = found
-        .iter()
-        .filter(|(files, _)| !is_known(files))
-        .map(|(files, circle)| format!("{}\n  {}", files.join(", "), circle.ties.join("\n  ")))
-        .collect();
-    assert!(new.is_empty(), "files that need each other:\n{}", new.join("\n"));
-    let gone = KNOWN.iter().filter(|(_, files)| !found.keys().any(|circle| within(circle, files)));
-    let gone: Vec<_> = gone.map(|(tie, _)| tie).collect();
-    assert!(gone.is_empty(), "circles that are gone: take them off the list of known ones\n{gone:#?}");
+    let found: Vec<String> =
+        found.iter().map(|(files, ties)| format!("{}\n  {}", files.join(", "), ties.join("\n  "))).collect();
+    assert!(found.is_empty(), "files that need each other:\n{}", found.join("\n"));
 }
 
 #[test]

@@ -54,7 +54,7 @@ pub fn check(trace: &Trace) -> Report {
     kernel(trace, &counted, &mut report);
     counters::compare(trace, &mut report);
     causes(trace, &mut report);
-    path::follow(trace, &mut report);
+    report.detail.critical_paths = path::follow(trace);
     for host in &trace.hosts {
         report.detail.hosts.push(HostDetail {
             name: host.name.clone(),

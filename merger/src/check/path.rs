@@ -4,8 +4,6 @@ use causal::{Doubt, JobGraph, Options, PathKind, critical_path, doubts, recorded
 use serde::Serialize;
 use trace::rows::Trace;
 
-use super::Report;
-
 /// The critical path of a job as it was recorded. Shares are of the time from submission to end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PathDetail {
@@ -32,7 +30,8 @@ pub struct PathDetail {
 
 /// Follows each job's end back to its submission, and tells of those that a replay could not move. Jobs that no replay could
 /// begin with are left out.
-pub(super) fn follow(trace: &Trace, report: &mut Report) {
+pub(super) fn follow(trace: &Trace) -> Vec<PathDetail> {
+    let mut paths = Vec::new();
     for job in trace.jobs.iter().filter(|job| job.finish_ns > job.submit_ns) {
         let as_recorded = Options { handshakes: false, ..Options::default() };
         let Ok(graph) = JobGraph::new(trace, Some(&job.id), as_recorded) else { continue };
@@ -54,7 +53,7 @@ pub(super) fn follow(trace: &Trace, report: &mut Report) {
                 of(ps)
             ),
         });
-        report.detail.critical_paths.push(PathDetail {
+        paths.push(PathDetail {
             job: job.id.clone(),
             seconds: job_s,
             network_share: share_of(&[PathKind::Network]),
@@ -66,4 +65,5 @@ pub(super) fn follow(trace: &Trace, report: &mut Report) {
             doubt,
         });
     }
+    paths
 }

@@ -6,6 +6,7 @@
 
 mod arbiter;
 mod check;
+mod choice;
 mod config;
 mod lanes;
 mod link_timing;

@@ -1,4 +1,4 @@
-//! What happens in an instant: heads choose, links arbitrate, packets start and arrive.
+//! What happens in an instant behind the choices: links arbitrate, packets start and arrive.
 
 use super::arbiter::Given;
 use super::lanes::Return;
@@ -6,121 +6,9 @@ use super::{Credit, Event, Packet};
 use crate::fabric::messages::{NONE, NUMBER, key};
 use crate::fabric::packet::{Observer, PacketRecord};
 use crate::network::Delivery;
-use crate::routing::Choice;
 use crate::time::SimTime;
-use crate::topology::{LinkId, NodeId};
 
 impl<O: Observer> Credit<O> {
-    /// The head of `queue` goes on: a link is chosen.
-    pub(super) fn head(&mut self, queue: u32, now: SimTime) {
-        if self.adaptive {
-            if let Some(undecided) = &mut self.undecided {
-                undecided.begin(queue);
-            }
-            self.choosing.push(queue);
-            return;
-        }
-        let input_link = self.number.link(queue);
-        let at = NodeId(self.links[input_link as usize].to);
-        let packet = self.packets.get(self.lanes.lanes[queue as usize].first);
-        let destination = NodeId(packet.destination);
-        let next = self.routes.next(at, LinkId(input_link), destination);
-        let mut position = 0;
-        if next.links.len() > 1 {
-            let source = self.topology.host_node((packet.key >> 40) as u32);
-            match self.routes.choose(next.links.len(), at, packet.key, packet.flow, source, destination) {
-                Choice::Index(index) => position = index,
-                // Only `adaptive` leaves it to the switch.
-                Choice::ByCredits => {}
-            }
-        }
-        let Some(link) = next.links.get(position).copied() else { return };
-        let (class, enters_ring) = (next.class, next.enters_ring);
-        self.chosen(queue, link.0, class, enters_ring, now);
-    }
-
-    /// The heads of an instant choose, those of a switch one after the other.
-    pub(super) fn choose_all(&mut self, now: SimTime) {
-        let mut choosing = std::mem::take(&mut self.choosing);
-        choosing.sort_by_cached_key(|queue| self.place_in_choice(*queue, now));
-        choosing.dedup();
-        for queue in choosing.drain(..) {
-            if self.undecided.is_some() { self.choose_with_room(queue, now) } else { self.choose(queue, now) }
-        }
-        self.choosing = choosing;
-    }
-
-    /// A switch, and a queue's place in the order in which its heads choose at `now`.
-    fn place_in_choice(&self, queue: u32, now: SimTime) -> (u32, u64) {
-        let (input_link, vl) = (self.number.link(queue), self.number.vl(queue));
-        let at = NodeId(self.links[input_link as usize].to);
-        // A switch has as many links that end as links that begin.
-        let queues = self.topology.out(at).len() as u64 * u64::from(self.vls);
-        let number = u64::from(self.links[input_link as usize].slot * self.vls + vl);
-        let start = crate::kernel::random::draw(self.seed, u64::from(at.0), (1 << 63) + now.0) % queues;
-        (at.0, (number + queues - start - 1) % queues)
-    }
-
-    /// The head of `queue` chooses the link with the most credits that nobody has in mind.
-    fn choose(&mut self, queue: u32, now: SimTime) {
-        let input_link = self.number.link(queue);
-        let at = NodeId(self.links[input_link as usize].to);
-        let packet = self.packets.get(self.lanes.lanes[queue as usize].first);
-        let next = self.routes.next(at, LinkId(input_link), NodeId(packet.destination));
-        let vl = u32::from(packet.base) + u32::from(next.class);
-        let mut most = i64::MIN;
-        let mut several = 0u64;
-        for link in next.links {
-            let free = self.lanes.unclaimed(self.number.lane(link.0, vl), now.0);
-            if free > most {
-                (most, several) = (free, 1);
-            } else if free == most {
-                several += 1;
-            }
-        }
-        let Some(first) = next.links.first() else { return };
-        let mut link = *first;
-        if next.links.len() > 1 {
-            let mut position = 0;
-            if several > 1 {
-                position = crate::kernel::random::draw(self.seed, u64::from(at.0), packet.key) % several;
-            }
-            for candidate in next.links {
-                if self.lanes.unclaimed(self.number.lane(candidate.0, vl), now.0) == most {
-                    if position == 0 {
-                        link = *candidate;
-                        break;
-                    }
-                    position -= 1;
-                }
-            }
-        }
-        let (class, enters_ring, credits) = (next.class, next.enters_ring, u32::from(packet.credits));
-        self.lanes.claim(self.number.lane(link.0, vl), credits);
-        self.chosen(queue, link.0, class, enters_ring, now);
-    }
-
-    /// The head of `queue` has chosen `link`: it asks for it when it is ready.
-    pub(super) fn chosen(&mut self, queue: u32, link: u32, class: u8, enters_ring: bool, now: SimTime) {
-        let input_link = self.number.link(queue);
-        let state = &mut self.lanes.lanes[queue as usize];
-        let packet = self.packets.get(state.first);
-        state.chosen = self.number.lane(link, u32::from(packet.base) + u32::from(class));
-        state.need = if enters_ring { 2 * u32::from(self.sizes.largest.1) } else { packet.credits.into() };
-        let wire_of = &self.lanes.wire_of;
-        let (timing, came_by) = (wire_of[link as usize], wire_of[input_link as usize]);
-        let faster = timing != came_by
-            && self.lanes.timings[usize::from(timing)].faster_than(&self.lanes.timings[usize::from(came_by)]);
-        if self.whole || faster {
-            let ready = packet.last + self.switch_delay;
-            if ready > now.0 {
-                self.events.schedule(ready, Event::Ask(queue));
-                return;
-            }
-        }
-        self.ask(queue, now);
-    }
-
     /// The head of `queue` is ready: its link has to look, as soon as it is free.
     pub(super) fn ask(&mut self, queue: u32, now: SimTime) {
         let lane = self.lanes.lanes[queue as usize].chosen;
