@@ -93,6 +93,20 @@ impl Routes {
         Ok(Self { next_hops, rule: Rule::First, seed: 0, config: RoutingConfig::Table(file.into()) })
     }
 
+    /// The routing that `next` defines: the link by which a packet for a host goes on that stands at a switch. Errors call it
+    /// `name`. A link that does not leave the switch counts as none.
+    ///
+    /// # Errors
+    /// When a host does not reach another one, or packets go round.
+    pub fn by(
+        topology: &Topology,
+        name: &str,
+        next: impl Fn(NodeId, NodeId) -> Option<LinkId>,
+    ) -> Result<Self, RoutingError> {
+        let next_hops = NextHops::Table(Table::of(topology, name, next)?);
+        Ok(Self { next_hops, rule: Rule::First, seed: 0, config: RoutingConfig::Table(name.into()) })
+    }
+
     /// The routing as a LIGHTNESS routing file: one line a switch, ports by number of the destination, separated by
     /// blanks.
     ///

@@ -26,6 +26,26 @@ impl Table {
         Self { hosts: topology.hosts(), up, links: Vec::new() }
     }
 
+    /// The links that `next` names for each switch and destination.
+    pub(super) fn of(
+        topology: &Topology,
+        name: &str,
+        next: impl Fn(NodeId, NodeId) -> Option<LinkId>,
+    ) -> Result<Self, RoutingError> {
+        let entries = u64::from(topology.switches()) * u64::from(topology.hosts());
+        if entries > MAX_ENTRIES {
+            return Err(RoutingError::TooLarge { routing: name.to_owned(), entries, most: MAX_ENTRIES });
+        }
+        let mut table = Self::none(topology);
+        for at in (topology.hosts()..topology.nodes()).map(NodeId) {
+            let leaves = |link: &LinkId| topology.out(at).contains(link);
+            let to_hosts = (0..topology.hosts()).map(|to| next(at, NodeId(to)).filter(leaves).unwrap_or(NONE));
+            table.links.extend(to_hosts);
+        }
+        table.check(topology, name)?;
+        Ok(table)
+    }
+
     /// Reads a file.
     pub(super) fn read(file: &Path, topology: &Topology) -> Result<Self, RoutingError> {
         let name = file.display().to_string();

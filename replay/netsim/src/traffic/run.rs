@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::{Destinations, Flows, Pattern, Plan, Progress, Sources, TrafficConfig, TrafficError, drive, read_table};
 use crate::fabric::packet::{LinkTime, PacketFabric, PacketRecord};
-use crate::fabric::{FabricConfig, FabricError, FabricKind};
+use crate::fabric::{FabricError, FabricKind};
 use crate::network::Simulation;
 use crate::statistics::{Cost, Meter, RunFigures};
 use crate::time::SimTime;
@@ -36,25 +36,23 @@ pub enum RunError {
     Fabric(#[from] FabricError),
 }
 
-/// Runs `traffic` over the fabric of `config`. `keep` keeps the record of every packet, `stop` ends the run, and `progress`
+/// Runs `traffic` over the fabric of `config`, of whatever kind. `keep` keeps the record of every packet, `stop` ends the run, and `progress`
 /// is called now and then.
 ///
 /// # Errors
 /// If the fabric cannot be built, or traffic and fabric do not fit each other.
 pub fn run(
     traffic: &TrafficConfig,
-    config: &FabricConfig,
+    config: &impl FabricKind,
     seed: u64,
     keep: bool,
     stop: &AtomicBool,
     progress: impl FnMut(Progress),
 ) -> Result<TrafficRun, RunError> {
     let began = (Instant::now(), thread_cpu_s());
+    let wrong = |key: &str, reason: &str| TrafficError::Key { key: key.to_owned(), reason: reason.to_owned() };
     if traffic.hosts.is_none() && config.network().is_none() {
-        return Err(RunError::Traffic(TrafficError::Key {
-            key: "hosts".to_owned(),
-            reason: format!("fabric.kind = \"{}\" has no topology: say here how many hosts there are", config.kind()),
-        }));
+        return Err(wrong("hosts", "the fabric has no topology: say here how many hosts there are").into());
     }
     let mut fabric = config.packets(&traffic.places(), Meter::unplanned())?;
     let link = fabric.link_time().map_err(|differ| TrafficError::Key {
@@ -62,13 +60,7 @@ pub fn run(
         reason: format!("it is a share of what a host's link carries, and {differ}"),
     })?;
     if link.whole_messages && traffic.flows == Flows::Message {
-        return Err(RunError::Traffic(TrafficError::Key {
-            key: "flows".to_owned(),
-            reason: format!(
-                "\"message\": hosts of fabric.kind = \"{}\" keep one connection a pair: \"pair\"",
-                config.kind()
-            ),
-        }));
+        return Err(wrong("flows", "\"message\": the fabric's hosts keep one connection a pair: \"pair\"").into());
     }
     let (plan, mut sources) = sources(traffic, link, traffic.hosts.unwrap_or(fabric.hosts()), seed)?;
     *fabric.observer() = Meter::new(&plan, keep);

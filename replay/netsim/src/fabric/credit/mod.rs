@@ -177,9 +177,18 @@ impl<O: Observer> Credit<O> {
     /// When the hosts do not fit into the topology, or a value makes no sense.
     pub fn new(config: &CreditConfig, hosts: &[HostPlace], observer: O) -> Result<Self, FabricError> {
         let config = &config.checked()?;
-        let mut topology = config.topology.build(hosts)?;
-        config.set_rates(&mut topology)?;
+        let topology = config.topology.build(hosts)?;
         let routes = Routes::new(&config.routing, &topology, config.seed)?;
+        Self::on(config, topology, routes, observer)
+    }
+
+    /// The network of `config` on a topology and a routing that were made elsewhere, in place of its own.
+    ///
+    /// # Errors
+    /// When a value makes no sense, or the routing can deadlock.
+    pub fn on(config: &CreditConfig, mut topology: Topology, routes: Routes, observer: O) -> Result<Self, FabricError> {
+        let config = &config.checked()?;
+        config.set_rates(&mut topology)?;
         let classes = routes.classes();
         config.check_room(routes.packets_of_room())?;
         routes.deadlock_freedom(&topology)?;
@@ -243,7 +252,7 @@ impl<O: Observer> Credit<O> {
                 words += own * vls;
             }
         }
-        let adaptive = config.routing.needs_credits();
+        let adaptive = routes.config().needs_credits();
         let undecided = routes
             .commits_to_room()
             .then(|| Undecided::new(topology.links().len(), number.count(topology.links().len())));

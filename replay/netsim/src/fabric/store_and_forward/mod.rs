@@ -76,7 +76,7 @@ fn wrong(key: &'static str, value: impl ToString, allowed: &'static str) -> Fabr
 }
 
 impl StoreAndForwardConfig {
-    fn check(&self, topology: &Topology) -> Result<(), FabricError> {
+    fn check(&self, topology: &Topology, routing: &RoutingConfig) -> Result<(), FabricError> {
         if self.mtu.get() == 0 || self.mtu.get() > MAX_BYTES {
             return Err(wrong("mtu", self.mtu, "from 1B to 1MiB"));
         }
@@ -86,10 +86,10 @@ impl StoreAndForwardConfig {
         if self.flit.get() == 0 {
             return Err(wrong("flit", self.flit, "at least 1B; what statistics count as a flit"));
         }
-        if self.routing.needs_credits() {
+        if routing.needs_credits() {
             let allowed =
                 "a routing that needs no credits: ecmp, ecmp-packet, random, d-mod-k, s-mod-k, shortest, up-down, dor";
-            return Err(wrong("routing", &self.routing, allowed));
+            return Err(wrong("routing", routing, allowed));
         }
         if self.switch_delay.ps() > MAX_DELAY {
             return Err(wrong("switch_delay", self.switch_delay, "at most 1s"));
@@ -123,7 +123,21 @@ impl<O: Observer> StoreAndForward<O> {
     /// When the hosts do not fit into the topology, or a value makes no sense.
     pub fn new(config: &StoreAndForwardConfig, hosts: &[HostPlace], observer: O) -> Result<Self, FabricError> {
         let topology = config.topology.build(hosts)?;
-        config.check(&topology)?;
+        let routes = Routes::new(&config.routing, &topology, config.seed)?;
+        Self::on(config, topology, routes, observer)
+    }
+
+    /// The network of `config` on a topology and a routing that were made elsewhere, in place of its own.
+    ///
+    /// # Errors
+    /// When a value makes no sense.
+    pub fn on(
+        config: &StoreAndForwardConfig,
+        topology: Topology,
+        routes: Routes,
+        observer: O,
+    ) -> Result<Self, FabricError> {
+        config.check(&topology, routes.config())?;
         let to_switch = |to: NodeId| to.0 >= topology.hosts();
         let extra = |to: NodeId| if to_switch(to) { config.switch_delay.ps() } else { 0 };
         let ports: Vec<Port> = topology.links().iter().map(|link| Port::strict(link, extra(link.to))).collect();
@@ -133,7 +147,7 @@ impl<O: Observer> StoreAndForward<O> {
         let horizon = slowest.unwrap_or(0).saturating_mul(16).max(config.switch_delay.ps());
         Ok(Self {
             observer,
-            routes: Routes::new(&config.routing, &topology, config.seed)?,
+            routes,
             flit: config.flit.get(),
             mtu: config.mtu,
             headers: config.headers,
