@@ -8,11 +8,12 @@ use trace::rows::{ConnectionRow, HostRow, MessageRow, OwnerEvidence};
 use crate::capture::HostCapture;
 use crate::clock::Alignment;
 use crate::framing::{Draft, Framed};
+use crate::history::Histories;
 use crate::inference;
 use crate::join::{AddressBook, Direction, Early, Link};
 use crate::joined::{Joined, JvmEvent, Stream};
 use crate::kernel::kernel_bytes;
-use crate::merged::{CLAMPED, HostClock, Merged, VIOLATIONS};
+use crate::merged::{Clocks, HostClock, Merged};
 use crate::owners::Attribution;
 use crate::pipelines;
 use crate::processes::Processes;
@@ -47,6 +48,7 @@ pub(crate) struct Read {
 /// All that connections are put together with.
 pub(crate) struct Assembly {
     pub hosts: Vec<HostCapture>,
+    pub histories: Histories,
     pub alignment: Alignment,
     pub order: Order,
     pub processes: Processes,
@@ -58,18 +60,17 @@ pub(crate) struct Assembly {
 impl Assembly {
     /// Makes rows of everything.
     pub fn put_together(self, links: &[Link], attribution: &[Attribution], read: Vec<Read>) -> Merged {
-        let Self { hosts, alignment, order, mut processes, book, jvm, packets } = self;
+        let Self { hosts, histories, alignment, order, mut processes, book, jvm, packets } = self;
         let window_ns = (
             links.iter().map(|link| link.first_ns).min().unwrap_or(0),
             links.iter().map(|link| link.last_ns).max().unwrap_or(0),
         );
         let mut rows = host_rows(&hosts, &alignment, &order, window_ns.0);
-        let clocks = host_clocks(&rows, &alignment, &order);
         let mut connections = Vec::with_capacity(links.len());
         let mut streams: Vec<[Stream; 2]> = Vec::with_capacity(links.len());
         let mut drafts: Vec<(ConnectionId, Draft)> = Vec::new();
-        let mut losses: Vec<Loss> = hosts.iter().flat_map(|host| host.losses.clone()).collect();
-        let mut notes: Vec<String> = hosts.iter().flat_map(|host| host.notes.clone()).collect();
+        let losses: Vec<Loss> = hosts.iter().flat_map(|host| host.losses.clone()).collect();
+        let notes: Vec<String> = hosts.iter().flat_map(|host| host.notes.clone()).collect();
         let mut early = Early::default();
         for (number, ((link, attribution), read)) in links.iter().zip(attribution).zip(read).enumerate() {
             let id = ConnectionId(number as u32);
@@ -94,7 +95,15 @@ impl Assembly {
             .map(|attribution| attribution.records.iter().map(|(number, _)| *number).collect())
             .collect();
         let spans = spans::join(&jvm, &records, &connections, &messages);
-        note_alignment(&hosts, &alignment, &clocks, early, &mut losses, &mut notes);
+        let clocks = Clocks {
+            hosts: host_clocks(&rows, &alignment, &order),
+            reference: hosts[alignment.reference].name.clone(),
+            apart: apart(&hosts, &alignment),
+            compared: alignment.compared,
+            early: alignment.early,
+            worst_ns: alignment.worst_ns,
+            early_segments: early,
+        };
         let joined = Joined {
             hosts: rows,
             processes: processes.rows,
@@ -103,6 +112,7 @@ impl Assembly {
             spans,
             streams,
             jvm,
+            histories,
             losses,
             window_ns,
         };
@@ -257,39 +267,8 @@ fn message_rows(
     rows
 }
 
-fn note_alignment(
-    hosts: &[HostCapture],
-    alignment: &Alignment,
-    clocks: &[HostClock],
-    early: Early,
-    losses: &mut Vec<Loss>,
-    notes: &mut Vec<String>,
-) {
-    for &host in &alignment.apart {
-        if host != alignment.reference {
-            notes.push(format!(
-                "{}: shares no packets with {}: its clock stays as it was recorded",
-                hosts[host].name, hosts[alignment.reference].name
-            ));
-        }
-    }
-    let mut lost = |what: String, count: u64, unit: &str| {
-        if count > 0 {
-            losses.push(Loss::new(what, count, unit));
-        }
-    };
-    for clock in clocks {
-        notes.push(format!(
-            "{}: clock moved by {} ns at the trace's start, drift {:.3} ppm, uncertainty {} ns",
-            clock.host, clock.offset_ns, clock.drift_ppm, clock.uncertainty_ns
-        ));
-    }
-    notes.push(format!(
-        "clocks: {} packets seen at both ends were compared; {} arrive up to {} ns before they left",
-        alignment.compared, alignment.early, alignment.worst_ns
-    ));
-    let apart = alignment.apart.iter().filter(|&&host| host != alignment.reference).count() as u64;
-    lost("hosts whose clocks could not be aligned: they share no packets with the others".into(), apart, "hosts");
-    lost(format!("{VIOLATIONS} (at most {} ns)", early.largest_ns), early.beyond_uncertainty, "segments");
-    lost(format!("{CLAMPED} (at most {} ns)", early.largest_ns), early.within_uncertainty, "segments");
+/// Hosts that share no packets with the reference.
+fn apart(hosts: &[HostCapture], alignment: &Alignment) -> Vec<String> {
+    let apart = alignment.apart.iter().filter(|&&host| host != alignment.reference);
+    apart.map(|&host| hosts[host].name.clone()).collect()
 }

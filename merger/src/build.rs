@@ -14,12 +14,12 @@ use crate::capture::{self, HostCapture};
 use crate::clock::{self, Alignment};
 use crate::error::MergeError;
 use crate::framing::{self, Conversation, Fetches};
+use crate::history;
 use crate::join::{self, AddressBook, Direction, Link};
 use crate::joined::JvmEvent;
 use crate::merged::Merged;
 use crate::owners::{self, Attribution, Findings, Listeners};
 use crate::processes::Processes;
-use crate::racks;
 use crate::records;
 
 /// What is told while merging.
@@ -46,9 +46,9 @@ impl Progress for Silent {
 pub fn merge(captures: &[PathBuf], progress: &impl Progress) -> Result<Merged, MergeError> {
     progress.step("reading hosts", 0);
     let mut hosts = capture::read(captures, |_| progress.part())?;
-    let racks = racks::of_history(captures);
+    let histories = history::read(captures)?;
     for host in hosts.iter_mut().filter(|host| host.rack.is_empty()) {
-        host.rack = racks.get(&host.name).cloned().unwrap_or_default();
+        host.rack = histories.racks.get(&host.name).cloned().unwrap_or_default();
     }
     progress.step("aligning clocks", 0);
     let alignment = clock::align(&hosts);
@@ -84,7 +84,7 @@ pub fn merge(captures: &[PathBuf], progress: &impl Progress) -> Result<Merged, M
             read
         })
         .collect();
-    let assembly = Assembly { hosts, alignment, order, processes, book, jvm, packets };
+    let assembly = Assembly { hosts, histories, alignment, order, processes, book, jvm, packets };
     Ok(assembly.put_together(&links, &attribution, read))
 }
 

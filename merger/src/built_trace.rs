@@ -39,10 +39,12 @@ pub struct BuiltTrace {
 pub fn trace_of(captures: &[PathBuf], progress: &impl Progress) -> Result<BuiltTrace, BuildError> {
     let merged = merge(captures, progress)?;
     progress.step("finding causes", 0);
-    let causal = causality::build(&merged.joined, captures)?;
+    let causal = causality::build(&merged.joined)?;
+    let (losses, mut notes) = (merged.losses(), merged.notes());
     let joined = merged.joined;
-    let mut notes = merged.notes;
-    notes.extend(causal.notes);
+    let of_histories = joined.histories.losses.iter();
+    notes.extend(of_histories.map(|loss| format!("{}: {} {}", loss.what, loss.count, loss.unit)));
+    notes.extend(causal.findings.notes());
     let manifest = TraceManifest {
         version: 1,
         program: format!("merger {}", env!("CARGO_PKG_VERSION")),
@@ -50,7 +52,7 @@ pub fn trace_of(captures: &[PathBuf], progress: &impl Progress) -> Result<BuiltT
         start_ns: joined.window_ns.0,
         end_ns: joined.window_ns.1,
         reference_host: joined.hosts.first().map(|host| host.name.clone()).unwrap_or_default(),
-        losses: sum(joined.losses),
+        losses: sum(losses),
         notes,
     };
     let trace = Trace {
@@ -66,7 +68,7 @@ pub fn trace_of(captures: &[PathBuf], progress: &impl Progress) -> Result<BuiltT
         tasks: causal.tasks,
         jobs: causal.jobs,
     };
-    Ok(BuiltTrace { trace, packets: merged.packets, clocks: merged.clocks })
+    Ok(BuiltTrace { trace, packets: merged.packets, clocks: merged.clocks.hosts })
 }
 
 /// Losses of one kind are one entry.

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::history::HistoryError;
 use crate::volume::Volume;
 
 /// An error that ends the merger.
@@ -26,6 +27,9 @@ pub enum MergeError {
         /// Folder.
         path: PathBuf,
     },
+    /// A job history cannot be read.
+    #[error(transparent)]
+    History(#[from] HistoryError),
     /// Nothing was recorded.
     #[error("no TCP packets in {captures}; were the interfaces recorded, and with the right filter?")]
     NoPackets {

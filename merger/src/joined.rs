@@ -1,9 +1,11 @@
-//! The seam inside the merger: captures joined over all hosts, before causality is told.
+//! The seam inside the merger: captures joined over all hosts, before causality is told. Nothing behind it opens a capture.
 
 use trace::ids::{ConnectionId, ProcessId};
 use trace::jvm::JvmRecord;
 use trace::manifest::Loss;
 use trace::rows::{ConnectionRow, HostRow, MessageRow, ProcessRow, SpanRow};
+
+use crate::history::Histories;
 
 /// Everything that the captures say, on one clock, each thing once.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +24,9 @@ pub struct Joined {
     pub streams: Vec<[Stream; 2]>,
     /// What the JVMs said, times moved to the reference clock, ordered by time.
     pub jvm: Vec<JvmEvent>,
-    /// What was lost on the way here.
+    /// What Hadoop itself recorded of the jobs.
+    pub histories: Histories,
+    /// What was lost on the way here, but for what the histories lack.
     pub losses: Vec<Loss>,
     /// First and last packet, nanoseconds since the epoch.
     pub window_ns: (u64, u64),

@@ -20,7 +20,6 @@ pub mod merged;
 pub mod owners;
 mod pipelines;
 pub mod processes;
-mod racks;
 mod records;
 pub mod spans;
 pub mod strip;

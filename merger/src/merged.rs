@@ -1,5 +1,8 @@
 //! What comes of joining captures.
 
+use trace::manifest::Loss;
+
+use crate::join::Early;
 use crate::joined::Joined;
 
 /// How the loss of segments begins that arrive before they left, by more than the clocks' uncertainty.
@@ -12,12 +15,83 @@ pub const CLAMPED: &str = "segments whose delivery was moved to when they left";
 pub struct Merged {
     /// What they say.
     pub joined: Joined,
-    /// What the reader of the trace should know.
+    /// What the agents and the readers of captures noted, in words.
     pub notes: Vec<String>,
     /// Packets read.
     pub packets: u64,
-    /// How clocks were aligned; hosts by their rows.
-    pub clocks: Vec<HostClock>,
+    /// How clocks were aligned.
+    pub clocks: Clocks,
+}
+
+impl Merged {
+    /// All that was lost on the way here, job histories apart.
+    #[must_use]
+    pub fn losses(&self) -> Vec<Loss> {
+        self.joined.losses.iter().cloned().chain(self.clocks.losses()).collect()
+    }
+
+    /// What the reader of the trace should know, in words.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        self.notes.iter().cloned().chain(self.clocks.notes()).collect()
+    }
+}
+
+/// How the clocks of all hosts were aligned.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Clocks {
+    /// Each of them; hosts by their rows.
+    pub hosts: Vec<HostClock>,
+    /// The host whose clock is the reference.
+    pub reference: String,
+    /// Hosts that share no packets with it: their clocks stay as they were recorded.
+    pub apart: Vec<String>,
+    /// Packets seen at both ends, whose times were compared.
+    pub compared: u64,
+    /// Of these, packets that after alignment arrive before they left, by whatever little.
+    pub early: u64,
+    /// The earliest of these, nanoseconds too early.
+    pub worst_ns: u64,
+    /// Segments with payload that would have arrived before they left.
+    pub early_segments: Early,
+}
+
+impl Clocks {
+    /// What could not be made right, in words and counts.
+    #[must_use]
+    pub fn losses(&self) -> Vec<Loss> {
+        let Early { within_uncertainty, beyond_uncertainty, largest_ns } = self.early_segments;
+        let apart = "hosts whose clocks could not be aligned: they share no packets with the others".to_owned();
+        let losses = [
+            (apart, self.apart.len() as u64, "hosts"),
+            (format!("{VIOLATIONS} (at most {largest_ns} ns)"), beyond_uncertainty, "segments"),
+            (format!("{CLAMPED} (at most {largest_ns} ns)"), within_uncertainty, "segments"),
+        ];
+        losses
+            .into_iter()
+            .filter(|(_, count, _)| *count > 0)
+            .map(|(what, count, unit)| Loss::new(what, count, unit))
+            .collect()
+    }
+
+    /// The figures, in words.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let apart = self.apart.iter().map(|host| {
+            format!("{host}: shares no packets with {}: its clock stays as it was recorded", self.reference)
+        });
+        let clocks = self.hosts.iter().map(|clock| {
+            format!(
+                "{}: clock moved by {} ns at the trace's start, drift {:.3} ppm, uncertainty {} ns",
+                clock.host, clock.offset_ns, clock.drift_ppm, clock.uncertainty_ns
+            )
+        });
+        let compared = format!(
+            "clocks: {} packets seen at both ends were compared; {} arrive up to {} ns before they left",
+            self.compared, self.early, self.worst_ns
+        );
+        apart.chain(clocks).chain([compared]).collect()
+    }
 }
 
 /// How the clock of a host was aligned.

@@ -8,6 +8,7 @@
 pub mod check;
 mod draft;
 mod error;
+mod findings;
 mod hidden;
 mod index;
 mod mrv1;
@@ -18,12 +19,11 @@ mod threads;
 mod timers;
 mod yarn;
 
-use std::path::PathBuf;
-
 use trace::rows::{DependencyRow, EventRow, JobRow, TaskRow, TimerRow};
 
 use self::draft::Graph;
 pub use self::error::CausalityError;
+pub use self::findings::Findings;
 use self::hidden::Production;
 use self::index::Index;
 use self::pieces::Pieces;
@@ -46,19 +46,17 @@ pub struct Causal {
     pub tasks: Vec<TaskRow>,
     /// Jobs.
     pub jobs: Vec<JobRow>,
-    /// What the reader of the trace should know, in words.
-    pub notes: Vec<String>,
+    /// How well that went.
+    pub findings: Findings,
 }
 
 /// Finds the causes of everything that the captures hold.
 ///
-/// `captures` are the captures' folders: their `job/` folders hold the job history.
-///
 /// # Errors
-/// If the job history cannot be read, or there are too many events.
-pub fn build(joined: &Joined, captures: &[PathBuf]) -> Result<Causal, CausalityError> {
-    let histories = crate::history::read(captures)?;
-    let work = Work::new(joined, &histories);
+/// If there are too many events.
+pub fn build(joined: &Joined) -> Result<Causal, CausalityError> {
+    let histories = &joined.histories;
+    let work = Work::new(joined, histories);
     let index = Index::new(joined);
     let mut graph = Graph::default();
     let pieces = Pieces::cut(joined, &mut graph);
@@ -77,9 +75,9 @@ pub fn build(joined: &Joined, captures: &[PathBuf]) -> Result<Causal, CausalityE
     // A cluster has the one or the other.
     let by_trackers = !work.of.is_empty() && work.of.iter().all(|job| mrv1::is_of(&inference, job));
     let mut marks = if by_trackers {
-        mrv1::infer(&mut inference, &work, &histories)
+        mrv1::infer(&mut inference, &work, histories)
     } else {
-        yarn::infer(&mut inference, &work, &histories)
+        yarn::infer(&mut inference, &work, histories)
     };
     inference.infer();
     if by_trackers {
@@ -89,50 +87,21 @@ pub fn build(joined: &Joined, captures: &[PathBuf]) -> Result<Causal, CausalityE
     }
     let (disbelieved, without_beat) = (graph.disbelieved, graph.without_beat);
     let rows = graph.into_rows()?;
-    let mut notes: Vec<String> =
-        histories.losses.iter().map(|loss| format!("{}: {} {}", loss.what, loss.count, loss.unit)).collect();
-    notes.extend(work.of.iter().filter(|job| job.master.is_none()).map(|job| {
-        format!(
-            "causality: the application master of {} is not known (no owners of its connections): its tasks keep their \
-             recorded times, whatever the network",
-            job.history.id
-        )
-    }));
-    let [network, receiver, sender] = pieces.paces;
-    notes.push(format!(
-        "causality: long messages are cut into {} more pieces, of which {network} left as the network let them, {receiver} \
-         as their receiver made room and {sender} as their sender had them",
-        network + receiver + sender
-    ));
-    notes.extend(describe(&check::verify(&rows.events, &rows.dependencies), disbelieved, without_beat, rows.cyclic));
+    let masterless = work.of.iter().filter(|job| job.master.is_none());
+    let findings = Findings {
+        without_master: masterless.map(|job| job.history.id.clone()).collect(),
+        paces: pieces.paces,
+        report: check::verify(&rows.events, &rows.dependencies),
+        disbelieved,
+        cyclic: rows.cyclic,
+        without_beat,
+    };
     Ok(Causal {
         events: rows.events,
         dependencies: rows.dependencies,
         timers: timers.into_rows(),
         tasks: work.tasks,
         jobs: work.jobs,
-        notes,
+        findings,
     })
-}
-
-/// What the check of the finished graph found, in words.
-fn describe(report: &check::Report, disbelieved: u64, without_beat: u64, cyclic: u64) -> Vec<String> {
-    let share = if report.bytes == 0 { 0.0 } else { report.root_bytes as f64 / report.bytes as f64 };
-    let worst = report.worst.as_ref().map_or(0, |(error, _)| *error);
-    vec![
-        format!(
-            "causality: {} of the sends wait for nothing and keep their recorded time ({:.2}% of the bytes)",
-            report.roots,
-            share * 100.0
-        ),
-        format!(
-            "causality: on the recorded network the graph is off by {:.3} ms at worst, {} events by more than 1 ms",
-            worst as f64 / 1e6,
-            report.off
-        ),
-        format!(
-            "causality: {disbelieved} supposed causes came after their effect and were left out, {cyclic} of one instant; \
-             {without_beat} pieces of news found no beat in time",
-        ),
-    ]
 }

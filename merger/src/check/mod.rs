@@ -228,7 +228,6 @@ fn kernel(trace: &Trace, counted: &HashSet<ConnectionId>, report: &mut Report) {
     report.detail.kernel = detail;
 }
 
-/// (captured - counter) / counter.
 fn causes(trace: &Trace, report: &mut Report) {
     for loss in &trace.manifest.losses {
         if loss.what.starts_with(VIOLATIONS) {

@@ -211,7 +211,7 @@ pub(super) fn named(name: &str) -> String {
     if name.is_empty() { "unknown".to_owned() } else { name.to_owned() }
 }
 
-/// Of a captured value against its counter, a fraction.
+/// (captured - counter) / counter.
 pub(super) fn error(captured: u64, counter: u64) -> Option<f64> {
     (counter > 0).then(|| (captured as f64 - counter as f64) / counter as f64)
 }

@@ -11,6 +11,8 @@ use trace::manifest::Loss;
 use trace::rows::TaskKind;
 use trace::truth::JobCounters;
 
+use super::racks;
+
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AttemptState {
@@ -110,12 +112,19 @@ impl History {
     }
 }
 
-/// Reads a history file; it may hold one job (as Hadoop writes it) or several (files put together).
-pub(super) fn read(name: &str, input: File) -> io::Result<(Vec<History>, Vec<Loss>)> {
+/// Reads a history file; it may hold one job (as Hadoop writes it) or several (files put together). Of one that cannot be read to
+/// its end, `racks` are what was read.
+pub(super) fn read(
+    name: &str,
+    input: File,
+    racks: &mut BTreeMap<String, String>,
+) -> io::Result<(Vec<History>, Vec<Loss>)> {
     let mut jobs: Vec<History> = Vec::new();
     let mut events = Events::new(files::unpacked(input)?);
     for event in &mut events {
-        take(&mut jobs, &event?);
+        let event = event?;
+        racks::find(&event, racks);
+        take(&mut jobs, &event);
     }
     let mut losses = Vec::new();
     let mut lost = |what: String, count: u64, unit: &str| {

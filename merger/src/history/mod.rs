@@ -5,6 +5,7 @@
 
 mod conf;
 mod events;
+mod racks;
 mod records;
 
 use std::collections::BTreeMap;
@@ -43,6 +44,8 @@ pub struct Histories {
     pub jobs: Vec<History>,
     /// Configuration of each job: name to value.
     pub configurations: BTreeMap<String, BTreeMap<String, String>>,
+    /// Rack of each host that they name.
+    pub racks: BTreeMap<String, String>,
     /// What could not be used.
     pub losses: Vec<Loss>,
 }
@@ -50,7 +53,7 @@ pub struct Histories {
 impl Histories {
     fn take(&mut self, name: &str, told: FileKind, input: File, counters: &mut CountersByJob) -> io::Result<()> {
         let (jobs, losses) = match told {
-            FileKind::Events => events::read(name, input)?,
+            FileKind::Events => events::read(name, input, &mut self.racks)?,
             FileKind::Records => records::read(name, input)?,
             FileKind::Configuration(job) => {
                 self.configurations.insert(job, read_configuration(input)?);
@@ -163,7 +166,7 @@ impl FileKind {
 }
 
 /// The `job/` folder of a capture, if it has one.
-pub(crate) fn job_folder(capture: &Path) -> Result<Option<Folder>, HistoryError> {
+fn job_folder(capture: &Path) -> Result<Option<Folder>, HistoryError> {
     let root = Folder::open(capture).map_err(io_error(capture))?;
     match root.kind("job") {
         Ok(Some(Kind::Folder)) => Ok(Some(root.folder("job").map_err(io_error(&capture.join("job")))?)),

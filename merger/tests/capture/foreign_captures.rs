@@ -160,7 +160,7 @@ fn every_kind_of_pcap_tells_the_same() {
             let foreign = merged(folder.path());
             assert_bytes_are_conserved(&foreign);
             assert_eq!(facts(&foreign), facts(&own), "{link:?} {kind}");
-            assert_eq!(foreign.joined.losses, [], "{link:?} {kind}");
+            assert_eq!(foreign.losses(), [], "{link:?} {kind}");
         }
     }
 }
@@ -237,7 +237,7 @@ fn ss_and_lsof_name_owners() {
             "{format}"
         );
         assert_eq!((row.client_evidence, row.server_evidence), (OwnerEvidence::Manifest, OwnerEvidence::Manifest));
-        assert_eq!(merged.joined.losses, [], "{format}");
+        assert_eq!(merged.losses(), [], "{format}");
     }
 }
 
@@ -309,7 +309,7 @@ fn times_of_listings_are_understood_as_date_prints_them() {
         "# 2023-11-14T22:13:21Z",
     ] {
         let merged = with_ss(&world, stamp);
-        assert_eq!(merged.joined.losses, [], "{stamp}");
+        assert_eq!(merged.losses(), [], "{stamp}");
         assert_eq!(merged.joined.connections[0].client_evidence, OwnerEvidence::Manifest, "{stamp}");
         let seen = merged.joined.processes.iter().find(|process| process.pid == 4711).unwrap().first_seen_ns;
         assert!(seen.abs_diff(T0) <= 2_000_000_000, "{stamp}: seen at {seen}");

@@ -85,11 +85,7 @@ fn returns(tokens: TokenStream) -> bool {
     let mut tokens = tokens.into_iter().peekable();
     while let Some(token) = tokens.next() {
         match &token {
-            TokenTree::Ident(word) if word == "return" => {
-                if tokens.peek().is_none_or(|next| matches!(next, TokenTree::Punct(sign) if sign.as_char() == ';')) {
-                    return true;
-                }
-            }
+            TokenTree::Ident(word) if word == "return" && ends(tokens.peek()) => return true,
             TokenTree::Ident(word) if word == "fn" => is_function = true,
             TokenTree::Group(group) => {
                 let is_closure = matches!(&before, Some(TokenTree::Punct(sign)) if sign.as_char() == '|');
@@ -104,4 +100,9 @@ fn returns(tokens: TokenStream) -> bool {
         before = Some(token);
     }
     false
+}
+
+/// Whether nothing follows of a statement.
+fn ends(next: Option<&TokenTree>) -> bool {
+    next.is_none_or(|next| matches!(next, TokenTree::Punct(sign) if sign.as_char() == ';'))
 }

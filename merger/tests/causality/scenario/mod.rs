@@ -220,7 +220,8 @@ impl Scenario {
             .map(|(row, request, response)| SpanRow { request: id(*request), response: id(*response), ..row.clone() })
             .collect();
         self.joined.window_ns = (0, self.messages.iter().map(|message| message.delivered_ns).max().unwrap_or(0));
-        let causal = build(&self.joined, &self.captures).unwrap();
+        self.joined.histories = merger::history::read(&self.captures).unwrap();
+        let causal = build(&self.joined).unwrap();
         Inferred { joined: self.joined, causal, ids }
     }
 }
