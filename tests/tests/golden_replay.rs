@@ -122,3 +122,16 @@ fn a_capture_without_the_agent_gets_faster_with_its_network_as_well() {
     );
     assert_eq!(without["doubts"].as_array().map(Vec::len), Some(0), "{without:#}");
 }
+
+#[test]
+fn faster_links_of_hosts_shorten_the_job_until_the_network_is_no_part_of_it() {
+    let sweep = replay("sweeps/host-links.toml", &[]);
+    let points = sweep["points"].as_array().unwrap();
+    let rates: Vec<&str> =
+        points.iter().map(|point| point["values"]["fabric.topology.host_link.rate"].as_str().unwrap()).collect();
+    assert_eq!(rates, ["10Mbps", "30Mbps", "100Mbps", "300Mbps", "1Gbps", "10Gbps"]);
+    let times: Vec<f64> = points.iter().map(|point| number(point, "job_time_s")).collect();
+    assert!(times.is_sorted_by(|slower, faster| slower > faster), "{times:?}");
+    assert!(times[4] / times[5] < 1.02, "{times:?}");
+    assert!(number(&points[4], "network_share") < 0.05, "{:#}", points[4]);
+}

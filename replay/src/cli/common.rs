@@ -39,7 +39,7 @@ pub(super) struct RunArgs {
     /// Synthetic traffic: writes every packet into packets.parquet.
     #[arg(long)]
     pub(super) packets: bool,
-    /// Synthetic traffic: how many runs of a sweep at a time [default: as many as there are cores].
+    /// How many runs of a sweep at a time [default: as many as there are cores].
     #[arg(long, value_name = "N", value_parser = threads)]
     pub(super) threads: Option<usize>,
 }

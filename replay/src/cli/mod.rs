@@ -7,6 +7,7 @@ mod network;
 mod progress;
 mod routing;
 mod run;
+mod sweep;
 mod synthetic;
 mod table;
 mod topology;

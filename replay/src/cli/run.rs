@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use replay::experiment::{Experiment, Sweep};
 use replay::report;
 use replay::results::synthetic::read_traffic;
-use replay::results::{Comparison, RunResults, read_comparison, write_comparison, write_run};
+use replay::results::{Comparison, RunResults, read_comparison, read_jobs, write_comparison, write_run};
 use replay::run::{RunError, read_trace, run_experiment};
 use trace::rows::Trace;
 use trace::stderr::error_chain;
@@ -35,15 +35,11 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     if synthetic::has_traffic(&sweep) {
         return synthetic::run(args, sweep);
     }
-    if let Some(axis) = sweep.axes.first() {
-        let text = format!(
-            "{}: a list makes a sweep, and only `[traffic]` is swept; `replay compare` replays a job several times",
-            axis.path
-        );
-        return Err(Experiment::wrong(path, &common.overrides, &text).into());
-    }
     if args.packets {
         bail!("--packets: {} has no synthetic traffic ([traffic])", path.display());
+    }
+    if sweep.is_sweep() {
+        return super::sweep::run(args, sweep);
     }
     let bars = Bars::new();
     let experiment = read_experiment(path, common)?;
@@ -70,15 +66,7 @@ pub(super) fn compare(paths: &[PathBuf], common: &Common) -> Result<ExitCode, Er
     let bars = Bars::new();
     let experiments = paths.iter().map(|path| read_experiment(path, common)).collect::<Result<Vec<_>, _>>()?;
     check_names(paths, &experiments)?;
-    let mut traces: BTreeMap<&Path, Trace> = BTreeMap::new();
-    for experiment in &experiments {
-        let folder = trace_of(experiment)?;
-        if !traces.contains_key(folder) {
-            let spinner = bars.spinner(&format!("reading {}", folder.display()));
-            traces.insert(folder, read_trace(folder)?);
-            spinner.finish_and_clear();
-        }
-    }
+    let traces = read_traces(&experiments, &bars)?;
     let outcomes: Vec<Result<RunResults, Error>> = paths
         .par_iter()
         .zip(&experiments)
@@ -121,9 +109,12 @@ pub(super) fn compare(paths: &[PathBuf], common: &Common) -> Result<ExitCode, Er
 /// Draws the report of results again.
 pub(super) fn report(results: &Path, out: Option<PathBuf>) -> Result<ExitCode, Error> {
     let out = out.unwrap_or_else(|| results.join("report.html"));
-    match read_traffic(results)? {
-        Some(detail) => report::write_traffic(&out, &detail)?,
-        None => report::write(&out, &read_comparison(results)?)?,
+    if let Some(detail) = read_traffic(results)? {
+        report::write_traffic(&out, &detail)?;
+    } else if let Some(jobs) = read_jobs(results)? {
+        report::write_jobs(&out, &jobs)?;
+    } else {
+        report::write(&out, &read_comparison(results)?)?;
     }
     say(&out.display().to_string())?;
     Ok(ExitCode::SUCCESS)
@@ -136,6 +127,12 @@ fn read_experiment(path: &Path, common: &Common) -> Result<Experiment, Error> {
             "`[traffic]`: a comparison replays recorded jobs; `replay run` runs synthetic traffic, and sweeps over it";
         return Err(Experiment::wrong(path, &common.overrides, text).into());
     }
+    use_trace(&mut experiment, common)?;
+    Ok(experiment)
+}
+
+/// Has an experiment replay the trace of the command line, where one is given.
+pub(super) fn use_trace(experiment: &mut Experiment, common: &Common) -> Result<(), Error> {
     if let Some(trace) = &common.trace {
         experiment.workload.trace = Some(trace.clone());
     }
@@ -143,11 +140,28 @@ fn read_experiment(path: &Path, common: &Common) -> Result<Experiment, Error> {
     if let Some(trace) = &mut experiment.workload.trace {
         *trace = trace.canonicalize().with_context(|| format!("the trace cannot be read: {}", trace.display()))?;
     }
-    Ok(experiment)
+    Ok(())
 }
 
-fn trace_of(experiment: &Experiment) -> Result<&Path, RunError> {
+pub(super) fn trace_of(experiment: &Experiment) -> Result<&Path, RunError> {
     experiment.workload.trace.as_deref().ok_or(RunError::NoTrace)
+}
+
+/// Reads the traces of some experiments, each once.
+pub(super) fn read_traces<'e>(
+    experiments: impl IntoIterator<Item = &'e Experiment>,
+    bars: &Bars,
+) -> Result<BTreeMap<&'e Path, Trace>, Error> {
+    let mut traces: BTreeMap<&Path, Trace> = BTreeMap::new();
+    for experiment in experiments {
+        let folder = trace_of(experiment)?;
+        if !traces.contains_key(folder) {
+            let spinner = bars.spinner(&format!("reading {}", folder.display()));
+            traces.insert(folder, read_trace(folder)?);
+            spinner.finish_and_clear();
+        }
+    }
+    Ok(traces)
 }
 
 /// Results go into a folder of the experiment's name, so names must be good for that and different.

@@ -1,6 +1,5 @@
 //! `run` with synthetic traffic: all combinations of a sweep and all seeds, as many at a time as there are cores.
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +8,9 @@ use anyhow::{Context, Error, bail};
 use netsim::traffic::TrafficRun;
 use rayon::prelude::*;
 use replay::experiment::{Experiment, Sweep};
+use replay::report;
 use replay::results::synthetic::{TrafficResults, write_traffic};
+use replay::results::{AxisValues, label};
 use replay::run::{RunError, run_traffic};
 use trace::stderr::error_chain;
 
@@ -41,7 +42,8 @@ pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
             *table = table.canonicalize().with_context(|| format!("traffic.table: {}", table.display()))?;
         }
     }
-    let jobs = jobs(&sweep)?;
+    let mut results = TrafficResults::new(&sweep)?;
+    let jobs = jobs(&sweep, &results.detail.axes)?;
     let stop = stopped_by_signals()?;
     let threads = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0)).build()?;
     let bars = Bars::new();
@@ -60,11 +62,15 @@ pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
         jobs.par_iter().map(one).collect()
     });
     done.finish_and_clear();
-    let results = collect(&args.experiment, args, &sweep, &jobs, outcomes, &stop)?;
+    collect(args, &sweep, &jobs, outcomes, &mut results)?;
+    let detail = &mut results.detail;
+    detail.interim |= stop.load(Ordering::Relaxed) && detail.points.iter().any(|point| point.summary.interim);
     tell_of_replaced(&common.out);
-    write_traffic(&common.out, &results, args.packets)?;
+    write_traffic(&common.out, &sweep, &results, args.packets)?;
+    report::write_curves(&common.out, &results.detail)?;
+    report::write_traffic(&common.out.join("report.html"), &results.detail)?;
     if common.json {
-        say(&serde_json::to_string_pretty(&results.summary()?)?)?;
+        say(&serde_json::to_string_pretty(&results.summary(&sweep)?)?)?;
     } else {
         let report = common.out.join("report.html");
         say(&format!("{}report     {}", table::of_traffic(&results.detail), report.display()))?;
@@ -73,26 +79,20 @@ pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
 }
 
 /// A run for each combination and seed.
-fn jobs(sweep: &Sweep) -> Result<Vec<Job>, Error> {
+fn jobs(sweep: &Sweep, axes: &[AxisValues]) -> Result<Vec<Job>, Error> {
     let mut jobs = Vec::new();
     for (point, combination) in sweep.points.iter().enumerate() {
         let run = &combination.experiment.run;
         let seeds = run.seeds.as_ref().map_or_else(|| vec![run.seed], |seeds| seeds.seeds(run.seed));
         for seed in &seeds {
             let experiment = combination.experiment.seeded(*seed).map_err(Error::msg)?;
-            let values = label(sweep, point);
+            let values = label(axes.iter().zip(&combination.values));
             let seed = if seeds.len() > 1 { format!(" seed {seed}") } else { String::new() };
             let label = if values.is_empty() { experiment.name.clone() } else { values };
             jobs.push(Job { point, label: format!("{label}{seed}"), experiment });
         }
     }
     Ok(jobs)
-}
-
-/// The values of a combination: "load = 0.3, vls = 2".
-fn label(sweep: &Sweep, point: usize) -> String {
-    let axes = sweep.axes.iter().zip(&sweep.points[point].values);
-    axes.map(|(axis, index)| format!("{} = {}", axis.name(), axis.text(*index))).collect::<Vec<_>>().join(", ")
 }
 
 /// SIGINT and SIGTERM end all runs; what was measured until then is written. A second one ends the program.
@@ -107,28 +107,27 @@ fn stopped_by_signals() -> Result<Arc<AtomicBool>, Error> {
 
 /// Puts the runs together by combination. A single combination that comes to no result is an error.
 fn collect(
-    path: &Path,
     args: &RunArgs,
     sweep: &Sweep,
     jobs: &[Job],
     outcomes: Vec<Option<Result<TrafficRun, RunError>>>,
-    stop: &AtomicBool,
-) -> Result<TrafficResults, Error> {
-    let mut results = TrafficResults::new(sweep)?;
+    results: &mut TrafficResults,
+) -> Result<(), Error> {
     let mut outcomes = jobs.iter().zip(outcomes).peekable();
     for (point, combination) in sweep.points.iter().enumerate() {
         let (mut runs, mut failure) = (Vec::new(), None);
         while let Some((_, outcome)) = outcomes.next_if(|(job, _)| job.point == point) {
             match outcome {
                 Some(Ok(run)) => runs.push(run),
-                Some(Err(error)) => failure = Some(wrong_key(path, &args.common, error)),
+                Some(Err(error)) => failure = Some(wrong_key(&args.experiment, &args.common, error)),
                 None => results.detail.interim = true,
             }
         }
         match failure {
             Some(error) if sweep.points.len() == 1 => return Err(error),
             Some(error) => {
-                results.detail.failed.insert(label(sweep, point), error_chain(error.as_ref()));
+                let label = label(results.detail.axes.iter().zip(&combination.values));
+                results.detail.failed.insert(label, error_chain(error.as_ref()));
             }
             None => results.add(combination.values.clone(), &combination.experiment, runs),
         }
@@ -139,7 +138,5 @@ fn collect(
             None => bail!("stopped before anything was measured"),
         }
     }
-    results.detail.interim |=
-        stop.load(Ordering::Relaxed) && results.detail.points.iter().any(|point| point.summary.interim);
-    Ok(results)
+    Ok(())
 }

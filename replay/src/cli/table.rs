@@ -7,7 +7,7 @@ use comfy_table::{Cell, CellAlignment, Table};
 use replay::published::fit::{self, Fit, RATIOS, Reading};
 use replay::published::{Outcome, nanoseconds};
 use replay::results::synthetic::{TrafficDetail, TrafficSummary};
-use replay::results::{Comparison, Summary};
+use replay::results::{Comparison, JobPoint, JobSweep, Summary};
 
 /// The result of one replay.
 pub(super) fn of_run(summary: &Summary) -> String {
@@ -71,17 +71,53 @@ pub(super) fn of_comparison(comparison: &Comparison) -> String {
     }
     for summary in &comparison.experiments {
         let mut row = vec![Cell::new(&summary.name), Cell::new(&summary.fabric)];
-        row.push(right(seconds(Some(summary.job_time_s))));
-        row.push(right(percent(summary.job_time_change())));
-        row.extend(summary.phases.iter().map(|phase| right(seconds(phase.seconds))));
-        row.push(right(format!("{:.1}%", summary.network_share * 100.0)));
-        row.push(right(summary.drops.to_string()));
-        row.push(right(format!("{:.1} s", summary.wall_s)));
+        row.extend(cells_of_replay(summary));
         table.add_row(row);
     }
     let failed = comparison.failed.iter().map(|(name, reason)| format!("{name}: {reason}\n"));
     let notes = comparison.experiments.first().map(notes).unwrap_or_default();
     format!("{table}\n{notes}{}", failed.collect::<String>())
+}
+
+/// The results of a sweep of a recorded job: a row for each combination, below what the recording says.
+pub(super) fn of_jobs(jobs: &JobSweep) -> String {
+    let mut headers: Vec<&str> = jobs.axes.iter().map(|axis| axis.path.as_str()).collect();
+    headers.extend(["job", "change", "map", "shuffle", "sort", "reduce", "network", "lost", "wall"]);
+    let mut table = new_table(&headers);
+    if let Some(recorded) = jobs.recorded() {
+        let mut row: Vec<Cell> = jobs.axes.iter().map(|_| right("recorded".to_owned())).collect();
+        row.push(right(seconds(Some(recorded.recorded_job_time_s))));
+        row.push(right("–".to_owned()));
+        row.extend(recorded.phases.iter().map(|phase| right(seconds(phase.recorded_seconds))));
+        row.extend((0..3).map(|_| right("–".to_owned())));
+        table.add_row(row);
+    }
+    for JobPoint { values, summary } in &jobs.points {
+        let axes = jobs.axes.iter().zip(values);
+        let mut row: Vec<Cell> = axes.map(|(axis, index)| right(axis.text(*index).to_owned())).collect();
+        row.extend(cells_of_replay(summary));
+        table.add_row(row);
+    }
+    let failed = jobs.failed.iter().map(|(what, reason)| format!("{what}: {reason}\n"));
+    let first = jobs.points.first().map(|point| &point.summary);
+    format!(
+        "{}: {} over {}\n{table}\n{}{}",
+        jobs.name,
+        first.map_or("", |summary| &summary.job),
+        first.map_or("", |summary| &summary.fabric),
+        first.map(notes).unwrap_or_default(),
+        failed.collect::<String>()
+    )
+}
+
+/// Job time and its change, phases, the network's share, packets lost, time of this machine.
+fn cells_of_replay(summary: &Summary) -> Vec<Cell> {
+    let mut row = vec![right(seconds(Some(summary.job_time_s))), right(percent(summary.job_time_change()))];
+    row.extend(summary.phases.iter().map(|phase| right(seconds(phase.seconds))));
+    row.push(right(format!("{:.1}%", summary.network_share * 100.0)));
+    row.push(right(summary.drops.to_string()));
+    row.push(right(format!("{:.1} s", summary.wall_s)));
+    row
 }
 
 /// The results of synthetic traffic: a row for each combination.
@@ -103,8 +139,7 @@ pub(super) fn of_traffic(detail: &TrafficDetail) -> String {
     for point in &detail.points {
         let summary = &point.summary;
         let axes = detail.axes.iter().zip(&point.values);
-        let mut row: Vec<Cell> =
-            axes.map(|(axis, index)| right(axis.values.get(*index).cloned().unwrap_or_default())).collect();
+        let mut row: Vec<Cell> = axes.map(|(axis, index)| right(axis.text(*index).to_owned())).collect();
         let mean = |key: &str, value: Option<f64>, digits: usize| {
             let Some(value) = value else { return right("–".to_owned()) };
             let half = summary.confidence.get(key).map(|half| format!(" ± {half:.digits$}")).unwrap_or_default();

@@ -24,7 +24,7 @@
 //! kind = "ethernet"                # the other keys belong to the kind
 //!
 //! [run]
-//! seed = 1                         # for whatever is drawn
+//! seed = 1                         # for whatever is drawn; a list makes a sweep, as it does for most keys
 //! seeds = 5                        # synthetic traffic only: so many runs, for confidence intervals
 //!
 //! [dispatcher]                     # for `replay dimemas`; the LIGHTNESS deliverable's names

@@ -170,7 +170,7 @@ impl Experiment {
         match &self.traffic {
             Some(traffic) => traffic.check().map_err(|error| error.to_string())?,
             None if self.run.seeds.is_some() => {
-                return Err("run.seeds: several seeds are for `[traffic]`; a replay has run.seed".to_owned());
+                return Err("run.seeds: several seeds are for `[traffic]`; of a recorded job, run.seed = [1, 2, 3] is a sweep over seeds".to_owned());
             }
             None => {}
         }

@@ -3,10 +3,12 @@
 //! All figures are drawn here, in HTML and SVG; the page's script only shows details under the pointer, and one
 //! experiment at a time where there are several.
 
+mod chart;
 mod curves;
 mod document;
 mod format;
 mod gantt;
+mod jobs;
 pub(crate) mod markup;
 mod overview;
 mod page;
@@ -17,6 +19,5 @@ mod synthetic;
 mod traffic;
 mod transfers;
 
-pub use curves::curves;
-pub use page::{page, write, write_traffic};
+pub use page::{page, write, write_curves, write_job_curves, write_jobs, write_traffic};
 pub use synthetic::page as traffic_page;

@@ -4,16 +4,16 @@ use std::path::Path;
 
 use super::document::document;
 use super::markup::{Element, div, element};
-use super::{format, gantt, overview, path, plots, traffic, traffic_page, transfers};
+use super::{curves, format, gantt, jobs, overview, parts, path, plots, traffic, traffic_page, transfers};
 use crate::results::synthetic::TrafficDetail;
-use crate::results::{Detail, StoreError};
+use crate::results::{Detail, JobSweep, StoreError, write_text};
 
 /// Writes the report of some replays of a job.
 ///
 /// # Errors
 /// If it cannot be written.
 pub fn write(path: &Path, details: &[Detail]) -> Result<(), StoreError> {
-    crate::results::write_text(path, &page(details))
+    write_text(path, &page(details))
 }
 
 /// Writes the report of synthetic traffic.
@@ -21,7 +21,31 @@ pub fn write(path: &Path, details: &[Detail]) -> Result<(), StoreError> {
 /// # Errors
 /// If it cannot be written.
 pub fn write_traffic(path: &Path, detail: &TrafficDetail) -> Result<(), StoreError> {
-    crate::results::write_text(path, &traffic_page(detail))
+    write_text(path, &traffic_page(detail))
+}
+
+/// Writes the report of a sweep of a recorded job.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_jobs(path: &Path, jobs: &JobSweep) -> Result<(), StoreError> {
+    write_text(path, &jobs::page(jobs))
+}
+
+/// Writes the curves of a sweep of synthetic traffic into a folder.
+///
+/// # Errors
+/// If they cannot be written.
+pub fn write_curves(folder: &Path, detail: &TrafficDetail) -> Result<(), StoreError> {
+    curves::curves(detail).into_iter().try_for_each(|(name, picture)| write_text(&folder.join(name), &picture))
+}
+
+/// Writes the curves of a sweep of a recorded job into a folder.
+///
+/// # Errors
+/// If they cannot be written.
+pub fn write_job_curves(folder: &Path, jobs: &JobSweep) -> Result<(), StoreError> {
+    curves::job_curves(jobs).into_iter().try_for_each(|(name, picture)| write_text(&folder.join(name), &picture))
 }
 
 /// The report of some replays of a job as an HTML page.
@@ -81,17 +105,11 @@ fn experiment(number: usize, detail: &Detail, all: usize) -> Element {
             )))
         }))
         .children((all > 1).then(|| overview::figures(summary)))
-        .children(summary.doubts.iter().chain(&summary.notes).map(|note| element("p").with("class", "note").text(note)))
+        .children(summary.doubts.iter().chain(&summary.notes).map(|note| parts::note(note)))
         .child(gantt::section(detail))
         .child(path::section(detail))
         .child(traffic::section(detail))
         .child(transfers::section(detail))
         .child(plots::section(detail))
-        .child(
-            element("section").child(element("h3").text("Configuration")).child(
-                element("details")
-                    .child(element("summary").text("Every key of this experiment, as it was run"))
-                    .child(div("scroll").with("tabindex", 0).child(element("pre").text(&detail.effective))),
-            ),
-        )
+        .child(parts::configuration(&detail.effective))
 }

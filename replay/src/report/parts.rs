@@ -28,3 +28,17 @@ pub(super) fn grid(end_s: f64) -> Element {
             .map(|tick| element("i").with("style", format!("left:{}", format::percent_of(tick, end_s)))),
     )
 }
+
+/// A remark above the figures.
+pub(super) fn note(text: &str) -> Element {
+    element("p").with("class", "note").text(text)
+}
+
+/// The experiment with every key.
+pub(super) fn configuration(effective: &str) -> Element {
+    element("section").child(element("h3").text("Configuration")).child(
+        element("details")
+            .child(element("summary").text("Every key of this experiment, as it was run"))
+            .child(div("scroll").with("tabindex", 0).child(element("pre").text(effective))),
+    )
+}

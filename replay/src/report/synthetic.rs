@@ -1,8 +1,11 @@
 //! The report of synthetic traffic.
 
+use super::chart::number;
 use super::document::document;
 use super::markup::{Element, div, element, table};
-use super::{curves, format};
+use super::parts::note;
+use super::{curves, format, parts};
+use crate::results::label;
 use crate::results::synthetic::{PointDetail, TrafficDetail, TrafficSummary};
 use netsim::statistics::Distribution;
 
@@ -15,39 +18,19 @@ pub fn page(detail: &TrafficDetail) -> String {
         .child(overview(detail))
         .children(pictures(detail))
         .children(detail.points.iter().map(|point| one(detail, point)))
-        .child(
-            element("section").child(element("h3").text("Configuration")).child(
-                element("details")
-                    .child(element("summary").text("Every key of this experiment, as it was run"))
-                    .child(div("scroll").with("tabindex", 0).child(element("pre").text(&detail.effective))),
-            ),
-        );
+        .child(parts::configuration(&detail.effective));
     let job = div("job").child(element("strong").text(&detail.name)).child(element("span").text("synthetic traffic"));
     document(&format!("{} · Hadoptic", detail.name), Some(job), main, "")
 }
 
-fn note(text: &str) -> Element {
-    element("p").with("class", "note").text(text)
-}
-
-/// What the values of a combination are.
-fn label(detail: &TrafficDetail, point: &PointDetail) -> String {
-    let values = detail.axes.iter().zip(&point.values);
-    let told = values.map(|(axis, index)| {
-        let key = axis.path.rsplit('.').next().unwrap_or_default();
-        format!("{key} = {}", axis.values.get(*index).map_or("", String::as_str))
-    });
-    told.collect::<Vec<_>>().join(", ")
-}
-
 fn figure(value: Option<f64>) -> String {
-    value.map_or_else(|| "–".to_owned(), curves::number)
+    value.map_or_else(|| "–".to_owned(), number)
 }
 
 /// A mean with half its confidence interval.
 fn mean(summary: &TrafficSummary, key: &str, value: Option<f64>) -> String {
     match summary.confidence.get(key) {
-        Some(half) => format!("{} ± {}", figure(value), curves::number(*half)),
+        Some(half) => format!("{} ± {}", figure(value), number(*half)),
         None => figure(value),
     }
 }
@@ -68,8 +51,7 @@ fn overview(detail: &TrafficDetail) -> Element {
     let rows = detail.points.iter().map(|point| {
         let summary = &point.summary;
         let axes = detail.axes.iter().zip(&point.values);
-        let mut row: Vec<String> =
-            axes.map(|(axis, index)| axis.values.get(*index).cloned().unwrap_or_default()).collect();
+        let mut row: Vec<String> = axes.map(|(axis, index)| axis.text(*index).to_owned()).collect();
         row.extend([
             figure(summary.offered_load),
             mean(summary, "accepted_load", summary.accepted_load),
@@ -96,7 +78,7 @@ fn pictures(detail: &TrafficDetail) -> Option<Element> {
 /// One combination.
 fn one(detail: &TrafficDetail, point: &PointDetail) -> Element {
     let summary = &point.summary;
-    let title = label(detail, point);
+    let title = label(detail.axes.iter().zip(&point.values));
     let kinds =
         [("packet", "packet, source queue included"), ("network", "packet, network only"), ("message", "message")];
     let row = |(key, name): (&str, &str)| {
@@ -158,25 +140,21 @@ fn histogram(point: &PointDetail) -> Option<Element> {
         }
     }
     let most = bars.iter().copied().max().unwrap_or(1).max(1);
-    let drawn = bars.iter().enumerate().map(|(number, count)| {
+    let drawn = bars.iter().enumerate().map(|(bar, count)| {
         #[expect(clippy::cast_precision_loss, reason = "for a drawing")]
-        let (high, at) = (*count as f64 / most as f64 * 120.0, number as f64 * 12.0);
-        let from = start + f64::from(u32::try_from(number).unwrap_or(0)) * width;
+        let (high, at) = (*count as f64 / most as f64 * 120.0, bar as f64 * 12.0);
+        let from = start + f64::from(u32::try_from(bar).unwrap_or(0)) * width;
         element("rect")
             .with("x", at)
             .with("y", format!("{:.1}", 130.0 - high))
             .with("width", 10)
             .with("height", format!("{high:.1}"))
             .with("fill", "#1f6feb")
-            .child(element("title").text(format!(
-                "{} to {} ns: {count}",
-                curves::number(from),
-                curves::number(from + width)
-            )))
+            .child(element("title").text(format!("{} to {} ns: {count}", number(from), number(from + width))))
     });
     let label = |x: f64, anchor: &str, value: f64| {
         let place = element("text").with("x", x).with("y", 148).with("text-anchor", anchor);
-        place.with("fill", "currentColor").with("font-size", 12).text(format!("{} ns", curves::number(value)))
+        place.with("fill", "currentColor").with("font-size", 12).text(format!("{} ns", number(value)))
     };
     let picture = element("svg")
         .with("viewBox", "0 0 720 154")

@@ -15,19 +15,23 @@
 
 mod detail;
 mod doubts;
+mod jobs;
 mod phases;
 mod seconds;
 mod store;
 mod summary;
+mod sweep;
 pub mod synthetic;
 mod transfers;
 
 pub use detail::{CircuitDetail, Detail, LinkDetail, PieceDetail, TransferPoint};
+pub use jobs::{JobPoint, JobSweep, read_jobs, write_jobs};
 pub(crate) use phases::backwards;
 pub use phases::{TaskTimes, Times};
 pub use store::{StoreError, read_comparison, read_detail, write_comparison, write_run};
 pub(crate) use store::{make_folder, write_text};
 pub use summary::{Comparison, PathShare, Phase, PhaseWait, Summary, TransferClass, TransferError, TransferQuantile};
+pub use sweep::{AxisValues, SweepPoint, SweepSummary, label};
 pub use transfers::{KindTransfers, MessageTimes};
 
 use seconds::seconds;

@@ -10,6 +10,7 @@ mod experiment_commands;
 mod experiment_edits;
 mod experiment_files;
 mod experiment_sweeps;
+mod job_sweeps;
 mod promises;
 mod report_page;
 mod topology_command;

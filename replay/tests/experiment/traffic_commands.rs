@@ -213,7 +213,7 @@ fn arguments_that_do_not_fit_are_refused() {
     fs::write(bench.path("nothing.toml"), "[fabric]\nkind = \"ideal\"\n").unwrap();
     let cases: [(&[&str], &str); 7] = [
         (&["run", "tree.toml", "--out", "r", "--trace", "t"], "replays no trace"),
-        (&["run", "job.toml", "--out", "r"], "job.toml:3:1: fabric.rate"),
+        (&["run", "job.toml", "--out", "r"], "nothing to run"),
         (&["run", "nothing.toml", "--out", "r"], "[traffic]"),
         (&["run", "nothing.toml", "--out", "r", "--packets"], "no synthetic traffic"),
         (&["run", "tree.toml", "--out", "r", "--threads", "0"], "1 to 4096"),

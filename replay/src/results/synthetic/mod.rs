@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `summary.json` | a [`TrafficSummary`]; of a sweep, a [`SweepSummary`] |
+//! | `summary.json` | a [`TrafficSummary`]; of a sweep, a [`SweepSummary`](super::SweepSummary) |
 //! | `effective.toml` | the experiment with every key; running it again gives the same result |
 //! | `sweep.parquet`, `sweep.csv` | of a sweep: a row for each combination |
 //! | `links.parquet` | each link of each run |
@@ -17,4 +17,4 @@ mod store;
 mod summary;
 
 pub use store::{read_traffic, write_traffic};
-pub use summary::{AxisValues, PointDetail, SweepPoint, SweepSummary, TrafficDetail, TrafficResults, TrafficSummary};
+pub use summary::{PointDetail, TrafficDetail, TrafficResults, TrafficSummary};

@@ -1,41 +1,40 @@
 //! Writes and reads the results of synthetic traffic.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use trace::rows::Column;
 use trace_tables::write_columns;
 
 use super::summary::{TrafficDetail, TrafficResults, TrafficSummary};
-use crate::report;
+use crate::experiment::Sweep;
 use crate::results::StoreError;
 use crate::results::store::{column, make_folder, read_json, write_json, write_text};
+use crate::results::sweep::{Cells, write_table};
 use netsim::statistics::{Histogram, LinkUse, RunFigures};
 use netsim::traffic::TrafficRun;
 
-/// Writes the results into a folder, which is made where it is missing; `keep` writes the packets, too.
+/// Writes all but the report of the results into a folder, which is made where it is missing; `keep` writes the packets, too.
 ///
 /// # Errors
 /// If something cannot be written.
-pub fn write_traffic(folder: &Path, results: &TrafficResults, keep: bool) -> Result<(), StoreError> {
+pub fn write_traffic(folder: &Path, sweep: &Sweep, results: &TrafficResults, keep: bool) -> Result<(), StoreError> {
     make_folder(folder)?;
     let summary = folder.join("summary.json");
-    let value = results.summary().map_err(|source| StoreError::Json { path: summary.clone(), source })?;
+    let value = results.summary(sweep).map_err(|source| StoreError::Json { path: summary.clone(), source })?;
     write_json(&summary, &value)?;
     write_json(&folder.join("traffic.json"), &results.detail)?;
     write_text(&folder.join("effective.toml"), &results.detail.effective)?;
     if !results.detail.axes.is_empty() {
-        write_sweep(folder, &results.detail)?;
+        let points = &results.detail.points;
+        let rows: Vec<_> = points.iter().map(|point| (point.values.as_slice(), &point.summary)).collect();
+        write_table(folder, &results.detail.axes, &rows, &COLUMNS)?;
     }
     write_links(folder, results)?;
     write_latency(folder, results)?;
     if keep {
         write_packets(folder, results)?;
     }
-    for (name, picture) in report::curves(&results.detail) {
-        write_text(&folder.join(name), &picture)?;
-    }
-    report::write_traffic(&folder.join("report.html"), &results.detail)
+    Ok(())
 }
 
 /// Reads what the report of synthetic traffic is drawn from; `None` if the folder holds none.
@@ -47,87 +46,33 @@ pub fn read_traffic(folder: &Path) -> Result<Option<TrafficDetail>, StoreError> 
     if path.exists() { read_json(&path).map(Some) } else { Ok(None) }
 }
 
-type Figure = (&'static str, fn(&TrafficSummary) -> Option<f64>);
-
-/// The columns of figures of a sweep's table.
-const FIGURES: [Figure; 17] = [
-    ("offered_load", |row| row.offered_load),
-    ("accepted_load", |row| row.accepted_load),
-    ("packet_latency_mean_cycles", |row| row.packet_latency_mean_cycles),
-    ("network_latency_mean_cycles", |row| row.network_latency_mean_cycles),
-    ("message_latency_mean_cycles", |row| row.message_latency_mean_cycles),
-    ("packet_latency_mean_ns", |row| row.packet_latency_mean_ns),
-    ("packet_latency_deviation_ns", |row| row.latency_ns["packet"].deviation),
-    ("packet_latency_p50_ns", |row| row.latency_ns["packet"].p50),
-    ("packet_latency_p95_ns", |row| row.latency_ns["packet"].p95),
-    ("packet_latency_p99_ns", |row| row.latency_ns["packet"].p99),
-    ("packet_latency_max_ns", |row| row.latency_ns["packet"].max),
-    ("packet_latency_half_ns", |row| row.confidence.get("packet_latency_mean_ns").copied()),
-    ("accepted_load_half", |row| row.confidence.get("accepted_load").copied()),
-    ("hops_mean", |row| row.hops_mean),
-    ("link_utilisation_mean", |row| row.link_utilisation_mean),
-    ("link_utilisation_max", |row| row.link_utilisation_max),
-    ("wall_s", |row| Some(row.wall_s)),
+/// The columns of a sweep's table.
+const COLUMNS: [(&str, Cells<TrafficSummary>); 24] = [
+    ("saturated", Cells::Truth(|row| row.saturated)),
+    ("offered_load", Cells::Figure(|row| row.offered_load)),
+    ("accepted_load", Cells::Figure(|row| row.accepted_load)),
+    ("packet_latency_mean_cycles", Cells::Figure(|row| row.packet_latency_mean_cycles)),
+    ("network_latency_mean_cycles", Cells::Figure(|row| row.network_latency_mean_cycles)),
+    ("message_latency_mean_cycles", Cells::Figure(|row| row.message_latency_mean_cycles)),
+    ("packet_latency_mean_ns", Cells::Figure(|row| row.packet_latency_mean_ns)),
+    ("packet_latency_deviation_ns", Cells::Figure(|row| row.latency_ns["packet"].deviation)),
+    ("packet_latency_p50_ns", Cells::Figure(|row| row.latency_ns["packet"].p50)),
+    ("packet_latency_p95_ns", Cells::Figure(|row| row.latency_ns["packet"].p95)),
+    ("packet_latency_p99_ns", Cells::Figure(|row| row.latency_ns["packet"].p99)),
+    ("packet_latency_max_ns", Cells::Figure(|row| row.latency_ns["packet"].max)),
+    ("packet_latency_half_ns", Cells::Figure(|row| row.confidence.get("packet_latency_mean_ns").copied())),
+    ("accepted_load_half", Cells::Figure(|row| row.confidence.get("accepted_load").copied())),
+    ("hops_mean", Cells::Figure(|row| row.hops_mean)),
+    ("link_utilisation_mean", Cells::Figure(|row| row.link_utilisation_mean)),
+    ("link_utilisation_max", Cells::Figure(|row| row.link_utilisation_max)),
+    ("wall_s", Cells::Figure(|row| Some(row.wall_s))),
+    ("packets", Cells::Count(|row| row.packets)),
+    ("packets_measured", Cells::Count(|row| row.packets_measured)),
+    ("packets_undelivered", Cells::Count(|row| row.packets_undelivered)),
+    ("drops", Cells::Count(|row| row.drops)),
+    ("flit_hops", Cells::Count(|row| row.flit_hops)),
+    ("events", Cells::Count(|row| row.events)),
 ];
-
-type Counted = (&'static str, fn(&TrafficSummary) -> u64);
-
-const COUNTS: [Counted; 6] = [
-    ("packets", |row| row.packets),
-    ("packets_measured", |row| row.packets_measured),
-    ("packets_undelivered", |row| row.packets_undelivered),
-    ("drops", |row| row.drops),
-    ("flit_hops", |row| row.flit_hops),
-    ("events", |row| row.events),
-];
-
-fn write_sweep(folder: &Path, detail: &TrafficDetail) -> Result<(), StoreError> {
-    let mut columns: Vec<(String, Column)> = Vec::new();
-    let mut csv: Vec<Vec<String>> = vec![Vec::new(); detail.points.len() + 1];
-    let push = |csv: &mut [Vec<String>], name: &str, cells: Vec<String>| {
-        csv[0].push(quoted(name));
-        csv[1..].iter_mut().zip(cells).for_each(|(row, cell)| row.push(quoted(&cell)));
-    };
-    for (number, axis) in detail.axes.iter().enumerate() {
-        let cells: Vec<String> = detail
-            .points
-            .iter()
-            .map(|point| axis.values.get(point.values[number]).cloned().unwrap_or_default())
-            .collect();
-        let numbers: Option<Vec<f64>> = axis.values.iter().map(|text| text.parse().ok()).collect();
-        columns.push(match numbers {
-            Some(_) => column(&cells, &axis.path, Column::F64, |cell| cell.parse::<f64>().ok()),
-            None => column(&cells, &axis.path, Column::Text, |cell| cell.clone()),
-        });
-        push(&mut csv, &axis.path, cells);
-    }
-    let rows: Vec<&TrafficSummary> = detail.points.iter().map(|point| &point.summary).collect();
-    columns.push(column(&rows, "saturated", Column::Bool, |row| row.saturated));
-    push(&mut csv, "saturated", rows.iter().map(|row| row.saturated.to_string()).collect());
-    for (name, figure) in FIGURES {
-        columns.push(column(&rows, name, Column::F64, |row| figure(row)));
-        push(
-            &mut csv,
-            name,
-            rows.iter().map(|row| figure(row).map_or_else(String::new, |value| value.to_string())).collect(),
-        );
-    }
-    for (name, count) in COUNTS {
-        columns.push(column(&rows, name, Column::U64, |row| count(row)));
-        push(&mut csv, name, rows.iter().map(|row| count(row).to_string()).collect());
-    }
-    write_columns(&folder.join("sweep.parquet"), columns, rows.len())?;
-    let mut text = String::new();
-    for row in csv {
-        let _ = writeln!(text, "{}", row.join(","));
-    }
-    write_text(&folder.join("sweep.csv"), &text)
-}
-
-/// A cell of a CSV file.
-fn quoted(cell: &str) -> String {
-    if cell.contains([',', '"', '\n']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
-}
 
 /// All runs, each with the number of its combination.
 fn runs(results: &TrafficResults) -> impl Iterator<Item = (u32, &TrafficRun)> {

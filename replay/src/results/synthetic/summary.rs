@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::experiment::{Experiment, Sweep};
+use crate::results::sweep::{AxisValues, SweepPoint, SweepSummary, json_values};
 use netsim::statistics::{Distribution, Histogram, LinkUse, RunFigures, Saturation, float, interval};
 use netsim::traffic::{Plan, TrafficRun};
 
@@ -105,40 +106,6 @@ pub struct TrafficSummary {
     pub counters: BTreeMap<String, u64>,
 }
 
-/// The values of a key of a sweep.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AxisValues {
-    /// The key's path.
-    pub path: String,
-    /// Its values as text.
-    pub values: Vec<String>,
-}
-
-/// A combination of a sweep in `summary.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SweepPoint {
-    /// The value of each key that has several, by path.
-    pub values: BTreeMap<String, Value>,
-    /// What came out.
-    #[serde(flatten)]
-    pub summary: TrafficSummary,
-}
-
-/// `summary.json` of a sweep.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SweepSummary {
-    /// The experiment's name.
-    pub name: String,
-    /// Whether it was stopped before its end.
-    pub interim: bool,
-    /// The keys with several values.
-    pub axes: Vec<AxisValues>,
-    /// The combinations that came to a result, in their order: the last key changes first.
-    pub points: Vec<SweepPoint>,
-    /// Combinations that came to none, each with the reason.
-    pub failed: BTreeMap<String, String>,
-}
-
 /// A combination as the report shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointDetail {
@@ -174,8 +141,6 @@ pub struct TrafficDetail {
 pub struct TrafficResults {
     /// What the report shows.
     pub detail: TrafficDetail,
-    /// The values of the sweep's keys.
-    values: Vec<Vec<toml::Value>>,
     /// The runs of each combination of `detail.points`.
     pub(super) runs: Vec<Vec<TrafficRun>>,
 }
@@ -189,20 +154,15 @@ impl TrafficResults {
     /// # Errors
     /// If the experiment cannot be written as TOML.
     pub fn new(sweep: &Sweep) -> Result<Self, toml::ser::Error> {
-        let axes = sweep.axes.iter().map(|axis| AxisValues {
-            path: axis.path.clone(),
-            values: (0..axis.values.len()).map(|index| axis.text(index)).collect(),
-        });
         let detail = TrafficDetail {
             name: sweep.points.first().map(|point| point.experiment.name.clone()).unwrap_or_default(),
             interim: false,
             effective: sweep.to_toml()?,
-            axes: axes.collect(),
+            axes: AxisValues::of(sweep),
             points: Vec::new(),
             failed: BTreeMap::new(),
         };
-        let values = sweep.axes.iter().map(|axis| axis.values.clone()).collect();
-        Ok(Self { detail, values, runs: Vec::new() })
+        Ok(Self { detail, runs: Vec::new() })
     }
 
     /// Adds the runs of a combination, one for each seed; nothing without any.
@@ -225,23 +185,20 @@ impl TrafficResults {
     ///
     /// # Errors
     /// If it cannot be written as JSON.
-    pub fn summary(&self) -> Result<Value, serde_json::Error> {
+    pub fn summary(&self, sweep: &Sweep) -> Result<Value, serde_json::Error> {
         if self.detail.axes.is_empty()
             && let Some(point) = self.detail.points.first()
         {
             return serde_json::to_value(&point.summary);
         }
-        serde_json::to_value(self.sweep_summary())
+        serde_json::to_value(self.sweep_summary(sweep))
     }
 
-    fn sweep_summary(&self) -> SweepSummary {
+    fn sweep_summary(&self, sweep: &Sweep) -> SweepSummary<TrafficSummary> {
         let detail = &self.detail;
-        let point = |point: &PointDetail| {
-            let axes = detail.axes.iter().zip(&self.values).zip(&point.values);
-            let value = |value: &toml::Value| serde_json::to_value(value).unwrap_or(Value::Null);
-            let values =
-                axes.map(|((axis, values), index)| (axis.path.clone(), values.get(*index).map_or(Value::Null, value)));
-            SweepPoint { values: values.collect(), summary: point.summary.clone() }
+        let point = |point: &PointDetail| SweepPoint {
+            values: json_values(sweep, &point.values),
+            summary: point.summary.clone(),
         };
         SweepSummary {
             name: detail.name.clone(),

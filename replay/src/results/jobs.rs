@@ -1,0 +1,130 @@
+//! What a sweep of a recorded job leaves behind.
+//!
+//! | file | what |
+//! |---|---|
+//! | `summary.json` | a [`SweepSummary`] of [`Summary`] |
+//! | `effective.toml` | the experiment with every key; running it again gives the same result |
+//! | `sweep.parquet`, `sweep.csv` | a row for each combination |
+//! | `job_time.svg`, `map.svg`, `shuffle.svg`, `sort.svg`, `reduce.svg` | times over the swept key |
+//! | `jobs.json` | what the report is drawn from |
+//! | `report.html` | the report |
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::store::{StoreError, make_folder, read_json, write_json, write_text};
+use super::summary::Summary;
+use super::sweep::{AxisValues, Cells, SweepPoint, SweepSummary, json_values, label, write_table};
+use crate::experiment::Sweep;
+
+/// A combination of a sweep, replayed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobPoint {
+    /// Which value of each key.
+    pub values: Vec<usize>,
+    /// What came out.
+    pub summary: Summary,
+}
+
+/// All replays of a sweep: what its report is drawn from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobSweep {
+    /// The experiment's name.
+    pub name: String,
+    /// The experiment with every key.
+    pub effective: String,
+    /// The keys with several values.
+    pub axes: Vec<AxisValues>,
+    /// The combinations that came to a result.
+    pub points: Vec<JobPoint>,
+    /// Combinations that came to none, each with the reason.
+    pub failed: BTreeMap<String, String>,
+}
+
+impl JobSweep {
+    /// A sweep without any replay yet.
+    ///
+    /// # Errors
+    /// If the experiment cannot be written as TOML.
+    pub fn new(sweep: &Sweep) -> Result<Self, toml::ser::Error> {
+        Ok(Self {
+            name: sweep.points.first().map(|point| point.experiment.name.clone()).unwrap_or_default(),
+            effective: sweep.to_toml()?,
+            axes: AxisValues::of(sweep),
+            points: Vec::new(),
+            failed: BTreeMap::new(),
+        })
+    }
+
+    /// The values of a combination: "rate = 1Gbps, seed = 2".
+    #[must_use]
+    pub fn label(&self, values: &[usize]) -> String {
+        label(self.axes.iter().zip(values))
+    }
+
+    /// The recording, where all combinations replay the same job.
+    #[must_use]
+    pub fn recorded(&self) -> Option<&Summary> {
+        let first = &self.points.first()?.summary;
+        let same = |point: &JobPoint| (&point.summary.trace, &point.summary.job) == (&first.trace, &first.job);
+        self.points.iter().all(same).then_some(first)
+    }
+
+    /// What `summary.json` holds.
+    #[must_use]
+    pub fn summary(&self, sweep: &Sweep) -> SweepSummary<Summary> {
+        let point =
+            |point: &JobPoint| SweepPoint { values: json_values(sweep, &point.values), summary: point.summary.clone() };
+        SweepSummary {
+            name: self.name.clone(),
+            interim: false,
+            axes: self.axes.clone(),
+            points: self.points.iter().map(point).collect(),
+            failed: self.failed.clone(),
+        }
+    }
+}
+
+/// The columns of the table.
+const COLUMNS: [(&str, Cells<Summary>); 16] = [
+    ("job_time_s", Cells::Figure(|row| Some(row.job_time_s))),
+    ("recorded_job_time_s", Cells::Figure(|row| Some(row.recorded_job_time_s))),
+    ("map_s", Cells::Figure(|row| row.phase("map")?.seconds)),
+    ("shuffle_s", Cells::Figure(|row| row.phase("shuffle")?.seconds)),
+    ("sort_s", Cells::Figure(|row| row.phase("sort")?.seconds)),
+    ("reduce_s", Cells::Figure(|row| row.phase("reduce")?.seconds)),
+    ("network_share", Cells::Figure(|row| Some(row.network_share))),
+    ("transfer_error_median", Cells::Figure(|row| row.transfer_error.median)),
+    ("transfer_error_p95", Cells::Figure(|row| row.transfer_error.p95)),
+    ("wall_s", Cells::Figure(|row| Some(row.wall_s))),
+    ("messages", Cells::Count(|row| row.messages)),
+    ("messages_unfinished", Cells::Count(|row| row.messages_unfinished)),
+    ("bytes", Cells::Count(|row| row.bytes)),
+    ("drops", Cells::Count(|row| row.drops)),
+    ("retransmissions", Cells::Count(|row| row.retransmissions)),
+    ("events", Cells::Count(|row| row.events)),
+];
+
+/// Writes all but the report of a sweep into a folder, which is made where it is missing.
+///
+/// # Errors
+/// If something cannot be written.
+pub fn write_jobs(folder: &Path, sweep: &Sweep, jobs: &JobSweep) -> Result<(), StoreError> {
+    make_folder(folder)?;
+    write_json(&folder.join("summary.json"), &jobs.summary(sweep))?;
+    write_json(&folder.join("jobs.json"), jobs)?;
+    write_text(&folder.join("effective.toml"), &jobs.effective)?;
+    let rows: Vec<_> = jobs.points.iter().map(|point| (point.values.as_slice(), &point.summary)).collect();
+    write_table(folder, &jobs.axes, &rows, &COLUMNS)
+}
+
+/// Reads what the report of a sweep is drawn from; `None` if the folder holds none.
+///
+/// # Errors
+/// If it cannot be understood.
+pub fn read_jobs(folder: &Path) -> Result<Option<JobSweep>, StoreError> {
+    let path = folder.join("jobs.json");
+    if path.exists() { read_json(&path).map(Some) } else { Ok(None) }
+}

@@ -1,0 +1,140 @@
+//! What sweeps of recorded jobs and of synthetic traffic have in common: their keys, their summary, their table.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use trace::rows::Column;
+use trace_tables::write_columns;
+
+use super::store::{StoreError, column, write_text};
+use crate::experiment::Sweep;
+
+/// The values of a key of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AxisValues {
+    /// The key's path.
+    pub path: String,
+    /// Its values as text.
+    pub values: Vec<String>,
+}
+
+impl AxisValues {
+    /// The keys of a sweep.
+    #[must_use]
+    pub fn of(sweep: &Sweep) -> Vec<Self> {
+        let of = |axis: &crate::experiment::Axis| Self {
+            path: axis.path.clone(),
+            values: (0..axis.values.len()).map(|index| axis.text(index)).collect(),
+        };
+        sweep.axes.iter().map(of).collect()
+    }
+
+    /// A value as text.
+    #[must_use]
+    pub fn text(&self, index: usize) -> &str {
+        self.values.get(index).map_or("", String::as_str)
+    }
+}
+
+/// Some keys with their values: "load = 0.3, vls = 2".
+pub fn label<'a>(values: impl IntoIterator<Item = (&'a AxisValues, &'a usize)>) -> String {
+    let told = values.into_iter().map(|(axis, index)| {
+        let key = axis.path.rsplit('.').next().unwrap_or_default();
+        format!("{key} = {}", axis.text(*index))
+    });
+    told.collect::<Vec<_>>().join(", ")
+}
+
+/// A combination of a sweep in `summary.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SweepPoint<S> {
+    /// The value of each key that has several, by path.
+    pub values: BTreeMap<String, Value>,
+    /// What came out.
+    #[serde(flatten)]
+    pub summary: S,
+}
+
+/// `summary.json` of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SweepSummary<S> {
+    /// The experiment's name.
+    pub name: String,
+    /// Whether it was stopped before its end.
+    pub interim: bool,
+    /// The keys with several values.
+    pub axes: Vec<AxisValues>,
+    /// The combinations that came to a result.
+    pub points: Vec<SweepPoint<S>>,
+    /// Combinations that came to none, each with the reason.
+    pub failed: BTreeMap<String, String>,
+}
+
+/// The values of a combination as `summary.json` has them, by the path of their keys.
+pub(super) fn json_values(sweep: &Sweep, values: &[usize]) -> BTreeMap<String, Value> {
+    let axes = sweep.axes.iter().zip(values);
+    let of = |value: &toml::Value| serde_json::to_value(value).unwrap_or(Value::Null);
+    axes.map(|(axis, index)| (axis.path.clone(), axis.values.get(*index).map_or(Value::Null, of))).collect()
+}
+
+/// What a column of the table holds.
+pub(super) enum Cells<S> {
+    Truth(fn(&S) -> bool),
+    Figure(fn(&S) -> Option<f64>),
+    Count(fn(&S) -> u64),
+}
+
+/// Writes `sweep.parquet` and `sweep.csv`: a row for each combination, its values and what came out.
+pub(super) fn write_table<S>(
+    folder: &Path,
+    axes: &[AxisValues],
+    rows: &[(&[usize], &S)],
+    columns: &[(&str, Cells<S>)],
+) -> Result<(), StoreError> {
+    let mut parquet: Vec<(String, Column)> = Vec::new();
+    let mut csv: Vec<Vec<String>> = vec![Vec::new(); rows.len() + 1];
+    let push = |csv: &mut [Vec<String>], name: &str, cells: Vec<String>| {
+        csv[0].push(quoted(name));
+        csv[1..].iter_mut().zip(cells).for_each(|(row, cell)| row.push(quoted(&cell)));
+    };
+    for (number, axis) in axes.iter().enumerate() {
+        let cells: Vec<String> = rows.iter().map(|(values, _)| axis.text(values[number]).to_owned()).collect();
+        let numbers: Option<Vec<f64>> = axis.values.iter().map(|text| text.parse().ok()).collect();
+        parquet.push(match numbers {
+            Some(_) => column(&cells, &axis.path, Column::F64, |cell| cell.parse::<f64>().ok()),
+            None => column(&cells, &axis.path, Column::Text, |cell| cell.clone()),
+        });
+        push(&mut csv, &axis.path, cells);
+    }
+    for (name, cells) in columns {
+        let texts: Vec<String> = match cells {
+            Cells::Truth(of) => {
+                parquet.push(column(rows, name, Column::Bool, |row| of(row.1)));
+                rows.iter().map(|row| of(row.1).to_string()).collect()
+            }
+            Cells::Figure(of) => {
+                parquet.push(column(rows, name, Column::F64, |row| of(row.1)));
+                rows.iter().map(|row| of(row.1).map_or_else(String::new, |value| value.to_string())).collect()
+            }
+            Cells::Count(of) => {
+                parquet.push(column(rows, name, Column::U64, |row| of(row.1)));
+                rows.iter().map(|row| of(row.1).to_string()).collect()
+            }
+        };
+        push(&mut csv, name, texts);
+    }
+    write_columns(&folder.join("sweep.parquet"), parquet, rows.len())?;
+    let mut text = String::new();
+    for row in csv {
+        let _ = writeln!(text, "{}", row.join(","));
+    }
+    write_text(&folder.join("sweep.csv"), &text)
+}
+
+/// A cell of a CSV file.
+fn quoted(cell: &str) -> String {
+    if cell.contains([',', '"', '\n']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
+}

@@ -1,0 +1,129 @@
+//! Sweeps of a recorded job: each combination comes out as it does by itself, and all of them stand side by side.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use trace_tables::write_trace;
+
+const SWEEP: &str = r#"
+    [workload]
+    trace = "trace"
+    cpu_factors = { map = [0.5, 2.0] }
+    [fabric]
+    kind = "ideal"
+    rate = ["20Mbps", "1Gbps", "100Mbps"]
+"#;
+
+struct Bench {
+    folder: TempDir,
+}
+
+impl Bench {
+    fn new(experiment: &str) -> Self {
+        let bench = Self { folder: tempfile::tempdir().unwrap() };
+        write_trace(&bench.path("trace"), &crate::common::map_reduce(&["m1", "w1", "w2"], 4, 2)).unwrap();
+        fs::write(bench.path("sweep.toml"), experiment).unwrap();
+        bench
+    }
+
+    fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    fn replay(&self, code: i32, arguments: &[&str]) -> Output {
+        let program = env!("CARGO_BIN_EXE_replay");
+        let output = Command::new(program).args(arguments).current_dir(self.folder.path()).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(code) && !told.contains("panicked"), "{arguments:?}: {told}");
+        output
+    }
+
+    fn json(&self, code: i32, arguments: &[&str]) -> Value {
+        serde_json::from_slice(&self.replay(code, arguments).stdout).unwrap()
+    }
+}
+
+#[test]
+fn each_combination_comes_out_as_by_itself() {
+    let bench = Bench::new(SWEEP);
+    let sweep = bench.json(0, &["run", "sweep.toml", "--out", "results", "--json"]);
+    let points = sweep["points"].as_array().unwrap();
+    assert_eq!(points.len(), 6);
+    for point in points {
+        let values = point["values"].as_object().unwrap();
+        let mut arguments = vec!["run".to_owned(), "sweep.toml".to_owned(), "--out".to_owned(), "single".to_owned()];
+        arguments.push("--json".to_owned());
+        for (path, value) in values {
+            arguments.extend(["--set".to_owned(), format!("{path}={}", value.to_string().trim_matches('"'))]);
+        }
+        let single = bench.json(0, &arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        for (key, value) in single.as_object().unwrap().iter().filter(|(key, _)| *key != "wall_s") {
+            assert_eq!(&point[key], value, "{key} of {values:?}");
+        }
+    }
+    let time = |rate: &str, factor: f64| {
+        let of = |point: &&Value| {
+            point["values"]["fabric.rate"] == rate && point["values"]["workload.cpu_factors.map"] == factor
+        };
+        points.iter().find(of).unwrap()["job_time_s"].as_f64().unwrap()
+    };
+    assert!(time("20Mbps", 0.5) > time("1Gbps", 0.5) && time("1Gbps", 2.0) > time("1Gbps", 0.5));
+}
+
+#[test]
+fn the_folder_holds_a_table_curves_and_a_report() {
+    let bench = Bench::new(SWEEP);
+    bench.replay(0, &["run", "sweep.toml", "--out", "results", "--threads", "1"]);
+    let csv = bench.text("results/sweep.csv");
+    let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows[0][..4], ["fabric.rate", "workload.cpu_factors.map", "job_time_s", "recorded_job_time_s"]);
+    assert_eq!((rows.len(), &rows[1][..2], &rows[6][..2]), (7, &["20Mbps", "0.5"][..], &["100Mbps", "2.0"][..]));
+    assert!(bench.path("results/sweep.parquet").exists());
+    // A line for each factor and one for the recording; the values stand by their size, not by their order in the file.
+    let curve = bench.text("results/job_time.svg");
+    assert_eq!(curve.matches("<polyline").count(), 3);
+    let at = |rate: &str| {
+        let before = curve.split(&format!(">{rate}</text>")).next().unwrap().rsplit("x=\"").next().unwrap();
+        before.split('"').next().unwrap().parse::<f64>().unwrap()
+    };
+    assert!(at("20Mbps") < at("100Mbps") && at("100Mbps") < at("1Gbps"));
+    let page = bench.text("results/report.html");
+    for told in ["Recorded, the job took", "rate = 20Mbps, map = 2.0", "Job time (s)", "cpu_factors"] {
+        assert!(page.contains(told), "{told}");
+    }
+    bench.replay(0, &["report", "results", "--out", "again.html"]);
+    assert_eq!(bench.text("again.html"), page);
+    // The effective experiment is the sweep, wherever it is run from.
+    let again = bench.json(0, &["run", "results/effective.toml", "--out", "again", "--json"]);
+    assert_eq!(again["points"].as_array().unwrap().len(), 6);
+    assert_eq!(without_wall(&bench.text("again/sweep.csv")), without_wall(&csv));
+}
+
+/// A table less the times of this machine.
+fn without_wall(csv: &str) -> Vec<Vec<String>> {
+    let wall = csv.lines().next().unwrap().split(',').position(|name| name == "wall_s").unwrap();
+    let row = |line: &str| {
+        let cells = line.split(',').enumerate().filter(|(number, _)| *number != wall);
+        cells.map(|(_, cell)| cell.to_owned()).collect()
+    };
+    csv.lines().map(row).collect()
+}
+
+#[test]
+fn seeds_and_jobs_are_keys_as_others_and_a_combination_without_result_is_told() {
+    let bench = Bench::new("[workload]\ntrace = \"trace\"\n[fabric]\nkind = \"ideal\"\n[run]\nseed = [1, 2]\n");
+    let seeds = bench.json(0, &["run", "sweep.toml", "--out", "seeds", "--json"]);
+    assert_eq!(seeds["axes"][0]["path"], "run.seed");
+    assert_eq!(seeds["points"][1]["seed"], 2);
+    let setting = ["--set", "run.seed=1", "--set", "workload.job=[job_1_0001, nobody]"];
+    let jobs = bench.json(1, &[&["run", "sweep.toml", "--out", "jobs", "--json"][..], &setting].concat());
+    assert_eq!(jobs["points"].as_array().unwrap().len(), 1);
+    assert!(jobs["failed"]["job = nobody"].as_str().unwrap().contains("no job \"nobody\""), "{jobs:#}");
+}
