@@ -11,6 +11,7 @@ mod sweep;
 mod synthetic;
 mod table;
 mod topology;
+mod traces;
 
 use std::io;
 use std::path::PathBuf;

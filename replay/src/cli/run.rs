@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Error, bail};
+use anyhow::{Error, bail};
 use causal::CausalError;
 use rayon::prelude::*;
 use replay::experiment::{Experiment, Sweep};
@@ -17,6 +17,7 @@ use trace::stderr::error_chain;
 
 use super::common::{COULD_NOT_RUN, Common, FOUND_WRONG, RunArgs, say, tell_of_replaced, wrong_key};
 use super::progress::Bars;
+use super::traces::{read_traces, trace_of, use_trace};
 use super::{synthetic, table};
 
 /// A replay that came to a halt, or to times that run backwards, has found something wrong in its trace; all else could
@@ -129,39 +130,6 @@ fn read_experiment(path: &Path, common: &Common) -> Result<Experiment, Error> {
     }
     use_trace(&mut experiment, common)?;
     Ok(experiment)
-}
-
-/// Has an experiment replay the trace of the command line, where one is given.
-pub(super) fn use_trace(experiment: &mut Experiment, common: &Common) -> Result<(), Error> {
-    if let Some(trace) = &common.trace {
-        experiment.workload.trace = Some(trace.clone());
-    }
-    // The effective configuration must find the trace from wherever it lies.
-    if let Some(trace) = &mut experiment.workload.trace {
-        *trace = trace.canonicalize().with_context(|| format!("the trace cannot be read: {}", trace.display()))?;
-    }
-    Ok(())
-}
-
-pub(super) fn trace_of(experiment: &Experiment) -> Result<&Path, RunError> {
-    experiment.workload.trace.as_deref().ok_or(RunError::NoTrace)
-}
-
-/// Reads the traces of some experiments, each once.
-pub(super) fn read_traces<'e>(
-    experiments: impl IntoIterator<Item = &'e Experiment>,
-    bars: &Bars,
-) -> Result<BTreeMap<&'e Path, Trace>, Error> {
-    let mut traces: BTreeMap<&Path, Trace> = BTreeMap::new();
-    for experiment in experiments {
-        let folder = trace_of(experiment)?;
-        if !traces.contains_key(folder) {
-            let spinner = bars.spinner(&format!("reading {}", folder.display()));
-            traces.insert(folder, read_trace(folder)?);
-            spinner.finish_and_clear();
-        }
-    }
-    Ok(traces)
 }
 
 /// Results go into a folder of the experiment's name, so names must be good for that and different.

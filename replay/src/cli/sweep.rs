@@ -12,8 +12,8 @@ use trace::stderr::error_chain;
 
 use super::common::{FOUND_WRONG, RunArgs, say, tell_of_replaced, wrong_key};
 use super::progress::Bars;
-use super::run::{read_traces, trace_of, use_trace};
 use super::table;
+use super::traces::{read_traces, trace_of, use_trace};
 
 /// Replays the combinations of a sweep.
 pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
