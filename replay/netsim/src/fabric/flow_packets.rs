@@ -4,6 +4,7 @@
 //! So a packet of the figures is a whole message here, and the time that it waits at its source is not told apart from the
 //! time that it is in the network.
 
+use super::ids::MessageId;
 use super::packet::{HostLinksDiffer, LinkTime, Message, Observer, PacketFabric, PacketRecord};
 use super::slab::Slab;
 use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, Simulation, Token};
@@ -43,7 +44,7 @@ pub struct FlowPackets<N, O> {
     link: Result<LinkTime, HostLinksDiffer>,
     /// By pair of hosts: the flow, and the switches that it passes.
     flows: HashMap<(HostIndex, HostIndex), (FlowId, u32)>,
-    sent: Slab<Sent>,
+    sent: Slab<MessageId, Sent>,
     /// How many messages each host has sent.
     numbers: Vec<u64>,
     arrived: Vec<Delivery>,
@@ -68,7 +69,7 @@ impl<N: FlowFabric, O: Observer> FlowPackets<N, O> {
     fn tell(&mut self, deliveries: &mut Vec<Delivery>) {
         for delivery in self.arrived.drain(..) {
             let Ok(id) = u32::try_from(delivery.token.0) else { continue };
-            let sent = self.sent.remove(id);
+            let sent = self.sent.remove(MessageId(id));
             let flit = self.link.as_ref().map_or(1, |link| u64::from(link.flit.max(1)));
             let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
             self.observer.delivered(&PacketRecord {
@@ -127,7 +128,7 @@ impl<N: FlowFabric, O: Observer> PacketFabric<O> for FlowPackets<N, O> {
         let sent = Sent { handed_over: now, source, destination, number: *number, wire_bytes, token };
         *number += 1;
         let id = self.sent.insert(sent);
-        network.send(now, flow, bytes, Token(id.into()));
+        network.send(now, flow, bytes, Token(id.0.into()));
     }
 
     fn observer(&mut self) -> &mut O {

@@ -3,6 +3,7 @@
 //! Each hand-over is a message; a flow's messages are delivered in the order in which they were handed over, for a
 //! message that is complete waits for those before it. A host's traffic to itself goes over its loopback.
 
+use super::ids::MessageId;
 use super::packet::{Message, PacketFabric, ServiceLevel};
 use super::pipe::{Pipe, PipeConfig};
 use super::slab::Slab;
@@ -18,7 +19,7 @@ struct Flow {
     destination: HostIndex,
     loopback: Option<Pipe>,
     /// Its messages that are not delivered, in the order of their hand-over.
-    under_way: VecDeque<u32>,
+    under_way: VecDeque<MessageId>,
 }
 
 /// A message that is not delivered.
@@ -34,7 +35,7 @@ pub struct Flows<F> {
     fabric: F,
     pipe: PipeConfig,
     flows: Vec<Flow>,
-    sent: Slab<Sent>,
+    sent: Slab<MessageId, Sent>,
     looping: EventQueue<Token>,
     looped_bytes: u64,
     complete: Vec<Delivery>,
@@ -58,7 +59,7 @@ impl<F: PacketFabric<()>> Flows<F> {
     /// A message is complete: delivers it, and those that waited for it, unless it must wait itself.
     fn completed(&mut self, delivery: Delivery, deliveries: &mut Vec<Delivery>) {
         let Ok(id) = u32::try_from(delivery.token.0) else { return };
-        let sent = self.sent.get_mut(id);
+        let sent = self.sent.get_mut(MessageId(id));
         sent.complete = true;
         let flow = &mut self.flows[sent.flow as usize];
         while let Some(first) = flow.under_way.front().copied() {
@@ -138,7 +139,7 @@ impl<F: PacketFabric<()>> Network for Flows<F> {
             bytes,
             level: ServiceLevel(0),
             flow: flow.0.into(),
-            token: Token(id.into()),
+            token: Token(id.0.into()),
         };
         self.fabric.send(now, &message);
     }

@@ -3,14 +3,12 @@
 //! A message in a queue is one entry, however long it is; a packet exists only when it starts. So a long backlog at a
 //! source costs little.
 
+use super::ids::MessageId;
 use super::packet::Message;
 use super::slab::Slab;
 use crate::network::{HostIndex, Token};
 use crate::time::SimTime;
 use crate::units::Bytes;
-
-/// No message, no packet: the end of a list.
-pub(super) const NONE: u32 = u32::MAX;
 
 /// A message under way.
 #[derive(Clone, Copy)]
@@ -26,14 +24,14 @@ pub(super) struct Open {
     /// Packets that have neither arrived nor been lost.
     open: u64,
     lost: bool,
-    next: u32,
+    next: MessageId,
 }
 
 /// A packet, as its host sends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
     /// The message that it belongs to.
-    pub message: u32,
+    pub message: MessageId,
     /// Its number among the packets of its source.
     pub number: u64,
     /// Its length, headers included.
@@ -42,9 +40,9 @@ pub(super) struct Cut {
 
 /// The messages of all hosts.
 pub(super) struct Messages {
-    open: Slab<Open>,
+    open: Slab<MessageId, Open>,
     /// First and last message of each queue.
-    queues: Vec<(u32, u32)>,
+    queues: Vec<(MessageId, MessageId)>,
     /// How many packets were numbered at each host.
     numbers: Vec<u64>,
     mtu: u64,
@@ -56,7 +54,7 @@ impl Messages {
     pub fn new(hosts: u32, queues: usize, mtu: Bytes, headers: Bytes) -> Self {
         Self {
             open: Slab::default(),
-            queues: vec![(NONE, NONE); queues],
+            queues: vec![(MessageId::NONE, MessageId::NONE); queues],
             numbers: vec![0; hosts as usize],
             mtu: mtu.get(),
             headers: headers.get(),
@@ -77,11 +75,11 @@ impl Messages {
             number: *number,
             open: packets,
             lost: false,
-            next: NONE,
+            next: MessageId::NONE,
         });
         *number += packets;
         let (first, last) = &mut self.queues[queue];
-        let was_empty = *first == NONE;
+        let was_empty = *first == MessageId::NONE;
         if was_empty {
             *first = id;
         } else {
@@ -95,7 +93,7 @@ impl Messages {
     #[inline]
     pub fn peek(&self, queue: usize) -> Option<(u32, SimTime)> {
         let (first, _) = self.queues[queue];
-        (first != NONE).then(|| {
+        (first != MessageId::NONE).then(|| {
             let open = self.open.get(first);
             (self.packet_bytes(open.rest), open.handed_over)
         })
@@ -104,14 +102,14 @@ impl Messages {
     /// Whether nothing waits in `queue`.
     #[inline]
     pub fn is_empty(&self, queue: usize) -> bool {
-        self.queues[queue].0 == NONE
+        self.queues[queue].0 == MessageId::NONE
     }
 
     /// Takes the next packet out of `queue`.
     #[inline]
     pub fn cut(&mut self, queue: usize) -> Option<Cut> {
         let (message, last) = self.queues[queue];
-        if message == NONE {
+        if message == MessageId::NONE {
             return None;
         }
         let bytes = self.packet_bytes(self.open.get(message).rest);
@@ -120,30 +118,30 @@ impl Messages {
         open.number += 1;
         open.rest -= open.rest.min(self.mtu);
         if open.rest == 0 {
-            self.queues[queue] = if message == last { (NONE, NONE) } else { (open.next, last) };
+            self.queues[queue] = if message == last { (MessageId::NONE, MessageId::NONE) } else { (open.next, last) };
         }
         Some(Cut { message, number, bytes })
     }
 
     /// The message with number `id`.
     #[inline]
-    pub fn get(&self, id: u32) -> &Open {
+    pub fn get(&self, id: MessageId) -> &Open {
         self.open.get(id)
     }
 
     /// A packet of message `id` has arrived: the message's token, if it is complete now.
     #[inline]
-    pub fn arrived(&mut self, id: u32) -> Option<Token> {
+    pub fn arrived(&mut self, id: MessageId) -> Option<Token> {
         self.ended(id, false)
     }
 
     /// A packet of message `id` was lost.
-    pub fn lost(&mut self, id: u32) {
+    pub fn lost(&mut self, id: MessageId) {
         self.ended(id, true);
     }
 
     #[inline]
-    fn ended(&mut self, id: u32, lost: bool) -> Option<Token> {
+    fn ended(&mut self, id: MessageId, lost: bool) -> Option<Token> {
         let open = self.open.get_mut(id);
         open.open -= 1;
         open.lost |= lost;

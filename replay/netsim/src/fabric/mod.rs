@@ -16,6 +16,7 @@ pub mod flow_packets;
 pub mod flows;
 pub mod ideal;
 pub mod ideal_packets;
+mod ids;
 mod instant;
 mod kinds;
 pub mod lightness;

@@ -1,45 +1,47 @@
 //! Numbered places that are used again.
 
+use typed_index_collections::TiVec;
+
 /// Things by number; numbers of things that were removed are given out again.
-pub struct Slab<T> {
-    things: Vec<T>,
-    free: Vec<u32>,
+pub struct Slab<I, T> {
+    things: TiVec<I, T>,
+    free: Vec<I>,
 }
 
-impl<T> Default for Slab<T> {
+impl<I, T> Default for Slab<I, T> {
     fn default() -> Self {
-        Self { things: Vec::new(), free: Vec::new() }
+        Self { things: TiVec::new(), free: Vec::new() }
     }
 }
 
-impl<T: Copy> Slab<T> {
+impl<I: Copy + From<usize>, T: Copy> Slab<I, T>
+where
+    usize: From<I>,
+{
     /// Puts in `thing`. Returns its number.
-    pub fn insert(&mut self, thing: T) -> u32 {
+    pub fn insert(&mut self, thing: T) -> I {
         match self.free.pop() {
             Some(id) => {
-                self.things[id as usize] = thing;
+                self.things[id] = thing;
                 id
             }
-            None => {
-                self.things.push(thing);
-                crate::count::count(self.things.len() - 1)
-            }
+            None => self.things.push_and_get_key(thing),
         }
     }
 
     /// The thing with number `id`.
-    pub fn get(&self, id: u32) -> &T {
-        &self.things[id as usize]
+    pub fn get(&self, id: I) -> &T {
+        &self.things[id]
     }
 
     /// The thing with number `id`, to be changed.
-    pub fn get_mut(&mut self, id: u32) -> &mut T {
-        &mut self.things[id as usize]
+    pub fn get_mut(&mut self, id: I) -> &mut T {
+        &mut self.things[id]
     }
 
     /// Takes out the thing with number `id`.
-    pub fn remove(&mut self, id: u32) -> T {
+    pub fn remove(&mut self, id: I) -> T {
         self.free.push(id);
-        self.things[id as usize]
+        self.things[id]
     }
 }

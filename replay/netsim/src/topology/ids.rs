@@ -16,5 +16,19 @@ impl LinkId {
     }
 }
 
+impl From<LinkId> for usize {
+    #[inline]
+    fn from(link: LinkId) -> Self {
+        link.0 as Self
+    }
+}
+
+impl From<usize> for LinkId {
+    #[inline]
+    fn from(index: usize) -> Self {
+        Self(crate::count::count(index))
+    }
+}
+
 /// Links are numbered with 24 bits, so that event keys have room for them.
 pub(super) const MAX_CABLES: u64 = 1 << 22;

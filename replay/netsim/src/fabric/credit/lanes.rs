@@ -6,8 +6,10 @@
 
 use super::config::CreditConfig;
 use super::link_timing::{LinkTiming, LinkTimings};
-use crate::fabric::messages::NONE;
+use crate::fabric::ids::{LaneId, PacketId, ReturnId};
 use crate::fabric::slab::Slab;
+use crate::topology::{LinkId, NodeId};
+use typed_index_collections::TiVec;
 
 /// A credit, in bytes.
 pub(super) const CREDIT: u64 = 64;
@@ -21,7 +23,7 @@ pub(super) struct Return {
     /// The remainder with which the link started.
     pub rest: u64,
     /// The packet that leaves after it.
-    next: u32,
+    next: ReturnId,
     /// The wire whose time it takes.
     pub timing: u16,
     pub flits: u16,
@@ -32,7 +34,7 @@ impl Return {
     /// A packet of `flits` flits that starts at `start`, with remainder `rest`, and gives `credits` back.
     #[inline]
     pub const fn new(timing: u16, start: u64, end: u64, rest: u64, flits: u16, credits: u16) -> Self {
-        Self { start, end, rest, next: NONE, timing, flits, credits }
+        Self { start, end, rest, next: ReturnId::NONE, timing, flits, credits }
     }
 }
 
@@ -55,20 +57,26 @@ impl Numbering {
 
     /// The lane of `vl` of `link`.
     #[inline]
-    pub const fn lane(self, link: u32, vl: u32) -> u32 {
-        (link << self.shift) | vl
+    pub const fn lane(self, link: LinkId, vl: u32) -> LaneId {
+        LaneId((link.0 << self.shift) | vl)
+    }
+
+    /// The queue of messages of `vl` at host `node`.
+    #[inline]
+    pub const fn queue(self, node: NodeId, vl: u32) -> usize {
+        ((node.0 << self.shift) | vl) as usize
     }
 
     /// The link of `lane`.
     #[inline]
-    pub const fn link(self, lane: u32) -> u32 {
-        lane >> self.shift
+    pub const fn link(self, lane: LaneId) -> LinkId {
+        LinkId(lane.0 >> self.shift)
     }
 
     /// The VL of `lane`.
     #[inline]
-    pub const fn vl(self, lane: u32) -> u32 {
-        lane & ((1 << self.shift) - 1)
+    pub const fn vl(self, lane: LaneId) -> u32 {
+        lane.0 & ((1 << self.shift) - 1)
     }
 }
 
@@ -88,15 +96,15 @@ pub(super) struct Lane {
     pub begin: u16,
     /// The packets that give credits back, in their order; how many credits of the first of these are counted.
     counted: u16,
-    first_return: u32,
-    last_return: u32,
+    first_return: ReturnId,
+    last_return: ReturnId,
     /// Queue: its first and last packet.
-    pub first: u32,
-    pub last: u32,
+    pub first: PacketId,
+    pub last: PacketId,
     /// Queue: when the last flit of the packet has left that was the head before.
     pub drained: u64,
     /// Queue: the lane that the head has chosen, and how many credits it must find there.
-    pub chosen: u32,
+    pub chosen: LaneId,
     pub need: u32,
     /// Queue: credits of its packets, those on the link to it included; and the most so far.
     pub held: u32,
@@ -107,7 +115,7 @@ pub(super) struct Lane {
 #[derive(Clone, Copy)]
 struct Account {
     free: u32,
-    first: u32,
+    first: ReturnId,
     counted: u32,
     /// The earliest instant at which the next update may leave.
     next_update: u64,
@@ -115,18 +123,18 @@ struct Account {
 
 /// All lanes of a network.
 pub(super) struct Lanes {
-    pub lanes: Vec<Lane>,
+    pub lanes: TiVec<LaneId, Lane>,
     /// Links that take the same times share one.
     pub timings: Vec<LinkTiming>,
     /// The wire of each link.
-    pub wire_of: Vec<u16>,
+    pub wire_of: TiVec<LinkId, u16>,
     /// Adaptive routing: what packets need that have chosen a lane and have not started. Empty with other routings.
-    claimed: Vec<u32>,
+    claimed: TiVec<LaneId, u32>,
     /// The earliest instant at which the next update of each lane may leave. Empty if that is always at once.
-    next_updates: Vec<u64>,
+    next_updates: TiVec<LaneId, u64>,
     /// How often the count of each lane's flits began again.
-    pub overflows: Vec<u32>,
-    returns: Slab<Return>,
+    pub overflows: TiVec<LaneId, u32>,
+    returns: Slab<ReturnId, Return>,
     number: Numbering,
     flit: u64,
     /// Least time between two updates.
@@ -143,12 +151,12 @@ impl Lanes {
             flits: 0,
             begin: 0,
             counted: 0,
-            first_return: NONE,
-            last_return: NONE,
-            first: NONE,
-            last: NONE,
+            first_return: ReturnId::NONE,
+            last_return: ReturnId::NONE,
+            first: PacketId::NONE,
+            last: PacketId::NONE,
             drained: 0,
-            chosen: NONE,
+            chosen: LaneId::NONE,
             need: 0,
             held: 0,
             held_most: 0,
@@ -156,12 +164,12 @@ impl Lanes {
         let number = numbering.count(timings.of.len());
         let pause = config.credit_min_time.ps();
         Self {
-            lanes: vec![lane; number],
+            lanes: vec![lane; number].into(),
             timings: timings.timings,
-            wire_of: timings.of,
-            claimed: if adaptive { vec![0; number] } else { Vec::new() },
-            next_updates: if pause > 0 { vec![0; number] } else { Vec::new() },
-            overflows: vec![0; number],
+            wire_of: timings.of.into(),
+            claimed: if adaptive { vec![0; number].into() } else { TiVec::new() },
+            next_updates: if pause > 0 { vec![0; number].into() } else { TiVec::new() },
+            overflows: vec![0; number].into(),
             returns: Slab::default(),
             number: numbering,
             flit: config.flit.get(),
@@ -171,45 +179,45 @@ impl Lanes {
 
     /// The times of `link`.
     #[inline]
-    pub fn timing(&self, link: u32) -> &LinkTiming {
-        &self.timings[usize::from(self.wire_of[link as usize])]
+    pub fn timing(&self, link: LinkId) -> &LinkTiming {
+        &self.timings[usize::from(self.wire_of[link])]
     }
 
     /// Bytes of the flits that have started on each of the `vls` lanes of each link, link by link.
     pub fn bytes(&self, vls: u32) -> Vec<u64> {
-        let lanes = (0u32..).zip(self.lanes.iter().zip(&self.overflows));
+        let lanes = self.lanes.keys().zip(self.lanes.iter().zip(&self.overflows));
         let lanes = lanes.filter(|(lane, _)| self.number.vl(*lane) < vls).map(|(_, lane)| lane);
         lanes.map(|(lane, overflows)| (u64::from(*overflows) << 32 | u64::from(lane.flits)) * self.flit).collect()
     }
 
     /// Whether `need` credits are free on `lane` at `now`.
     #[inline]
-    pub fn has(&mut self, lane: u32, need: u32, now: u64) -> bool {
-        self.lanes[lane as usize].free >= need || self.count(lane, now) >= need
+    pub fn has(&mut self, lane: LaneId, need: u32, now: u64) -> bool {
+        self.lanes[lane].free >= need || self.count(lane, now) >= need
     }
 
     /// Credits free on `lane` at `now`, less those that others have in mind.
-    pub fn unclaimed(&mut self, lane: u32, now: u64) -> i64 {
-        i64::from(self.count(lane, now)) - i64::from(self.claimed[lane as usize])
+    pub fn unclaimed(&mut self, lane: LaneId, now: u64) -> i64 {
+        i64::from(self.count(lane, now)) - i64::from(self.claimed[lane])
     }
 
     /// A packet that needs `credits` credits has chosen `lane`.
-    pub fn claim(&mut self, lane: u32, credits: u32) {
-        self.claimed[lane as usize] += credits;
+    pub fn claim(&mut self, lane: LaneId, credits: u32) {
+        self.claimed[lane] += credits;
     }
 
     /// A packet that has chosen `lane` starts.
     #[inline]
-    pub fn disclaim(&mut self, lane: u32, credits: u32) {
-        self.claimed[lane as usize] -= credits;
+    pub fn disclaim(&mut self, lane: LaneId, credits: u32) {
+        self.claimed[lane] -= credits;
     }
 
     /// A packet starts to leave the buffer of `lane`.
     #[inline]
-    pub fn give_back(&mut self, lane: u32, leaving: Return) {
+    pub fn give_back(&mut self, lane: LaneId, leaving: Return) {
         let id = self.returns.insert(leaving);
-        let lane = &mut self.lanes[lane as usize];
-        if lane.first_return == NONE {
+        let lane = &mut self.lanes[lane];
+        if lane.first_return == ReturnId::NONE {
             lane.first_return = id;
             lane.counted = 0;
         } else {
@@ -218,17 +226,17 @@ impl Lanes {
         lane.last_return = id;
     }
 
-    fn account(&self, lane: u32) -> Account {
-        let state = &self.lanes[lane as usize];
-        let next_update = self.next_updates.get(lane as usize).copied().unwrap_or(0);
+    fn account(&self, lane: LaneId) -> Account {
+        let state = &self.lanes[lane];
+        let next_update = self.next_updates.get(lane).copied().unwrap_or(0);
         Account { free: state.free, first: state.first_return, counted: state.counted.into(), next_update }
     }
 
     /// Counts what has been told by `now`. Returns how many credits are free.
-    fn count(&mut self, lane: u32, now: u64) -> u32 {
+    fn count(&mut self, lane: LaneId, now: u64) -> u32 {
         let mut account = self.account(lane);
         let begin = account.first;
-        if begin == NONE {
+        if begin == ReturnId::NONE {
             return account.free;
         }
         let Some(sent) = now.checked_sub(self.timing(self.number.link(lane)).back) else { return account.free };
@@ -242,14 +250,14 @@ impl Lanes {
                 self.carry(&mut account, update);
                 account.next_update = update + self.pause;
             }
-            self.next_updates[lane as usize] = account.next_update;
+            self.next_updates[lane] = account.next_update;
         }
         // What was counted in full is no longer needed.
         let mut first = begin;
         while first != account.first {
             first = self.returns.remove(first).next;
         }
-        let state = &mut self.lanes[lane as usize];
+        let state = &mut self.lanes[lane];
         state.free = account.free;
         state.first_return = account.first;
         // Fewer than a packet has, which fit.
@@ -260,7 +268,7 @@ impl Lanes {
     /// Adds to `account` what is free by `at`.
     #[inline]
     fn carry(&self, account: &mut Account, at: u64) {
-        while account.first != NONE {
+        while account.first != ReturnId::NONE {
             let leaving = self.returns.get(account.first);
             if leaving.end > at {
                 if leaving.start < at {
@@ -290,7 +298,7 @@ impl Lanes {
 
     /// When the next update leaves for `account`.
     fn next_update(&self, account: &Account) -> Option<u64> {
-        if account.first == NONE {
+        if account.first == ReturnId::NONE {
             return None;
         }
         let leaving = self.returns.get(account.first);
@@ -300,9 +308,9 @@ impl Lanes {
     /// When `need` credits that nobody has in mind will be free on `lane`, where fewer are now, as far as what has started
     /// decides it; if it does not, that they are wanted is noted. (A packet that starts takes its credits and its claim: what
     /// is unclaimed stays.)
-    pub fn when_unclaimed(&mut self, lane: u32, need: u32) -> Option<u64> {
-        let at = self.when(lane, need + self.claimed[lane as usize]);
-        let wanted = &mut self.lanes[lane as usize].wanted;
+    pub fn when_unclaimed(&mut self, lane: LaneId, need: u32) -> Option<u64> {
+        let at = self.when(lane, need + self.claimed[lane]);
+        let wanted = &mut self.lanes[lane].wanted;
         if at.is_none() {
             *wanted = if *wanted == 0 { need } else { need.min(*wanted) };
         }
@@ -310,7 +318,7 @@ impl Lanes {
     }
 
     /// When `need` credits will be free on `lane`, as far as what has started decides it.
-    pub fn when(&self, lane: u32, need: u32) -> Option<u64> {
+    pub fn when(&self, lane: LaneId, need: u32) -> Option<u64> {
         let mut account = self.account(lane);
         let back = self.timing(self.number.link(lane)).back;
         if self.pause > 0 {
@@ -324,7 +332,7 @@ impl Lanes {
             }
         }
         let mut missing = need - account.free;
-        while account.first != NONE {
+        while account.first != ReturnId::NONE {
             let leaving = self.returns.get(account.first);
             let here = u32::from(leaving.credits) - account.counted;
             if here >= missing {

@@ -18,7 +18,8 @@ pub use config::{CreditConfig, Speed, Start, VlArbitration, VlWeight};
 
 use super::figures::LinkMeter;
 use super::flows::Flows;
-use super::messages::{Messages, NONE};
+use super::ids::{LaneId, MessageId, PacketId};
+use super::messages::Messages;
 use super::packet::{HostLinksDiffer, LinkTime, Message, Observer, PacketFabric, host_rate};
 use super::slab::Slab;
 use super::{FabricError, FabricKind};
@@ -26,27 +27,28 @@ use crate::count::count;
 use crate::network::{Delivery, NetworkFigures, Simulation};
 use crate::routing::{Routes, RoutingConfig};
 use crate::time::SimTime;
-use crate::topology::{HostPlace, LinkId, Topology, TopologyConfig};
+use crate::topology::{HostPlace, LinkId, NodeId, Topology, TopologyConfig};
 use crate::units::{Bytes, DurationPs};
 use arbiter::{Tables, Turns};
 use lanes::{Lanes, Numbering};
 use std::path::Path;
 use timing_wheel::TimingWheel;
+use typed_index_collections::TiVec;
 use undecided::Undecided;
 
 /// What a packet or a link waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// The head of a queue goes on: it chooses a link.
-    Head(u32),
+    Head(LaneId),
     /// The same, at the instant at which the link is free that the packet before took: it looks, too.
-    HeadAndLink(u32),
+    HeadAndLink(LaneId),
     /// The head of a queue has chosen, and is ready.
-    Ask(u32),
+    Ask(LaneId),
     /// A link may take a packet: it is free, or credits have come.
-    Link(u32),
+    Link(LinkId),
     /// A packet has arrived at its host.
-    Deliver(u32),
+    Deliver(PacketId),
 }
 
 /// A packet on its way.
@@ -54,10 +56,10 @@ enum Event {
 #[repr(align(64))]
 struct Packet {
     /// The packet behind it in its queue.
-    next: u32,
-    message: u32,
+    next: PacketId,
+    message: MessageId,
     /// The node to which it goes.
-    destination: u32,
+    destination: NodeId,
     flits: u16,
     credits: u16,
     /// When its first and last flit arrive (or arrived) at the end of its present link.
@@ -73,6 +75,9 @@ struct Packet {
     base: u8,
 }
 
+/// Of a link whose lanes have its masks.
+const NO_MASKS: u32 = u32::MAX;
+
 /// One direction of a cable, as its sender uses it. It fits into one line of a cache.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
@@ -83,12 +88,12 @@ struct Link {
     wake: u64,
     turns: Turns,
     /// The node where it ends.
-    to: u32,
+    to: NodeId,
     /// Its own number among the links that end there.
     slot: u32,
     /// Where the links that end at its sender begin in `inputs`; if that is a host, its node.
     inputs: u32,
-    /// Where its masks begin, one for each VL; [`NONE`] if its lanes have them.
+    /// Where its masks begin, one for each VL; [`NO_MASKS`] if its lanes have them.
     masks: u32,
     /// Words of a mask of its sender's queues (those of one class group).
     words: u16,
@@ -112,9 +117,16 @@ struct Traffic {
 impl Traffic {
     /// A packet of `bytes` starts at `now` on `link`.
     #[inline]
-    fn crossed(&mut self, now: SimTime, bytes: u32, interval_ps: u64, meters: &mut [LinkMeter], link: u32) {
+    fn crossed(
+        &mut self,
+        now: SimTime,
+        bytes: u32,
+        interval_ps: u64,
+        meters: &mut TiVec<LinkId, LinkMeter>,
+        link: LinkId,
+    ) {
         if now.0 >= self.end {
-            self.put_into(&mut meters[link as usize], interval_ps);
+            self.put_into(&mut meters[link], interval_ps);
             *self = Self { end: (now.0 / interval_ps + 1).saturating_mul(interval_ps), bytes: 0, packets: 0 };
         }
         self.bytes += u64::from(bytes);
@@ -152,21 +164,21 @@ pub struct Credit<O> {
     /// The VL of class 0 of each service level.
     bases: [u8; 16],
     tables: Tables,
-    links: Vec<Link>,
+    links: TiVec<LinkId, Link>,
     /// The links that end at each switch, in order.
-    inputs: Vec<u32>,
+    inputs: Vec<LinkId>,
     /// Which queues ask, for each link and VL of switches with so many inputs that a lane has no room for that.
     masks: Vec<u64>,
     lanes: Lanes,
-    packets: Slab<Packet>,
+    packets: Slab<PacketId, Packet>,
     messages: Messages,
     events: TimingWheel<Event>,
     /// The instant whose arrivals have been seen, while choices and arbitrations are still to be made.
     open: Option<SimTime>,
-    choosing: Vec<u32>,
-    looking: Vec<u32>,
-    traffic: Vec<Traffic>,
-    meters: Vec<LinkMeter>,
+    choosing: Vec<LaneId>,
+    looking: Vec<LinkId>,
+    traffic: TiVec<LinkId, Traffic>,
+    meters: TiVec<LinkId, LinkMeter>,
     delivered: u64,
 }
 
@@ -209,17 +221,17 @@ impl<O: Observer> Credit<O> {
             begins[node + 1] += begins[node];
         }
         let mut filled = begins.clone();
-        let mut inputs = vec![0; topology.links().len()];
+        let mut inputs = vec![LinkId(0); topology.links().len()];
         let mut slots = vec![0; topology.links().len()];
         for (id, link) in topology.links().iter().enumerate() {
             let place = &mut filled[link.to.0 as usize];
-            inputs[*place as usize] = count(id);
+            inputs[*place as usize] = LinkId(count(id));
             slots[id] = *place - begins[link.to.0 as usize];
             *place += 1;
         }
 
         let mut words = 0u32;
-        let mut links = Vec::with_capacity(topology.links().len());
+        let mut links = TiVec::with_capacity(topology.links().len());
         for (id, link) in topology.links().iter().enumerate() {
             let from = link.from.0 as usize;
             let from_host = link.from.0 < topology.hosts();
@@ -241,9 +253,9 @@ impl<O: Observer> Credit<O> {
                 listed: false,
                 from_host,
                 to_host: link.to.0 < topology.hosts(),
-                to: link.to.0,
+                to: link.to,
                 words: u16::try_from(own).unwrap_or(u16::MAX),
-                masks: if own > 1 { words } else { NONE },
+                masks: if own > 1 { words } else { NO_MASKS },
                 inputs: if from_host { link.from.0 } else { begins[from] },
                 slot: slots[id],
                 turns: tables.start(),
@@ -290,8 +302,8 @@ impl<O: Observer> Credit<O> {
             open: None,
             choosing: Vec::new(),
             looking: Vec::new(),
-            traffic: vec![Traffic::default(); links.len()],
-            meters: vec![LinkMeter::default(); links.len()],
+            traffic: vec![Traffic::default(); links.len()].into(),
+            meters: vec![LinkMeter::default(); links.len()].into(),
             delivered: 0,
             links,
             topology,
@@ -317,7 +329,7 @@ impl<O: Observer> Credit<O> {
             match event {
                 Event::Head(queue) => self.head(queue, at),
                 Event::HeadAndLink(queue) => {
-                    let link = self.number.link(self.lanes.lanes[queue as usize].chosen);
+                    let link = self.number.link(self.lanes.lanes[queue].chosen);
                     self.woken(link, at.0);
                     self.head(queue, at);
                 }
@@ -338,15 +350,15 @@ impl<O: Observer> Credit<O> {
         }
         let mut looking = std::mem::take(&mut self.looking);
         for link in looking.drain(..) {
-            self.links[link as usize].listed = false;
+            self.links[link].listed = false;
             self.arbitrate(link, at);
         }
         self.looking = looking;
     }
 
     /// Has `link` look for a packet to start, once all arrivals of the instant are seen.
-    fn look(&mut self, link: u32) {
-        let state = &mut self.links[link as usize];
+    fn look(&mut self, link: LinkId) {
+        let state = &mut self.links[link];
         if !state.listed {
             state.listed = true;
             self.looking.push(link);
@@ -354,8 +366,8 @@ impl<O: Observer> Credit<O> {
     }
 
     /// The event for which `link` waited, unless it has found out since that it should wait for another one.
-    fn woken(&mut self, link: u32, at: u64) {
-        let state = &mut self.links[link as usize];
+    fn woken(&mut self, link: LinkId, at: u64) {
+        let state = &mut self.links[link];
         if state.wake == at {
             state.wake = u64::MAX;
             self.look(link);
@@ -405,9 +417,9 @@ impl<O: Observer> Simulation for Credit<O> {
         let links = links
             .map(|(id, (link, meter))| {
                 let lanes = self.number.count(id)..self.number.count(id + 1);
-                let held = self.lanes.lanes[lanes].iter().map(|lane| u64::from(lane.held_most)).max();
+                let held = self.lanes.lanes.raw[lanes].iter().map(|lane| u64::from(lane.held_most)).max();
                 let mut meter = meter.clone();
-                self.traffic[id].put_into(&mut meter, self.interval_ps);
+                self.traffic[LinkId(count(id))].put_into(&mut meter, self.interval_ps);
                 let mut figures = meter.figures(&self.topology.link_name(LinkId(count(id))), link.rate);
                 figures.queue_max_bytes = held.unwrap_or(0) * lanes::CREDIT;
                 figures
@@ -432,12 +444,12 @@ impl<O: Observer> PacketFabric<O> for Credit<O> {
         let node = self.topology.host_node(message.source.0);
         let Some(link) = self.topology.out(node).first().copied() else { return };
         let vl = self.bases[usize::from(message.level.0 & 15)];
-        let queue = self.number.lane(node.0, vl.into()) as usize;
+        let queue = self.number.queue(node, vl.into());
         if self.messages.hand_over(now, message, queue) {
-            let state = &mut self.links[link.0 as usize];
+            let state = &mut self.links[link];
             state.asking |= 1 << vl;
-            self.lanes.lanes[self.number.lane(link.0, vl.into()) as usize].mask = 1;
-            self.look(link.0);
+            self.lanes.lanes[self.number.lane(link, vl.into())].mask = 1;
+            self.look(link);
             self.open = Some(now);
         }
     }

@@ -16,6 +16,7 @@ mod receiver;
 mod sender;
 
 use super::flow_packets::{FlowFabric, FlowPackets};
+use super::ids::PacketId;
 use super::instant::collect_instant;
 use super::packet::{HostLinksDiffer, LinkTime, Observer, host_rate};
 use super::pipe::{Pipe, PipeConfig};
@@ -126,7 +127,7 @@ impl EthernetConfig {
 #[derive(Clone, Copy)]
 enum Event {
     /// A packet's last bit is at the end of its present link.
-    Arrive(u32),
+    Arrive(PacketId),
     /// A packet has left its sender's NIC, and the flow may have been waiting for that.
     NicSent(u32),
     /// The NIC of a host has room again.
@@ -149,7 +150,7 @@ pub struct Ethernet {
     /// Paths of flows one after the other, as link numbers, each closed by [`NONE`].
     paths: Vec<u32>,
     flows: Vec<Flow>,
-    packets: Slab<Packet>,
+    packets: Slab<PacketId, Packet>,
     /// Flows of each host that wait for room in its NIC.
     nic_waiting: Vec<VecDeque<u32>>,
     queue: EventQueue<Event>,
@@ -249,7 +250,7 @@ impl Ethernet {
     }
 
     /// A packet is at the end of a link: on to the next one, or in.
-    fn arrive(&mut self, now: SimTime, id: u32, deliveries: &mut Vec<Delivery>) {
+    fn arrive(&mut self, now: SimTime, id: PacketId, deliveries: &mut Vec<Delivery>) {
         let packet = self.packets.get_mut(id);
         packet.at += 1;
         let link = self.paths[packet.at as usize];

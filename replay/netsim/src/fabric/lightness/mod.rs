@@ -31,6 +31,7 @@ pub use state::rack::RackConfig;
 
 use super::figures::LinkMeter;
 use super::flow_packets::{FlowFabric, FlowPackets};
+use super::ids::PacketId;
 use super::instant::collect_instant;
 use super::packet::{HostLinksDiffer, LinkTime, Observer};
 use super::pipe::Pipe;
@@ -60,23 +61,23 @@ enum Event {
     /// A server's link is free.
     NicSent(u32),
     /// A packet is whole in the ToR's Input.
-    AtTor(u32),
+    AtTor(PacketId),
     /// A channel to the packet switch has sent a packet.
     ChannelSent(u32),
     /// A channel that kept clear of its ToR's own packets may go on.
     ChannelClear(u32),
     /// The packet switch has routed a packet.
-    AtOps(u32),
+    AtOps(PacketId),
     /// The end of a slot of the packet switch.
     OpsDecides,
     /// A ToR has dealt with an ACK for a channel.
     Acked(u32),
     /// A ToR has dealt with the NACK of a packet.
-    Nacked(u32),
+    Nacked(PacketId),
     /// A packet is whole in its destination's rack switch.
-    AtOutput(u32),
+    AtOutput(PacketId),
     /// A packet is whole at its server.
-    Received(u32),
+    Received(PacketId),
     /// A request for a circuit is at the circuit switch.
     CircuitAsked(u32),
     /// The circuit switch has seen all requests of the instant.
@@ -159,7 +160,7 @@ pub struct Lightness {
     aod: Option<Aod>,
     down_free: Vec<SimTime>,
     flows: Vec<Flow>,
-    packets: Slab<Packet>,
+    packets: Slab<PacketId, Packet>,
     channels: Vec<Channel>,
     ops: Ops,
     ocs: Ocs,

@@ -8,13 +8,14 @@ use super::config::{Arbiter, DecidedAt};
 use super::state::ops::{Passage, Refusal};
 use super::state::tor::Way;
 use super::{Event, Lightness};
+use crate::fabric::ids::PacketId;
 use crate::kernel::Phase;
 use crate::kernel::random::draw;
 use crate::time::SimTime;
 
 impl Lightness {
     /// A packet has been routed: it will be decided about at the end of the slot, which is strictly later.
-    pub(super) fn at_ops(&mut self, now: SimTime, id: u32) {
+    pub(super) fn at_ops(&mut self, now: SimTime, id: PacketId) {
         let end = self.slot_end(now);
         self.ops.requests.push((end, id));
         if end > self.ops.decides_at {
@@ -28,7 +29,7 @@ impl Lightness {
         let channels = self.channels.len() as u64;
         let due = self.ops.requests.partition_point(|(end, _)| *end <= now);
         let mut ranked = std::mem::take(&mut self.ops.ranked);
-        let due: Vec<(SimTime, u32)> = self.ops.requests.drain(..due).collect();
+        let due: Vec<(SimTime, PacketId)> = self.ops.requests.drain(..due).collect();
         for (_, id) in due {
             let Way::Ops(channel) = self.packets.get(id).way else { continue };
             let port = self.port_for_packet(channel, id);
@@ -60,12 +61,12 @@ impl Lightness {
     }
 
     /// The output port for which a packet from `channel` asks: its fibre and wavelength at the other ToR.
-    fn port_for_packet(&self, channel: u32, id: u32) -> u32 {
+    fn port_for_packet(&self, channel: u32, id: PacketId) -> u32 {
         self.destination_rack(id) * self.tor_channels + channel % self.tor_channels
     }
 
     /// The output by which a packet that asks for `port` passes, or why it is refused.
-    fn output_for(&mut self, now: SimTime, id: u32, port: u32) -> Result<u32, Refusal> {
+    fn output_for(&mut self, now: SimTime, id: PacketId, port: u32) -> Result<u32, Refusal> {
         let Way::Ops(channel) = self.packets.get(id).way else { return Ok(port) };
         if self.config.drop.contains(&self.ops.decided) {
             return Err(Refusal::Fault);
@@ -129,7 +130,7 @@ impl Lightness {
 
     /// When a channel's packet may start, `now` or later, so that it meets no packet of its own ToR: at its output, or
     /// from its fibre to the same one. What is reckoned with is that those before it pass.
-    pub(super) fn clear_start(&mut self, now: SimTime, channel: u32, id: u32, startup: u64) -> SimTime {
+    pub(super) fn clear_start(&mut self, now: SimTime, channel: u32, id: PacketId, startup: u64) -> SimTime {
         let rack = (channel / self.tor_channels) as usize;
         self.ops.passages[rack].retain(|passage| passage.until > now);
         if self.ops.passages[rack].is_empty() {
@@ -175,7 +176,7 @@ impl Lightness {
     }
 
     /// A packet starts: when it will pass.
-    pub(super) fn plan_passage(&mut self, now: SimTime, channel: u32, id: u32, startup: u64) {
+    pub(super) fn plan_passage(&mut self, now: SimTime, channel: u32, id: PacketId, startup: u64) {
         let wire = u64::from(self.packets.get(id).wire);
         let from = self.slot_end(self.routed_at(now, startup, wire));
         let (port, until) = (self.port_for_packet(channel, id), from.plus_ps(self.occupied_ps(wire)));
@@ -183,7 +184,7 @@ impl Lightness {
     }
 
     /// A packet did not pass: nobody need keep clear of it.
-    pub(super) fn forget_passage(&mut self, channel: u32, id: u32) {
+    pub(super) fn forget_passage(&mut self, channel: u32, id: PacketId) {
         let passages = &mut self.ops.passages[(channel / self.tor_channels) as usize];
         // Numbers of packets are used again: the last one is this.
         if let Some(index) = passages.iter().rposition(|passage| passage.id == id) {
@@ -196,7 +197,7 @@ impl Lightness {
         self.config.ops_ack_delay.ps() + self.cables.from_ops + self.config.packet_ack_ps()
     }
 
-    fn pass(&mut self, now: SimTime, id: u32, port: u32) {
+    fn pass(&mut self, now: SimTime, id: PacketId, port: u32) {
         let packet = *self.packets.get(id);
         let Way::Ops(channel) = packet.way else { return };
         let wire = u64::from(packet.wire);
@@ -215,7 +216,7 @@ impl Lightness {
         self.queue.schedule(at, Phase::Arrive, self.ops_place(), Event::AtOutput(id));
     }
 
-    fn refuse(&mut self, now: SimTime, id: u32, port: u32) {
+    fn refuse(&mut self, now: SimTime, id: PacketId, port: u32) {
         self.meters.ops_out[port as usize].dropped();
         let answered = now.plus_ps(self.answer_ps());
         self.queue.schedule(answered, Phase::Arrive, self.ops_place(), Event::Nacked(id));

@@ -8,6 +8,7 @@
 use super::Lightness;
 use super::state::rack::{InFlight, RackFlow};
 use super::state::server::Packet;
+use crate::fabric::ids::PacketId;
 use crate::network::{Delivery, Simulation, Token};
 use crate::time::SimTime;
 
@@ -20,7 +21,7 @@ impl Lightness {
     }
 
     /// A packet leaves its server for the ToR.
-    pub(super) fn send_up(&mut self, now: SimTime, below: RackFlow, id: u32) {
+    pub(super) fn send_up(&mut self, now: SimTime, below: RackFlow, id: PacketId) {
         let bytes = self.packets.get(id).payload;
         if let Some(rack) = &mut self.rack_network {
             rack.send(now, below.first, bytes.into(), InFlight::Up(id));
@@ -28,7 +29,7 @@ impl Lightness {
     }
 
     /// A packet leaves its destination's ToR, if there is such a network. Returns whether there is.
-    pub(super) fn send_below(&mut self, now: SimTime, id: u32) -> bool {
+    pub(super) fn send_below(&mut self, now: SimTime, id: PacketId) -> bool {
         let Packet { flow, payload, .. } = *self.packets.get(id);
         let last = self.flows[flow as usize].below.and_then(|below| below.last);
         let (Some(rack), Some(last)) = (&mut self.rack_network, last) else { return false };

@@ -11,6 +11,7 @@ use super::config::Resequencer;
 use super::state::server::{Outgoing, Packet};
 use super::state::tor::Way;
 use super::{Event, Lightness};
+use crate::fabric::ids::PacketId;
 use crate::kernel::Phase;
 use crate::network::{Delivery, Token};
 use crate::time::SimTime;
@@ -104,7 +105,7 @@ impl Lightness {
     }
 
     /// A packet is whole at its destination's rack switch: down to the server, in order if the ToR is to see to that.
-    pub(super) fn at_output(&mut self, now: SimTime, id: u32) {
+    pub(super) fn at_output(&mut self, now: SimTime, id: PacketId) {
         let packet = *self.packets.get(id);
         if let Way::Ops(_) = packet.way {
             let rack = self.rack_of[self.flows[packet.flow as usize].destination as usize];
@@ -132,7 +133,7 @@ impl Lightness {
     }
 
     /// Sends a packet from its destination's rack switch to its server.
-    fn send_down(&mut self, now: SimTime, id: u32) {
+    fn send_down(&mut self, now: SimTime, id: PacketId) {
         if self.send_below(now, id) {
             return;
         }
@@ -150,7 +151,7 @@ impl Lightness {
     }
 
     /// Whether the ToR at which a packet is to arrive has a place for it; if so, it takes that.
-    pub(super) fn take_place(&mut self, id: u32) -> bool {
+    pub(super) fn take_place(&mut self, id: PacketId) -> bool {
         let Some(most) = self.config.tor_output_buffer else { return true };
         let packet = self.packets.get_mut(id);
         let taken =
@@ -164,7 +165,7 @@ impl Lightness {
     }
 
     /// A packet has left its destination's ToR: circuits that waited for a place there go on.
-    fn give_place_back(&mut self, now: SimTime, id: u32) {
+    fn give_place_back(&mut self, now: SimTime, id: PacketId) {
         let packet = self.packets.get_mut(id);
         if !std::mem::take(&mut packet.placed) {
             return;
@@ -178,7 +179,7 @@ impl Lightness {
     }
 
     /// A packet is at its server: what is complete and in order is delivered.
-    pub(super) fn received(&mut self, now: SimTime, id: u32, deliveries: &mut Vec<Delivery>) {
+    pub(super) fn received(&mut self, now: SimTime, id: PacketId, deliveries: &mut Vec<Delivery>) {
         self.give_place_back(now, id);
         let packet = self.packets.remove(id);
         let flow = &mut self.flows[packet.flow as usize];

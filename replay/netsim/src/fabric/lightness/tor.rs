@@ -10,6 +10,7 @@ use super::config::{Decision, WavelengthAssignment};
 use super::state::tor::Way;
 use super::{Event, Lightness};
 use crate::count::count;
+use crate::fabric::ids::PacketId;
 use crate::kernel::Phase;
 use crate::time::SimTime;
 
@@ -75,7 +76,7 @@ impl Lightness {
     }
 
     /// A packet is whole in the ToR's Input.
-    pub(super) fn at_tor(&mut self, now: SimTime, id: u32) {
+    pub(super) fn at_tor(&mut self, now: SimTime, id: PacketId) {
         match self.packets.get(id).way {
             Way::Electrical => {
                 self.counters.electrical += 1;
@@ -131,7 +132,7 @@ impl Lightness {
     }
 
     /// The rack to which a packet goes.
-    pub(super) fn destination_rack(&self, id: u32) -> u32 {
+    pub(super) fn destination_rack(&self, id: PacketId) -> u32 {
         self.rack_of[self.flows[self.packets.get(id).flow as usize].destination as usize]
     }
 
@@ -150,7 +151,7 @@ impl Lightness {
     }
 
     /// A packet begins its way to the packet switch.
-    fn send_to_ops(&mut self, now: SimTime, index: u32, id: u32, startup: u64) {
+    fn send_to_ops(&mut self, now: SimTime, index: u32, id: PacketId, startup: u64) {
         self.plan_passage(now, index, id, startup);
         let wire = u64::from(self.packets.get(id).wire);
         let head = now.plus_ps(startup);
@@ -187,7 +188,7 @@ impl Lightness {
     }
 
     /// A NACK: the packet waits to be sent again.
-    pub(super) fn nacked(&mut self, now: SimTime, id: u32) {
+    pub(super) fn nacked(&mut self, now: SimTime, id: PacketId) {
         self.counters.nacks += 1;
         let packet = *self.packets.get(id);
         let Way::Ops(index) = packet.way else { return };

@@ -9,7 +9,8 @@ mod config;
 pub use config::StoreAndForwardConfig;
 
 use super::flows::Flows;
-use super::messages::{Messages, NONE, NUMBER, key};
+use super::ids::{MessageId, PacketId};
+use super::messages::{Messages, NUMBER, key};
 use super::packet::{HostLinksDiffer, LinkTime, Message, Observer, PacketFabric, PacketRecord, host_rate};
 use super::port::Port;
 use super::slab::Slab;
@@ -22,6 +23,7 @@ use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, NodeId, Topology, TopologyConfig};
 use crate::units::{Bytes, DurationPs, Rate};
 use std::path::Path;
+use typed_index_collections::TiVec;
 
 /// The largest packet, headers included, and the longest delay in picoseconds: a second.
 const MAX_BYTES: u64 = 1 << 20;
@@ -32,14 +34,14 @@ const FASTEST: Rate = Rate::from_bps(8_000_000_000_000);
 /// A packet has arrived at the end of a link, and a switch has dealt with it.
 #[derive(Clone, Copy)]
 struct Arrived {
-    packet: u32,
-    link: u32,
+    packet: PacketId,
+    link: LinkId,
 }
 
 /// A packet on its way.
 #[derive(Clone, Copy)]
 struct Packet {
-    message: u32,
+    message: MessageId,
     destination: NodeId,
     bytes: u32,
     switches: u32,
@@ -58,10 +60,10 @@ pub struct StoreAndForward<O> {
     mtu: Bytes,
     headers: Bytes,
     interval_ps: u64,
-    ports: Vec<Port>,
+    ports: TiVec<LinkId, Port>,
     /// For each host, the packet that was last cut, while it is on its way to the first switch.
-    leading: Vec<u32>,
-    packets: Slab<Packet>,
+    leading: Vec<PacketId>,
+    packets: Slab<PacketId, Packet>,
     messages: Messages,
     events: EventQueue<Arrived>,
     delivered: u64,
@@ -140,7 +142,8 @@ impl<O: Observer> StoreAndForward<O> {
         config.check(&topology, routes.config())?;
         let to_switch = |to: NodeId| to.0 >= topology.hosts();
         let extra = |to: NodeId| if to_switch(to) { config.switch_delay.ps() } else { 0 };
-        let ports: Vec<Port> = topology.links().iter().map(|link| Port::strict(link, extra(link.to))).collect();
+        let ports: TiVec<LinkId, Port> =
+            topology.links().iter().map(|link| Port::strict(link, extra(link.to))).collect();
         let largest = config.mtu.get() + config.headers.get();
         let slowest = topology.links().iter().map(|link| link.rate.time_ps(largest) + link.delay_ps).max();
         // Arrivals are scheduled when a packet is queued, behind some that wait.
@@ -153,7 +156,7 @@ impl<O: Observer> StoreAndForward<O> {
             headers: config.headers,
             interval_ps: config.interval.ps(),
             ports,
-            leading: vec![NONE; topology.hosts() as usize],
+            leading: vec![PacketId::NONE; topology.hosts() as usize],
             packets: Slab::default(),
             messages: Messages::new(topology.hosts(), topology.hosts() as usize, config.mtu, config.headers),
             events: EventQueue::new(horizon),
@@ -185,7 +188,7 @@ impl<O: Observer> StoreAndForward<O> {
         let Some((_, handed_over)) = self.messages.peek(node.0 as usize) else { return };
         let Some(cut) = self.messages.cut(node.0 as usize) else { return };
         let Some(link) = self.topology.out(node).first().copied() else { return };
-        let passage = self.ports[link.0 as usize].send(handed_over, cut.bytes, self.interval_ps);
+        let passage = self.ports[link].send(handed_over, cut.bytes, self.interval_ps);
         let message = self.messages.get(cut.message);
         let packet = self.packets.insert(Packet {
             message: cut.message,
@@ -197,28 +200,28 @@ impl<O: Observer> StoreAndForward<O> {
             flow: message.flow,
         });
         self.leading[node.0 as usize] = packet;
-        self.schedule(passage.arrives, link.0, packet);
+        self.schedule(passage.arrives, link, packet);
     }
 
-    fn schedule(&mut self, at: SimTime, link: u32, packet: u32) {
-        self.events.schedule(at, Phase::Arrive, Place(link), Arrived { packet, link });
+    fn schedule(&mut self, at: SimTime, link: LinkId, packet: PacketId) {
+        self.events.schedule(at, Phase::Arrive, Place(link.0), Arrived { packet, link });
     }
 
     fn arrived(&mut self, now: SimTime, event: Arrived, deliveries: &mut Vec<Delivery>) {
-        let link = self.topology.link(LinkId(event.link));
+        let link = self.topology.link(event.link);
         let (from, at) = (link.from, link.to);
         if at.0 < self.topology.hosts() {
             self.deliver(now, event.packet, deliveries);
             return;
         }
         if from.0 < self.topology.hosts() && self.leading[from.0 as usize] == event.packet {
-            self.leading[from.0 as usize] = NONE;
+            self.leading[from.0 as usize] = PacketId::NONE;
             self.cut(from);
         }
         let packet = self.packets.get_mut(event.packet);
         packet.switches += 1;
         let (bytes, destination) = (packet.bytes, packet.destination);
-        let next = self.routes.next(at, LinkId(event.link), destination);
+        let next = self.routes.next(at, event.link, destination);
         let mut position = 0;
         if next.links.len() > 1 {
             let source = self.topology.host_node((packet.key >> 40) as u32);
@@ -228,13 +231,13 @@ impl<O: Observer> StoreAndForward<O> {
             }
         }
         let Some(out) = next.links.get(position).copied() else { return };
-        match self.ports[out.0 as usize].offer(now, bytes, self.interval_ps) {
-            Some(passage) => self.schedule(passage.arrives, out.0, event.packet),
+        match self.ports[out].offer(now, bytes, self.interval_ps) {
+            Some(passage) => self.schedule(passage.arrives, out, event.packet),
             None => self.drop(now, event.packet),
         }
     }
 
-    fn drop(&mut self, now: SimTime, id: u32) {
+    fn drop(&mut self, now: SimTime, id: PacketId) {
         let packet = *self.packets.get(id);
         let message = self.messages.get(packet.message);
         let (source, token) = (message.source, message.token);
@@ -242,17 +245,17 @@ impl<O: Observer> StoreAndForward<O> {
         self.observer.dropped(now, source, packet.key & NUMBER, token);
         let link = self.topology.out(self.topology.host_node(source.0)).first().copied();
         if let (true, Some(link)) = (self.resends, link) {
-            let passage = self.ports[link.0 as usize].send(now, packet.bytes, self.interval_ps);
+            let passage = self.ports[link].send(now, packet.bytes, self.interval_ps);
             self.packets.get_mut(id).switches = 0;
             self.resent += 1;
-            self.schedule(passage.arrives, link.0, id);
+            self.schedule(passage.arrives, link, id);
             return;
         }
         self.packets.remove(id);
         self.messages.lost(packet.message);
     }
 
-    fn deliver(&mut self, now: SimTime, id: u32, deliveries: &mut Vec<Delivery>) {
+    fn deliver(&mut self, now: SimTime, id: PacketId, deliveries: &mut Vec<Delivery>) {
         let packet = self.packets.remove(id);
         let message = self.messages.get(packet.message);
         let record = PacketRecord {
@@ -322,7 +325,7 @@ impl<O: Observer> PacketFabric<O> for StoreAndForward<O> {
     fn send(&mut self, now: SimTime, message: &Message) {
         let node = self.topology.host_node(message.source.0);
         self.messages.hand_over(now, message, node.0 as usize);
-        if self.leading[node.0 as usize] == NONE {
+        if self.leading[node.0 as usize] == PacketId::NONE {
             self.cut(node);
         }
     }

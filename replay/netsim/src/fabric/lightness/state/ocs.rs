@@ -1,5 +1,6 @@
 //! Circuits, and what the circuit switch knows.
 
+use crate::fabric::ids::PacketId;
 use crate::time::SimTime;
 use std::collections::VecDeque;
 
@@ -23,7 +24,7 @@ pub struct Circuit {
     pub from: u32,
     pub to: u32,
     pub state: State,
-    pub waiting: VecDeque<u32>,
+    pub waiting: VecDeque<PacketId>,
     pub sending: bool,
     pub reserved: u32,
     /// Flows that wait for a place.

@@ -1,5 +1,6 @@
 //! What the packet switch knows.
 
+use crate::fabric::ids::PacketId;
 use crate::time::SimTime;
 
 /// The packet switch.
@@ -9,11 +10,11 @@ pub struct Ops {
     pub busy_until: Vec<SimTime>,
     pub used_by: Vec<u32>,
     /// Packets that are to be decided about, each with the end of its slot.
-    pub requests: Vec<(SimTime, u32)>,
+    pub requests: Vec<(SimTime, PacketId)>,
     /// The last end of a slot for which there is an event.
     pub decides_at: SimTime,
     /// Room for a slot's requests: port, rank, packet.
-    pub ranked: Vec<(u32, u64, u32)>,
+    pub ranked: Vec<(u32, u64, PacketId)>,
     /// The channel that last passed at each output port.
     pub passed_last: Vec<u32>,
     /// How many packets were decided about.
@@ -38,7 +39,7 @@ impl Ops {
 /// until its output is free again.
 #[derive(Clone, Copy)]
 pub struct Passage {
-    pub id: u32,
+    pub id: PacketId,
     pub port: u32,
     pub from: SimTime,
     pub until: SimTime,

@@ -4,6 +4,7 @@ use crate::count::count;
 use crate::fabric::credit::CreditConfig;
 use crate::fabric::ethernet::EthernetConfig;
 use crate::fabric::ideal::IdealConfig;
+use crate::fabric::ids::PacketId;
 use crate::fabric::store_and_forward::StoreAndForwardConfig;
 use crate::fabric::{FabricError, FabricKind};
 use crate::network::{FlowId, HostIndex, LinkFigures, Network, NetworkFigures, Simulation, Token};
@@ -18,9 +19,9 @@ pub enum InFlight {
     /// A message within a rack.
     Message(Token),
     /// A packet to its ToR.
-    Up(u32),
+    Up(PacketId),
     /// A packet from its destination's ToR.
-    Down(u32),
+    Down(PacketId),
 }
 
 /// A flow's ways below the ToRs.

@@ -2,6 +2,7 @@
 
 use super::rack::RackFlow;
 use super::tor::Way;
+use crate::fabric::ids::PacketId;
 use crate::fabric::pipe::Pipe;
 use crate::network::Token;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -39,7 +40,7 @@ pub struct Flow {
     pub early: BTreeSet<u64>,
     /// At its destination's ToR, where that puts packets in order: the next one's number, and those that came early.
     pub in_order: u64,
-    pub held: BTreeMap<u64, u32>,
+    pub held: BTreeMap<u64, PacketId>,
     /// Messages that are not yet delivered: the number of the last packet, and the name.
     pub marks: VecDeque<(u64, Token)>,
 }

@@ -1,5 +1,6 @@
 //! What a ToR knows of its channels to the packet switch.
 
+use crate::fabric::ids::PacketId;
 use crate::time::SimTime;
 use std::collections::VecDeque;
 
@@ -17,9 +18,9 @@ pub enum Way {
 /// A ToR's channel to the packet switch: one wavelength of its fibre.
 #[derive(Default)]
 pub struct Channel {
-    pub waiting: VecDeque<u32>,
+    pub waiting: VecDeque<PacketId>,
     /// Packets to be sent again, by the order in which they first went.
-    pub again: Vec<u32>,
+    pub again: Vec<PacketId>,
     pub sending: bool,
     pub unacknowledged: u32,
     /// Places in its buffer that are taken or promised.
