@@ -108,13 +108,7 @@ enum Namespaces {
 }
 
 fn main() -> ExitCode {
-    match execute(Cli::parse().command) {
-        Ok(code) => code,
-        Err(error) => {
-            trace::stderr::print(format!("dumpingd: {}", trace::stderr::error_chain(error.as_ref())));
-            ExitCode::from(2)
-        }
-    }
+    execute(Cli::parse().command).unwrap_or_else(|error| trace::stderr::exit_code("dumpingd", error.as_ref()))
 }
 
 fn execute(command: Command) -> Result<ExitCode> {

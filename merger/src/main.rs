@@ -141,18 +141,7 @@ fn main() -> ExitCode {
             Ok(ExitCode::SUCCESS)
         }
     };
-    done.unwrap_or_else(|error| {
-        if is_closed_pipe(&error) {
-            return ExitCode::SUCCESS;
-        }
-        trace::stderr::print(format!("merger: {}", trace::stderr::error_chain(error.as_ref())));
-        ExitCode::from(2)
-    })
-}
-
-/// Whoever read the output has seen enough: no error.
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    done.unwrap_or_else(|error| trace::stderr::exit_code("merger", error.as_ref()))
 }
 
 fn print(text: &str) -> Result<()> {

@@ -192,16 +192,7 @@ enum FullOf {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    match execute(cli.command) {
-        Ok(code) => code,
-        // Whoever reads our output has enough of it.
-        Err(error) if trace::stderr::is_broken_pipe(error.as_ref()) => ExitCode::SUCCESS,
-        Err(error) => {
-            trace::stderr::print(format!("sniffer: {}", trace::stderr::error_chain(error.as_ref())));
-            ExitCode::from(2)
-        }
-    }
+    execute(Cli::parse().command).unwrap_or_else(|error| trace::stderr::exit_code("sniffer", error.as_ref()))
 }
 
 fn execute(command: Command) -> Result<ExitCode> {

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io::Write;
+use std::process::ExitCode;
 
 /// Says a line on stderr. That nobody listens any more (a closed pipe) is no failure: `eprintln!` would panic, and an
 /// agent or a lab would end because of it.
@@ -26,9 +27,18 @@ pub fn error_chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Whether an error, or one of its causes, is that whoever reads our output has enough of it.
+/// How a program ends that could not do its work: says why, and exits with 2. That whoever reads its output has enough of it (a
+/// closed pipe) is no failure.
 #[must_use]
-pub fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
+pub fn exit_code(program: &str, error: &(dyn Error + 'static)) -> ExitCode {
+    if is_broken_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
+    print(format_args!("{program}: {}", error_chain(error)));
+    ExitCode::from(2)
+}
+
+fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
     let is_one = |error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
     error.downcast_ref().is_some_and(is_one) || error.source().is_some_and(is_broken_pipe)
 }

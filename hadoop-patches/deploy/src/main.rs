@@ -305,14 +305,7 @@ struct Units {
 }
 
 fn main() -> ExitCode {
-    match execute(Cli::parse().command) {
-        Ok(code) => code,
-        Err(error) if trace::stderr::is_broken_pipe(error.as_ref()) => ExitCode::SUCCESS,
-        Err(error) => {
-            trace::stderr::print(format!("hadoptic: {}", trace::stderr::error_chain(error.as_ref())));
-            ExitCode::from(2)
-        }
-    }
+    execute(Cli::parse().command).unwrap_or_else(|error| trace::stderr::exit_code("hadoptic", error.as_ref()))
 }
 
 fn execute(command: Command) -> Result<ExitCode> {

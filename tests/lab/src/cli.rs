@@ -282,10 +282,7 @@ fn run(args: &RunArgs) -> Result<u8> {
     }
     progress.finish();
     let text = if args.json { summary::json(&outcome)? } else { summary::table(&outcome) };
-    match writeln!(io::stdout(), "{text}") {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error.into()),
-        _ => {}
-    }
+    print(&text)?;
     Ok(u8::from(!outcome.truth.problems.is_empty()))
 }
 
@@ -312,16 +309,18 @@ fn compare(args: &OverheadArgs) -> Result<u8> {
     } else {
         overhead::table(&all)
     };
-    print(&text)
+    print(text.trim_end())
 }
 
 fn tell_cost(args: &CostArgs) -> Result<u8> {
     let cost = cost::of(&args.capture)?;
-    print(&if args.json { serde_json::to_string_pretty(&cost)? } else { cost.table() })
+    let text = if args.json { serde_json::to_string_pretty(&cost)? } else { cost.table() };
+    print(text.trim_end())
 }
 
+/// Prints a line, or several. That nobody reads on is no failure.
 fn print(text: &str) -> Result<u8> {
-    match writeln!(io::stdout(), "{}", text.trim_end()) {
+    match writeln!(io::stdout(), "{text}") {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(0),
     }
