@@ -68,10 +68,16 @@ in_time() {
     timeout "$left" "$@"
 }
 # Folders of users in the current one, as JVMs make them: UID or UID.1 to UID.9, which belongs to that user. So nobody has
-# more than ten, however many he makes. Last "odd COUNT", of those that are none.
+# more than ten, however many he makes. Then "late" if there were too many to look at in time; last "odd COUNT", of those that
+# are none.
 user_folders() {
-    in_time find . -mindepth 1 -maxdepth 1 -type d -name '[0-9]*' ! -name '*[!0-9.]*' -exec stat -c '%u %n' -- {} + 2>/dev/null |
-        awk '{ name = substr($2, 3); user = name; sub(/\.[1-9]$/, "", user); if (user == $1 "") print name; else odd++ } END { print "odd " odd + 0 }'
+    {
+        in_time find . -mindepth 1 -maxdepth 1 -type d -name '[0-9]*' ! -name '*[!0-9.]*' -exec stat -c '%u %n' -- {} + 2>/dev/null ||
+            [ $? != 124 ] || echo late
+    } | awk '
+        $0 == "late" { print; next }
+        { name = substr($2, 3); user = name; sub(/\.[1-9]$/, "", user); if (user == $1 "") print name; else odd++ }
+        END { print "odd " odd + 0 }'
 }
 # Prints at most $3 bytes of the file $2 as user $1: of no link, and without waiting for a pipe.
 head_of() {

@@ -35,7 +35,10 @@ if cd "$CAPTURE/jvm" 2>/dev/null; then
     top=$(in_time find . -mindepth 1 -maxdepth 1 ! -type d ! -name 'daemon-*' ! -name '.used-[0-9]*' -exec stat -c x -- {} + 2>/dev/null | head -n 1000000 | wc -l)
     user_folders | {
         while IFS= read -r name; do
-            case $name in odd\ *) top=$((top + ${name#odd })); continue ;; esac
+            case $name in
+            odd\ *) top=$((top + ${name#odd })); continue ;;
+            late) say unlisted jvm; continue ;;
+            esac
             { [ ! -L "$name" ] && cd "$name" 2>/dev/null; } || { top=$((top + 1)); continue; }
             files "jvm/$name" 100000 -user "${name%%.*}" -name 'jvm-[0-9]*-[0-9]*.jsonl'
             others "jvm/$name" -user "${name%%.*}" -name 'jvm-[0-9]*-[0-9]*.jsonl'

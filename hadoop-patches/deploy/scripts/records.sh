@@ -22,7 +22,10 @@ if cd "$CAPTURE/jvm" 2>/dev/null; then
     odd=$(in_time find . -mindepth 1 -maxdepth 1 ! \( -type d -name '[0-9]*' ! -name '*[!0-9.]*' \) ! -name 'daemon-[0-9]*' ! -name '.used-[0-9]*' -exec stat -c x -- {} + 2>/dev/null | head -n 100000 | wc -l)
     user_folders | {
         while IFS= read -r name; do
-            case $name in odd\ *) odd=$((odd + ${name#odd })); continue ;; esac
+            case $name in
+            odd\ *) odd=$((odd + ${name#odd })); continue ;;
+            late) say unread '*'; continue ;;
+            esac
             folder=./$name uid=${name%%.*}
             [ -r "$folder" -a -x "$folder" ] || { odd=$((odd + 1)); continue; }
             # Names of files may be anything. What is counted are those with the agents' names.

@@ -17,4 +17,5 @@ if [ -n "$JAVA" ]; then
         say bad "$JAVA does not load the agent: $(printf '%s' "$told" | tr '\n' ' ')"
     fi
 fi
+cd / && rm -rf -- "$FOLDER" || say left "$FOLDER"
 say end try

@@ -189,6 +189,9 @@ fn judge(host: &mut HostReport, seen: &Seen, settings: &Settings, programs: Opti
                 value("machine")
             ));
         }
+        for left in tried.all("left") {
+            host.problem(format!("{left}, in which the programs were tried, could not be removed again"));
+        }
         host.fact("sniffer", tried.value("sniffer"));
         host.fact("dumpingd", tried.value("dumpingd"));
         host.fact("jar_loads", tried.value("loads") == Some("yes"));

@@ -226,6 +226,42 @@ fn a_sparse_file_of_a_user_stays_where_it_is_and_takes_nothing_from_others() {
 
 #[test]
 #[ignore = "needs root: hosts in namespaces, with an sshd each"]
+fn of_thousands_of_folders_that_a_user_makes_ten_are_his_and_the_others_nobodys() {
+    const FLOOD: u64 = 5_000;
+    skip_if!(missing(Kind::Plain));
+    let rig = Rig::new(1, "3");
+    rig.ok("install", &[]);
+    let made = as_user(
+        &rig,
+        &format!(
+            "umask 027; cd {} && seq -f {USER}.%.0f {FLOOD} | xargs mkdir && seq -f 70%06.0f {FLOOD} | xargs mkdir && mkdir {USER} && \
+             for folder in {USER}*; do echo '{{}}' >$folder/jvm-1-1.jsonl || exit 1; done",
+            rig.there("cap/jvm")
+        ),
+    )
+    .wait()
+    .unwrap();
+    assert!(made.success());
+    let roots = rig.of("h1").join("cap/jvm/0");
+    sh(&format!("mkdir -p {0}; chmod 2750 {0}; echo '{{}}' >{0}/jvm-9-9.jsonl", roots.display()));
+    let his: Vec<String> = [USER.to_string()].into_iter().chain((1..=9).map(|n| format!("{USER}.{n}"))).collect();
+    let nobodys = 2 * FLOOD + 1 - his.len() as u64;
+
+    let (_, told) = rig.run("status", &[]);
+    assert_eq!(told["hosts"][0]["odd"], nobodys, "{told:#}");
+    let out = rig.path("capture");
+    let told = rig.ok("collect", &["--out", out.to_str().unwrap()]);
+    assert_eq!(told["hosts"][0]["odd"], nobodys, "{told:#}");
+    let entries = fs::read_dir(out.join("h1/jvm")).unwrap();
+    let mut came: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    came.sort();
+    assert_eq!(came, [vec!["0".to_owned()], his].concat());
+    assert_eq!(fs::read_to_string(out.join("h1/jvm/0/jvm-9-9.jsonl")).unwrap(), "{}\n");
+    rig.ok("remove", &[]);
+}
+
+#[test]
+#[ignore = "needs root: hosts in namespaces, with an sshd each"]
 fn a_file_that_becomes_a_link_or_a_pipe_while_it_is_fetched_discloses_nothing() {
     skip_if!(missing(Kind::Plain));
     let rig = Rig::new(1, "3");
