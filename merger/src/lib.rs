@@ -1,4 +1,29 @@
 //! Joins the captures of all hosts into a causal trace.
+//!
+//! [`build::merge`] reads captures and puts together what they say ([`joined::Joined`]); [`causality::build`] tells the causes of
+//! that; [`built_trace::trace_of`] does both, and gives a whole trace. `examples/largest_connections.rs` is a program that uses
+//! it.
+//!
+//! ```
+//! use merger::build::{Silent, merge};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden/wordcount");
+//! let merged = merge(&[capture.into()], &Silent)?;
+//! let shuffled: u64 = merged
+//!     .joined
+//!     .messages
+//!     .iter()
+//!     .filter(|message| message.kind == trace::rows::MessageKind::ShuffleResponse)
+//!     .map(|message| message.app_bytes)
+//!     .sum();
+//! assert!(shuffled > 0);
+//!
+//! let causal = merger::causality::build(&merged.joined)?;
+//! assert_eq!(causal.findings.report.backward, 0);
+//! # Ok(())
+//! # }
+//! ```
 
 mod assembly;
 pub mod build;

@@ -5,6 +5,41 @@
 //! of them: [`rows`] of hosts, processes, connections, messages, events, dependencies and tasks. Job histories are
 //! Hadoop's own: [`jhist`] reads those of Hadoop 2 and later, [`history1`] those of 1.x.
 //!
+//! ```
+//! use trace::packet::{Direction, Packet, PacketFileHeader, PacketReader, PacketWriter, Sack, flag};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let header = PacketFileHeader {
+//!     host: "w1".to_owned(),
+//!     interface: "eth0".to_owned(),
+//!     loopback: false,
+//!     snap_length: 256,
+//!     started_ns: 1_000,
+//! };
+//! let packet = Packet {
+//!     time_ns: 2_000,
+//!     direction: Direction::Out,
+//!     source: "10.1.0.11:40000".parse()?,
+//!     destination: "10.1.0.1:8020".parse()?,
+//!     raw_length: 58,
+//!     payload_length: 4,
+//!     sequence: 1,
+//!     acknowledgement: 1,
+//!     flags: flag::ACK,
+//!     window: 501,
+//!     sack: Sack::default(),
+//!     payload: b"hrpc".to_vec(),
+//! };
+//! let mut file = PacketWriter::create(Vec::new(), &header)?;
+//! file.write(&packet)?;
+//!
+//! let mut recorded = PacketReader::new(file.get_mut().as_slice())?;
+//! assert_eq!(recorded.header(), &header);
+//! assert_eq!(recorded.next_packet()?, Some(packet));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Nothing here depends on another part of the project, and nothing here is heavy: the agents use it.
 
 #[cfg(feature = "agent")]
