@@ -1,13 +1,14 @@
 //! Where in a file, or in which override, the thing stands that an error speaks of.
 //!
-//! Tables that are chosen by a key (`kind`, `shape`) are read twice by serde, and positions get lost on the way. So the
-//! place is looked up by what the message names: an unknown key, a dotted path, or a value.
+//! A message of ours begins with the key that it is about: `fabric.mtu = "3B": ...`, or its table: `[traffic]`. Of an error
+//! that serde found the key is found by trial ([`culprit`]).
 
 use std::ops::Range;
 
-use toml::Spanned;
+use toml::Table;
 use toml::de::{DeTable, DeValue};
 
+use super::culprit::{Culprit, Read, culprit};
 use super::{Experiment, ExperimentError, Override};
 use netsim::fabric::lightness::PARAMETERS;
 
@@ -16,51 +17,81 @@ pub(crate) fn syntax_error(file: &str, text: &str, error: &toml::de::Error) -> E
     at(file, text, error.span(), error.message())
 }
 
-/// The error `message`, at the place of what it names.
+/// The error `message`, which begins with the key that it is about, at the place of that.
 pub(crate) fn wrong(file: &str, text: &str, overrides: &[Override], message: &str) -> ExperimentError {
     let message = &as_written(text, overrides, message);
-    let subject = Subject::of(message);
-    if let Some(change) = overrides.iter().rev().find(|change| subject.is_in(change)) {
-        return ExperimentError::Wrong { place: change.argument().to_owned(), reason: message.to_owned() };
+    let named = key_of(message).map(|path| Culprit { path, is_value: false, meant: None });
+    of_culprit(file, text, overrides, named.as_ref(), message)
+}
+
+/// The error `message` of a `table`, the file with the overrides, that cannot be read.
+pub(crate) fn unreadable(
+    file: &str,
+    text: &str,
+    overrides: &[Override],
+    (table, read): (&Table, Read),
+    message: &str,
+) -> ExperimentError {
+    if key_of(message).is_some() {
+        return wrong(file, text, overrides, message);
     }
-    if let Some(change) = first_to_break(text, overrides) {
-        return ExperimentError::Wrong { place: change.argument().to_owned(), reason: message.to_owned() };
+    let found = culprit(table, read, message);
+    let suggestion = found.as_ref().map_or_else(String::new, Culprit::suggestion);
+    of_culprit(file, text, overrides, found.as_ref(), &format!("{message}{suggestion}"))
+}
+
+fn of_culprit(
+    file: &str,
+    text: &str,
+    overrides: &[Override],
+    culprit: Option<&Culprit>,
+    message: &str,
+) -> ExperimentError {
+    let wrong = |place: String| ExperimentError::Wrong { place, reason: message.to_owned() };
+    let is_its = |change: &&Override| culprit.is_some_and(|culprit| change.path() == culprit.path);
+    if let Some(change) = overrides.iter().rev().find(is_its).or_else(|| first_to_break(text, overrides)) {
+        return wrong(change.argument().to_owned());
     }
-    let span = DeTable::parse(text).ok().and_then(|table| {
-        let mut path = Vec::new();
-        subject.find(table.get_ref(), &mut path)
-    });
+    let span = culprit.and_then(|culprit| span_of(text, &culprit.path, culprit.is_value));
     if span.is_none() && !overrides.is_empty() {
         let arguments: Vec<&str> = overrides.iter().map(Override::argument).collect();
-        let place = format!("{file} with {}", arguments.join(" "));
-        return ExperimentError::Wrong { place, reason: message.to_owned() };
+        return wrong(format!("{file} with {}", arguments.join(" ")));
     }
     at(file, text, span, message)
 }
 
 /// The first override with which a file that is good without any is good no more.
 fn first_to_break<'o>(text: &str, overrides: &'o [Override]) -> Option<&'o Override> {
-    let mut table: toml::Table = text.parse().ok()?;
+    let mut table: Table = text.parse().ok()?;
     Experiment::of_table(table.clone()).ok()?;
     overrides.iter().find(|change| change.apply(&mut table).is_err() || Experiment::of_table(table.clone()).is_err())
 }
 
+/// The path of the key, or of the table, with which a message begins.
+pub(crate) fn key_of(message: &str) -> Option<Vec<String>> {
+    if let Some((table, _)) = message.strip_prefix("`[").and_then(|rest| rest.split_once("]`")) {
+        return Some(vec![table.to_owned()]);
+    }
+    let first = message.split([' ', ':', ',']).next().unwrap_or_default();
+    let is_path = first.contains('.') && !first.starts_with('"');
+    is_path.then(|| first.split('.').map(str::to_owned).collect())
+}
+
 /// `message`, which begins with one of our keys, with the deliverable's name for it where that is what was written.
 fn as_written(text: &str, overrides: &[Override], message: &str) -> String {
-    let Subject::Path(path) = Subject::of(message) else { return message.to_owned() };
-    let Some((&"fabric", key)) = path.split_first() else { return message.to_owned() };
-    let is_written = |path: &[&str]| {
-        let subject = Subject::Path(path.to_vec());
-        let in_file = || DeTable::parse(text).ok().and_then(|table| subject.find(table.get_ref(), &mut Vec::new()));
-        overrides.iter().any(|change| subject.is_in(change)) || in_file().is_some()
+    let Some(path) = key_of(message) else { return message.to_owned() };
+    let Some(("fabric", key)) = path.split_first().map(|(first, key)| (first.as_str(), key)) else {
+        return message.to_owned();
     };
+    let is_written =
+        |path: &[String]| overrides.iter().any(|change| change.path() == path) || span_of(text, path, false).is_some();
     if is_written(&path) {
         return message.to_owned();
     }
     let key = key.join(".");
     let names = PARAMETERS.iter().filter(|parameter| parameter.key == key).map(|parameter| {
         let scope = parameter.scope.split('.').filter(|part| !part.is_empty());
-        ["fabric"].into_iter().chain(scope).chain([parameter.name]).collect::<Vec<_>>()
+        ["fabric"].into_iter().chain(scope).chain([parameter.name]).map(str::to_owned).collect::<Vec<_>>()
     });
     match names.into_iter().find(|name| is_written(name)) {
         Some(name) => message.replacen(&path.join("."), &name.join("."), 1),
@@ -68,97 +99,18 @@ fn as_written(text: &str, overrides: &[Override], message: &str) -> String {
     }
 }
 
-/// What a message speaks of.
-enum Subject<'m> {
-    /// A key by its name alone.
-    Key(&'m str),
-    /// A key by its path.
-    Path(Vec<&'m str>),
-    /// A value as it was written, without quotes.
-    Value(&'m str),
-    /// A table that lacks something.
-    Table(&'static str),
-    /// Nobody knows.
-    Unknown,
-}
-
-impl<'m> Subject<'m> {
-    fn of(message: &'m str) -> Self {
-        let quoted = |mark: char| message.split(mark).nth(1);
-        let first_word = message.split([' ', ':', ',']).next().unwrap_or_default();
-        if message.starts_with("unknown field") {
-            quoted('`').map_or(Self::Unknown, Self::Key)
-        } else if message.starts_with("unknown variant") {
-            quoted('`').map_or(Self::Unknown, Self::Value)
-        } else if first_word.contains('.') && !first_word.starts_with('"') {
-            Self::Path(first_word.split('.').collect())
-        } else if message.starts_with('"') {
-            quoted('"').map_or(Self::Unknown, Self::Value)
-        } else if message.starts_with("invalid type") || message.starts_with("invalid value") {
-            let value = quoted('`').or_else(|| quoted('"'));
-            value.map_or(Self::Unknown, Self::Value)
-        } else if message.starts_with("`[traffic]`") {
-            Self::Table("traffic")
-        } else if message.contains("`kind`") {
-            Self::Table("fabric")
-        } else if message.contains("`shape`") {
-            Self::Table("topology")
-        } else {
-            Self::Unknown
+/// Where a key, or its value, stands in a file.
+fn span_of(text: &str, path: &[String], is_value: bool) -> Option<Range<usize>> {
+    fn find(table: &DeTable, path: &[String], is_value: bool) -> Option<Range<usize>> {
+        let (first, rest) = path.split_first()?;
+        let (key, value) = table.iter().find(|(key, _)| key.get_ref() == first)?;
+        match value.get_ref() {
+            _ if rest.is_empty() => Some(if is_value { value.span() } else { key.span() }),
+            DeValue::Table(inner) => find(inner, rest, is_value),
+            _ => None,
         }
     }
-
-    fn is_in(&self, change: &Override) -> bool {
-        let path = change.path();
-        match self {
-            Self::Key(key) => path.last().is_some_and(|last| last == key),
-            Self::Path(wanted) => path.iter().map(String::as_str).eq(wanted.iter().copied()),
-            Self::Value(value) => {
-                let text = change.value_text();
-                // A list is a sweep: the error is about one of its values.
-                let values = text.trim_start_matches('[').trim_end_matches(']').split(',');
-                values.chain([text]).any(|text| text.trim().trim_matches(['"', '\'']) == *value)
-            }
-            Self::Table(_) | Self::Unknown => false,
-        }
-    }
-
-    /// The place of the first match, in the order of the file.
-    fn find(&self, table: &DeTable, path: &mut Vec<String>) -> Option<Range<usize>> {
-        let mut entries: Vec<_> = table.iter().collect();
-        entries.sort_by_key(|(key, _)| key.span().start);
-        for (key, value) in entries {
-            path.push(key.get_ref().to_string());
-            let here = match self {
-                Self::Key(wanted) => key.get_ref() == wanted,
-                Self::Path(wanted) => path.iter().map(String::as_str).eq(wanted.iter().copied()),
-                Self::Table(wanted) => key.get_ref() == wanted,
-                Self::Value(wanted) => is_value(value, wanted),
-                Self::Unknown => false,
-            };
-            if here {
-                return Some(if matches!(self, Self::Value(_)) { value.span() } else { key.span() });
-            }
-            if let DeValue::Table(inner) = value.get_ref()
-                && let Some(span) = self.find(inner, path)
-            {
-                return Some(span);
-            }
-            path.pop();
-        }
-        None
-    }
-}
-
-fn is_value(value: &Spanned<DeValue>, wanted: &str) -> bool {
-    match value.get_ref() {
-        DeValue::String(text) => text == wanted,
-        DeValue::Integer(number) => number.as_str() == wanted,
-        DeValue::Float(number) => number.as_str() == wanted,
-        DeValue::Boolean(truth) => truth.to_string() == wanted,
-        DeValue::Array(values) => values.iter().any(|value| is_value(value, wanted)),
-        DeValue::Datetime(_) | DeValue::Table(_) => false,
-    }
+    find(DeTable::parse(text).ok()?.get_ref(), path, is_value)
 }
 
 fn at(file: &str, text: &str, span: Option<Range<usize>>, message: &str) -> ExperimentError {

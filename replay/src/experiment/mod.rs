@@ -35,6 +35,7 @@
 //! An unknown key, a quantity without its unit and a value that makes no sense are errors that name file, line, value
 //! and what is allowed. `--set path=value` changes a value by its path.
 
+pub(crate) mod culprit;
 mod error;
 pub(crate) mod locate;
 mod overrides;

@@ -61,11 +61,6 @@ impl Override {
         &self.path
     }
 
-    /// Its value as it was written.
-    pub(super) fn value_text(&self) -> &str {
-        self.text.split_once('=').map_or("", |(_, value)| value.trim())
-    }
-
     /// Puts the value into the table; tables on the way are made.
     ///
     /// # Errors

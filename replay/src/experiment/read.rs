@@ -43,7 +43,19 @@ impl Experiment {
     /// If something in it, or in an override, is wrong.
     pub fn parse(text: &str, file: &str, overrides: &[Override]) -> Result<Self, ExperimentError> {
         let table = Self::table(text, file, overrides)?;
-        Self::of_table(table).map_err(|message| locate::wrong(file, text, overrides, &message))
+        Self::of_table(table.clone()).map_err(|message| Self::unreadable(file, text, overrides, &table, &message))
+    }
+
+    /// The error `message` of a table, the file with the overrides, that is no experiment.
+    pub(super) fn unreadable(
+        file: &str,
+        text: &str,
+        overrides: &[Override],
+        table: &toml::Table,
+        message: &str,
+    ) -> ExperimentError {
+        let read = |table| Self::of_table(table)?.to_table().map_err(|error| error.to_string());
+        locate::unreadable(file, text, overrides, (table, &read), message)
     }
 
     /// The file as a table, with the overrides.

@@ -96,7 +96,8 @@ impl Sweep {
                 rest /= all.len();
                 put(&mut table, path, all[values[index]].clone());
             }
-            let experiment = Experiment::of_table(table).map_err(|message| wrong(&message))?;
+            let experiment = Experiment::of_table(table.clone())
+                .map_err(|message| Experiment::unreadable(file, text, overrides, &table, &message))?;
             points.push(Point { values, experiment });
         }
         let axes = axes.into_iter().map(|(path, values)| Axis { path: path.join("."), values }).collect();
@@ -190,7 +191,7 @@ fn taken_as_lists(plain: &Table, lists: &[Found]) -> Vec<bool> {
             // A key that takes both is not swept because something is wrong with its list.
             let own_fault = |index: usize| {
                 let as_list = with(&|other| other == index || is_in(other));
-                as_list.is_err_and(|error| error.starts_with(&lists[index].0.join(".")))
+                as_list.is_err_and(|error| locate::key_of(&error).is_some_and(|path| path.starts_with(&lists[index].0)))
             };
             return (0..lists.len()).map(|index| is_in(index) || own_fault(index)).collect();
         }

@@ -36,6 +36,7 @@ pub mod fit;
 
 pub use figure::svg;
 
+use crate::experiment::culprit::culprit;
 use crate::experiment::{ExperimentError, Override, locate};
 use netsim::engine::{self, Departure, Departures};
 use netsim::fabric::{self, FabricConfig};
@@ -253,9 +254,12 @@ impl Published {
             for change in overrides {
                 change.apply(&mut table)?;
             }
-            let changed = table.try_into();
-            published =
-                changed.map_err(|error: toml::de::Error| locate::wrong(file, text, overrides, error.message()))?;
+            published = table.clone().try_into().map_err(|error: toml::de::Error| {
+                let read = |table: toml::Table| {
+                    table.clone().try_into::<Self>().map(|_| table).map_err(|error| error.message().to_owned())
+                };
+                locate::unreadable(file, text, overrides, (&table, &read), error.message())
+            })?;
         }
         file.clone_into(&mut published.file);
         text.clone_into(&mut published.text);
@@ -322,7 +326,7 @@ impl Published {
     fn time(&self, row: &Row, keys: &toml::Table) -> Result<u64, String> {
         let mut table = row.fabric.as_ref().unwrap_or(&self.fabric).clone();
         table.extend(keys.clone());
-        let config: FabricConfig = table.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
+        let config = fabric_of(table)?;
         let mut network = fabric::build(&config, &self.hosts()).map_err(|error| error.to_string())?;
         let handed_over = self.hand_overs(row)?;
         let mut departures = Departures::new(&handed_over);
@@ -359,6 +363,21 @@ impl Published {
         all.sort_by_key(|departure| departure.at);
         Ok(all)
     }
+}
+
+/// The fabric of a table; what is wrong with it begins with its key.
+fn fabric_of(table: toml::Table) -> Result<FabricConfig, String> {
+    let read = |table: toml::Table| {
+        let config: FabricConfig = table.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
+        toml::Table::try_from(&config).map_err(|error| error.to_string())
+    };
+    table.clone().try_into().map_err(|error: toml::de::Error| {
+        let message = error.message();
+        match culprit(&table, &read, message).filter(|_| locate::key_of(message).is_none()) {
+            Some(found) => format!("fabric.{}: {message}{}", found.path.join("."), found.suggestion()),
+            None => message.to_owned(),
+        }
+    })
 }
 
 /// Nanoseconds with their thousands apart, and with picoseconds where there are any.

@@ -76,6 +76,34 @@ fn every_wrong_line_is_named_with_its_value_and_what_is_allowed() {
     }
 }
 
+#[test]
+fn a_key_that_is_not_known_says_which_may_have_been_meant() {
+    let cases = [
+        ("nam = \"a\"\n[fabric]\nkind = \"ideal\"", "did you mean `name`?"),
+        ("[fabric]\nkind = \"ideal\"\nlatencyy = \"1us\"", "did you mean `latency`?"),
+        (
+            "[fabric]\nkind = \"ethernet\"\n[fabric.topology]\nshape = \"racks\"\nuplink = { rat = \"1Gbps\" }",
+            "did you mean `rate`?",
+        ),
+    ];
+    for (text, part) in cases {
+        assert!(error(text, &[]).contains(part), "{}", error(text, &[]));
+    }
+    let far = error("[fabric]\nkind = \"ideal\"\nqueues = 3", &[]);
+    assert!(far.contains("unknown field `queues`") && !far.contains("did you mean"), "{far}");
+}
+
+#[test]
+fn a_wrong_value_is_found_by_its_key_and_not_by_what_it_says() {
+    // The same value stands in several places, and only one of them is wrong.
+    let seed = error("[workload.racks]\nm1 = \"-4\"\n[fabric]\nkind = \"ideal\"\n[run]\nseed = -4", &[]);
+    assert!(seed.starts_with("x.toml:6:8: "), "{seed}");
+    let rate = error("name = \"fast\"\n[fabric]\nkind = \"ideal\"\nrate = \"fast\"", &[]);
+    assert!(rate.starts_with("x.toml:4:8: "), "{rate}");
+    let key = error("[workload.racks]\nrat = \"r\"\n[fabric]\nkind = \"ideal\"\nrat = \"1Gbps\"", &[]);
+    assert!(key.starts_with("x.toml:5:1: "), "{key}");
+}
+
 const GOOD: &str = "name = \"a\"\n[workload]\ntrace = \"t\"\n[fabric]\nkind = \"ethernet\"\n";
 
 #[test]
