@@ -1,7 +1,7 @@
 //! Events happen when their causes have, plus their thinking: closed forms over the ideal network.
 
 use crate::common::{MS, RecordedNetwork, TraceBuilder};
-use causal::{Causality, CpuFactors, JobGraph, Options, Outcome, PathKind, critical_path};
+use causal::{Causality, CpuFactors, JobGraph, Options, Outcome, PathKind, critical_path, recorded};
 use netsim::fabric::ideal::{Ideal, IdealConfig};
 use netsim::fabric::{FabricConfig, build};
 use netsim::topology::HostPlace;
@@ -244,6 +244,8 @@ fn with_the_recorded_transfer_times_every_event_happens_when_it_was_recorded() {
             let expected = graph.job_time(event.recorded_ns);
             assert_eq!(outcome.event(event.event).happened(), Some(expected), "{event:?}");
         }
+        // So the path that is told from the recording alone is that of the replay.
+        assert_eq!(critical_path(&graph, &recorded(&graph)), critical_path(&graph, &outcome));
     }
 }
 
