@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use trace::budget::free_bytes;
+
 /// How often the free space is asked for.
 const ASK_EVERY: Duration = Duration::from_millis(500);
 
@@ -206,7 +208,8 @@ impl DiskQuota {
         let wanted = self.limits.keep_free_bytes;
         if wanted > 0 {
             if state.asked.is_none_or(|asked| asked.elapsed() >= ASK_EVERY) {
-                state.free = free_bytes(&self.folder);
+                // One that does not tell has as much as is wanted.
+                state.free = free_bytes(&self.folder).unwrap_or(u64::MAX);
                 state.asked = Some(Instant::now());
             }
             if state.free < wanted.saturating_add(bytes) {
@@ -215,11 +218,6 @@ impl DiskQuota {
         }
         Ok(())
     }
-}
-
-/// What is free for us on the file system of a folder, bytes. One that does not tell has as much as is wanted.
-fn free_bytes(folder: &Path) -> u64 {
-    nix::sys::statvfs::statvfs(folder).map_or(u64::MAX, |about| about.blocks_available() * about.fragment_size())
 }
 
 /// Bytes that a file takes: of one with holes less than its length.
