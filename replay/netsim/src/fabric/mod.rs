@@ -1,4 +1,4 @@
-//! Fabrics: the networks that bytes cross, each behind [`Network`], chosen by `kind` in the configuration.
+//! Fabrics: the networks that bytes cross, each behind [`Network`](crate::network::Network), chosen by `kind` in the configuration.
 //!
 //! | `kind` | what it is |
 //! |---|---|
