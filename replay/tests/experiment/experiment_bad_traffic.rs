@@ -116,10 +116,10 @@ fn traffic_and_fabric_must_fit_each_other() {
     let path = folder.path().join("x.toml");
     let cases: &[(&str, &[&str])] = &[
         (
-            "[fabric]\nkind = \"ethernet\"\n[traffic]\nhosts = 4",
-            &["x.toml:2:1", "fabric.kind = \"ethernet\"", "\"credit\""],
+            "[fabric]\nkind = \"ethernet\"\n[traffic]\nhosts = 4\nflows = \"message\"",
+            &["x.toml:5:1", "traffic.flows", "one connection a pair"],
         ),
-        ("[fabric]\nkind = \"lightness\"\n[traffic]\nhosts = 4", &["x.toml:2:1", "\"store-and-forward\""]),
+        ("[fabric]\nkind = \"lightness\"\n[traffic]\nload = 0.1", &["traffic.hosts", "no topology"]),
         ("[fabric]\nkind = \"ideal\"\n[traffic]\nhosts = 4", &["traffic.load", "unlimited", "give the link a rate"]),
         (
             "[fabric]\nkind = \"ideal\"\n[traffic]\nhosts = 4\ninterval = \"1us\"",
