@@ -46,6 +46,7 @@
 //! | [`traffic`], [`statistics`] | synthetic traffic over fabrics that simulate packets, and what is measured of it |
 
 mod count;
+mod csr;
 pub mod engine;
 pub mod fabric;
 pub mod kernel;

@@ -1,6 +1,7 @@
 //! Ways through any graph: tables of the links that lie on them.
 
 use super::{RoutingConfig, RoutingError};
+use crate::csr::Csr;
 use crate::topology::{LinkId, NodeId, Topology};
 use std::collections::VecDeque;
 
@@ -18,9 +19,8 @@ pub(super) struct GraphHops {
     last: Vec<(u32, LinkId)>,
     /// Switches with hosts.
     targets: Vec<NodeId>,
-    /// Where the links begin of (target, phase, switch), and the end.
-    begins: Vec<u32>,
-    links: Vec<LinkId>,
+    /// The links of each (target, phase, switch).
+    links: Csr<LinkId>,
     /// Each host's link.
     up: Vec<LinkId>,
     /// For up*/down*: whether each link leads down. Empty otherwise: one phase.
@@ -37,9 +37,9 @@ impl GraphHops {
                 let here = distances[switch as usize];
                 let nearer = |link: &&LinkId| distances[topology.link(**link).to.0 as usize] < here;
                 if here != UNREACHED {
-                    sets.links.extend(topology.out(NodeId(switch)).iter().filter(nearer));
+                    sets.links.extend(topology.out(NodeId(switch)).iter().filter(nearer).copied());
                 }
-                sets.end_entry();
+                sets.links.end_row();
             }
         }
         sets.check_reached(topology, routing)?;
@@ -90,7 +90,7 @@ impl GraphHops {
                         allowed && !topology.is_host(to) && rest[to.0 as usize].saturating_add(1) == distance
                     };
                     if distance != UNREACHED {
-                        sets.links.extend(topology.out(NodeId(switch)).iter().filter(leads));
+                        sets.links.extend(topology.out(NodeId(switch)).iter().filter(leads).copied());
                     } else if phase == 0
                         && !topology.out(NodeId(switch)).iter().all(|link| {
                             // A switch without hosts need not reach anybody.
@@ -99,7 +99,7 @@ impl GraphHops {
                     {
                         return None;
                     }
-                    sets.end_entry();
+                    sets.links.end_row();
                 }
             }
         }
@@ -129,15 +129,10 @@ impl GraphHops {
             switches: topology.switches(),
             last,
             targets,
-            begins: vec![0],
-            links: Vec::new(),
+            links: Csr::default(),
             up,
             down: Vec::new(),
         })
-    }
-
-    fn end_entry(&mut self) {
-        self.begins.push(u32::try_from(self.links.len()).unwrap_or(UNREACHED));
     }
 
     /// Every switch with hosts has a way to every other one.
@@ -145,7 +140,7 @@ impl GraphHops {
         for (row, to) in self.targets.iter().enumerate() {
             for at in self.targets.iter().filter(|at| *at != to) {
                 let entry = row * self.switches as usize + (at.0 - self.hosts) as usize;
-                if self.begins[entry] == self.begins[entry + 1] {
+                if self.links.row(entry).is_empty() {
                     let name = |node: &NodeId| topology.name(*node).to_owned();
                     return Err(RoutingError::NoWay { routing: routing.to_string(), from: name(at), to: name(to) });
                 }
@@ -170,7 +165,7 @@ impl GraphHops {
             *target as usize * 2 + usize::from(self.down.get(input_link.0 as usize).is_some_and(|down| *down))
         };
         let entry = row * self.switches as usize + (at.0 - self.hosts) as usize;
-        &self.links[self.begins[entry] as usize..self.begins[entry + 1] as usize]
+        self.links.row(entry)
     }
 
     /// Whether host `to` is at the switch `at`, or `at` is a host.

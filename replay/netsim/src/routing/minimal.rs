@@ -11,6 +11,7 @@ use super::graph::{GraphHops, MAX_ENTRIES};
 use super::grid::{GridHops, Rings};
 use super::tree::TreeHops;
 use super::{Candidates, RoutingConfig, RoutingError};
+use crate::csr::Csr;
 use crate::topology::{LinkId, NodeId, Topology};
 
 /// No link by which a packet came.
@@ -94,8 +95,7 @@ impl MinimalHops {
 pub(super) struct GridSets {
     dimension_order: GridHops,
     /// Of each router and pattern (a digit of base 4 for each dimension: nowhere, forward, back, both).
-    begins: Vec<u32>,
-    links: Vec<LinkId>,
+    sets: Csr<LinkId>,
 }
 
 impl GridSets {
@@ -106,18 +106,18 @@ impl GridSets {
         if entries > MAX_ENTRIES {
             return Err(RoutingError::TooLarge { routing: config.to_string(), entries, most: MAX_ENTRIES });
         }
-        let (mut begins, mut links) = (vec![0], Vec::new());
+        let mut sets = Csr::default();
         for router in 0..routers {
             for pattern in 0..patterns {
                 for dimension in 0..dimensions {
                     let directions = pattern >> (2 * dimension);
                     let there = [(1, true), (2, false)].into_iter().filter(|(bit, _)| directions & bit != 0);
-                    links.extend(there.filter_map(|(_, forward)| dimension_order.port(router, dimension, forward)));
+                    sets.extend(there.filter_map(|(_, forward)| dimension_order.port(router, dimension, forward)));
                 }
-                begins.push(crate::count::count(links.len()));
+                sets.end_row();
             }
         }
-        Ok(Self { dimension_order, begins, links })
+        Ok(Self { dimension_order, sets })
     }
 
     fn links(&self, at: NodeId, to: NodeId) -> &[LinkId] {
@@ -127,6 +127,6 @@ impl GridSets {
         }
         let router = self.dimension_order.router(at) as usize;
         let entry = (router << (2 * self.dimension_order.dimensions())) + pattern;
-        &self.links[self.begins[entry] as usize..self.begins[entry + 1] as usize]
+        self.sets.row(entry)
     }
 }

@@ -45,21 +45,21 @@ impl TreeHops {
     /// The ways of `topology`, if it is a tree.
     pub(super) fn of(topology: &Topology) -> Option<Self> {
         let Structure::Tree(tree) = topology.structure() else { return None };
-        let (out, begins) = topology.ports();
+        let ports = topology.ports();
         let mut switches = Vec::with_capacity(topology.switches() as usize);
         let mut node = topology.hosts() as usize;
         for level in 1..=tree.height() {
             let down = tree.children(level) * tree.cables(level - 1);
             for index in 0..tree.nodes(level) {
-                let (begin, end) = (begins[node], begins[node + 1]);
+                let begin = ports.begin(node);
                 let subtree = index / tree.copies(level);
                 let level = u8::try_from(level).unwrap_or(u8::MAX);
-                switches.push(Switch { subtree, level, begin, up: begin + down, end });
+                switches.push(Switch { subtree, level, begin, up: begin + down, end: ports.begin(node + 1) });
                 node += 1;
             }
         }
         let levels = (0..=tree.height()).map(|level| form(tree, level)).collect();
-        Some(Self { hosts: topology.hosts(), levels, switches, out: out.to_vec() })
+        Some(Self { hosts: topology.hosts(), levels, switches, out: ports.items().to_vec() })
     }
 
     /// The links by which a packet for host `to` may go on that stands at `at`.

@@ -6,6 +6,7 @@ use super::structure::{Link, Structure, Topology};
 use super::tree::Tree;
 use super::{HostPlace, TopologyError};
 use crate::count::count;
+use crate::csr::Csr;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -121,21 +122,9 @@ impl Builder {
     /// The topology, whose form is `structure`.
     pub(super) fn finish(self, structure: Structure) -> Topology {
         let mut topology = self.topology;
-        let mut begins = vec![0u32; topology.name_ends.len() + 1];
-        for link in &topology.links {
-            begins[link.from.0 as usize + 1] += 1;
-        }
-        for node in 1..begins.len() {
-            begins[node] += begins[node - 1];
-        }
-        let mut next = begins.clone();
-        topology.out = vec![LinkId(0); topology.links.len()];
-        for (id, link) in (0..).map(LinkId).zip(&topology.links) {
-            let place = &mut next[link.from.0 as usize];
-            topology.out[*place as usize] = id;
-            *place += 1;
-        }
-        topology.out_begins = begins;
+        let links = (0..).map(LinkId).zip(&topology.links);
+        let out = links.map(|(id, link)| (link.from.0 as usize, id));
+        topology.out = Csr::grouped(topology.name_ends.len(), out);
         topology.structure = structure;
         topology
     }

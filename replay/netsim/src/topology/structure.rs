@@ -4,6 +4,7 @@ use super::grid::Grid;
 use super::ids::{LinkId, NodeId};
 use super::tree::Tree;
 use crate::count::count;
+use crate::csr::Csr;
 use crate::units::{Buffer, Rate};
 
 /// One direction of a cable, with what the switch model needs to know of it.
@@ -44,9 +45,8 @@ pub struct Topology {
     pub(super) hosts: u32,
     pub(super) host_nodes: Vec<NodeId>,
     pub(super) links: Vec<Link>,
-    /// The links that begin at node 0, at node 1, ...; `out_begins` has where those of each node begin, and the end.
-    pub(super) out: Vec<LinkId>,
-    pub(super) out_begins: Vec<u32>,
+    /// The links that begin at each node.
+    pub(super) out: Csr<LinkId>,
     pub(super) structure: Structure,
 }
 
@@ -105,8 +105,7 @@ impl Topology {
     /// The links that begin at `node`, in order of their ids: its ports, from 0 on.
     #[must_use]
     pub fn out(&self, node: NodeId) -> &[LinkId] {
-        let node = node.0 as usize;
-        &self.out[self.out_begins[node] as usize..self.out_begins[node + 1] as usize]
+        self.out.row(node.0 as usize)
     }
 
     /// Gives all links the rate `rate`.
@@ -137,11 +136,11 @@ impl Topology {
     /// A host's one link.
     #[must_use]
     pub fn uplink(&self, host: NodeId) -> LinkId {
-        self.out[self.out_begins[host.0 as usize] as usize]
+        self.out.row(host.0 as usize)[0]
     }
 
-    /// All links by their begins, and where those of each node begin.
-    pub(crate) fn ports(&self) -> (&[LinkId], &[u32]) {
-        (&self.out, &self.out_begins)
+    /// The links that begin at each node, one behind the other.
+    pub(crate) const fn ports(&self) -> &Csr<LinkId> {
+        &self.out
     }
 }

@@ -1,12 +1,12 @@
-//! Lanes: one virtual lane of one link, with the buffer at its end, and the credits that its sender knows to be free.
+//! Lanes: one virtual lane of one link as its sender knows it, and the credits that it knows to be free.
 //!
 //! No event brings a credit back. When a packet starts to leave a buffer, all instants at which its credits become free
-//! and are told are certain; they are kept as one [`Return`] and counted when somebody looks. Only for a sender that
-//! waits the instant is computed at which enough will be there.
+//! and are told are certain; the sender is told of them by one [`Return`] and counts them when it looks. Only for a sender
+//! that waits the instant is computed at which enough will be there.
 
 use super::config::CreditConfig;
 use super::link_timing::{LinkTiming, LinkTimings};
-use crate::fabric::ids::{LaneId, PacketId, ReturnId};
+use crate::fabric::ids::{LaneId, ReturnId};
 use crate::fabric::slab::Slab;
 use crate::topology::{LinkId, NodeId};
 use typed_index_collections::TiVec;
@@ -80,35 +80,24 @@ impl Numbering {
     }
 }
 
-/// One VL of one link: what its sender knows, and the queue at its end. It fits into one line of a cache.
+/// One VL of one link as its sender knows it. Two fit into one line of a cache.
 #[derive(Clone, Copy)]
-#[repr(align(64))]
+#[repr(align(32))]
 pub(super) struct Lane {
-    /// Sender: queues that have chosen this lane and are ready, one bit each, where 64 bits are enough for them.
+    /// Queues that have chosen this lane and are ready, one bit each, where 64 bits are enough for them.
     pub mask: u64,
-    /// Sender: credits that are free, as far as was counted.
+    /// Credits that are free, as far as was counted.
     pub free: u32,
-    /// Sender: above 0, it waits for so many, and nothing under way brings them.
+    /// Above 0, it waits for so many, and nothing under way brings them.
     pub wanted: u32,
-    /// Sender: flits that have started, modulo 2^32.
+    /// Flits that have started, modulo 2^32.
     pub flits: u32,
-    /// Sender: the bit at which an arbitration of its inputs begins.
+    /// The bit at which an arbitration of its inputs begins.
     pub begin: u16,
     /// The packets that give credits back, in their order; how many credits of the first of these are counted.
     counted: u16,
     first_return: ReturnId,
     last_return: ReturnId,
-    /// Queue: its first and last packet.
-    pub first: PacketId,
-    pub last: PacketId,
-    /// Queue: when the last flit of the packet has left that was the head before.
-    pub drained: u64,
-    /// Queue: the lane that the head has chosen, and how many credits it must find there.
-    pub chosen: LaneId,
-    pub need: u32,
-    /// Queue: credits of its packets, those on the link to it included; and the most so far.
-    pub held: u32,
-    pub held_most: u32,
 }
 
 /// The credits of a lane, as they are counted.
@@ -153,13 +142,6 @@ impl Lanes {
             counted: 0,
             first_return: ReturnId::NONE,
             last_return: ReturnId::NONE,
-            first: PacketId::NONE,
-            last: PacketId::NONE,
-            drained: 0,
-            chosen: LaneId::NONE,
-            need: 0,
-            held: 0,
-            held_most: 0,
         };
         let number = numbering.count(timings.of.len());
         let pause = config.credit_min_time.ps();

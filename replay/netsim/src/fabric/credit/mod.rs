@@ -5,12 +5,16 @@
 //! happens in one instant is seen before anything is arbitrated: arrivals only note which links have to look.
 
 mod arbiter;
+mod arbitration;
+mod buffers;
 mod check;
 mod choice;
 mod config;
+mod hosts;
 mod lanes;
 mod link_timing;
-mod switch;
+mod receiving;
+mod sending;
 mod timing_wheel;
 mod undecided;
 
@@ -24,12 +28,14 @@ use super::packet::{HostLinksDiffer, LinkTime, Message, Observer, PacketFabric, 
 use super::slab::Slab;
 use super::{FabricError, FabricKind};
 use crate::count::count;
+use crate::csr::Csr;
 use crate::network::{Delivery, NetworkFigures, Simulation};
 use crate::routing::{Routes, RoutingConfig};
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, NodeId, Topology, TopologyConfig};
 use crate::units::{Bytes, DurationPs};
 use arbiter::{Tables, Turns};
+use buffers::Buffer;
 use lanes::{Lanes, Numbering};
 use std::path::Path;
 use timing_wheel::TimingWheel;
@@ -170,6 +176,7 @@ pub struct Credit<O> {
     /// Which queues ask, for each link and VL of switches with so many inputs that a lane has no room for that.
     masks: Vec<u64>,
     lanes: Lanes,
+    buffers: TiVec<LaneId, Buffer>,
     packets: Slab<PacketId, Packet>,
     messages: Messages,
     events: TimingWheel<Event>,
@@ -212,22 +219,11 @@ impl<O: Observer> Credit<O> {
         let number = Numbering::new(vls);
 
         // The links that end at each node, in order.
-        let nodes = topology.nodes() as usize;
-        let mut begins = vec![0u32; nodes + 1];
-        for link in topology.links() {
-            begins[link.to.0 as usize + 1] += 1;
-        }
-        for node in 0..nodes {
-            begins[node + 1] += begins[node];
-        }
-        let mut filled = begins.clone();
-        let mut inputs = vec![LinkId(0); topology.links().len()];
+        let ends = topology.links().iter().enumerate().map(|(id, link)| (link.to.0 as usize, LinkId(count(id))));
+        let inputs = Csr::grouped(topology.nodes() as usize, ends);
         let mut slots = vec![0; topology.links().len()];
-        for (id, link) in topology.links().iter().enumerate() {
-            let place = &mut filled[link.to.0 as usize];
-            inputs[*place as usize] = LinkId(count(id));
-            slots[id] = *place - begins[link.to.0 as usize];
-            *place += 1;
+        for node in 0..topology.nodes() as usize {
+            (0..).zip(inputs.row(node)).for_each(|(slot, link)| slots[usize::from(*link)] = slot);
         }
 
         let mut words = 0u32;
@@ -235,7 +231,7 @@ impl<O: Observer> Credit<O> {
         for (id, link) in topology.links().iter().enumerate() {
             let from = link.from.0 as usize;
             let from_host = link.from.0 < topology.hosts();
-            let asking = if from_host { 1 } else { (begins[from + 1] - begins[from]) * u32::from(classes) };
+            let asking = if from_host { 1 } else { count(inputs.row(from).len()) * u32::from(classes) };
             if asking > u16::MAX.into() {
                 let value = format!("{asking} queues for a link of {}", topology.name(link.from));
                 return Err(FabricError::Value {
@@ -256,7 +252,7 @@ impl<O: Observer> Credit<O> {
                 to: link.to,
                 words: u16::try_from(own).unwrap_or(u16::MAX),
                 masks: if own > 1 { words } else { NO_MASKS },
-                inputs: if from_host { link.from.0 } else { begins[from] },
+                inputs: if from_host { link.from.0 } else { inputs.begin(from) },
                 slot: slots[id],
                 turns: tables.start(),
             });
@@ -288,8 +284,9 @@ impl<O: Observer> Credit<O> {
             interval_ps: config.interval.ps(),
             bases,
             tables,
-            inputs,
+            inputs: inputs.items().to_vec(),
             masks: vec![0; words as usize],
+            buffers: vec![Buffer::EMPTY; number.count(timings.of.len())].into(),
             lanes: Lanes::new(timings, number, config, adaptive),
             packets: Slab::default(),
             messages: Messages::new(
@@ -329,7 +326,7 @@ impl<O: Observer> Credit<O> {
             match event {
                 Event::Head(queue) => self.head(queue, at),
                 Event::HeadAndLink(queue) => {
-                    let link = self.number.link(self.lanes.lanes[queue].chosen);
+                    let link = self.number.link(self.buffers[queue].chosen);
                     self.woken(link, at.0);
                     self.head(queue, at);
                 }
@@ -417,7 +414,7 @@ impl<O: Observer> Simulation for Credit<O> {
         let links = links
             .map(|(id, (link, meter))| {
                 let lanes = self.number.count(id)..self.number.count(id + 1);
-                let held = self.lanes.lanes.raw[lanes].iter().map(|lane| u64::from(lane.held_most)).max();
+                let held = self.buffers.raw[lanes].iter().map(|buffer| u64::from(buffer.held_most)).max();
                 let mut meter = meter.clone();
                 self.traffic[LinkId(count(id))].put_into(&mut meter, self.interval_ps);
                 let mut figures = meter.figures(&self.topology.link_name(LinkId(count(id))), link.rate);

@@ -1,0 +1,75 @@
+//! Hosts: messages are cut into packets as these leave, and packets arrive.
+
+use super::{Credit, Packet};
+use crate::fabric::ids::PacketId;
+use crate::fabric::messages::{NUMBER, key};
+use crate::fabric::packet::{Observer, PacketRecord};
+use crate::network::Delivery;
+use crate::time::SimTime;
+use crate::topology::{LinkId, NodeId};
+
+impl<O: Observer> Credit<O> {
+    /// How many credits the packet must find that host `node` sends next on VL `vl`.
+    pub(super) fn host_need(&self, node: u32, vl: u32) -> u32 {
+        let next = self.messages.peek(self.number.queue(NodeId(node), vl));
+        next.map_or(u32::MAX, |(bytes, _)| self.sizes.of(bytes).1.into())
+    }
+
+    /// The first packet of a host's queue starts on the host's link. Returns its flits and credits.
+    pub(super) fn leave_host(&mut self, link: LinkId, vl: u32, now: SimTime) -> Option<(u16, u16)> {
+        let node = self.links[link].inputs;
+        let queue = self.number.queue(NodeId(node), vl);
+        let cut = self.messages.cut(queue)?;
+        if self.messages.is_empty(queue) {
+            self.links[link].asking &= !(1 << vl);
+            self.lanes.lanes[self.number.lane(link, vl)].mask = 0;
+        }
+        let message = self.messages.get(cut.message);
+        let (flits, credits) = self.sizes.of(cut.bytes);
+        let packet = Packet {
+            next: PacketId::NONE,
+            message: cut.message,
+            destination: self.topology.host_node(message.destination.0),
+            flits,
+            credits,
+            first: 0,
+            last: 0,
+            left: now.0,
+            key: key(message.source, cut.number),
+            flow: message.flow,
+            bytes: cut.bytes,
+            switches: 0,
+            base: u8::try_from(vl).unwrap_or(0),
+        };
+        let id = self.packets.insert(packet);
+        self.start(id, link, vl, now);
+        let state = &self.links[link];
+        if state.asking != 0 {
+            self.wake(link, state.free_at);
+        }
+        Some((flits, credits))
+    }
+
+    /// A packet has arrived at its host.
+    pub(super) fn deliver(&mut self, id: PacketId, now: SimTime, deliveries: &mut Vec<Delivery>) {
+        let packet = self.packets.remove(id);
+        let message = self.messages.get(packet.message);
+        let record = PacketRecord {
+            handed_over: message.handed_over,
+            left: SimTime(packet.left),
+            arrived: now,
+            source: message.source,
+            destination: message.destination,
+            number: packet.key & NUMBER,
+            bytes: packet.bytes,
+            flits: packet.flits.into(),
+            switches: packet.switches.into(),
+            token: message.token,
+        };
+        self.delivered += 1;
+        self.observer.delivered(&record);
+        if let Some(token) = self.messages.arrived(packet.message) {
+            deliveries.push(Delivery { token, at: now });
+        }
+    }
+}

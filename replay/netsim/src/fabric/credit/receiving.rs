@@ -1,0 +1,48 @@
+//! What comes over links: packets to the end of a lane, credits to its beginning. Nothing else passes from one switch or host to
+//! another.
+
+use super::lanes::Return;
+use super::{Credit, Event};
+use crate::fabric::ids::{LaneId, PacketId};
+use crate::fabric::packet::Observer;
+use crate::time::SimTime;
+
+impl<O: Observer> Credit<O> {
+    /// A packet comes to the end of `lane`, whose head it can be from `head_at` on.
+    #[inline]
+    pub(super) fn receive_packet(&mut self, lane: LaneId, id: PacketId, credits: u16, head_at: u64) {
+        let buffer = &mut self.buffers[lane];
+        buffer.held += u32::from(credits);
+        buffer.held_most = buffer.held_most.max(buffer.held);
+        if buffer.first == PacketId::NONE {
+            buffer.first = id;
+            buffer.last = id;
+            let at = head_at.max(buffer.drained);
+            self.events.schedule(at, Event::Head(lane));
+        } else {
+            let last = buffer.last;
+            buffer.last = id;
+            self.packets.get_mut(last).next = id;
+        }
+    }
+
+    /// The receiver of `lane` tells its sender that a packet starts to leave the buffer there; whoever waits for its credits
+    /// looks when they will be there.
+    pub(super) fn receive_credits(&mut self, lane: LaneId, leaving: Return, now: SimTime) {
+        self.lanes.give_back(lane, leaving);
+        let wanted = self.lanes.lanes[lane].wanted;
+        if wanted > 0 {
+            if self.undecided.is_some() {
+                self.lanes.lanes[lane].wanted = 0;
+                self.wait_for_room(lane, wanted);
+                return;
+            }
+            // A link that is busy looks anyway when it is free.
+            if self.links[self.number.link(lane)].free_at <= now.0 {
+                self.wait_for(lane, wanted);
+            } else {
+                self.lanes.lanes[lane].wanted = 0;
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Packets leave: out of the buffers of switches, onto links. A sender writes its own state alone; what its receiver and the
+//! sender before it have to know goes there as a packet or as credits, each with its times
+//! (`receive_packet`, `receive_credits`).
+
+use super::lanes::Return;
+use super::{Credit, Event, NO_MASKS};
+use crate::fabric::ids::{LaneId, PacketId};
+use crate::fabric::packet::Observer;
+use crate::time::SimTime;
+use crate::topology::LinkId;
+
+impl<O: Observer> Credit<O> {
+    /// Has `link` look again at `at`, unless it will earlier.
+    pub(super) fn wake(&mut self, link: LinkId, at: u64) {
+        let state = &mut self.links[link];
+        if at < state.wake {
+            state.wake = at;
+            self.events.schedule(at, Event::Link(link));
+        }
+    }
+
+    /// Has the link of `lane` look again when `need` credits will be there, or when that is decided.
+    pub(super) fn wait_for(&mut self, lane: LaneId, need: u32) {
+        let at = self.lanes.when(lane, need);
+        self.lanes.lanes[lane].wanted = if at.is_some() { 0 } else { need };
+        if let Some(at) = at {
+            self.wake(self.number.link(lane), at);
+        }
+    }
+
+    /// The head of a switch's queue, the one whose bit is `bit`, starts on `link`. Returns its flits and credits.
+    pub(super) fn leave_queue(&mut self, link: LinkId, vl: u32, bit: u32, now: SimTime) -> Option<(u16, u16)> {
+        let lane = self.number.lane(link, vl);
+        let state = &mut self.links[link];
+        let out = &mut self.lanes.lanes[lane];
+        let words = u32::from(state.words);
+        let nobody = if state.masks == NO_MASKS {
+            out.mask &= !(1 << bit);
+            out.mask == 0
+        } else {
+            let base = (state.masks + vl * words) as usize;
+            self.masks[base + bit as usize / 64] &= !(1 << (bit % 64));
+            self.masks[base..base + words as usize].iter().all(|word| *word == 0)
+        };
+        if nobody {
+            state.asking &= !(1 << vl);
+        }
+        // One behind the last of all is no bit of the mask: the search then begins at the first.
+        out.begin = if bit + 1 < words * 64 { u16::try_from(bit + 1).unwrap_or(0) } else { 0 };
+        let inputs = state.inputs;
+        let queue = self.queue_of(inputs, vl, bit);
+        let id = self.buffers[queue].first;
+        let packet = self.packets.get_mut(id);
+        packet.switches += 1;
+        let (next, flits, credits) = (packet.next, packet.flits, packet.credits);
+        packet.next = PacketId::NONE;
+        if self.adaptive {
+            self.lanes.disclaim(lane, credits.into());
+        }
+        let (rest, ended) = self.start(id, link, vl, now);
+
+        let waiting = &mut self.buffers[queue];
+        waiting.drained = ended;
+        waiting.held -= u32::from(credits);
+        waiting.first = next;
+        let state = &mut self.links[link];
+        let (asking, free_at) = (state.asking, state.free_at);
+        if next == PacketId::NONE {
+            waiting.last = PacketId::NONE;
+            if asking != 0 {
+                self.wake(link, free_at);
+            }
+        } else {
+            let at = self.head_at(next).max(ended);
+            // One event is enough for both: the next packet is there already, and the link goes on at once.
+            if asking != 0 && at == free_at && at < self.links[link].wake {
+                self.links[link].wake = at;
+                self.events.schedule(at, Event::HeadAndLink(queue));
+            } else {
+                self.events.schedule(at, Event::Head(queue));
+                if asking != 0 {
+                    self.wake(link, free_at);
+                }
+            }
+        }
+        let timing = self.lanes.wire_of[link];
+        self.receive_credits(queue, Return::new(timing, now.0, ended, rest, flits, credits), now);
+        Some((flits, credits))
+    }
+
+    /// The earliest instant at which a packet at the head of its queue goes on.
+    fn head_at(&self, packet: PacketId) -> u64 {
+        let packet = self.packets.get(packet);
+        let arrived = if self.whole && !self.adaptive { packet.last } else { packet.first };
+        arrived + self.switch_delay
+    }
+
+    /// Packet `id` starts on `link` and `vl`. Returns the remainder with which the link started, and when its last flit
+    /// will have left.
+    pub(super) fn start(&mut self, id: PacketId, link: LinkId, vl: u32, now: SimTime) -> (u64, u64) {
+        let lane = self.number.lane(link, vl);
+        let number = self.lanes.wire_of[link];
+        let timing = &self.lanes.timings[usize::from(number)];
+        let state = &mut self.links[link];
+        let rest = if state.free_at == now.0 { state.remainder } else { 0 };
+        let packet = self.packets.get_mut(id);
+        let (flits, credits, bytes) = (packet.flits, packet.credits, packet.bytes);
+        let (time, remainder) = timing.packet(flits.into(), rest);
+        let (ended, delay) = (now.0 + time, timing.delay);
+        packet.first = now.0 + timing.first(rest) + delay;
+        packet.last = ended + delay;
+        let at = if self.whole && !self.adaptive { packet.last } else { packet.first } + self.switch_delay;
+        state.free_at = ended + self.packet_gap;
+        state.remainder = remainder;
+        let to_host = state.to_host;
+        self.traffic[link].crossed(now, bytes, self.interval_ps, &mut self.meters, link);
+        let queue = &mut self.lanes.lanes[lane];
+        queue.free -= u32::from(credits);
+        let sum = queue.flits.overflowing_add(flits.into());
+        queue.flits = sum.0;
+        if sum.1 {
+            self.lanes.overflows[lane] += 1;
+        }
+        if to_host {
+            self.events.schedule(ended + delay, Event::Deliver(id));
+            let leaving = Return::new(number, now.0 + delay, ended + delay, rest, flits, credits);
+            self.receive_credits(lane, leaving, now);
+        } else {
+            self.receive_packet(lane, id, credits, at);
+        }
+        (rest, ended)
+    }
+}
