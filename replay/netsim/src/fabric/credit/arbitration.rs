@@ -10,14 +10,14 @@ use crate::topology::LinkId;
 impl<O: Observer> Credit<O> {
     /// The head of `queue` is ready: its link has to look, as soon as it is free.
     pub(super) fn ask(&mut self, queue: LaneId, now: SimTime) {
-        let lane = self.buffers[queue].chosen;
+        let lane = self.lanes.ends[queue].buffer.chosen;
         let (link, vl) = (self.number.link(lane), self.number.vl(lane));
         let slot = self.links[self.number.link(queue)].slot;
         let bit = if self.classes == 1 { slot } else { slot * self.classes + self.number.vl(queue) % self.classes };
         let state = &mut self.links[link];
         state.asking |= 1 << vl;
         if state.masks == NO_MASKS {
-            self.lanes.lanes[lane].mask |= 1 << bit;
+            self.lanes.ends[lane].sender.mask |= 1 << bit;
         } else {
             self.masks[(state.masks + vl * u32::from(state.words) + bit / 64) as usize] |= 1 << (bit % 64);
         }
@@ -45,7 +45,7 @@ impl<O: Observer> Credit<O> {
         if link.from_host {
             return self.host_need(link.inputs, vl);
         }
-        self.buffers[self.queue_of(link.inputs, vl, bit)].need
+        self.lanes.ends[self.queue_of(link.inputs, vl, bit)].buffer.need
     }
 
     /// The bit of the first queue, in the order of arbitration, that asks for `id` and `vl` and finds its credits; or
@@ -53,7 +53,7 @@ impl<O: Observer> Credit<O> {
     #[inline]
     fn first_asking(&mut self, id: LinkId, vl: u32, now: SimTime) -> Result<u32, u32> {
         let lane = self.number.lane(id, vl);
-        let state = &self.lanes.lanes[lane];
+        let state = &self.lanes.ends[lane].sender;
         let mask = state.mask;
         if mask == 0 {
             return self.first_of_many(id, vl, now);
@@ -81,7 +81,7 @@ impl<O: Observer> Credit<O> {
     fn first_of_many(&mut self, id: LinkId, vl: u32, now: SimTime) -> Result<u32, u32> {
         let lane = self.number.lane(id, vl);
         let (base, words) = (self.links[id].masks, u32::from(self.links[id].words));
-        let begin = u32::from(self.lanes.lanes[lane].begin);
+        let begin = u32::from(self.lanes.ends[lane].sender.begin);
         let mut word = begin / 64;
         let mut least = u32::MAX;
         // Once around, and the first word again for what lies before the begin.

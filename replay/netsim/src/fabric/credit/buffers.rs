@@ -2,9 +2,8 @@
 
 use crate::fabric::ids::{LaneId, PacketId};
 
-/// A first-in first-out queue of packets. Two fit into one line of a cache.
+/// A first-in first-out queue of packets.
 #[derive(Clone, Copy)]
-#[repr(align(32))]
 pub(super) struct Buffer {
     /// Its first and last packet.
     pub first: PacketId,

@@ -20,7 +20,7 @@ impl<O: Observer> Credit<O> {
         }
         let input_link = self.number.link(queue);
         let at = self.links[input_link].to;
-        let packet = self.packets.get(self.buffers[queue].first);
+        let packet = self.packets.get(self.lanes.ends[queue].buffer.first);
         let destination = packet.destination;
         let next = self.routes.next(at, input_link, destination);
         let mut position = 0;
@@ -63,7 +63,7 @@ impl<O: Observer> Credit<O> {
     fn choose(&mut self, queue: LaneId, now: SimTime) {
         let input_link = self.number.link(queue);
         let at = self.links[input_link].to;
-        let packet = self.packets.get(self.buffers[queue].first);
+        let packet = self.packets.get(self.lanes.ends[queue].buffer.first);
         let next = self.routes.next(at, input_link, packet.destination);
         let vl = u32::from(packet.base) + u32::from(next.class);
         let mut most = i64::MIN;
@@ -101,7 +101,7 @@ impl<O: Observer> Credit<O> {
     /// The head of `queue` has chosen `link`: it asks for it when it is ready.
     pub(super) fn chosen(&mut self, queue: LaneId, link: LinkId, class: u8, enters_ring: bool, now: SimTime) {
         let input_link = self.number.link(queue);
-        let state = &mut self.buffers[queue];
+        let state = &mut self.lanes.ends[queue].buffer;
         let packet = self.packets.get(state.first);
         state.chosen = self.number.lane(link, u32::from(packet.base) + u32::from(class));
         state.need = if enters_ring { 2 * u32::from(self.sizes.largest.1) } else { packet.credits.into() };
@@ -124,7 +124,7 @@ impl<O: Observer> Credit<O> {
     pub(super) fn choose_with_room(&mut self, queue: LaneId, now: SimTime) {
         let (input_link, vl) = (self.number.link(queue), self.number.vl(queue));
         let at = self.links[input_link].to;
-        let packet = *self.packets.get(self.buffers[queue].first);
+        let packet = *self.packets.get(self.lanes.ends[queue].buffer.first);
         let to = packet.destination;
         let on_escape = vl % self.classes < u32::from(self.routes.escape_classes());
         let preferred = self.routes.next(at, input_link, to);

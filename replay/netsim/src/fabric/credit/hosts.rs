@@ -22,7 +22,7 @@ impl<O: Observer> Credit<O> {
         let cut = self.messages.cut(queue)?;
         if self.messages.is_empty(queue) {
             self.links[link].asking &= !(1 << vl);
-            self.lanes.lanes[self.number.lane(link, vl)].mask = 0;
+            self.lanes.ends[self.number.lane(link, vl)].sender.mask = 0;
         }
         let message = self.messages.get(cut.message);
         let (flits, credits) = self.sizes.of(cut.bytes);

@@ -4,6 +4,7 @@
 //! and are told are certain; the sender is told of them by one [`Return`] and counts them when it looks. Only for a sender
 //! that waits the instant is computed at which enough will be there.
 
+use super::buffers::Buffer;
 use super::config::CreditConfig;
 use super::link_timing::{LinkTiming, LinkTimings};
 use crate::fabric::ids::{LaneId, ReturnId};
@@ -80,9 +81,16 @@ impl Numbering {
     }
 }
 
-/// One VL of one link as its sender knows it. Two fit into one line of a cache.
+/// Both ends of a lane. They fit into one line of a cache; neither writes the other's.
 #[derive(Clone, Copy)]
-#[repr(align(32))]
+#[repr(align(64))]
+pub(super) struct LaneEnds {
+    pub sender: Lane,
+    pub buffer: Buffer,
+}
+
+/// One VL of one link as its sender knows it.
+#[derive(Clone, Copy)]
 pub(super) struct Lane {
     /// Queues that have chosen this lane and are ready, one bit each, where 64 bits are enough for them.
     pub mask: u64,
@@ -112,7 +120,7 @@ struct Account {
 
 /// All lanes of a network.
 pub(super) struct Lanes {
-    pub lanes: TiVec<LaneId, Lane>,
+    pub ends: TiVec<LaneId, LaneEnds>,
     /// Links that take the same times share one.
     pub timings: Vec<LinkTiming>,
     /// The wire of each link.
@@ -146,7 +154,7 @@ impl Lanes {
         let number = numbering.count(timings.of.len());
         let pause = config.credit_min_time.ps();
         Self {
-            lanes: vec![lane; number].into(),
+            ends: vec![LaneEnds { sender: lane, buffer: Buffer::EMPTY }; number].into(),
             timings: timings.timings,
             wire_of: timings.of.into(),
             claimed: if adaptive { vec![0; number].into() } else { TiVec::new() },
@@ -167,15 +175,17 @@ impl Lanes {
 
     /// Bytes of the flits that have started on each of the `vls` lanes of each link, link by link.
     pub fn bytes(&self, vls: u32) -> Vec<u64> {
-        let lanes = self.lanes.keys().zip(self.lanes.iter().zip(&self.overflows));
+        let lanes = self.ends.keys().zip(self.ends.iter().zip(&self.overflows));
         let lanes = lanes.filter(|(lane, _)| self.number.vl(*lane) < vls).map(|(_, lane)| lane);
-        lanes.map(|(lane, overflows)| (u64::from(*overflows) << 32 | u64::from(lane.flits)) * self.flit).collect()
+        lanes
+            .map(|(lane, overflows)| (u64::from(*overflows) << 32 | u64::from(lane.sender.flits)) * self.flit)
+            .collect()
     }
 
     /// Whether `need` credits are free on `lane` at `now`.
     #[inline]
     pub fn has(&mut self, lane: LaneId, need: u32, now: u64) -> bool {
-        self.lanes[lane].free >= need || self.count(lane, now) >= need
+        self.ends[lane].sender.free >= need || self.count(lane, now) >= need
     }
 
     /// Credits free on `lane` at `now`, less those that others have in mind.
@@ -198,7 +208,7 @@ impl Lanes {
     #[inline]
     pub fn give_back(&mut self, lane: LaneId, leaving: Return) {
         let id = self.returns.insert(leaving);
-        let lane = &mut self.lanes[lane];
+        let lane = &mut self.ends[lane].sender;
         if lane.first_return == ReturnId::NONE {
             lane.first_return = id;
             lane.counted = 0;
@@ -209,7 +219,7 @@ impl Lanes {
     }
 
     fn account(&self, lane: LaneId) -> Account {
-        let state = &self.lanes[lane];
+        let state = &self.ends[lane].sender;
         let next_update = self.next_updates.get(lane).copied().unwrap_or(0);
         Account { free: state.free, first: state.first_return, counted: state.counted.into(), next_update }
     }
@@ -239,7 +249,7 @@ impl Lanes {
         while first != account.first {
             first = self.returns.remove(first).next;
         }
-        let state = &mut self.lanes[lane];
+        let state = &mut self.ends[lane].sender;
         state.free = account.free;
         state.first_return = account.first;
         // Fewer than a packet has, which fit.
@@ -292,7 +302,7 @@ impl Lanes {
     /// is unclaimed stays.)
     pub fn when_unclaimed(&mut self, lane: LaneId, need: u32) -> Option<u64> {
         let at = self.when(lane, need + self.claimed[lane]);
-        let wanted = &mut self.lanes[lane].wanted;
+        let wanted = &mut self.ends[lane].sender.wanted;
         if at.is_none() {
             *wanted = if *wanted == 0 { need } else { need.min(*wanted) };
         }

@@ -35,7 +35,6 @@ use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, NodeId, Topology, TopologyConfig};
 use crate::units::{Bytes, DurationPs};
 use arbiter::{Tables, Turns};
-use buffers::Buffer;
 use lanes::{Lanes, Numbering};
 use std::path::Path;
 use timing_wheel::TimingWheel;
@@ -176,7 +175,6 @@ pub struct Credit<O> {
     /// Which queues ask, for each link and VL of switches with so many inputs that a lane has no room for that.
     masks: Vec<u64>,
     lanes: Lanes,
-    buffers: TiVec<LaneId, Buffer>,
     packets: Slab<PacketId, Packet>,
     messages: Messages,
     events: TimingWheel<Event>,
@@ -286,7 +284,6 @@ impl<O: Observer> Credit<O> {
             tables,
             inputs: inputs.items().to_vec(),
             masks: vec![0; words as usize],
-            buffers: vec![Buffer::EMPTY; number.count(timings.of.len())].into(),
             lanes: Lanes::new(timings, number, config, adaptive),
             packets: Slab::default(),
             messages: Messages::new(
@@ -326,7 +323,7 @@ impl<O: Observer> Credit<O> {
             match event {
                 Event::Head(queue) => self.head(queue, at),
                 Event::HeadAndLink(queue) => {
-                    let link = self.number.link(self.buffers[queue].chosen);
+                    let link = self.number.link(self.lanes.ends[queue].buffer.chosen);
                     self.woken(link, at.0);
                     self.head(queue, at);
                 }
@@ -414,7 +411,7 @@ impl<O: Observer> Simulation for Credit<O> {
         let links = links
             .map(|(id, (link, meter))| {
                 let lanes = self.number.count(id)..self.number.count(id + 1);
-                let held = self.buffers.raw[lanes].iter().map(|buffer| u64::from(buffer.held_most)).max();
+                let held = self.lanes.ends.raw[lanes].iter().map(|ends| u64::from(ends.buffer.held_most)).max();
                 let mut meter = meter.clone();
                 self.traffic[LinkId(count(id))].put_into(&mut meter, self.interval_ps);
                 let mut figures = meter.figures(&self.topology.link_name(LinkId(count(id))), link.rate);
@@ -445,7 +442,7 @@ impl<O: Observer> PacketFabric<O> for Credit<O> {
         if self.messages.hand_over(now, message, queue) {
             let state = &mut self.links[link];
             state.asking |= 1 << vl;
-            self.lanes.lanes[self.number.lane(link, vl.into())].mask = 1;
+            self.lanes.ends[self.number.lane(link, vl.into())].sender.mask = 1;
             self.look(link);
             self.open = Some(now);
         }

@@ -11,7 +11,7 @@ impl<O: Observer> Credit<O> {
     /// A packet comes to the end of `lane`, whose head it can be from `head_at` on.
     #[inline]
     pub(super) fn receive_packet(&mut self, lane: LaneId, id: PacketId, credits: u16, head_at: u64) {
-        let buffer = &mut self.buffers[lane];
+        let buffer = &mut self.lanes.ends[lane].buffer;
         buffer.held += u32::from(credits);
         buffer.held_most = buffer.held_most.max(buffer.held);
         if buffer.first == PacketId::NONE {
@@ -30,10 +30,10 @@ impl<O: Observer> Credit<O> {
     /// looks when they will be there.
     pub(super) fn receive_credits(&mut self, lane: LaneId, leaving: Return, now: SimTime) {
         self.lanes.give_back(lane, leaving);
-        let wanted = self.lanes.lanes[lane].wanted;
+        let wanted = self.lanes.ends[lane].sender.wanted;
         if wanted > 0 {
             if self.undecided.is_some() {
-                self.lanes.lanes[lane].wanted = 0;
+                self.lanes.ends[lane].sender.wanted = 0;
                 self.wait_for_room(lane, wanted);
                 return;
             }
@@ -41,7 +41,7 @@ impl<O: Observer> Credit<O> {
             if self.links[self.number.link(lane)].free_at <= now.0 {
                 self.wait_for(lane, wanted);
             } else {
-                self.lanes.lanes[lane].wanted = 0;
+                self.lanes.ends[lane].sender.wanted = 0;
             }
         }
     }

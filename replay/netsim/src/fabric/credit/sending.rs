@@ -22,7 +22,7 @@ impl<O: Observer> Credit<O> {
     /// Has the link of `lane` look again when `need` credits will be there, or when that is decided.
     pub(super) fn wait_for(&mut self, lane: LaneId, need: u32) {
         let at = self.lanes.when(lane, need);
-        self.lanes.lanes[lane].wanted = if at.is_some() { 0 } else { need };
+        self.lanes.ends[lane].sender.wanted = if at.is_some() { 0 } else { need };
         if let Some(at) = at {
             self.wake(self.number.link(lane), at);
         }
@@ -32,7 +32,7 @@ impl<O: Observer> Credit<O> {
     pub(super) fn leave_queue(&mut self, link: LinkId, vl: u32, bit: u32, now: SimTime) -> Option<(u16, u16)> {
         let lane = self.number.lane(link, vl);
         let state = &mut self.links[link];
-        let out = &mut self.lanes.lanes[lane];
+        let out = &mut self.lanes.ends[lane].sender;
         let words = u32::from(state.words);
         let nobody = if state.masks == NO_MASKS {
             out.mask &= !(1 << bit);
@@ -49,7 +49,7 @@ impl<O: Observer> Credit<O> {
         out.begin = if bit + 1 < words * 64 { u16::try_from(bit + 1).unwrap_or(0) } else { 0 };
         let inputs = state.inputs;
         let queue = self.queue_of(inputs, vl, bit);
-        let id = self.buffers[queue].first;
+        let id = self.lanes.ends[queue].buffer.first;
         let packet = self.packets.get_mut(id);
         packet.switches += 1;
         let (next, flits, credits) = (packet.next, packet.flits, packet.credits);
@@ -59,7 +59,7 @@ impl<O: Observer> Credit<O> {
         }
         let (rest, ended) = self.start(id, link, vl, now);
 
-        let waiting = &mut self.buffers[queue];
+        let waiting = &mut self.lanes.ends[queue].buffer;
         waiting.drained = ended;
         waiting.held -= u32::from(credits);
         waiting.first = next;
@@ -114,7 +114,7 @@ impl<O: Observer> Credit<O> {
         state.remainder = remainder;
         let to_host = state.to_host;
         self.traffic[link].crossed(now, bytes, self.interval_ps, &mut self.meters, link);
-        let queue = &mut self.lanes.lanes[lane];
+        let queue = &mut self.lanes.ends[lane].sender;
         queue.free -= u32::from(credits);
         let sum = queue.flits.overflowing_add(flits.into());
         queue.flits = sum.0;
