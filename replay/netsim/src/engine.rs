@@ -74,9 +74,9 @@ pub trait Workload<N> {
 pub enum End {
     /// The workload is done; the time of what made it so.
     Done(SimTime),
-    /// Neither the workload nor the network has anything to do any more; the time of the last thing that was done.
-    Idle(SimTime),
-    /// What comes next comes later than the run was to last.
+    /// Neither the workload nor the network has anything to do any more.
+    Idle,
+    /// What comes next comes later than the run was to last; its time.
     Limit(SimTime),
 }
 
@@ -93,7 +93,7 @@ pub fn run<N: Simulation, W: Workload<N>>(network: &mut N, workload: &mut W, unt
     while !workload.is_done() {
         let tick = workload.next_tick(network);
         let event = network.next_event();
-        let Some(next) = tick.into_iter().chain(event).min() else { return End::Idle(now) };
+        let Some(next) = tick.into_iter().chain(event).min() else { return End::Idle };
         if next > until || next == SimTime::MAX {
             return End::Limit(next);
         }
@@ -165,5 +165,73 @@ impl<N: Network> Workload<N> for Departures<'_> {
 
     fn is_done(&self) -> bool {
         self.delivered.len() == self.list.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+    use crate::fabric::ideal::{Ideal, IdealConfig};
+    use crate::topology::HostPlace;
+    use crate::units::DurationPs;
+
+    const LATENCY: u64 = 1_000;
+
+    fn network() -> Ideal {
+        let place = |name: &str| HostPlace { name: name.to_owned(), rack: "r".to_owned() };
+        let config = IdealConfig { latency: DurationPs(LATENCY), ..IdealConfig::default() };
+        Ideal::new(&config, &[place("a"), place("b")])
+    }
+
+    /// Sends at 0, ticks again when that arrives, and notes what comes first.
+    struct Order<const REACTS: bool> {
+        ticks: Vec<u64>,
+        seen: Vec<&'static str>,
+    }
+
+    impl<const REACTS: bool> Workload<Ideal> for Order<REACTS> {
+        const REACTS: bool = REACTS;
+
+        fn next_tick(&self, _: &Ideal) -> Option<SimTime> {
+            self.ticks.last().copied().map(SimTime)
+        }
+
+        fn tick(&mut self, now: SimTime, network: &mut Ideal) {
+            self.ticks.pop();
+            self.seen.push("tick");
+            if now == SimTime::ZERO {
+                let flow = network.open_flow(HostIndex(0), HostIndex(1));
+                network.send(now, flow, 1, Token(0));
+            } else {
+                self.seen.push(if network.next_event().is_some() { "still under way" } else { "arrived" });
+            }
+        }
+
+        fn delivered(&mut self, _: &Delivery, _: &mut Ideal) {
+            self.seen.push("delivery");
+        }
+
+        fn is_done(&self) -> bool {
+            false
+        }
+    }
+
+    fn order<const REACTS: bool>(until: u64) -> (End, Vec<&'static str>) {
+        let mut workload = Order::<REACTS> { ticks: vec![LATENCY, 0], seen: Vec::new() };
+        (run(&mut network(), &mut workload, SimTime(until)), workload.seen)
+    }
+
+    #[test]
+    fn who_waits_for_deliveries_is_told_before_the_tick_of_that_instant_and_others_tick_first() {
+        assert_eq!(order::<true>(u64::MAX), (End::Idle, vec!["tick", "delivery", "tick", "arrived"]));
+        assert_eq!(order::<false>(u64::MAX), (End::Idle, vec!["tick", "tick", "still under way"]));
+    }
+
+    #[test]
+    fn nothing_happens_behind_the_limit() {
+        assert_eq!(order::<true>(LATENCY - 1), (End::Limit(SimTime(LATENCY)), vec!["tick"]));
+        assert_eq!(order::<false>(LATENCY - 1), (End::Limit(SimTime(LATENCY)), vec!["tick"]));
     }
 }

@@ -64,6 +64,13 @@ pub fn run(
     }
     let (plan, mut sources) = sources(traffic, link, traffic.hosts.unwrap_or(fabric.hosts()), seed)?;
     *fabric.observer() = Meter::new(&plan, keep);
+    let longest = sources.longest().unwrap_or(plan.bytes);
+    if link.whole_messages && u32::try_from(link.message(longest).1).is_err() {
+        let reason = format!(
+            "a message of {longest} bytes: the fabric's hosts take messages of less than 4 GiB, headers included"
+        );
+        return Err(wrong("size", &reason).into());
+    }
     let raw = drive(&mut fabric, &plan, &mut sources, stop, progress);
     let cost = Cost {
         wall_s: began.0.elapsed().as_secs_f64(),

@@ -74,6 +74,15 @@ impl Sources {
         Self::Table { messages, next: 0, counts: vec![0; hosts as usize], flows }
     }
 
+    /// The longest message of a table, in bytes.
+    #[must_use]
+    pub fn longest(&self) -> Option<u64> {
+        match self {
+            Self::Drawn(_) => None,
+            Self::Table { messages, .. } => messages.iter().map(|message| message.bytes).max(),
+        }
+    }
+
     /// When the next message is handed over.
     #[must_use]
     pub fn next_time(&self) -> Option<SimTime> {

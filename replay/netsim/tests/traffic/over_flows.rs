@@ -76,6 +76,17 @@ fn a_message_that_is_alone_takes_as_long_as_on_its_flow() {
             assert!(as_expected, "{fabric}: {time} {expected}");
         }
         assert_eq!((run.figures.undelivered, run.figures.lost), (0, 0));
+        assert_eq!(run.figures.network, run.figures.packet, "the time at the source is not told apart");
+    }
+}
+
+#[test]
+fn a_message_that_no_record_can_hold_is_refused() {
+    let traffic: TrafficConfig = toml::from_str(&RARE.replace("1448B", "4GiB")).unwrap();
+    for fabric in [ETHERNET, LIGHTNESS] {
+        let config: FabricConfig = toml::from_str(fabric).unwrap();
+        let error = traffic::run(&traffic, &config, 1, false, &AtomicBool::new(false), |_| {}).unwrap_err().to_string();
+        assert!(error.contains("traffic.size") && error.contains("4 GiB"), "{error}");
     }
 }
 

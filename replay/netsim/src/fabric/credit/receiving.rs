@@ -26,6 +26,13 @@ impl<O: Observer> Credit<O> {
         }
     }
 
+    /// A packet comes to the host at the end of `lane`, which reads it as its flits arrive: what its buffer gives back is `read`.
+    #[inline]
+    pub(super) fn receive_at_host(&mut self, lane: LaneId, id: PacketId, read: Return, now: SimTime) {
+        self.events.schedule(read.end, Event::Deliver(id));
+        self.receive_credits(lane, read, now);
+    }
+
     /// The receiver of `lane` tells its sender that a packet starts to leave the buffer there; whoever waits for its credits
     /// looks when they will be there.
     pub(super) fn receive_credits(&mut self, lane: LaneId, leaving: Return, now: SimTime) {

@@ -122,9 +122,8 @@ impl<O: Observer> Credit<O> {
             self.lanes.overflows[lane] += 1;
         }
         if to_host {
-            self.events.schedule(ended + delay, Event::Deliver(id));
-            let leaving = Return::new(number, now.0 + delay, ended + delay, rest, flits, credits);
-            self.receive_credits(lane, leaving, now);
+            let read = Return::new(number, now.0 + delay, ended + delay, rest, flits, credits);
+            self.receive_at_host(lane, id, read, now);
         } else {
             self.receive_packet(lane, id, credits, at);
         }
