@@ -15,7 +15,7 @@ use causal::{CausalError, Causality, JobGraph, Progress};
 use netsim::fabric::{self, FabricError};
 use netsim::network::Simulation;
 use netsim::topology::HostPlace;
-use netsim::traffic::{self, TrafficRun};
+use netsim::traffic::{self, RunOptions, TrafficRun};
 
 /// Why an experiment came to no result.
 #[derive(Debug, Error)]
@@ -106,19 +106,18 @@ pub fn run_experiment(
     Ok(results)
 }
 
-/// Runs the synthetic traffic of an experiment, with its `run.seed`. `keep` keeps the record of every packet, `stop` ends the
-/// run, and `progress` is called now and then.
+/// Runs the synthetic traffic of an experiment, with its `run.seed`. `stop` ends the run, and `progress` is called now and then.
 ///
 /// # Errors
 /// If the experiment has no traffic, or traffic and fabric do not fit each other.
 pub fn run_traffic(
     experiment: &Experiment,
-    keep: bool,
+    options: RunOptions,
     stop: &AtomicBool,
     progress: impl FnMut(traffic::Progress),
 ) -> Result<TrafficRun, RunError> {
     let Some(traffic) = &experiment.traffic else { return Err(RunError::NoTraffic) };
-    Ok(traffic::run(traffic, &experiment.fabric, experiment.run.seed, keep, stop, progress)?)
+    Ok(traffic::run(traffic, &experiment.fabric, experiment.run.seed, options, stop, progress)?)
 }
 
 /// The error of a replay, with the keys that make the fabric slow where it came to no end.

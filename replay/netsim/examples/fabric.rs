@@ -11,7 +11,7 @@ use netsim::kernel::{EventQueue, Phase, Place};
 use netsim::network::{Delivery, LinkFigures, NetworkFigures, Simulation};
 use netsim::time::SimTime;
 use netsim::topology::HostPlace;
-use netsim::traffic::{self, TrafficConfig};
+use netsim::traffic::{self, RunOptions, TrafficConfig};
 use netsim::units::{Bytes, DurationPs, Rate};
 
 const RATE: Rate = Rate::from_bps(10_000_000_000);
@@ -126,7 +126,7 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
             rho / 10.0
         );
         let traffic: TrafficConfig = toml::from_str(&keys)?;
-        let run = traffic::run(&traffic, &config, 1, false, &AtomicBool::new(false), |_| ())?;
+        let run = traffic::run(&traffic, &config, 1, RunOptions::default(), &AtomicBool::new(false), |_| ())?;
         let packet_ns = 1_200.0;
         let mean_ns = run.figures.packet.mean().unwrap_or_default() / 1_000.0;
         let expected_ns = packet_ns * (1.0 + rho / (2.0 * (1.0 - rho)));

@@ -4,7 +4,7 @@ use std::io::{Write as _, stdout};
 use std::sync::atomic::AtomicBool;
 
 use netsim::fabric::FabricConfig;
-use netsim::traffic::{self, TrafficConfig};
+use netsim::traffic::{self, RunOptions, TrafficConfig};
 
 const FABRIC: &str = r#"
 kind = "credit"
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for percent in [10, 30, 50, 70, 90] {
         let keys = format!("pattern = \"uniform\"\nflits = 8\nload = 0.{percent}\nmeasurement = \"5000 cycles\"");
         let traffic: TrafficConfig = toml::from_str(&keys)?;
-        let run = traffic::run(&traffic, &fabric, 1, false, &AtomicBool::new(false), |_| ())?;
+        let run = traffic::run(&traffic, &fabric, 1, RunOptions::default(), &AtomicBool::new(false), |_| ())?;
         let latency = run.figures.packet.mean().unwrap_or_default() / 1_000.0;
         writeln!(out, "{:>7}% {:>10.3} {latency:>12.1}", percent, run.figures.accepted_load.unwrap_or_default())?;
     }

@@ -45,6 +45,7 @@
 //! | [`fabric`] | the kinds of networks |
 //! | [`traffic`], [`statistics`] | synthetic traffic over fabrics that simulate packets, and what is measured of it |
 
+mod cost;
 mod count;
 mod csr;
 pub mod engine;

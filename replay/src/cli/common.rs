@@ -4,7 +4,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Error;
-use clap::Args;
+use clap::{Args, ValueEnum};
+use netsim::traffic::EngineKind;
 use replay::experiment::{Experiment, Override};
 use replay::run::RunError;
 
@@ -39,9 +40,35 @@ pub(super) struct RunArgs {
     /// Synthetic traffic: writes every packet into packets.parquet.
     #[arg(long)]
     pub(super) packets: bool,
-    /// How many runs of a sweep at a time [default: as many as there are cores].
+    /// How many threads: runs of a sweep at a time, and parts of a large network where there are fewer runs. It does not show in
+    /// the results [default: as many as there are cores].
     #[arg(long, value_name = "N", value_parser = threads)]
     pub(super) threads: Option<usize>,
+    /// Synthetic traffic: how networks are run; it does not show in the results.
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) engine: Engine,
+}
+
+/// How networks are run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Engine {
+    /// In windows of time where the fabric can be, else by events.
+    #[default]
+    Auto,
+    /// One event after the other.
+    Events,
+    /// In windows of time, on several threads where that is wanted: fabrics of the kind store-and-forward.
+    Windows,
+}
+
+impl From<Engine> for EngineKind {
+    fn from(engine: Engine) -> Self {
+        match engine {
+            Engine::Auto => Self::Auto,
+            Engine::Events => Self::Events,
+            Engine::Windows => Self::Windows,
+        }
+    }
 }
 
 /// A number of threads.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Error, bail};
-use netsim::traffic::TrafficRun;
+use netsim::traffic::{RunOptions, TrafficRun};
 use rayon::prelude::*;
 use replay::experiment::{Experiment, Sweep};
 use replay::report;
@@ -46,6 +46,9 @@ pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
     let jobs = jobs(&sweep, &results.detail.axes)?;
     let stop = stopped_by_signals()?;
     let threads = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0)).build()?;
+    // What threads there are beyond one a run, runs can use themselves.
+    let of_a_run = (threads.current_num_threads() / jobs.len().max(1)).max(1);
+    let options = RunOptions { keep: args.packets, engine: args.engine.into(), threads: of_a_run };
     let bars = Bars::new();
     let done = bars.jobs(jobs.len());
     let outcomes: Vec<Option<Result<TrafficRun, RunError>>> = threads.install(|| {
@@ -54,7 +57,7 @@ pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
                 return None;
             }
             let bar = bars.traffic_bar(&job.label);
-            let outcome = run_traffic(&job.experiment, args.packets, &stop, |progress| bar.show(progress));
+            let outcome = run_traffic(&job.experiment, options, &stop, |progress| bar.show(progress));
             drop(bar);
             done.inc(1);
             Some(outcome)

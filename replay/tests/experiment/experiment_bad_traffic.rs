@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use netsim::traffic::RunOptions;
 use replay::experiment::{Experiment, Override, Sweep};
 use replay::run::run_traffic;
 
@@ -19,7 +20,7 @@ fn fails(path: &Path, text: &str, changes: &[&str]) -> String {
         Err(error) => return error.to_string(),
     };
     for point in sweep.points {
-        if let Err(error) = run_traffic(&point.experiment, false, &AtomicBool::new(false), |_| {}) {
+        if let Err(error) = run_traffic(&point.experiment, RunOptions::default(), &AtomicBool::new(false), |_| {}) {
             return Experiment::wrong(path, &changes, &error.to_string()).to_string();
         }
     }

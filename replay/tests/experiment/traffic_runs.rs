@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use netsim::statistics::Saturation;
-use netsim::traffic::TrafficRun;
+use netsim::traffic::{RunOptions, TrafficRun};
 use replay::experiment::{Experiment, Override, Sweep};
 use replay::results::synthetic::TrafficSummary;
 use replay::run::run_traffic;
@@ -14,7 +14,7 @@ fn experiment(text: &str, changes: &[&str]) -> Experiment {
 }
 
 fn run(experiment: &Experiment) -> TrafficRun {
-    run_traffic(experiment, false, &AtomicBool::new(false), |_| {}).unwrap()
+    run_traffic(experiment, RunOptions::default(), &AtomicBool::new(false), |_| {}).unwrap()
 }
 
 fn summary(text: &str, changes: &[&str]) -> TrafficSummary {
@@ -154,7 +154,13 @@ fn a_seed_gives_the_same_bits_and_another_one_others() {
     for text in [CREDIT, MESH] {
         let of = |seed: u64| {
             let experiment = experiment(text, &[]).seeded(seed).unwrap();
-            let run = run_traffic(&experiment, true, &AtomicBool::new(false), |_| {}).unwrap();
+            let run = run_traffic(
+                &experiment,
+                RunOptions { keep: true, ..RunOptions::default() },
+                &AtomicBool::new(false),
+                |_| {},
+            )
+            .unwrap();
             (run.packets, run.figures.packet, run.figures.events, run.figures.links)
         };
         let (first, again, other) = (of(1), of(1), of(2));
@@ -167,7 +173,9 @@ fn a_seed_gives_the_same_bits_and_another_one_others() {
 #[test]
 fn only_what_is_handed_over_in_the_measurement_counts() {
     let experiment = experiment(CREDIT, &[]);
-    let run = run_traffic(&experiment, true, &AtomicBool::new(false), |_| {}).unwrap();
+    let run =
+        run_traffic(&experiment, RunOptions { keep: true, ..RunOptions::default() }, &AtomicBool::new(false), |_| {})
+            .unwrap();
     let (from, until) = (run.plan.from_ps, run.plan.until_ps);
     let inside = |at: u64| (from..until).contains(&at);
     let counted: Vec<_> = run.packets.iter().filter(|packet| inside(packet.handed_over.0)).collect();
@@ -188,7 +196,9 @@ fn only_what_is_handed_over_in_the_measurement_counts() {
 fn a_message_is_there_with_its_last_packet() {
     let changes = ["traffic.packets=4", "fabric.mtu=486B", "traffic.load=0.1"];
     let experiment = experiment(CREDIT, &changes);
-    let run = run_traffic(&experiment, true, &AtomicBool::new(false), |_| {}).unwrap();
+    let run =
+        run_traffic(&experiment, RunOptions { keep: true, ..RunOptions::default() }, &AtomicBool::new(false), |_| {})
+            .unwrap();
     let figures = &run.figures;
     assert_eq!(figures.packet.count(), 4 * figures.message.count());
     let mut messages = std::collections::BTreeMap::new();
@@ -239,7 +249,9 @@ fn a_table_says_what_is_sent_and_when() {
                 [fabric.topology]\nshape = \"k-ary-n-tree\"\n";
     std::fs::write(&path, text).unwrap();
     let experiment = Experiment::read(&path, &[]).unwrap();
-    let run = run_traffic(&experiment, true, &AtomicBool::new(false), |_| {}).unwrap();
+    let run =
+        run_traffic(&experiment, RunOptions { keep: true, ..RunOptions::default() }, &AtomicBool::new(false), |_| {})
+            .unwrap();
     assert_eq!((run.figures.messages, run.figures.packets, run.figures.message.count()), (3, 12, 3));
     let mut ends: Vec<(u64, u32, u32)> =
         run.packets.iter().map(|p| (p.handed_over.0, p.source.0, p.destination.0)).collect();
@@ -253,7 +265,7 @@ fn a_table_says_what_is_sent_and_when() {
 fn a_run_that_is_stopped_is_interim() {
     let experiment = experiment(CREDIT, &["traffic.load=0.5", "traffic.measurement=1s"]);
     let stop = AtomicBool::new(false);
-    let stopped = run_traffic(&experiment, false, &stop, |progress| {
+    let stopped = run_traffic(&experiment, RunOptions::default(), &stop, |progress| {
         stop.store(progress.share() > 0.0, std::sync::atomic::Ordering::Relaxed);
     });
     let run = stopped.unwrap();

@@ -2,6 +2,7 @@
 
 use super::FabricError;
 use super::packet::{Observer, PacketFabric};
+use super::store_and_forward::windows::Windowed;
 use crate::network::Network;
 use crate::routing::RoutingConfig;
 use crate::topology::{HostPlace, TopologyConfig};
@@ -38,6 +39,15 @@ pub trait FabricKind {
     /// # Errors
     /// As [`FabricKind::flows`].
     fn packets<O: Observer>(&self, hosts: &[HostPlace], observer: O) -> Result<Self::Packets<O>, FabricError>;
+
+    /// The same network, to be run in windows, where it can be.
+    ///
+    /// # Errors
+    /// As [`FabricKind::flows`].
+    fn windowed(&self, hosts: &[HostPlace]) -> Option<Result<Windowed, FabricError>> {
+        let _ = hosts;
+        None
+    }
 
     /// The width of the intervals of the traffic over time.
     fn interval(&self) -> DurationPs;
@@ -124,6 +134,18 @@ macro_rules! fabric_kinds {
                 Ok(match self {
                     $( Self::$Kind(config) => $Packets::$Kind(Box::new(config.packets(hosts, observer)?)), )+
                 })
+            }
+
+            fn windowed(
+                &self,
+                hosts: &[$crate::topology::HostPlace],
+            ) -> Option<Result<$crate::fabric::store_and_forward::windows::Windowed, $crate::fabric::FabricError>> {
+                let checked = $crate::fabric::limits::check(self)
+                    .and_then(|()| $crate::fabric::figures::check_interval(self.interval()));
+                if let Err(error) = checked {
+                    return Some(Err(error));
+                }
+                match self { $( Self::$Kind(config) => config.windowed(hosts), )+ }
             }
 
             fn interval(&self) -> $crate::units::DurationPs {

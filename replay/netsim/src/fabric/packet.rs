@@ -135,14 +135,29 @@ pub struct PacketRecord {
     pub token: Token,
 }
 
+/// What happened to one packet that was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LostPacket {
+    /// When it was lost.
+    pub at: SimTime,
+    /// When its message was handed over.
+    pub handed_over: SimTime,
+    /// Source host.
+    pub source: HostIndex,
+    /// Its number among the packets of its source.
+    pub number: u64,
+    /// The message it belongs to.
+    pub token: Token,
+}
+
 /// Sees each packet as it is delivered or lost. What it does not need costs nothing: calls are static.
 pub trait Observer {
     /// A packet was delivered.
     fn delivered(&mut self, packet: &PacketRecord);
 
-    /// A packet of `token` with number `number` of host `source` was lost in a full queue.
-    fn dropped(&mut self, now: SimTime, source: HostIndex, number: u64, token: Token) {
-        let _ = (now, source, number, token);
+    /// A packet was lost in a full queue.
+    fn dropped(&mut self, packet: &LostPacket) {
+        let _ = packet;
     }
 }
 

@@ -65,6 +65,13 @@ impl Port {
         Self { strict: true, ..Self::new(link, extra_ps) }
     }
 
+    /// When all that it has taken so far has left.
+    #[inline]
+    #[must_use]
+    pub const fn free(&self) -> SimTime {
+        SimTime(self.free_ps)
+    }
+
     /// Sends a packet of `bytes` that was offered at `now`, whatever waits: a host's queue, which is kept elsewhere.
     #[inline]
     pub fn send(&mut self, now: SimTime, bytes: u32, interval_ps: u64) -> Passage {

@@ -160,7 +160,7 @@ impl RunFigures {
             hops: meter.hops.clone(),
             source_queue: measured.map(|ps| wide(meter.waiting) / ps / f64::from(plan.hosts)),
             in_network: measured.map(|ps| wide(meter.travelling) / ps),
-            undelivered: meter.outstanding,
+            undelivered: meter.outstanding(),
             lost: meter.lost,
             messages: meter.all_messages,
             packets: meter.all_packets,

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use super::Histogram;
-use crate::fabric::packet::{Message, Observer, PacketRecord};
-use crate::network::{HostIndex, Token};
+use crate::fabric::packet::{LostPacket, Message, Observer, PacketRecord};
+use crate::fabric::store_and_forward::windows::PartObserver;
+use crate::network::Token;
 use crate::time::SimTime;
 use crate::traffic::Plan;
 
@@ -32,14 +33,18 @@ pub struct Batch {
     pub lossy: bool,
 }
 
-/// What a host has handed over, in packets.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sent {
-    all: u64,
-    /// Packets before the measurement.
-    before: u64,
-    /// Packets until its end.
-    until: u64,
+impl Batch {
+    /// Adds what another meter has seen of the same part of the measurement.
+    fn add(&mut self, other: &Self) {
+        self.offered += other.offered;
+        self.accepted += other.accepted;
+        self.sent += other.sent;
+        self.sent_at += other.sent_at;
+        self.delivered += other.delivered;
+        self.delivered_at += other.delivered_at;
+        self.latency += other.latency;
+        self.lossy |= other.lossy;
+    }
 }
 
 /// A message of several packets that is under way.
@@ -53,7 +58,6 @@ struct Open {
 #[derive(Clone, Debug)]
 pub struct Meter {
     plan: Plan,
-    hosts: Vec<Sent>,
     /// Messages of several packets that are under way, by token.
     open: HashMap<u64, Open>,
     batches: Vec<Batch>,
@@ -67,8 +71,9 @@ pub struct Meter {
     pub message: Histogram,
     /// Switches on the way, of the packets that count.
     pub hops: Histogram,
-    /// Packets that count and are under way.
-    pub outstanding: u64,
+    /// Packets that count, and those of them that have arrived or were lost.
+    counted: u64,
+    ended: u64,
     /// Packets that count and were lost.
     pub lost: u64,
     /// All messages handed over.
@@ -93,7 +98,6 @@ impl Meter {
     pub fn new(plan: &Plan, keep: bool) -> Self {
         Self {
             plan: plan.clone(),
-            hosts: vec![Sent::default(); plan.hosts as usize],
             open: HashMap::new(),
             batches: vec![Batch::default(); usize::try_from(BATCHES).unwrap_or(1)],
             records: keep.then(Vec::new),
@@ -101,7 +105,8 @@ impl Meter {
             network: Histogram::default(),
             message: Histogram::default(),
             hops: Histogram::default(),
-            outstanding: 0,
+            counted: 0,
+            ended: 0,
             lost: 0,
             all_messages: 0,
             all_packets: 0,
@@ -138,29 +143,72 @@ impl Meter {
     /// A message is handed over at `now`.
     #[inline]
     pub fn handed_over(&mut self, now: SimTime, message: &Message) {
+        let packets = self.sent(now, message);
+        if packets > 1 {
+            self.opened(message.token, packets);
+        }
+    }
+
+    /// A message of several packets is under way.
+    pub fn opened(&mut self, token: Token, packets: u64) {
+        self.open.insert(token.0, Open { packets, lost: false });
+    }
+
+    /// Counts what a message brings. Returns its packets.
+    #[inline]
+    fn sent(&mut self, now: SimTime, message: &Message) -> u64 {
         let (packets, wire) = if message.bytes == self.plan.bytes {
             (self.plan.packets, self.plan.wire_bytes)
         } else {
             self.plan.link.message(message.bytes)
         };
         self.all_messages += 1;
-        let host = &mut self.hosts[message.source.0 as usize];
-        host.all += packets;
-        if now.0 < self.plan.from_ps {
-            host.before += packets;
-        }
-        if now.0 < self.plan.until_ps {
-            host.until += packets;
-        }
-        if packets > 1 {
-            self.open.insert(message.token.0, Open { packets, lost: false });
-        }
         if let Some(batch) = self.batch(now) {
             batch.offered += wire;
             batch.sent += packets;
             batch.sent_at += u128::from(now.0) * u128::from(packets);
-            self.outstanding += packets;
+            self.counted += packets;
         }
+        packets
+    }
+
+    /// Adds what another meter of the same plan has seen.
+    pub fn merge(&mut self, other: Self) {
+        for (mine, theirs) in self.batches.iter_mut().zip(other.batches) {
+            mine.add(&theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.records, other.records) {
+            mine.extend(theirs);
+        }
+        self.open.extend(other.open);
+        for (mine, theirs) in [
+            (&mut self.packet, other.packet),
+            (&mut self.network, other.network),
+            (&mut self.message, other.message),
+            (&mut self.hops, other.hops),
+        ] {
+            mine.add(&theirs);
+        }
+        for (mine, theirs) in [
+            (&mut self.counted, other.counted),
+            (&mut self.ended, other.ended),
+            (&mut self.lost, other.lost),
+            (&mut self.all_messages, other.all_messages),
+            (&mut self.all_packets, other.all_packets),
+            (&mut self.all_lost, other.all_lost),
+            (&mut self.packet_hops, other.packet_hops),
+            (&mut self.flit_hops, other.flit_hops),
+        ] {
+            *mine += theirs;
+        }
+        self.waiting += other.waiting;
+        self.travelling += other.travelling;
+    }
+
+    /// Packets that count: handed over, and arrived or lost.
+    #[must_use]
+    pub const fn counted(&self) -> (u64, u64) {
+        (self.counted, self.ended)
     }
 
     /// A packet of a message is through, or lost: whether the message is complete now.
@@ -176,6 +224,12 @@ impl Meter {
             self.open.remove(&token.0);
         }
         done.packets == 0 && !done.lost
+    }
+
+    /// Packets that count and are under way.
+    #[must_use]
+    pub const fn outstanding(&self) -> u64 {
+        self.counted.saturating_sub(self.ended)
     }
 
     /// The parts of the measurement that have ended at `end_ps`.
@@ -207,6 +261,25 @@ impl Meter {
     }
 }
 
+impl PartObserver for Meter {
+    fn for_part(&self) -> Self {
+        Self::new(&self.plan, self.records.is_some())
+    }
+
+    #[inline]
+    fn handed_over(&mut self, at: SimTime, message: &Message) {
+        self.sent(at, message);
+    }
+
+    fn opened(&mut self, token: Token, packets: u64) {
+        Self::opened(self, token, packets);
+    }
+
+    fn merge(&mut self, other: Self) {
+        Self::merge(self, other);
+    }
+}
+
 impl Observer for Meter {
     #[inline]
     fn delivered(&mut self, packet: &PacketRecord) {
@@ -228,7 +301,7 @@ impl Observer for Meter {
             batch.delivered += 1;
             batch.delivered_at += u128::from(packet.handed_over.0);
             batch.latency += u128::from(latency);
-            self.outstanding -= 1;
+            self.ended += 1;
             self.packet.record(latency);
             self.network.record(packet.arrived.since_ps(packet.left));
             self.hops.record(u64::from(packet.switches));
@@ -238,13 +311,12 @@ impl Observer for Meter {
         }
     }
 
-    fn dropped(&mut self, _now: SimTime, source: HostIndex, number: u64, token: Token) {
+    fn dropped(&mut self, packet: &LostPacket) {
         self.all_lost += 1;
-        self.completes(token, true);
-        let host = self.hosts[source.0 as usize];
-        if (host.before..host.until).contains(&number) {
+        self.completes(packet.token, true);
+        if self.counts(packet.handed_over) {
             self.lost += 1;
-            self.outstanding -= 1;
+            self.ended += 1;
             // Which part it was handed over in is not told; that packets were lost is known to all.
             self.batches.iter_mut().for_each(|batch| batch.lossy = true);
         }

@@ -44,7 +44,7 @@ impl TrafficError {
         Self::Value { key: key.to_owned(), value: value.to_string(), allowed: allowed.to_owned() }
     }
 
-    fn key(key: &str, reason: String) -> Self {
+    pub(super) fn key(key: &str, reason: String) -> Self {
         Self::Key { key: key.to_owned(), reason }
     }
 }

@@ -37,14 +37,21 @@ pub struct Raw {
 }
 
 /// Progress is told no more often.
-const TELL: Duration = Duration::from_millis(100);
+pub(super) const TELL: Duration = Duration::from_millis(100);
 
-/// A run looks up this often in its measurement, whatever happens.
+/// A run looks up this often in its measurement. Behind it, it looks as often whether all that counts has arrived, and ends if so.
 const LOOKS: u64 = 256;
 
+impl Plan {
+    /// The time between two looks.
+    pub(crate) fn look_ps(&self) -> u64 {
+        ((self.until_ps - self.from_ps) / LOOKS).max(1)
+    }
+}
+
 /// Sources that send, and what is looked at meanwhile.
-struct Traffic<'a, P> {
-    sources: &'a mut Sources,
+struct Traffic<'a, 's, P> {
+    sources: &'a mut Sources<'s>,
     stop: &'a AtomicBool,
     progress: P,
     from: SimTime,
@@ -63,7 +70,21 @@ struct Traffic<'a, P> {
     done: bool,
 }
 
-impl<P: FnMut(Progress)> Traffic<'_, P> {
+impl<P: FnMut(Progress)> Traffic<'_, '_, P> {
+    /// The first look later than `at`. Looks are counted from the end of the measurement.
+    fn look_after(&self, at: SimTime) -> SimTime {
+        let steps = at.since_ps(self.until) / self.slice_ps + 1;
+        match self.until.0.checked_sub(at.0) {
+            Some(before) if before > 0 => SimTime(self.until.0 - (before - 1) / self.slice_ps * self.slice_ps),
+            _ => self.until.plus_ps(steps.saturating_mul(self.slice_ps)),
+        }
+    }
+
+    /// Whether `now` is a look at which the run may end.
+    const fn is_look(&self, now: SimTime) -> bool {
+        now.0 >= self.until.0 && (now.0 - self.until.0).is_multiple_of(self.slice_ps)
+    }
+
     /// Tells how far it is, now and then. Returns whether it is to stop.
     fn look(&mut self, events: impl FnOnce() -> u64) -> bool {
         if self.now.since_ps(self.looked) < self.slice_ps {
@@ -78,16 +99,16 @@ impl<P: FnMut(Progress)> Traffic<'_, P> {
     }
 }
 
-impl<F: PacketFabric<Meter>, P: FnMut(Progress)> Workload<F> for Traffic<'_, P> {
+impl<F: PacketFabric<Meter>, P: FnMut(Progress)> Workload<F> for Traffic<'_, '_, P> {
     const REACTS: bool = false;
 
     fn next_tick(&self, fabric: &F) -> Option<SimTime> {
         if !self.began {
             return Some(SimTime::ZERO);
         }
-        // Not beyond a look, unless nothing happens until then anyway.
-        let event = fabric.next_event().unwrap_or(SimTime::MAX);
-        let look = self.now.plus_ps(self.slice_ps).max(event).min(self.end);
+        // The next look; from one look the first behind the next event, for until then nothing changes.
+        let event = if self.is_look(self.now) { fabric.next_event().unwrap_or(SimTime::MAX) } else { self.now };
+        let look = self.look_after(self.now.max(event)).min(self.end);
         let edges = [self.from, self.until].into_iter().filter(|edge| *edge > self.now);
         edges.chain(self.sources.next_time()).chain([look]).min()
     }
@@ -100,7 +121,7 @@ impl<F: PacketFabric<Meter>, P: FnMut(Progress)> Workload<F> for Traffic<'_, P> 
         if now >= self.until && self.after.is_none() {
             self.after = Some(fabric.lane_bytes(now));
         }
-        if now >= self.end || (now >= self.until && fabric.observer().outstanding == 0) {
+        if now >= self.end || (self.is_look(now) && fabric.observer().outstanding() == 0) {
             self.done = true;
             return;
         }
@@ -126,7 +147,7 @@ impl<F: PacketFabric<Meter>, P: FnMut(Progress)> Workload<F> for Traffic<'_, P> 
 pub fn drive<F: PacketFabric<Meter>>(
     fabric: &mut F,
     plan: &Plan,
-    sources: &mut Sources,
+    sources: &mut Sources<'_>,
     stop: &AtomicBool,
     progress: impl FnMut(Progress),
 ) -> Raw {
@@ -137,7 +158,7 @@ pub fn drive<F: PacketFabric<Meter>>(
         from: SimTime(plan.from_ps),
         until: SimTime(plan.until_ps),
         end: SimTime(plan.end_ps),
-        slice_ps: ((plan.until_ps - plan.from_ps) / LOOKS).max(1),
+        slice_ps: plan.look_ps(),
         now: SimTime::ZERO,
         began: false,
         looked: SimTime::ZERO,

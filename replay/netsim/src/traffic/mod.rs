@@ -10,13 +10,14 @@ mod pattern;
 mod run;
 mod sources;
 mod table;
+mod windows;
 
 pub use arrivals::Gaps;
 pub use config::{Arrivals, Flows, Neighbour, Pattern, Plan, Span, TrafficConfig, TrafficError};
 pub use drive::{Progress, Raw, drive};
 pub use pattern::Destinations;
-pub use run::{RunError, TrafficRun, run};
-pub use sources::{DrawnSources, Source, Sources};
+pub use run::{EngineKind, RunError, RunOptions, TrafficRun, run};
+pub use sources::{Drawing, DrawnSources, HostSources, Sending, Source, Sources};
 pub use table::{TableError, TimedMessage, read_table};
 
 /// What is drawn: in the upper bits of the place, away from the places of the fabrics.

@@ -1,13 +1,15 @@
 //! Runs traffic over a fabric.
 
-use std::fs;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use thiserror::Error;
 
-use super::{Destinations, Flows, Pattern, Plan, Progress, Sources, TrafficConfig, TrafficError, drive, read_table};
-use crate::fabric::packet::{LinkTime, PacketFabric, PacketRecord};
+use super::sources::{Drawing, Sending, Sources};
+use super::windows::{Outcome, drive_windows};
+use super::{Destinations, Flows, Pattern, Plan, Progress, TrafficConfig, TrafficError, drive, read_table};
+use crate::cost::{memory_peak_bytes, thread_cpu_s};
+use crate::fabric::packet::{HostLinksDiffer, LinkTime, PacketFabric, PacketRecord};
 use crate::fabric::{FabricError, FabricKind};
 use crate::network::Simulation;
 use crate::statistics::{Cost, Meter, RunFigures};
@@ -34,10 +36,44 @@ pub enum RunError {
     /// The fabric cannot be built.
     #[error(transparent)]
     Fabric(#[from] FabricError),
+    /// A fabric that only events can run.
+    #[error(
+        "the engine \"windows\" runs fabrics of the kind \"store-and-forward\" only: leave the engine out, or \"events\""
+    )]
+    NoWindows,
 }
 
-/// Runs `traffic` over the fabric of `config`, of whatever kind. `keep` keeps the record of every packet, `stop` ends the run, and `progress`
-/// is called now and then.
+/// How a fabric is run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EngineKind {
+    /// In windows where that is quicker, else by events.
+    #[default]
+    Auto,
+    /// By events, one after the other.
+    Events,
+    /// In windows, on several threads if wanted. Only `store-and-forward` can be run so.
+    Windows,
+}
+
+/// How a run is made. Nothing of it shows in what is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunOptions {
+    /// Whether the record of every packet is kept.
+    pub keep: bool,
+    /// How the fabric is run.
+    pub engine: EngineKind,
+    /// Threads at most.
+    pub threads: usize,
+}
+
+impl Default for RunOptions {
+    /// No records, one thread.
+    fn default() -> Self {
+        Self { keep: false, engine: EngineKind::Auto, threads: 1 }
+    }
+}
+
+/// Runs `traffic` over the fabric of `config`, of whatever kind. `stop` ends the run, and `progress` is called now and then.
 ///
 /// # Errors
 /// If the fabric cannot be built, or traffic and fabric do not fit each other.
@@ -45,45 +81,76 @@ pub fn run(
     traffic: &TrafficConfig,
     config: &impl FabricKind,
     seed: u64,
-    keep: bool,
+    options: RunOptions,
     stop: &AtomicBool,
-    progress: impl FnMut(Progress),
+    mut progress: impl FnMut(Progress),
 ) -> Result<TrafficRun, RunError> {
     let began = (Instant::now(), thread_cpu_s());
-    let wrong = |key: &str, reason: &str| TrafficError::Key { key: key.to_owned(), reason: reason.to_owned() };
     if traffic.hosts.is_none() && config.network().is_none() {
-        return Err(wrong("hosts", "the fabric has no topology: say here how many hosts there are").into());
+        return Err(TrafficError::key(
+            "hosts",
+            "the fabric has no topology: say here how many hosts there are".to_owned(),
+        )
+        .into());
     }
-    let mut fabric = config.packets(&traffic.places(), Meter::unplanned())?;
-    let link = fabric.link_time().map_err(|differ| TrafficError::Key {
-        key: "load".to_owned(),
-        reason: format!("it is a share of what a host's link carries, and {differ}"),
+    let places = traffic.places();
+    let windowed = match options.engine {
+        EngineKind::Events => None,
+        EngineKind::Auto | EngineKind::Windows => config.windowed(&places).transpose()?,
+    };
+    let cost = |others_cpu_s: f64| Cost {
+        wall_s: began.0.elapsed().as_secs_f64(),
+        cpu_s: thread_cpu_s() - began.1 + others_cpu_s,
+        memory_peak_bytes: memory_peak_bytes(),
+    };
+    if let Some(network) = windowed {
+        let (link, hosts) = (network.link_time(), network.hosts());
+        let (plan, link, sending) = planned(traffic, link, hosts, seed)?;
+        let Outcome { raw, meter, records, cpu_s } =
+            drive_windows(network, (&plan, &link, &sending), options, stop, &mut progress);
+        let figures = RunFigures::new(&plan, &meter, raw, seed, cost(cpu_s));
+        return Ok(TrafficRun { plan, figures, packets: records });
+    }
+    if options.engine == EngineKind::Windows {
+        return Err(RunError::NoWindows);
+    }
+    let mut fabric = config.packets(&places, Meter::unplanned())?;
+    let (plan, _, sending) = planned(traffic, fabric.link_time(), fabric.hosts(), seed)?;
+    *fabric.observer() = Meter::new(&plan, options.keep);
+    let mut sources = Sources::new(&sending, plan.hosts);
+    let raw = drive(&mut fabric, &plan, &mut sources, stop, progress);
+    let meter = fabric.observer();
+    let packets = meter.take_records();
+    let figures = RunFigures::new(&plan, meter, raw, seed, cost(0.0));
+    Ok(TrafficRun { plan, figures, packets })
+}
+
+/// What the keys of `traffic` come to for a fabric with such links and hosts.
+fn planned(
+    traffic: &TrafficConfig,
+    link: Result<LinkTime, HostLinksDiffer>,
+    hosts: u32,
+    seed: u64,
+) -> Result<(Plan, LinkTime, Sending), TrafficError> {
+    let link = link.map_err(|differ| {
+        TrafficError::key("load", format!("it is a share of what a host's link carries, and {differ}"))
     })?;
     if link.whole_messages && traffic.flows == Flows::Message {
-        return Err(wrong("flows", "\"message\": the fabric's hosts keep one connection a pair: \"pair\"").into());
+        let reason = "\"message\": the fabric's hosts keep one connection a pair: \"pair\"";
+        return Err(TrafficError::key("flows", reason.to_owned()));
     }
-    let (plan, mut sources) = sources(traffic, link, traffic.hosts.unwrap_or(fabric.hosts()), seed)?;
-    *fabric.observer() = Meter::new(&plan, keep);
-    let longest = sources.longest().unwrap_or(plan.bytes);
+    let (plan, sending) = sending(traffic, link, traffic.hosts.unwrap_or(hosts), seed)?;
+    let longest = sending.longest().unwrap_or(plan.bytes);
     if link.whole_messages && u32::try_from(link.message(longest).1).is_err() {
         let reason = format!(
             "a message of {longest} bytes: the fabric's hosts take messages of less than 4 GiB, headers included"
         );
-        return Err(wrong("size", &reason).into());
+        return Err(TrafficError::key("size", reason));
     }
-    let raw = drive(&mut fabric, &plan, &mut sources, stop, progress);
-    let cost = Cost {
-        wall_s: began.0.elapsed().as_secs_f64(),
-        cpu_s: thread_cpu_s() - began.1,
-        memory_peak_bytes: memory_peak_bytes(),
-    };
-    let meter = fabric.observer();
-    let packets = meter.take_records();
-    let figures = RunFigures::new(&plan, meter, raw, seed, cost);
-    Ok(TrafficRun { plan, figures, packets })
+    Ok((plan, link, sending))
 }
 
-fn sources(traffic: &TrafficConfig, link: LinkTime, hosts: u32, seed: u64) -> Result<(Plan, Sources), TrafficError> {
+fn sending(traffic: &TrafficConfig, link: LinkTime, hosts: u32, seed: u64) -> Result<(Plan, Sending), TrafficError> {
     let destinations = Destinations::new(traffic, hosts)?;
     if traffic.pattern == Pattern::Table
         && let Some(path) = &traffic.table
@@ -91,11 +158,11 @@ fn sources(traffic: &TrafficConfig, link: LinkTime, hosts: u32, seed: u64) -> Re
         let messages = read_table(path, hosts)?;
         let last = messages.last().map(|message| message.at.0);
         let plan = traffic.plan(link, hosts, last)?;
-        return Ok((plan, Sources::table(messages, hosts, traffic.flows)));
+        return Ok((plan, Sending::Table { messages, flows: traffic.flows }));
     }
     let plan = traffic.plan(link, hosts, None)?;
-    let sources = Sources::drawn(&plan, destinations, seed);
-    Ok((plan, sources))
+    let drawing = Drawing::new(&plan, destinations, seed);
+    Ok((plan, Sending::Drawn(Box::new(drawing))))
 }
 
 impl TrafficConfig {
@@ -106,23 +173,6 @@ impl TrafficConfig {
         let in_rack = (hosts / self.racks.unwrap_or(1).max(1)).max(1);
         (0..hosts).map(|host| HostPlace { name: format!("h{host}"), rack: format!("rack{}", host / in_rack) }).collect()
     }
-}
-
-/// How long this thread has computed, in seconds, as the kernel's scheduler counts it; 0 where it does not say.
-fn thread_cpu_s() -> f64 {
-    // It counts when a thread leaves the processor, or some milliseconds later.
-    std::thread::sleep(std::time::Duration::from_nanos(1));
-    let counted = fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let ns = counted.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok());
-    #[expect(clippy::cast_precision_loss, reason = "for people")]
-    ns.map_or(0.0, |ns| ns as f64 / 1e9)
-}
-
-/// The most memory that this program has had so far, in bytes, as Linux counts it.
-fn memory_peak_bytes() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1_024)
 }
 
 /// How much of its way a run has done, and simulated time, for people.

@@ -1,10 +1,13 @@
-//! The hosts as sources of messages, in the order of time.
+//! The hosts as sources of messages: of all in the order of time, or of each by itself.
 
 use super::arrivals::Gaps;
 use super::config::{Arrivals, Flows, Plan};
 use super::table::TimedMessage;
 use super::{Destinations, Drawn, draw, unit};
-use crate::fabric::packet::{Message, ServiceLevel};
+use crate::count::count;
+use crate::csr::Csr;
+use crate::fabric::packet::{LinkTime, Message, ServiceLevel};
+use crate::fabric::store_and_forward::windows::HostMessages;
 use crate::kernel::random::mix;
 use crate::kernel::{EventQueue, Phase, Place};
 use crate::network::{HostIndex, Token};
@@ -19,14 +22,74 @@ pub struct Source {
     count: u64,
 }
 
+/// What hosts send in a run.
+pub enum Sending {
+    /// Messages that hosts draw.
+    Drawn(Box<Drawing>),
+    /// Messages of a table, in the order of time.
+    Table {
+        /// The messages.
+        messages: Vec<TimedMessage>,
+        /// What hashes of flows take for one flow.
+        flows: Flows,
+    },
+}
+
+/// How hosts draw their messages.
+pub struct Drawing {
+    plan: Plan,
+    seed: u64,
+    gaps: Gaps,
+    destinations: Destinations,
+}
+
+impl Drawing {
+    /// Messages of `plan`, drawn with `seed`.
+    #[must_use]
+    pub fn new(plan: &Plan, destinations: Destinations, seed: u64) -> Self {
+        Self { plan: plan.clone(), seed, gaps: Gaps::new(plan, seed), destinations }
+    }
+
+    /// When `host` hands over the message behind those of `source`; `None` if not before the run's end.
+    fn next_time(&self, host: u32, source: &mut Source) -> Option<SimTime> {
+        if self.destinations.is_silent(host) {
+            return None;
+        }
+        source.moment = self.gaps.next(host, source.count, source.moment);
+        let at = match self.plan.arrivals {
+            Arrivals::Bernoulli => self.plan.link.cycle_ps(source.moment),
+            Arrivals::Exponential | Arrivals::Fixed => source.moment,
+        };
+        (at < self.plan.end_ps).then_some(SimTime(at))
+    }
+
+    /// Message `count` of `host`; `None` if it is left out.
+    fn message(&self, host: u32, count: u64) -> Option<Message> {
+        let destination = self.destinations.destination(self.seed, host, count)?;
+        let level = self.level(host, count);
+        Some(message(host, destination, self.plan.bytes, level, count, self.plan.flows))
+    }
+
+    fn level(&self, host: u32, count: u64) -> ServiceLevel {
+        match self.plan.levels.as_slice() {
+            [(level, _)] => *level,
+            levels => {
+                let drawn = unit(draw(self.seed, Drawn::Level, host, count));
+                let found = levels.iter().find(|(_, upper)| drawn < *upper).or(levels.last());
+                found.map_or_else(ServiceLevel::default, |(level, _)| *level)
+            }
+        }
+    }
+}
+
 /// All messages of a run, one after the other.
-pub enum Sources {
+pub enum Sources<'a> {
     /// Drawn.
-    Drawn(Box<DrawnSources>),
+    Drawn(Box<DrawnSources<'a>>),
     /// From a table.
     Table {
         /// The messages in the order of time.
-        messages: Vec<TimedMessage>,
+        messages: &'a [TimedMessage],
         /// Which is next.
         next: usize,
         /// How many each host has handed over.
@@ -37,50 +100,31 @@ pub enum Sources {
 }
 
 /// Hosts that draw their messages.
-pub struct DrawnSources {
-    plan: Plan,
-    seed: u64,
-    gaps: Gaps,
-    destinations: Destinations,
+pub struct DrawnSources<'a> {
+    drawing: &'a Drawing,
     sources: Vec<Source>,
     queue: EventQueue<u32>,
 }
 
-impl Sources {
-    /// Hosts that draw their messages.
+impl<'a> Sources<'a> {
+    /// The messages of `hosts` hosts.
     #[must_use]
-    pub fn drawn(plan: &Plan, destinations: Destinations, seed: u64) -> Self {
+    pub fn new(sending: &'a Sending, hosts: u32) -> Self {
+        let drawing = match sending {
+            Sending::Drawn(drawing) => drawing,
+            Sending::Table { messages, flows } => {
+                return Self::Table { messages, next: 0, counts: vec![0; hosts as usize], flows: *flows };
+            }
+        };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
-        let horizon = (plan.gap_ps * 4.0) as u64;
+        let horizon = (drawing.plan.gap_ps * 4.0) as u64;
         let mut sources = DrawnSources {
-            plan: plan.clone(),
-            seed,
-            gaps: Gaps::new(plan, seed),
-            destinations,
-            sources: vec![Source::default(); plan.hosts as usize],
+            drawing,
+            sources: vec![Source::default(); hosts as usize],
             queue: EventQueue::new(horizon.clamp(1 << 20, 1 << 50)),
         };
-        for host in 0..plan.hosts {
-            if !sources.destinations.is_silent(host) {
-                sources.schedule(host);
-            }
-        }
+        (0..hosts).for_each(|host| sources.schedule(host));
         Self::Drawn(Box::new(sources))
-    }
-
-    /// Messages of a table, in the order of time.
-    #[must_use]
-    pub fn table(messages: Vec<TimedMessage>, hosts: u32, flows: Flows) -> Self {
-        Self::Table { messages, next: 0, counts: vec![0; hosts as usize], flows }
-    }
-
-    /// The longest message of a table, in bytes.
-    #[must_use]
-    pub fn longest(&self) -> Option<u64> {
-        match self {
-            Self::Drawn(_) => None,
-            Self::Table { messages, .. } => messages.iter().map(|message| message.bytes).max(),
-        }
     }
 
     /// When the next message is handed over.
@@ -100,7 +144,7 @@ impl Sources {
                 let timed = messages.get(*next).filter(|message| message.at == now)?;
                 *next += 1;
                 let count = &mut counts[timed.source as usize];
-                let message = message(timed.source, timed.destination, timed.bytes, timed.level, *count, *flows);
+                let message = of_table(timed, *count, *flows);
                 *count += 1;
                 Some(message)
             }
@@ -108,18 +152,11 @@ impl Sources {
     }
 }
 
-impl DrawnSources {
+impl DrawnSources<'_> {
     /// Puts the next message of `host` into the queue.
     fn schedule(&mut self, host: u32) {
-        let source = &mut self.sources[host as usize];
-        source.moment = self.gaps.next(host, source.count, source.moment);
-        let at = match self.plan.arrivals {
-            Arrivals::Bernoulli => self.plan.link.cycle_ps(source.moment),
-            Arrivals::Exponential | Arrivals::Fixed => source.moment,
-        };
-        // What would come after the end never comes.
-        if at < self.plan.end_ps {
-            self.queue.schedule(SimTime(at), Phase::Arrive, Place(host), host);
+        if let Some(at) = self.drawing.next_time(host, &mut self.sources[host as usize]) {
+            self.queue.schedule(at, Phase::Arrive, Place(host), host);
         }
     }
 
@@ -129,23 +166,126 @@ impl DrawnSources {
             let count = self.sources[host as usize].count;
             self.sources[host as usize].count += 1;
             self.schedule(host);
-            if let Some(destination) = self.destinations.destination(self.seed, host, count) {
-                let level = self.level(host, count);
-                return Some(message(host, destination, self.plan.bytes, level, count, self.plan.flows));
+            if let Some(message) = self.drawing.message(host, count) {
+                return Some(message);
+            }
+        }
+    }
+}
+
+/// The messages of some hosts, host by host.
+pub enum HostSources<'a> {
+    /// Drawn.
+    Drawn {
+        /// How.
+        drawing: &'a Drawing,
+        /// The lowest host.
+        first: u32,
+        /// From that host on, and when each hands over its next message.
+        sources: Vec<(Source, Option<SimTime>)>,
+    },
+    /// From a table.
+    Table {
+        /// The messages in the order of time.
+        messages: &'a [TimedMessage],
+        /// The lowest host.
+        first: u32,
+        /// From that host on, which messages are theirs.
+        of_hosts: Csr<u32>,
+        /// How many each of them has handed over.
+        counts: Vec<u64>,
+        /// What hashes of flows take for one flow.
+        flows: Flows,
+    },
+}
+
+impl<'a> HostSources<'a> {
+    /// The messages of `hosts`.
+    #[must_use]
+    pub fn new(sending: &'a Sending, hosts: &[HostIndex]) -> Self {
+        let first = hosts.iter().min().map_or(0, |host| host.0);
+        let end = hosts.iter().max().map_or(0, |host| host.0 + 1);
+        match sending {
+            Sending::Drawn(drawing) => {
+                let source = |host: u32| {
+                    let mut source = Source::default();
+                    let next = drawing.next_time(host, &mut source);
+                    (source, next)
+                };
+                Self::Drawn { drawing, first, sources: (first..end).map(source).collect() }
+            }
+            Sending::Table { messages, flows } => {
+                let mine = messages.iter().enumerate().filter(|(_, message)| (first..end).contains(&message.source));
+                let rows = mine.map(|(number, message)| ((message.source - first) as usize, count(number)));
+                let of_hosts = Csr::grouped((end - first) as usize, rows);
+                Self::Table { messages, first, of_hosts, counts: vec![0; (end - first) as usize], flows: *flows }
+            }
+        }
+    }
+}
+
+impl HostMessages for HostSources<'_> {
+    #[inline]
+    fn next_time(&self, host: HostIndex) -> Option<SimTime> {
+        match self {
+            Self::Drawn { first, sources, .. } => sources[(host.0 - first) as usize].1,
+            Self::Table { messages, first, of_hosts, counts, .. } => {
+                let place = (host.0 - first) as usize;
+                let number = of_hosts.row(place).get(usize::try_from(counts[place]).ok()?)?;
+                Some(messages[*number as usize].at)
             }
         }
     }
 
-    fn level(&self, host: u32, count: u64) -> ServiceLevel {
-        match self.plan.levels.as_slice() {
-            [(level, _)] => *level,
-            levels => {
-                let drawn = unit(draw(self.seed, Drawn::Level, host, count));
-                let found = levels.iter().find(|(_, upper)| drawn < *upper).or(levels.last());
-                found.map_or_else(ServiceLevel::default, |(level, _)| *level)
+    #[inline]
+    fn take(&mut self, host: HostIndex) -> Option<Message> {
+        match self {
+            Self::Drawn { drawing, first, sources } => {
+                let (source, next) = &mut sources[(host.0 - *first) as usize];
+                let count = source.count;
+                source.count += 1;
+                *next = drawing.next_time(host.0, source);
+                drawing.message(host.0, count)
+            }
+            Self::Table { messages, first, of_hosts, counts, flows } => {
+                let place = (host.0 - *first) as usize;
+                let count = counts[place];
+                let number = of_hosts.row(place).get(usize::try_from(count).ok()?)?;
+                counts[place] += 1;
+                Some(of_table(&messages[*number as usize], count, *flows))
             }
         }
     }
+}
+
+impl Sending {
+    /// The longest message of a table, in bytes.
+    #[must_use]
+    pub fn longest(&self) -> Option<u64> {
+        match self {
+            Self::Drawn(_) => None,
+            Self::Table { messages, .. } => messages.iter().map(|message| message.bytes).max(),
+        }
+    }
+
+    /// The bytes of the smallest packet, headers included, that messages are cut into.
+    #[must_use]
+    pub fn smallest_packet(&self, link: &LinkTime) -> u64 {
+        let (mtu, headers) = (u64::from(link.mtu.max(1)), u64::from(link.headers));
+        let last = |bytes: u64| match bytes % mtu {
+            0 if bytes > 0 => mtu + headers,
+            rest => (rest + headers).max(1),
+        };
+        let smallest = match self {
+            Self::Drawn(drawing) => Some(last(drawing.plan.bytes)),
+            Self::Table { messages, .. } => messages.iter().map(|message| last(message.bytes)).min(),
+        };
+        smallest.unwrap_or(1)
+    }
+}
+
+fn of_table(timed: &TimedMessage, count: u64, flows: Flows) -> Message {
+    message(timed.source, timed.destination, timed.bytes, timed.level, count, flows)
 }
 
 /// A message; its token is its source x 2^40 + its number there, as the keys of packets.

@@ -15,6 +15,7 @@ mod exactness;
 mod exactness_credit;
 mod exactness_faults;
 mod exactness_store_and_forward;
+mod exactness_windows;
 mod extremes;
 mod flit_model;
 mod flit_model_by_hand;

@@ -2,7 +2,7 @@
 //! lost for good.
 
 use crate::common::{fabric, lab, message, packets, run_all, store_and_forward, with_token};
-use netsim::fabric::packet::{Observer, PacketFabric, PacketRecord};
+use netsim::fabric::packet::{LostPacket, Observer, PacketFabric, PacketRecord};
 use netsim::fabric::store_and_forward::StoreAndForward;
 use netsim::network::{HostIndex, Network, Simulation, Token};
 use netsim::time::SimTime;
@@ -27,8 +27,8 @@ impl Observer for Both {
         self.arrived.push(*packet);
     }
 
-    fn dropped(&mut self, now: SimTime, source: HostIndex, number: u64, token: Token) {
-        self.lost.push((now, source, number, token));
+    fn dropped(&mut self, packet: &LostPacket) {
+        self.lost.push((packet.at, packet.source, packet.number, packet.token));
     }
 }
 

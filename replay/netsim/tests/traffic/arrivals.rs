@@ -2,7 +2,7 @@
 
 use netsim::fabric::packet::{LinkTime, Message};
 use netsim::time::SimTime;
-use netsim::traffic::{Arrivals, Destinations, Plan, Sources, Span, TrafficConfig};
+use netsim::traffic::{Arrivals, Destinations, Drawing, Plan, Sending, Sources, Span, TrafficConfig};
 use netsim::units::Rate;
 
 /// 100 Gbit/s, flits of 64 bytes: a cycle is 5,120 ps. Packets have 8 flits.
@@ -34,7 +34,9 @@ fn plan(config: &TrafficConfig, hosts: u32) -> Plan {
 /// All messages until the end, each with its time.
 fn messages(config: &TrafficConfig, hosts: u32, seed: u64) -> Vec<(SimTime, Message)> {
     let plan = plan(config, hosts);
-    let mut sources = Sources::drawn(&plan, Destinations::new(config, hosts).unwrap(), seed);
+    let drawing = Drawing::new(&plan, Destinations::new(config, hosts).unwrap(), seed);
+    let sending = Sending::Drawn(Box::new(drawing));
+    let mut sources = Sources::new(&sending, hosts);
     let mut all = Vec::new();
     while let Some(now) = sources.next_time() {
         while let Some(message) = sources.next_at(now) {

@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod arrivals;
+mod engines;
 mod over_flows;
 mod patterns;

@@ -4,7 +4,7 @@ use netsim::fabric::{self, FabricConfig};
 use netsim::network::{HostIndex, Network, Simulation, Token};
 use netsim::time::SimTime;
 use netsim::topology::HostPlace;
-use netsim::traffic::{self, TrafficConfig, TrafficRun};
+use netsim::traffic::{self, RunOptions, TrafficConfig, TrafficRun};
 use std::sync::atomic::AtomicBool;
 
 const ETHERNET: &str = r#"
@@ -30,7 +30,8 @@ const CIRCUITS: &str = r#"
 fn run(traffic: &str, fabric: &str, keep: bool) -> TrafficRun {
     let traffic: TrafficConfig = toml::from_str(traffic).unwrap();
     let config: FabricConfig = toml::from_str(fabric).unwrap();
-    traffic::run(&traffic, &config, 1, keep, &AtomicBool::new(false), |_| {}).unwrap()
+    traffic::run(&traffic, &config, 1, RunOptions { keep, ..RunOptions::default() }, &AtomicBool::new(false), |_| {})
+        .unwrap()
 }
 
 /// How long a message of `bytes` from host 0 to host `to` of four hosts in two racks takes by itself.
@@ -85,7 +86,9 @@ fn a_message_that_no_record_can_hold_is_refused() {
     let traffic: TrafficConfig = toml::from_str(&RARE.replace("1448B", "4GiB")).unwrap();
     for fabric in [ETHERNET, LIGHTNESS] {
         let config: FabricConfig = toml::from_str(fabric).unwrap();
-        let error = traffic::run(&traffic, &config, 1, false, &AtomicBool::new(false), |_| {}).unwrap_err().to_string();
+        let error = traffic::run(&traffic, &config, 1, RunOptions::default(), &AtomicBool::new(false), |_| {})
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("traffic.size") && error.contains("4 GiB"), "{error}");
     }
 }

@@ -1,17 +1,18 @@
 //! `store-and-forward`: whole packets, queued at their outputs, dropped where these are full; defined in `docs/fabric.md`.
 //!
 //! A packet's departure is certain as soon as it is accepted, for nothing overtakes it. So a packet costs one event a
-//! link: when it is offered to its next output, or has arrived. A host cuts its next packet when the one before is at
-//! the first switch.
+//! link: when it is offered to its next output, or has arrived. A host cuts a packet when its link takes it: at once, or by one
+//! event more where the link is busy.
 
 mod config;
+pub mod windows;
 
 pub use config::StoreAndForwardConfig;
 
 use super::flows::Flows;
 use super::ids::{MessageId, PacketId};
 use super::messages::{Messages, NUMBER, key};
-use super::packet::{HostLinksDiffer, LinkTime, Message, Observer, PacketFabric, PacketRecord, host_rate};
+use super::packet::{HostLinksDiffer, LinkTime, LostPacket, Message, Observer, PacketFabric, PacketRecord, host_rate};
 use super::port::Port;
 use super::slab::Slab;
 use super::{FabricError, FabricKind};
@@ -24,6 +25,7 @@ use crate::topology::{HostPlace, LinkId, NodeId, Topology, TopologyConfig};
 use crate::units::{Bytes, DurationPs, Rate};
 use std::path::Path;
 use typed_index_collections::TiVec;
+use windows::Windowed;
 
 /// The largest packet, headers included, and the longest delay in picoseconds: a second.
 const MAX_BYTES: u64 = 1 << 20;
@@ -31,11 +33,13 @@ const MAX_DELAY: u64 = 1_000_000_000_000;
 /// The rate above which a byte would take no time.
 const FASTEST: Rate = Rate::from_bps(8_000_000_000_000);
 
-/// A packet has arrived at the end of a link, and a switch has dealt with it.
+/// What happens, and where.
 #[derive(Clone, Copy)]
-struct Arrived {
-    packet: PacketId,
-    link: LinkId,
+enum Event {
+    /// A packet has arrived at the end of a link, and a switch has dealt with it.
+    Arrived(PacketId, LinkId),
+    /// The link of a host is free for the next packet that waits there.
+    Free(NodeId),
 }
 
 /// A packet on its way.
@@ -61,11 +65,11 @@ pub struct StoreAndForward<O> {
     headers: Bytes,
     interval_ps: u64,
     ports: TiVec<LinkId, Port>,
-    /// For each host, the packet that was last cut, while it is on its way to the first switch.
-    leading: Vec<PacketId>,
+    /// For each host, whether packets wait for its link, and an event for them.
+    waits: Vec<bool>,
     packets: Slab<PacketId, Packet>,
     messages: Messages,
-    events: EventQueue<Arrived>,
+    events: EventQueue<Event>,
     delivered: u64,
     dropped: u64,
     /// Whether a packet that was dropped is sent again, and how many were.
@@ -156,7 +160,7 @@ impl<O: Observer> StoreAndForward<O> {
             headers: config.headers,
             interval_ps: config.interval.ps(),
             ports,
-            leading: vec![PacketId::NONE; topology.hosts() as usize],
+            waits: vec![false; topology.hosts() as usize],
             packets: Slab::default(),
             messages: Messages::new(topology.hosts(), topology.hosts() as usize, config.mtu, config.headers),
             events: EventQueue::new(horizon),
@@ -183,45 +187,54 @@ impl<O: Observer> StoreAndForward<O> {
         self
     }
 
-    /// Has host `node` send its next packet, as soon as its link is free; by then the message has been handed over.
-    fn cut(&mut self, node: NodeId) {
-        let Some((_, handed_over)) = self.messages.peek(node.0 as usize) else { return };
-        let Some(cut) = self.messages.cut(node.0 as usize) else { return };
+    /// Has host `node` send its next packet, if its link is free; else there is an event for when it is.
+    fn cut(&mut self, node: NodeId, now: SimTime) {
         let Some(link) = self.topology.out(node).first().copied() else { return };
-        let passage = self.ports[link].send(handed_over, cut.bytes, self.interval_ps);
-        let message = self.messages.get(cut.message);
-        let packet = self.packets.insert(Packet {
-            message: cut.message,
-            destination: self.topology.host_node(message.destination.0),
-            bytes: cut.bytes,
-            switches: 0,
-            left: passage.started,
-            key: key(message.source, cut.number),
-            flow: message.flow,
-        });
-        self.leading[node.0 as usize] = packet;
-        self.schedule(passage.arrives, link, packet);
+        let free = self.ports[link].free();
+        if free <= now
+            && let Some(cut) = self.messages.cut(node.0 as usize)
+        {
+            let passage = self.ports[link].send(now, cut.bytes, self.interval_ps);
+            let message = self.messages.get(cut.message);
+            let packet = self.packets.insert(Packet {
+                message: cut.message,
+                destination: self.topology.host_node(message.destination.0),
+                bytes: cut.bytes,
+                switches: 0,
+                left: passage.started,
+                key: key(message.source, cut.number),
+                flow: message.flow,
+            });
+            self.schedule(passage.arrives, link, packet);
+        }
+        let waits = !self.messages.is_empty(node.0 as usize);
+        self.waits[node.0 as usize] = waits;
+        if waits {
+            self.events.schedule(self.ports[link].free(), Phase::Arrive, Place(link.0), Event::Free(node));
+        }
     }
 
     fn schedule(&mut self, at: SimTime, link: LinkId, packet: PacketId) {
-        self.events.schedule(at, Phase::Arrive, Place(link.0), Arrived { packet, link });
+        self.events.schedule(at, Phase::Arrive, Place(link.0), Event::Arrived(packet, link));
     }
 
-    fn arrived(&mut self, now: SimTime, event: Arrived, deliveries: &mut Vec<Delivery>) {
-        let link = self.topology.link(event.link);
-        let (from, at) = (link.from, link.to);
+    fn happen(&mut self, now: SimTime, event: Event, deliveries: &mut Vec<Delivery>) {
+        match event {
+            Event::Arrived(packet, link) => self.arrived(now, packet, link, deliveries),
+            Event::Free(node) => self.cut(node, now),
+        }
+    }
+
+    fn arrived(&mut self, now: SimTime, id: PacketId, link: LinkId, deliveries: &mut Vec<Delivery>) {
+        let at = self.topology.link(link).to;
         if at.0 < self.topology.hosts() {
-            self.deliver(now, event.packet, deliveries);
+            self.deliver(now, id, deliveries);
             return;
         }
-        if from.0 < self.topology.hosts() && self.leading[from.0 as usize] == event.packet {
-            self.leading[from.0 as usize] = PacketId::NONE;
-            self.cut(from);
-        }
-        let packet = self.packets.get_mut(event.packet);
+        let packet = self.packets.get_mut(id);
         packet.switches += 1;
         let (bytes, destination) = (packet.bytes, packet.destination);
-        let next = self.routes.next(at, event.link, destination);
+        let next = self.routes.next(at, link, destination);
         let mut position = 0;
         if next.links.len() > 1 {
             let source = self.topology.host_node((packet.key >> 40) as u32);
@@ -232,17 +245,18 @@ impl<O: Observer> StoreAndForward<O> {
         }
         let Some(out) = next.links.get(position).copied() else { return };
         match self.ports[out].offer(now, bytes, self.interval_ps) {
-            Some(passage) => self.schedule(passage.arrives, out, event.packet),
-            None => self.drop(now, event.packet),
+            Some(passage) => self.schedule(passage.arrives, out, id),
+            None => self.drop(now, id),
         }
     }
 
     fn drop(&mut self, now: SimTime, id: PacketId) {
         let packet = *self.packets.get(id);
         let message = self.messages.get(packet.message);
-        let (source, token) = (message.source, message.token);
+        let (source, token, handed_over) = (message.source, message.token, message.handed_over);
         self.dropped += 1;
-        self.observer.dropped(now, source, packet.key & NUMBER, token);
+        let number = packet.key & NUMBER;
+        self.observer.dropped(&LostPacket { at: now, handed_over, source, number, token });
         let link = self.topology.out(self.topology.host_node(source.0)).first().copied();
         if let (true, Some(link)) = (self.resends, link) {
             let passage = self.ports[link].send(now, packet.bytes, self.interval_ps);
@@ -291,13 +305,13 @@ impl<O: Observer> Simulation for StoreAndForward<O> {
         let Some(last) = until.0.checked_sub(1) else { return };
         let mut deliveries = Vec::new();
         while let Some((now, event)) = self.events.pop_until(SimTime(last)) {
-            self.arrived(now, event, &mut deliveries);
+            self.happen(now, event, &mut deliveries);
             deliveries.clear();
         }
     }
 
     fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime {
-        super::instant::collect_instant(self, until, deliveries, |network| &mut network.events, Self::arrived)
+        super::instant::collect_instant(self, until, deliveries, |network| &mut network.events, Self::happen)
     }
 
     fn events(&self) -> u64 {
@@ -325,8 +339,8 @@ impl<O: Observer> PacketFabric<O> for StoreAndForward<O> {
     fn send(&mut self, now: SimTime, message: &Message) {
         let node = self.topology.host_node(message.source.0);
         self.messages.hand_over(now, message, node.0 as usize);
-        if self.leading[node.0 as usize] == PacketId::NONE {
-            self.cut(node);
+        if !self.waits[node.0 as usize] {
+            self.cut(node, now);
         }
     }
 
@@ -353,6 +367,10 @@ impl FabricKind for StoreAndForwardConfig {
 
     fn packets<O: Observer>(&self, hosts: &[HostPlace], observer: O) -> Result<StoreAndForward<O>, FabricError> {
         StoreAndForward::new(self, hosts, observer)
+    }
+
+    fn windowed(&self, hosts: &[HostPlace]) -> Option<Result<Windowed, FabricError>> {
+        Some(Windowed::new(self, hosts))
     }
 
     fn interval(&self) -> DurationPs {

@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use super::routing::{Labels, rule};
 use super::timeline::Timeline;
-use super::traffic::{Seen, Sending, When, answers};
+use super::traffic::{Dropped, Seen, Sending, When, answers};
 use super::{bits, bps, cut, t};
 use netsim::fabric::packet::{Observer, PacketRecord};
 use netsim::fabric::store_and_forward::StoreAndForwardConfig;
@@ -258,7 +258,8 @@ impl Model<'_> {
             self.links[link].waiting.push_back(packet);
         } else {
             let Packet { source, number, message, .. } = self.packets[packet];
-            self.seen.dropped(self.now, HostIndex(source), number, Token(message as u64));
+            let lost = Dropped { source: HostIndex(source), number, at: self.now, token: message as u64 };
+            self.seen.dropped.push(lost);
         }
     }
 

@@ -1,6 +1,7 @@
 //! What is sent, and what was seen of it.
 
-use netsim::fabric::packet::{Message, Observer, PacketRecord, ServiceLevel};
+use netsim::fabric::packet::{LostPacket, Message, Observer, PacketRecord, ServiceLevel};
+use netsim::fabric::store_and_forward::windows::PartObserver;
 use netsim::network::{Delivery, HostIndex, Token};
 use netsim::time::SimTime;
 
@@ -86,7 +87,25 @@ impl Observer for Seen {
         self.packets.push(*packet);
     }
 
-    fn dropped(&mut self, at: SimTime, source: HostIndex, number: u64, token: Token) {
+    fn dropped(&mut self, packet: &LostPacket) {
+        let LostPacket { at, source, number, token, .. } = *packet;
         self.dropped.push(Dropped { source, number, at, token: token.0 });
+    }
+}
+
+impl PartObserver for Seen {
+    fn for_part(&self) -> Self {
+        Self::default()
+    }
+
+    fn handed_over(&mut self, _at: SimTime, _message: &Message) {}
+
+    fn opened(&mut self, _token: Token, packets: u64) {
+        assert!(packets > 1);
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.packets.extend(other.packets);
+        self.dropped.extend(other.dropped);
     }
 }

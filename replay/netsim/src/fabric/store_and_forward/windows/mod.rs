@@ -1,0 +1,211 @@
+//! `store-and-forward` in windows, on several threads: the same packets at the same picoseconds as by events, and faster.
+//!
+//! Whatever leaves a node arrives no sooner than the shortest time of a link. So within a window of that length, what happens at
+//! one port is independent of all others: the packets that arrive in it are sorted by output port, each port takes its own in
+//! the order of time, and what leaves goes into a later window. Parts of the network run on threads of their own, and
+//! exchange packets between two windows. There is no queue of events, and ties are broken by time and place alone, so that neither the number of
+//! parts nor the order of work shows in a result.
+
+mod calendar;
+mod hop;
+mod hosts;
+mod layout;
+mod part;
+mod port;
+mod shared;
+mod threads;
+
+use super::StoreAndForwardConfig;
+use crate::count::count;
+use crate::fabric::FabricError;
+use crate::fabric::packet::{HostLinksDiffer, LinkTime, Message, Observer, PacketRecord, host_rate};
+use crate::kernel::{Place, tie};
+use crate::network::{HostIndex, NetworkFigures, Token};
+use crate::routing::Routes;
+use crate::time::SimTime;
+use crate::topology::{HostPlace, LinkId, NodeId, Topology};
+use part::Part;
+use port::Ports;
+use shared::Shared;
+
+pub use threads::WindowProgress;
+
+/// The messages of hosts, each host's in the order of time.
+pub trait HostMessages: Send {
+    /// When `host` hands over its next message, if it does.
+    fn next_time(&self, host: HostIndex) -> Option<SimTime>;
+
+    /// That message; `None` if there is none at that time after all. Either way, the one behind it comes next.
+    fn take(&mut self, host: HostIndex) -> Option<Message>;
+}
+
+/// What sees the packets of one part. A packet is lost or delivered where it is, perhaps in another part than its source's.
+pub trait PartObserver: Observer + Send + Sized {
+    /// One that has seen nothing yet, for a part more.
+    fn for_part(&self) -> Self;
+
+    /// A host of this part hands `message` over at `at`.
+    fn handed_over(&mut self, at: SimTime, message: &Message);
+
+    /// A message of `packets` packets, more than one, is under way to a host of this part.
+    fn opened(&mut self, token: Token, packets: u64);
+
+    /// Adds what another part's has seen.
+    fn merge(&mut self, other: Self);
+}
+
+/// A network of switches that store and forward, to be run in windows.
+pub struct Windowed {
+    config: StoreAndForwardConfig,
+    topology: Topology,
+    routes: Routes,
+}
+
+impl Windowed {
+    /// The network of `config` for `hosts`.
+    ///
+    /// # Errors
+    /// As [`StoreAndForward::new`](super::StoreAndForward::new).
+    pub fn new(config: &StoreAndForwardConfig, hosts: &[HostPlace]) -> Result<Self, FabricError> {
+        let topology = config.topology.build(hosts)?;
+        let routes = Routes::new(&config.routing, &topology, config.seed)?;
+        config.check(&topology, routes.config())?;
+        Ok(Self { config: config.clone(), topology, routes })
+    }
+
+    /// How many hosts it has.
+    #[must_use]
+    pub const fn hosts(&self) -> u32 {
+        self.topology.hosts()
+    }
+
+    /// How its hosts' links and its packets are made.
+    ///
+    /// # Errors
+    /// If the links of its hosts differ.
+    pub fn link_time(&self) -> Result<LinkTime, HostLinksDiffer> {
+        Ok(LinkTime::new(host_rate(&self.topology)?, self.config.flit, self.config.mtu, self.config.headers))
+    }
+
+    /// Makes `parts` parts of it (fewer if it is small), none of whose packets is shorter than `smallest` bytes. `messages` gives those of the
+    /// hosts of each part, whose indexes it is told.
+    pub fn into_parts<O: PartObserver, M: HostMessages>(
+        self,
+        parts: u16,
+        smallest: u64,
+        observer: O,
+        mut messages: impl FnMut(&[HostIndex]) -> M,
+    ) -> Windows<O, M> {
+        let shared = Shared::new(&self.config, self.topology, self.routes, parts, smallest);
+        let made = shared.layout.parts.iter().zip(0..).map(|(layout, part)| {
+            let hosts: Vec<_> = layout.hosts.clone().map(|node| shared.host_of(NodeId(node))).collect();
+            Part::new(&shared, part, observer.for_part(), messages(&hosts))
+        });
+        Windows { parts: made.collect(), observer, window: 0, cpu_s: 0.0, shared }
+    }
+}
+
+/// A run in windows.
+pub struct Windows<O, M> {
+    shared: Shared,
+    parts: Vec<Part<O, M>>,
+    observer: O,
+    /// The first window that is not over.
+    window: u64,
+    /// What threads have computed beside the one that runs them, in seconds.
+    cpu_s: f64,
+}
+
+impl<O: PartObserver, M: HostMessages> Windows<O, M> {
+    /// What all parts have seen so far. It is as if nothing had been seen before.
+    pub fn observers(&self) -> impl Iterator<Item = &O> {
+        self.parts.iter().map(|part| &part.observer)
+    }
+
+    /// The same, to be changed.
+    pub fn observers_mut(&mut self) -> impl Iterator<Item = &mut O> {
+        self.parts.iter_mut().map(|part| &mut part.observer)
+    }
+
+    /// What all parts have seen, together.
+    pub fn into_observer(self) -> O {
+        let mut all = self.observer;
+        self.parts.into_iter().for_each(|part| all.merge(part.observer));
+        all
+    }
+
+    /// Events so far: as many as the event engine would have needed.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.parts.iter().map(Part::events).sum()
+    }
+
+    /// How many parts it has.
+    #[must_use]
+    pub const fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The width of a window, in picoseconds.
+    #[must_use]
+    pub const fn window_ps(&self) -> u64 {
+        self.shared.width
+    }
+
+    /// What threads have computed beside the one that runs them, in seconds.
+    #[must_use]
+    pub const fn others_cpu_s(&self) -> f64 {
+        self.cpu_s
+    }
+
+    /// The place of a delivery among all: packets that arrive in one instant come in the order of events, by the link of their
+    /// destination.
+    #[must_use]
+    pub fn order(&self, packet: &PacketRecord) -> (SimTime, u64) {
+        let node = self.shared.topology.host_node(packet.destination.0);
+        let up = self.shared.topology.uplink(node);
+        // The two directions of a cable differ in the last bit.
+        (packet.arrived, tie(packet.arrived, Place(up.0 ^ 1)))
+    }
+
+    /// The ports among which that of a link is, and its number there.
+    fn port(&self, id: usize) -> (&Ports, usize) {
+        let from = self.shared.topology.links()[id].from;
+        let number = usize::from(self.shared.place(from).part);
+        let part = &self.parts[number];
+        if self.shared.topology.is_host(from) {
+            let first = self.shared.layout.parts[number].hosts.start;
+            (&part.hosts.ports, (from.0 - first) as usize)
+        } else {
+            (&part.ports, self.shared.layout.ports[id] as usize)
+        }
+    }
+
+    /// Bytes of packets that have begun to cross each link before `now`, the time up to which it has run.
+    #[must_use]
+    pub fn link_bytes(&self, now: SimTime) -> Vec<u64> {
+        let begun = |id: usize| {
+            let (ports, number) = self.port(id);
+            ports.begun_bytes(number, now)
+        };
+        (0..self.shared.topology.links().len()).map(begun).collect()
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn figures(&self) -> NetworkFigures {
+        let links = (0..self.shared.topology.links().len()).map(|id| {
+            let (ports, number) = self.port(id);
+            ports.figures(number, &self.shared.topology.link_name(LinkId(count(id))))
+        });
+        NetworkFigures {
+            circuits: Vec::new(),
+            events: self.events(),
+            drops: self.parts.iter().map(|part| part.dropped).sum(),
+            retransmissions: 0,
+            interval_ps: self.shared.interval_ps,
+            links: links.collect(),
+            counters: vec![("packets delivered".to_owned(), self.parts.iter().map(|part| part.delivered).sum())],
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! One part of the network, window by window. No other part is read or written while a window runs.
+
+use super::calendar::Calendar;
+use super::hop::Hop;
+use super::hosts::{HostOutput, Hosts};
+use super::port::{OutPort, Ports};
+use super::shared::Shared;
+use super::{HostMessages, PartObserver};
+use crate::fabric::messages::NUMBER;
+use crate::fabric::packet::{LostPacket, PacketRecord};
+use crate::kernel::{Place, tie};
+use crate::network::{HostIndex, Token};
+use crate::time::SimTime;
+use crate::topology::NodeId;
+
+/// What one part sends another in a window.
+#[derive(Default)]
+pub(super) struct Mail {
+    /// Packets, each with the window in which it arrives.
+    hops: Vec<(u64, Hop)>,
+    /// Messages of several packets that are under way.
+    opened: Vec<(Token, u64)>,
+}
+
+impl Mail {
+    pub const fn is_empty(&self) -> bool {
+        self.hops.is_empty() && self.opened.is_empty()
+    }
+}
+
+/// Where packets go that have left.
+pub(super) struct Outbox {
+    part: u16,
+    /// The window that runs, and its begin.
+    window: u64,
+    begin: SimTime,
+    arrivals: Calendar<Hop>,
+    /// What goes to each other part.
+    pub mail: Vec<Mail>,
+    /// The first window of what was put into `mail`.
+    first: u64,
+    /// Messages that end in this part.
+    opened: Vec<(Token, u64)>,
+}
+
+impl HostOutput for Outbox {
+    #[inline]
+    fn leaves(&mut self, shared: &Shared, port: &OutPort, arrives: SimTime, hop: Hop) {
+        let (window, offset) = shared.window_after(self.window, self.begin, arrives);
+        let hop = Hop { offset, ..hop };
+        if port.part == self.part {
+            self.arrivals.push(window, port.block.into(), hop);
+        } else {
+            self.first = self.first.min(window);
+            self.mail[usize::from(port.part)].hops.push((window, hop));
+        }
+    }
+
+    fn opened(&mut self, shared: &Shared, destination: NodeId, token: Token, packets: u64) {
+        let part = shared.place(destination).part;
+        let opened = if part == self.part { &mut self.opened } else { &mut self.mail[usize::from(part)].opened };
+        opened.push((token, packets));
+    }
+}
+
+/// Hosts, switches and their links, and what is on the way to them.
+pub(super) struct Part<O, M> {
+    pub hosts: Hosts<M>,
+    pub ports: Ports,
+    /// The first port of each block of switches.
+    blocks: Vec<(u32, u32)>,
+    pub outbox: Outbox,
+    pub observer: O,
+    pub arrived: u64,
+    pub delivered: u64,
+    pub dropped: u64,
+    /// Of the block at work: port within the block x 2^32 + place in its list.
+    keys: Vec<u64>,
+    sorted: Vec<u64>,
+    begins: Vec<u32>,
+}
+
+impl<O: PartObserver, M: HostMessages> Part<O, M> {
+    pub fn new(shared: &Shared, part: u16, observer: O, messages: M) -> Self {
+        let layout = &shared.layout.parts[usize::from(part)];
+        let blocks: Vec<_> = layout.blocks.iter().map(|block| (block.start, block.end)).collect();
+        Self {
+            hosts: Hosts::new(shared, layout.hosts.clone(), messages),
+            ports: Ports::new(shared, layout.links.iter().copied()),
+            outbox: Outbox {
+                part,
+                window: 0,
+                begin: SimTime::ZERO,
+                arrivals: Calendar::new(blocks.len() + 1),
+                mail: shared.layout.parts.iter().map(|_| Mail::default()).collect(),
+                first: u64::MAX,
+                opened: Vec::new(),
+            },
+            blocks,
+            observer,
+            arrived: 0,
+            delivered: 0,
+            dropped: 0,
+            keys: Vec::new(),
+            sorted: Vec::new(),
+            begins: Vec::new(),
+        }
+    }
+
+    /// The events so far, as the event engine counts them.
+    pub const fn events(&self) -> u64 {
+        self.arrived + self.hosts.waited
+    }
+
+    /// The first window from `from` on in which something happens here, or in another part because of what this one sends it.
+    pub fn next_window(&self, from: u64) -> Option<u64> {
+        let sent = Some(self.outbox.first).filter(|window| *window != u64::MAX);
+        [self.outbox.arrivals.next_window(from), self.hosts.next_window(from), sent].into_iter().flatten().min()
+    }
+
+    /// Takes in what another part has sent.
+    pub fn take_in(&mut self, shared: &Shared, mail: &mut Mail) {
+        for (window, hop) in mail.hops.drain(..) {
+            let block = shared.place(hop.node).block;
+            self.outbox.arrivals.push(window, block.into(), hop);
+        }
+        self.outbox.opened.append(&mut mail.opened);
+    }
+
+    /// All that happens from the begin of `window` until its end, or until `limit`, that not included.
+    pub fn run_window(&mut self, shared: &Shared, window: u64, limit: SimTime) {
+        let end = shared.begin(window + 1).min(limit);
+        self.outbox.window = window;
+        self.outbox.begin = shared.begin(window);
+        self.outbox.first = u64::MAX;
+        self.outbox.arrivals.turn_to(window);
+        for (token, packets) in self.outbox.opened.drain(..) {
+            self.observer.opened(token, packets);
+        }
+        self.deliver(shared, window, end);
+        for block in 0..self.blocks.len() {
+            self.run_block(shared, window, block, end);
+        }
+        self.hosts.run(shared, window, end, &mut self.observer, &mut self.outbox);
+    }
+
+    /// The packets that arrive at hosts.
+    fn deliver(&mut self, shared: &Shared, window: u64, end: SimTime) {
+        let block = self.blocks.len();
+        let bucket = self.outbox.arrivals.take(window, block);
+        for hop in bucket.iter() {
+            let at = self.outbox.begin.plus_ps(hop.offset.into());
+            if at >= end {
+                self.outbox.arrivals.push(window, u32::try_from(block).unwrap_or(u32::MAX), *hop);
+                continue;
+            }
+            self.delivered += 1;
+            self.arrived += 1;
+            self.observer.delivered(&PacketRecord {
+                handed_over: hop.handed_over,
+                left: hop.left,
+                arrived: at,
+                source: source(hop),
+                destination: shared.host_of(hop.destination),
+                number: hop.key & NUMBER,
+                bytes: hop.bytes,
+                flits: u32::try_from(u64::from(hop.bytes).div_ceil(shared.flit)).unwrap_or(u32::MAX),
+                switches: hop.switches,
+                token: hop.token,
+            });
+        }
+        self.outbox.arrivals.recycle(bucket);
+    }
+
+    /// The packets that arrive at the switches of a block: sorted by output port, then, at each port, in the order of time.
+    fn run_block(&mut self, shared: &Shared, window: u64, block: usize, end: SimTime) {
+        let bucket = self.outbox.arrivals.take(window, block);
+        if bucket.len() == 0 {
+            return;
+        }
+        let (first, last) = self.blocks[block];
+        self.keys.clear();
+        // One loop a step, so that the loads of many packets are under way together.
+        for (place, hop) in bucket.iter().enumerate() {
+            let at = self.outbox.begin.plus_ps(hop.offset.into());
+            if at >= end {
+                self.outbox.arrivals.push(window, u32::try_from(block).unwrap_or(u32::MAX), *hop);
+                continue;
+            }
+            self.arrived += 1;
+            let Some(link) = shared.route(hop) else { continue };
+            self.keys.push((u64::from(link.0) << 32) | place as u64);
+        }
+        for key in &mut self.keys {
+            let port = shared.layout.ports[port_of(*key)] - first;
+            *key = (u64::from(port) << 32) | (*key & u64::from(u32::MAX));
+        }
+        sort_by_port(&mut self.keys, (last - first) as usize, &mut self.begins, &mut self.sorted);
+        self.ports.prefetch(self.sorted.iter().map(|key| first as usize + port_of(*key)));
+        let keys = std::mem::take(&mut self.keys);
+        let mut sorted = std::mem::take(&mut self.sorted);
+        for same in sorted.chunk_by_mut(|a, b| a >> 32 == b >> 32) {
+            if same.len() > 1 {
+                same.sort_unstable_by_key(|key| {
+                    let hop = bucket.get(place_of(*key));
+                    (hop.offset, tie(self.outbox.begin.plus_ps(hop.offset.into()), Place(hop.link.0)))
+                });
+            }
+            for key in same {
+                self.offer(shared, first as usize + port_of(*key), bucket.get(place_of(*key)));
+            }
+        }
+        (self.keys, self.sorted) = (keys, sorted);
+        self.outbox.arrivals.recycle(bucket);
+    }
+
+    #[inline]
+    fn offer(&mut self, shared: &Shared, port: usize, hop: &Hop) {
+        let at = self.outbox.begin.plus_ps(hop.offset.into());
+        match self.ports.offer(port, at, hop.bytes) {
+            Some(arrives) => {
+                let port = self.ports.get(port);
+                let hop = Hop { node: port.to, link: port.link, switches: hop.switches + 1, ..*hop };
+                self.outbox.leaves(shared, port, arrives, hop);
+            }
+            None => {
+                self.dropped += 1;
+                self.observer.dropped(&LostPacket {
+                    at,
+                    handed_over: hop.handed_over,
+                    source: source(hop),
+                    number: hop.key & NUMBER,
+                    token: hop.token,
+                });
+            }
+        }
+    }
+}
+
+const fn source(hop: &Hop) -> HostIndex {
+    HostIndex((hop.key >> 40) as u32)
+}
+
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the lower half")]
+const fn place_of(key: u64) -> usize {
+    key as u32 as usize
+}
+
+#[inline]
+const fn port_of(key: u64) -> usize {
+    (key >> 32) as usize
+}
+
+/// Sorts `keys` by their ports, of which there are `ports`, into `sorted`; by counting, unless there are few keys.
+fn sort_by_port(keys: &mut Vec<u64>, ports: usize, begins: &mut Vec<u32>, sorted: &mut Vec<u64>) {
+    sorted.clear();
+    if keys.len() < ports / 8 {
+        keys.sort_unstable();
+        std::mem::swap(keys, sorted);
+        return;
+    }
+    begins.clear();
+    begins.resize(ports + 1, 0);
+    for key in keys.iter() {
+        begins[port_of(*key) + 1] += 1;
+    }
+    for port in 0..ports {
+        begins[port + 1] += begins[port];
+    }
+    sorted.resize(keys.len(), 0);
+    for key in keys.iter() {
+        let place = &mut begins[port_of(*key)];
+        sorted[*place as usize] = *key;
+        *place += 1;
+    }
+}

@@ -1,0 +1,274 @@
+//! Output ports, each in one line of the cache.
+//!
+//! A port does what [`Port::strict`](crate::fabric::port::Port::strict) does for a wire, with the same results. Packets of the largest size whose time is a whole
+//! number of picoseconds follow each other in even steps, so that how many wait can be reckoned from when the link falls
+//! free; a list is kept only while others wait among them.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::shared::Shared;
+use crate::count::count;
+use crate::fabric::figures::LinkMeter;
+use crate::fabric::port::Passage;
+use crate::network::LinkFigures;
+use crate::time::SimTime;
+use crate::topology::{Link, LinkId, NodeId};
+use crate::units::{Buffer, Rate};
+
+/// No list.
+const NONE: u32 = u32::MAX;
+
+/// What ports of one kind of link have in common.
+#[derive(Clone, Copy)]
+struct LinkClass {
+    rate: Rate,
+    /// From a packet's last bit until it is dealt with at the other end.
+    delay_ps: u64,
+    buffer: Buffer,
+    /// The time of a packet of the largest size, if that is a whole number; else 0.
+    step_ps: u64,
+}
+
+/// One direction of a cable with the queue in front of it, and where it leads.
+#[repr(align(64))]
+pub(super) struct OutPort {
+    /// When all that it has taken so far has left, and what that left of a picosecond.
+    free_ps: u64,
+    remainder: u64,
+    /// The interval that is counted: its end, and the bytes and packets in it.
+    interval_end: u64,
+    bytes: u64,
+    queue_max: u64,
+    packets: u32,
+    class: u32,
+    /// The list of packets that wait, if they are not all of the largest size.
+    list: u32,
+    pub link: LinkId,
+    pub to: NodeId,
+    pub part: u16,
+    pub block: u16,
+}
+
+/// Ports of a part, by their numbers there.
+pub(super) struct Ports {
+    ports: Vec<OutPort>,
+    classes: Vec<LinkClass>,
+    meters: Vec<LinkMeter>,
+    lists: Vec<VecDeque<(u64, u32)>>,
+    spare_lists: Vec<u32>,
+    largest: u32,
+    interval_ps: u64,
+}
+
+impl Ports {
+    /// The ports in front of `links`.
+    pub fn new(shared: &Shared, links: impl Iterator<Item = LinkId>) -> Self {
+        let largest = shared.packet_bytes(u64::MAX);
+        let mut made = Self {
+            ports: Vec::new(),
+            classes: Vec::new(),
+            meters: Vec::new(),
+            lists: Vec::new(),
+            spare_lists: Vec::new(),
+            largest,
+            interval_ps: shared.interval_ps,
+        };
+        let mut known = HashMap::new();
+        for id in links {
+            let link = shared.topology.link(id);
+            let extra = if shared.topology.is_host(link.to) { 0 } else { shared.switch_delay };
+            let class = *known.entry((link.rate, link.delay_ps, buffer_key(link.buffer), extra)).or_insert_with(|| {
+                made.classes.push(LinkClass::new(link, extra, largest));
+                count(made.classes.len() - 1)
+            });
+            let place = shared.place(link.to);
+            made.ports.push(OutPort {
+                free_ps: 0,
+                remainder: 0,
+                interval_end: 0,
+                bytes: 0,
+                queue_max: 0,
+                packets: 0,
+                class,
+                list: NONE,
+                link: id,
+                to: link.to,
+                part: place.part,
+                block: place.block,
+            });
+        }
+        made.meters = vec![LinkMeter::default(); made.ports.len()];
+        made
+    }
+
+    /// Brings `ports` into the cache, many at a time.
+    #[inline]
+    pub fn prefetch(&self, ports: impl Iterator<Item = usize>) {
+        let sum = ports.fold(0u64, |sum, port| sum.wrapping_add(self.ports[port].free_ps));
+        std::hint::black_box(sum);
+    }
+
+    #[inline]
+    pub fn get(&self, port: usize) -> &OutPort {
+        &self.ports[port]
+    }
+
+    /// When all that `port` has taken so far has left.
+    #[inline]
+    pub fn free(&self, port: usize) -> SimTime {
+        SimTime(self.ports[port].free_ps)
+    }
+
+    /// Sends a packet of `bytes` at `start`, when the link is free: a host's, whose queue is kept elsewhere.
+    #[inline]
+    pub fn send(&mut self, port: usize, start: SimTime, bytes: u32) -> Passage {
+        let (begin, arrives) = self.take(port, start.0, bytes);
+        Passage { started: SimTime(begin), sent: SimTime(self.ports[port].free_ps), arrives: SimTime(arrives) }
+    }
+
+    /// Offers a packet of `bytes` at `now`: when it arrives at the other end, or `None` if it is dropped.
+    #[inline]
+    pub fn offer(&mut self, port: usize, now: SimTime, bytes: u32) -> Option<SimTime> {
+        let free = self.ports[port].free_ps;
+        if free > now.0 && !self.queue(port, now.0, bytes) {
+            self.meters[port].dropped();
+            return None;
+        }
+        if free <= now.0 && self.ports[port].list != NONE {
+            self.drop_list(port);
+        }
+        let (_, arrives) = self.take(port, now.0, bytes);
+        Some(SimTime(arrives))
+    }
+
+    /// Puts a packet behind those that wait at `now`. Returns whether there was room.
+    fn queue(&mut self, port: usize, now: u64, bytes: u32) -> bool {
+        let OutPort { free_ps, remainder, list, class, .. } = self.ports[port];
+        let LinkClass { step_ps, buffer, .. } = self.classes[class as usize];
+        let even = list == NONE && step_ps > 0 && remainder == 0;
+        let (waiting, waiting_bytes) = if even {
+            let waiting = (free_ps - now - 1) / step_ps;
+            (waiting, waiting * u64::from(self.largest))
+        } else {
+            self.strike_out(port, now)
+        };
+        let room = match buffer {
+            Buffer::Packets(most) => waiting < u64::from(most),
+            Buffer::Bytes(most) => waiting_bytes + u64::from(bytes) <= most,
+            Buffer::Unlimited => true,
+        };
+        if room {
+            if !(even && bytes == self.largest) {
+                self.put_in_list(port, waiting, bytes);
+            }
+            let port = &mut self.ports[port];
+            port.queue_max = port.queue_max.max(waiting_bytes + u64::from(bytes));
+        }
+        room
+    }
+
+    /// The packets that wait at `now`, and their bytes, by the port's list.
+    fn strike_out(&mut self, port: usize, now: u64) -> (u64, u64) {
+        let list = self.ports[port].list;
+        let Some(list) = self.lists.get_mut(list as usize) else { return (0, 0) };
+        while list.front().is_some_and(|(start, _)| *start <= now) {
+            list.pop_front();
+        }
+        (list.len() as u64, list.iter().map(|(_, bytes)| u64::from(*bytes)).sum())
+    }
+
+    /// Notes a packet of `bytes` that waits behind `waiting` others, which are of the largest size unless there is a list.
+    #[cold]
+    fn put_in_list(&mut self, port: usize, waiting: u64, bytes: u32) {
+        let state = &mut self.ports[port];
+        if state.list == NONE {
+            state.list = self.spare_lists.pop().unwrap_or_else(|| {
+                self.lists.push(VecDeque::new());
+                count(self.lists.len() - 1)
+            });
+            let step = self.classes[state.class as usize].step_ps;
+            let starts = (1..=waiting).rev().map(|steps| (state.free_ps - steps * step, self.largest));
+            self.lists[state.list as usize].extend(starts);
+        }
+        self.lists[state.list as usize].push_back((state.free_ps, bytes));
+    }
+
+    /// Nothing waits any more.
+    #[cold]
+    fn drop_list(&mut self, port: usize) {
+        let list = std::mem::replace(&mut self.ports[port].list, NONE);
+        self.lists[list as usize].clear();
+        self.spare_lists.push(list);
+    }
+
+    /// Takes the link for a packet of `bytes` from `now` on, as soon as it is free: when it begins to leave, and when it arrives.
+    #[inline]
+    fn take(&mut self, port: usize, now: u64, bytes: u32) -> (u64, u64) {
+        let state = &mut self.ports[port];
+        let class = &self.classes[state.class as usize];
+        if state.free_ps < now {
+            state.remainder = 0;
+        }
+        let time = if bytes == self.largest && class.step_ps > 0 && state.remainder == 0 {
+            class.step_ps
+        } else {
+            class.rate.next_time_ps(bytes, &mut state.remainder)
+        };
+        let start = state.free_ps.max(now);
+        state.free_ps = start.saturating_add(time);
+        if start >= state.interval_end || state.packets == u32::MAX {
+            count_interval(state, &mut self.meters[port], self.interval_ps);
+            (state.bytes, state.packets) = (0, 0);
+            state.interval_end = (start / self.interval_ps + 1).saturating_mul(self.interval_ps);
+        }
+        state.bytes += u64::from(bytes);
+        state.packets += 1;
+        (start, state.free_ps.saturating_add(class.delay_ps))
+    }
+
+    /// Bytes of packets that have begun to leave before `now`, the time up to which all is known.
+    pub fn begun_bytes(&self, port: usize, now: SimTime) -> u64 {
+        let OutPort { free_ps, list, class, bytes, .. } = self.ports[port];
+        let step = self.classes[class as usize].step_ps;
+        let later = match self.lists.get(list as usize) {
+            Some(list) => list.iter().filter(|(start, _)| *start >= now.0).map(|(_, bytes)| u64::from(*bytes)).sum(),
+            None if step > 0 => (free_ps.saturating_sub(now.0) / step).saturating_mul(self.largest.into()),
+            None => 0,
+        };
+        self.meters[port].bytes() + bytes - later
+    }
+
+    /// What was counted at `port`, whose link has such a name.
+    pub fn figures(&self, port: usize, name: &str) -> LinkFigures {
+        let mut meter = self.meters[port].clone();
+        let state = &self.ports[port];
+        count_interval(state, &mut meter, self.interval_ps);
+        meter.queued(state.queue_max);
+        meter.figures(name, self.classes[state.class as usize].rate)
+    }
+}
+
+/// Adds what `port` has counted in its interval to `meter`.
+fn count_interval(port: &OutPort, meter: &mut LinkMeter, interval_ps: u64) {
+    if port.packets > 0 {
+        meter.all_crossed(SimTime(port.interval_end - 1), port.bytes, port.packets.into(), interval_ps);
+    }
+}
+
+impl LinkClass {
+    fn new(link: &Link, extra_ps: u64, largest: u32) -> Self {
+        let mut remainder = 0;
+        let time = link.rate.next_time_ps(largest, &mut remainder);
+        let step_ps = if remainder == 0 { time } else { 0 };
+        Self { rate: link.rate, delay_ps: link.delay_ps.saturating_add(extra_ps), buffer: link.buffer, step_ps }
+    }
+}
+
+/// A buffer, to be looked up.
+const fn buffer_key(buffer: Buffer) -> (u8, u64) {
+    match buffer {
+        Buffer::Packets(most) => (0, most as u64),
+        Buffer::Bytes(most) => (1, most),
+        Buffer::Unlimited => (2, 0),
+    }
+}

@@ -1,0 +1,143 @@
+//! What all parts read and none changes.
+
+use super::layout::{Layout, NodePlace};
+use crate::count::count;
+use crate::fabric::store_and_forward::StoreAndForwardConfig;
+use crate::network::HostIndex;
+use crate::routing::{Choice, Routes};
+use crate::time::SimTime;
+use crate::topology::{LinkId, NodeId, Topology};
+
+use super::hop::Hop;
+
+/// The network, and how it is cut up.
+pub(super) struct Shared {
+    pub topology: Topology,
+    pub routes: Routes,
+    pub layout: Layout,
+    /// The workload's host of each host node.
+    hosts: Vec<HostIndex>,
+    /// Whether that is the host of the same number, so that nothing needs to be looked up.
+    in_order: bool,
+    pub flit: u64,
+    pub mtu: u64,
+    pub headers: u64,
+    pub switch_delay: u64,
+    pub interval_ps: u64,
+    /// The width of a window in picoseconds: nothing that leaves in one arrives in the same.
+    pub width: u64,
+    per_width: f64,
+}
+
+impl Shared {
+    /// `smallest`: the bytes of the smallest packet that there will be.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate that is put right")]
+    pub fn new(config: &StoreAndForwardConfig, topology: Topology, routes: Routes, parts: u16, smallest: u64) -> Self {
+        let mut hosts = vec![HostIndex(u32::MAX); topology.hosts() as usize];
+        (0..topology.hosts()).for_each(|host| hosts[topology.host_node(host).0 as usize] = HostIndex(host));
+        let layout = Layout::new(&topology, parts);
+        let width = lookahead(config, &topology, smallest).clamp(1, u32::MAX.into());
+        let in_order = hosts.iter().zip(0..).all(|(host, node)| host.0 == node);
+        Self {
+            hosts,
+            in_order,
+            layout,
+            flit: config.flit.get(),
+            mtu: config.mtu.get(),
+            headers: config.headers.get(),
+            switch_delay: config.switch_delay.ps(),
+            interval_ps: config.interval.ps().max(1),
+            width,
+            per_width: 1.0 / width as f64,
+            topology,
+            routes,
+        }
+    }
+
+    #[inline]
+    pub fn host_of(&self, node: NodeId) -> HostIndex {
+        if self.in_order { HostIndex(node.0) } else { self.hosts[node.0 as usize] }
+    }
+
+    #[inline]
+    pub fn node_of(&self, host: HostIndex) -> NodeId {
+        if self.in_order { NodeId(host.0) } else { self.topology.host_node(host.0) }
+    }
+
+    #[inline]
+    pub fn place(&self, node: NodeId) -> NodePlace {
+        self.layout.places[node.0 as usize]
+    }
+
+    /// The length of a packet that takes what it can of `rest` bytes of payload.
+    #[inline]
+    pub fn packet_bytes(&self, rest: u64) -> u32 {
+        u32::try_from((rest.min(self.mtu) + self.headers).max(1)).unwrap_or(u32::MAX)
+    }
+
+    /// The window in which `at` lies, and how long after its begin.
+    #[inline]
+    pub fn window_of(&self, at: SimTime) -> (u64, u32) {
+        self.window_after(0, SimTime::ZERO, at)
+    }
+
+    /// The same for what comes after `window`, which begins at `begin`; cheap if it comes soon.
+    #[inline]
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "put right"
+    )]
+    pub fn window_after(&self, window: u64, begin: SimTime, at: SimTime) -> (u64, u32) {
+        let ahead = at.since_ps(begin);
+        // Dividing takes long. The product may be off by a window, and by more only days ahead.
+        let mut windows = (ahead as f64 * self.per_width) as u64;
+        if ahead >= 1 << 52 {
+            windows = ahead / self.width;
+        }
+        let mut offset = ahead.wrapping_sub(windows * self.width);
+        if offset >= self.width {
+            let below = ahead < windows * self.width;
+            windows = if below { windows - 1 } else { windows + 1 };
+            offset = ahead - windows * self.width;
+        }
+        (window + windows, count_ps(offset))
+    }
+
+    /// When `window` begins.
+    #[inline]
+    pub const fn begin(&self, window: u64) -> SimTime {
+        SimTime(window.saturating_mul(self.width))
+    }
+
+    /// The link by which a packet goes on that has come to a switch.
+    #[inline]
+    pub fn route(&self, hop: &Hop) -> Option<LinkId> {
+        let next = self.routes.next(hop.node, hop.link, hop.destination);
+        let mut position = 0;
+        if next.links.len() > 1 {
+            let source = self.node_of(HostIndex(count((hop.key >> 40) as usize)));
+            let choice = self.routes.choose(next.links.len(), hop.node, hop.key, hop.flow, source, hop.destination);
+            if let Choice::Index(index) = choice {
+                position = index;
+            }
+        }
+        next.links.get(position).copied()
+    }
+}
+
+/// A part of a window in picoseconds: windows are shorter than 2^32 ps.
+#[inline]
+fn count_ps(offset: u64) -> u32 {
+    u32::try_from(offset).unwrap_or(u32::MAX)
+}
+
+/// How long at least it takes from a packet's begin at one end of a link until its arrival at the other.
+fn lookahead(config: &StoreAndForwardConfig, topology: &Topology, smallest: u64) -> u64 {
+    let times = topology.links().iter().map(|link| {
+        let switch = if topology.is_host(link.to) { 0 } else { config.switch_delay.ps() };
+        link.rate.time_ps(smallest).saturating_add(link.delay_ps).saturating_add(switch)
+    });
+    times.min().unwrap_or(1)
+}

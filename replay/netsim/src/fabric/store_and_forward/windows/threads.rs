@@ -1,0 +1,139 @@
+//! Parts on threads, window by window, until a time.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Barrier, Mutex, PoisonError};
+use std::thread;
+
+use super::part::{Mail, Part};
+use super::shared::Shared;
+use super::{HostMessages, PartObserver, Windows};
+use crate::cost::thread_cpu_s;
+use crate::time::SimTime;
+
+/// How far a run is, told between two windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowProgress {
+    /// When the next window begins.
+    pub now: SimTime,
+    /// Events of the first part so far.
+    pub events: u64,
+}
+
+/// What threads share while they run.
+struct Meeting {
+    barrier: Barrier,
+    /// The next window and one, or 0 to stop. Three in turns: one is agreed on while the one before is made ready again.
+    next: [AtomicU64; 3],
+    /// From each part to each, two in turns: one is filled while the other is read.
+    mail: [Vec<Vec<Mutex<Mail>>>; 2],
+}
+
+impl Meeting {
+    fn new(parts: usize) -> Self {
+        let row = || (0..parts).map(|_| Mutex::default()).collect();
+        let mail = || (0..parts).map(|_| row()).collect();
+        Self {
+            barrier: Barrier::new(parts),
+            next: [u64::MAX, u64::MAX, u64::MAX].map(AtomicU64::new),
+            mail: [mail(), mail()],
+        }
+    }
+
+    /// Waits for all parts, and says which window is next; `None` if one of them wants to stop.
+    fn agree(&self, round: usize, mine: Option<u64>) -> Option<u64> {
+        let next = &self.next[round % 3];
+        next.fetch_min(mine.map_or(0, |window| window.saturating_add(1)), Ordering::Relaxed);
+        self.barrier.wait();
+        self.next[(round + 2) % 3].store(u64::MAX, Ordering::Relaxed);
+        next.load(Ordering::Relaxed).checked_sub(1)
+    }
+}
+
+impl<O: PartObserver, M: HostMessages> Windows<O, M> {
+    /// Runs until `until`, that instant not included. `look` is called between two windows; when it returns true, the run stops
+    /// there. Returns whether it did.
+    pub fn run_before(&mut self, until: SimTime, mut look: impl FnMut(WindowProgress) -> bool) -> bool {
+        let shared = &self.shared;
+        let from = self.window;
+        self.window = until.0 / shared.width;
+        let [first, others @ ..] = self.parts.as_mut_slice() else { return false };
+        if others.is_empty() {
+            return alone(first, shared, from, until, &mut look);
+        }
+        let meeting = Meeting::new(others.len() + 1);
+        thread::scope(|scope| {
+            let others = (1..).zip(others).map(|(number, part)| {
+                let meeting = &meeting;
+                scope.spawn(move || {
+                    together(part, number, shared, meeting, from, until, &mut |_| false);
+                    thread_cpu_s()
+                })
+            });
+            let others: Vec<_> = others.collect();
+            let stopped = together(first, 0, shared, &meeting, from, until, &mut look);
+            self.cpu_s += others.into_iter().filter_map(|other| other.join().ok()).sum::<f64>();
+            stopped
+        })
+    }
+}
+
+fn alone<O: PartObserver, M: HostMessages>(
+    part: &mut Part<O, M>,
+    shared: &Shared,
+    mut from: u64,
+    until: SimTime,
+    look: &mut impl FnMut(WindowProgress) -> bool,
+) -> bool {
+    while let Some(window) = part.next_window(from).filter(|window| shared.begin(*window) < until) {
+        part.run_window(shared, window, until);
+        from = window + 1;
+        if look(WindowProgress { now: shared.begin(from), events: part.events() }) {
+            return true;
+        }
+    }
+    false
+}
+
+fn together<O: PartObserver, M: HostMessages>(
+    part: &mut Part<O, M>,
+    number: usize,
+    shared: &Shared,
+    meeting: &Meeting,
+    mut from: u64,
+    until: SimTime,
+    look: &mut impl FnMut(WindowProgress) -> bool,
+) -> bool {
+    let mut stop = false;
+    for round in 0.. {
+        let mine = part.next_window(from).unwrap_or(u64::MAX);
+        let window = meeting.agree(round, Some(mine).filter(|_| !stop));
+        take_in(part, number, shared, &meeting.mail[(round + 1) % 2]);
+        let Some(window) = window.filter(|window| shared.begin(*window) < until) else { break };
+        part.run_window(shared, window, until);
+        from = window + 1;
+        send(part, &meeting.mail[round % 2][number]);
+        stop = look(WindowProgress { now: shared.begin(from), events: part.events() });
+    }
+    stop
+}
+
+/// Puts what `part` has for others where they find it.
+fn send<O, M>(part: &mut Part<O, M>, row: &[Mutex<Mail>]) {
+    for (mail, slot) in part.outbox.mail.iter_mut().zip(row) {
+        if !mail.is_empty() {
+            std::mem::swap(mail, &mut *slot.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
+/// Takes what others have for `part`, in their order.
+fn take_in<O: PartObserver, M: HostMessages>(
+    part: &mut Part<O, M>,
+    number: usize,
+    shared: &Shared,
+    mail: &[Vec<Mutex<Mail>>],
+) {
+    for row in mail {
+        part.take_in(shared, &mut row[number].lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}

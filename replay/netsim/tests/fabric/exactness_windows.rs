@@ -1,0 +1,121 @@
+//! `store-and-forward` in windows beside its slow model and its event engine: the same packets at the same picosecond, the same figures,
+//! for any number of parts.
+
+use crate::exactness::networks::stored_networks;
+use crate::exactness::{Case, difference, networks_config, run};
+use crate::flit_model::store_and_forward::play;
+use crate::flit_model::traffic::{Seen, Sending, When};
+use netsim::fabric::packet::{Message, PacketFabric};
+use netsim::fabric::store_and_forward::windows::{HostMessages, Windowed};
+use netsim::fabric::store_and_forward::{StoreAndForward, StoreAndForwardConfig};
+use netsim::network::{HostIndex, NetworkFigures, Simulation};
+use netsim::time::SimTime;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, VecDeque};
+
+/// A list of messages, host by host.
+struct Listed(BTreeMap<HostIndex, VecDeque<(SimTime, Message)>>);
+
+impl HostMessages for Listed {
+    fn next_time(&self, host: HostIndex) -> Option<SimTime> {
+        self.0.get(&host)?.front().map(|(at, _)| *at)
+    }
+
+    fn take(&mut self, host: HostIndex) -> Option<Message> {
+        self.0.get_mut(&host)?.pop_front().map(|(_, message)| message)
+    }
+}
+
+fn listed(traffic: &[Sending]) -> Listed {
+    let mut messages: Vec<_> = traffic.iter().enumerate().map(|(number, sending)| (time(sending), number)).collect();
+    messages.sort_unstable();
+    let mut hosts = BTreeMap::<_, VecDeque<_>>::new();
+    for (at, number) in messages {
+        let message = traffic[number].message(number);
+        hosts.entry(message.source).or_default().push_back((at, message));
+    }
+    Listed(hosts)
+}
+
+fn time(sending: &Sending) -> SimTime {
+    match sending.when {
+        When::At(time) => SimTime(time),
+        When::After(..) => panic!("answers need deliveries"),
+    }
+}
+
+/// The bytes of the smallest packet of `case`.
+fn smallest(case: &Case<StoreAndForwardConfig>) -> u64 {
+    let (mtu, headers) = (case.config.mtu.get(), case.config.headers.get());
+    let last = |bytes: u64| if bytes > 0 && bytes.is_multiple_of(mtu) { mtu } else { bytes % mtu };
+    case.traffic.iter().map(|sending| (last(sending.bytes) + headers).max(1)).min().unwrap_or(1)
+}
+
+/// What a run in windows with `parts` parts shows, stopped now and then on its way, and the bytes of its links at these stops.
+fn windows(case: &Case<StoreAndForwardConfig>, parts: u16, stops: &[u64]) -> (Seen, NetworkFigures, Vec<Vec<u64>>) {
+    let network = Windowed::new(&case.config, &case.hosts).unwrap();
+    let mut run = network.into_parts(parts, smallest(case), Seen::default(), |_| listed(&case.traffic));
+    let mut bytes = Vec::new();
+    for stop in stops {
+        assert!(!run.run_before(SimTime(*stop), |_| false));
+        bytes.push(run.link_bytes(SimTime(*stop)));
+    }
+    run.run_before(SimTime::LATEST, |_| false);
+    let figures = run.figures();
+    (run.into_observer().sorted(), figures, bytes)
+}
+
+/// The bytes of the links at `stops`, by the event engine.
+fn bytes_at(case: &Case<StoreAndForwardConfig>, stops: &[u64]) -> Vec<Vec<u64>> {
+    let mut fabric = StoreAndForward::new(&case.config, &case.hosts, ()).unwrap();
+    let mut order: Vec<usize> = (0..case.traffic.len()).collect();
+    order.sort_by_key(|number| time(&case.traffic[*number]));
+    let mut order = order.into_iter().peekable();
+    let mut bytes = Vec::new();
+    for stop in stops {
+        while let Some(number) = order.next_if(|number| time(&case.traffic[*number]).0 < *stop) {
+            fabric.run_before(time(&case.traffic[number]));
+            fabric.send(time(&case.traffic[number]), &case.traffic[number].message(number));
+        }
+        fabric.run_before(SimTime(*stop));
+        bytes.push(fabric.lane_bytes(SimTime(*stop)));
+    }
+    bytes
+}
+
+/// Networks without answers, which a list of messages cannot give.
+fn cases() -> impl Strategy<Value = Case<StoreAndForwardConfig>> {
+    stored_networks().prop_map(|mut case| {
+        for sending in &mut case.traffic {
+            if let When::After(_, think) = sending.when {
+                sending.when = When::At(think);
+            }
+        }
+        case
+    })
+}
+
+proptest! {
+    #![proptest_config(networks_config(500, "tests/regressions/fabric_exactness_windows.txt"))]
+
+    #[test]
+    fn in_windows_every_packet_leaves_and_arrives_when_the_slow_model_says(
+        case in cases(),
+        stops in prop::collection::btree_set(1u64..3_000_000, 0..4),
+    ) {
+        let stops: Vec<u64> = stops.into_iter().collect();
+        let topology = case.config.topology.build(&case.hosts).unwrap();
+        let mut slow = play(&case.config, &topology, &case.traffic, None);
+        slow.deliveries.clear();
+        let mut fabric = StoreAndForward::new(&case.config, &case.hosts, Seen::default()).unwrap();
+        run(&mut fabric, &case.traffic);
+        let expected = (fabric.figures(), bytes_at(&case, &stops));
+        for parts in [1, 2, 3, 16] {
+            let (fast, figures, bytes) = windows(&case, parts, &stops);
+            if let Some(difference) = difference(&fast, &slow, &topology) {
+                return Err(TestCaseError::fail(format!("{parts} parts\n{difference}")));
+            }
+            prop_assert_eq!(&(figures, bytes), &expected, "{} parts", parts);
+        }
+    }
+}

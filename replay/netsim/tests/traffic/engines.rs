@@ -1,0 +1,76 @@
+//! Events or windows, one thread or several: what is measured is the same.
+
+use netsim::fabric::FabricConfig;
+use netsim::statistics::Cost;
+use netsim::traffic::{self, EngineKind, RunOptions, TrafficConfig};
+use std::sync::atomic::AtomicBool;
+
+const TREE: &str = r#"
+    kind = "store-and-forward"
+    routing = "ecmp"
+    mtu = "1500B"
+    headers = "40B"
+    switch_delay = "100ns"
+    [topology]
+    shape = "k-ary-n-tree"
+    k = 4
+    n = 3
+    host_link = { rate = "10Gbps", delay = "50ns", buffer = "4 packets" }
+    uplink = { rate = "10Gbps", delay = "70ns", buffer = "4 packets" }
+"#;
+
+const TORUS: &str = r#"
+    kind = "store-and-forward"
+    routing = "dor"
+    [topology]
+    shape = "torus"
+    size = [4, 4]
+    concentration = 4
+    host_link = { rate = "7000000001bps", delay = "0ns", buffer = "9KB" }
+    link = { rate = "7000000001bps", delay = "0ns", buffer = "9KB" }
+"#;
+
+/// All that a run gives, but for what it took on this machine.
+fn outcome(traffic: &str, fabric: &str, engine: EngineKind, threads: usize) -> String {
+    let traffic: TrafficConfig = toml::from_str(traffic).unwrap();
+    let config: FabricConfig = toml::from_str(fabric).unwrap();
+    let options = RunOptions { keep: true, engine, threads };
+    let mut run = traffic::run(&traffic, &config, 7, options, &AtomicBool::new(false), |_| {}).unwrap();
+    run.figures.cost = Cost::default();
+    assert!(run.figures.packets > 500, "{} packets are few", run.figures.packets);
+    format!("{:#?}", (run.figures, run.packets))
+}
+
+#[test]
+fn engines_and_threads_do_not_show_in_what_is_measured() {
+    for fabric in [TREE, TORUS] {
+        for traffic in [
+            "pattern = \"uniform\"\nload = 0.5",
+            "pattern = \"uniform\"\nload = 1.4\narrivals = \"bernoulli\"",
+            "pattern = \"hot-spot\"\nshare = 0.3\nload = 0.3\nsize = \"10KB\"",
+            "pattern = \"transpose\"\nload = 0.7\narrivals = \"fixed\"\nflows = \"message\"\nsize = \"300B\"",
+        ] {
+            let traffic = format!("{traffic}\nwarm_up = \"5us\"\nmeasurement = \"60us\"\ndrain = \"50us\"");
+            let events = outcome(&traffic, fabric, EngineKind::Events, 1);
+            for threads in [1, 2, 4, 16] {
+                let windows = outcome(&traffic, fabric, EngineKind::Windows, threads);
+                assert!(events == windows, "{threads} threads, {traffic}:\n{}", first_differences(&events, &windows));
+            }
+        }
+    }
+}
+
+fn first_differences(a: &str, b: &str) -> String {
+    let lines = a.lines().zip(b.lines()).enumerate();
+    let differ = lines.filter(|(_, (a, b))| a != b).take(8);
+    differ.map(|(line, (a, b))| format!("line {line}: {a} | {b}\n")).collect()
+}
+
+#[test]
+fn a_fabric_that_only_events_can_run_says_so() {
+    let traffic: TrafficConfig = toml::from_str("pattern = \"uniform\"").unwrap();
+    let config: FabricConfig = toml::from_str("kind = \"credit\"").unwrap();
+    let options = RunOptions { engine: EngineKind::Windows, ..RunOptions::default() };
+    let error = traffic::run(&traffic, &config, 1, options, &AtomicBool::new(false), |_| {}).unwrap_err();
+    assert!(error.to_string().contains("store-and-forward"), "{error}");
+}
