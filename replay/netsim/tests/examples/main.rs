@@ -1,6 +1,8 @@
 //! The examples run, and what they assert holds.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "../../examples/arbiter.rs"]
+mod arbiter;
 #[path = "../../examples/fabric.rs"]
 mod fabric;
 #[path = "../../examples/probe.rs"]
@@ -9,6 +11,11 @@ mod probe;
 mod topology;
 #[path = "../../examples/workload.rs"]
 mod workload;
+
+#[test]
+fn an_arbiter_of_ones_own_runs() {
+    arbiter::main().unwrap();
+}
 
 #[test]
 fn a_fabric_of_ones_own_runs() {

@@ -2,7 +2,7 @@
 
 use crate::common::{credit, lab, message, packets};
 use netsim::fabric::packet::PacketFabric;
-use netsim::network::Token;
+use netsim::network::{Simulation, Token};
 use netsim::time::SimTime;
 
 /// In which order a host's link takes `each` packets of 1,024 B on each of `levels`, which all wait from the start.
@@ -94,4 +94,64 @@ fn a_switch_of_a_hundred_ports_serves_all_of_them() {
     let order: Vec<u64> = packets.iter().map(|packet| packet.token.0).collect();
     // Two lanes take turns, and on each of them the inputs do.
     assert_eq!(order, (0..149 * 6).map(|i| i / 2 % 149).collect::<Vec<_>>());
+}
+
+/// In which order packets of hosts 0, 1 and 2 reach host 3, by their sources. At 0 host 2 sends 16 flits, which keep the link to
+/// host 3 busy from 1019.2 ns on until 1838.4 ns. Meanwhile come four packets of 4 flits from host 0, handed over at `first`, and one of
+/// `bytes` from host 1, handed over at `second` (ns).
+fn order_of_inputs(rule: &str, first: u64, second: u64, bytes: u64) -> Vec<u64> {
+    let text = format!(
+        "topology = {{ shape = \"single-switch\" }}\nmtu = \"1KiB\"\nheaders = \"0B\"\nstart = \"whole-packet\"\n\
+         input_arbitration = \"{rule}\""
+    );
+    let mut fabric = credit(&text, &lab(1, 4));
+    let mut sends = vec![(0, 2, 1_024), (second, 1, bytes)];
+    sends.extend([(first, 0, 256); 4]);
+    sends.sort_unstable();
+    for (at, source, bytes) in sends {
+        fabric.run_before(SimTime::from_ns(at));
+        let sent = crate::common::with_token(message(source, 3, bytes, 0), source.into());
+        fabric.send(SimTime::from_ns(at), &sent);
+    }
+    let mut packets = packets(&mut fabric);
+    packets.sort_by_key(|packet| packet.arrived);
+    packets.iter().map(|packet| packet.token.0).collect()
+}
+
+#[test]
+fn each_input_arbitration_takes_whom_it_names() {
+    // The packet of host 1 has 8 flits, left earlier than those of host 0, and asks later.
+    let long = |rule: &str| order_of_inputs(rule, 950, 900, 512);
+    assert_eq!(long("round-robin"), [2, 0, 1, 0, 0, 0]);
+    assert_eq!(long("fifo"), [2, 0, 1, 0, 0, 0]);
+    // 16 flits against 8, 12 against 8, then 8 each: behind the queue of host 0 comes that of host 1.
+    assert_eq!(long("longest"), [2, 0, 0, 1, 0, 0]);
+    assert_eq!(long("age"), [2, 1, 0, 0, 0, 0]);
+    // Of one flit it left after the first of host 0, and asks earlier.
+    let short = |rule: &str| order_of_inputs(rule, 900, 950, 64);
+    assert_eq!(short("round-robin"), [2, 0, 1, 0, 0, 0]);
+    assert_eq!(short("fifo"), [2, 1, 0, 0, 0, 0]);
+    assert_eq!(short("longest"), [2, 0, 0, 0, 0, 1]);
+    assert_eq!(short("age"), [2, 0, 1, 0, 0, 0]);
+}
+
+#[test]
+fn random_arbitration_gives_each_input_its_share() {
+    let text = "topology = { shape = \"single-switch\" }\nmtu = \"64B\"\nheaders = \"0B\"\ncredits = 50\n\
+                input_arbitration = \"random\"";
+    let mut fabric = credit(text, &lab(1, 5));
+    for source in 0..4 {
+        let sent = message(source, 4, 64 * 1_000, 0);
+        fabric.send(SimTime::ZERO, &crate::common::with_token(sent, source.into()));
+    }
+    let mut packets = packets(&mut fabric);
+    packets.sort_by_key(|packet| packet.arrived);
+    let order: Vec<u64> = packets.iter().map(|packet| packet.token.0).take(2_000).collect();
+    for source in 0..4 {
+        // 500 each, standard deviation 19; the same twice in a row 125 times each.
+        let taken = order.iter().filter(|token| **token == source).count();
+        assert!((420..580).contains(&taken), "input {source}: {taken}");
+        let again = order.windows(2).filter(|two| two[0] == source && two[1] == source).count();
+        assert!((75..175).contains(&again), "input {source} again: {again}");
+    }
 }

@@ -36,6 +36,26 @@ fn each_mistake_gets_an_error_that_names_it() {
         ("credits = 0", &["credits = 0", "one packet"]),
         ("credits = 32", &["credits = 32", "one packet"]),
         ("maxStatic = 100000000", &["credits = 100000000", "1GiB"]),
+        ("shared_buffers = { size = 100, exclusive = 34 }", &["max"]),
+        ("shared_buffers = { size = 100, exclusive = 20, max = 60 }", &["shared_buffers.exclusive = 20", "one packet"]),
+        (
+            "vls = 3\nshared_buffers = { size = 100, exclusive = 34, max = 60 }",
+            &["shared_buffers.size = 100", "exclusive = 34", "3 VLs", "exclusive x vls"],
+        ),
+        ("shared_buffers = { size = 100, exclusive = 34, max = 33 }", &["shared_buffers.max = 33", "exclusive"]),
+        (
+            "shared_buffers = { size = 100000000, exclusive = 34, max = 60 }",
+            &["shared_buffers.size = 100000000", "1GiB"],
+        ),
+        (
+            "credits = 64\nshared_buffers = { size = 100, exclusive = 34, max = 60 }",
+            &["credits = 64", "shared_buffers"],
+        ),
+        (
+            &format!("{torus}\nrouting = \"bubble\"\nshared_buffers = {{ size = 99, exclusive = 34, max = 60 }}"),
+            &["shared_buffers.exclusive = 34", "two packets", "bubble"],
+        ),
+        ("input_arbitration = \"oldest\"", &["oldest", "age"]),
         ("credMinTime = \"2s\"", &["credit_min_time = 2s", "at most 1s"]),
         ("flit2FlitGap = \"2s\"", &["flit_gap = 2s", "at most 1s"]),
         ("pkt2PktGap = \"2s\"", &["packet_gap = 2s", "at most 1s"]),

@@ -1,6 +1,6 @@
 //! The fabric `credit` beside its slow model: every packet of random small networks at the same picosecond.
 
-use crate::exactness::networks::{credit_networks, minimal_networks};
+use crate::exactness::networks::{arbitrated_networks, credit_networks, minimal_networks, shared_networks};
 use crate::exactness::{Case, difference, drive, networks_config, run};
 use crate::flit_model::credit::play;
 use crate::flit_model::traffic::{Seen, When};
@@ -34,6 +34,36 @@ proptest! {
 
     #[test]
     fn every_packet_with_an_escape_leaves_and_arrives_when_the_slow_model_says(case in minimal_networks()) {
+        let topology = case.config.topology.build(&case.hosts).unwrap();
+        let slow = play(&case.config, &topology, &case.traffic, None);
+        prop_assert_eq!(slow.deliveries.len(), case.traffic.len(), "something is stuck");
+        let fast = drive(&mut fabric(&case), &case.traffic);
+        if let Some(difference) = difference(&fast, &slow, &topology) {
+            return Err(TestCaseError::fail(difference));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(networks_config(2_000, "tests/regressions/fabric_exactness_arbitrated.txt"))]
+
+    #[test]
+    fn every_packet_leaves_and_arrives_when_the_slow_model_says_with_any_input_arbitration(case in arbitrated_networks()) {
+        let topology = case.config.topology.build(&case.hosts).unwrap();
+        let slow = play(&case.config, &topology, &case.traffic, None);
+        prop_assert_eq!(slow.deliveries.len(), case.traffic.len(), "something is stuck");
+        let fast = drive(&mut fabric(&case), &case.traffic);
+        if let Some(difference) = difference(&fast, &slow, &topology) {
+            return Err(TestCaseError::fail(difference));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(networks_config(2_000, "tests/regressions/fabric_exactness_shared.txt"))]
+
+    #[test]
+    fn every_packet_over_shared_buffers_leaves_and_arrives_when_the_slow_model_says(case in shared_networks()) {
         let topology = case.config.topology.build(&case.hosts).unwrap();
         let slow = play(&case.config, &topology, &case.traffic, None);
         prop_assert_eq!(slow.deliveries.len(), case.traffic.len(), "something is stuck");

@@ -1,7 +1,9 @@
 //! The comparison can fail: for each mistake that the slow model makes there is a small network on which the fast fabric
 //! differs from it.
 
-use crate::exactness::networks::{credit_networks, minimal_networks, stored_networks};
+use crate::exactness::networks::{
+    arbitrated_networks, credit_networks, minimal_networks, shared_networks, stored_networks,
+};
 use crate::exactness::{drive, found};
 use crate::flit_model::fault::Fault;
 use crate::flit_model::traffic::Seen;
@@ -56,6 +58,43 @@ fn mistakes_with_room_and_escapes_are_found() {
         &minimal_networks(),
         CASES,
         &[Fault::EscapeForgotten, Fault::RoomForAnything, Fault::ChoicesFromFirst, Fault::CreditOneFlitLate],
+        |case| drive(&mut Credit::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic),
+        |case, fault| {
+            let topology = case.config.topology.build(&case.hosts).unwrap();
+            credit::play(&case.config, &topology, &case.traffic, Some(fault))
+        },
+    );
+    assert_all(&found);
+}
+
+#[test]
+fn mistakes_with_input_arbitration_are_found() {
+    let found = found(
+        &arbitrated_networks(),
+        CASES,
+        &[
+            Fault::DrawnWithoutTime,
+            Fault::FifoSinceArrival,
+            Fault::FifoSinceHead,
+            Fault::LongestInPackets,
+            Fault::LongestTiesToFirst,
+            Fault::AgeSinceHandOver,
+        ],
+        |case| drive(&mut Credit::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic),
+        |case, fault| {
+            let topology = case.config.topology.build(&case.hosts).unwrap();
+            credit::play(&case.config, &topology, &case.traffic, Some(fault))
+        },
+    );
+    assert_all(&found);
+}
+
+#[test]
+fn mistakes_with_shared_buffers_are_found() {
+    let found = found(
+        &shared_networks(),
+        CASES,
+        &[Fault::ExclusiveForgotten, Fault::MaximumForgotten, Fault::ExclusiveCountsAsShared],
         |case| drive(&mut Credit::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic),
         |case, fault| {
             let topology = case.config.topology.build(&case.hosts).unwrap();

@@ -5,6 +5,7 @@ mod channel_load;
 mod common;
 mod configuration;
 mod credit_arbitration;
+mod credit_buffers;
 mod credit_configuration;
 mod credit_escape;
 mod credit_flow_control;

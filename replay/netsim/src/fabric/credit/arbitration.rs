@@ -1,16 +1,25 @@
 //! Links take one of the packets that ask for them: first the VL is arbitrated, then the input.
 
 use super::arbiter::Given;
-use super::{Credit, NO_MASKS};
-use crate::fabric::ids::LaneId;
+use super::buffer_policy::BufferPolicy;
+use super::input_arbiter::{Contender, Contest, InputArbiter};
+use super::lanes::{Lanes, Numbering};
+use super::strategies::Strategies;
+use super::{Credit, NO_MASKS, Packet};
+use crate::count::count;
+use crate::fabric::ids::{LaneId, PacketId};
 use crate::fabric::packet::Observer;
+use crate::fabric::slab::Slab;
+use crate::kernel::random::draw;
 use crate::time::SimTime;
 use crate::topology::LinkId;
 
-impl<O: Observer> Credit<O> {
+impl<O: Observer, S: Strategies> Credit<O, S> {
     /// The head of `queue` is ready: its link has to look, as soon as it is free.
     pub(super) fn ask(&mut self, queue: LaneId, now: SimTime) {
-        let lane = self.lanes.ends[queue].buffer.chosen;
+        let buffer = &mut self.lanes.ends[queue].buffer;
+        buffer.since = now.0;
+        let lane = buffer.chosen;
         let (link, vl) = (self.number.link(lane), self.number.vl(lane));
         let slot = self.links[self.number.link(queue)].slot;
         let bit = if self.classes == 1 { slot } else { slot * self.classes + self.number.vl(queue) % self.classes };
@@ -31,81 +40,44 @@ impl<O: Observer> Credit<O> {
 
     /// The queue whose bit is `bit` in the masks of VL `vl` of a link whose sender's inputs begin at `inputs`.
     pub(super) fn queue_of(&self, inputs: u32, vl: u32, bit: u32) -> LaneId {
-        if self.classes == 1 {
-            return self.number.lane(self.inputs[(inputs + bit) as usize], vl);
-        }
-        let input = self.inputs[(inputs + bit / self.classes) as usize];
-        self.number.lane(input, vl / self.classes * self.classes + bit % self.classes)
+        queue_of(self.number, self.classes, &self.inputs[inputs as usize..], vl, bit)
     }
 
-    /// The credits that the packet must find whose queue has bit `bit` of those that ask for `id` and `vl`.
+    /// The bit of the queue that is next among those that ask for `id` and `vl` and find their credits; or how many credits
+    /// have to be there until one of them does.
     #[inline]
-    fn need(&self, id: LinkId, vl: u32, bit: u32) -> u32 {
+    fn next_input(&mut self, id: LinkId, vl: u32, now: SimTime) -> Result<u32, u32> {
         let link = &self.links[id];
+        let lane = self.number.lane(id, vl);
         if link.from_host {
-            return self.host_need(link.inputs, vl);
+            // It has one queue for each VL.
+            let need = self.host_need(link.inputs, vl);
+            return if self.lanes.has(lane, need, now.0) { Ok(0) } else { Err(need) };
         }
-        self.lanes.ends[self.queue_of(link.inputs, vl, bit)].buffer.need
-    }
-
-    /// The bit of the first queue, in the order of arbitration, that asks for `id` and `vl` and finds its credits; or
-    /// how many credits have to be there until one of them does.
-    #[inline]
-    fn first_asking(&mut self, id: LinkId, vl: u32, now: SimTime) -> Result<u32, u32> {
-        let lane = self.number.lane(id, vl);
-        let state = &self.lanes.ends[lane].sender;
-        let mask = state.mask;
-        if mask == 0 {
-            return self.first_of_many(id, vl, now);
-        }
-        let mut least = u32::MAX;
-        let later = mask & (u64::MAX << state.begin);
-        for mut bits in [later, mask & !later] {
-            while bits != 0 {
-                let bit = bits.trailing_zeros();
-                let need = self.need(id, vl, bit);
-                // What is not there for one is not there for another that needs as much.
-                if need < least {
-                    if self.lanes.has(lane, need, now.0) {
-                        return Ok(bit);
-                    }
-                    least = need;
-                }
-                bits &= bits - 1;
-            }
-        }
-        Err(least)
-    }
-
-    /// The same where a mask has several words.
-    fn first_of_many(&mut self, id: LinkId, vl: u32, now: SimTime) -> Result<u32, u32> {
-        let lane = self.number.lane(id, vl);
-        let (base, words) = (self.links[id].masks, u32::from(self.links[id].words));
-        let begin = u32::from(self.lanes.ends[lane].sender.begin);
-        let mut word = begin / 64;
-        let mut least = u32::MAX;
-        // Once around, and the first word again for what lies before the begin.
-        for round in 0..=words {
-            let mut bits = self.masks[(base + vl * words + word) as usize];
-            if round == 0 {
-                bits &= u64::MAX << (begin % 64);
-            } else if round == words {
-                bits &= !(u64::MAX << (begin % 64));
-            }
-            while bits != 0 {
-                let bit = word * 64 + bits.trailing_zeros();
-                let need = self.need(id, vl, bit);
-                if need < least {
-                    if self.lanes.has(lane, need, now.0) {
-                        return Ok(bit);
-                    }
-                    least = need;
-                }
-                bits &= bits - 1;
-            }
-            word = if word + 1 == words { 0 } else { word + 1 };
-        }
-        Err(least)
+        let sender = &self.lanes.ends[lane].sender;
+        let (mask, begin) = ([sender.mask], sender.begin);
+        let masks = if mask[0] != 0 || link.masks == NO_MASKS {
+            &mask[..]
+        } else {
+            let words = usize::from(link.words);
+            let first = link.masks as usize + vl as usize * words;
+            &self.masks[first..first + words]
+        };
+        let mut contest = LaneContest {
+            asking: Asking::new(masks, begin.into()),
+            lane,
+            vl,
+            now,
+            seed: self.seed,
+            number: self.number,
+            classes: self.classes,
+            inputs: &self.inputs[link.inputs as usize..],
+            lanes: &mut self.lanes,
+            packets: &self.packets,
+            least_need: u32::MAX,
+        };
+        let taken = self.input_arbiter.take(&mut contest);
+        taken.map(|taken| taken.position).ok_or(contest.least_need)
     }
 
     /// Starts one of the packets that ask for `link`, if it is free and credits are there; else has it look again when
@@ -123,7 +95,7 @@ impl<O: Observer> Credit<O> {
         if asking & (asking - 1) == 0 {
             // One VL only: there is nothing to choose, but the tables have to know.
             let vl = asking.trailing_zeros();
-            match self.first_asking(link, vl, now) {
+            match self.next_input(link, vl, now) {
                 Ok(bit) => self.take(link, asking, bit, now),
                 Err(least) => self.wait_for(self.number.lane(link, vl), least),
             }
@@ -135,7 +107,7 @@ impl<O: Observer> Credit<O> {
         while vls != 0 {
             let vl = vls.trailing_zeros();
             vls &= vls - 1;
-            match self.first_asking(link, vl, now) {
+            match self.next_input(link, vl, now) {
                 Ok(bit) => {
                     may |= 1 << vl;
                     found[vl as usize] = bit;
@@ -176,5 +148,124 @@ impl<O: Observer> Credit<O> {
         let Some((flits, credits)) = started else { return };
         let bytes = u32::try_from(u64::from(flits) * self.flit).unwrap_or(u32::MAX);
         self.tables.started(&mut self.links[link].turns, given, credits.into(), bytes);
+    }
+}
+
+/// The queue whose bit is `bit` in the masks of VL `vl` of a link whose sender's inputs are `inputs`.
+#[inline(always)]
+fn queue_of(number: Numbering, classes: u32, inputs: &[LinkId], vl: u32, bit: u32) -> LaneId {
+    if classes == 1 {
+        return number.lane(inputs[bit as usize], vl);
+    }
+    number.lane(inputs[(bit / classes) as usize], vl / classes * classes + bit % classes)
+}
+
+/// The set bits of a mask of several words, from one of them on and once around.
+struct Asking<'a> {
+    masks: &'a [u64],
+    /// What is left of the present word.
+    bits: u64,
+    word: usize,
+    /// Words that were begun before this one.
+    round: usize,
+    begin: u32,
+}
+
+impl<'a> Asking<'a> {
+    #[inline(always)]
+    fn new(masks: &'a [u64], begin: u32) -> Self {
+        let word = begin as usize / 64;
+        Self { masks, bits: masks[word] & (u64::MAX << (begin % 64)), word, round: 0, begin }
+    }
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<u32> {
+        while self.bits == 0 {
+            if self.round == self.masks.len() {
+                return None;
+            }
+            self.round += 1;
+            self.word = if self.word + 1 == self.masks.len() { 0 } else { self.word + 1 };
+            self.bits = self.masks[self.word];
+            if self.round == self.masks.len() {
+                // The first word again, for what lies before the beginning.
+                self.bits &= !(u64::MAX << (self.begin % 64));
+            }
+        }
+        let bit = self.bits.trailing_zeros();
+        self.bits &= self.bits - 1;
+        Some(count(self.word) * 64 + bit)
+    }
+}
+
+/// The heads of a switch that ask for a lane.
+struct LaneContest<'a, B> {
+    asking: Asking<'a>,
+    lane: LaneId,
+    vl: u32,
+    now: SimTime,
+    seed: u64,
+    number: Numbering,
+    classes: u32,
+    inputs: &'a [LinkId],
+    lanes: &'a mut Lanes<B>,
+    packets: &'a Slab<PacketId, Packet>,
+    /// The least that one of those needs that did not find its credits.
+    least_need: u32,
+}
+
+impl<B: BufferPolicy> LaneContest<'_, B> {
+    #[inline(always)]
+    fn head(&self, contender: Contender) -> &Packet {
+        self.packets.get(self.lanes.ends[LaneId(contender.queue)].buffer.first)
+    }
+}
+
+impl<B: BufferPolicy> Contest for LaneContest<'_, B> {
+    #[inline(always)]
+    fn next(&mut self) -> Option<Contender> {
+        while let Some(position) = self.asking.next() {
+            let queue = queue_of(self.number, self.classes, self.inputs, self.vl, position);
+            let need = self.lanes.ends[queue].buffer.need;
+            // What is not there for one is not there for another that needs as much.
+            if need < self.least_need {
+                if self.lanes.has(self.lane, need, self.now.0) {
+                    return Some(Contender { position, queue: queue.0 });
+                }
+                self.least_need = need;
+            }
+        }
+        None
+    }
+
+    #[inline(always)]
+    fn asks_since(&self, contender: Contender) -> SimTime {
+        SimTime(self.lanes.ends[LaneId(contender.queue)].buffer.since)
+    }
+
+    #[inline(always)]
+    fn injected(&self, contender: Contender) -> SimTime {
+        SimTime(self.head(contender).left)
+    }
+
+    #[inline(always)]
+    fn waiting_flits(&self, contender: Contender) -> u64 {
+        let mut packet = self.head(contender);
+        let mut flits = u64::from(packet.flits);
+        while packet.next != PacketId::NONE {
+            packet = self.packets.get(packet.next);
+            if packet.first > self.now.0 {
+                break;
+            }
+            flits += u64::from(packet.flits);
+        }
+        flits
+    }
+
+    #[inline(always)]
+    fn draw(&self, contender: Contender) -> u64 {
+        let queue = LaneId(contender.queue);
+        let place = (1 << 62) + u64::from(self.number.link(queue).0) * 16 + u64::from(self.number.vl(queue));
+        draw(self.seed, place, self.now.0)
     }
 }

@@ -8,8 +8,9 @@ pub(super) struct Buffer {
     /// Its first and last packet.
     pub first: PacketId,
     pub last: PacketId,
-    /// When the last flit of the packet has left that was the head before.
-    pub drained: u64,
+    /// Until the head asks for a link: when the last flit of the packet has left that was the head before. From then on:
+    /// since when it has asked.
+    pub since: u64,
     /// The lane that the head has chosen, and how many credits it must find there.
     pub chosen: LaneId,
     pub need: u32,
@@ -23,7 +24,7 @@ impl Buffer {
     pub const EMPTY: Self = Self {
         first: PacketId::NONE,
         last: PacketId::NONE,
-        drained: 0,
+        since: 0,
         chosen: LaneId::NONE,
         need: 0,
         held: 0,

@@ -1,11 +1,13 @@
 //! What is allowed in a `credit` fabric, and what follows from its keys.
 
 use super::arbiter::Tables;
-use super::config::{CreditConfig, VlWeight};
+use super::config::{CreditConfig, SharedBuffersConfig, VlWeight};
 use super::link_timing::{FASTEST, LinkTiming, LinkTimings};
 use crate::fabric::FabricError;
 use crate::topology::{LinkConfig, Topology};
 
+/// A gibibyte.
+const MAX_CREDITS: u32 = 1 << 24;
 /// The largest packet, headers included.
 const MAX_BYTES: u64 = 1 << 20;
 /// Longer gaps and delays than a second are mistakes of a unit.
@@ -50,13 +52,7 @@ impl CreditConfig {
         if flits > u16::MAX.into() {
             return Err(wrong("flit", self.flit, "so large that mtu and headers fit into 65535 flits"));
         }
-        let credits = self.largest_credits();
-        if u64::from(self.credits) < credits {
-            return Err(wrong("credits", self.credits, "credits of 64B for one packet of mtu and headers at least"));
-        }
-        if self.credits > 1 << 24 {
-            return Err(wrong("credits", self.credits, "at most 16777216, which is 1GiB"));
-        }
+        self.check_buffers()?;
         let delays = [
             ("credit_min_time", self.credit_min_time),
             ("flit_gap", self.flit_gap),
@@ -69,6 +65,43 @@ impl CreditConfig {
             }
         }
         self.check_arbitration()
+    }
+
+    fn check_buffers(&self) -> Result<(), FabricError> {
+        let largest = self.largest_credits();
+        let too_many = "at most 16777216, which is 1GiB";
+        let Some(SharedBuffersConfig { size, exclusive, max }) = self.shared_buffers else {
+            if u64::from(self.credits) < largest {
+                return Err(wrong(
+                    "credits",
+                    self.credits,
+                    "credits of 64B for one packet of mtu and headers at least",
+                ));
+            }
+            if self.credits > MAX_CREDITS {
+                return Err(wrong("credits", self.credits, too_many));
+            }
+            return Ok(());
+        };
+        if self.credits != Self::default().credits {
+            let value = format!("{} beside shared_buffers", self.credits);
+            return Err(wrong("credits", value, "either credits or shared_buffers, whose keys say what a VL has"));
+        }
+        if u64::from(exclusive) < largest {
+            let allowed = "credits of 64B for one packet of mtu and headers at least, or a VL could starve";
+            return Err(wrong("shared_buffers.exclusive", exclusive, allowed));
+        }
+        if size > MAX_CREDITS {
+            return Err(wrong("shared_buffers.size", size, too_many));
+        }
+        if u64::from(exclusive) * u64::from(self.vls) > u64::from(size) {
+            let value = format!("{size} with exclusive = {exclusive} for each of {} VLs", self.vls);
+            return Err(wrong("shared_buffers.size", value, "exclusive x vls at least"));
+        }
+        if max < exclusive {
+            return Err(wrong("shared_buffers.max", max, "exclusive at least"));
+        }
+        Ok(())
     }
 
     fn check_arbitration(&self) -> Result<(), FabricError> {
@@ -94,11 +127,16 @@ impl CreditConfig {
         Ok(())
     }
 
-    /// Refuses buffers without room for `packets` of the largest packets, which the routing needs.
-    pub(super) fn check_room(&self, packets: u32) -> Result<(), FabricError> {
-        if u64::from(self.credits) < self.largest_credits() * u64::from(packets) {
-            let allowed = "credits of 64B for two packets of mtu and headers at least: rings keep a bubble";
-            return Err(wrong("credits", self.credits, allowed));
+    /// Refuses buffers whose VLs have `credits` credits at least, without room for `packets` of the largest packets, which the
+    /// routing needs.
+    pub(super) fn check_room(&self, credits: u32, packets: u32) -> Result<(), FabricError> {
+        if u64::from(credits) < self.largest_credits() * u64::from(packets) {
+            let key = if self.shared_buffers.is_none() { "credits" } else { "shared_buffers.exclusive" };
+            let allowed = match packets {
+                ..=1 => "credits of 64B for one packet of mtu and headers at least",
+                _ => "credits of 64B for two packets of mtu and headers at least: rings keep a bubble",
+            };
+            return Err(wrong(key, credits, allowed));
         }
         Ok(())
     }

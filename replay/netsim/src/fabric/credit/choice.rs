@@ -1,5 +1,6 @@
 //! Heads of queues choose where they go on.
 
+use super::strategies::Strategies;
 use super::{Credit, Event};
 use crate::fabric::ids::LaneId;
 use crate::fabric::packet::Observer;
@@ -8,7 +9,7 @@ use crate::routing::{Candidates, Choice};
 use crate::time::SimTime;
 use crate::topology::{LinkId, NodeId};
 
-impl<O: Observer> Credit<O> {
+impl<O: Observer, S: Strategies> Credit<O, S> {
     /// The head of `queue` goes on: a link is chosen.
     pub(super) fn head(&mut self, queue: LaneId, now: SimTime) {
         if self.adaptive {

@@ -1,5 +1,6 @@
 //! The keys of a `credit` fabric.
 
+use super::input_arbiter::InputArbitration;
 use crate::fabric::figures::DEFAULT_INTERVAL;
 use crate::fabric::pipe::PipeConfig;
 use crate::routing::RoutingConfig;
@@ -86,6 +87,18 @@ impl Speed {
     }
 }
 
+/// One buffer for all VLs at the end of a link, in credits of 64 bytes: `{ size = 512, exclusive = 34, max = 256 }`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SharedBuffersConfig {
+    /// What all VLs together have.
+    pub size: u32,
+    /// What each VL has for itself.
+    pub exclusive: u32,
+    /// What a VL may hold at most, its exclusive part included.
+    pub max: u32,
+}
+
 /// The keys of a `credit` fabric; what they mean exactly is in `docs/fabric.md`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -117,6 +130,9 @@ pub struct CreditConfig {
     /// Credits of 64 bytes of each VL's buffer at the end of a link (`maxStatic`). Default: 128, 8 KiB (ours).
     #[serde(alias = "maxStatic")]
     pub credits: u32,
+    /// The VLs of a link share a buffer, in place of `credits` for each. Default: they do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_buffers: Option<SharedBuffersConfig>,
     /// Least time between two credit updates of a VL (`credMinTime`). Default: none.
     #[serde(alias = "credMinTime")]
     pub credit_min_time: DurationPs,
@@ -135,6 +151,9 @@ pub struct CreditConfig {
     pub sl_to_vl: Vec<u8>,
     /// Who is next among VLs.
     pub arbitration: VlArbitration,
+    /// Who is next among the inputs that ask for one VL. Default: `round-robin`.
+    #[serde(skip_serializing_if = "InputArbitration::is_default")]
+    pub input_arbitration: InputArbitration,
     /// Traffic of a host to itself.
     pub loopback: PipeConfig,
     /// Width of the intervals of the traffic over time. Default: `100ms` (ours).
@@ -155,6 +174,7 @@ impl Default for CreditConfig {
             vls: 1,
             max_vl: None,
             credits: 128,
+            shared_buffers: None,
             credit_min_time: DurationPs(0),
             flit_gap: DurationPs(0),
             packet_gap: DurationPs(0),
@@ -162,6 +182,7 @@ impl Default for CreditConfig {
             start: Start::default(),
             sl_to_vl: Vec::new(),
             arbitration: VlArbitration::default(),
+            input_arbitration: InputArbitration::default(),
             loopback: PipeConfig::default(),
             interval: DEFAULT_INTERVAL,
         }

@@ -1,5 +1,6 @@
 //! Hosts: messages are cut into packets as these leave, and packets arrive.
 
+use super::strategies::Strategies;
 use super::{Credit, Packet};
 use crate::fabric::ids::PacketId;
 use crate::fabric::messages::{NUMBER, key};
@@ -8,7 +9,7 @@ use crate::network::Delivery;
 use crate::time::SimTime;
 use crate::topology::{LinkId, NodeId};
 
-impl<O: Observer> Credit<O> {
+impl<O: Observer, S: Strategies> Credit<O, S> {
     /// How many credits the packet must find that host `node` sends next on VL `vl`.
     pub(super) fn host_need(&self, node: u32, vl: u32) -> u32 {
         let next = self.messages.peek(self.number.queue(NodeId(node), vl));

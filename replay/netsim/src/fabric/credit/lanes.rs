@@ -4,6 +4,7 @@
 //! and are told are certain; the sender is told of them by one [`Return`] and counts them when it looks. Only for a sender
 //! that waits the instant is computed at which enough will be there.
 
+use super::buffer_policy::BufferPolicy;
 use super::buffers::Buffer;
 use super::config::CreditConfig;
 use super::link_timing::{LinkTiming, LinkTimings};
@@ -11,6 +12,9 @@ use crate::fabric::ids::{LaneId, ReturnId};
 use crate::fabric::slab::Slab;
 use crate::topology::{LinkId, NodeId};
 use typed_index_collections::TiVec;
+
+/// VLs of a link at most.
+const MAX_VLS: usize = 15;
 
 /// A credit, in bytes.
 pub(super) const CREDIT: u64 = 64;
@@ -62,6 +66,12 @@ impl Numbering {
         LaneId((link.0 << self.shift) | vl)
     }
 
+    /// The lanes of `link`, which has `vls` VLs.
+    #[inline]
+    pub fn all(self, link: LinkId, vls: u32) -> impl Iterator<Item = LaneId> {
+        (0..vls).map(move |vl| self.lane(link, vl))
+    }
+
     /// The queue of messages of `vl` at host `node`.
     #[inline]
     pub const fn queue(self, node: NodeId, vl: u32) -> usize {
@@ -94,7 +104,7 @@ pub(super) struct LaneEnds {
 pub(super) struct Lane {
     /// Queues that have chosen this lane and are ready, one bit each, where 64 bits are enough for them.
     pub mask: u64,
-    /// Credits that are free, as far as was counted.
+    /// Credits that are free of the most that it may hold, as far as was counted.
     pub free: u32,
     /// Above 0, it waits for so many, and nothing under way brings them.
     pub wanted: u32,
@@ -119,7 +129,9 @@ struct Account {
 }
 
 /// All lanes of a network.
-pub(super) struct Lanes {
+pub(super) struct Lanes<B> {
+    policy: B,
+    vls: u32,
     pub ends: TiVec<LaneId, LaneEnds>,
     /// Links that take the same times share one.
     pub timings: Vec<LinkTiming>,
@@ -138,12 +150,12 @@ pub(super) struct Lanes {
     pause: u64,
 }
 
-impl Lanes {
-    /// The lanes of each link, with buffers of `credits` credits at their ends.
-    pub fn new(timings: LinkTimings, numbering: Numbering, config: &CreditConfig, adaptive: bool) -> Self {
+impl<B: BufferPolicy> Lanes<B> {
+    /// The lanes of each link, with buffers by `policy` at their ends.
+    pub fn new(timings: LinkTimings, numbering: Numbering, config: &CreditConfig, adaptive: bool, policy: B) -> Self {
         let lane = Lane {
             mask: 0,
-            free: config.credits,
+            free: policy.max(),
             wanted: 0,
             flits: 0,
             begin: 0,
@@ -154,6 +166,8 @@ impl Lanes {
         let number = numbering.count(timings.of.len());
         let pause = config.credit_min_time.ps();
         Self {
+            policy,
+            vls: config.vls.into(),
             ends: vec![LaneEnds { sender: lane, buffer: Buffer::EMPTY }; number].into(),
             timings: timings.timings,
             wire_of: timings.of.into(),
@@ -173,10 +187,16 @@ impl Lanes {
         &self.timings[usize::from(self.wire_of[link])]
     }
 
-    /// Bytes of the flits that have started on each of the `vls` lanes of each link, link by link.
-    pub fn bytes(&self, vls: u32) -> Vec<u64> {
+    /// Whether a lane's credits depend on those of the other lanes of its link.
+    #[inline]
+    pub fn shared(&self) -> bool {
+        self.policy.shared()
+    }
+
+    /// Bytes of the flits that have started on each lane of each link, link by link.
+    pub fn bytes(&self) -> Vec<u64> {
         let lanes = self.ends.keys().zip(self.ends.iter().zip(&self.overflows));
-        let lanes = lanes.filter(|(lane, _)| self.number.vl(*lane) < vls).map(|(_, lane)| lane);
+        let lanes = lanes.filter(|(lane, _)| self.number.vl(*lane) < self.vls).map(|(_, lane)| lane);
         lanes
             .map(|(lane, overflows)| (u64::from(*overflows) << 32 | u64::from(lane.sender.flits)) * self.flit)
             .collect()
@@ -185,12 +205,29 @@ impl Lanes {
     /// Whether `need` credits are free on `lane` at `now`.
     #[inline]
     pub fn has(&mut self, lane: LaneId, need: u32, now: u64) -> bool {
-        self.ends[lane].sender.free >= need || self.count(lane, now) >= need
+        let known = self.ends[lane].sender.free >= need && !self.shared();
+        known || self.free(lane, now) >= need
+    }
+
+    /// Credits free on `lane` at `now`.
+    #[inline]
+    fn free(&mut self, lane: LaneId, now: u64) -> u32 {
+        if self.shared() { self.free_of_shared(lane, now) } else { self.count(lane, now) }
+    }
+
+    /// The same where the VLs of a link share its buffer.
+    fn free_of_shared(&mut self, lane: LaneId, now: u64) -> u32 {
+        let mut all = [0; MAX_VLS];
+        let own = self.number.vl(lane) as usize;
+        for (other, used) in self.number.all(self.number.link(lane), self.vls).zip(&mut all) {
+            *used = self.policy.max() - self.count(other, now);
+        }
+        self.policy.free(all[own], all.into_iter().take(self.vls as usize))
     }
 
     /// Credits free on `lane` at `now`, less those that others have in mind.
     pub fn unclaimed(&mut self, lane: LaneId, now: u64) -> i64 {
-        i64::from(self.count(lane, now)) - i64::from(self.claimed[lane])
+        i64::from(self.free(lane, now)) - i64::from(self.claimed[lane])
     }
 
     /// A packet that needs `credits` credits has chosen `lane`.
@@ -309,8 +346,36 @@ impl Lanes {
         at
     }
 
+    /// When the first credit of `leaving` is told to the sender of `lane`, or earlier.
+    pub fn first_told(&self, lane: LaneId, leaving: &Return) -> u64 {
+        let next_update = self.next_updates.get(lane).copied().unwrap_or(0);
+        self.free_at(leaving, 1).max(next_update) + self.timing(self.number.link(lane)).back
+    }
+
     /// When `need` credits will be free on `lane`, as far as what has started decides it.
     pub fn when(&self, lane: LaneId, need: u32) -> Option<u64> {
+        if self.shared() { self.when_of_shared(lane, need) } else { self.when_of_own(lane, need) }
+    }
+
+    /// The same where the VLs of a link share its buffer: from one instant at which any of them is told of credits to the next.
+    fn when_of_shared(&self, lane: LaneId, need: u32) -> Option<u64> {
+        let link = self.number.link(lane);
+        let mut accounts: Vec<Account> = self.number.all(link, self.vls).map(|lane| self.account(lane)).collect();
+        let own = self.number.vl(lane) as usize;
+        let used = |account: &Account| self.policy.max() - account.free;
+        loop {
+            let updates =
+                accounts.iter().enumerate().filter_map(|(vl, account)| Some((self.next_update(account)?, vl)));
+            let (update, vl) = updates.min()?;
+            self.carry(&mut accounts[vl], update);
+            accounts[vl].next_update = update + self.pause;
+            if self.policy.free(used(&accounts[own]), accounts.iter().map(used)) >= need {
+                return Some(update + self.timing(link).back);
+            }
+        }
+    }
+
+    fn when_of_own(&self, lane: LaneId, need: u32) -> Option<u64> {
         let mut account = self.account(lane);
         let back = self.timing(self.number.link(lane)).back;
         if self.pause > 0 {

@@ -6,19 +6,26 @@
 
 mod arbiter;
 mod arbitration;
+mod buffer_policy;
 mod buffers;
 mod check;
 mod choice;
 mod config;
 mod hosts;
+mod input_arbiter;
 mod lanes;
 mod link_timing;
 mod receiving;
 mod sending;
+mod strategies;
 mod timing_wheel;
 mod undecided;
 
-pub use config::{CreditConfig, Speed, Start, VlArbitration, VlWeight};
+pub use buffer_policy::{BufferPolicy, ConfiguredBuffers, SharedBuffers, StaticBuffers};
+pub use config::{CreditConfig, SharedBuffersConfig, Speed, Start, VlArbitration, VlWeight};
+
+pub use input_arbiter::{Age, Contender, Contest, Fifo, InputArbiter, InputArbitration, Longest, Random, RoundRobin};
+pub use strategies::{Configured, Strategies};
 
 use super::figures::LinkMeter;
 use super::flows::Flows;
@@ -147,7 +154,7 @@ impl Traffic {
 }
 
 /// A network of InfiniBand.
-pub struct Credit<O> {
+pub struct Credit<O, S: Strategies = Configured> {
     observer: O,
     topology: Topology,
     routes: Routes,
@@ -169,12 +176,13 @@ pub struct Credit<O> {
     /// The VL of class 0 of each service level.
     bases: [u8; 16],
     tables: Tables,
+    input_arbiter: S::Inputs,
     links: TiVec<LinkId, Link>,
     /// The links that end at each switch, in order.
     inputs: Vec<LinkId>,
     /// Which queues ask, for each link and VL of switches with so many inputs that a lane has no room for that.
     masks: Vec<u64>,
-    lanes: Lanes,
+    lanes: Lanes<S::Buffers>,
     packets: Slab<PacketId, Packet>,
     messages: Messages,
     events: TimingWheel<Event>,
@@ -203,11 +211,31 @@ impl<O: Observer> Credit<O> {
     ///
     /// # Errors
     /// When a value makes no sense, or the routing can deadlock.
-    pub fn on(config: &CreditConfig, mut topology: Topology, routes: Routes, observer: O) -> Result<Self, FabricError> {
+    pub fn on(config: &CreditConfig, topology: Topology, routes: Routes, observer: O) -> Result<Self, FabricError> {
+        let checked = config.checked()?;
+        let strategies = (checked.input_arbitration, ConfiguredBuffers::new(&checked));
+        Self::with(config, topology, routes, strategies, observer)
+    }
+}
+
+impl<O: Observer, S: Strategies> Credit<O, S> {
+    /// The network of `config` on a topology and a routing that were made elsewhere, put together from `strategies` in place of
+    /// those that it names.
+    ///
+    /// # Errors
+    /// When a value makes no sense, or the routing can deadlock.
+    pub fn with(
+        config: &CreditConfig,
+        mut topology: Topology,
+        routes: Routes,
+        strategies: (S::Inputs, S::Buffers),
+        observer: O,
+    ) -> Result<Self, FabricError> {
         let config = &config.checked()?;
+        let (input_arbiter, buffers) = strategies;
         config.set_rates(&mut topology)?;
         let classes = routes.classes();
-        config.check_room(routes.packets_of_room())?;
+        config.check_room(buffers.min(), routes.packets_of_room())?;
         routes.deadlock_freedom(&topology)?;
         let tables = Tables::new(&config.arbitration, config.vls);
         let bases = config.bases(classes)?;
@@ -282,9 +310,10 @@ impl<O: Observer> Credit<O> {
             interval_ps: config.interval.ps(),
             bases,
             tables,
+            input_arbiter,
             inputs: inputs.items().to_vec(),
             masks: vec![0; words as usize],
-            lanes: Lanes::new(timings, number, config, adaptive),
+            lanes: Lanes::new(timings, number, config, adaptive, buffers),
             packets: Slab::default(),
             messages: Messages::new(
                 topology.hosts(),
@@ -372,7 +401,7 @@ impl<O: Observer> Credit<O> {
     }
 }
 
-impl<O: Observer> Simulation for Credit<O> {
+impl<O: Observer, S: Strategies> Simulation for Credit<O, S> {
     fn hosts(&self) -> u32 {
         self.topology.hosts()
     }
@@ -430,7 +459,7 @@ impl<O: Observer> Simulation for Credit<O> {
     }
 }
 
-impl<O: Observer> PacketFabric<O> for Credit<O> {
+impl<O: Observer, S: Strategies> PacketFabric<O> for Credit<O, S> {
     fn send(&mut self, now: SimTime, message: &Message) {
         if self.open.is_some_and(|open| open < now) {
             self.decide();
@@ -462,7 +491,7 @@ impl<O: Observer> PacketFabric<O> for Credit<O> {
     }
 
     fn lane_bytes(&self, _now: SimTime) -> Vec<u64> {
-        self.lanes.bytes(self.vls)
+        self.lanes.bytes()
     }
 }
 

@@ -2,12 +2,13 @@
 //! another.
 
 use super::lanes::Return;
+use super::strategies::Strategies;
 use super::{Credit, Event};
 use crate::fabric::ids::{LaneId, PacketId};
 use crate::fabric::packet::Observer;
 use crate::time::SimTime;
 
-impl<O: Observer> Credit<O> {
+impl<O: Observer, S: Strategies> Credit<O, S> {
     /// A packet comes to the end of `lane`, whose head it can be from `head_at` on.
     #[inline]
     pub(super) fn receive_packet(&mut self, lane: LaneId, id: PacketId, credits: u16, head_at: u64) {
@@ -17,7 +18,7 @@ impl<O: Observer> Credit<O> {
         if buffer.first == PacketId::NONE {
             buffer.first = id;
             buffer.last = id;
-            let at = head_at.max(buffer.drained);
+            let at = head_at.max(buffer.since);
             self.events.schedule(at, Event::Head(lane));
         } else {
             let last = buffer.last;
@@ -37,6 +38,10 @@ impl<O: Observer> Credit<O> {
     /// looks when they will be there.
     pub(super) fn receive_credits(&mut self, lane: LaneId, leaving: Return, now: SimTime) {
         self.lanes.give_back(lane, leaving);
+        if self.lanes.shared() {
+            self.wait_for_shared(lane, &leaving, now);
+            return;
+        }
         let wanted = self.lanes.ends[lane].sender.wanted;
         if wanted > 0 {
             if self.undecided.is_some() {
@@ -50,6 +55,17 @@ impl<O: Observer> Credit<O> {
             } else {
                 self.lanes.ends[lane].sender.wanted = 0;
             }
+        }
+    }
+
+    /// The credits of `leaving` may be what any of the VLs of the link waits for: it looks when the first of them comes.
+    fn wait_for_shared(&mut self, lane: LaneId, leaving: &Return, now: SimTime) {
+        let id = self.number.link(lane);
+        let link = &self.links[id];
+        let waits = link.asking != 0 && link.free_at <= now.0;
+        if waits || self.undecided.as_ref().is_some_and(|undecided| undecided.any(id)) {
+            let at = self.lanes.first_told(lane, leaving);
+            self.wake(id, at);
         }
     }
 }

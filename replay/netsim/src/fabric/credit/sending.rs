@@ -3,13 +3,14 @@
 //! (`receive_packet`, `receive_credits`).
 
 use super::lanes::Return;
+use super::strategies::Strategies;
 use super::{Credit, Event, NO_MASKS};
 use crate::fabric::ids::{LaneId, PacketId};
 use crate::fabric::packet::Observer;
 use crate::time::SimTime;
 use crate::topology::LinkId;
 
-impl<O: Observer> Credit<O> {
+impl<O: Observer, S: Strategies> Credit<O, S> {
     /// Has `link` look again at `at`, unless it will earlier.
     pub(super) fn wake(&mut self, link: LinkId, at: u64) {
         let state = &mut self.links[link];
@@ -60,7 +61,7 @@ impl<O: Observer> Credit<O> {
         let (rest, ended) = self.start(id, link, vl, now);
 
         let waiting = &mut self.lanes.ends[queue].buffer;
-        waiting.drained = ended;
+        waiting.since = ended;
         waiting.held -= u32::from(credits);
         waiting.first = next;
         let state = &mut self.links[link];

@@ -35,6 +35,11 @@ impl Undecided {
         choosing.extend(self.by_link[link].drain(..).filter(|queue| self.waits[*queue]));
     }
 
+    /// Whether a head waits for room on a lane of `link`.
+    pub fn any(&self, link: LinkId) -> bool {
+        !self.by_link[link].is_empty()
+    }
+
     /// The head of `queue` waits for room on a lane of `link`, too.
     pub fn wait(&mut self, queue: LaneId, link: LinkId) {
         let list = &mut self.by_link[link];

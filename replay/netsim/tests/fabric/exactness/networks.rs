@@ -3,7 +3,9 @@
 use super::Case;
 use super::topologies::{BEAT, Network, buffer, duration, network};
 use crate::flit_model::traffic::{Sending, When};
-use netsim::fabric::credit::{Credit, CreditConfig, Start, VlArbitration, VlWeight};
+use netsim::fabric::credit::{
+    Credit, CreditConfig, InputArbitration, SharedBuffersConfig, Start, VlArbitration, VlWeight,
+};
 use netsim::fabric::store_and_forward::{StoreAndForward, StoreAndForwardConfig};
 use netsim::routing::RoutingConfig;
 use netsim::topology::TopologyConfig;
@@ -198,6 +200,36 @@ pub fn minimal_networks() -> impl Strategy<Value = Case<CreditConfig>> {
         config.sl_to_vl.iter_mut().for_each(|vl| *vl %= config.vls / 3);
         config.arbitration.low.clear();
         config.arbitration.high.retain(|entry| entry.0 < config.vls);
+        case
+    })
+}
+
+/// Networks with any input arbitration, and what is sent on them.
+pub fn arbitrated_networks() -> impl Strategy<Value = Case<CreditConfig>> {
+    use InputArbitration::{Age, Fifo, Longest, Random, RoundRobin};
+    let adaptive = prop_oneof![3 => credit_networks(), 1 => minimal_networks()];
+    let rules = select(vec![RoundRobin, Random, Fifo, Fifo, Longest, Longest, Age]);
+    (adaptive, rules).prop_map(|(mut case, rule)| {
+        case.config.input_arbitration = rule;
+        case
+    })
+}
+
+/// Networks whose VLs share buffers, and what is sent on them.
+pub fn shared_networks() -> impl Strategy<Value = Case<CreditConfig>> {
+    let more = || prop_oneof![2 => Just(0u32), 3 => 0..12u32, 1 => 0..200u32];
+    let networks = prop_oneof![3 => credit_networks(), 2 => minimal_networks()];
+    (networks, more(), more(), more()).prop_map(|(mut case, exclusive, pool, max)| {
+        let config = &mut case.config;
+        // What the network has for each VL is what its routing needs, and more.
+        let exclusive = config.credits.min(200) + exclusive;
+        let largest = (config.mtu.get() + config.headers.get()).div_ceil(config.flit.get()) * config.flit.get();
+        let least =
+            u32::try_from(largest.div_ceil(64)).unwrap() * if config.routing == RoutingConfig::Bubble { 2 } else { 1 };
+        let exclusive = exclusive.min(least + pool);
+        let size = exclusive * u32::from(config.vls) + pool;
+        config.shared_buffers = Some(SharedBuffersConfig { size, exclusive, max: exclusive + max });
+        config.credits = CreditConfig::default().credits;
         case
     })
 }

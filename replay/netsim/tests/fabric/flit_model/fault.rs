@@ -19,6 +19,24 @@ pub enum Fault {
     RemainderKept,
     /// The input arbiter begins at the first queue each time.
     InputsFromFirst,
+    /// `random` draws for a queue once and for all.
+    DrawnWithoutTime,
+    /// `fifo` counts from the first flit's arrival.
+    FifoSinceArrival,
+    /// `fifo` counts from when a packet became the head, ready or not.
+    FifoSinceHead,
+    /// `longest` counts packets.
+    LongestInPackets,
+    /// `longest` takes the first of several in order of queues.
+    LongestTiesToFirst,
+    /// `age` counts from the hand-over.
+    AgeSinceHandOver,
+    /// In a shared buffer no VL has anything for itself.
+    ExclusiveForgotten,
+    /// In a shared buffer a VL may have all that no other has for itself.
+    MaximumForgotten,
+    /// What a VL has for itself counts as taken from what is shared.
+    ExclusiveCountsAsShared,
     /// Every entry of a VL table may send one credit more.
     WeightOneMore,
     /// The limit of the high table is used up by one byte more only.

@@ -98,6 +98,10 @@ struct Waiting {
     last_flit_waited: bool,
     /// Where it goes on, once that is chosen.
     choice: Option<Choice>,
+    /// When its first flit arrived, when it became the head with that flit ready, and since when it has asked for its link.
+    came: SimTime,
+    head_since: Option<SimTime>,
+    asks_since: Option<SimTime>,
     started: bool,
     /// How many of its credits are free again.
     freed: u64,
@@ -121,8 +125,8 @@ struct Queue {
 
 /// One virtual lane of a link.
 struct Lane {
-    /// Credits that the sender has.
-    credits: u64,
+    /// Credits that the sender knows to be taken.
+    taken: u64,
     /// Flits in the buffer at the link's end.
     buffered: u64,
     /// Credits that are free there, and not told yet.
@@ -211,7 +215,7 @@ impl<'a> Model<'a> {
             at_node.push(first..queues.len());
         }
         let lane = |from: NodeId| Lane {
-            credits: u64::from(config.credits),
+            taken: 0,
             buffered: 0,
             freed: 0,
             last_update: None,
@@ -272,7 +276,7 @@ impl<'a> Model<'a> {
             }
             Happening::Deliver => self.deliver(),
             Happening::UpdateLeaves { link, vl } => self.update_leaves(link, vl),
-            Happening::UpdateArrives { link, vl, credits } => self.links[link].lanes[vl].credits += credits,
+            Happening::UpdateArrives { link, vl, credits } => self.links[link].lanes[vl].taken -= credits,
         }
     }
 
@@ -341,6 +345,9 @@ impl<'a> Model<'a> {
                 first_flit_waited: true,
                 last_flit_waited: true,
                 choice: None,
+                came: self.now,
+                head_since: None,
+                asks_since: None,
                 started: false,
                 freed: 0,
             });
@@ -395,6 +402,19 @@ impl<'a> Model<'a> {
         at_end.into_iter().find(|queue| self.queues[*queue].input == Some(link) && self.queues[*queue].vl == vl)
     }
 
+    /// What lies in a link's buffers fits.
+    fn check_room(&self, link: usize, vl: usize) {
+        let lanes = &self.links[link].lanes;
+        let buffered = lanes[vl].buffered * self.flit();
+        let all: u64 = lanes.iter().map(|lane| lane.buffered * self.flit()).sum();
+        let (room, room_of_all) = match self.config.shared_buffers {
+            None => (u64::from(self.config.credits) * 64, u64::MAX),
+            Some(shared) => (u64::from(shared.max) * 64, u64::from(shared.size) * 64),
+        };
+        assert!(self.fault.is_some() || buffered <= room, "{buffered} bytes in a buffer of {room}");
+        assert!(self.fault.is_some() || all <= room_of_all, "{all} bytes in shared buffers of {room_of_all}");
+    }
+
     fn flit_arrives(&mut self, link: usize, vl: usize, packet: usize, flit: u64) {
         let flits = self.packets[packet].flits;
         let credits = self.packets[packet].credits;
@@ -409,9 +429,7 @@ impl<'a> Model<'a> {
             }
             return;
         };
-        let buffered = self.links[link].lanes[vl].buffered * self.flit();
-        let room = u64::from(self.config.credits) * 64;
-        assert!(self.fault.is_some() || buffered <= room, "{buffered} bytes in a buffer of {room}");
+        self.check_room(link, vl);
         if flit == 1 {
             self.packets[packet].switches += 1;
             self.queues[queue].waiting.push_back(Waiting {
@@ -421,6 +439,9 @@ impl<'a> Model<'a> {
                 first_flit_waited: false,
                 last_flit_waited: false,
                 choice: None,
+                came: self.now,
+                head_since: None,
+                asks_since: None,
                 started: false,
                 freed: 0,
             });

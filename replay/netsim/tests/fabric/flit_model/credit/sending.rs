@@ -4,11 +4,12 @@ use super::{Choice, Happening, Model, Sent, Step};
 use crate::flit_model::fault::Fault;
 use crate::flit_model::routing::rule;
 use crate::flit_model::{bits, bps, t};
-use netsim::fabric::credit::Start;
+use netsim::fabric::credit::{InputArbitration, SharedBuffersConfig, Start};
 use netsim::kernel::random::draw;
 use netsim::routing::RoutingConfig;
 use netsim::time::SimTime;
 use netsim::topology::{LinkId, NodeId};
+use std::cmp::Reverse;
 
 impl Model<'_> {
     // Choosing
@@ -100,13 +101,37 @@ impl Model<'_> {
         None
     }
 
+    /// Credits that are free for a VL of a link.
+    fn free(&self, link: usize, vl: usize) -> u64 {
+        let taken: Vec<u64> = self.links[link].lanes.iter().map(|lane| lane.taken).collect();
+        let Some(SharedBuffersConfig { size, exclusive, max }) = self.config.shared_buffers else {
+            return u64::from(self.config.credits) - taken[vl];
+        };
+        let (size, mut exclusive, mut max) = (u64::from(size), u64::from(exclusive), u64::from(max));
+        match self.fault {
+            Some(Fault::ExclusiveForgotten) => exclusive = 0,
+            Some(Fault::MaximumForgotten) => max = u64::MAX,
+            _ => {}
+        }
+        // Credits that a VL has taken of what is shared.
+        let beyond = |taken: u64| match self.fault {
+            Some(Fault::ExclusiveCountsAsShared) => taken,
+            _ => taken.saturating_sub(exclusive),
+        };
+        let shared = size - exclusive * u64::from(self.config.vls);
+        let left = shared.saturating_sub(taken.iter().copied().map(beyond).sum());
+        // What it has for itself and has not taken, and what is left for all.
+        let free = exclusive.saturating_sub(taken[vl]) + left;
+        free.min(max - taken[vl].min(max))
+    }
+
     /// Credits of a lane, less those that heads of `node` need that have chosen it and have not started.
     fn unclaimed(&self, node: NodeId, lane: Choice) -> i64 {
         let chose = |choice: Choice| (choice.link, choice.vl) == (lane.link, lane.vl);
         let heads = self.at_node[node.0 as usize].clone().filter_map(|queue| self.queues[queue].waiting.front());
         let claims = heads.filter(|head| !head.started && head.choice.is_some_and(chose));
         let claimed: u64 = claims.map(|head| self.packets[head.packet].credits).sum();
-        i64::try_from(self.links[lane.link].lanes[lane.vl].credits).unwrap() - i64::try_from(claimed).unwrap()
+        i64::try_from(self.free(lane.link, lane.vl)).unwrap() - i64::try_from(claimed).unwrap()
     }
 
     /// The rule of the routing `adaptive`: the link with the most free credits, less those that are asked for already.
@@ -123,7 +148,7 @@ impl Model<'_> {
                 .filter(|head| !head.started && head.choice.is_some_and(|choice| chosen(choice, link)))
                 .map(|head| self.packets[head.packet].credits)
                 .sum();
-            i64::try_from(self.links[link.0 as usize].lanes[vl].credits).unwrap() - i64::try_from(asked).unwrap()
+            i64::try_from(self.free(link.0 as usize, vl)).unwrap() - i64::try_from(asked).unwrap()
         };
         let most = links.iter().map(|link| free(*link)).max().expect("there is a way");
         let best: Vec<LinkId> = links.iter().copied().filter(|link| free(*link) == most).collect();
@@ -134,6 +159,7 @@ impl Model<'_> {
     // Arbitrating
 
     pub(super) fn arbitrations(&mut self) {
+        self.note_who_asks();
         // The queues whose heads may start, by the link that they have chosen, and their VL there.
         let mut asking = vec![Vec::new(); self.links.len()];
         for queue in 0..self.queues.len() {
@@ -144,6 +170,22 @@ impl Model<'_> {
         for (link, asking) in asking.iter().enumerate() {
             if self.links[link].free {
                 self.arbitrate(link, asking);
+            }
+        }
+    }
+
+    /// Notes of the heads of queues since when they are there, and since when they ask.
+    fn note_who_asks(&mut self) {
+        for queue in 0..self.queues.len() {
+            let Some(head) = self.queues[queue].waiting.front() else { continue };
+            let asks = head.choice.is_some_and(|choice| self.ready(queue, choice.link));
+            let now = self.now;
+            let head = &mut self.queues[queue].waiting[0];
+            if head.first_flit_waited {
+                head.head_since.get_or_insert(now);
+            }
+            if asks {
+                head.asks_since.get_or_insert(now);
             }
         }
     }
@@ -167,7 +209,7 @@ impl Model<'_> {
             let (_, largest) = self.flits_and_credits((self.config.mtu.get() + self.config.headers.get()).max(1));
             needed = 2 * largest;
         }
-        let credits = self.links[choice.link].lanes[choice.vl].credits;
+        let credits = self.free(choice.link, choice.vl);
         (self.ready(queue, choice.link) && credits >= needed).then_some(choice)
     }
 
@@ -177,18 +219,53 @@ impl Model<'_> {
         asking.iter().for_each(|(_, vl)| vls[*vl] = true);
         let Some(turn) = self.links[link].arbiter.turn(&vls) else { return };
         let vl = usize::from(turn.vl);
-        let last = match self.fault {
-            Some(Fault::InputsFromFirst) => usize::MAX,
-            _ => self.links[link].lanes[vl].last_taken,
-        };
-        let mut on_vl = asking.iter().filter(|(_, its)| *its == vl).map(|(queue, _)| *queue);
-        let first = on_vl.clone().next().expect("a packet of this VL may start");
-        let taken = on_vl.find(|queue| *queue > last).unwrap_or(first);
+        let on_vl: Vec<usize> = asking.iter().filter(|(_, its)| *its == vl).map(|(queue, _)| *queue).collect();
+        let taken = self.input(link, vl, &on_vl);
         let packet = &self.packets[self.queues[taken].waiting[0].packet];
         let (credits, bytes) = (packet.credits, packet.flits * self.flit());
         self.links[link].lanes[vl].last_taken = taken;
         self.links[link].arbiter.start(&turn, credits, bytes);
         self.start(link, vl, taken);
+    }
+
+    /// Which of `queues`, in order of queues, is taken whose heads may start on `vl` of `link`.
+    fn input(&self, link: usize, vl: usize, queues: &[usize]) -> usize {
+        let last = match self.fault {
+            Some(Fault::InputsFromFirst) => usize::MAX,
+            _ => self.links[link].lanes[vl].last_taken,
+        };
+        let head = |queue: usize| &self.queues[queue].waiting[0];
+        let in_turn = |queue: usize| (queue <= last, queue);
+        let taken = match self.config.input_arbitration {
+            InputArbitration::RoundRobin => queues.iter().min_by_key(|queue| in_turn(**queue)),
+            InputArbitration::Random => queues.iter().min_by_key(|queue| {
+                let input = self.queues[**queue].input.map_or(0, |input| input as u64);
+                let place = (1 << 62) + 16 * input + self.queues[**queue].vl as u64;
+                let time = if self.fault == Some(Fault::DrawnWithoutTime) { 0 } else { self.now.0 };
+                draw(self.config.seed, place, time)
+            }),
+            InputArbitration::Fifo => queues.iter().min_by_key(|queue| {
+                let since = match self.fault {
+                    Some(Fault::FifoSinceArrival) => Some(head(**queue).came),
+                    Some(Fault::FifoSinceHead) => head(**queue).head_since,
+                    _ => head(**queue).asks_since,
+                };
+                (since, **queue)
+            }),
+            InputArbitration::Longest => queues.iter().max_by_key(|queue| {
+                let waiting = self.queues[**queue].waiting.iter().map(|waiting| self.packets[waiting.packet].flits);
+                let flits =
+                    if self.fault == Some(Fault::LongestInPackets) { waiting.len() as u64 } else { waiting.sum() };
+                let in_order = self.fault == Some(Fault::LongestTiesToFirst);
+                (flits, Reverse(if in_order { (false, **queue) } else { in_turn(**queue) }))
+            }),
+            InputArbitration::Age => queues.iter().min_by_key(|queue| {
+                let packet = &self.packets[head(**queue).packet];
+                let since = if self.fault == Some(Fault::AgeSinceHandOver) { packet.handed_over } else { packet.left };
+                (since, **queue)
+            }),
+        };
+        *taken.expect("a packet of this VL may start")
     }
 
     // Sending
@@ -202,7 +279,7 @@ impl Model<'_> {
             self.packets[packet].left = self.now;
         }
         let state = &mut self.links[link];
-        state.lanes[vl].credits -= self.packets[packet].credits;
+        state.lanes[vl].taken += self.packets[packet].credits;
         // A link that starts at the very instant at which it becomes free goes on with its remainder.
         let goes_on = match self.fault {
             Some(Fault::RemainderDropped) => false,

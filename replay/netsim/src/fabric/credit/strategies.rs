@@ -1,0 +1,20 @@
+//! What a network of `credit` is put together from: strategies that its switches know by their traits alone.
+
+use super::buffer_policy::{BufferPolicy, ConfiguredBuffers};
+use super::input_arbiter::{InputArbiter, InputArbitration};
+
+/// The strategies of a network, each a type, so that calls are static.
+pub trait Strategies {
+    /// Which input a link takes.
+    type Inputs: InputArbiter;
+    /// How the VLs of a link share the buffer at its end.
+    type Buffers: BufferPolicy;
+}
+
+/// The strategies that the configuration names.
+pub struct Configured;
+
+impl Strategies for Configured {
+    type Inputs = InputArbitration;
+    type Buffers = ConfiguredBuffers;
+}
