@@ -1,6 +1,8 @@
 //! Simulated time: integer picoseconds.
 
+use crate::units::DurationPs;
 use std::fmt;
+use std::ops::{Add, Sub};
 
 /// A simulated time in picoseconds since the start of the simulation.
 ///
@@ -35,10 +37,40 @@ impl SimTime {
         Self(self.0.saturating_add(ps))
     }
 
+    /// The time that lies `span` before this one; `None` if that is before the start.
+    #[must_use]
+    #[inline]
+    pub const fn checked_sub(self, span: DurationPs) -> Option<Self> {
+        match self.0.checked_sub(span.ps()) {
+            Some(ps) => Some(Self(ps)),
+            None => None,
+        }
+    }
+
     /// Picoseconds from `earlier` to this time; 0 if `earlier` is later.
     #[must_use]
     pub const fn since_ps(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// For times up to some days after [`SimTime::LATEST`], which need no check.
+impl Add<DurationPs> for SimTime {
+    type Output = Self;
+
+    #[inline]
+    fn add(self, span: DurationPs) -> Self {
+        Self(self.0 + span.ps())
+    }
+}
+
+/// The span from an earlier time to this one.
+impl Sub for SimTime {
+    type Output = DurationPs;
+
+    #[inline]
+    fn sub(self, earlier: Self) -> DurationPs {
+        DurationPs(self.0 - earlier.0)
     }
 }
 

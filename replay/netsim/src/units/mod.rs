@@ -20,6 +20,7 @@ use parse::{BYTES, DURATION, Kind, LENGTH, PACKETS, PER_BYTE, RATE};
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 use serde::{Serialize, Serializer};
 use std::fmt;
+use std::ops::Add;
 use std::str::FromStr;
 
 pub use parse::UnitError;
@@ -112,6 +113,9 @@ impl fmt::Display for Rate {
 pub struct DurationPs(pub u64);
 
 impl DurationPs {
+    /// No time.
+    pub const ZERO: Self = Self(0);
+
     /// `ns` nanoseconds.
     #[must_use]
     pub const fn from_ns(ns: u64) -> Self {
@@ -132,8 +136,18 @@ impl DurationPs {
 
     /// The picoseconds.
     #[must_use]
+    #[inline]
     pub const fn ps(self) -> u64 {
         self.0
+    }
+}
+
+impl Add for DurationPs {
+    type Output = Self;
+
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
     }
 }
 
@@ -216,6 +230,7 @@ pub struct Bytes(pub u64);
 impl Bytes {
     /// The bytes.
     #[must_use]
+    #[inline]
     pub const fn get(self) -> u64 {
         self.0
     }

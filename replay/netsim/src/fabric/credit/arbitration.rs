@@ -18,7 +18,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     /// The head of `queue` is ready: its link has to look, as soon as it is free.
     pub(super) fn ask(&mut self, queue: LaneId, now: SimTime) {
         let buffer = &mut self.lanes.ends[queue].buffer;
-        buffer.since = now.0;
+        buffer.since = now;
         let lane = buffer.chosen;
         let (link, vl) = (self.number.link(lane), self.number.vl(lane));
         let slot = self.links[self.number.link(queue)].slot;
@@ -31,7 +31,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             self.masks[(state.masks + vl * u32::from(state.words) + bit / 64) as usize] |= 1 << (bit % 64);
         }
         let free_at = state.free_at;
-        if free_at > now.0 {
+        if free_at > now {
             self.wake(link, free_at);
         } else {
             self.look(link);
@@ -52,7 +52,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         if link.from_host {
             // It has one queue for each VL.
             let need = self.host_need(link.inputs, vl);
-            return if self.lanes.has(lane, need, now.0) { Ok(0) } else { Err(need) };
+            return if self.lanes.has(lane, need, now) { Ok(0) } else { Err(need) };
         }
         let sender = &self.lanes.ends[lane].sender;
         let (mask, begin) = ([sender.mask], sender.begin);
@@ -88,7 +88,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         if asking == 0 {
             return;
         }
-        if free_at > now.0 {
+        if free_at > now {
             self.wake(link, free_at);
             return;
         }
@@ -125,7 +125,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             return;
         }
         let state = &mut self.links[link];
-        let given = self.tables.give(&mut state.turns, may, free_at < now.0);
+        let given = self.tables.give(&mut state.turns, may, free_at < now);
         self.begin(link, given, found[usize::from(given.vl)], now);
     }
 
@@ -133,7 +133,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     #[inline]
     fn take(&mut self, link: LinkId, may: u16, bit: u32, now: SimTime) {
         let state = &mut self.links[link];
-        let given = self.tables.give(&mut state.turns, may, state.free_at < now.0);
+        let given = self.tables.give(&mut state.turns, may, state.free_at < now);
         self.begin(link, given, bit, now);
     }
 
@@ -229,7 +229,7 @@ impl<B: BufferPolicy> Contest for LaneContest<'_, B> {
             let need = self.lanes.ends[queue].buffer.need;
             // What is not there for one is not there for another that needs as much.
             if need < self.least_need {
-                if self.lanes.has(self.lane, need, self.now.0) {
+                if self.lanes.has(self.lane, need, self.now) {
                     return Some(Contender { position, queue: queue.0 });
                 }
                 self.least_need = need;
@@ -240,12 +240,12 @@ impl<B: BufferPolicy> Contest for LaneContest<'_, B> {
 
     #[inline(always)]
     fn asks_since(&self, contender: Contender) -> SimTime {
-        SimTime(self.lanes.ends[LaneId(contender.queue)].buffer.since)
+        self.lanes.ends[LaneId(contender.queue)].buffer.since
     }
 
     #[inline(always)]
     fn injected(&self, contender: Contender) -> SimTime {
-        SimTime(self.head(contender).left)
+        self.head(contender).left
     }
 
     #[inline(always)]
@@ -254,7 +254,7 @@ impl<B: BufferPolicy> Contest for LaneContest<'_, B> {
         let mut flits = u64::from(packet.flits);
         while packet.next != PacketId::NONE {
             packet = self.packets.get(packet.next);
-            if packet.first > self.now.0 {
+            if packet.first > self.now {
                 break;
             }
             flits += u64::from(packet.flits);

@@ -1,6 +1,7 @@
 //! Buffers: the queue at the end of one virtual lane of one link, as its receiver knows it.
 
 use crate::fabric::ids::{LaneId, PacketId};
+use crate::time::SimTime;
 
 /// A first-in first-out queue of packets.
 #[derive(Clone, Copy)]
@@ -10,7 +11,7 @@ pub(super) struct Buffer {
     pub last: PacketId,
     /// Until the head asks for a link: when the last flit of the packet has left that was the head before. From then on:
     /// since when it has asked.
-    pub since: u64,
+    pub since: SimTime,
     /// The lane that the head has chosen, and how many credits it must find there.
     pub chosen: LaneId,
     pub need: u32,
@@ -24,7 +25,7 @@ impl Buffer {
     pub const EMPTY: Self = Self {
         first: PacketId::NONE,
         last: PacketId::NONE,
-        since: 0,
+        since: SimTime::ZERO,
         chosen: LaneId::NONE,
         need: 0,
         held: 0,

@@ -5,13 +5,14 @@ use super::config::{CreditConfig, SharedBuffersConfig, VlWeight};
 use super::link_timing::{FASTEST, LinkTiming, LinkTimings};
 use crate::fabric::FabricError;
 use crate::topology::{LinkConfig, Topology};
+use crate::units::DurationPs;
 
 /// A gibibyte.
 const MAX_CREDITS: u32 = 1 << 24;
 /// The largest packet, headers included.
 const MAX_BYTES: u64 = 1 << 20;
 /// Longer gaps and delays than a second are mistakes of a unit.
-const MAX_DELAY: u64 = 1_000_000_000_000;
+const MAX_DELAY: DurationPs = DurationPs::from_ms(1_000);
 
 fn wrong(key: &'static str, value: impl ToString, allowed: &'static str) -> FabricError {
     FabricError::Value { key, value: value.to_string(), allowed }
@@ -60,7 +61,7 @@ impl CreditConfig {
             ("switch_delay", self.switch_delay),
         ];
         for (key, delay) in delays {
-            if delay.ps() > MAX_DELAY {
+            if delay > MAX_DELAY {
                 return Err(wrong(key, delay, "at most 1s"));
             }
         }
@@ -207,11 +208,11 @@ impl CreditConfig {
                 let value = format!("a burst of {}B", link.burst_bytes);
                 return Err(wrong("topology", value, "wires: a link with credits has no token bucket (burst)"));
             }
-            if link.delay_ps > MAX_DELAY {
+            if link.delay_ps > MAX_DELAY.ps() {
                 return Err(wrong("topology", format!("a delay of {}ps", link.delay_ps), "delays of at most 1s"));
             }
             let back = links.get(id ^ 1).map_or(link.delay_ps, |other| other.delay_ps);
-            let timing = LinkTiming::new(link, back, self.flit.get(), self.flit_gap.ps(), flits);
+            let timing = LinkTiming::new(link, DurationPs(back), self.flit.get(), self.flit_gap, flits);
             let timing = timing.ok_or_else(|| {
                 wrong("flit", self.flit, "flits, gaps and rates with which the time of a packet can be counted")
             })?;
@@ -229,9 +230,9 @@ impl CreditConfig {
     }
 
     /// How far ahead most events lie: a packet on the slowest link.
-    pub(super) fn horizon(&self, timings: &LinkTimings) -> u64 {
+    pub(super) fn horizon(&self, timings: &LinkTimings) -> DurationPs {
         let flits = u32::try_from(self.largest_flits()).unwrap_or(u32::MAX);
         let slowest = timings.timings.iter().map(|timing| timing.time(flits, 0) + timing.delay).max();
-        slowest.unwrap_or(0) + self.switch_delay.ps() + self.packet_gap.ps()
+        slowest.unwrap_or_default() + self.switch_delay + self.packet_gap
     }
 }

@@ -70,7 +70,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let mut most = i64::MIN;
         let mut several = 0u64;
         for link in next.links {
-            let free = self.lanes.unclaimed(self.number.lane(*link, vl), now.0);
+            let free = self.lanes.unclaimed(self.number.lane(*link, vl), now);
             if free > most {
                 (most, several) = (free, 1);
             } else if free == most {
@@ -85,7 +85,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
                 position = draw(self.seed, u64::from(at.0), packet.key) % several;
             }
             for candidate in next.links {
-                if self.lanes.unclaimed(self.number.lane(*candidate, vl), now.0) == most {
+                if self.lanes.unclaimed(self.number.lane(*candidate, vl), now) == most {
                     if position == 0 {
                         link = *candidate;
                         break;
@@ -112,7 +112,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             && self.lanes.timings[usize::from(timing)].faster_than(&self.lanes.timings[usize::from(came_by)]);
         if self.whole || faster {
             let ready = packet.last + self.switch_delay;
-            if ready > now.0 {
+            if ready > now {
                 self.events.schedule(ready, Event::Ask(queue));
                 return;
             }
@@ -169,7 +169,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
 
     /// The lane with most unclaimed credits among those of `lanes` that have `need` of them; a draw among equals.
     fn most_room(&mut self, lanes: &[LaneId], need: u32, now: SimTime, at: NodeId, key: u64) -> Option<LaneId> {
-        let room: Vec<i64> = lanes.iter().map(|lane| self.lanes.unclaimed(*lane, now.0)).collect();
+        let room: Vec<i64> = lanes.iter().map(|lane| self.lanes.unclaimed(*lane, now)).collect();
         let most = room.iter().copied().max().filter(|most| *most >= i64::from(need))?;
         let equals: Vec<LaneId> =
             lanes.iter().zip(room).filter(|(_, room)| *room == most).map(|(lane, _)| *lane).collect();

@@ -33,9 +33,9 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             destination: self.topology.host_node(message.destination.0),
             flits,
             credits,
-            first: 0,
-            last: 0,
-            left: now.0,
+            first: SimTime::ZERO,
+            last: SimTime::ZERO,
+            left: now,
             key: key(message.source, cut.number),
             flow: message.flow,
             bytes: cut.bytes,
@@ -57,7 +57,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let message = self.messages.get(packet.message);
         let record = PacketRecord {
             handed_over: message.handed_over,
-            left: SimTime(packet.left),
+            left: packet.left,
             arrived: now,
             source: message.source,
             destination: message.destination,

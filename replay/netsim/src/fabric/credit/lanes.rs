@@ -10,7 +10,9 @@ use super::config::CreditConfig;
 use super::link_timing::{LinkTiming, LinkTimings};
 use crate::fabric::ids::{LaneId, ReturnId};
 use crate::fabric::slab::Slab;
+use crate::time::SimTime;
 use crate::topology::{LinkId, NodeId};
+use crate::units::DurationPs;
 use typed_index_collections::TiVec;
 
 /// VLs of a link at most.
@@ -23,8 +25,8 @@ pub(super) const CREDIT: u64 = 64;
 #[derive(Clone, Copy)]
 pub(super) struct Return {
     /// When it started, and when its last flit has left.
-    pub start: u64,
-    pub end: u64,
+    pub start: SimTime,
+    pub end: SimTime,
     /// The remainder with which the link started.
     pub rest: u64,
     /// The packet that leaves after it.
@@ -38,7 +40,7 @@ pub(super) struct Return {
 impl Return {
     /// A packet of `flits` flits that starts at `start`, with remainder `rest`, and gives `credits` back.
     #[inline]
-    pub const fn new(timing: u16, start: u64, end: u64, rest: u64, flits: u16, credits: u16) -> Self {
+    pub const fn new(timing: u16, start: SimTime, end: SimTime, rest: u64, flits: u16, credits: u16) -> Self {
         Self { start, end, rest, next: ReturnId::NONE, timing, flits, credits }
     }
 }
@@ -125,7 +127,7 @@ struct Account {
     first: ReturnId,
     counted: u32,
     /// The earliest instant at which the next update may leave.
-    next_update: u64,
+    next_update: SimTime,
 }
 
 /// All lanes of a network.
@@ -140,14 +142,14 @@ pub(super) struct Lanes<B> {
     /// Adaptive routing: what packets need that have chosen a lane and have not started. Empty with other routings.
     claimed: TiVec<LaneId, u32>,
     /// The earliest instant at which the next update of each lane may leave. Empty if that is always at once.
-    next_updates: TiVec<LaneId, u64>,
+    next_updates: TiVec<LaneId, SimTime>,
     /// How often the count of each lane's flits began again.
     pub overflows: TiVec<LaneId, u32>,
     returns: Slab<ReturnId, Return>,
     number: Numbering,
     flit: u64,
     /// Least time between two updates.
-    pause: u64,
+    pause: DurationPs,
 }
 
 impl<B: BufferPolicy> Lanes<B> {
@@ -164,7 +166,7 @@ impl<B: BufferPolicy> Lanes<B> {
             last_return: ReturnId::NONE,
         };
         let number = numbering.count(timings.of.len());
-        let pause = config.credit_min_time.ps();
+        let pause = config.credit_min_time;
         Self {
             policy,
             vls: config.vls.into(),
@@ -172,7 +174,7 @@ impl<B: BufferPolicy> Lanes<B> {
             timings: timings.timings,
             wire_of: timings.of.into(),
             claimed: if adaptive { vec![0; number].into() } else { TiVec::new() },
-            next_updates: if pause > 0 { vec![0; number].into() } else { TiVec::new() },
+            next_updates: if pause > DurationPs::ZERO { vec![SimTime::ZERO; number].into() } else { TiVec::new() },
             overflows: vec![0; number].into(),
             returns: Slab::default(),
             number: numbering,
@@ -204,19 +206,19 @@ impl<B: BufferPolicy> Lanes<B> {
 
     /// Whether `need` credits are free on `lane` at `now`.
     #[inline]
-    pub fn has(&mut self, lane: LaneId, need: u32, now: u64) -> bool {
+    pub fn has(&mut self, lane: LaneId, need: u32, now: SimTime) -> bool {
         let known = self.ends[lane].sender.free >= need && !self.shared();
         known || self.free(lane, now) >= need
     }
 
     /// Credits free on `lane` at `now`.
     #[inline]
-    fn free(&mut self, lane: LaneId, now: u64) -> u32 {
+    fn free(&mut self, lane: LaneId, now: SimTime) -> u32 {
         if self.shared() { self.free_of_shared(lane, now) } else { self.count(lane, now) }
     }
 
     /// The same where the VLs of a link share its buffer.
-    fn free_of_shared(&mut self, lane: LaneId, now: u64) -> u32 {
+    fn free_of_shared(&mut self, lane: LaneId, now: SimTime) -> u32 {
         let mut all = [0; MAX_VLS];
         let own = self.number.vl(lane) as usize;
         for (other, used) in self.number.all(self.number.link(lane), self.vls).zip(&mut all) {
@@ -226,7 +228,7 @@ impl<B: BufferPolicy> Lanes<B> {
     }
 
     /// Credits free on `lane` at `now`, less those that others have in mind.
-    pub fn unclaimed(&mut self, lane: LaneId, now: u64) -> i64 {
+    pub fn unclaimed(&mut self, lane: LaneId, now: SimTime) -> i64 {
         i64::from(self.free(lane, now)) - i64::from(self.claimed[lane])
     }
 
@@ -257,19 +259,19 @@ impl<B: BufferPolicy> Lanes<B> {
 
     fn account(&self, lane: LaneId) -> Account {
         let state = &self.ends[lane].sender;
-        let next_update = self.next_updates.get(lane).copied().unwrap_or(0);
+        let next_update = self.next_updates.get(lane).copied().unwrap_or_default();
         Account { free: state.free, first: state.first_return, counted: state.counted.into(), next_update }
     }
 
     /// Counts what has been told by `now`. Returns how many credits are free.
-    fn count(&mut self, lane: LaneId, now: u64) -> u32 {
+    fn count(&mut self, lane: LaneId, now: SimTime) -> u32 {
         let mut account = self.account(lane);
         let begin = account.first;
         if begin == ReturnId::NONE {
             return account.free;
         }
         let Some(sent) = now.checked_sub(self.timing(self.number.link(lane)).back) else { return account.free };
-        if self.pause == 0 {
+        if self.pause == DurationPs::ZERO {
             self.carry(&mut account, sent);
         } else {
             while let Some(update) = self.next_update(&account) {
@@ -296,7 +298,7 @@ impl<B: BufferPolicy> Lanes<B> {
 
     /// Adds to `account` what is free by `at`.
     #[inline]
-    fn carry(&self, account: &mut Account, at: u64) {
+    fn carry(&self, account: &mut Account, at: SimTime) {
         while account.first != ReturnId::NONE {
             let leaving = self.returns.get(account.first);
             if leaving.end > at {
@@ -315,7 +317,7 @@ impl<B: BufferPolicy> Lanes<B> {
     }
 
     /// When `credits` credits of `leaving` are free.
-    fn free_at(&self, leaving: &Return, credits: u32) -> u64 {
+    fn free_at(&self, leaving: &Return, credits: u32) -> SimTime {
         let flits = (u64::from(credits) * CREDIT).div_ceil(self.flit);
         match u32::try_from(flits) {
             Ok(flits) if flits < u32::from(leaving.flits) => {
@@ -326,7 +328,7 @@ impl<B: BufferPolicy> Lanes<B> {
     }
 
     /// When the next update leaves for `account`.
-    fn next_update(&self, account: &Account) -> Option<u64> {
+    fn next_update(&self, account: &Account) -> Option<SimTime> {
         if account.first == ReturnId::NONE {
             return None;
         }
@@ -337,7 +339,7 @@ impl<B: BufferPolicy> Lanes<B> {
     /// When `need` credits that nobody has in mind will be free on `lane`, where fewer are now, as far as what has started
     /// decides it; if it does not, that they are wanted is noted. (A packet that starts takes its credits and its claim: what
     /// is unclaimed stays.)
-    pub fn when_unclaimed(&mut self, lane: LaneId, need: u32) -> Option<u64> {
+    pub fn when_unclaimed(&mut self, lane: LaneId, need: u32) -> Option<SimTime> {
         let at = self.when(lane, need + self.claimed[lane]);
         let wanted = &mut self.ends[lane].sender.wanted;
         if at.is_none() {
@@ -347,18 +349,18 @@ impl<B: BufferPolicy> Lanes<B> {
     }
 
     /// When the first credit of `leaving` is told to the sender of `lane`, or earlier.
-    pub fn first_told(&self, lane: LaneId, leaving: &Return) -> u64 {
-        let next_update = self.next_updates.get(lane).copied().unwrap_or(0);
+    pub fn first_told(&self, lane: LaneId, leaving: &Return) -> SimTime {
+        let next_update = self.next_updates.get(lane).copied().unwrap_or_default();
         self.free_at(leaving, 1).max(next_update) + self.timing(self.number.link(lane)).back
     }
 
     /// When `need` credits will be free on `lane`, as far as what has started decides it.
-    pub fn when(&self, lane: LaneId, need: u32) -> Option<u64> {
+    pub fn when(&self, lane: LaneId, need: u32) -> Option<SimTime> {
         if self.shared() { self.when_of_shared(lane, need) } else { self.when_of_own(lane, need) }
     }
 
     /// The same where the VLs of a link share its buffer: from one instant at which any of them is told of credits to the next.
-    fn when_of_shared(&self, lane: LaneId, need: u32) -> Option<u64> {
+    fn when_of_shared(&self, lane: LaneId, need: u32) -> Option<SimTime> {
         let link = self.number.link(lane);
         let mut accounts: Vec<Account> = self.number.all(link, self.vls).map(|lane| self.account(lane)).collect();
         let own = self.number.vl(lane) as usize;
@@ -375,10 +377,10 @@ impl<B: BufferPolicy> Lanes<B> {
         }
     }
 
-    fn when_of_own(&self, lane: LaneId, need: u32) -> Option<u64> {
+    fn when_of_own(&self, lane: LaneId, need: u32) -> Option<SimTime> {
         let mut account = self.account(lane);
         let back = self.timing(self.number.link(lane)).back;
-        if self.pause > 0 {
+        if self.pause > DurationPs::ZERO {
             loop {
                 let update = self.next_update(&account)?;
                 self.carry(&mut account, update);

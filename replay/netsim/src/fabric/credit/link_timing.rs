@@ -1,7 +1,7 @@
 //! Time on a link, in whole picoseconds, without accumulating: `docs/fabric.md`, "Time on a link".
 
 use crate::topology::Link;
-use crate::units::Rate;
+use crate::units::{DurationPs, Rate};
 
 /// Bits times picoseconds per second of one byte.
 const BYTE_PS: u64 = 8_000_000_000_000;
@@ -13,16 +13,16 @@ pub(super) struct LinkTiming {
     pub rate: u64,
     /// What a flit takes without its gap, in 1 / rate of a picosecond.
     flit: u64,
-    /// The gap behind a flit, in picoseconds.
-    gap: u64,
+    /// The gap behind a flit.
+    gap: DurationPs,
     /// T(1), and what is left of a picosecond then, without a remainder from before; as dividing takes long.
-    one: (u64, u64),
+    one: (DurationPs, u64),
     /// The same of the largest packet, and how many flits that has.
-    largest: (u64, u64),
+    largest: (DurationPs, u64),
     largest_flits: u32,
     /// Propagation delay, and that of the cable's other direction.
-    pub delay: u64,
-    pub back: u64,
+    pub delay: DurationPs,
+    pub back: DurationPs,
 }
 
 /// The wires of all links; links that take the same times share one.
@@ -50,56 +50,66 @@ impl LinkTimings {
 impl LinkTiming {
     /// The times of `link`, whose cable's other direction has the delay `back`, for packets of `flits` flits at most;
     /// `None` if such a packet takes longer than can be counted, or the link has no rate.
-    pub fn new(link: &Link, back: u64, flit_bytes: u64, flit_gap: u64, flits: u32) -> Option<Self> {
+    pub fn new(link: &Link, back: DurationPs, flit_bytes: u64, flit_gap: DurationPs, flits: u32) -> Option<Self> {
         let rate = link.rate.bps()?;
         let flit = flit_bytes.checked_mul(BYTE_PS)?;
         // Room for a remainder, and for a picosecond more.
         flit.checked_mul(flits.into())?.checked_add(rate.checked_mul(2)?)?;
-        let gaps = flit_gap.checked_mul(u64::from(flits).saturating_sub(1))?;
-        let parts = |flits: u64, gaps: u64| (flits * flit / rate + gaps, flits * flit % rate);
+        let gaps = flit_gap.ps().checked_mul(u64::from(flits).saturating_sub(1))?;
+        let parts = |flits: u64, gaps: u64| (DurationPs(flits * flit / rate + gaps), flits * flit % rate);
         let (one, largest) = (parts(1, 0), parts(flits.into(), gaps));
-        Some(Self { rate, flit, gap: flit_gap, one, largest, largest_flits: flits, delay: link.delay_ps, back })
+        Some(Self {
+            rate,
+            flit,
+            gap: flit_gap,
+            one,
+            largest,
+            largest_flits: flits,
+            delay: DurationPs(link.delay_ps),
+            back,
+        })
     }
 
     /// T(flits), with remainder `rest`.
     #[inline]
-    pub fn time(&self, flits: u32, rest: u64) -> u64 {
+    pub fn time(&self, flits: u32, rest: u64) -> DurationPs {
         self.packet(flits, rest).0
     }
 
     /// T(1), with remainder `rest`.
     #[inline]
-    pub const fn first(&self, rest: u64) -> u64 {
+    pub const fn first(&self, rest: u64) -> DurationPs {
         self.carry(self.one, rest).0
     }
 
     /// T(flits), with remainder `rest`, and the remainder that is left then.
     #[inline]
-    pub fn packet(&self, flits: u32, rest: u64) -> (u64, u64) {
+    pub fn packet(&self, flits: u32, rest: u64) -> (DurationPs, u64) {
         if flits == self.largest_flits {
             return self.carry(self.largest, rest);
         }
         let flits = u64::from(flits);
         let all = flits * self.flit + rest;
         let time = all / self.rate;
-        (time + flits.saturating_sub(1) * self.gap, all - time * self.rate)
+        (DurationPs(time + flits.saturating_sub(1) * self.gap.ps()), all - time * self.rate)
     }
 
     /// What `parts` become with remainder `rest`, which is below the rate as theirs is.
     #[inline]
-    const fn carry(&self, parts: (u64, u64), rest: u64) -> (u64, u64) {
+    const fn carry(&self, parts: (DurationPs, u64), rest: u64) -> (DurationPs, u64) {
         let rest = parts.1 + rest;
-        if rest >= self.rate { (parts.0 + 1, rest - self.rate) } else { (parts.0, rest) }
+        if rest >= self.rate { (DurationPs(parts.0.ps() + 1), rest - self.rate) } else { (parts.0, rest) }
     }
 
-    /// How many flits have left `ps` picoseconds after the start, of a packet that takes longer than that.
+    /// How many flits have left `after` the start, of a packet that takes longer than that.
     #[inline]
-    pub fn flits_by(&self, ps: u64, rest: u64) -> u64 {
+    pub fn flits_by(&self, after: DurationPs, rest: u64) -> u64 {
+        let ps = after.ps();
         // T(i) <= ps  <=>  i (flit + gap rate) + rest - gap rate < (ps + 1) rate
-        if self.gap == 0 {
+        if self.gap == DurationPs::ZERO {
             return ((ps + 1) * self.rate - rest - 1) / self.flit;
         }
-        let [ps, rate, rest, gap, flit] = [ps, self.rate, rest, self.gap, self.flit].map(u128::from);
+        let [ps, rate, rest, gap, flit] = [ps, self.rate, rest, self.gap.ps(), self.flit].map(u128::from);
         let flits = ((ps + 1 + gap) * rate - rest - 1) / (flit + gap * rate);
         u64::try_from(flits).unwrap_or(u64::MAX)
     }

@@ -75,9 +75,9 @@ struct Packet {
     flits: u16,
     credits: u16,
     /// When its first and last flit arrive (or arrived) at the end of its present link.
-    first: u64,
-    last: u64,
-    left: u64,
+    first: SimTime,
+    last: SimTime,
+    left: SimTime,
     /// Source host x 2^40 + number.
     key: u64,
     flow: u64,
@@ -94,10 +94,10 @@ const NO_MASKS: u32 = u32::MAX;
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Link {
-    free_at: u64,
+    free_at: SimTime,
     remainder: u64,
     /// The earliest event that is on the way for this link.
-    wake: u64,
+    wake: SimTime,
     turns: Turns,
     /// The node where it ends.
     to: NodeId,
@@ -121,7 +121,7 @@ struct Link {
 #[derive(Clone, Copy, Default)]
 struct Traffic {
     /// When the interval ends.
-    end: u64,
+    end: SimTime,
     bytes: u64,
     packets: u64,
 }
@@ -133,22 +133,23 @@ impl Traffic {
         &mut self,
         now: SimTime,
         bytes: u32,
-        interval_ps: u64,
+        interval: DurationPs,
         meters: &mut TiVec<LinkId, LinkMeter>,
         link: LinkId,
     ) {
-        if now.0 >= self.end {
-            self.put_into(&mut meters[link], interval_ps);
-            *self = Self { end: (now.0 / interval_ps + 1).saturating_mul(interval_ps), bytes: 0, packets: 0 };
+        if now >= self.end {
+            self.put_into(&mut meters[link], interval);
+            let end = (now.0 / interval.ps() + 1).saturating_mul(interval.ps());
+            *self = Self { end: SimTime(end), bytes: 0, packets: 0 };
         }
         self.bytes += u64::from(bytes);
         self.packets += 1;
     }
 
     /// Adds what was counted to `meter`.
-    fn put_into(&self, meter: &mut LinkMeter, interval_ps: u64) {
+    fn put_into(&self, meter: &mut LinkMeter, interval: DurationPs) {
         if self.packets > 0 {
-            meter.all_crossed(SimTime(self.end - 1), self.bytes, self.packets, interval_ps);
+            meter.all_crossed(SimTime(self.end.0 - 1), self.bytes, self.packets, interval.ps());
         }
     }
 }
@@ -169,10 +170,10 @@ pub struct Credit<O, S: Strategies = Configured> {
     mtu: Bytes,
     headers: Bytes,
     sizes: Sizes,
-    switch_delay: u64,
-    packet_gap: u64,
+    switch_delay: DurationPs,
+    packet_gap: DurationPs,
     whole: bool,
-    interval_ps: u64,
+    interval: DurationPs,
     /// The VL of class 0 of each service level.
     bases: [u8; 16],
     tables: Tables,
@@ -268,9 +269,9 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             }
             let own = asking.div_ceil(64).max(1);
             links.push(Link {
-                free_at: 0,
+                free_at: SimTime::ZERO,
                 remainder: 0,
-                wake: u64::MAX,
+                wake: SimTime::MAX,
                 asking: 0,
                 listed: false,
                 from_host,
@@ -304,10 +305,10 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             mtu: config.mtu,
             headers: config.headers,
             sizes,
-            switch_delay: config.switch_delay.ps(),
-            packet_gap: config.packet_gap.ps(),
+            switch_delay: config.switch_delay,
+            packet_gap: config.packet_gap,
             whole: config.start == Start::WholePacket,
-            interval_ps: config.interval.ps(),
+            interval: config.interval,
             bases,
             tables,
             input_arbiter,
@@ -348,16 +349,16 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         if at > until {
             return None;
         }
-        while let Some(event) = self.events.pop(at.0) {
+        while let Some(event) = self.events.pop(at) {
             match event {
                 Event::Head(queue) => self.head(queue, at),
                 Event::HeadAndLink(queue) => {
                     let link = self.number.link(self.lanes.ends[queue].buffer.chosen);
-                    self.woken(link, at.0);
+                    self.woken(link, at);
                     self.head(queue, at);
                 }
                 Event::Ask(queue) => self.ask(queue, at),
-                Event::Link(link) => self.woken(link, at.0),
+                Event::Link(link) => self.woken(link, at),
                 Event::Deliver(packet) => self.deliver(packet, at, deliveries),
             }
         }
@@ -389,10 +390,10 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     }
 
     /// The event for which `link` waited, unless it has found out since that it should wait for another one.
-    fn woken(&mut self, link: LinkId, at: u64) {
+    fn woken(&mut self, link: LinkId, at: SimTime) {
         let state = &mut self.links[link];
         if state.wake == at {
-            state.wake = u64::MAX;
+            state.wake = SimTime::MAX;
             self.look(link);
             if let Some(undecided) = &mut self.undecided {
                 undecided.look_again(link, &mut self.choosing);
@@ -442,7 +443,7 @@ impl<O: Observer, S: Strategies> Simulation for Credit<O, S> {
                 let lanes = self.number.count(id)..self.number.count(id + 1);
                 let held = self.lanes.ends.raw[lanes].iter().map(|ends| u64::from(ends.buffer.held_most)).max();
                 let mut meter = meter.clone();
-                self.traffic[LinkId(count(id))].put_into(&mut meter, self.interval_ps);
+                self.traffic[LinkId(count(id))].put_into(&mut meter, self.interval);
                 let mut figures = meter.figures(&self.topology.link_name(LinkId(count(id))), link.rate);
                 figures.queue_max_bytes = held.unwrap_or(0) * lanes::CREDIT;
                 figures
@@ -451,7 +452,7 @@ impl<O: Observer, S: Strategies> Simulation for Credit<O, S> {
         NetworkFigures {
             circuits: Vec::new(),
             events: self.events.processed(),
-            interval_ps: self.interval_ps,
+            interval_ps: self.interval.ps(),
             links,
             counters: vec![("packets delivered".to_owned(), self.delivered)],
             ..NetworkFigures::default()

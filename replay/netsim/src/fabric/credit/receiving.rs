@@ -11,7 +11,7 @@ use crate::time::SimTime;
 impl<O: Observer, S: Strategies> Credit<O, S> {
     /// A packet comes to the end of `lane`, whose head it can be from `head_at` on.
     #[inline]
-    pub(super) fn receive_packet(&mut self, lane: LaneId, id: PacketId, credits: u16, head_at: u64) {
+    pub(super) fn receive_packet(&mut self, lane: LaneId, id: PacketId, credits: u16, head_at: SimTime) {
         let buffer = &mut self.lanes.ends[lane].buffer;
         buffer.held += u32::from(credits);
         buffer.held_most = buffer.held_most.max(buffer.held);
@@ -50,7 +50,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
                 return;
             }
             // A link that is busy looks anyway when it is free.
-            if self.links[self.number.link(lane)].free_at <= now.0 {
+            if self.links[self.number.link(lane)].free_at <= now {
                 self.wait_for(lane, wanted);
             } else {
                 self.lanes.ends[lane].sender.wanted = 0;
@@ -62,7 +62,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     fn wait_for_shared(&mut self, lane: LaneId, leaving: &Return, now: SimTime) {
         let id = self.number.link(lane);
         let link = &self.links[id];
-        let waits = link.asking != 0 && link.free_at <= now.0;
+        let waits = link.asking != 0 && link.free_at <= now;
         if waits || self.undecided.as_ref().is_some_and(|undecided| undecided.any(id)) {
             let at = self.lanes.first_told(lane, leaving);
             self.wake(id, at);

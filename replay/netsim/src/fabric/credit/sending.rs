@@ -12,7 +12,7 @@ use crate::topology::LinkId;
 
 impl<O: Observer, S: Strategies> Credit<O, S> {
     /// Has `link` look again at `at`, unless it will earlier.
-    pub(super) fn wake(&mut self, link: LinkId, at: u64) {
+    pub(super) fn wake(&mut self, link: LinkId, at: SimTime) {
         let state = &mut self.links[link];
         if at < state.wake {
             state.wake = at;
@@ -85,12 +85,12 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             }
         }
         let timing = self.lanes.wire_of[link];
-        self.receive_credits(queue, Return::new(timing, now.0, ended, rest, flits, credits), now);
+        self.receive_credits(queue, Return::new(timing, now, ended, rest, flits, credits), now);
         Some((flits, credits))
     }
 
     /// The earliest instant at which a packet at the head of its queue goes on.
-    fn head_at(&self, packet: PacketId) -> u64 {
+    fn head_at(&self, packet: PacketId) -> SimTime {
         let packet = self.packets.get(packet);
         let arrived = if self.whole && !self.adaptive { packet.last } else { packet.first };
         arrived + self.switch_delay
@@ -98,23 +98,23 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
 
     /// Packet `id` starts on `link` and `vl`. Returns the remainder with which the link started, and when its last flit
     /// will have left.
-    pub(super) fn start(&mut self, id: PacketId, link: LinkId, vl: u32, now: SimTime) -> (u64, u64) {
+    pub(super) fn start(&mut self, id: PacketId, link: LinkId, vl: u32, now: SimTime) -> (u64, SimTime) {
         let lane = self.number.lane(link, vl);
         let number = self.lanes.wire_of[link];
         let timing = &self.lanes.timings[usize::from(number)];
         let state = &mut self.links[link];
-        let rest = if state.free_at == now.0 { state.remainder } else { 0 };
+        let rest = if state.free_at == now { state.remainder } else { 0 };
         let packet = self.packets.get_mut(id);
         let (flits, credits, bytes) = (packet.flits, packet.credits, packet.bytes);
         let (time, remainder) = timing.packet(flits.into(), rest);
-        let (ended, delay) = (now.0 + time, timing.delay);
-        packet.first = now.0 + timing.first(rest) + delay;
+        let (ended, delay) = (now + time, timing.delay);
+        packet.first = now + timing.first(rest) + delay;
         packet.last = ended + delay;
         let at = if self.whole && !self.adaptive { packet.last } else { packet.first } + self.switch_delay;
         state.free_at = ended + self.packet_gap;
         state.remainder = remainder;
         let to_host = state.to_host;
-        self.traffic[link].crossed(now, bytes, self.interval_ps, &mut self.meters, link);
+        self.traffic[link].crossed(now, bytes, self.interval, &mut self.meters, link);
         let queue = &mut self.lanes.ends[lane].sender;
         queue.free -= u32::from(credits);
         let sum = queue.flits.overflowing_add(flits.into());
@@ -123,7 +123,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             self.lanes.overflows[lane] += 1;
         }
         if to_host {
-            let read = Return::new(number, now.0 + delay, ended + delay, rest, flits, credits);
+            let read = Return::new(number, now + delay, ended + delay, rest, flits, credits);
             self.receive_at_host(lane, id, read, now);
         } else {
             self.receive_packet(lane, id, credits, at);

@@ -4,6 +4,7 @@
 //! instant of a `credit` fabric comes to the same in any order, so that entries need no key but their time.
 
 use crate::time::SimTime;
+use crate::units::DurationPs;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -14,7 +15,7 @@ const EMPTY: u32 = u32::MAX;
 /// A time, and what happens then.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry<E> {
-    at: u64,
+    at: SimTime,
     event: E,
 }
 
@@ -38,9 +39,9 @@ pub(super) struct TimingWheel<E> {
 }
 
 impl<E: Copy + Ord> TimingWheel<E> {
-    /// An empty agenda whose wheel spans `horizon` picoseconds at least.
-    pub fn new(horizon: u64) -> Self {
-        let width = (horizon / (SLOTS as u64 - 2) + 1).clamp(1, 1 << 50).next_power_of_two();
+    /// An empty agenda whose wheel spans `horizon` at least.
+    pub fn new(horizon: DurationPs) -> Self {
+        let width = (horizon.ps() / (SLOTS as u64 - 2) + 1).clamp(1, 1 << 50).next_power_of_two();
         Self {
             run: Vec::new(),
             slots: vec![EMPTY; SLOTS],
@@ -62,8 +63,8 @@ impl<E: Copy + Ord> TimingWheel<E> {
 
     /// Puts `event` at `at`, later than what was taken out last.
     #[inline]
-    pub fn schedule(&mut self, at: u64, event: E) {
-        let slot = at >> self.shift;
+    pub fn schedule(&mut self, at: SimTime, event: E) {
+        let slot = at.0 >> self.shift;
         let entry = Entry { at, event };
         if slot.wrapping_sub(self.cursor + 1) < SLOTS as u64 - 1 {
             self.put(slot, entry);
@@ -104,14 +105,14 @@ impl<E: Copy + Ord> TimingWheel<E> {
     #[inline]
     pub fn next_time(&self) -> Option<SimTime> {
         match self.run.last() {
-            Some(entry) => Some(SimTime(entry.at)),
-            None => self.beyond.peek().map(|Reverse(entry)| SimTime(entry.at)),
+            Some(entry) => Some(entry.at),
+            None => self.beyond.peek().map(|Reverse(entry)| entry.at),
         }
     }
 
     /// Takes out an event of the instant `at`, if there is one and none before it.
     #[inline]
-    pub fn pop(&mut self, at: u64) -> Option<E> {
+    pub fn pop(&mut self, at: SimTime) -> Option<E> {
         if self.run.is_empty() {
             self.jump();
         }
@@ -150,14 +151,14 @@ impl<E: Copy + Ord> TimingWheel<E> {
     /// With nothing before the heap, moves on to where that begins.
     fn jump(&mut self) {
         if let Some(Reverse(first)) = self.beyond.peek() {
-            self.cursor = first.at >> self.shift;
+            self.cursor = first.at.0 >> self.shift;
             self.pull();
         }
     }
 
     fn pull(&mut self) {
         while let Some(Reverse(first)) = self.beyond.peek() {
-            let slot = first.at >> self.shift;
+            let slot = first.at.0 >> self.shift;
             if slot >= self.cursor + SLOTS as u64 {
                 break;
             }
@@ -205,21 +206,21 @@ mod tests {
             steps in prop::collection::vec(prop::option::weighted(0.6, (0u32..40, any::<u64>())), 1..400),
             horizon in 0u32..36,
         ) {
-            let mut timing_wheel = TimingWheel::new(1 << horizon);
-            let mut sorted = std::collections::BTreeMap::<u64, Vec<usize>>::new();
-            let mut now = 0;
+            let mut timing_wheel = TimingWheel::new(DurationPs(1 << horizon));
+            let mut sorted = std::collections::BTreeMap::<SimTime, Vec<usize>>::new();
+            let mut now = SimTime::ZERO;
             for (id, step) in steps.into_iter().enumerate() {
                 match step {
                     Some((bits, ahead)) => {
-                        let at = now + 1 + (ahead & ((1 << bits) - 1));
+                        let at = now.plus_ps(1 + (ahead & ((1 << bits) - 1)));
                         timing_wheel.schedule(at, id);
                         sorted.entry(at).or_default().push(id);
                     }
                     None => {
                         let expected = sorted.pop_first();
-                        prop_assert_eq!(timing_wheel.next_time(), expected.as_ref().map(|(at, _)| SimTime(*at)));
+                        prop_assert_eq!(timing_wheel.next_time(), expected.as_ref().map(|(at, _)| *at));
                         let Some((at, events)) = expected else { continue };
-                        prop_assert_eq!(timing_wheel.pop(at - 1), None);
+                        prop_assert_eq!(timing_wheel.pop(SimTime(at.0 - 1)), None);
                         let mut got: Vec<usize> = std::iter::from_fn(|| timing_wheel.pop(at)).collect();
                         got.sort_unstable();
                         prop_assert_eq!(got, events);
