@@ -9,7 +9,7 @@ use crate::kernel::{EventQueue, Phase, Place};
 use crate::network::{Delivery, NetworkFigures, Simulation, Token};
 use crate::time::SimTime;
 use crate::topology::HostPlace;
-use crate::units::{Bytes, DurationPs, Rate};
+use crate::units::{Bytes, Rate};
 
 /// An ideal network has no packets of its own: these are InfiniBand's, without headers.
 const FLIT: Bytes = Bytes(64);
@@ -175,11 +175,5 @@ impl FabricKind for IdealConfig {
         Ok(IdealPackets::new(self, crate::count::count(hosts.len()), observer))
     }
 
-    fn interval(&self) -> DurationPs {
-        self.interval
-    }
-
-    fn set_interval(&mut self, interval: DurationPs) {
-        self.interval = interval;
-    }
+    super::kinds::interval_key! {}
 }

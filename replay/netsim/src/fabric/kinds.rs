@@ -274,4 +274,33 @@ macro_rules! each_kind {
     };
 }
 
-pub(super) use {each_kind, fabric_kinds};
+/// What [`FabricKind`] asks of a configuration with the key `interval`.
+macro_rules! interval_key {
+    () => {
+        fn interval(&self) -> $crate::units::DurationPs {
+            self.interval
+        }
+
+        fn set_interval(&mut self, interval: $crate::units::DurationPs) {
+            self.interval = interval;
+        }
+    };
+}
+
+/// What [`FabricKind`] asks of a fabric of links and switches: a configuration with the keys `interval`, `topology`, `routing` and `seed`.
+macro_rules! network_keys {
+    () => {
+        $crate::fabric::kinds::interval_key! {}
+
+        fn network(&self) -> Option<(&$crate::topology::TopologyConfig, &$crate::routing::RoutingConfig, u64)> {
+            Some((&self.topology, &self.routing, self.seed))
+        }
+
+        fn relative_to(&mut self, folder: &std::path::Path) {
+            self.topology.relative_to(folder);
+            self.routing.relative_to(folder);
+        }
+    };
+}
+
+pub(super) use {each_kind, fabric_kinds, interval_key, network_keys};

@@ -2,48 +2,13 @@
 
 use super::ids::{LinkId, NodeId};
 use super::link::Cable;
+use super::placing::Placing;
 use super::structure::{Link, Structure, Topology};
 use super::tree::Tree;
 use super::{HostPlace, TopologyError};
 use crate::count::count;
 use crate::csr::Csr;
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-
-/// The hosts by rack, in the order in which racks first appear.
-pub(super) struct Placing {
-    pub(super) racks: Vec<String>,
-    /// The rack of each host.
-    rack_of: Vec<usize>,
-}
-
-impl Placing {
-    pub(super) fn of(hosts: &[HostPlace]) -> Result<Self, TopologyError> {
-        let mut names = BTreeSet::new();
-        let mut racks: Vec<String> = Vec::new();
-        let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut rack_of = Vec::with_capacity(hosts.len());
-        for host in hosts {
-            if !names.insert(&host.name) {
-                return Err(TopologyError::HostTwice { name: host.name.clone() });
-            }
-            rack_of.push(*numbers.entry(&host.rack).or_insert_with(|| {
-                racks.push(host.rack.clone());
-                racks.len() - 1
-            }));
-        }
-        Ok(Self { racks, rack_of })
-    }
-
-    /// The rack of host `host`, by number.
-    pub(super) fn rack(&self, host: usize) -> usize {
-        self.rack_of[host]
-    }
-
-    pub(super) fn hosts_in(&self, rack: usize) -> usize {
-        self.rack_of.iter().filter(|r| **r == rack).count()
-    }
-}
 
 /// Puts a topology together: all hosts first, then switches, then cables.
 #[derive(Default)]

@@ -1,6 +1,7 @@
 //! The shapes of topologies and how they are built from their keys.
 
-use super::builder::{Builder, Placing};
+use super::builder::Builder;
+use super::placing::Placing;
 use super::tree::two_levels;
 use super::trees::TreeShape;
 use super::{

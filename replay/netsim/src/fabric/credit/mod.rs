@@ -37,13 +37,12 @@ use super::{FabricError, FabricKind};
 use crate::count::count;
 use crate::csr::Csr;
 use crate::network::{Delivery, NetworkFigures, Simulation};
-use crate::routing::{Routes, RoutingConfig};
+use crate::routing::Routes;
 use crate::time::SimTime;
-use crate::topology::{HostPlace, LinkId, NodeId, Topology, TopologyConfig};
+use crate::topology::{HostPlace, LinkId, NodeId, Topology};
 use crate::units::{Bytes, DurationPs};
 use arbiter::{Tables, Turns};
 use lanes::{Lanes, Numbering};
-use std::path::Path;
 use timing_wheel::TimingWheel;
 use typed_index_collections::TiVec;
 use undecided::Undecided;
@@ -537,20 +536,5 @@ impl FabricKind for CreditConfig {
         Credit::new(self, hosts, observer)
     }
 
-    fn interval(&self) -> DurationPs {
-        self.interval
-    }
-
-    fn set_interval(&mut self, interval: DurationPs) {
-        self.interval = interval;
-    }
-
-    fn network(&self) -> Option<(&TopologyConfig, &RoutingConfig, u64)> {
-        Some((&self.topology, &self.routing, self.seed))
-    }
-
-    fn relative_to(&mut self, folder: &Path) {
-        self.topology.relative_to(folder);
-        self.routing.relative_to(folder);
-    }
+    super::kinds::network_keys! {}
 }

@@ -33,7 +33,6 @@ use crate::units::{Bytes, DurationPs};
 use flow::{Flow, NONE, Packet, Receiver, Sender};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use std::path::Path;
 
 /// What statistics count as a flit: the shortest Ethernet frame.
 const FLIT: Bytes = Bytes(64);
@@ -387,20 +386,5 @@ impl FabricKind for EthernetConfig {
         Ok(FlowPackets::new(Ethernet::new(self, hosts)?, observer))
     }
 
-    fn interval(&self) -> DurationPs {
-        self.interval
-    }
-
-    fn set_interval(&mut self, interval: DurationPs) {
-        self.interval = interval;
-    }
-
-    fn network(&self) -> Option<(&TopologyConfig, &RoutingConfig, u64)> {
-        Some((&self.topology, &self.routing, self.seed))
-    }
-
-    fn relative_to(&mut self, folder: &Path) {
-        self.topology.relative_to(folder);
-        self.routing.relative_to(folder);
-    }
+    super::kinds::network_keys! {}
 }

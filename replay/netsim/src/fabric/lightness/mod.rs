@@ -44,8 +44,8 @@ use crate::network::{
     CircuitFigures, Delivery, FlowId, HostIndex, LinkFigures, Network, NetworkFigures, Simulation, Token,
 };
 use crate::time::SimTime;
-use crate::topology::{HostPlace, TopologyError};
-use crate::units::{Bytes, DurationPs, PerByte, Rate};
+use crate::topology::{HostPlace, Placing, TopologyError};
+use crate::units::{Bytes, PerByte, Rate};
 use config::Cables;
 use state::aod::Aod;
 use state::ocs::{Circuit, Ocs};
@@ -360,20 +360,9 @@ fn circuit_hosts(config: &LightnessConfig, hosts: &[HostPlace]) -> Result<Vec<bo
 
 /// The racks in the order in which they first appear, and each host's.
 fn racks_of(hosts: &[HostPlace]) -> Result<(Vec<Rack>, Vec<u32>), TopologyError> {
-    let mut names = BTreeSet::new();
-    let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
-    let mut racks: Vec<Rack> = Vec::new();
-    let mut rack_of = Vec::new();
-    for host in hosts {
-        if !names.insert(&host.name) {
-            return Err(TopologyError::HostTwice { name: host.name.clone() });
-        }
-        let number = *numbers.entry(&host.rack).or_insert_with(|| {
-            racks.push(Rack { name: host.rack.clone() });
-            count(racks.len() - 1)
-        });
-        rack_of.push(number);
-    }
+    let placing = Placing::of(hosts)?;
+    let rack_of = (0..hosts.len()).map(|host| count(placing.rack(host))).collect();
+    let racks = placing.racks.into_iter().map(|name| Rack { name }).collect();
     Ok((racks, rack_of))
 }
 
@@ -526,13 +515,7 @@ impl FabricKind for LightnessConfig {
         Ok(FlowPackets::new(Lightness::new(self, hosts)?, observer))
     }
 
-    fn interval(&self) -> DurationPs {
-        self.interval
-    }
-
-    fn set_interval(&mut self, interval: DurationPs) {
-        self.interval = interval;
-    }
+    super::kinds::interval_key! {}
 
     fn places(&self) -> Places {
         let racks = if self.decision == Decision::Direct { Some(2) } else { self.fibers };

@@ -21,9 +21,8 @@ use crate::kernel::{EventQueue, Phase, Place};
 use crate::network::{Delivery, NetworkFigures, Simulation};
 use crate::routing::{Choice, Routes, RoutingConfig};
 use crate::time::SimTime;
-use crate::topology::{HostPlace, LinkId, NodeId, Topology, TopologyConfig};
-use crate::units::{Bytes, DurationPs, Rate};
-use std::path::Path;
+use crate::topology::{HostPlace, LinkId, NodeId, Topology};
+use crate::units::{Bytes, Rate};
 use typed_index_collections::TiVec;
 use windows::Windowed;
 
@@ -373,20 +372,5 @@ impl FabricKind for StoreAndForwardConfig {
         Some(Windowed::new(self, hosts))
     }
 
-    fn interval(&self) -> DurationPs {
-        self.interval
-    }
-
-    fn set_interval(&mut self, interval: DurationPs) {
-        self.interval = interval;
-    }
-
-    fn network(&self) -> Option<(&TopologyConfig, &RoutingConfig, u64)> {
-        Some((&self.topology, &self.routing, self.seed))
-    }
-
-    fn relative_to(&mut self, folder: &Path) {
-        self.topology.relative_to(folder);
-        self.routing.relative_to(folder);
-    }
+    super::kinds::network_keys! {}
 }

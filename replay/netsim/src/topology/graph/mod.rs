@@ -6,9 +6,10 @@ mod text;
 
 pub use text::{Graph, GraphEdge, LinkText};
 
-use super::builder::{Builder, Placing};
+use super::builder::Builder;
 use super::ids::MAX_CABLES;
 use super::link::Cable;
+use super::placing::Placing;
 use super::{HostPlace, LinkConfig, NodeId, Structure, Topology, TopologyError};
 use crate::count::count;
 use crate::units::{Bytes, DurationPs, Rate};
