@@ -7,5 +7,7 @@
 
 pub mod queue;
 pub mod random;
+mod wheel;
 
 pub use queue::{EventQueue, Key, Phase, Place, tie};
+pub(crate) use wheel::{Timed, TimingWheel};

@@ -1,12 +1,11 @@
-//! The queue of pending events: a timing wheel whose slots are sorted as they come up, and a heap for what lies beyond.
+//! The queue of pending events, in a total order: on a timing wheel, whose slots are sorted as they come up.
 //!
-//! A wheel does best when it spans what the events are usually scheduled ahead (link and serialisation times): then
-//! pushing is appending to a slot's list, and a slot is sorted once, whatever the number that is pending. What is
-//! scheduled into the slot that is being worked off waits in a small heap beside it; timers that lie far ahead
-//! (retransmission, circuits) wait in another one until the wheel comes near.
+//! What is scheduled into the slot that is being worked off waits in a small heap beside it.
 
 use super::random::mix;
+use super::wheel::{Timed, TimingWheel};
 use crate::time::SimTime;
+use crate::units::DurationPs;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -83,8 +82,12 @@ impl<E> Ord for Entry<E> {
     }
 }
 
-const SLOTS: usize = 1 << 14;
-const NONE: u32 = u32::MAX;
+impl<E: Copy> Timed for Entry<E> {
+    #[inline]
+    fn time(&self) -> SimTime {
+        self.key.time()
+    }
+}
 
 /// Pending events, taken out in the order of their [`Key`]s.
 pub struct EventQueue<E> {
@@ -92,41 +95,20 @@ pub struct EventQueue<E> {
     run: Vec<Entry<E>>,
     /// What was scheduled before the end of that slot since.
     late: BinaryHeap<Reverse<Entry<E>>>,
-    /// The lists of later slots, by slot number modulo SLOTS: indexes into `lists`. Never empty while `run` and `late`
-    /// are and the wheel holds something.
-    slots: Vec<u32>,
-    lists: Vec<Vec<Entry<E>>>,
-    spare_lists: Vec<u32>,
-    /// One bit a slot, set where it has a list; above it one bit a word.
-    occupied: Vec<u64>,
-    occupied_words: [u64; SLOTS / 64 / 64],
-    in_wheel: usize,
-    /// What lies beyond the wheel.
-    beyond: BinaryHeap<Reverse<Entry<E>>>,
-    /// The number of the slot (time >> shift) that is being worked off.
-    cursor: u64,
-    shift: u32,
+    /// Later slots. They hold nothing while `run` and `late` are empty.
+    wheel: TimingWheel<Entry<E>>,
     numbers: Vec<u64>,
     popped: u64,
 }
 
 impl<E: Copy> EventQueue<E> {
-    /// An empty queue whose wheel spans about `horizon_ps` picoseconds: as far ahead as most events are scheduled.
+    /// An empty queue whose wheel spans `horizon_ps` picoseconds at least: as far ahead as most events are scheduled.
     #[must_use]
     pub fn new(horizon_ps: u64) -> Self {
-        let width = (horizon_ps / SLOTS as u64).clamp(1, 1 << 62).next_power_of_two();
         Self {
             run: Vec::new(),
             late: BinaryHeap::new(),
-            slots: vec![NONE; SLOTS],
-            lists: Vec::new(),
-            spare_lists: Vec::new(),
-            occupied: vec![0; SLOTS / 64],
-            occupied_words: [0; SLOTS / 64 / 64],
-            in_wheel: 0,
-            beyond: BinaryHeap::new(),
-            cursor: 0,
-            shift: width.trailing_zeros(),
+            wheel: TimingWheel::new(DurationPs(horizon_ps)),
             numbers: Vec::new(),
             popped: 0,
         }
@@ -135,13 +117,13 @@ impl<E: Copy> EventQueue<E> {
     /// How many events are pending.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.run.len() + self.late.len() + self.in_wheel + self.beyond.len()
+        self.run.len() + self.late.len() + self.wheel.len()
     }
 
     /// Whether nothing is pending.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.next_time().is_none()
     }
 
     /// How many events were taken out so far.
@@ -159,32 +141,11 @@ impl<E: Copy> EventQueue<E> {
         let number = self.numbers[index];
         self.numbers[index] += 1;
         let entry = Entry { key: Key::new(time, phase, place, number), event };
-        let slot = time.0 >> self.shift;
-        if slot <= self.cursor {
-            self.late.push(Reverse(entry));
-        } else if slot - self.cursor < SLOTS as u64 {
-            self.put_in_wheel(slot, entry);
-            if self.run.is_empty() && self.late.is_empty() {
-                self.settle();
-            }
-        } else {
-            self.beyond.push(Reverse(entry));
+        if let Some(late) = self.wheel.schedule(entry) {
+            self.late.push(Reverse(late));
+        } else if self.run.is_empty() && self.late.is_empty() {
+            self.settle();
         }
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "masked to the number of slots; there are no more lists")]
-    fn put_in_wheel(&mut self, slot: u64, entry: Entry<E>) {
-        let index = slot as usize & (SLOTS - 1);
-        if self.slots[index] == NONE {
-            self.slots[index] = self.spare_lists.pop().unwrap_or_else(|| {
-                self.lists.push(Vec::new());
-                (self.lists.len() - 1) as u32
-            });
-            self.occupied[index / 64] |= 1 << (index % 64);
-            self.occupied_words[index / 64 / 64] |= 1 << (index / 64 % 64);
-        }
-        self.lists[self.slots[index] as usize].push(entry);
-        self.in_wheel += 1;
     }
 
     /// The time of the next event.
@@ -195,7 +156,7 @@ impl<E: Copy> EventQueue<E> {
             (Some(run), None) => Some(run.key),
             (None, late) => late.map(|Reverse(late)| late.key),
         };
-        near.or_else(|| self.beyond.peek().map(|Reverse(entry)| entry.key)).map(Key::time)
+        near.or_else(|| self.wheel.first_beyond().map(|entry| entry.key)).map(Key::time)
     }
 
     /// Takes out the next event if it is not later than `until`.
@@ -204,7 +165,8 @@ impl<E: Copy> EventQueue<E> {
             return None;
         }
         if self.run.is_empty() && self.late.is_empty() {
-            self.jump_beyond();
+            self.wheel.jump(&mut self.run);
+            self.run.reverse();
         }
         let from_run = match (self.run.last(), self.late.peek()) {
             (Some(run), Some(Reverse(late))) => run.key < late.key,
@@ -212,88 +174,16 @@ impl<E: Copy> EventQueue<E> {
         };
         let entry = if from_run { self.run.pop() } else { self.late.pop().map(|Reverse(late)| late) }?;
         self.popped += 1;
-        if self.run.is_empty() && self.late.is_empty() && self.in_wheel > 0 {
+        if self.run.is_empty() && self.late.is_empty() {
             self.settle();
         }
         Some((entry.key.time(), entry.event))
     }
 
-    /// Moves on to the next slot of the wheel that holds something.
+    /// Goes on with the next slot that holds something.
     fn settle(&mut self) {
-        let Some(distance) = self.next_occupied() else { return };
-        self.cursor += distance;
-        self.open_slot();
-        self.pull_near();
-    }
-
-    /// With nothing before the far heap, moves on to where that begins.
-    fn jump_beyond(&mut self) {
-        if let Some(Reverse(first)) = self.beyond.peek() {
-            self.cursor = first.key.time >> self.shift;
-            self.pull_near();
-        }
-    }
-
-    /// Takes from the far heap what the wheel can hold now.
-    fn pull_near(&mut self) {
-        while let Some(Reverse(first)) = self.beyond.peek() {
-            let slot = first.key.time >> self.shift;
-            if slot >= self.cursor.saturating_add(SLOTS as u64) {
-                break;
-            }
-            if let Some(Reverse(entry)) = self.beyond.pop() {
-                if slot <= self.cursor {
-                    self.late.push(Reverse(entry));
-                } else {
-                    self.put_in_wheel(slot, entry);
-                }
-            }
-        }
-    }
-
-    /// Makes the list of the cursor's slot the run that is worked off.
-    #[expect(clippy::cast_possible_truncation, reason = "masked to the number of slots")]
-    fn open_slot(&mut self) {
-        let index = self.cursor as usize & (SLOTS - 1);
-        let list = self.slots[index];
-        self.slots[index] = NONE;
-        self.occupied[index / 64] &= !(1 << (index % 64));
-        if self.occupied[index / 64] == 0 {
-            self.occupied_words[index / 64 / 64] &= !(1 << (index / 64 % 64));
-        }
-        // The run's old, empty list becomes a spare one.
-        std::mem::swap(&mut self.run, &mut self.lists[list as usize]);
-        self.spare_lists.push(list);
-        self.in_wheel -= self.run.len();
-        self.run.sort_unstable_by_key(|entry| Reverse(entry.key));
-    }
-
-    /// How many slots after the cursor the next one lies that holds something.
-    #[expect(clippy::cast_possible_truncation, reason = "masked to the number of slots")]
-    fn next_occupied(&self) -> Option<u64> {
-        if self.in_wheel == 0 {
-            return None;
-        }
-        let start = (self.cursor as usize + 1) & (SLOTS - 1);
-        let found = self.first_from(start).or_else(|| self.first_from(0))?;
-        Some(((found + SLOTS - start) & (SLOTS - 1)) as u64 + 1)
-    }
-
-    fn first_from(&self, start: usize) -> Option<usize> {
-        let word = start / 64;
-        let rest = self.occupied[word] & (u64::MAX << (start % 64));
-        if rest != 0 {
-            return Some(word * 64 + rest.trailing_zeros() as usize);
-        }
-        let mut group = (word + 1) / 64;
-        let mut words = *self.occupied_words.get(group)? & (u64::MAX << ((word + 1) % 64));
-        loop {
-            if words != 0 {
-                let word = group * 64 + words.trailing_zeros() as usize;
-                return Some(word * 64 + self.occupied[word].trailing_zeros() as usize);
-            }
-            group += 1;
-            words = *self.occupied_words.get(group)?;
+        if self.wheel.settle(&mut self.run) {
+            self.run.sort_unstable_by_key(|entry| Reverse(entry.key));
         }
     }
 }

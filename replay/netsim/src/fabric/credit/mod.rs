@@ -15,10 +15,10 @@ mod hosts;
 mod input_arbiter;
 mod lanes;
 mod link_timing;
+mod pending;
 mod receiving;
 mod sending;
 mod strategies;
-mod timing_wheel;
 mod undecided;
 
 pub use buffer_policy::{BufferPolicy, ConfiguredBuffers, SharedBuffers, StaticBuffers};
@@ -43,7 +43,7 @@ use crate::topology::{HostPlace, LinkId, NodeId, Topology};
 use crate::units::{Bytes, DurationPs};
 use arbiter::{Tables, Turns};
 use lanes::{Lanes, Numbering};
-use timing_wheel::TimingWheel;
+use pending::PendingEvents;
 use typed_index_collections::TiVec;
 use undecided::Undecided;
 
@@ -185,7 +185,7 @@ pub struct Credit<O, S: Strategies = Configured> {
     lanes: Lanes<S::Buffers>,
     packets: Slab<PacketId, Packet>,
     messages: Messages,
-    events: TimingWheel<Event>,
+    events: PendingEvents<Event>,
     /// The instant whose arrivals have been seen, while choices and arbitrations are still to be made.
     open: Option<SimTime>,
     choosing: Vec<LaneId>,
@@ -321,7 +321,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
                 config.mtu,
                 config.headers,
             ),
-            events: TimingWheel::new(horizon),
+            events: PendingEvents::new(horizon),
             open: None,
             choosing: Vec::new(),
             looking: Vec::new(),
