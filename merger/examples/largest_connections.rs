@@ -31,7 +31,7 @@ fn main() -> Result<()> {
         );
     }
     for loss in merged.losses() {
-        println!("lost: {}: {} {}", loss.what, loss.count, loss.unit);
+        println!("lost: {loss}");
     }
     Ok(())
 }

@@ -2,7 +2,6 @@
 
 use rayon::prelude::*;
 use trace::ids::{ConnectionId, HostId, MessageId};
-use trace::manifest::Loss;
 use trace::rows::{ConnectionRow, HostRow, MessageRow, OwnerEvidence};
 
 use crate::capture::HostCapture;
@@ -13,6 +12,7 @@ use crate::inference;
 use crate::join::{AddressBook, Direction, Early, Link};
 use crate::joined::{Joined, JvmEvent, Stream};
 use crate::kernel::kernel_bytes;
+use crate::loss::Loss;
 use crate::merged::{Clocks, HostClock, Merged};
 use crate::owners::Attribution;
 use crate::pipelines;

@@ -17,6 +17,7 @@ use crate::framing::{self, Conversation, Fetches};
 use crate::history;
 use crate::join::{self, AddressBook, Direction, Link};
 use crate::joined::JvmEvent;
+use crate::loss::{LossKind, Note as _};
 use crate::merged::Merged;
 use crate::owners::{self, Attribution, Findings, Listeners};
 use crate::processes::Processes;
@@ -116,10 +117,7 @@ fn note_contradicted(
         for (process, count) in contradicted {
             let row = &processes.rows[process.index()];
             if row.host == order.id_of(number) {
-                let whose = format!("{}: JVM {}", host.name, row.pid);
-                let what =
-                    format!("{whose}: ends of connections that it takes for its own and that are another process's");
-                host.lost(what, *count, "connections");
+                host.losses.lost(&host.name, LossKind::ForeignConnections(row.pid), *count);
             }
         }
     }

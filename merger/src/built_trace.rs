@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use trace::manifest::{Loss, TraceManifest};
+use trace::manifest::TraceManifest;
 use trace::rows::Trace;
 
 use crate::build::{Progress, merge};
 use crate::causality::{self, CausalityError};
 use crate::error::MergeError;
+use crate::loss::{self, Loss};
 use crate::merged::HostClock;
 
 /// Why a trace could not be made.
@@ -43,7 +44,7 @@ pub fn trace_of(captures: &[PathBuf], progress: &impl Progress) -> Result<BuiltT
     let (losses, mut notes) = (merged.losses(), merged.notes());
     let joined = merged.joined;
     let of_histories = joined.histories.losses.iter();
-    notes.extend(of_histories.map(|loss| format!("{}: {} {}", loss.what, loss.count, loss.unit)));
+    notes.extend(of_histories.map(ToString::to_string));
     notes.extend(causal.findings.notes());
     let manifest = TraceManifest {
         version: 1,
@@ -52,7 +53,7 @@ pub fn trace_of(captures: &[PathBuf], progress: &impl Progress) -> Result<BuiltT
         start_ns: joined.window_ns.0,
         end_ns: joined.window_ns.1,
         reference_host: joined.hosts.first().map(|host| host.name.clone()).unwrap_or_default(),
-        losses: sum(losses),
+        losses: loss::sum(losses).iter().map(Loss::written).collect(),
         notes,
     };
     let trace = Trace {
@@ -69,19 +70,4 @@ pub fn trace_of(captures: &[PathBuf], progress: &impl Progress) -> Result<BuiltT
         jobs: causal.jobs,
     };
     Ok(BuiltTrace { trace, packets: merged.packets, clocks: merged.clocks.hosts })
-}
-
-/// Losses of one kind are one entry.
-fn sum(losses: Vec<Loss>) -> Vec<Loss> {
-    let mut whole: Vec<Loss> = Vec::new();
-    for loss in losses {
-        match whole
-            .iter_mut()
-            .find(|earlier| (&earlier.what, &earlier.unit, &earlier.writer) == (&loss.what, &loss.unit, &loss.writer))
-        {
-            Some(earlier) => earlier.count = earlier.count.saturating_add(loss.count),
-            None => whole.push(loss),
-        }
-    }
-    whole
 }

@@ -2,10 +2,10 @@
 
 use trace::ids::{ConnectionId, ProcessId};
 use trace::jvm::JvmRecord;
-use trace::manifest::Loss;
 use trace::rows::{ConnectionRow, HostRow, MessageRow, ProcessRow, SpanRow};
 
 use crate::history::Histories;
+use crate::loss::Loss;
 
 /// Everything that the captures say, on one clock, each thing once.
 #[derive(Clone, Debug, Default)]

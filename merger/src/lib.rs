@@ -40,6 +40,7 @@ mod inference;
 pub mod join;
 pub mod joined;
 pub mod kernel;
+pub mod loss;
 pub mod memory;
 pub mod merged;
 pub mod owners;

@@ -1,14 +1,8 @@
 //! What comes of joining captures.
 
-use trace::manifest::Loss;
-
 use crate::join::Early;
 use crate::joined::Joined;
-
-/// How the loss of segments begins that arrive before they left, by more than the clocks' uncertainty.
-pub const VIOLATIONS: &str = "segments that arrive before they left after alignment";
-/// How the loss of segments begins whose delivery was moved, within the clocks' uncertainty, to when they left.
-pub const CLAMPED: &str = "segments whose delivery was moved to when they left";
+use crate::loss::{EarlySegments, Loss, LossKind, Note as _};
 
 /// Captures, joined.
 #[derive(Clone, Debug, Default)]
@@ -57,21 +51,16 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// What could not be made right, in words and counts.
+    /// What could not be made right.
     #[must_use]
     pub fn losses(&self) -> Vec<Loss> {
         let Early { within_uncertainty, beyond_uncertainty, largest_ns } = self.early_segments;
-        let apart = "hosts whose clocks could not be aligned: they share no packets with the others".to_owned();
-        let losses = [
-            (apart, self.apart.len() as u64, "hosts"),
-            (format!("{VIOLATIONS} (at most {largest_ns} ns)"), beyond_uncertainty, "segments"),
-            (format!("{CLAMPED} (at most {largest_ns} ns)"), within_uncertainty, "segments"),
-        ];
+        let early = |which| LossKind::Early { which, largest_ns };
+        let mut losses = Vec::new();
+        losses.lost("", LossKind::Apart, self.apart.len() as u64);
+        losses.lost("", early(EarlySegments::Violations), beyond_uncertainty);
+        losses.lost("", early(EarlySegments::Clamped), within_uncertainty);
         losses
-            .into_iter()
-            .filter(|(_, count, _)| *count > 0)
-            .map(|(what, count, unit)| Loss::new(what, count, unit))
-            .collect()
     }
 
     /// The figures, in words.

@@ -14,10 +14,7 @@ use super::host::{HostCapture, is_damage, own_addresses};
 use super::layout::{FileKind, HostFile, HostFolder};
 use super::{foreign, jvms, sense};
 use crate::error::MergeError;
-
-/// The agents, as losses name them.
-const SNIFFER: &str = "sniffer";
-const DUMPINGD: &str = "dumpingd";
+use crate::loss::{LossKind, Note as _};
 
 /// Reads the folder of a host that has number `number` among the hosts.
 pub(super) fn read_folder(folder: &HostFolder, number: usize) -> Result<HostCapture, MergeError> {
@@ -25,7 +22,7 @@ pub(super) fn read_folder(folder: &HostFolder, number: usize) -> Result<HostCapt
     let path = folder.folder.path();
     let mut host = HostCapture { name: name.clone(), folders: vec![path.to_owned()], ..HostCapture::default() };
     for (what, reason) in &folder.left_out {
-        host.lost(format!("{what}: left out: {reason}"), 1, "files");
+        host.lost(what, LossKind::LeftOut(reason.clone()), 1);
     }
     let sniffer = read_json::<SnifferManifest>(&mut host, folder, &FileKind::SnifferManifest)?;
     let dumpingd = read_json::<DumpingdManifest>(&mut host, folder, &FileKind::DumpingdManifest)?;
@@ -80,7 +77,7 @@ fn open(host: &mut HostCapture, folder: &HostFolder, file: &HostFile) -> Result<
     match folder.open(file) {
         Ok(input) => Ok(Some(input)),
         Err(error) if is_damage(&error) => {
-            host.lost(format!("{}: left out: {error}", folder.shown(file)), 1, "files");
+            host.lost(&folder.shown(file), LossKind::LeftOut(error.to_string()), 1);
             Ok(None)
         }
         Err(error) => Err(MergeError::io(folder.folder.path().join(file.path()))(error)),
@@ -98,7 +95,7 @@ fn read_json<T: DeserializeOwned>(
     match value {
         Ok(value) => Ok(Some(value)),
         Err(error) => {
-            host.lost(format!("{}: unreadable ({error})", folder.shown(file)), 1, "files");
+            host.lost(&folder.shown(file), LossKind::UnreadableManifest(error.to_string()), 1);
             Ok(None)
         }
     }
@@ -121,38 +118,17 @@ fn take_sniffer_manifest(host: &mut HostCapture, manifest: &SnifferManifest) {
         for interface in &run.interfaces {
             let at = format!("{name}/{}", interface.name);
             host.addresses.extend(own_addresses(&interface.addresses));
-            host.unwritten(
-                SNIFFER,
-                format!("{at}: packets dropped by the kernel"),
-                interface.counts.kernel_drops,
-                "packets",
-            );
-            host.unwritten(
-                SNIFFER,
-                format!("{at}: packets dropped by the interface"),
-                interface.counts.interface_drops,
-                "packets",
-            );
-            host.unwritten(
-                SNIFFER,
-                format!("{at}: packets that could not be parsed"),
-                interface.counts.unparsed,
-                "packets",
-            );
-            host.unwritten(
-                SNIFFER,
-                format!("{at}: packets that could not be written"),
-                interface.counts.unwritten,
-                "packets",
-            );
-            host.unwritten(SNIFFER, format!("{at}: packets given up undecided"), interface.counts.undecided, "packets");
-            let blanked = interface.counts.blanked_bytes;
-            host.unwritten(
-                SNIFFER,
-                format!("{at}: payload that was blanked, as it is secret"),
-                blanked,
-                "payload bytes",
-            );
+            let counts = &interface.counts;
+            for (kind, count) in [
+                (LossKind::KernelDrops, counts.kernel_drops),
+                (LossKind::InterfaceDrops, counts.interface_drops),
+                (LossKind::SnifferUnparsed, counts.unparsed),
+                (LossKind::SnifferUnwritten, counts.unwritten),
+                (LossKind::SnifferUndecided, counts.undecided),
+                (LossKind::Blanked, counts.blanked_bytes),
+            ] {
+                host.lost(&at, kind, count);
+            }
         }
         host.notes.extend(run.problems.iter().map(|problem| format!("{name}: sniffer: {problem}")));
     }
@@ -174,8 +150,7 @@ fn note_missing_packets(host: &mut HostCapture, manifest: &SnifferManifest, coun
     }
     for (interface, written) in written {
         let missing = written.saturating_sub(counted.get(interface).copied().unwrap_or(0));
-        let what = format!("{}/{interface}: packets that sniffer.json counts and no file holds", host.name);
-        host.lost(what, missing, "packets");
+        host.lost(&format!("{}/{interface}", host.name), LossKind::PacketsWithoutFile, missing);
     }
 }
 
@@ -190,11 +165,9 @@ fn take_dumpingd_manifest(host: &mut HostCapture, manifest: &DumpingdManifest) {
         ));
     }
     for run in manifest.earlier_runs.iter().chain([manifest]) {
-        let no_room = format!("{name}: records of sockets for which there was no room on the disk");
-        host.unwritten(DUMPINGD, no_room, run.unwritten, "records");
-        let removed = format!("{name}: records of sockets that were removed to make room");
-        host.unwritten(DUMPINGD, removed, run.removed_records, "records");
-        host.unwritten(DUMPINGD, format!("{name}: network namespaces not scanned"), run.left_out_netns, "namespaces");
+        host.lost(&name, LossKind::SocketsUnwritten, run.unwritten);
+        host.lost(&name, LossKind::RemovedSockets, run.removed_records);
+        host.lost(&name, LossKind::NamespacesLeftOut, run.left_out_netns);
         host.notes.extend(run.problems.iter().map(|problem| format!("{name}: dumpingd: {problem}")));
     }
 }
@@ -208,8 +181,7 @@ fn note_missing_scans(host: &mut HostCapture, manifest: &DumpingdManifest) {
     }
     let counted = runs().fold(0u64, |all, run| all.saturating_add(run.scans));
     let held = host.sockets.iter().filter(|record| matches!(record, SocketRecord::Scan { .. })).count() as u64;
-    let what = format!("{}: scans that dumpingd.json counts and no file holds", host.name);
-    host.lost(what, counted.saturating_sub(held), "scans");
+    host.losses.lost(&host.name, LossKind::ScansWithoutFile, counted.saturating_sub(held));
 }
 
 fn read_sockets(host: &mut HostCapture, shown: &str, input: File) -> Result<(), MergeError> {
@@ -227,10 +199,10 @@ fn read_sockets(host: &mut HostCapture, shown: &str, input: File) -> Result<(), 
     match read {
         Ok(losses) => host.lost_lines(shown, losses),
         // Packed data that is cut off in its first bytes cannot be unpacked at all: that is a loss like any other cut.
-        Err(error) if is_damage(&error) => host.lost(format!("{shown}: {error}"), 1, "files"),
+        Err(error) if is_damage(&error) => host.lost(shown, LossKind::Unusable(error.to_string()), 1),
         Err(error) => return Err(MergeError::io(shown)(error)),
     }
-    host.lost(format!("{shown}: records with times or counts that cannot be"), senseless, "records");
+    host.lost(shown, LossKind::SenselessSockets, senseless);
     let mut lost: BTreeMap<&str, u64> = BTreeMap::new();
     for record in &records {
         if let SocketRecord::Lost { what, count, .. } = record {
@@ -238,9 +210,8 @@ fn read_sockets(host: &mut HostCapture, shown: &str, input: File) -> Result<(), 
             *all = all.saturating_add(*count);
         }
     }
-    let name = host.name.clone();
     for (what, count) in lost {
-        host.unwritten(DUMPINGD, format!("{name}: dumpingd: {what}"), count, "records");
+        host.losses.lost(&host.name, LossKind::ToldByDumpingd(what.to_owned()), count);
     }
     host.sockets.extend(records);
     Ok(())
@@ -251,7 +222,7 @@ fn read_packets(host: &mut HostCapture, shown: &str, input: File, number: usize,
     let input = match files::unpacked(input) {
         Ok(input) => input,
         Err(error) if is_damage(&error) => {
-            host.lost(format!("{shown}: {error}"), 1, "files");
+            host.lost(shown, LossKind::Unusable(error.to_string()), 1);
             return Ok(0);
         }
         Err(error) => return Err(MergeError::io(shown)(error)),
@@ -259,7 +230,7 @@ fn read_packets(host: &mut HostCapture, shown: &str, input: File, number: usize,
     let mut reader = match PacketReader::new(input) {
         Ok(reader) => reader,
         Err(error) => {
-            host.lost(format!("{shown}: {error}"), 1, "files");
+            host.lost(shown, LossKind::Unusable(error.to_string()), 1);
             return Ok(0);
         }
     };
@@ -279,7 +250,7 @@ fn read_packets(host: &mut HostCapture, shown: &str, input: File, number: usize,
             Ok(Some(_)) => senseless += 1,
             Ok(None) => break,
             Err(error) => {
-                host.lost(format!("{shown}: the rest of the file ({error})"), 1, "files");
+                host.lost(shown, LossKind::RestOfFile(error.to_string()), 1);
                 break;
             }
         }
@@ -291,13 +262,13 @@ fn read_packets(host: &mut HostCapture, shown: &str, input: File, number: usize,
         }
         if note.kind == CaptureNoteKind::Removed {
             count = count.saturating_add(note.count);
-            host.unwritten(SNIFFER, format!("{shown}: packets removed to make room"), note.count, "packets");
+            host.lost(shown, LossKind::RemovedPackets, note.count);
         }
     }
     let losses = reader.losses();
-    host.lost(format!("{shown}: bytes of a packet that was cut off"), losses.truncated_bytes, "bytes");
+    host.lost(shown, LossKind::CutPacket, losses.truncated_bytes);
     let senseless = losses.malformed_records.saturating_add(senseless);
-    host.lost(format!("{shown}: packets that make no sense"), senseless, "packets");
-    host.lost(format!("{shown}: cut off or damaged in its packing"), u64::from(losses.broken_off), "files");
+    host.lost(shown, LossKind::SenselessPackets, senseless);
+    host.lost(shown, LossKind::DamagedPacking, u64::from(losses.broken_off));
     Ok(count)
 }

@@ -13,6 +13,7 @@ use super::layout::{HostFile, HostFolder};
 use super::listing;
 use super::pcap::{self, PcapError, PcapLosses};
 use crate::error::MergeError;
+use crate::loss::LossKind;
 
 /// Bytes of a line of a listing, at most.
 const MAX_LINE_BYTES: usize = 64 << 10;
@@ -85,28 +86,17 @@ pub(crate) fn named(folder: &Folder, file: &str) -> Result<File, String> {
 fn note_pcap(host: &mut HostCapture, shown: &str, read: Result<PcapLosses, PcapError>) {
     match read {
         Ok(read) => {
-            host.lost(format!("{shown}: frames that could not be parsed"), read.unparsed, "packets");
-            host.lost(
-                format!(
-                    "{shown}: frames cut inside their headers, at {} bytes (record 256: tcpdump -s 256)",
-                    read.cut_at_bytes
-                ),
-                read.cut,
-                "packets",
-            );
-            host.lost(format!("{shown}: frames in VXLAN, which is not looked into"), read.vxlan, "packets");
-            host.lost(
-                format!("{shown}: packets that were recorded twice, the second ones"),
-                read.duplicates,
-                "packets",
-            );
+            host.lost(shown, LossKind::UnparsedFrames, read.unparsed);
+            host.lost(shown, LossKind::CutFrames(read.cut_at_bytes), read.cut);
+            host.lost(shown, LossKind::Vxlan, read.vxlan);
+            host.lost(shown, LossKind::Duplicates, read.duplicates);
             if read.other > 0 {
                 host.notes.push(format!("{shown}: {} frames are no TCP and were left out", read.other));
             }
-            host.lost(format!("{shown}: truncated"), u64::from(read.truncated), "files");
+            host.lost(shown, LossKind::Truncated, u64::from(read.truncated));
             host.notes.extend(read.notes.iter().map(|note| format!("{shown}: {note}")));
         }
-        Err(error) => host.lost(format!("{shown}: {error}"), 1, "files"),
+        Err(error) => host.lost(shown, LossKind::Unusable(error.to_string()), 1),
     }
 }
 
@@ -124,17 +114,13 @@ fn take_listing(host: &mut HostCapture, shown: &str, input: File, format: Socket
             let cut = losses.truncated_bytes.saturating_sub(rest.len() as u64);
             host.lost_lines(shown, LineLosses { truncated_bytes: cut, ..losses });
         }
-        Err(error) if is_damage(&error) => host.lost(format!("{shown}: {error}"), 1, "files"),
+        Err(error) if is_damage(&error) => host.lost(shown, LossKind::Unusable(error.to_string()), 1),
         Err(error) => return Err(MergeError::io(shown)(error)),
     }
     let listed = listing.end();
-    host.lost(format!("{shown}: lines that were not understood"), listed.ignored_lines, "lines");
+    host.lost(shown, LossKind::IgnoredLines, listed.ignored_lines);
     if let Some((line, text)) = listed.wrong_time {
-        let what = format!(
-            "{shown}: lines below times that were not understood, the first in line {line}: \"{text}\" (seconds or \
-             nanoseconds since the epoch, or 2026-01-31T23:59:59+00:00)"
-        );
-        host.lost(what, listed.lines_without_time, "lines");
+        host.lost(shown, LossKind::LinesWithoutTime { line, text }, listed.lines_without_time);
     }
     host.sockets.extend(listed.records);
     Ok(())

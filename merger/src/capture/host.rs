@@ -7,10 +7,11 @@ use std::path::PathBuf;
 
 use trace::files::LineLosses;
 use trace::jvm::JvmRecord;
-use trace::manifest::{ForeignProcess, Loss};
+use trace::manifest::ForeignProcess;
 use trace::socket::SocketRecord;
 
 use super::flows::Packets;
+use crate::loss::{Loss, LossKind, Note as _};
 
 /// All that was recorded of one host.
 #[derive(Clone, Debug, Default)]
@@ -43,29 +44,19 @@ pub struct HostCapture {
 
 impl HostCapture {
     /// Notes a loss, if there is one.
-    pub fn lost(&mut self, what: impl Into<String>, count: u64, unit: &str) {
-        if count > 0 {
-            self.losses.push(Loss::new(what, count, unit));
-        }
-    }
-
-    /// Notes what one of the agents left out of its record, if there is anything.
-    pub(super) fn unwritten(&mut self, writer: &str, what: impl Into<String>, count: u64, unit: &str) {
-        if count > 0 {
-            self.losses.push(Loss { writer: writer.into(), ..Loss::new(what, count, unit) });
-        }
+    pub fn lost(&mut self, place: &str, kind: LossKind, count: u64) {
+        self.losses.lost(place, kind, count);
     }
 
     /// Notes what could not be used of a file of lines.
     pub(super) fn lost_lines(&mut self, shown: &str, losses: LineLosses) {
-        self.lost(format!("{shown}: bytes of a line that was cut off"), losses.truncated_bytes, "bytes");
-        if let Some((line, reason)) = losses.first_malformed {
-            let what = format!("{shown}: lines that are no record, first line {line}: {reason}");
-            self.lost(what, losses.malformed_lines, "records");
+        self.lost(shown, LossKind::CutLine, losses.truncated_bytes);
+        if let Some((first, error)) = losses.first_malformed {
+            self.lost(shown, LossKind::MalformedLines { first, error }, losses.malformed_lines);
         }
-        self.lost(format!("{shown}: lines that are longer than any record"), losses.overlong_lines, "records");
-        if let Some(reason) = losses.broken_off {
-            self.lost(format!("{shown}: the rest of the file ({reason})"), 1, "files");
+        self.lost(shown, LossKind::OverlongLines, losses.overlong_lines);
+        if let Some(error) = losses.broken_off {
+            self.lost(shown, LossKind::RestOfFile(error), 1);
         }
     }
 

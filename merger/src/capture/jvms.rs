@@ -13,9 +13,7 @@ use super::host::{HostCapture, JvmFile, is_damage, own_addresses};
 use super::layout::{FileKind, HostFile, HostFolder};
 use super::sense;
 use crate::error::MergeError;
-
-/// JVMs, as losses name them.
-const WRITER: &str = "jvm";
+use crate::loss::{LossKind, Note as _};
 
 /// Reads the file of a JVM; `None` if nothing of it can be used.
 pub(super) fn read(
@@ -40,12 +38,12 @@ pub(super) fn read(
     match read {
         Ok(losses) => host.lost_lines(&shown, losses),
         Err(error) if is_damage(&error) => {
-            host.lost(format!("{shown}: {error}"), 1, "files");
+            host.lost(&shown, LossKind::Unusable(error.to_string()), 1);
             return Ok(None);
         }
         Err(error) => return Err(MergeError::io(folder.folder.path().join(file.path()))(error)),
     }
-    host.lost(format!("{shown}: records with times or sizes that cannot be"), senseless, "records");
+    host.lost(&shown, LossKind::SenselessJvmRecords, senseless);
     let mut headers = Vec::new();
     let (mut dropped, mut unwritten) = (RunningCount::default(), RunningCount::default());
     for record in &jvm.records {
@@ -69,13 +67,11 @@ pub(super) fn read(
         }
     }
     if headers.iter().any(|header| *header != (pid, start_ticks)) {
-        host.lost(format!("{shown}: left out, as its header is another process's than its name"), 1, "files");
+        host.lost(&shown, LossKind::ForeignHeader, 1);
         return Ok(None);
     }
-    let name = host.name.clone();
-    host.unwritten(WRITER, format!("{name}: records dropped in JVM {pid}"), dropped.all, "records");
-    let what = format!("{name}: records of JVM {pid} for which there was no room on the disk");
-    host.unwritten(WRITER, what, unwritten.all, "records");
+    host.losses.lost(&host.name, LossKind::JvmDropped(pid), dropped.all);
+    host.losses.lost(&host.name, LossKind::JvmUnwritten(pid), unwritten.all);
     Ok(Some(jvm))
 }
 
@@ -123,8 +119,7 @@ pub(super) fn settle(host: &mut HostCapture) {
         match (contained, same) {
             (Some(pid), _) => jvm.pid = *pid,
             (None, Some(seen)) if fits && jvm.user.is_some_and(|user| user != seen.uid) => {
-                let reason = format!("{}: left out, as process {} is user {}'s", jvm.file, jvm.pid, seen.uid);
-                left_out.push(reason);
+                left_out.push((jvm.file, LossKind::ForeignUser { pid: jvm.pid, user: seen.uid }));
                 continue;
             }
             _ => {}
@@ -138,12 +133,12 @@ pub(super) fn settle(host: &mut HostCapture) {
             if number == of_its_user {
                 host.jvms.push(jvm);
             } else {
-                left_out.push(format!("{}: left out, as another file tells of the same process", jvm.file));
+                left_out.push((jvm.file, LossKind::SecondFile));
             }
         }
     }
-    for reason in left_out {
-        host.lost(reason, 1, "files");
+    for (file, kind) in left_out {
+        host.lost(&file, kind, 1);
     }
     if host.netns == 0 {
         // Without a word of the agents: the one in which all JVMs are, if it is one.
@@ -184,10 +179,8 @@ pub(super) fn settle_addresses(hosts: &mut [HostCapture]) {
                 let others = || claims[address].iter().chain(owners.get(address).into_iter().flatten());
                 match others().find(|other| **other != number) {
                     Some(other) if !owners.get(address).is_some_and(|owners| owners.contains(&number)) => {
-                        contradictions.push(format!(
-                            "{}: address {address}, which is {}'s as well: not taken from it",
-                            jvm.file, names[*other]
-                        ));
+                        let kind = LossKind::ForeignAddress { address: *address, host: names[*other].clone() };
+                        contradictions.push((jvm.file.clone(), kind));
                     }
                     None if unknown => {
                         host.addresses.insert(*address);
@@ -196,8 +189,8 @@ pub(super) fn settle_addresses(hosts: &mut [HostCapture]) {
                 }
             }
         }
-        for contradiction in contradictions {
-            host.lost(contradiction, 1, "addresses");
+        for (file, kind) in contradictions {
+            host.lost(&file, kind, 1);
         }
     }
 }

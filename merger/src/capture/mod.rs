@@ -18,9 +18,10 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 
 use crate::error::MergeError;
+use crate::loss::LossKind;
 pub(crate) use host::is_damage;
 pub use host::{HostCapture, JvmFile};
-use layout::HostFolder;
+use layout::{HostFolder, LeftOut};
 
 /// Reads captures; each folder is a run with a folder for each host, or the folder of one host. Hosts are ordered by
 /// name, and `on_host` is told of each that has been read.
@@ -41,8 +42,8 @@ pub fn read(captures: &[PathBuf], on_host: impl Fn(&str) + Sync) -> Result<Vec<H
     let mut hosts = read.into_iter().collect::<Result<Vec<_>, _>>()?;
     check_addresses(&hosts)?;
     jvms::settle_addresses(&mut hosts);
-    for what in left_out {
-        hosts[0].lost(what, 1, "files");
+    for (folder, reason) in left_out {
+        hosts[0].lost(&folder, LossKind::LeftOut(reason), 1);
     }
     if hosts.iter().all(|host| host.packets.count == 0) {
         let captures = captures.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
@@ -56,7 +57,7 @@ pub(crate) struct Found {
     /// Of each host, by name; one or more.
     pub hosts: Vec<Vec<HostFolder>>,
     /// What was left out, and why.
-    pub left_out: Vec<String>,
+    pub left_out: LeftOut,
 }
 
 /// Looks up what captures hold; each folder is a run with a folder for each host, or the folder of one host.
@@ -65,9 +66,8 @@ pub(crate) fn find(captures: &[PathBuf]) -> Result<Found, MergeError> {
     let mut left_out = Vec::new();
     for capture in captures {
         let (hosts, skipped) = layout::hosts_of(capture)?;
-        left_out.extend(
-            skipped.iter().map(|(name, reason)| format!("{}: left out: {reason}", capture.join(name).display())),
-        );
+        let full = |name: String| capture.join(name).display().to_string();
+        left_out.extend(skipped.into_iter().map(|(name, reason)| (full(name), reason)));
         for host in hosts {
             let path = host.folder.path();
             let real = path.canonicalize().map_err(MergeError::io(path))?;
@@ -102,7 +102,7 @@ fn read_host(folders: &[HostFolder], number: usize) -> Result<HostCapture, Merge
     }
     host.packets.settle();
     let copies = host.packets.copies;
-    host.lost(format!("{name}: packets seen on two interfaces, counted once"), copies, "packets");
+    host.lost(name, LossKind::SeenTwice, copies);
     Ok(host)
 }
 

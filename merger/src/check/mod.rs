@@ -21,7 +21,7 @@ pub(crate) mod table_parts {
 }
 
 use crate::framing::source_of;
-use crate::merged::{CLAMPED, VIOLATIONS};
+use crate::loss::EarlySegments;
 use crate::processes::UNKNOWN_ROLE;
 
 /// What is wanted: a check that misses one of these has found something wrong.
@@ -230,11 +230,12 @@ fn kernel(trace: &Trace, counted: &HashSet<ConnectionId>, report: &mut Report) {
 
 fn causes(trace: &Trace, report: &mut Report) {
     for loss in &trace.manifest.losses {
-        if loss.what.starts_with(VIOLATIONS) {
-            report.causality_violations = report.causality_violations.saturating_add(loss.count);
-        } else if loss.what.starts_with(CLAMPED) {
-            report.detail.clamped_segments = report.detail.clamped_segments.saturating_add(loss.count);
-        }
+        let all = match EarlySegments::of(loss) {
+            Some(EarlySegments::Violations) => &mut report.causality_violations,
+            Some(EarlySegments::Clamped) => &mut report.detail.clamped_segments,
+            None => continue,
+        };
+        *all = all.saturating_add(loss.count);
     }
     let mut waiting = BTreeSet::new();
     for dependency in &trace.dependencies {

@@ -7,11 +7,11 @@ use std::io;
 use serde_json::Value;
 use trace::files;
 use trace::jhist::Events;
-use trace::manifest::Loss;
 use trace::rows::TaskKind;
 use trace::truth::JobCounters;
 
 use super::racks;
+use crate::loss::{Loss, LossKind, Note as _};
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -126,23 +126,19 @@ pub(super) fn read(
         racks::find(&event, racks);
         take(&mut jobs, &event);
     }
-    let mut losses = Vec::new();
-    let mut lost = |what: String, count: u64, unit: &str| {
-        if count > 0 {
-            losses.push(Loss::new(what, count, unit));
-        }
-    };
+    let at = format!("job/{name}");
     let unread = events.losses();
-    lost(format!("malformed lines of job/{name}"), unread.malformed_lines, "records");
-    lost(format!("lines of job/{name} that are longer than any event"), unread.overlong_lines, "records");
-    lost(format!("truncated bytes of job/{name}"), unread.truncated_bytes, "bytes");
-    if let Some(reason) = &unread.broken_off {
-        lost(format!("the rest of job/{name} ({reason})"), 1, "files");
+    let mut losses = Vec::new();
+    losses.lost(&at, LossKind::MalformedEvents, unread.malformed_lines);
+    losses.lost(&at, LossKind::OverlongEvents, unread.overlong_lines);
+    losses.lost(&at, LossKind::CutHistory, unread.truncated_bytes);
+    if let Some(error) = &unread.broken_off {
+        losses.lost(&at, LossKind::RestOfHistory(error.clone()), 1);
     }
     if let Some((reason, bytes)) = &unread.damaged {
-        lost(format!("job/{name} is damaged, and not read from there on ({reason})"), *bytes, "bytes");
+        losses.lost(&at, LossKind::DamagedHistory(reason.clone()), *bytes);
     }
-    lost(format!("job/{name} tells of no job"), u64::from(jobs.is_empty()), "files");
+    losses.lost(&at, LossKind::WithoutJob, u64::from(jobs.is_empty()));
     Ok((jobs, losses))
 }
 

@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 
 use trace::files;
 use trace::folder::{Folder, Kind};
-use trace::manifest::Loss;
 use trace::truth::CountersByJob;
 
 use crate::capture::is_damage;
+use crate::loss::{Loss, LossKind, Note as _};
 
 pub use conf::read_configuration;
 pub(crate) use events::job_of;
@@ -62,7 +62,9 @@ impl Histories {
             FileKind::Counters => {
                 match serde_json::from_slice::<CountersByJob>(&files::read_whole(input)?) {
                     Ok(more) => counters.extend(more),
-                    Err(error) => self.losses.push(lost(format!("job/{name}: not understood ({error})"))),
+                    Err(error) => {
+                        self.losses.lost(&at(name), LossKind::CountersNotUnderstood(error.to_string()), 1);
+                    }
                 }
                 return Ok(());
             }
@@ -99,14 +101,16 @@ pub fn read(captures: &[PathBuf]) -> Result<Histories, HistoryError> {
             let input = match folder.file(&name) {
                 Ok(input) => input,
                 Err(error) if is_damage(&error) => {
-                    histories.losses.push(lost(format!("job/{name}: left out: {error}")));
+                    histories.losses.lost(&at(&name), LossKind::LeftOut(error.to_string()), 1);
                     continue;
                 }
                 Err(error) => return Err(io_error(&folder.path().join(&name))(error)),
             };
             match histories.take(&name, told, input, &mut counters) {
                 Ok(()) => {}
-                Err(error) if is_damage(&error) => histories.losses.push(lost(format!("job/{name}: {error}"))),
+                Err(error) if is_damage(&error) => {
+                    histories.losses.lost(&at(&name), LossKind::Unusable(error.to_string()), 1);
+                }
                 Err(error) => return Err(io_error(&folder.path().join(&name))(error)),
             }
         }
@@ -117,8 +121,7 @@ pub fn read(captures: &[PathBuf]) -> Result<Histories, HistoryError> {
         }
     }
     for job in histories.jobs.iter().filter(|job| job.finish_ms == 0) {
-        let what = format!("the history of {} has no end (the job ran on, or its master was killed)", job.id);
-        histories.losses.push(Loss::new(what, 1, "jobs"));
+        histories.losses.lost(&job.id, LossKind::WithoutEnd, 1);
     }
     histories.jobs.sort_by(|a, b| (a.submit_ms, &a.id).cmp(&(b.submit_ms, &b.id)));
     Ok(histories)
@@ -179,6 +182,7 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> HistoryError {
     move |source| HistoryError::Io { path, source }
 }
 
-fn lost(what: String) -> Loss {
-    Loss::new(what, 1, "files")
+/// A file of the `job/` folder, as losses name it.
+fn at(name: &str) -> String {
+    format!("job/{name}")
 }

@@ -5,10 +5,10 @@ use std::io::{self, Read};
 
 use trace::files;
 use trace::history1::{self, Record};
-use trace::manifest::Loss;
 use trace::rows::TaskKind;
 
 use super::events::{AttemptState, History};
+use crate::loss::{Loss, LossKind, Note as _};
 
 /// Bytes of a history of 1.x that are read, at most: some 100,000 attempts.
 const MAX_BYTES: u64 = 128 << 20;
@@ -24,20 +24,16 @@ pub(super) fn read(name: &str, input: File) -> io::Result<(Vec<History>, Vec<Los
     }
     let text = String::from_utf8_lossy(&bytes);
     let (records, left) = history1::read(&text);
+    let at = format!("job/{name}");
     let mut losses = Vec::new();
-    if bytes.len() as u64 == MAX_BYTES {
-        let what = format!("job/{name}: the rest of the file, beyond {} MiB", MAX_BYTES >> 20);
-        losses.push(Loss::new(what, 1, "files"));
-    }
-    if left > 0 {
-        losses.push(Loss::new(format!("truncated bytes of job/{name}"), left as u64, "bytes"));
-    }
+    losses.lost(&at, LossKind::LongHistory(MAX_BYTES >> 20), u64::from(bytes.len() as u64 == MAX_BYTES));
+    losses.lost(&at, LossKind::CutHistory, left as u64);
     let mut history = History::default();
     for record in &records {
         take(&mut history, record);
     }
     if history.id.is_empty() {
-        losses.push(Loss::new(format!("job/{name} tells of no job"), 1, "files"));
+        losses.lost(&at, LossKind::WithoutJob, 1);
         return Ok((Vec::new(), losses));
     }
     Ok((vec![history], losses))

@@ -131,7 +131,11 @@ fn garbage_in_any_file_is_counted() {
         fs::write(folder.path().join("w1").join(file), b"garbage\n\x00\xff\xfe more garbage\n{}\n").unwrap();
         let merged = merge_one(folder.path()).unwrap();
         assert_bytes_are_conserved(&merged);
-        assert!(merged.joined.losses.iter().any(|loss| loss.what.contains(file)), "{file}: {:?}", merged.joined.losses);
+        assert!(
+            merged.joined.losses.iter().any(|loss| loss.what().contains(file)),
+            "{file}: {:?}",
+            merged.joined.losses
+        );
     }
 }
 

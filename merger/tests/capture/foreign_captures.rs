@@ -321,9 +321,9 @@ fn what_stands_below_a_line_that_is_no_time_is_left_out_and_the_line_is_said() {
     let world = talk();
     for stamp in ["# yesterday", "# 2023-11-14T22:13:21", "# 12", "# 99999999999999999999", "#"] {
         let merged = with_ss(&world, stamp);
-        let found = merged.joined.losses.iter().find(|loss| loss.what.contains("times that were not understood"));
+        let found = merged.joined.losses.iter().find(|loss| loss.what().contains("times that were not understood"));
         let loss = found.unwrap_or_else(|| panic!("{stamp}: {:?}", merged.joined.losses));
-        assert!(loss.what.contains(&format!("line 1: \"{stamp}\"")) && loss.count == 2, "{loss:?}");
+        assert!(loss.what().contains(&format!("line 1: \"{stamp}\"")) && loss.count == 2, "{loss:?}");
     }
 }
 
@@ -356,9 +356,9 @@ fn frames_cut_inside_their_headers_are_counted_with_the_length_that_would_do() {
     fs::write(folder.path().join("w1/eth0.pcap"), pcap(packets, Link::Ethernet, true, 50)).unwrap();
     let merged = merged(folder.path());
     let cut: Vec<_> =
-        merged.joined.losses.iter().filter(|loss| loss.what.contains("cut inside their headers")).collect();
+        merged.joined.losses.iter().filter(|loss| loss.what().contains("cut inside their headers")).collect();
     assert!(cut.len() == 1 && cut[0].count == packets.len() as u64, "{:?}", merged.joined.losses);
-    assert!(cut[0].what.contains("at 50 bytes") && cut[0].what.contains("-s 256"), "{cut:?}");
+    assert!(cut[0].what().contains("at 50 bytes") && cut[0].what().contains("-s 256"), "{cut:?}");
 }
 
 #[test]
@@ -383,7 +383,7 @@ fn vxlan_and_what_is_no_tcp_is_counted() {
         file
     });
     let merged = merged(folder.path());
-    let vxlan: Vec<_> = merged.joined.losses.iter().filter(|loss| loss.what.contains("VXLAN")).collect();
+    let vxlan: Vec<_> = merged.joined.losses.iter().filter(|loss| loss.what().contains("VXLAN")).collect();
     assert!(vxlan.len() == 2 && vxlan.iter().all(|loss| loss.count == 2), "{:?}", merged.joined.losses);
     let noted = merged.notes.iter().filter(|note| note.contains("1 frames are no TCP")).count();
     assert_eq!(noted, 2, "{:?}", merged.notes);
@@ -405,7 +405,7 @@ fn packets_that_a_file_has_twice_count_once() {
     assert_eq!(once.joined.messages, twice.joined.messages);
     assert_eq!(once.joined.connections, twice.joined.connections);
     let counted: u64 =
-        twice.joined.losses.iter().filter(|loss| loss.what.contains("twice")).map(|loss| loss.count).sum();
+        twice.joined.losses.iter().filter(|loss| loss.what().contains("twice")).map(|loss| loss.count).sum();
     let packets: usize = world.hosts.iter().map(|host| host.eth0.len()).sum();
     assert_eq!(counted, packets as u64, "{:?}", twice.joined.losses);
 }

@@ -86,8 +86,7 @@ fn what_killed_agents_left_is_read_and_what_is_missing_is_said() {
     ] {
         assert!(notes.contains(note), "\"{note}\" is missing in\n{notes}");
     }
-    let losses: Vec<String> =
-        host.losses.iter().map(|loss| format!("{}: {} {}", loss.what, loss.count, loss.unit)).collect();
+    let losses: Vec<String> = host.losses.iter().map(ToString::to_string).collect();
     for loss in
         ["milliseconds without dumpingd, as the run before was broken off: 700", "line that was cut off: 10 bytes"]
     {

@@ -37,7 +37,7 @@ fn merged(folder: &Path) -> Merged {
 }
 
 fn is_lost(merged: &Merged, words: &[&str]) -> bool {
-    merged.joined.losses.iter().any(|loss| words.iter().all(|word| loss.what.contains(word)))
+    merged.joined.losses.iter().any(|loss| words.iter().all(|word| loss.what().contains(word)))
 }
 
 /// Runs the program with no more than this memory, and no longer than a minute.
@@ -224,7 +224,7 @@ fn counts_beyond_all_measure_do_not_run_over() {
     append(&folder.path().join("w1/jvm-50-500.jsonl"), &[clock.clone(), clock]);
     write_lines(&folder.path().join("w1/sockets.jsonl"), &[lost.clone(), lost]);
     let merged = merged(folder.path());
-    let of = |word: &str| merged.joined.losses.iter().find(|loss| loss.what.contains(word)).map(|loss| loss.count);
+    let of = |word: &str| merged.joined.losses.iter().find(|loss| loss.what().contains(word)).map(|loss| loss.count);
     assert_eq!(of("records dropped in JVM 50"), Some(all));
     assert_eq!(of("records of JVM 50 for which there was no room"), Some(all));
     assert_eq!(of("dumpingd: x"), Some(all));
@@ -274,7 +274,11 @@ fn records_with_times_and_sizes_that_cannot_be_are_left_out_and_counted() {
     append(&folder.path().join("w1/jvm-50-500.jsonl"), &records);
     let merged = merged(folder.path());
     let what = "w1/jvm-50-500.jsonl: records with times or sizes that cannot be";
-    assert!(merged.joined.losses.iter().any(|loss| loss.what == what && loss.count == 2), "{:?}", merged.joined.losses);
+    assert!(
+        merged.joined.losses.iter().any(|loss| loss.what() == what && loss.count == 2),
+        "{:?}",
+        merged.joined.losses
+    );
 }
 
 #[test]

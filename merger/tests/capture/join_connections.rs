@@ -256,5 +256,5 @@ fn a_packet_seen_on_a_bridge_and_its_port_is_one_packet() {
     assert_bytes_are_conserved(&merged);
     let row = &merged.joined.connections[0];
     assert_eq!((row.client_bytes, row.client_retransmitted_bytes), (3000, 0));
-    assert!(merged.joined.losses.iter().any(|loss| loss.what.contains("two interfaces")));
+    assert!(merged.joined.losses.iter().any(|loss| loss.what().contains("two interfaces")));
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::world::{Talk, World, at, write_lines};
 use merger::build::{Silent, merge};
 use merger::capture::{HostCapture, read};
+use merger::loss::Loss;
 use merger::merged::Merged;
 use trace::jvm::JvmRecord;
 use trace::rows::OwnerEvidence;
@@ -138,6 +139,6 @@ fn a_file_in_the_folder_of_another_user_than_the_process_is_left_out() {
     fs::copy(folder.path().join("w1/jvm/1001/jvm-50-500.jsonl"), &forged).unwrap();
     let host = w1(folder.path());
     assert_eq!(host.jvms.iter().map(|jvm| jvm.file.as_str()).collect::<Vec<_>>(), ["w1/jvm/1001/jvm-50-500.jsonl"]);
-    let lost: Vec<&str> = host.losses.iter().map(|loss| loss.what.as_str()).collect();
+    let lost: Vec<String> = host.losses.iter().map(Loss::what).collect();
     assert_eq!(lost, ["w1/jvm/0/jvm-50-500.jsonl: left out, as process 50 is user 1001's"]);
 }
