@@ -1,6 +1,5 @@
 //! `hadoptic start` and `stop`: sniffer and dumpingd, once on each host.
 
-use anyhow::Result;
 use serde_json::json;
 use trace::manifest::{DumpingdManifest, SnifferManifest};
 
@@ -47,10 +46,7 @@ struct Started {
 }
 
 /// Starts the agents where they do not run.
-///
-/// # Errors
-/// If this machine cannot do it at all.
-pub fn start(fleet: &Fleet, places: &Places, attach: bool, wait_s: u64) -> Result<Report> {
+pub fn start(fleet: &Fleet, places: &Places, attach: bool, wait_s: u64) -> Report {
     let locks = fleet.each("lock", |session| session.lock("start"));
     let outcomes = fleet.each_with("start", &locks, |session, lock| {
         locked(lock)?;
@@ -86,7 +82,7 @@ pub fn start(fleet: &Fleet, places: &Places, attach: bool, wait_s: u64) -> Resul
         }
         host.fact("without_agent", without);
     }
-    Ok(report)
+    report
 }
 
 fn start_on(session: &Session, places: &Places, attach: bool, wait_s: u64) -> Result<Started, SshError> {
@@ -150,10 +146,7 @@ struct Stopped {
 }
 
 /// Stops the agents and waits until they have ended in order.
-///
-/// # Errors
-/// If this machine cannot do it at all.
-pub fn stop(fleet: &Fleet, places: &Places, wait_s: u64) -> Result<Report> {
+pub fn stop(fleet: &Fleet, places: &Places, wait_s: u64) -> Report {
     let locks = fleet.each("lock", |session| session.lock("stop"));
     let outcomes = fleet.each_with("stop", &locks, |session, lock| {
         locked(lock)?;
@@ -184,7 +177,7 @@ pub fn stop(fleet: &Fleet, places: &Places, wait_s: u64) -> Result<Report> {
             problems.chain(stopped.dumpingd.iter().flat_map(|m| &m.problems).map(|p| format!("dumpingd: {p}")));
         host.notes.extend(problems);
     }
-    Ok(report)
+    report
 }
 
 fn stop_on(session: &Session, places: &Places, wait_s: u64) -> Result<Stopped, SshError> {

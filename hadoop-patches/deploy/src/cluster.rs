@@ -3,13 +3,32 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
-
 use crate::digest;
 use crate::elf;
 use crate::fleet::{Fleet, Outcome};
 use crate::report::HostReport;
 use crate::versions::JAR;
+
+/// Why the programs cannot go out.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// One is not where it is looked for.
+    #[error("{path} is not there: build it with `make {build}`, or name another file", path = path.display())]
+    Missing {
+        /// Where it would be.
+        path: PathBuf,
+        /// What makes it.
+        build: &'static str,
+    },
+    /// One cannot be read.
+    #[error("{path}: {source}", path = path.display())]
+    Unreadable {
+        /// File.
+        path: PathBuf,
+        /// Reason.
+        source: std::io::Error,
+    },
+}
 
 /// What goes out.
 pub struct Programs {
@@ -34,15 +53,15 @@ impl Programs {
         sniffer: Option<&Path>,
         dumpingd: Option<&Path>,
         jar: Option<&Path>,
-    ) -> Result<Self> {
+    ) -> Result<Self, ProgramError> {
         let beside = std::env::current_exe().ok().and_then(|exe| exe.parent().map(PathBuf::from)).unwrap_or_default();
-        let read = |given: Option<&Path>, candidates: Vec<PathBuf>, build: &str| -> Result<(PathBuf, Vec<u8>)> {
+        let read = |given: Option<&Path>, candidates: Vec<PathBuf>, build: &'static str| {
             let path = given.map(PathBuf::from).or_else(|| candidates.iter().find(|path| path.is_file()).cloned());
-            let path = path.with_context(|| {
-                format!("{} is not there: build it with `make {build}`, or name another file", candidates[0].display())
-            })?;
-            let bytes = std::fs::read(&path).with_context(|| format!("{}", path.display()))?;
-            Ok((path, bytes))
+            let path = path.ok_or_else(|| ProgramError::Missing { path: candidates[0].clone(), build })?;
+            match std::fs::read(&path) {
+                Ok(bytes) => Ok((path, bytes)),
+                Err(source) => Err(ProgramError::Unreadable { path, source }),
+            }
         };
         let jars = vec![
             beside.join("hadoptic-agent.jar"),

@@ -1,17 +1,30 @@
 //! All hosts at once: connections, parallel steps, progress.
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 
 use crate::ssh::{Session, Ssh, SshError, SshSettings};
 
+/// Why no host can be reached from this machine.
+#[derive(Debug, thiserror::Error)]
+pub enum FleetError {
+    /// Connections cannot be made.
+    #[error(transparent)]
+    Ssh(#[from] SshError),
+    /// An interrupt could not be noticed.
+    #[error("cannot listen to signals")]
+    Signals(#[source] io::Error),
+    /// Hosts cannot be worked on in parallel.
+    #[error("cannot start threads")]
+    Threads(#[source] rayon::ThreadPoolBuildError),
+}
+
 /// What came of a step on a host.
-pub type Outcome<T> = std::result::Result<T, String>;
+pub type Outcome<T> = Result<T, String>;
 
 /// The hosts of a cluster, in the operator's order, and how they are reached.
 pub struct Fleet {
@@ -26,14 +39,14 @@ impl Fleet {
     ///
     /// # Errors
     /// If this machine cannot do that at all.
-    pub fn connect(hosts: &[String], settings: SshSettings, jobs: usize) -> Result<Self> {
+    pub fn connect(hosts: &[String], settings: SshSettings, jobs: usize) -> Result<Self, FleetError> {
         let ssh = Arc::new(Ssh::new(settings)?);
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&ssh.interrupted))
-                .context("cannot listen to signals")?;
-            signal_hook::flag::register(signal, Arc::clone(&ssh.interrupted)).context("cannot listen to signals")?;
+                .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&ssh.interrupted)))
+                .map_err(FleetError::Signals)?;
         }
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.max(1)).build().context("cannot start threads")?;
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.max(1)).build().map_err(FleetError::Threads)?;
         let bar = bar("connect", hosts.len());
         let hosts = pool.install(|| {
             hosts
@@ -53,7 +66,7 @@ impl Fleet {
     pub fn each<T: Send>(
         &self,
         label: &'static str,
-        step: impl Fn(&Session) -> std::result::Result<T, SshError> + Sync,
+        step: impl Fn(&Session) -> Result<T, SshError> + Sync,
     ) -> Vec<Outcome<T>> {
         self.each_with(label, &vec![(); self.hosts.len()], |session, ()| step(session))
     }
@@ -63,7 +76,7 @@ impl Fleet {
         &self,
         label: &'static str,
         with: &[A],
-        step: impl Fn(&Session, &A) -> std::result::Result<T, SshError> + Sync,
+        step: impl Fn(&Session, &A) -> Result<T, SshError> + Sync,
     ) -> Vec<Outcome<T>> {
         let bar = bar(label, self.hosts.len());
         let all = self.pool.install(|| {
@@ -95,7 +108,7 @@ impl Fleet {
 #[must_use]
 pub fn bar(label: &'static str, length: usize) -> ProgressBar {
     let bar = ProgressBar::new(u64::try_from(length).unwrap_or(u64::MAX));
-    if std::io::stderr().is_terminal() {
+    if io::stderr().is_terminal() {
         if let Ok(style) = ProgressStyle::with_template("{prefix:>9} [{bar:30}] {pos}/{len} {msg}") {
             bar.set_style(style);
         }

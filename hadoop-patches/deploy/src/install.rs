@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::Result;
 use trace::budget::Budget;
 
 use crate::agents;
@@ -118,10 +117,7 @@ const UNTOUCHED: &str = "no env file and no mapred-site.xml was changed on any h
                          or leave the host out";
 
 /// Installs on all hosts.
-///
-/// # Errors
-/// If this machine cannot do it at all; what goes wrong on hosts stands in the report.
-pub fn install(fleet: &Fleet, settings: &Settings, programs: &Programs) -> Result<Report> {
+pub fn install(fleet: &Fleet, settings: &Settings, programs: &Programs) -> Report {
     let mut report =
         Report { command: "install", heads: vec!["hadoop", "configuration", "changed"], ..Report::default() };
     let locks = fleet.each("lock", |session| session.lock("install"));
@@ -147,13 +143,13 @@ pub fn install(fleet: &Fleet, settings: &Settings, programs: &Programs) -> Resul
         report.problems.push("the hosts have different versions of Hadoop: install each group by itself".to_owned());
     }
     if stop::<()>(fleet, &mut report, &[], UNTOUCHED) {
-        return Ok(report);
+        return report;
     }
     let plans: Vec<Plan> = plans.into_iter().filter_map(Result::ok).collect();
     // Everywhere the jar, before anything names it.
     let placed = fleet.each_with("programs", &plans, |session, plan| place(session, settings, programs, plan));
     if stop(fleet, &mut report, &placed, UNTOUCHED) {
-        return Ok(report);
+        return report;
     }
     for (host, answer) in report.hosts.iter_mut().zip(placed.iter().flatten()) {
         host.fact("prepared_classes", answer.numbers("prepared").first());
@@ -165,12 +161,12 @@ pub fn install(fleet: &Fleet, settings: &Settings, programs: &Programs) -> Resul
     let staged = change::stage(fleet, &edits);
     if stop(fleet, &mut report, &staged, UNTOUCHED) {
         change::unstage(fleet, &edits);
-        return Ok(report);
+        return report;
     }
     let written = fleet.each_with("remember", &plans, |session, plan| remember(session, settings, programs, plan));
     if stop(fleet, &mut report, &written, UNTOUCHED) {
         change::unstage(fleet, &edits);
-        return Ok(report);
+        return report;
     }
     let [_, _, sum] = programs.sums();
     let jar = settings.places.jar();
@@ -178,24 +174,24 @@ pub fn install(fleet: &Fleet, settings: &Settings, programs: &Programs) -> Resul
     if stop(fleet, &mut report, &set, "the env files are as they were; no mapred-site.xml was changed on any host") {
         report.problems.extend(change::undo(fleet, &edits, |edit| !edit.is_of_tasks()));
         change::unstage(fleet, &edits);
-        return Ok(report);
+        return report;
     }
     // Once more: does every host have the jar still?
     let sure = change::commit(fleet, "verify", &edits, (&jar, &sum), |_| false);
     if stop(fleet, &mut report, &sure, "the env files are as they were; no mapred-site.xml was changed on any host") {
         report.problems.extend(change::undo(fleet, &edits, |edit| !edit.is_of_tasks()));
         change::unstage(fleet, &edits);
-        return Ok(report);
+        return report;
     }
     let set = change::commit(fleet, "tasks", &edits, (&jar, &sum), Edit::is_of_tasks);
     if stop(fleet, &mut report, &set, "all files are as they were, as far as hosts can be reached") {
         report.problems.extend(change::undo(fleet, &edits, |_| true));
         change::unstage(fleet, &edits);
-        return Ok(report);
+        return report;
     }
     report.notes.push(format!("brought were {}", programs.described));
     after(&mut report, settings, &plans);
-    Ok(report)
+    report
 }
 
 /// Puts failures into the report; whether there are any, or the user wants an end.

@@ -318,19 +318,19 @@ fn execute(command: Command) -> Result<ExitCode> {
                 most_skew_ns: 1_000_000_000,
                 quick: options.quick,
             };
-            over(&options.common, false, |fleet| check::check(fleet, &settings, programs.as_ref()))
+            over(&options.common, false, |fleet| Ok(check::check(fleet, &settings, programs.as_ref())))
         }
         Command::Install(options) => {
             let programs = read(&options.programs)?;
             let settings = install_settings(&options)?;
-            over(&options.common, false, |fleet| install::install(fleet, &settings, &programs))
+            over(&options.common, false, |fleet| Ok(install::install(fleet, &settings, &programs)))
         }
         Command::Start(options) => over(&options.common, false, |fleet| {
-            agents::start(fleet, &places(&options.common.places), options.attach, options.wait)
+            Ok(agents::start(fleet, &places(&options.common.places), options.attach, options.wait))
         }),
-        Command::Status(common) => over(&common, false, |fleet| status::status(fleet, &places(&common.places))),
+        Command::Status(common) => over(&common, false, |fleet| Ok(status::status(fleet, &places(&common.places)))),
         Command::Stop(options) => {
-            over(&options.common, false, |fleet| agents::stop(fleet, &places(&options.common.places), options.wait))
+            over(&options.common, false, |fleet| Ok(agents::stop(fleet, &places(&options.common.places), options.wait)))
         }
         Command::Collect(options) => {
             let settings = collect::Settings {
@@ -339,7 +339,7 @@ fn execute(command: Command) -> Result<ExitCode> {
                 max_bytes: options.max_bytes,
                 history: history(&options)?,
             };
-            over(&options.common, options.compress, |fleet| collect::collect(fleet, &settings))
+            over(&options.common, options.compress, |fleet| Ok(collect::collect(fleet, &settings)?))
         }
         Command::Remove(options) => {
             let settings = remove::Settings {
@@ -348,7 +348,7 @@ fn execute(command: Command) -> Result<ExitCode> {
                 force: options.force,
                 wait_s: options.wait,
             };
-            over(&options.common, false, |fleet| remove::remove(fleet, &settings))
+            over(&options.common, false, |fleet| Ok(remove::remove(fleet, &settings)))
         }
         Command::Units(options) => print_units(&options),
         Command::Completions { shell } => {
@@ -373,12 +373,12 @@ fn places(options: &PlaceOptions) -> Places {
 }
 
 fn read(options: &ProgramOptions) -> Result<Programs> {
-    Programs::read(
+    Ok(Programs::read(
         options.programs.as_deref(),
         options.sniffer.as_deref(),
         options.dumpingd.as_deref(),
         options.jar.as_deref(),
-    )
+    )?)
 }
 
 fn install_settings(options: &Install) -> Result<install::Settings> {

@@ -1,7 +1,5 @@
 //! `hadoptic remove`: first nothing names the jar any more, then the jar goes.
 
-use anyhow::Result;
-
 use crate::agents;
 use crate::answer::HostAnswer;
 use crate::change;
@@ -34,10 +32,7 @@ struct Before {
 }
 
 /// Removes everything from all hosts that can be reached.
-///
-/// # Errors
-/// If this machine cannot do it at all.
-pub fn remove(fleet: &Fleet, settings: &Settings) -> Result<Report> {
+pub fn remove(fleet: &Fleet, settings: &Settings) -> Report {
     let mut report = Report { command: "remove", heads: vec!["restored", "captures"], ..Report::default() };
     let locks = fleet.each("lock", |session| session.lock("remove"));
     let before = fleet.each_with("look", &locks, |session, lock| {
@@ -98,7 +93,7 @@ pub fn remove(fleet: &Fleet, settings: &Settings) -> Result<Report> {
                 .to_owned(),
         );
     }
-    Ok(report)
+    report
 }
 
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write as _};
 
-use anyhow::Result;
 use comfy_table::{ContentArrangement, LineStyle, Table, presets};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -73,7 +72,7 @@ impl Report {
     ///
     /// # Errors
     /// If standard output takes no more.
-    pub fn print(&self, as_json: bool) -> Result<()> {
+    pub fn print(&self, as_json: bool) -> io::Result<()> {
         let mut out = io::stdout().lock();
         if as_json {
             let object = json!({

@@ -9,9 +9,9 @@ mod settings;
 mod transfer;
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
 use indicatif::ProgressBar;
 
 use crate::answer::HostAnswer;
@@ -44,12 +44,20 @@ impl Listed {
     }
 }
 
+/// Why nothing can be collected.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {source}", path = folder.display())]
+pub struct CollectError {
+    folder: PathBuf,
+    source: io::Error,
+}
+
 /// Collects from all hosts.
 ///
 /// # Errors
 /// If the capture's folder cannot be written.
-pub fn collect(fleet: &Fleet, settings: &Settings) -> Result<Report> {
-    transfer::make_folder(&settings.out).with_context(|| format!("{}", settings.out.display()))?;
+pub fn collect(fleet: &Fleet, settings: &Settings) -> Result<Report, CollectError> {
+    transfer::make_folder(&settings.out).map_err(|source| CollectError { folder: settings.out.clone(), source })?;
     let mut report =
         Report { command: "collect", heads: vec!["folder", "files", "bytes", "here already"], ..Report::default() };
     let listed = fleet.each("list", |session| list(session, settings));
