@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
 use trace::agent::{now_ns, write_atomically};
+use trace::agent_error::AgentError;
 use trace::manifest::DumpingdManifest;
 use trace::ports::HadoopPorts;
-use trace::privileges::{PrivilegeError, RunAs};
+use trace::privileges::RunAs;
 use trace::signals::Signals;
 use trace::socket::SocketRecord;
 
@@ -65,39 +66,11 @@ pub struct RunSettings {
     pub duration: Option<Duration>,
 }
 
-/// Why a run could not begin or go on.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The rights cannot be given up.
-    #[error(transparent)]
-    Privileges(#[from] PrivilegeError),
-    /// A file cannot be written.
-    #[error("{path}: {source}", path = path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The system does not tell what has to be known.
-    #[error("cannot find out {what}: {source}")]
-    System {
-        /// What.
-        what: &'static str,
-        /// Why.
-        source: io::Error,
-    },
-}
-
-fn system(what: &'static str) -> impl Fn(io::Error) -> RunError {
-    move |source| RunError::System { what, source }
-}
-
 /// Records until it is asked to end or the duration is over, and returns the last manifest, which is also on disk.
 ///
 /// # Errors
 /// If the run cannot begin, or the kernel stops listing sockets.
-pub fn run(settings: &RunSettings, signals: &Signals) -> Result<DumpingdManifest, RunError> {
+pub fn run(settings: &RunSettings, signals: &Signals) -> Result<DumpingdManifest, AgentError> {
     let mut run = Run::begin(settings, signals)?;
     run.scan_when_due(true)?;
     run.flush()?;
@@ -221,7 +194,7 @@ impl Run {
     }
 
     /// Scans, and finds out when the next scan is due.
-    fn scan_when_due(&mut self, thorough: bool) -> Result<(), RunError> {
+    fn scan_when_due(&mut self, thorough: bool) -> Result<(), AgentError> {
         let began = Instant::now();
         let cpu = self.scan(thorough)?;
         self.manifest.late_scans += u64::from(self.cadence.scanned(began, cpu));
@@ -238,7 +211,7 @@ impl Run {
     }
 
     /// Lists all sockets, finds their owners, records what changed. Returns the CPU time that it took.
-    fn scan(&mut self, thorough: bool) -> Result<Duration, RunError> {
+    fn scan(&mut self, thorough: bool) -> Result<Duration, AgentError> {
         let began = cpu_time();
         if self.looked_for_namespaces.elapsed() >= LOOK_FOR_NAMESPACES_EVERY {
             self.look_for_namespaces();
@@ -252,7 +225,7 @@ impl Run {
             let netns = self.namespaces[number].netns;
             let scan = match self.namespaces[number].scan(t, thorough) {
                 Ok(scan) => scan,
-                Err(error) if number == 0 => return Err(system(SOCKETS)(error)),
+                Err(error) if number == 0 => return Err(AgentError::system(SOCKETS)(error)),
                 // The last process of a namespace may have ended: the next look finds out.
                 Err(_) => continue,
             };
@@ -306,13 +279,13 @@ impl Run {
         self.unreadable = unreadable;
     }
 
-    fn save(&mut self) -> Result<(), RunError> {
+    fn save(&mut self) -> Result<(), AgentError> {
         self.manifest.cpu_us = microseconds(cpu_time());
         self.count_records();
         serde_json::to_vec_pretty(&self.manifest)
             .map_err(io::Error::from)
             .and_then(|text| write_atomically(&self.path, &text))
-            .map_err(|source| RunError::File { path: self.path.clone(), source })
+            .map_err(AgentError::file(&self.path))
     }
 }
 

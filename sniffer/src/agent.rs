@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use trace::agent::now_ns;
+use trace::agent_error::AgentError;
 use trace::manifest::SnifferManifest;
 use trace::signals::Signals;
 
@@ -28,7 +29,7 @@ pub fn run(settings: &RunSettings, signals: &Signals) -> Result<SnifferManifest,
     // Whoever waits for this run must not take the manifest of an earlier one for it.
     run.save()?;
     for prepared in std::mem::take(&mut run.prepared) {
-        run.record(prepared, 0).map_err(|source| RunError::System { what: "how to wake a thread", source })?;
+        run.record(prepared, 0).map_err(AgentError::system("how to wake a thread"))?;
     }
     run.manifest.ready = true;
     run.save()?;

@@ -45,6 +45,8 @@
 #[cfg(feature = "agent")]
 pub mod agent;
 #[cfg(feature = "agent")]
+pub mod agent_error;
+#[cfg(feature = "agent")]
 pub mod budget;
 #[cfg(feature = "agent")]
 pub mod capabilities;

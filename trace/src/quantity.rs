@@ -24,28 +24,39 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("\"{text}\" is no duration: write it as 200ms, 1s or 5min"))
 }
 
-/// Reads a size in bytes: a whole number, and one of `B`, `kB`, `MB`, `GB` (powers of 1000), `KiB`, `MiB`, `GiB`
-/// (powers of 1024), or nothing (bytes).
+/// Reads a size in bytes: a number, and one of `B`, `kB`, `MB`, `GB` (powers of 1000), `KiB`, `MiB`, `GiB`, `K`, `M`, `G`
+/// (powers of 1024), in any case, or nothing (bytes).
 ///
 /// # Errors
 /// Says what was expected.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    let units = [
+        ("", 1),
+        ("b", 1),
+        ("kb", 1_000),
+        ("mb", 1_000_000),
+        ("gb", 1_000_000_000),
+        ("kib", 1 << 10),
+        ("mib", 1 << 20),
+        ("gib", 1 << 30),
+        ("k", 1 << 10),
+        ("m", 1 << 20),
+        ("g", 1 << 30),
+    ];
+    parse_whole(text, &units).ok_or_else(|| format!("\"{text}\" is no size: write it as 4096, 64KiB or 128MiB"))
+}
+
+/// Reads a whole or decimal number and one of the units, which are in lower case and read in any case; of what is less than a
+/// whole, nothing is left. `None` if it is anything else, or does not fit.
+#[must_use]
+pub fn parse_whole(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let (number, unit) = split(text);
-    let bytes_per_unit: u64 = match unit {
-        "" | "B" => 1,
-        "kB" | "KB" => 1_000,
-        "MB" => 1_000_000,
-        "GB" => 1_000_000_000,
-        "KiB" | "K" | "k" => 1 << 10,
-        "MiB" | "M" => 1 << 20,
-        "GiB" | "G" => 1 << 30,
-        _ => return Err(format!("\"{text}\" is no size: write it as 4096, 64KiB or 128MiB")),
-    };
-    number
-        .parse::<u64>()
-        .ok()
-        .and_then(|number| number.checked_mul(bytes_per_unit))
-        .ok_or_else(|| format!("\"{text}\" is no size: write it as 4096, 64KiB or 128MiB"))
+    let (_, factor) = units.iter().find(|(name, _)| unit.eq_ignore_ascii_case(name))?;
+    let Some((whole, part)) = number.split_once('.') else { return number.parse::<u64>().ok()?.checked_mul(*factor) };
+    let digits = u32::try_from(part.len()).ok().filter(|digits| (1..=9).contains(digits))?;
+    let whole = whole.parse::<u64>().ok()?.checked_mul(*factor)?;
+    let part = part.parse::<u64>().ok()?.checked_mul(*factor)?;
+    whole.checked_add(part / 10u64.pow(digits))
 }
 
 /// A size as people write it, rounded up, so that [`parse_bytes`] reads no less: `1023B`, `65KiB`, `3MiB`.

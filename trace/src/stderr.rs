@@ -38,7 +38,9 @@ pub fn exit_code(program: &str, error: &(dyn Error + 'static)) -> ExitCode {
     ExitCode::from(2)
 }
 
-fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
+/// Whether an error, or what caused it, is that whoever reads has closed the pipe.
+#[must_use]
+pub fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
     let is_one = |error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
     error.downcast_ref().is_some_and(is_one) || error.source().is_some_and(is_broken_pipe)
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use procfs::{CurrentSI, KernelStats};
 use trace::agent::{host_name, network_namespace, now_ns, private_folder};
+use trace::agent_error::AgentError;
 use trace::budget::Budget;
 use trace::capabilities::Capability;
 use trace::manifest::{DumpingdManifest, earlier_runs};
@@ -17,7 +18,7 @@ use trace::signals::Signals;
 use trace::socket::SocketRecord;
 
 use super::header::Header;
-use super::{Run, RunError, RunSettings, SOCKETS, milliseconds, system};
+use super::{Run, RunSettings, SOCKETS, milliseconds};
 use crate::cadence::Cadence;
 use crate::log::{Counts, SocketLog};
 use crate::network_namespace::{Finder, MAX_NAMESPACES, NetworkNamespace, SourceKind};
@@ -30,15 +31,15 @@ use crate::tracepoint::Tracepoint;
 const OTHER_FILES: u64 = 1024;
 
 impl Run {
-    pub(super) fn begin(settings: &RunSettings, signals: &Signals) -> Result<Self, RunError> {
+    pub(super) fn begin(settings: &RunSettings, signals: &Signals) -> Result<Self, AgentError> {
         let started_ns = now_ns();
-        let host = host_name().map_err(system("the host's name"))?;
-        let netns = network_namespace().map_err(system("the network namespace"))?;
-        let boot = KernelStats::current().map_err(|error| system("when the host booted")(io::Error::other(error)))?;
-        let (own, mut problems) = NetworkNamespace::own(netns, settings.source).map_err(system(SOCKETS))?;
+        let host = host_name().map_err(AgentError::system("the host's name"))?;
+        let netns = network_namespace().map_err(AgentError::system("the network namespace"))?;
+        let boot = KernelStats::current()
+            .map_err(|error| AgentError::system("when the host booted")(io::Error::other(error)))?;
+        let (own, mut problems) = NetworkNamespace::own(netns, settings.source).map_err(AgentError::system(SOCKETS))?;
         let mut notes = Vec::new();
 
-        let file_error = |path: PathBuf| move |source| RunError::File { path, source };
         let folder = host_folder(settings)?;
         let max_namespaces = if settings.other_namespaces { allow_files() } else { 0 };
         let tracepoint = if settings.tracepoint { open_tracepoint(&mut notes) } else { None };
@@ -47,7 +48,8 @@ impl Run {
 
         let limits = limits(settings, &folder, &mut notes);
         let records = folder.join(RECORDS);
-        let mut log = SocketLog::open(&folder, limits).map_err(file_error(records.clone()))?;
+        let file_error = AgentError::file(&records);
+        let mut log = SocketLog::open(&folder, limits).map_err(&file_error)?;
         let path = folder.join(DumpingdManifest::FILE);
         let earlier_runs: Vec<DumpingdManifest> = earlier_runs(&path, &mut problems);
         // Processes that move into other namespaces are found by scans only.
@@ -60,11 +62,11 @@ impl Run {
             ticks_per_second: procfs::ticks_per_second(),
             boot_ns: boot.btime * 1_000_000_000,
         };
-        log.write(&header.at(started_ns)).map_err(file_error(records.clone()))?;
+        log.write(&header.at(started_ns)).map_err(&file_error)?;
         if let (Some(silent), Some(false)) = (log.silent_for(), earlier_runs.last().map(|last| last.ended)) {
             let what = "milliseconds without dumpingd, as the run before was broken off".to_owned();
             let count = milliseconds(silent);
-            log.write(&SocketRecord::Lost { t: started_ns, what, count }).map_err(file_error(records))?;
+            log.write(&SocketRecord::Lost { t: started_ns, what, count }).map_err(&file_error)?;
         }
         let manifest = DumpingdManifest {
             version: 1,
@@ -114,9 +116,8 @@ impl Run {
 }
 
 /// The host's folder, by its path without links.
-fn host_folder(settings: &RunSettings) -> Result<PathBuf, RunError> {
-    private_folder(&settings.out, settings.run_as.uid()?)
-        .map_err(|source| RunError::File { path: settings.out.clone(), source })
+fn host_folder(settings: &RunSettings) -> Result<PathBuf, AgentError> {
+    private_folder(&settings.out, settings.run_as.uid()?).map_err(AgentError::file(&settings.out))
 }
 
 /// The tracepoint; a machine without is no fault, but the reader should know.
@@ -138,7 +139,7 @@ fn shut_in(
     settings: &RunSettings,
     folder: &Path,
     tracepoint: Option<&Tracepoint>,
-) -> Result<(Vec<String>, Walls), RunError> {
+) -> Result<(Vec<String>, Walls), AgentError> {
     let needs = Needs {
         writes: [folder].into_iter().chain(tracepoint.and_then(Tracepoint::folder)).map(Path::to_owned).collect(),
         reads: Vec::new(),

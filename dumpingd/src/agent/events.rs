@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use trace::agent::now_ns;
+use trace::agent_error::AgentError;
 use trace::ports::OpenConnection;
 use trace::socket::SocketRecord;
 
-use super::{Run, RunError, milliseconds, system};
+use super::{Run, milliseconds};
 use crate::destroy_events::{DestroyBatch, SocketDestroyEvents};
 use crate::diag::TcpState;
 use crate::ports_file;
@@ -27,13 +28,13 @@ const DYING: &str = "which sockets open and die";
 
 impl Run {
     /// Records the sockets that are opened or die within `limit`.
-    pub(super) fn listen(&mut self, limit: Duration) -> Result<(), RunError> {
+    pub(super) fn listen(&mut self, limit: Duration) -> Result<(), AgentError> {
         let is_news = self.wait(limit)?;
         // What opened comes first: it may be dead already.
         self.take_opened();
         if is_news && !limit.is_zero() {
             let gather = if self.threads.met_strangers() { GATHER } else { GATHER_OF_KNOWN };
-            self.signals.waker.wait([], gather).map_err(system(DYING))?;
+            self.signals.waker.wait([], gather).map_err(AgentError::system(DYING))?;
             self.take_opened();
         }
         let mut most = 0;
@@ -41,7 +42,7 @@ impl Run {
             let netns = self.namespaces[number].netns;
             let Some(destroy_events) = &mut self.namespaces[number].destroy_events else { continue };
             let DestroyBatch { died, overruns, malformed } =
-                destroy_events.take(NEWS_AT_ONCE).map_err(system(DYING))?;
+                destroy_events.take(NEWS_AT_ONCE).map_err(AgentError::system(DYING))?;
             let t = now_ns();
             most = most.max(died.len());
             self.manifest.died += died.len() as u64;
@@ -60,11 +61,14 @@ impl Run {
     }
 
     /// Waits for news, or until it is asked for something. Returns whether there is news.
-    fn wait(&self, limit: Duration) -> Result<bool, RunError> {
+    fn wait(&self, limit: Duration) -> Result<bool, AgentError> {
         let dying =
             self.namespaces.iter().filter(|_| self.many_end).filter_map(|namespace| namespace.destroy_events.as_ref());
         let opened = self.tracepoint.iter().flat_map(Tracepoint::waits_for);
-        self.signals.waker.wait(opened.chain(dying.map(SocketDestroyEvents::waits_for)), limit).map_err(system(DYING))
+        self.signals
+            .waker
+            .wait(opened.chain(dying.map(SocketDestroyEvents::waits_for)), limit)
+            .map_err(AgentError::system(DYING))
     }
 
     /// Records whose the connections are that the tracepoint told of.

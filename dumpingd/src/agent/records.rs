@@ -4,10 +4,11 @@
 use std::time::Instant;
 
 use trace::agent::now_ns;
+use trace::agent_error::AgentError;
 use trace::manifest::MAX_PROBLEMS;
 use trace::socket::SocketRecord;
 
-use super::{Run, RunError};
+use super::Run;
 use crate::cadence::REST;
 use crate::log::Counts;
 use crate::network_namespace::NetworkNamespace;
@@ -31,7 +32,7 @@ impl Run {
     }
 
     /// Hands records to the operating system, and closes the file if it is large.
-    pub(super) fn flush(&mut self) -> Result<(), RunError> {
+    pub(super) fn flush(&mut self) -> Result<(), AgentError> {
         self.flush_batch();
         if self.log.is_full() && Instant::now() >= self.begins_next {
             self.begin_file()?;
@@ -40,7 +41,7 @@ impl Run {
     }
 
     /// Begins another file with all that there is: it can be read without those before it.
-    fn begin_file(&mut self) -> Result<(), RunError> {
+    fn begin_file(&mut self) -> Result<(), AgentError> {
         if let Err(error) = self.log.close_file() {
             self.problem(format!("{RECORDS} could not be closed when it was large: {error}"));
             return Ok(());

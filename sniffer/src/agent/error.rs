@@ -3,10 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 
+use trace::agent_error::AgentError;
+
 use crate::capture::OpenError;
 use crate::disk_quota::NoRoom;
 use crate::interfaces::ChoiceError;
-use crate::privileges::PrivilegeError;
 
 /// Why a run could not begin.
 #[derive(Debug, thiserror::Error)]
@@ -28,23 +29,7 @@ pub enum RunError {
     /// The packet files of earlier runs take all that there may be.
     #[error("{0}: remove or collect what is in the folder, or raise the limit")]
     NoRoom(NoRoom),
-    /// The rights cannot be given up.
+    /// What any agent's run can fail of.
     #[error(transparent)]
-    Privileges(#[from] PrivilegeError),
-    /// A file cannot be written.
-    #[error("{path}: {source}", path = path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The system does not tell what has to be known.
-    #[error("cannot find out {what}: {source}")]
-    System {
-        /// What.
-        what: &'static str,
-        /// Why.
-        source: io::Error,
-    },
+    Agent(#[from] AgentError),
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use trace::agent::{host_name, network_namespace, now_ns, private_folder};
+use trace::agent_error::AgentError;
 use trace::manifest::{SnifferManifest, earlier_runs};
 use trace::sandbox;
 use trace::signals::Signals;
@@ -26,11 +27,11 @@ use crate::privileges::{self, Needs, RunAs};
 /// are locked.
 pub(super) fn prepare(settings: &RunSettings, signals: &Signals) -> Result<Run, RunError> {
     let mut settings = settings.clone();
-    let user = settings.run_as.uid()?;
+    let user = settings.run_as.uid().map_err(AgentError::from)?;
     let started_ns = now_ns();
-    let host = host_name().map_err(|source| RunError::System { what: "the host's name", source })?;
-    let netns = network_namespace().map_err(|source| RunError::System { what: "the network namespace", source })?;
-    let all = interfaces::list().map_err(|source| RunError::System { what: "the interfaces", source })?;
+    let host = host_name().map_err(AgentError::system("the host's name"))?;
+    let netns = network_namespace().map_err(AgentError::system("the network namespace"))?;
+    let all = interfaces::list().map_err(AgentError::system("the interfaces"))?;
     let chosen = interfaces::choose(&all, &settings.interfaces)?;
 
     let (mut follower, mut problems) = match &settings.follow {
@@ -44,21 +45,21 @@ pub(super) fn prepare(settings: &RunSettings, signals: &Signals) -> Result<Run, 
     let shared = follower.as_ref().filter(|_| settings.follow.is_some()).map(Follower::shared);
     let (opened, failures) = open_all(&chosen, &settings, shared.as_deref())?;
     problems.extend(failures);
-    let out = settings.out.clone();
-    let file_error = |source| RunError::File { path: out.clone(), source };
-    settings.out = private_folder(&settings.out, user).map_err(file_error)?;
+    let file_error = AgentError::file(&settings.out);
+    settings.out = private_folder(&settings.out, user).map_err(&file_error)?;
     // From here on with no more rights than needed: files belong to whoever goes on writing them.
     let opens_again = settings.capture.reopen || settings.new_interfaces;
     let needs = Needs { reads_others: follower.is_some(), opens_again };
     let keeps_rights = settings.run_as == RunAs::Keep;
     let (capabilities, walls) = sandbox::confine_around(&sandbox_for(&settings), keeps_rights, || {
         privileges::give_up(&settings.run_as, &settings.out, needs)
-    })?;
+    })
+    .map_err(AgentError::from)?;
     if let Some(follower) = &mut follower {
         follower.watch();
     }
     let arrivals = if settings.new_interfaces { Some(Arrivals::listen()) } else { None };
-    let arrivals = arrivals.transpose().map_err(|source| RunError::System { what: "which interfaces come", source })?;
+    let arrivals = arrivals.transpose().map_err(AgentError::system("which interfaces come"))?;
     let mut prepared = Vec::new();
     for (interface, open) in opened {
         prepared.push(Prepared::new(interface, open, &settings, &host, started_ns)?);

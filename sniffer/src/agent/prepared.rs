@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use trace::agent_error::AgentError;
 use trace::manifest::InterfaceManifest;
 use trace::packet::PacketFileHeader;
 
-use super::error::RunError;
 use super::settings::RunSettings;
 use crate::capture::{self, OpenInterface};
 use crate::disk_quota::DiskQuota;
@@ -39,7 +39,7 @@ impl Prepared {
         settings: &RunSettings,
         host: &str,
         started_ns: u64,
-    ) -> Result<Self, RunError> {
+    ) -> Result<Self, AgentError> {
         let header = PacketFileHeader {
             host: host.to_owned(),
             interface: interface.name.clone(),
@@ -48,10 +48,10 @@ impl Prepared {
             started_ns,
         };
         let path = settings.out.join(capture::file_name(&interface.name));
-        let sink = PacketSink::open(&path, &header).map_err(|source| RunError::File { path: path.clone(), source })?;
+        let sink = PacketSink::open(&path, &header).map_err(AgentError::file(&path))?;
         let beside = path.with_extension("pcapng");
         let pcapng = settings.pcapng.then(|| PcapngSink::open(&beside, &header, open.link())).transpose();
-        let pcapng = pcapng.map_err(|source| RunError::File { path: beside, source })?;
+        let pcapng = pcapng.map_err(AgentError::file(&beside))?;
         Ok(Self { interface, open, sink, pcapng })
     }
 

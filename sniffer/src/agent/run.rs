@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
 use trace::agent::{now_ns, write_atomically};
+use trace::agent_error::AgentError;
 use trace::capabilities::{Capability, with_reserve};
 use trace::manifest::{InterfaceManifest, MAX_PROBLEMS, OTHER_INTERFACES, PacketCounts, SnifferManifest};
 use trace::signals::Signals;
 use trace::waker::Waker;
 
-use super::error::RunError;
 use super::prepared::{Prepared, about};
 use super::settings::RunSettings;
 use crate::arrivals::Arrivals;
@@ -273,7 +273,7 @@ impl Run {
         self.manifest.cpu_us = cpu_us();
     }
 
-    pub(super) fn save(&mut self) -> Result<(), RunError> {
+    pub(super) fn save(&mut self) -> Result<(), AgentError> {
         self.count();
         let write = |manifest: &SnifferManifest| {
             let text = serde_json::to_vec_pretty(manifest)?;
@@ -288,7 +288,7 @@ impl Run {
             short.interfaces.iter_mut().for_each(|interface| interface.intervals.clear());
             write(&short)
         });
-        written.map_err(|source| RunError::File { path: self.path.clone(), source })
+        written.map_err(AgentError::file(&self.path))
     }
 }
 

@@ -7,6 +7,7 @@ mod record;
 use std::io::{self, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -176,23 +177,9 @@ struct CostArgs {
 
 /// Reads the command line, does it, and returns the exit code.
 #[must_use]
-pub fn main() -> u8 {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => {
-            let code = if error.use_stderr() { 2 } else { 0 };
-            // Nowhere left to complain when the terminal is gone.
-            let _ = error.print();
-            return code;
-        }
-    };
-    match dispatch(cli.command) {
-        Ok(code) => code,
-        Err(error) => {
-            trace::stderr::print(format!("lab: {error:#}"));
-            2
-        }
-    }
+pub fn main() -> ExitCode {
+    let done = dispatch(Cli::parse().command).map(ExitCode::from);
+    done.unwrap_or_else(|error| trace::stderr::exit_code("lab", error.as_ref()))
 }
 
 fn dispatch(command: Command) -> Result<u8> {
@@ -321,7 +308,7 @@ fn tell_cost(args: &CostArgs) -> Result<u8> {
 /// Prints a line, or several. That nobody reads on is no failure.
 fn print(text: &str) -> Result<u8> {
     match writeln!(io::stdout(), "{text}") {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        Err(error) if !trace::stderr::is_broken_pipe(&error) => Err(error.into()),
         _ => Ok(0),
     }
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use trace::quantity::parse_whole;
+
 /// The rate of a link, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkRate {
@@ -59,12 +61,15 @@ impl FromStr for LinkRate {
             return Ok(Self::Unshaped);
         }
         let units = [
-            (&["gbit", "gbps"][..], 1_000_000_000),
-            (&["mbit", "mbps"][..], 1_000_000),
-            (&["kbit", "kbps"][..], 1_000),
+            ("gbit", 1_000_000_000),
+            ("gbps", 1_000_000_000),
+            ("mbit", 1_000_000),
+            ("mbps", 1_000_000),
+            ("kbit", 1_000),
+            ("kbps", 1_000),
         ];
-        let bps =
-            quantity(text, &units).ok_or_else(|| format!("{text:?} is no rate: write 100mbit, 1gbit or unshaped"))?;
+        let bps = parse_whole(text, &units)
+            .ok_or_else(|| format!("{text:?} is no rate: write 100mbit, 1gbit or unshaped"))?;
         if RATES_BPS.contains(&bps) {
             Ok(Self::Shaped(bps))
         } else {
@@ -95,39 +100,18 @@ impl FromStr for Bytes {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let units = [
-            (&["gib"][..], 1 << 30),
-            (&["mib"][..], 1 << 20),
-            (&["kib"][..], 1 << 10),
-            (&["gb"][..], 1_000_000_000),
-            (&["mb"][..], 1_000_000),
-            (&["kb"][..], 1_000),
-            (&["b"][..], 1),
+            ("gib", 1 << 30),
+            ("mib", 1 << 20),
+            ("kib", 1 << 10),
+            ("gb", 1_000_000_000),
+            ("mb", 1_000_000),
+            ("kb", 1_000),
+            ("b", 1),
         ];
-        match quantity(text, &units) {
+        match parse_whole(text, &units) {
             Some(bytes) if bytes > 0 => Ok(Self(bytes)),
             Some(_) => Err(format!("{text} is nothing: write 1KB or more")),
             None => Err(format!("{text:?} is no size: write 128MB (10^6) or 128MiB (2^20)")),
-        }
-    }
-}
-
-/// A whole or decimal number followed by one of the units; `None` when it is anything else or does not fit.
-fn quantity(text: &str, units: &[(&[&str], u64)]) -> Option<u64> {
-    let lower = text.trim().to_ascii_lowercase();
-    let (number, factor) = units.iter().find_map(|(names, factor)| {
-        names.iter().find_map(|name| lower.strip_suffix(name).map(|rest| (rest, *factor)))
-    })?;
-    let number = number.trim();
-    if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
-        return None;
-    }
-    match number.split_once('.') {
-        None => number.parse::<u64>().ok()?.checked_mul(factor),
-        Some((whole, part)) => {
-            let digits = u32::try_from(part.len()).ok().filter(|n| (1..=9).contains(n))?;
-            let whole = whole.parse::<u64>().ok()?.checked_mul(factor)?;
-            let part = part.parse::<u64>().ok()?.checked_mul(factor)?;
-            whole.checked_add(part / 10u64.pow(digits))
         }
     }
 }

@@ -23,11 +23,20 @@ fn durations_carry_a_unit() {
 
 #[test]
 fn sizes_know_powers_of_ten_and_two() {
-    for (text, bytes) in [("0", 0), ("4096", 4096), ("64KiB", 65_536), ("128 MiB", 134_217_728), ("1GB", 1_000_000_000)]
-    {
+    for (text, bytes) in [
+        ("0", 0),
+        ("4096", 4096),
+        ("64KiB", 65_536),
+        ("64K", 65_536),
+        ("128 MiB", 134_217_728),
+        ("1GB", 1_000_000_000),
+        ("2gb", 2_000_000_000),
+        ("1.5MiB", 1_572_864),
+        ("0.3kB", 300),
+    ] {
         assert_eq!(parse_bytes(text).unwrap(), bytes, "{text}");
     }
-    for text in ["", "MiB", "1.5MiB", "-1", "1XB", "99999999999GiB"] {
+    for text in ["", "MiB", "1..5MiB", "1.MiB", ".5MiB", "1.0000000001GB", "-1", "1XB", "99999999999GiB"] {
         assert!(parse_bytes(text).unwrap_err().contains("128MiB"), "{text}");
     }
 }
