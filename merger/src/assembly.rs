@@ -99,6 +99,7 @@ impl Assembly {
             hosts: host_clocks(&rows, &alignment, &order),
             reference: hosts[alignment.reference].name.clone(),
             apart: apart(&hosts, &alignment),
+            jumps: alignment.jumps.iter().map(|jump| (hosts[jump.host].name.clone(), jump.clone())).collect(),
             compared: alignment.compared,
             early: alignment.early,
             worst_ns: alignment.worst_ns,

@@ -90,19 +90,20 @@ pub fn merge(captures: &[PathBuf], progress: &impl Progress) -> Result<Merged, M
 }
 
 fn move_to_reference(hosts: &mut [HostCapture], alignment: &Alignment) {
-    hosts.par_iter_mut().zip(&alignment.maps).for_each(|(host, map)| {
+    hosts.par_iter_mut().enumerate().for_each(|(number, host)| {
+        let moved = |t: u64| alignment.apply(number, t);
         for packet in host.packets.flows.values_mut().flatten() {
-            packet.time_ns = map.apply(packet.time_ns);
+            packet.time_ns = moved(packet.time_ns);
         }
         // The end may be open.
         host.recorded_ns =
-            host.recorded_ns.map(|(from, to)| (map.apply(from), if to == u64::MAX { to } else { map.apply(to) }));
+            host.recorded_ns.map(|(from, to)| (moved(from), if to == u64::MAX { to } else { moved(to) }));
         for record in &mut host.sockets {
             let t = records::socket_time(record);
-            *t = map.apply(*t);
+            *t = moved(*t);
         }
         for record in host.jvms.iter_mut().flat_map(|jvm| &mut jvm.records) {
-            records::move_jvm(record, |t| map.apply(t));
+            records::move_jvm(record, moved);
         }
     });
 }

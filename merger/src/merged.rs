@@ -1,5 +1,6 @@
 //! What comes of joining captures.
 
+use crate::clock::Jump;
 use crate::join::Early;
 use crate::joined::Joined;
 use crate::loss::{EarlySegments, Loss, LossKind, Note as _};
@@ -40,6 +41,8 @@ pub struct Clocks {
     pub reference: String,
     /// Hosts that share no packets with it: their clocks stay as they were recorded.
     pub apart: Vec<String>,
+    /// What was done to clocks while they were recorded, and has been undone: hosts by name.
+    pub jumps: Vec<(String, Jump)>,
     /// Packets seen at both ends, whose times were compared.
     pub compared: u64,
     /// Of these, packets that after alignment arrive before they left, by whatever little.
@@ -69,6 +72,12 @@ impl Clocks {
         let apart = self.apart.iter().map(|host| {
             format!("{host}: shares no packets with {}: its clock stays as it was recorded", self.reference)
         });
+        let jumps = self.jumps.iter().map(|(host, jump)| {
+            format!(
+                "{host}: its clock jumped by {} ns and went on {:+.1} ppm faster at {} ns: undone",
+                jump.step_ns, jump.rate_ppm, jump.at_ns
+            )
+        });
         let clocks = self.hosts.iter().map(|clock| {
             format!(
                 "{}: clock moved by {} ns at the trace's start, drift {:.3} ppm, uncertainty {} ns",
@@ -79,7 +88,7 @@ impl Clocks {
             "clocks: {} packets seen at both ends were compared; {} arrive up to {} ns before they left",
             self.compared, self.early, self.worst_ns
         );
-        apart.chain(clocks).chain([compared]).collect()
+        apart.chain(jumps).chain(clocks).chain([compared]).collect()
     }
 }
 

@@ -31,16 +31,18 @@ pub(super) fn line_below(points: &[(i64, i64)]) -> Option<Line> {
 
 /// The line above all points, likewise.
 pub(super) fn line_above(points: &[(i64, i64)]) -> Option<Line> {
-    let mirrored: Vec<(i64, i64)> = {
-        let mut mirrored: Vec<_> = points.iter().map(|&(x, y)| (x, -y)).collect();
-        mirrored.sort_unstable();
-        mirrored
-    };
-    line_below(&mirrored).map(|line| Line { x: line.x, y: -line.y, slope: -line.slope })
+    line_below(&mirrored(points)).map(|line| Line { x: line.x, y: -line.y, slope: -line.slope })
 }
 
-/// Andrew's monotone chain, lower half.
-fn lower_hull(points: &[(i64, i64)]) -> Vec<(i64, i64)> {
+/// The points upside down, ordered.
+pub(super) fn mirrored(points: &[(i64, i64)]) -> Vec<(i64, i64)> {
+    let mut mirrored: Vec<_> = points.iter().map(|&(x, y)| (x, -y)).collect();
+    mirrored.sort_unstable();
+    mirrored
+}
+
+/// The lower hull of points, which must be ordered: Andrew's monotone chain, lower half.
+pub(super) fn lower_hull(points: &[(i64, i64)]) -> Vec<(i64, i64)> {
     let mut hull: Vec<(i64, i64)> = Vec::new();
     for &point in points {
         // Of points with one x only the lowest, which comes first, counts.

@@ -4,15 +4,17 @@
 //! it left. A line below the delays of one direction and one above those of the other (taken negative) enclose the
 //! truth; it is taken in their middle, which is right if the least delays of both directions are equal. All pairs are
 //! then brought together by least squares, from the host that shares packets with most others. One offset and one rate
-//! for each host: a clock that was stepped within a capture is not undone.
+//! for each host, behind which what was done to its clock while it was recorded has been undone (`jumps`).
 
 mod hull;
+mod jumps;
 mod map;
 mod pairs;
 
 use std::collections::BTreeMap;
 
 use crate::capture::HostCapture;
+pub use jumps::{Correction, Jump};
 pub use map::ClockMap;
 pub use pairs::PairFit;
 
@@ -21,7 +23,11 @@ pub use pairs::PairFit;
 pub struct Alignment {
     /// Number of the host whose clock is the reference.
     pub reference: usize,
-    /// From each host's clock to the reference.
+    /// What takes the jumps out of each host's clock.
+    pub corrections: Vec<Correction>,
+    /// The jumps, by time.
+    pub jumps: Vec<Jump>,
+    /// From each host's clock, without its jumps, to the reference.
     pub maps: Vec<ClockMap>,
     /// How far off each may be, nanoseconds: half the least round trip on the way to the reference.
     pub uncertainty_ns: Vec<f64>,
@@ -35,12 +41,21 @@ pub struct Alignment {
     pub worst_ns: u64,
 }
 
+impl Alignment {
+    /// A time of a host's clock on the reference; 0, which stands for "not seen", stays 0.
+    #[must_use]
+    pub fn apply(&self, host: usize, t_ns: u64) -> u64 {
+        self.maps[host].apply(self.corrections[host].apply(t_ns))
+    }
+}
+
 /// Aligns the clocks of hosts.
 #[must_use]
 pub fn align(hosts: &[HostCapture]) -> Alignment {
-    let fits = fits(hosts);
+    let mut fits = fits(hosts);
     let reference = choose_reference(hosts.len(), &fits);
-    let mut alignment = span(hosts.len(), reference, &fits);
+    let (corrections, jumps) = jumps::undo(hosts.len(), reference, &mut fits);
+    let mut alignment = Alignment { corrections, jumps, ..span(hosts.len(), reference, &fits) };
     refine(&mut alignment, &fits);
     judge(&mut alignment, &fits);
     alignment

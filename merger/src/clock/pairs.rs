@@ -21,6 +21,8 @@ pub struct PairFit {
     pub map: ClockMap,
     /// First and last time of a packet that both saw, on the clock of `a`.
     pub range_ns: (i64, i64),
+    /// First and last packet of `a`, on its clock.
+    pub whole_ns: (i64, i64),
     /// Half of the room between the two lines, at both ends of `range_ns`: half of the least round trip.
     pub room_ns: (f64, f64),
     /// The largest such room while host `a` saw any packets: what the truth can be off, for lines that were drawn through
@@ -37,6 +39,41 @@ impl PairFit {
     #[must_use]
     pub fn weight(&self) -> f64 {
         self.forward.len().min(self.backward.len()) as f64
+    }
+
+    /// Of what two hosts saw of each other, as in `forward` and `backward`; `whole` is when host `a` saw any packets.
+    pub(super) fn of(
+        a: usize,
+        b: usize,
+        mut forward: Vec<(i64, i64)>,
+        mut backward: Vec<(i64, i64)>,
+        whole: (i64, i64),
+    ) -> Option<Self> {
+        forward.sort_unstable();
+        backward.sort_unstable();
+        let below = line_below(&forward)?;
+        let above = line_above(&backward)?;
+        let first = forward[0].0.min(backward[0].0);
+        let last = forward[forward.len() - 1].0.max(backward[backward.len() - 1].0);
+        let middle = first + (last - first) / 2;
+        let base = below.y;
+        let (high, low) = (below.height_at(middle, base), above.height_at(middle, base));
+        let room = |x: i64| ((below.height_at(x, base) - above.height_at(x, base)) / 2.0).abs();
+        Some(Self {
+            a,
+            b,
+            map: ClockMap {
+                at_ns: middle,
+                offset_ns: base as f64 + (high + low) / 2.0,
+                rate: (below.slope + above.slope) / 2.0,
+            },
+            range_ns: (first, last),
+            whole_ns: whole,
+            room_ns: (room(first), room(last)),
+            uncertainty_ns: room(whole.0.min(first)).max(room(whole.1.max(last))),
+            forward,
+            backward,
+        })
     }
 }
 
@@ -87,7 +124,7 @@ pub(super) fn fit(hosts: &[HostCapture]) -> Vec<PairFit> {
     }
     by_pair
         .into_par_iter()
-        .filter_map(|((a, b), [forward, backward])| fit_pair(a, b, forward, backward, whole_range(&hosts[a])))
+        .filter_map(|((a, b), [forward, backward])| PairFit::of(a, b, forward, backward, whole_range(&hosts[a])))
         .collect()
 }
 
@@ -131,37 +168,4 @@ fn both_saw(sender: &[Observed], receiver: &[Observed], forward: bool) -> Vec<(i
             pair(whole(packet)).or_else(|| if packet.payload_length > 0 { pair(begin(packet)) } else { None })
         })
         .collect()
-}
-
-fn fit_pair(
-    a: usize,
-    b: usize,
-    mut forward: Vec<(i64, i64)>,
-    mut backward: Vec<(i64, i64)>,
-    whole: (i64, i64),
-) -> Option<PairFit> {
-    forward.sort_unstable();
-    backward.sort_unstable();
-    let below = line_below(&forward)?;
-    let above = line_above(&backward)?;
-    let first = forward[0].0.min(backward[0].0);
-    let last = forward[forward.len() - 1].0.max(backward[backward.len() - 1].0);
-    let middle = first + (last - first) / 2;
-    let base = below.y;
-    let (high, low) = (below.height_at(middle, base), above.height_at(middle, base));
-    let room = |x: i64| ((below.height_at(x, base) - above.height_at(x, base)) / 2.0).abs();
-    Some(PairFit {
-        a,
-        b,
-        map: ClockMap {
-            at_ns: middle,
-            offset_ns: base as f64 + (high + low) / 2.0,
-            rate: (below.slope + above.slope) / 2.0,
-        },
-        range_ns: (first, last),
-        room_ns: (room(first), room(last)),
-        uncertainty_ns: room(whole.0.min(first)).max(room(whole.1.max(last))),
-        forward,
-        backward,
-    })
 }

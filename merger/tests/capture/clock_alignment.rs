@@ -166,14 +166,125 @@ fn copy_hosts(from: &Path, to: &Path) {
 fn distort(capture: &Path) {
     for folder in std::fs::read_dir(capture).unwrap().map(|entry| entry.unwrap().path()) {
         let host = folder.file_name().unwrap().to_string_lossy().into_owned();
-        for path in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
-            let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            if name.starts_with("packets-") {
-                crate::world::rewrite::packets(&path, |t| wrong(&host, t));
-            } else if name.contains(".jsonl") {
-                crate::world::rewrite::lines(&path, |t| wrong(&host, t));
-            }
-        }
+        move_clock(&folder, |t| wrong(&host, t));
     }
     assert!(wrong("w1", T0 + SECOND) != T0 + SECOND);
+}
+
+/// What a clock shows that is set or slewed while it is recorded.
+fn jumping(host: &str, jumps: impl Fn(u64) -> i64) -> (Merged, Merged) {
+    let world = talkative();
+    let folder = tempfile::tempdir().unwrap();
+    world.write(folder.path());
+    move_clock(&folder.path().join(host), |t| t.saturating_add_signed(jumps(t)));
+    (world.merged(), merge(&[folder.path().to_owned()], &Silent).unwrap())
+}
+
+/// The largest difference of two merges, but for messages that were on their way within `within_ns` of `about`.
+fn largest_difference(straight: &Merged, jumped: &Merged, about: &[u64], within_ns: u64) -> u64 {
+    assert_eq!(straight.joined.hosts[0].name, jumped.joined.hosts[0].name);
+    let (a, b) = (message_times(straight), message_times(jumped));
+    let away = |times: &[u64; 3]| about.iter().all(|at| times.iter().all(|t| t.abs_diff(*at) > within_ns));
+    // What a clock shows twice can be in another order; nothing else may be missing.
+    assert!(a.iter().all(|(key, times)| b.contains_key(key) || !away(times)));
+    let times = a.iter().filter(|(_, times)| away(times)).map(|(key, times)| (times, &b[key]));
+    let worst = times.flat_map(|(a, b)| a.iter().zip(b).map(|(a, b)| a.abs_diff(*b)));
+    worst.max().unwrap()
+}
+
+#[test]
+fn clocks_that_were_stepped_are_found_and_mended() {
+    let half = at(30_000);
+    for step_ns in [2_000_000i64, 1_000_000_000, -1_000_000_000, -2_000_000] {
+        for host in ["w1", "m1"] {
+            let (straight, jumped) = jumping(host, |t| if t >= half { step_ns } else { 0 });
+            let [(found, jump)] = jumped.clocks.jumps.as_slice() else {
+                panic!("{host} {step_ns}: {:?}", jumped.clocks.jumps)
+            };
+            assert_eq!(found, host);
+            assert!(jump.step_ns.abs_diff(step_ns) < 200_000, "{host} {step_ns}: {jump:?}");
+            assert!((jump.at_ns as u64).abs_diff(half) < 2 * SECOND, "{host} {step_ns}: {jump:?}");
+            // What it showed twice is read as sent in another order, and so part of the block before it, five seconds earlier.
+            let within_ns = if step_ns < -100_000_000 { 6 * SECOND } else { SECOND };
+            let about = [half, half.saturating_add_signed(step_ns)];
+            let worst = largest_difference(&straight, &jumped, &about, within_ns);
+            assert!(worst < 200_000, "{host} {step_ns}: {worst} ns");
+            let drift = jumped.clocks.hosts.iter().map(|clock| clock.drift_ppm.abs()).fold(0.0, f64::max);
+            assert!(drift < 20.0, "{host} {step_ns}: {drift} ppm");
+            let notes = jumped.notes().join("\n");
+            assert!(notes.contains(&format!("{host}: its clock jumped by")), "{notes}");
+        }
+    }
+}
+
+#[test]
+fn a_clock_that_was_slewed_is_found_and_mended() {
+    // 500 ppm for 20 s: 10 ms.
+    let (from, to) = (at(20_000), at(40_000));
+    let slewed = |t: u64| (t.clamp(from, to) - from) as f64 * 500e-6;
+    let (straight, jumped) = jumping("w2", |t| slewed(t) as i64);
+    assert!(!jumped.clocks.jumps.is_empty() && jumped.clocks.jumps.iter().all(|(host, _)| host == "w2"));
+    let worst = largest_difference(&straight, &jumped, &[from, to], SECOND);
+    assert!(worst < 400_000, "{worst} ns: {:?}", jumped.clocks.jumps);
+}
+
+#[test]
+fn two_clocks_that_were_stepped_are_both_mended() {
+    let world = talkative();
+    let folder = tempfile::tempdir().unwrap();
+    world.write(folder.path());
+    for (host, after, step_ns) in [("w1", at(20_000), 50_000_000), ("w3", at(40_000), 700_000_000)] {
+        move_clock(&folder.path().join(host), |t| if t >= after { t + step_ns } else { t });
+    }
+    let (straight, jumped) = (world.merged(), merge(&[folder.path().to_owned()], &Silent).unwrap());
+    let hosts: Vec<&str> = jumped.clocks.jumps.iter().map(|(host, _)| host.as_str()).collect();
+    assert_eq!(hosts, ["w1", "w3"], "{:?}", jumped.clocks.jumps);
+    let worst = largest_difference(&straight, &jumped, &[at(20_000), at(40_000), at(40_700)], SECOND);
+    assert!(worst < 200_000, "{worst} ns");
+}
+
+#[test]
+fn one_stamp_that_cannot_be_is_no_jump_of_a_clock() {
+    let mut world = talkative();
+    let mut talk = world.connect((1, 45_000), (0, 9866), [70, 80], at(30_000));
+    world.say(&mut talk, true, at(30_001), &[7; 300]);
+    let straight = world.merged();
+    let arrived = world.hosts[0].eth0.iter_mut().find(|packet| packet.payload_length == 300 && packet.payload[0] == 7);
+    arrived.unwrap().time_ns -= 5_000_000;
+    let merged = world.merged();
+    assert_eq!(merged.clocks.jumps, []);
+    assert_eq!(merged.clocks.hosts, straight.clocks.hosts);
+}
+
+#[test]
+fn golden_captures_with_a_stepped_clock_are_mended() {
+    for capture in crate::world::golden_captures() {
+        let straight = merge(std::slice::from_ref(&capture), &Silent).unwrap();
+        let reference = straight.joined.hosts[0].name.clone();
+        let (from, to) = straight.joined.window_ns;
+        let half = from + (to - from) / 2;
+        let copy = tempfile::tempdir().unwrap();
+        copy_hosts(&capture, copy.path());
+        let host = straight.joined.hosts.iter().find(|host| host.captured && host.name != reference).unwrap();
+        move_clock(&copy.path().join(&host.name), |t| if t >= half { t + SECOND } else { t });
+        let jumped = merge(&[copy.path().to_owned()], &Silent).unwrap();
+        let found: Vec<_> = jumped.clocks.jumps.iter().map(|(host, jump)| (host.as_str(), jump)).collect();
+        assert!(found.len() == 1 && found[0].0 == host.name, "{}: {found:?}", capture.display());
+        assert!(found[0].1.step_ns.abs_diff(SECOND as i64) < 1_000_000, "{}: {found:?}", capture.display());
+        let uncertainty = jumped.clocks.hosts.iter().map(|clock| clock.uncertainty_ns).max().unwrap();
+        assert!(uncertainty < 5_000_000, "{}: {uncertainty} ns", capture.display());
+        println!("{}: {:?}, at worst {uncertainty} ns off", capture.display(), found[0].1);
+    }
+}
+
+/// Sets the clock of a host of a capture.
+fn move_clock(folder: &Path, to: impl Fn(u64) -> u64 + Copy) {
+    for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if name.starts_with("packets-") {
+            crate::world::rewrite::packets(&path, to);
+        } else if name.contains(".jsonl") {
+            crate::world::rewrite::lines(&path, to);
+        }
+    }
 }
