@@ -17,6 +17,7 @@ use crate::merged::{Clocks, HostClock, Merged};
 use crate::owners::Attribution;
 use crate::pipelines;
 use crate::processes::Processes;
+use crate::roles;
 use crate::spans;
 
 /// The rows of hosts: the reference first, then by name; behind them peers of which nothing was captured.
@@ -70,7 +71,7 @@ impl Assembly {
         let mut streams: Vec<[Stream; 2]> = Vec::with_capacity(links.len());
         let mut drafts: Vec<(ConnectionId, Draft)> = Vec::new();
         let losses: Vec<Loss> = hosts.iter().flat_map(|host| host.losses.clone()).collect();
-        let notes: Vec<String> = hosts.iter().flat_map(|host| host.notes.clone()).collect();
+        let mut notes: Vec<String> = hosts.iter().flat_map(|host| host.notes.clone()).collect();
         let mut early = Early::default();
         for (number, ((link, attribution), read)) in links.iter().zip(attribution).zip(read).enumerate() {
             let id = ConnectionId(number as u32);
@@ -84,6 +85,15 @@ impl Assembly {
             connections.push(connection_row(id, link, attribution, &client, &server, read.framed.protocol, end_hosts));
             drafts.extend(read.framed.drafts.into_iter().map(|draft| (id, draft)));
             streams.push([client.stream, server.stream]);
+        }
+        let by_inference = roles::infer(&drafts, &connections, &mut processes.rows);
+        if !by_inference.is_empty() {
+            let told = by_inference.iter().map(|process| {
+                let row = &processes.rows[process.index()];
+                format!("{} {} of {}", row.role, row.pid, rows[row.host.index()].name)
+            });
+            let told = told.collect::<Vec<_>>().join(", ");
+            notes.push(format!("roles that nobody told, inferred from what the processes asked and answered: {told}"));
         }
         inference::attempts_of_processes(&drafts, &connections, &mut processes.rows);
         let upstream = pipelines::number_hops(&mut drafts, &connections, &processes.rows);

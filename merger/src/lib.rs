@@ -47,6 +47,7 @@ pub mod owners;
 mod pipelines;
 pub mod processes;
 mod records;
+mod roles;
 pub mod spans;
 pub mod strip;
 pub mod summary;

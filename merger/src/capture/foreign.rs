@@ -1,11 +1,13 @@
 //! `manifest.json` in a host's folder, and the files of other tools that it names.
 
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::net::IpAddr;
 
 use trace::files::{self, LineLosses};
 use trace::folder::Folder;
 use trace::manifest::{ForeignManifest, SocketListing};
+use trace::packet::Packet;
 use trace::role::ROLES;
 
 use super::host::{HostCapture, is_damage};
@@ -59,9 +61,15 @@ pub(super) fn read(
     for packets in &manifest.packets {
         let input = named(&folder.folder, &packets.file).map_err(refuse)?;
         let own = host.addresses.clone();
-        let read = pcap::read(input, &own, |packet| host.packets.push(packet, number, *file_number));
+        let mut senders = Addresses::default();
+        let read = pcap::read(input, &own, |packet| {
+            senders.take(packet);
+            host.packets.push(packet, number, *file_number);
+        });
         *file_number = file_number.saturating_add(1);
-        note_pcap(host, &format!("{}/{}", folder.name, packets.file), read);
+        let shown = format!("{}/{}", folder.name, packets.file);
+        host.notes.extend(senders.of_another_host(&own).map(|other| format!("{shown}: {other}")));
+        note_pcap(host, &shown, read);
     }
     for sockets in &manifest.sockets {
         let input = named(&folder.folder, &sockets.file).map_err(refuse)?;
@@ -69,6 +77,49 @@ pub(super) fn read(
     }
     host.named.extend(manifest.processes);
     Ok(())
+}
+
+/// Addresses that are remembered of a file at most.
+const MAX_ADDRESSES: usize = 4096;
+
+/// In how many packets of a file, those of a host with itself apart, an address is.
+#[derive(Default)]
+struct Addresses {
+    packets: u64,
+    by_address: HashMap<IpAddr, u64>,
+}
+
+impl Addresses {
+    fn take(&mut self, packet: &Packet) {
+        let ends = [packet.source.ip(), packet.destination.ip()];
+        if ends[0] == ends[1] || ends[0].is_loopback() {
+            return;
+        }
+        self.packets += 1;
+        for address in ends {
+            if self.by_address.len() < MAX_ADDRESSES || self.by_address.contains_key(&address) {
+                *self.by_address.entry(address).or_default() += 1;
+            }
+        }
+    }
+
+    /// What to say of a file that seems to be of another host than the one with the addresses `own`: all packets of a file have an
+    /// address of its host.
+    fn of_another_host(&self, own: &BTreeSet<IpAddr>) -> Option<String> {
+        let of_own: u64 = own.iter().filter_map(|address| self.by_address.get(address)).sum();
+        let others = || self.by_address.iter().filter(|(address, _)| !own.contains(address));
+        let of_other = *others().map(|(_, count)| count).max()?;
+        let is_other = of_own < self.packets / 10 * 9 && of_other >= self.packets / 100 * 99 && self.packets >= 100;
+        (is_other || of_own == 0).then(|| {
+            let most: BTreeSet<&IpAddr> = others().filter(|(_, count)| **count == of_other).map(|found| found.0).collect();
+            let most = most.iter().take(3).map(ToString::to_string).collect::<Vec<_>>().join(" and ");
+            format!(
+                "the host's own addresses are in {of_own} of {} packets, {most} in {of_other}: is this the file of another \
+                 host?",
+                self.packets
+            )
+        })
+    }
 }
 
 fn is_role(name: &str) -> bool {

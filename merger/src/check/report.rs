@@ -16,6 +16,11 @@ pub struct Report {
     pub owned_both_ends_share: Option<f64>,
     /// Share of the connections, those without payload included, with an owner process and a role at both ends.
     pub owned_connections_share: Option<f64>,
+    /// The same shares, but for [`Detail::shorter_than_listings`]: what is judged.
+    #[serde(skip)]
+    pub(super) could_be_owned_share: Option<f64>,
+    #[serde(skip)]
+    pub(super) could_be_owned_connections_share: Option<f64>,
     /// Share of these bytes in messages of known kind.
     pub in_known_message_share: Option<f64>,
     /// Segments that arrive before they left by more than the clocks' uncertainty, messages that arrive before they
@@ -65,6 +70,9 @@ pub struct Detail {
     pub counted_connections: u64,
     /// Of these, how many lack an owner or role at one end.
     pub connections_without_owner: u64,
+    /// Of these, those that lived less than the time between two listings of sockets, where nothing else tells of owners.
+    #[serde(skip_serializing_if = "Short::is_none")]
+    pub shorter_than_listings: Short,
     /// All of them with their reasons, by bytes; the first 10,000.
     pub without_owner: Vec<IncompleteConnection>,
     /// Connections with bytes in messages of unknown kind, by bytes, the 20 largest.
@@ -93,6 +101,37 @@ pub struct Detail {
     pub unwritten_by: BTreeMap<String, BTreeMap<String, u64>>,
     /// What the reader should know.
     pub notes: Vec<String>,
+}
+
+/// Short connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Short {
+    /// Connections.
+    pub connections: u64,
+    /// Their payload bytes.
+    pub bytes: u64,
+}
+
+impl Short {
+    fn is_none(&self) -> bool {
+        self.connections == 0
+    }
+}
+
+impl Report {
+    /// In one line, whether the trace can be relied on.
+    #[must_use]
+    pub fn verdict(&self) -> String {
+        let Short { connections, .. } = self.detail.shorter_than_listings;
+        let short =
+            format!("listings of sockets alone cannot tell whose {connections} connections of less than a second were");
+        match (self.missed.len(), connections) {
+            (0, 0) => "as complete and as sure as is wanted".to_owned(),
+            (0, _) => format!("as complete as its sources can be: {short}"),
+            (missed, 0) => format!("{missed} of what is wanted is MISSED, see below"),
+            (missed, _) => format!("{missed} of what is wanted is MISSED, see below; {short}"),
+        }
+    }
 }
 
 /// How much is known from one source. Shares are fractions.

@@ -10,6 +10,7 @@ const SHOWN: usize = 20;
 /// The report as tables and lines.
 #[must_use]
 pub fn show(report: &Report) -> String {
+    let mut out = format!("verdict: {}\n\n", report.verdict());
     let mut table = plain();
     table.set_header(["figure", "value", "wanted", ""]);
     let verdict = |name: &str| {
@@ -38,7 +39,7 @@ pub fn show(report: &Report) -> String {
     ] {
         line(name, value.map(signed), format!("+-{}", percent(most)));
     }
-    let mut out = format!("{table}\n");
+    out += &format!("{table}\n");
     let detail = &report.detail;
     let mut kinds = plain();
     kinds.set_header(["kind of message", "messages", "bytes"]);

@@ -240,3 +240,26 @@ fn what_arrives_before_it_left_is_a_violation() {
     assert_eq!(report.causality_violations, 1);
     assert!(report.missed[0].starts_with("causality_violations"));
 }
+
+#[test]
+fn listings_alone_need_not_know_whose_short_connections_were() {
+    let mut trace = Trace {
+        processes: vec![process(0, "DataNode", true), process(1, "NameNode", true)],
+        connections: vec![connection(0, [Some(0), Some(1)], 1_000, None), connection(1, [None, Some(1)], 1_000, None)],
+        ..Trace::default()
+    };
+    let missed = |trace: &Trace| {
+        let report = check(trace);
+        assert_eq!(report.owned_both_ends_share, Some(0.5));
+        (report.missed.iter().filter(|missed| missed.starts_with("owned_")).count(), report.verdict())
+    };
+    let (owned, verdict) = missed(&trace);
+    assert!(owned == 2 && verdict.contains("MISSED"), "an agent tells of all: {verdict}");
+    for process in &mut trace.processes {
+        process.start_ticks = 0;
+    }
+    let (owned, verdict) = missed(&trace);
+    assert!(owned == 0 && verdict.contains("1 connections of less than a second"), "{verdict}");
+    trace.connections[1].last_ns = trace.connections[1].first_ns + 1_500_000_000;
+    assert_eq!(missed(&trace).0, 2, "one that a listing had to see");
+}

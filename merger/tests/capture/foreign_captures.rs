@@ -199,7 +199,7 @@ fn a_pcap_cut_anywhere_is_read_as_far_as_it_goes() {
 #[test]
 fn ss_and_lsof_name_owners() {
     let world = talk();
-    for format in ["ss", "lsof"] {
+    for (format, by_hand) in [("ss", true), ("lsof", true), ("ss", false), ("lsof", false)] {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), &world, "eth0.pcap", |packets| pcap(packets, Link::Ethernet, true, 65_535));
         let w1 = match format {
@@ -222,9 +222,10 @@ fn ss_and_lsof_name_owners() {
         {
             let at = folder.path().join(host);
             fs::write(at.join("sockets.txt"), listing).unwrap();
-            let rest = format!(
-                r#", "sockets": [{{"file": "sockets.txt", "format": "{format}"}}], "processes": [{{"pid": {pid}, "role": "{role}"}}]"#
-            );
+            let mut rest = format!(r#", "sockets": [{{"file": "sockets.txt", "format": "{format}"}}]"#);
+            if by_hand {
+                rest += &format!(r#", "processes": [{{"pid": {pid}, "role": "{role}"}}]"#);
+            }
             fs::write(at.join("manifest.json"), manifest(host, address, "eth0.pcap", &rest)).unwrap();
         }
         let merged = merged(folder.path());
@@ -236,7 +237,10 @@ fn ss_and_lsof_name_owners() {
             ("DataNode".into(), "NameNode".into()),
             "{format}"
         );
-        assert_eq!((row.client_evidence, row.server_evidence), (OwnerEvidence::Manifest, OwnerEvidence::Manifest));
+        let evidence = if by_hand { OwnerEvidence::Manifest } else { OwnerEvidence::Scan };
+        assert_eq!(row.client_evidence, evidence);
+        let notes = merged.notes().join("\n");
+        assert_eq!(notes.contains("inferred") && notes.contains("DataNode 4711 of w1"), !by_hand, "{notes}");
         assert_eq!(merged.losses(), [], "{format}");
     }
 }
@@ -408,4 +412,34 @@ fn packets_that_a_file_has_twice_count_once() {
         twice.joined.losses.iter().filter(|loss| loss.what().contains("twice")).map(|loss| loss.count).sum();
     let packets: usize = world.hosts.iter().map(|host| host.eth0.len()).sum();
     assert_eq!(counted, packets as u64, "{:?}", twice.joined.losses);
+}
+
+/// Three hosts of which the first two talk with the third only.
+fn star() -> World {
+    let mut world = World::new(&["w1", "w2", "m1"]);
+    for worker in 0..2 {
+        let mut talk = world.connect((worker, 40_000), (2, 8020), [100, 200], at(worker as u64));
+        for call in 0..40 {
+            world.say(&mut talk, true, at(10 + call * 100), &rpc_request(call as i64, "sendHeartbeat", 2000));
+            world.say(&mut talk, false, at(20 + call * 100), &rpc_response(call as i64, 40));
+        }
+    }
+    world
+}
+
+#[test]
+fn the_file_of_another_host_is_told_by_its_addresses() {
+    let told = |file_of: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &star(), "eth0.pcap", |packets| pcap(packets, Link::Ethernet, true, 65_535));
+        fs::copy(folder.path().join(file_of).join("eth0.pcap"), folder.path().join("w1/given.pcap")).unwrap();
+        fs::rename(folder.path().join("w1/given.pcap"), folder.path().join("w1/eth0.pcap")).unwrap();
+        let notes = merged(folder.path()).notes();
+        notes.into_iter().filter(|note| note.contains("another host")).collect::<Vec<_>>()
+    };
+    assert_eq!(told("w1"), Vec::<String>::new());
+    for (file_of, address) in [("w2", "10.0.0.2"), ("m1", "10.0.0.3")] {
+        let notes = told(file_of);
+        assert!(notes.len() == 1 && notes[0].contains("w1/eth0.pcap") && notes[0].contains(address), "{notes:?}");
+    }
 }

@@ -1,0 +1,89 @@
+//! Which parts processes play of which no agent and no person has said it, by what they ask and answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use trace::ids::{ConnectionId, ProcessId};
+use trace::rows::{ConnectionRow, MessageKind, ProcessRow};
+
+use crate::framing::Draft;
+use crate::processes::UNKNOWN_ROLE;
+
+/// Calls that only one role makes, and only one answers; "" = several do. Hadoop 2 and 3: the protocols of HDFS and YARN.
+const CALLS: [(&str, &str, &str); 26] = [
+    ("sendHeartbeat", "DataNode", "NameNode"),
+    ("registerDatanode", "DataNode", "NameNode"),
+    ("blockReport", "DataNode", "NameNode"),
+    ("blockReceivedAndDeleted", "DataNode", "NameNode"),
+    ("getBlockLocations", "", "NameNode"),
+    ("getFileInfo", "", "NameNode"),
+    ("getListing", "", "NameNode"),
+    ("addBlock", "", "NameNode"),
+    ("complete", "", "NameNode"),
+    ("create", "", "NameNode"),
+    ("mkdirs", "", "NameNode"),
+    ("renewLease", "", "NameNode"),
+    ("getTransactionId", "SecondaryNameNode", "NameNode"),
+    ("rollEditLog", "SecondaryNameNode", "NameNode"),
+    ("registerNodeManager", "NodeManager", "ResourceManager"),
+    ("nodeHeartbeat", "NodeManager", "ResourceManager"),
+    ("registerApplicationMaster", "MRAppMaster", "ResourceManager"),
+    ("allocate", "MRAppMaster", "ResourceManager"),
+    ("finishApplicationMaster", "MRAppMaster", "ResourceManager"),
+    ("getNewApplication", "Client", "ResourceManager"),
+    ("submitApplication", "Client", "ResourceManager"),
+    ("startContainers", "MRAppMaster", "NodeManager"),
+    ("stopContainers", "MRAppMaster", "NodeManager"),
+    ("getMapCompletionEvents", "YarnChild", "MRAppMaster"),
+    ("statusUpdate", "YarnChild", "MRAppMaster"),
+    ("getTask", "YarnChild", "MRAppMaster"),
+];
+/// The same of Hadoop 1.x, whose tasks make some of the same calls.
+const CALLS_1: [(&str, &str, &str); 7] = [
+    ("heartbeat", "TaskTracker", "JobTracker"),
+    ("submitJob", "Client", "JobTracker"),
+    ("getTask", "Child", "TaskTracker"),
+    ("statusUpdate", "Child", "TaskTracker"),
+    ("sendHeartbeat", "DataNode", "NameNode"),
+    ("addBlock", "", "NameNode"),
+    ("getBlockLocations", "", "NameNode"),
+];
+
+/// Gives processes without a known role the one that all of their calls and answers tell, and says which these are.
+pub(crate) fn infer(
+    drafts: &[(ConnectionId, Draft)],
+    connections: &[ConnectionRow],
+    processes: &mut [ProcessRow],
+) -> Vec<ProcessId> {
+    let is_1 = drafts.iter().any(|(_, draft)| draft.name == "heartbeat" && draft.kind == MessageKind::RpcRequest)
+        && !drafts.iter().any(|(_, draft)| draft.name == "nodeHeartbeat" || draft.name == "allocate");
+    let (calls, shuffles): (&[_], _) = if is_1 { (&CALLS_1, "TaskTracker") } else { (&CALLS, "NodeManager") };
+    let mut told: BTreeMap<ProcessId, BTreeSet<&str>> = BTreeMap::new();
+    for (connection, draft) in drafts {
+        let row = &connections[connection.index()];
+        let (client, server) = match draft.kind {
+            MessageKind::RpcRequest => {
+                let call = calls.iter().find(|(name, ..)| *name == draft.name);
+                call.map_or(("", ""), |(_, client, server)| (*client, *server))
+            }
+            MessageKind::BlockRequest => ("", "DataNode"),
+            MessageKind::ShuffleRequest => ("", shuffles),
+            _ => continue,
+        };
+        for (process, role) in [(row.client_process, client), (row.server_process, server)] {
+            if let Some(process) = process.filter(|_| !role.is_empty()) {
+                told.entry(process).or_default().insert(role);
+            }
+        }
+    }
+    let mut inferred = Vec::new();
+    for (process, roles) in told {
+        let row = &mut processes[process.index()];
+        if row.role == UNKNOWN_ROLE
+            && let (1, Some(role)) = (roles.len(), roles.first())
+        {
+            (*role).clone_into(&mut row.role);
+            inferred.push(process);
+        }
+    }
+    inferred
+}
