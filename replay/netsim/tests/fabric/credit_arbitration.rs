@@ -155,3 +155,27 @@ fn random_arbitration_gives_each_input_its_share() {
         assert!((75..175).contains(&again), "input {source} again: {again}");
     }
 }
+
+#[test]
+fn all_inputs_of_a_large_switch_are_looked_at() {
+    // A packet of one flit from each host, the last host's first and 1 ns later the next one's: after the first of them all ask while
+    // others are sent, which takes 51.2 ns each.
+    let order = |rule: &str| {
+        let text = format!(
+            "topology = {{ shape = \"single-switch\" }}\nmtu = \"64B\"\nheaders = \"0B\"\ninput_arbitration = \"{rule}\""
+        );
+        let mut fabric = credit(&text, &lab(1, 150));
+        for source in (0..149).rev() {
+            let at = SimTime::from_ns(u64::from(148 - source));
+            fabric.run_before(at);
+            fabric.send(at, &crate::common::with_token(message(source, 149, 64, 0), source.into()));
+        }
+        let mut packets = packets(&mut fabric);
+        packets.sort_by_key(|packet| packet.arrived);
+        packets.iter().map(|packet| packet.token.0).collect::<Vec<_>>()
+    };
+    let descending: Vec<u64> = (0..149).rev().collect();
+    assert_eq!(order("age"), descending);
+    assert_eq!(order("fifo"), descending);
+    assert_ne!(order("round-robin"), descending);
+}
