@@ -110,6 +110,7 @@ impl Assembly {
             reference: hosts[alignment.reference].name.clone(),
             apart: apart(&hosts, &alignment),
             jumps: alignment.jumps.iter().map(|jump| (hosts[jump.host].name.clone(), jump.clone())).collect(),
+            contradicting: alignment.contradicting,
             compared: alignment.compared,
             early: alignment.early,
             worst_ns: alignment.worst_ns,

@@ -43,6 +43,8 @@ pub struct Clocks {
     pub apart: Vec<String>,
     /// What was done to clocks while they were recorded, and has been undone: hosts by name.
     pub jumps: Vec<(String, Jump)>,
+    /// Packets seen at both ends that were left out, as their times contradict those of all others of the two hosts.
+    pub contradicting: u64,
     /// Packets seen at both ends, whose times were compared.
     pub compared: u64,
     /// Of these, packets that after alignment arrive before they left, by whatever little.
@@ -88,7 +90,13 @@ impl Clocks {
             "clocks: {} packets seen at both ends were compared; {} arrive up to {} ns before they left",
             self.compared, self.early, self.worst_ns
         );
-        apart.chain(jumps).chain(clocks).chain([compared]).collect()
+        let contradicting = (self.contradicting > 0).then(|| {
+            let packets = self.contradicting;
+            format!(
+                "clocks: {packets} packets seen at both ends were left out: their times contradict those of the others"
+            )
+        });
+        apart.chain(jumps).chain(clocks).chain([compared]).chain(contradicting).collect()
     }
 }
 

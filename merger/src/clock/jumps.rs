@@ -15,6 +15,8 @@ const TOLERANCE_NS: f64 = 2_000.0;
 /// Fewer packets between two breaks are no stretch of a clock but stamps that mean something else (a packet that was sent twice
 /// and of which each host saw another copy).
 const MIN_POINTS: usize = 16;
+/// How often such packets are taken out, and what is left looked at again.
+const MAX_ROUNDS: u32 = 8;
 
 /// What was done to a clock at a moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,7 +121,7 @@ pub(super) fn undo(hosts: usize, reference: usize, fits: &mut [PairFit]) -> (Vec
 }
 
 fn is_straight(fit: &PairFit) -> bool {
-    between(&bounds(fit, fit.b)).is_none_or(|between| between.room_ns >= -TOLERANCE_NS)
+    line_between(&fit.forward, &fit.backward).is_none_or(|between| between.room_ns >= -TOLERANCE_NS)
 }
 
 /// What a pair of hosts saw, as bounds of the clock of `host` against the other's, by time.
@@ -136,7 +138,7 @@ fn bounds(fit: &PairFit, host: usize) -> Vec<Bound> {
     };
     let mut all = points(&fit.forward, true);
     all.extend(points(&fit.backward, false));
-    all.sort_by_key(|bound| (bound.at_ns, bound.difference_ns, bound.upper));
+    all.sort_unstable_by_key(|bound| (bound.at_ns, bound.difference_ns, bound.upper));
     all
 }
 
@@ -202,7 +204,7 @@ fn correction_of(host: usize, witnesses: &[Vec<Stretch>]) -> Option<(Correction,
             i64::MIN
         } else {
             let before = &surest[number - 1];
-            let about = before.last_ns + (t - before.last_ns) / 2;
+            let about = i64::midpoint(before.last_ns, t);
             let by_ns = step(before, stretch, about);
             // On the host's own clock, as it was before: not earlier, not later.
             let same = witnesses.iter().filter(|stretches| stretches.len() == surest.len());
@@ -216,7 +218,7 @@ fn correction_of(host: usize, witnesses: &[Vec<Stretch>]) -> Option<(Correction,
             };
             let (from, to) = windows.fold(own, narrower);
             let rate_ppm = (stretch.map.rate - before.map.rate) * 1e6;
-            let when = from + (to - from) / 2;
+            let when = i64::midpoint(from, to);
             jumps.push(Jump { host, at_ns: when, step_ns: by_ns, rate_ppm });
             // Set forward, it never showed what lies between; set back, it showed it twice.
             when.saturating_add(by_ns / 2)
@@ -234,18 +236,21 @@ fn correction_of(host: usize, witnesses: &[Vec<Stretch>]) -> Option<(Correction,
 /// Cuts bounds, which are ordered by time, into the fewest stretches that are straight. Those that fit into none are left out
 /// of what is handed back.
 fn stretches(mut bounds: Vec<Bound>) -> (Vec<Bound>, Vec<Stretch>) {
-    loop {
+    for round in 0.. {
         let ranges = straight_ranges(&bounds);
         let (long, short): (Vec<_>, Vec<_>) = ranges.into_iter().partition(|(from, to)| to - from >= MIN_POINTS);
-        if long.is_empty() || short.is_empty() {
+        if long.is_empty() || short.is_empty() || round == MAX_ROUNDS {
             return (bounds.clone(), stretches_of(&bounds, long));
         }
+        let mut is_short = vec![false; bounds.len()];
+        short.into_iter().for_each(|(from, to)| is_short[from..to].fill(true));
         let mut at = 0;
         bounds.retain(|_| {
             at += 1;
-            !short.iter().any(|(from, to)| (*from..*to).contains(&(at - 1)))
+            !is_short[at - 1]
         });
     }
+    (bounds, Vec::new())
 }
 
 fn straight_ranges(bounds: &[Bound]) -> Vec<(usize, usize)> {
@@ -291,18 +296,16 @@ fn fits(bounds: &[Bound]) -> bool {
 
 /// The greatest length up to `all` that is good, where all shorter ones than a good one are; at least 1, if there is any.
 fn longest(all: usize, is_good: impl Fn(usize) -> bool) -> usize {
-    if all <= 1 || is_good(all) {
-        return all;
-    }
-    let (mut good, mut bad) = (1, all);
-    let mut step = 64;
-    while good + step < bad {
-        if is_good(good + step) {
-            good += step;
-            step *= 2;
+    let (mut good, mut bad) = (all.min(1), all + 1);
+    let mut step = MIN_POINTS;
+    while good < all && bad > all {
+        let tried = (good + step).min(all);
+        if is_good(tried) {
+            good = tried;
         } else {
-            bad = good + step;
+            bad = tried;
         }
+        step *= 2;
     }
     while good + 1 < bad {
         let middle = usize::midpoint(good, bad);
@@ -311,26 +314,27 @@ fn longest(all: usize, is_good: impl Fn(usize) -> bool) -> usize {
     good
 }
 
-/// The line that is farthest from all bounds, no steeper than [`MAX_RATE`]; `None` if the bounds are of one kind only.
+/// As [`line_between`].
 fn between(bounds: &[Bound]) -> Option<Between> {
-    let base = bounds.first()?;
     let of = |upper: bool| -> Vec<(i64, i64)> {
-        let near = |bound: &Bound| (bound.at_ns - base.at_ns, bound.difference_ns.saturating_sub(base.difference_ns));
-        bounds.iter().filter(|bound| bound.upper == upper).map(near).collect()
+        let points = bounds.iter().filter(|bound| bound.upper == upper);
+        points.map(|bound| (bound.at_ns, bound.difference_ns)).collect()
     };
-    let (mut above, below) = (of(true), of(false));
-    above.sort_unstable();
-    let (above, below) = (lower_hull(&above), lower_hull(&mirrored(&below)));
-    if above.is_empty() || below.is_empty() {
-        return None;
-    }
-    // What the line may be at `base`, by its rate: at least, at most.
-    let may_be = |rate: f64| {
-        let least = |hull: &[(i64, i64)], rate: f64| {
-            hull.iter().map(|&(x, y)| y as f64 - rate * x as f64).fold(f64::INFINITY, f64::min)
-        };
-        (-least(&below, -rate), least(&above, rate))
+    // By time they are ordered already, at one time the lowest comes first.
+    line_between(&of(true), &of(false))
+}
+
+/// The line that is farthest from all points, no steeper than [`MAX_RATE`]; `None` if they are all on one side. `above` must be
+/// ordered.
+fn line_between(above: &[(i64, i64)], below: &[(i64, i64)]) -> Option<Between> {
+    let (above, below) = (lower_hull(above), lower_hull(&mirrored(below)));
+    let &(at_ns, base) = above.first().filter(|_| !below.is_empty())?;
+    // What the line may be at `at_ns`, by its rate: at least, at most.
+    let least = |hull: &[(i64, i64)], base: i64, rate: f64| {
+        let above = |&(x, y): &(i64, i64)| y.saturating_sub(base) as f64 - rate * x.saturating_sub(at_ns) as f64;
+        hull.iter().map(above).fold(f64::INFINITY, f64::min)
     };
+    let may_be = |rate: f64| (-least(&below, -base, -rate), least(&above, base, rate));
     let room = |rate: f64| {
         let (least, most) = may_be(rate);
         most - least
@@ -343,6 +347,6 @@ fn between(bounds: &[Bound]) -> Option<Between> {
     }
     let rate = f64::midpoint(low, high);
     let (least, most) = may_be(rate);
-    let offset_ns = base.difference_ns as f64 + f64::midpoint(least, most);
-    Some(Between { map: ClockMap { at_ns: base.at_ns, offset_ns, rate }, room_ns: most - least })
+    let offset_ns = base as f64 + f64::midpoint(least, most);
+    Some(Between { map: ClockMap { at_ns, offset_ns, rate }, room_ns: most - least })
 }

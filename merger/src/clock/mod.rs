@@ -27,6 +27,8 @@ pub struct Alignment {
     pub corrections: Vec<Correction>,
     /// The jumps, by time.
     pub jumps: Vec<Jump>,
+    /// Packets seen at both ends that were left out, as their times contradict those of all others of the pair.
+    pub contradicting: u64,
     /// From each host's clock, without its jumps, to the reference.
     pub maps: Vec<ClockMap>,
     /// How far off each may be, nanoseconds: half the least round trip on the way to the reference.
@@ -54,8 +56,11 @@ impl Alignment {
 pub fn align(hosts: &[HostCapture]) -> Alignment {
     let mut fits = fits(hosts);
     let reference = choose_reference(hosts.len(), &fits);
+    let points = |fits: &[PairFit]| fits.iter().map(|fit| (fit.forward.len() + fit.backward.len()) as u64).sum::<u64>();
+    let seen = points(&fits);
     let (corrections, jumps) = jumps::undo(hosts.len(), reference, &mut fits);
-    let mut alignment = Alignment { corrections, jumps, ..span(hosts.len(), reference, &fits) };
+    let contradicting = seen.saturating_sub(points(&fits));
+    let mut alignment = Alignment { corrections, jumps, contradicting, ..span(hosts.len(), reference, &fits) };
     refine(&mut alignment, &fits);
     judge(&mut alignment, &fits);
     alignment
