@@ -12,7 +12,7 @@ use crate::inference;
 use crate::join::{AddressBook, Direction, Early, Link};
 use crate::joined::{Joined, JvmEvent, Stream};
 use crate::kernel::kernel_bytes;
-use crate::loss::Loss;
+use crate::loss::{Loss, LossKind, Note as _};
 use crate::merged::{Clocks, HostClock, Merged};
 use crate::owners::Attribution;
 use crate::pipelines;
@@ -70,7 +70,7 @@ impl Assembly {
         let mut connections = Vec::with_capacity(links.len());
         let mut streams: Vec<[Stream; 2]> = Vec::with_capacity(links.len());
         let mut drafts: Vec<(ConnectionId, Draft)> = Vec::new();
-        let losses: Vec<Loss> = hosts.iter().flat_map(|host| host.losses.clone()).collect();
+        let mut losses: Vec<Loss> = hosts.iter().flat_map(|host| host.losses.clone()).collect();
         let mut notes: Vec<String> = hosts.iter().flat_map(|host| host.notes.clone()).collect();
         let mut early = Early::default();
         for (number, ((link, attribution), read)) in links.iter().zip(attribution).zip(read).enumerate() {
@@ -86,6 +86,8 @@ impl Assembly {
             drafts.extend(read.framed.drafts.into_iter().map(|draft| (id, draft)));
             streams.push([client.stream, server.stream]);
         }
+        let missing = connections.iter().map(|row| row.client_missing_bytes.saturating_add(row.server_missing_bytes));
+        losses.lost("", LossKind::NeverCaptured, missing.fold(0, u64::saturating_add));
         let by_inference = roles::infer(&drafts, &connections, &mut processes.rows);
         if !by_inference.is_empty() {
             let told = by_inference.iter().map(|process| {

@@ -143,6 +143,8 @@ pub enum LossKind {
     /// The end of a job's history.
     WithoutEnd,
 
+    /// Payload that its receiver acknowledged and that no host's packets hold.
+    NeverCaptured,
     /// Hosts whose clocks could not be aligned.
     Apart,
     /// Segments that arrive before they left.
@@ -199,7 +201,9 @@ impl LossKind {
             | Self::RestOfHistory(_)
             | Self::LongHistory(_)
             | Self::WithoutJob => "files",
-            Self::CutLine | Self::CutPacket | Self::CutHistory | Self::DamagedHistory(_) => "bytes",
+            Self::CutLine | Self::CutPacket | Self::CutHistory | Self::DamagedHistory(_) | Self::NeverCaptured => {
+                "bytes"
+            }
             Self::Blanked => "payload bytes",
             Self::MalformedLines { .. }
             | Self::OverlongLines
@@ -331,6 +335,7 @@ impl Loss {
                 format!("the history of {at} has no end (the job ran on, or its master was killed)")
             }
 
+            K::NeverCaptured => "payload that was acknowledged and never captured".to_owned(),
             K::Apart => "hosts whose clocks could not be aligned: they share no packets with the others".to_owned(),
             K::Early { which, largest_ns } => format!("{} (at most {largest_ns} ns)", which.words()),
         }

@@ -3,7 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use crate::world::{World, at};
+use merger::build::Silent;
+use merger::built_trace::trace_of;
 use merger::capture::{HostCapture, read};
+use merger::check::{check, show};
 use trace::capture_note::{CaptureNote, CaptureNoteKind};
 use trace::manifest::{DumpingdManifest, SnifferManifest};
 use trace::packet::{Direction, Packet, PacketFileHeader, PacketWriter, Sack};
@@ -93,4 +97,26 @@ fn what_killed_agents_left_is_read_and_what_is_missing_is_said() {
         assert!(losses.iter().any(|found| found.contains(loss)), "\"{loss}\" is missing in {losses:?}");
     }
     assert!(losses.iter().any(|found| found.contains("packet that was cut off")), "{losses:?}");
+}
+
+#[test]
+fn packets_that_a_recording_of_loopback_dropped_are_missed_in_words() {
+    let mut world = World::new(&["w1"]);
+    let mut talk = world.connect((0, 40_000), (0, 9866), [1, 2], at(0));
+    world.say(&mut talk, true, at(1), &vec![7; 300_000]);
+    world.close(&mut talk, at(20));
+    let mut number = 0;
+    world.hosts[0].lo.retain(|packet| {
+        number += u64::from(packet.payload_length > 0);
+        packet.payload_length == 0 || !number.is_multiple_of(100)
+    });
+    let folder = tempfile::tempdir().unwrap();
+    world.write(folder.path());
+    let report = check(&trace_of(&[folder.path().to_owned()], &Silent).unwrap().trace);
+    assert_eq!(report.detail.missing_bytes, 2 * 1448);
+    let missed = "2896 bytes (0.97% of the payload) were acknowledged and never captured";
+    assert!(report.missed.iter().any(|said| said.starts_with(missed)), "{:?}", report.missed);
+    let told = show(&report);
+    assert!(told.starts_with("verdict: ") && told.contains("MISSED: 2896 bytes"), "{told}");
+    assert!(told.contains("lost: payload that was acknowledged and never captured: 2896 bytes"), "{told}");
 }
