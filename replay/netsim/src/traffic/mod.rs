@@ -6,6 +6,7 @@
 mod arrivals;
 mod config;
 mod drive;
+mod options;
 mod pattern;
 mod run;
 mod sources;
@@ -15,8 +16,9 @@ mod windows;
 pub use arrivals::Gaps;
 pub use config::{Arrivals, Flows, Neighbour, Pattern, Plan, Span, TrafficConfig, TrafficError};
 pub use drive::{Progress, Raw, drive};
+pub use options::{EngineKind, RunOptions};
 pub use pattern::Destinations;
-pub use run::{EngineKind, RunError, RunOptions, TrafficRun, run};
+pub use run::{RunError, TrafficRun, run};
 pub use sources::{Drawing, DrawnSources, HostSources, Sending, Source, Sources};
 pub use table::{TableError, TimedMessage, read_table};
 

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use thiserror::Error;
 
+use super::options::{EngineKind, RunOptions};
 use super::sources::{Drawing, Sending, Sources};
 use super::windows::{Outcome, drive_windows};
 use super::{Destinations, Flows, Pattern, Plan, Progress, TrafficConfig, TrafficError, drive, read_table};
@@ -41,36 +42,6 @@ pub enum RunError {
         "the engine \"windows\" runs fabrics of the kind \"store-and-forward\" only: leave the engine out, or \"events\""
     )]
     NoWindows,
-}
-
-/// How a fabric is run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EngineKind {
-    /// In windows where that is quicker, else by events.
-    #[default]
-    Auto,
-    /// By events, one after the other.
-    Events,
-    /// In windows, on several threads if wanted. Only `store-and-forward` can be run so.
-    Windows,
-}
-
-/// How a run is made. Nothing of it shows in what is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunOptions {
-    /// Whether the record of every packet is kept.
-    pub keep: bool,
-    /// How the fabric is run.
-    pub engine: EngineKind,
-    /// Threads at most.
-    pub threads: usize,
-}
-
-impl Default for RunOptions {
-    /// No records, one thread.
-    fn default() -> Self {
-        Self { keep: false, engine: EngineKind::Auto, threads: 1 }
-    }
 }
 
 /// Runs `traffic` over the fabric of `config`, of whatever kind. `stop` ends the run, and `progress` is called now and then.

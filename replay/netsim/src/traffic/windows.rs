@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use super::Plan;
 use super::drive::{Progress, Raw, TELL};
+use super::options::{EngineKind, RunOptions};
 use super::sources::{HostSources, Sending};
-use super::{EngineKind, Plan, RunOptions};
 use crate::fabric::packet::{LinkTime, PacketRecord};
 use crate::fabric::store_and_forward::windows::{WindowProgress, Windowed, Windows};
 use crate::statistics::Meter;

@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 
+use super::Windows;
 use super::part::{Mail, Part};
+use super::seam::{HostMessages, PartObserver};
 use super::shared::Shared;
-use super::{HostMessages, PartObserver, Windows};
 use crate::cost::thread_cpu_s;
 use crate::time::SimTime;
 
