@@ -72,7 +72,7 @@ impl From<Engine> for EngineKind {
 }
 
 /// A number of threads.
-fn threads(text: &str) -> Result<usize, String> {
+pub(super) fn threads(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|threads| (1..=4_096).contains(threads)).ok_or_else(|| "1 to 4096".to_owned())
 }
 

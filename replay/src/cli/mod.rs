@@ -1,6 +1,7 @@
 //! The command line.
 
 mod common;
+mod congestion;
 mod dimemas;
 mod lightness;
 mod network;
@@ -98,6 +99,18 @@ are numbered from 0 in the order of the switch's cables, those to hosts first.
 
 Exit codes: 0 done; 1 the routing or its file has a mistake (a host not reached, a loop, a deadlock); 2 could not run.";
 
+const CONGESTION_EXAMPLES: &str = "\
+Examples:
+  replay congestion --shape k-ary-n-tree --set k=4 --set n=2 --pattern bisect_fb_sym --runs 10000
+  replay congestion --shape xgft --set m=[12,12,8] --set w=[1,12,12] --hosts 1142 --runs 100 \\
+      --pattern tree --part 800 --against bisect --metric dep_max_delay
+  replay congestion --shape m-port-n-tree --set m=8 --set n=3 --metric routequal
+
+Each run maps ranks to hosts at random. All messages of a level are sent at once; a message's congestion is the most messages
+that share a link of its path, links of hosts included, and its bandwidth the inverse.
+
+Exit codes: 0 done; 2 could not run.";
+
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Replays a job, or runs synthetic traffic, as an experiment says.
@@ -129,6 +142,9 @@ enum Command {
     /// for ever (a deadlock, in networks that lose nothing).
     #[command(after_help = ROUTING_EXAMPLES)]
     Routing(routing::RoutingArgs),
+    /// Counts how messages that are sent at once share the links of a network with static routing, as ORCS does.
+    #[command(after_help = CONGESTION_EXAMPLES)]
+    Congestion(congestion::CongestionArgs),
     /// Prints a completion script for a shell.
     Completions {
         /// Which shell.
@@ -164,6 +180,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Lightness(args) => lightness::show(&args),
         Command::Topology(args) => topology::show(&args),
         Command::Routing(args) => routing::show(&args),
+        Command::Congestion(args) => congestion::show(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "replay", &mut io::stdout());
             Ok(ExitCode::SUCCESS)
