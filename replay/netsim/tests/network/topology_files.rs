@@ -92,6 +92,25 @@ fn a_digraph_is_cables_there_and_back() {
 }
 
 #[test]
+fn both_directions_of_a_cable_say_the_same_link() {
+    let pair = |there: &str, back: &str| {
+        let text = format!("digraph {{\n H1 -> S1 {there};\n H2 -> S1;\n S1 -> H1 {back};\n S1 -> H2 }}");
+        read(&text, Format::Dot, "").map(|topology| topology.links().len() / 2)
+    };
+    let fast = "[rate=\"100Gbps\"]";
+    assert_eq!(pair(fast, fast), Ok(2));
+    assert_eq!(pair(fast, ""), Ok(2));
+    for (there, back) in [(fast, "[rate=\"10Gbps\"]"), ("", fast), (fast, "[cables=2]"), ("", "[class=\"a\"]")] {
+        let error = pair(there, back).unwrap_err();
+        assert!(error.contains("the edge back of line 2"), "{error}");
+    }
+    // Parallel cables are matched in order of appearance.
+    let text = "digraph { h1 -> s; s -> h1; h2 -> s; s -> h2; h3 -> t; t -> h3; s -> t [rate=\"1Gbps\"]; \
+                s -> t [rate=\"2Gbps\"]; t -> s [rate=\"1Gbps\"]; t -> s [rate=\"2Gbps\"] }";
+    assert_eq!(read(text, Format::Dot, "").unwrap().links().len() / 2, 3 + 2);
+}
+
+#[test]
 fn hosts_of_a_workload_stand_where_they_are_named() {
     let place = |name: &str| HostPlace { name: name.to_owned(), rack: String::new() };
     let graph = Graph::parse("h0 s\nh1 s\nh2 s\nh3 s", Format::Edges, "net").unwrap();

@@ -5,7 +5,7 @@
 //! edge there and an edge back are one cable. Subgraphs may hold nodes and edges; an edge cannot lead to a whole one.
 
 use super::text::{Graph, GraphEdge, LinkText, Nodes, Wrong};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt::Write as _;
 use std::iter::Peekable;
 use std::str::Chars;
@@ -164,8 +164,8 @@ struct Parser {
     directed: bool,
     nodes: Nodes,
     edges: Vec<GraphEdge>,
-    /// Edges of a digraph by their ends that wait for one back.
-    one_way: HashMap<(usize, usize), u32>,
+    /// Edges of a digraph by their ends that wait for one back, as places in `edges`, in order of appearance.
+    one_way: HashMap<(usize, usize), VecDeque<usize>>,
     /// Edges of a strict graph, whatever their direction.
     strict: Option<HashMap<(usize, usize), ()>>,
 }
@@ -382,15 +382,6 @@ impl Parser {
             if strict.insert(either, ()).is_some() {
                 return Ok(());
             }
-        } else if self.directed {
-            // The edge back of one that was there already.
-            match self.one_way.get_mut(&(ends.1, ends.0)).filter(|waiting| **waiting > 0) {
-                Some(waiting) => {
-                    *waiting -= 1;
-                    return Ok(());
-                }
-                None => *self.one_way.entry(ends).or_insert(0) += 1,
-            }
         }
         let mut edge = GraphEdge { ends, class: None, cables: 1, link: LinkText::default(), line: self.line };
         for (key, value) in attributes {
@@ -408,8 +399,28 @@ impl Parser {
                 }
             }
         }
+        if self.directed && self.strict.is_none() {
+            if let Some(there) = self.one_way.get_mut(&(ends.1, ends.0)).and_then(VecDeque::pop_front) {
+                return self.edge_back(&edge, there);
+            }
+            self.one_way.entry(ends).or_default().push_back(self.edges.len());
+        }
         self.edges.push(edge);
         Ok(())
+    }
+
+    /// The other direction of a cable: it may say nothing of its link, or the same as the direction before it.
+    fn edge_back(&self, back: &GraphEdge, there: usize) -> Result<(), Wrong> {
+        let there = &self.edges[there];
+        let silent = back.class.is_none() && back.cables == 1 && back.link == LinkText::default();
+        let same = back.class == there.class && back.cables == there.cables && back.link == there.link;
+        if silent || same {
+            return Ok(());
+        }
+        self.wrong(format!(
+            "the edge back of line {} says another link; both directions of a cable have the same class, cables and link",
+            there.line
+        ))
     }
 }
 
