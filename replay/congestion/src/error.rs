@@ -52,10 +52,12 @@ pub enum CongestionError {
         levels: usize,
     },
     /// The name of no pattern.
-    #[error("{name} is no pattern: {}", crate::pattern::NAMES.join(", "))]
+    #[error("{name} is no pattern: {}", known.join(", "))]
     Pattern {
         /// What was given.
         name: String,
+        /// The patterns that there are.
+        known: &'static [&'static str],
     },
     /// A split that leaves a pattern without two ranks.
     #[error("the first pattern cannot have {part} of {hosts} hosts: both need at least 2")]

@@ -174,7 +174,7 @@ impl FromStr for Pattern {
     type Err = CongestionError;
 
     fn from_str(name: &str) -> Result<Self, CongestionError> {
-        let unknown = || CongestionError::Pattern { name: name.to_owned() };
+        let unknown = || CongestionError::Pattern { name: name.to_owned(), known: &NAMES };
         Ok(match name {
             "null" => Self::Null,
             "rand" => Self::Rand,

@@ -82,11 +82,21 @@ fn dot_graphs_say_the_same() {
 #[test]
 fn a_digraph_is_cables_there_and_back() {
     // As tools for InfiniBand write it: hosts begin with H, both directions of each cable are there.
-    let text = "digraph {\n H1 -> S1 [comment=\"*\"]; S1 -> H1 [comment=\"H1\"];\n H2 -> S2; S2 -> H2;\n \
-                S1 -> S2; S1 -> S2; S2 -> S1; S2 -> S1;\n S2 -> S3 }";
-    let topology = read(text, Format::Dot, "").unwrap();
-    assert_eq!(names(&topology), ["H1", "H2", "S1", "S2", "S3"]);
-    assert_eq!(topology.links().len() / 2, 2 + 2 + 1);
+    let cables = "H1 -> S1; S1 -> H1;\n H2 -> S2; S2 -> H2;\n S1 -> S2; S1 -> S2; S2 -> S1; S2 -> S1;";
+    let topology = read(&format!("digraph {{\n {cables} }}"), Format::Dot, "").unwrap();
+    assert_eq!(names(&topology), ["H1", "H2", "S1", "S2"]);
+    assert_eq!(topology.links().len() / 2, 2 + 2);
+    let strict = read(&format!("strict digraph {{\n {cables} }}"), Format::Dot, "").unwrap();
+    assert_eq!(strict.links().len() / 2, 2 + 1);
+    // A way there without one back is no cable, and routes are not lost without a word.
+    for (more, parts) in [
+        ("\n\nS2 -> S3", ["net:6:", "S2 -> S3", "S3 -> S2"].as_slice()),
+        ("\nS1 -> S2", &["net:5:", "S1 -> S2"]),
+        ("\nH3 -> S1 [comment=\"*\"]; S1 -> H3 [comment=\"H3\"]", &["net:5:", "comment", "routing"]),
+    ] {
+        let error = read(&format!("digraph {{\n {cables}{more} }}"), Format::Dot, "").unwrap_err();
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+    }
     let strict = read("strict graph { h1 -- s; s -- h2; h2 -- s; h1 -- s }", Format::Dot, "").unwrap();
     assert_eq!(strict.links().len() / 2, 2);
 }

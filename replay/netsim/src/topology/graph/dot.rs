@@ -166,7 +166,7 @@ struct Parser {
     edges: Vec<GraphEdge>,
     /// Edges of a digraph by their ends that wait for one back, as places in `edges`, in order of appearance.
     one_way: HashMap<(usize, usize), VecDeque<usize>>,
-    /// Edges of a strict graph, whatever their direction.
+    /// Edges of a strict graph; of one that is no digraph, whatever their direction.
     strict: Option<HashMap<(usize, usize), ()>>,
 }
 
@@ -191,6 +191,7 @@ pub(super) fn parse(text: &str) -> Result<Graph, Wrong> {
         strict: None,
     };
     parser.graph()?;
+    parser.all_lead_back()?;
     Ok(parser.nodes.finish(BTreeMap::new(), parser.edges))
 }
 
@@ -378,8 +379,8 @@ impl Parser {
 
     fn edge(&mut self, ends: (usize, usize), attributes: &Attributes) -> Result<(), Wrong> {
         if let Some(strict) = &mut self.strict {
-            let either = (ends.0.min(ends.1), ends.0.max(ends.1));
-            if strict.insert(either, ()).is_some() {
+            let same = if self.directed { ends } else { (ends.0.min(ends.1), ends.0.max(ends.1)) };
+            if strict.insert(same, ()).is_some() {
                 return Ok(());
             }
         }
@@ -394,12 +395,17 @@ impl Parser {
                         None => return self.wrong(format!("cables = \"{value}\": a number from 1 on is needed")),
                     };
                 }
+                "comment" if self.directed => {
+                    return self.wrong(
+                        "the routes that ORCS writes into \"comment\" are not followed: leave them out, and choose a routing",
+                    );
+                }
                 key => {
                     edge.link.take(key, value).map_err(|reason| Wrong { line: self.line, reason })?;
                 }
             }
         }
-        if self.directed && self.strict.is_none() {
+        if self.directed {
             if let Some(there) = self.one_way.get_mut(&(ends.1, ends.0)).and_then(VecDeque::pop_front) {
                 return self.edge_back(&edge, there);
             }
@@ -407,6 +413,17 @@ impl Parser {
         }
         self.edges.push(edge);
         Ok(())
+    }
+
+    /// Refuses an edge of a digraph without one back.
+    fn all_lead_back(&self) -> Result<(), Wrong> {
+        let first = self.one_way.values().flatten().min();
+        let Some(edge) = first.and_then(|edge| self.edges.get(*edge)) else { return Ok(()) };
+        let (from, to) = (self.nodes.name(edge.ends.0), self.nodes.name(edge.ends.1));
+        let reason = format!(
+            "{from} -> {to} has no edge back, and cables carry both ways: add {to} -> {from}, or write a graph with --"
+        );
+        Err(Wrong { line: edge.line, reason })
     }
 
     /// The other direction of a cable: it may say nothing of its link, or the same as the direction before it.

@@ -104,6 +104,11 @@ impl Nodes {
         self.nodes.len() - 1
     }
 
+    /// The name of a node.
+    pub(super) fn name(&self, number: usize) -> &str {
+        self.nodes.get(number).map_or("", |(name, _)| name)
+    }
+
     /// Notes what a node is said to be.
     pub(super) fn declare(&mut self, name: &str, host: bool) -> Result<(), String> {
         let number = self.number(name);
