@@ -138,7 +138,7 @@ pub struct Cost {
 impl RunFigures {
     /// The figures of a run of `plan` that `meter` has seen.
     #[must_use]
-    pub fn new(plan: &Plan, meter: &Meter, raw: Raw, seed: u64, cost: Cost) -> Self {
+    pub fn new(plan: &Plan, meter: &Meter, mut raw: Raw, seed: u64, cost: Cost) -> Self {
         let measured_ps = raw.end.0.min(plan.until_ps).saturating_sub(plan.from_ps);
         let (offered, accepted) = meter.loads();
         // Loads are shares of what the hosts' links carry; where they carry anything, there is no share.
@@ -169,16 +169,16 @@ impl RunFigures {
             flit_hops: meter.flit_hops,
             events: raw.figures.events,
             simulated_ps: raw.end.0,
-            links: links(&raw, measured_ps),
-            counters: raw.figures.counters,
+            counters: std::mem::take(&mut raw.figures.counters),
+            links: links(raw, measured_ps),
             cost,
         }
     }
 }
 
-fn links(raw: &Raw, measured_ps: u64) -> Vec<LinkUse> {
+fn links(raw: Raw, measured_ps: u64) -> Vec<LinkUse> {
     let lanes = raw.lanes as usize;
-    let use_of = |(index, link): (usize, &LinkFigures)| {
+    let use_of = |(index, link): (usize, LinkFigures)| {
         let share = |bytes: u64| {
             let known = link.rate_bps > 0 && measured_ps > 0;
             known.then(|| float(bytes) * 8e12 / float(link.rate_bps) / float(measured_ps))
@@ -187,7 +187,7 @@ fn links(raw: &Raw, measured_ps: u64) -> Vec<LinkUse> {
         let bytes = of_lanes.iter().sum();
         let several = if lanes > 1 { of_lanes } else { &[] };
         LinkUse {
-            name: link.name.clone(),
+            name: link.name,
             rate_bps: link.rate_bps,
             bytes,
             utilisation: share(bytes),
@@ -197,5 +197,5 @@ fn links(raw: &Raw, measured_ps: u64) -> Vec<LinkUse> {
             queue_max_bytes: link.queue_max_bytes,
         }
     };
-    raw.figures.links.iter().enumerate().map(use_of).collect()
+    raw.figures.links.into_iter().enumerate().map(use_of).collect()
 }

@@ -169,19 +169,19 @@ impl<O: PartObserver, M: HostMessages> Windows<O, M> {
         (0..self.shared.topology.links().len()).map(begun).collect()
     }
 
-    /// What was counted so far.
+    /// What was counted so far, but for the traffic of links over time.
     #[must_use]
     pub fn figures(&self) -> NetworkFigures {
         let links = (0..self.shared.topology.links().len()).map(|id| {
             let (ports, number) = self.port(id);
-            ports.figures(number, &self.shared.topology.link_name(LinkId(count(id))))
+            ports.figures(number, self.shared.topology.link_name(LinkId(count(id))))
         });
         NetworkFigures {
             circuits: Vec::new(),
             events: self.events(),
             drops: self.parts.iter().map(|part| part.dropped).sum(),
             retransmissions: 0,
-            interval_ps: self.shared.interval_ps,
+            interval_ps: 0,
             links: links.collect(),
             counters: vec![("packets delivered".to_owned(), self.parts.iter().map(|part| part.delivered).sum())],
         }

@@ -8,7 +8,6 @@ use std::collections::{HashMap, VecDeque};
 
 use super::shared::Shared;
 use crate::count::count;
-use crate::fabric::figures::LinkMeter;
 use crate::fabric::port::Passage;
 use crate::network::LinkFigures;
 use crate::time::SimTime;
@@ -35,11 +34,10 @@ pub(super) struct OutPort {
     /// When all that it has taken so far has left, and what that left of a picosecond.
     free_ps: u64,
     remainder: u64,
-    /// The interval that is counted: its end, and the bytes and packets in it.
-    interval_end: u64,
+    /// What it has taken so far, and the most bytes that waited.
     bytes: u64,
+    packets: u64,
     queue_max: u64,
-    packets: u32,
     class: u32,
     /// The list of packets that wait, if they are not all of the largest size.
     list: u32,
@@ -53,11 +51,11 @@ pub(super) struct OutPort {
 pub(super) struct Ports {
     ports: Vec<OutPort>,
     classes: Vec<LinkClass>,
-    meters: Vec<LinkMeter>,
+    /// How many packets each port has dropped; empty until one has.
+    drops: Vec<u64>,
     lists: Vec<VecDeque<(u64, u32)>>,
     spare_lists: Vec<u32>,
     largest: u32,
-    interval_ps: u64,
 }
 
 impl Ports {
@@ -67,11 +65,10 @@ impl Ports {
         let mut made = Self {
             ports: Vec::new(),
             classes: Vec::new(),
-            meters: Vec::new(),
+            drops: Vec::new(),
             lists: Vec::new(),
             spare_lists: Vec::new(),
             largest,
-            interval_ps: shared.interval_ps,
         };
         let mut known = HashMap::new();
         for id in links {
@@ -85,10 +82,9 @@ impl Ports {
             made.ports.push(OutPort {
                 free_ps: 0,
                 remainder: 0,
-                interval_end: 0,
                 bytes: 0,
-                queue_max: 0,
                 packets: 0,
+                queue_max: 0,
                 class,
                 list: NONE,
                 link: id,
@@ -97,7 +93,6 @@ impl Ports {
                 block: place.block,
             });
         }
-        made.meters = vec![LinkMeter::default(); made.ports.len()];
         made
     }
 
@@ -131,7 +126,7 @@ impl Ports {
     pub fn offer(&mut self, port: usize, now: SimTime, bytes: u32) -> Option<SimTime> {
         let free = self.ports[port].free_ps;
         if free > now.0 && !self.queue(port, now.0, bytes) {
-            self.meters[port].dropped();
+            self.count_drop(port);
             return None;
         }
         if free <= now.0 && self.ports[port].list != NONE {
@@ -139,6 +134,13 @@ impl Ports {
         }
         let (_, arrives) = self.take(port, now.0, bytes);
         Some(SimTime(arrives))
+    }
+
+    fn count_drop(&mut self, port: usize) {
+        if self.drops.is_empty() {
+            self.drops.resize(self.ports.len(), 0);
+        }
+        self.drops[port] += 1;
     }
 
     /// Puts a packet behind those that wait at `now`. Returns whether there was room.
@@ -216,11 +218,6 @@ impl Ports {
         };
         let start = state.free_ps.max(now);
         state.free_ps = start.saturating_add(time);
-        if start >= state.interval_end || state.packets == u32::MAX {
-            count_interval(state, &mut self.meters[port], self.interval_ps);
-            (state.bytes, state.packets) = (0, 0);
-            state.interval_end = (start / self.interval_ps + 1).saturating_mul(self.interval_ps);
-        }
         state.bytes += u64::from(bytes);
         state.packets += 1;
         (start, state.free_ps.saturating_add(class.delay_ps))
@@ -235,23 +232,21 @@ impl Ports {
             None if step > 0 => (free_ps.saturating_sub(now.0) / step).saturating_mul(self.largest.into()),
             None => 0,
         };
-        self.meters[port].bytes() + bytes - later
+        bytes - later
     }
 
     /// What was counted at `port`, whose link has such a name.
-    pub fn figures(&self, port: usize, name: &str) -> LinkFigures {
-        let mut meter = self.meters[port].clone();
+    pub fn figures(&self, port: usize, name: String) -> LinkFigures {
         let state = &self.ports[port];
-        count_interval(state, &mut meter, self.interval_ps);
-        meter.queued(state.queue_max);
-        meter.figures(name, self.classes[state.class as usize].rate)
-    }
-}
-
-/// Adds what `port` has counted in its interval to `meter`.
-fn count_interval(port: &OutPort, meter: &mut LinkMeter, interval_ps: u64) {
-    if port.packets > 0 {
-        meter.all_crossed(SimTime(port.interval_end - 1), port.bytes, port.packets.into(), interval_ps);
+        LinkFigures {
+            name,
+            rate_bps: self.classes[state.class as usize].rate.bps().unwrap_or(0),
+            bytes: state.bytes,
+            packets: state.packets,
+            drops: self.drops.get(port).copied().unwrap_or(0),
+            queue_max_bytes: state.queue_max,
+            bytes_by_interval: Vec::new(),
+        }
     }
 }
 

@@ -23,7 +23,6 @@ pub(super) struct Shared {
     pub mtu: u64,
     pub headers: u64,
     pub switch_delay: u64,
-    pub interval_ps: u64,
     /// The width of a window in picoseconds: nothing that leaves in one arrives in the same.
     pub width: u64,
     per_width: f64,
@@ -46,7 +45,6 @@ impl Shared {
             mtu: config.mtu.get(),
             headers: config.headers.get(),
             switch_delay: config.switch_delay.ps(),
-            interval_ps: config.interval.ps().max(1),
             width,
             per_width: 1.0 / width as f64,
             topology,
