@@ -114,10 +114,10 @@ pub fn run_traffic(
     experiment: &Experiment,
     options: RunOptions,
     stop: &AtomicBool,
-    progress: impl FnMut(traffic::Progress),
+    mut progress: impl FnMut(traffic::Progress),
 ) -> Result<TrafficRun, RunError> {
     let Some(traffic) = &experiment.traffic else { return Err(RunError::NoTraffic) };
-    Ok(traffic::run(traffic, &experiment.fabric, experiment.run.seed, options, stop, progress)?)
+    Ok(traffic::run(traffic, &experiment.fabric, experiment.run.seed, options, stop, &mut progress)?)
 }
 
 /// The error of a replay, with the keys that make the fabric slow where it came to no end.

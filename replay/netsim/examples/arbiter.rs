@@ -32,7 +32,7 @@ impl<A: InputArbiter> Strategies for With<A> {
 
 /// How many of the first 300 packets that arrive at one host come from each of three others that send without a pause.
 fn shares<A: InputArbiter>(arbiter: A) -> Result<[usize; 3], Box<dyn std::error::Error>> {
-    let config: CreditConfig = toml::from_str("topology = { shape = \"single-switch\" }")?;
+    let config: CreditConfig = "topology = { shape = \"single-switch\" }".parse()?;
     let hosts = ["a", "b", "c", "d"].map(|name| HostPlace { name: name.to_owned(), rack: "r".to_owned() });
     let topology = config.topology.build(&hosts)?;
     let routes = Routes::new(&config.routing, &topology, config.seed)?;

@@ -125,8 +125,8 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
             "hosts = 10\nsize = \"1500B\"\narrivals = \"exponential\"\nload = {}\nmeasurement = \"200ms\"",
             rho / 10.0
         );
-        let traffic: TrafficConfig = toml::from_str(&keys)?;
-        let run = traffic::run(&traffic, &config, 1, RunOptions::default(), &AtomicBool::new(false), |_| ())?;
+        let traffic: TrafficConfig = keys.parse()?;
+        let run = traffic::run_on(&traffic, &config, 1, RunOptions::default(), &AtomicBool::new(false), &mut |_| ())?;
         let packet_ns = 1_200.0;
         let mean_ns = run.figures.packet.mean().unwrap_or_default() / 1_000.0;
         let expected_ns = packet_ns * (1.0 + rho / (2.0 * (1.0 - rho)));

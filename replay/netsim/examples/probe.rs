@@ -33,7 +33,7 @@ size = [4, 4]
 
 /// Every host sends a packet to every other one, with a pause between them, so that none is in another's way.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let config: CreditConfig = toml::from_str(FABRIC)?;
+    let config: CreditConfig = FABRIC.parse()?;
     let mut fabric = config.packets(&[], LatencyByDistance::default())?;
     let (hosts, mut now) = (fabric.hosts(), SimTime::ZERO);
     for (source, destination) in (0..hosts * hosts).map(|pair| (HostIndex(pair / hosts), HostIndex(pair % hosts))) {

@@ -64,7 +64,7 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
         "kind = \"credit\"\ntopology = { shape = \"racks\", host_link = { rate = \"10Gbps\" }, uplink = { rate = \"10Gbps\" } }",
         "kind = \"ethernet\"",
     ] {
-        let config: FabricConfig = toml::from_str(fabric)?;
+        let config: FabricConfig = fabric.parse()?;
         let mut network = fabric::build(&config, &hosts)?;
         let mut workload = AllReduce::new(&mut network);
         let End::Done(end) = engine::run(&mut network, &mut workload, SimTime::LATEST) else {

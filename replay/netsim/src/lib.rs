@@ -10,8 +10,7 @@
 //! use netsim::time::SimTime;
 //! use netsim::topology::HostPlace;
 //!
-//! let config: FabricConfig = toml::from_str(
-//!     r#"
+//! let config: FabricConfig = r#"
 //!     kind = "credit"              # InfiniBand: virtual cut-through, virtual lanes, credits
 //!     headers = "0B"
 //!     switch_delay = "100ns"
@@ -19,8 +18,8 @@
 //!     [topology]
 //!     shape = "single-switch"
 //!     host_link = { rate = "100Gbps", delay = "10ns" }
-//!     "#,
-//! )?;
+//!     "#
+//! .parse()?;
 //! let hosts = ["a", "b"].map(|name| HostPlace { name: name.to_owned(), rack: "r".to_owned() });
 //! let mut network = fabric::build(&config, &hosts)?;
 //!
@@ -54,6 +53,7 @@ pub mod kernel;
 pub mod network;
 pub mod routing;
 pub mod statistics;
+mod text;
 pub mod time;
 pub mod topology;
 pub mod traffic;

@@ -18,7 +18,7 @@ pub use config::{Arrivals, Flows, Neighbour, Pattern, Plan, Span, TrafficConfig,
 pub use drive::{Progress, Raw, drive};
 pub use options::{EngineKind, RunOptions};
 pub use pattern::Destinations;
-pub use run::{RunError, TrafficRun, run};
+pub use run::{RunError, TrafficRun, run, run_on};
 pub use sources::{Drawing, DrawnSources, HostSources, Sending, Source, Sources};
 pub use table::{TableError, TimedMessage, read_table};
 

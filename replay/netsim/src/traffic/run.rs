@@ -11,7 +11,7 @@ use super::windows::{Outcome, drive_windows};
 use super::{Destinations, Flows, Pattern, Plan, Progress, TrafficConfig, TrafficError, drive, read_table};
 use crate::cost::{memory_peak_bytes, thread_cpu_s};
 use crate::fabric::packet::{HostLinksDiffer, LinkTime, PacketFabric, PacketRecord};
-use crate::fabric::{FabricError, FabricKind};
+use crate::fabric::{FabricConfig, FabricError, FabricKind};
 use crate::network::Simulation;
 use crate::statistics::{Cost, Meter, RunFigures};
 use crate::time::SimTime;
@@ -44,17 +44,32 @@ pub enum RunError {
     NoWindows,
 }
 
-/// Runs `traffic` over the fabric of `config`, of whatever kind. `stop` ends the run, and `progress` is called now and then.
+/// Runs `traffic` over the fabric of `config`. `stop` ends the run, and `progress` is called now and then.
 ///
 /// # Errors
 /// If the fabric cannot be built, or traffic and fabric do not fit each other.
 pub fn run(
     traffic: &TrafficConfig,
+    config: &FabricConfig,
+    seed: u64,
+    options: RunOptions,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<TrafficRun, RunError> {
+    run_on(traffic, config, seed, options, stop, progress)
+}
+
+/// The same for any kind of fabric, one of another project's, too.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_on(
+    traffic: &TrafficConfig,
     config: &impl FabricKind,
     seed: u64,
     options: RunOptions,
     stop: &AtomicBool,
-    mut progress: impl FnMut(Progress),
+    progress: &mut dyn FnMut(Progress),
 ) -> Result<TrafficRun, RunError> {
     let began = (Instant::now(), thread_cpu_s());
     if traffic.hosts.is_none() && config.network().is_none() {
@@ -78,7 +93,7 @@ pub fn run(
         let (link, hosts) = (network.link_time(), network.hosts());
         let (plan, link, sending) = planned(traffic, link, hosts, seed)?;
         let Outcome { raw, meter, records, cpu_s } =
-            drive_windows(network, (&plan, &link, &sending), options, stop, &mut progress);
+            drive_windows(network, (&plan, &link, &sending), options, stop, progress);
         let figures = RunFigures::new(&plan, &meter, raw, seed, cost(cpu_s));
         return Ok(TrafficRun { plan, figures, packets: records });
     }

@@ -7,7 +7,7 @@ use netsim::topology::HostPlace;
 
 /// The error of configuration `text` for `hosts`.
 fn error_for(text: &str, hosts: &[HostPlace]) -> String {
-    match toml::from_str::<FabricConfig>(text) {
+    match text.parse::<FabricConfig>() {
         Err(error) => error.to_string(),
         Ok(config) => match build(&config, hosts) {
             Err(error) => error.to_string(),
@@ -19,11 +19,11 @@ fn error_for(text: &str, hosts: &[HostPlace]) -> String {
 #[test]
 fn every_kind_works_with_nothing_but_its_name_and_is_written_as_it_is_read() {
     for kind in ["ideal", "ethernet", "lightness", "credit", "store-and-forward"] {
-        let config: FabricConfig = toml::from_str(&format!("kind = \"{kind}\"")).unwrap();
+        let config: FabricConfig = format!("kind = \"{kind}\"").parse().unwrap();
         assert_eq!(config.kind(), kind);
         assert_eq!(build(&config, &lab(2, 2)).unwrap().hosts(), 4);
-        let written = toml::to_string(&config).unwrap();
-        assert_eq!(toml::from_str::<FabricConfig>(&written).unwrap(), config, "{written}");
+        let written = config.to_string();
+        assert_eq!(written.parse::<FabricConfig>().unwrap(), config, "{written}");
     }
 }
 

@@ -8,7 +8,7 @@ use netsim::network::Simulation;
 use netsim::time::SimTime;
 
 fn error_for(text: &str) -> String {
-    match toml::from_str::<FabricConfig>(text) {
+    match text.parse::<FabricConfig>() {
         Err(error) => error.to_string(),
         Ok(config) => match build(&config, &lab(2, 3)) {
             Err(error) => error.to_string(),
@@ -131,12 +131,12 @@ fn width_and_speed_make_the_data_rate() {
     }
     let text =
         "kind = \"credit\"\nspeed = \"QDR\"\nwidth = 1\ntopology = { shape = \"racks\", uplink = { length = \"2m\" } }";
-    let config: FabricConfig = toml::from_str(text).unwrap();
+    let config: FabricConfig = text.parse().unwrap();
     let figures = build(&config, &lab(2, 2)).unwrap().figures();
     assert!(figures.links.iter().all(|link| link.rate_bps == 8_000_000_000));
     // The same rate said twice is no contradiction.
     let text = text.replace("length", "rate = \"8Gbps\", length");
-    assert!(build(&toml::from_str(&text).unwrap(), &lab(2, 2)).is_ok());
+    assert!(build(&text.parse().unwrap(), &lab(2, 2)).is_ok());
 }
 
 #[test]

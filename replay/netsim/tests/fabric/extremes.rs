@@ -24,7 +24,7 @@ const FABRICS: [&str; 6] = [
 
 /// The fabric of `text` with every key.
 fn keys(text: &str) -> Table {
-    let config: FabricConfig = toml::from_str(text).unwrap();
+    let config: FabricConfig = text.parse().unwrap();
     Table::try_from(&config).unwrap()
 }
 
@@ -78,7 +78,7 @@ fn put(table: &mut Table, path: &[String], value: Value) {
 /// Builds the fabric and lets some messages cross it, for a while.
 fn try_out(table: Table) -> Result<(), String> {
     const STEPS: usize = 400;
-    let config: FabricConfig = table.try_into().map_err(|error: toml::de::Error| error.to_string())?;
+    let config: FabricConfig = table.to_string().parse().map_err(|error: toml::de::Error| error.to_string())?;
     let mut network = fabric::build(&config, &lab(3, 2)).map_err(|error: FabricError| error.to_string())?;
     let latest = fabric::latest(network.figures().interval_ps);
     let flows = [(0, 2), (4, 2), (1, 0), (3, 3)].map(|(a, b)| network.open_connection(HostIndex(a), HostIndex(b)).0);
@@ -147,7 +147,7 @@ fn a_receive_window_without_bounds_is_one() {
 #[test]
 fn a_rate_with_which_no_run_ends_is_refused_with_key_and_value() {
     let error = |text: &str| {
-        let config: FabricConfig = toml::from_str(text).unwrap();
+        let config: FabricConfig = text.parse().unwrap();
         fabric::build(&config, &lab(2, 2)).err().unwrap().to_string()
     };
     let racks = "kind = \"ethernet\"\n[topology]\nshape = \"racks\"\n";

@@ -33,7 +33,7 @@ impl Observer for Both {
 }
 
 fn with_losses(text: &str, hosts: usize) -> StoreAndForward<Both> {
-    StoreAndForward::new(&toml::from_str(text).unwrap(), &lab(1, hosts), Both::default()).unwrap()
+    StoreAndForward::new(&text.parse().unwrap(), &lab(1, hosts), Both::default()).unwrap()
 }
 
 #[test]
@@ -119,7 +119,7 @@ proptest! {
             "topology = {{ shape = \"k-ary-n-tree\", k = 2, n = 3, host_link = {link}, uplink = {link} }}\nrouting = \"random\"\nheaders = \"14B\"\nswitch_delay = \"1us\""
         );
         let run = || {
-            let mut fabric = StoreAndForward::new(&toml::from_str(&text).unwrap(), &[], Both::default()).unwrap();
+            let mut fabric = StoreAndForward::new(&text.parse().unwrap(), &[], Both::default()).unwrap();
             let mut now = SimTime::ZERO;
             for (source, step, bytes, gap) in &sends {
                 now = now.plus_ps(*gap);

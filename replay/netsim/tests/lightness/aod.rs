@@ -66,7 +66,7 @@ fn what_makes_no_sense_is_refused() {
         ("[aod]\nports = 2\nconfigured = true\n", "aod.ports = 2"),
         ("[aod]\nretry = \"0s\"\n", "aod.retry"),
     ] {
-        let config: FabricConfig = toml::from_str(&format!("{OPS}{keys}")).unwrap();
+        let config: FabricConfig = format!("{OPS}{keys}").parse().unwrap();
         let Err(error) = fabric::build(&config, &lab(3, 1)) else { panic!("{keys}") };
         assert!(error.to_string().contains(named), "{error}");
     }

@@ -86,10 +86,10 @@ fn figures_name_the_links_below_the_tors_and_no_ways_between_racks() {
 #[test]
 fn what_cannot_lie_below_a_tor_is_refused() {
     let rack = "kind = \"ethernet\"\ntopology = { shape = \"fat-tree\" }\n";
-    let config: FabricConfig = toml::from_str(&lightness("", rack)).unwrap();
+    let config: FabricConfig = lightness("", rack).parse().unwrap();
     let Err(error) = fabric::build(&config, &lab(2, 1)) else { panic!("{rack}") };
     assert!(error.to_string().starts_with("fabric.rack = "), "{error}");
-    let error = toml::from_str::<FabricConfig>(&lightness("", "kind = \"lightness\"\n")).unwrap_err();
+    let error = lightness("", "kind = \"lightness\"\n").parse::<FabricConfig>().unwrap_err();
     assert!(error.to_string().contains("`lightness`") && error.to_string().contains("`credit`"), "{error}");
 }
 

@@ -196,7 +196,7 @@ fn simulation(messages: &[Message], times: Times) -> Run {
          ocs_first_message_delay = \"{set_up}ps\"\nretry_request_delay = \"{retry}ps\"\ncircuit_hold = \"{hold}ps\"\n\
          circuit_idle = \"{idle}ps\"\n"
     );
-    let FabricConfig::Lightness(config) = toml::from_str(&text).unwrap() else { panic!("another kind") };
+    let FabricConfig::Lightness(config) = text.parse().unwrap() else { panic!("another kind") };
     let mut network = Lightness::new(&config, &lab(racks, 1)).unwrap();
     let mut deliveries = Vec::new();
     let mut flows = BTreeMap::new();

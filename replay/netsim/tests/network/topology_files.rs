@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 /// The topology of a text, by the configuration `keys`.
 fn read(text: &str, format: Format, keys: &str) -> Result<Topology, String> {
-    let TopologyConfig::Graph(config) = toml::from_str(&format!("shape = \"graph\"\n{keys}")).unwrap() else {
+    let TopologyConfig::Graph(config) = format!("shape = \"graph\"\n{keys}").parse().unwrap() else {
         panic!("no graph")
     };
     let graph = Graph::parse(text, format, "net").map_err(|error| error.to_string())?;
@@ -202,12 +202,12 @@ fn files_are_found_and_their_kind_is_known_by_their_name() {
     std::fs::write(folder.path().join("net.txt"), "h0 s\nh1 s").unwrap();
     for (file, format) in [("net.dot", ""), ("net.txt", ""), ("net.txt", "format = \"edges\"")] {
         let text = format!("shape = \"graph\"\nfile = \"{file}\"\n{format}");
-        let mut config: TopologyConfig = toml::from_str(&text).unwrap();
+        let mut config: TopologyConfig = text.parse().unwrap();
         config.relative_to(folder.path());
         assert_eq!(config.build(&[]).unwrap().hosts(), 2);
         assert_eq!(config.places(), (Some(2), None));
     }
-    let mut config: TopologyConfig = toml::from_str("shape = \"graph\"\nfile = \"none.txt\"").unwrap();
+    let mut config: TopologyConfig = "shape = \"graph\"\nfile = \"none.txt\"".parse().unwrap();
     config.relative_to(folder.path());
     let error = config.build(&[]).unwrap_err().to_string();
     assert!(error.starts_with("fabric.topology.file = ") && error.contains("none.txt"), "{error}");
@@ -244,7 +244,7 @@ proptest! {
     fn names_of_any_letters_are_read_back(names in prop::collection::btree_set("\\PC{0,8}|[x \"=#\\\\\n:]{0,6}", 2..6)) {
         let place = |name: &String| HostPlace { name: name.clone(), rack: String::new() };
         let hosts: Vec<HostPlace> = names.iter().map(place).collect();
-        let config: TopologyConfig = toml::from_str("shape = \"single-switch\"").unwrap();
+        let config: TopologyConfig = "shape = \"single-switch\"".parse().unwrap();
         // A host may have any name but the switch's.
         prop_assume!(!names.contains("switch"));
         check_round_trip(&config.build(&hosts).unwrap());

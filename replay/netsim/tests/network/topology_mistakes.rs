@@ -9,7 +9,7 @@ fn error_for(topology: &str, routing: &str, hosts: usize) -> String {
     let text = format!("kind = \"ethernet\"\n{routing}[topology]\n{topology}");
     let hosts: Vec<HostPlace> =
         (0..hosts).map(|host| HostPlace { name: format!("w{host}"), rack: "rack".to_owned() }).collect();
-    match toml::from_str::<FabricConfig>(&text) {
+    match text.parse::<FabricConfig>() {
         Err(error) => error.to_string(),
         Ok(config) => match build(&config, &hosts) {
             Err(error) => error.to_string(),
@@ -109,7 +109,7 @@ fn a_network_without_losses_that_may_stand_still_is_refused_and_one_with_losses_
         let vls = if kind == "credit" { format!("vls = {vls}\n") } else { String::new() };
         let text =
             format!("kind = \"{kind}\"\nrouting = \"{routing}\"\n{vls}topology = {{ shape = \"torus\", size = [5] }}");
-        build(&toml::from_str(&text).unwrap(), &[]).map(|_| ()).map_err(|error| error.to_string())
+        build(&text.parse().unwrap(), &[]).map(|_| ()).map_err(|error| error.to_string())
     };
     let error = result("credit", "ecmp", 1).unwrap_err();
     for part in ["fabric.routing = ecmp", "deadlock", "wait for each other", "r0->", "dor and bubble"] {

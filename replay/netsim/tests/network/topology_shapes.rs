@@ -6,7 +6,7 @@ use netsim::units::Rate;
 use proptest::prelude::*;
 
 fn build(text: &str) -> Topology {
-    toml::from_str::<TopologyConfig>(text).unwrap().build(&[]).unwrap()
+    text.parse::<TopologyConfig>().unwrap().build(&[]).unwrap()
 }
 
 fn reckoned(text: &str) -> Figures {
@@ -196,13 +196,13 @@ fn hosts_of_a_workload_stand_on_the_first_places_rack_by_rack() {
         "shape = \"single-switch\"\nnodes = 4",
         "shape = \"xgft\"\nm = [2, 2]\nw = [1, 1]",
     ] {
-        let topology = toml::from_str::<TopologyConfig>(text).unwrap().build(&hosts).unwrap();
+        let topology = text.parse::<TopologyConfig>().unwrap().build(&hosts).unwrap();
         let names: Vec<&str> = (0..4).map(|node| topology.name(NodeId(node))).collect();
         assert_eq!(names, ["m", "w2", "w1", "idle3"], "{text}");
         let nodes: Vec<u32> = (0..4).map(|host| topology.host_node(host).0).collect();
         assert_eq!(nodes, [0, 2, 1, 3], "{text}");
     }
-    let sized = toml::from_str::<TopologyConfig>("shape = \"single-switch\"").unwrap().build(&hosts).unwrap();
+    let sized = "shape = \"single-switch\"".parse::<TopologyConfig>().unwrap().build(&hosts).unwrap();
     assert_eq!((sized.hosts(), sized.nodes()), (3, 4));
 }
 
@@ -221,10 +221,10 @@ fn what_is_written_is_read_back() {
         "torus",
         "graph",
     ] {
-        let config: TopologyConfig = toml::from_str(&format!("shape = \"{shape}\"")).unwrap();
+        let config: TopologyConfig = format!("shape = \"{shape}\"").parse().unwrap();
         assert_eq!(config.shape(), shape);
-        let written = toml::to_string(&config).unwrap();
-        assert_eq!(toml::from_str::<TopologyConfig>(&written).unwrap(), config, "{written}");
+        let written = config.to_string();
+        assert_eq!(written.parse::<TopologyConfig>().unwrap(), config, "{written}");
     }
 }
 

@@ -32,10 +32,10 @@ const TORUS: &str = r#"
 
 /// All that a run gives, but for what it took on this machine.
 fn outcome(traffic: &str, fabric: &str, engine: EngineKind, threads: usize) -> String {
-    let traffic: TrafficConfig = toml::from_str(traffic).unwrap();
-    let config: FabricConfig = toml::from_str(fabric).unwrap();
+    let traffic: TrafficConfig = traffic.parse().unwrap();
+    let config: FabricConfig = fabric.parse().unwrap();
     let options = RunOptions { keep: true, engine, threads };
-    let mut run = traffic::run(&traffic, &config, 7, options, &AtomicBool::new(false), |_| {}).unwrap();
+    let mut run = traffic::run(&traffic, &config, 7, options, &AtomicBool::new(false), &mut |_| {}).unwrap();
     run.figures.cost = Cost::default();
     assert!(run.figures.packets > 500, "{} packets are few", run.figures.packets);
     format!("{:#?}", (run.figures, run.packets))
@@ -68,9 +68,9 @@ fn first_differences(a: &str, b: &str) -> String {
 
 #[test]
 fn a_fabric_that_only_events_can_run_says_so() {
-    let traffic: TrafficConfig = toml::from_str("pattern = \"uniform\"").unwrap();
-    let config: FabricConfig = toml::from_str("kind = \"credit\"").unwrap();
+    let traffic: TrafficConfig = "pattern = \"uniform\"".parse().unwrap();
+    let config: FabricConfig = "kind = \"credit\"".parse().unwrap();
     let options = RunOptions { engine: EngineKind::Windows, ..RunOptions::default() };
-    let error = traffic::run(&traffic, &config, 1, options, &AtomicBool::new(false), |_| {}).unwrap_err();
+    let error = traffic::run(&traffic, &config, 1, options, &AtomicBool::new(false), &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("store-and-forward"), "{error}");
 }

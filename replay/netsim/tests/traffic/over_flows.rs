@@ -28,15 +28,22 @@ const CIRCUITS: &str = r#"
 "#;
 
 fn run(traffic: &str, fabric: &str, keep: bool) -> TrafficRun {
-    let traffic: TrafficConfig = toml::from_str(traffic).unwrap();
-    let config: FabricConfig = toml::from_str(fabric).unwrap();
-    traffic::run(&traffic, &config, 1, RunOptions { keep, ..RunOptions::default() }, &AtomicBool::new(false), |_| {})
-        .unwrap()
+    let traffic: TrafficConfig = traffic.parse().unwrap();
+    let config: FabricConfig = fabric.parse().unwrap();
+    traffic::run(
+        &traffic,
+        &config,
+        1,
+        RunOptions { keep, ..RunOptions::default() },
+        &AtomicBool::new(false),
+        &mut |_| {},
+    )
+    .unwrap()
 }
 
 /// How long a message of `bytes` from host 0 to host `to` of four hosts in two racks takes by itself.
 fn alone(fabric: &str, to: u32, bytes: u64) -> u64 {
-    let config: FabricConfig = toml::from_str(fabric).unwrap();
+    let config: FabricConfig = fabric.parse().unwrap();
     let place = |host: u32| HostPlace { name: format!("h{host}"), rack: format!("rack{}", host / 2) };
     let mut network = fabric::build(&config, &(0..4).map(place).collect::<Vec<_>>()).unwrap();
     let flow = network.open_flow(HostIndex(0), HostIndex(to));
@@ -83,10 +90,10 @@ fn a_message_that_is_alone_takes_as_long_as_on_its_flow() {
 
 #[test]
 fn a_message_that_no_record_can_hold_is_refused() {
-    let traffic: TrafficConfig = toml::from_str(&RARE.replace("1448B", "4GiB")).unwrap();
+    let traffic: TrafficConfig = RARE.replace("1448B", "4GiB").parse().unwrap();
     for fabric in [ETHERNET, LIGHTNESS] {
-        let config: FabricConfig = toml::from_str(fabric).unwrap();
-        let error = traffic::run(&traffic, &config, 1, RunOptions::default(), &AtomicBool::new(false), |_| {})
+        let config: FabricConfig = fabric.parse().unwrap();
+        let error = traffic::run(&traffic, &config, 1, RunOptions::default(), &AtomicBool::new(false), &mut |_| {})
             .unwrap_err()
             .to_string();
         assert!(error.contains("traffic.size") && error.contains("4 GiB"), "{error}");

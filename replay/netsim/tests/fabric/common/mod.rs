@@ -26,7 +26,7 @@ pub fn config(links: &str, uplink: &str) -> String {
 
 /// The fabric that `text` configures.
 pub fn fabric(text: &str, hosts: &[HostPlace]) -> Fabric {
-    let config: FabricConfig = toml::from_str(text).unwrap();
+    let config: FabricConfig = text.parse().unwrap();
     fabric::build(&config, hosts).unwrap()
 }
 
@@ -41,12 +41,12 @@ pub fn run_all(network: &mut impl Network) -> Vec<Delivery> {
 
 /// The `credit` fabric whose keys are `text`, which keeps every packet's record.
 pub fn credit(text: &str, hosts: &[HostPlace]) -> Credit<Vec<PacketRecord>> {
-    Credit::new(&toml::from_str(text).unwrap(), hosts, Vec::new()).unwrap()
+    Credit::new(&text.parse().unwrap(), hosts, Vec::new()).unwrap()
 }
 
 /// The `store-and-forward` fabric whose keys are `text`, which keeps every packet's record.
 pub fn store_and_forward(text: &str, hosts: &[HostPlace]) -> StoreAndForward<Vec<PacketRecord>> {
-    StoreAndForward::new(&toml::from_str(text).unwrap(), hosts, Vec::new()).unwrap()
+    StoreAndForward::new(&text.parse().unwrap(), hosts, Vec::new()).unwrap()
 }
 
 /// A message of `bytes` on service level `level`; its flow is its pair of hosts.

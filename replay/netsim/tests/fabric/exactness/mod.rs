@@ -14,7 +14,6 @@ use netsim::time::SimTime;
 use netsim::topology::{HostPlace, Topology, TopologyConfig};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, FileFailurePersistence, RngAlgorithm, TestRng, TestRunner};
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fmt::Write as _;
@@ -28,7 +27,7 @@ pub struct Case<C> {
 }
 
 /// A configuration of a fabric on a topology.
-pub trait OnTopology: Serialize {
+pub trait OnTopology: fmt::Display {
     fn topology(&self) -> &TopologyConfig;
 }
 
@@ -57,7 +56,7 @@ impl<C: OnTopology> Case<C> {
 /// As an experiment would have it, and the messages as a table.
 impl<C: OnTopology> fmt::Debug for Case<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\n{}", toml::to_string(&self.config).map_err(|_| fmt::Error)?)?;
+        writeln!(f, "\n{}", self.config)?;
         if let Some(graph) = &self.graph() {
             writeln!(f, "the graph's file:\n{graph}")?;
         }

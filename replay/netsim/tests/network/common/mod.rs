@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 /// The topology of these keys, without a workload.
 pub fn build(text: &str) -> Topology {
-    toml::from_str::<TopologyConfig>(text).unwrap().build(&[]).unwrap()
+    text.parse::<TopologyConfig>().unwrap().build(&[]).unwrap()
 }
 
 /// One step of a packet.

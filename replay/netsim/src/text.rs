@@ -1,0 +1,30 @@
+//! Configurations as TOML. Readers and writers of all tables are compiled here, once, and not anew in each program that reads one.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::fabric::FabricConfig;
+use crate::fabric::credit::CreditConfig;
+use crate::fabric::store_and_forward::StoreAndForwardConfig;
+use crate::topology::TopologyConfig;
+use crate::traffic::TrafficConfig;
+
+macro_rules! toml_text {
+    ($($Config:ty),+ $(,)?) => { $(
+        impl FromStr for $Config {
+            type Err = toml::de::Error;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                toml::from_str(text)
+            }
+        }
+
+        impl fmt::Display for $Config {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&toml::to_string(self).map_err(|_| fmt::Error)?)
+            }
+        }
+    )+ };
+}
+
+toml_text!(CreditConfig, FabricConfig, StoreAndForwardConfig, TopologyConfig, TrafficConfig);
