@@ -1,14 +1,16 @@
 //! Ways through trees, reckoned from the numbers of switches and hosts.
 
+use strength_reduce::StrengthReducedU32;
+
 use crate::topology::{LinkId, NodeId, Structure, Topology, Tree};
 
 /// What is the same for all nodes of a level.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct LevelForm {
     /// M(level): hosts below a node.
     below: u32,
     /// M(level - 1): hosts below a child.
-    below_child: u32,
+    below_child: StrengthReducedU32,
     /// Children of a node.
     children: u32,
     /// Cables to each child.
@@ -25,6 +27,7 @@ struct LevelForm {
 struct Switch {
     /// The subtree of which it is a root.
     subtree: u32,
+    /// From 0 on.
     level: u8,
     /// Where its links begin, where those that lead up begin, and where they end.
     begin: u32,
@@ -53,12 +56,12 @@ impl TreeHops {
             for index in 0..tree.nodes(level) {
                 let begin = ports.begin(node);
                 let subtree = index / tree.copies(level);
-                let level = u8::try_from(level).unwrap_or(u8::MAX);
+                let level = u8::try_from(level - 1).unwrap_or(u8::MAX);
                 switches.push(Switch { subtree, level, begin, up: begin + down, end: ports.begin(node + 1) });
                 node += 1;
             }
         }
-        let levels = (0..=tree.height()).map(|level| form(tree, level)).collect();
+        let levels = (1..=tree.height()).map(|level| form(tree, level)).collect();
         Some(Self { hosts: topology.hosts(), levels, switches, out: ports.items().to_vec() })
     }
 
@@ -96,12 +99,9 @@ impl TreeHops {
 }
 
 fn form(tree: &Tree, level: usize) -> LevelForm {
-    if level == 0 {
-        return LevelForm::default();
-    }
     LevelForm {
         below: tree.below(level),
-        below_child: tree.below(level - 1),
+        below_child: StrengthReducedU32::new(tree.below(level - 1).max(1)),
         children: tree.children(level),
         cables: tree.cables(level - 1),
         copies: tree.copies(level),

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use strength_reduce::StrengthReducedU64;
+
 use super::Histogram;
 use crate::fabric::packet::{LostPacket, Message, Observer, PacketRecord};
 use crate::fabric::store_and_forward::windows::PartObserver;
@@ -58,6 +60,8 @@ struct Open {
 #[derive(Clone, Debug)]
 pub struct Meter {
     plan: Plan,
+    /// Picoseconds of the measurement.
+    length: StrengthReducedU64,
     /// Messages of several packets that are under way, by token.
     open: HashMap<u64, Open>,
     batches: Vec<Batch>,
@@ -98,6 +102,7 @@ impl Meter {
     pub fn new(plan: &Plan, keep: bool) -> Self {
         Self {
             plan: plan.clone(),
+            length: StrengthReducedU64::new((plan.until_ps - plan.from_ps).max(1)),
             open: HashMap::new(),
             batches: vec![Batch::default(); usize::try_from(BATCHES).unwrap_or(1)],
             records: keep.then(Vec::new),
@@ -134,9 +139,8 @@ impl Meter {
         if !self.counts(at) {
             return None;
         }
-        let (since, length) = (at.0 - self.plan.from_ps, self.plan.until_ps - self.plan.from_ps);
         // A day in picoseconds, and no run is longer, leaves room for the factor.
-        let index = since.saturating_mul(BATCHES) / length;
+        let index = (at.0 - self.plan.from_ps).saturating_mul(BATCHES) / self.length;
         self.batches.get_mut(usize::try_from(index).unwrap_or(usize::MAX))
     }
 

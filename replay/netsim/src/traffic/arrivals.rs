@@ -57,10 +57,16 @@ impl Gaps {
     }
 }
 
-/// To the nearest whole number; too large ones become the largest.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 on; casts saturate")]
+/// To the nearest whole number, halves up; too large ones become the largest. Quicker than `round`, a call where the processor may be any.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "from 0 on; casts saturate; what has a fraction is below 2^53"
+)]
 fn rounded(value: f64) -> u64 {
-    value.round() as u64
+    let whole = value as u64;
+    whole.saturating_add(u64::from(value - whole as f64 >= 0.5))
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 on; casts saturate")]

@@ -6,6 +6,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use strength_reduce::StrengthReducedU64;
+
 use super::shared::Shared;
 use crate::count::count;
 use crate::fabric::port::Passage;
@@ -26,6 +28,7 @@ struct LinkClass {
     buffer: Buffer,
     /// The time of a packet of the largest size, if that is a whole number; else 0.
     step_ps: u64,
+    by_step: StrengthReducedU64,
 }
 
 /// One direction of a cable with the queue in front of it, and where it leads.
@@ -146,10 +149,10 @@ impl Ports {
     /// Puts a packet behind those that wait at `now`. Returns whether there was room.
     fn queue(&mut self, port: usize, now: u64, bytes: u32) -> bool {
         let OutPort { free_ps, remainder, list, class, .. } = self.ports[port];
-        let LinkClass { step_ps, buffer, .. } = self.classes[class as usize];
+        let LinkClass { step_ps, by_step, buffer, .. } = self.classes[class as usize];
         let even = list == NONE && step_ps > 0 && remainder == 0;
         let (waiting, waiting_bytes) = if even {
-            let waiting = (free_ps - now - 1) / step_ps;
+            let waiting = (free_ps - now - 1) / by_step;
             (waiting, waiting * u64::from(self.largest))
         } else {
             self.strike_out(port, now)
@@ -255,7 +258,13 @@ impl LinkClass {
         let mut remainder = 0;
         let time = link.rate.next_time_ps(largest, &mut remainder);
         let step_ps = if remainder == 0 { time } else { 0 };
-        Self { rate: link.rate, delay_ps: link.delay_ps.saturating_add(extra_ps), buffer: link.buffer, step_ps }
+        Self {
+            rate: link.rate,
+            delay_ps: link.delay_ps.saturating_add(extra_ps),
+            buffer: link.buffer,
+            step_ps,
+            by_step: StrengthReducedU64::new(step_ps.max(1)),
+        }
     }
 }
 

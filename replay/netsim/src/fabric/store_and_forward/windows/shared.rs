@@ -1,6 +1,8 @@
 //! What all parts read and none changes.
 
 use super::layout::{Layout, NodePlace};
+use strength_reduce::StrengthReducedU64;
+
 use crate::count::count;
 use crate::fabric::store_and_forward::StoreAndForwardConfig;
 use crate::network::HostIndex;
@@ -25,12 +27,11 @@ pub(super) struct Shared {
     pub switch_delay: u64,
     /// The width of a window in picoseconds: nothing that leaves in one arrives in the same.
     pub width: u64,
-    per_width: f64,
+    by_width: StrengthReducedU64,
 }
 
 impl Shared {
     /// `smallest`: the bytes of the smallest packet that there will be.
-    #[expect(clippy::cast_precision_loss, reason = "an estimate that is put right")]
     pub fn new(config: &StoreAndForwardConfig, topology: Topology, routes: Routes, parts: u16, smallest: u64) -> Self {
         let mut hosts = vec![HostIndex(u32::MAX); topology.hosts() as usize];
         (0..topology.hosts()).for_each(|host| hosts[topology.host_node(host).0 as usize] = HostIndex(host));
@@ -46,7 +47,7 @@ impl Shared {
             headers: config.headers.get(),
             switch_delay: config.switch_delay.ps(),
             width,
-            per_width: 1.0 / width as f64,
+            by_width: StrengthReducedU64::new(width),
             topology,
             routes,
         }
@@ -81,25 +82,14 @@ impl Shared {
 
     /// The same for what comes after `window`, which begins at `begin`; cheap if it comes soon.
     #[inline]
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "put right"
-    )]
     pub fn window_after(&self, window: u64, begin: SimTime, at: SimTime) -> (u64, u32) {
         let ahead = at.since_ps(begin);
-        // Dividing takes long. The product may be off by a window, and by more only days ahead.
-        let mut windows = (ahead as f64 * self.per_width) as u64;
-        if ahead >= 1 << 52 {
-            windows = ahead / self.width;
+        // Most packets arrive in the next window or the one behind it.
+        if ahead < 2 * self.width {
+            let beyond = ahead.checked_sub(self.width);
+            return (window + u64::from(beyond.is_some()), count_ps(beyond.unwrap_or(ahead)));
         }
-        let mut offset = ahead.wrapping_sub(windows * self.width);
-        if offset >= self.width {
-            let below = ahead < windows * self.width;
-            windows = if below { windows - 1 } else { windows + 1 };
-            offset = ahead - windows * self.width;
-        }
+        let (windows, offset) = StrengthReducedU64::div_rem(ahead, self.by_width);
         (window + windows, count_ps(offset))
     }
 
