@@ -4,7 +4,7 @@ use crate::count::count;
 
 /// Rows of items. There are at most 2^32 - 1 items.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Csr<T> {
+pub(crate) struct Csr<T> {
     /// Where each row begins, and the end of the last.
     begins: Vec<u32>,
     items: Vec<T>,

@@ -19,7 +19,7 @@ pub use drive::{Progress, Raw, drive};
 pub use options::{EngineKind, RunOptions};
 pub use pattern::Destinations;
 pub use run::{RunError, TrafficRun, run, run_on};
-pub use sources::{Drawing, DrawnSources, HostSources, Sending, Source, Sources};
+pub use sources::{Drawing, DrawnSources, Sending, Source, Sources};
 pub use table::{TableError, TimedMessage, read_table};
 
 /// What is drawn: in the upper bits of the place, away from the places of the fabrics.

@@ -174,7 +174,7 @@ impl DrawnSources<'_> {
 }
 
 /// The messages of some hosts, host by host.
-pub enum HostSources<'a> {
+pub(super) enum HostSources<'a> {
     /// Drawn.
     Drawn {
         /// How.
@@ -201,7 +201,6 @@ pub enum HostSources<'a> {
 
 impl<'a> HostSources<'a> {
     /// The messages of `hosts`.
-    #[must_use]
     pub fn new(sending: &'a Sending, hosts: &[HostIndex]) -> Self {
         let first = hosts.iter().min().map_or(0, |host| host.0);
         let end = hosts.iter().max().map_or(0, |host| host.0 + 1);

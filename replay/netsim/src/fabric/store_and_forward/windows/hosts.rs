@@ -100,6 +100,8 @@ impl<M: HostMessages> Hosts<M> {
         let places = || self.order.iter().map(|node| (node - self.nodes.start) as usize);
         self.ports.prefetch(places());
         std::hint::black_box(places().fold(0, |sum: u64, place| sum.wrapping_add(self.states[place].packets)));
+        let nexts = self.order.iter().map(|node| self.messages.next_time(shared.host_of(NodeId(*node))));
+        std::hint::black_box(nexts.flatten().fold(0, |sum, at| sum ^ at.0));
         let order = std::mem::take(&mut self.order);
         for node in &order {
             self.run_host(shared, NodeId(*node), end, observer, output);

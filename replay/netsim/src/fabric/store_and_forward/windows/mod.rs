@@ -10,6 +10,7 @@ mod calendar;
 mod hop;
 mod hosts;
 mod layout;
+mod meeting;
 mod part;
 mod port;
 mod seam;

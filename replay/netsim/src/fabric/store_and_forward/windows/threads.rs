@@ -1,14 +1,16 @@
 //! Parts on threads, window by window, until a time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Barrier, Mutex, PoisonError};
-use std::thread;
+use std::sync::{Mutex, PoisonError};
+use std::{panic, thread};
 
 use super::Windows;
+use super::meeting::Meeting;
 use super::part::{Mail, Part};
 use super::seam::{HostMessages, PartObserver};
 use super::shared::Shared;
 use crate::cost::thread_cpu_s;
+use crate::count::count;
 use crate::time::SimTime;
 
 /// How far a run is, told between two windows.
@@ -21,30 +23,32 @@ pub struct WindowProgress {
 }
 
 /// What threads share while they run.
-struct Meeting {
-    barrier: Barrier,
+struct Exchange {
+    meeting: Meeting,
     /// The next window and one, or 0 to stop. Three in turns: one is agreed on while the one before is made ready again.
     next: [AtomicU64; 3],
     /// From each part to each, two in turns: one is filled while the other is read.
     mail: [Vec<Vec<Mutex<Mail>>>; 2],
 }
 
-impl Meeting {
+impl Exchange {
     fn new(parts: usize) -> Self {
         let row = || (0..parts).map(|_| Mutex::default()).collect();
         let mail = || (0..parts).map(|_| row()).collect();
         Self {
-            barrier: Barrier::new(parts),
+            meeting: Meeting::new(count(parts)),
             next: [u64::MAX, u64::MAX, u64::MAX].map(AtomicU64::new),
             mail: [mail(), mail()],
         }
     }
 
-    /// Waits for all parts, and says which window is next; `None` if one of them wants to stop.
+    /// Waits for all parts, and says which window is next; `None` if one of them wants to stop, or has panicked.
     fn agree(&self, round: usize, mine: Option<u64>) -> Option<u64> {
         let next = &self.next[round % 3];
         next.fetch_min(mine.map_or(0, |window| window.saturating_add(1)), Ordering::Relaxed);
-        self.barrier.wait();
+        if !self.meeting.wait() {
+            return None;
+        }
         self.next[(round + 2) % 3].store(u64::MAX, Ordering::Relaxed);
         next.load(Ordering::Relaxed).checked_sub(1)
     }
@@ -61,18 +65,20 @@ impl<O: PartObserver, M: HostMessages> Windows<O, M> {
         if others.is_empty() {
             return alone(first, shared, from, until, &mut look);
         }
-        let meeting = Meeting::new(others.len() + 1);
+        let exchange = Exchange::new(others.len() + 1);
         thread::scope(|scope| {
             let others = (1..).zip(others).map(|(number, part)| {
-                let meeting = &meeting;
+                let exchange = &exchange;
                 scope.spawn(move || {
-                    together(part, number, shared, meeting, from, until, &mut |_| false);
+                    together(part, number, shared, exchange, from, until, &mut |_| false);
                     thread_cpu_s()
                 })
             });
             let others: Vec<_> = others.collect();
-            let stopped = together(first, 0, shared, &meeting, from, until, &mut look);
-            self.cpu_s += others.into_iter().filter_map(|other| other.join().ok()).sum::<f64>();
+            let stopped = together(first, 0, shared, &exchange, from, until, &mut look);
+            for other in others {
+                self.cpu_s += other.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked));
+            }
             stopped
         })
     }
@@ -99,20 +105,21 @@ fn together<O: PartObserver, M: HostMessages>(
     part: &mut Part<O, M>,
     number: usize,
     shared: &Shared,
-    meeting: &Meeting,
+    exchange: &Exchange,
     mut from: u64,
     until: SimTime,
     look: &mut impl FnMut(WindowProgress) -> bool,
 ) -> bool {
+    let _member = exchange.meeting.member();
     let mut stop = false;
     for round in 0.. {
         let mine = part.next_window(from).unwrap_or(u64::MAX);
-        let window = meeting.agree(round, Some(mine).filter(|_| !stop));
-        take_in(part, number, shared, &meeting.mail[(round + 1) % 2]);
+        let window = exchange.agree(round, Some(mine).filter(|_| !stop));
+        take_in(part, number, shared, &exchange.mail[(round + 1) % 2]);
         let Some(window) = window.filter(|window| shared.begin(*window) < until) else { break };
         part.run_window(shared, window, until);
         from = window + 1;
-        send(part, &meeting.mail[round % 2][number]);
+        send(part, &exchange.mail[round % 2][number]);
         stop = look(WindowProgress { now: shared.begin(from), events: part.events() });
     }
     stop
