@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 const CASES: &str = "tests/bench";
 const REPLAY: &str = "target/release/replay";
 const CAMINOS: &str = "tests/peers/target/release/peers";
+const HEAP: &str = "target/release/binary-heap";
 
 /// The same network, traffic and load for us (`NAME.toml`) and for CAMINOS (`NAME.cfg`).
 const AGAINST_CAMINOS: [&str; 8] = [
@@ -33,6 +34,8 @@ const AGAINST_CAMINOS: [&str; 8] = [
     "ft1024-p1-0.5",
 ];
 /// 65,536 hosts below a three-level tree of 64-port switches.
+/// `store-and-forward` at three sizes, one thread, for us and for the plain model over a binary heap.
+const AGAINST_HEAP: [&str; 3] = ["heap-1024", "heap-65536", "heap-524288"];
 const SCALE: [&str; 2] = ["scale-store-and-forward", "scale-credit"];
 /// Flits of 64 bytes of their packets of 2 KiB.
 const SCALE_PACKET_FLITS: f64 = 32.0;
@@ -80,6 +83,9 @@ fn main() -> Result<()> {
     let mut figures = Vec::new();
     for name in wanted(&AGAINST_CAMINOS, &options) {
         figures.extend(against_caminos(name, options.runs)?);
+    }
+    for name in wanted(&AGAINST_HEAP, &options) {
+        figures.extend(against_heap(name, options.runs)?);
     }
     for name in wanted(&SCALE, &options) {
         figures.extend(at_scale(name, options.runs)?);
@@ -130,7 +136,7 @@ fn simulate(name: &str) -> Result<Value> {
     let results = std::env::temp_dir().join(format!("hadoptic-bench-{}", std::process::id()));
     let experiment = Path::new(CASES).join(format!("{name}.toml"));
     let mut command = Command::new(REPLAY);
-    command.arg("run").arg(experiment).arg("--json").arg("--out").arg(&results);
+    command.arg("run").arg(experiment).args(["--threads", "1", "--json"]).arg("--out").arg(&results);
     let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {command:?}"))?;
     let mut memory = 0;
     while child.try_wait()?.is_none() {
@@ -198,6 +204,33 @@ fn against_caminos(name: &str, runs: usize) -> Result<Vec<Figure>> {
             number(&peer, "average_message_delay")?,
             "cycles",
         ),
+    ])
+}
+
+fn against_heap(name: &str, runs: usize) -> Result<Vec<Figure>> {
+    announce(name);
+    let (mut ours, mut peers) = (Vec::new(), Vec::new());
+    let mut latencies = (0.0, 0.0);
+    for _ in 0..runs {
+        let summary = simulate(name)?;
+        ours.push(number(&summary, "cpu_s")? * 1e9 / number(&summary, "packet_hops")?);
+        let mut heap = Command::new(HEAP);
+        heap.arg(Path::new(CASES).join(format!("{name}.toml")));
+        let output = heap.output().with_context(|| format!("cannot run {heap:?}"))?;
+        let peer = json_of(&heap, &output)?;
+        peers.push(number(&peer, "cpu_s")? * 1e9 / number(&peer, "packet_hops")?);
+        latencies = (number(&summary, "packet_latency_mean_ns")? / 1e3, number(&peer, "packet_latency_mean_ps")? / 1e6);
+    }
+    let figure = |what: &str, ours: f64, peer: f64, unit, more_is_better| Figure {
+        name: format!("{name}: {what}"),
+        ours,
+        peer: Some(("plain model over a binary heap", peer)),
+        unit,
+        more_is_better,
+    };
+    Ok(vec![
+        figure("time", median(ours), median(peers), "ns of CPU per packet-hop, set-up included", false),
+        figure("mean packet latency", latencies.0, latencies.1, "us", true),
     ])
 }
 
