@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use crate::error::{Context, LabError, Result};
 
 use crate::lease::check_plain;
 
@@ -50,7 +50,7 @@ impl Agents {
     /// # Errors
     /// If they cannot be copied.
     pub fn copied(&self, into: &Path) -> Result<Self> {
-        fs::create_dir_all(into).with_context(|| format!("cannot make {}", into.display()))?;
+        fs::create_dir_all(into).at("cannot make", into)?;
         let copy = |from: &Path, name: &str| -> Result<PathBuf> {
             let to = into.join(name);
             fs::copy(from, &to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
@@ -79,7 +79,9 @@ impl Agents {
         command.arg(format!("-javaagent:{}=prepare", self.jar.display())).arg("-cp").arg(&self.jar);
         command.arg("hadoptic.agent.Prepare").arg(jars);
         let done = command.output().with_context(|| format!("cannot run {}", command.get_program().display()))?;
-        ensure!(done.status.success(), "{command:?} failed: {}", String::from_utf8_lossy(&done.stderr).trim());
+        if !done.status.success() {
+            return Err(LabError::command(format!("{command:?}"), &done));
+        }
         Ok(())
     }
 }
@@ -93,7 +95,7 @@ mod tests {
     #[test]
     fn a_missing_agent_is_an_error_that_says_how_to_build_it() {
         let error = Agents::found(Path::new("no.jar"), Path::new("x"), Path::new("y")).unwrap_err();
-        let said = format!("{error:#}");
+        let said = format!("{error}");
         assert!(said.contains("no.jar") && said.contains("mvn"), "{said}");
     }
 }

@@ -190,7 +190,10 @@ fn dispatch(command: Command) -> Result<u8> {
         Command::Overhead(args) => compare(&args),
         Command::Cost(args) => tell_cost(&args),
         Command::Down(args) => down(&args),
-        Command::Connect(args) => ssh::connect(&args.prefix, args.address, args.port).map(|()| 0),
+        Command::Connect(args) => {
+            ssh::connect(&args.prefix, args.address, args.port)?;
+            Ok(0)
+        }
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "lab", &mut io::stdout());
             Ok(0)
@@ -258,11 +261,11 @@ fn run(args: &RunArgs) -> Result<u8> {
     let lab = Lab::prepare(&options, &stop, &progress)?;
     let outcome =
         lab.run(kinds, &jobs, &recorder, capture.as_deref(), &stop, &progress).map_err(|error| match &capture {
-            Some(folder) => error.context(format!(
+            Some(folder) => anyhow::Error::from(error).context(format!(
                 "the run did not end well (what was recorded until then stays in {}, without its truth)",
                 folder.display()
             )),
-            None => error,
+            None => error.into(),
         })?;
     if let (true, Some(folder)) = (args.record.pack, &capture) {
         pack_capture(folder, &outcome.truth, &progress)?;

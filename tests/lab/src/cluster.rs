@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use crate::error::{Context, LabError, Result};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -116,13 +116,13 @@ impl<'a> Cluster<'a> {
         for host in &self.plan.hosts {
             let folder = settings.host_folder(host);
             for path in [settings.conf(host), folder.join("logs"), folder.join("tmp")] {
-                fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+                fs::create_dir_all(&path).at("cannot make", &path)?;
             }
             for file in self.distribution.configuration(settings, self.plan, host) {
                 let path = settings.conf(host).join(file.name);
-                fs::write(&path, file.contents).with_context(|| format!("cannot write {}", path.display()))?;
+                fs::write(&path, file.contents).at("cannot write", &path)?;
                 if file.name.ends_with(".sh") {
-                    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+                    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).at("cannot open up", &path)?;
                 }
             }
         }
@@ -133,7 +133,9 @@ impl<'a> Cluster<'a> {
         let master = self.plan.master();
         let mut process = self.spawn("format", master, &self.distribution.format(), "format")?;
         let status = self.wait_for(&mut process, START_LIMIT)?;
-        ensure!(status.success(), process.failure(&format!("ended with {status}")));
+        if !status.success() {
+            return Err(process.ended_badly(status));
+        }
         Ok(())
     }
 
@@ -191,7 +193,7 @@ impl<'a> Cluster<'a> {
     pub fn check_alive(&mut self) -> Result<()> {
         for daemon in &mut self.daemons {
             if let Some(status) = daemon.process.ended()? {
-                return Err(daemon.process.failure(&format!("ended with {status}")));
+                return Err(daemon.process.ended_badly(status));
             }
         }
         Ok(())
@@ -227,7 +229,9 @@ impl<'a> Cluster<'a> {
             self.stop.sleep(LOOK)?;
         };
         let end_ns = now_ns();
-        ensure!(status.success(), process.failure(&format!("ended with {status}")));
+        if !status.success() {
+            return Err(process.ended_badly(status));
+        }
         Ok(ClientRun { start_ns, end_ns, output: process.output()? })
     }
 
@@ -257,7 +261,7 @@ impl<'a> Cluster<'a> {
                 return Ok(());
             }
             if Instant::now() > end {
-                bail!("containers outlive their job: {}", left.join(", "));
+                return Err(LabError::Failed(format!("containers outlive their job: {}", left.join(", "))));
             }
             self.stop.sleep(LOOK)?;
         }
@@ -312,7 +316,9 @@ impl<'a> Cluster<'a> {
                 self.stop.sleep(END_STEP)?;
             }
             let problems = wait_for_end(&mut old)?;
-            ensure!(problems.is_empty(), "cannot restart the cluster: {}", problems.join("; "));
+            if !problems.is_empty() {
+                return Err(LabError::Failed(format!("cannot restart the cluster: {}", problems.join("; "))));
+            }
             let roles = self.start_wave(wave)?;
             progress.step(&format!("restarting {roles}"));
             self.wait_until_ready()?;
@@ -356,7 +362,7 @@ impl<'a> Cluster<'a> {
     /// If it cannot be made.
     pub fn exchange(&self, name: &str) -> Result<PathBuf> {
         let path = self.settings.host_folder(self.plan.master()).join("exchange").join(name);
-        fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        fs::create_dir_all(&path).at("cannot make", &path)?;
         Ok(path)
     }
 }
@@ -404,7 +410,7 @@ impl Daemon {
 /// # Errors
 /// If the launcher is not in a folder `bin`.
 pub fn java_home(launcher: &Path) -> Result<PathBuf> {
-    let launcher = launcher.canonicalize().with_context(|| format!("no Java at {}", launcher.display()))?;
+    let launcher = launcher.canonicalize().at("no Java at", launcher)?;
     let home = launcher.parent().and_then(Path::parent);
-    home.map(Path::to_owned).with_context(|| format!("{} is in no Java home", launcher.display()))
+    home.map(Path::to_owned).ok_or_else(|| LabError::Missing(format!("{} is in no Java home", launcher.display())))
 }

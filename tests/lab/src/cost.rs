@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use crate::error::{Context, LabError, Result};
 use serde::{Deserialize, Serialize};
 use trace::jvm::JvmRecord;
 use trace::manifest::{DumpingdManifest, SnifferManifest};
@@ -149,11 +149,12 @@ pub fn of(capture: &Path) -> Result<Cost> {
             }
         }
     }
-    ensure!(
-        cost.jvms > 0,
-        "{} has no records of JVMs (HOST/jvm/UID/jvm-*.jsonl, not packed): name the folder of a capture of the agents",
-        capture.display()
-    );
+    if cost.jvms == 0 {
+        return Err(LabError::Config(format!(
+            "{} has no records of JVMs (HOST/jvm/UID/jvm-*.jsonl, not packed): name the folder of a capture of the agents",
+            capture.display()
+        )));
+    }
     Ok(cost)
 }
 
@@ -170,21 +171,21 @@ fn files(host: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
-    let read = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
-    read.map(|entry| Ok(entry?.path())).collect()
+    let read = fs::read_dir(folder).at("cannot read", folder)?;
+    read.map(|entry| Ok(entry.at("cannot read", folder)?.path())).collect()
 }
 
 fn manifest<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T> {
-    let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = fs::read(path).at("cannot read", path)?;
     serde_json::from_slice(&text).with_context(|| format!("{} is no manifest of this version", path.display()))
 }
 
 fn add_jvm(cost: &mut Cost, path: &Path) -> Result<()> {
-    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let file = File::open(path).at("cannot read", path)?;
     let (mut cpu, mut agent, mut lost, mut ended) = (0, 0, 0, false);
     for line in BufReader::new(file).split(b'\n') {
         // What a kill tore off is no record.
-        match serde_json::from_slice(&line?) {
+        match serde_json::from_slice(&line.at("cannot read", path)?) {
             Ok(JvmRecord::Clock { cpu_ns, agent_ns, dropped, .. }) => {
                 cpu = cpu.max(cpu_ns);
                 agent = agent.max(agent_ns);

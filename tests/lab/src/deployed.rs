@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use crate::error::{Context, LabError, Result};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -96,7 +96,8 @@ impl<'a> Deployment<'a> {
         stop: &'a Stop,
         progress: &Progress,
     ) -> Result<Self> {
-        fs::create_dir_all(run.join("deployment"))?;
+        let answers = run.join("deployment");
+        fs::create_dir_all(&answers).at("cannot make", &answers)?;
         let mut deployment = Self { deployer, plan, hosts, run, stop, before: BTreeMap::new() };
         deployment.before = deployment.files()?;
         deployment.step("check", &deployment.check_options(), progress)?;
@@ -179,7 +180,9 @@ impl<'a> Deployment<'a> {
         }
         progress.step("hadoptic collect");
         let answer = self.call("collect", "collect", arguments)?;
-        ensure!(matches!(answer.status.code(), Some(0 | 1)), answer.process.failure("did not fetch anything"));
+        if !matches!(answer.status.code(), Some(0 | 1)) {
+            return Err(answer.process.failure("did not fetch anything"));
+        }
         let of_a_user = |problem: &&String| problem.contains(&hostile::UID.to_string()) || problem.contains(": jvm-");
         let problems = told(&answer.said, &["problems"]);
         Ok(problems.iter().filter(|problem| !of_a_user(problem)).cloned().collect())
@@ -190,16 +193,18 @@ impl<'a> Deployment<'a> {
         let mut records = Vec::new();
         for host in &self.plan.hosts {
             let jvm = root(self.run, host).join(CAPTURE.trim_start_matches('/')).join("jvm");
-            for folder in fs::read_dir(&jvm).with_context(|| format!("cannot read {}", jvm.display()))? {
-                let folder = folder?;
-                let about = folder.path().symlink_metadata()?;
+            for folder in fs::read_dir(&jvm).at("cannot read", &jvm)? {
+                let folder = folder.at("cannot read", &jvm)?.path();
+                let about = folder.symlink_metadata().at("cannot look at", &folder)?;
                 if about.uid() != 0 || !about.is_dir() {
                     continue;
                 }
-                for record in fs::read_dir(folder.path())? {
-                    let name = record?.file_name();
+                for record in fs::read_dir(&folder).at("cannot read", &folder)? {
+                    let name = record.at("cannot read", &folder)?.file_name();
                     if name.to_string_lossy().starts_with("jvm-") {
-                        records.push(Path::new(&host.name).join("jvm").join(folder.file_name()).join(name));
+                        records.push(
+                            Path::new(&host.name).join("jvm").join(folder.file_name().unwrap_or_default()).join(name),
+                        );
                     }
                 }
             }
@@ -278,7 +283,9 @@ impl<'a> Deployment<'a> {
     fn wait_for(&self, what: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
         let end = Instant::now() + AGENTS_LIMIT;
         while !is_so()? {
-            ensure!(Instant::now() < end, "waited {} s in vain for {what}", AGENTS_LIMIT.as_secs());
+            if Instant::now() >= end {
+                return Err(LabError::Timeout(format!("waited {} s in vain for {what}", AGENTS_LIMIT.as_secs())));
+            }
             self.stop.sleep(LOOK)?;
         }
         Ok(())
@@ -316,10 +323,9 @@ impl<'a> Deployment<'a> {
         progress.step(&format!("hadoptic {step}"));
         let answer = self.call(step, step, arguments)?;
         let status = answer.status;
-        ensure!(
-            status.success(),
-            answer.process.failure(&format!("ended with {status}: {}", complaints(&answer.said)))
-        );
+        if !status.success() {
+            return Err(answer.process.failure(&format!("ended with {status}: {}", complaints(&answer.said))));
+        }
         Ok(answer.said)
     }
 
@@ -352,7 +358,7 @@ impl<'a> Deployment<'a> {
             }
             self.stop.sleep(LOOK)?;
         };
-        let text = fs::read_to_string(&answer).with_context(|| format!("cannot read {}", answer.display()))?;
+        let text = fs::read_to_string(&answer).at("cannot read", &answer)?;
         let said: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
         Ok(Answer { status, said, seconds: began.elapsed().as_secs_f64(), process })
     }
@@ -420,10 +426,10 @@ pub(crate) fn told(report: &Value, keys: &[&str]) -> Vec<String> {
 }
 
 fn copy_all(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to).with_context(|| format!("cannot make {}", to.display()))?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        fs::copy(entry.path(), to.join(entry.file_name()))?;
+    fs::create_dir_all(to).at("cannot make", to)?;
+    for entry in fs::read_dir(from).at("cannot read", from)? {
+        let entry = entry.at("cannot read", from)?;
+        fs::copy(entry.path(), to.join(entry.file_name())).at("cannot copy", &entry.path())?;
     }
     Ok(())
 }

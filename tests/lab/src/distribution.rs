@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail, ensure};
+use crate::error::{LabError, Result};
 use clap::ValueEnum;
 
 use crate::conf_file::ConfFile;
@@ -240,20 +240,21 @@ impl Distribution {
     /// If it encrypts nothing without Kerberos, or Hadoop's clients would end in the middle of their first block on that
     /// version of Java (its first number; `None` = not known yet).
     pub fn check_cipher(self, cipher: Cipher, java: Option<u32>) -> Result<()> {
-        ensure!(
-            self.major() > 1,
-            "Hadoop {} encrypts nothing without Kerberos: --encrypted is for 2.10.2 and 3.4.2",
-            self.version()
-        );
+        if self.major() <= 1 {
+            return Err(LabError::Config(format!(
+                "Hadoop {} encrypts nothing without Kerberos: --encrypted is for 2.10.2 and 3.4.2",
+                self.version()
+            )));
+        }
         // CryptoStreamUtils.freeDB: IllegalAccessError, seen on 17.
         let Some(java) = java.filter(|java| cipher == Cipher::Aes && self.major() == 2 && *java > 8) else {
             return Ok(());
         };
-        bail!(
+        Err(LabError::Config(format!(
             "Hadoop {} cannot encrypt blocks by AES on Java {java}: its clients reach for a class that Java closed with 9. \
              Take --encrypted=3des, or set JAVA_HOME to a Java 8",
             self.version()
-        )
+        )))
     }
 }
 

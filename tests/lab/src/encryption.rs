@@ -10,7 +10,7 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use crate::error::{Context, Result};
 use clap::ValueEnum;
 
 use crate::conf_file::{ConfFile, owned, site_xml};
@@ -117,7 +117,7 @@ impl Stores {
 /// If Java's `keytool` is not there or fails.
 pub fn make_stores(plan: &Plan, java_home: &Path, work: &Path) -> Result<()> {
     let Stores { folder, keys, trusted } = Stores::of(work);
-    fs::DirBuilder::new().mode(0o700).create(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::DirBuilder::new().mode(0o700).create(&folder).at("cannot make", &folder)?;
     let certificate = folder.join("lab.crt");
     let [keys, trusted, certificate] = [keys, trusted, certificate].map(|path| path.display().to_string());
     let hosts: Vec<String> = plan.hosts.iter().map(|host| format!("dns:{}", host.name)).collect();

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use crate::error::{Context, Result};
 
 /// What a file is, and what is in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,17 +37,17 @@ pub fn read_below(
     skip: &dyn Fn(&Path, &fs::Metadata) -> bool,
     files: &mut Files,
 ) -> Result<()> {
-    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
-        let path = entry?.path();
-        let about = path.symlink_metadata().with_context(|| format!("cannot look at {}", path.display()))?;
+    for entry in fs::read_dir(folder).at("cannot read", folder)? {
+        let path = entry.at("cannot read", folder)?.path();
+        let about = path.symlink_metadata().at("cannot look at", &path)?;
         let on_host = Path::new("/").join(path.strip_prefix(root).unwrap_or(&path));
         if skip(&on_host, &about) {
             continue;
         }
         let contents = if about.is_symlink() {
-            fs::read_link(&path)?.to_string_lossy().into_owned().into_bytes()
+            fs::read_link(&path).at("cannot read", &path)?.to_string_lossy().into_owned().into_bytes()
         } else if about.is_file() {
-            fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?
+            fs::read(&path).at("cannot read", &path)?
         } else {
             Vec::new()
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use crate::error::{Context, LabError, Result};
 use serde_json::Value;
 use trace::history1;
 use trace::jhist::{Events, Losses};
@@ -39,9 +39,9 @@ pub fn parse(bytes: &[u8]) -> Result<JobHistory> {
     let mut finished = false;
     let mut locations = BTreeMap::new();
     for (number, event) in (&mut events).enumerate() {
-        let event = event?;
+        let event = event.with_context(|| format!("event {}", number + 1))?;
         let inner = event["event"].as_object().and_then(|event| event.values().next());
-        let Some(inner) = inner else { bail!("event {} is empty", number + 1) };
+        let Some(inner) = inner else { return Err(LabError::Parse(format!("event {} is empty", number + 1))) };
         match event["type"].as_str() {
             Some("JOB_SUBMITTED") => {
                 history.id = text_of(inner, "jobid");
@@ -69,17 +69,17 @@ pub fn parse(bytes: &[u8]) -> Result<JobHistory> {
                 };
             }
             Some(failed @ ("JOB_FAILED" | "JOB_KILLED" | "JOB_ERROR")) => {
-                bail!("the job ended with {failed}: {}", inner["diagnostics"]);
+                return Err(LabError::Parse(format!("the job ended with {failed}: {}", inner["diagnostics"])));
             }
             _ => {}
         }
     }
     let losses = events.losses();
     if losses != Losses::default() {
-        bail!("not all of it could be read: {losses:?}");
+        return Err(LabError::Parse(format!("not all of it could be read: {losses:?}")));
     }
     if !finished {
-        bail!("the job's end is missing");
+        return Err(LabError::Parse("the job's end is missing".to_owned()));
     }
     Ok(history)
 }
@@ -91,7 +91,10 @@ pub fn parse(bytes: &[u8]) -> Result<JobHistory> {
 pub fn parse_one(text: &str) -> Result<JobHistory> {
     let (records, left) = history1::read(text);
     if left > 0 {
-        bail!("what begins behind line {} is no whole record", records.last().map_or(0, |record| record.line));
+        return Err(LabError::Parse(format!(
+            "what begins behind line {} is no whole record",
+            records.last().map_or(0, |record| record.line)
+        )));
     }
     let mut history = JobHistory::default();
     let mut finished = false;
@@ -116,7 +119,9 @@ pub fn parse_one(text: &str) -> Result<JobHistory> {
                             reduce: record.counters("REDUCE_COUNTERS"),
                         };
                     }
-                    ended @ ("FAILED" | "KILLED") => bail!("line {}: the job ended with {ended}", record.line),
+                    ended @ ("FAILED" | "KILLED") => {
+                        return Err(LabError::Parse(format!("line {}: the job ended with {ended}", record.line)));
+                    }
                     _ => {}
                 }
             }
@@ -133,7 +138,7 @@ pub fn parse_one(text: &str) -> Result<JobHistory> {
         }
     }
     if !finished {
-        bail!("the job's end is missing");
+        return Err(LabError::Parse("the job's end is missing".to_owned()));
     }
     Ok(history)
 }
@@ -143,7 +148,7 @@ fn text_of(event: &Value, field: &str) -> String {
 }
 
 fn millis(value: &Value) -> Result<u64> {
-    let millis = value.as_u64().with_context(|| format!("{value} is no time"))?;
+    let millis = value.as_u64().ok_or_else(|| LabError::Parse(format!("{value} is no time")))?;
     Ok(millis * 1_000_000)
 }
 
@@ -172,8 +177,8 @@ fn groups(counters: &Value) -> CounterGroups {
 /// If one cannot be read or the counters cannot be written; the message names the file.
 pub fn collect(folder: &Path) -> Result<Vec<JobHistory>> {
     let mut files: Vec<PathBuf> = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
-        let path = entry?.path();
+    for entry in fs::read_dir(folder).at("cannot read", folder)? {
+        let path = entry.at("cannot read", folder)?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         // Hadoop 1.x: job_1_0001_1700000000000_root_NAME
         let of_one = name.starts_with("job_") && !name.ends_with(".xml");
@@ -184,7 +189,7 @@ pub fn collect(folder: &Path) -> Result<Vec<JobHistory>> {
     files.sort();
     let mut histories = Vec::new();
     for file in files {
-        let bytes = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let bytes = fs::read(&file).at("cannot read", &file)?;
         let history = match std::str::from_utf8(&bytes) {
             Ok(text) if history1::is_one(text) => parse_one(text),
             _ => parse(&bytes),
@@ -195,8 +200,7 @@ pub fn collect(folder: &Path) -> Result<Vec<JobHistory>> {
     let counters: CountersByJob =
         histories.iter().map(|history| (history.id.clone(), history.counters.clone())).collect();
     let path = folder.join("counters.json");
-    fs::write(&path, serde_json::to_vec_pretty(&counters)?)
-        .with_context(|| format!("cannot write {}", path.display()))?;
+    fs::write(&path, serde_json::to_vec_pretty(&counters).at("cannot write", &path)?).at("cannot write", &path)?;
     Ok(histories)
 }
 
@@ -270,7 +274,7 @@ mod tests {
     fn a_history_that_was_cut_off_is_refused() {
         let text = format!("{HEAD}{SUBMITTED}\n{}", &FINISHED[..60]);
         let error = parse(text.as_bytes()).unwrap_err();
-        assert!(error.to_string().contains("truncated_bytes: 60"), "{error:#}");
+        assert!(error.to_string().contains("truncated_bytes: 60"), "{error}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use crate::error::{Context, LabError, Result};
 
 use crate::distribution::Distribution;
 use crate::launcher;
@@ -79,7 +79,8 @@ impl Hosts {
     /// # Errors
     /// If files cannot be made, an sshd does not begin, or a signal came.
     pub fn settle(plan: &Plan, distribution: Distribution, cache: &Path, run: &Path, stop: &Stop) -> Result<Self> {
-        let sshd = tool::find("sshd").context("sshd is not installed: `apt-get install openssh-server`")?;
+        let sshd = tool::find("sshd")
+            .ok_or_else(|| LabError::Missing("sshd is not installed: `apt-get install openssh-server`".to_owned()))?;
         let logins = Logins::make(plan, run)?;
         let mut keepers = Vec::new();
         for host in &plan.hosts {
@@ -87,7 +88,7 @@ impl Hosts {
             copy_etc(plan, &root)?;
             for folder in ["/opt", "/var/lib", ROOT_HOME, CONF] {
                 let folder = root.join(folder.trim_start_matches('/'));
-                fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+                fs::create_dir_all(&folder).at("cannot make", &folder)?;
             }
             launcher::install(distribution, cache, &root)?;
             keepers.push(start_sshd(&sshd, host, &root, &logins.server_config(host)?)?);
@@ -102,7 +103,7 @@ impl Hosts {
         for keeper in &mut self.keepers {
             while !listens(keeper.pid(), ssh::PORT) {
                 if let Some(status) = keeper.ended()? {
-                    return Err(keeper.failure(&format!("ended with {status}")));
+                    return Err(keeper.ended_badly(status));
                 }
                 if Instant::now() > end {
                     return Err(keeper.failure(&format!("does not listen within {} s", START_LIMIT.as_secs())));
@@ -124,7 +125,7 @@ impl Hosts {
 
     fn keeper(&self, host: &HostPlan) -> Result<&Process> {
         let keeper = self.keepers.iter().find(|keeper| keeper.host() == host.name);
-        keeper.with_context(|| format!("there is no host {}", host.name))
+        keeper.ok_or_else(|| LabError::Config(format!("there is no host {}", host.name)))
     }
 
     /// A command on a host as a login would start it, in a folder: in its namespaces, with an environment of its own.
@@ -151,7 +152,7 @@ impl Hosts {
 /// A host's `/etc`: the machine's, without its secrets and with the lab's names.
 fn copy_etc(plan: &Plan, root: &Path) -> Result<()> {
     let etc = root.join("etc");
-    fs::create_dir_all(&etc).with_context(|| format!("cannot make {}", etc.display()))?;
+    fs::create_dir_all(&etc).at("cannot make", &etc)?;
     tool::run("cp", &["-a", "/etc/.", &*etc.to_string_lossy()])?;
     for name in ["shadow", "shadow-", "gshadow", "gshadow-", "ssh", "hadoop", "hosts", "resolv.conf", "nsswitch.conf"] {
         let path = etc.join(name);
@@ -159,20 +160,20 @@ fn copy_etc(plan: &Plan, root: &Path) -> Result<()> {
         let removed = if is_folder { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         match removed {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(error).with_context(|| format!("cannot remove {}", path.display()));
+                return Err(error).at("cannot remove", &path);
             }
             _ => {}
         }
     }
     let passwd = fs::read_to_string(etc.join("passwd")).context("cannot read /etc/passwd")?;
-    fs::write(etc.join("passwd"), with_home(&passwd, "root", ROOT_HOME))?;
+    fs::write(etc.join("passwd"), with_home(&passwd, "root", ROOT_HOME)).at("cannot write passwd in", &etc)?;
     // Nobody has a password here, and nobody is locked out.
     let users = passwd.lines().filter_map(|line| line.split(':').next());
     let shadow: String = users.map(|user| format!("{user}:*:19000:0:99999:7:::\n")).collect();
-    fs::write(etc.join("shadow"), shadow)?;
+    fs::write(etc.join("shadow"), shadow).at("cannot write shadow in", &etc)?;
     for (name, contents) in network::etc_files(plan) {
         let path = etc.join(name);
-        fs::write(&path, contents).with_context(|| format!("cannot write {}", path.display()))?;
+        fs::write(&path, contents).at("cannot write", &path)?;
     }
     Ok(())
 }
@@ -202,6 +203,8 @@ fn start_sshd(sshd: &Path, host: &HostPlan, root: &Path, config: &Path) -> Resul
         .args(["-D", "-e", "-f"])
         .arg(config);
     let process = Process::start("sshd", &host.name, command, &log)?;
-    ensure!(process.pid() > 1, "the system gave no process id");
+    if process.pid() <= 1 {
+        return Err(LabError::Failed("the system gave no process id".to_owned()));
+    }
     Ok(process)
 }

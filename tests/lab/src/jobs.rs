@@ -1,11 +1,11 @@
 //! What the lab has the cluster do, and whether it did it right.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Read};
+use std::io::{self, BufWriter, Read};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use crate::error::{Context, LabError, Result};
 use clap::ValueEnum;
 use trace::truth::{BlockPlacement, TruthJob};
 
@@ -114,7 +114,7 @@ impl Runner<'_, '_> {
         let validated = self.client("teravalidate", Client::TeraValidate, &[output, report.clone()])?;
         let folder = self.cluster.exchange(&format!("terasort-{number}"))?;
         self.get(&format!("{report}/part-*"), &folder)?;
-        let report = read_all(&folder, "part-")?;
+        let report = read_all(&folder, "part-").at("cannot read", &folder)?;
         let checked = if self.cluster.distribution.names().counts_rows {
             check_order(&report, &validated.output, self.rows())
         } else {
@@ -176,13 +176,14 @@ impl Runner<'_, '_> {
         let elsewhere: Vec<&BlockPlacement> =
             blocks.iter().filter(|block| !block.hosts.contains(&first.name)).collect();
         let wanted = self.options.remote_maps as usize;
-        ensure!(
-            elsewhere.len() >= wanted,
-            "--remote-maps {wanted}: only {} of the input's {} files are not on {} already",
-            elsewhere.len(),
-            blocks.len(),
-            first.name
-        );
+        if elsewhere.len() < wanted {
+            return Err(LabError::Config(format!(
+                "--remote-maps {wanted}: only {} of the input's {} files are not on {} already",
+                elsewhere.len(),
+                blocks.len(),
+                first.name
+            )));
+        }
         for block in &elsewhere[..wanted] {
             let moved = format!("{}-moved", block.file);
             self.progress.step(&format!("moving {} to {}", block.file, first.name));
@@ -215,7 +216,7 @@ impl Runner<'_, '_> {
         )?;
         let folder = self.cluster.exchange(&format!("wordcount-{number}-out"))?;
         self.get(&format!("{output}/part-*"), &folder)?;
-        if let Err(problem) = check_counts(&read_all(&folder, "part-")?, &expected) {
+        if let Err(problem) = check_counts(&read_all(&folder, "part-").at("cannot read", &folder)?, &expected) {
             self.done.problems.push(format!("wordcount {number}: {problem}"));
         }
         Ok(())
@@ -225,8 +226,8 @@ impl Runner<'_, '_> {
         let remote = format!("/putget-{number}");
         let folder = self.cluster.exchange(&format!("putget-{number}"))?;
         let (out, back) = (folder.join("out"), folder.join("back"));
-        let mut file = BufWriter::new(File::create(&out)?);
-        Text::new(self.options.seed).write(&mut file, self.options.size.0)?;
+        let mut file = BufWriter::new(File::create(&out).at("cannot write", &out)?);
+        Text::new(self.options.seed).write(&mut file, self.options.size.0).at("cannot write", &out)?;
         drop(file);
         let put = [
             define("dfs.replication", self.options.output_replication),
@@ -234,7 +235,7 @@ impl Runner<'_, '_> {
         ];
         self.client("put", Client::FsShell, &put.concat())?;
         self.get(&remote, &back)?;
-        if !same(&out, &back)? {
+        if !same(&out, &back).at("cannot compare what came back with", &out)? {
             self.done.problems.push(format!("putget {number}: what came back is not what was put in"));
         }
         Ok(())
@@ -254,7 +255,7 @@ impl Runner<'_, '_> {
         let is_job = !matches!(client, Client::FsShell | Client::Fsck);
         let id = job_id(&run.output);
         if is_job && id.is_none() {
-            bail!("{kind} ended well, but its output names no job");
+            return Err(LabError::Failed(format!("{kind} ended well, but its output names no job")));
         }
         self.done.jobs.push(TruthJob {
             kind: kind.to_owned(),
@@ -303,8 +304,8 @@ fn write_text(folder: &Path, options: &JobOptions) -> Result<Counts> {
     let share = options.size.0.div_ceil(u64::from(options.maps));
     for number in 0..options.maps {
         let path = folder.join(format!("text-{number:05}"));
-        let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-        text.write(&mut BufWriter::new(file), share)?;
+        let file = File::create(&path).at("cannot write", &path)?;
+        text.write(&mut BufWriter::new(file), share).at("cannot write", &path)?;
     }
     Ok(text.counts())
 }
@@ -361,8 +362,8 @@ fn check_counts(output: &str, expected: &Counts) -> Result<(), String> {
 }
 
 /// The contents of all files of a folder whose names begin so.
-fn read_all(folder: &Path, beginning: &str) -> Result<String> {
-    let mut names: Vec<_> = fs::read_dir(folder)?.map(|entry| entry.map(|e| e.path())).collect::<Result<_, _>>()?;
+fn read_all(folder: &Path, beginning: &str) -> io::Result<String> {
+    let mut names: Vec<_> = fs::read_dir(folder)?.map(|entry| entry.map(|e| e.path())).collect::<io::Result<_>>()?;
     names.sort();
     let mut all = String::new();
     for path in names {
@@ -373,7 +374,7 @@ fn read_all(folder: &Path, beginning: &str) -> Result<String> {
     Ok(all)
 }
 
-fn same(a: &Path, b: &Path) -> Result<bool> {
+fn same(a: &Path, b: &Path) -> io::Result<bool> {
     let (mut a, mut b) = (File::open(a)?, File::open(b)?);
     if a.metadata()?.len() != b.metadata()?.len() {
         return Ok(false);

@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use crate::error::{Context, Result};
 
 use crate::distribution::Distribution;
 use crate::layout::HOME;
@@ -24,12 +24,12 @@ pub fn install(distribution: Distribution, cache: &Path, root: &Path) -> Result<
     let home = root.join(HOME.trim_start_matches('/'));
     let (bin, libexec) = (home.join("bin"), home.join("libexec"));
     for folder in [&bin, &libexec] {
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        fs::create_dir_all(folder).at("cannot make", folder)?;
     }
     for program in PROGRAMS.iter().filter(|program| distribution.major() > 1 || **program == "hadoop") {
         let path = bin.join(program);
-        fs::write(&path, include_str!("launcher.sh")).with_context(|| format!("cannot write {}", path.display()))?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+        fs::write(&path, include_str!("launcher.sh")).at("cannot write", &path)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).at("cannot open up", &path)?;
     }
     let layout = format!(
         "LAYOUT_MAJOR={}\nLAYOUT_CLASS_PATH='{}'\n",
@@ -37,7 +37,7 @@ pub fn install(distribution: Distribution, cache: &Path, root: &Path) -> Result<
         distribution.class_path(cache).join(":")
     );
     let path = libexec.join("layout.sh");
-    fs::write(&path, layout).with_context(|| format!("cannot write {}", path.display()))?;
-    symlink(distribution.jars(cache), home.join("lib")).with_context(|| format!("cannot fill {}", home.display()))?;
+    fs::write(&path, layout).at("cannot write", &path)?;
+    symlink(distribution.jars(cache), home.join("lib")).at("cannot fill", &home)?;
     Ok(())
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use crate::error::{Context, LabError, Result};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
@@ -60,15 +60,15 @@ impl Lease {
         let strangers = namespaces(prefix)?;
         if !strangers.is_empty() {
             forget(prefix)?;
-            bail!(
+            return Err(LabError::Config(format!(
                 "there are namespaces named {} that no lab claims: remove them (`ip netns del NAME`) or choose another --prefix",
                 strangers.join(", ")
-            );
+            )));
         }
         let work = make_work(prefix, work)?;
         let claim = Claim { pid: std::process::id(), work: work.clone(), keep_work };
         let path = claim_path(prefix);
-        fs::write(&path, serde_json::to_vec(&claim)?).with_context(|| format!("cannot write {}", path.display()))?;
+        fs::write(&path, serde_json::to_vec(&claim).at("cannot write", &path)?).at("cannot write", &path)?;
         Ok(Self { prefix: prefix.to_owned(), work, keep_work, released: false, _lock: lock })
     }
 
@@ -99,7 +99,7 @@ impl Drop for Lease {
         if !self.released
             && let Err(error) = sweep(&self.prefix)
         {
-            trace::stderr::print(format!("lab: {error:#}"));
+            trace::stderr::print(format!("lab: {error}"));
         }
     }
 }
@@ -109,10 +109,11 @@ impl Drop for Lease {
 /// # Errors
 /// If this is not root.
 pub fn check_root() -> Result<()> {
-    ensure!(
-        nix::unistd::geteuid().is_root(),
-        "the lab makes network namespaces and needs root: run it as root or with sudo"
-    );
+    if !nix::unistd::geteuid().is_root() {
+        return Err(LabError::Config(
+            "the lab makes network namespaces and needs root: run it as root or with sudo".to_owned(),
+        ));
+    }
     Ok(())
 }
 
@@ -175,26 +176,21 @@ fn lock(prefix: &str) -> Result<File> {
     fs::create_dir_all(CLAIMS).with_context(|| format!("cannot make {CLAIMS}"))?;
     let path = Path::new(CLAIMS).join(format!("{prefix}.lock"));
     loop {
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-            .with_context(|| format!("cannot open {}", path.display()))?;
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).at("cannot open", &path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(fs::TryLockError::WouldBlock) => {
                 let owner = read_claim(prefix).map_or_else(|| "unknown".to_owned(), |claim| claim.pid.to_string());
-                bail!(
+                return Err(LabError::Config(format!(
                     "a lab with the prefix {prefix} runs (process {owner}): stop it with Ctrl-C or `kill -TERM {owner}`, or choose another --prefix"
-                );
+                )));
             }
             Err(fs::TryLockError::Error(error)) => {
-                return Err(error).with_context(|| format!("cannot lock {}", path.display()));
+                return Err(error).at("cannot lock", &path);
             }
         }
         let there = fs::metadata(&path).map(|there| there.ino()).ok();
-        if there == Some(file.metadata()?.ino()) {
+        if there == Some(file.metadata().at("cannot look at", &path)?.ino()) {
             return Ok(file);
         }
     }
@@ -203,17 +199,21 @@ fn lock(prefix: &str) -> Result<File> {
 fn make_work(prefix: &str, work: Option<&Path>) -> Result<PathBuf> {
     let path = match work {
         Some(path) => {
-            fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))?;
-            let path = path.canonicalize()?;
-            ensure!(
-                fs::read_dir(&path)?.next().is_none(),
-                "the work folder {} is not empty: choose another --work",
-                path.display()
-            );
+            fs::create_dir_all(path).at("cannot make", path)?;
+            let path = path.canonicalize().at("cannot find", path)?;
+            if fs::read_dir(&path).at("cannot read", &path)?.next().is_some() {
+                return Err(LabError::Config(format!(
+                    "the work folder {} is not empty: choose another --work",
+                    path.display()
+                )));
+            }
             path
         }
         None => {
-            let made = tempfile::Builder::new().prefix(&format!("hadoptic-lab-{prefix}-")).tempdir()?;
+            let made = tempfile::Builder::new()
+                .prefix(&format!("hadoptic-lab-{prefix}-"))
+                .tempdir()
+                .context("cannot make a work folder")?;
             made.keep()
         }
     };
@@ -228,10 +228,11 @@ fn make_work(prefix: &str, work: Option<&Path>) -> Result<PathBuf> {
 pub fn check_plain(path: &Path) -> Result<()> {
     let text = path.to_string_lossy();
     let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+".contains(c));
-    ensure!(
-        plain,
-        "the path {text} has other characters than letters, digits and /._-+ and cannot be handed through Hadoop: choose another"
-    );
+    if !plain {
+        return Err(LabError::Config(format!(
+            "the path {text} has other characters than letters, digits and /._-+ and cannot be handed through Hadoop: choose another"
+        )));
+    }
     Ok(())
 }
 
@@ -242,7 +243,7 @@ fn sweep(prefix: &str) -> Result<()> {
     end_processes(&namespaces, &mut failed);
     for namespace in &namespaces {
         if let Err(error) = tool::run("ip", &["netns", "del", namespace]) {
-            failed.push(format!("{error:#}"));
+            failed.push(format!("{error}"));
         }
     }
     for folder in named(Path::new(ETC_NETNS), &format!("{prefix}-"))? {
@@ -257,10 +258,12 @@ fn sweep(prefix: &str) -> Result<()> {
             Ok(mounts) => {
                 failed.push(format!("{} is not removed: mounted there: {}", claim.work.display(), mounts.join(", ")));
             }
-            Err(error) => failed.push(format!("{error:#}")),
+            Err(error) => failed.push(format!("{error}")),
         }
     }
-    ensure!(failed.is_empty(), "could not remove all of lab {prefix}: {}", failed.join("; "));
+    if !failed.is_empty() {
+        return Err(LabError::Failed(format!("could not remove all of lab {prefix}: {}", failed.join("; "))));
+    }
     forget(prefix)
 }
 
@@ -280,7 +283,9 @@ fn forget(prefix: &str) -> Result<()> {
         // Refused while another lab has something in it, which is right.
         let _ = fs::remove_dir(folder);
     }
-    ensure!(failed.is_empty(), "could not remove the claim of lab {prefix}: {}", failed.join("; "));
+    if !failed.is_empty() {
+        return Err(LabError::Failed(format!("could not remove the claim of lab {prefix}: {}", failed.join("; "))));
+    }
     Ok(())
 }
 
@@ -322,11 +327,11 @@ fn read_claim(prefix: &str) -> Option<Claim> {
 fn named(folder: &Path, beginning: &str) -> Result<Vec<String>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.with_context(|| format!("cannot read {}", folder.display()))?,
+        entries => entries.at("cannot read", folder)?,
     };
     let mut names = Vec::new();
     for entry in entries {
-        let name = entry?.file_name().to_string_lossy().into_owned();
+        let name = entry.at("cannot read", folder)?.file_name().to_string_lossy().into_owned();
         if name.starts_with(beginning) {
             names.push(name);
         }
@@ -351,11 +356,10 @@ fn remove(path: &Path, failed: &mut Vec<String>) {
 /// If it cannot be written.
 pub fn write_etc(namespace: &str, file: &str, contents: &str) -> Result<()> {
     let folder = Path::new(ETC_NETNS).join(namespace);
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir_all(&folder).at("cannot make", &folder)?;
     let path = folder.join(file);
-    let mut out = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-    out.write_all(contents.as_bytes())?;
-    Ok(())
+    let mut out = File::create(&path).at("cannot write", &path)?;
+    out.write_all(contents.as_bytes()).at("cannot write", &path)
 }
 
 #[cfg(test)]

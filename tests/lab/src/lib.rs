@@ -16,6 +16,7 @@ pub mod deployed;
 pub mod distribution;
 pub mod encryption;
 pub mod environment;
+pub mod error;
 pub mod files;
 pub mod hadoop1;
 pub mod hadoop2;

@@ -1,10 +1,10 @@
 //! What the network really does: rates and round trips, measured with TCP connections between the hosts.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use crate::error::{Context, LabError, Result};
 use trace::truth::{Measured, TruthLink};
 
 use crate::netns;
@@ -161,7 +161,10 @@ fn receive(listener: &TcpListener) -> Result<f64> {
             }
         }
         if read == 0 || now - begin > LIMIT {
-            bail!("only {bytes} bytes arrived in {:.1} s", (now - begin).as_secs_f64());
+            return Err(LabError::Failed(format!(
+                "only {bytes} bytes arrived in {:.1} s",
+                (now - begin).as_secs_f64()
+            )));
         }
     }
 }
@@ -169,43 +172,48 @@ fn receive(listener: &TcpListener) -> Result<f64> {
 /// Median round trip of one byte on a warm connection, nanoseconds.
 fn round_trip_ns(from: &HostPlan, to: &HostPlan) -> Result<u64> {
     let (listener, address) = listen(to)?;
-    let echo = netns::spawn(&to.namespace, move || {
-        let mut stream = accept(&listener)?;
-        stream.set_nodelay(true)?;
-        let mut byte = [0_u8; 1];
-        while stream.read(&mut byte)? == 1 {
-            stream.write_all(&byte)?;
-        }
-        Ok(())
-    })?;
-    let times = netns::within(&from.namespace, move || {
-        let mut stream = connect(address)?;
-        stream.set_nodelay(true)?;
-        let mut byte = [1_u8; 1];
-        let mut times = Vec::with_capacity(ROUND_TRIPS);
-        for _ in 0..ROUND_TRIPS {
-            let begin = Instant::now();
-            stream.write_all(&byte)?;
-            stream.read_exact(&mut byte)?;
-            times.push(begin.elapsed().as_nanos() as u64);
-        }
-        times.sort_unstable();
-        Ok(times)
-    });
-    netns::join(echo)?;
+    let echoing = netns::spawn(&to.namespace, move || echo(accept(&listener)?).context("the echo broke off"))?;
+    let times = netns::within(&from.namespace, move || round_trips(connect(address)?).context("the echo broke off"));
+    netns::join(echoing)?;
     let times = times.with_context(|| format!("cannot measure round trips {} - {}", from.name, to.name))?;
     Ok(times[times.len() / 2])
+}
+
+/// Sends back each byte that comes.
+fn echo(mut stream: TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut byte = [0_u8; 1];
+    while stream.read(&mut byte)? == 1 {
+        stream.write_all(&byte)?;
+    }
+    Ok(())
+}
+
+/// Times of single bytes there and back, nanoseconds, ascending.
+fn round_trips(mut stream: TcpStream) -> io::Result<Vec<u64>> {
+    stream.set_nodelay(true)?;
+    let mut byte = [1_u8; 1];
+    let mut times = Vec::with_capacity(ROUND_TRIPS);
+    for _ in 0..ROUND_TRIPS {
+        let begin = Instant::now();
+        stream.write_all(&byte)?;
+        stream.read_exact(&mut byte)?;
+        times.push(begin.elapsed().as_nanos() as u64);
+    }
+    times.sort_unstable();
+    Ok(times)
 }
 
 /// Listens on a host's own address. A host talks to itself over that too, as in Hadoop; the kernel takes it over `lo`.
 fn listen(host: &HostPlan) -> Result<(TcpListener, SocketAddr)> {
     let address = host.address;
     netns::within(&host.namespace, move || {
-        let listener =
-            TcpListener::bind((IpAddr::V4(address), 0)).with_context(|| format!("cannot listen on {address}"))?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        Ok((listener, address))
+        let bound = TcpListener::bind((IpAddr::V4(address), 0)).and_then(|listener| {
+            listener.set_nonblocking(true)?;
+            let address = listener.local_addr()?;
+            Ok((listener, address))
+        });
+        bound.with_context(|| format!("cannot listen on {address}"))
     })
 }
 
@@ -214,12 +222,13 @@ fn accept(listener: &TcpListener) -> Result<TcpStream> {
     loop {
         match listener.accept() {
             Ok((stream, _)) => {
-                stream.set_nonblocking(false)?;
-                stream.set_read_timeout(Some(LIMIT))?;
-                return Ok(stream);
+                let set = stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(LIMIT)));
+                return set.map(|()| stream).context("cannot accept a connection");
             }
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                ensure!(Instant::now() < end, "nobody connected within {} s", LIMIT.as_secs());
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if Instant::now() >= end {
+                    return Err(LabError::Timeout(format!("nobody connected within {} s", LIMIT.as_secs())));
+                }
                 std::thread::sleep(Duration::from_millis(2));
             }
             Err(error) => return Err(error).context("cannot accept a connection"),
@@ -228,10 +237,12 @@ fn accept(listener: &TcpListener) -> Result<TcpStream> {
 }
 
 fn connect(address: SocketAddr) -> Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&address, LIMIT).with_context(|| format!("cannot connect to {address}"))?;
-    stream.set_read_timeout(Some(LIMIT))?;
-    stream.set_write_timeout(Some(LIMIT))?;
-    Ok(stream)
+    let connected = TcpStream::connect_timeout(&address, LIMIT).and_then(|stream| {
+        stream.set_read_timeout(Some(LIMIT))?;
+        stream.set_write_timeout(Some(LIMIT))?;
+        Ok(stream)
+    });
+    connected.with_context(|| format!("cannot connect to {address}"))
 }
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
 //! Doing something in a network namespace: in a thread of our own, or as a process.
 
 use std::fs::{self, File};
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::{self, JoinHandle};
 
-use anyhow::{Context, Result, anyhow};
+use crate::error::{Context, LabError, Result};
 use nix::sched::{CloneFlags, setns};
 
 /// The file by which a named namespace is entered.
@@ -22,7 +21,7 @@ pub fn path(namespace: &str) -> PathBuf {
 /// If there is no such namespace.
 pub fn inode(namespace: &str) -> Result<u64> {
     let path = path(namespace);
-    Ok(fs::metadata(&path).with_context(|| format!("no namespace {}", path.display()))?.ino())
+    Ok(fs::metadata(&path).at("no namespace", &path)?.ino())
 }
 
 /// Starts a thread in a namespace. Sockets that it opens and network settings that it reads are the namespace's.
@@ -35,15 +34,13 @@ where
     F: FnOnce() -> Result<T> + Send + 'static,
 {
     let path = path(namespace);
-    let file = File::open(&path).with_context(|| format!("no namespace {}", path.display()))?;
+    let file = File::open(&path).at("no namespace", &path)?;
     let name = namespace.to_owned();
     let handle = thread::Builder::new().name(name.clone()).spawn(move || {
-        setns(&file, CloneFlags::CLONE_NEWNET)
-            .map_err(io::Error::from)
-            .with_context(|| format!("cannot enter the namespace {name}"))?;
+        setns(&file, CloneFlags::CLONE_NEWNET).with_context(|| format!("cannot enter the namespace {name}"))?;
         work()
-    })?;
-    Ok(handle)
+    });
+    handle.context("cannot start a thread")
 }
 
 /// Waits for a thread's result.
@@ -51,7 +48,7 @@ where
 /// # Errors
 /// Its own, or that it broke.
 pub fn join<T>(handle: JoinHandle<Result<T>>) -> Result<T> {
-    handle.join().map_err(|_| anyhow!("a thread of the lab broke: this is an error in the lab"))?
+    handle.join().map_err(|_| LabError::Failed("a thread of the lab broke: this is an error in the lab".to_owned()))?
 }
 
 /// Does something in a namespace and waits for it.

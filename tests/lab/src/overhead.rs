@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use crate::error::{Context, LabError, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::agents::Agents;
@@ -120,7 +120,8 @@ pub fn run(
 ) -> Result<Results> {
     let before = read(results)?.pairs.len();
     let progress = Progress::new();
-    let folder = tempfile::Builder::new().prefix("hadoptic-overhead-").tempdir()?;
+    let folder =
+        tempfile::Builder::new().prefix("hadoptic-overhead-").tempdir().context("cannot make a work folder")?;
     let captures = [capture_folder(&folder.path().join("with"))?, capture_folder(&folder.path().join("without"))?];
     let named =
         |end: &str, subnet| ClusterOptions { prefix: format!("{}{end}", cluster.prefix), subnet, ..cluster.clone() };
@@ -218,7 +219,7 @@ pub fn table(results: &Results) -> String {
 fn read(results: &Path) -> Result<Results> {
     let text = match fs::read_to_string(results) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Results::default()),
-        text => text.with_context(|| format!("cannot read {}", results.display()))?,
+        text => text.at("cannot read", results)?,
     };
     let mut all = Results::default();
     for (number, line) in text.lines().enumerate() {
@@ -234,10 +235,10 @@ fn read(results: &Path) -> Result<Results> {
 }
 
 fn append(results: &Path, line: &Line) -> Result<()> {
-    let mut text = serde_json::to_vec(line)?;
+    let mut text = serde_json::to_vec(line).at("cannot write", results)?;
     text.push(b'\n');
     let file = OpenOptions::new().create(true).append(true).open(results);
-    file.and_then(|mut file| file.write_all(&text)).with_context(|| format!("cannot write {}", results.display()))
+    file.and_then(|mut file| file.write_all(&text)).at("cannot write", results)
 }
 
 fn load_of_machine() -> f64 {
@@ -251,22 +252,20 @@ fn load_of_machine() -> f64 {
 /// If not, or if pairs of another kind are in the file.
 pub fn check(results: &Path, cluster: &ClusterOptions, jobs: &JobOptions) -> Result<PathBuf> {
     for pair in read(results)?.pairs {
-        ensure!(
-            pair.hadoop == cluster.distribution.version()
-                && pair.size_bytes == jobs.size.0
-                && pair.workers == cluster.workers,
-            "{} has pairs of Hadoop {}, {} workers and {} bytes: name another file",
-            results.display(),
-            pair.hadoop,
-            pair.workers,
-            pair.size_bytes
-        );
+        if !(pair.hadoop == cluster.distribution.version()
+            && pair.size_bytes == jobs.size.0
+            && pair.workers == cluster.workers)
+        {
+            return Err(LabError::Config(format!(
+                "{} has pairs of Hadoop {}, {} workers and {} bytes: name another file",
+                results.display(),
+                pair.hadoop,
+                pair.workers,
+                pair.size_bytes
+            )));
+        }
     }
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(results)
-        .with_context(|| format!("cannot write {}", results.display()))?;
+    OpenOptions::new().create(true).append(true).open(results).at("cannot write", results)?;
     Ok(results.to_owned())
 }
 

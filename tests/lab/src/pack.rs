@@ -2,9 +2,10 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use crate::error::{Context, Result};
 use trace::manifest::ForeignManifest;
 
 /// Level of zstd: slow to pack, as quick as any to unpack, and a fifth smaller than the default.
@@ -22,7 +23,7 @@ pub fn capture(folder: &Path, hosts: &[String]) -> Result<(u64, u64)> {
     for host in hosts {
         let folder = folder.join(host);
         for path in files(&folder)? {
-            let (from, to) = file(&path).with_context(|| format!("cannot pack {}", path.display()))?;
+            let (from, to) = file(&path).at("cannot pack", &path)?;
             before += from;
             after += to;
         }
@@ -36,9 +37,9 @@ fn files(host: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut folders = vec![host.to_owned()];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
-            let entry = entry?;
-            let (path, kind) = (entry.path(), entry.file_type()?);
+        for entry in fs::read_dir(&folder).at("cannot read", &folder)? {
+            let entry = entry.at("cannot read", &folder)?;
+            let (path, kind) = (entry.path(), entry.file_type().at("cannot look at", &entry.path())?);
             let is_of_jvms = folder != host || entry.file_name() == "jvm";
             if kind.is_dir() && is_of_jvms {
                 folders.push(path);
@@ -51,7 +52,7 @@ fn files(host: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn file(path: &Path) -> Result<(u64, u64)> {
+fn file(path: &Path) -> io::Result<(u64, u64)> {
     let mut packed = path.as_os_str().to_owned();
     packed.push(".zst");
     let from = File::open(path)?;
@@ -62,7 +63,7 @@ fn file(path: &Path) -> Result<(u64, u64)> {
     let mut encoder = zstd::Encoder::new(&to, LEVEL)?;
     encoder.include_checksum(true)?;
     encoder.set_pledged_src_size(Some(before))?;
-    std::io::copy(&mut &from, &mut encoder)?;
+    io::copy(&mut &from, &mut encoder)?;
     encoder.finish()?;
     fs::remove_file(path)?;
     Ok((before, to.metadata()?.len()))
@@ -73,14 +74,14 @@ fn rename_in_manifest(path: &Path) -> Result<()> {
     if !path.exists() {
         return Ok(());
     }
-    let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = fs::read(path).at("cannot read", path)?;
     let mut manifest: ForeignManifest =
         serde_json::from_slice(&text).with_context(|| format!("{} is of no use", path.display()))?;
     let packets = manifest.packets.iter_mut().map(|packets| &mut packets.file);
     for file in packets.chain(manifest.sockets.iter_mut().map(|sockets| &mut sockets.file)) {
         file.push_str(".zst");
     }
-    fs::write(path, serde_json::to_vec_pretty(&manifest)?).with_context(|| format!("cannot write {}", path.display()))
+    fs::write(path, serde_json::to_vec_pretty(&manifest).at("cannot write", path)?).at("cannot write", path)
 }
 
 #[cfg(test)]

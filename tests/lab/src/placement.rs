@@ -1,6 +1,6 @@
 //! Where HDFS put blocks, as `fsck -files -blocks -locations` tells.
 
-use anyhow::{Context, Result};
+use crate::error::{Context, LabError, Result};
 use trace::truth::BlockPlacement;
 
 use crate::plan::Plan;
@@ -16,7 +16,7 @@ pub fn parse(answer: &str, plan: &Plan) -> Result<Vec<BlockPlacement>> {
         if let Some(path) = file_of(line) {
             file = Some(path);
         } else if let Some(rest) = block_of(line) {
-            let file = file.with_context(|| format!("fsck tells a block of no file: {line}"))?;
+            let file = file.ok_or_else(|| LabError::Parse(format!("fsck tells a block of no file: {line}")))?;
             let mut block = block(rest, plan).with_context(|| format!("fsck tells of a block: {line}"))?;
             block.file = file.to_owned();
             blocks.push(block);
@@ -41,10 +41,11 @@ fn block_of(line: &str) -> Option<&str> {
 }
 
 fn block(text: &str, plan: &Plan) -> Result<BlockPlacement> {
-    let (id, _) = text.split_once(' ').context("no blank after the block")?;
-    let (_, id) = id.split_once("blk_").context("no block id")?;
+    let missing = |what: &str| LabError::Parse(format!("no {what}"));
+    let (id, _) = text.split_once(' ').ok_or_else(|| missing("blank after the block"))?;
+    let (_, id) = id.split_once("blk_").ok_or_else(|| missing("block id"))?;
     let id = id.split('_').next().unwrap_or(id);
-    let (_, length) = text.split_once(" len=").context("no length")?;
+    let (_, length) = text.split_once(" len=").ok_or_else(|| missing("length"))?;
     let length: String = length.chars().take_while(char::is_ascii_digit).collect();
     let mut hosts = Vec::new();
     let (_, places) = text.split_once('[').unwrap_or_default();
@@ -52,7 +53,7 @@ fn block(text: &str, plan: &Plan) -> Result<BlockPlacement> {
         let part = part.strip_prefix("DatanodeInfoWithStorage[").unwrap_or(part);
         let address = part.split(':').next().unwrap_or_default();
         let host = plan.hosts.iter().find(|host| host.address.to_string() == address);
-        hosts.push(host.with_context(|| format!("{address} is no host of the lab"))?.name.clone());
+        hosts.push(host.ok_or_else(|| LabError::Parse(format!("{address} is no host of the lab")))?.name.clone());
     }
     Ok(BlockPlacement {
         file: String::new(),

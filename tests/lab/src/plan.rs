@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use anyhow::{Result, ensure};
+use crate::error::{LabError, Result};
 
 /// Racks of a lab. The uplink joins the two.
 pub const RACKS: usize = 2;
@@ -51,7 +51,9 @@ impl Plan {
     /// If the prefix cannot be part of a namespace's name, or the number of workers is out of range.
     pub fn new(prefix: &str, subnet: Option<u8>, workers: usize) -> Result<Self> {
         check_prefix(prefix)?;
-        ensure!((1..=MAX_WORKERS).contains(&workers), "{workers} workers: a lab has from 1 to {MAX_WORKERS}");
+        if !(1..=MAX_WORKERS).contains(&workers) {
+            return Err(LabError::Config(format!("{workers} workers: a lab has from 1 to {MAX_WORKERS}")));
+        }
         let subnet = subnet.unwrap_or_else(|| subnet_of(prefix));
         let first_half = workers.div_ceil(RACKS);
         let master = HostPlan {
@@ -129,7 +131,11 @@ pub fn check_prefix(prefix: &str) -> Result<()> {
     let good = !prefix.is_empty()
         && prefix.len() <= 12
         && prefix.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-    ensure!(good, "{prefix:?} cannot be a prefix: 1 to 12 small letters and digits, as in lab2");
+    if !good {
+        return Err(LabError::Config(format!(
+            "{prefix:?} cannot be a prefix: 1 to 12 small letters and digits, as in lab2"
+        )));
+    }
     Ok(())
 }
 

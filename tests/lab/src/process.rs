@@ -1,12 +1,12 @@
 //! JVMs of the lab: started in a host's namespace, watched, and stopped.
 
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use anyhow::{Context, Result, anyhow};
+use crate::error::{Context, LabError, Result};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -31,8 +31,8 @@ impl Process {
     /// # Errors
     /// If it cannot be started or the log cannot be made.
     pub fn start(what: &str, host: &str, mut command: Command, log: &Path) -> Result<Self> {
-        let out = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
-        command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out).process_group(0);
+        let out = File::create(log).at("cannot write", log)?;
+        command.stdin(Stdio::null()).stdout(out.try_clone().at("cannot write", log)?).stderr(out).process_group(0);
         let child = command.spawn().with_context(|| format!("cannot start {what}"))?;
         Ok(Self { what: what.to_owned(), host: host.to_owned(), child, log: log.to_owned(), ended: None })
     }
@@ -61,7 +61,7 @@ impl Process {
     /// If the system cannot tell.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
         if self.ended.is_none() {
-            self.ended = self.child.try_wait()?;
+            self.ended = self.child.try_wait().with_context(|| format!("cannot look after {}", self.name()))?;
         }
         Ok(self.ended)
     }
@@ -71,15 +71,24 @@ impl Process {
     /// # Errors
     /// If the log cannot be read.
     pub fn output(&self) -> Result<String> {
-        let bytes = fs::read(&self.log).with_context(|| format!("cannot read {}", self.log.display()))?;
+        let bytes = fs::read(&self.log).at("cannot read", &self.log)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// An error that names it and shows the end of what it printed.
     #[must_use]
-    pub fn failure(&self, happened: &str) -> anyhow::Error {
-        let tail = tail(&self.log).unwrap_or_else(|error| format!("(its log: {error:#})"));
-        anyhow!("{} {happened}; the end of its log:\n{tail}", self.name())
+    pub fn failure(&self, happened: &str) -> LabError {
+        LabError::Failed(format!("{} {happened}; the end of its log:\n{}", self.name(), self.tail()))
+    }
+
+    /// An error that names it, says how it ended, and shows the end of what it printed.
+    #[must_use]
+    pub fn ended_badly(&self, status: ExitStatus) -> LabError {
+        LabError::Command { command: self.name(), status, said: format!("the end of its log:\n{}", self.tail()) }
+    }
+
+    fn tail(&self) -> String {
+        tail(&self.log).unwrap_or_else(|error| format!("(its log: {error})"))
     }
 
     /// Asks it to end. That it is gone already is no failure.
@@ -111,7 +120,7 @@ impl Drop for Process {
 }
 
 /// The last lines of a file, however long it is.
-fn tail(path: &Path) -> Result<String> {
+fn tail(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(16 * 1024)))?;

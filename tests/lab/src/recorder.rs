@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result, ensure};
+use crate::error::{Context, LabError, Result};
 use nix::sys::signal::{Signal, kill};
 use trace::manifest::{ForeignManifest, ForeignPackets, ForeignProcess, ForeignSockets, SocketListing};
 use trace::role::role_of_main_class;
@@ -120,7 +120,7 @@ impl Recorder {
 /// Makes a folder with these permissions, whatever the mask of this process is.
 fn make_folder(folder: &Path, mode: u32) -> Result<()> {
     let made = fs::create_dir_all(folder).and_then(|()| fs::set_permissions(folder, Permissions::from_mode(mode)));
-    made.with_context(|| format!("cannot make {}", folder.display()))
+    made.at("cannot make", folder)
 }
 
 /// A recorder at work.
@@ -212,8 +212,11 @@ struct HostRecording {
 
 impl HostRecording {
     fn start(host: &HostPlan, folder: &Path) -> Result<Self> {
-        let tcpdump = tool::find("tcpdump")
-            .context("tcpdump is not installed: `apt-get install tcpdump`, or record with the agents")?;
+        let tcpdump = tool::find("tcpdump").ok_or_else(|| {
+            LabError::Missing(
+                "tcpdump is not installed: `apt-get install tcpdump`, or record with the agents".to_owned(),
+            )
+        })?;
         let mut tcpdumps = Vec::new();
         for interface in ["eth0", "lo"] {
             let packets = folder.join(format!("{interface}.pcap"));
@@ -240,8 +243,9 @@ impl HostRecording {
         let listing_stop = Stop::default();
         let listing = {
             let (host, stop) = (host.clone(), listing_stop.clone());
-            let file = File::create(folder.join("ss.txt"))?;
-            thread::Builder::new().spawn(move || list_sockets(&host, file, &stop))?
+            let path = folder.join("ss.txt");
+            let file = File::create(&path).at("cannot write", &path)?;
+            thread::Builder::new().spawn(move || list_sockets(&host, file, &stop)).context("cannot start a thread")?
         };
         Ok(Self { host: host.clone(), folder: folder.to_owned(), tcpdumps, listing_stop, listing: Some(listing) })
     }
@@ -278,12 +282,12 @@ impl HostRecording {
             None => BTreeMap::new(),
         };
         for interface in ["eth0", "lo"] {
-            fs::remove_file(self.folder.join(format!("{interface}.log")))?;
+            let log = self.folder.join(format!("{interface}.log"));
+            fs::remove_file(&log).at("cannot remove", &log)?;
         }
         let manifest = foreign_manifest(&self.host, &processes);
         let path = self.folder.join("manifest.json");
-        fs::write(&path, serde_json::to_vec_pretty(&manifest)?)
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        fs::write(&path, serde_json::to_vec_pretty(&manifest).at("cannot write", &path)?).at("cannot write", &path)?;
         Ok(problems)
     }
 }
@@ -307,14 +311,16 @@ fn dropped(said: &str) -> Option<u64> {
 fn list_sockets(host: &HostPlan, mut file: File, stop: &Stop) -> Result<BTreeMap<u32, String>> {
     let mut seen = BTreeMap::new();
     loop {
-        writeln!(file, "# {}", now_ns())?;
+        writeln!(file, "# {}", now_ns()).context("cannot write ss.txt")?;
         let listed = Command::new("ip")
             .args(["netns", "exec", &host.namespace, "ss", "-tanpeiO"])
             .stdin(Stdio::null())
             .output()
             .context("cannot run ss")?;
-        ensure!(listed.status.success(), "ss: {}", String::from_utf8_lossy(&listed.stderr));
-        file.write_all(&listed.stdout)?;
+        if !listed.status.success() {
+            return Err(LabError::command("ss", &listed));
+        }
+        file.write_all(&listed.stdout).context("cannot write ss.txt")?;
         for pid in processes_in(&host.namespace)? {
             let pid = pid.as_raw().unsigned_abs();
             if let Some(class) = main_class(pid) {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use crate::error::{Context, LabError, Result};
 use trace::truth::{Machine, Truth, TruthHost, Versions};
 
 use crate::cluster::Cluster;
@@ -27,7 +27,7 @@ use crate::progress::Progress;
 use crate::recorder::{Recorder, now_ns};
 use crate::settings::Settings;
 use crate::setup;
-use crate::stop::{Stop, Stopped};
+use crate::stop::Stop;
 use crate::traffic::Counters;
 
 /// How often the histories are asked for.
@@ -219,7 +219,7 @@ impl Lab {
     ) -> Result<Outcome> {
         let folder = capture.map_or_else(|| self.lease.work().join("capture"), Path::to_owned);
         let job_folder = folder.join("job");
-        fs::create_dir_all(&job_folder).with_context(|| format!("cannot make {}", job_folder.display()))?;
+        fs::create_dir_all(&job_folder).at("cannot make", &job_folder)?;
         let recorder = self.settled(recorder)?;
         self.settings.jvm_options = recorder.jvm_options(&folder);
         self.truth.recorder = recorder.name().to_owned();
@@ -325,7 +325,8 @@ impl Lab {
         for mut job in done.jobs {
             if !job.id.is_empty() {
                 let history = histories.iter().find(|history| history.id == job.id);
-                let history = history.with_context(|| format!("the job history has no {} ({})", job.id, job.kind))?;
+                let history = history
+                    .ok_or_else(|| LabError::Parse(format!("the job history has no {} ({})", job.id, job.kind)))?;
                 job.submitted_ns = history.submitted_ns;
                 job.finished_ns = history.finished_ns;
                 job.maps = history.maps;
@@ -366,14 +367,12 @@ impl Lab {
 /// # Errors
 /// If it is not, cannot be made, or has a name that Java options cannot carry.
 pub fn capture_folder(path: &Path) -> Result<PathBuf> {
-    fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))?;
-    let path = path.canonicalize()?;
+    fs::create_dir_all(path).at("cannot make", path)?;
+    let path = path.canonicalize().at("cannot find", path)?;
     check_plain(&path)?;
-    ensure!(
-        fs::read_dir(&path)?.next().is_none(),
-        "the capture folder {} is not empty: name a new one",
-        path.display()
-    );
+    if fs::read_dir(&path).at("cannot read", &path)?.next().is_some() {
+        return Err(LabError::Config(format!("the capture folder {} is not empty: name a new one", path.display())));
+    }
     Ok(path)
 }
 
@@ -387,7 +386,7 @@ fn fetch_histories(cluster: &mut Cluster<'_>, pattern: &str, into: &Path, limit:
         tries += 1;
         match cluster.client(Client::FsShell, master, &arguments, limit) {
             Ok(_) => return Ok(()),
-            Err(error) if tries == HISTORY_TRIES || error.is::<Stopped>() => {
+            Err(error) if tries == HISTORY_TRIES || error.is_stop() => {
                 return Err(error).context("cannot get the job histories");
             }
             Err(_) => {}
@@ -397,8 +396,8 @@ fn fetch_histories(cluster: &mut Cluster<'_>, pattern: &str, into: &Path, limit:
 
 /// Copies the files of all jobs from wherever in a folder they are.
 fn copy_histories(from: &Path, into: &Path) -> Result<()> {
-    for entry in fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {
-        let path = entry?.path();
+    for entry in fs::read_dir(from).at("cannot read", from)? {
+        let path = entry.at("cannot read", from)?.path();
         if path.is_dir() {
             copy_histories(&path, into)?;
         } else if let Some(name) = path.file_name().filter(|name| name.to_string_lossy().starts_with("job_")) {
@@ -411,7 +410,7 @@ fn copy_histories(from: &Path, into: &Path) -> Result<()> {
 
 fn write_truth(truth: &Truth, folder: &Path) -> Result<()> {
     let path = folder.join("truth.json");
-    fs::write(&path, serde_json::to_vec_pretty(truth)?).with_context(|| format!("cannot write {}", path.display()))
+    fs::write(&path, serde_json::to_vec_pretty(truth).at("cannot write", &path)?).at("cannot write", &path)
 }
 
 fn truth_hosts(plan: &Plan, distribution: Distribution) -> Result<Vec<TruthHost>> {

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use crate::error::{Context, LabError, Result};
 
 use crate::cluster::java_home;
 use crate::distribution::Distribution;
@@ -36,7 +36,9 @@ pub fn default_cache() -> Result<PathBuf> {
         .map(PathBuf::from)
         .filter(|path| path.is_absolute())
         .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")))
-        .context("neither XDG_CACHE_HOME nor HOME is set: name a folder with --cache")?;
+        .ok_or_else(|| {
+            LabError::Config("neither XDG_CACHE_HOME nor HOME is set: name a folder with --cache".to_owned())
+        })?;
     Ok(base.join("hadoptic"))
 }
 
@@ -52,10 +54,11 @@ pub fn tools(progress: &Progress) -> Result<()> {
         return Ok(());
     }
     let packages = missing.join(" ");
-    ensure!(
-        tool::find("apt-get").is_some() && nix::unistd::geteuid().is_root(),
-        "these packages are missing: {packages}; install them (here there is no apt-get, or no root)"
-    );
+    if !(tool::find("apt-get").is_some() && nix::unistd::geteuid().is_root()) {
+        return Err(LabError::Missing(format!(
+            "these packages are missing: {packages}; install them (here there is no apt-get, or no root)"
+        )));
+    }
     progress.step(&format!("installing {packages}"));
     tool::run_words("apt-get update -qq")?;
     let mut arguments = vec!["install", "-y", "-qq", "--no-install-recommends"];
@@ -71,20 +74,23 @@ pub fn tools(progress: &Progress) -> Result<()> {
 pub fn java(distribution: Distribution) -> Result<(PathBuf, String)> {
     let launcher = match std::env::var_os("JAVA_HOME") {
         Some(home) if !home.is_empty() => PathBuf::from(home).join("bin/java"),
-        _ => tool::find("java").context("no Java: run `lab setup`, or set JAVA_HOME")?,
+        _ => tool::find("java")
+            .ok_or_else(|| LabError::Missing("no Java: run `lab setup`, or set JAVA_HOME".to_owned()))?,
     };
     let home = java_home(&launcher)?;
     tool::run(&home.join("bin/java").to_string_lossy(), &["-version"])
         .with_context(|| format!("{} does not run", launcher.display()))?;
     let version = java_version(&home)?;
-    let major = major_version(&version).with_context(|| format!("{version:?} is no version of Java that is known"))?;
+    let major = major_version(&version)
+        .ok_or_else(|| LabError::Parse(format!("{version:?} is no version of Java that is known")))?;
     let (oldest, newest) = distribution.java_versions();
-    ensure!(
-        (oldest..=newest).contains(&major),
-        "Hadoop {} runs on Java {oldest} to {newest}, and {} is Java {version}: set JAVA_HOME to another",
-        distribution.version(),
-        home.display()
-    );
+    if !(oldest..=newest).contains(&major) {
+        return Err(LabError::Missing(format!(
+            "Hadoop {} runs on Java {oldest} to {newest}, and {} is Java {version}: set JAVA_HOME to another",
+            distribution.version(),
+            home.display()
+        )));
+    }
     Ok((home, version))
 }
 
@@ -94,11 +100,11 @@ fn java_version(home: &Path) -> Result<String> {
     let text = places
         .iter()
         .find_map(|path| fs::read_to_string(path).ok())
-        .with_context(|| format!("{} has no file `release`", home.display()))?;
+        .ok_or_else(|| LabError::Missing(format!("{} has no file `release`", home.display())))?;
     text.lines()
         .find_map(|line| line.strip_prefix("JAVA_VERSION="))
         .map(|version| version.trim_matches('"').to_owned())
-        .with_context(|| format!("{} names no JAVA_VERSION", places[0].display()))
+        .ok_or_else(|| LabError::Parse(format!("{} names no JAVA_VERSION", places[0].display())))
 }
 
 /// 8 of "1.8.0_402", 17 of "17.0.15".
@@ -121,12 +127,12 @@ pub fn fetch(
     progress: &Progress,
 ) -> Result<PathBuf> {
     let folder = cache.join(format!("hadoop-{}", distribution.version()));
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let folder = folder.canonicalize()?;
+    fs::create_dir_all(&folder).at("cannot make", &folder)?;
+    let folder = folder.canonicalize().at("cannot find", &folder)?;
     check_plain(&folder)?;
     // Two labs that start at once fetch once: the second waits here.
-    let lock = File::create(folder.join("fetch.lock"))?;
-    lock.lock().with_context(|| format!("cannot lock {}", folder.display()))?;
+    let lock = File::create(folder.join("fetch.lock")).at("cannot write fetch.lock in", &folder)?;
+    lock.lock().at("cannot lock", &folder)?;
     let jars = distribution.jars(&folder);
     let wanted = jar_list(distribution.jar_list())?;
     if fresh || difference(&wanted, &jars)?.is_some() {
@@ -139,16 +145,16 @@ pub fn fetch(
         let partial = folder.join("lib.partial");
         maven(distribution, &folder, &partial)?;
         if let Some(difference) = difference(&wanted, &partial)? {
-            bail!(
+            return Err(LabError::Missing(format!(
                 "Maven brought other jars for Hadoop {} than the lab knows: {difference}; they are in {}",
                 distribution.version(),
                 partial.display()
-            );
+            )));
         }
         if jars.exists() {
-            fs::remove_dir_all(&jars)?;
+            fs::remove_dir_all(&jars).at("cannot remove", &jars)?;
         }
-        fs::rename(&partial, &jars)?;
+        fs::rename(&partial, &jars).at("cannot make", &jars)?;
     }
     if let Some(jar) = distribution.web_jar() {
         unpack_pages(&jars.join(jar), &folder.join("web"), java)?;
@@ -156,9 +162,9 @@ pub fn fetch(
     for (name, contents) in distribution.web_files() {
         let path = folder.join("web").join(name);
         if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
+            fs::create_dir_all(parent).at("cannot make", parent)?;
         }
-        fs::write(&path, contents).with_context(|| format!("cannot write {}", path.display()))?;
+        fs::write(&path, contents).at("cannot write", &path)?;
     }
     Ok(folder)
 }
@@ -170,9 +176,9 @@ fn unpack_pages(jar: &Path, into: &Path, java: &Path) -> Result<()> {
     }
     let partial = into.with_extension("partial");
     if partial.exists() {
-        fs::remove_dir_all(&partial)?;
+        fs::remove_dir_all(&partial).at("cannot remove", &partial)?;
     }
-    fs::create_dir_all(&partial)?;
+    fs::create_dir_all(&partial).at("cannot make", &partial)?;
     let tool = java.join("bin/jar");
     let output = Command::new(&tool)
         .arg("xf")
@@ -181,24 +187,21 @@ fn unpack_pages(jar: &Path, into: &Path, java: &Path) -> Result<()> {
         .current_dir(&partial)
         .output()
         .with_context(|| format!("cannot run {}: a JDK is needed, a JRE is not enough", tool.display()))?;
-    ensure!(
-        output.status.success(),
-        "cannot unpack {}: {}",
-        jar.display(),
-        String::from_utf8_lossy(&output.stderr).trim()
-    );
-    if into.exists() {
-        fs::remove_dir_all(into)?;
+    if !output.status.success() {
+        return Err(LabError::command(format!("unpacking {}", jar.display()), &output));
     }
-    fs::rename(&partial, into).with_context(|| format!("cannot make {}", into.display()))
+    if into.exists() {
+        fs::remove_dir_all(into).at("cannot remove", into)?;
+    }
+    fs::rename(&partial, into).at("cannot make", into)
 }
 
 fn maven(distribution: Distribution, folder: &Path, into: &Path) -> Result<()> {
     if into.exists() {
-        fs::remove_dir_all(into)?;
+        fs::remove_dir_all(into).at("cannot remove", into)?;
     }
     let pom = folder.join("pom.xml");
-    fs::write(&pom, distribution.pom())?;
+    fs::write(&pom, distribution.pom()).at("cannot write", &pom)?;
     let arguments = [
         "-q".to_owned(),
         "-B".to_owned(),
@@ -218,8 +221,9 @@ fn maven(distribution: Distribution, folder: &Path, into: &Path) -> Result<()> {
 fn jar_list(text: &str) -> Result<BTreeMap<String, u64>> {
     text.lines()
         .map(|line| {
-            let (name, bytes) = line.split_once(' ').with_context(|| format!("{line:?} is no jar and size"))?;
-            Ok((name.to_owned(), bytes.parse()?))
+            let (name, bytes) =
+                line.split_once(' ').ok_or_else(|| LabError::Parse(format!("{line:?} is no jar and size")))?;
+            Ok((name.to_owned(), bytes.parse().with_context(|| format!("{line:?} is no jar and size"))?))
         })
         .collect()
 }
@@ -230,9 +234,12 @@ fn difference(wanted: &BTreeMap<String, u64>, folder: &Path) -> Result<Option<St
         return Ok(Some(format!("{} is not there", folder.display())));
     }
     let mut there = BTreeMap::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        there.insert(entry.file_name().to_string_lossy().into_owned(), entry.metadata()?.len());
+    for entry in fs::read_dir(folder).at("cannot read", folder)? {
+        let entry = entry.at("cannot read", folder)?;
+        there.insert(
+            entry.file_name().to_string_lossy().into_owned(),
+            entry.metadata().at("cannot look at", &entry.path())?.len(),
+        );
     }
     let missing = wanted.iter().find(|(name, bytes)| there.get(*name) != Some(bytes));
     let extra = there.keys().find(|name| !wanted.contains_key(*name));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use crate::error::{Context, Result};
 
 use crate::layout;
 use crate::netns;
@@ -48,8 +48,8 @@ impl Logins {
     /// If files cannot be made or a tool fails.
     pub fn make(plan: &Plan, run: &Path) -> Result<Self> {
         let folder = run.join("ssh");
-        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700))?;
+        fs::create_dir_all(&folder).at("cannot make", &folder)?;
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).at("cannot close", &folder)?;
         let logins =
             Self { config: folder.join("config"), workers: run.join("workers"), masters: run.join("masters"), folder };
         run_words(&format!("ip -n {} addr add {}/16 broadcast + dev {}", plan.fabric(), operator(plan), bridge(0)))?;
@@ -81,7 +81,7 @@ impl Logins {
         let file = path.to_string_lossy();
         tool::run("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-C", "lab", "-f", &*file])?;
         let public = self.folder.join(format!("{name}.pub"));
-        fs::read_to_string(&public).with_context(|| format!("cannot read {}", public.display()))
+        fs::read_to_string(&public).at("cannot read", &public)
     }
 
     fn authorized_keys(&self) -> PathBuf {
@@ -141,9 +141,8 @@ pub fn operator(plan: &Plan) -> Ipv4Addr {
 }
 
 fn write(path: &Path, text: &str, mode: u32) -> Result<()> {
-    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
-    Ok(())
+    fs::write(path, text).at("cannot write", path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).at("cannot set the rights of", path)
 }
 
 /// Joins standard input and output to a connection from the operator's machine of a lab to one of its hosts.
@@ -156,8 +155,8 @@ pub fn connect(prefix: &str, address: IpAddr, port: u16) -> Result<()> {
         TcpStream::connect_timeout(&SocketAddr::new(address, port), CONNECT_LIMIT)
             .with_context(|| format!("cannot connect to {address} port {port}"))
     })?;
-    stream.set_nodelay(true)?;
-    let mut there = stream.try_clone()?;
+    let both = stream.set_nodelay(true).and_then(|()| stream.try_clone());
+    let mut there = both.with_context(|| format!("cannot use the connection to {address} port {port}"))?;
     thread::spawn(move || {
         // Either end may hang up at any time; that ends this direction and is no failure.
         let _ = pass(&mut io::stdin().lock(), &mut there);

@@ -5,15 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use crate::error::{Context, LabError, Result};
 
 /// Longest wait between two looks at the flag.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// The run was told to stop.
-#[derive(Debug, thiserror::Error)]
-#[error("stopped by a signal")]
-pub struct Stopped;
 
 /// Set once a signal came. Clones look at the same flag.
 #[derive(Clone, Debug, Default)]
@@ -45,15 +40,15 @@ impl Stop {
     }
 
     /// # Errors
-    /// [`Stopped`] once a signal came.
+    /// [`LabError::Stopped`] once a signal came.
     pub fn check(&self) -> Result<()> {
-        if self.is_set() { Err(Stopped.into()) } else { Ok(()) }
+        if self.is_set() { Err(LabError::Stopped) } else { Ok(()) }
     }
 
     /// Sleeps, but not longer than until a signal.
     ///
     /// # Errors
-    /// [`Stopped`] once a signal came.
+    /// [`LabError::Stopped`] once a signal came.
     pub fn sleep(&self, time: Duration) -> Result<()> {
         let end = Instant::now() + time;
         loop {

@@ -1,6 +1,6 @@
 //! What a run came to, for people and for programs.
 
-use anyhow::Result;
+use crate::error::{Context, Result};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use serde_json::json;
 use trace::truth::{Truth, TruthLink};
@@ -38,7 +38,7 @@ pub fn table(outcome: &Outcome) -> String {
 pub fn json(outcome: &Outcome) -> Result<String> {
     let capture = outcome.capture.as_ref().map(|path| path.display().to_string());
     let object = json!({ "capture": capture, "wall_s": outcome.wall_s, "truth": outcome.truth });
-    Ok(serde_json::to_string_pretty(&object)?)
+    serde_json::to_string_pretty(&object).context("cannot write the summary")
 }
 
 fn links(truth: &Truth) -> Table {

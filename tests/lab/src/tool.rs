@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use crate::error::{Context, LabError, Result};
 
 /// Runs a tool to its end and returns what it printed.
 ///
@@ -20,7 +20,8 @@ pub fn run<A: AsRef<OsStr>>(program: &str, arguments: &[A]) -> Result<String> {
     if !output.status.success() {
         // Maven complains on stdout.
         let said = [output.stderr, output.stdout].concat();
-        bail!("`{shown}` ended with {}: {}", output.status, beginning(&String::from_utf8_lossy(&said)));
+        let said = beginning(&String::from_utf8_lossy(&said));
+        return Err(LabError::Command { command: format!("`{shown}`"), status: output.status, said });
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use anyhow::{Context, Result};
+use crate::error::{Context, Result};
 use serde_json::Value;
 use trace::truth::{InterfaceTraffic, Truth};
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use crate::error::{Context, LabError, Result};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
@@ -110,14 +110,19 @@ impl<'a> Attack<'a> {
         forged_jar: &Path,
         stop: &Stop,
     ) -> Result<Self> {
-        let program = std::env::current_exe()?.with_file_name(PROGRAM);
-        ensure!(program.exists(), "{} is not there: build it with `cargo build --release -p lab`", program.display());
+        let program = std::env::current_exe().context("the lab does not find its own program")?.with_file_name(PROGRAM);
+        if !program.exists() {
+            return Err(LabError::Missing(format!(
+                "{} is not there: build it with `cargo build --release -p lab`",
+                program.display()
+            )));
+        }
         let mut attack = Self { plan, hosts, run, users: Vec::new() };
         for (number, host) in plan.hosts.iter().enumerate() {
             let home = attack.home(host);
             make_account(&root(run, host), &home)?;
             own_copy(forged_jar, &home.join("bin"), "hadoop-x.jar")?;
-            fs::copy(&program, home.join(PROGRAM)).with_context(|| format!("cannot copy {}", program.display()))?;
+            fs::copy(&program, home.join(PROGRAM)).at("cannot copy", &program)?;
             let other = &plan.hosts[(number + 1) % plan.hosts.len()];
             let mut command = hosts.command(host, Path::new("/"), "setpriv")?;
             command.args([format!("--reuid={UID}"), format!("--regid={UID}")]).arg("--clear-groups");
@@ -148,8 +153,8 @@ impl<'a> Attack<'a> {
     pub fn played(&self) -> Result<BTreeMap<String, Played>> {
         let played = |host: &HostPlan| -> Result<(String, Played)> {
             let path = self.home(host).join("played.json");
-            let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-            Ok((host.name.clone(), serde_json::from_slice(&text)?))
+            let text = fs::read(&path).at("cannot read", &path)?;
+            Ok((host.name.clone(), serde_json::from_slice(&text).at("cannot read", &path)?))
         };
         self.plan.hosts.iter().map(played).collect()
     }
@@ -177,7 +182,7 @@ impl<'a> Attack<'a> {
             let path = root(self.run, host).join(prefix.trim_start_matches('/')).join("lib/hadoptic-agent.jar.patches");
             let bytes = match fs::read(&path) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                read => read.with_context(|| format!("cannot read {}", path.display()))?,
+                read => read.at("cannot read", &path)?,
             };
             if bytes.windows(FORGED.len()).any(|part| part == FORGED) {
                 found.push(host.name.clone());
@@ -205,7 +210,9 @@ impl<'a> Attack<'a> {
             if left.is_empty() {
                 return Ok(());
             }
-            ensure!(Instant::now() < end, "processes of the hostile user do not end: {left:?}");
+            if Instant::now() >= end {
+                return Err(LabError::Timeout(format!("processes of the hostile user do not end: {left:?}")));
+            }
             for pid in left {
                 // One that has ended meanwhile needs no signal.
                 let _ = kill(pid, Signal::SIGKILL);
@@ -221,7 +228,7 @@ impl<'a> Attack<'a> {
     pub fn clean(self) -> Result<()> {
         for host in &self.plan.hosts {
             let home = self.home(host);
-            fs::remove_dir_all(&home).with_context(|| format!("cannot remove {}", home.display()))?;
+            fs::remove_dir_all(&home).at("cannot remove", &home)?;
         }
         Ok(())
     }
@@ -231,7 +238,9 @@ impl<'a> Attack<'a> {
         let mounts: Vec<u64> = self.plan.hosts.iter().map(|host| self.hosts.mounts(host)).collect::<Result<_>>()?;
         let mut all = Vec::new();
         for entry in fs::read_dir("/proc").context("cannot read /proc")? {
-            let Ok(pid) = entry?.file_name().to_string_lossy().parse::<i32>() else { continue };
+            let Ok(pid) = entry.context("cannot read /proc")?.file_name().to_string_lossy().parse::<i32>() else {
+                continue;
+            };
             let namespace = fs::metadata(format!("/proc/{pid}/ns/mnt"));
             if user_of(pid) == Some(UID) && namespace.is_ok_and(|about| mounts.contains(&about.ino())) {
                 all.push(Pid::from_raw(pid));
@@ -250,7 +259,7 @@ impl<'a> Attack<'a> {
         for (home, user) in homes.iter().zip(&mut self.users) {
             while !home.join(mark).exists() {
                 if let Some(status) = user.ended()? {
-                    return Err(user.failure(&format!("ended with {status}")));
+                    return Err(user.ended_badly(status));
                 }
                 if Instant::now() > end {
                     return Err(user.failure(&format!("has not {mark} within {} s", limit.as_secs())));
@@ -270,18 +279,18 @@ fn make_account(root: &Path, home: &Path) -> Result<()> {
         ("shadow", format!("{NAME}:*:19000:0:99999:7:::\n")),
     ] {
         let path = root.join("etc").join(file);
-        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        fs::write(&path, text + &line).with_context(|| format!("cannot write {}", path.display()))?;
+        let text = fs::read_to_string(&path).at("cannot read", &path)?;
+        fs::write(&path, text + &line).at("cannot write", &path)?;
     }
-    fs::create_dir_all(home).with_context(|| format!("cannot make {}", home.display()))?;
-    fs::set_permissions(home, fs::Permissions::from_mode(0o755))?;
+    fs::create_dir_all(home).at("cannot make", home)?;
+    fs::set_permissions(home, fs::Permissions::from_mode(0o755)).at("cannot open up", home)?;
     chown(home, Some(UID), Some(UID)).with_context(|| format!("cannot give {} away", home.display()))
 }
 
 /// Copies a file into a folder of the user's.
 fn own_copy(file: &Path, folder: &Path, name: &str) -> Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    fs::copy(file, folder.join(name)).with_context(|| format!("cannot copy {}", file.display()))?;
+    fs::create_dir_all(folder).at("cannot make", folder)?;
+    fs::copy(file, folder.join(name)).at("cannot copy", file)?;
     for path in [folder.to_owned(), folder.join(name)] {
         chown(&path, Some(UID), Some(UID)).with_context(|| format!("cannot give {} away", path.display()))?;
     }
@@ -293,28 +302,28 @@ fn own_copy(file: &Path, folder: &Path, name: &str) -> Result<()> {
 /// # Errors
 /// If Java's tools fail, or Hadoop has no such class.
 pub fn forge(java_home: &Path, jars: &Path, folder: &Path) -> Result<PathBuf> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir_all(folder).at("cannot make", folder)?;
     let tool = java_home.join("bin/jar").display().to_string();
     let (at, genuine) = (folder.display().to_string(), hadoop_common(jars)?);
     tool::run("sh", &["-c", "cd \"$0\" && \"$1\" xf \"$2\" \"$3\"", &at, &tool, &genuine, CLASS])?;
     let class = folder.join(CLASS);
     let mut bytes = fs::read(&class).with_context(|| format!("{genuine} has no {CLASS}"))?;
     let place = bytes.windows(SOURCE.len()).position(|part| part == SOURCE);
-    let place = place.with_context(|| format!("{CLASS} does not tell its source"))?;
+    let place = place.ok_or_else(|| LabError::Parse(format!("{CLASS} does not tell its source")))?;
     bytes[place..place + FORGED.len()].copy_from_slice(FORGED);
-    fs::write(&class, bytes)?;
+    fs::write(&class, bytes).at("cannot write", Path::new(&class))?;
     let jar = folder.join("forged.jar");
     tool::run(&tool, &["cf", &jar.display().to_string(), "-C", &at, CLASS])?;
     Ok(jar)
 }
 
 fn hadoop_common(jars: &Path) -> Result<String> {
-    for entry in fs::read_dir(jars).with_context(|| format!("cannot read {}", jars.display()))? {
-        let path = entry?.path();
+    for entry in fs::read_dir(jars).at("cannot read", jars)? {
+        let path = entry.at("cannot read", jars)?.path();
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         if name.starts_with("hadoop-common-") && !name.contains("tests") {
             return Ok(path.display().to_string());
         }
     }
-    anyhow::bail!("there is no hadoop-common in {}", jars.display())
+    Err(LabError::Missing(format!("there is no hadoop-common in {}", jars.display())))
 }

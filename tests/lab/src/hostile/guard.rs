@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use crate::error::{Context, Result};
 
 use super::{HOME, UID};
 use crate::files::{Files, differences, read_below};
@@ -79,8 +79,8 @@ impl Guard {
 /// What below a folder belongs to others than a user.
 fn not_of(uid: u32, folder: &Path) -> Result<Vec<PathBuf>> {
     let mut foreign = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
-        let path = entry?.path();
+    for entry in fs::read_dir(folder).at("cannot read", folder)? {
+        let path = entry.at("cannot read", folder)?.path();
         // He may take it away just now.
         let Ok(about) = path.symlink_metadata() else { continue };
         if about.uid() != uid {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use crate::error::{Context, LabError, Result};
 
 use super::HOME;
 use super::attack::{Attack, Call, HostileOptions, Report, Targets};
@@ -88,7 +88,12 @@ impl<'a> Siege<'a> {
             let operating = scope.spawn(|| operate(deployment, &over));
             let done = work();
             over.set();
-            (done, operating.join().unwrap_or_else(|_| Err(anyhow!("the operator broke: this is an error in the lab"))))
+            (
+                done,
+                operating.join().unwrap_or_else(|_| {
+                    Err(LabError::Failed("the operator broke: this is an error in the lab".to_owned()))
+                }),
+            )
         });
         let done = done?;
         self.report.calls = calls?;
@@ -113,8 +118,8 @@ impl<'a> Siege<'a> {
         self.attack.clean()?;
         remove_other(self.plan, self.run)?;
         let path = capture.join("deployment/hostile.json");
-        fs::write(&path, serde_json::to_vec_pretty(&self.report)?)
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        fs::write(&path, serde_json::to_vec_pretty(&self.report).at("cannot write", &path)?)
+            .at("cannot write", &path)?;
         let Report { run_by_others, of_root, forged_classes, .. } = &self.report;
         let ran = run_by_others.iter().map(|run| format!("a program of the hostile user's was run: {run}"));
         let changed = of_root.iter().map(|change| format!("by the hostile user's doing, {change}"));
@@ -172,7 +177,7 @@ fn remove_other(plan: &Plan, run: &Path) -> Result<()> {
         for folder in [OTHER_PREFIX, OTHER_RECORDS] {
             let folder = root(run, host).join(folder.trim_start_matches('/'));
             if folder.exists() {
-                fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+                fs::remove_dir_all(&folder).at("cannot remove", &folder)?;
             }
         }
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use crate::error::{Context, LabError, Result};
 use clap::Parser;
 use nix::unistd::{geteuid, gethostname};
 use serde::{Deserialize, Serialize};
@@ -81,22 +81,23 @@ pub fn main() -> ExitCode {
     match run(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            trace::stderr::print(format!("hostile: {error:#}"));
+            trace::stderr::print(format!("hostile: {error}"));
             ExitCode::from(2)
         }
     }
 }
 
 fn run(options: &Options) -> Result<()> {
-    ensure!(
-        geteuid().as_raw() == UID,
-        "this program plants files wherever it can: only user {UID} of a lab may run it"
-    );
+    if geteuid().as_raw() != UID {
+        return Err(LabError::Config(format!(
+            "this program plants files wherever it can: only user {UID} of a lab may run it"
+        )));
+    }
     let stop = Stop::on_signals()?;
     let home = Path::new(HOME);
     settle(home)?;
     let claim = Claim {
-        host: gethostname()?.to_string_lossy().into_owned(),
+        host: gethostname().context("cannot learn the host's name")?.to_string_lossy().into_owned(),
         pid: std::process::id(),
         other_host: options.other_host.clone(),
         other_address: options.other_address.clone(),
@@ -115,18 +116,19 @@ fn run(options: &Options) -> Result<()> {
 fn settle(home: &Path) -> Result<()> {
     let (bin, conf) = (home.join("bin"), home.join("conf"));
     for folder in [&bin, &conf] {
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        fs::create_dir_all(folder).at("cannot make", folder)?;
     }
     for name in ["java", "sniffer", "dumpingd"] {
-        fs::copy(home.join(PROGRAM), bin.join(name)).with_context(|| format!("cannot copy to {}", bin.display()))?;
+        fs::copy(home.join(PROGRAM), bin.join(name)).at("cannot copy to", &bin)?;
     }
     symlink("bin", home.join("jre")).context("cannot make a link at home")?;
-    fs::write(conf.join("hadoop-env.sh"), format!("export JAVA_HOME={HOME}\n"))?;
+    let write = |name: &str, text: &str| fs::write(conf.join(name), text).at("cannot write", &conf.join(name));
+    write("hadoop-env.sh", &format!("export JAVA_HOME={HOME}\n"))?;
     for name in &CONF_FILES[1..3] {
-        fs::write(conf.join(name), "# nothing\n")?;
+        write(name, "# nothing\n")?;
     }
     for name in ["mapred-site.xml", "core-site.xml"] {
-        fs::write(conf.join(name), "<configuration>\n</configuration>\n")?;
+        write(name, "<configuration>\n</configuration>\n")?;
     }
     mark(home, "settled")
 }
@@ -186,6 +188,7 @@ fn note(played: &mut Played, trick: Trick, user: &mut Trickster) {
 
 fn report(played: &Played, home: &Path) -> Result<()> {
     let (path, new) = (home.join("played.json"), home.join("played.new"));
-    fs::write(&new, serde_json::to_vec_pretty(played)?)?;
-    fs::rename(&new, &path).with_context(|| format!("cannot write {}", path.display()))
+    let text = serde_json::to_vec_pretty(played).at("cannot write", &new)?;
+    fs::write(&new, text).at("cannot write", &new)?;
+    fs::rename(&new, &path).at("cannot write", &path)
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use anyhow::Result;
+use crate::error::{Context, Result};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
@@ -56,16 +56,18 @@ impl Watch {
         let (plan, run) = (plan.clone(), run.to_owned());
         let watching = {
             let (peaks, over) = (Arc::clone(&peaks), over.clone());
-            thread::Builder::new().spawn(move || {
-                while over.sleep(LOOK).is_ok() {
-                    for host in &plan.hosts {
-                        let taken = disk(&root(&run, host).join(capture.trim_start_matches('/')));
-                        let mut peaks = peaks.lock().unwrap_or_else(PoisonError::into_inner);
-                        peaks.note(host, memory(host, prefix)?, taken);
+            thread::Builder::new()
+                .spawn(move || {
+                    while over.sleep(LOOK).is_ok() {
+                        for host in &plan.hosts {
+                            let taken = disk(&root(&run, host).join(capture.trim_start_matches('/')));
+                            let mut peaks = peaks.lock().unwrap_or_else(PoisonError::into_inner);
+                            peaks.note(host, memory(host, prefix)?, taken);
+                        }
                     }
-                }
-                Ok(())
-            })?
+                    Ok(())
+                })
+                .context("cannot start a thread")?
         };
         Ok(Self { peaks, over, watching: Some(watching) })
     }

@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use crate::error::{Context, Result};
 use nix::unistd::{geteuid, getppid};
 
 /// What the program is called while it is no witness.
@@ -80,12 +80,12 @@ fn jars_beside(program: &Path) -> Vec<std::fs::File> {
 /// If the folder or a log cannot be read.
 pub fn runs_by_others(folder: &Path, uid: u32) -> Result<Vec<String>> {
     let mut runs = Vec::new();
-    for entry in folder.read_dir().with_context(|| format!("cannot read {}", folder.display()))? {
-        let path = entry?.path();
+    for entry in folder.read_dir().at("cannot read", folder)? {
+        let path = entry.at("cannot read", folder)?.path();
         if path.is_dir() && !path.is_symlink() {
             runs.extend(runs_by_others(&path, uid)?);
         } else if path.file_name().is_some_and(|name| name == "ran.log") {
-            let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            let text = std::fs::read_to_string(&path).at("cannot read", &path)?;
             let others = text.lines().filter(|line| line.split(' ').next() != Some(&uid.to_string()));
             runs.extend(others.map(|line| format!("{}: {line}", folder.display())));
         }
