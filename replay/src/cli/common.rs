@@ -86,7 +86,7 @@ pub(super) fn tell_of_replaced(folder: &Path) {
 /// Prints a line; that nobody reads on is no error.
 pub(super) fn say(text: &str) -> io::Result<()> {
     match writeln!(io::stdout(), "{text}") {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) if trace::stderr::is_broken_pipe(&error) => Ok(()),
         other => other,
     }
 }

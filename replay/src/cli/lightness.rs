@@ -1,7 +1,6 @@
 //! `lightness`.
 
 use std::fs;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -11,7 +10,7 @@ use replay::experiment::Override;
 use replay::published::fit;
 use replay::published::{LIGHTNESS, Outcome, Published, svg};
 
-use super::common::FOUND_WRONG;
+use super::common::{FOUND_WRONG, say};
 use super::table;
 
 #[derive(Debug, Args)]
@@ -53,15 +52,8 @@ fn show_fit(args: &LightnessArgs) -> Result<ExitCode, Error> {
         fs::write(folder.join("fit.json"), &json).with_context(named)?;
         fs::write(folder.join("fit.txt"), &text).with_context(named)?;
     }
-    print(if args.json { &json } else { &text })?;
+    say(if args.json { &json } else { text.trim_end() })?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn print(text: &str) -> Result<(), Error> {
-    match writeln!(io::stdout(), "{}", text.trim_end()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
-    }
 }
 
 /// Simulates published figures and puts both side by side.
@@ -88,7 +80,7 @@ pub(super) fn show(args: &LightnessArgs) -> Result<ExitCode, Error> {
             fs::write(picture, svg(outcome)).with_context(named)?;
         }
     }
-    print(if args.json { &json } else { &text })?;
+    say(if args.json { &json } else { text.trim_end() })?;
     let all_right = outcomes.iter().flat_map(|outcome| &outcome.rows).all(|row| row.as_computed);
     Ok(ExitCode::from(if all_right { 0 } else { FOUND_WRONG }))
 }

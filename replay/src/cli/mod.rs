@@ -14,10 +14,10 @@ mod table;
 mod topology;
 mod traces;
 
-use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Error;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use trace::stderr::error_chain;
@@ -182,8 +182,10 @@ pub(crate) fn main() -> ExitCode {
         Command::Routing(args) => routing::show(&args),
         Command::Congestion(args) => congestion::show(&args),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "replay", &mut io::stdout());
-            Ok(ExitCode::SUCCESS)
+            // Into memory first: the generator panics at a closed pipe.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "replay", &mut script);
+            common::say(String::from_utf8_lossy(&script).trim_end()).map(|()| ExitCode::SUCCESS).map_err(Error::from)
         }
     };
     done.unwrap_or_else(|failure| {

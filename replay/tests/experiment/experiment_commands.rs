@@ -275,6 +275,21 @@ fn tables_cut_at_a_hundred_places_are_refused() {
 }
 
 #[test]
+fn a_reader_who_has_enough_is_no_failure() {
+    for arguments in [
+        &["completions", "bash"][..],
+        &["lightness", "--json"],
+        &["topology", "--shape", "fat-tree", "--nodes", "8", "--racks", "2"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let program = Command::new(env!("CARGO_BIN_EXE_replay")).args(arguments).stdout(writer).output().unwrap();
+        let told = String::from_utf8_lossy(&program.stderr);
+        assert!(program.status.success() && told.is_empty(), "{arguments:?}: {}: {told}", program.status);
+    }
+}
+
+#[test]
 fn completions_and_help_are_there() {
     let bench = Bench::new();
     for arguments in [&["completions", "bash"][..], &["--help"], &["run", "--help"], &["compare", "--help"]] {

@@ -195,8 +195,10 @@ fn dispatch(command: Command) -> Result<u8> {
             Ok(0)
         }
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "lab", &mut io::stdout());
-            Ok(0)
+            // Into memory first: the generator panics at a closed pipe.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "lab", &mut script);
+            print(String::from_utf8_lossy(&script).trim_end())
         }
     }
 }
