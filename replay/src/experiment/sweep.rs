@@ -8,6 +8,7 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
+use super::culprit::culprit;
 use super::{Experiment, ExperimentError, Override, locate};
 
 /// More combinations are a mistake.
@@ -180,25 +181,35 @@ fn taken_as_lists(plain: &Table, lists: &[Found]) -> Vec<bool> {
                 put(&mut table, path, first.clone());
             }
         }
-        Experiment::of_table(table)
+        table
     };
     if lists.len() <= MAX_TRIED {
         let mut sets: Vec<u32> = (0..1 << lists.len()).collect();
         sets.sort_by_key(|set: &u32| std::cmp::Reverse(set.count_ones()));
-        let good = sets.into_iter().find(|set| with(&|index| set >> index & 1 == 1).is_ok());
+        let good = sets.into_iter().find(|set| Experiment::of_table(with(&|index| set >> index & 1 == 1)).is_ok());
         if let Some(set) = good {
             let is_in = |index: usize| set >> index & 1 == 1;
             // A key that takes both is not swept because something is wrong with its list.
             let own_fault = |index: usize| {
-                let as_list = with(&|other| other == index || is_in(other));
+                let as_list = Experiment::of_table(with(&|other| other == index || is_in(other)));
                 as_list.is_err_and(|error| locate::key_of(&error).is_some_and(|path| path.starts_with(&lists[index].0)))
             };
             return (0..lists.len()).map(|index| is_in(index) || own_fault(index)).collect();
         }
     }
-    let judged = |own: usize| match (with(&|index| index == own), with(&|_| false)) {
-        (Err(as_list), Err(single)) => as_list != single && !as_list.starts_with("invalid type: sequence"),
-        (as_list, _) => as_list.is_ok(),
+    let read = |table| Experiment::of_table(table)?.to_table().map_err(|error| error.to_string());
+    let judged = |own: usize| {
+        let path = &lists[own].0;
+        let mut table = with(&|index| index == own);
+        let Err(as_list) = Experiment::of_table(table.clone()) else { return true };
+        let Err(single) = Experiment::of_table(with(&|_| false)) else { return false };
+        let to_blame = locate::key_of(&as_list).or_else(|| Some(culprit(&table, &read, &as_list)?.path));
+        if to_blame.is_none_or(|key| !key.starts_with(path)) {
+            return as_list != single;
+        }
+        // Of a key that takes no list, what is wrong does not change with what the list holds.
+        put(&mut table, path, Value::Array(Vec::new()));
+        Experiment::of_table(table).err().as_ref() != Some(&as_list)
     };
     (0..lists.len()).map(judged).collect()
 }

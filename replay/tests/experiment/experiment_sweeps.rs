@@ -40,6 +40,26 @@ fn a_list_is_a_sweep_unless_the_key_takes_lists() {
 }
 
 #[test]
+fn a_mistake_in_a_list_is_told_of_the_list_where_the_key_takes_one_and_of_its_values_elsewhere() {
+    let told = |changes: &[&str]| {
+        let changes: Vec<Override> = changes.iter().map(|change| change.parse().unwrap()).collect();
+        Sweep::parse(GOOD, "x.toml", &changes).unwrap_err().to_string()
+    };
+    for (change, expected) in [
+        ("fabric.topology.size=[true,true]", "boolean `true`, expected u32"),
+        ("fabric.sl_to_vl=[true]", "boolean `true`"),
+        ("fabric.vls=[true,false]", "boolean `true`"),
+        ("traffic.pattern=[nonsense,uniform]", "nonsense"),
+    ] {
+        let error = told(&[change]);
+        assert!(error.contains(expected) && !error.contains("sequence"), "{change}: {error}");
+        // Another mistake elsewhere does not make the lists others.
+        let both = told(&[change, "fabric.nonsense=1"]);
+        assert!(!both.contains("sequence"), "{change}: {both}");
+    }
+}
+
+#[test]
 fn keys_that_take_lists_are_swept_by_name() {
     let changes = ["fabric.topology.size={ sweep = [[4,4],[2,2,2]] }", "traffic.load={ sweep = [0.5] }"];
     let sweep = sweep(GOOD, &changes);
