@@ -2,6 +2,8 @@
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::Error;
 use clap::{Args, ValueEnum};
@@ -81,6 +83,16 @@ pub(super) fn tell_of_replaced(folder: &Path) {
     if folder.join("summary.json").exists() {
         trace::stderr::print(format!("replay: {} held results, which are replaced", folder.display()));
     }
+}
+
+/// Set by SIGINT and SIGTERM: runs end, and what there is until then is written. A second signal ends the program.
+pub(super) fn stopped_by_signals() -> Result<Arc<AtomicBool>, Error> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    Ok(stop)
 }
 
 /// Prints a line; that nobody reads on is no error.

@@ -23,6 +23,11 @@ impl Bars {
         spinner
     }
 
+    /// Says a line on stderr, above the bars.
+    pub(super) fn say(&self, line: &str) {
+        self.bars.suspend(|| trace::stderr::print(line));
+    }
+
     /// A bar for a number of runs; hidden for a single one.
     pub(super) fn jobs(&self, count: usize) -> ProgressBar {
         if count < 2 {

@@ -1,16 +1,17 @@
 //! `run` with several values of a key: a recorded job, replayed in all combinations, as many at a time as there are cores.
 
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Error, bail};
 use rayon::prelude::*;
-use replay::experiment::Sweep;
+use replay::experiment::{Point, Sweep};
 use replay::report;
 use replay::results::{JobPoint, JobSweep, Summary, write_jobs};
 use replay::run::run_experiment;
 use trace::stderr::error_chain;
 
-use super::common::{FOUND_WRONG, RunArgs, say, tell_of_replaced, wrong_key};
+use super::common::{FOUND_WRONG, RunArgs, say, stopped_by_signals, tell_of_replaced, wrong_key};
 use super::progress::Bars;
 use super::table;
 use super::traces::{read_traces, trace_of, use_trace};
@@ -26,31 +27,45 @@ pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
     let mut jobs = JobSweep::new(&sweep)?;
     let done = bars.jobs(sweep.points.len());
     let threads = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0)).build()?;
-    let outcomes: Vec<Result<Summary, Error>> = threads.install(|| {
-        let one = |point: &replay::experiment::Point| {
+    let (stop, told) = (stopped_by_signals()?, AtomicBool::new(false));
+    // A replay that has begun is finished, for half of one says nothing of the job.
+    let stopping = || {
+        let stops = stop.load(Ordering::Relaxed);
+        if stops && !told.swap(true, Ordering::Relaxed) {
+            bars.say("replay: stopped: the replays that have begun are finished first; a second signal ends them");
+        }
+        stops
+    };
+    let outcomes: Vec<Option<Result<Summary, Error>>> = threads.install(|| {
+        let replayed = |point: &Point| {
             let bar = bars.bar(&jobs.label(&point.values));
             let trace = &traces[trace_of(&point.experiment)?];
-            let outcome = run_experiment(&point.experiment, trace, |progress| bar.show(progress));
+            let outcome = run_experiment(&point.experiment, trace, |progress| {
+                stopping();
+                bar.show(progress);
+            });
             drop(bar);
             done.inc(1);
             let results = outcome.map_err(|error| wrong_key(&args.experiment, common, error))?;
             Ok(results.detail.summary)
         };
-        sweep.points.par_iter().map(one).collect()
+        sweep.points.par_iter().map(|point| (!stopping()).then(|| replayed(point))).collect()
     });
     done.finish_and_clear();
     for (point, outcome) in sweep.points.iter().zip(outcomes) {
         match outcome {
-            Ok(summary) => jobs.points.push(JobPoint { values: point.values.clone(), summary }),
-            Err(error) => {
+            Some(Ok(summary)) => jobs.points.push(JobPoint { values: point.values.clone(), summary }),
+            Some(Err(error)) => {
                 jobs.failed.insert(jobs.label(&point.values), error_chain(error.as_ref()));
             }
+            None => jobs.interim = true,
         }
     }
-    if jobs.points.is_empty()
-        && let Some((label, reason)) = jobs.failed.pop_first()
-    {
-        bail!("no combination came to a result; {label}: {reason}");
+    if jobs.points.is_empty() {
+        match jobs.failed.pop_first() {
+            Some((label, reason)) => bail!("no combination came to a result; {label}: {reason}"),
+            None => bail!("stopped before anything was replayed"),
+        }
     }
     tell_of_replaced(&common.out);
     write_jobs(&common.out, &sweep, &jobs)?;
@@ -63,5 +78,5 @@ pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
         say(&format!("{}report     {}", table::of_jobs(&jobs), report.display()))?;
     }
     let doubted = jobs.points.iter().any(|point| !point.summary.doubts.is_empty());
-    Ok(ExitCode::from(if jobs.failed.is_empty() && !doubted { 0 } else { FOUND_WRONG }))
+    Ok(ExitCode::from(if jobs.failed.is_empty() && !doubted && !jobs.interim { 0 } else { FOUND_WRONG }))
 }

@@ -1,8 +1,7 @@
 //! `run` with synthetic traffic: all combinations of a sweep and all seeds, as many at a time as there are cores.
 
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Error, bail};
 use netsim::traffic::{RunOptions, TrafficRun};
@@ -14,7 +13,7 @@ use replay::results::{AxisValues, label};
 use replay::run::{RunError, run_traffic};
 use trace::stderr::error_chain;
 
-use super::common::{FOUND_WRONG, RunArgs, say, tell_of_replaced, wrong_key};
+use super::common::{FOUND_WRONG, RunArgs, say, stopped_by_signals, tell_of_replaced, wrong_key};
 use super::progress::Bars;
 use super::table;
 
@@ -96,16 +95,6 @@ fn jobs(sweep: &Sweep, axes: &[AxisValues]) -> Result<Vec<Job>, Error> {
         }
     }
     Ok(jobs)
-}
-
-/// SIGINT and SIGTERM end all runs; what was measured until then is written. A second one ends the program.
-fn stopped_by_signals() -> Result<Arc<AtomicBool>, Error> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
-    Ok(stop)
 }
 
 /// Puts the runs together by combination. A single combination that comes to no result is an error.

@@ -101,10 +101,11 @@ pub(super) fn of_jobs(jobs: &JobSweep) -> String {
     let failed = jobs.failed.iter().map(|(what, reason)| format!("{what}: {reason}\n"));
     let first = jobs.points.first().map(|point| &point.summary);
     format!(
-        "{}: {} over {}\n{table}\n{}{}",
+        "{}: {} over {}\n{table}\n{}{}{}",
         jobs.name,
         first.map_or("", |summary| &summary.job),
         first.map_or("", |summary| &summary.fabric),
+        if jobs.interim { "Stopped: these are interim results.\n" } else { "" },
         first.map(notes).unwrap_or_default(),
         failed.collect::<String>()
     )

@@ -35,6 +35,9 @@ pub struct JobSweep {
     pub name: String,
     /// The experiment with every key.
     pub effective: String,
+    /// Whether it was stopped before its end: combinations are missing.
+    #[serde(default)]
+    pub interim: bool,
     /// The keys with several values.
     pub axes: Vec<AxisValues>,
     /// The combinations that came to a result.
@@ -52,6 +55,7 @@ impl JobSweep {
         Ok(Self {
             name: sweep.points.first().map(|point| point.experiment.name.clone()).unwrap_or_default(),
             effective: sweep.to_toml()?,
+            interim: false,
             axes: AxisValues::of(sweep),
             points: Vec::new(),
             failed: BTreeMap::new(),
@@ -79,7 +83,7 @@ impl JobSweep {
             |point: &JobPoint| SweepPoint { values: json_values(sweep, &point.values), summary: point.summary.clone() };
         SweepSummary {
             name: self.name.clone(),
-            interim: false,
+            interim: self.interim,
             axes: self.axes.clone(),
             points: self.points.iter().map(point).collect(),
             failed: self.failed.clone(),
