@@ -47,7 +47,7 @@ lab:
 
 bench:
 	cargo build --release $(TABLES)
-	cargo bench --profile release $(TABLES) --bench queue --bench fabric --bench packets
+	cargo bench --profile release $(TABLES) --bench queue --bench fabric --bench packets --bench congestion
 	cargo build --release --manifest-path tests/peers/Cargo.toml
 	target/release/benchmarks --out docs
 

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Why no congestion can be told.
+/// Why congestion cannot be counted.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CongestionError {
     /// Packets of one pair may take several paths.
@@ -35,9 +35,17 @@ pub enum CongestionError {
         /// The most.
         most: usize,
     },
+    /// There is nobody to send to.
+    #[error("{hosts} of the hosts can take part: at least 2 are needed")]
+    TooFew {
+        /// How many there are.
+        hosts: usize,
+    },
     /// A host's name that the topology does not know, or that is listed twice.
-    #[error("host {name} {what}")]
+    #[error("line {line}: host {name} {what}")]
     Host {
+        /// Where it is listed, counted from 1.
+        line: usize,
         /// The name.
         name: String,
         /// What is wrong with it.

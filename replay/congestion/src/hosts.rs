@@ -15,8 +15,17 @@ pub enum Subset {
     First,
     /// Drawn anew for each run.
     Rand,
-    /// Those of these names, in this order.
-    Named(Vec<String>),
+    /// Those that are listed, in this order.
+    Named(Vec<Listed>),
+}
+
+/// A host in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Its line, counted from 1.
+    pub line: usize,
+    /// Its name.
+    pub name: String,
 }
 
 impl Subset {
@@ -30,8 +39,8 @@ impl Subset {
                 let known: std::collections::HashMap<&str, NodeId> =
                     all.map(|host| (topology.name(host), host)).collect();
                 let mut taken = vec![false; topology.hosts() as usize];
-                let find = |name: &String| {
-                    let wrong = |what| CongestionError::Host { name: name.clone(), what };
+                let find = |Listed { line, name }: &Listed| {
+                    let wrong = |what| CongestionError::Host { line: *line, name: name.clone(), what };
                     let host = *known.get(name.as_str()).ok_or_else(|| wrong("is not a host of the topology"))?;
                     if std::mem::replace(&mut taken[host.0 as usize], true) {
                         return Err(wrong("is listed twice"));

@@ -8,6 +8,7 @@
 //! All results are the same for any number of threads: what is random depends on seed and run alone, and what is added up
 //! over runs are integers.
 
+mod chains;
 mod dot;
 mod error;
 mod hosts;
@@ -17,12 +18,14 @@ mod paths;
 mod pattern;
 mod quality;
 mod run;
+mod tree;
 
+pub use chains::Sends;
 pub use dot::coloured;
 pub use error::CongestionError;
-pub use hosts::Subset;
-pub use metrics::{Histogram, Summary, bandwidth};
+pub use hosts::{Listed, Subset};
+pub use metrics::{Bandwidths, Histogram, Summary, bandwidth};
 pub use paths::Paths;
 pub use pattern::{Joined, Pair, Pattern};
 pub use quality::{Quality, quality};
-pub use run::{Experiment, Outcome, Results, Sends};
+pub use run::{Experiment, Results};

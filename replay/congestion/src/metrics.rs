@@ -1,6 +1,6 @@
 //! What results come to.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How often each whole number came.
@@ -21,10 +21,10 @@ pub(crate) const fn float(count: u64) -> f64 {
 }
 
 /// Results of runs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// How many.
-    pub runs: usize,
+    pub runs: u64,
     /// The least.
     pub min: f64,
     /// The most.
@@ -38,23 +38,118 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of these values; `None` if there is none.
+    /// Of the values that `runs` counts; `None` if there is none.
     #[must_use]
-    pub fn of(values: &[f64]) -> Option<Self> {
-        if values.is_empty() {
-            return None;
-        }
-        let count = float(values.len() as u64);
-        let mean = values.iter().sum::<f64>() / count;
-        let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+    pub fn of(runs: &Histogram) -> Option<Self> {
+        let (min, max) = (*runs.first_key_value()?.0, *runs.last_key_value()?.0);
+        let count: u64 = runs.values().sum();
+        let sum: f64 = runs.iter().map(|(value, runs)| float(*value) * float(*runs)).sum();
+        let mean = sum / float(count);
+        let squares = runs.iter().map(|(value, runs)| (float(*value) - mean).powi(2) * float(*runs)).sum();
+        Some(Self::from_moments(count, float(min), float(max), mean, squares))
+    }
+
+    /// `squares` are the squared distances from the mean, added up.
+    fn from_moments(runs: u64, min: f64, max: f64, mean: f64, squares: f64) -> Self {
+        let count = float(runs);
         let variance = squares / (count - 1.0).max(1.0);
-        Some(Self {
-            runs: values.len(),
-            min: values.iter().copied().fold(f64::INFINITY, f64::min),
-            max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            mean,
-            deviation: variance.sqrt(),
-            half_width_99: 2.576 * (variance / count).sqrt(),
-        })
+        Self { runs, min, max, mean, deviation: variance.sqrt(), half_width_99: 2.576 * (variance / count).sqrt() }
+    }
+}
+
+/// Bandwidths of runs, as parts of what a message has alone. All sums are of integers, so their order does not matter.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bandwidths {
+    /// Runs in each of [`Bandwidths::BINS`] bins of the same width over 0 to 1.01, as ORCS has them.
+    pub bins: [u64; Self::BINS],
+    runs: u64,
+    /// In units of 2^-48; squares in those of 2^-96. Both fit for 2^30 runs.
+    sum: u128,
+    squares: u128,
+    range: Option<(f64, f64)>,
+}
+
+impl Bandwidths {
+    /// How many bins there are.
+    pub const BINS: usize = 20;
+    const UNIT: f64 = (1u64 << 48) as f64;
+
+    /// Where bin `bin` begins and the one before it ends.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "at most 20")]
+    pub const fn edge(bin: usize) -> f64 {
+        bin as f64 * (1.01 / Self::BINS as f64)
+    }
+
+    /// One run more, with a bandwidth from 0 to 1.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 2^48")]
+    pub(crate) fn add(&mut self, bandwidth: f64) {
+        let units = u128::from((bandwidth * Self::UNIT).round() as u64);
+        self.runs += 1;
+        self.sum += units;
+        self.squares += units * units;
+        let (min, max) = self.range.unwrap_or((bandwidth, bandwidth));
+        self.range = Some((min.min(bandwidth), max.max(bandwidth)));
+        if let Some(bin) = (0..Self::BINS).find(|bin| bandwidth < Self::edge(bin + 1)) {
+            self.bins[bin] += 1;
+        }
+    }
+
+    /// The runs of `other`, too.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.bins.iter_mut().zip(other.bins).for_each(|(sum, runs)| *sum += runs);
+        self.runs += other.runs;
+        self.sum += other.sum;
+        self.squares += other.squares;
+        if let Some((min, max)) = other.range {
+            let (least, most) = self.range.unwrap_or((min, max));
+            self.range = Some((least.min(min), most.max(max)));
+        }
+    }
+
+    /// What they come to; `None` if no run had messages.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "rounded once, at the end")]
+    pub fn summary(&self) -> Option<Summary> {
+        let (min, max) = self.range?;
+        let runs = u128::from(self.runs);
+        // Squared distances from the mean rounded down; what that leaves is the same for all.
+        let (mean, rest) = (self.sum / runs, (self.sum % runs) as f64);
+        let squares = (self.squares + runs * mean * mean).saturating_sub(2 * mean * self.sum) as f64;
+        let squares = (squares - rest * rest / runs as f64).max(0.0) / (Self::UNIT * Self::UNIT);
+        let mean = self.sum as f64 / runs as f64 / Self::UNIT;
+        Some(Summary::from_moments(self.runs, min, max, mean, squares))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bandwidths_have_the_moments_of_their_values_in_any_order() {
+        let values: Vec<f64> = (1..=1_000u32).map(|n| 1.0 / f64::from(n % 17 + 1)).collect();
+        let (mut all, mut parts) = (Bandwidths::default(), [Bandwidths::default(), Bandwidths::default()]);
+        for (index, value) in values.iter().enumerate() {
+            all.add(*value);
+            parts[usize::from(index % 3 == 0)].add(*value);
+        }
+        let [mut first, second] = parts;
+        first.merge(&second);
+        assert_eq!(first, all);
+        let mean = values.iter().sum::<f64>() / 1e3;
+        let deviation = (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 999.0).sqrt();
+        let found = all.summary();
+        assert!(found.is_some_and(|found| (found.mean - mean).abs() < 1e-12));
+        assert!(found.is_some_and(|found| (found.deviation - deviation).abs() < 1e-12));
+        assert_eq!(all.bins.iter().sum::<u64>(), 1_000);
+    }
+
+    #[test]
+    fn equal_bandwidths_do_not_deviate() {
+        let mut thirds = Bandwidths::default();
+        (0..100_000).for_each(|_| thirds.add(1.0 / 3.0));
+        assert!(thirds.summary().is_some_and(|found| found.deviation == 0.0 && (found.mean - 1.0 / 3.0).abs() < 1e-14));
+        assert_eq!(Bandwidths::default().summary(), None);
     }
 }

@@ -1,21 +1,12 @@
 //! Many runs of a pattern.
 
+use crate::chains::Chains;
 use crate::level::Loads;
-use crate::metrics::{Histogram, bandwidth};
-use crate::{CongestionError, Joined, Paths, Subset};
+use crate::metrics::{Bandwidths, Histogram, bandwidth};
+use crate::{CongestionError, Joined, Paths, Sends, Subset};
 use netsim::kernel::random::draw;
 use netsim::topology::NodeId;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// What a rank's send holds up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sends {
-    /// Its receiver alone: the sender goes on at once.
-    #[default]
-    Free,
-    /// The sender's next level, too.
-    Serial,
-}
 
 /// What is run.
 #[derive(Clone, Debug)]
@@ -40,26 +31,17 @@ pub struct Experiment {
     pub threads: usize,
 }
 
-/// One run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
-    /// Levels' greatest congestion, added up (`sum_max_cong`).
-    pub sum_max: u64,
-    /// Messages by their congestion (`hist_max_cong`).
-    pub congestion: Histogram,
-    /// Their mean bandwidth (`hist_acc_band`); `None` without messages.
-    pub bandwidth: Option<f64>,
-    /// The longest chain of messages that wait for each other, each as long as its congestion; ranks of the first pattern only
-    /// (`dep_max_delay`).
-    pub delay: u64,
-}
-
 /// All runs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
-    /// Each run, in order.
-    pub runs: Vec<Outcome>,
-    /// Messages of all runs by their congestion.
+    /// Runs by their levels' greatest congestion, added up (`sum_max_cong`).
+    pub sum_max: Histogram,
+    /// Runs by the longest chain of messages that wait for each other, each as long as its congestion; ranks of the first
+    /// pattern only (`dep_max_delay`).
+    pub delay: Histogram,
+    /// Runs by their messages' mean bandwidth (`hist_acc_band`), those that have messages.
+    pub bandwidth: Bandwidths,
+    /// Messages of all runs by their congestion (`hist_max_cong`).
     pub congestion: Histogram,
     /// Messages over each link, of all levels and runs, by number of the link.
     pub links: Vec<u64>,
@@ -67,63 +49,50 @@ pub struct Results {
     pub visits: u64,
 }
 
-/// What one thread has done.
-struct Share {
-    runs: Vec<(u64, Outcome)>,
-    links: Vec<u64>,
-    visits: u64,
+impl Results {
+    /// The runs of `other`, too.
+    fn merge(&mut self, other: Self) {
+        let add = |sums: &mut Histogram, counts: Histogram| {
+            counts.into_iter().for_each(|(value, count)| *sums.entry(value).or_default() += count);
+        };
+        add(&mut self.sum_max, other.sum_max);
+        add(&mut self.delay, other.delay);
+        add(&mut self.congestion, other.congestion);
+        self.bandwidth.merge(&other.bandwidth);
+        self.links.iter_mut().zip(other.links).for_each(|(sum, count)| *sum += count);
+        self.visits += other.visits;
+    }
 }
 
 /// The place of the mapping's draws, beside those of patterns.
 const MAPPING: u64 = 0x6d61_7070_696e_6700;
 
 impl Experiment {
-    /// Runs it.
+    /// Runs it; `done` is called after each run.
     ///
     /// # Errors
     /// When hosts, levels or parts are asked for that there are not, or the routing has no path for a pair.
-    pub fn run(&self, paths: Paths<'_>) -> Result<Results, CongestionError> {
+    pub fn run(&self, paths: &Paths<'_>, done: impl Fn() + Sync) -> Result<Results, CongestionError> {
         let (hosts, ranks) = self.ranks(paths)?;
-        let next = AtomicU64::new(0);
-        let threads = u64::try_from(self.threads).unwrap_or(1).clamp(1, self.runs);
-        let shares = std::thread::scope(|scope| {
-            let work = || self.share(paths, &hosts, ranks, &next);
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-            let mut shares = vec![work()];
-            for other in others {
-                shares.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            }
-            shares
+        let (next, failed) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
+        let threads = usize::try_from(self.runs).unwrap_or(usize::MAX).min(self.threads);
+        let shares = on_threads(threads, || {
+            let share = self.share(paths, &hosts, ranks, (&next, &failed), &done);
+            share.inspect_err(|(run, _)| _ = failed.fetch_min(*run, Ordering::Relaxed))
         });
-        let mut all = Vec::new();
-        let mut results = Results {
-            runs: Vec::new(),
-            congestion: Histogram::new(),
-            links: vec![0; paths.topology().links().len()],
-            visits: 0,
-        };
-        let mut failed: Option<(u64, CongestionError)> = None;
+        let mut results = Results { links: vec![0; paths.topology().links().len()], ..Results::default() };
+        let mut first: Option<(u64, CongestionError)> = None;
         for share in shares {
             match share {
-                Ok(share) => {
-                    all.extend(share.runs);
-                    results.links.iter_mut().zip(share.links).for_each(|(sum, count)| *sum += count);
-                    results.visits += share.visits;
-                }
-                Err(error) if failed.as_ref().is_none_or(|(run, _)| error.0 < *run) => failed = Some(error),
+                Ok(share) => results.merge(share),
+                Err(error) if first.as_ref().is_none_or(|(run, _)| error.0 < *run) => first = Some(error),
                 Err(_) => {}
             }
         }
-        if let Some((_, error)) = failed {
+        if let Some((_, error)) = first {
             return Err(error);
         }
-        all.sort_unstable_by_key(|(run, _)| *run);
-        for (_, outcome) in all {
-            for (weight, count) in &outcome.congestion {
-                *results.congestion.entry(*weight).or_default() += count;
-            }
-            results.runs.push(outcome);
-        }
+        results.links = paths.by_link(results.links);
         Ok(results)
     }
 
@@ -131,7 +100,7 @@ impl Experiment {
     ///
     /// # Errors
     /// As [`Experiment::run`], paths apart.
-    pub fn mapping(&self, paths: Paths<'_>, run: u64) -> Result<Vec<NodeId>, CongestionError> {
+    pub fn mapping(&self, paths: &Paths<'_>, run: u64) -> Result<Vec<NodeId>, CongestionError> {
         let (hosts, count) = self.ranks(paths)?;
         let mut ranks = Vec::new();
         self.subset.ranks(&hosts, count, self.shuffled, draw(self.seed, MAPPING, run), &mut ranks);
@@ -139,9 +108,12 @@ impl Experiment {
     }
 
     /// The hosts that may take part, and how many do.
-    fn ranks(&self, paths: Paths<'_>) -> Result<(Vec<NodeId>, usize), CongestionError> {
+    fn ranks(&self, paths: &Paths<'_>) -> Result<(Vec<NodeId>, usize), CongestionError> {
         let hosts = self.subset.hosts(paths.topology())?;
         let wanted = self.hosts.unwrap_or(hosts.len());
+        if hosts.len() < 2 {
+            return Err(CongestionError::TooFew { hosts: hosts.len() });
+        }
         if wanted < 2 || wanted > hosts.len() {
             return Err(CongestionError::Hosts { wanted, least: 2, most: hosts.len() });
         }
@@ -161,65 +133,74 @@ impl Experiment {
         Ok((hosts, wanted))
     }
 
-    /// Takes one run after the other until there is none left; an error comes with its run.
+    /// Takes one run after the other until there is none left, or one before it has failed; an error comes with its run.
     fn share(
         &self,
-        paths: Paths<'_>,
+        paths: &Paths<'_>,
         hosts: &[NodeId],
         count: usize,
-        next: &AtomicU64,
-    ) -> Result<Share, (u64, CongestionError)> {
-        let links = paths.topology().links().len();
-        let mut share = Share { runs: Vec::new(), links: vec![0; links], visits: 0 };
-        let mut loads = Loads::new(links);
-        let (mut ranks, mut pairs, mut weights, mut tally) = (Vec::new(), Vec::new(), Vec::new(), Vec::<u64>::new());
+        (next, failed): (&AtomicU64, &AtomicU64),
+        done: &(impl Fn() + Sync),
+    ) -> Result<Results, (u64, CongestionError)> {
+        let mut share = Results::default();
+        let mut loads = Loads::new(paths.topology().links().len());
+        let (mut ranks, mut pairs, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+        // Messages by their congestion: of a run, and of all.
+        let (mut tally, mut all) = (Vec::<u64>::new(), Vec::<u64>::new());
         let n = u32::try_from(count).unwrap_or(u32::MAX);
-        let measured = self.pattern.part(n);
+        let mut chains = Chains::new(self.pattern.part(n), self.sends);
         let levels = self.level.map_or(0..self.pattern.levels(n), |level| level..level + 1);
         loop {
             let run = next.fetch_add(1, Ordering::Relaxed);
-            if run >= self.runs {
-                return Ok(share);
+            if run >= self.runs || run > failed.load(Ordering::Relaxed) {
+                break;
             }
             self.subset.ranks(hosts, count, self.shuffled, draw(self.seed, MAPPING, run), &mut ranks);
-            let mut outcome = Outcome::default();
-            let mut reached = vec![0u64; measured as usize];
-            let mut later = reached.clone();
+            chains.begin();
+            let mut sum_max = 0;
             for level in levels.clone() {
                 self.pattern.level(level, n, self.seed, run, &mut pairs);
-                loads.level(paths, &ranks, &pairs, &mut weights, &mut share.links).map_err(|error| (run, error))?;
+                loads.level(paths, &ranks, &pairs, &mut weights).map_err(|error| (run, error))?;
                 share.visits += loads.visits() as u64;
                 let most = weights.iter().copied().max().unwrap_or(0);
-                outcome.sum_max += u64::from(most);
+                sum_max += u64::from(most);
                 tally.resize(tally.len().max(most as usize + 1), 0);
-                for (pair, weight) in pairs.iter().zip(&weights) {
+                for weight in &weights {
                     tally[*weight as usize] += 1;
-                    if pair.from < measured {
-                        let arrival = reached[pair.from as usize] + u64::from(*weight);
-                        let receiver = &mut later[pair.to as usize];
-                        *receiver = arrival.max(*receiver);
-                        if self.sends == Sends::Serial {
-                            let sender = &mut later[pair.from as usize];
-                            *sender = arrival.max(*sender);
-                        }
-                    }
                 }
-                // What was reached never comes earlier: only those of this level differ.
-                for pair in pairs.iter().filter(|pair| pair.from < measured) {
-                    reached[pair.to as usize] = later[pair.to as usize];
-                    reached[pair.from as usize] = later[pair.from as usize];
-                }
+                chains.level(&pairs, &weights);
             }
-            for (weight, count) in tally.iter_mut().enumerate() {
-                // A message of a host to itself takes no link.
-                if weight > 0 && *count > 0 {
-                    outcome.congestion.insert(weight as u64, *count);
-                }
-                *count = 0;
+            *share.sum_max.entry(sum_max).or_default() += 1;
+            *share.delay.entry(chains.longest()).or_default() += 1;
+            let of_run = histogram(&tally);
+            if let Some(bandwidth) = bandwidth(&of_run) {
+                share.bandwidth.add(bandwidth);
             }
-            outcome.bandwidth = bandwidth(&outcome.congestion);
-            outcome.delay = reached.into_iter().max().unwrap_or(0);
-            share.runs.push((run, outcome));
+            all.resize(tally.len(), 0);
+            for (sum, count) in all.iter_mut().zip(&mut tally) {
+                *sum += std::mem::take(count);
+            }
+            done();
         }
+        share.congestion = histogram(&all);
+        share.links = loads.into_totals();
+        Ok(share)
     }
+}
+
+/// Messages by their congestion; one of a host to itself takes no link and has none.
+fn histogram(tally: &[u64]) -> Histogram {
+    (0..).zip(tally.iter().copied()).skip(1).filter(|(_, count)| *count > 0).collect()
+}
+
+/// What `work` gives on each of `threads` threads, this one among them.
+pub(crate) fn on_threads<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
+        let mut results = vec![work()];
+        for other in others {
+            results.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        results
+    })
 }

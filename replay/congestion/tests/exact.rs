@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use congestion::{
-    Experiment, Histogram, Joined, Pair, Paths, Pattern, Results, Sends, Subset, Summary, bandwidth, quality,
+    Experiment, Histogram, Joined, Listed, Pair, Paths, Pattern, Results, Sends, Subset, Summary, bandwidth, quality,
 };
 use netsim::routing::{Routes, RoutingConfig};
 use netsim::topology::{Topology, TopologyConfig};
@@ -31,7 +31,7 @@ fn experiment(pattern: Pattern) -> Experiment {
 fn run_by(keys: &str, routing: &RoutingConfig, experiment: &Experiment) -> Results {
     let topology = topology(keys);
     let routes = Routes::new(routing, &topology, 1).unwrap();
-    experiment.run(Paths::new(&topology, &routes).unwrap()).unwrap()
+    experiment.run(&Paths::new(&topology, &routes).unwrap(), || {}).unwrap()
 }
 
 fn run(keys: &str, experiment: &Experiment) -> Results {
@@ -47,12 +47,16 @@ fn a_single_switch_is_never_congested_by_permutations() {
     for (name, levels) in
         [("bisect", 1), ("bisect_fb_sym", 1), ("rand", 1), ("bruck", 4), ("tree", 4), ("ring", 16), ("recdbl", 4)]
     {
-        for outcome in run(SWITCH, &experiment(pattern(name))).runs {
-            assert_eq!((outcome.sum_max, outcome.bandwidth), (levels, Some(1.0)), "{name}");
-            assert!(outcome.congestion.keys().all(|weight| *weight == 1), "{name}");
-            if name == "tree" {
-                assert_eq!(outcome.delay, 4);
-            }
+        let found = run(SWITCH, &experiment(pattern(name)));
+        assert_eq!(found.sum_max, Histogram::from([(levels, 20)]), "{name}");
+        assert_eq!(
+            found.bandwidth.summary().map(|runs| (runs.min, runs.max, runs.runs)),
+            Some((1.0, 1.0, 20)),
+            "{name}"
+        );
+        assert!(found.congestion.keys().all(|weight| *weight == 1), "{name}");
+        if name == "tree" {
+            assert_eq!(found.delay, Histogram::from([(4, 20)]));
         }
     }
 }
@@ -61,21 +65,21 @@ fn a_single_switch_is_never_congested_by_permutations() {
 fn all_that_is_gathered_or_scattered_shares_the_link_of_the_root() {
     for keys in [SWITCH, TREE, "shape = \"torus\"\nsize = [4, 4]"] {
         for name in ["gather", "scatter"] {
-            for outcome in run_by(keys, &RoutingConfig::Shortest, &experiment(pattern(name))).runs {
-                assert_eq!((outcome.sum_max, outcome.congestion), (15, Histogram::from([(15, 15)])), "{keys} {name}");
-            }
+            let found = run_by(keys, &RoutingConfig::Shortest, &experiment(pattern(name)));
+            assert_eq!(found.sum_max, Histogram::from([(15, 20)]), "{keys} {name}");
+            assert_eq!(found.congestion, Histogram::from([(15, 15 * 20)]), "{keys} {name}");
         }
     }
 }
 
 #[test]
 fn a_ring_is_one_message_after_the_other() {
-    for outcome in run(TREE, &experiment(Pattern::Ring)).runs {
-        assert_eq!((outcome.sum_max, outcome.delay, outcome.bandwidth), (16, 16, Some(1.0)));
-    }
-    for outcome in run(TREE, &experiment(Pattern::Null)).runs {
-        assert_eq!((outcome.sum_max, outcome.delay, outcome.bandwidth), (0, 0, None));
-    }
+    let all_runs = |value| Histogram::from([(value, 20)]);
+    let ring = run(TREE, &experiment(Pattern::Ring));
+    assert_eq!((ring.sum_max, ring.delay), (all_runs(16), all_runs(16)));
+    assert_eq!(ring.bandwidth.bins[19], 20);
+    let null = run(TREE, &experiment(Pattern::Null));
+    assert_eq!((null.sum_max, null.delay, null.bandwidth.summary()), (all_runs(0), all_runs(0), None));
 }
 
 #[test]
@@ -89,7 +93,7 @@ fn d_mod_k_spreads_all_pairs_evenly_over_trees() {
     for (k, n) in [(4, 2), (2, 3), (4, 3)] {
         let topology = topology(&format!("shape = \"k-ary-n-tree\"\nk = {k}\nn = {n}"));
         let routes = Routes::new(&RoutingConfig::DModK, &topology, 1).unwrap();
-        let found = quality(Paths::new(&topology, &routes).unwrap()).unwrap();
+        let found = quality(&Paths::new(&topology, &routes).unwrap(), 2).unwrap();
         let hosts = u64::from(topology.hosts());
         // A link out of level l carries k^n - k^l; the mean is over levels 1 to n - 1, each with as many links.
         let loads: Vec<u64> = (1..n).map(|level| hosts - u64::pow(k, level)).collect();
@@ -182,8 +186,7 @@ fn random_mappings_come_to_the_known_means() {
     for (keys, means) in networks {
         for (name, mean) in ["bisect", "bisect_fb_sym", "rand", "bruck", "tree"].into_iter().zip(means) {
             let found = run(keys, &Experiment { runs: 4_000, ..experiment(pattern(name)) });
-            let values: Vec<f64> = found.runs.iter().filter_map(|run| run.bandwidth).collect();
-            let summary = Summary::of(&values).unwrap();
+            let summary: Summary = found.bandwidth.summary().unwrap();
             let error = summary.half_width_99 + 0.004;
             assert!((summary.mean - mean).abs() < error, "{keys} {name}: {} for {mean} ± {error}", summary.mean);
         }
@@ -211,10 +214,7 @@ fn a_load_is_a_path_that_passes() {
     for name in ["rand", "bruck", "recdbl", "6neighbor", "tree"] {
         let found = run(TREE, &experiment(pattern(name)));
         assert_eq!(found.links.iter().sum::<u64>(), found.visits, "{name}");
-        assert_eq!(
-            found.runs.iter().flat_map(|run| run.congestion.values()).sum::<u64>(),
-            found.congestion.values().sum()
-        );
+        assert_eq!(found.bandwidth.bins.iter().sum::<u64>(), 20, "{name}");
     }
 }
 
@@ -257,7 +257,7 @@ fn what_cannot_be_run_is_said() {
     let topology = topology(TREE);
     let refused = |experiment: &Experiment, routing: &RoutingConfig| {
         let routes = Routes::new(routing, &topology, 1).unwrap();
-        let ran = Paths::new(&topology, &routes).and_then(|paths| experiment.run(paths));
+        let ran = Paths::new(&topology, &routes).and_then(|paths| experiment.run(&paths, || {}));
         ran.unwrap_err().to_string()
     };
     let bisect = experiment(Pattern::Bisect);
@@ -269,7 +269,12 @@ fn what_cannot_be_run_is_said() {
     let against = Some((15, Pattern::Null));
     let split = Experiment { pattern: Joined { first: Pattern::Bisect, against }, ..bisect.clone() };
     assert!(refused(&split, d_mod_k).contains("15 of 16"));
-    let named = Experiment { subset: Subset::Named(vec!["nobody".to_owned()]), ..bisect };
-    assert!(refused(&named, d_mod_k).contains("nobody"));
+    let list = |names: &[&str]| {
+        let listed = names.iter().zip(1..).map(|(name, line)| Listed { line, name: (*name).to_owned() });
+        Experiment { subset: Subset::Named(listed.collect()), ..bisect.clone() }
+    };
+    assert!(refused(&list(&["h1", "nobody"]), d_mod_k).starts_with("line 2: host nobody is not"));
+    assert!(refused(&list(&["h1", "h2", "h1"]), d_mod_k).starts_with("line 3: host h1 is listed twice"));
+    assert_eq!(refused(&list(&["h1"]), d_mod_k), "1 of the hosts can take part: at least 2 are needed");
     assert!("5neighbor".parse::<Pattern>().unwrap_err().to_string().contains("6neighbor"));
 }

@@ -1,18 +1,25 @@
 //! `congestion`.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
 
-use anyhow::{Context, Error};
+use anyhow::{Context, Error, bail};
 use clap::{Args, ValueEnum};
-use congestion::{Experiment, Histogram, Joined, Paths, Pattern, Quality, Results, Sends, Subset, Summary};
+use congestion::{
+    Bandwidths, CongestionError, Experiment, Histogram, Joined, Listed, Paths, Pattern, Quality, Sends, Subset, Summary,
+};
 use netsim::routing::{Routes, RoutingConfig};
 use netsim::topology::{NodeId, Structure, Topology};
 use serde::Serialize;
 
 use super::common::{say, threads};
 use super::network::{Network, NetworkArgs, write};
+use super::progress::Bars;
+
+/// Bytes that a list of hosts may have.
+const MAX_SUBSET: u64 = 64 << 20;
 
 #[derive(Debug, Args)]
 pub(super) struct CongestionArgs {
@@ -124,37 +131,36 @@ pub(super) fn show(args: &CongestionArgs) -> Result<ExitCode, Error> {
     let routes = Routes::new(&config, topology, seed).map_err(|error| network.wrong(&error.to_string()))?;
     let paths = Paths::new(topology, &routes)?;
     let experiment = experiment(args, seed)?;
-    if args.metric == Metric::Routequal && !args.json && args.out.is_none() {
-        say(&evenness(&congestion::quality(paths)?))?;
+    if args.metric == Metric::Routequal {
+        let quality = congestion::quality(&paths, experiment.threads)?;
+        say(&if args.json { serde_json::to_string_pretty(&quality)? } else { evenness(&quality) })?;
         return Ok(ExitCode::SUCCESS);
     }
+    let named = |error| named(args, error);
+    let ranks = experiment.mapping(&paths, 0).map_err(named)?;
     if args.print_hosts || args.print_pattern {
-        let ranks = experiment.mapping(paths, 0)?;
         say(&if args.print_hosts { names(topology, &ranks) } else { messages(topology, &experiment, &ranks) })?;
         return Ok(ExitCode::SUCCESS);
     }
-    let hosts = experiment.mapping(paths, 0)?.len();
-    let begin = Instant::now();
-    let results = experiment.run(paths)?;
-    let seconds = begin.elapsed().as_secs_f64();
-    let values = |value: &dyn Fn(&congestion::Outcome) -> Option<f64>| {
-        Summary::of(&results.runs.iter().filter_map(value).collect::<Vec<_>>())
-    };
+    let bars = Bars::new();
+    let bar = bars.jobs(usize::try_from(args.runs).unwrap_or(usize::MAX));
+    let results = experiment.run(&paths, || bar.inc(1)).map_err(named)?;
+    bar.finish_and_clear();
     let found = Found {
         topology: network.shape,
         routing: config.to_string(),
         pattern: args.pattern.to_string(),
         against: args.against.zip(args.part).map(|(against, part)| (against.to_string(), part)),
-        hosts,
+        hosts: ranks.len(),
         runs: args.runs,
         seed,
         pairs: results.congestion.values().sum(),
         link_visits: results.visits,
         congestion: &results.congestion,
         bandwidth: congestion::bandwidth(&results.congestion),
-        bandwidth_of_runs: values(&|run| run.bandwidth),
-        sum_max_cong: values(&|run| Some(float(run.sum_max))),
-        dep_max_delay: values(&|run| Some(float(run.delay))),
+        bandwidth_of_runs: results.bandwidth.summary(),
+        sum_max_cong: Summary::of(&results.sum_max),
+        dep_max_delay: Summary::of(&results.delay),
     };
     let json = serde_json::to_string_pretty(&found)?;
     if let Some(folder) = &args.out {
@@ -166,14 +172,13 @@ pub(super) fn show(args: &CongestionArgs) -> Result<ExitCode, Error> {
     } else {
         let text = match args.metric {
             Metric::HistMaxCong => weights(&found),
-            Metric::SumMaxCong => counted(results.runs.iter().map(|run| run.sum_max), found.sum_max_cong),
-            Metric::DepMaxDelay => counted(results.runs.iter().map(|run| run.delay), found.dep_max_delay),
-            Metric::HistAccBand => bands(&results, found.bandwidth_of_runs),
+            Metric::SumMaxCong => counted(&results.sum_max, found.sum_max_cong),
+            Metric::DepMaxDelay => counted(&results.delay, found.dep_max_delay),
+            Metric::HistAccBand => bands(&results.bandwidth, found.bandwidth_of_runs),
             Metric::GetCableCong => congestion::coloured(topology, &results.links),
-            Metric::Routequal => evenness(&congestion::quality(paths)?),
+            Metric::Routequal => String::new(),
         };
         say(text.trim_end())?;
-        trace::stderr::print(format!("replay: {} link visits in {seconds:.2} s", results.visits));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -193,12 +198,7 @@ fn experiment(args: &CongestionArgs, seed: u64) -> Result<Experiment, Error> {
         "linear-bfs" => Subset::LinearBfs,
         "first" => Subset::First,
         "rand" => Subset::Rand,
-        file => {
-            let text = std::fs::read_to_string(file).with_context(|| {
-                format!("--subset {file} is not linear-bfs, first or rand, and no file that can be read")
-            })?;
-            Subset::Named(text.lines().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
-        }
+        file => Subset::Named(listed(file)?),
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Ok(Experiment {
@@ -214,9 +214,24 @@ fn experiment(args: &CongestionArgs, seed: u64) -> Result<Experiment, Error> {
     })
 }
 
-#[expect(clippy::cast_precision_loss, reason = "sums of at most 2^53")]
-const fn float(value: u64) -> f64 {
-    value as f64
+/// The hosts that a file lists, one a line.
+fn listed(file: &str) -> Result<Vec<Listed>, Error> {
+    let wrong = || format!("--subset {file} is not linear-bfs, first or rand, and no file that can be read");
+    let mut text = String::new();
+    File::open(file).and_then(|opened| opened.take(MAX_SUBSET + 1).read_to_string(&mut text)).with_context(wrong)?;
+    if text.len() as u64 > MAX_SUBSET {
+        bail!("--subset {file}: more than {MAX_SUBSET} bytes; a list of hosts has one name a line");
+    }
+    let lines = text.lines().map(str::trim).zip(1..).filter(|(name, _)| !name.is_empty());
+    Ok(lines.map(|(name, line)| Listed { line, name: name.to_owned() }).collect())
+}
+
+/// An error about a list of hosts with the list's name.
+fn named(args: &CongestionArgs, error: CongestionError) -> Error {
+    match error {
+        CongestionError::Host { .. } => Error::msg(format!("--subset {}: {error}", args.subset)),
+        other => other.into(),
+    }
 }
 
 fn names(topology: &Topology, ranks: &[NodeId]) -> String {
@@ -245,26 +260,20 @@ fn weights(found: &Found<'_>) -> String {
     text
 }
 
-fn counted(values: impl Iterator<Item = u64>, summary: Option<Summary>) -> String {
-    let mut histogram = Histogram::new();
-    values.for_each(|value| *histogram.entry(value).or_default() += 1);
-    let lines: String = histogram.iter().map(|(value, runs)| format!("{value}: {runs} runs\n")).collect();
-    lines + &told(summary)
+fn counted(runs: &Histogram, summary: Option<Summary>) -> String {
+    let lines: String = runs.iter().map(|(value, runs)| format!("{value}: {runs} runs\n")).collect();
+    lines + &mean(summary)
 }
 
-/// Twenty bins of the same width over 0 to 1.01, as ORCS has them.
-fn bands(results: &Results, summary: Option<Summary>) -> String {
-    const WIDTH: f64 = 1.01 / 20.0;
-    let mut text = String::new();
-    for bin in 0..20u8 {
-        let (from, to) = (f64::from(bin) * WIDTH, f64::from(bin + 1) * WIDTH);
-        let runs = results.runs.iter().filter_map(|run| run.bandwidth).filter(|band| (from..to).contains(band)).count();
-        text += &format!("{from:.4} to {to:.4}: {runs} runs\n");
-    }
-    text + &told(summary)
+/// ORCS' twenty bins.
+fn bands(bandwidths: &Bandwidths, summary: Option<Summary>) -> String {
+    let line = |(bin, runs): (usize, &u64)| {
+        format!("{:.4} to {:.4}: {runs} runs\n", Bandwidths::edge(bin), Bandwidths::edge(bin + 1))
+    };
+    bandwidths.bins.iter().enumerate().map(line).collect::<String>() + &mean(summary)
 }
 
-fn told(summary: Option<Summary>) -> String {
+fn mean(summary: Option<Summary>) -> String {
     summary.map_or("no run has messages".to_owned(), |found| {
         format!(
             "mean {:.6} ± {:.6} (99%), deviation {:.6}, from {:.6} to {:.6}",

@@ -5,6 +5,7 @@ mod causal_errors;
 mod causal_garbage;
 mod causal_times;
 mod common;
+mod congestion_command;
 mod experiment_bad_traffic;
 mod experiment_commands;
 mod experiment_edits;

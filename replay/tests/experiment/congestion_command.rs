@@ -1,0 +1,136 @@
+//! `replay congestion`: what it prints and writes, and how it fails.
+
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// What a run prints that ends with `code`.
+fn run(folder: &Path, code: i32, arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_replay"))
+        .arg("congestion")
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"), "{output:?}");
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {output:?}");
+    String::from_utf8(if code == 2 { output.stderr } else { output.stdout }).unwrap()
+}
+
+const TREE: [&str; 6] = ["--shape", "k-ary-n-tree", "--set", "k=4", "--set", "n=2"];
+const SWITCH: [&str; 4] = ["--shape", "single-switch", "--nodes", "4"];
+
+fn tree(code: i32, arguments: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), code, &[&TREE, arguments].concat())
+}
+
+fn switch(code: i32, arguments: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), code, &[&SWITCH, arguments].concat())
+}
+
+#[test]
+fn each_metric_has_its_text() {
+    assert_eq!(switch(0, &["-p", "gather"]), "weight 3: 3 of the 3 connections\nBW: 0.333333\n");
+    assert_eq!(switch(0, &["-p", "null"]), "BW: –\n");
+    assert_eq!(
+        switch(0, &["-p", "tree", "--metric", "sum_max_cong", "--runs", "5"]),
+        "2: 5 runs\nmean 2.000000 ± 0.000000 (99%), deviation 0.000000, from 2.000000 to 2.000000\n"
+    );
+    let delay = switch(0, &["-p", "ring", "--metric", "dep_max_delay"]);
+    assert!(delay.starts_with("4: 1 runs\nmean 4.0"), "{delay}");
+    let bands = switch(0, &["-p", "bisect", "--metric", "hist_acc_band", "--runs", "7"]);
+    assert_eq!(bands.lines().count(), 21);
+    assert!(bands.contains("0.0000 to 0.0505: 0 runs\n") && bands.contains("0.9595 to 1.0100: 7 runs\n"), "{bands}");
+    assert_eq!(switch(0, &["-p", "null", "--metric", "dep_max_delay"]).lines().next(), Some("0: 1 runs"));
+    assert!(switch(0, &["-p", "null", "--metric", "hist_acc_band"]).ends_with("no run has messages\n"));
+    let evenness = tree(0, &["--metric", "routequal"]);
+    assert_eq!(
+        evenness,
+        "links between switches: 32\npaths over each: 12.000000 in the mean, deviation 0.000000, 12 at most\n"
+    );
+    let graph = switch(0, &["-p", "gather", "--no-shuffle", "--metric", "get_cable_cong"]);
+    assert!(graph.starts_with("digraph congestion {\n") && graph.ends_with("}\n"), "{graph}");
+    assert!(graph.contains("\"switch\" -> \"h0\" [label=\"1.000000\", color=\"0.000000 0.9 0.9\"];"), "{graph}");
+    assert!(graph.contains("\"h0\" -> \"switch\" [label=\"0.000000\", color=\"0.400000 0.9 0.9\"];"), "{graph}");
+}
+
+#[test]
+fn the_patterns_and_hosts_of_the_first_run_are_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("hosts"), "h2\n\n h0 \nh3\n").unwrap();
+    let with = |arguments: &[&str]| run(folder.path(), 0, &[&SWITCH, arguments].concat());
+    assert_eq!(with(&["--subset", "hosts", "--no-shuffle", "--print-hosts"]), "h2\nh0\nh3\n");
+    let tree = with(&["--subset", "hosts", "--no-shuffle", "--print-pattern", "-p", "tree"]);
+    assert_eq!(tree, "0: h2 -> h0\n1: h2 -> h3\n");
+    let level = with(&["--subset", "first", "--no-shuffle", "--print-pattern", "-p", "tree", "--level", "1"]);
+    assert_eq!(level, "1: h0 -> h2\n1: h1 -> h3\n");
+    let beside = ["-p", "ring", "--part", "2", "--against", "bisect", "--no-shuffle", "--print-pattern"];
+    assert_eq!(with(&beside), "0: h0 -> h1\n0: h3 -> h2\n1: h1 -> h0\n1: h3 -> h2\n");
+    let drawn = with(&["--subset", "rand", "--hosts", "2", "--print-hosts", "--seed", "5"]);
+    assert_eq!(drawn.lines().count(), 2);
+    assert_eq!(drawn, with(&["--subset", "rand", "--hosts", "2", "--print-hosts", "--seed", "5", "--threads", "3"]));
+}
+
+#[test]
+fn json_has_all_metrics_on_any_number_of_threads() {
+    let arguments = ["-p", "bruck", "--runs", "50", "--json", "--threads"];
+    let one = tree(0, &[&arguments[..], &["1"]].concat());
+    assert_eq!(one, tree(0, &[&arguments[..], &["7"]].concat()));
+    let found: Value = serde_json::from_str(&one).unwrap();
+    assert_eq!((&found["pattern"], &found["routing"]), (&"bruck".into(), &"d-mod-k".into()));
+    assert_eq!((&found["hosts"], &found["runs"], &found["pairs"]), (&16.into(), &50.into(), &(16 * 4 * 50).into()));
+    let messages: u64 = found["congestion"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!(messages, 16 * 4 * 50);
+    for key in ["bandwidth_of_runs", "sum_max_cong", "dep_max_delay"] {
+        let [min, mean, max] = ["min", "mean", "max"].map(|figure| found[key][figure].as_f64().unwrap());
+        assert!(min <= mean && mean <= max && found[key]["runs"] == 50, "{key}: {found}");
+    }
+    let evenness: Value = serde_json::from_str(&tree(0, &["--metric", "routequal", "--json"])).unwrap();
+    assert_eq!((&evenness["links"], &evenness["most"]), (&32.into(), &12.into()));
+}
+
+#[test]
+fn a_folder_gets_what_was_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let printed = run(folder.path(), 0, &[&TREE[..], &["-p", "rand", "--out", "a/b", "--json"]].concat());
+    assert_eq!(fs::read_to_string(folder.path().join("a/b/congestion.json")).unwrap(), printed);
+    let graph = fs::read_to_string(folder.path().join("a/b/congestion.dot")).unwrap();
+    // 16 cables of hosts and 16 between switches, two directions each.
+    assert_eq!(graph.matches("color=").count(), 64);
+}
+
+#[test]
+fn what_cannot_be_counted_is_said_with_what_can() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("hosts"), "h1\n\nnobody\n").unwrap();
+    fs::write(folder.path().join("twice"), "h1\nh1\n").unwrap();
+    fs::write(folder.path().join("one"), "h1\n").unwrap();
+    fs::write(folder.path().join("bytes"), [0xff, 0xfe]).unwrap();
+    for (arguments, parts) in [
+        (["-p", "bisekt"].as_slice(), ["bisekt", "bisect_fb_sym"].as_slice()),
+        (&["-p", "shift:x"], &["shift:x", "shift:N"]),
+        (&["--routing", "random"], &["random", "no fixed path", "d-mod-k"]),
+        (&["--routing", "adaptive"], &["adaptive", "no fixed path"]),
+        (&["--routing", "best"], &["--routing best"]),
+        (&["--routing", "dor"], &["dor", "a tree"]),
+        (&["--subset", "hosts"], &["--subset hosts: line 3: host nobody is not a host"]),
+        (&["--subset", "twice"], &["--subset twice: line 2: host h1 is listed twice"]),
+        (&["--subset", "one"], &["1 of the hosts can take part: at least 2"]),
+        (&["--subset", "none"], &["--subset none", "linear-bfs"]),
+        (&["--subset", "bytes"], &["--subset bytes"]),
+        (&["--hosts", "17"], &["17 hosts", "from 2 to 16"]),
+        (&["--hosts", "1"], &["1 hosts", "from 2 to 16"]),
+        (&["--level", "1"], &["no level 1"]),
+        (&["--runs", "0"], &["--runs"]),
+        (&["--part", "3"], &["--against"]),
+        (&["--part", "15", "--against", "null"], &["15 of 16"]),
+        (&["--print-hosts", "--json"], &["--json"]),
+    ] {
+        let said = run(folder.path(), 2, &[&TREE[..], arguments].concat());
+        assert!(parts.iter().all(|part| said.contains(part)), "{arguments:?}: {said}");
+    }
+    assert!(run(folder.path(), 2, &[]).contains("--shape"));
+}
