@@ -24,7 +24,7 @@ pub use chains::Sends;
 pub use dot::coloured;
 pub use error::CongestionError;
 pub use hosts::{Listed, Subset};
-pub use metrics::{Bandwidths, Histogram, Summary, bandwidth};
+pub use metrics::{Bandwidths, Histogram, Summary, bandwidth, median};
 pub use paths::Paths;
 pub use pattern::{Joined, Pair, Pattern};
 pub use quality::{Quality, quality};

@@ -14,6 +14,20 @@ pub fn bandwidth(congestion: &Histogram) -> Option<f64> {
     (messages > 0).then(|| shares / float(messages))
 }
 
+/// The value that half of those counted do not exceed; `None` if there is none.
+#[must_use]
+pub fn median(values: &Histogram) -> Option<u64> {
+    let half = values.values().sum::<u64>().div_ceil(2);
+    let mut below = 0;
+    values
+        .iter()
+        .find(|(_, count)| {
+            below += **count;
+            below >= half
+        })
+        .map(|(value, _)| *value)
+}
+
 /// A number of messages or runs.
 #[expect(clippy::cast_precision_loss, reason = "at most 2^53 messages")]
 pub(crate) const fn float(count: u64) -> f64 {
@@ -143,6 +157,13 @@ mod tests {
         assert!(found.is_some_and(|found| (found.mean - mean).abs() < 1e-12));
         assert!(found.is_some_and(|found| (found.deviation - deviation).abs() < 1e-12));
         assert_eq!(all.bins.iter().sum::<u64>(), 1_000);
+    }
+
+    #[test]
+    fn half_are_not_above_the_median() {
+        assert_eq!(median(&Histogram::from([(1, 2), (5, 1), (9, 1)])), Some(1));
+        assert_eq!(median(&Histogram::from([(1, 2), (5, 2), (9, 1)])), Some(5));
+        assert_eq!(median(&Histogram::new()), None);
     }
 
     #[test]

@@ -73,7 +73,7 @@ impl Experiment {
     /// # Errors
     /// When hosts, levels or parts are asked for that there are not, or the routing has no path for a pair.
     pub fn run(&self, paths: &Paths<'_>, done: impl Fn() + Sync) -> Result<Results, CongestionError> {
-        let (hosts, ranks) = self.ranks(paths)?;
+        let (hosts, ranks) = self.chosen(paths)?;
         let (next, failed) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
         let threads = usize::try_from(self.runs).unwrap_or(usize::MAX).min(self.threads);
         let shares = on_threads(threads, || {
@@ -101,14 +101,22 @@ impl Experiment {
     /// # Errors
     /// As [`Experiment::run`], paths apart.
     pub fn mapping(&self, paths: &Paths<'_>, run: u64) -> Result<Vec<NodeId>, CongestionError> {
-        let (hosts, count) = self.ranks(paths)?;
+        let (hosts, count) = self.chosen(paths)?;
         let mut ranks = Vec::new();
         self.subset.ranks(&hosts, count, self.shuffled, draw(self.seed, MAPPING, run), &mut ranks);
         Ok(ranks)
     }
 
+    /// How many hosts take part.
+    ///
+    /// # Errors
+    /// As [`Experiment::run`], paths apart.
+    pub fn ranks(&self, paths: &Paths<'_>) -> Result<usize, CongestionError> {
+        Ok(self.chosen(paths)?.1)
+    }
+
     /// The hosts that may take part, and how many do.
-    fn ranks(&self, paths: &Paths<'_>) -> Result<(Vec<NodeId>, usize), CongestionError> {
+    fn chosen(&self, paths: &Paths<'_>) -> Result<(Vec<NodeId>, usize), CongestionError> {
         let hosts = self.subset.hosts(paths.topology())?;
         let wanted = self.hosts.unwrap_or(hosts.len());
         if hosts.len() < 2 {

@@ -1,5 +1,6 @@
 //! `congestion`.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -7,14 +8,14 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Error, bail};
 use clap::{Args, ValueEnum};
-use congestion::{
-    Bandwidths, CongestionError, Experiment, Histogram, Joined, Listed, Paths, Pattern, Quality, Sends, Subset, Summary,
-};
+use congestion::{CongestionError, Experiment, Joined, Listed, Paths, Pattern, Sends, Subset};
 use netsim::routing::{Routes, RoutingConfig};
-use netsim::topology::{NodeId, Structure, Topology};
-use serde::Serialize;
+use netsim::topology::Structure;
+use replay::report;
+use replay::results::congestion::{CaseKey, CongestionCase, CongestionDetail, write_congestion};
 
 use super::common::{say, threads};
+use super::congestion_text as text;
 use super::network::{Network, NetworkArgs, write};
 use super::progress::Bars;
 
@@ -26,22 +27,23 @@ pub(super) struct CongestionArgs {
     #[command(flatten)]
     network: NetworkArgs,
     /// The routing, which has one path for a pair: d-mod-k, s-mod-k, shortest, up-down, dor or ecmp, by a hash of the pair
-    /// [default: the experiment's; without one, dor on meshes and tori, else d-mod-k].
+    /// [default: the experiment's; without one, dor on meshes and tori, else d-mod-k]. May be given more than once.
     #[arg(long)]
-    routing: Option<String>,
+    routing: Vec<String>,
     /// Who sends to whom: null, rand, bisect, bisect_fb_sym, tree, bruck, gather, scatter, ring, recdbl, 2neighbor, 4neighbor,
-    /// 6neighbor, or shift:N.
+    /// 6neighbor, or shift:N. May be given more than once.
     #[arg(long, short = 'p', default_value = "bisect")]
-    pattern: Pattern,
-    /// What the ranks do that --part leaves over (ORCS' ptrnvsptrn); it begins again as long as the first pattern goes on.
+    pattern: Vec<Pattern>,
+    /// What the ranks do that --part leaves over (ORCS' ptrnvsptrn); it begins again as long as the first pattern goes on. May be
+    /// given more than once.
     #[arg(long, value_name = "PATTERN", requires = "part")]
-    against: Option<Pattern>,
+    against: Vec<Pattern>,
     /// The number of the first pattern's ranks.
     #[arg(long, value_name = "RANKS", requires = "against")]
     part: Option<u32>,
-    /// How many hosts take part [default: all].
-    #[arg(long, short = 's', value_name = "N")]
-    hosts: Option<usize>,
+    /// How many hosts take part [default: all]; several numbers with commas between them.
+    #[arg(long, short = 's', value_name = "N", value_delimiter = ',')]
+    hosts: Vec<usize>,
     /// Which hosts: linear-bfs (breadth-first from the first node), first, rand (drawn anew for each run), or a file of names,
     /// one a line.
     #[arg(long, default_value = "linear-bfs")]
@@ -52,9 +54,9 @@ pub(super) struct CongestionArgs {
     /// Looks at this level alone, counted from 0.
     #[arg(long, short = 'l')]
     level: Option<usize>,
-    /// What is printed.
-    #[arg(long, value_enum, default_value_t = Metric::HistMaxCong)]
-    metric: Metric,
+    /// What is printed [default: hist_max_cong of one pattern, a table of several].
+    #[arg(long, value_enum)]
+    metric: Option<Metric>,
     /// Keeps ranks in the order of the hosts.
     #[arg(long)]
     no_shuffle: bool,
@@ -76,7 +78,7 @@ pub(super) struct CongestionArgs {
     /// Prints all metrics as one JSON object.
     #[arg(long)]
     json: bool,
-    /// Writes congestion.json and congestion.dot into this folder, too.
+    /// Writes a report, tables and links as coloured DOT into this folder, too.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
@@ -98,120 +100,205 @@ enum Metric {
     Routequal,
 }
 
-/// All that was found.
-#[derive(Debug, Serialize)]
-struct Found<'a> {
-    topology: &'a str,
-    routing: String,
-    pattern: String,
-    /// The second pattern, and the number of the first one's ranks.
-    against: Option<(String, u32)>,
-    hosts: usize,
-    runs: u64,
-    seed: u64,
-    /// Messages of all runs that go from one host to another.
-    pairs: u64,
-    /// Links on all paths.
-    link_visits: u64,
-    /// Messages of all runs by their congestion.
-    congestion: &'a Histogram,
-    /// Their mean bandwidth; null without messages.
-    bandwidth: Option<f64>,
-    bandwidth_of_runs: Option<Summary>,
-    sum_max_cong: Option<Summary>,
-    dep_max_delay: Option<Summary>,
+/// Patterns that one routing is looked at with.
+struct Cases {
+    config: RoutingConfig,
+    experiments: Vec<Experiment>,
 }
 
 /// Counts messages over links.
 pub(super) fn show(args: &CongestionArgs) -> Result<ExitCode, Error> {
     let network = args.network.network()?;
-    let topology = &network.topology;
     let seed = args.seed.unwrap_or(network.seed);
-    let config = routing(args, &network)?;
-    let routes = Routes::new(&config, topology, seed).map_err(|error| network.wrong(&error.to_string()))?;
-    let paths = Paths::new(topology, &routes)?;
-    let experiment = experiment(args, seed)?;
-    if args.metric == Metric::Routequal {
-        let quality = congestion::quality(&paths, experiment.threads)?;
-        say(&if args.json { serde_json::to_string_pretty(&quality)? } else { evenness(&quality) })?;
+    let experiments = experiments(args, seed)?;
+    let of_routing = |config| Cases { config, experiments: experiments.clone() };
+    let cases: Vec<Cases> = routings(args, &network)?.into_iter().map(of_routing).collect();
+    if args.metric == Some(Metric::Routequal) {
+        say(evenness(args, &network, &cases, seed)?.trim_end())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let named = |error| named(args, error);
-    let ranks = experiment.mapping(&paths, 0).map_err(named)?;
     if args.print_hosts || args.print_pattern {
-        say(&if args.print_hosts { names(topology, &ranks) } else { messages(topology, &experiment, &ranks) })?;
+        say(first_run(args, &network, &cases, seed)?.trim_end())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let bars = Bars::new();
-    let bar = bars.jobs(usize::try_from(args.runs).unwrap_or(usize::MAX));
-    let results = experiment.run(&paths, || bar.inc(1)).map_err(named)?;
-    bar.finish_and_clear();
-    let found = Found {
-        topology: network.shape,
-        routing: config.to_string(),
-        pattern: args.pattern.to_string(),
-        against: args.against.zip(args.part).map(|(against, part)| (against.to_string(), part)),
-        hosts: ranks.len(),
-        runs: args.runs,
-        seed,
-        pairs: results.congestion.values().sum(),
-        link_visits: results.visits,
-        congestion: &results.congestion,
-        bandwidth: congestion::bandwidth(&results.congestion),
-        bandwidth_of_runs: results.bandwidth.summary(),
-        sum_max_cong: Summary::of(&results.sum_max),
-        dep_max_delay: Summary::of(&results.delay),
-    };
-    let json = serde_json::to_string_pretty(&found)?;
+    let (detail, graphs) = run(args, &network, &cases, seed)?;
     if let Some(folder) = &args.out {
-        write(&folder.join("congestion.json"), &(json.clone() + "\n"))?;
-        write(&folder.join("congestion.dot"), &congestion::coloured(topology, &results.links))?;
+        write_congestion(folder, &detail)?;
+        report::write_congestion(folder, &detail)?;
     }
     if args.json {
-        say(&json)?;
-    } else {
-        let text = match args.metric {
-            Metric::HistMaxCong => weights(&found),
-            Metric::SumMaxCong => counted(&results.sum_max, found.sum_max_cong),
-            Metric::DepMaxDelay => counted(&results.delay, found.dep_max_delay),
-            Metric::HistAccBand => bands(&results.bandwidth, found.bandwidth_of_runs),
-            Metric::GetCableCong => congestion::coloured(topology, &results.links),
-            Metric::Routequal => String::new(),
-        };
-        say(text.trim_end())?;
+        say(&serde_json::to_string_pretty(&detail)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let printed = match args.metric {
+        None if detail.cases.len() > 1 => text::cases(&detail),
+        metric => {
+            let metric = metric.unwrap_or(Metric::HistMaxCong);
+            let of = |(case, graph): (&CongestionCase, &String)| match metric {
+                Metric::SumMaxCong => text::counted(&case.sum_max_cong_runs, case.sum_max_cong),
+                Metric::DepMaxDelay => text::counted(&case.dep_max_delay_runs, case.dep_max_delay),
+                Metric::HistAccBand => text::bands(case),
+                Metric::GetCableCong => graph.clone(),
+                Metric::HistMaxCong | Metric::Routequal => text::weights(case),
+            };
+            let texts: Vec<String> = detail.cases.iter().zip(&graphs).map(of).collect();
+            headed(detail.labelled().map(|(label, _)| label).zip(texts).collect())
+        }
+    };
+    say(printed.trim_end())?;
+    if let Some(folder) = &args.out {
+        trace::stderr::print(format!("replay: report: {}", folder.join("report.html").display()));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Which routing is looked at.
-fn routing(args: &CongestionArgs, network: &Network) -> Result<RoutingConfig, Error> {
-    if let Some(name) = &args.routing {
-        let read = toml::Value::String(name.clone()).try_into::<RoutingConfig>();
-        return read.map_err(|error| Error::msg(format!("--routing {name}: {}", error.message())));
+/// Texts below each other, with headings if there are several.
+fn headed(texts: Vec<(String, String)>) -> String {
+    if let [(_, only)] = &texts[..] {
+        return only.clone();
     }
-    let grid = matches!(network.topology.structure(), Structure::Grid(_));
-    Ok(network.routing.clone().unwrap_or(if grid { RoutingConfig::Dor } else { RoutingConfig::DModK }))
+    texts.into_iter().map(|(label, text)| format!("# {label}\n{text}")).collect()
 }
 
-fn experiment(args: &CongestionArgs, seed: u64) -> Result<Experiment, Error> {
+/// Runs all cases. Their links as DOT are kept only where they are printed, and written into the folder one by one.
+fn run(
+    args: &CongestionArgs,
+    network: &Network,
+    cases: &[Cases],
+    seed: u64,
+) -> Result<(CongestionDetail, Vec<String>), Error> {
+    let topology = &network.topology;
+    let mut detail = CongestionDetail {
+        topology: network.shape.to_owned(),
+        topology_hosts: topology.hosts(),
+        runs: args.runs,
+        seed,
+        cases: Vec::new(),
+    };
+    let count: usize = cases.iter().map(|cases| cases.experiments.len()).sum();
+    let runs = usize::try_from(args.runs).unwrap_or(usize::MAX).saturating_mul(count);
+    let bars = Bars::new();
+    let bar = bars.jobs(runs);
+    let mut graphs = Vec::new();
+    for Cases { config, experiments } in cases {
+        let routes = Routes::new(config, topology, seed).map_err(|error| network.wrong(&error.to_string()))?;
+        let paths = Paths::new(topology, &routes)?;
+        for experiment in experiments {
+            let hosts = experiment.ranks(&paths).map_err(|error| named(args, error))?;
+            let results = experiment.run(&paths, || bar.inc(1)).map_err(|error| named(args, error))?;
+            detail.cases.push(CongestionCase::new(key(config, experiment, hosts), &results));
+            let graph = || congestion::coloured(topology, &results.links);
+            if let Some(folder) = &args.out {
+                let number = if count > 1 { format!("-{}", detail.cases.len()) } else { String::new() };
+                write(&folder.join(format!("congestion{number}.dot")), &graph())?;
+            }
+            graphs.push(if args.metric == Some(Metric::GetCableCong) { graph() } else { String::new() });
+        }
+    }
+    bar.finish_and_clear();
+    Ok((detail, graphs))
+}
+
+/// What tells a case from the others.
+fn key(config: &RoutingConfig, experiment: &Experiment, hosts: usize) -> CaseKey {
+    let Joined { first, against } = &experiment.pattern;
+    CaseKey {
+        routing: config.to_string(),
+        pattern: first.to_string(),
+        against: against.map(|(_, pattern)| pattern.to_string()),
+        part: against.map(|(part, _)| part),
+        hosts,
+    }
+}
+
+/// The hosts or the messages of each case's first run.
+fn first_run(args: &CongestionArgs, network: &Network, cases: &[Cases], seed: u64) -> Result<String, Error> {
+    let topology = &network.topology;
+    let mut printed = Vec::new();
+    for Cases { config, experiments } in cases {
+        let routes = Routes::new(config, topology, seed).map_err(|error| network.wrong(&error.to_string()))?;
+        let paths = Paths::new(topology, &routes)?;
+        for experiment in experiments {
+            let ranks = experiment.mapping(&paths, 0).map_err(|error| named(args, error))?;
+            let of_case = if args.print_hosts {
+                text::hosts(topology, &ranks)
+            } else {
+                text::messages(topology, experiment, &ranks)
+            };
+            printed.push((key(config, experiment, ranks.len()), of_case));
+        }
+    }
+    let keys: Vec<CaseKey> = printed.iter().map(|(key, _)| key.clone()).collect();
+    Ok(headed(printed.into_iter().map(|(key, text)| (key.label(&keys), text)).collect()))
+}
+
+/// How evenly each routing uses the links between switches.
+fn evenness(args: &CongestionArgs, network: &Network, cases: &[Cases], seed: u64) -> Result<String, Error> {
+    let mut found = BTreeMap::new();
+    for Cases { config, .. } in cases {
+        let routes = Routes::new(config, &network.topology, seed).map_err(|error| network.wrong(&error.to_string()))?;
+        let paths = Paths::new(&network.topology, &routes)?;
+        found.insert(config.to_string(), congestion::quality(&paths, threads_of(args))?);
+    }
+    let json = serde_json::to_string_pretty(&found)?;
+    if let Some(folder) = &args.out {
+        write(&folder.join("routequal.json"), &json)?;
+    }
+    let texts = found.iter().map(|(routing, quality)| (routing.clone(), text::evenness(quality)));
+    Ok(if args.json { json } else { headed(texts.collect()) })
+}
+
+/// Which routings are looked at.
+fn routings(args: &CongestionArgs, network: &Network) -> Result<Vec<RoutingConfig>, Error> {
+    if args.routing.is_empty() {
+        let grid = matches!(network.topology.structure(), Structure::Grid(_));
+        let usual = if grid { RoutingConfig::Dor } else { RoutingConfig::DModK };
+        return Ok(vec![network.routing.clone().unwrap_or(usual)]);
+    }
+    let read = |name: &String| {
+        let read = toml::Value::String(name.clone()).try_into::<RoutingConfig>();
+        read.map_err(|error| Error::msg(format!("--routing {name}: {}", error.message())))
+    };
+    args.routing.iter().map(read).collect()
+}
+
+fn threads_of(args: &CongestionArgs) -> usize {
+    args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// All combinations of patterns and numbers of hosts.
+fn experiments(args: &CongestionArgs, seed: u64) -> Result<Vec<Experiment>, Error> {
     let subset = match args.subset.as_str() {
         "linear-bfs" => Subset::LinearBfs,
         "first" => Subset::First,
         "rand" => Subset::Rand,
         file => Subset::Named(listed(file)?),
     };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    Ok(Experiment {
-        pattern: Joined { first: args.pattern, against: args.part.zip(args.against) },
-        hosts: args.hosts,
-        subset,
-        shuffled: !args.no_shuffle,
-        level: args.level,
-        runs: args.runs,
-        seed,
-        sends: if args.serial_sends { Sends::Serial } else { Sends::Free },
-        threads: args.threads.unwrap_or(cores),
-    })
+    let hosts: Vec<Option<usize>> =
+        if args.hosts.is_empty() { vec![None] } else { args.hosts.iter().copied().map(Some).collect() };
+    let against: Vec<Option<(u32, Pattern)>> = match args.part {
+        Some(part) => args.against.iter().map(|pattern| Some((part, *pattern))).collect(),
+        None => vec![None],
+    };
+    let mut experiments = Vec::new();
+    for first in &args.pattern {
+        for against in &against {
+            for hosts in &hosts {
+                experiments.push(Experiment {
+                    pattern: Joined { first: *first, against: *against },
+                    hosts: *hosts,
+                    subset: subset.clone(),
+                    shuffled: !args.no_shuffle,
+                    level: args.level,
+                    runs: args.runs,
+                    seed,
+                    sends: if args.serial_sends { Sends::Serial } else { Sends::Free },
+                    threads: threads_of(args),
+                });
+            }
+        }
+    }
+    Ok(experiments)
 }
 
 /// The hosts that a file lists, one a line.
@@ -232,59 +319,4 @@ fn named(args: &CongestionArgs, error: CongestionError) -> Error {
         CongestionError::Host { .. } => Error::msg(format!("--subset {}: {error}", args.subset)),
         other => other.into(),
     }
-}
-
-fn names(topology: &Topology, ranks: &[NodeId]) -> String {
-    ranks.iter().map(|host| topology.name(*host)).collect::<Vec<_>>().join("\n")
-}
-
-/// The messages of the first run.
-fn messages(topology: &Topology, experiment: &Experiment, ranks: &[NodeId]) -> String {
-    let n = u32::try_from(ranks.len()).unwrap_or(u32::MAX);
-    let name = |rank: u32| ranks.get(rank as usize).map_or("", |host| topology.name(*host));
-    let mut pairs = Vec::new();
-    let mut lines = Vec::new();
-    for level in experiment.level.map_or(0..experiment.pattern.levels(n), |level| level..level + 1) {
-        experiment.pattern.level(level, n, experiment.seed, 0, &mut pairs);
-        lines.extend(pairs.iter().map(|pair| format!("{level}: {} -> {}", name(pair.from), name(pair.to))));
-    }
-    lines.join("\n")
-}
-
-/// ORCS' own form (the paper's listing 3).
-fn weights(found: &Found<'_>) -> String {
-    let lines = found.congestion.iter();
-    let mut text: String =
-        lines.map(|(weight, count)| format!("weight {weight}: {count} of the {} connections\n", found.pairs)).collect();
-    text += &found.bandwidth.map_or("BW: –".to_owned(), |bandwidth| format!("BW: {bandwidth:.6}"));
-    text
-}
-
-fn counted(runs: &Histogram, summary: Option<Summary>) -> String {
-    let lines: String = runs.iter().map(|(value, runs)| format!("{value}: {runs} runs\n")).collect();
-    lines + &mean(summary)
-}
-
-/// ORCS' twenty bins.
-fn bands(bandwidths: &Bandwidths, summary: Option<Summary>) -> String {
-    let line = |(bin, runs): (usize, &u64)| {
-        format!("{:.4} to {:.4}: {runs} runs\n", Bandwidths::edge(bin), Bandwidths::edge(bin + 1))
-    };
-    bandwidths.bins.iter().enumerate().map(line).collect::<String>() + &mean(summary)
-}
-
-fn mean(summary: Option<Summary>) -> String {
-    summary.map_or("no run has messages".to_owned(), |found| {
-        format!(
-            "mean {:.6} ± {:.6} (99%), deviation {:.6}, from {:.6} to {:.6}",
-            found.mean, found.half_width_99, found.deviation, found.min, found.max
-        )
-    })
-}
-
-fn evenness(quality: &Quality) -> String {
-    format!(
-        "links between switches: {}\npaths over each: {:.6} in the mean, deviation {:.6}, {} at most",
-        quality.links, quality.mean, quality.deviation, quality.most
-    )
 }

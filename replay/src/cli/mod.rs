@@ -2,6 +2,7 @@
 
 mod common;
 mod congestion;
+mod congestion_text;
 mod dimemas;
 mod lightness;
 mod network;
@@ -103,8 +104,12 @@ const CONGESTION_EXAMPLES: &str = "\
 Examples:
   replay congestion --shape k-ary-n-tree --set k=4 --set n=2 --pattern bisect_fb_sym --runs 10000
   replay congestion --shape xgft --set m=[12,12,8] --set w=[1,12,12] --hosts 1142 --runs 100 \\
-      --pattern tree --part 800 --against bisect --metric dep_max_delay
+      --pattern tree --part 800 --against null --against bisect --out results/
+  replay congestion --shape k-ary-n-tree --routing d-mod-k --routing ecmp --hosts 16,32,64 --runs 1000 --pattern bisect --pattern rand
   replay congestion --shape m-port-n-tree --set m=8 --set n=3 --metric routequal
+
+Patterns, routings and numbers of hosts may be several: then a table has a row for each combination. --out FOLDER writes report.html
+with their distributions over each other as pictures, congestion.json, and the tables congestion and histograms as Parquet.
 
 Each run maps ranks to hosts at random. All messages of a level are sent at once; a message's congestion is the most messages
 that share a link of its path, links of hosts included, and its bandwidth the inverse.

@@ -9,6 +9,7 @@ use causal::CausalError;
 use rayon::prelude::*;
 use replay::experiment::{Experiment, Sweep};
 use replay::report;
+use replay::results::congestion::read_congestion;
 use replay::results::synthetic::read_traffic;
 use replay::results::{Comparison, RunResults, read_comparison, read_jobs, write_comparison, write_run};
 use replay::run::{RunError, read_trace, run_experiment};
@@ -114,6 +115,8 @@ pub(super) fn report(results: &Path, out: Option<PathBuf>) -> Result<ExitCode, E
         report::write_traffic(&out, &detail)?;
     } else if let Some(jobs) = read_jobs(results)? {
         report::write_jobs(&out, &jobs)?;
+    } else if let Some(detail) = read_congestion(results)? {
+        report::write_congestion_page(&out, &detail)?;
     } else {
         report::write(&out, &read_comparison(results)?)?;
     }

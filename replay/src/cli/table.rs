@@ -294,14 +294,14 @@ fn points(ppm: i64) -> Cell {
     right(format!("{}{}.{:02}", if ppm < 0 { "-" } else { "+" }, rounded / 100, rounded % 100))
 }
 
-fn new_table(headers: &[&str]) -> Table {
+pub(super) fn new_table(headers: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_HORIZONTAL_ONLY);
     table.set_header(headers.to_vec());
     table
 }
 
-fn right(text: String) -> Cell {
+pub(super) fn right(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 

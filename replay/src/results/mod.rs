@@ -13,6 +13,7 @@
 //! | `report.html` | the report |
 //! | `plots/` | figures of nodes and links, throughput and transfer times, as pictures (SVG) |
 
+pub mod congestion;
 mod detail;
 mod doubts;
 mod jobs;

@@ -80,8 +80,10 @@ fn json_has_all_metrics_on_any_number_of_threads() {
     let one = tree(0, &[&arguments[..], &["1"]].concat());
     assert_eq!(one, tree(0, &[&arguments[..], &["7"]].concat()));
     let found: Value = serde_json::from_str(&one).unwrap();
+    assert_eq!((&found["topology"], &found["runs"]), (&"k-ary-n-tree".into(), &50.into()));
+    let found = &found["cases"][0];
     assert_eq!((&found["pattern"], &found["routing"]), (&"bruck".into(), &"d-mod-k".into()));
-    assert_eq!((&found["hosts"], &found["runs"], &found["pairs"]), (&16.into(), &50.into(), &(16 * 4 * 50).into()));
+    assert_eq!((&found["hosts"], &found["pairs"]), (&16.into(), &(16 * 4 * 50).into()));
     let messages: u64 = found["congestion"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
     assert_eq!(messages, 16 * 4 * 50);
     for key in ["bandwidth_of_runs", "sum_max_cong", "dep_max_delay"] {
@@ -89,6 +91,7 @@ fn json_has_all_metrics_on_any_number_of_threads() {
         assert!(min <= mean && mean <= max && found[key]["runs"] == 50, "{key}: {found}");
     }
     let evenness: Value = serde_json::from_str(&tree(0, &["--metric", "routequal", "--json"])).unwrap();
+    let evenness = &evenness["d-mod-k"];
     assert_eq!((&evenness["links"], &evenness["most"]), (&32.into(), &12.into()));
 }
 
@@ -96,10 +99,68 @@ fn json_has_all_metrics_on_any_number_of_threads() {
 fn a_folder_gets_what_was_found() {
     let folder = tempfile::tempdir().unwrap();
     let printed = run(folder.path(), 0, &[&TREE[..], &["-p", "rand", "--out", "a/b", "--json"]].concat());
-    assert_eq!(fs::read_to_string(folder.path().join("a/b/congestion.json")).unwrap(), printed);
+    assert_eq!(fs::read_to_string(folder.path().join("a/b/congestion.json")).unwrap(), printed.trim_end());
     let graph = fs::read_to_string(folder.path().join("a/b/congestion.dot")).unwrap();
     // 16 cables of hosts and 16 between switches, two directions each.
     assert_eq!(graph.matches("color=").count(), 64);
+}
+
+#[test]
+fn several_patterns_routings_and_numbers_of_hosts_make_one_table_and_one_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let several = [
+        "-p",
+        "bisect",
+        "-p",
+        "tree",
+        "--routing",
+        "d-mod-k",
+        "--routing",
+        "ecmp",
+        "--hosts",
+        "4,8,16",
+        "--runs",
+        "30",
+    ];
+    let table = run(path, 0, &[&TREE[..], &several, &["--out", "all"]].concat());
+    for routing in ["d-mod-k", "ecmp"] {
+        for pattern in ["bisect", "tree"] {
+            for hosts in [4, 8, 16] {
+                let hosts = hosts.to_string();
+                let row = |line: &&str| {
+                    let cells: Vec<&str> = line.split_whitespace().take(4).collect();
+                    cells == [routing, pattern, "–", &hosts]
+                };
+                assert_eq!(table.lines().filter(row).count(), 1, "{routing} {pattern} {hosts}: {table}");
+            }
+        }
+    }
+    let read = |name: &str| fs::read_to_string(path.join("all").join(name)).unwrap();
+    let found: Value = serde_json::from_str(&read("congestion.json")).unwrap();
+    assert_eq!(found["cases"].as_array().unwrap().len(), 12);
+    // A row of figures is what its case is alone.
+    let alone: Value = serde_json::from_str(&run(
+        path,
+        0,
+        &[&TREE[..], &["-p", "tree", "--routing", "ecmp", "--hosts", "8", "--runs", "30", "--json"]].concat(),
+    ))
+    .unwrap();
+    assert!(found["cases"].as_array().unwrap().contains(&alone["cases"][0]));
+    let page = read("report.html");
+    assert!(page.contains("ecmp, tree, 8 hosts") && page.contains("Mean bandwidth over hosts"));
+    for picture in ["congestion.svg", "bandwidth.svg", "sum_max.svg", "delay.svg", "hosts.svg"] {
+        assert!(read(picture).contains("xmlns=\"http://www.w3.org/2000/svg\""), "{picture}");
+    }
+    for table in ["congestion.parquet", "histograms.parquet", "congestion-1.dot", "congestion-12.dot"] {
+        assert!(fs::metadata(path.join("all").join(table)).unwrap().len() > 0, "{table}");
+    }
+    // The report is drawn again from what lies beside it.
+    let mut again = Command::new(env!("CARGO_BIN_EXE_replay"));
+    assert!(again.args(["report", "all", "--out", "again.html"]).current_dir(path).status().unwrap().success());
+    assert_eq!(fs::read_to_string(path.join("again.html")).unwrap(), page);
+    let metric = run(path, 0, &[&TREE[..], &["-p", "ring", "-p", "null", "--metric", "sum_max_cong"]].concat());
+    assert!(metric.starts_with("# ring\n16: 1 runs\n") && metric.contains("\n# null\n0: 1 runs\n"), "{metric}");
 }
 
 #[test]
