@@ -2,8 +2,10 @@
 
 pub mod dimemas;
 pub mod experiment;
+pub mod long_messages;
 pub mod published;
 pub mod report;
 pub mod results;
 pub mod run;
+pub mod shuffle;
 pub mod workload;

@@ -18,14 +18,16 @@ mod paths;
 mod pattern;
 mod quality;
 mod run;
+mod transfers;
 mod tree;
 
 pub use chains::Sends;
 pub use dot::coloured;
 pub use error::CongestionError;
 pub use hosts::{Listed, Subset};
-pub use metrics::{Bandwidths, Histogram, Summary, bandwidth, median};
+pub use metrics::{Bandwidths, Histogram, Summary, Times, bandwidth, median};
 pub use paths::Paths;
 pub use pattern::{Joined, Pair, Pattern};
 pub use quality::{Quality, quality};
 pub use run::{Experiment, Results};
+pub use transfers::{Sharing, Transfer};

@@ -71,15 +71,46 @@ impl Summary {
     }
 }
 
-/// Bandwidths of runs, as parts of what a message has alone. All sums are of integers, so their order does not matter.
+/// Whole numbers up to 2^50, added up with their squares: exactly, so their order does not matter. Sums fit for 2^27 of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Moments {
+    count: u64,
+    sum: u128,
+    squares: u128,
+}
+
+impl Moments {
+    fn add(&mut self, value: u64) {
+        let value = u128::from(value);
+        self.count += 1;
+        self.sum += value;
+        self.squares += value * value;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.squares += other.squares;
+    }
+
+    /// Their mean, and their squared distances from it, added up. There must be some.
+    #[expect(clippy::cast_precision_loss, reason = "rounded once, at the end")]
+    fn mean_and_squares(&self) -> (f64, f64) {
+        let count = u128::from(self.count);
+        // Distances from the mean rounded down; what that leaves is the same for all.
+        let (mean, rest) = (self.sum / count, (self.sum % count) as f64);
+        let squares = (self.squares + count * mean * mean).saturating_sub(2 * mean * self.sum) as f64;
+        (self.sum as f64 / count as f64, (squares - rest * rest / count as f64).max(0.0))
+    }
+}
+
+/// Bandwidths of runs, as parts of what a message has alone.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bandwidths {
     /// Runs in each of [`Bandwidths::BINS`] bins of the same width over 0 to 1.01, as ORCS has them.
     pub bins: [u64; Self::BINS],
-    runs: u64,
-    /// In units of 2^-48; squares in those of 2^-96. Both fit for 2^30 runs.
-    sum: u128,
-    squares: u128,
+    /// In units of 2^-48.
+    moments: Moments,
     range: Option<(f64, f64)>,
 }
 
@@ -98,10 +129,7 @@ impl Bandwidths {
     /// One run more, with a bandwidth from 0 to 1.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 2^48")]
     pub(crate) fn add(&mut self, bandwidth: f64) {
-        let units = u128::from((bandwidth * Self::UNIT).round() as u64);
-        self.runs += 1;
-        self.sum += units;
-        self.squares += units * units;
+        self.moments.add((bandwidth * Self::UNIT).round() as u64);
         let (min, max) = self.range.unwrap_or((bandwidth, bandwidth));
         self.range = Some((min.min(bandwidth), max.max(bandwidth)));
         if let Some(bin) = (0..Self::BINS).find(|bin| bandwidth < Self::edge(bin + 1)) {
@@ -112,9 +140,7 @@ impl Bandwidths {
     /// The runs of `other`, too.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.bins.iter_mut().zip(other.bins).for_each(|(sum, runs)| *sum += runs);
-        self.runs += other.runs;
-        self.sum += other.sum;
-        self.squares += other.squares;
+        self.moments.merge(&other.moments);
         if let Some((min, max)) = other.range {
             let (least, most) = self.range.unwrap_or((min, max));
             self.range = Some((least.min(min), most.max(max)));
@@ -123,16 +149,51 @@ impl Bandwidths {
 
     /// What they come to; `None` if no run had messages.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "rounded once, at the end")]
     pub fn summary(&self) -> Option<Summary> {
         let (min, max) = self.range?;
-        let runs = u128::from(self.runs);
-        // Squared distances from the mean rounded down; what that leaves is the same for all.
-        let (mean, rest) = (self.sum / runs, (self.sum % runs) as f64);
-        let squares = (self.squares + runs * mean * mean).saturating_sub(2 * mean * self.sum) as f64;
-        let squares = (squares - rest * rest / runs as f64).max(0.0) / (Self::UNIT * Self::UNIT);
-        let mean = self.sum as f64 / runs as f64 / Self::UNIT;
-        Some(Summary::from_moments(self.runs, min, max, mean, squares))
+        let (mean, squares) = self.moments.mean_and_squares();
+        let squares = squares / (Self::UNIT * Self::UNIT);
+        Some(Summary::from_moments(self.moments.count, min, max, mean / Self::UNIT, squares))
+    }
+}
+
+/// Times of runs, to the nanosecond.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Times {
+    moments: Moments,
+    /// The least and the most.
+    range: Option<(u64, u64)>,
+}
+
+impl Times {
+    /// Longer times count as this one: 13 days.
+    const MOST_NS: u64 = 1 << 50;
+
+    /// One run more.
+    pub(crate) fn add(&mut self, ps: u64) {
+        let ns = (ps / 1_000).min(Self::MOST_NS);
+        self.moments.add(ns);
+        let (min, max) = self.range.unwrap_or((ns, ns));
+        self.range = Some((min.min(ns), max.max(ns)));
+    }
+
+    /// The runs of `other`, too.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.moments.merge(&other.moments);
+        if let Some((min, max)) = other.range {
+            let (least, most) = self.range.unwrap_or((min, max));
+            self.range = Some((least.min(min), most.max(max)));
+        }
+    }
+
+    /// What they come to in seconds; `None` without runs.
+    #[must_use]
+    pub fn seconds(&self) -> Option<Summary> {
+        let (min, max) = self.range?;
+        let (mean, squares) = self.moments.mean_and_squares();
+        let seconds = |ns: f64| ns / 1e9;
+        let (min, max) = (seconds(float(min)), seconds(float(max)));
+        Some(Summary::from_moments(self.moments.count, min, max, seconds(mean), squares / 1e18))
     }
 }
 

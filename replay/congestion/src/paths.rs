@@ -101,12 +101,18 @@ impl<'a> Paths<'a> {
         Ok(())
     }
 
+    /// The topology's links by the numbers of [`Paths::write`].
+    pub(crate) fn links(&self) -> impl Iterator<Item = LinkId> {
+        let computed = self.tree.as_ref().map(TreeLinks::links);
+        (0..self.topology.links().len())
+            .map(move |number| computed.map_or_else(|| number.into(), |links| links[number]))
+    }
+
     /// What was counted for the numbers of [`Paths::write`], by number of the topology's links.
     pub(crate) fn by_link(&self, counts: Vec<u64>) -> Vec<u64> {
-        let Some(tree) = &self.tree else { return counts };
         let mut by_link = vec![0; counts.len()];
-        for (link, count) in tree.links().iter().zip(counts) {
-            by_link[link.0 as usize] = count;
+        for (link, count) in self.links().zip(counts) {
+            by_link[usize::from(link)] = count;
         }
         by_link
     }

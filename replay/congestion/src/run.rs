@@ -3,7 +3,7 @@
 use crate::chains::Chains;
 use crate::level::Loads;
 use crate::metrics::{Bandwidths, Histogram, bandwidth};
-use crate::{CongestionError, Joined, Paths, Sends, Subset};
+use crate::{CongestionError, Joined, Pair, Paths, Sends, Subset};
 use netsim::kernel::random::draw;
 use netsim::topology::NodeId;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,24 +73,15 @@ impl Experiment {
     /// # Errors
     /// When hosts, levels or parts are asked for that there are not, or the routing has no path for a pair.
     pub fn run(&self, paths: &Paths<'_>, done: impl Fn() + Sync) -> Result<Results, CongestionError> {
-        let (hosts, ranks) = self.chosen(paths)?;
-        let (next, failed) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
-        let threads = usize::try_from(self.runs).unwrap_or(usize::MAX).min(self.threads);
-        let shares = on_threads(threads, || {
-            let share = self.share(paths, &hosts, ranks, (&next, &failed), &done);
-            share.inspect_err(|(run, _)| _ = failed.fetch_min(*run, Ordering::Relaxed))
-        });
-        let mut results = Results { links: vec![0; paths.topology().links().len()], ..Results::default() };
-        let mut first: Option<(u64, CongestionError)> = None;
-        for share in shares {
-            match share {
-                Ok(share) => results.merge(share),
-                Err(error) if first.as_ref().is_none_or(|(run, _)| error.0 < *run) => first = Some(error),
-                Err(_) => {}
-            }
-        }
-        if let Some((_, error)) = first {
-            return Err(error);
+        let links = paths.topology().links().len();
+        let n = u32::try_from(self.ranks(paths)?).unwrap_or(u32::MAX);
+        let begin = || (Counting::new(links, Chains::new(self.pattern.part(n), self.sends)), Results::default());
+        let shares = self
+            .each(paths, &done, begin, |(counting, share), run, ranks| self.one(paths, counting, share, run, ranks))?;
+        let mut results = Results { links: vec![0; links], ..Results::default() };
+        for (counting, share) in shares {
+            let congestion = histogram(&counting.all);
+            results.merge(Results { congestion, links: counting.loads.into_totals(), ..share });
         }
         results.links = paths.by_link(results.links);
         Ok(results)
@@ -141,58 +132,101 @@ impl Experiment {
         Ok((hosts, wanted))
     }
 
-    /// Takes one run after the other until there is none left, or one before it has failed; an error comes with its run.
-    fn share(
+    /// Does `one` for each run, with its number and the hosts of its ranks, and `done` after it. Each thread keeps what `begin`
+    /// makes for it.
+    pub(crate) fn each<S: Send>(
         &self,
         paths: &Paths<'_>,
-        hosts: &[NodeId],
-        count: usize,
-        (next, failed): (&AtomicU64, &AtomicU64),
         done: &(impl Fn() + Sync),
-    ) -> Result<Results, (u64, CongestionError)> {
-        let mut share = Results::default();
-        let mut loads = Loads::new(paths.topology().links().len());
-        let (mut ranks, mut pairs, mut weights) = (Vec::new(), Vec::new(), Vec::new());
-        // Messages by their congestion: of a run, and of all.
-        let (mut tally, mut all) = (Vec::<u64>::new(), Vec::<u64>::new());
-        let n = u32::try_from(count).unwrap_or(u32::MAX);
-        let mut chains = Chains::new(self.pattern.part(n), self.sends);
-        let levels = self.level.map_or(0..self.pattern.levels(n), |level| level..level + 1);
-        loop {
-            let run = next.fetch_add(1, Ordering::Relaxed);
-            if run >= self.runs || run > failed.load(Ordering::Relaxed) {
-                break;
-            }
-            self.subset.ranks(hosts, count, self.shuffled, draw(self.seed, MAPPING, run), &mut ranks);
-            chains.begin();
-            let mut sum_max = 0;
-            for level in levels.clone() {
-                self.pattern.level(level, n, self.seed, run, &mut pairs);
-                loads.level(paths, &ranks, &pairs, &mut weights).map_err(|error| (run, error))?;
-                share.visits += loads.visits() as u64;
-                let most = weights.iter().copied().max().unwrap_or(0);
-                sum_max += u64::from(most);
-                tally.resize(tally.len().max(most as usize + 1), 0);
-                for weight in &weights {
-                    tally[*weight as usize] += 1;
+        begin: impl Fn() -> S + Sync,
+        one: impl Fn(&mut S, u64, &[NodeId]) -> Result<(), CongestionError> + Sync,
+    ) -> Result<Vec<S>, CongestionError> {
+        let (hosts, count) = self.chosen(paths)?;
+        let (next, failed) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
+        let threads = usize::try_from(self.runs).unwrap_or(usize::MAX).min(self.threads);
+        let shares = on_threads(threads, || {
+            let (mut kept, mut ranks) = (begin(), Vec::new());
+            loop {
+                let run = next.fetch_add(1, Ordering::Relaxed);
+                if run >= self.runs || run > failed.load(Ordering::Relaxed) {
+                    return Ok(kept);
                 }
-                chains.level(&pairs, &weights);
+                self.subset.ranks(&hosts, count, self.shuffled, draw(self.seed, MAPPING, run), &mut ranks);
+                if let Err(error) = one(&mut kept, run, &ranks) {
+                    failed.fetch_min(run, Ordering::Relaxed);
+                    return Err((run, error));
+                }
+                done();
             }
-            *share.sum_max.entry(sum_max).or_default() += 1;
-            *share.delay.entry(chains.longest()).or_default() += 1;
-            let of_run = histogram(&tally);
-            if let Some(bandwidth) = bandwidth(&of_run) {
-                share.bandwidth.add(bandwidth);
+        });
+        // The first run that fails is the same for any number of threads.
+        let mut failures: Vec<_> = Vec::new();
+        let mut all = Vec::new();
+        for share in shares {
+            match share {
+                Ok(kept) => all.push(kept),
+                Err(failure) => failures.push(failure),
             }
-            all.resize(tally.len(), 0);
-            for (sum, count) in all.iter_mut().zip(&mut tally) {
-                *sum += std::mem::take(count);
-            }
-            done();
         }
-        share.congestion = histogram(&all);
-        share.links = loads.into_totals();
-        Ok(share)
+        match failures.into_iter().min_by_key(|(run, _)| *run) {
+            Some((_, error)) => Err(error),
+            None => Ok(all),
+        }
+    }
+
+    /// One run of the pattern.
+    fn one(
+        &self,
+        paths: &Paths<'_>,
+        counting: &mut Counting,
+        share: &mut Results,
+        run: u64,
+        ranks: &[NodeId],
+    ) -> Result<(), CongestionError> {
+        let n = u32::try_from(ranks.len()).unwrap_or(u32::MAX);
+        let Counting { loads, chains, pairs, weights, tally, all } = counting;
+        chains.begin();
+        let mut sum_max = 0;
+        for level in self.level.map_or(0..self.pattern.levels(n), |level| level..level + 1) {
+            self.pattern.level(level, n, self.seed, run, pairs);
+            loads.level(paths, ranks, pairs, weights)?;
+            share.visits += loads.visits() as u64;
+            let most = weights.iter().copied().max().unwrap_or(0);
+            sum_max += u64::from(most);
+            tally.resize(tally.len().max(most as usize + 1), 0);
+            for weight in weights.iter() {
+                tally[*weight as usize] += 1;
+            }
+            chains.level(pairs, weights);
+        }
+        *share.sum_max.entry(sum_max).or_default() += 1;
+        *share.delay.entry(chains.longest()).or_default() += 1;
+        if let Some(bandwidth) = bandwidth(&histogram(tally)) {
+            share.bandwidth.add(bandwidth);
+        }
+        all.resize(tally.len(), 0);
+        for (sum, count) in all.iter_mut().zip(tally) {
+            *sum += std::mem::take(count);
+        }
+        Ok(())
+    }
+}
+
+/// What a thread keeps from run to run.
+struct Counting {
+    loads: Loads,
+    chains: Chains,
+    pairs: Vec<Pair>,
+    weights: Vec<u32>,
+    /// Messages by their congestion: of a run, and of all.
+    tally: Vec<u64>,
+    all: Vec<u64>,
+}
+
+impl Counting {
+    fn new(links: usize, chains: Chains) -> Self {
+        let (tally, all) = (Vec::new(), Vec::new());
+        Self { loads: Loads::new(links), chains, pairs: Vec::new(), weights: Vec::new(), tally, all }
     }
 }
 

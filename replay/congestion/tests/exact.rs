@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use congestion::{
-    Experiment, Histogram, Joined, Listed, Pair, Paths, Pattern, Results, Sends, Subset, Summary, bandwidth, quality,
+    Experiment, Histogram, Joined, Listed, Pair, Paths, Pattern, Results, Sends, Subset, Summary, Transfer, bandwidth,
+    quality,
 };
 use netsim::routing::{Routes, RoutingConfig};
 use netsim::topology::{Topology, TopologyConfig};
@@ -216,6 +217,40 @@ fn a_load_is_a_path_that_passes() {
         assert_eq!(found.links.iter().sum::<u64>(), found.visits, "{name}");
         assert_eq!(found.bandwidth.bins.iter().sum::<u64>(), 20, "{name}");
     }
+}
+
+#[test]
+fn transfers_take_as_long_as_the_link_with_most_time() {
+    // Two racks of two hosts; links of hosts have 10 Gbit/s, the two between each rack and the cores 1 Gbit/s.
+    let topology = topology(
+        "shape = \"xgft\"\nm = [2, 2]\nw = [1, 2]\nhost_link = { rate = \"10Gbps\" }\nuplink = { rate = \"1Gbps\" }",
+    );
+    let transfers = |list: &[(u32, u32, u64)]| -> Vec<Transfer> {
+        list.iter().map(|(from, to, bytes)| Transfer { from: *from, to: *to, bytes: *bytes }).collect()
+    };
+    let in_order = Experiment { shuffled: false, subset: Subset::First, runs: 1, ..experiment(Pattern::Null) };
+    let times = |routing: &RoutingConfig, list: &[(u32, u32, u64)]| {
+        let routes = Routes::new(routing, &topology, 1).unwrap();
+        let paths = Paths::new(&topology, &routes).unwrap();
+        let found = in_order.share(&paths, &transfers(list), || {}).unwrap();
+        (found.links.seconds().unwrap().mean, found.host_links.seconds().unwrap().mean, found.bytes)
+    };
+    let list = [(0, 2, 125_000_000), (1, 3, 250_000_000), (0, 1, 1_250_000_000), (3, 3, 99)];
+    // D-mod-k takes one core for host 2 and the other for host 3; the first shortest path takes one for both.
+    let (links, hosts, bytes) = times(&RoutingConfig::DModK, &list);
+    assert_eq!((links, hosts), (2.0, 1.1));
+    assert_eq!(bytes.iter().sum::<u64>(), 4 * (125_000_000 + 250_000_000) + 2 * 1_250_000_000);
+    let (links, hosts, _) = times(&RoutingConfig::Shortest, &list);
+    assert_eq!((links, hosts), (3.0, 1.1));
+    // Any mapping, on any number of threads.
+    let routes = Routes::new(&RoutingConfig::DModK, &topology, 1).unwrap();
+    let paths = Paths::new(&topology, &routes).unwrap();
+    let of = |threads| {
+        let random = Experiment { threads, runs: 40, ..experiment(Pattern::Null) };
+        random.share(&paths, &transfers(&list), || {}).unwrap()
+    };
+    assert_eq!(of(1), of(3));
+    assert_eq!(of(1).links.seconds().unwrap().runs, 40);
 }
 
 fn level(pattern: Pattern, level: usize, n: u32) -> Vec<(u32, u32)> {

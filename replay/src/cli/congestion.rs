@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Error, bail};
@@ -11,8 +11,14 @@ use clap::{Args, ValueEnum};
 use congestion::{CongestionError, Experiment, Joined, Listed, Paths, Pattern, Sends, Subset};
 use netsim::routing::{Routes, RoutingConfig};
 use netsim::topology::Structure;
+use netsim::units::Bytes;
+use replay::long_messages::{LongMessages, MessageFabric};
 use replay::report;
-use replay::results::congestion::{CaseKey, CongestionCase, CongestionDetail, write_congestion};
+use replay::results::congestion::{
+    CaseKey, CongestionCase, CongestionDetail, ShuffleCase, ShuffleDetail, write_congestion,
+};
+use replay::run::read_trace;
+use replay::shuffle::Shuffle;
 
 use super::common::{say, threads};
 use super::congestion_text as text;
@@ -32,17 +38,30 @@ pub(super) struct CongestionArgs {
     routing: Vec<String>,
     /// Who sends to whom: null, rand, bisect, bisect_fb_sym, tree, bruck, gather, scatter, ring, recdbl, 2neighbor, 4neighbor,
     /// 6neighbor, or shift:N. May be given more than once.
-    #[arg(long, short = 'p', default_value = "bisect")]
+    #[arg(long, short = 'p', default_value = "bisect", conflicts_with = "trace")]
     pattern: Vec<Pattern>,
     /// What the ranks do that --part leaves over (ORCS' ptrnvsptrn); it begins again as long as the first pattern goes on. May be
     /// given more than once.
-    #[arg(long, value_name = "PATTERN", requires = "part")]
+    #[arg(long, value_name = "PATTERN", requires = "part", conflicts_with = "trace")]
     against: Vec<Pattern>,
     /// The number of the first pattern's ranks.
     #[arg(long, value_name = "RANKS", requires = "against")]
     part: Option<u32>,
+    /// Looks at the shuffle of a recorded job in place of patterns: the folder of a trace. Its hosts are mapped to the topology's
+    /// as ranks are.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["metric", "level", "print_pattern", "print_hosts", "simulate"])]
+    trace: Option<PathBuf>,
+    /// Which of the trace's jobs [default: the one that shuffled most].
+    #[arg(long, value_name = "ID", requires = "trace")]
+    job: Option<String>,
+    /// Simulates all messages of a level as long ones on this fabric, too, and puts static estimates beside simulated times.
+    #[arg(long, value_enum, value_name = "FABRIC", conflicts_with_all = ["print_pattern", "print_hosts"])]
+    simulate: Option<Fabric>,
+    /// The length of simulated messages.
+    #[arg(long, value_name = "SIZE", default_value = "1MiB", requires = "simulate")]
+    message: Bytes,
     /// How many hosts take part [default: all]; several numbers with commas between them.
-    #[arg(long, short = 's', value_name = "N", value_delimiter = ',')]
+    #[arg(long, short = 's', value_name = "N", value_delimiter = ',', conflicts_with = "trace")]
     hosts: Vec<usize>,
     /// Which hosts: linear-bfs (breadth-first from the first node), first, rand (drawn anew for each run), or a file of names,
     /// one a line.
@@ -83,6 +102,24 @@ pub(super) struct CongestionArgs {
     out: Option<PathBuf>,
 }
 
+/// A fabric that simulates long messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Fabric {
+    /// Lossless, with credits.
+    Credit,
+    /// Whole packets, one after the other; needs links with unlimited buffers.
+    StoreAndForward,
+}
+
+impl From<Fabric> for MessageFabric {
+    fn from(fabric: Fabric) -> Self {
+        match fabric {
+            Fabric::Credit => Self::Credit,
+            Fabric::StoreAndForward => Self::StoreAndForward,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 enum Metric {
@@ -121,7 +158,10 @@ pub(super) fn show(args: &CongestionArgs) -> Result<ExitCode, Error> {
         say(first_run(args, &network, &cases, seed)?.trim_end())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let (detail, graphs) = run(args, &network, &cases, seed)?;
+    let (detail, graphs) = match &args.trace {
+        Some(trace) => (shuffle(args, trace, &network, &cases, seed)?, Vec::new()),
+        None => run(args, &network, &cases, seed)?,
+    };
     if let Some(folder) = &args.out {
         write_congestion(folder, &detail)?;
         report::write_congestion(folder, &detail)?;
@@ -131,6 +171,8 @@ pub(super) fn show(args: &CongestionArgs) -> Result<ExitCode, Error> {
         return Ok(ExitCode::SUCCESS);
     }
     let printed = match args.metric {
+        _ if detail.shuffle.is_some() => detail.shuffle.as_ref().map(text::shuffle).unwrap_or_default(),
+        None if args.simulate.is_some() => format!("{}\n{}", text::cases(&detail), text::simulated(&detail)),
         None if detail.cases.len() > 1 => text::cases(&detail),
         metric => {
             let metric = metric.unwrap_or(Metric::HistMaxCong);
@@ -174,11 +216,13 @@ fn run(
         runs: args.runs,
         seed,
         cases: Vec::new(),
+        shuffle: None,
     };
     let count: usize = cases.iter().map(|cases| cases.experiments.len()).sum();
     let runs = usize::try_from(args.runs).unwrap_or(usize::MAX).saturating_mul(count);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads_of(args)).build()?;
     let bars = Bars::new();
-    let bar = bars.jobs(runs);
+    let bar = bars.jobs(if args.simulate.is_some() { runs.saturating_mul(2) } else { runs });
     let mut graphs = Vec::new();
     for Cases { config, experiments } in cases {
         let routes = Routes::new(config, topology, seed).map_err(|error| network.wrong(&error.to_string()))?;
@@ -186,7 +230,14 @@ fn run(
         for experiment in experiments {
             let hosts = experiment.ranks(&paths).map_err(|error| named(args, error))?;
             let results = experiment.run(&paths, || bar.inc(1)).map_err(|error| named(args, error))?;
-            detail.cases.push(CongestionCase::new(key(config, experiment, hosts), &results));
+            let mut case = CongestionCase::new(key(config, experiment, hosts), &results);
+            if let Some(fabric) = args.simulate {
+                let (fabric, bytes) = (fabric.into(), args.message.get());
+                let messages = LongMessages { fabric, bytes, topology, routes: &routes, paths: &paths };
+                let compare = || messages.compare(experiment, || bar.inc(1));
+                case.simulated = Some(pool.install(compare)?);
+            }
+            detail.cases.push(case);
             let graph = || congestion::coloured(topology, &results.links);
             if let Some(folder) = &args.out {
                 let number = if count > 1 { format!("-{}", detail.cases.len()) } else { String::new() };
@@ -197,6 +248,54 @@ fn run(
     }
     bar.finish_and_clear();
     Ok((detail, graphs))
+}
+
+/// Counts the bytes of a recorded shuffle over links.
+fn shuffle(
+    args: &CongestionArgs,
+    trace: &Path,
+    network: &Network,
+    cases: &[Cases],
+    seed: u64,
+) -> Result<CongestionDetail, Error> {
+    let topology = &network.topology;
+    let bars = Bars::new();
+    let spinner = bars.spinner(&format!("reading {}", trace.display()));
+    let recorded = Shuffle::of(&read_trace(trace)?, args.job.as_deref())?;
+    spinner.finish_and_clear();
+    if recorded.transfers.is_empty() {
+        bail!("{} of {} has no map outputs that went from one host to another", recorded.job, trace.display());
+    }
+    let mut detail = ShuffleDetail {
+        trace: trace.display().to_string(),
+        job: recorded.job.clone(),
+        hosts: recorded.hosts.len(),
+        in_order: args.no_shuffle,
+        pairs: recorded.transfers.len(),
+        bytes: recorded.bytes(),
+        local_bytes: recorded.local_bytes,
+        routings: Vec::new(),
+    };
+    let bar = bars.jobs(usize::try_from(args.runs).unwrap_or(usize::MAX).saturating_mul(cases.len()));
+    for Cases { config, experiments } in cases {
+        let routes = Routes::new(config, topology, seed).map_err(|error| network.wrong(&error.to_string()))?;
+        let paths = Paths::new(topology, &routes)?;
+        for experiment in experiments {
+            let experiment = Experiment { hosts: Some(recorded.hosts.len()), ..experiment.clone() };
+            let sharing = experiment.share(&paths, &recorded.transfers, || bar.inc(1));
+            let sharing = sharing.map_err(|error| named(args, error))?;
+            detail.routings.push(ShuffleCase::new(config.to_string(), topology, &sharing, args.runs));
+        }
+    }
+    bar.finish_and_clear();
+    Ok(CongestionDetail {
+        topology: network.shape.to_owned(),
+        topology_hosts: topology.hosts(),
+        runs: args.runs,
+        seed,
+        cases: Vec::new(),
+        shuffle: Some(detail),
+    })
 }
 
 /// What tells a case from the others.

@@ -3,7 +3,7 @@
 use comfy_table::Cell;
 use congestion::{Bandwidths, Experiment, Histogram, Quality, Summary};
 use netsim::topology::{NodeId, Topology};
-use replay::results::congestion::{CongestionCase, CongestionDetail};
+use replay::results::congestion::{CongestionCase, CongestionDetail, ShuffleDetail};
 
 use super::table::{new_table, right};
 
@@ -60,6 +60,66 @@ pub(super) fn cases(detail: &CongestionDetail) -> String {
         "{} of {} hosts, {} runs each\n{table}\n± half of the 99% interval of the mean",
         detail.topology, detail.topology_hosts, detail.runs
     )
+}
+
+/// A recorded shuffle, a row for each routing.
+pub(super) fn shuffle(shuffle: &ShuffleDetail) -> String {
+    let headers =
+        ["routing", "busiest link", "MB of it", "its time", "from, to", "hosts' links alone", "times as long"];
+    let mut table = new_table(&headers);
+    for case in &shuffle.routings {
+        let dash = || "–".to_owned();
+        table.add_row([
+            Cell::new(&case.routing),
+            Cell::new(&case.busiest),
+            right(megabytes(case.busiest_bytes)),
+            right(case.links_s.map_or_else(dash, |runs| format!("{:.6} s ± {:.6}", runs.mean, runs.half_width_99))),
+            right(case.links_s.map_or_else(dash, |runs| format!("{:.6} to {:.6} s", runs.min, runs.max))),
+            right(case.host_links_s.map_or_else(dash, |runs| format!("{:.6} s", runs.mean))),
+            right(case.slowdown.map_or_else(dash, |slowdown| format!("{slowdown:.3}"))),
+        ]);
+    }
+    format!(
+        "{} of {}: {} MB between {} pairs of {} hosts, {}; {} MB stayed on their host\n{table}",
+        shuffle.job,
+        shuffle.trace,
+        megabytes(shuffle.bytes),
+        shuffle.pairs,
+        shuffle.hosts,
+        if shuffle.in_order { "in order" } else { "at random" },
+        megabytes(shuffle.local_bytes),
+    )
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn megabytes(bytes: u64) -> String {
+    format!("{:.3}", bytes as f64 / 1e6)
+}
+
+/// Static estimates beside simulated times.
+pub(super) fn simulated(detail: &CongestionDetail) -> String {
+    let headers = ["", "slowest, static", "simulated", "change", "mean, static", "simulated", "change", "error"];
+    let mut table = new_table(&headers);
+    let time = |seconds: f64| right(format!("{:.3} us", seconds * 1e6));
+    let change = |new: f64, old: f64| {
+        right(if old > 0.0 { format!("{:+.1}%", (new / old - 1.0) * 100.0) } else { "–".to_owned() })
+    };
+    let mut of = String::new();
+    for (label, case) in detail.labelled() {
+        let Some(one) = &case.simulated else { continue };
+        of = format!("{} bytes a message on {}", one.message_bytes, one.fabric);
+        table.add_row([
+            Cell::new(label),
+            time(one.static_slowest_s),
+            time(one.simulated_slowest_s),
+            change(one.simulated_slowest_s, one.static_slowest_s),
+            time(one.static_mean_s),
+            time(one.simulated_mean_s),
+            change(one.simulated_mean_s, one.static_mean_s),
+            right(format!("{:.1}%", one.mean_error * 100.0)),
+        ]);
+    }
+    format!("{of}\n{table}\n")
 }
 
 /// The hosts of a run, rank by rank.

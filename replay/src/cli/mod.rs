@@ -107,6 +107,9 @@ Examples:
       --pattern tree --part 800 --against null --against bisect --out results/
   replay congestion --shape k-ary-n-tree --routing d-mod-k --routing ecmp --hosts 16,32,64 --runs 1000 --pattern bisect --pattern rand
   replay congestion --shape m-port-n-tree --set m=8 --set n=3 --metric routequal
+  replay congestion --shape leaf-spine --set leaves=4 --set spines=2 --set hosts=4 --trace trace/ --runs 100 \\
+      --routing d-mod-k --routing ecmp
+  replay congestion --shape k-ary-n-tree --pattern bisect --pattern bruck --runs 10 --simulate credit
 
 Patterns, routings and numbers of hosts may be several: then a table has a row for each combination. --out FOLDER writes report.html
 with their distributions over each other as pictures, congestion.json, and the tables congestion and histograms as Parquet.

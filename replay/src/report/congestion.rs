@@ -9,7 +9,7 @@ use super::document::document;
 use super::format;
 use super::markup::{Element, div, element, table};
 use super::parts::note;
-use crate::results::congestion::{CongestionCase, CongestionDetail};
+use crate::results::congestion::{CongestionCase, CongestionDetail, ShuffleDetail};
 use crate::results::{StoreError, write_text};
 
 /// Values further apart than so many are drawn in groups.
@@ -40,11 +40,16 @@ pub fn write_congestion_page(path: &Path, detail: &CongestionDetail) -> Result<(
 /// The report as an HTML page.
 fn page(detail: &CongestionDetail) -> String {
     let drawn: Vec<Element> = pictures(detail).into_iter().map(|(_, picture)| picture).collect();
-    let main = element("main").child(figures(detail)).children((!drawn.is_empty()).then(|| {
-        element("section").child(element("h2").text("Distributions")).children(drawn).child(note(
-            "A message's congestion is the most messages that share a link of its path; its bandwidth is the inverse.",
-        ))
-    }));
+    let told =
+        "A message's congestion is the most messages that share a link of its path; its bandwidth is the inverse.";
+    let distributions = || {
+        element("section").child(element("h2").text("Distributions")).children(drawn.iter().cloned()).child(note(told))
+    };
+    let main = element("main")
+        .children(detail.shuffle.as_ref().map(|shuffle| shuffled(shuffle, detail.runs)))
+        .children((!detail.cases.is_empty()).then(|| figures(detail)))
+        .children(simulated(detail))
+        .children((!drawn.is_empty()).then(distributions));
     let text = format!("congestion on {} of {} hosts", detail.topology, detail.topology_hosts);
     let job = div("job").child(element("strong").text(&text));
     document(&format!("{text} · Hadoptic"), Some(job), main, "")
@@ -97,6 +102,69 @@ fn figures(detail: &CongestionDetail) -> Element {
         detail.seed
     );
     element("section").child(element("h2").text("Figures")).child(table(&headers, 3, rows)).child(note(&told))
+}
+
+/// A recorded shuffle, a row for each routing.
+fn shuffled(shuffle: &ShuffleDetail, runs: u64) -> Element {
+    let headers =
+        ["routing", "busiest link", "bytes of it", "its time", "from, to", "hosts' links alone", "times as long"];
+    let seconds = |runs: Option<Summary>| format::maybe_seconds(runs.map(|runs| runs.mean));
+    let rows = shuffle.routings.iter().map(|case| {
+        let range = |runs: Summary| format!("{} to {}", format::seconds(runs.min), format::seconds(runs.max));
+        vec![
+            case.routing.clone(),
+            case.busiest.clone(),
+            format::bytes(case.busiest_bytes),
+            seconds(case.links_s),
+            case.links_s.map_or_else(|| "–".to_owned(), range),
+            seconds(case.host_links_s),
+            case.slowdown.map_or_else(|| "–".to_owned(), number),
+        ]
+    });
+    let mapped = if shuffle.in_order {
+        "mapped to the topology's in order".to_owned()
+    } else {
+        format!("mapped to the topology's at random, {} runs", format::count(runs))
+    };
+    let told = format!(
+        "{} of {}: {} between {} pairs of {} hosts, {mapped}; {} stayed on their host. All at once: no schedule on these paths is \
+         shorter than the busiest link's time.",
+        shuffle.job,
+        shuffle.trace,
+        format::bytes(shuffle.bytes),
+        shuffle.pairs,
+        shuffle.hosts,
+        format::bytes(shuffle.local_bytes),
+    );
+    element("section").child(element("h2").text("Shuffle")).child(table(&headers, 2, rows)).child(note(&told))
+}
+
+/// Static estimates beside simulated times.
+fn simulated(detail: &CongestionDetail) -> Option<Element> {
+    let first = detail.cases.iter().find_map(|case| case.simulated.as_ref())?;
+    let headers = ["case", "slowest, static", "simulated", "change", "mean, static", "simulated", "change", "error"];
+    let change = |new: f64, old: f64| format::maybe_change((old > 0.0).then(|| new / old - 1.0));
+    let rows = detail.labelled().filter_map(|(label, case)| {
+        let one = case.simulated.as_ref()?;
+        Some(vec![
+            label,
+            format::seconds(one.static_slowest_s),
+            format::seconds(one.simulated_slowest_s),
+            change(one.simulated_slowest_s, one.static_slowest_s),
+            format::seconds(one.static_mean_s),
+            format::seconds(one.simulated_mean_s),
+            change(one.simulated_mean_s, one.static_mean_s),
+            format::share(one.mean_error),
+        ])
+    });
+    let told = format!(
+        "Messages of {} each on {}; slowest: levels' slowest messages, added up; error: the mean over messages of |simulated / \
+         static - 1|.",
+        format::bytes(first.message_bytes),
+        first.fabric
+    );
+    let title = element("h2").text("Static estimate beside simulation");
+    Some(element("section").child(title).child(table(&headers, 1, rows)).child(note(&told)))
 }
 
 /// All pictures, with the names of their files.

@@ -4,17 +4,20 @@
 //! |---|---|
 //! | `congestion.json` | [`CongestionDetail`], from which the report is drawn |
 //! | `congestion.parquet` | figures, a row a case: a pattern on a number of hosts under a routing |
+//! | `shuffle.parquet` | the same of a recorded shuffle, a row a routing |
 //! | `histograms.parquet` | how often each congestion, sum, delay and bandwidth came in each case |
 
 use std::path::Path;
 
-use congestion::{Bandwidths, Histogram, Results, Summary, bandwidth, median};
+use congestion::{Bandwidths, Histogram, Results, Sharing, Summary, bandwidth, median};
+use netsim::topology::Topology;
 use serde::{Deserialize, Serialize};
 use trace::rows::Column;
 use trace_tables::write_columns;
 
 use super::StoreError;
 use super::store::{column, make_folder, read_json, write_json};
+use crate::long_messages::Compared;
 
 /// The file from which the report is drawn.
 const DETAIL: &str = "congestion.json";
@@ -30,8 +33,68 @@ pub struct CongestionDetail {
     pub runs: u64,
     /// What decided all that is random.
     pub seed: u64,
-    /// What was counted.
+    /// What was counted; nothing where a shuffle was looked at.
     pub cases: Vec<CongestionCase>,
+    /// A recorded shuffle in place of patterns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shuffle: Option<ShuffleDetail>,
+}
+
+/// A recorded shuffle under routings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShuffleDetail {
+    /// The folder of the trace.
+    pub trace: String,
+    /// The job.
+    pub job: String,
+    /// Hosts of the trace.
+    pub hosts: usize,
+    /// Whether they are the topology's in order; else mapped to them at random, for each run anew.
+    pub in_order: bool,
+    /// Pairs of hosts that exchange map outputs.
+    pub pairs: usize,
+    /// Bytes between hosts.
+    pub bytes: u64,
+    /// Bytes that stayed on their host.
+    pub local_bytes: u64,
+    /// What came out, routing by routing.
+    pub routings: Vec<ShuffleCase>,
+}
+
+/// A recorded shuffle under a routing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShuffleCase {
+    /// The routing.
+    pub routing: String,
+    /// The time of the link that needs the longest for the bytes that cross it, seconds; over runs.
+    pub links_s: Option<Summary>,
+    /// The same of the links of hosts alone.
+    pub host_links_s: Option<Summary>,
+    /// How many times as long the first is as the second, of the means.
+    pub slowdown: Option<f64>,
+    /// The link with most bytes in all runs.
+    pub busiest: String,
+    /// Its bytes a run, in the mean.
+    pub busiest_bytes: u64,
+}
+
+impl ShuffleCase {
+    /// What came out of `runs` runs on `topology`.
+    #[must_use]
+    pub fn new(routing: String, topology: &Topology, sharing: &Sharing, runs: u64) -> Self {
+        let (links, hosts) = (sharing.links.seconds(), sharing.host_links.seconds());
+        let both = links.zip(hosts).filter(|(_, hosts)| hosts.mean > 0.0);
+        // The first one of several.
+        let busiest = sharing.bytes.iter().enumerate().rev().max_by_key(|(_, bytes)| **bytes);
+        Self {
+            routing,
+            links_s: links,
+            host_links_s: hosts,
+            slowdown: both.map(|(links, hosts)| links.mean / hosts.mean),
+            busiest: busiest.map(|(link, _)| topology.link_name(link.into())).unwrap_or_default(),
+            busiest_bytes: busiest.map_or(0, |(_, bytes)| bytes / runs.max(1)),
+        }
+    }
 }
 
 /// What tells a case from the others.
@@ -77,6 +140,9 @@ pub struct CongestionCase {
     pub dep_max_delay_median: Option<u64>,
     /// Runs by their longest chain.
     pub dep_max_delay_runs: Histogram,
+    /// The same messages simulated, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulated: Option<Compared>,
 }
 
 impl CongestionCase {
@@ -96,6 +162,7 @@ impl CongestionCase {
             dep_max_delay: Summary::of(&results.delay),
             dep_max_delay_median: median(&results.delay),
             dep_max_delay_runs: results.delay.clone(),
+            simulated: None,
         }
     }
 }
@@ -137,6 +204,9 @@ impl CongestionDetail {
 pub fn write_congestion(folder: &Path, detail: &CongestionDetail) -> Result<(), StoreError> {
     make_folder(folder)?;
     write_json(&folder.join(DETAIL), detail)?;
+    if let Some(shuffle) = &detail.shuffle {
+        return write_shuffle(folder, &shuffle.routings);
+    }
     write_figures(folder, &detail.cases)?;
     write_histograms(folder, &detail.cases)
 }
@@ -164,6 +234,7 @@ fn keys<R>(rows: &[R], key: impl Fn(&R) -> &CaseKey + Copy) -> Vec<(String, Colu
 /// A figure of a case's runs.
 type Of = fn(&CongestionCase) -> Option<Summary>;
 type Figure = fn(&Summary) -> f64;
+type ComparedFigure = fn(&Compared) -> f64;
 
 fn write_figures(folder: &Path, cases: &[CongestionCase]) -> Result<(), StoreError> {
     const OF: [(&str, Of); 3] = [
@@ -178,6 +249,13 @@ fn write_figures(folder: &Path, cases: &[CongestionCase]) -> Result<(), StoreErr
         ("min", |runs| runs.min),
         ("max", |runs| runs.max),
     ];
+    const SIMULATED: [(&str, ComparedFigure); 5] = [
+        ("static_slowest_s", |compared| compared.static_slowest_s),
+        ("simulated_slowest_s", |compared| compared.simulated_slowest_s),
+        ("static_mean_s", |compared| compared.static_mean_s),
+        ("simulated_mean_s", |compared| compared.simulated_mean_s),
+        ("mean_error", |compared| compared.mean_error),
+    ];
     let mut columns = keys(cases, |case| &case.key);
     columns.push(column(cases, "pairs", Column::U64, |case| case.pairs));
     columns.push(column(cases, "link_visits", Column::U64, |case| case.link_visits));
@@ -187,6 +265,11 @@ fn write_figures(folder: &Path, cases: &[CongestionCase]) -> Result<(), StoreErr
         for (figure, value) in FIGURES {
             let cell = |case: &CongestionCase| of(case).as_ref().map(value);
             columns.push(column(cases, &format!("{name}_{figure}"), Column::F64, cell));
+        }
+    }
+    if cases.iter().any(|case| case.simulated.is_some()) {
+        for (name, value) in SIMULATED {
+            columns.push(column(cases, name, Column::F64, |case| case.simulated.as_ref().map(value)));
         }
     }
     Ok(write_columns(&folder.join("congestion.parquet"), columns, cases.len())?)
@@ -217,4 +300,19 @@ fn write_histograms(folder: &Path, cases: &[CongestionCase]) -> Result<(), Store
     columns.push(column(&rows, "below", Column::F64, |row| row.3));
     columns.push(column(&rows, "count", Column::U64, |row| row.4));
     Ok(write_columns(&folder.join("histograms.parquet"), columns, rows.len())?)
+}
+
+fn write_shuffle(folder: &Path, cases: &[ShuffleCase]) -> Result<(), StoreError> {
+    let columns = vec![
+        column(cases, "routing", Column::Text, |case| case.routing.clone()),
+        column(cases, "links_s", Column::F64, |case| case.links_s.map(|runs| runs.mean)),
+        column(cases, "links_half_width_99_s", Column::F64, |case| case.links_s.map(|runs| runs.half_width_99)),
+        column(cases, "links_min_s", Column::F64, |case| case.links_s.map(|runs| runs.min)),
+        column(cases, "links_max_s", Column::F64, |case| case.links_s.map(|runs| runs.max)),
+        column(cases, "host_links_s", Column::F64, |case| case.host_links_s.map(|runs| runs.mean)),
+        column(cases, "slowdown", Column::F64, |case| case.slowdown),
+        column(cases, "busiest", Column::Text, |case| case.busiest.clone()),
+        column(cases, "busiest_bytes", Column::U64, |case| case.busiest_bytes),
+    ];
+    Ok(write_columns(&folder.join("shuffle.parquet"), columns, cases.len())?)
 }

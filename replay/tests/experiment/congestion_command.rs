@@ -4,6 +4,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use trace::rows::MessageKind;
 
 /// What a run prints that ends with `code`.
 fn run(folder: &Path, code: i32, arguments: &[&str]) -> String {
@@ -161,6 +162,93 @@ fn several_patterns_routings_and_numbers_of_hosts_make_one_table_and_one_report(
     assert_eq!(fs::read_to_string(path.join("again.html")).unwrap(), page);
     let metric = run(path, 0, &[&TREE[..], &["-p", "ring", "-p", "null", "--metric", "sum_max_cong"]].concat());
     assert!(metric.starts_with("# ring\n16: 1 runs\n") && metric.contains("\n# null\n0: 1 runs\n"), "{metric}");
+}
+
+/// A trace of four hosts in two racks with three maps and two reduces, in `folder`/trace; gives bytes between hosts.
+fn record(folder: &Path) -> u64 {
+    let mut trace = crate::common::map_reduce(&["m1", "w1", "w2", "w3"], 3, 2);
+    // Map outputs are the sends of half a block.
+    let outputs: Vec<_> = (trace.events.iter())
+        .filter(|event| event.bytes == 4_000_000)
+        .filter_map(|event| Some((event.message?, event.connection?)))
+        .collect();
+    let mut moved = 0;
+    for (message, connection) in outputs {
+        trace.messages[message.index()].kind = MessageKind::ShuffleResponse;
+        let connection = &trace.connections[connection.index()];
+        moved += u64::from(connection.client_host != connection.server_host) * 4_000_000;
+    }
+    trace_tables::write_trace(&folder.join("trace"), &trace).unwrap();
+    moved
+}
+
+#[test]
+fn a_recorded_shuffle_is_compared_under_several_routings() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let moved = record(path);
+    let network =
+        ["--shape", "xgft", "--set", "m=[2,2]", "--set", "w=[1,2]", "--set", "fabric.topology.host_link.rate=1Gbps"];
+    let routings = ["--routing", "d-mod-k", "--routing", "shortest", "--routing", "ecmp", "--trace", "trace"];
+    let of = |arguments: &[&str]| -> Value {
+        let json = run(path, 0, &[&network[..], &routings, arguments, &["--json"]].concat());
+        serde_json::from_str(&json).unwrap()
+    };
+    let found = of(&["--no-shuffle", "--subset", "first"]);
+    let shuffle = &found["shuffle"];
+    assert_eq!((&shuffle["job"], &shuffle["bytes"]), (&"job_1_0001".into(), &moved.into()));
+    assert_eq!((&shuffle["hosts"], &shuffle["in_order"], &shuffle["pairs"]), (&4.into(), &true.into(), &4.into()));
+    // Each reduce gets two map outputs of other hosts, over a link of 1 Gbit/s.
+    for routing in shuffle["routings"].as_array().unwrap() {
+        assert_eq!(routing["host_links_s"]["mean"], 0.064, "{routing}");
+        assert!(routing["slowdown"].as_f64().unwrap() >= 1.0, "{routing}");
+    }
+    let random = of(&["--runs", "40", "--out", "out", "--threads", "1"]);
+    assert_eq!(random, of(&["--runs", "40", "--threads", "3"]));
+    assert_eq!(random["shuffle"]["routings"][2]["links_s"]["runs"], 40);
+    let page = fs::read_to_string(path.join("out/report.html")).unwrap();
+    assert!(page.contains("job_1_0001") && page.contains("at random, 40 runs"));
+    assert!(path.join("out/shuffle.parquet").exists());
+    let table = run(path, 0, &[&network[..], &routings].concat());
+    assert!(table.contains("16.000 MB between 4 pairs of 4 hosts") && table.lines().count() > 6, "{table}");
+    let too_small = ["--shape", "single-switch", "--nodes", "3", "--trace", "trace"];
+    assert!(run(path, 2, &too_small).contains("4 hosts are asked for: from 2 to 3"));
+    assert!(run(path, 2, &[&SWITCH[..], &["--trace", "trace", "--job", "job_9"]].concat()).contains("job_1_0001"));
+    assert!(run(path, 2, &[&SWITCH[..], &["--trace", "none"]].concat()).contains("none"));
+    assert!(run(path, 2, &[&SWITCH[..], &["--trace", "trace", "-p", "tree"]].concat()).contains("--pattern"));
+}
+
+#[test]
+fn static_estimates_stand_beside_simulated_times() {
+    let simulated = |network: &[&str], arguments: &[&str]| -> Value {
+        let folder = tempfile::tempdir().unwrap();
+        let arguments = [network, arguments, &["--json", "--runs", "3"]].concat();
+        let found: Value = serde_json::from_str(&run(folder.path(), 0, &arguments)).unwrap();
+        found["cases"][0]["simulated"].clone()
+    };
+    let roomy = ["--set", "fabric.topology.host_link.buffer=unlimited"];
+    for (pattern, arguments, times) in [
+        ("bisect", ["--simulate", "credit"].as_slice(), 1.0),
+        ("bisect", &["--simulate", "store-and-forward"], 1.0),
+        ("gather", &["--simulate", "credit"], 3.0),
+        ("gather", &["--simulate", "store-and-forward", "--threads", "1"], 3.0),
+    ] {
+        let found = simulated(&[&SWITCH[..], &roomy].concat(), &[arguments, &["-p", pattern]].concat());
+        let of = |key: &str| found[key].as_f64().unwrap();
+        // 1 MiB at 10 Gbit/s; headers and flits that are filled up are 3%.
+        let alone = f64::from(1u32 << 20) * 8e-10;
+        assert!((of("static_slowest_s") / (times * alone) - 1.0).abs() < 0.035, "{found}");
+        let change = of("simulated_slowest_s") / of("static_slowest_s") - 1.0;
+        assert!((0.0..0.01).contains(&change), "{found}");
+        assert!(of("mean_error") < 0.01 || pattern == "gather", "{found}");
+    }
+    let torus = ["--shape", "torus", "--set", "size=[4,4]"];
+    let found = simulated(&torus, &["--simulate", "credit", "--message", "64KiB", "-p", "rand"]);
+    assert_eq!((&found["message_bytes"], &found["messages"]), (&65_536.into(), &48.into()));
+    let lost = switch(2, &["-p", "gather", "--simulate", "store-and-forward"]);
+    assert!(lost.contains("of 3 messages arrived") && lost.contains("host_link.buffer=unlimited"), "{lost}");
+    let table = tree(0, &["-p", "bisect", "-p", "bruck", "--simulate", "credit", "--message", "16KiB"]);
+    assert!(table.contains("16384 bytes a message on credit") && table.contains("slowest, static"), "{table}");
 }
 
 #[test]
