@@ -47,7 +47,7 @@ pub fn quality(paths: &Paths<'_>, threads: usize) -> Result<Quality, CongestionE
         .collect();
     let links = float(inner.len().max(1) as u64);
     let mean = float(inner.iter().sum()) / links;
-    let squares: f64 = inner.iter().map(|count| (float(*count) - mean).powi(2)).sum();
+    let squares = inner.iter().map(|count| (float(*count) - mean).powi(2)).fold(0.0, |sum, square| sum + square);
     Ok(Quality {
         links: inner.len(),
         mean,

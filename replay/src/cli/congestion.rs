@@ -49,13 +49,13 @@ pub(super) struct CongestionArgs {
     part: Option<u32>,
     /// Looks at the shuffle of a recorded job in place of patterns: the folder of a trace. Its hosts are mapped to the topology's
     /// as ranks are.
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["metric", "level", "print_pattern", "print_hosts", "simulate"])]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["metric", "level", "print_pattern", "print_hosts", "simulate", "serial_sends"])]
     trace: Option<PathBuf>,
     /// Which of the trace's jobs [default: the one that shuffled most].
     #[arg(long, value_name = "ID", requires = "trace")]
     job: Option<String>,
     /// Simulates all messages of a level as long ones on this fabric, too, and puts static estimates beside simulated times.
-    #[arg(long, value_enum, value_name = "FABRIC", conflicts_with_all = ["print_pattern", "print_hosts"])]
+    #[arg(long, value_enum, value_name = "FABRIC", conflicts_with_all = ["metric", "print_pattern", "print_hosts"])]
     simulate: Option<Fabric>,
     /// The length of simulated messages.
     #[arg(long, value_name = "SIZE", default_value = "1MiB", requires = "simulate")]

@@ -52,6 +52,11 @@ fn each_metric_has_its_text() {
         evenness,
         "links between switches: 32\npaths over each: 12.000000 in the mean, deviation 0.000000, 12 at most\n"
     );
+    let alone = switch(0, &["--metric", "routequal"]);
+    assert_eq!(
+        alone,
+        "links between switches: 0\npaths over each: 0.000000 in the mean, deviation 0.000000, 0 at most\n"
+    );
     let graph = switch(0, &["-p", "gather", "--no-shuffle", "--metric", "get_cable_cong"]);
     assert!(graph.starts_with("digraph congestion {\n") && graph.ends_with("}\n"), "{graph}");
     assert!(graph.contains("\"switch\" -> \"h0\" [label=\"1.000000\", color=\"0.000000 0.9 0.9\"];"), "{graph}");
