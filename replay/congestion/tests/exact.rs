@@ -6,7 +6,7 @@ use congestion::{
     quality,
 };
 use netsim::routing::{Routes, RoutingConfig};
-use netsim::topology::{Topology, TopologyConfig};
+use netsim::topology::{Format, Graph, GraphConfig, NodeId, Topology, TopologyConfig};
 
 fn topology(keys: &str) -> Topology {
     toml::from_str::<TopologyConfig>(keys).unwrap().build(&[]).unwrap()
@@ -143,7 +143,7 @@ fn all_matchings_of_the_4_ary_2_tree_have_the_exact_distribution() {
     for from in 0..16u32 {
         for to in 0..16u32 {
             let path = &mut walked[(from * 16 + to) as usize];
-            paths.walk(netsim::topology::NodeId(from), netsim::topology::NodeId(to), path).unwrap();
+            paths.walk(NodeId(from), NodeId(to), path).unwrap();
         }
     }
     let mut counts = vec![0u8; topology.links().len()];
@@ -312,4 +312,46 @@ fn what_cannot_be_run_is_said() {
     assert!(refused(&list(&["h1", "h2", "h1"]), d_mod_k).starts_with("line 3: host h1 is listed twice"));
     assert_eq!(refused(&list(&["h1"]), d_mod_k), "1 of the hosts can take part: at least 2 are needed");
     assert!("5neighbor".parse::<Pattern>().unwrap_err().to_string().contains("6neighbor"));
+}
+
+/// ORCS' listing 1, whose routes to H5 to H8 lead to no hosts.
+const LISTING_1: &str = r#"digraph network {
+"S1" -> "H1" [ comment = "H1" ];
+"S1" -> "H2" [ comment = "H2" ];
+"S1" -> "H3" [ comment = "H3" ];
+"S1" -> "H4" [ comment = "H4" ];
+
+"H1" -> "S1" [ comment = "*" ];
+"H2" -> "S1" [ comment = "*" ];
+"H3" -> "S1" [ comment = "*" ];
+"H4" -> "S1" [ comment = "*" ];
+
+"S1" -> "S11" [ comment = "H5" ];
+"S1" -> "S11" [ comment = "H6" ];
+"S1" -> "S12" [ comment = "H7" ];
+"S1" -> "S12" [ comment = "H8" ];
+
+"S11" -> "S1" [ comment = "H1,H2" ];
+"S11" -> "S1" [ comment = "H3,H4" ];
+"S12" -> "S1" [ comment = "H1,H2" ];
+"S12" -> "S1" [ comment = "H3,H4" ];
+}"#;
+
+#[test]
+fn listing_1_has_sixteen_directed_edges_and_bisections_of_full_bandwidth() {
+    let graph = Graph::parse(LISTING_1, Format::Dot, "listing 1").unwrap();
+    let topology = GraphConfig::default().topology(&graph, "listing 1", &[]).unwrap();
+    let between = topology.links().iter().filter(|link| !topology.is_host(link.from) && !topology.is_host(link.to));
+    assert_eq!((topology.hosts(), topology.links().len(), between.count()), (4, 16, 8));
+    assert_eq!(topology.warnings().len(), 4);
+    assert!(topology.warnings()[0].starts_with("listing 1:12: ") && topology.warnings()[0].contains("\"H5\""));
+    let routes = Routes::new(&RoutingConfig::File, &topology, 1).unwrap();
+    let paths = Paths::new(&topology, &routes).unwrap();
+    let results = experiment(Pattern::Bisect).run(&paths, || ()).unwrap();
+    assert_eq!(results.congestion, Histogram::from([(1, 2 * 20)]));
+    assert_eq!(bandwidth(&results.congestion), Some(1.0));
+    // The routes of S11 and S12, where no host is, are those of the file.
+    let s11 = (0..topology.nodes()).map(NodeId).find(|node| topology.name(*node) == "S11").unwrap();
+    let by_host: Vec<_> = (0..4).map(|host| topology.route(s11, NodeId(host)).unwrap()).collect();
+    assert_eq!(by_host, [topology.out(s11)[0], topology.out(s11)[0], topology.out(s11)[1], topology.out(s11)[1]]);
 }

@@ -9,8 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Error, bail};
 use clap::{Args, ValueEnum};
 use congestion::{CongestionError, Experiment, Joined, Listed, Paths, Pattern, Sends, Subset};
-use netsim::routing::{Routes, RoutingConfig};
-use netsim::topology::Structure;
+use netsim::routing::RoutingConfig;
 use netsim::units::Bytes;
 use replay::long_messages::{LongMessages, MessageFabric};
 use replay::report;
@@ -32,8 +31,9 @@ const MAX_SUBSET: u64 = 64 << 20;
 pub(super) struct CongestionArgs {
     #[command(flatten)]
     network: NetworkArgs,
-    /// The routing, which has one path for a pair: d-mod-k, s-mod-k, shortest, up-down, dor or ecmp, by a hash of the pair
-    /// [default: the experiment's; without one, dor on meshes and tori, else d-mod-k]. May be given more than once.
+    /// The routing, which has one path for a pair: file (the topology's file's), d-mod-k, s-mod-k, shortest, up-down, dor or ecmp, by
+    /// a hash of the pair [default: the experiment's; without one, that of a file with routes, dor on meshes and tori, else
+    /// d-mod-k]. May be given more than once.
     #[arg(long)]
     routing: Vec<String>,
     /// Who sends to whom: null, rand, bisect, bisect_fb_sym, tree, bruck, gather, scatter, ring, recdbl, 2neighbor, 4neighbor,
@@ -225,7 +225,7 @@ fn run(
     let bar = bars.jobs(if args.simulate.is_some() { runs.saturating_mul(2) } else { runs });
     let mut graphs = Vec::new();
     for Cases { config, experiments } in cases {
-        let routes = Routes::new(config, topology, seed).map_err(|error| network.wrong(&error.to_string()))?;
+        let routes = network.routes_by(config, !args.routing.is_empty(), seed)?;
         let paths = Paths::new(topology, &routes)?;
         for experiment in experiments {
             let hosts = experiment.ranks(&paths).map_err(|error| named(args, error))?;
@@ -278,7 +278,7 @@ fn shuffle(
     };
     let bar = bars.jobs(usize::try_from(args.runs).unwrap_or(usize::MAX).saturating_mul(cases.len()));
     for Cases { config, experiments } in cases {
-        let routes = Routes::new(config, topology, seed).map_err(|error| network.wrong(&error.to_string()))?;
+        let routes = network.routes_by(config, !args.routing.is_empty(), seed)?;
         let paths = Paths::new(topology, &routes)?;
         for experiment in experiments {
             let experiment = Experiment { hosts: Some(recorded.hosts.len()), ..experiment.clone() };
@@ -315,7 +315,7 @@ fn first_run(args: &CongestionArgs, network: &Network, cases: &[Cases], seed: u6
     let topology = &network.topology;
     let mut printed = Vec::new();
     for Cases { config, experiments } in cases {
-        let routes = Routes::new(config, topology, seed).map_err(|error| network.wrong(&error.to_string()))?;
+        let routes = network.routes_by(config, !args.routing.is_empty(), seed)?;
         let paths = Paths::new(topology, &routes)?;
         for experiment in experiments {
             let ranks = experiment.mapping(&paths, 0).map_err(|error| named(args, error))?;
@@ -335,7 +335,7 @@ fn first_run(args: &CongestionArgs, network: &Network, cases: &[Cases], seed: u6
 fn evenness(args: &CongestionArgs, network: &Network, cases: &[Cases], seed: u64) -> Result<String, Error> {
     let mut found = BTreeMap::new();
     for Cases { config, .. } in cases {
-        let routes = Routes::new(config, &network.topology, seed).map_err(|error| network.wrong(&error.to_string()))?;
+        let routes = network.routes_by(config, !args.routing.is_empty(), seed)?;
         let paths = Paths::new(&network.topology, &routes)?;
         found.insert(config.to_string(), congestion::quality(&paths, threads_of(args))?);
     }
@@ -350,15 +350,9 @@ fn evenness(args: &CongestionArgs, network: &Network, cases: &[Cases], seed: u64
 /// Which routings are looked at.
 fn routings(args: &CongestionArgs, network: &Network) -> Result<Vec<RoutingConfig>, Error> {
     if args.routing.is_empty() {
-        let grid = matches!(network.topology.structure(), Structure::Grid(_));
-        let usual = if grid { RoutingConfig::Dor } else { RoutingConfig::DModK };
-        return Ok(vec![network.routing.clone().unwrap_or(usual)]);
+        return Ok(vec![network.routing_config(None)?]);
     }
-    let read = |name: &String| {
-        let read = toml::Value::String(name.clone()).try_into::<RoutingConfig>();
-        read.map_err(|error| Error::msg(format!("--routing {name}: {}", error.message())))
-    };
-    args.routing.iter().map(read).collect()
+    args.routing.iter().map(|name| network.routing_config(Some(name))).collect()
 }
 
 fn threads_of(args: &CongestionArgs) -> usize {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Error, bail};
 use clap::Args;
 use netsim::fabric::FabricKind;
-use netsim::routing::RoutingConfig;
-use netsim::topology::{Topology, TopologyConfig};
+use netsim::routing::{Routes, RoutingConfig};
+use netsim::topology::{Structure, Topology, TopologyConfig};
 use replay::dimemas::mapping;
 use replay::experiment::{Experiment, Override, Sweep};
 
@@ -19,6 +19,9 @@ pub(super) struct NetworkArgs {
     /// m-port-n-tree, xgft, mesh, torus or graph.
     #[arg(long, conflicts_with = "experiment")]
     shape: Option<String>,
+    /// The file of shape graph: an edge list or DOT.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["experiment", "shape"])]
+    graph: Option<PathBuf>,
     /// Number of hosts.
     #[arg(long, short = 'n', value_name = "HOSTS")]
     nodes: Option<u32>,
@@ -66,6 +69,11 @@ impl NetworkArgs {
                 }
             }
         }
+        if let Some(file) = &self.graph {
+            let change = "fabric.topology.shape=\"graph\"".parse::<Override>().map_err(Error::msg)?;
+            changes.push(change.typed_as(format!("--graph {}", file.display())));
+            changes.push(file_override("file", "--graph", file)?);
+        }
         for given in &self.overrides {
             let path = given.split('=').next().unwrap_or_default();
             let whole = if path.contains('.') { given.clone() } else { format!("fabric.topology.{given}") };
@@ -80,7 +88,9 @@ impl NetworkArgs {
         let overrides = self.changes(self.shape.as_deref() == Some("racks"))?;
         let sweep = match &self.experiment {
             Some(path) => Sweep::read(path, &overrides)?,
-            None if self.shape.is_none() => bail!("no network: name an experiment (a TOML file), or a shape (--shape)"),
+            None if self.shape.is_none() && self.graph.is_none() => {
+                bail!("no network: name an experiment (a TOML file), a shape (--shape) or a file (--graph)")
+            }
             None => Sweep::parse("[fabric]\nkind = \"store-and-forward\"\n", "arguments", &overrides)?,
         };
         let network = |experiment: &Experiment| {
@@ -101,6 +111,9 @@ impl NetworkArgs {
             _ => Vec::new(),
         };
         let topology = config.build(&hosts).map_err(|error| self.wrong(&overrides, &error.to_string()))?;
+        for warning in topology.warnings() {
+            trace::stderr::print(format!("replay: {warning}"));
+        }
         Ok(Network {
             topology,
             shape: config.shape(),
@@ -118,6 +131,40 @@ impl NetworkArgs {
 }
 
 impl Network {
+    /// The routing `asked` for on the command line, else the experiment's, else the file's, else dor on meshes and tori and d-mod-k
+    /// on anything else.
+    pub(super) fn routes(&self, asked: Option<&str>, seed: u64) -> Result<Routes, Error> {
+        self.routes_by(&self.routing_config(asked)?, asked.is_some(), seed)
+    }
+
+    /// Which routing that is.
+    pub(super) fn routing_config(&self, asked: Option<&str>) -> Result<RoutingConfig, Error> {
+        if let Some(name) = asked {
+            let read = toml::Value::String(name.to_owned()).try_into::<RoutingConfig>();
+            return read.map_err(|error| Error::msg(format!("--routing {name}: {}", error.message())));
+        }
+        let usual = || match self.topology.structure() {
+            _ if self.topology.has_routes() => RoutingConfig::File,
+            Structure::Grid(_) => RoutingConfig::Dor,
+            Structure::Tree(_) | Structure::Any => RoutingConfig::DModK,
+        };
+        Ok(self.routing.clone().unwrap_or_else(usual))
+    }
+
+    /// The routing `config`. One that was `asked` for goes before that of the topology's file.
+    pub(super) fn routes_by(&self, config: &RoutingConfig, asked: bool, seed: u64) -> Result<Routes, Error> {
+        let routes = if asked {
+            if self.topology.has_routes() && *config != RoutingConfig::File {
+                let left_out = "the routes of the topology's file are left out";
+                trace::stderr::print(format!("replay: --routing {config}: {left_out}"));
+            }
+            Routes::ignoring_file(config, &self.topology, seed)
+        } else {
+            Routes::new(config, &self.topology, seed)
+        };
+        routes.map_err(|error| self.wrong(&error.to_string()))
+    }
+
     /// An error at the place in the experiment where its key stands.
     pub(super) fn wrong(&self, message: &str) -> Error {
         wrong(self.source.as_deref(), &self.overrides, message)
@@ -129,6 +176,14 @@ fn wrong(source: Option<&Path>, overrides: &[Override], message: &str) -> Error 
         Some(path) => Experiment::wrong(path, overrides, message).into(),
         None => Error::msg(message.to_owned()),
     }
+}
+
+/// The key of the topology that names a file, typed as `option`.
+fn file_override(key: &str, option: &str, file: &Path) -> Result<Override, Error> {
+    let named = file.to_str().with_context(|| format!("{option} {}: the name is not UTF-8", file.display()))?;
+    let value = toml::Value::String(named.to_owned());
+    let change = format!("fabric.topology.{key}={value}").parse::<Override>().map_err(Error::msg)?;
+    Ok(change.typed_as(format!("{option} {named}")))
 }
 
 /// Writes a file, and makes its folder where it is missing.

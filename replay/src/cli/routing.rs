@@ -1,36 +1,55 @@
 //! `routing`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Error};
-use clap::Args;
-use netsim::routing::{DeadlockFreedom, Routes, RoutingConfig, RoutingError, Survey};
-use netsim::topology::Structure;
+use clap::{Args, ValueEnum};
+use netsim::routing::{DeadlockFreedom, Routes, RoutingError, Survey};
 use serde::Serialize;
 use trace::stderr::error_chain;
 
 use super::common::FOUND_WRONG;
 use super::common::say;
-use super::network::{Network, NetworkArgs, write};
+use super::network::{NetworkArgs, write};
 
 #[derive(Debug, Args)]
 pub(super) struct RoutingArgs {
     #[command(flatten)]
     network: NetworkArgs,
-    /// The routing that is written: d-mod-k, shortest, dor or, on trees, up-down [default: the experiment's; without one,
-    /// dor on meshes and tori, else d-mod-k].
+    /// The routing that is written: file (the topology's file's), d-mod-k, shortest, dor or, on trees, up-down [default: the
+    /// experiment's; without one, that of a file with routes, dor on meshes and tori, else d-mod-k].
     #[arg(long, conflicts_with = "check")]
     routing: Option<String>,
     /// Reads this routing file and checks it, in place of writing one.
     #[arg(long, value_name = "FILE", conflicts_with = "out")]
     check: Option<PathBuf>,
+    /// How the routing is written [default: by the end of the file's name, dot where it is .dot or .gv; else table].
+    #[arg(long, conflicts_with = "check")]
+    format: Option<Written>,
     /// Writes the routing file here and prints what it comes to; without it, the file is printed.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Prints what the routing comes to as one JSON object.
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Written {
+    /// LIGHTNESS' routing file.
+    Table,
+    /// The topology as a DOT digraph with routes in "comment", as ORCS reads them; can be read as shape "graph".
+    Dot,
+}
+
+impl Written {
+    fn of(path: Option<&Path>) -> Self {
+        match path.and_then(Path::extension).and_then(|end| end.to_str()) {
+            Some("dot" | "gv") => Self::Dot,
+            _ => Self::Table,
+        }
+    }
 }
 
 /// What a routing comes to.
@@ -59,10 +78,7 @@ pub(super) fn show(args: &RoutingArgs) -> Result<ExitCode, Error> {
             let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
             Routes::from_table(&text, &path.display().to_string(), topology)
         }
-        None => {
-            let config = config(args, &network)?;
-            Ok(Routes::new(&config, topology, network.seed).map_err(|error| network.wrong(&error.to_string()))?)
-        }
+        None => Ok(network.routes(args.routing.as_deref(), network.seed)?),
     };
     let routes = match routes {
         Ok(routes) => routes,
@@ -82,7 +98,11 @@ pub(super) fn show(args: &RoutingArgs) -> Result<ExitCode, Error> {
         Err(other) => return Err(other.into()),
     };
     if args.check.is_none() {
-        let text = routes.to_table(topology).map_err(|error| network.wrong(&error.to_string()))?;
+        let text = match args.format.unwrap_or(Written::of(args.out.as_deref())) {
+            Written::Table => routes.to_table(topology),
+            Written::Dot => routes.to_dot(topology),
+        };
+        let text = text.map_err(|error| network.wrong(&error.to_string()))?;
         match &args.out {
             Some(path) => write(path, &text)?,
             None if args.json => {}
@@ -118,16 +138,6 @@ pub(super) fn show(args: &RoutingArgs) -> Result<ExitCode, Error> {
         mistake,
     };
     tell(args, &checked)
-}
-
-/// Which routing is written.
-fn config(args: &RoutingArgs, network: &Network) -> Result<RoutingConfig, Error> {
-    if let Some(name) = &args.routing {
-        let read = toml::Value::String(name.clone()).try_into::<RoutingConfig>();
-        return read.map_err(|error| Error::msg(format!("--routing {name}: {}", error.message())));
-    }
-    let grid = matches!(network.topology.structure(), Structure::Grid(_));
-    Ok(network.routing.clone().unwrap_or(if grid { RoutingConfig::Dor } else { RoutingConfig::DModK }))
 }
 
 /// Prints what a routing comes to.

@@ -45,7 +45,13 @@ impl Written {
     }
 
     fn text(self, topology: &Topology) -> Result<String, Error> {
+        if topology.has_routes() && self != Self::Dot {
+            trace::stderr::print("replay: the file's routes are left out: only DOT has a place for them");
+        }
         Ok(match self {
+            Self::Dot if topology.has_routes() => {
+                Graph::routed(topology, |at, to| topology.route(at, to))?.write(Format::Dot)
+            }
             Self::Edges => Graph::of(topology).write(Format::Edges),
             Self::Dot => Graph::of(topology).write(Format::Dot),
             Self::Json => serde_json::to_string(&Export(topology))?,

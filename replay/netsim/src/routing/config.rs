@@ -31,6 +31,8 @@ pub enum RoutingConfig {
     Dor,
     /// Dimension by dimension, bubbles on rings.
     Bubble,
+    /// As the topology's file says.
+    File,
     /// As a routing file says, which is found relative to the experiment's file.
     Table(PathBuf),
 }
@@ -70,6 +72,7 @@ impl fmt::Display for RoutingConfig {
             Self::UpDown => "up-down",
             Self::Dor => "dor",
             Self::Bubble => "bubble",
+            Self::File => "file",
             Self::Table(file) => return write!(f, "{{ table = \"{}\" }}", file.display()),
         })
     }

@@ -1,5 +1,6 @@
 //! Why a routing cannot be used.
 
+use crate::topology::TopologyError;
 use thiserror::Error;
 
 /// A routing that does not fit, or is not free of deadlock.
@@ -16,6 +17,14 @@ pub enum RoutingError {
         shape: &'static str,
         /// Routings that fit.
         allowed: &'static str,
+    },
+    /// Another routing than the one that the topology's file says.
+    #[error(
+        "fabric.routing = {routing}, but the topology's file says routes: fabric.routing = \"file\" follows them, fabric.topology.routes = false leaves them out"
+    )]
+    NotTheFiles {
+        /// The routing.
+        routing: String,
     },
     /// Tables that would fill the memory.
     #[error(
@@ -69,6 +78,9 @@ pub enum RoutingError {
         /// The switches, one after the other.
         round: String,
     },
+    /// What a file cannot hold.
+    #[error("the routing cannot be written: {0}")]
+    Written(#[from] TopologyError),
     /// A routing that has more than one port for a destination.
     #[error(
         "routing = {routing}: a routing file has one port for each destination; d-mod-k, shortest and dor can be written"

@@ -2,11 +2,8 @@
 
 use super::{RoutingConfig, RoutingError};
 use crate::csr::Csr;
-use crate::topology::{LinkId, NodeId, Topology};
+use crate::topology::{LinkId, MAX_ENTRIES, NodeId, Topology};
 use std::collections::VecDeque;
-
-/// So many entries may tables have.
-pub(super) const MAX_ENTRIES: u64 = 1 << 26;
 
 const UNREACHED: u32 = u32::MAX;
 

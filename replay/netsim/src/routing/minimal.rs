@@ -7,12 +7,12 @@
 //! | mesh, torus | dimension by dimension, datelines on rings | 1, 2 |
 //! | graph | up*/down* | 1 |
 
-use super::graph::{GraphHops, MAX_ENTRIES};
+use super::graph::GraphHops;
 use super::grid::{GridHops, Rings};
 use super::tree::TreeHops;
 use super::{Candidates, RoutingConfig, RoutingError};
 use crate::csr::Csr;
-use crate::topology::{LinkId, NodeId, Topology};
+use crate::topology::{LinkId, MAX_ENTRIES, NodeId, Topology};
 
 /// No link by which a packet came.
 const NOWHERE: LinkId = LinkId(u32::MAX);

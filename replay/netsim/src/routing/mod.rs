@@ -11,6 +11,7 @@
 //! | `up-down` | anywhere | the shortest way that never goes up again after it went down |
 //! | `dor` | meshes, tori | dimension by dimension; on rings two classes of virtual lanes, parted by a dateline |
 //! | `bubble` | meshes, tori | dimension by dimension; into a ring only where a packet's room remains |
+//! | `file` | graphs whose file says routes | as the file says |
 //! | `{ table = "FILE" }` | anywhere | as LIGHTNESS' routing file says |
 //!
 //! `docs/topologies.md` has the rules in full. [`Routes`] is the one place where they are followed: the packet fabrics ask
@@ -20,6 +21,7 @@ mod candidates;
 mod config;
 mod deadlock;
 mod error;
+mod export;
 mod graph;
 mod grid;
 mod minimal;

@@ -43,8 +43,20 @@ impl Routes {
     /// The routing `config` of `topology`; `seed` decides hashes and draws.
     ///
     /// # Errors
-    /// When the routing does not fit the topology, its tables would be too large, or its file is wrong.
+    /// When the routing does not fit the topology or is not the one that its file says, its tables would be too large, or its file
+    /// is wrong.
     pub fn new(config: &RoutingConfig, topology: &Topology, seed: u64) -> Result<Self, RoutingError> {
+        if topology.has_routes() && *config != RoutingConfig::File {
+            return Err(RoutingError::NotTheFiles { routing: config.to_string() });
+        }
+        Self::ignoring_file(config, topology, seed)
+    }
+
+    /// The same, but a topology whose file says routes may have any routing.
+    ///
+    /// # Errors
+    /// As [`Routes::new`].
+    pub fn ignoring_file(config: &RoutingConfig, topology: &Topology, seed: u64) -> Result<Self, RoutingError> {
         fits(config, topology)?;
         let rule = match config {
             RoutingConfig::Ecmp => Rule::Flow,
@@ -52,12 +64,15 @@ impl Routes {
             RoutingConfig::DModK | RoutingConfig::UpDown => Rule::Destination,
             RoutingConfig::SModK => Rule::Source,
             RoutingConfig::Adaptive | RoutingConfig::MinimalAdaptive => Rule::Credits,
-            RoutingConfig::Shortest | RoutingConfig::Dor | RoutingConfig::Bubble | RoutingConfig::Table(_) => {
-                Rule::First
-            }
+            RoutingConfig::Shortest
+            | RoutingConfig::Dor
+            | RoutingConfig::Bubble
+            | RoutingConfig::File
+            | RoutingConfig::Table(_) => Rule::First,
         };
         let next_hops = match config {
             RoutingConfig::Table(file) => Some(NextHops::Table(Table::read(file, topology)?)),
+            RoutingConfig::File => Some(NextHops::Table(Table::of(topology, "file", |at, to| topology.route(at, to))?)),
             RoutingConfig::Dor => GridHops::of(topology, Rings::Dateline).map(NextHops::Grid),
             RoutingConfig::Bubble => GridHops::of(topology, Rings::Bubble).map(NextHops::Grid),
             RoutingConfig::MinimalAdaptive => Some(NextHops::Minimal(MinimalHops::new(topology, config)?)),
@@ -76,7 +91,7 @@ impl Routes {
     #[must_use]
     pub fn shortest(topology: &Topology) -> Self {
         let config = RoutingConfig::Ecmp;
-        Self::new(&config, topology, 1).unwrap_or_else(|_| Self {
+        Self::ignoring_file(&config, topology, 1).unwrap_or_else(|_| Self {
             next_hops: NextHops::Table(Table::none(topology)),
             rule: Rule::Flow,
             seed: 1,
@@ -254,6 +269,9 @@ fn fits(config: &RoutingConfig, topology: &Topology) -> Result<(), RoutingError>
     let (needs, allowed) = match config {
         RoutingConfig::Dor | RoutingConfig::Bubble if !grid => {
             ("dimensions (shape = \"mesh\" or \"torus\")", "ecmp, d-mod-k or up-down")
+        }
+        RoutingConfig::File if !topology.has_routes() => {
+            ("routes in the topology's file (comment in a DOT digraph)", "ecmp, shortest or up-down")
         }
         RoutingConfig::DModK | RoutingConfig::SModK | RoutingConfig::Random | RoutingConfig::Adaptive if grid => {
             ("ways that lead up and down again, as trees have", "dor, bubble, ecmp or up-down")

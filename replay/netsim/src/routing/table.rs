@@ -2,8 +2,7 @@
 //! numbered from 0 in the order of the switch's cables, those to hosts first.
 
 use super::RoutingError;
-use super::graph::MAX_ENTRIES;
-use crate::topology::{LinkId, NodeId, Topology};
+use crate::topology::{LinkId, MAX_ENTRIES, NodeId, Topology};
 use std::fmt::Write as _;
 use std::path::Path;
 

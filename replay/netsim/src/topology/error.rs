@@ -125,6 +125,22 @@ pub enum TopologyError {
         /// What is wrong there, and what is allowed.
         reason: String,
     },
+    /// Routes that would fill the memory.
+    #[error("routes of {entries} pairs of a switch and a host; at most {most} are possible")]
+    TooManyRoutes {
+        /// How many there would be.
+        entries: u64,
+        /// How many there may be.
+        most: u64,
+    },
+    /// A name that a format has no place for.
+    #[error("\"{name}\" cannot be written: {reason}")]
+    Name {
+        /// The node's name.
+        name: String,
+        /// Why not, and what would do.
+        reason: String,
+    },
     /// A graph that is no network.
     #[error("{file}: {reason}")]
     Graph {

@@ -32,3 +32,6 @@ impl From<usize> for LinkId {
 
 /// Links are numbered with 24 bits, so that event keys have room for them.
 pub(super) const MAX_CABLES: u64 = 1 << 22;
+
+/// So many entries may tables of routes have.
+pub(crate) const MAX_ENTRIES: u64 = 1 << 26;

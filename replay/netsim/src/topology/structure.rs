@@ -6,6 +6,7 @@ use super::tree::Tree;
 use crate::count::count;
 use crate::csr::Csr;
 use crate::units::{Buffer, Rate};
+use std::sync::Arc;
 
 /// One direction of a cable, with what the switch model needs to know of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +49,9 @@ pub struct Topology {
     /// The links that begin at each node.
     pub(super) out: Csr<LinkId>,
     pub(super) structure: Structure,
+    /// By switch, then host: the link that the topology's file says, `u32::MAX` for none. Empty: it says no routes.
+    pub(super) routes: Arc<[LinkId]>,
+    pub(super) warnings: Vec<String>,
 }
 
 impl Topology {
@@ -137,6 +141,26 @@ impl Topology {
     #[must_use]
     pub fn uplink(&self, host: NodeId) -> LinkId {
         self.out.row(host.0 as usize)[0]
+    }
+
+    /// Whether its file says routes.
+    #[must_use]
+    pub fn has_routes(&self) -> bool {
+        !self.routes.is_empty()
+    }
+
+    /// The link by which, as its file says, a packet for host `to` goes on that stands at switch `at`.
+    #[must_use]
+    pub fn route(&self, at: NodeId, to: NodeId) -> Option<LinkId> {
+        let switch = at.0.checked_sub(self.hosts)? as usize;
+        let link = self.routes.get(switch * self.hosts as usize + to.0 as usize)?;
+        (link.0 != u32::MAX).then_some(*link)
+    }
+
+    /// What its file says that was left out, with file and line.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// The links that begin at each node, one behind the other.

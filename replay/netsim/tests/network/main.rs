@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
+mod routing_comments;
 mod routing_deadlock;
 mod routing_files;
 mod routing_minimal;

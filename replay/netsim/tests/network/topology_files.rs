@@ -88,12 +88,10 @@ fn a_digraph_is_cables_there_and_back() {
     assert_eq!(topology.links().len() / 2, 2 + 2);
     let strict = read(&format!("strict digraph {{\n {cables} }}"), Format::Dot, "").unwrap();
     assert_eq!(strict.links().len() / 2, 2 + 1);
-    // A way there without one back is no cable, and routes are not lost without a word.
-    for (more, parts) in [
-        ("\n\nS2 -> S3", ["net:6:", "S2 -> S3", "S3 -> S2"].as_slice()),
-        ("\nS1 -> S2", &["net:5:", "S1 -> S2"]),
-        ("\nH3 -> S1 [comment=\"*\"]; S1 -> H3 [comment=\"H3\"]", &["net:5:", "comment", "routing"]),
-    ] {
+    // A way there without one back is no cable.
+    for (more, parts) in
+        [("\n\nS2 -> S3", ["net:6:", "S2 -> S3", "S3 -> S2"].as_slice()), ("\nS1 -> S2", &["net:5:", "S1 -> S2"])]
+    {
         let error = read(&format!("digraph {{\n {cables}{more} }}"), Format::Dot, "").unwrap_err();
         assert!(parts.iter().all(|part| error.contains(part)), "{error}");
     }

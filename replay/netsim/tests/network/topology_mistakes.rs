@@ -93,7 +93,8 @@ fn each_mistake_of_a_routing_is_named() {
         ("shape = \"torus\"", "\"d-mod-k\"", &["fabric.routing = d-mod-k", "a torus", "dor"]),
         ("shape = \"mesh\"", "\"s-mod-k\"", &["fabric.routing = s-mod-k", "a mesh", "dor"]),
         ("shape = \"mesh\"", "{ table = \"/nowhere/r.txt\" }", &["fabric.routing.table", "/nowhere/r.txt"]),
-        ("shape = \"mesh\"", "{ file = \"r.txt\" }", &["file", "table"]),
+        ("shape = \"mesh\"", "{ path = \"r.txt\" }", &["path", "table"]),
+        ("shape = \"mesh\"", "\"file\"", &["fabric.routing = file", "a mesh", "comment", "shortest"]),
         ("shape = \"mesh\"", "3", &["3"]),
     ] {
         let error = error_for(topology, routing, 3);

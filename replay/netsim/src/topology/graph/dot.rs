@@ -2,9 +2,12 @@
 //!
 //! Nodes are hosts if their `type` is "host" (or "switch" if not); where no node has one, if their names begin with H or h.
 //! Edges may have `class`, `cables` and the keys of a link; whatever else is in brackets is for pictures. In a digraph an
-//! edge there and an edge back are one cable. Subgraphs may hold nodes and edges; an edge cannot lead to a whole one.
+//! edge there and an edge back are one cable, and `comment` may have routes. Subgraphs may hold nodes and edges; an edge cannot
+//! lead to a whole one.
 
-use super::text::{Graph, GraphEdge, LinkText, Nodes, Wrong};
+use super::comments::{Comment, resolve};
+use super::text::{Graph, GraphEdge, LinkText, NO_ROUTE, Nodes, Wrong};
+use crate::count::count;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt::Write as _;
 use std::iter::Peekable;
@@ -164,6 +167,7 @@ struct Parser {
     directed: bool,
     nodes: Nodes,
     edges: Vec<GraphEdge>,
+    comments: Vec<Comment>,
     /// Edges of a digraph by their ends that wait for one back, as places in `edges`, in order of appearance.
     one_way: HashMap<(usize, usize), VecDeque<usize>>,
     /// Edges of a strict graph; of one that is no digraph, whatever their direction.
@@ -173,8 +177,8 @@ struct Parser {
 /// How deep subgraphs may lie in each other.
 const MAX_DEEP: u32 = 100;
 
-/// Reads a graph.
-pub(super) fn parse(text: &str) -> Result<Graph, Wrong> {
+/// Reads a graph, which warnings call `file`.
+pub(super) fn parse(text: &str, file: &str) -> Result<Graph, Wrong> {
     let mut lexer = Lexer { letters: text.chars().peekable(), line: 1, line_begins: true };
     let mut tokens = Vec::new();
     while let Some(token) = lexer.token()? {
@@ -187,12 +191,15 @@ pub(super) fn parse(text: &str) -> Result<Graph, Wrong> {
         directed: false,
         nodes: Nodes::default(),
         edges: Vec::new(),
+        comments: Vec::new(),
         one_way: HashMap::new(),
         strict: None,
     };
     parser.graph()?;
     parser.all_lead_back()?;
-    Ok(parser.nodes.finish(BTreeMap::new(), parser.edges))
+    let mut graph = parser.nodes.finish(BTreeMap::new(), parser.edges);
+    resolve(&mut graph, &parser.comments, file)?;
+    Ok(graph)
 }
 
 impl Parser {
@@ -381,9 +388,14 @@ impl Parser {
         if let Some(strict) = &mut self.strict {
             let same = if self.directed { ends } else { (ends.0.min(ends.1), ends.0.max(ends.1)) };
             if strict.insert(same, ()).is_some() {
+                if self.directed && attributes.iter().any(|(key, _)| key == "comment") {
+                    return self
+                        .wrong("a strict digraph has no parallel edges, but this one has routes: leave strict out");
+                }
                 return Ok(());
             }
         }
+        let mut comment = None;
         let mut edge = GraphEdge { ends, class: None, cables: 1, link: LinkText::default(), line: self.line };
         for (key, value) in attributes {
             match key.as_str() {
@@ -395,11 +407,7 @@ impl Parser {
                         None => return self.wrong(format!("cables = \"{value}\": a number from 1 on is needed")),
                     };
                 }
-                "comment" if self.directed => {
-                    return self.wrong(
-                        "the routes that ORCS writes into \"comment\" are not followed: leave them out, and choose a routing",
-                    );
-                }
+                "comment" if self.directed => comment = Some(value.clone()),
                 key => {
                     edge.link.take(key, value).map_err(|reason| Wrong { line: self.line, reason })?;
                 }
@@ -407,12 +415,19 @@ impl Parser {
         }
         if self.directed {
             if let Some(there) = self.one_way.get_mut(&(ends.1, ends.0)).and_then(VecDeque::pop_front) {
+                self.comment(comment, 2 * there + 1);
                 return self.edge_back(&edge, there);
             }
+            self.comment(comment, 2 * self.edges.len());
             self.one_way.entry(ends).or_default().push_back(self.edges.len());
         }
         self.edges.push(edge);
         Ok(())
+    }
+
+    /// Notes what an edge says of routes.
+    fn comment(&mut self, text: Option<String>, link: usize) {
+        self.comments.extend(text.map(|text| Comment { link: count(link), text, line: self.line }));
     }
 
     /// Refuses an edge of a digraph without one back.
@@ -454,15 +469,17 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// Writes a graph. DOT has no classes of links: every edge says all of its link.
+/// Writes a graph; one with routes as a digraph. DOT has no classes of links: every edge says all of its link.
 pub(super) fn write(graph: &Graph) -> String {
-    let mut text = String::from("graph network {\n");
+    let routed = !graph.routes.is_empty();
+    let mut text = String::from(if routed { "digraph network {\n" } else { "graph network {\n" });
+    let comments = comments(graph);
     // Writing to a String does not fail.
     for (name, host) in &graph.nodes {
         let (kind, shape) = if *host { ("host", "ellipse") } else { ("switch", "box") };
         let _ = writeln!(text, "  {} [type={kind}, shape={shape}];", quoted(name));
     }
-    for edge in &graph.edges {
+    for (number, edge) in graph.edges.iter().enumerate() {
         let (a, b) = (&graph.nodes[edge.ends.0].0, &graph.nodes[edge.ends.1].0);
         let mut link = edge.link;
         let class = edge.class.as_ref().filter(|class| match graph.classes.get(*class) {
@@ -482,9 +499,41 @@ pub(super) fn write(graph: &Graph) -> String {
             keys.push(format!("cables={}", edge.cables));
         }
         keys.extend(link.keys().into_iter().map(|(key, value)| format!("{key}={}", quoted(&value))));
-        let keys = if keys.is_empty() { String::new() } else { format!(" [{}]", keys.join(", ")) };
-        let _ = writeln!(text, "  {} -- {}{keys};", quoted(a), quoted(b));
+        if !routed {
+            let _ = writeln!(text, "  {} -- {}{};", quoted(a), quoted(b), in_brackets(&keys));
+            continue;
+        }
+        for (from, to, link) in [(a, b, 2 * number), (b, a, 2 * number + 1)] {
+            let comment = comments.get(link).filter(|comment| !comment.is_empty());
+            let keys: Vec<String> =
+                comment.map(|comment| format!("comment={}", quoted(comment))).into_iter().chain(keys.clone()).collect();
+            let _ = writeln!(text, "  {} -> {}{};", quoted(from), quoted(to), in_brackets(&keys));
+        }
     }
     text.push_str("}\n");
     text
+}
+
+fn in_brackets(keys: &[String]) -> String {
+    if keys.is_empty() { String::new() } else { format!(" [{}]", keys.join(", ")) }
+}
+
+/// The comments of both directions of each edge: the hosts whose packets take them. Empty without routes.
+fn comments(graph: &Graph) -> Vec<String> {
+    if graph.routes.is_empty() {
+        return Vec::new();
+    }
+    let hosts = graph.hosts();
+    let of_host = |link: usize| if graph.from(count(link)) < hosts { "*".to_owned() } else { String::new() };
+    let mut comments: Vec<String> = (0..2 * graph.edges.len()).map(of_host).collect();
+    for row in graph.routes.chunks(hosts.max(1)) {
+        for (to, link) in row.iter().enumerate().filter(|(_, link)| **link != NO_ROUTE) {
+            let comment = &mut comments[*link as usize];
+            if !comment.is_empty() {
+                comment.push(',');
+            }
+            comment.push_str(&graph.nodes[to].0);
+        }
+    }
+    comments
 }

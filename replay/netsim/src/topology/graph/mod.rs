@@ -1,16 +1,17 @@
 //! Topologies from files: edge lists and DOT.
 
+mod comments;
 mod dot;
 mod edges;
 mod text;
 
-pub use text::{Graph, GraphEdge, LinkText};
+pub use text::{Graph, GraphEdge, LinkText, NO_ROUTE};
 
 use super::builder::Builder;
 use super::ids::MAX_CABLES;
 use super::link::Cable;
 use super::placing::Placing;
-use super::{HostPlace, LinkConfig, NodeId, Structure, Topology, TopologyError};
+use super::{HostPlace, LinkConfig, LinkId, MAX_ENTRIES, NodeId, Structure, Topology, TopologyError};
 use crate::count::count;
 use crate::units::{Bytes, DurationPs, Rate};
 use serde::{Deserialize, Serialize};
@@ -28,7 +29,7 @@ pub enum Format {
 }
 
 /// A topology that a file describes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GraphConfig {
     /// The file, relative to the experiment's. It has to be given.
@@ -43,6 +44,27 @@ pub struct GraphConfig {
     /// Cables by the class that the file gives them, in place of what the file says of that class. Default: none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub links: BTreeMap<String, LinkConfig>,
+    /// Whether the routes count that the file says, which routing `file` follows. Default: true.
+    #[serde(skip_serializing_if = "is_true")]
+    pub routes: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's way of asking")]
+const fn is_true(value: &bool) -> bool {
+    *value
+}
+
+impl Default for GraphConfig {
+    fn default() -> Self {
+        Self {
+            file: PathBuf::new(),
+            format: None,
+            host_link: LinkConfig::default(),
+            uplink: LinkConfig::default(),
+            links: BTreeMap::new(),
+            routes: true,
+        }
+    }
 }
 
 impl Graph {
@@ -53,14 +75,40 @@ impl Graph {
     pub fn parse(text: &str, format: Format, file: &str) -> Result<Self, TopologyError> {
         let parsed = match format {
             Format::Edges => edges::parse(text),
-            Format::Dot => dot::parse(text),
+            Format::Dot => dot::parse(text, file),
         };
         parsed.map_err(|wrong| TopologyError::Line { file: file.to_owned(), line: wrong.line, reason: wrong.reason })
     }
 
-    /// A topology as a graph: parsed again, it is the same nodes, names and links.
+    /// A topology as a graph, without routes: parsed again, it is the same nodes, names and links.
     #[must_use]
     pub fn of(topology: &Topology) -> Self {
+        Self::with_cables(topology, true)
+    }
+
+    /// A topology as a graph with routes: `next` says the link by which a packet for a host goes on that stands at a switch.
+    ///
+    /// # Errors
+    /// When there are too many routes, or a host's name cannot stand in them.
+    pub fn routed(topology: &Topology, next: impl Fn(NodeId, NodeId) -> Option<LinkId>) -> Result<Self, TopologyError> {
+        let entries = u64::from(topology.switches()) * u64::from(topology.hosts());
+        if entries > MAX_ENTRIES {
+            return Err(TopologyError::TooManyRoutes { entries, most: MAX_ENTRIES });
+        }
+        let mut graph = Self::with_cables(topology, false);
+        for host in 0..topology.hosts() {
+            comments::check_name(topology.name(NodeId(host)))?;
+        }
+        for at in (topology.hosts()..topology.nodes()).map(NodeId) {
+            // Each cable is an edge, in the same order.
+            let links = (0..topology.hosts()).map(|to| next(at, NodeId(to)).map_or(NO_ROUTE, |link| link.0));
+            graph.routes.extend(links);
+        }
+        Ok(graph)
+    }
+
+    /// Nodes and cables; parallel ones together if `folded`.
+    fn with_cables(topology: &Topology, folded: bool) -> Self {
         let nodes = (0..topology.nodes()).map(NodeId);
         let nodes = nodes.map(|node| (topology.name(node).to_owned(), topology.is_host(node))).collect();
         let mut graph = Self { nodes, ..Self::default() };
@@ -82,7 +130,7 @@ impl Graph {
             });
             let ends = (link.from.0 as usize, link.to.0 as usize);
             match graph.edges.last_mut() {
-                Some(last) if last.ends == ends && last.class.as_ref() == Some(class) => last.cables += 1,
+                Some(last) if folded && last.ends == ends && last.class.as_ref() == Some(class) => last.cables += 1,
                 _ => graph.edges.push(GraphEdge {
                     ends,
                     class: Some(class.clone()),
@@ -165,10 +213,21 @@ impl GraphConfig {
                 builder.join(NodeId(count(edge.ends.0)), NodeId(count(edge.ends.1)), &cable);
             }
         }
-        let topology = builder.finish(Structure::Any);
+        let mut topology = builder.finish(Structure::Any);
         if let Some(apart) = unreached(&topology) {
             let (first, apart) = (topology.name(NodeId(0)), topology.name(apart));
             return wrong(format!("there is no way from {first} to {apart}: all nodes must hang together"));
+        }
+        if self.routes {
+            let mut first = Vec::with_capacity(graph.edges.len());
+            let mut cables = 0;
+            for edge in &graph.edges {
+                first.push(2 * cables);
+                cables += edge.cables;
+            }
+            let link = |route: &u32| first.get(*route as usize / 2).map_or(NO_ROUTE, |first| first + route % 2);
+            topology.routes = graph.routes.iter().map(|route| LinkId(link(route))).collect();
+            topology.warnings.clone_from(&graph.warnings);
         }
         Ok(topology)
     }

@@ -76,6 +76,44 @@ pub struct Graph {
     pub classes: BTreeMap<String, LinkText>,
     /// Cables, in order.
     pub edges: Vec<GraphEdge>,
+    /// By switch, then host: the cable by which packets for the host go on, as twice the number of its edge, 1 more if they go
+    /// against its `ends`; [`NO_ROUTE`] for none. Empty: there are no routes.
+    pub routes: Vec<u32>,
+    /// What was left out, with file and line.
+    pub warnings: Vec<String>,
+}
+
+/// Where [`Graph::routes`] leads nowhere.
+pub const NO_ROUTE: u32 = u32::MAX;
+
+/// More warnings than these are counted only.
+const MOST_WARNINGS: usize = 20;
+
+impl Graph {
+    /// How many nodes are hosts: those before the switches.
+    pub(super) fn hosts(&self) -> usize {
+        self.nodes.partition_point(|(_, host)| *host)
+    }
+
+    /// The node where a direction of an edge begins, numbered as in [`Graph::routes`].
+    pub(super) fn from(&self, link: u32) -> usize {
+        let (a, b) = self.edges[link as usize / 2].ends;
+        if link.is_multiple_of(2) { a } else { b }
+    }
+
+    /// The node where it ends.
+    pub(super) fn to(&self, link: u32) -> usize {
+        self.from(link ^ 1)
+    }
+
+    /// Notes what is left out.
+    pub(super) fn warn(&mut self, file: &str, line: usize, reason: &str) {
+        match self.warnings.len() {
+            0..MOST_WARNINGS => self.warnings.push(format!("{file}:{line}: {reason}")),
+            MOST_WARNINGS => self.warnings.push(format!("{file}:{line}: {reason}; there is more like it")),
+            _ => {}
+        }
+    }
 }
 
 /// What is wrong, and where.
@@ -135,6 +173,6 @@ impl Nodes {
         for edge in &mut edges {
             edge.ends = (numbers[edge.ends.0], numbers[edge.ends.1]);
         }
-        Graph { nodes: order.into_iter().map(|(_, node)| node).collect(), classes, edges }
+        Graph { nodes: order.into_iter().map(|(_, node)| node).collect(), classes, edges, ..Graph::default() }
     }
 }
