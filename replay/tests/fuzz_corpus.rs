@@ -9,6 +9,8 @@ mod experiment;
 mod graph;
 #[path = "../../tests/fuzz/checks/routing.rs"]
 mod routing;
+#[path = "../../tests/fuzz/checks/subnet.rs"]
+mod subnet;
 
 #[test]
 fn experiment_keep_their_promises() {
@@ -18,6 +20,11 @@ fn experiment_keep_their_promises() {
 #[test]
 fn graph_keep_their_promises() {
     corpus::each_text("graph", graph::check);
+}
+
+#[test]
+fn subnet_keep_their_promises() {
+    corpus::each_text("subnet", subnet::check);
 }
 
 #[test]

@@ -19,9 +19,13 @@ pub(super) struct NetworkArgs {
     /// m-port-n-tree, xgft, mesh, torus or graph.
     #[arg(long, conflicts_with = "experiment")]
     shape: Option<String>,
-    /// The file of shape graph: an edge list or DOT.
+    /// The file of shape graph: an edge list, DOT (.dot, .gv), or a subnet of InfiniBand as ibnetdiscover (.topo) or ibdiagnet (.lst)
+    /// has it.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["experiment", "shape"])]
     graph: Option<PathBuf>,
+    /// The forwarding tables of a subnet of InfiniBand: an LFT dump of OpenSM or ibroute, or ibdiagnet.fdbs.
+    #[arg(long, value_name = "FILE", conflicts_with = "experiment", requires = "graph")]
+    lfts: Option<PathBuf>,
     /// Number of hosts.
     #[arg(long, short = 'n', value_name = "HOSTS")]
     nodes: Option<u32>,
@@ -73,6 +77,9 @@ impl NetworkArgs {
             let change = "fabric.topology.shape=\"graph\"".parse::<Override>().map_err(Error::msg)?;
             changes.push(change.typed_as(format!("--graph {}", file.display())));
             changes.push(file_override("file", "--graph", file)?);
+        }
+        if let Some(file) = &self.lfts {
+            changes.push(file_override("lfts", "--lfts", file)?);
         }
         for given in &self.overrides {
             let path = given.split('=').next().unwrap_or_default();

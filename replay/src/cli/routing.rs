@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Error};
 use clap::{Args, ValueEnum};
 use netsim::routing::{DeadlockFreedom, Routes, RoutingError, Survey};
+use netsim::topology::Tables;
 use serde::Serialize;
 use trace::stderr::error_chain;
 
@@ -24,7 +25,7 @@ pub(super) struct RoutingArgs {
     /// Reads this routing file and checks it, in place of writing one.
     #[arg(long, value_name = "FILE", conflicts_with = "out")]
     check: Option<PathBuf>,
-    /// How the routing is written [default: by the end of the file's name, dot where it is .dot or .gv; else table].
+    /// How the routing is written [default: by the end of the file's name, .dot, .gv, .lfts or .fdbs; else table].
     #[arg(long, conflicts_with = "check")]
     format: Option<Written>,
     /// Writes the routing file here and prints what it comes to; without it, the file is printed.
@@ -41,12 +42,18 @@ enum Written {
     Table,
     /// The topology as a DOT digraph with routes in "comment", as ORCS reads them; can be read as shape "graph".
     Dot,
+    /// Forwarding tables as OpenSM dumps them; they go with replay topology's ibnetdiscover and lst.
+    Lfts,
+    /// Forwarding tables as ibdiagnet writes them (ibdiagnet.fdbs); they go with the same.
+    Fdbs,
 }
 
 impl Written {
     fn of(path: Option<&Path>) -> Self {
         match path.and_then(Path::extension).and_then(|end| end.to_str()) {
             Some("dot" | "gv") => Self::Dot,
+            Some("lfts") => Self::Lfts,
+            Some("fdbs") => Self::Fdbs,
             _ => Self::Table,
         }
     }
@@ -101,6 +108,8 @@ pub(super) fn show(args: &RoutingArgs) -> Result<ExitCode, Error> {
         let text = match args.format.unwrap_or(Written::of(args.out.as_deref())) {
             Written::Table => routes.to_table(topology),
             Written::Dot => routes.to_dot(topology),
+            Written::Lfts => routes.to_lfts(topology, Tables::Lfts),
+            Written::Fdbs => routes.to_lfts(topology, Tables::Fdbs),
         };
         let text = text.map_err(|error| network.wrong(&error.to_string()))?;
         match &args.out {

@@ -14,7 +14,7 @@ use super::network::{NetworkArgs, write};
 pub(super) struct TopologyArgs {
     #[command(flatten)]
     network: NetworkArgs,
-    /// How to write the topology [default: by the end of the file's name, .dot, .gv or .json; else edges].
+    /// How to write the topology [default: by the end of the file's name, .dot, .gv, .topo, .lst or .json; else edges].
     #[arg(long)]
     format: Option<Written>,
     /// Writes the topology to a file; without it, --format prints it in place of its figures.
@@ -31,6 +31,10 @@ enum Written {
     Edges,
     /// Graphviz' language; can be read as shape "graph".
     Dot,
+    /// A subnet of InfiniBand as ibnetdiscover prints it and ibsim reads it; can be read as shape "graph".
+    Ibnetdiscover,
+    /// A subnet of InfiniBand as ibdiagnet writes it; can be read as shape "graph".
+    Lst,
     /// Nodes and cables as one JSON object.
     Json,
 }
@@ -39,6 +43,8 @@ impl Written {
     fn of(path: &Path) -> Self {
         match path.extension().and_then(|end| end.to_str()) {
             Some("dot" | "gv") => Self::Dot,
+            Some("topo") => Self::Ibnetdiscover,
+            Some("lst") => Self::Lst,
             Some("json") => Self::Json,
             _ => Self::Edges,
         }
@@ -46,14 +52,18 @@ impl Written {
 
     fn text(self, topology: &Topology) -> Result<String, Error> {
         if topology.has_routes() && self != Self::Dot {
-            trace::stderr::print("replay: the file's routes are left out: only DOT has a place for them");
+            trace::stderr::print(
+                "replay: the file's routes are left out: only DOT has a place for them; replay routing writes tables",
+            );
         }
         Ok(match self {
             Self::Dot if topology.has_routes() => {
-                Graph::routed(topology, |at, to| topology.route(at, to))?.write(Format::Dot)
+                Graph::routed(topology, |at, to| topology.route(at, to))?.write(Format::Dot)?
             }
-            Self::Edges => Graph::of(topology).write(Format::Edges),
-            Self::Dot => Graph::of(topology).write(Format::Dot),
+            Self::Edges => Graph::of(topology).write(Format::Edges)?,
+            Self::Dot => Graph::of(topology).write(Format::Dot)?,
+            Self::Ibnetdiscover => Graph::of(topology).write(Format::Ibnetdiscover)?,
+            Self::Lst => Graph::of(topology).write(Format::Lst)?,
             Self::Json => serde_json::to_string(&Export(topology))?,
         })
     }

@@ -16,7 +16,7 @@ pub fn check(text: &str) {
         let routes = Routes::shortest(&topology);
         let _ = routes.deadlock_freedom(&topology);
         for format in [Format::Edges, Format::Dot] {
-            let text = Graph::of(&topology).write(format);
+            let text = Graph::of(&topology).write(format).expect("these have a place for any name");
             let again = Graph::parse(&text, format, "again").expect("what was written can be read");
             let again = GraphConfig::default().topology(&again, "again", &[]).expect("what was written can be built");
             assert_eq!(again.links(), topology.links());

@@ -270,9 +270,10 @@ fn fits(config: &RoutingConfig, topology: &Topology) -> Result<(), RoutingError>
         RoutingConfig::Dor | RoutingConfig::Bubble if !grid => {
             ("dimensions (shape = \"mesh\" or \"torus\")", "ecmp, d-mod-k or up-down")
         }
-        RoutingConfig::File if !topology.has_routes() => {
-            ("routes in the topology's file (comment in a DOT digraph)", "ecmp, shortest or up-down")
-        }
+        RoutingConfig::File if !topology.has_routes() => (
+            "routes in the topology's file (comment in a DOT digraph, or fabric.topology.lfts)",
+            "ecmp, shortest or up-down",
+        ),
         RoutingConfig::DModK | RoutingConfig::SModK | RoutingConfig::Random | RoutingConfig::Adaptive if grid => {
             ("ways that lead up and down again, as trees have", "dor, bubble, ecmp or up-down")
         }

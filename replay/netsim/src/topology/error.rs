@@ -1,6 +1,7 @@
 //! Why a topology cannot be built.
 
 use crate::units::{Bytes, DurationPs, Length};
+use std::path::Path;
 use thiserror::Error;
 
 /// A topology that cannot be built.
@@ -108,8 +109,10 @@ pub enum TopologyError {
     )]
     NoHosts,
     /// A file that cannot be read.
-    #[error("fabric.topology.file = \"{file}\": {reason}")]
+    #[error("fabric.topology.{key} = \"{file}\": {reason}")]
     File {
+        /// The key that names it.
+        key: &'static str,
         /// The file.
         file: String,
         /// Why not.
@@ -152,6 +155,11 @@ pub enum TopologyError {
 }
 
 impl TopologyError {
+    /// The error of a file.
+    pub(super) fn file(key: &'static str, file: &Path, reason: String) -> Self {
+        Self::File { key, file: file.display().to_string(), reason }
+    }
+
     /// The error of a value.
     pub(super) fn value(key: impl Into<String>, value: impl ToString, allowed: impl Into<String>) -> Self {
         Self::Value { key: key.into(), value: value.to_string(), allowed: allowed.into() }

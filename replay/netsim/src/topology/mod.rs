@@ -7,7 +7,7 @@
 //! | `single-switch`, `leaf-spine` | one switch; leaves, each joined to every spine |
 //! | `k-ary-n-tree`, `thin-tree`, `m-port-n-tree`, `xgft` | trees of any height, the last with any widths |
 //! | `mesh`, `torus` | routers in one to many dimensions, hosts at each of them |
-//! | `graph` | whatever a file says: an edge list or DOT |
+//! | `graph` | whatever a file says: an edge list, DOT, a subnet of InfiniBand |
 //!
 //! All keys, the numbering and the formulae are in `docs/topologies.md`. Nodes are numbered hosts first, then switches;
 //! trees level by level from below. Every cable is two links, one for each direction: link `i` and link `i ^ 1`. Each
@@ -34,7 +34,7 @@ mod trees;
 pub use error::TopologyError;
 pub use export::Export;
 pub use figures::{Figures, Level, figures};
-pub use graph::{Format, Graph, GraphConfig, GraphEdge, LinkText, NO_ROUTE};
+pub use graph::{Format, Graph, GraphConfig, GraphEdge, LinkText, NO_ROUTE, Subnet, Tables};
 pub use grid::Grid;
 pub use grids::GridConfig;
 pub use host::HostPlace;

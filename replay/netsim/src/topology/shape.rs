@@ -162,6 +162,7 @@ impl TopologyConfig {
     pub fn relative_to(&mut self, folder: &Path) {
         if let Self::Graph(config) = self {
             config.file = folder.join(&config.file);
+            config.lfts = config.lfts.as_ref().map(|lfts| folder.join(lfts));
         }
     }
 }

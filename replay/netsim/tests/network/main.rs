@@ -4,6 +4,7 @@
 mod common;
 mod routing_comments;
 mod routing_deadlock;
+mod routing_exports;
 mod routing_files;
 mod routing_minimal;
 mod routing_properties;
@@ -11,3 +12,4 @@ mod routing_rules;
 mod topology_files;
 mod topology_mistakes;
 mod topology_shapes;
+mod topology_subnets;

@@ -215,7 +215,7 @@ fn files_are_found_and_their_kind_is_known_by_their_name() {
 fn check_round_trip(topology: &Topology) {
     let graph = Graph::of(topology);
     for format in [Format::Edges, Format::Dot] {
-        let text = graph.write(format);
+        let text = graph.write(format).unwrap();
         let again = read(&text, format, "").unwrap();
         assert_eq!(names(&again), names(topology), "{text}");
         assert_eq!(again.links(), topology.links(), "{text}");

@@ -1,10 +1,13 @@
-//! Topologies from files: edge lists and DOT.
+//! Topologies from files: edge lists, DOT, and those of InfiniBand's tools.
 
 mod comments;
 mod dot;
 mod edges;
+mod infiniband;
+mod subnet;
 mod text;
 
+pub use subnet::Subnet;
 pub use text::{Graph, GraphEdge, LinkText, NO_ROUTE};
 
 use super::builder::Builder;
@@ -16,7 +19,9 @@ use crate::count::count;
 use crate::units::{Bytes, DurationPs, Rate};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
 
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +31,23 @@ pub enum Format {
     Edges,
     /// Graphviz' language.
     Dot,
+    /// As `ibnetdiscover` prints a subnet of InfiniBand, and ibsim reads it.
+    Ibnetdiscover,
+    /// As ibdiagnet writes it (`ibdiagnet.lst`).
+    Lst,
 }
+
+/// How forwarding tables of a subnet of InfiniBand are written; either is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tables {
+    /// As OpenSM dumps them (`opensm-lfts.dump`).
+    Lfts,
+    /// As ibdiagnet does (`ibdiagnet.fdbs`).
+    Fdbs,
+}
+
+/// The most bytes of a file; a graph of as many cables as are possible has fewer.
+const MAX_FILE: u64 = 1 << 28;
 
 /// A topology that a file describes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +55,8 @@ pub enum Format {
 pub struct GraphConfig {
     /// The file, relative to the experiment's. It has to be given.
     pub file: PathBuf,
-    /// How it is written. Default: `dot` where its name ends in .dot or .gv, else `edges`.
+    /// How it is written. Default: `dot` where its name ends in .dot or .gv, `ibnetdiscover` for .topo, `lst` for .lst, else
+    /// `edges`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
     /// Cables of hosts for which the file says nothing else.
@@ -47,6 +69,10 @@ pub struct GraphConfig {
     /// Whether the routes count that the file says, which routing `file` follows. Default: true.
     #[serde(skip_serializing_if = "is_true")]
     pub routes: bool,
+    /// Forwarding tables of a subnet of InfiniBand, relative to the experiment's file: an LFT dump of OpenSM or `ibroute`, or
+    /// `ibdiagnet.fdbs`. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lfts: Option<PathBuf>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's way of asking")]
@@ -63,6 +89,7 @@ impl Default for GraphConfig {
             uplink: LinkConfig::default(),
             links: BTreeMap::new(),
             routes: true,
+            lfts: None,
         }
     }
 }
@@ -76,8 +103,30 @@ impl Graph {
         let parsed = match format {
             Format::Edges => edges::parse(text),
             Format::Dot => dot::parse(text, file),
+            Format::Ibnetdiscover => infiniband::parse_discover(text),
+            Format::Lst => infiniband::parse_lst(text),
         };
-        parsed.map_err(|wrong| TopologyError::Line { file: file.to_owned(), line: wrong.line, reason: wrong.reason })
+        parsed.map_err(|wrong| wrong.in_file(file))
+    }
+
+    /// Takes its routes from forwarding tables, which errors call `file`: an LFT dump or `ibdiagnet.fdbs`.
+    ///
+    /// # Errors
+    /// With file, line, what is wrong and what is allowed; when the graph is not from a subnet's file, or would have too many
+    /// routes.
+    pub fn read_lfts(&mut self, lines: impl BufRead, file: &str) -> Result<(), TopologyError> {
+        let Some(subnet) = self.subnet.take() else {
+            let allowed = "forwarding tables know LIDs and ports, which only format = \"ibnetdiscover\" or \"lst\" has";
+            return Err(TopologyError::value("lfts", format!("\"{file}\""), allowed));
+        };
+        let hosts = self.hosts() as u64;
+        let entries = hosts * (self.nodes.len() as u64 - hosts);
+        if entries > MAX_ENTRIES {
+            return Err(TopologyError::TooManyRoutes { entries, most: MAX_ENTRIES });
+        }
+        let read = infiniband::read_tables(self, &subnet, lines, file);
+        self.subnet = Some(subnet);
+        read.map_err(|wrong| wrong.in_file(file))
     }
 
     /// A topology as a graph, without routes: parsed again, it is the same nodes, names and links.
@@ -89,16 +138,13 @@ impl Graph {
     /// A topology as a graph with routes: `next` says the link by which a packet for a host goes on that stands at a switch.
     ///
     /// # Errors
-    /// When there are too many routes, or a host's name cannot stand in them.
+    /// When there are too many routes.
     pub fn routed(topology: &Topology, next: impl Fn(NodeId, NodeId) -> Option<LinkId>) -> Result<Self, TopologyError> {
         let entries = u64::from(topology.switches()) * u64::from(topology.hosts());
         if entries > MAX_ENTRIES {
             return Err(TopologyError::TooManyRoutes { entries, most: MAX_ENTRIES });
         }
         let mut graph = Self::with_cables(topology, false);
-        for host in 0..topology.hosts() {
-            comments::check_name(topology.name(NodeId(host)))?;
-        }
         for at in (topology.hosts()..topology.nodes()).map(NodeId) {
             // Each cable is an edge, in the same order.
             let links = (0..topology.hosts()).map(|to| next(at, NodeId(to)).map_or(NO_ROUTE, |link| link.0));
@@ -143,12 +189,32 @@ impl Graph {
         graph
     }
 
-    /// The graph as text.
-    #[must_use]
-    pub fn write(&self, format: Format) -> String {
+    /// The graph as text. Only `dot` has a place for routes; those of InfiniBand have none for links' keys.
+    ///
+    /// # Errors
+    /// When a subnet of InfiniBand has not so many LIDs or ports, or a name cannot stand in the file.
+    pub fn write(&self, format: Format) -> Result<String, TopologyError> {
         match format {
-            Format::Edges => edges::write(self),
-            Format::Dot => dot::write(self),
+            Format::Edges => Ok(edges::write(self)),
+            Format::Dot => {
+                if !self.routes.is_empty() {
+                    self.nodes[..self.hosts()].iter().try_for_each(|(name, _)| comments::check_name(name))?;
+                }
+                Ok(dot::write(self))
+            }
+            Format::Ibnetdiscover => infiniband::write_discover(self),
+            Format::Lst => infiniband::write_lst(self),
+        }
+    }
+
+    /// The routes as forwarding tables, which go with [`Graph::write`]'s subnet.
+    ///
+    /// # Errors
+    /// As [`Graph::write`].
+    pub fn write_lfts(&self, tables: Tables) -> Result<String, TopologyError> {
+        match tables {
+            Tables::Lfts => infiniband::write_lfts(self),
+            Tables::Fdbs => infiniband::write_fdbs(self),
         }
     }
 }
@@ -158,19 +224,36 @@ impl GraphConfig {
     fn format(&self) -> Format {
         self.format.unwrap_or_else(|| {
             let end = self.file.extension().and_then(|end| end.to_str()).unwrap_or_default();
-            if matches!(end, "dot" | "gv") { Format::Dot } else { Format::Edges }
+            match end {
+                "dot" | "gv" => Format::Dot,
+                "topo" => Format::Ibnetdiscover,
+                "lst" => Format::Lst,
+                _ => Format::Edges,
+            }
         })
     }
 
     pub(super) fn build(&self, hosts: &[HostPlace]) -> Result<Topology, TopologyError> {
         let file = self.file.display().to_string();
         if file.is_empty() {
-            let allowed = "the file with the edge list or DOT graph is needed, relative to the experiment's file";
+            let allowed =
+                "the file with the edge list, DOT graph or subnet is needed, relative to the experiment's file";
             return Err(TopologyError::value("file", "\"\"", allowed));
         }
-        let text = std::fs::read_to_string(&self.file)
-            .map_err(|error| TopologyError::File { file: file.clone(), reason: error.to_string() })?;
-        let graph = Graph::parse(&text, self.format(), &file)?;
+        let opened = |key, path: &Path| {
+            let wrong = |error: std::io::Error| TopologyError::file(key, path, error.to_string());
+            File::open(path).map_err(wrong)
+        };
+        let mut text = String::new();
+        let read = opened("file", &self.file)?.take(MAX_FILE + 1).read_to_string(&mut text);
+        read.map_err(|error| TopologyError::file("file", &self.file, error.to_string()))?;
+        if text.len() as u64 > MAX_FILE {
+            return Err(TopologyError::file("file", &self.file, format!("it has more than {MAX_FILE} bytes")));
+        }
+        let mut graph = Graph::parse(&text, self.format(), &file)?;
+        if let Some(lfts) = self.lfts.as_ref().filter(|_| self.routes) {
+            graph.read_lfts(BufReader::new(opened("lfts", lfts)?), &lfts.display().to_string())?;
+        }
         self.topology(&graph, &file, hosts)
     }
 

@@ -1,6 +1,8 @@
 //! What files say: nodes, classes of links and cables, whatever the language.
 
+use super::super::TopologyError;
 use super::super::link::Cable;
+use super::subnet::Subnet;
 use crate::units::{Buffer, Bytes, DurationPs, Length, Rate, UnitError};
 use std::collections::{BTreeMap, HashMap};
 
@@ -81,6 +83,8 @@ pub struct Graph {
     pub routes: Vec<u32>,
     /// What was left out, with file and line.
     pub warnings: Vec<String>,
+    /// What forwarding tables refer to; `None` where the file is not of a subnet of InfiniBand.
+    pub subnet: Option<Subnet>,
 }
 
 /// Where [`Graph::routes`] leads nowhere.
@@ -121,6 +125,13 @@ impl Graph {
 pub(super) struct Wrong {
     pub(super) line: usize,
     pub(super) reason: String,
+}
+
+impl Wrong {
+    /// The error of a line of `file`.
+    pub(super) fn in_file(self, file: &str) -> TopologyError {
+        TopologyError::Line { file: file.to_owned(), line: self.line, reason: self.reason }
+    }
 }
 
 /// Nodes while a file is read: numbered as they come, hosts known by what the file says, or by their names.
