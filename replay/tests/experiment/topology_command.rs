@@ -154,3 +154,34 @@ fn what_is_wrong_with_an_option_is_told_of_that_option() {
     let key = run(folder.path(), 2, &["topology", "--shape", "torus", "--set", "sise=[4,4]"]);
     assert!(key.starts_with("replay: --set sise=[4,4]: unknown field `sise`"), "{key}");
 }
+
+#[test]
+fn routes_are_followed_from_files_of_every_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let bisect = ["--pattern", "bisect", "--runs", "20"];
+    let tree = ["--shape", "k-ary-n-tree", "--set", "k=4", "--set", "n=2"];
+    let expected = run(path, 0, &[&["congestion"], &tree[..], &bisect].concat());
+    run(path, 0, &[&["routing", "--out", "tree.dot"], &tree[..]].concat());
+    for (subnet, tables) in [("tree.topo", "tree.lfts"), ("tree.lst", "tree.fdbs")] {
+        run(path, 0, &["topology", "--graph", "tree.dot", "--out", subnet]);
+        let told = run(path, 0, &["routing", "--graph", "tree.dot", "--out", tables]);
+        assert!(told.starts_with("routing   file\n"), "{told}");
+        let of_subnet = ["congestion", "--graph", subnet, "--lfts", tables];
+        assert_eq!(run(path, 0, &[&of_subnet, &bisect[..]].concat()), expected);
+        run(path, 0, &["routing", "--graph", subnet, "--lfts", tables, "--out", "again.dot"]);
+        let again = run(path, 0, &[&["congestion", "--graph", "again.dot"], &bisect[..]].concat());
+        assert_eq!(again, expected);
+    }
+    let other = run(path, 0, &[&["congestion", "--graph", "tree.dot", "--routing", "shortest"], &bisect[..]].concat());
+    assert_ne!(other, expected);
+    // An experiment's default routing is not the file's.
+    fs::write(
+        path.join("x.toml"),
+        "[fabric]\nkind = \"credit\"\n[fabric.topology]\nshape = \"graph\"\nfile = \"tree.dot\"\n",
+    )
+    .unwrap();
+    let error = run(path, 2, &["routing", "x.toml"]);
+    assert!(error.contains("\"file\"") && error.contains("routes = false"), "{error}");
+    run(path, 0, &["routing", "x.toml", "--set", "fabric.routing=file"]);
+}

@@ -202,6 +202,9 @@ fn what_is_left_out_is_told() {
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(warnings[0].starts_with("tables:6: ") && warnings[0].contains("LMC"), "{warnings:?}");
     assert!(warnings[1].starts_with("tables:12: ") && warnings[1].contains("LID 9"), "{warnings:?}");
+    // Nobody misses a route to nobody.
+    let topology = routed(DISCOVER, Format::Ibnetdiscover, &FDBS.replace("0x0003 :", "0x000b :")).unwrap();
+    assert_eq!(topology.warnings(), [] as [String; 0]);
 }
 
 #[test]
@@ -217,6 +220,14 @@ fn without_lids_destinations_are_known_by_name() {
         0x0002 002 : (Channel Adapter portguid 0x0000000000100003: 'H2')\n\
         0x0003 001 : (Channel Adapter portguid 0x0000000000100005: 'H3')\n\
         3 valid lids dumped\n";
+    // A host may be called what it likes.
+    let odd = "Switch path #1 (illegal port)";
+    let renamed = routed(
+        &IBSIM.replace("\"H3\"", &format!("\"{odd}\"")),
+        Format::Ibnetdiscover,
+        &tables.replace("'H3'", &format!("'{odd}'")),
+    );
+    assert_eq!(path(&renamed.unwrap(), odd, "H1").len(), 3);
     let topology = routed(IBSIM, Format::Ibnetdiscover, tables).unwrap();
     assert_eq!(names(&topology), ["H1", "H2", "H3", "S1", "S2"]);
     assert_eq!(

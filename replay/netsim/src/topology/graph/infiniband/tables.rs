@@ -175,13 +175,15 @@ impl Reader<'_> {
         let lid = lid(word, 16)?;
         let rest = rest.trim_start_matches(blank);
         let (port, of) = rest.split_once(blank).unwrap_or((rest, ""));
+        let of = of.trim_start_matches(['#', '(', ' ', '\t', ':']);
         let port = match port {
             "UNREACHABLE" => None,
-            _ if of.contains("illegal port") => None,
+            _ if of.ends_with("illegal port)") => None,
             port => Some(number::<u8>(port, 10, "a port")?).filter(|port| *port != u8::MAX),
         };
-        let Some(to) = self.host(line, lid, of)? else { return Ok(()) };
+        // LIDs that nobody has are listed as unreachable, too.
         let Some(port) = port else { return Ok(()) };
+        let Some(to) = self.host(line, lid, of)? else { return Ok(()) };
         let name = |node: usize| &self.nodes[node].0;
         let Some(link) = self.subnet.ports.get(&(switch, port)) else {
             let (at, to) = (name(switch), name(to));
@@ -202,7 +204,7 @@ impl Reader<'_> {
         let by_guid = guid
             .and_then(|guid| number::<u64>(guid, 16, "a GUID").ok())
             .and_then(|guid| self.subnet.hosts.get(&guid).copied());
-        let other_path = of.contains("path #");
+        let other_path = of.starts_with("path #");
         match self.subnet.lids.get(&lid) {
             // Of the GUIDs that old programs print wrongly, none is that of another host.
             Some(Owner::Host(host)) if by_guid.is_some_and(|by_guid| by_guid != *host) && !other_path => {
@@ -223,7 +225,7 @@ impl Reader<'_> {
                 Ok(None)
             }
             None => {
-                let of_switch = of.contains("Switch ") || of.contains("illegal port");
+                let of_switch = of.starts_with("Switch ");
                 let by_name = || {
                     let name = of.split_once('\'').and_then(|(_, rest)| rest.rsplit_once('\'')).map(|(name, _)| name);
                     name.and_then(|name| self.named(name)).filter(|node| *node < self.hosts)
