@@ -202,6 +202,9 @@ fn taken_as_lists(plain: &Table, lists: &[Found]) -> Vec<bool> {
         let path = &lists[own].0;
         let mut table = with(&|index| index == own);
         let Err(as_list) = Experiment::of_table(table.clone()) else { return true };
+        if Experiment::has_types_of(table.clone()) {
+            return true;
+        }
         let Err(single) = Experiment::of_table(with(&|_| false)) else { return false };
         let to_blame = locate::key_of(&as_list).or_else(|| Some(culprit(&table, &read, &as_list)?.path));
         if to_blame.is_none_or(|key| !key.starts_with(path)) {

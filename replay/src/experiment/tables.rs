@@ -138,6 +138,11 @@ impl Experiment {
         Ok(experiment)
     }
 
+    /// Whether each value of `table` is of a type that its key takes, be it allowed or not.
+    pub(super) fn has_types_of(table: toml::Table) -> bool {
+        table.try_into::<Self>().is_ok()
+    }
+
     /// The experiment with another seed, for whatever is drawn.
     ///
     /// # Errors
