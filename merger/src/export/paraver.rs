@@ -300,7 +300,7 @@ fn configuration(labels: &Labels) -> String {
         let mut values: Vec<_> = labels.values.get(&kind).into_iter().flatten().collect();
         values.sort_by_key(|(_, value)| **value);
         for (name, value) in values {
-            let _ = writeln!(text, "{value}      {}", if name.is_empty() { "unknown" } else { name });
+            let _ = writeln!(text, "{value}      {}", one_line(name));
         }
     }
     text
@@ -330,9 +330,32 @@ fn rows(trace: &Trace, places: &Places<'_>) -> String {
     for (level, labels) in levels {
         let _ = writeln!(text, "LEVEL {level} SIZE {}", labels.len());
         for label in labels {
-            let _ = writeln!(text, "{label}");
+            let _ = writeln!(text, "{}", one_line(label));
         }
         text.push('\n');
     }
     text
+}
+
+/// A name as a label. Names come from captures: a line break in one would begin a section or a label of its own.
+fn one_line(name: &str) -> String {
+    let plain = name.replace(|letter: char| letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}'), " ");
+    let plain = plain.trim();
+    if plain.is_empty() { "unknown".to_owned() } else { plain.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_line_breaks_stay_one_label() {
+        let mut labels = Labels::default();
+        labels.value(event::SERVED, "a\r\nEVENT_TYPE\n0 1 forged");
+        labels.value(event::SERVED, "\n");
+        let text = configuration(&labels);
+        assert_eq!(text.lines().filter(|line| *line == "EVENT_TYPE").count(), 5);
+        assert!(text.lines().any(|line| line == "1      a  EVENT_TYPE 0 1 forged"), "{text}");
+        assert!(text.lines().any(|line| line == "2      unknown"), "{text}");
+    }
 }
