@@ -237,6 +237,34 @@ fn without_lids_destinations_are_known_by_name() {
     assert_eq!(topology.warnings(), [] as [String; 0]);
 }
 
+/// ibsim's networks have adapters of two ports, of which often one has a cable; tools on a simulated subnet warn of it.
+#[test]
+fn adapters_of_ibsim_are_called_by_their_ports_only_where_several_have_cables() {
+    let network = "Switch 8 \"sw1\"\n[1] \"hca1\"[1]\n[3] \"sw2\"[4]\n\nSwitch 8 \"sw2\"\n[1] \"hca2\"[2]\n[4] \"sw1\"[3]\n\n\
+                   Hca 2 \"hca1\"\n[1] \"sw1\"[1]\n\nHca 2 \"hca2\"\n[2] \"sw2\"[1]\n";
+    let tables = "ibwarn: [56] sim_connect: attached as client 1 at node \"sw1\"\n\
+                  Unicast lids [0x0-0x5] of switch Lid 1 guid 0x0000000000200000 (sw1):\n  Lid  Out   Destination\n       Port     Info\n\
+                  0x0001 000 : (Switch portguid 0x0000000000200000: 'sw1')\n\
+                  0x0002 001 : (Channel Adapter portguid 0x0000000000100001: 'hca1')\n\
+                  0x0003 003 : (Switch portguid 0x0000000000200001: 'sw2')\n\
+                  0x0005 003 : (Channel Adapter portguid 0x0000000000100005: 'hca2')\n4 valid lids dumped\n\
+                  Unicast lids [0x0-0x5] of switch Lid 3 guid 0x0000000000200001 (sw2):\n  Lid  Out   Destination\n       Port     Info\n\
+                  0x0002 004 : (Channel Adapter portguid 0x0000000000100001: 'hca1')\n\
+                  0x0005 001 : (Channel Adapter portguid 0x0000000000100005: 'hca2')\n2 valid lids dumped\n";
+    let topology = routed(network, Format::Ibnetdiscover, tables).unwrap();
+    assert_eq!(names(&topology), ["hca1", "hca2", "sw1", "sw2"]);
+    let said = format!("ibwarn: [56] sim_connect: attached as client 1 at node \"sw1\"\n{network}");
+    assert_eq!(names(&routed(&said, Format::Ibnetdiscover, tables).unwrap()), names(&topology));
+
+    // With both ports in use a name is no longer one host's, and ibsim's files have nothing else.
+    let both = network
+        .replace("[1] \"sw1\"[1]\n\nHca", "[1] \"sw1\"[1]\n[2] \"sw2\"[2]\n\nHca")
+        .replace("[4] \"sw1\"[3]", "[2] \"hca1\"[2]\n[4] \"sw1\"[3]");
+    let both = both.replace("Hca 2 \"hca2\"\n[2] \"sw2\"[1]\n", "").replace("[1] \"hca2\"[2]\n", "");
+    let error = routed(&both, Format::Ibnetdiscover, tables).unwrap_err();
+    assert!(error.contains("LID 2 is nobody's") && error.contains("ibnetdiscover"), "{error}");
+}
+
 #[test]
 fn each_mistake_of_a_topology_is_named() {
     let second = "[8]\t\"S-0000000000000020\"[24]";

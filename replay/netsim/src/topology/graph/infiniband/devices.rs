@@ -38,6 +38,13 @@ struct Device {
     ports: BTreeMap<u8, Port>,
 }
 
+impl Device {
+    /// How many of its ports have a cable.
+    fn cables(&self) -> usize {
+        self.ports.values().filter(|port| port.to.is_some()).count()
+    }
+}
+
 /// What is said of a device where it is described.
 pub(super) struct Said<'t> {
     pub(super) switch: bool,
@@ -242,7 +249,7 @@ impl Devices {
             match (guid, port) {
                 (Some(guid), Some(_)) => format!("H{guid:016x}"),
                 (Some(guid), None) => format!("S{guid:016x}"),
-                (None, Some(port)) if device.size > 1 => format!("{}:{port}", device.id),
+                (None, Some(port)) if device.cables() > 1 => format!("{}:{port}", device.id),
                 (None, _) => device.id.clone(),
             }
         };

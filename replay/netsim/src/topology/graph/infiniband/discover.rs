@@ -26,7 +26,8 @@ pub(in super::super) fn parse(text: &str) -> Result<Graph, Wrong> {
         let (said, comment) = content.split_at(comment_begins(content));
         let said = said.trim();
         let first = said.split(|letter: char| letter.is_whitespace() || letter == '=').next().unwrap_or_default();
-        if said.is_empty() {
+        if said.is_empty() || said.starts_with("ibwarn:") {
+            // The tools say their warnings on stderr.
             continue;
         } else if said.starts_with('[') {
             let Some(block) = block else {

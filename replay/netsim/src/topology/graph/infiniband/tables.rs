@@ -65,8 +65,13 @@ pub(in super::super) fn read(graph: &mut Graph, subnet: &Subnet, lines: impl Buf
     let last = each_line(lines, |line, content| reader.line(line, content))?;
     reader.end(last)?;
     if last == 0 || reader.routes.iter().all(|route| *route == NO_ROUTE) {
-        let reason = "there are no routes to hosts: an LFT dump of OpenSM or ibroute, or ibdiagnet.fdbs, is needed";
-        return Err(Wrong { line: last.max(1), reason: reason.to_owned() });
+        let why = match reader.warnings.first() {
+            Some((line, warning)) => format!(
+                "line {line}: {warning}; the output of ibnetdiscover for the same subnet has LIDs and GUIDs of all hosts"
+            ),
+            None => "an LFT dump of OpenSM or ibroute, or ibdiagnet.fdbs, is needed".to_owned(),
+        };
+        return Err(Wrong { line: last.max(1), reason: format!("there are no routes to hosts: {why}") });
     }
     let Reader { routes, warnings, .. } = reader;
     graph.routes = routes;
@@ -124,7 +129,8 @@ impl Reader<'_> {
             };
         }
         let heading = text.split([' ', '\t', ':']).next().unwrap_or_default();
-        if text.starts_with('#') || matches!(heading, "LID" | "Lid" | "Port") {
+        // "ibwarn" is what the tools say on stderr.
+        if text.starts_with('#') || matches!(heading, "LID" | "Lid" | "Port" | "ibwarn") {
             return Ok(());
         }
         Err(format!(
