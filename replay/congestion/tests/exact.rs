@@ -183,6 +183,7 @@ fn random_mappings_come_to_the_known_means() {
         (TREE, [0.9085, 0.8260, 0.8354, 0.8337, 0.9406]),
         ("shape = \"m-port-n-tree\"\nm = 8\nn = 2", [0.8683, 0.7543, 0.7579, 0.7579, 0.9119]),
         ("shape = \"k-ary-n-tree\"\nk = 4\nn = 3", [0.7947, 0.6464, 0.6500, 0.6497, 0.8607]),
+        ("shape = \"thin-tree\"\nk = 4\nk_up = 2\nn = 3", [0.4610, 0.3231, 0.3263, 0.3262, 0.5906]),
     ];
     for (keys, means) in networks {
         for (name, mean) in ["bisect", "bisect_fb_sym", "rand", "bruck", "tree"].into_iter().zip(means) {
@@ -345,6 +346,9 @@ fn listing_1_has_sixteen_directed_edges_and_bisections_of_full_bandwidth() {
     assert_eq!((topology.hosts(), topology.links().len(), between.count()), (4, 16, 8));
     assert_eq!(topology.warnings().len(), 4);
     assert!(topology.warnings()[0].starts_with("listing 1:12: ") && topology.warnings()[0].contains("\"H5\""));
+    let strict = GraphConfig { strict: true, ..GraphConfig::default() };
+    let refused = strict.topology(&graph, "listing 1", &[]).unwrap_err().to_string();
+    assert!(refused.starts_with("listing 1:12: ") && refused.contains("strict = false"), "{refused}");
     let routes = Routes::new(&RoutingConfig::File, &topology, 1).unwrap();
     let paths = Paths::new(&topology, &routes).unwrap();
     let results = experiment(Pattern::Bisect).run(&paths, || ()).unwrap();

@@ -7,6 +7,8 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Error;
 use clap::{Args, ValueEnum};
+use netsim::fabric::{FabricConfig, FabricKind};
+use netsim::topology::TopologyConfig;
 use netsim::traffic::EngineKind;
 use replay::experiment::{Experiment, Override};
 use replay::run::RunError;
@@ -76,6 +78,15 @@ impl From<Engine> for EngineKind {
 /// A number of threads.
 pub(super) fn threads(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|threads| (1..=4_096).contains(threads)).ok_or_else(|| "1 to 4096".to_owned())
+}
+
+/// Says what is left out of the file of a fabric's topology, if it has one.
+pub(super) fn tell_of_left_out(fabric: &FabricConfig) {
+    if let Some((config @ TopologyConfig::Graph(_), ..)) = fabric.network()
+        && let Ok(topology) = config.build(&[])
+    {
+        topology.warnings().iter().for_each(|warning| trace::stderr::print(format!("replay: {warning}")));
+    }
 }
 
 /// Says so where a folder holds results already.

@@ -16,7 +16,7 @@ use replay::run::{RunError, read_trace, run_experiment};
 use trace::rows::Trace;
 use trace::stderr::error_chain;
 
-use super::common::{COULD_NOT_RUN, Common, FOUND_WRONG, RunArgs, say, tell_of_replaced, wrong_key};
+use super::common::{COULD_NOT_RUN, Common, FOUND_WRONG, RunArgs, say, tell_of_left_out, tell_of_replaced, wrong_key};
 use super::progress::Bars;
 use super::traces::{read_traces, trace_of, use_trace};
 use super::{synthetic, table};
@@ -34,6 +34,9 @@ pub(super) fn exit_code(failure: &Error) -> u8 {
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let (path, common) = (args.experiment.as_path(), &args.common);
     let sweep = Sweep::read(path, &common.overrides)?;
+    if let Some(first) = sweep.points.first() {
+        tell_of_left_out(&first.experiment.fabric);
+    }
     if synthetic::has_traffic(&sweep) {
         return synthetic::run(args, sweep);
     }
@@ -68,6 +71,7 @@ pub(super) fn compare(paths: &[PathBuf], common: &Common) -> Result<ExitCode, Er
     let bars = Bars::new();
     let experiments = paths.iter().map(|path| read_experiment(path, common)).collect::<Result<Vec<_>, _>>()?;
     check_names(paths, &experiments)?;
+    experiments.iter().for_each(|experiment| tell_of_left_out(&experiment.fabric));
     let traces = read_traces(&experiments, &bars)?;
     let outcomes: Vec<Result<RunResults, Error>> = paths
         .par_iter()

@@ -185,3 +185,22 @@ fn routes_are_followed_from_files_of_every_kind() {
     assert!(error.contains("\"file\"") && error.contains("routes = false"), "{error}");
     run(path, 0, &["routing", "x.toml", "--set", "fabric.routing=file"]);
 }
+
+/// "H9" is no node: its route is left out, which every command says, or refused.
+#[test]
+fn what_is_left_out_of_a_file_is_said_by_runs_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let dot = "digraph g {\nH1 -> S1;\nS1 -> H1 [comment=\"H1\"];\nH2 -> S1;\nS1 -> H2 [comment=\"H2,H9\"];\n}\n";
+    fs::write(path.join("net.dot"), dot).unwrap();
+    let text = "[traffic]\npattern = \"uniform\"\nload = 0.1\n[fabric]\nkind = \"store-and-forward\"\nrouting = \"file\"\n\
+                [fabric.topology]\nshape = \"graph\"\nfile = \"net.dot\"\n";
+    fs::write(path.join("x.toml"), text).unwrap();
+    for arguments in [&["run", "x.toml", "--out", "r"][..], &["topology", "x.toml"]] {
+        let output = replay(path, arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && said.contains("net.dot:5: ") && said.contains("\"H9\""), "{said}");
+        let strict = run(path, 2, &[arguments, &["--set", "fabric.topology.strict=true"]].concat());
+        assert!(strict.contains("net.dot:5: ") && strict.contains("strict = false"), "{strict}");
+    }
+}

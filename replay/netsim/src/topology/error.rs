@@ -144,6 +144,12 @@ pub enum TopologyError {
         /// Why not, and what would do.
         reason: String,
     },
+    /// A file of which something would be left out.
+    #[error("{warning} (fabric.topology.strict = false leaves it out)")]
+    LeftOut {
+        /// File, line and what is left out.
+        warning: String,
+    },
     /// A graph that is no network.
     #[error("{file}: {reason}")]
     Graph {

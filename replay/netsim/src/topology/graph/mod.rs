@@ -69,6 +69,9 @@ pub struct GraphConfig {
     /// Whether the routes count that the file says, which routing `file` follows. Default: true.
     #[serde(skip_serializing_if = "is_true")]
     pub routes: bool,
+    /// Whether what would be left out with a warning is an error. Default: false.
+    #[serde(skip_serializing_if = "is_false")]
+    pub strict: bool,
     /// Forwarding tables of a subnet of InfiniBand, relative to the experiment's file: an LFT dump of OpenSM or `ibroute`, or
     /// `ibdiagnet.fdbs`. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,6 +83,11 @@ const fn is_true(value: &bool) -> bool {
     *value
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's way of asking")]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
 impl Default for GraphConfig {
     fn default() -> Self {
         Self {
@@ -89,6 +97,7 @@ impl Default for GraphConfig {
             uplink: LinkConfig::default(),
             links: BTreeMap::new(),
             routes: true,
+            strict: false,
             lfts: None,
         }
     }
@@ -310,6 +319,9 @@ impl GraphConfig {
             }
             let link = |route: &u32| first.get(*route as usize / 2).map_or(NO_ROUTE, |first| first + route % 2);
             topology.routes = graph.routes.iter().map(|route| LinkId(link(route))).collect();
+            if let Some(warning) = graph.warnings.first().filter(|_| self.strict) {
+                return Err(TopologyError::LeftOut { warning: warning.clone() });
+            }
             topology.warnings.clone_from(&graph.warnings);
         }
         Ok(topology)

@@ -90,8 +90,8 @@ pub struct Graph {
 /// Where [`Graph::routes`] leads nowhere.
 pub const NO_ROUTE: u32 = u32::MAX;
 
-/// More warnings than these are counted only.
-const MOST_WARNINGS: usize = 20;
+/// More warnings than these are not kept.
+const MAX_WARNINGS: usize = 20;
 
 impl Graph {
     /// How many nodes are hosts: those before the switches.
@@ -113,8 +113,8 @@ impl Graph {
     /// Notes what is left out.
     pub(super) fn warn(&mut self, file: &str, line: usize, reason: &str) {
         match self.warnings.len() {
-            0..MOST_WARNINGS => self.warnings.push(format!("{file}:{line}: {reason}")),
-            MOST_WARNINGS => self.warnings.push(format!("{file}:{line}: {reason}; there is more like it")),
+            0..MAX_WARNINGS => self.warnings.push(format!("{file}:{line}: {reason}")),
+            MAX_WARNINGS => self.warnings.push(format!("{file}:{line}: {reason}; there is more like it")),
             _ => {}
         }
     }
