@@ -293,3 +293,18 @@ fn all_experiments_of_the_repository_run() {
     }
     assert!(names.len() >= 5, "{names:?}");
 }
+
+/// What the comment of `sweeps/ops-load.toml` says: with more wavelengths more arrives.
+#[test]
+fn more_wavelengths_let_more_through_the_packet_switch() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/sweeps/ops-load.toml");
+    let sweep = Sweep::read(&path, &["traffic.load=0.4".parse().unwrap()]).unwrap();
+    let runs: Vec<TrafficRun> = sweep.points.iter().map(|point| run(&point.experiment)).collect();
+    let accepted: Vec<f64> = runs.iter().map(|run| run.figures.accepted_load.unwrap()).collect();
+    assert!(accepted.len() == 3 && accepted[1] > 1.7 * accepted[0] && accepted[2] > 1.7 * accepted[1], "{accepted:?}");
+    // Slots without coordination are full at 1/e.
+    for run in &runs[..2] {
+        let busiest = run.figures.links.iter().filter_map(|link| link.utilisation).fold(0.0, f64::max);
+        close(Some(busiest), (-1.0f64).exp(), 0.02);
+    }
+}
