@@ -81,6 +81,8 @@ struct Session<'a> {
     recorder: Recorder,
     clock: ClockWatch,
     looked_ns: u64,
+    /// When it was last looked at before it vanished.
+    vanished_since_ns: u64,
     flushed: Instant,
     /// Since when records wait to be written.
     waiting: Option<Instant>,
@@ -103,6 +105,7 @@ impl<'a> Session<'a> {
             recorder: Recorder::new(recording, link, settings),
             clock: ClockWatch::default(),
             looked_ns: now_ns(),
+            vanished_since_ns: 0,
             flushed: Instant::now(),
             waiting: None,
             counted_before: 0,
@@ -226,7 +229,8 @@ impl<'a> Session<'a> {
                 "{name}: recording ended early: {error}; with --reopen it is recorded on when the interface comes back"
             )
         });
-        self.recorder.note(CaptureNoteKind::Vanished, self.looked_ns, 0, 0);
+        self.vanished_since_ns = self.looked_ns;
+        self.recorder.note(CaptureNoteKind::Vanished, self.vanished_since_ns, 0, 0);
     }
 
     /// Takes over what is followed now, if that has changed.
@@ -286,7 +290,7 @@ impl<'a> Session<'a> {
 
     /// Waits until an interface of this name is there again and up; `None` = the run ends first, or it cannot be opened.
     fn wait_for_return(&mut self) -> Option<OpenInterface> {
-        let (since_ns, begun) = (self.looked_ns, Instant::now());
+        let begun = Instant::now();
         while !self.signals.is_stop() {
             if self.settings.new_interfaces && begun.elapsed() > RETURN_WITHIN {
                 return None;
@@ -303,7 +307,7 @@ impl<'a> Session<'a> {
             match self.open_again() {
                 Ok(Some(open)) => {
                     // The whole time is missing, not only that up to the moment when it was noticed.
-                    self.recorder.note(CaptureNoteKind::Vanished, since_ns, 0, 0);
+                    self.recorder.note(CaptureNoteKind::Vanished, self.vanished_since_ns, 0, 0);
                     return Some(open);
                 }
                 Ok(None) => {}

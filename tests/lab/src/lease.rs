@@ -54,22 +54,16 @@ impl Lease {
     pub fn take(prefix: &str, work: Option<&Path>, keep_work: bool) -> Result<Self> {
         check_prefix(prefix)?;
         let lock = lock(prefix)?;
-        if claim_path(prefix).exists() {
-            sweep(prefix)?;
+        match claim(prefix, work, keep_work) {
+            Ok(work) => Ok(Self { prefix: prefix.to_owned(), work, keep_work, released: false, _lock: lock }),
+            Err(error) => {
+                // What could not be removed is still claimed, so that `lab down` finds it.
+                if !claim_path(prefix).exists() {
+                    forget(prefix)?;
+                }
+                Err(error)
+            }
         }
-        let strangers = namespaces(prefix)?;
-        if !strangers.is_empty() {
-            forget(prefix)?;
-            return Err(LabError::Config(format!(
-                "there are namespaces named {} that no lab claims: remove them (`ip netns del NAME`) or choose another --prefix",
-                strangers.join(", ")
-            )));
-        }
-        let work = make_work(prefix, work)?;
-        let claim = Claim { pid: std::process::id(), work: work.clone(), keep_work };
-        let path = claim_path(prefix);
-        fs::write(&path, serde_json::to_vec(&claim).at("cannot write", &path)?).at("cannot write", &path)?;
-        Ok(Self { prefix: prefix.to_owned(), work, keep_work, released: false, _lock: lock })
     }
 
     /// The folder of all files of the lab.
@@ -171,6 +165,32 @@ pub(crate) fn programs_in(namespace: &str) -> Result<Vec<(Pid, PathBuf)>> {
     Ok(pids.filter_map(|pid| Some((pid, fs::read_link(format!("/proc/{pid}/exe")).ok()?))).collect())
 }
 
+/// Removes what a killed lab of this prefix left and writes the claim of this process. Returns the work folder.
+fn claim(prefix: &str, work: Option<&Path>, keep_work: bool) -> Result<PathBuf> {
+    let path = claim_path(prefix);
+    if path.exists() {
+        remove_all(prefix)?;
+        fs::remove_file(&path).at("cannot remove", &path)?;
+    }
+    let strangers = namespaces(prefix)?;
+    if !strangers.is_empty() {
+        return Err(LabError::Config(format!(
+            "there are namespaces named {} that no lab claims: remove them (`ip netns del NAME`) or choose another --prefix",
+            strangers.join(", ")
+        )));
+    }
+    let (work, is_new) = make_work(prefix, work)?;
+    let claim = Claim { pid: std::process::id(), work: work.clone(), keep_work };
+    let written = serde_json::to_vec(&claim)
+        .at("cannot write", &path)
+        .and_then(|claim| fs::write(&path, claim).at("cannot write", &path));
+    if written.is_err() && is_new {
+        // Nobody would know of it.
+        let _ = fs::remove_dir(&work);
+    }
+    written.map(|()| work)
+}
+
 /// Takes the lock of a prefix. Its file is removed at the end, so the one that was locked must still be the one there.
 fn lock(prefix: &str) -> Result<File> {
     fs::create_dir_all(CLAIMS).with_context(|| format!("cannot make {CLAIMS}"))?;
@@ -196,7 +216,8 @@ fn lock(prefix: &str) -> Result<File> {
     }
 }
 
-fn make_work(prefix: &str, work: Option<&Path>) -> Result<PathBuf> {
+/// The work folder, and whether it was made for this lab alone.
+fn make_work(prefix: &str, work: Option<&Path>) -> Result<(PathBuf, bool)> {
     let path = match work {
         Some(path) => {
             fs::create_dir_all(path).at("cannot make", path)?;
@@ -218,7 +239,7 @@ fn make_work(prefix: &str, work: Option<&Path>) -> Result<PathBuf> {
         }
     };
     check_plain(&path)?;
-    Ok(path)
+    Ok((path, work.is_none()))
 }
 
 /// Checks that a path can stand in Java options and shell scripts as it is.
@@ -236,8 +257,14 @@ pub fn check_plain(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Ends the processes of a prefix, then removes namespaces, files and the claim.
+/// Removes all that a lab left, then its claim and lock.
 fn sweep(prefix: &str) -> Result<()> {
+    remove_all(prefix)?;
+    forget(prefix)
+}
+
+/// Ends the processes of a prefix, then removes namespaces and files. The claim and the lock stay.
+fn remove_all(prefix: &str) -> Result<()> {
     let mut failed = Vec::new();
     let namespaces = namespaces(prefix)?;
     end_processes(&namespaces, &mut failed);
@@ -264,7 +291,7 @@ fn sweep(prefix: &str) -> Result<()> {
     if !failed.is_empty() {
         return Err(LabError::Failed(format!("could not remove all of lab {prefix}: {}", failed.join("; "))));
     }
-    forget(prefix)
+    Ok(())
 }
 
 /// What this process sees mounted in a folder.

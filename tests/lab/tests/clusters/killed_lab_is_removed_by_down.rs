@@ -1,4 +1,4 @@
-//! A lab that was killed leaves daemons and namespaces; `lab down` removes them, and only those of its prefix.
+//! A lab that was killed leaves daemons and namespaces; `lab down` and the next lab of its prefix remove them, and only those.
 
 use std::collections::BTreeSet;
 
@@ -42,6 +42,14 @@ fn down_removes_what_a_kill_left_and_nothing_of_others() {
 
     other.kill().unwrap();
     other.wait().unwrap();
+    // The next lab of the prefix removes it too, and has its claim, as the only lab there is.
+    let mut next = start(OTHER).0;
+    let neighbour = crate::common::traces(OTHER, &BTreeSet::new(), None);
+    assert_eq!(neighbour.claims.len(), 2, "{neighbour:?}");
+    let refused = crate::common::run(&format!("down --prefix {OTHER}"));
+    assert_eq!(refused.status.code(), Some(2), "a lab that runs was taken down");
+    next.kill().unwrap();
+    next.wait().unwrap();
     assert_eq!(crate::common::run(&format!("down --prefix {OTHER}")).status.code(), Some(0));
     assert_eq!(crate::common::traces(OTHER, &BTreeSet::new(), None), crate::common::Traces::default());
 }
