@@ -115,7 +115,10 @@ fn execute(command: Command) -> Result<ExitCode> {
     match command {
         Command::Run(options) => run(&options),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "dumpingd", &mut io::stdout());
+            // Into memory first: the generator panics at a closed pipe.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "dumpingd", &mut script);
+            io::stdout().write_all(&script)?;
             Ok(ExitCode::SUCCESS)
         }
     }

@@ -12,6 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use merger::build::{Progress, Silent};
 use merger::built_trace::{BuiltTrace, trace_of};
 use merger::check::{check, show};
+use merger::export;
 use merger::memory;
 use merger::summary::Summary;
 use merger::volume::Volume;
@@ -100,9 +101,12 @@ struct Export {
     /// Format.
     #[arg(long, value_enum)]
     to: Format,
-    /// File to write; Paraver's other two files get the same name with their own ending.
+    /// File to write; Paraver's other files get the same name with their own ending.
     #[arg(long, value_name = "PATH")]
     out: PathBuf,
+    /// Prints how much was written and what was left out as one JSON object.
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Args)]
@@ -125,8 +129,14 @@ struct Strip {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Format {
-    /// Paraver: PATH.prv, PATH.pcf, PATH.row.
+    /// Paraver: PATH.prv, PATH.pcf, PATH.row, and ready views in the folder PATH.views.
     Paraver,
+    /// Perfetto (ui.perfetto.dev): processes, threads, spans, and messages as flows.
+    Perfetto,
+    /// A line each message between hosts: source, destination, bytes, start in seconds.
+    Flows,
+    /// The shuffle of each job as a line of a coflow-benchmark file.
+    Coflow,
 }
 
 fn main() -> ExitCode {
@@ -137,8 +147,10 @@ fn main() -> ExitCode {
         Command::Export(export) => run_export(&export),
         Command::Strip(strip) => run_strip(&strip),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "merger", &mut io::stdout());
-            Ok(ExitCode::SUCCESS)
+            // Into memory first: the generator panics at a closed pipe.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "merger", &mut script);
+            print(&String::from_utf8_lossy(&script)).map(|()| ExitCode::SUCCESS)
         }
     };
     done.unwrap_or_else(|error| trace::stderr::exit_code("merger", error.as_ref()))
@@ -221,9 +233,19 @@ fn run_check(args: &Check) -> Result<ExitCode> {
 
 fn run_export(args: &Export) -> Result<ExitCode> {
     let trace = read_trace(&args.trace)?;
-    match args.to {
-        Format::Paraver => merger::export::paraver(&trace, &args.out)?,
+    let written = match args.to {
+        Format::Paraver => serde_json::to_value(export::paraver(&trace, &args.out)?)?,
+        Format::Perfetto => serde_json::to_value(export::perfetto(&trace, &args.out)?)?,
+        Format::Flows => serde_json::to_value(export::flows(&trace, &args.out)?)?,
+        Format::Coflow => serde_json::to_value(export::coflow(&trace, &args.out)?)?,
+    };
+    if args.json {
+        print(&format!("{}\n", serde_json::to_string_pretty(&written)?))?;
+        return Ok(ExitCode::SUCCESS);
     }
+    let counts = written.as_object().into_iter().flatten();
+    let counts: Vec<String> = counts.map(|(what, count)| format!("{count} {}", what.replace('_', " "))).collect();
+    print(&format!("{}: {}\n", args.out.display(), counts.join(", ")))?;
     Ok(ExitCode::SUCCESS)
 }
 

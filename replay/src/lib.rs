@@ -1,5 +1,6 @@
 //! Recorded jobs and synthetic traffic over simulated networks (`netsim`), and what comes out.
 
+pub mod coflows;
 pub mod dimemas;
 pub mod experiment;
 pub mod long_messages;

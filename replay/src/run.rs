@@ -11,7 +11,7 @@ use trace_tables::TableError;
 use crate::experiment::Experiment;
 use crate::results::{self, RunResults};
 use crate::workload;
-use causal::{CausalError, Causality, JobGraph, Progress};
+use causal::{CausalError, Causality, JobGraph, Outcome, Progress};
 use netsim::fabric::{self, FabricError};
 use netsim::network::Simulation;
 use netsim::topology::HostPlace;
@@ -88,8 +88,29 @@ pub fn read_trace(folder: &Path) -> Result<Trace, RunError> {
 pub fn run_experiment(
     experiment: &Experiment,
     trace: &Trace,
-    mut progress: impl FnMut(Progress),
+    progress: impl FnMut(Progress),
 ) -> Result<RunResults, RunError> {
+    replay(experiment, trace, progress, |_, _| ()).map(|(results, ())| results)
+}
+
+/// The same, with [a trace](results::simulated_trace) of the replay.
+///
+/// # Errors
+/// As [`run_experiment`].
+pub fn run_with_trace(
+    experiment: &Experiment,
+    trace: &Trace,
+    progress: impl FnMut(Progress),
+) -> Result<(RunResults, Trace), RunError> {
+    replay(experiment, trace, progress, results::simulated_trace)
+}
+
+fn replay<T>(
+    experiment: &Experiment,
+    trace: &Trace,
+    mut progress: impl FnMut(Progress),
+    keep: impl FnOnce(&JobGraph, &Outcome) -> T,
+) -> Result<(RunResults, T), RunError> {
     let began = Instant::now();
     let graph = JobGraph::new(trace, experiment.workload.job.as_deref(), experiment.workload.options())?;
     let (hosts, notes) = places(experiment, trace)?;
@@ -103,7 +124,7 @@ pub fn run_experiment(
         return Err(RunError::Backwards { attempt: attempt.to_owned(), phase, by_s });
     }
     results.detail.summary.notes = notes;
-    Ok(results)
+    Ok((results, keep(&graph, &outcome)))
 }
 
 /// Runs the synthetic traffic of an experiment, with its `run.seed`. `stop` ends the run, and `progress` is called now and then.

@@ -1,6 +1,8 @@
 //! What fuzzing has kept (tests/fuzz/corpus) holds what the fuzz targets ask.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+#[path = "../../tests/fuzz/checks/coflow.rs"]
+mod coflow_files;
 #[path = "../../tests/fuzz/checks/corpus.rs"]
 mod corpus;
 #[path = "../../tests/fuzz/checks/experiment.rs"]
@@ -11,6 +13,11 @@ mod graph;
 mod routing;
 #[path = "../../tests/fuzz/checks/subnet.rs"]
 mod subnet;
+
+#[test]
+fn coflow_keep_their_promises() {
+    corpus::each_text("coflow", coflow_files::check);
+}
 
 #[test]
 fn experiment_keep_their_promises() {

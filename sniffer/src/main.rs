@@ -31,6 +31,12 @@ struct Cli {
     command: Command,
 }
 
+const RUN_EXAMPLES: &str = "\
+Examples:
+  sniffer run --out /var/log/capture/$(hostname)
+  sniffer run --out DIR --follow --hadoop-conf /etc/hadoop/conf \\
+      --disk-limit 20GiB --when-full drop-oldest";
+
 #[derive(Subcommand)]
 enum Command {
     /// Record until SIGTERM, SIGINT or the end of --duration.
@@ -42,10 +48,7 @@ enum Command {
     /// With --follow only what is Hadoop's is recorded. Its ports are the defaults of all versions, those in the
     /// configurations that --hadoop-conf names, and those that dumpingd (DIR/ports.json) and the JVMs
     /// (--jvm-records) tell of while they come and go. What may turn out to be Hadoop's is held until it is known.
-    ///
-    /// Examples:
-    ///   sniffer run --out /var/log/capture/$(hostname)
-    ///   sniffer run --out DIR --follow --hadoop-conf /etc/hadoop/conf --disk-limit 20GiB --when-full drop-oldest
+    #[command(after_help = RUN_EXAMPLES)]
     Run(Box<Run>),
     /// List the interfaces, and which of them `run` records unless told otherwise.
     Interfaces {
@@ -201,7 +204,10 @@ fn execute(command: Command) -> Result<ExitCode> {
         Command::Interfaces { json } => list_interfaces(json),
         Command::Show { file, json } => show_file(&file, json),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "sniffer", &mut io::stdout());
+            // Into memory first: the generator panics at a closed pipe.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "sniffer", &mut script);
+            io::stdout().write_all(&script)?;
             Ok(ExitCode::SUCCESS)
         }
     }

@@ -1,6 +1,6 @@
 //! `hadoptic`: the agents on a cluster's hosts, from one place.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -352,7 +352,10 @@ fn execute(command: Command) -> Result<ExitCode> {
         }
         Command::Units(options) => print_units(&options),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "hadoptic", &mut io::stdout());
+            // Into memory first: the generator panics at a closed pipe.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "hadoptic", &mut script);
+            io::stdout().write_all(&script)?;
             Ok(ExitCode::SUCCESS)
         }
     }

@@ -22,7 +22,7 @@ pub fn show(report: &Report) -> String {
         table.add_row([name.to_owned(), value.unwrap_or_else(|| "-".to_owned()), wanted, why]);
     };
     let percent = |share: f64| format!("{:.4}%", share * 100.0);
-    let signed = |share: f64| format!("{:+.4}%", share * 100.0);
+    let signed = |share: f64| format!("{:+.4}%", share * 100.0).replace("-0.0000%", "+0.0000%");
     line("payload_bytes", Some(bytes(report.payload_bytes)), String::new());
     let owned = report.owned_both_ends_share.map(percent);
     line("owned_both_ends_share", owned, format!(">= {}", percent(target::OWNED)));

@@ -1,6 +1,14 @@
-//! Traces for other tools.
+//! Exports for the tools of others.
 
-mod paraver;
-mod states;
+pub mod coflow;
+mod file;
+pub mod flows;
+mod lanes;
+pub mod paraver;
+pub mod perfetto;
 
-pub use paraver::{ExportError, paraver};
+pub use coflow::coflow;
+pub use file::ExportError;
+pub use flows::flows;
+pub use paraver::paraver;
+pub use perfetto::perfetto;

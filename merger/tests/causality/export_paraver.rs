@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::path::Path;
 
 use crate::scenario::{MS, Scenario};
 use merger::export::paraver;
@@ -16,10 +17,18 @@ struct Prv {
     node_of_cpu: HashMap<u64, usize>,
     /// Node of each task, from 1.
     node_of_task: Vec<usize>,
-    states: Vec<(u64, u64, u64, u64)>,
-    events: Vec<(u64, u64, u64, i64)>,
-    communications: Vec<(u64, u64, u64, u64, i64, i64)>,
+    /// Threads of each task.
+    threads: Vec<u64>,
+    states: Vec<(Row, u64, u64, u64)>,
+    events: Vec<(Row, u64, u64, i64)>,
+    communications: Vec<(Row, u64, Row, u64, i64, i64)>,
 }
+
+/// Labels of event values by type.
+type Labels = HashMap<u64, HashMap<i64, String>>;
+
+/// Task and thread, from 1.
+type Row = (u64, u64);
 
 fn number(text: &str) -> u64 {
     assert!(!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()), "no plain number: {text:?}");
@@ -44,16 +53,15 @@ fn read_prv(text: &str) -> Prv {
     let cpus: Vec<u64> = cpus.split(',').map(number).collect();
     assert_eq!(number(count) as usize, cpus.len(), "number of nodes");
     let (count, tasks) = bracketed(rest);
-    let node_of_task: Vec<usize> = tasks
+    let (threads, node_of_task): (Vec<u64>, Vec<usize>) = tasks
         .split(',')
         .map(|task| {
             let (threads, node) = task.split_once(':').unwrap();
-            assert_eq!(threads, "1");
             let node = number(node) as usize;
             assert!((1..=cpus.len()).contains(&node), "node {node}");
-            node
+            (number(threads), node)
         })
-        .collect();
+        .unzip();
     assert_eq!(number(count) as usize, node_of_task.len(), "number of tasks");
     let mut node_of_cpu = HashMap::new();
     for (node, count) in cpus.iter().enumerate() {
@@ -61,36 +69,47 @@ fn read_prv(text: &str) -> Prv {
             node_of_cpu.insert(node_of_cpu.len() as u64 + 1, node + 1);
         }
     }
-    let mut prv =
-        Prv { end: number(end), node_of_cpu, node_of_task, states: vec![], events: vec![], communications: vec![] };
+    let mut prv = Prv {
+        end: number(end),
+        node_of_cpu,
+        node_of_task,
+        threads,
+        states: vec![],
+        events: vec![],
+        communications: vec![],
+    };
+    let mut thread_of_cpu = HashMap::new();
     let mut last = 0;
     let mut free_from = HashMap::new();
     for line in lines {
         let fields: Vec<&str> = line.split(':').collect();
-        let object = |at: usize| {
+        let mut object = |at: usize| {
             let [cpu, appl, task, thread] = [0, 1, 2, 3].map(|place| number(fields[at + place]));
-            assert_eq!((appl, thread), (1, 1), "{line}");
+            assert_eq!(appl, 1, "{line}");
             let node = *prv.node_of_task.get(task as usize - 1).unwrap_or_else(|| panic!("no task {task}: {line}"));
-            assert!(cpu == 0 || prv.node_of_cpu.get(&cpu) == Some(&node), "cpu {cpu} is not on node {node}: {line}");
-            task
+            assert!((1..=prv.threads[task as usize - 1]).contains(&thread), "no thread {thread} in the task: {line}");
+            assert!(prv.node_of_cpu.get(&cpu) == Some(&node), "cpu {cpu} is not on node {node}: {line}");
+            let row = (task, thread);
+            assert_eq!(*thread_of_cpu.entry(cpu).or_insert(row), row, "two threads on one CPU: {line}");
+            row
         };
         let time = match fields[0] {
             "1" => {
                 assert_eq!(fields.len(), 8, "{line}");
-                let (task, begin, end, state) = (object(1), number(fields[5]), number(fields[6]), number(fields[7]));
+                let (row, begin, end, state) = (object(1), number(fields[5]), number(fields[6]), number(fields[7]));
                 assert!(begin < end && end <= prv.end, "{line}");
-                assert!([0, 1, 3].contains(&state), "{line}");
-                let free = free_from.insert(task, end).unwrap_or(0);
-                assert!(begin >= free, "states of one thread overlap: {line}");
-                prv.states.push((task, begin, end, state));
+                assert!([0, 1, 2, 3].contains(&state), "{line}");
+                let free = free_from.insert(row, end).unwrap_or(0);
+                assert_eq!(begin, free, "states of one thread overlap or leave a gap: {line}");
+                prv.states.push((row, begin, end, state));
                 begin
             }
             "2" => {
                 assert!(fields.len() >= 8 && fields.len().is_multiple_of(2), "{line}");
-                let (task, time) = (object(1), number(fields[5]));
+                let (row, time) = (object(1), number(fields[5]));
                 for pair in fields[6..].chunks(2) {
                     let kind: u32 = pair[0].parse().unwrap();
-                    prv.events.push((task, time, u64::from(kind), pair[1].parse().unwrap()));
+                    prv.events.push((row, time, u64::from(kind), pair[1].parse().unwrap()));
                 }
                 assert!(time <= prv.end);
                 time
@@ -110,6 +129,9 @@ fn read_prv(text: &str) -> Prv {
         assert!(time >= last, "out of order: {line}");
         last = time;
     }
+    let rows: u64 = prv.threads.iter().sum();
+    assert_eq!(free_from.len() as u64, rows, "each thread has states");
+    assert!(free_from.values().all(|end| *end == prv.end), "to the trace's end");
     prv
 }
 
@@ -130,13 +152,13 @@ fn read_row(text: &str) -> HashMap<String, Vec<String>> {
 }
 
 /// Reads a `.pcf` file: labels of event values by type.
-fn read_pcf(text: &str) -> HashMap<u64, HashMap<i64, String>> {
+fn read_pcf(text: &str) -> Labels {
     for section in ["DEFAULT_OPTIONS", "DEFAULT_SEMANTIC", "STATES", "STATES_COLOR", "EVENT_TYPE", "VALUES"] {
         assert!(text.lines().any(|line| line == section), "section {section}");
     }
     let mut types = HashMap::new();
     for part in text.split("EVENT_TYPE\n").skip(1) {
-        let (head, values) = part.split_once("VALUES\n").unwrap();
+        let (head, values) = part.split_once("VALUES\n").unwrap_or((part, ""));
         let kind = number(head.split_whitespace().nth(1).unwrap());
         assert!(kind <= i32::MAX as u64, "labels are for types that fit an i32");
         let values = values.lines().filter(|line| !line.is_empty()).map(|line| {
@@ -197,39 +219,174 @@ fn trace_of_two_hosts() -> Trace {
     }
 }
 
+/// All three files of an export, read back.
+fn exported(trace: &Trace) -> (Prv, HashMap<String, Vec<String>>, Labels) {
+    let folder = tempfile::tempdir().unwrap();
+    paraver(trace, &folder.path().join("run")).unwrap();
+    let text = |extension: &str| fs::read_to_string(folder.path().join(format!("run.{extension}"))).unwrap();
+    (read_prv(&text("prv")), read_row(&text("row")), read_pcf(&text("pcf")))
+}
+
+/// Event types of what threads do, by kind of span; `PHASE` is that of tasks.
+const SPANS: [(&str, u64); 7] = [
+    ("rpc", 60_000_002),
+    ("call", 60_000_003),
+    ("block", 60_000_004),
+    ("block-read", 60_000_006),
+    ("block-write", 60_000_007),
+    ("shuffle", 60_000_008),
+    ("fetch", 60_000_009),
+];
+const PHASE: u64 = 60_000_001;
+
 #[test]
 fn what_is_written_is_valid_and_complete() {
-    let folder = tempfile::tempdir().unwrap();
     let trace = trace_of_two_hosts();
-    paraver(&trace, &folder.path().join("run")).unwrap();
-    let text = |extension: &str| fs::read_to_string(folder.path().join(format!("run.{extension}"))).unwrap();
-    let prv = read_prv(&text("prv"));
-    let rows = read_row(&text("row"));
-    let labels = read_pcf(&text("pcf"));
-
+    let (prv, rows, labels) = exported(&trace);
     assert_eq!(prv.end, 949 * MS);
     assert_eq!(prv.node_of_task, [1, 2], "Hadoop's processes, on their hosts; the host without any is a node too");
-    assert_eq!(prv.node_of_cpu.len(), 3);
+    let lanes = prv.threads.iter().sum::<u64>() as usize;
+    assert_eq!(prv.node_of_cpu.len(), lanes + 1);
     assert_eq!(prv.communications.len(), 20, "messages between Hadoop's processes, both ways, and no others");
-    let (from, sent, to, received, size, _) = prv.communications[0];
-    assert_eq!((from, sent, to, received, size), (1, 9 * MS, 2, 9 * MS + crate::scenario::WAY, 200));
+    let (from, sent, to, received, size, tag) = prv.communications[0];
+    assert_eq!((from.0, sent, to.0, received, size), (1, 9 * MS, 2, 9 * MS + crate::scenario::WAY, 200));
+    assert_eq!(labels[&60_000_012][&tag], "rpc-request", "a communication's tag is its kind");
     assert_eq!(rows["NODE"], ["w1", "w2", "idle"]);
-    for (level, count) in [("CPU", 3), ("THREAD", 2), ("TASK", 2), ("APPL", 1)] {
+    for (level, count) in [("CPU", lanes + 1), ("THREAD", lanes), ("TASK", 2), ("APPL", 1)] {
         assert_eq!(rows[level].len(), count, "level {level}");
     }
     for (_, _, kind, value) in &prv.events {
-        assert!(labels[kind].contains_key(value), "value {value} of event type {kind} has a label");
+        assert!(
+            labels[kind].is_empty() || labels[kind].contains_key(value),
+            "value {value} of event type {kind} has a label"
+        );
     }
     let phases: Vec<(u64, &str)> = prv
         .events
         .iter()
-        .filter(|(task, _, kind, _)| *task == 1 && labels[kind].values().any(|label| label == "shuffle"))
+        .filter(|(row, _, kind, value)| *row == (1, 1) && *kind == PHASE && *value != 0)
         .map(|(_, time, kind, value)| (*time, labels[kind][value].as_str()))
         .collect();
-    assert_eq!(phases, [(9 * MS, "shuffle"), (99 * MS, "sort"), (119 * MS, "reduce"), (299 * MS, "End")]);
-    let running: u64 =
-        prv.states.iter().filter(|state| state.0 == 1 && state.3 == 1).map(|state| state.2 - state.1).sum();
-    assert_eq!(running, 290 * MS, "the task ran from its start to its finish");
+    assert_eq!(phases, [(9 * MS, "shuffle"), (99 * MS, "sort"), (119 * MS, "reduce")]);
+    let in_state = |state: u64| -> u64 {
+        prv.states.iter().filter(|known| known.0 == (1, 1) && known.3 == state).map(|known| known.2 - known.1).sum()
+    };
+    let later = trace.spans.iter().filter(|span| span.kind == "call" && span.begin_ns > 100 * MS);
+    let called: u64 = later.map(|span| span.end_ns - span.begin_ns).sum();
+    assert!(called > 0);
+    assert_eq!(in_state(3), 90 * MS + called, "the main thread waits while others shuffle, and for answers");
+    assert_eq!(in_state(1), 200 * MS - called, "else it works");
+    assert_eq!(in_state(2), 50 * MS, "its process ended before the trace");
+}
+
+/// What a row's own events say of it: how long which kind of activity lasted, and its state meanwhile.
+#[derive(Default, Debug, PartialEq)]
+struct Sums {
+    /// Number and time by event type.
+    activities: HashMap<u64, (u64, u64)>,
+    /// Time by state.
+    states: HashMap<u64, u64>,
+}
+
+/// Follows the events of each row, and adds up by task.
+fn sums_of_events(prv: &Prv, labels: &Labels) -> HashMap<u64, Sums> {
+    let mut sums: HashMap<u64, Sums> = HashMap::new();
+    let mut open: HashMap<Row, Vec<(u64, u64, u64)>> = HashMap::new();
+    let mut since: HashMap<Row, u64> = HashMap::new();
+    for &(row, time, kind, value) in &prv.events {
+        if kind != PHASE && SPANS.iter().all(|(_, of)| *of != kind) {
+            continue;
+        }
+        let (sums, open) = (sums.entry(row.0).or_default(), open.entry(row).or_default());
+        if let Some((_, state, _)) = open.last() {
+            *sums.states.entry(*state).or_default() += time - since[&row];
+        }
+        since.insert(row, time);
+        if value == 0 {
+            let (of, _, begin) = open.pop().expect("what ends has begun");
+            assert_eq!(of, kind, "the inner ends before the outer");
+            let sum = sums.activities.entry(kind).or_default();
+            *sum = (sum.0 + 1, sum.1 + time - begin);
+        } else {
+            assert!(open.iter().all(|(of, ..)| *of != kind), "a second activity of one type would close the first");
+            let waits = [60_000_003, 60_000_006, 60_000_009].contains(&kind)
+                || kind == PHASE && labels[&kind][&value] == "shuffle";
+            open.push((kind, if waits { 3 } else { 1 }, time));
+        }
+    }
+    assert!(open.values().all(Vec::is_empty), "what begins ends");
+    sums
+}
+
+#[test]
+fn sums_of_a_real_job_are_those_of_its_trace() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden");
+    for capture in ["terasort", "wordcount", "encrypted"].map(|name| golden.join(name)) {
+        let trace =
+            merger::built_trace::trace_of(std::slice::from_ref(&capture), &merger::build::Silent).unwrap().trace;
+        let (prv, rows, labels) = exported(&trace);
+        let sums = sums_of_events(&prv, &labels);
+        let start = trace.manifest.start_ns;
+        let lasted = |begin: u64, end: u64| end.max(begin).saturating_sub(start) - begin.saturating_sub(start);
+        let mut expected: HashMap<u64, HashMap<u64, (u64, u64)>> = HashMap::new();
+        let task_of: HashMap<_, u64> = (1..).zip(&rows["TASK"]).map(|(task, name)| (name.clone(), task)).collect();
+        let mut expect = |process: trace::ids::ProcessId, kind: u64, begin: u64, end: u64| {
+            let row = &trace.processes[process.index()];
+            let what = row.attempt.as_ref().unwrap_or(&row.role);
+            let name = format!("{} {what} {}", trace.hosts[row.host.index()].name, row.pid);
+            let sum = expected.entry(task_of[&name]).or_default().entry(kind).or_default();
+            *sum = (sum.0 + 1, sum.1 + lasted(begin, end));
+        };
+        for span in trace.spans.iter().filter(|span| trace.processes[span.process.index()].hadoop) {
+            let kind = SPANS.iter().find(|(kind, _)| *kind == span.kind).unwrap().1;
+            expect(span.process, kind, span.begin_ns, span.end_ns);
+        }
+        for task in &trace.tasks {
+            let process = task.process.unwrap();
+            let ends = [Some(task.start_ns), task.shuffle_end_ns, task.sort_end_ns, Some(task.finish_ns)];
+            let ends: Vec<u64> = ends.into_iter().flatten().collect();
+            ends.windows(2).for_each(|pair| expect(process, PHASE, pair[0], pair[1]));
+        }
+        for (task, expected) in &expected {
+            assert_eq!(&sums[task].activities, expected, "{}: {}", capture.display(), rows["TASK"][*task as usize - 1]);
+        }
+        for (task, sums) in &sums {
+            for state in [1, 3] {
+                let shown: u64 = prv
+                    .states
+                    .iter()
+                    .filter(|known| known.0.0 == *task && known.3 == state)
+                    .map(|known| known.2 - known.1)
+                    .sum();
+                assert_eq!(shown, sums.states.get(&state).copied().unwrap_or(0), "{task}, state {state}");
+            }
+        }
+        let bytes: u64 = trace.messages.iter().map(|message| message.bytes).sum();
+        let shown: i64 = prv.communications.iter().map(|known| known.4).sum();
+        assert!(shown as u64 <= bytes && shown as u64 > bytes / 2, "{shown} of {bytes}");
+        let fetching: u64 = sums.values().filter_map(|sums| sums.activities.get(&60_000_009)).map(|sum| sum.1).sum();
+        let waiting: u64 = sums.values().filter_map(|sums| sums.states.get(&3)).sum();
+        assert!(waiting >= fetching, "who fetches is shown to wait: {waiting} of {fetching}");
+    }
+}
+
+#[test]
+fn each_view_names_an_event_type_with_a_label() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    paraver(&trace_of_two_hosts(), &out).unwrap();
+    let labels = read_pcf(&fs::read_to_string(folder.path().join("run.pcf")).unwrap());
+    let views = fs::read_dir(folder.path().join("run.views")).unwrap();
+    let mut count = 0;
+    for view in views {
+        let text = fs::read_to_string(view.unwrap().path()).unwrap();
+        assert!(text.starts_with("#ParaverCFG\nConfigFile.Version: 3.4\nConfigFile.NumWindows: 1\n"), "{text}");
+        for line in text.lines().filter_map(|line| line.strip_prefix("window_filter_module evt_type 1 ")) {
+            assert!(labels.contains_key(&number(line)), "{line}");
+        }
+        count += 1;
+    }
+    assert_eq!(count, 7);
 }
 
 #[test]

@@ -41,6 +41,10 @@ pub(super) struct RunArgs {
     pub(super) experiment: PathBuf,
     #[command(flatten)]
     pub(super) common: Common,
+    /// Recorded jobs: also writes the replay as a trace, with the times of the simulated network, for `merger export`; the
+    /// folder must not exist, or be empty.
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) simulated_trace: Option<PathBuf>,
     /// Synthetic traffic: writes every packet into packets.parquet.
     #[arg(long)]
     pub(super) packets: bool,
@@ -91,7 +95,8 @@ pub(super) fn tell_of_left_out(fabric: &FabricConfig) {
 
 /// Says so where a folder holds results already.
 pub(super) fn tell_of_replaced(folder: &Path) {
-    if folder.join("summary.json").exists() {
+    let of_commands = ["summary.json", "congestion.json", "routequal.json", "coflow.json"];
+    if of_commands.iter().any(|file| folder.join(file).exists()) {
         trace::stderr::print(format!("replay: {} held results, which are replaced", folder.display()));
     }
 }

@@ -19,7 +19,7 @@ use replay::results::congestion::{
 use replay::run::read_trace;
 use replay::shuffle::Shuffle;
 
-use super::common::{say, threads};
+use super::common::{say, tell_of_replaced, threads};
 use super::congestion_text as text;
 use super::network::{Network, NetworkArgs, write};
 use super::progress::Bars;
@@ -150,6 +150,9 @@ pub(super) fn show(args: &CongestionArgs) -> Result<ExitCode, Error> {
     let experiments = experiments(args, seed)?;
     let of_routing = |config| Cases { config, experiments: experiments.clone() };
     let cases: Vec<Cases> = routings(args, &network)?.into_iter().map(of_routing).collect();
+    if let Some(folder) = &args.out {
+        tell_of_replaced(folder);
+    }
     if args.metric == Some(Metric::Routequal) {
         say(evenness(args, &network, &cases, seed)?.trim_end())?;
         return Ok(ExitCode::SUCCESS);

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod coflow;
 mod common;
 mod congestion;
 mod congestion_text;
@@ -31,7 +32,7 @@ use common::{Common, RunArgs};
 /// Every message leaves when what caused it has happened in the simulated world, plus the time that its process really
 /// thought; how long it is on its way comes from the simulated fabric.
 #[derive(Debug, Parser)]
-#[command(name = "replay", version, after_help = EXIT_CODES)]
+#[command(name = "replay", version, max_term_width = 120, after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -43,15 +44,17 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   replay run experiments/lab-100mbit.toml --trace trace/ --out results/
   replay run experiments/ethernet-10g.toml --trace trace/ --out results/ \\
-      --set fabric.topology.host_link.rate=25Gbps --set workload.cpu_factor=0.5 --json
+      --set fabric.topology.host_link.rate=25Gbps \\
+      --set workload.cpu_factor=0.5 --json
 
-RESULTS holds summary.json, effective.toml, report.html and the tables messages, tasks, links, traffic and critical_path
+RESULTS holds summary.json, effective.toml, report.html and the tables messages, tasks, links, traffic and critical_path \
 as Parquet.
 
 An experiment with a [traffic] table runs synthetic traffic; a list makes a sweep, run on all cores:
-  replay run experiments/synthetic/fat-tree.toml --out results/ --set traffic.load=[0.1,0.3,0.5] --set run.seeds=5
-RESULTS then holds the tables links, latency and sweep, and curves of latency and accepted load. SIGINT ends it with interim
-results. A saturated network is a result, not a failure.
+  replay run experiments/synthetic/fat-tree.toml --out results/ \\
+      --set traffic.load=[0.1,0.3,0.5] --set run.seeds=5
+RESULTS then holds the tables links, latency and sweep, and curves of latency and accepted load. SIGINT ends it with \
+interim results. A saturated network is a result, not a failure.
 
 Exit codes: 0 done; 1 ran and found something wrong, or was stopped; 2 could not run.";
 
@@ -59,7 +62,7 @@ const COMPARE_EXAMPLES: &str = "\
 Example:
   replay compare experiments/*.toml --trace trace/ --out results/
 
-RESULTS holds one report.html with all experiments side by side, summary.json with their summaries, and a folder of
+RESULTS holds one report.html with all experiments side by side, summary.json with their summaries, and a folder of \
 results for each, by its name.
 
 Exit codes: 0 done; 1 an experiment came to no result; 2 could not run.";
@@ -74,7 +77,8 @@ const LIGHTNESS_EXAMPLES: &str = "\
 Examples:
   replay lightness
   replay lightness --fit
-  replay lightness experiments/lightness/figure-16-collision.toml --json --out results/
+  replay lightness experiments/lightness/figure-16-collision.toml \\
+      --json --out results/
 
 Exit codes: 0 done; 1 a simulated figure is not what the model's arithmetic gives; 2 could not run.";
 
@@ -91,31 +95,59 @@ Exit codes: 0 done; 2 could not run.";
 
 const ROUTING_EXAMPLES: &str = "\
 Examples:
-  replay routing --shape fat-tree --nodes 64 --racks 4 --cores 2 --out routing.txt
-  replay routing --shape fat-tree --nodes 64 --racks 4 --cores 2 --check routing.txt
+  replay routing --shape fat-tree --nodes 64 --racks 4 --cores 2 \\
+      --out routing.txt
+  replay routing --shape fat-tree --nodes 64 --racks 4 --cores 2 \\
+      --check routing.txt
   replay routing --shape torus --set size=[4,4] --routing dor --json
 
-The file has a line for each switch, in the order of their numbers; on it, for each host, the port that leads there. Ports
+The file has a line for each switch, in the order of their numbers; on it, for each host, the port that leads there. Ports \
 are numbered from 0 in the order of the switch's cables, those to hosts first.
 
 Exit codes: 0 done; 1 the routing or its file has a mistake (a host not reached, a loop, a deadlock); 2 could not run.";
 
 const CONGESTION_EXAMPLES: &str = "\
 Examples:
-  replay congestion --shape k-ary-n-tree --set k=4 --set n=2 --pattern bisect_fb_sym --runs 10000
-  replay congestion --shape xgft --set m=[12,12,8] --set w=[1,12,12] --hosts 1142 --runs 100 \\
-      --pattern tree --part 800 --against null --against bisect --out results/
-  replay congestion --shape k-ary-n-tree --routing d-mod-k --routing ecmp --hosts 16,32,64 --runs 1000 --pattern bisect --pattern rand
+  replay congestion --shape k-ary-n-tree --set k=4 --set n=2 \\
+      --pattern bisect_fb_sym --runs 10000
+  replay congestion --shape xgft --set m=[12,12,8] --set w=[1,12,12] \\
+      --hosts 1142 --runs 100 --pattern tree --part 800 \\
+      --against null --against bisect --out results/
+  replay congestion --shape k-ary-n-tree --routing d-mod-k --routing ecmp \\
+      --hosts 16,32,64 --runs 1000 --pattern bisect --pattern rand
   replay congestion --shape m-port-n-tree --set m=8 --set n=3 --metric routequal
-  replay congestion --shape leaf-spine --set leaves=4 --set spines=2 --set hosts=4 --trace trace/ --runs 100 \\
-      --routing d-mod-k --routing ecmp
-  replay congestion --shape k-ary-n-tree --pattern bisect --pattern bruck --runs 10 --simulate credit
+  replay congestion --shape leaf-spine --set leaves=4 --set spines=2 \\
+      --set hosts=4 --trace trace/ --runs 100 --routing d-mod-k --routing ecmp
+  replay congestion --shape k-ary-n-tree --pattern bisect --pattern bruck \\
+      --runs 10 --simulate credit
 
-Patterns, routings and numbers of hosts may be several: then a table has a row for each combination. --out FOLDER writes report.html
-with their distributions over each other as pictures, congestion.json, and the tables congestion and histograms as Parquet.
+Patterns, routings and numbers of hosts may be several: then a table has a row for each combination. --out FOLDER writes \
+report.html with their distributions over each other as pictures, congestion.json, and the tables congestion and histograms \
+as Parquet.
 
-Each run maps ranks to hosts at random. All messages of a level are sent at once; a message's congestion is the most messages
-that share a link of its path, links of hosts included, and its bandwidth the inverse.
+Each run maps ranks to hosts at random. All messages of a level are sent at once; a message's congestion is the most \
+messages that share a link of its path, links of hosts included, and its bandwidth the inverse.
+
+Exit codes: 0 done; 2 could not run.";
+
+const COFLOW_EXAMPLES: &str = "\
+Examples:
+  replay coflow FB2010-1Hr-150-0.txt
+  replay coflow FB2010-1Hr-150-0.txt --scheduler sunflow --alone
+  replay coflow FB2010-1Hr-150-0.txt --scheduler varys,sunflow \\
+      --rate 10Gbps --delay 1ms --out results/
+  replay coflow FB2010-1Hr-150-0.txt --scheduler equal-share,varys \\
+      --first 200 --megabyte binary --rate 1048576000bps \\
+      --tick 8ms --epoch 10240ms
+  merger export trace/ --to coflow --out job.txt
+  replay coflow job.txt --fabric experiments/ethernet-10g.toml \\
+      --fabric experiments/lightness-ops.toml --json
+
+--out FOLDER writes report.html with the distributions of completion times over each other, the same as cct.svg, \
+coflow.json, and the table coflows as Parquet, a row for each coflow under each scheduler or fabric.
+
+The ports of one switch are the only places where flows meet. docs/coflow.md defines the schedulers, and has published \
+figures beside what comes out here.
 
 Exit codes: 0 done; 2 could not run.";
 
@@ -153,6 +185,9 @@ enum Command {
     /// Counts how messages that are sent at once share the links of a network with static routing, as ORCS does.
     #[command(after_help = CONGESTION_EXAMPLES)]
     Congestion(congestion::CongestionArgs),
+    /// Runs coflows over the ports of one switch under schedulers of packets and of circuits, or over fabrics.
+    #[command(after_help = COFLOW_EXAMPLES)]
+    Coflow(coflow::CoflowArgs),
     /// Prints a completion script for a shell.
     Completions {
         /// Which shell.
@@ -189,6 +224,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Topology(args) => topology::show(&args),
         Command::Routing(args) => routing::show(&args),
         Command::Congestion(args) => congestion::show(&args),
+        Command::Coflow(args) => coflow::show(&args),
         Command::Completions { shell } => {
             // Into memory first: the generator panics at a closed pipe.
             let mut script = Vec::new();

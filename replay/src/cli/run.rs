@@ -1,6 +1,7 @@
 //! `run` of recorded jobs, `compare`, `report`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,12 +10,14 @@ use causal::CausalError;
 use rayon::prelude::*;
 use replay::experiment::{Experiment, Sweep};
 use replay::report;
+use replay::results::coflow::read_coflows;
 use replay::results::congestion::read_congestion;
 use replay::results::synthetic::read_traffic;
 use replay::results::{Comparison, RunResults, read_comparison, read_jobs, write_comparison, write_run};
-use replay::run::{RunError, read_trace, run_experiment};
+use replay::run::{RunError, read_trace, run_experiment, run_with_trace};
 use trace::rows::Trace;
 use trace::stderr::error_chain;
+use trace_tables::write_trace;
 
 use super::common::{COULD_NOT_RUN, Common, FOUND_WRONG, RunArgs, say, tell_of_left_out, tell_of_replaced, wrong_key};
 use super::progress::Bars;
@@ -38,7 +41,16 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         tell_of_left_out(&first.experiment.fabric);
     }
     if synthetic::has_traffic(&sweep) {
+        if args.simulated_trace.is_some() {
+            bail!(
+                "--simulated-trace: {} replays no recorded job, but has synthetic traffic ([traffic])",
+                path.display()
+            );
+        }
         return synthetic::run(args, sweep);
+    }
+    if args.simulated_trace.is_some() && sweep.is_sweep() {
+        bail!("--simulated-trace: {} is a sweep; a simulated trace is that of a single replay", path.display());
     }
     if args.packets {
         bail!("--packets: {} has no synthetic traffic ([traffic])", path.display());
@@ -49,10 +61,20 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let bars = Bars::new();
     let experiment = read_experiment(path, common)?;
     let folder = trace_of(&experiment)?;
+    args.simulated_trace.as_deref().map_or(Ok(()), refuse_existing)?;
     let spinner = bars.spinner(&format!("reading {}", folder.display()));
     let trace = read_trace(folder)?;
     spinner.finish_and_clear();
-    let results = replay_one(path, &experiment, &trace, common, &bars)?;
+    let results = match &args.simulated_trace {
+        None => replay_one(path, &experiment, &trace, common, &bars)?,
+        Some(folder) => {
+            let bar = bars.bar(&experiment.name);
+            let (results, simulated) = run_with_trace(&experiment, &trace, |progress| bar.show(progress))
+                .map_err(|error| wrong_key(path, common, error))?;
+            write_trace(folder, &simulated)?;
+            results
+        }
+    };
     tell_of_replaced(&common.out);
     write_run(&common.out, &results)?;
     report::plots::write(&common.out, &results.detail)?;
@@ -64,6 +86,14 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         say(&format!("{}report     {}", table::of_run(&results.detail.summary), report.display()))?;
     }
     Ok(ExitCode::from(if results.detail.summary.doubts.is_empty() { 0 } else { FOUND_WRONG }))
+}
+
+/// A trace is never written over what is there.
+fn refuse_existing(folder: &Path) -> Result<(), Error> {
+    if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) || folder.is_file() {
+        bail!("--simulated-trace {}: it is there already; name another folder, or remove it first", folder.display());
+    }
+    Ok(())
 }
 
 /// Replays several experiments, as many at a time as there are cores.
@@ -119,6 +149,8 @@ pub(super) fn report(results: &Path, out: Option<PathBuf>) -> Result<ExitCode, E
         report::write_traffic(&out, &detail)?;
     } else if let Some(jobs) = read_jobs(results)? {
         report::write_jobs(&out, &jobs)?;
+    } else if let Some(detail) = read_coflows(results)? {
+        report::write_coflow_page(&out, &detail)?;
     } else if let Some(detail) = read_congestion(results)? {
         report::write_congestion_page(&out, &detail)?;
     } else {

@@ -32,6 +32,8 @@ pub(super) struct Chart<'a> {
     pub(super) hollow: &'a str,
     /// Whether a line shows where both are the same.
     pub(super) diagonal: bool,
+    /// Whether each point is a dot that says what it is.
+    pub(super) dots: bool,
 }
 
 /// Where values are drawn.
@@ -148,7 +150,7 @@ impl Chart<'_> {
             line.points.iter().map(|point| format!("{:.1},{:.1}", x.at(point.0), y.at(point.1))).collect();
         let way = element("polyline").with("points", places.join(" ")).with("fill", "none").with("stroke", colour);
         let mut drawn = vec![way.with("stroke-width", 2)];
-        for (at, value, hollow) in &line.points {
+        for (at, value, hollow) in line.points.iter().filter(|_| self.dots) {
             let dot =
                 element("circle").with("cx", format!("{:.1}", x.at(*at))).with("cy", format!("{:.1}", y.at(*value)));
             let told = format!(

@@ -30,7 +30,7 @@ pub(super) fn accepted(detail: &TrafficDetail) -> Option<Element> {
 
 const fn load_chart(title: &str, diagonal: bool) -> Chart<'_> {
     let over = "Offered load (flits per node and flit time)";
-    Chart { title, over, places: &[], hollow: ", saturated", diagonal }
+    Chart { title, over, places: &[], hollow: ", saturated", diagonal, dots: true }
 }
 
 /// A line for each combination of the keys that are not the load.
@@ -106,7 +106,8 @@ pub(super) fn job_pictures(jobs: &JobSweep) -> Vec<(&'static str, Element)> {
             let points = at.iter().map(|at| (*at, recorded, true));
             lines.push(Line { name: "recorded".to_owned(), points: points.collect() });
         }
-        let chart = Chart { title, over: &axis.path, places: &places, hollow: ", recorded", diagonal: false };
+        let chart =
+            Chart { title, over: &axis.path, places: &places, hollow: ", recorded", diagonal: false, dots: true };
         Some((name, chart.draw(&lines)))
     };
     OF_JOBS.into_iter().filter_map(draw).collect()

@@ -4,6 +4,7 @@
 //! experiment at a time where there are several.
 
 mod chart;
+mod coflow;
 mod congestion;
 mod curves;
 mod document;
@@ -20,6 +21,7 @@ mod synthetic;
 mod traffic;
 mod transfers;
 
+pub use self::coflow::{write_coflow_page, write_coflows};
 pub use self::congestion::{write_congestion, write_congestion_page};
 pub use page::{page, write, write_curves, write_job_curves, write_jobs, write_traffic};
 pub use synthetic::page as traffic_page;

@@ -13,12 +13,14 @@
 //! | `report.html` | the report |
 //! | `plots/` | figures of nodes and links, throughput and transfer times, as pictures (SVG) |
 
+pub mod coflow;
 pub mod congestion;
 mod detail;
 mod doubts;
 mod jobs;
 mod phases;
 mod seconds;
+mod simulated_trace;
 mod store;
 mod summary;
 mod sweep;
@@ -29,6 +31,7 @@ pub use detail::{CircuitDetail, Detail, LinkDetail, PieceDetail, TransferPoint};
 pub use jobs::{JobPoint, JobSweep, read_jobs, write_jobs};
 pub(crate) use phases::backwards;
 pub use phases::{TaskTimes, Times};
+pub use simulated_trace::simulated_trace;
 pub use store::{StoreError, read_comparison, read_detail, write_comparison, write_run};
 pub(crate) use store::{make_folder, write_text};
 pub use summary::{Comparison, PathShare, Phase, PhaseWait, Summary, TransferClass, TransferError, TransferQuantile};

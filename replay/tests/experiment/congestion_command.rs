@@ -112,6 +112,22 @@ fn a_folder_gets_what_was_found() {
 }
 
 #[test]
+fn a_folder_whose_results_are_replaced_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for (metric, file) in [("hist_max_cong", "congestion.json"), ("routequal", "routequal.json")] {
+        for replaced in [false, true] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_replay"));
+            command.arg("congestion").args(TREE).args(["-p", "rand", "--metric", metric, "--out", metric]);
+            let output = command.current_dir(folder.path()).output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+            let told = String::from_utf8_lossy(&output.stderr).contains("held results, which are replaced");
+            assert_eq!(told, replaced, "{metric}: {output:?}");
+        }
+        assert!(folder.path().join(metric).join(file).is_file());
+    }
+}
+
+#[test]
 fn several_patterns_routings_and_numbers_of_hosts_make_one_table_and_one_report() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();

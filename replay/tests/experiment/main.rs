@@ -4,6 +4,7 @@
 mod causal_errors;
 mod causal_garbage;
 mod causal_times;
+mod coflow_command;
 mod common;
 mod congestion_command;
 mod experiment_bad_traffic;
