@@ -87,6 +87,8 @@ head_of() {
         as "$1" timeout 10 head -c "$3" "$2" 2>/dev/null
     fi
 }
+# The last lines of a log in one.
+last_words() { timeout 10 tail -c 2048 -- "$1" 2>/dev/null | tail -n 3 | tr '\n' ' ' | tr -d '[:cntrl:]' | tail -c 600; }
 # emit NAME PATH MOST: a file of at most so many bytes, read with the rights of its way's keeper.
 emit() {
     real= about=

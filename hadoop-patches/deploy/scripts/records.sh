@@ -7,6 +7,8 @@ for name in sniffer dumpingd; do
         say age "$name $(($(date +%s) - $(stat -c %Y "$dir/$name.json")))"
         emit "$name.json" "$dir/$name.json" 8388608
     fi
+    # Where daemons start the agents, their log is here.
+    [ ! -f "$dir/$name.log" ] || say log "$name $(last_words "$dir/$name.log")"
 done
 [ ! -d "$dir" ] || say host_kib "$(kib "$dir")"
 # Of the last records of sockets with a peer, those whose owner is known. One in TIME_WAIT belongs to nobody any more.

@@ -9,6 +9,7 @@ for name in sniffer dumpingd; do
     elif [ -f "$PREFIX/run/$name.pid" ]; then
         say gone "$name"
     fi
+    [ ! -f "$PREFIX/log/$name.log" ] || say log "$name $(last_words "$PREFIX/log/$name.log")"
 done
 host_folder
 say reader "$service $(getent passwd "$service" | cut -d: -f4)"

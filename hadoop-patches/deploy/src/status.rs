@@ -81,6 +81,13 @@ fn runs(answer: &HostAnswer, agent: &str) -> Option<(u64, u64)> {
     Some((words.first()?.parse().ok()?, now.saturating_sub(words.get(1)?.parse().ok()?)))
 }
 
+/// The end of an agent's log, in brackets; "" = it has said nothing.
+fn last_words(agent: &str, answers: [&HostAnswer; 2]) -> String {
+    let of_agent = |text: &str| text.strip_prefix(agent).map(|words| words.trim().to_owned());
+    let mut words = answers.into_iter().flat_map(|answer| answer.all("log")).filter_map(of_agent);
+    words.find(|words| !words.is_empty()).map_or_else(String::new, |words| format!(" ({words})"))
+}
+
 /// What a host's answers mean.
 pub fn judge(host: &mut HostReport, seen: &Seen, clock: &Clock) {
     let answer = &seen.answer;
@@ -122,7 +129,8 @@ pub fn judge(host: &mut HostReport, seen: &Seen, clock: &Clock) {
                 StartedBy::Hadoptic | StartedBy::Systemd => "hadoptic start",
             };
             let log = installed.log(agent, &host.name);
-            host.problem(format!("{agent} ended without being asked to: see {log}, then {again}"));
+            let words = last_words(agent, [&records, answer]);
+            host.problem(format!("{agent} ended without being asked to: see {log}{words}, then {again}"));
         }
     }
     judge_jar(host, answer, installed);
