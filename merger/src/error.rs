@@ -19,8 +19,13 @@ pub enum MergeError {
     },
     /// The folder is no capture.
     #[error(
-        "{path}: no host's folder in it; a capture holds HOST/packets-*.hpk, HOST/sockets.jsonl, HOST/jvm-*.jsonl, or \
-         HOST/manifest.json that names files of other tools",
+        "{path}: no host's folder in it; {}",
+        if path.join("hosts.parquet").is_file() {
+            "it is a trace: merger check, characterise and export and replay run take it as it is"
+        } else {
+            "a capture holds HOST/packets-*.hpk, HOST/sockets.jsonl, HOST/jvm-*.jsonl, or HOST/manifest.json that names files \
+             of other tools"
+        },
         path = path.display()
     )]
     NoHosts {

@@ -30,6 +30,7 @@ pub mod build;
 pub mod built_trace;
 pub mod capture;
 pub mod causality;
+pub mod characterise;
 pub mod check;
 pub mod clock;
 pub mod error;

@@ -11,6 +11,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use merger::build::{Progress, Silent};
 use merger::built_trace::{BuiltTrace, trace_of};
+use merger::characterise;
 use merger::check::{check, show};
 use merger::export;
 use merger::memory;
@@ -48,6 +49,8 @@ enum Command {
     Build(Build),
     /// Say how complete a trace (or the trace that a capture would give) is, and how sure.
     Check(Check),
+    /// Say what a trace's job puts on the network: by role, kind, call, phase, time, size and distance.
+    Characterise(Characterise),
     /// Write a trace in the format of another tool.
     Export(Export),
     /// Copy a capture without what its packets carried, to hand it on.
@@ -90,6 +93,22 @@ struct Check {
     /// Print one JSON object instead of tables. Its keys payload_bytes, owned_both_ends_share, owned_connections_share,
     /// in_known_message_share, causality_violations, captured_vs_kernel_error, shuffle_bytes_error, hdfs_read_bytes_error,
     /// hdfs_write_bytes_error and reasons (why one of them is null) stay as they are; shares and errors are fractions.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  merger characterise TRACE                    the most of it on the terminal
+  merger characterise TRACE --out DIR          tables (Parquet, CSV), flows.txt and report.html
+  merger characterise TRACE --json | jq .totals")]
+struct Characterise {
+    /// Trace.
+    trace: PathBuf,
+    /// Folder for report.html, characteristics.json, flows.txt and each table as Parquet and CSV; made if missing.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print one JSON object instead of tables.
     #[arg(long)]
     json: bool,
 }
@@ -144,6 +163,7 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Build(build) => run_build(&build),
         Command::Check(check) => run_check(&check),
+        Command::Characterise(characterise) => run_characterise(&characterise),
         Command::Export(export) => run_export(&export),
         Command::Strip(strip) => run_strip(&strip),
         Command::Completions { shell } => {
@@ -156,8 +176,10 @@ fn main() -> ExitCode {
     done.unwrap_or_else(|error| trace::stderr::exit_code("merger", error.as_ref()))
 }
 
+/// Names in it come from captures, where users choose them: what would steer a terminal is shown as one.
 fn print(text: &str) -> Result<()> {
-    io::stdout().lock().write_all(text.as_bytes())?;
+    let plain = text.replace(|letter: char| letter.is_control() && !matches!(letter, '\n' | '\t'), "\u{fffd}");
+    io::stdout().lock().write_all(plain.as_bytes())?;
     Ok(())
 }
 
@@ -229,6 +251,23 @@ fn run_check(args: &Check) -> Result<ExitCode> {
         print(&show(&report))?;
     }
     Ok(if report.missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn run_characterise(args: &Characterise) -> Result<ExitCode> {
+    let trace = read_trace(&args.trace)?;
+    let found = characterise::characterise(&trace);
+    if let Some(folder) = &args.out {
+        characterise::write(folder, &trace, &found)?;
+    }
+    if args.json {
+        print(&format!("{}\n", serde_json::to_string_pretty(&found)?))?;
+    } else {
+        print(&characterise::show(&found))?;
+        if let Some(folder) = &args.out {
+            print(&format!("\n{}\n", folder.join("report.html").display()))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn run_export(args: &Export) -> Result<ExitCode> {

@@ -49,8 +49,7 @@ const LISTED_WITHOUT_OWNER: usize = 10_000;
 #[must_use]
 pub fn check(trace: &Trace) -> Report {
     let mut report = Report::default();
-    let counted: HashSet<ConnectionId> =
-        trace.connections.iter().filter(|row| !is_other(trace, row)).map(|row| row.connection).collect();
+    let counted = counted(trace);
     owners(trace, &counted, &mut report);
     messages(trace, &counted, &mut report);
     kernel(trace, &counted, &mut report);
@@ -92,6 +91,11 @@ pub(crate) fn rows(trace: &Trace) -> BTreeMap<String, u64> {
     ]
     .map(|(name, rows)| (name.to_owned(), rows as u64))
     .into()
+}
+
+/// Connections that count: all but those of which both ends are known and not Hadoop's.
+pub(crate) fn counted(trace: &Trace) -> HashSet<ConnectionId> {
+    trace.connections.iter().filter(|row| !is_other(trace, row)).map(|row| row.connection).collect()
 }
 
 /// Whether both ends are known and not Hadoop's.

@@ -1,7 +1,7 @@
 //! A picture of an outcome: published and simulated times as bars.
 
 use super::{Less, Outcome, RowOutcome};
-use crate::report::markup::{Element, element};
+use pages::markup::{Element, element};
 
 const WIDTH: f64 = 920.0;
 /// Where bars begin and how long the longest is; the rest is for labels and values.

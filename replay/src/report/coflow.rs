@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use super::chart::{Chart, Line, number, standing};
-use super::document::document;
-use super::format;
-use super::markup::{Element, div, element, table};
-use super::parts::note;
 use crate::results::coflow::{CoflowDetail, SchedulerSummary};
 use crate::results::{StoreError, write_text};
+use pages::chart::{Chart, Line, number, standing};
+use pages::document::document;
+use pages::format;
+use pages::markup::{Element, div, element, table};
+use pages::parts::note;
 
 /// Writes the report and its picture into a folder.
 ///
@@ -38,7 +38,7 @@ fn page(detail: &CoflowDetail) -> String {
     let how = if detail.alone { "each by itself" } else { "as they arrive" };
     let text = format!("{} coflows over {} ports, {how}", format::count(detail.coflows as u64), detail.ports);
     let job = div("job").child(element("strong").text(&text));
-    document(&format!("{text} · Hadoptic"), Some(job), main, "")
+    document(&format!("{text} · Hadoptic"), Some(job), main, &super::footer(""))
 }
 
 fn figures(detail: &CoflowDetail) -> Element {

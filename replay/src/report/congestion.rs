@@ -4,13 +4,13 @@ use std::path::Path;
 
 use congestion::{Bandwidths, Histogram, Summary};
 
-use super::chart::{Chart, Line, number, standing};
-use super::document::document;
-use super::format;
-use super::markup::{Element, div, element, table};
-use super::parts::note;
 use crate::results::congestion::{CongestionCase, CongestionDetail, ShuffleDetail};
 use crate::results::{StoreError, write_text};
+use pages::chart::{Chart, Line, number, standing};
+use pages::document::document;
+use pages::format;
+use pages::markup::{Element, div, element, table};
+use pages::parts::note;
 
 /// Values further apart than so many are drawn in groups.
 const MOST_PLACES: u64 = 100;
@@ -52,7 +52,7 @@ fn page(detail: &CongestionDetail) -> String {
         .children((!drawn.is_empty()).then(distributions));
     let text = format!("congestion on {} of {} hosts", detail.topology, detail.topology_hosts);
     let job = div("job").child(element("strong").text(&text));
-    document(&format!("{text} · Hadoptic"), Some(job), main, "")
+    document(&format!("{text} · Hadoptic"), Some(job), main, &super::footer(""))
 }
 
 fn mean(runs: Option<Summary>) -> String {

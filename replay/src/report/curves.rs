@@ -4,10 +4,10 @@ use std::str::FromStr;
 
 use netsim::units::{Bytes, DurationPs, Length, Rate};
 
-use super::chart::{Chart, Line, standing};
-use super::markup::Element;
 use crate::results::synthetic::{PointDetail, TrafficDetail};
 use crate::results::{AxisValues, JobSweep, Summary, label};
+use pages::chart::{Chart, Line, standing};
+use pages::markup::Element;
 
 /// The pictures of a sweep over loads, as files: name and SVG. None where the load has only one value.
 #[must_use]

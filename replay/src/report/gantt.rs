@@ -1,9 +1,9 @@
 //! When which task ran where.
 
-use super::format;
-use super::markup::{Element, div, element, table};
-use super::parts::{grid, time_axis};
 use crate::results::{Detail, TaskTimes};
+use pages::format;
+use pages::markup::{Element, div, element, table};
+use pages::parts::{grid, time_axis};
 
 /// With more attempts than this, the recorded ones are left out.
 const MAX_WITH_RECORDED: usize = 80;
@@ -46,7 +46,7 @@ pub(super) fn section(detail: &Detail) -> Element {
             "{} attempts by host. Dashed: the recorded end of the job; solid: its end in this replay.",
             detail.tasks.len()
         )))
-        .child(super::parts::legend(entries))
+        .child(pages::parts::legend(entries))
         .child(div("plot").child(grid(end_s)).child(ends).children(groups).child(time_axis(end_s)))
         .child(element("details").child(element("summary").text("As a table")).child(task_table(&detail.tasks)))
 }

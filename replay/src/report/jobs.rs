@@ -1,8 +1,10 @@
 //! The report of a sweep of a recorded job.
 
-use super::document::document;
-use super::markup::{Element, div, element, table};
-use super::{curves, format, parts};
+use pages::document::document;
+use pages::markup::{Element, div, element, table};
+use pages::{format, parts};
+
+use super::curves;
 use crate::results::JobSweep;
 
 /// The report of a sweep of a recorded job as an HTML page.
@@ -23,7 +25,7 @@ pub fn page(jobs: &JobSweep) -> String {
             .child(element("strong").text(&jobs.name))
             .child(element("span").with("class", "mono").text(&summary.job))
     });
-    document(&format!("{} · Hadoptic", jobs.name), job, main, " Times count from the job's submission.")
+    document(&format!("{} · Hadoptic", jobs.name), job, main, &super::footer(" Times count from the job's submission."))
 }
 
 /// The answer in a sentence.

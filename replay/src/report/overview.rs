@@ -1,9 +1,9 @@
 //! What all experiments have in common: how long the job takes, and its phases.
 
-use super::format;
-use super::markup::{Element, div, element, table};
 use super::path::{KINDS, kind_label};
 use crate::results::{Detail, Phase, Summary};
+use pages::format;
+use pages::markup::{Element, div, element, table};
 
 /// The answer in a sentence, and the figures that people ask for first.
 pub(super) fn headline(details: &[Detail]) -> Element {
@@ -90,7 +90,7 @@ pub(super) fn job_times(details: &[Detail], first: &Detail) -> Element {
             "Each bar is the time from submission to the end, divided by what the job waited for last: its critical path. \
              The line marks the recorded time.",
         ))
-        .child(super::parts::legend(KINDS.iter().map(|kind| (kind.class, kind.label))))
+        .child(pages::parts::legend(KINDS.iter().map(|kind| (kind.class, kind.label))))
         .child(div("bars").child(recorded).children(rows))
         .child(summary_table(details))
 }
@@ -161,7 +161,7 @@ pub(super) fn phases(details: &[Detail], first: &Detail) -> Element {
             "Means over the successful attempts, divided by what the end of the phase waited for since its start. A reduce \
              shuffles until it has all map outputs, sorts, and reduces.",
         ))
-        .child(super::parts::legend(KINDS.iter().map(|kind| (kind.class, kind.label))))
+        .child(pages::parts::legend(KINDS.iter().map(|kind| (kind.class, kind.label))))
         .child(div("panels").children(panels))
         .child(element("details").child(element("summary").text("As a table")).child(phase_table(details)))
 }

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use super::document::document;
-use super::markup::{Element, div, element};
-use super::{curves, format, gantt, jobs, overview, parts, path, plots, traffic, traffic_page, transfers};
+use pages::document::document;
+use pages::markup::{Element, div, element};
+use pages::{format, parts};
+
+use super::{curves, gantt, jobs, overview, path, plots, traffic, traffic_page, transfers};
 use crate::results::synthetic::TrafficDetail;
 use crate::results::{Detail, JobSweep, StoreError, write_text};
 
@@ -61,7 +63,7 @@ pub fn page(details: &[Detail]) -> String {
             .children(switcher(details))
             .children(details.iter().enumerate().map(|(number, detail)| experiment(number, detail, details.len()))),
     };
-    document(&title(details), job(details), main, " Times count from the job's submission.")
+    document(&title(details), job(details), main, &super::footer(" Times count from the job's submission."))
 }
 
 fn title(details: &[Detail]) -> String {

@@ -1,9 +1,9 @@
 //! The critical path: shares of all experiments, and the way of one through time.
 
-use super::format;
-use super::markup::{Element, div, element, table};
-use super::parts::{grid, time_axis};
 use crate::results::{Detail, PieceDetail};
+use pages::format;
+use pages::markup::{Element, div, element, table};
+use pages::parts::{grid, time_axis};
 
 /// A kind of piece, and how it is shown.
 pub(super) struct Kind {
@@ -132,7 +132,7 @@ pub(super) fn section(detail: &Detail) -> Element {
                 .with("class", "hint")
                 .text("From submission to the end: what the job waited for, moment by moment."),
         )
-        .child(super::parts::legend(KINDS.iter().map(|kind| (kind.class, kind.label))))
+        .child(pages::parts::legend(KINDS.iter().map(|kind| (kind.class, kind.label))))
         .child(div("plot plain").child(grid(end_s)).child(div("strip").children(strip)).child(time_axis(end_s)))
         .child(
             element("details")

@@ -2,9 +2,9 @@
 //! node's and link's figures as bars, throughput and transfer times as curves. Each is a picture of its own, and all are in
 //! the report.
 
-use super::format;
-use super::markup::{Element, div, element};
 use crate::results::{Detail, LinkDetail, StoreError};
+use pages::format;
+use pages::markup::{Element, div, element};
 use std::path::Path;
 
 /// Bars and curves at most.

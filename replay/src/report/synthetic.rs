@@ -1,10 +1,12 @@
 //! The report of synthetic traffic.
 
-use super::chart::number;
-use super::document::document;
-use super::markup::{Element, div, element, table};
-use super::parts::note;
-use super::{curves, format, parts};
+use pages::chart::number;
+use pages::document::document;
+use pages::markup::{Element, div, element, table};
+use pages::parts::note;
+use pages::{format, parts};
+
+use super::curves;
 use crate::results::label;
 use crate::results::synthetic::{PointDetail, TrafficDetail, TrafficSummary};
 use netsim::statistics::Distribution;
@@ -20,7 +22,7 @@ pub fn page(detail: &TrafficDetail) -> String {
         .children(detail.points.iter().map(|point| one(detail, point)))
         .child(parts::configuration(&detail.effective));
     let job = div("job").child(element("strong").text(&detail.name)).child(element("span").text("synthetic traffic"));
-    document(&format!("{} · Hadoptic", detail.name), Some(job), main, "")
+    document(&format!("{} · Hadoptic", detail.name), Some(job), main, &super::footer(""))
 }
 
 fn figure(value: Option<f64>) -> String {

@@ -1,8 +1,8 @@
 //! Traffic over time, and figures of each link.
 
-use super::format;
-use super::markup::{Element, div, element, table};
 use crate::results::{Detail, LinkDetail};
+use pages::format;
+use pages::markup::{Element, div, element, table};
 
 /// So many links are drawn; the others are in the table.
 const MAX_DRAWN: usize = 16;

@@ -1,8 +1,8 @@
 //! Transfer times of messages: simulated against recorded.
 
-use super::format;
-use super::markup::{Element, div, element, table};
 use crate::results::{Detail, TransferPoint};
+use pages::format;
+use pages::markup::{Element, div, element, table};
 
 /// Units of the drawing, and the room for its labels.
 const SIZE: f64 = 400.0;

@@ -140,7 +140,8 @@ impl fmt::Display for RowError {
 
 impl std::error::Error for RowError {}
 
-/// Defines a row's struct and its columns.
+/// Defines a row's struct, `NAME in "TABLE" { FIELD: TYPE, }`, and its columns. Each type is a [`Cell`](crate::rows::Cell).
+#[macro_export]
 macro_rules! row {
     (
         $(#[$doc:meta])*

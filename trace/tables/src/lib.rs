@@ -1,7 +1,7 @@
 //! Reads and writes the tables of a trace, and any other table of rows, as Parquet. The only crate that uses polars.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
@@ -16,6 +16,9 @@ use trace::rows::{Column, Row, RowError, Trace};
 /// As many as polars' own writer puts into one.
 const ROW_GROUP_ROWS: usize = 512 * 512;
 
+/// Entries of a folder that is no trace that are looked at.
+const MAX_ENTRIES: usize = 1000;
+
 /// Why a table could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
@@ -26,6 +29,14 @@ pub enum TableError {
         path: PathBuf,
         /// Reason.
         source: io::Error,
+    },
+    /// A folder that holds none of a trace's files.
+    #[error("{folder}: holds no trace{hint}", folder = folder.display())]
+    NoTrace {
+        /// Folder.
+        folder: PathBuf,
+        /// What it is instead, and what to do; "" = not known.
+        hint: String,
     },
     /// Not Parquet, or cut off.
     #[error("{path}: {source}", path = path.display())]
@@ -116,7 +127,13 @@ pub fn write_trace(folder: &Path, trace: &Trace) -> Result<(), TableError> {
 
 fn read_manifest(folder: &Path) -> Result<TraceManifest, TableError> {
     let path = folder.join("manifest.json");
-    let text = fs::read(&path).map_err(|source| TableError::Io { path: path.clone(), source })?;
+    let text = fs::read(&path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound if folder.is_dir() => TableError::NoTrace {
+            folder: folder.into(),
+            hint: if is_capture(folder) { of_capture(folder) } else { String::new() },
+        },
+        _ => TableError::Io { path: path.clone(), source },
+    })?;
     let manifest: TraceManifest = serde_json::from_slice(&text)
         .map_err(|error| TableError::Manifest { path: path.clone(), reason: error.to_string() })?;
     if manifest.version == 1 {
@@ -126,6 +143,18 @@ fn read_manifest(folder: &Path) -> Result<TraceManifest, TableError> {
             format!("format version {}, this program reads version 1; merge the capture again", manifest.version);
         Err(TableError::Manifest { path, reason })
     }
+}
+
+/// Whether a folder has a folder of a host, as agents or people who record leave them.
+fn is_capture(folder: &Path) -> bool {
+    let has_manifest =
+        |host: &Path| ["sniffer.json", "dumpingd.json", "manifest.json"].iter().any(|name| host.join(name).is_file());
+    let hosts = fs::read_dir(folder).into_iter().flatten().take(MAX_ENTRIES).filter_map(Result::ok);
+    has_manifest(folder) || hosts.map(|host| host.path()).any(|host| has_manifest(&host))
+}
+
+fn of_capture(folder: &Path) -> String {
+    format!(" but is a capture: make a trace of it with `merger build {} --out TRACE`", folder.display())
 }
 
 fn write_manifest(folder: &Path, manifest: &TraceManifest) -> Result<(), TableError> {
@@ -186,6 +215,38 @@ pub fn write_columns(path: &Path, columns: Vec<(String, Column)>, height: usize)
     let mut footer = writer.get_writer().lock().unwrap_or_else(PoisonError::into_inner);
     footer.end(Some(Vec::new())).map_err(parquet)?;
     Ok(())
+}
+
+/// Writes `FOLDER/NAME.csv`, with the columns' names in the first line; a null is an empty cell.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_csv<R: Row>(folder: &Path, rows: &[R]) -> Result<(), TableError> {
+    let path = folder.join(format!("{}.csv", R::NAME));
+    let columns = R::to_columns(rows);
+    let written = File::create(&path).and_then(|file| {
+        let mut writer = csv::Writer::from_writer(BufWriter::new(file));
+        writer.write_record(R::COLUMNS)?;
+        for row in 0..rows.len() {
+            writer.write_record(columns.iter().map(|column| cell_text(column, row)))?;
+        }
+        writer.flush()
+    });
+    written.map_err(|source| TableError::Io { path, source })
+}
+
+fn cell_text(column: &Column, row: usize) -> String {
+    fn text<T: ToString>(cells: &[Option<T>], row: usize) -> String {
+        cells.get(row).and_then(Option::as_ref).map_or_else(String::new, ToString::to_string)
+    }
+    match column {
+        Column::Bool(cells) => text(cells, row),
+        Column::U32(cells) => text(cells, row),
+        Column::U64(cells) => text(cells, row),
+        Column::I64(cells) => text(cells, row),
+        Column::F64(cells) => text(cells, row),
+        Column::Text(cells) => text(cells, row),
+    }
 }
 
 fn to_polars(name: &str, column: Column) -> Series {

@@ -1,7 +1,7 @@
 //! Charts: lines over a key or a load.
 
-use super::format;
-use super::markup::{Element, element};
+use crate::format;
+use crate::markup::{Element, element};
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 380.0;
@@ -16,24 +16,27 @@ const LINEAR_UP_TO: f64 = 12.0;
 const COLOURS: [&str; 8] = ["#1f6feb", "#d1242f", "#1a7f37", "#9a6700", "#8250df", "#0e7490", "#bf3989", "#57606a"];
 
 /// A line: its name and its points, each with whether it is hollow.
-pub(super) struct Line {
-    pub(super) name: String,
-    pub(super) points: Vec<(f64, f64, bool)>,
+pub struct Line {
+    /// What the legend calls it; "" = not in the legend.
+    pub name: String,
+    /// Place along the lower edge, value, whether the point is hollow.
+    pub points: Vec<(f64, f64, bool)>,
 }
 
 /// What a chart shows.
-pub(super) struct Chart<'a> {
-    pub(super) title: &'a str,
+pub struct Chart<'a> {
+    /// Its heading, and what a screen reader says of it.
+    pub title: &'a str,
     /// What lies along its lower edge.
-    pub(super) over: &'a str,
+    pub over: &'a str,
     /// The places along it and what they are called; without any, round numbers from 0 on.
-    pub(super) places: &'a [(f64, &'a str)],
+    pub places: &'a [(f64, &'a str)],
     /// What a hollow point is.
-    pub(super) hollow: &'a str,
+    pub hollow: &'a str,
     /// Whether a line shows where both are the same.
-    pub(super) diagonal: bool,
+    pub diagonal: bool,
     /// Whether each point is a dot that says what it is.
-    pub(super) dots: bool,
+    pub dots: bool,
 }
 
 /// Where values are drawn.
@@ -75,7 +78,8 @@ impl Scale {
 
 impl Chart<'_> {
     /// Draws the lines.
-    pub(super) fn draw(&self, lines: &[Line]) -> Element {
+    #[must_use]
+    pub fn draw(&self, lines: &[Line]) -> Element {
         let most = |of: fn(&(f64, f64, bool)) -> f64| {
             lines.iter().flat_map(|line| &line.points).map(of).fold(0.0f64, f64::max).max(f64::MIN_POSITIVE)
         };
@@ -191,7 +195,8 @@ fn legend(mut picture: Element, lines: &[Line]) -> Element {
 }
 
 /// A picture as a file of its own.
-pub(super) fn standing(picture: &Element) -> String {
+#[must_use]
+pub fn standing(picture: &Element) -> String {
     let white = element("rect").with("width", "100%").with("height", "100%").with("fill", "#ffffff");
     let body = picture.to_string();
     // The background comes first, behind everything else.
@@ -214,7 +219,8 @@ fn line(from: (f64, f64), to: (f64, f64)) -> Element {
 }
 
 /// A number with four digits that matter.
-pub(super) fn number(value: f64) -> String {
+#[must_use]
+pub fn number(value: f64) -> String {
     let size = value.abs();
     let text = if size >= 1_000.0 || size == 0.0 {
         format!("{value:.0}")

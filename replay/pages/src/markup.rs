@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Write as _};
 
 /// An element with its children.
 #[derive(Clone, Debug)]
-pub(crate) struct Element {
+pub struct Element {
     name: &'static str,
     attributes: String,
     children: String,
@@ -15,41 +15,48 @@ pub(crate) struct Element {
 const VOID: [&str; 4] = ["meta", "link", "input", "br"];
 
 /// An empty element.
-pub(crate) fn element(name: &'static str) -> Element {
+#[must_use]
+pub fn element(name: &'static str) -> Element {
     Element { name, attributes: String::new(), children: String::new() }
 }
 
 /// A `div` of a class.
-pub(crate) fn div(class: &str) -> Element {
+#[must_use]
+pub fn div(class: &str) -> Element {
     element("div").with("class", class)
 }
 
 impl Element {
     /// With an attribute.
-    pub(crate) fn with(mut self, name: &str, value: impl Display) -> Self {
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Display) -> Self {
         let _ = write!(self.attributes, " {name}=\"{}\"", Escaped(value));
         self
     }
 
     /// With an attribute if the condition holds.
-    pub(crate) fn with_if(self, condition: bool, name: &str, value: impl Display) -> Self {
+    #[must_use]
+    pub fn with_if(self, condition: bool, name: &str, value: impl Display) -> Self {
         if condition { self.with(name, value) } else { self }
     }
 
     /// With text.
-    pub(crate) fn text(mut self, text: impl Display) -> Self {
+    #[must_use]
+    pub fn text(mut self, text: impl Display) -> Self {
         let _ = write!(self.children, "{}", Escaped(text));
         self
     }
 
     /// With a child.
-    pub(crate) fn child(mut self, child: Self) -> Self {
+    #[must_use]
+    pub fn child(mut self, child: Self) -> Self {
         let _ = write!(self.children, "{child}");
         self
     }
 
     /// With children.
-    pub(crate) fn children(mut self, children: impl IntoIterator<Item = Self>) -> Self {
+    #[must_use]
+    pub fn children(mut self, children: impl IntoIterator<Item = Self>) -> Self {
         for child in children {
             let _ = write!(self.children, "{child}");
         }
@@ -57,7 +64,8 @@ impl Element {
     }
 
     /// With the page's own style or script, which is part of this program.
-    pub(crate) fn own_code(mut self, code: &'static str) -> Self {
+    #[must_use]
+    pub fn own_code(mut self, code: &'static str) -> Self {
         self.children.push_str(code);
         self
     }
@@ -74,7 +82,8 @@ impl Display for Element {
 
 /// A table with a row of headers, in a container that scrolls by itself. Columns after the first `left` are aligned to
 /// the right.
-pub(crate) fn table(headers: &[&str], left: usize, rows: impl IntoIterator<Item = Vec<String>>) -> Element {
+#[must_use]
+pub fn table(headers: &[&str], left: usize, rows: impl IntoIterator<Item = Vec<String>>) -> Element {
     let align = |cell: Element, column: usize| cell.with_if(column >= left, "class", "n");
     let head = element("tr")
         .children(headers.iter().enumerate().map(|(column, header)| align(element("th").text(header), column)));

@@ -1,7 +1,8 @@
 //! Numbers for people.
 
 /// Seconds with three or four digits that matter: "48.97 s", "12.3 ms", "56 µs".
-pub(super) fn seconds(value: f64) -> String {
+#[must_use]
+pub fn seconds(value: f64) -> String {
     let size = value.abs();
     if size >= 1_000.0 {
         format!("{value:.0} s")
@@ -23,7 +24,8 @@ pub(super) fn seconds(value: f64) -> String {
 }
 
 /// Seconds, or a dash.
-pub(super) fn maybe_seconds(value: Option<f64>) -> String {
+#[must_use]
+pub fn maybe_seconds(value: Option<f64>) -> String {
     value.map_or_else(|| "–".to_owned(), seconds)
 }
 
@@ -34,23 +36,27 @@ fn signed_percent(value: f64) -> String {
 }
 
 /// A change as a signed percentage: "+3.1%"; factors from 10 on as "×12".
-pub(super) fn change(value: f64) -> String {
+#[must_use]
+pub fn change(value: f64) -> String {
     if value >= 9.0 { format!("×{:.0}", value + 1.0) } else { signed_percent(value).replace('-', "−") }
 }
 
 /// A change, or a dash.
-pub(super) fn maybe_change(value: Option<f64>) -> String {
+#[must_use]
+pub fn maybe_change(value: Option<f64>) -> String {
     value.map_or_else(|| "–".to_owned(), change)
 }
 
 /// A share as a percentage.
-pub(super) fn share(value: f64) -> String {
+#[must_use]
+pub fn share(value: f64) -> String {
     let percent = value * 100.0;
     if percent > 0.0 && percent < 0.1 { "< 0.1%".to_owned() } else { format!("{percent:.1}%") }
 }
 
 /// A count with thin spaces between thousands.
-pub(super) fn count(value: u64) -> String {
+#[must_use]
+pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut grouped = String::new();
     for (position, digit) in digits.chars().enumerate() {
@@ -63,12 +69,14 @@ pub(super) fn count(value: u64) -> String {
 }
 
 /// Bytes in decimal units.
-pub(super) fn bytes(value: u64) -> String {
+#[must_use]
+pub fn bytes(value: u64) -> String {
     scaled(value, &[(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")], "B")
 }
 
 /// A rate; 0 = none.
-pub(super) fn rate(bps: u64) -> String {
+#[must_use]
+pub fn rate(bps: u64) -> String {
     if bps == 0 {
         return "–".to_owned();
     }
@@ -91,13 +99,15 @@ fn scaled(value: u64, units: &[(u64, &str)], smallest: &str) -> String {
 }
 
 /// A position in percent, short.
-pub(super) fn percent_of(part: f64, whole: f64) -> String {
+#[must_use]
+pub fn percent_of(part: f64, whole: f64) -> String {
     let percent = if whole > 0.0 { (part / whole * 100.0).clamp(0.0, 100.0) } else { 0.0 };
     format!("{percent:.3}%")
 }
 
 /// Ticks of a time axis from 0 to `end`: at most about `most` of them, at round numbers.
-pub(super) fn ticks(end: f64, most: f64) -> Vec<f64> {
+#[must_use]
+pub fn ticks(end: f64, most: f64) -> Vec<f64> {
     if end.is_nan() || end <= 0.0 || !end.is_finite() {
         return vec![0.0];
     }
@@ -115,7 +125,8 @@ pub(super) fn ticks(end: f64, most: f64) -> Vec<f64> {
 }
 
 /// A tick's label.
-pub(super) fn tick(value: f64) -> String {
+#[must_use]
+pub fn tick(value: f64) -> String {
     if value == 0.0 {
         "0".to_owned()
     } else if value < 1.0 {

@@ -1,17 +1,19 @@
 //! What several figures have.
 
-use super::format;
-use super::markup::{Element, div, element};
+use crate::format;
+use crate::markup::{Element, div, element};
 
 /// The colours' meaning.
-pub(super) fn legend<'a>(entries: impl IntoIterator<Item = (&'a str, &'a str)>) -> Element {
+#[must_use]
+pub fn legend<'a>(entries: impl IntoIterator<Item = (&'a str, &'a str)>) -> Element {
     div("legend").children(
         entries.into_iter().map(|(class, text)| element("span").child(element("i").with("class", class)).text(text)),
     )
 }
 
 /// A time axis from 0 to `end_s`.
-pub(super) fn time_axis(end_s: f64) -> Element {
+#[must_use]
+pub fn time_axis(end_s: f64) -> Element {
     div("axis").children(format::ticks(end_s, 8.0).into_iter().enumerate().map(|(number, tick)| {
         element("span")
             .with("class", if number % 2 == 1 { "odd" } else { "even" })
@@ -21,7 +23,8 @@ pub(super) fn time_axis(end_s: f64) -> Element {
 }
 
 /// Vertical lines at the ticks of [`time_axis`].
-pub(super) fn grid(end_s: f64) -> Element {
+#[must_use]
+pub fn grid(end_s: f64) -> Element {
     div("grid").children(
         format::ticks(end_s, 8.0)
             .into_iter()
@@ -30,12 +33,14 @@ pub(super) fn grid(end_s: f64) -> Element {
 }
 
 /// A remark above the figures.
-pub(super) fn note(text: &str) -> Element {
+#[must_use]
+pub fn note(text: &str) -> Element {
     element("p").with("class", "note").text(text)
 }
 
 /// The experiment with every key.
-pub(super) fn configuration(effective: &str) -> Element {
+#[must_use]
+pub fn configuration(effective: &str) -> Element {
     element("section").child(element("h3").text("Configuration")).child(
         element("details")
             .child(element("summary").text("Every key of this experiment, as it was run"))

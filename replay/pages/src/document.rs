@@ -1,12 +1,13 @@
 //! The frame of a page.
 
-use super::markup::{Element, div, element};
+use crate::markup::{Element, div, element};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// A page with its head, header and footer.
-pub(super) fn document(title: &str, job: Option<Element>, main: Element, times: &str) -> String {
+/// A page with its head, header and footer. `job` stands beside the name at the top.
+#[must_use]
+pub fn document(title: &str, job: Option<Element>, main: Element, footer: &str) -> String {
     let head = element("head")
         .child(element("meta").with("charset", "utf-8"))
         .child(element("meta").with("name", "viewport").with("content", "width=device-width, initial-scale=1"))
@@ -17,7 +18,7 @@ pub(super) fn document(title: &str, job: Option<Element>, main: Element, times: 
     let body = element("body")
         .child(header(job))
         .child(main)
-        .child(footer(times))
+        .child(element("footer").text(footer))
         .child(div("tip").with("id", "tip").with("role", "tooltip").with("hidden", ""))
         .child(element("script").own_code(SCRIPT));
     format!("<!doctype html>\n{}\n", element("html").with("lang", "en").child(head).child(body))
@@ -34,11 +35,4 @@ fn header(job: Option<Element>) -> Element {
                 .text("◐"),
         ),
     )
-}
-
-fn footer(times: &str) -> Element {
-    element("footer").text(format!(
-        "Drawn by replay {}.{times} Tables of all this lie beside this file as Parquet and JSON.",
-        env!("CARGO_PKG_VERSION")
-    ))
 }

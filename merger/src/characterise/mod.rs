@@ -1,0 +1,123 @@
+//! What a job puts on the network: who speaks with whom, in messages of what kind and size, when, and how far they go.
+//!
+//! [`characterise`] computes it from a trace, [`write()`] writes it as tables (Parquet and CSV), JSON, a list of flows and a page
+//! with plots, [`show`] shows the most of it on a terminal.
+
+mod calls;
+mod connections;
+mod page;
+mod plane;
+mod quantiles;
+mod roles;
+mod series;
+mod show;
+mod shuffle;
+mod tables;
+mod view;
+
+use std::path::Path;
+
+use trace::rows::{Row, Trace};
+use trace_tables::{TableError, write_csv, write_rows};
+
+use crate::export::{self, ExportError};
+pub use show::show;
+pub use tables::{
+    CallRow, Characteristics, FanRow, JobShuffleRow, KindRow, LocalityRow, PhaseRow, ProtocolRow, RoleRow, SeriesRow,
+    ShuffleRow, SizeRow, Totals,
+};
+use view::{View, payload};
+
+/// Why it could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum CharacteriseError {
+    /// A table.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// The list of flows.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// Another file.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        /// File.
+        path: std::path::PathBuf,
+        /// Reason.
+        source: std::io::Error,
+    },
+}
+
+/// Looks at a trace.
+#[must_use]
+pub fn characterise(trace: &Trace) -> Characteristics {
+    let view = View::new(trace);
+    let seconds = trace.manifest.end_ns.saturating_sub(trace.manifest.start_ns) as f64 / 1e9;
+    let intervals = series::Intervals::of(&view);
+    let kinds = roles::kinds(&view);
+    let shuffle = shuffle::matrix(&view);
+    Characteristics {
+        totals: totals(&view, &kinds, seconds),
+        roles: roles::roles(&view, intervals, seconds),
+        kinds,
+        calls: calls::calls(&view),
+        phases: series::phases(&view),
+        series: series::series(&view, intervals),
+        protocols: connections::protocols(&view),
+        locality: connections::locality(&view),
+        fans: roles::fans(&view),
+        sizes: connections::sizes(&view),
+        shuffles: shuffle::jobs(&shuffle),
+        shuffle,
+    }
+}
+
+fn totals(view: &View<'_>, kinds: &[KindRow], seconds: f64) -> Totals {
+    let of = |plane: &str| kinds.iter().filter(|row| row.plane == plane).map(|row| row.bytes).sum();
+    let payload_bytes = view.connections().map(payload).sum();
+    let all: u64 = view.trace.connections.iter().map(payload).sum();
+    Totals {
+        seconds,
+        hosts: view.trace.hosts.iter().filter(|host| host.captured).count() as u64,
+        connections: view.connections().count() as u64,
+        messages: kinds.iter().map(|row| row.messages).sum(),
+        payload_bytes,
+        control_bytes: of("control"),
+        data_bytes: of("data"),
+        unknown_bytes: of("unknown"),
+        other_bytes: all.saturating_sub(payload_bytes),
+    }
+}
+
+/// Writes `characteristics.json`, `report.html`, `flows.txt` and each table as `NAME.parquet` and `NAME.csv` into a folder,
+/// which is made where it is missing.
+///
+/// # Errors
+/// If something cannot be written.
+pub fn write(folder: &Path, trace: &Trace, found: &Characteristics) -> Result<(), CharacteriseError> {
+    std::fs::create_dir_all(folder).map_err(|source| CharacteriseError::Io { path: folder.into(), source })?;
+    table(folder, &found.roles)?;
+    table(folder, &found.kinds)?;
+    table(folder, &found.calls)?;
+    table(folder, &found.phases)?;
+    table(folder, &found.series)?;
+    table(folder, &found.protocols)?;
+    table(folder, &found.locality)?;
+    table(folder, &found.fans)?;
+    table(folder, &found.sizes)?;
+    table(folder, &found.shuffles)?;
+    table(folder, &found.shuffle)?;
+    export::flows(trace, &folder.join("flows.txt"))?;
+    let json = serde_json::to_string_pretty(found).map_err(std::io::Error::other);
+    text(&folder.join("characteristics.json"), json.map(|json| json + "\n"))?;
+    text(&folder.join("report.html"), Ok(page::page(trace, found)))
+}
+
+fn table<R: Row>(folder: &Path, rows: &[R]) -> Result<(), TableError> {
+    write_rows(folder, rows)?;
+    write_csv(folder, rows)
+}
+
+fn text(path: &Path, text: std::io::Result<String>) -> Result<(), CharacteriseError> {
+    let written = text.and_then(|text| std::fs::write(path, text));
+    written.map_err(|source| CharacteriseError::Io { path: path.into(), source })
+}
