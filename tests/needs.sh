@@ -18,6 +18,7 @@ have setcap || missing+=(libcap2-bin)
 have lsof || missing+=(lsof)
 have javac || missing+=(default-jdk-headless)
 have mvn || missing+=(maven)
+python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
 
 [ ${#missing[@]} -eq 0 ] && exit 0
 if [ "${1:-}" = --check ]; then

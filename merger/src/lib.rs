@@ -52,4 +52,5 @@ mod roles;
 pub mod spans;
 pub mod strip;
 pub mod summary;
+pub mod tables_page;
 pub mod volume;

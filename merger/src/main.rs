@@ -16,8 +16,10 @@ use merger::check::{check, show};
 use merger::export;
 use merger::memory;
 use merger::summary::Summary;
+use merger::tables_page;
 use merger::volume::Volume;
 use trace::manifest::TraceManifest;
+use trace_tables::describe::{TableDescription, trace_tables};
 use trace_tables::{read_trace, write_trace};
 
 /// Joins the captures of all hosts of a Hadoop cluster into one causal trace: who said what to whom, and because of
@@ -53,6 +55,8 @@ enum Command {
     Characterise(Characterise),
     /// Write a trace in the format of another tool.
     Export(Export),
+    /// Say what the tables of a trace, or of a characterisation, mean, column by column.
+    Tables(Tables),
     /// Copy a capture without what its packets carried, to hand it on.
     Strip(Strip),
     /// Print a completion script for a shell.
@@ -114,6 +118,15 @@ struct Characterise {
 }
 
 #[derive(Args)]
+struct Tables {
+    /// Only this one.
+    table: Option<String>,
+    /// Print one JSON array instead of Markdown.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
 struct Export {
     /// Trace.
     trace: PathBuf,
@@ -165,6 +178,7 @@ fn main() -> ExitCode {
         Command::Check(check) => run_check(&check),
         Command::Characterise(characterise) => run_characterise(&characterise),
         Command::Export(export) => run_export(&export),
+        Command::Tables(tables) => run_tables(&tables),
         Command::Strip(strip) => run_strip(&strip),
         Command::Completions { shell } => {
             // Into memory first: the generator panics at a closed pipe.
@@ -266,6 +280,28 @@ fn run_characterise(args: &Characterise) -> Result<ExitCode> {
         if let Some(folder) = &args.out {
             print(&format!("\n{}\n", folder.join("report.html").display()))?;
         }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_tables(args: &Tables) -> Result<ExitCode> {
+    let (of_trace, of_characterise) = (trace_tables(), characterise::describe());
+    if args.table.is_none() && !args.json {
+        print(&tables_page::page(&of_trace, &of_characterise))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let all = of_trace.iter().chain(&of_characterise);
+    let chosen: Vec<&TableDescription> =
+        all.clone().filter(|table| args.table.as_ref().is_none_or(|name| table.name == name)).collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = all.map(|table| table.name).collect();
+        bail!("{}: no such table; there are {}", args.table.as_deref().unwrap_or_default(), names.join(", "));
+    }
+    if args.json {
+        let tables: Vec<serde_json::Value> = chosen.into_iter().map(tables_page::json).collect();
+        print(&format!("{}\n", serde_json::to_string_pretty(&tables)?))?;
+    } else {
+        chosen.into_iter().try_for_each(|table| print(&table.to_markdown()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -112,7 +112,7 @@ fn roles_and_calls_are_what_a_slow_count_gives() {
         let of_row = counted(trace).filter(|(message, connection)| {
             let (client, server) = (role(connection.client_process), role(connection.server_process));
             let (from, to) = if message.from_client { (client, server) } else { (server, client) };
-            row["from"] == from && row["to"] == to
+            row["from_role"] == from && row["to_role"] == to
         });
         let messages: Vec<&MessageRow> = of_row.map(|(message, _)| message).collect();
         assert_eq!(messages.len() as u64, number(row, "messages"), "{row}");

@@ -55,12 +55,12 @@ pub fn sizes(view: &View<'_>) -> Vec<SizeRow> {
     let messages = view.messages().map(|(message, _)| message.bytes).filter(|bytes| *bytes > 0).collect();
     [("connections", connections), ("messages", messages)]
         .into_iter()
-        .flat_map(|(of, sizes)| distribution(of, &Sorted::new(sizes)))
+        .flat_map(|(unit, sizes)| distribution(unit, &Sorted::new(sizes)))
         .collect()
 }
 
 /// A row a percent. The share is that of all that are not larger than the size.
-fn distribution(of: &str, sizes: &Sorted) -> Vec<SizeRow> {
+fn distribution(unit: &str, sizes: &Sorted) -> Vec<SizeRow> {
     let all = sizes.sum() as f64;
     let mut rows = Vec::new();
     let (mut passed, mut bytes_passed) = (0_usize, 0_u64);
@@ -69,7 +69,7 @@ fn distribution(of: &str, sizes: &Sorted) -> Vec<SizeRow> {
         while let Some(size) = sizes.values().get(passed).filter(|size| **size <= bytes) {
             (passed, bytes_passed) = (passed + 1, bytes_passed.saturating_add(*size));
         }
-        rows.push(SizeRow { of: of.to_owned(), percent, bytes, share_of_bytes: bytes_passed as f64 / all });
+        rows.push(SizeRow { unit: unit.to_owned(), percent, bytes, share_of_bytes: bytes_passed as f64 / all });
     }
     rows
 }

@@ -18,6 +18,7 @@ mod view;
 use std::path::Path;
 
 use trace::rows::{Row, Trace};
+use trace_tables::describe::TableDescription;
 use trace_tables::{TableError, write_csv, write_rows};
 
 use crate::export::{self, ExportError};
@@ -86,6 +87,24 @@ fn totals(view: &View<'_>, kinds: &[KindRow], seconds: f64) -> Totals {
         unknown_bytes: of("unknown"),
         other_bytes: all.saturating_sub(payload_bytes),
     }
+}
+
+/// What its tables mean.
+#[must_use]
+pub fn describe() -> Vec<TableDescription> {
+    vec![
+        TableDescription::of::<RoleRow>(),
+        TableDescription::of::<KindRow>(),
+        TableDescription::of::<CallRow>(),
+        TableDescription::of::<PhaseRow>(),
+        TableDescription::of::<SeriesRow>(),
+        TableDescription::of::<ProtocolRow>(),
+        TableDescription::of::<LocalityRow>(),
+        TableDescription::of::<FanRow>(),
+        TableDescription::of::<SizeRow>(),
+        TableDescription::of::<JobShuffleRow>(),
+        TableDescription::of::<ShuffleRow>(),
+    ]
 }
 
 /// Writes `characteristics.json`, `report.html`, `flows.txt` and each table as `NAME.parquet` and `NAME.csv` into a folder,

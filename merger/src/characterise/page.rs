@@ -66,7 +66,7 @@ fn headline(found: &Characteristics) -> Element {
 
 /// Share of the bytes in the largest tenth of the connections.
 fn elephants(found: &Characteristics) -> Option<f64> {
-    let mice = found.sizes.iter().find(|row| row.of == "connections" && row.percent == 90)?;
+    let mice = found.sizes.iter().find(|row| row.unit == "connections" && row.percent == 90)?;
     Some(1.0 - mice.share_of_bytes)
 }
 
@@ -95,8 +95,13 @@ fn by_role(found: &Characteristics) -> Element {
     let rows = found.roles.iter().take(SHOWN).map(|row| {
         let counts = [row.connections, row.messages].map(count).to_vec();
         let sizes = [row.bytes, row.control_bytes, row.data_bytes].map(bytes).to_vec();
-        [vec![row.from.clone(), row.to.clone()], counts, sizes, [row.mean_bps, row.peak_bps].map(bits).to_vec()]
-            .concat()
+        [
+            vec![row.from_role.clone(), row.to_role.clone()],
+            counts,
+            sizes,
+            [row.mean_bps, row.peak_bps].map(bits).to_vec(),
+        ]
+        .concat()
     });
     let fans = found.fans.iter().map(|row| {
         let counts =
@@ -161,7 +166,7 @@ fn sizes(found: &Characteristics) -> Element {
         .collect();
     let places: Vec<(f64, &str)> = decades.iter().map(|(at, name)| (*at, name.as_str())).collect();
     let line = |name: &str, of: &str, value: fn(&SizeRow) -> f64| {
-        let points = found.sizes.iter().filter(|row| row.of == of).map(|row| (log(row.bytes), value(row), false));
+        let points = found.sizes.iter().filter(|row| row.unit == of).map(|row| (log(row.bytes), value(row), false));
         let points: Vec<_> = points.collect();
         let begin = points.first().map(|first| (first.0, 0.0, false));
         Line { name: name.to_owned(), points: begin.into_iter().chain(points).collect() }

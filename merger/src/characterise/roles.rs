@@ -53,8 +53,8 @@ pub fn roles(view: &View<'_>, intervals: Intervals, seconds: f64) -> Vec<RoleRow
     let mut rows: Vec<RoleRow> = all
         .into_iter()
         .map(|((from, to), sent)| RoleRow {
-            from: from.to_owned(),
-            to: to.to_owned(),
+            from_role: from.to_owned(),
+            to_role: to.to_owned(),
             connections: sent.connections,
             messages: sent.messages,
             control_bytes: sent.planes.control,
@@ -66,7 +66,10 @@ pub fn roles(view: &View<'_>, intervals: Intervals, seconds: f64) -> Vec<RoleRow
         })
         .collect();
     rows.sort_by(|one, other| {
-        other.bytes.cmp(&one.bytes).then_with(|| (&one.from, &one.to).cmp(&(&other.from, &other.to)))
+        other
+            .bytes
+            .cmp(&one.bytes)
+            .then_with(|| (&one.from_role, &one.to_role).cmp(&(&other.from_role, &other.to_role)))
     });
     rows
 }

@@ -38,7 +38,7 @@ pub fn show(found: &Characteristics) -> String {
     let roles = found.roles.iter().map(|row| {
         let sizes = [row.bytes, row.control_bytes, row.data_bytes].map(bytes).to_vec();
         let rates = [row.mean_bps, row.peak_bps].map(bits).to_vec();
-        [vec![format!("{} > {}", row.from, row.to), count(row.messages)], sizes, rates].concat()
+        [vec![format!("{} > {}", row.from_role, row.to_role), count(row.messages)], sizes, rates].concat()
     });
     add(&["from > to", "messages", "bytes", "control", "data", "mean", "peak"], roles.collect());
     let phases = found.phases.iter().map(|row| {

@@ -7,9 +7,9 @@ row! {
     #[derive(serde::Serialize)]
     RoleRow in "roles" {
         /// Role of the sender, "unknown" = no owner is known.
-        from: String,
+        from_role: String,
         /// Role of the receiver.
-        to: String,
+        to_role: String,
         /// Connections with payload in this direction.
         connections: u64,
         /// Messages.
@@ -158,7 +158,7 @@ row! {
     #[derive(serde::Serialize)]
     SizeRow in "sizes" {
         /// "connections" (both directions) or "messages"; those without payload are left out.
-        of: String,
+        unit: String,
         /// So many percent of them are not larger.
         percent: u32,
         /// Size, bytes.

@@ -21,6 +21,11 @@ pub enum Column {
 
 /// A value that can stand in a column.
 pub trait Cell: Sized {
+    /// The words that can stand there, and what each means; empty = any.
+    #[must_use]
+    fn words() -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
     /// An empty column for such values.
     fn empty() -> Column;
     /// Appends this value; a column of another type is left alone.
@@ -108,6 +113,10 @@ pub trait Row: Sized {
     const NAME: &'static str;
     /// Names of the columns, in their order.
     const COLUMNS: &'static [&'static str];
+    /// What a row is.
+    fn describe() -> String;
+    /// What each column is, in the order of [`Row::COLUMNS`].
+    fn describe_columns() -> Vec<ColumnDescription>;
     /// Turns rows into columns, in the order of [`Row::COLUMNS`].
     fn to_columns(rows: &[Self]) -> Vec<Column>;
     /// Empty columns, which tell the types.
@@ -119,6 +128,41 @@ pub trait Row: Sized {
     /// # Errors
     /// If a column is missing, or a cell has no meaning.
     fn from_columns(columns: &[Column], rows: usize) -> Result<Vec<Self>, RowError>;
+}
+
+/// What a column is, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnDescription {
+    /// Name.
+    pub name: &'static str,
+    /// "bool", "u32", "i64", "f64" or "string", as in the file.
+    pub type_name: &'static str,
+    /// Whether a cell may be null.
+    pub nullable: bool,
+    /// What it means.
+    pub meaning: String,
+    /// The words that can stand there, and what each means; empty = any.
+    pub words: Vec<(&'static str, String)>,
+}
+
+impl Column {
+    /// Its type, as in the file: 64 bits are signed there.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Bool(_) => "bool",
+            Self::U32(_) => "u32",
+            Self::U64(_) | Self::I64(_) => "i64",
+            Self::F64(_) => "f64",
+            Self::Text(_) => "string",
+        }
+    }
+}
+
+/// The text of a doc comment in one line.
+#[must_use]
+pub fn plain_text(lines: &[&str]) -> String {
+    lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// A cell that cannot be read.
@@ -144,20 +188,35 @@ impl std::error::Error for RowError {}
 #[macro_export]
 macro_rules! row {
     (
-        $(#[$doc:meta])*
+        $(#[doc = $doc:literal])*
+        $(#[derive($derive:path)])?
         $name:ident in $table:literal {
-            $( $(#[$field_doc:meta])* $field:ident: $type:ty, )*
+            $( $(#[doc = $field_doc:literal])* $field:ident: $type:ty, )*
         }
     ) => {
-        $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq)]
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug, PartialEq $(, $derive)?)]
         pub struct $name {
-            $( $(#[$field_doc])* pub $field: $type, )*
+            $( $(#[doc = $field_doc])* pub $field: $type, )*
         }
 
         impl $crate::rows::Row for $name {
             const NAME: &'static str = $table;
             const COLUMNS: &'static [&'static str] = &[$(stringify!($field)),*];
+
+            fn describe() -> String {
+                $crate::rows::plain_text(&[$($doc),*])
+            }
+
+            fn describe_columns() -> Vec<$crate::rows::ColumnDescription> {
+                vec![$($crate::rows::ColumnDescription {
+                    name: stringify!($field),
+                    type_name: <$type as $crate::rows::Cell>::empty().type_name(),
+                    nullable: stringify!($type).starts_with("Option"),
+                    meaning: $crate::rows::plain_text(&[$($field_doc),*]),
+                    words: <$type as $crate::rows::Cell>::words(),
+                }),*]
+            }
 
             fn to_columns(rows: &[Self]) -> Vec<$crate::rows::Column> {
                 vec![$({
@@ -197,11 +256,11 @@ macro_rules! row {
 macro_rules! named {
     (
         $(#[$doc:meta])*
-        $name:ident { $( $(#[$variant_doc:meta])* $variant:ident = $text:literal, )* }
+        $name:ident { $( $(#[doc = $variant_doc:literal])* $variant:ident = $text:literal, )* }
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name { $( $(#[$variant_doc])* $variant, )* }
+        pub enum $name { $( $(#[doc = $variant_doc])* $variant, )* }
 
         impl $name {
             /// All of them.
@@ -227,6 +286,9 @@ macro_rules! named {
         }
 
         impl $crate::rows::Cell for $name {
+            fn words() -> Vec<(&'static str, String)> {
+                vec![$(($text, $crate::rows::plain_text(&[$($variant_doc),*]))),*]
+            }
             fn empty() -> $crate::rows::Column {
                 String::empty()
             }
@@ -239,6 +301,9 @@ macro_rules! named {
         }
 
         impl $crate::rows::Cell for Option<$name> {
+            fn words() -> Vec<(&'static str, String)> {
+                <$name as $crate::rows::Cell>::words()
+            }
             fn empty() -> $crate::rows::Column {
                 String::empty()
             }

@@ -22,7 +22,7 @@ mod trace;
 mod work;
 
 pub use causal::{Carrier, DependencyRow, EventKind, EventRow, Evidence, On, TimerRow};
-pub use column::{Cell, Column, Row, RowError};
+pub use column::{Cell, Column, ColumnDescription, Row, RowError, plain_text};
 pub use network::{ConnectionRow, HostRow, MessageKind, MessageRow, OwnerEvidence, ProcessRow, SpanRow};
 pub use trace::Trace;
 pub use work::{JobRow, TaskKind, TaskRow};

@@ -1,17 +1,21 @@
 //! Reads and writes the tables of a trace, and any other table of rows, as Parquet. The only crate that uses polars.
 
+pub mod describe;
+
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
 use polars::prelude::{
-    Column as Series, DataFrame, DataType, IntoColumn, NamedFrom, ParquetCompression, ParquetReader, ParquetWriter,
-    PolarsError, SerReader,
+    Column as Series, DataFrame, DataType, IntoColumn, KeyValueMetadata, NamedFrom, ParquetCompression, ParquetReader,
+    ParquetWriter, PolarsError, SerReader,
 };
 
 use trace::manifest::TraceManifest;
-use trace::rows::{Column, Row, RowError, Trace};
+use trace::rows::{Column, MessageRow, Row, RowError, Trace};
+
+use describe::TableDescription;
 
 /// As many as polars' own writer puts into one.
 const ROW_GROUP_ROWS: usize = 512 * 512;
@@ -115,7 +119,7 @@ pub fn write_trace(folder: &Path, trace: &Trace) -> Result<(), TableError> {
     write_rows(folder, &trace.hosts)?;
     write_rows(folder, &trace.processes)?;
     write_rows(folder, &trace.connections)?;
-    write_rows(folder, &trace.messages)?;
+    write_messages(folder, trace)?;
     write_rows(folder, &trace.spans)?;
     write_rows(folder, &trace.events)?;
     write_rows(folder, &trace.dependencies)?;
@@ -123,6 +127,27 @@ pub fn write_trace(folder: &Path, trace: &Trace) -> Result<(), TableError> {
     write_rows(folder, &trace.tasks)?;
     write_rows(folder, &trace.jobs)?;
     write_manifest(folder, &trace.manifest)
+}
+
+/// Messages, with the processes at both ends.
+fn write_messages(folder: &Path, trace: &Trace) -> Result<(), TableError> {
+    let table = describe::messages();
+    let process = |is_sender: bool| {
+        let of = |message: &MessageRow| {
+            let row = trace.connections.get(message.connection.index())?;
+            if message.from_client == is_sender { row.client_process } else { row.server_process }
+        };
+        Column::U32(trace.messages.iter().map(|message| of(message).map(|process| process.0)).collect())
+    };
+    let mut columns = MessageRow::to_columns(&trace.messages);
+    columns.extend([process(true), process(false)]);
+    write_table(folder, &table, columns, trace.messages.len())
+}
+
+/// Writes `FOLDER/NAME.parquet`, with what it means in its footer.
+fn write_table(folder: &Path, table: &TableDescription, columns: Vec<Column>, rows: usize) -> Result<(), TableError> {
+    let columns = table.columns.iter().map(|column| column.name.to_owned()).zip(columns).collect();
+    write_with_metadata(&folder.join(format!("{}.parquet", table.name)), columns, rows, table.metadata())
 }
 
 fn read_manifest(folder: &Path) -> Result<TraceManifest, TableError> {
@@ -183,13 +208,13 @@ pub fn read_rows<R: Row>(folder: &Path) -> Result<Vec<R>, TableError> {
     R::from_columns(&columns, frame.height()).map_err(|source| TableError::Cell { path, source })
 }
 
-/// Writes `FOLDER/NAME.parquet`, packed with zstd.
+/// Writes `FOLDER/NAME.parquet`, packed with zstd. What the table and its columns mean stands in the file's metadata, under
+/// `hadoptic.table` and `hadoptic.columns`.
 ///
 /// # Errors
 /// If it cannot be written.
 pub fn write_rows<R: Row>(folder: &Path, rows: &[R]) -> Result<(), TableError> {
-    let columns = R::COLUMNS.iter().map(|name| (*name).to_owned()).zip(R::to_columns(rows)).collect();
-    write_columns(&folder.join(format!("{}.parquet", R::NAME)), columns, rows.len())
+    write_table(folder, &TableDescription::of::<R>(), R::to_columns(rows), rows.len())
 }
 
 /// Writes named columns of `height` rows as a Parquet file, packed with zstd at its default level.
@@ -201,6 +226,15 @@ pub fn write_rows<R: Row>(folder: &Path, rows: &[R]) -> Result<(), TableError> {
 /// # Errors
 /// If it cannot be written, or the columns differ in length.
 pub fn write_columns(path: &Path, columns: Vec<(String, Column)>, height: usize) -> Result<(), TableError> {
+    write_with_metadata(path, columns, height, Vec::new())
+}
+
+fn write_with_metadata(
+    path: &Path,
+    columns: Vec<(String, Column)>,
+    height: usize,
+    metadata: Vec<(String, String)>,
+) -> Result<(), TableError> {
     let parquet = |source: PolarsError| TableError::Parquet { path: path.into(), source: Box::new(source) };
     let series = columns.into_iter().map(|(name, column)| to_polars(&name, column)).collect();
     let frame = DataFrame::new(height, series).map_err(parquet)?;
@@ -213,7 +247,11 @@ pub fn write_columns(path: &Path, columns: Vec<(String, Column)>, height: usize)
     }
     // Ended without polars' own schema, which names text `string_view`: pyarrow can neither compare, join nor sort that.
     let mut footer = writer.get_writer().lock().unwrap_or_else(PoisonError::into_inner);
-    footer.end(Some(Vec::new())).map_err(parquet)?;
+    let metadata = match KeyValueMetadata::from_static(metadata) {
+        KeyValueMetadata::Static(pairs) => pairs,
+        KeyValueMetadata::DynamicRust(_) => Vec::new(),
+    };
+    footer.end(Some(metadata)).map_err(parquet)?;
     Ok(())
 }
 

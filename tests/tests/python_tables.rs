@@ -1,0 +1,80 @@
+//! Tables open in the tools that people read them with: pyarrow, pandas, DuckDB, polars (tests/tables.py), and docs/tables.md is
+//! what `merger tables` says.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use hadoptic_tests::{golden, run};
+use test_support::skip_if;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn stdout_of(arguments: &[&str]) -> Vec<u8> {
+    let output = run("merger", arguments).unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    output.stdout
+}
+
+/// A Python with the libraries, kept between runs; or why there is none.
+fn python() -> Result<PathBuf, String> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tables-python");
+    let program = folder.join("bin/python");
+    let requirements = root().join("tests/tables-requirements.txt");
+    let begun = Command::new("python3").args(["-m", "venv"]).arg(&folder).output();
+    let begun = begun.map_err(|error| format!("no python3: {error}"))?;
+    if !begun.status.success() {
+        return Err(format!("no venv of Python: {}", text(&begun)));
+    }
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"];
+    let installed = Command::new(&program).args(pip).arg(requirements).output();
+    let installed = installed.map_err(|error| error.to_string())?;
+    // Only that nothing can be fetched is a reason to go without.
+    match text(&installed) {
+        _ if installed.status.success() => Ok(program),
+        told if told.contains("NewConnectionError") || told.contains("No matching distribution") => {
+            Err(format!("no pyarrow, pandas, DuckDB, polars from PyPI: {}", told.lines().last().unwrap_or_default()))
+        }
+        told => panic!("{told}"),
+    }
+}
+
+#[test]
+fn tables_open_everywhere_and_the_examples_of_the_page_are_right() {
+    let python = python();
+    skip_if!(python.as_ref().err());
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("tables.json"), stdout_of(&["tables", "--json"])).unwrap();
+    for capture in ["terasort", "encrypted"] {
+        let (trace, out) = (path(&format!("{capture}-trace")), path(&format!("{capture}-out")));
+        stdout_of(&["build", golden(capture).to_str().unwrap(), "--out", &trace]);
+        stdout_of(&["characterise", &trace, "--out", &out]);
+        let mut opened = Command::new(python.as_ref().unwrap());
+        opened.arg(root().join("tests/tables.py")).args([&trace, &out, &path("tables.json")]);
+        let opened = opened.arg(root().join("docs/tables.md")).output().unwrap();
+        assert!(opened.status.success(), "{capture}: {}", text(&opened));
+    }
+}
+
+#[test]
+fn the_page_of_tables_is_what_the_program_says() {
+    let page = fs::read(root().join("docs/tables.md")).unwrap();
+    assert!(page == stdout_of(&["tables"]), "docs/tables.md is old: target/release/merger tables > docs/tables.md");
+    let one = String::from_utf8(stdout_of(&["tables", "jobs"])).unwrap();
+    assert!(one.starts_with("## jobs\n") && one.contains("| `submit_ns` | i64 |  | Submitted. |"), "{one}");
+}
+
+#[test]
+fn a_table_that_there_is_not_is_told_with_those_that_there_are() {
+    let told = run("merger", &["tables", "job"]).unwrap();
+    assert_eq!(told.status.code(), Some(2));
+    assert!(text(&told).contains("job: no such table; there are hosts, processes"), "{}", text(&told));
+}
