@@ -136,6 +136,9 @@ struct Export {
     /// File to write; Paraver's other files get the same name with their own ending.
     #[arg(long, value_name = "PATH")]
     out: PathBuf,
+    /// Which job, by its id, in a schedule for LogGOPSim [default: the one with the largest shuffle].
+    #[arg(long, value_name = "JOB")]
+    job: Option<String>,
     /// Prints how much was written and what was left out as one JSON object.
     #[arg(long)]
     json: bool,
@@ -165,10 +168,12 @@ enum Format {
     Paraver,
     /// Perfetto (ui.perfetto.dev): processes, threads, spans, and messages as flows.
     Perfetto,
-    /// A line each message between hosts: source, destination, bytes, start in seconds.
+    /// A line each message between hosts: source, destination, bytes, start in nanoseconds (htsim). PATH.hosts names the hosts.
     Flows,
     /// The shuffle of each job as a line of a coflow-benchmark file.
     Coflow,
+    /// A schedule in GOAL for LogGOPSim and ATLAHS: a rank each process, calculations, sends, receives.
+    Goal,
 }
 
 fn main() -> ExitCode {
@@ -307,11 +312,15 @@ fn run_tables(args: &Tables) -> Result<ExitCode> {
 }
 
 fn run_export(args: &Export) -> Result<ExitCode> {
+    if args.job.is_some() && !matches!(args.to, Format::Goal) {
+        bail!("--job chooses what --to goal writes; other formats hold the whole trace");
+    }
     let trace = read_trace(&args.trace)?;
     let written = match args.to {
         Format::Paraver => serde_json::to_value(export::paraver(&trace, &args.out)?)?,
         Format::Perfetto => serde_json::to_value(export::perfetto(&trace, &args.out)?)?,
         Format::Flows => serde_json::to_value(export::flows(&trace, &args.out)?)?,
+        Format::Goal => serde_json::to_value(export::goal(&trace, args.job.as_deref(), &args.out)?)?,
         Format::Coflow => serde_json::to_value(export::coflow(&trace, &args.out)?)?,
     };
     if args.json {

@@ -26,6 +26,9 @@ pub enum ExportError {
         /// Rows that it takes.
         max: usize,
     },
+    /// The job's causes cannot be followed.
+    #[error(transparent)]
+    Causal(#[from] causal::CausalError),
     /// There is nothing to show.
     #[error("the trace has no Hadoop process; was the capture made without owners (dumpingd, ss, Java agent)?")]
     NoProcesses,

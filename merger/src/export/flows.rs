@@ -1,4 +1,4 @@
-//! A list of flows, one a line: `SOURCE DESTINATION BYTES START`, the form that flow-level simulators of networks read.
+//! A list of flows, one a line: `SOURCE DESTINATION BYTES START_NS`, hosts from 0, the form that htsim and its kin read.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -20,26 +20,29 @@ pub struct Flows {
     pub empty: u64,
 }
 
-/// Writes each message that went from a host to another: numbers of the hosts (from 0, named in comments at the top),
-/// payload bytes, seconds from the trace's start to its first byte; in the order of time.
+/// Writes each message that went from a host to another: numbers of the hosts, payload bytes, nanoseconds from the trace's start
+/// to its first byte; in the order of time. `OUT.hosts` has a line for each host: its number, name and rack.
 ///
 /// # Errors
-/// If the file cannot be written.
+/// If a file cannot be written.
 pub fn flows(trace: &Trace, out: &Path) -> Result<Flows, ExportError> {
     let mut written = Flows::default();
-    write(out, |file| {
-        writeln!(file, "# source destination bytes start_s")?;
+    let mut hosts = out.as_os_str().to_owned();
+    hosts.push(".hosts");
+    write(Path::new(&hosts), |file| {
         for (number, host) in trace.hosts.iter().enumerate() {
-            writeln!(file, "# host {number} {} rack {}", one_line(&host.name), one_line(&host.rack))?;
+            writeln!(file, "{number} {} {}", one_line(&host.name), one_line(&host.rack))?;
         }
+        Ok(())
+    })?;
+    write(out, |file| {
         for message in &trace.messages {
             match between(trace, message) {
                 _ if message.bytes == 0 => written.empty += 1,
                 None => written.within_hosts += 1,
                 Some((from, to)) => {
                     let start_ns = message.sent_ns.saturating_sub(trace.manifest.start_ns);
-                    let (seconds, rest) = (start_ns / 1_000_000_000, start_ns % 1_000_000_000);
-                    writeln!(file, "{from} {to} {} {seconds}.{rest:09}", message.bytes)?;
+                    writeln!(file, "{from} {to} {} {start_ns}", message.bytes)?;
                     written.flows += 1;
                     written.bytes = written.bytes.saturating_add(message.bytes);
                 }

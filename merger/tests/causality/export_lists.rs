@@ -21,20 +21,26 @@ fn flows_are_the_messages_between_hosts() {
     let out = folder.path().join("flows.txt");
     let written = flows(&trace, &out).unwrap();
     let text = fs::read_to_string(&out).unwrap();
-    let mut last = 0.0;
+    let mut last = 0;
     let (mut lines, mut bytes) = (0, 0);
-    for line in text.lines().filter(|line| !line.starts_with('#')) {
+    for line in text.lines() {
         let fields: Vec<&str> = line.split(' ').collect();
         let [from, to, size, start] = fields[..] else { panic!("{line}") };
         let (from, to): (usize, usize) = (from.parse().unwrap(), to.parse().unwrap());
         assert!(from != to && from < trace.hosts.len() && to < trace.hosts.len(), "{line}");
-        let start: f64 = start.parse().unwrap();
+        let start: u64 = start.parse().unwrap();
         assert!(start >= last, "in the order of time: {line}");
         last = start;
         lines += 1;
         bytes += size.parse::<u64>().unwrap();
     }
     assert_eq!((lines, bytes), (written.flows, written.bytes));
+    assert!((40_000_000_000..trace.manifest.end_ns - trace.manifest.start_ns).contains(&last), "nanoseconds: {last}");
+    let hosts = fs::read_to_string(folder.path().join("flows.txt.hosts")).unwrap();
+    let hosts: Vec<&str> = hosts.lines().collect();
+    assert_eq!(hosts.len(), trace.hosts.len());
+    let worker = trace.hosts.iter().position(|host| !host.rack.is_empty()).unwrap();
+    assert_eq!(hosts[worker], format!("{worker} {} {}", trace.hosts[worker].name, trace.hosts[worker].rack));
     let (mut all, mut between) = (0, 0);
     for message in &trace.messages {
         let connection = &trace.connections[message.connection.index()];

@@ -35,7 +35,7 @@ pub enum TableError {
         source: io::Error,
     },
     /// A folder that holds none of a trace's files.
-    #[error("{folder}: holds no trace{hint}", folder = folder.display())]
+    #[error("{folder}: holds no trace (manifest.json is missing){hint}", folder = folder.display())]
     NoTrace {
         /// Folder.
         folder: PathBuf,
@@ -179,7 +179,7 @@ fn is_capture(folder: &Path) -> bool {
 }
 
 fn of_capture(folder: &Path) -> String {
-    format!(" but is a capture: make a trace of it with `merger build {} --out TRACE`", folder.display())
+    format!("; it is a capture: make a trace of it with `merger build {} --out TRACE`", folder.display())
 }
 
 fn write_manifest(folder: &Path, manifest: &TraceManifest) -> Result<(), TableError> {
