@@ -185,13 +185,20 @@ fn pipes_stop_no_agent_and_no_operator(run: &Run) {
     }
 }
 
+/// What he plants comes and goes: not at every moment is there something that names him.
 fn status_tells_what_is_odd(run: &Run) {
-    let last = run.report.calls.iter().rfind(|call| call.command == "last status").unwrap();
+    let calls: Vec<_> = run.report.calls.iter().filter(|call| call.command.ends_with("status")).collect();
+    assert_eq!(calls.last().unwrap().command, "last status");
     for host in HOSTS {
-        let said: Vec<&String> = last.said.iter().filter(|words| words.starts_with(host)).collect();
+        let said =
+            calls.iter().map(|call| call.said.iter().filter(|words| words.starts_with(host)).collect::<Vec<_>>());
+        let said: Vec<Vec<&String>> = said.collect();
+        let names_him = |words: &&String| words.contains("mallory") || words.contains(&UID.to_string());
+        assert!(said.iter().flatten().any(names_him), "{host}: {said:?}");
+        let last = said.last().unwrap();
         assert!(
-            said.iter().any(|words| words.contains("mallory") || words.contains(&UID.to_string())),
-            "{host}: {said:?}"
+            last.iter().any(|words| words.contains("things that no JVM with the agent leaves")),
+            "{host}: {last:?}"
         );
     }
 }
