@@ -195,7 +195,7 @@ fn main() -> ExitCode {
     done.unwrap_or_else(|error| trace::stderr::exit_code("merger", error.as_ref()))
 }
 
-/// Names in it come from captures, where users choose them: what would steer a terminal is shown as one.
+/// Names in it come from captures, where users choose them: control characters, which could steer a terminal, become U+FFFD.
 fn print(text: &str) -> Result<()> {
     let plain = text.replace(|letter: char| letter.is_control() && !matches!(letter, '\n' | '\t'), "\u{fffd}");
     io::stdout().lock().write_all(plain.as_bytes())?;

@@ -13,7 +13,7 @@ Every table is a Parquet file, packed with zstd, `NAME.parquet` in the trace's f
 row of `messages`. Columns that end in `_ns` are nanoseconds, times since the epoch by the reference host's clock; sizes are bytes.
 Numbers of 64 bits are signed, so that differences can fall below zero; a block id of Hadoop 1.x is negative.
 
-Of the names only `messages.offset` and `dependencies.on` are words of SQL and want quotes there. For example, with DuckDB in the trace's folder:
+In DuckDB only `messages.offset` and `dependencies.on` want quotes; other dialects have other words of their own. In the trace's folder:
 
 ```sql
 -- Bytes by role of sender and receiver.

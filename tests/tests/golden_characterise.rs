@@ -213,6 +213,28 @@ fn names_of_a_capture_neither_steer_a_terminal_nor_leave_their_cell() {
 }
 
 #[test]
+fn absurd_numbers_of_a_damaged_trace_end_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut one = Characterised::of("wordcount");
+    for row in one.trace.connections.iter_mut().step_by(3) {
+        (row.client_bytes, row.server_bytes, row.last_ns) = (u64::MAX, u64::MAX, 0);
+    }
+    for (number, message) in one.trace.messages.iter_mut().enumerate().step_by(7) {
+        (message.bytes, message.app_bytes, message.sent_end_ns) = (u64::MAX, u64::MAX, u64::MAX);
+        (message.delivered_ns, message.sent_ns) = (0, if number % 2 == 0 { 0 } else { message.sent_ns });
+    }
+    for job in &mut one.trace.jobs {
+        (job.submit_ns, job.finish_ns) = (job.finish_ns, job.submit_ns);
+    }
+    let path = folder.path().join("trace");
+    trace_tables::write_trace(&path, &one.trace).unwrap();
+    let out = folder.path().join("out");
+    let shown = run("merger", &["characterise", path.to_str().unwrap(), "--out", out.to_str().unwrap()]).unwrap();
+    assert_eq!(shown.status.code(), Some(0), "{}", String::from_utf8_lossy(&shown.stderr));
+    assert!(out.join("report.html").is_file());
+}
+
+#[test]
 fn what_is_no_trace_is_told() {
     let told = run("merger", &["characterise", golden("wordcount").to_str().unwrap()]).unwrap();
     let stderr = String::from_utf8(told.stderr).unwrap();

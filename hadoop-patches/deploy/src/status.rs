@@ -81,9 +81,10 @@ fn runs(answer: &HostAnswer, agent: &str) -> Option<(u64, u64)> {
     Some((words.first()?.parse().ok()?, now.saturating_sub(words.get(1)?.parse().ok()?)))
 }
 
-/// The end of an agent's log, in brackets; "" = it has said nothing.
+/// The end of an agent's log, in brackets; "" = it has said nothing. It may hold anything: nothing of it steers a terminal.
 fn last_words(agent: &str, answers: [&HostAnswer; 2]) -> String {
-    let of_agent = |text: &str| text.strip_prefix(agent).map(|words| words.trim().to_owned());
+    let of_agent =
+        |text: &str| text.strip_prefix(agent).map(|words| words.replace(char::is_control, "").trim().to_owned());
     let mut words = answers.into_iter().flat_map(|answer| answer.all("log")).filter_map(of_agent);
     words.find(|words| !words.is_empty()).map_or_else(String::new, |words| format!(" ({words})"))
 }

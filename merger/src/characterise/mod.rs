@@ -22,6 +22,7 @@ use trace_tables::describe::TableDescription;
 use trace_tables::{TableError, write_csv, write_rows};
 
 use crate::export::{self, ExportError};
+use quantiles::saturating_sum;
 pub use show::show;
 pub use tables::{
     CallRow, Characteristics, FanRow, JobShuffleRow, KindRow, LocalityRow, PhaseRow, ProtocolRow, RoleRow, SeriesRow,
@@ -73,9 +74,9 @@ pub fn characterise(trace: &Trace) -> Characteristics {
 }
 
 fn totals(view: &View<'_>, kinds: &[KindRow], seconds: f64) -> Totals {
-    let of = |plane: &str| kinds.iter().filter(|row| row.plane == plane).map(|row| row.bytes).sum();
-    let payload_bytes = view.connections().map(payload).sum();
-    let all: u64 = view.trace.connections.iter().map(payload).sum();
+    let of = |plane: &str| saturating_sum(kinds.iter().filter(|row| row.plane == plane).map(|row| row.bytes));
+    let payload_bytes = saturating_sum(view.connections().map(payload));
+    let all = saturating_sum(view.trace.connections.iter().map(payload));
     Totals {
         seconds,
         hosts: view.trace.hosts.iter().filter(|host| host.captured).count() as u64,

@@ -7,7 +7,8 @@ use pages::markup::{Element, div, element, table};
 use pages::parts::note;
 use trace::rows::Trace;
 
-use super::show::{bits, nanoseconds};
+use super::quantiles::saturating_sum;
+use super::show::{bits, locality_cells, nanoseconds, phase_cells};
 use super::tables::{Characteristics, SeriesRow, SizeRow};
 
 /// Rows of a table on the page: all of them lie beside it.
@@ -51,7 +52,7 @@ fn headline(found: &Characteristics) -> Element {
     );
     let figure =
         |value: String, name: &str| div("figure").child(element("b").text(value)).child(element("span").text(name));
-    let local: u64 = found.locality.iter().filter(|row| row.scope == "host").map(|row| row.bytes).sum();
+    let local = saturating_sum(found.locality.iter().filter(|row| row.scope == "host").map(|row| row.bytes));
     let elephants = elephants(found);
     let figures = div("figures")
         .child(figure(count(totals.messages), "messages"))
@@ -117,10 +118,7 @@ fn by_role(found: &Characteristics) -> Element {
 
 fn by_phase(found: &Characteristics) -> Element {
     let heads = ["job", "phase", "time", "messages", "control", "data", "unknown"];
-    let rows = found.phases.iter().take(SHOWN).map(|row| {
-        let sizes = [row.control_bytes, row.data_bytes, row.unknown_bytes].map(bytes).to_vec();
-        [vec![row.job.clone(), row.phase.clone(), seconds(row.seconds), count(row.messages)], sizes].concat()
-    });
+    let rows = found.phases.iter().take(SHOWN).map(phase_cells);
     section(
         "Phases",
         "A message counts for the phase in which it began: setup until the first map starts, map until the last has ended, \
@@ -198,10 +196,7 @@ fn connections(found: &Characteristics) -> Element {
         let lives = [row.life_p50_ns, row.life_p99_ns, row.life_max_ns].map(nanoseconds).to_vec();
         [vec![row.protocol.clone(), count(row.connections)], sizes, lives].concat()
     });
-    let scopes = found
-        .locality
-        .iter()
-        .map(|row| vec![row.scope.clone(), row.protocol.clone(), count(row.connections), bytes(row.bytes)]);
+    let scopes = found.locality.iter().map(locality_cells);
     section("Connections", "Lives are those of connections that were recorded from their first packet to their last.")
         .child(table(&heads, 1, rows))
         .child(element("h3").text("How far the payload goes"))

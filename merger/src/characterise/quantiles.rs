@@ -34,7 +34,7 @@ impl Sorted {
     /// Their sum.
     #[must_use]
     pub fn sum(&self) -> u64 {
-        self.0.iter().fold(0, |sum, value| sum.saturating_add(*value))
+        saturating_sum(self.0.iter().copied())
     }
 
     /// In order.
@@ -42,4 +42,9 @@ impl Sorted {
     pub fn values(&self) -> &[u64] {
         &self.0
     }
+}
+
+/// A sum of numbers that a damaged trace may have: it ends at the largest number.
+pub fn saturating_sum(values: impl Iterator<Item = u64>) -> u64 {
+    values.fold(0, u64::saturating_add)
 }

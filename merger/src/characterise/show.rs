@@ -2,7 +2,7 @@
 
 use pages::format::{bytes, count, rate, seconds};
 
-use super::tables::Characteristics;
+use super::tables::{Characteristics, LocalityRow, PhaseRow};
 use crate::check::table_parts::plain;
 
 /// Rows of a table that are shown.
@@ -41,10 +41,7 @@ pub fn show(found: &Characteristics) -> String {
         [vec![format!("{} > {}", row.from_role, row.to_role), count(row.messages)], sizes, rates].concat()
     });
     add(&["from > to", "messages", "bytes", "control", "data", "mean", "peak"], roles.collect());
-    let phases = found.phases.iter().map(|row| {
-        let sizes = [row.control_bytes, row.data_bytes, row.unknown_bytes].map(bytes).to_vec();
-        [vec![row.job.clone(), row.phase.clone(), seconds(row.seconds), count(row.messages)], sizes].concat()
-    });
+    let phases = found.phases.iter().map(phase_cells);
     add(&["job", "phase", "time", "messages", "control", "data", "unknown"], phases.collect());
     let calls = found.calls.iter().map(|row| {
         vec![
@@ -64,10 +61,7 @@ pub fn show(found: &Characteristics) -> String {
         [vec![row.protocol.clone(), count(row.connections)], sizes, lives].concat()
     });
     add(&["protocol", "connections", "bytes", "median", "largest", "life, median", "longest"], protocols.collect());
-    let locality = found
-        .locality
-        .iter()
-        .map(|row| vec![row.scope.clone(), row.protocol.clone(), count(row.connections), bytes(row.bytes)]);
+    let locality = found.locality.iter().map(locality_cells);
     add(&["within", "protocol", "connections", "bytes"], locality.collect());
     let shuffles = found.shuffles.iter().map(|row| {
         vec![
@@ -81,6 +75,17 @@ pub fn show(found: &Characteristics) -> String {
     });
     add(&["shuffle of", "maps", "reduces", "bytes", "largest reduce / mean", "on its host"], shuffles.collect());
     out
+}
+
+/// A row of `phases`: job, phase, time, messages, control, data, unknown.
+pub(super) fn phase_cells(row: &PhaseRow) -> Vec<String> {
+    let sizes = [row.control_bytes, row.data_bytes, row.unknown_bytes].map(bytes).to_vec();
+    [vec![row.job.clone(), row.phase.clone(), seconds(row.seconds), count(row.messages)], sizes].concat()
+}
+
+/// A row of `locality`: scope, protocol, connections, bytes.
+pub(super) fn locality_cells(row: &LocalityRow) -> Vec<String> {
+    vec![row.scope.clone(), row.protocol.clone(), count(row.connections), bytes(row.bytes)]
 }
 
 /// A time, or a dash.

@@ -21,7 +21,7 @@ pub struct Flows {
 }
 
 /// Writes each message that went from a host to another: numbers of the hosts, payload bytes, nanoseconds from the trace's start
-/// to its first byte; in the order of time. `OUT.hosts` has a line for each host: its number, name and rack.
+/// to its first byte; in the order of time, without a line break at the end. `OUT.hosts` has a line for each host: its number, name and rack.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -42,7 +42,9 @@ pub fn flows(trace: &Trace, out: &Path) -> Result<Flows, ExportError> {
                 None => written.within_hosts += 1,
                 Some((from, to)) => {
                     let start_ns = message.sent_ns.saturating_sub(trace.manifest.start_ns);
-                    writeln!(file, "{from} {to} {} {start_ns}", message.bytes)?;
+                    // Between lines only: htsim takes what follows the last line break for a flow.
+                    let begin = if written.flows > 0 { "\n" } else { "" };
+                    write!(file, "{begin}{from} {to} {} {start_ns}", message.bytes)?;
                     written.flows += 1;
                     written.bytes = written.bytes.saturating_add(message.bytes);
                 }

@@ -166,13 +166,14 @@ fn executed_with_the_recorded_ways_a_schedule_takes_as_long_as_the_job_did() {
         for (label, end_ns) in &ends {
             if let Some(event) = label.1.strip_prefix('c') {
                 let event = &trace.events[number::<usize>(event)];
-                late += u64::from(submit.recorded_ns + end_ns > event.recorded_ns + 1000);
+                late += u64::from(submit.recorded_ns + end_ns > event.recorded_ns);
             }
         }
         assert_eq!(late, 0, "{capture}: no event is later than it was");
         let time_ns = ends.iter().find(|(label, _)| label.1 == format!("c{}", finish.event)).unwrap().1;
         let share = *time_ns as f64 / (finish.recorded_ns - submit.recorded_ns) as f64;
-        assert!((least..=1.000_001).contains(&share), "{capture}: {share}");
+        println!("{capture}: {share} of the recorded time");
+        assert!((least..=1.0).contains(&share), "{capture}: {share}");
         // The last to finish is the job.
         let last_ns =
             ends.iter().filter(|(label, _)| label.1.starts_with('c')).map(|(_, end_ns)| *end_ns).max().unwrap();

@@ -21,6 +21,8 @@ fn flows_are_the_messages_between_hosts() {
     let out = folder.path().join("flows.txt");
     let written = flows(&trace, &out).unwrap();
     let text = fs::read_to_string(&out).unwrap();
+    // As htsim's reader has it, whose last flow ends with the file.
+    assert!(text.ends_with(|last: char| last.is_ascii_digit()));
     let mut last = 0;
     let (mut lines, mut bytes) = (0, 0);
     for line in text.lines() {

@@ -1,7 +1,6 @@
 //! What sweeps of recorded jobs and of synthetic traffic have in common: their keys, their summary, their table.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +8,7 @@ use serde_json::Value;
 use trace::rows::Column;
 use trace_tables::write_columns;
 
-use super::store::{StoreError, column, write_text};
+use super::store::{StoreError, column};
 use crate::experiment::Sweep;
 
 /// The values of a key of a sweep.
@@ -97,8 +96,8 @@ pub(super) fn write_table<S>(
     let mut parquet: Vec<(String, Column)> = Vec::new();
     let mut csv: Vec<Vec<String>> = vec![Vec::new(); rows.len() + 1];
     let push = |csv: &mut [Vec<String>], name: &str, cells: Vec<String>| {
-        csv[0].push(quoted(name));
-        csv[1..].iter_mut().zip(cells).for_each(|(row, cell)| row.push(quoted(&cell)));
+        csv[0].push(name.to_owned());
+        csv[1..].iter_mut().zip(cells).for_each(|(row, cell)| row.push(cell));
     };
     for (number, axis) in axes.iter().enumerate() {
         let cells: Vec<String> = rows.iter().map(|(values, _)| axis.text(values[number]).to_owned()).collect();
@@ -127,14 +126,5 @@ pub(super) fn write_table<S>(
         push(&mut csv, name, texts);
     }
     write_columns(&folder.join("sweep.parquet"), parquet, rows.len())?;
-    let mut text = String::new();
-    for row in csv {
-        let _ = writeln!(text, "{}", row.join(","));
-    }
-    write_text(&folder.join("sweep.csv"), &text)
-}
-
-/// A cell of a CSV file.
-fn quoted(cell: &str) -> String {
-    if cell.contains([',', '"', '\n']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
+    Ok(trace_tables::write_csv_records(&folder.join("sweep.csv"), csv)?)
 }

@@ -260,17 +260,26 @@ fn write_with_metadata(
 /// # Errors
 /// If it cannot be written.
 pub fn write_csv<R: Row>(folder: &Path, rows: &[R]) -> Result<(), TableError> {
-    let path = folder.join(format!("{}.csv", R::NAME));
     let columns = R::to_columns(rows);
-    let written = File::create(&path).and_then(|file| {
+    let names = R::COLUMNS.iter().map(|name| (*name).to_owned()).collect();
+    let cells = |row| columns.iter().map(|column| cell_text(column, row)).collect();
+    let records = std::iter::once(names).chain((0..rows.len()).map(cells));
+    write_csv_records(&folder.join(format!("{}.csv", R::NAME)), records)
+}
+
+/// Writes records as a CSV file; cells are quoted where they have to be.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_csv_records(path: &Path, records: impl IntoIterator<Item = Vec<String>>) -> Result<(), TableError> {
+    let written = File::create(path).and_then(|file| {
         let mut writer = csv::Writer::from_writer(BufWriter::new(file));
-        writer.write_record(R::COLUMNS)?;
-        for row in 0..rows.len() {
-            writer.write_record(columns.iter().map(|column| cell_text(column, row)))?;
+        for record in records {
+            writer.write_record(record)?;
         }
         writer.flush()
     });
-    written.map_err(|source| TableError::Io { path, source })
+    written.map_err(|source| TableError::Io { path: path.into(), source })
 }
 
 fn cell_text(column: &Column, row: usize) -> String {

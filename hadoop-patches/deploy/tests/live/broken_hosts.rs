@@ -122,9 +122,10 @@ fn an_agent_that_dies_is_told_and_started_again() {
     let told = rig.wrong("status", &[]);
     assert!(problems(&told).contains("sniffer ended without being asked to"), "{told:#}");
     assert!(!problems(&told).contains("at the very end"), "{told:#}");
-    fs::write(rig.of("h1").join("opt/hadoptic/log/sniffer.log"), "a line\n\x1b[31mat the very end\n").unwrap();
+    fs::write(rig.of("h1").join("opt/hadoptic/log/sniffer.log"), b"a line\n\x1b[31mat\xc2\x9b the\xff very end\n")
+        .unwrap();
     let told = rig.wrong("status", &[]);
-    assert!(problems(&told).contains("sniffer.log (a line [31mat the very end)"), "{told:#}");
+    assert!(problems(&told).contains("sniffer.log (a line [31mat the\u{fffd} very end)"), "{told:#}");
     let again = rig.ok("start", &[]);
     assert_ne!(again["hosts"][0]["sniffer"], started["hosts"][0]["sniffer"]);
     assert_eq!(again["hosts"][0]["dumpingd"], started["hosts"][0]["dumpingd"]);
