@@ -15,4 +15,9 @@ echo
 echo "3. the same job over other networks"
 target/release/replay compare replay/experiments/*.toml --trace "$out/trace" --out "$out/results"
 echo
-echo "The report: $(realpath "$out/results/report.html")"
+echo "4. a job that nobody recorded: a TeraSort of 16 GiB on 64 workers, scheduled anew on each network"
+networks=(ideal gigabit ethernet-10g fat-tree infiniband lightness-ocs lightness-ops lightness-mixed)
+target/release/replay compare $(printf "replay/experiments/%s.toml " "${networks[@]}") --generate replay/experiments/jobs/data-centre.toml --out "$out/data-centre"
+echo
+echo "The reports: $(realpath "$out/results/report.html")"
+echo "             $(realpath "$out/data-centre/report.html")"

@@ -3,6 +3,7 @@
 pub mod coflows;
 pub mod dimemas;
 pub mod experiment;
+pub mod generate;
 pub mod long_messages;
 pub mod published;
 pub mod report;

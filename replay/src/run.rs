@@ -1,5 +1,6 @@
 //! Runs experiments.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -9,10 +10,12 @@ use trace::rows::{HostRow, Trace};
 use trace_tables::TableError;
 
 use crate::experiment::Experiment;
+use crate::generate::{self, GenerateError};
 use crate::results::{self, RunResults};
 use crate::workload;
 use causal::{CausalError, Causality, JobGraph, Outcome, Progress};
-use netsim::fabric::{self, FabricError};
+use mapreduce::{JobError, JobFile};
+use netsim::fabric::{self, FabricConfig, FabricError};
 use netsim::network::Simulation;
 use netsim::topology::HostPlace;
 use netsim::traffic::{self, RunOptions, TrafficRun};
@@ -23,7 +26,7 @@ pub enum RunError {
     /// No trace was named.
     #[error(
         "nothing to run: give workload.trace in the experiment, or --trace FOLDER (a folder that `merger build` wrote), or \
-         a [traffic] table for synthetic traffic"
+         workload.generate or --generate JOB.toml (a job from parameters), or a [traffic] table for synthetic traffic"
     )]
     NoTrace,
     /// Traffic was asked for, and there is none.
@@ -52,7 +55,7 @@ pub enum RunError {
         /// The fabric's slowest rate, or its longest delay, and its other one: `fabric.KEY = VALUE`.
         slowest: String,
         /// How far it came.
-        reason: CausalError,
+        reason: String,
     },
     /// A time that runs backwards: part of the job moved with the network, and what follows on it did not.
     #[error(
@@ -71,6 +74,27 @@ pub enum RunError {
     /// The trace cannot be replayed.
     #[error(transparent)]
     Causal(#[from] CausalError),
+    /// A job from parameters came to no end.
+    #[error(transparent)]
+    Job(#[from] JobError),
+}
+
+impl From<GenerateError> for RunError {
+    fn from(error: GenerateError) -> Self {
+        match error {
+            GenerateError::Fabric(error) => Self::Fabric(error),
+            GenerateError::Job(error) => Self::Job(error),
+        }
+    }
+}
+
+/// What an experiment runs, if it is no synthetic traffic.
+#[derive(Debug)]
+pub enum Jobs {
+    /// Recorded jobs.
+    Recorded(Trace),
+    /// Jobs from parameters.
+    Generated(JobFile),
 }
 
 /// Reads the trace in a folder.
@@ -93,16 +117,59 @@ pub fn run_experiment(
     replay(experiment, trace, progress, |_, _| ()).map(|(results, ())| results)
 }
 
-/// The same, with [a trace](results::simulated_trace) of the replay.
+/// Runs the jobs of an experiment over its fabric. `progress` is called now and then.
 ///
 /// # Errors
-/// As [`run_experiment`].
+/// If the fabric cannot be built, the trace cannot be replayed, or a job from parameters comes to no end.
+pub fn run_jobs(experiment: &Experiment, jobs: &Jobs, progress: impl FnMut(Progress)) -> Result<RunResults, RunError> {
+    match jobs {
+        Jobs::Recorded(trace) => run_experiment(experiment, trace, progress),
+        Jobs::Generated(file) => run_generated(experiment, file, progress).map(|(results, _)| results),
+    }
+}
+
+/// The same, with [a trace](results::simulated_trace) of what was simulated.
+///
+/// # Errors
+/// As [`run_jobs`].
 pub fn run_with_trace(
     experiment: &Experiment,
-    trace: &Trace,
+    jobs: &Jobs,
     progress: impl FnMut(Progress),
 ) -> Result<(RunResults, Trace), RunError> {
-    replay(experiment, trace, progress, results::simulated_trace)
+    match jobs {
+        Jobs::Recorded(trace) => replay(experiment, trace, progress, results::simulated_trace),
+        Jobs::Generated(file) => run_generated(experiment, file, progress),
+    }
+}
+
+/// Jobs from parameters: what the model does on the fabric is the result, beside what it does on an infinitely fast one.
+fn run_generated(
+    experiment: &Experiment,
+    file: &JobFile,
+    progress: impl FnMut(Progress),
+) -> Result<(RunResults, Trace), RunError> {
+    let began = Instant::now();
+    let mut hosts = mapreduce::places(&file.cluster);
+    check_hosts(&experiment.workload.racks, hosts.iter().map(|host| host.name.as_str()))?;
+    for host in &mut hosts {
+        if let Some(rack) = experiment.workload.racks.get(&host.name) {
+            host.rack.clone_from(rack);
+        }
+    }
+    let on = |fabric: &FabricConfig, progress: &mut dyn FnMut(Progress)| {
+        let (trace, figures) =
+            generate::generate(file, fabric, &hosts, progress).map_err(|error| endless(experiment, error.into()))?;
+        let wall_s = began.elapsed().as_secs_f64();
+        let graph = JobGraph::new(&trace, experiment.workload.job.as_deref(), experiment.workload.options())?;
+        let results = RunResults::new(experiment, &graph, &causal::recorded(&graph), &figures, wall_s);
+        Ok::<_, RunError>((results, trace))
+    };
+    let mut progress = progress;
+    let (mut results, trace) = on(&experiment.fabric, &mut progress)?;
+    let (ideal, _) = on(&ideal_fabric(), &mut |_| ())?;
+    results.detail.against_ideal(&ideal.detail);
+    Ok((results, trace))
 }
 
 fn replay<T>(
@@ -115,7 +182,8 @@ fn replay<T>(
     let graph = JobGraph::new(trace, experiment.workload.job.as_deref(), experiment.workload.options())?;
     let (hosts, notes) = places(experiment, trace)?;
     let mut fabric = fabric::build(&experiment.fabric, &hosts)?;
-    let outcome = workload::run(&graph, &mut fabric, &mut progress).map_err(|error| endless(experiment, error))?;
+    let outcome =
+        workload::run(&graph, &mut fabric, &mut progress).map_err(|error| endless(experiment, error.into()))?;
     let figures = fabric.figures();
     let wall_s = began.elapsed().as_secs_f64();
     let mut results = RunResults::new(experiment, &graph, &outcome, &figures, wall_s);
@@ -141,23 +209,43 @@ pub fn run_traffic(
     Ok(traffic::run(traffic, &experiment.fabric, experiment.run.seed, options, stop, &mut progress)?)
 }
 
-/// The error of a replay, with the keys that make the fabric slow where it came to no end.
-fn endless(experiment: &Experiment, error: CausalError) -> RunError {
-    let slowest = match (fabric::slowest(&experiment.fabric), &error) {
-        ((Some(rate), Some(delay)), CausalError::Endless { .. }) => format!("{rate} (the longest delay is {delay})"),
-        ((rate, delay), CausalError::Endless { .. }) => rate.or(delay).unwrap_or_else(|| "the fabric".to_owned()),
-        _ => return error.into(),
+/// An infinitely fast network.
+fn ideal_fabric() -> FabricConfig {
+    FabricConfig::Ideal(Default::default())
+}
+
+/// The error of a run, with the keys that make the fabric slow where it came to no end.
+fn endless(experiment: &Experiment, error: RunError) -> RunError {
+    let reason = match error {
+        RunError::Causal(error @ CausalError::Endless { .. }) => error.to_string(),
+        RunError::Job(error @ JobError::Endless { .. }) => error.to_string(),
+        other => return other,
     };
-    RunError::Endless { slowest, reason: error }
+    let slowest = match fabric::slowest(&experiment.fabric) {
+        (Some(rate), Some(delay)) => format!("{rate} (the longest delay is {delay})"),
+        (rate, delay) => rate.or(delay).unwrap_or_else(|| "the fabric".to_owned()),
+    };
+    RunError::Endless { slowest, reason }
+}
+
+/// Refuses racks of hosts that are not there.
+fn check_hosts<'h>(
+    given: &BTreeMap<String, String>,
+    known: impl Iterator<Item = &'h str> + Clone,
+) -> Result<(), RunError> {
+    match given.keys().find(|name| known.clone().all(|host| host != **name)) {
+        None => Ok(()),
+        Some(host) => {
+            let known = known.collect::<Vec<_>>().join(", ");
+            Err(RunError::UnknownHost { host: host.clone(), known })
+        }
+    }
 }
 
 /// Where the hosts stand: as the experiment says, else as the trace says, else in the first rack that the trace knows.
 fn places(experiment: &Experiment, trace: &Trace) -> Result<(Vec<HostPlace>, Vec<String>), RunError> {
     let given = &experiment.workload.racks;
-    if let Some(host) = given.keys().find(|name| trace.hosts.iter().all(|host| host.name != **name)) {
-        let known = trace.hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>().join(", ");
-        return Err(RunError::UnknownHost { host: host.clone(), known });
-    }
+    check_hosts(given, trace.hosts.iter().map(|host| host.name.as_str()))?;
     let first = trace.hosts.iter().map(|host| host.rack.as_str()).find(|rack| !rack.is_empty()).unwrap_or_default();
     let mut notes = Vec::new();
     let place = |host: &HostRow| {

@@ -24,6 +24,9 @@ pub(super) struct Common {
     /// Folder of the trace, in place of the experiment's workload.trace.
     #[arg(long, value_name = "FOLDER")]
     pub(super) trace: Option<PathBuf>,
+    /// A job file, in place of a trace: its jobs are scheduled in the simulated world (`replay generate` has more).
+    #[arg(long, value_name = "JOB.toml", conflicts_with = "trace")]
+    pub(super) generate: Option<PathBuf>,
     /// Replaces a value of the experiment by its path; may be given more than once.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(super) overrides: Vec<Override>,

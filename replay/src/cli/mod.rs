@@ -5,6 +5,8 @@ mod common;
 mod congestion;
 mod congestion_text;
 mod dimemas;
+mod generate;
+mod jobs;
 mod lightness;
 mod network;
 mod progress;
@@ -14,7 +16,6 @@ mod sweep;
 mod synthetic;
 mod table;
 mod topology;
-mod traces;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -66,6 +67,19 @@ RESULTS holds one report.html with all experiments side by side, summary.json wi
 results for each, by its name.
 
 Exit codes: 0 done; 1 an experiment came to no result; 2 could not run.";
+
+const GENERATE_EXAMPLES: &str = "\
+Examples:
+  replay generate experiments/jobs/terasort.toml --out trace/
+  replay generate job.toml --out trace/ \\
+      --fabric experiments/ethernet-10g.toml --set cluster.nodes=64
+  replay compare experiments/*.toml --generate job.toml --out results/
+
+TRACE holds the same tables as that of a recorded job, and job.toml with the value of every key. A trace keeps the nodes on \
+which tasks ran on the network of --fabric; with `run --generate` and `compare --generate` each network has the job scheduled \
+anew.
+
+Exit codes: 0 done; 2 could not run.";
 
 const DIMEMAS_EXAMPLES: &str = "\
 Example:
@@ -162,6 +176,9 @@ enum Command {
     /// Draws the report of results again.
     #[command(after_help = EXIT_CODES)]
     Report(ReportArgs),
+    /// Makes a job from parameters: a trace of a MapReduce job that nobody recorded.
+    #[command(after_help = GENERATE_EXAMPLES)]
+    Generate(generate::GenerateArgs),
     /// Serves Dimemas as its external network simulator.
     ///
     /// Dimemas replays a program's computation and asks this server how long each message between nodes takes on the
@@ -219,6 +236,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => run::compare(&args.experiments, &args.common),
         Command::Report(args) => run::report(&args.results, args.out),
+        Command::Generate(args) => generate::run(&args),
         Command::Dimemas(args) => dimemas::serve(args),
         Command::Lightness(args) => lightness::show(&args),
         Command::Topology(args) => topology::show(&args),

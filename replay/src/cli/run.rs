@@ -13,15 +13,14 @@ use replay::report;
 use replay::results::coflow::read_coflows;
 use replay::results::congestion::read_congestion;
 use replay::results::synthetic::read_traffic;
-use replay::results::{Comparison, RunResults, read_comparison, read_jobs, write_comparison, write_run};
-use replay::run::{RunError, read_trace, run_experiment, run_with_trace};
-use trace::rows::Trace;
+use replay::results::{Baseline, Comparison, RunResults, read_comparison, read_jobs, write_comparison, write_run};
+use replay::run::{Jobs, RunError, run_jobs, run_with_trace};
 use trace::stderr::error_chain;
 use trace_tables::write_trace;
 
 use super::common::{COULD_NOT_RUN, Common, FOUND_WRONG, RunArgs, say, tell_of_left_out, tell_of_replaced, wrong_key};
+use super::jobs::{jobs_of, path_of_jobs, read_all, use_jobs};
 use super::progress::Bars;
-use super::traces::{read_traces, trace_of, use_trace};
 use super::{synthetic, table};
 
 /// A replay that came to a halt, or to times that run backwards, has found something wrong in its trace; all else could
@@ -60,16 +59,14 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     }
     let bars = Bars::new();
     let experiment = read_experiment(path, common)?;
-    let folder = trace_of(&experiment)?;
-    args.simulated_trace.as_deref().map_or(Ok(()), refuse_existing)?;
-    let spinner = bars.spinner(&format!("reading {}", folder.display()));
-    let trace = read_trace(folder)?;
-    spinner.finish_and_clear();
+    path_of_jobs(&experiment)?;
+    args.simulated_trace.as_deref().map_or(Ok(()), |folder| refuse_existing("--simulated-trace", folder))?;
+    let jobs = jobs_of(&experiment, &bars)?;
     let results = match &args.simulated_trace {
-        None => replay_one(path, &experiment, &trace, common, &bars)?,
+        None => replay_one(path, &experiment, &jobs, common, &bars)?,
         Some(folder) => {
             let bar = bars.bar(&experiment.name);
-            let (results, simulated) = run_with_trace(&experiment, &trace, |progress| bar.show(progress))
+            let (results, simulated) = run_with_trace(&experiment, &jobs, |progress| bar.show(progress))
                 .map_err(|error| wrong_key(path, common, error))?;
             write_trace(folder, &simulated)?;
             results
@@ -89,9 +86,9 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
 }
 
 /// A trace is never written over what is there.
-fn refuse_existing(folder: &Path) -> Result<(), Error> {
+pub(super) fn refuse_existing(option: &str, folder: &Path) -> Result<(), Error> {
     if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) || folder.is_file() {
-        bail!("--simulated-trace {}: it is there already; name another folder, or remove it first", folder.display());
+        bail!("{option} {}: it is there already; name another folder, or remove it first", folder.display());
     }
     Ok(())
 }
@@ -102,12 +99,12 @@ pub(super) fn compare(paths: &[PathBuf], common: &Common) -> Result<ExitCode, Er
     let experiments = paths.iter().map(|path| read_experiment(path, common)).collect::<Result<Vec<_>, _>>()?;
     check_names(paths, &experiments)?;
     experiments.iter().for_each(|experiment| tell_of_left_out(&experiment.fabric));
-    let traces = read_traces(&experiments, &bars)?;
+    let jobs = read_all(&experiments, &bars)?;
     let outcomes: Vec<Result<RunResults, Error>> = paths
         .par_iter()
         .zip(&experiments)
         .map(|(path, experiment)| {
-            let results = replay_one(path, experiment, &traces[trace_of(experiment)?], common, &bars)?;
+            let results = replay_one(path, experiment, &jobs[path_of_jobs(experiment)?], common, &bars)?;
             let folder = common.out.join(&experiment.name);
             write_run(&folder, &results)?;
             report::plots::write(&folder, &results.detail)?;
@@ -136,7 +133,11 @@ pub(super) fn compare(paths: &[PathBuf], common: &Common) -> Result<ExitCode, Er
         say(&serde_json::to_string_pretty(&comparison)?)?;
     } else {
         let report = common.out.join("report.html");
-        say(&format!("{}report: {}", table::of_comparison(&comparison), report.display()))?;
+        let answer = match details.first().map(|first| first.summary.baseline) {
+            Some(Baseline::Ideal) => format!("{}\n", report::fast_enough(&details)),
+            _ => String::new(),
+        };
+        say(&format!("{}{answer}report: {}", table::of_comparison(&comparison), report.display()))?;
     }
     let doubted = comparison.experiments.iter().any(|summary| !summary.doubts.is_empty());
     Ok(ExitCode::from(if comparison.failed.is_empty() && !doubted { 0 } else { FOUND_WRONG }))
@@ -167,7 +168,7 @@ fn read_experiment(path: &Path, common: &Common) -> Result<Experiment, Error> {
             "`[traffic]`: a comparison replays recorded jobs; `replay run` runs synthetic traffic, and sweeps over it";
         return Err(Experiment::wrong(path, &common.overrides, text).into());
     }
-    use_trace(&mut experiment, common)?;
+    use_jobs(&mut experiment, common)?;
     Ok(experiment)
 }
 
@@ -209,10 +210,10 @@ fn check_same_job(comparison: &Comparison) -> Result<(), Error> {
 fn replay_one(
     path: &Path,
     experiment: &Experiment,
-    trace: &Trace,
+    jobs: &Jobs,
     common: &Common,
     bars: &Bars,
 ) -> Result<RunResults, Error> {
     let bar = bars.bar(&experiment.name);
-    run_experiment(experiment, trace, |progress| bar.show(progress)).map_err(|error| wrong_key(path, common, error))
+    run_jobs(experiment, jobs, |progress| bar.show(progress)).map_err(|error| wrong_key(path, common, error))
 }

@@ -8,22 +8,22 @@ use rayon::prelude::*;
 use replay::experiment::{Point, Sweep};
 use replay::report;
 use replay::results::{JobPoint, JobSweep, Summary, write_jobs};
-use replay::run::run_experiment;
+use replay::run::run_jobs;
 use trace::stderr::error_chain;
 
 use super::common::{FOUND_WRONG, RunArgs, say, stopped_by_signals, tell_of_replaced, wrong_key};
+use super::jobs::{path_of_jobs, read_all, use_jobs};
 use super::progress::Bars;
 use super::table;
-use super::traces::{read_traces, trace_of, use_trace};
 
 /// Replays the combinations of a sweep.
 pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
     let common = &args.common;
     for point in &mut sweep.points {
-        use_trace(&mut point.experiment, common)?;
+        use_jobs(&mut point.experiment, common)?;
     }
     let bars = Bars::new();
-    let traces = read_traces(sweep.points.iter().map(|point| &point.experiment), &bars)?;
+    let read = read_all(sweep.points.iter().map(|point| &point.experiment), &bars)?;
     let mut jobs = JobSweep::new(&sweep)?;
     let done = bars.jobs(sweep.points.len());
     let threads = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0)).build()?;
@@ -39,8 +39,8 @@ pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
     let outcomes: Vec<Option<Result<Summary, Error>>> = threads.install(|| {
         let replayed = |point: &Point| {
             let bar = bars.bar(&jobs.label(&point.values));
-            let trace = &traces[trace_of(&point.experiment)?];
-            let outcome = run_experiment(&point.experiment, trace, |progress| {
+            let of_point = &read[path_of_jobs(&point.experiment)?];
+            let outcome = run_jobs(&point.experiment, of_point, |progress| {
                 stopping();
                 bar.show(progress);
             });

@@ -7,11 +7,11 @@ use comfy_table::{Cell, CellAlignment, Table};
 use replay::published::fit::{self, Fit, RATIOS, Reading};
 use replay::published::{Outcome, nanoseconds};
 use replay::results::synthetic::{TrafficDetail, TrafficSummary};
-use replay::results::{Comparison, JobPoint, JobSweep, Summary};
+use replay::results::{Baseline, Comparison, JobPoint, JobSweep, Summary};
 
 /// The result of one replay.
 pub(super) fn of_run(summary: &Summary) -> String {
-    let mut table = new_table(&["", "simulated", "recorded", "change"]);
+    let mut table = new_table(&["", "simulated", summary.baseline.label(), "change"]);
     let mut row = |name: &str, simulated: Option<f64>, recorded: Option<f64>| {
         let change = simulated.zip(recorded).filter(|(_, recorded)| *recorded > 0.0);
         table.add_row([
@@ -27,10 +27,16 @@ pub(super) fn of_run(summary: &Summary) -> String {
     }
     let errors = &summary.transfer_error;
     let error = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), percent);
+    let transfers = format!(
+        "transfers  change of the simulated against the recorded times: median {}, 95th percentile {}\n",
+        error(errors.median),
+        error(errors.p95),
+    );
+    let transfers = if summary.baseline.is_recorded() { transfers } else { String::new() };
     format!(
         "{}: {} ({}) over {}\n{table}\n\
          messages   {} with {:.1} MB, {} not done when the job was\n\
-         transfers  change of the simulated against the recorded times: median {}, 95th percentile {}\n\
+         {}\
          network    {:.1}% of the job's time (critical path), {} packets lost, {} sent again\n\
          replay     {} events in {:.2} s\n{}",
         summary.name,
@@ -40,8 +46,7 @@ pub(super) fn of_run(summary: &Summary) -> String {
         summary.messages,
         megabytes(summary.bytes),
         summary.messages_unfinished,
-        error(errors.median),
-        error(errors.p95),
+        transfers,
         summary.network_share * 100.0,
         summary.drops,
         summary.retransmissions,
@@ -62,7 +67,11 @@ pub(super) fn of_comparison(comparison: &Comparison) -> String {
         ["experiment", "fabric", "job", "change", "map", "shuffle", "sort", "reduce", "network", "lost", "wall"];
     let mut table = new_table(&headers);
     if let Some(first) = comparison.experiments.first() {
-        let mut row = vec![Cell::new("recorded (nothing changes)"), Cell::new("–")];
+        let name = match first.baseline {
+            Baseline::Recorded => "recorded (nothing changes)",
+            Baseline::Ideal => "on an infinitely fast network",
+        };
+        let mut row = vec![Cell::new(name), Cell::new("–")];
         row.push(right(seconds(Some(first.recorded_job_time_s))));
         row.push(right("–".to_owned()));
         row.extend(first.phases.iter().map(|phase| right(seconds(phase.recorded_seconds))));
@@ -85,7 +94,7 @@ pub(super) fn of_jobs(jobs: &JobSweep) -> String {
     headers.extend(["job", "change", "map", "shuffle", "sort", "reduce", "network", "lost", "wall"]);
     let mut table = new_table(&headers);
     if let Some(recorded) = jobs.recorded() {
-        let mut row: Vec<Cell> = jobs.axes.iter().map(|_| right("recorded".to_owned())).collect();
+        let mut row: Vec<Cell> = jobs.axes.iter().map(|_| right(recorded.baseline.label().to_owned())).collect();
         row.push(right(seconds(Some(recorded.recorded_job_time_s))));
         row.push(right("–".to_owned()));
         row.extend(recorded.phases.iter().map(|phase| right(seconds(phase.recorded_seconds))));

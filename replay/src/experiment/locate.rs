@@ -12,6 +12,21 @@ use super::culprit::{Culprit, Read, culprit};
 use super::{Experiment, ExperimentError, Override};
 use netsim::fabric::lightness::PARAMETERS;
 
+/// Reads `text`, which errors call `file`, as a table with `overrides`, and what that says.
+pub(crate) fn read_table<T: serde::Serialize>(
+    file: &str,
+    text: &str,
+    overrides: &[Override],
+    of_table: impl Fn(Table) -> Result<T, String>,
+) -> Result<T, ExperimentError> {
+    let mut table: Table = text.parse().map_err(|error: toml::de::Error| syntax_error(file, text, &error))?;
+    for change in overrides {
+        change.apply(&mut table)?;
+    }
+    let read = |table| Table::try_from(of_table(table)?).map_err(|error| error.to_string());
+    of_table(table.clone()).map_err(|message| unreadable(file, text, overrides, (&table, &read), &message))
+}
+
 /// An error of the file's syntax.
 pub(crate) fn syntax_error(file: &str, text: &str, error: &toml::de::Error) -> ExperimentError {
     at(file, text, error.span(), error.message())
@@ -21,7 +36,7 @@ pub(crate) fn syntax_error(file: &str, text: &str, error: &toml::de::Error) -> E
 pub(crate) fn wrong(file: &str, text: &str, overrides: &[Override], message: &str) -> ExperimentError {
     let message = &as_written(text, overrides, message);
     let named = key_of(message).map(|path| Culprit { path, is_value: false, meant: None });
-    of_culprit(file, text, overrides, named.as_ref(), message)
+    of_culprit(file, text, overrides, (named.as_ref(), &|table| Experiment::of_table(table).is_ok()), message)
 }
 
 /// The error `message` of a `table`, the file with the overrides, that cannot be read.
@@ -32,24 +47,27 @@ pub(crate) fn unreadable(
     (table, read): (&Table, Read),
     message: &str,
 ) -> ExperimentError {
+    let is_good = |table: Table| read(table).is_ok();
     if key_of(message).is_some() {
-        return wrong(file, text, overrides, message);
+        let message = &as_written(text, overrides, message);
+        let named = key_of(message).map(|path| Culprit { path, is_value: false, meant: None });
+        return of_culprit(file, text, overrides, (named.as_ref(), &is_good), message);
     }
     let found = culprit(table, read, message);
     let suggestion = found.as_ref().map_or_else(String::new, Culprit::suggestion);
-    of_culprit(file, text, overrides, found.as_ref(), &format!("{message}{suggestion}"))
+    of_culprit(file, text, overrides, (found.as_ref(), &is_good), &format!("{message}{suggestion}"))
 }
 
 fn of_culprit(
     file: &str,
     text: &str,
     overrides: &[Override],
-    culprit: Option<&Culprit>,
+    (culprit, is_good): (Option<&Culprit>, &dyn Fn(Table) -> bool),
     message: &str,
 ) -> ExperimentError {
     let wrong = |place: String| ExperimentError::Wrong { place, reason: message.to_owned() };
     let is_its = |change: &&Override| culprit.is_some_and(|culprit| change.path() == culprit.path);
-    if let Some(change) = overrides.iter().rev().find(is_its).or_else(|| first_to_break(text, overrides)) {
+    if let Some(change) = overrides.iter().rev().find(is_its).or_else(|| first_to_break(text, overrides, is_good)) {
         return wrong(change.argument().to_owned());
     }
     let span = culprit.and_then(|culprit| span_of(text, &culprit.path, culprit.is_value));
@@ -61,10 +79,12 @@ fn of_culprit(
 }
 
 /// The first override with which a file that is good without any is good no more.
-fn first_to_break<'o>(text: &str, overrides: &'o [Override]) -> Option<&'o Override> {
+fn first_to_break<'o>(text: &str, overrides: &'o [Override], is_good: &dyn Fn(Table) -> bool) -> Option<&'o Override> {
     let mut table: Table = text.parse().ok()?;
-    Experiment::of_table(table.clone()).ok()?;
-    overrides.iter().find(|change| change.apply(&mut table).is_err() || Experiment::of_table(table.clone()).is_err())
+    if !is_good(table.clone()) {
+        return None;
+    }
+    overrides.iter().find(|change| change.apply(&mut table).is_err() || !is_good(table.clone()))
 }
 
 /// The path of the key, or of the table, with which a message begins.

@@ -28,8 +28,8 @@ impl Experiment {
         if let Some(file) = &mut self.dispatcher.task_filename {
             *file = folder.join(&*file);
         }
-        if let Some(trace) = &mut self.workload.trace {
-            *trace = folder.join(&*trace);
+        for file in [&mut self.workload.trace, &mut self.workload.generate].into_iter().flatten() {
+            *file = folder.join(&*file);
         }
         if let Some(table) = self.traffic.as_mut().and_then(|traffic| traffic.table.as_mut()) {
             *table = folder.join(&*table);

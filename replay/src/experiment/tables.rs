@@ -64,6 +64,9 @@ pub struct Workload {
     /// The folder of the trace, relative to the experiment's file. It may be given on the command line instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<PathBuf>,
+    /// A job file, relative to the experiment's: jobs from parameters, in place of a trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generate: Option<PathBuf>,
     /// Id of the job. Default: the job with the largest shuffle.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
@@ -84,6 +87,7 @@ impl Default for Workload {
     fn default() -> Self {
         Self {
             trace: None,
+            generate: None,
             job: None,
             cpu_factor: 1.0,
             causality: Causality::Trace,
@@ -95,6 +99,12 @@ impl Default for Workload {
 }
 
 impl Workload {
+    /// Where its jobs lie: a job file, or the folder of a trace.
+    #[must_use]
+    pub fn source(&self) -> Option<&Path> {
+        self.generate.as_deref().or(self.trace.as_deref())
+    }
+
     /// As the causal replay takes it.
     #[must_use]
     pub fn options(&self) -> Options {
@@ -171,7 +181,11 @@ impl Experiment {
         Ok(table)
     }
 
-    fn check(&self) -> Result<(), String> {
+    /// Whether its values make sense together.
+    ///
+    /// # Errors
+    /// If one does not; the message begins with its key.
+    pub fn check(&self) -> Result<(), String> {
         match &self.traffic {
             Some(traffic) => traffic.check().map_err(|error| error.to_string())?,
             None if self.run.seeds.is_some() => {
@@ -185,6 +199,15 @@ impl Experiment {
         };
         if !allowed(self.workload.cpu_factor) {
             return wrong("workload.cpu_factor".to_owned(), self.workload.cpu_factor);
+        }
+        if self.workload.trace.is_some() && self.workload.generate.is_some() {
+            return Err(
+                "workload.generate and workload.trace exclude each other: jobs from parameters, or a recorded one"
+                    .to_owned(),
+            );
+        }
+        if self.workload.generate.is_some() && self.workload.options() != Options::default() {
+            return Err("workload.generate: cpu_factor, cpu_factors, causality and handshakes are for recorded jobs; the job file has map_rate, reduce_rate and cores".to_owned());
         }
         if self.dispatcher.task_mapping == Some(true) && self.dispatcher.task_filename.is_none() {
             return Err(

@@ -99,15 +99,22 @@ pub(super) fn job_pictures(jobs: &JobSweep) -> Vec<(&'static str, Element)> {
             Some((point.values.as_slice(), (x, figure(&point.summary).0?, false)))
         });
         let mut lines = lines(&jobs.axes, along, points)?;
+        let baseline = jobs.recorded().map_or("recorded", |summary| summary.baseline.label());
         if let Some(recorded) = jobs.recorded().and_then(|summary| figure(summary).1) {
             if let [only] = &mut lines[..] {
                 "simulated".clone_into(&mut only.name);
             }
             let points = at.iter().map(|at| (*at, recorded, true));
-            lines.push(Line { name: "recorded".to_owned(), points: points.collect() });
+            lines.push(Line { name: baseline.to_owned(), points: points.collect() });
         }
-        let chart =
-            Chart { title, over: &axis.path, places: &places, hollow: ", recorded", diagonal: false, dots: true };
+        let chart = Chart {
+            title,
+            over: &axis.path,
+            places: &places,
+            hollow: &format!(", {baseline}"),
+            diagonal: false,
+            dots: true,
+        };
         Some((name, chart.draw(&lines)))
     };
     OF_JOBS.into_iter().filter_map(draw).collect()

@@ -15,7 +15,7 @@ type Lane<'d> = Vec<&'d TaskTimes>;
 pub(super) fn section(detail: &Detail) -> Element {
     let summary = &detail.summary;
     let end_s = summary.job_time_s.max(summary.recorded_job_time_s);
-    let with_recorded = detail.tasks.len() <= MAX_WITH_RECORDED;
+    let with_recorded = detail.tasks.len() <= MAX_WITH_RECORDED && summary.baseline.is_recorded();
     let hosts = detail.hosts.iter().map(String::as_str).chain(["unknown host"]);
     let groups = hosts.filter_map(|host| {
         let lanes = lanes(detail.tasks.iter().filter(|task| task.host == host), with_recorded);

@@ -5,7 +5,7 @@ use pages::markup::{Element, div, element, table};
 use pages::{format, parts};
 
 use super::curves;
-use crate::results::JobSweep;
+use crate::results::{Baseline, JobSweep};
 
 /// The report of a sweep of a recorded job as an HTML page.
 #[must_use]
@@ -36,11 +36,18 @@ fn headline(jobs: &JobSweep) -> String {
     };
     let (fastest, slowest) = (jobs.points.iter().min_by(by_time), jobs.points.iter().max_by(by_time));
     let Some((fastest, slowest)) = fastest.zip(slowest) else { return "No combination came to a result.".to_owned() };
-    let recorded = jobs.recorded().map_or_else(String::new, |summary| {
-        format!("Recorded, the job took {}. ", format::seconds(summary.recorded_job_time_s))
-    });
+    let recorded = jobs.recorded().map_or_else(
+        || "The job takes".to_owned(),
+        |summary| {
+            let time = format::seconds(summary.recorded_job_time_s);
+            match summary.baseline {
+                Baseline::Recorded => format!("Recorded, the job took {time}. Replayed, it takes"),
+                Baseline::Ideal => format!("On an infinitely fast network the job takes {time}. Over these it takes"),
+            }
+        },
+    );
     format!(
-        "{recorded}Replayed, it takes from {} ({}) to {} ({}).",
+        "{recorded} from {} ({}) to {} ({}).",
         format::seconds(fastest.summary.job_time_s),
         jobs.label(&fastest.values),
         format::seconds(slowest.summary.job_time_s),

@@ -18,6 +18,7 @@ mod transfers;
 
 pub use self::coflow::{write_coflow_page, write_coflows};
 pub use self::congestion::{write_congestion, write_congestion_page};
+pub use overview::fast_enough;
 pub use page::{page, write, write_curves, write_job_curves, write_jobs, write_traffic};
 pub use synthetic::page as traffic_page;
 

@@ -9,9 +9,11 @@ use pages::markup::{Element, div, element, table};
 pub(super) fn headline(details: &[Detail]) -> Element {
     let Some(first) = details.first() else { return element("p") };
     let recorded = format::seconds(first.summary.recorded_job_time_s);
+    let is_recorded = first.summary.baseline.is_recorded();
     let sentence = if let [one] = details {
+        let against = if is_recorded { "recorded" } else { "on an infinitely fast network" };
         format!(
-            "Over {}, the job takes {}: {} against the {recorded} recorded.",
+            "Over {}, the job takes {}: {} against the {recorded} {against}.",
             one.summary.name,
             format::seconds(one.summary.job_time_s),
             format::change(one.summary.job_time_change()),
@@ -20,16 +22,48 @@ pub(super) fn headline(details: &[Detail]) -> Element {
         let by_time = |a: &&Detail, b: &&Detail| a.summary.job_time_s.total_cmp(&b.summary.job_time_s);
         let fastest = details.iter().min_by(by_time).unwrap_or(first);
         let slowest = details.iter().max_by(by_time).unwrap_or(first);
+        let begin = if is_recorded {
+            format!("Recorded, the job took {recorded}. Replayed, it takes")
+        } else {
+            format!("On an infinitely fast network the job takes {recorded}. Over these it takes")
+        };
         format!(
-            "Recorded, the job took {recorded}. Replayed, it takes from {} ({}) to {} ({}).",
+            "{begin} from {} ({}) to {} ({}).{}",
             format::seconds(fastest.summary.job_time_s),
             fastest.summary.name,
             format::seconds(slowest.summary.job_time_s),
             slowest.summary.name,
+            if is_recorded { String::new() } else { format!(" {}", fast_enough(details)) },
         )
     };
     let section = element("section").with("class", "headline").child(element("h1").text(sentence));
     if let [one] = details { section.child(figures(&one.summary)) } else { section }
+}
+
+/// A network on which a job takes at most so much longer than on an infinitely fast one is as good as that.
+const FAST_ENOUGH: f64 = 0.05;
+
+/// Which networks a generated job needs, in a sentence.
+#[must_use]
+pub fn fast_enough(details: &[Detail]) -> String {
+    let mut real: Vec<&Summary> =
+        details.iter().map(|detail| &detail.summary).filter(|summary| summary.fabric != "ideal").collect();
+    real.sort_by(|a, b| a.job_time_s.total_cmp(&b.job_time_s));
+    let (enough, others): (Vec<&Summary>, Vec<&Summary>) =
+        real.into_iter().partition(|summary| summary.job_time_change() <= FAST_ENOUGH);
+    let names = |summaries: &[&Summary]| {
+        let name = |summary: &&Summary| format!("{} ({})", summary.name, format::change(summary.job_time_change()));
+        summaries.iter().map(name).collect::<Vec<_>>().join(", ")
+    };
+    let share = format::share(FAST_ENOUGH);
+    match (&enough[..], &others[..]) {
+        ([], []) => String::new(),
+        ([], [closest, ..]) => format!("None comes within {share} of that; the closest is {}.", names(&[closest])),
+        (enough, []) => format!("All are within {share} of that: {}.", names(enough)),
+        (enough, others) => {
+            format!("Within {share} of that, and fast enough for it: {}. Slower: {}.", names(enough), names(others))
+        }
+    }
 }
 
 /// The figures of one replay that people ask for first.
@@ -71,9 +105,11 @@ pub(super) fn job_times(details: &[Detail], first: &Detail) -> Element {
         element("span")
             .with("class", "k-recorded")
             .with("style", format!("width:{}", format::percent_of(recorded_s, longest_s)))
-            .with("data-tip", format!("recorded\n{}", format::seconds(recorded_s))),
+            .with("data-tip", format!("{}\n{}", first.summary.baseline.label(), format::seconds(recorded_s))),
     );
-    let recorded = row("recorded", "nothing changes", recorded_bar, format::seconds(recorded_s), String::new());
+    let baseline = first.summary.baseline;
+    let hint = if baseline.is_recorded() { "nothing changes" } else { "infinitely fast" };
+    let recorded = row(baseline.label(), hint, recorded_bar, format::seconds(recorded_s), String::new());
     let rows = details.iter().map(|detail| {
         let summary = &detail.summary;
         row(
@@ -121,7 +157,7 @@ fn summary_table(details: &[Detail]) -> Element {
         "experiment",
         "fabric",
         "job",
-        "recorded",
+        details.first().map_or("recorded", |first| first.summary.baseline.label()),
         "change",
         "network",
         "messages",
@@ -183,7 +219,8 @@ fn phase_panel(details: &[Detail], phase: &Phase) -> Element {
             .child(div("track").child(div("stack").children(parts)))
             .child(element("span").with("class", "value").text(format::maybe_seconds(seconds)))
     };
-    let recorded = part("k-recorded", recorded_s, format!("recorded\n{name}: {}", format::seconds(recorded_s)));
+    let baseline = details.first().map_or("recorded", |first| first.summary.baseline.label());
+    let recorded = part("k-recorded", recorded_s, format!("{baseline}\n{name}: {}", format::seconds(recorded_s)));
     let rows = details.iter().map(|detail| {
         let summary = &detail.summary;
         let waits = summary.phase(name).map_or(&[][..], |phase| &phase.waits);
@@ -197,7 +234,7 @@ fn phase_panel(details: &[Detail], phase: &Phase) -> Element {
     });
     div("panel")
         .child(element("h3").text(name).child(element("small").text(format!(" mean of {} attempts", phase.attempts))))
-        .child(row("recorded", vec![recorded], phase.recorded_seconds))
+        .child(row(baseline, vec![recorded], phase.recorded_seconds))
         .children(rows)
 }
 

@@ -111,7 +111,7 @@ fn experiment(number: usize, detail: &Detail, all: usize) -> Element {
         .child(gantt::section(detail))
         .child(path::section(detail))
         .child(traffic::section(detail))
-        .child(transfers::section(detail))
+        .children(detail.summary.baseline.is_recorded().then(|| transfers::section(detail)))
         .child(plots::section(detail))
         .child(parts::configuration(&detail.effective))
 }

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::phases::TaskTimes;
+use super::phases::{TaskTimes, Times};
 use super::seconds::seconds;
-use super::summary::Summary;
+use super::summary::{Baseline, Summary, TransferError};
 use super::transfers::{self, KindTransfers, MessageTimes};
 use crate::experiment::Experiment;
 use causal::{CriticalPath, JobGraph};
@@ -37,6 +37,24 @@ pub struct Detail {
     pub kinds: Vec<KindTransfers>,
     /// Transfer times of some messages between hosts, evenly chosen from all.
     pub points: Vec<TransferPoint>,
+}
+
+impl Detail {
+    /// Sets times of the same job on an infinitely fast network in the place of those of a recording, which there is not.
+    pub(crate) fn against_ideal(&mut self, ideal: &Self) {
+        let summary = &mut self.summary;
+        summary.baseline = Baseline::Ideal;
+        summary.recorded_job_time_s = ideal.summary.job_time_s;
+        for phase in &mut summary.phases {
+            let of_ideal = ideal.summary.phase(&phase.name);
+            phase.recorded_seconds = of_ideal.and_then(|phase| phase.seconds);
+            phase.recorded_span_seconds = of_ideal.and_then(|phase| phase.span_seconds);
+        }
+        summary.transfer_error = TransferError::default();
+        self.tasks.iter_mut().for_each(|task| task.recorded = Times::default());
+        self.kinds.clear();
+        self.points.clear();
+    }
 }
 
 /// A link over the run.

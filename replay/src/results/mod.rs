@@ -34,7 +34,9 @@ pub use phases::{TaskTimes, Times};
 pub use simulated_trace::simulated_trace;
 pub use store::{StoreError, read_comparison, read_detail, write_comparison, write_run};
 pub(crate) use store::{make_folder, write_text};
-pub use summary::{Comparison, PathShare, Phase, PhaseWait, Summary, TransferClass, TransferError, TransferQuantile};
+pub use summary::{
+    Baseline, Comparison, PathShare, Phase, PhaseWait, Summary, TransferClass, TransferError, TransferQuantile,
+};
 pub use sweep::{AxisValues, SweepPoint, SweepSummary, label};
 pub use transfers::{KindTransfers, MessageTimes};
 
@@ -69,12 +71,13 @@ impl RunResults {
         let summary = Summary {
             name: experiment.name.clone(),
             fabric: experiment.fabric.kind().to_owned(),
-            trace: experiment.workload.trace.as_ref().map(|trace| trace.display().to_string()).unwrap_or_default(),
+            trace: experiment.workload.source().map(|path| path.display().to_string()).unwrap_or_default(),
             job: graph.job.id.clone(),
             job_name: graph.job.name.clone(),
             causality: experiment.workload.causality,
             cpu_factor: experiment.workload.cpu_factor,
             seed: experiment.run.seed,
+            baseline: Baseline::Recorded,
             job_time_s: seconds(outcome.job_time_ps),
             recorded_job_time_s: graph.job_time(graph.finish_ns).as_secs_f64(),
             phases: phases::means(graph, outcome, &tasks),

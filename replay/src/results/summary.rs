@@ -14,7 +14,7 @@ pub struct Summary {
     pub name: String,
     /// Kind of fabric.
     pub fabric: String,
-    /// Folder of the trace.
+    /// Folder of the trace, or file of the jobs.
     pub trace: String,
     /// Job that was replayed.
     pub job: String,
@@ -26,9 +26,12 @@ pub struct Summary {
     pub cpu_factor: f64,
     /// Seed.
     pub seed: u64,
+    /// What the times that are called recorded are.
+    #[serde(default, skip_serializing_if = "Baseline::is_recorded")]
+    pub baseline: Baseline,
     /// From the job's submission to its end.
     pub job_time_s: f64,
-    /// The same in the recording.
+    /// The same in the recording; of a generated job, on an infinitely fast network.
     pub recorded_job_time_s: f64,
     /// Phases: "map", "shuffle", "sort", "reduce".
     pub phases: Vec<Phase>,
@@ -63,6 +66,34 @@ pub struct Summary {
     pub doubts: Vec<String>,
     /// What the reader should know, in words.
     pub notes: Vec<String>,
+}
+
+/// What a result is compared with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Baseline {
+    /// The recording.
+    #[default]
+    Recorded,
+    /// Of a generated job: the same job on an infinitely fast network.
+    Ideal,
+}
+
+impl Baseline {
+    /// For tables.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Recorded => "recorded",
+            Self::Ideal => "ideal network",
+        }
+    }
+
+    /// Whether it is the recording.
+    #[must_use]
+    pub const fn is_recorded(&self) -> bool {
+        matches!(self, Self::Recorded)
+    }
 }
 
 impl Summary {

@@ -12,6 +12,7 @@ mod experiment_commands;
 mod experiment_edits;
 mod experiment_files;
 mod experiment_sweeps;
+mod generated;
 mod job_sweeps;
 mod promises;
 mod report_page;

@@ -125,6 +125,14 @@ fn fat_tree_has_an_uplink_from_each_rack_to_each_core_and_flows_are_spread() {
 }
 
 #[test]
+fn gigabit_has_racks_of_1_gbit_behind_an_uplink_of_10_each() {
+    let results = run("gigabit.toml");
+    assert_eq!(rates(&results), BTreeSet::from([GBIT, 10 * GBIT]));
+    // Within a rack a message crosses two host links and no uplink.
+    assert!(times(&results)[2] >= SMALL * 8_000, "{:?}", times(&results));
+}
+
+#[test]
 fn infiniband_drops_nothing_and_carries_32_gbit() {
     let results = run("infiniband.toml");
     assert_eq!(rates(&results), BTreeSet::from([32 * GBIT]));

@@ -1,0 +1,388 @@
+//! The job file: a cluster, Hadoop's properties, and jobs.
+
+use std::collections::BTreeSet;
+
+use netsim::units::{Bytes, DurationPs, Rate};
+use serde::{Deserialize, Serialize};
+
+use crate::error::JobError;
+use crate::hadoop::Hadoop;
+
+/// Profiles of jobs, by name.
+const PROFILES: [(&str, &str); 5] = [
+    ("terasort", include_str!("../profiles/terasort.toml")),
+    ("wordcount", include_str!("../profiles/wordcount.toml")),
+    ("protein-clustering", include_str!("../profiles/protein-clustering.toml")),
+    ("scan", include_str!("../profiles/scan.toml")),
+    ("join", include_str!("../profiles/join.toml")),
+];
+/// Presets of clusters, by name.
+const CLUSTERS: [(&str, &str); 1] = [("hec", include_str!("../profiles/hec.toml"))];
+
+/// More nodes, or more tasks of all jobs together, cannot be: ids have 32 bits, and a task has many events.
+const MAX_NODES: u32 = 100_000;
+const MAX_TASKS: u64 = 10_000_000;
+/// A node's disk or CPU is no slower than a byte a second.
+const MIN_RATE_BPS: u64 = 8;
+/// No delay of the file is longer: a day.
+const MAX_DELAY_PS: u64 = 86_400_000_000_000_000;
+
+/// A job file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JobFile {
+    /// For whatever is drawn: places of blocks, phases of heartbeats, speeds of tasks. Default: 1.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// The machines.
+    #[serde(default)]
+    pub cluster: Cluster,
+    /// Hadoop's properties.
+    #[serde(default)]
+    pub hadoop: Hadoop,
+    /// Shares of the cluster by name of a queue. Default: one queue with everything.
+    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub queues: std::collections::BTreeMap<String, f64>,
+    /// The jobs.
+    #[serde(rename = "job")]
+    pub jobs: Vec<Job>,
+}
+
+const fn one() -> u64 {
+    1
+}
+
+/// The machines: the `[cluster]` table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Cluster {
+    /// Workers, each with a NodeManager and a DataNode. One machine more has the masters. Default: 16.
+    pub nodes: u32,
+    /// Racks over which workers are dealt in turn; the masters stand in the first. Default: 1.
+    pub racks: u32,
+    /// Cores of a worker. Default: 8.
+    pub cores: u32,
+    /// Disks of a worker, each with a queue of its own; the next free one serves. Default: 1.
+    pub disks: u32,
+    /// What a disk reads. Default: `80MB/s`; `unlimited`: all that is read is in memory.
+    pub disk_read: Rate,
+    /// What a disk writes. Default: `80MB/s`; `unlimited`: memory takes all that is written.
+    pub disk_write: Rate,
+    /// Before each piece that is read or written. Default: `0ps`.
+    pub disk_seek: DurationPs,
+    /// From a container's start to its task's first word. Default: `2s`.
+    pub container_start: DurationPs,
+    /// Bytes that are read, computed on, sent and written at a time. Default: `1MiB`.
+    pub piece: Bytes,
+}
+
+impl Default for Cluster {
+    fn default() -> Self {
+        let disk = Rate::from_bps(640_000_000);
+        Self {
+            nodes: 16,
+            racks: 1,
+            cores: 8,
+            disks: 1,
+            disk_read: disk,
+            disk_write: disk,
+            disk_seek: DurationPs::ZERO,
+            container_start: DurationPs::from_ms(2_000),
+            piece: Bytes(1 << 20),
+        }
+    }
+}
+
+/// A job: a `[[job]]` table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Job {
+    /// Name, by which others refer to it. Default: `job-1`, ...
+    pub name: String,
+    /// What it reads, as one file. Default: `1GiB`, unless it reads what another job wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Bytes>,
+    /// The job whose output it reads, and on whose end it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_of: Option<String>,
+    /// When it is submitted, or how long after the job whose output it reads. Default: `0ps`.
+    pub submit: DurationPs,
+    /// Its queue. Default: the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// `mapreduce.job.reduces`. Default: 1.
+    pub reduces: u32,
+    /// Map output by input, before compression. Default: 1.
+    pub map_output: f64,
+    /// Output by input of the reduces, before compression. Default: 1.
+    pub reduce_output: f64,
+    /// Input that a map computes on with one core. Default: `50MB/s`.
+    pub map_rate: Rate,
+    /// Input that a reduce computes on with one core. Default: `50MB/s`.
+    pub reduce_rate: Rate,
+    /// Standard deviation of the tasks' speeds (log-normal, mean 1). Default: 0.
+    pub speed_deviation: f64,
+    /// Exponent of the reduces' shares (Zipf): the nth largest has a share as 1 / n^skew. Default: 0, all alike.
+    pub skew: f64,
+    /// Compressed by raw bytes of map output, where `mapreduce.map.output.compress` is set. Default: 0.5.
+    pub compressed: f64,
+    /// Copies of its output. Default: `dfs.replication`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_replication: Option<u32>,
+}
+
+impl Default for Job {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            input: None,
+            input_of: None,
+            submit: DurationPs::ZERO,
+            queue: None,
+            reduces: 1,
+            map_output: 1.0,
+            reduce_output: 1.0,
+            map_rate: Rate::from_bps(400_000_000),
+            reduce_rate: Rate::from_bps(400_000_000),
+            speed_deviation: 0.0,
+            skew: 0.0,
+            compressed: 0.5,
+            output_replication: None,
+        }
+    }
+}
+
+impl JobFile {
+    /// Reads a job file's text.
+    ///
+    /// # Errors
+    /// If it is no TOML, or a key or a value is wrong.
+    pub fn parse(text: &str) -> Result<Self, JobError> {
+        Self::of_table(text.parse().map_err(|error: toml::de::Error| JobError::Toml(error.to_string()))?)
+    }
+
+    /// The job file that a table says, with its presets.
+    ///
+    /// # Errors
+    /// If a key or a value is wrong.
+    pub fn of_table(mut table: toml::Table) -> Result<Self, JobError> {
+        expand_cluster(&mut table)?;
+        expand_jobs(&mut table)?;
+        let mut file: Self =
+            table.try_into().map_err(|error: toml::de::Error| JobError::Toml(error.message().to_owned()))?;
+        for (number, job) in (1..).zip(&mut file.jobs) {
+            if job.name.is_empty() {
+                job.name = format!("job-{number}");
+            }
+            if job.input.is_none() && job.input_of.is_none() {
+                job.input = Some(Bytes(1 << 30));
+            }
+        }
+        file.check()?;
+        Ok(file)
+    }
+
+    /// The file with every key, as TOML.
+    ///
+    /// # Errors
+    /// If a value cannot be written.
+    pub fn to_toml(&self) -> Result<String, JobError> {
+        toml::to_string_pretty(self).map_err(|error| JobError::Toml(error.to_string()))
+    }
+
+    /// Copies of a job's output.
+    #[must_use]
+    pub fn replication_of(&self, job: &Job) -> u32 {
+        job.output_replication.unwrap_or(self.hadoop.replication).min(self.cluster.nodes)
+    }
+
+    fn check(&self) -> Result<(), JobError> {
+        self.cluster.check()?;
+        if self.jobs.is_empty() {
+            return Err(JobError::value("job", "[]", "a file needs at least one [[job]]"));
+        }
+        let hadoop = &self.hadoop;
+        let task_mb = hadoop.container_mb(hadoop.map_memory_mb).max(hadoop.container_mb(hadoop.reduce_memory_mb));
+        if self.cluster.nodes == 1 && hadoop.container_mb(hadoop.am_memory_mb) + task_mb > hadoop.node_memory_mb {
+            let reason = format!("a single node has no room for a task ({task_mb} MB) beside the master");
+            let key = "hadoop.yarn.nodemanager.resource.memory-mb";
+            return Err(JobError::value(key, hadoop.node_memory_mb, reason));
+        }
+        let shares: f64 = self.queues.values().sum();
+        if let Some((name, share)) = self.queues.iter().find(|(_, share)| !(**share > 0.0 && share.is_finite())) {
+            return Err(JobError::value(format!("queues.{name}"), share, "a share is above 0"));
+        }
+        if shares > 1.0 + 1e-9 {
+            return Err(JobError::value("queues", shares, "the shares of all queues together are at most 1"));
+        }
+        let mut known = BTreeSet::new();
+        let mut tasks = 0u64;
+        for job in &self.jobs {
+            self.check_job(job, &known)?;
+            if !known.insert(job.name.as_str()) {
+                return Err(JobError::value("job.name", &job.name, "two jobs have this name"));
+            }
+            let maps = job.input.map_or(u64::from(job.reduces), |input| input.0.div_ceil(self.hadoop.block_bytes));
+            tasks = tasks.saturating_add(maps).saturating_add(job.reduces.into());
+        }
+        if tasks > MAX_TASKS {
+            return Err(JobError::value(
+                "job.input",
+                tasks,
+                format!("so many tasks; at most {MAX_TASKS} are possible"),
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_job(&self, job: &Job, known: &BTreeSet<&str>) -> Result<(), JobError> {
+        let key = |name: &str| format!("job.{name} of {}", job.name);
+        if job.input.is_some_and(|input| input.0 == 0) {
+            return Err(JobError::value(key("input"), "0B", "a job reads at least a byte"));
+        }
+        match (&job.input, &job.input_of) {
+            (Some(_), Some(_)) => {
+                let reason = "a job reads a file of its own (input), or what another one wrote (input_of)";
+                return Err(JobError::value(key("input"), "both", reason));
+            }
+            (None, Some(other)) if !known.contains(other.as_str()) => {
+                return Err(JobError::value(key("input_of"), other, "no job before it has this name"));
+            }
+            _ => {}
+        }
+        if let Some(queue) = job.queue.as_ref().filter(|queue| !self.queues.contains_key(*queue)) {
+            let known = self.queues.keys().cloned().collect::<Vec<_>>().join(", ");
+            return Err(JobError::value(key("queue"), queue, format!("[queues] has: {known}")));
+        }
+        if job.reduces == 0 {
+            return Err(JobError::value(key("reduces"), 0, "jobs without reduces are not modelled; at least 1"));
+        }
+        for (name, value, most) in [
+            ("map_output", job.map_output, 1e3),
+            ("reduce_output", job.reduce_output, 1e3),
+            ("speed_deviation", job.speed_deviation, 2.0),
+            ("skew", job.skew, 10.0),
+            ("compressed", job.compressed, 1.0),
+        ] {
+            if !(0.0..=most).contains(&value) {
+                return Err(JobError::value(key(name), value, format!("between 0 and {most}")));
+            }
+        }
+        for (name, rate) in [("map_rate", job.map_rate), ("reduce_rate", job.reduce_rate)] {
+            check_rate(&key(name), rate)?;
+        }
+        if job.output_replication == Some(0) {
+            return Err(JobError::value(key("output_replication"), 0, "at least 1"));
+        }
+        check_delay(&key("submit"), job.submit)
+    }
+}
+
+impl Cluster {
+    fn check(&self) -> Result<(), JobError> {
+        for (name, value, most) in [
+            ("nodes", self.nodes, MAX_NODES),
+            ("racks", self.racks, self.nodes.max(1)),
+            ("cores", self.cores, 1 << 16),
+            ("disks", self.disks, 1 << 16),
+        ] {
+            if value == 0 || value > most {
+                return Err(JobError::value(format!("cluster.{name}"), value, format!("between 1 and {most}")));
+            }
+        }
+        check_rate("cluster.disk_read", self.disk_read)?;
+        check_rate("cluster.disk_write", self.disk_write)?;
+        check_delay("cluster.disk_seek", self.disk_seek)?;
+        check_delay("cluster.container_start", self.container_start)?;
+        if !(1 << 10..=1 << 40).contains(&self.piece.0) {
+            return Err(JobError::value("cluster.piece", self.piece, "between 1KiB and 1024GiB"));
+        }
+        Ok(())
+    }
+
+    /// Hosts: the workers and the one of the masters.
+    #[must_use]
+    pub const fn hosts(&self) -> u32 {
+        self.nodes + 1
+    }
+}
+
+fn check_rate(key: &str, rate: Rate) -> Result<(), JobError> {
+    match rate.bps() {
+        Some(bps) if bps < MIN_RATE_BPS => Err(JobError::value(key, rate, "at least 1B/s")),
+        _ => Ok(()),
+    }
+}
+
+fn check_delay(key: &str, delay: DurationPs) -> Result<(), JobError> {
+    if delay.ps() > MAX_DELAY_PS {
+        return Err(JobError::value(key, delay, "at most a day"));
+    }
+    Ok(())
+}
+
+/// A preset by its name.
+fn preset(key: &str, name: &toml::Value, known: &[(&str, &str)]) -> Result<toml::Table, JobError> {
+    let text = name.as_str().and_then(|name| known.iter().find(|(known, _)| *known == name));
+    let Some((_, text)) = text else {
+        let known = known.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        return Err(JobError::value(key, name, format!("there are: {known}")));
+    };
+    text.parse().map_err(|error: toml::de::Error| JobError::Toml(error.to_string()))
+}
+
+/// Puts the keys of `cluster.preset` below those that are given.
+fn expand_cluster(table: &mut toml::Table) -> Result<(), JobError> {
+    let Some(toml::Value::Table(given)) = table.get_mut("cluster") else { return Ok(()) };
+    let Some(name) = given.remove("preset") else { return Ok(()) };
+    let preset = preset("cluster.preset", &name, &CLUSTERS)?;
+    if let Some(toml::Value::Table(keys)) = preset.get("cluster") {
+        for (key, value) in keys {
+            given.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+    }
+    Ok(())
+}
+
+/// Puts the jobs of a `profile` in the place of the table that names it. Keys beside it go to each of its jobs, those of the
+/// input and the submission to the first; a `name` goes before the names of the profile's own.
+fn expand_jobs(table: &mut toml::Table) -> Result<(), JobError> {
+    let Some(toml::Value::Array(given)) = table.get_mut("job") else { return Ok(()) };
+    let mut jobs = Vec::new();
+    for job in std::mem::take(given) {
+        let toml::Value::Table(mut keys) = job else {
+            jobs.push(job);
+            continue;
+        };
+        let Some(name) = keys.remove("profile") else {
+            jobs.push(keys.into());
+            continue;
+        };
+        let mut profile = preset("job.profile", &name, &PROFILES)?;
+        let Some(toml::Value::Array(own)) = profile.remove("job") else { continue };
+        let prefix = keys.remove("name");
+        let prefix = prefix.as_ref().and_then(toml::Value::as_str);
+        let is_single = own.len() == 1;
+        let renamed = |own: &str| match prefix {
+            None => own.to_owned(),
+            Some(prefix) if is_single => prefix.to_owned(),
+            Some(prefix) => format!("{prefix}-{own}"),
+        };
+        for (number, own) in own.into_iter().enumerate() {
+            let toml::Value::Table(mut own) = own else { continue };
+            for key in ["name", "input_of"] {
+                if let Some(toml::Value::String(name)) = own.get_mut(key) {
+                    *name = renamed(name);
+                }
+            }
+            for (key, value) in &keys {
+                if number == 0 || !matches!(key.as_str(), "input" | "input_of" | "submit") {
+                    own.insert(key.clone(), value.clone());
+                }
+            }
+            jobs.push(own.into());
+        }
+    }
+    *given = jobs;
+    Ok(())
+}

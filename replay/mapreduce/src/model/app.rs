@@ -1,0 +1,231 @@
+//! A job from its submission to its end.
+
+use trace::ids::{ProcessId, TaskId};
+use trace::rows::{Carrier, Evidence, TaskKind};
+
+use super::capacity::{ContainerId, Pending};
+use super::plan::Actor;
+use super::state::{App, Block, Model, Task, Then, TimerOwner};
+use crate::kernel::{Cause, StepId, TimerPlan, Work};
+use crate::sizes::{ALLOCATE, Call, JOB_REPORT, REGISTER, SERVICE_PS, SUBMIT, UNREGISTER};
+use crate::world::{CLIENT, NodeId, RESOURCE_MANAGER, node_manager};
+
+const PS_A_MS: u64 = 1_000_000_000;
+const MASTER: &str = "org.apache.hadoop.mapreduce.v2.app.MRAppMaster";
+
+impl Model {
+    /// All jobs in the order of the file; those that wait for no other are submitted.
+    pub(super) fn plan_apps(&mut self) {
+        for number in 0..self.file.jobs.len() {
+            let job = self.file.jobs[number].clone();
+            self.apps.push(App {
+                submit: None,
+                finish: None,
+                first_task: 0,
+                maps: 0,
+                reduces: job.reduces,
+                input: Vec::new(),
+                output: Vec::new(),
+                master: None,
+                timer: None,
+                client_timer: None,
+                asked_master: None,
+                has_master: false,
+                pending: Pending::default(),
+                completed: Vec::new(),
+                completed_seen: 0,
+                reduces_done: 0,
+                reduces_asked: 0,
+                missed_opportunities: 0,
+                client_knows: false,
+            });
+            if let Some(input) = job.input {
+                let blocks = self.place_file(input.0);
+                self.submit(number as u32, blocks, None);
+            }
+        }
+    }
+
+    /// The client submits a job, at once or because of `after`.
+    fn submit(&mut self, app: u32, input: Vec<Block>, after: Option<Cause>) {
+        let number = app as usize;
+        let (maps, reduces) = (input.len() as u32, self.apps[number].reduces);
+        let first_task = self.tasks.len() as u32;
+        let task = |kind, number| Task {
+            app,
+            kind,
+            number,
+            node: None,
+            process: None,
+            start: None,
+            shuffle_end: None,
+            sort_end: None,
+            finish: None,
+            container: None,
+            told: None,
+        };
+        self.tasks.extend((0..maps).map(|number| task(TaskKind::Map, number)));
+        self.tasks.extend((0..reduces).map(|number| task(TaskKind::Reduce, number)));
+        self.reduces.resize_with(self.tasks.len(), || None);
+        let client = Actor::daemon(CLIENT);
+        let delay = Work::Delay(self.file.jobs[number].submit.ps());
+        let submit = self.mark("job.submit", client, delay, None, after.as_slice());
+        let state = &mut self.apps[number];
+        (state.submit, state.input, state.maps, state.first_task) = (Some(submit), input, maps, first_task);
+        let cause = Cause::sent(submit, Evidence::Thread);
+        let called = self.call((client, RESOURCE_MANAGER), SUBMIT, 0, None, &[cause]);
+        let known = Cause::delivered(called.request, Evidence::Span);
+        let then = Some(Then::Submitted(app));
+        self.mark("application.submitted", Actor::daemon(RESOURCE_MANAGER), Work::Delay(0), then, &[known]);
+    }
+
+    /// The node has started the container of a job's master because of `started`.
+    pub(super) fn start_master(&mut self, app: u32, node: NodeId, started: StepId) {
+        let master = self.world.start_process(node, "MRAppMaster", MASTER, None);
+        self.apps[app as usize].master = Some(master);
+        let cause = Cause::delivered(started, Evidence::ThreadStart);
+        let start_ps = self.file.cluster.container_start.ps();
+        let then = Some(Then::Registered(app));
+        self.call((Actor::daemon(master), RESOURCE_MANAGER), REGISTER, start_ps, then, &[cause]);
+    }
+
+    /// The master begins to beat, and asks for its maps.
+    pub(super) fn ask_maps(&mut self, app: u32, registered: StepId) {
+        let Some(master) = self.apps[app as usize].master else { return };
+        let actor = Actor::daemon(master);
+        let cause = Cause::delivered(registered, Evidence::Thread);
+        let wanted = self.mark("maps.wanted", actor, Work::Delay(0), None, &[cause]);
+        let pause_ps = self.file.hadoop.am_heartbeat_ms * PS_A_MS;
+        let first = Cause::sent(wanted, Evidence::Thread);
+        let timer =
+            self.start_timer((master, RESOURCE_MANAGER), ALLOCATE, pause_ps, TimerOwner::App(app), Some(first), 0);
+        self.apps[app as usize].timer = Some(timer);
+        let news = Cause::sent(wanted, Evidence::Protocol).by(timer, Carrier::Request);
+        let then = Some(Then::MapsAsked(app));
+        self.mark("maps.asked", Actor::daemon(RESOURCE_MANAGER), Work::Delay(0), then, &[news]);
+        let poll_ps = self.file.hadoop.client_poll_ms * PS_A_MS;
+        let client = self.start_timer((CLIENT, master), JOB_REPORT, poll_ps, TimerOwner::Nobody, Some(first), poll_ps);
+        self.apps[app as usize].client_timer = Some(client);
+    }
+
+    /// A loop of calls; the first leaves `after_ps` after `cause`.
+    pub(super) fn start_timer(
+        &mut self,
+        (process, server): (ProcessId, ProcessId),
+        call: Call,
+        pause_ps: u64,
+        owner: TimerOwner,
+        cause: Option<Cause>,
+        after_ps: u64,
+    ) -> trace::ids::TimerId {
+        let plan = TimerPlan {
+            name: call.name,
+            process,
+            server,
+            connection: self.world.rpc(process, server),
+            pause_ps,
+            service_ps: SERVICE_PS,
+            request_bytes: call.request,
+            response_bytes: call.response,
+            hook: (!matches!(owner, TimerOwner::Nobody)).then_some(Then::Beat),
+        };
+        self.owners.push(owner);
+        self.kernel.start_timer(plan, cause, after_ps)
+    }
+
+    /// The master's beat is answered: what it knows of its maps at this time counts when the answer is there.
+    pub(super) fn master_is_told(&mut self, app: u32) {
+        let app = &mut self.apps[app as usize];
+        app.completed_seen = app.completed.len();
+    }
+
+    /// The master asks for reduces, as `RMContainerAllocator.scheduleReduces` does after each of its beats: none before the
+    /// slow start, all when no map waits for a container any more, and else as many as their share of the memory allows.
+    pub(super) fn ramp_up_reduces(&mut self, app: u32, told: StepId) {
+        let state = &self.apps[app as usize];
+        let (Some(timer), Some(master)) = (state.timer, state.master) else { return };
+        let hadoop = &self.file.hadoop;
+        let needed = (hadoop.slow_start * f64::from(state.maps)).ceil() as usize;
+        let seen = state.completed_seen;
+        if state.reduces_asked == state.reduces || seen < needed || !state.pending.is_asked() {
+            return;
+        }
+        let wanted = if state.pending.maps_left() == 0 {
+            state.reduces
+        } else {
+            let done = seen as f64 / f64::from(state.maps.max(1));
+            let memory = self.nodes.len() as f64 * hadoop.node_memory_mb as f64;
+            let limit = done.min(hadoop.reduce_rampup) * memory;
+            ((limit / hadoop.container_mb(hadoop.reduce_memory_mb) as f64) as u32).min(state.reduces)
+        };
+        let more = wanted.saturating_sub(state.reduces_asked);
+        if more == 0 {
+            return;
+        }
+        let last =
+            needed.max(1).min(seen).checked_sub(1).and_then(|last| state.completed.get(last)).map(|(_, step)| *step);
+        let told = Cause::delivered(told, Evidence::Protocol);
+        let news = last.map_or(told, |done| Cause::sent(done, Evidence::Protocol).by(timer, Carrier::Response));
+        self.apps[app as usize].reduces_asked += more;
+        let ramped = self.mark("reduces.wanted", Actor::daemon(master), Work::Delay(0), None, &[news]);
+        let asked = Cause::sent(ramped, Evidence::Protocol).by(timer, Carrier::Request);
+        let then = Some(Then::ReducesAsked(app, more));
+        self.mark("reduces.asked", Actor::daemon(RESOURCE_MANAGER), Work::Delay(0), then, &[asked]);
+    }
+
+    /// The master knows that a task is done.
+    pub(super) fn task_done(&mut self, task: TaskId, done: StepId) {
+        let app = self.app_of(task);
+        let kind = self.tasks[task.index()].kind;
+        let state = &mut self.apps[app as usize];
+        if kind == TaskKind::Map {
+            state.completed.push((task, done));
+            return;
+        }
+        state.reduces_done += 1;
+        let (Some(master), true) = (state.master, state.reduces_done == state.reduces) else { return };
+        let reduces = state.first_task + state.maps..state.first_task + state.maps + state.reduces;
+        let finished = reduces.filter_map(|reduce| self.tasks[reduce as usize].finish);
+        let causes: Vec<Cause> = finished.map(|step| Cause::sent(step, Evidence::Protocol)).collect();
+        let then = Some(Then::JobFinished(app));
+        self.mark("job.finish", Actor::daemon(master), Work::Delay(0), then, &causes);
+    }
+
+    /// The master takes its leave, and the client hears of the end with its next question.
+    pub(super) fn job_finished(&mut self, app: u32, finish: StepId) {
+        let state = &mut self.apps[app as usize];
+        state.finish = Some(finish);
+        let (Some(master), Some(timer), Some(client)) = (state.master, state.timer, state.client_timer) else { return };
+        self.kernel.stop_timer(timer);
+        let cause = Cause::sent(finish, Evidence::Thread);
+        let left = self.call((Actor::daemon(master), RESOURCE_MANAGER), UNREGISTER, 0, None, &[cause]);
+        let news = cause.by(client, Carrier::Response);
+        self.mark("client.knows", Actor::daemon(CLIENT), Work::Delay(0), Some(Then::ClientKnows(app)), &[news]);
+        let container = self.containers.iter().position(|container| container.app == app && container.task.is_none());
+        if let Some(container) = container {
+            let node = self.containers[container].node;
+            let then = Some(Then::Exited(ContainerId(container as u32)));
+            let cause = Cause::delivered(left.response, Evidence::Thread);
+            self.mark("container.exit", Actor::daemon(node_manager(node)), Work::Delay(0), then, &[cause]);
+        }
+    }
+
+    /// The client submits the jobs that waited for this one.
+    pub(super) fn client_knows(&mut self, app: u32, knows: StepId) {
+        let state = &mut self.apps[app as usize];
+        state.client_knows = true;
+        if let Some(timer) = state.client_timer {
+            self.kernel.stop_timer(timer);
+        }
+        let name = self.file.jobs[app as usize].name.clone();
+        let next: Vec<u32> = (0u32..)
+            .zip(&self.file.jobs)
+            .filter(|(_, job)| job.input_of.as_deref() == Some(&name))
+            .map(|(number, _)| number)
+            .collect();
+        for next in next {
+            let input = self.apps[app as usize].output.iter().filter(|block| block.bytes > 0).cloned().collect();
+            self.submit(next, input, Some(Cause::sent(knows, Evidence::Thread)));
+        }
+    }
+}

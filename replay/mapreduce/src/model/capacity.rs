@@ -1,0 +1,140 @@
+//! What nodes have free, what queues use, and what jobs wait for.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use trace::ids::{TaskId, TimerId};
+
+use crate::config::JobFile;
+use crate::kernel::{ResourceId, StepId};
+use crate::world::NodeId;
+
+/// A container, in the order of their assignment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ContainerId(pub(crate) u32);
+
+/// A worker.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) cpu: ResourceId,
+    pub(super) disk: ResourceId,
+    pub(super) timer: TimerId,
+    /// Memory that no container had yet.
+    pub(super) unused_mb: u64,
+    /// Memory of containers that ended, with their ends.
+    pub(super) freed: VecDeque<(StepId, u64)>,
+    /// Memory of masters and reduces, which may wait for maps.
+    pub(super) pinned_mb: u64,
+    /// Containers that ended since the last heartbeat was sent.
+    pub(super) ended: Vec<(ContainerId, StepId)>,
+    /// Those that the heartbeat under way tells of.
+    pub(super) told: Vec<(ContainerId, StepId)>,
+}
+
+impl Node {
+    pub(super) fn new(cpu: ResourceId, disk: ResourceId, memory_mb: u64) -> Self {
+        Self {
+            cpu,
+            disk,
+            timer: TimerId(0),
+            unused_mb: memory_mb,
+            freed: VecDeque::new(),
+            pinned_mb: 0,
+            ended: Vec::new(),
+            told: Vec::new(),
+        }
+    }
+
+    pub(super) fn free_mb(&self) -> u64 {
+        self.unused_mb + self.freed.iter().map(|(_, memory_mb)| memory_mb).sum::<u64>()
+    }
+
+    /// Takes memory: what was never used first, then that of the containers that ended first. Returns their ends.
+    pub(super) fn take(&mut self, memory_mb: u64) -> Vec<StepId> {
+        let fresh = memory_mb.min(self.unused_mb);
+        self.unused_mb -= fresh;
+        let (mut wanted, mut ends) = (memory_mb - fresh, Vec::new());
+        while let Some((end, freed_mb)) = self.freed.front_mut().filter(|_| wanted > 0) {
+            let taken = wanted.min(*freed_mb);
+            *freed_mb -= taken;
+            wanted -= taken;
+            ends.push(*end);
+            if *freed_mb == 0 {
+                self.freed.pop_front();
+            }
+        }
+        ends
+    }
+}
+
+/// Queues: what each may have, and has.
+#[derive(Debug)]
+pub(super) struct Queues {
+    /// Share and memory in use, by name.
+    by_name: BTreeMap<String, (f64, u64)>,
+    /// The queue of each job.
+    of_job: Vec<String>,
+    pub(super) masters_mb: u64,
+}
+
+impl Queues {
+    pub(super) fn new(file: &JobFile) -> Self {
+        let mut by_name: BTreeMap<_, _> = file.queues.iter().map(|(name, share)| (name.clone(), (*share, 0))).collect();
+        if by_name.is_empty() {
+            by_name.insert("default".to_owned(), (1.0, 0));
+        }
+        let first = by_name.keys().next().cloned().unwrap_or_default();
+        let of_job = file.jobs.iter().map(|job| job.queue.clone().unwrap_or_else(|| first.clone())).collect();
+        Self { by_name, of_job, masters_mb: 0 }
+    }
+
+    /// Memory in use by share.
+    pub(super) fn pressure(&self, app: u32) -> f64 {
+        self.by_name.get(&self.of_job[app as usize]).map_or(0.0, |(share, used)| *used as f64 / share)
+    }
+
+    pub(super) fn use_more(&mut self, app: u32, memory_mb: u64) {
+        if let Some((_, used)) = self.by_name.get_mut(&self.of_job[app as usize]) {
+            *used += memory_mb;
+        }
+    }
+
+    pub(super) fn use_less(&mut self, app: u32, memory_mb: u64) {
+        if let Some((_, used)) = self.by_name.get_mut(&self.of_job[app as usize]) {
+            *used = used.saturating_sub(memory_mb);
+        }
+    }
+}
+
+/// What a job still has no containers for.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    pub(super) asked: Option<StepId>,
+    pub(super) by_node: BTreeMap<NodeId, VecDeque<u32>>,
+    pub(super) by_rack: BTreeMap<u32, VecDeque<u32>>,
+    pub(super) anywhere: VecDeque<u32>,
+    pub(super) is_taken: Vec<bool>,
+    pub(super) maps: usize,
+    pub(super) reduces: VecDeque<(TaskId, StepId)>,
+}
+
+impl Pending {
+    /// Whether the ResourceManager knows of the maps.
+    pub(super) const fn is_asked(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    pub(super) const fn maps_left(&self) -> usize {
+        self.maps
+    }
+
+    /// The first map of a list that has no container yet.
+    pub(super) fn first(list: Option<&mut VecDeque<u32>>, is_taken: &[bool]) -> Option<u32> {
+        let list = list?;
+        while let Some(map) = list.pop_front() {
+            if !is_taken[map as usize] {
+                return Some(map);
+            }
+        }
+        None
+    }
+}

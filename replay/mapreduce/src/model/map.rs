@@ -1,0 +1,177 @@
+//! A map: reads its block, computes, spills, merges its spills.
+
+use netsim::kernel::random;
+use trace::ids::{ProcessId, TaskId};
+use trace::rows::{Evidence, MessageKind};
+
+use super::plan::Actor;
+use super::state::{Model, Then};
+use crate::kernel::{Cause, StepId, Work};
+use crate::merge::merge_passes;
+use crate::sizes::{BLOCK_REQUEST_BYTES, DONE, WINDOW, block_wire_bytes};
+use crate::world::{MessageNote, NodeId, Protocol, data_node, node_manager};
+
+/// What a task is about, once it runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Running {
+    pub(super) actor: Actor,
+    pub(super) node: NodeId,
+    pub(super) app: u32,
+    /// Its computing takes so many times as long as that of a mean task.
+    pub(super) factor: f64,
+}
+
+impl Model {
+    pub(super) fn running(&self, task: TaskId) -> Option<Running> {
+        let state = &self.tasks[task.index()];
+        let (node, process) = (state.node?, state.process?);
+        let actor = Actor { process, task: Some(task) };
+        Some(Running { actor, node, app: state.app, factor: self.speed_factor(task) })
+    }
+
+    /// Log-normal with mean 1.
+    fn speed_factor(&self, task: TaskId) -> f64 {
+        let deviation = self.file.jobs[self.app_of(task) as usize].speed_deviation;
+        if deviation == 0.0 {
+            return 1.0;
+        }
+        let uniform = |count| {
+            (random::draw(self.file.seed, 0x7370_6565_0000_0000 | u64::from(task.0), count) >> 11) as f64
+                / (1u64 << 53) as f64
+        };
+        let normal = (-2.0 * (1.0 - uniform(0)).ln()).sqrt() * (std::f64::consts::TAU * uniform(1)).cos();
+        let variance = (1.0 + deviation * deviation).ln();
+        (normal * variance.sqrt() - variance / 2.0).exp()
+    }
+
+    /// Bytes of a map's output, as they lie on its disk.
+    pub(super) fn map_output_bytes(&self, app: u32, map: u32) -> u64 {
+        let job = &self.file.jobs[app as usize];
+        let raw = self.apps[app as usize].input[map as usize].bytes as f64 * job.map_output;
+        (if self.file.hadoop.compress { raw * job.compressed } else { raw }).round() as u64
+    }
+
+    pub(super) fn start_map(&mut self, task: TaskId, told: StepId) {
+        let Some(running) = self.running(task) else { return };
+        let number = self.tasks[task.index()].number;
+        let block = self.apps[running.app as usize].input[number as usize].clone();
+        let source = self.closest(&block.replicas, running.node);
+        let told = Cause::delivered(told, Evidence::Thread);
+        let computed = self.read_and_compute(running, (block.id, block.bytes), source, told);
+        let spilled = self.spill(running, block.bytes, &computed);
+        self.finish_task(running, &[Cause::sent(spilled, Evidence::Thread)]);
+    }
+
+    /// The copy that is closest to a node: on it, in its rack, or any.
+    fn closest(&mut self, replicas: &[NodeId], node: NodeId) -> NodeId {
+        let in_rack = |copy: &&NodeId| self.world.rack(**copy) == self.world.rack(node);
+        if replicas.contains(&node) {
+            return node;
+        }
+        let near: Vec<NodeId> = replicas.iter().filter(in_rack).copied().collect();
+        let from = if near.is_empty() { replicas.to_vec() } else { near };
+        from[self.draw_below(from.len() as u64) as usize]
+    }
+
+    /// The block's pieces are read by the DataNode and computed on as they come. Returns the steps that end the computing on
+    /// each piece, with the input so far.
+    fn read_and_compute(
+        &mut self,
+        running: Running,
+        (block, bytes): (u64, u64),
+        source: NodeId,
+        told: Cause,
+    ) -> Vec<(StepId, u64)> {
+        let server = Actor { process: data_node(source), task: running.actor.task };
+        let connection = self.world.connect(running.actor.process, server.process, Protocol::DataTransfer);
+        let call = self.next_call();
+        let note = |kind, bytes, app_bytes| MessageNote {
+            app_bytes,
+            call,
+            block: Some(block),
+            task: running.actor.task,
+            ..MessageNote::new(kind, "read", bytes)
+        };
+        let request = self.message(note(MessageKind::BlockRequest, BLOCK_REQUEST_BYTES, 0));
+        let there = (connection, true);
+        let asked = self.send(running.actor, there, request, BLOCK_REQUEST_BYTES, Work::Delay(0), None, &[told]);
+        let wire: u64 = self.pieces(bytes).map(block_wire_bytes).sum();
+        let data = self.message(note(MessageKind::BlockData, wire, bytes));
+        let rate = self.file.jobs[running.app as usize].map_rate;
+        let mut before = Cause::delivered(asked, Evidence::Exchange);
+        let mut computed: Vec<(StepId, u64)> = Vec::new();
+        let mut read = 0;
+        for piece in self.pieces(bytes) {
+            let mut causes = vec![before];
+            let ahead = computed.len().checked_sub(WINDOW).map(|first| computed[first].0);
+            causes.extend(ahead.map(|step| Cause::sent(step, Evidence::Stream)));
+            let work = self.reads(source, piece);
+            let sent = self.send(server, (connection, false), data, block_wire_bytes(piece), work, None, &causes);
+            let mut causes = vec![Cause::delivered(sent, Evidence::Exchange)];
+            causes.extend(computed.last().map(|(step, _)| Cause::sent(*step, Evidence::Thread)));
+            let work = self.computes(running.node, piece, rate, running.factor);
+            read += piece;
+            computed.push((self.mark("map.piece", running.actor, work, None, &causes), read));
+            before = Cause::sent(sent, Evidence::Stream);
+        }
+        computed
+    }
+
+    /// Writes a map's output: a spill whenever the buffer is full enough, while the map goes on; at the end what is left, and
+    /// all spills merged into one file. Returns the last of these steps.
+    fn spill(&mut self, running: Running, input: u64, computed: &[(StepId, u64)]) -> StepId {
+        let task = running.actor.task.map_or(0, |task| self.tasks[task.index()].number);
+        let output = self.map_output_bytes(running.app, task);
+        let raw = (input as f64 * self.file.jobs[running.app as usize].map_output).round();
+        let spill_bytes = self.file.hadoop.spill_bytes() as f64;
+        let count = ((raw / spill_bytes).ceil() as u64).max(1);
+        let mut spills = Vec::new();
+        let mut before: Option<StepId> = None;
+        let mut written = 0;
+        for number in 1..=count {
+            let until =
+                if number == count { output } else { (output as f64 * number as f64 * spill_bytes / raw) as u64 };
+            let of_input = (number as f64 * spill_bytes / raw * input as f64).min(input as f64) as u64;
+            let full = computed.partition_point(|(_, read)| *read < of_input).min(computed.len() - 1);
+            let mut causes = vec![Cause::sent(computed[full].0, Evidence::Thread)];
+            causes.extend(before.map(|before| Cause::sent(before, Evidence::Thread)));
+            let work = self.writes(running.node, until - written);
+            before = Some(self.mark("map.spill", running.actor, work, None, &causes));
+            spills.push(until - written);
+            written = until;
+        }
+        let last = before.unwrap_or(computed[computed.len() - 1].0);
+        self.merge_spills(running, &spills, last)
+    }
+
+    fn merge_spills(&mut self, running: Running, spills: &[u64], mut last: StepId) -> StepId {
+        if spills.len() < 2 {
+            return last;
+        }
+        let (mut passes, rest) = merge_passes(spills, self.file.hadoop.sort_factor);
+        passes.push(rest.iter().sum());
+        for bytes in passes {
+            let work = self.reads_and_writes(running.node, bytes, bytes);
+            last = self.mark("map.merge", running.actor, work, None, &[Cause::sent(last, Evidence::Thread)]);
+        }
+        last
+    }
+
+    /// A task says that it is done, and its container ends.
+    pub(super) fn finish_task(&mut self, running: Running, causes: &[Cause]) {
+        let Some(task) = running.actor.task else { return };
+        let Some(master) = self.master_of(task) else { return };
+        let done = self.call((running.actor, master), DONE, 0, None, causes);
+        let actor = Actor { process: master, task: Some(task) };
+        let known = Cause::delivered(done.request, Evidence::Span);
+        let finish = self.mark("task.finish", actor, Work::Delay(0), Some(Then::TaskDone(task)), &[known]);
+        let state = &mut self.tasks[task.index()];
+        state.finish = Some(finish);
+        if let Some(container) = state.container {
+            let manager: ProcessId = node_manager(running.node);
+            let cause = Cause::delivered(done.response, Evidence::Thread);
+            let then = Some(Then::Exited(container));
+            self.mark("container.exit", Actor::daemon(manager), Work::Delay(0), then, &[cause]);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The jobs under way: what YARN, HDFS and the tasks do when something has happened.
+//!
+//! One module a subject: `state` and `capacity` (how things stand), `app` (submission, application master, the job's end), `yarn` (heartbeats, who gets which container),
+//! `map`, `reduce` (what tasks do), `pipeline` (writing to HDFS), `plan` (how all of them add steps).
+
+mod app;
+mod capacity;
+mod map;
+mod pipeline;
+mod plan;
+mod reduce;
+mod state;
+mod yarn;
+
+use netsim::engine::Workload;
+use netsim::network::{Delivery, HostIndex, Network, Token};
+use netsim::time::SimTime;
+use trace::ids::ConnectionId;
+use trace::rows::{Carrier, On, TaskKind};
+
+use crate::kernel::{Fired, StepId};
+pub use state::Model;
+use state::{Then, TimerOwner};
+
+impl Model {
+    /// Does what follows on all that has happened, and hands to the network what is sent.
+    fn settle<N: Network>(&mut self, network: &mut N) {
+        while let Some(fired) = self.kernel.next_fired() {
+            self.follow(fired);
+        }
+        for sent in self.kernel.take_outgoing() {
+            while self.flows.len() <= sent.connection.index() {
+                let (client, server) = self.world.ends(ConnectionId(self.flows.len() as u32));
+                self.flows.push(network.open_connection(HostIndex(client.0), HostIndex(server.0)));
+            }
+            let (from_client, from_server) = self.flows[sent.connection.index()];
+            let flow = if sent.from_client { from_client } else { from_server };
+            let note = self.world.notes.get(sent.message.0 as usize).copied().flatten();
+            let of_bytes = note.map_or(sent.bytes, |note| note.bytes);
+            network.send_part(self.kernel.now, flow, sent.bytes, of_bytes, Token(sent.step.0.into()));
+        }
+    }
+
+    fn follow(&mut self, fired: Fired<Then>) {
+        match fired.hook {
+            Then::Beat(timer, half) => match (self.owners[timer.index()], half, fired.moment) {
+                (TimerOwner::Node(node), Carrier::Request, On::Sent) => self.node_reports(node),
+                (TimerOwner::Node(node), Carrier::Request, On::Delivered) => self.node_update(node, fired.step),
+                (TimerOwner::App(app), Carrier::Response, On::Sent) => self.master_is_told(app),
+                (TimerOwner::App(app), Carrier::Response, On::Delivered) => self.ramp_up_reduces(app, fired.step),
+                (TimerOwner::Reduce(task), Carrier::Response, On::Sent) => self.events_are_sent(task),
+                (TimerOwner::Reduce(task), Carrier::Response, On::Delivered) => self.events_are_there(task),
+                _ => {}
+            },
+            Then::Submitted(app) => self.apps[app as usize].asked_master = Some(fired.step),
+            Then::Registered(app) => self.ask_maps(app, fired.step),
+            Then::MapsAsked(app) => self.maps_are_asked(app, fired.step),
+            Then::ReducesAsked(app, reduces) => self.reduces_are_asked(app, reduces, fired.step),
+            Then::TaskUp(task) => match self.tasks[task.index()].kind {
+                TaskKind::Reduce => self.start_reduce(task, fired.step),
+                TaskKind::Map | TaskKind::Other => self.start_map(task, fired.step),
+            },
+            Then::TaskDone(task) => self.task_done(task, fired.step),
+            Then::Exited(container) => self.container_exits(container, fired.step),
+            Then::Fetched(task, fetcher) => self.fetched(task, fetcher, fired.step),
+            Then::ShuffleEnd(task) => self.reduce_input(task, fired.step),
+            Then::JobFinished(app) => self.job_finished(app, fired.step),
+            Then::ClientKnows(app) => self.client_knows(app, fired.step),
+        }
+    }
+}
+
+impl<N: Network> Workload<N> for Model {
+    fn next_tick(&self, _: &N) -> Option<SimTime> {
+        self.kernel.next()
+    }
+
+    fn tick(&mut self, _: SimTime, network: &mut N) {
+        self.kernel.act();
+        self.settle(network);
+    }
+
+    fn delivered(&mut self, delivery: &Delivery, network: &mut N) {
+        if let Ok(step) = u32::try_from(delivery.token.0) {
+            self.kernel.delivered(delivery.at, StepId(step));
+            self.settle(network);
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_complete()
+    }
+}

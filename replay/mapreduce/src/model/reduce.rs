@@ -1,0 +1,287 @@
+//! A reduce: fetches map outputs, merges them, computes, writes its part of the output.
+
+use std::collections::BTreeMap;
+
+use trace::ids::{ConnectionId, TaskId};
+use trace::rows::{Carrier, Evidence, MessageKind};
+
+use super::map::Running;
+use super::plan::Actor;
+use super::state::{Fetcher, Model, Reduce, Then, TimerOwner};
+use crate::kernel::{Cause, StepId, Work};
+use crate::merge::merge_passes;
+use crate::sizes::{
+    COMPLETION_EVENTS, EVENTS_PAUSE_PS, FETCH_REQUEST_BYTES, MAX_MAPS_AT_ONCE, OUTPUT_HEADER_BYTES, WINDOW,
+};
+use crate::world::{MessageNote, NodeId, Protocol, node_manager};
+
+impl Model {
+    pub(super) fn start_reduce(&mut self, task: TaskId, told: StepId) {
+        let (Some(running), Some(master)) = (self.running(task), self.master_of(task)) else { return };
+        let cause = Some(Cause::delivered(told, Evidence::Thread));
+        let ends = (running.actor.process, master);
+        let owner = TimerOwner::Reduce(task);
+        let timer = self.start_timer(ends, COMPLETION_EVENTS, EVENTS_PAUSE_PS, owner, cause, 0);
+        self.reduces[task.index()] = Some(Box::new(Reduce {
+            told,
+            timer,
+            told_of: 0,
+            known: 0,
+            pending: BTreeMap::new(),
+            fetchers: vec![Fetcher::default(); self.file.hadoop.parallel_copies],
+            connections: BTreeMap::new(),
+            fetched: 0,
+            in_memory: 0,
+            on_disk: Vec::new(),
+            written: None,
+            input: 0,
+        }));
+        if self.apps[running.app as usize].maps == 0 {
+            self.end_shuffle(task);
+        }
+    }
+
+    /// The master answers which maps are done.
+    pub(super) fn events_are_sent(&mut self, task: TaskId) {
+        let completed = self.apps[self.app_of(task) as usize].completed.len();
+        if let Some(reduce) = &mut self.reduces[task.index()] {
+            reduce.told_of = completed;
+        }
+    }
+
+    /// The reduce knows of further maps.
+    pub(super) fn events_are_there(&mut self, task: TaskId) {
+        let app = &self.apps[self.app_of(task) as usize];
+        let Some(reduce) = &mut self.reduces[task.index()] else { return };
+        for (map, done) in &app.completed[reduce.known..reduce.told_of] {
+            if let Some(node) = self.tasks[map.index()].node {
+                reduce.pending.entry(node).or_default().push((*map, *done));
+            }
+        }
+        reduce.known = reduce.told_of;
+        if reduce.known == app.maps as usize {
+            let timer = reduce.timer;
+            self.kernel.stop_timer(timer);
+        }
+        self.fill_fetchers(task);
+    }
+
+    /// Gives idle fetchers nodes that nobody fetches from, drawn by lot.
+    fn fill_fetchers(&mut self, task: TaskId) {
+        loop {
+            let Some(reduce) = &self.reduces[task.index()] else { return };
+            let Some(fetcher) = reduce.fetchers.iter().position(|fetcher| fetcher.at.is_none()) else { return };
+            let is_busy = |node: &NodeId| {
+                reduce.fetchers.iter().any(|fetcher| fetcher.at.as_ref().is_some_and(|(at, _)| at == node))
+            };
+            let free: Vec<NodeId> = reduce.pending.keys().filter(|node| !is_busy(node)).copied().collect();
+            if free.is_empty() {
+                return;
+            }
+            let node = free[self.draw_below(free.len() as u64) as usize];
+            self.fetch(task, fetcher, node);
+        }
+    }
+
+    /// A fetcher asks a node for outputs, and the node sends one after the other.
+    fn fetch(&mut self, task: TaskId, fetcher: usize, node: NodeId) {
+        let Some(running) = self.running(task) else { return };
+        let Some(reduce) = &mut self.reduces[task.index()] else { return };
+        let Some(waiting) = reduce.pending.get_mut(&node) else { return };
+        let taken: Vec<(TaskId, StepId)> = waiting.drain(..waiting.len().min(MAX_MAPS_AT_ONCE)).collect();
+        if waiting.is_empty() {
+            reduce.pending.remove(&node);
+        }
+        let (timer, told, last) = (reduce.timer, reduce.told, reduce.fetchers[fetcher].last);
+        let known = reduce.connections.get(&node).copied();
+        let server = Actor { process: node_manager(node), task: Some(task) };
+        let connection =
+            known.unwrap_or_else(|| self.world.connect(running.actor.process, server.process, Protocol::Shuffle));
+        let mut causes = vec![
+            last.map_or(Cause::delivered(told, Evidence::Thread), |last| Cause::delivered(last, Evidence::Thread)),
+        ];
+        let news = taken.iter().map(|(_, done)| *done).max_by_key(|done| self.kernel.step(*done).happened);
+        causes.extend(news.map(|done| Cause::sent(done, Evidence::Protocol).by(timer, Carrier::Response)));
+        let call = self.next_call();
+        let note = MessageNote {
+            call,
+            task: Some(task),
+            ..MessageNote::new(MessageKind::ShuffleRequest, "/mapOutput", FETCH_REQUEST_BYTES)
+        };
+        let request = self.message(note);
+        let there = (connection, true);
+        let asked = self.send(running.actor, there, request, FETCH_REQUEST_BYTES, Work::Delay(0), None, &causes);
+        let maps: Vec<TaskId> = taken.iter().map(|(map, _)| *map).collect();
+        self.send_outputs(task, (server, node), (connection, call), &maps, asked, Then::Fetched(task, fetcher as u32));
+        if let Some(reduce) = &mut self.reduces[task.index()] {
+            reduce.connections.insert(node, connection);
+            reduce.fetchers[fetcher].at = Some((node, maps));
+        }
+    }
+
+    fn send_outputs(
+        &mut self,
+        task: TaskId,
+        (server, node): (Actor, NodeId),
+        (connection, call): (ConnectionId, u32),
+        maps: &[TaskId],
+        asked: StepId,
+        then: Then,
+    ) {
+        let mut before = Cause::delivered(asked, Evidence::Exchange);
+        let mut sent: Vec<StepId> = Vec::new();
+        for (number, map) in maps.iter().enumerate() {
+            let bytes = self.partition_bytes(*map, task);
+            let note = MessageNote {
+                app_bytes: bytes,
+                call,
+                task: Some(task),
+                map: Some(*map),
+                reduce: Some(self.tasks[task.index()].number),
+                ..MessageNote::new(MessageKind::ShuffleResponse, "/mapOutput", bytes + OUTPUT_HEADER_BYTES)
+            };
+            let message = self.message(note);
+            let pieces: Vec<u64> = self.pieces(bytes).collect();
+            for (piece, bytes) in pieces.iter().enumerate() {
+                let mut causes = vec![before];
+                let ahead = sent.len().checked_sub(WINDOW).map(|first| sent[first]);
+                causes.extend(ahead.map(|step| Cause::delivered(step, Evidence::Stream)));
+                let header = if piece == 0 { OUTPUT_HEADER_BYTES } else { 0 };
+                let is_last = number + 1 == maps.len() && piece + 1 == pieces.len();
+                let (work, hook) = (self.reads(node, *bytes), is_last.then_some(then));
+                let step = self.send(server, (connection, false), message, bytes + header, work, hook, &causes);
+                sent.push(step);
+                before = Cause::sent(step, Evidence::Stream);
+            }
+        }
+    }
+
+    /// Bytes of a map's output that are a reduce's: shares differ by their skew, and are cut so that all of them together are
+    /// the output.
+    pub(crate) fn partition_bytes(&self, map: TaskId, reduce: TaskId) -> u64 {
+        let app = self.app_of(reduce);
+        let output = self.map_output_bytes(app, self.tasks[map.index()].number);
+        let number = self.tasks[reduce.index()].number;
+        let until = |shares: f64| (output as f64 * shares) as u64;
+        let (before, with) = self.shares(app, number);
+        until(with) - until(before)
+    }
+
+    /// The shares of the reduces before one, and with it.
+    fn shares(&self, app: u32, number: u32) -> (f64, f64) {
+        let (reduces, skew) = (self.apps[app as usize].reduces, self.file.jobs[app as usize].skew);
+        if skew == 0.0 {
+            return (f64::from(number) / f64::from(reduces), f64::from(number + 1) / f64::from(reduces));
+        }
+        let sum = |until: u32| (1..=until).map(|nth| f64::from(nth).powf(-skew)).sum::<f64>();
+        let all = sum(reduces);
+        (sum(number) / all, if number + 1 == reduces { 1.0 } else { sum(number + 1) / all })
+    }
+
+    /// A fetch is complete: its outputs lie in memory, or on the disk where they are too large or too many.
+    pub(super) fn fetched(&mut self, task: TaskId, fetcher: u32, last: StepId) {
+        let Some(running) = self.running(task) else { return };
+        let Some(reduce) = &mut self.reduces[task.index()] else { return };
+        let fetcher = &mut reduce.fetchers[fetcher as usize];
+        fetcher.last = Some(last);
+        let maps = fetcher.at.take().map(|(_, maps)| maps).unwrap_or_default();
+        reduce.fetched += maps.len();
+        let buffer = self.file.hadoop.shuffle_bytes() as f64;
+        let sizes: Vec<u64> = maps.iter().map(|map| self.partition_bytes(*map, task)).collect();
+        for bytes in sizes {
+            let Some(reduce) = &mut self.reduces[task.index()] else { return };
+            reduce.input += bytes;
+            if bytes as f64 > buffer * self.file.hadoop.memory_limit {
+                self.write_segment(running, task, bytes, last);
+                continue;
+            }
+            reduce.in_memory += bytes;
+            if reduce.in_memory as f64 >= buffer * self.file.hadoop.merge_percent {
+                self.flush_memory(running, task, last);
+            }
+        }
+        let maps = self.apps[running.app as usize].maps as usize;
+        if self.reduces[task.index()].as_ref().is_some_and(|reduce| reduce.fetched == maps) {
+            self.end_shuffle(task);
+        } else {
+            self.fill_fetchers(task);
+        }
+    }
+
+    /// All that lies in memory is merged into a segment on the disk.
+    fn flush_memory(&mut self, running: Running, task: TaskId, after: StepId) {
+        let Some(reduce) = &mut self.reduces[task.index()] else { return };
+        let bytes = std::mem::take(&mut reduce.in_memory);
+        if bytes > 0 {
+            self.write_segment(running, task, bytes, after);
+        }
+    }
+
+    fn write_segment(&mut self, running: Running, task: TaskId, bytes: u64, after: StepId) {
+        let before = self.reduces[task.index()].as_ref().and_then(|reduce| reduce.written);
+        let mut causes = vec![Cause::delivered(after, Evidence::Thread)];
+        causes.extend(before.map(|before| Cause::sent(before, Evidence::Thread)));
+        let work = self.writes(running.node, bytes);
+        let written = self.mark("reduce.spill", running.actor, work, None, &causes);
+        if let Some(reduce) = &mut self.reduces[task.index()] {
+            reduce.on_disk.push(bytes);
+            reduce.written = Some(written);
+        }
+    }
+
+    fn end_shuffle(&mut self, task: TaskId) {
+        let Some(running) = self.running(task) else { return };
+        let Some(reduce) = &self.reduces[task.index()] else { return };
+        let lasts = reduce.fetchers.iter().filter_map(|fetcher| fetcher.last);
+        let mut causes: Vec<Cause> = lasts.map(|last| Cause::delivered(last, Evidence::Thread)).collect();
+        if causes.is_empty() {
+            causes.push(Cause::delivered(reduce.told, Evidence::Thread));
+        }
+        let then = Some(Then::ShuffleEnd(task));
+        let end = self.mark("task.shuffle_end", running.actor, Work::Delay(0), then, &causes);
+        self.tasks[task.index()].shuffle_end = Some(end);
+    }
+
+    /// The rest of a reduce: what is in memory goes to the disk, segments are merged until so few are left that they can be
+    /// read at once, and then the reduce reads, computes and writes.
+    pub(super) fn reduce_input(&mut self, task: TaskId, end: StepId) {
+        let Some(running) = self.running(task) else { return };
+        self.flush_memory(running, task, end);
+        let Some(reduce) = self.reduces[task.index()].take() else { return };
+        let (passes, _) = merge_passes(&reduce.on_disk, self.file.hadoop.sort_factor);
+        let mut last = reduce.written.unwrap_or(end);
+        for bytes in passes {
+            let work = self.reads_and_writes(running.node, bytes, bytes);
+            last = self.mark("reduce.merge", running.actor, work, None, &[Cause::sent(last, Evidence::Thread)]);
+        }
+        let mut causes = vec![Cause::sent(end, Evidence::Thread)];
+        causes.extend((last != end).then_some(Cause::sent(last, Evidence::Thread)));
+        let sorted = self.mark("task.sort_end", running.actor, Work::Delay(0), None, &causes);
+        self.tasks[task.index()].sort_end = Some(sorted);
+        let computed = self.reduce_pieces(running, reduce.input, sorted);
+        let ends = self.write_output(running, reduce.input, &computed);
+        self.finish_task(running, &ends);
+    }
+
+    /// The merged input is read from the disk and computed on, piece by piece, the disk some pieces ahead.
+    fn reduce_pieces(&mut self, running: Running, input: u64, sorted: StepId) -> Vec<StepId> {
+        let job = &self.file.jobs[running.app as usize];
+        // A reduce computes on what the maps wrote before its compression.
+        let raw = if self.file.hadoop.compress && job.compressed > 0.0 { 1.0 / job.compressed } else { 1.0 };
+        let (rate, factor) = (job.reduce_rate, running.factor * raw);
+        let mut read = sorted;
+        let mut computed: Vec<StepId> = Vec::new();
+        for piece in self.pieces(input) {
+            let mut causes = vec![Cause::sent(read, Evidence::Thread)];
+            let ahead = computed.len().checked_sub(WINDOW).map(|first| computed[first]);
+            causes.extend(ahead.map(|step| Cause::sent(step, Evidence::Thread)));
+            let work = self.reads(running.node, piece);
+            read = self.mark("reduce.read", running.actor, work, None, &causes);
+            let mut causes = vec![Cause::sent(read, Evidence::Thread)];
+            causes.extend(computed.last().map(|step| Cause::sent(*step, Evidence::Thread)));
+            let work = self.computes(running.node, piece, rate, factor);
+            computed.push(self.mark("reduce.piece", running.actor, work, None, &causes));
+        }
+        computed
+    }
+}

@@ -1,0 +1,255 @@
+//! The jobs under way, as they stand.
+
+use std::collections::BTreeMap;
+
+use netsim::kernel::random;
+use netsim::network::FlowId;
+use netsim::time::SimTime;
+use trace::ids::{ConnectionId, ProcessId, TaskId, TimerId};
+use trace::rows::{Carrier, TaskKind};
+
+use super::capacity::{ContainerId, Node, Pending, Queues};
+use crate::config::JobFile;
+use crate::error::JobError;
+use crate::kernel::{Kernel, ResourceId, StepId};
+use crate::world::{NodeId, World};
+
+/// What follows when a step has happened, or has arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Then {
+    /// Half a beat of a timer was sent, or has arrived.
+    Beat(TimerId, Carrier),
+    /// The ResourceManager has the application.
+    Submitted(u32),
+    /// The application master is registered.
+    Registered(u32),
+    /// The ResourceManager has the master's request for the maps.
+    MapsAsked(u32),
+    /// The same for so many more reduces.
+    ReducesAsked(u32, u32),
+    /// A task's JVM knows its task.
+    TaskUp(TaskId),
+    /// The master knows that a task is done.
+    TaskDone(TaskId),
+    /// A container has ended.
+    Exited(ContainerId),
+    /// A fetch is complete.
+    Fetched(TaskId, u32),
+    /// A reduce has all its input.
+    ShuffleEnd(TaskId),
+    /// A job is done.
+    JobFinished(u32),
+    /// The client knows that it is.
+    ClientKnows(u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Container {
+    pub(super) app: u32,
+    pub(super) node: NodeId,
+    pub(super) memory_mb: u64,
+    /// `None`: the application master's.
+    pub(super) task: Option<TaskId>,
+}
+
+/// Whose beats a timer's are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum TimerOwner {
+    Node(NodeId),
+    App(u32),
+    Reduce(TaskId),
+    Nobody,
+}
+
+/// A block of a file.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    pub(super) id: u64,
+    pub(super) bytes: u64,
+    pub(super) replicas: Vec<NodeId>,
+}
+
+/// An attempt of a task; none fails.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    pub(crate) app: u32,
+    pub(crate) kind: TaskKind,
+    /// Number among the maps, or the reduces, of its job.
+    pub(crate) number: u32,
+    pub(crate) node: Option<NodeId>,
+    pub(crate) process: Option<ProcessId>,
+    pub(crate) start: Option<StepId>,
+    pub(crate) shuffle_end: Option<StepId>,
+    pub(crate) sort_end: Option<StepId>,
+    pub(crate) finish: Option<StepId>,
+    pub(super) container: Option<ContainerId>,
+    /// The response by which it knows what to do.
+    pub(super) told: Option<StepId>,
+}
+
+/// A job under way.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) submit: Option<StepId>,
+    pub(crate) finish: Option<StepId>,
+    /// First of its tasks; maps, then reduces.
+    pub(crate) first_task: u32,
+    pub(crate) maps: u32,
+    pub(crate) reduces: u32,
+    pub(super) input: Vec<Block>,
+    pub(super) output: Vec<Block>,
+    pub(super) master: Option<ProcessId>,
+    pub(super) timer: Option<TimerId>,
+    pub(super) client_timer: Option<TimerId>,
+    /// The ResourceManager knows of it by this step.
+    pub(super) asked_master: Option<StepId>,
+    pub(super) has_master: bool,
+    pub(super) pending: Pending,
+    /// Maps that are done, with the step by which the master knows, in their order.
+    pub(super) completed: Vec<(TaskId, StepId)>,
+    /// How many of them the response that is under way to the master came after.
+    pub(super) completed_seen: usize,
+    pub(super) reduces_done: u32,
+    pub(super) reduces_asked: u32,
+    pub(super) missed_opportunities: u64,
+    pub(super) client_knows: bool,
+}
+
+/// A fetcher: one of the `mapreduce.reduce.shuffle.parallelcopies` threads.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fetcher {
+    /// The node that it fetches from, and its maps.
+    pub(super) at: Option<(NodeId, Vec<TaskId>)>,
+    /// The last of what it fetched before.
+    pub(super) last: Option<StepId>,
+}
+
+/// A reduce that shuffles.
+#[derive(Debug)]
+pub(super) struct Reduce {
+    pub(super) told: StepId,
+    pub(super) timer: TimerId,
+    /// Completed maps that the answer under way tells of, and those it knows.
+    pub(super) told_of: usize,
+    pub(super) known: usize,
+    /// Outputs to be fetched, with the step by which the master knew of them.
+    pub(super) pending: BTreeMap<NodeId, Vec<(TaskId, StepId)>>,
+    pub(super) fetchers: Vec<Fetcher>,
+    pub(super) connections: BTreeMap<NodeId, ConnectionId>,
+    pub(super) fetched: usize,
+    pub(super) in_memory: u64,
+    /// Segments on the disk, bytes.
+    pub(super) on_disk: Vec<u64>,
+    /// The last that was written to it.
+    pub(super) written: Option<StepId>,
+    pub(super) input: u64,
+}
+
+/// Jobs under way on a cluster, as the workload of a network.
+#[derive(Debug)]
+pub struct Model {
+    pub(crate) file: JobFile,
+    pub(crate) kernel: Kernel<Then>,
+    pub(crate) world: World,
+    pub(crate) apps: Vec<App>,
+    pub(crate) tasks: Vec<Task>,
+    pub(super) containers: Vec<Container>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) queues: Queues,
+    pub(super) owners: Vec<TimerOwner>,
+    pub(super) reduces: Vec<Option<Box<Reduce>>>,
+    pub(super) flows: Vec<(FlowId, FlowId)>,
+    pub(super) drawn: u64,
+    pub(super) blocks: u64,
+    pub(super) calls: u32,
+}
+
+impl Model {
+    /// The jobs of a file, before anything has happened.
+    #[must_use]
+    pub fn new(file: JobFile) -> Self {
+        let mut kernel = Kernel::new();
+        let nodes = (0..file.cluster.nodes).map(|_| {
+            let (cpu, disk) = (kernel.add_resource(file.cluster.cores), kernel.add_resource(file.cluster.disks));
+            Node::new(cpu, disk, file.hadoop.node_memory_mb)
+        });
+        let nodes = nodes.collect();
+        let mut model = Self {
+            world: World::new(&file.cluster),
+            kernel,
+            apps: Vec::new(),
+            tasks: Vec::new(),
+            containers: Vec::new(),
+            nodes,
+            queues: Queues::new(&file),
+            owners: Vec::new(),
+            reduces: Vec::new(),
+            flows: Vec::new(),
+            drawn: 0,
+            blocks: 0,
+            calls: 0,
+            file,
+        };
+        model.start_heartbeats();
+        model.plan_apps();
+        model
+    }
+
+    /// Hosts that the network must have.
+    #[must_use]
+    pub fn hosts(&self) -> u32 {
+        self.file.cluster.hosts()
+    }
+
+    /// Tasks that are done, and all of them.
+    #[must_use]
+    pub fn progress(&self) -> (u64, u64) {
+        let done: u64 = self.apps.iter().map(|app| app.completed.len() as u64 + u64::from(app.reduces_done)).sum();
+        (done, self.apps.iter().map(|app| u64::from(app.maps) + u64::from(app.reduces)).sum())
+    }
+
+    /// Simulated time.
+    #[must_use]
+    pub const fn now(&self) -> SimTime {
+        self.kernel.now
+    }
+
+    /// Whether all jobs are done, and their clients know.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.apps.iter().all(|app| app.client_knows)
+    }
+
+    /// Why it came to no end.
+    #[must_use]
+    pub fn halted(&self) -> JobError {
+        JobError::Halt {
+            jobs: self.apps.iter().filter(|app| !app.client_knows).count(),
+            at: format!("{:.3}", self.kernel.now.0 as f64 / 1e12),
+        }
+    }
+
+    /// A number below `bound`, which is not 0.
+    pub(super) fn draw_below(&mut self, bound: u64) -> u64 {
+        self.drawn += 1;
+        random::below(random::draw(self.file.seed, 0x6a6f_6273, self.drawn), bound)
+    }
+
+    /// The number of a new call, operation or fetch.
+    pub(super) fn next_call(&mut self) -> u32 {
+        self.calls += 1;
+        self.calls
+    }
+
+    pub(super) fn app_of(&self, task: TaskId) -> u32 {
+        self.tasks[task.index()].app
+    }
+
+    pub(super) fn cpu(&self, node: NodeId) -> ResourceId {
+        self.nodes[node.index()].cpu
+    }
+
+    pub(super) fn disk(&self, node: NodeId) -> ResourceId {
+        self.nodes[node.index()].disk
+    }
+}

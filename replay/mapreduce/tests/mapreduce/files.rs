@@ -1,0 +1,96 @@
+//! Job files: presets, defaults, and what is refused.
+
+use mapreduce::{JobFile, PROPERTIES, Property};
+
+fn error(text: &str) -> String {
+    JobFile::parse(text).unwrap_err().to_string()
+}
+
+#[test]
+fn a_file_with_every_key_says_the_same() {
+    let text = "seed = 3\n[cluster]\npreset = \"hec\"\nnodes = 10\n[queues]\na = 0.5\nb = 0.5\n[hadoop]\n\
+        \"dfs.replication\" = 2\nmapreduce.map.memory.mb = 2000\n[[job]]\nprofile = \"protein-clustering\"\nname = \"bio\"\n\
+        input = \"1GiB\"\nreduces = 3\nqueue = \"b\"\n";
+    let file = JobFile::parse(text).unwrap();
+    assert_eq!(
+        (file.cluster.nodes, file.cluster.cores, file.hadoop.replication),
+        (10, 8, 2),
+        "given keys go before the preset"
+    );
+    assert_eq!(
+        file.jobs.iter().map(|job| job.name.as_str()).collect::<Vec<_>>(),
+        ["bio-clustering-1", "bio-clustering-2"]
+    );
+    assert_eq!(file.jobs[1].input_of.as_deref(), Some("bio-clustering-1"));
+    assert!(file.jobs.iter().all(|job| job.reduces == 3));
+    assert_eq!(JobFile::parse(&file.to_toml().unwrap()).unwrap(), file);
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_key_and_value() {
+    let job = "[[job]]\n";
+    for (text, parts) in [
+        ("", ["missing field `job`", ""]),
+        ("[cluster]\nnodes = 0\n[[job]]\n", ["cluster.nodes = 0", "between 1 and"]),
+        ("[cluster]\nnodes = 2\nracks = 3\n[[job]]\n", ["cluster.racks = 3", "between 1 and 2"]),
+        ("[cluster]\ndisk_read = \"80\"\n[[job]]\n", ["\"80\" has no unit", ""]),
+        ("[cluster]\npreset = \"hecc\"\n[[job]]\n", ["cluster.preset", "there are: hec"]),
+        (
+            "[hadoop]\nmapreduce.map.memory.mbb = 3\n[[job]]\n",
+            ["mapreduce.map.memory.mbb = 3", "did you mean mapreduce.map.memory.mb?"],
+        ),
+        ("[hadoop]\ndfs.replication = \"x\"\n[[job]]\n", ["hadoop.dfs.replication", "default: 3"]),
+        ("[hadoop]\nmapreduce.map.memory.mb = 9000\n[[job]]\n", ["must fit a node", "9000"]),
+        ("[[job]]\nprofile = \"sort\"\n", ["job.profile", "terasort, wordcount"]),
+        ("[[job]]\nreduces = 0\n", ["job.reduces of job-1 = 0", "at least 1"]),
+        ("[[job]]\nmap_output = -1.0\n", ["job.map_output of job-1 = -1", "between 0 and"]),
+        ("[[job]]\nmap_rate = \"1bps\"\n", ["job.map_rate", "at least 1B/s"]),
+        ("[[job]]\ninput_of = \"other\"\n", ["job.input_of", "no job before it"]),
+        ("[[job]]\nname = \"a\"\n[[job]]\nname = \"a\"\n", ["job.name = a", "two jobs"]),
+        ("[[job]]\nqueue = \"a\"\n", ["job.queue of job-1 = a", "[queues] has"]),
+        ("[[job]]\ninput = \"99999999GiB\"\n", ["so many tasks", ""]),
+    ] {
+        let message =
+            error(&if text.contains("[[job]]") || text.is_empty() { text.to_owned() } else { format!("{text}{job}") });
+        assert!(parts.iter().all(|part| message.contains(part)), "{text}\n{message}\nlacks {parts:?}");
+    }
+}
+
+#[test]
+fn a_cluster_in_which_a_job_could_only_wait_is_refused() {
+    let text = "[cluster]\nnodes = 1\n[hadoop]\nyarn.nodemanager.resource.memory-mb = 2048\n[[job]]\n";
+    assert!(error(text).contains("beside the master"), "{}", error(text));
+}
+
+/// Of Hadoop's own files, as they lie in the jars: a property a line, its values in 2.10.2 and 3.4.2, "-" where it is not there.
+const HADOOP_DEFAULTS: &str = include_str!("hadoop-defaults.tsv");
+const PAGE: &str = include_str!("../../../../docs/generate.md");
+
+#[test]
+fn defaults_are_those_of_hadoop() {
+    let lines: Vec<Vec<&str>> = HADOOP_DEFAULTS.lines().skip(1).map(|line| line.split('\t').collect()).collect();
+    assert_eq!(lines.len(), PROPERTIES.len());
+    for (property, line) in PROPERTIES.iter().zip(lines) {
+        assert_eq!(property.name, line[0]);
+        for theirs in &line[1..] {
+            match *theirs {
+                "-" => assert!(
+                    property.source == "code"
+                        || property.source.contains("capacity")
+                        || property.source.contains("of 3.x"),
+                    "{property:?}"
+                ),
+                "-1" => assert!(property.source.contains("-1"), "{property:?}"),
+                theirs => assert_eq!(theirs.parse::<f64>().ok(), property.default.parse::<f64>().ok(), "{property:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_page_has_every_property() {
+    for Property { name, default, source } in PROPERTIES {
+        let row = format!("| `{name}` | {default} | {source} |");
+        assert!(PAGE.contains(&row), "docs/generate.md lacks {row}");
+    }
+}

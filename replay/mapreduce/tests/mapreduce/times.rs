@@ -1,0 +1,102 @@
+//! Times of tasks on an infinitely fast network, by hand.
+
+use trace::rows::TaskKind;
+
+use super::{MS, S, marks, run, run_on, tasks};
+
+/// One worker with fast disks, where nothing but the CPU takes time.
+fn one_node(cores: u32, more: &str) -> String {
+    format!(
+        "[cluster]\nnodes = 1\ncores = {cores}\ndisk_read = \"unlimited\"\ndisk_write = \"unlimited\"\ncontainer_start = \"2s\"\n\
+         [hadoop]\ndfs.blocksize = 1000000\nyarn.nodemanager.resource.memory-mb = 16384\n{more}"
+    )
+}
+
+#[test]
+fn a_map_takes_its_start_and_its_bytes_by_its_rate() {
+    let trace = run(&one_node(8, "[[job]]\ninput = \"4000kB\"\nmap_rate = \"2MB/s\"\n"));
+    let maps: Vec<u64> = tasks(&trace, TaskKind::Map).map(|map| map.finish_ns - map.start_ns).collect();
+    // From the answer to startContainers (1 ms) to the start of the JVM (2 s), getTask (1 ms), 1 MB at 2 MB/s.
+    assert_eq!(maps, [2 * S + S / 2; 4]);
+}
+
+#[test]
+fn maps_that_outnumber_the_cores_share_them() {
+    let trace = run(&one_node(1, "[[job]]\ninput = \"4000kB\"\nmap_rate = \"2MB/s\"\n"));
+    let last = tasks(&trace, TaskKind::Map).map(|map| map.finish_ns - map.start_ns).max().unwrap();
+    assert_eq!(last, 2 * S + 4 * S / 2);
+}
+
+#[test]
+fn maps_that_outnumber_the_containers_come_in_waves() {
+    // 8 GB: the master has 2, so that 6 maps run at once.
+    let text =
+        one_node(8, "yarn.nodemanager.resource.memory-mb = 8192\n[[job]]\ninput = \"12MB\"\nmap_rate = \"1MB/s\"\n")
+            .replacen("yarn.nodemanager.resource.memory-mb = 16384\n", "", 1);
+    let trace = run(&text);
+    let mut starts: Vec<u64> = tasks(&trace, TaskKind::Map).map(|map| map.start_ns).collect();
+    starts.sort_unstable();
+    assert!(starts[..6].iter().all(|start| *start == starts[0]), "one heartbeat brings all six");
+    assert!(starts[6..].iter().all(|start| *start == starts[6]));
+    let first_end = tasks(&trace, TaskKind::Map).map(|map| map.finish_ns).min().unwrap();
+    // The end is told by the node's next heartbeat, the new container by the master's next one: up to a second each, and a
+    // few milliseconds of service.
+    assert!((first_end..first_end + 2 * S + 20 * MS).contains(&starts[6]), "{starts:?} after {first_end}");
+}
+
+#[test]
+fn spills_and_merges_take_what_they_write_and_read_by_the_disk() {
+    // 10 MB of output in spills of 0.8 MiB (sort.mb = 1): 12 of them; factor 10: a pass over 3, then all.
+    let text = "[cluster]\nnodes = 1\ndisk_read = \"unlimited\"\ndisk_write = \"1MB/s\"\npiece = \"16MiB\"\n\
+         [hadoop]\ndfs.blocksize = 10000000\nmapreduce.task.io.sort.mb = 1\ndfs.replication = 1\n\
+         [[job]]\ninput = \"10MB\"\nmap_rate = \"unlimited\"\nreduce_rate = \"unlimited\"\n";
+    let trace = run(text);
+    let spill = 838_860_u64;
+    assert_eq!(marks(&trace, "map.spill").count(), 12);
+    assert_eq!(marks(&trace, "map.merge").count(), 2);
+    let map = tasks(&trace, TaskKind::Map).next().unwrap();
+    // The smallest is the last, what 11 full ones leave; the first pass takes it and two more.
+    let first_pass = 10_000_000 - 11 * spill + 2 * spill;
+    let written = 10_000_000 + first_pass + 10_000_000;
+    let measured = (map.finish_ns - map.start_ns - 2 * S) / 1_000;
+    assert!(measured.abs_diff(written) <= 14, "{measured} us, {written} bytes at 1 MB/s (rounded at each spill)");
+}
+
+#[test]
+fn reduces_wait_for_the_slow_start() {
+    let text =
+        one_node(8, "mapreduce.job.reduce.slowstart.completedmaps = 1.0\n[[job]]\ninput = \"4000kB\"\nreduces = 2\n");
+    let trace = run(&text);
+    let maps = tasks(&trace, TaskKind::Map).map(|map| map.finish_ns).max().unwrap();
+    let reduces = tasks(&trace, TaskKind::Reduce).map(|reduce| reduce.start_ns).min().unwrap();
+    assert!(reduces > maps);
+    let early = run(&text.replace("completedmaps = 1.0", "completedmaps = 0.0"));
+    let reduces = tasks(&early, TaskKind::Reduce).map(|reduce| reduce.start_ns).min().unwrap();
+    let maps = tasks(&early, TaskKind::Map).map(|map| map.finish_ns).max().unwrap();
+    assert!(reduces < maps);
+}
+
+#[test]
+fn a_fetch_takes_its_bytes_by_the_rate_of_the_network() {
+    // One map on one of two workers, one reduce; whichever node it is on, its own or the other, is drawn.
+    let text = "[cluster]\nnodes = 2\ndisk_read = \"unlimited\"\ndisk_write = \"unlimited\"\npiece = \"16MiB\"\n\
+         [hadoop]\ndfs.blocksize = 10000000\ndfs.replication = 1\n\
+         [[job]]\ninput = \"10MB\"\nmap_rate = \"unlimited\"\nreduce_rate = \"unlimited\"\n";
+    let trace = run_on("kind = \"ideal\"\nrate = \"8Mbps\"\nlatency = \"1ms\"", text);
+    let fetch = trace.messages.iter().find(|message| message.kind.as_str() == "shuffle-response").unwrap();
+    assert_eq!(fetch.app_bytes, 10_000_000);
+    if !trace.connections[fetch.connection.index()].loopback {
+        assert_eq!(fetch.delivered_ns - fetch.sent_ns, fetch.bytes * 1_000 + MS);
+    }
+}
+
+#[test]
+fn a_chained_job_begins_when_the_client_knows_of_the_end() {
+    let text = one_node(8, "[[job]]\nprofile = \"protein-clustering\"\ninput = \"10MB\"\n");
+    let trace = run(&text);
+    let [first, second] = &*trace.jobs else { panic!("two jobs") };
+    assert!((first.finish_ns..first.finish_ns + S + 10 * MS).contains(&second.submit_ns));
+    // A tenth of its input leaves the maps, a tenth of that the reduces.
+    assert_eq!(second.hdfs_bytes_read, Some(100_000));
+    assert_eq!(first.hdfs_bytes_written, Some(100_000));
+}

@@ -1,0 +1,182 @@
+//! `generate`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Error};
+use clap::Args;
+use netsim::fabric::FabricConfig;
+use replay::experiment::{Experiment, Override};
+use replay::generate::{generate, read_jobs};
+use serde::Serialize;
+use trace::rows::{TaskKind, Trace};
+use trace_tables::write_trace;
+
+use super::common::say;
+use super::progress::Bars;
+use super::run::refuse_existing;
+use super::table::{new_table, right};
+
+#[derive(Debug, Args)]
+pub(super) struct GenerateArgs {
+    /// The jobs: a TOML file. docs/generate.md has all keys.
+    file: PathBuf,
+    /// Folder of the trace, which must not exist, or be empty.
+    #[arg(long, value_name = "TRACE")]
+    out: PathBuf,
+    /// The network on which the jobs run: the fabric of this experiment [default: an infinitely fast one].
+    #[arg(long, value_name = "EXPERIMENT.toml")]
+    fabric: Option<PathBuf>,
+    /// Replaces a value of the job file by its path; may be given more than once.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    overrides: Vec<Override>,
+    /// Prints one JSON object in place of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Times of the tasks of one kind, seconds.
+#[derive(Debug, Serialize)]
+struct Phase {
+    tasks: usize,
+    mean_s: f64,
+    longest_s: f64,
+}
+
+/// A job that was generated.
+#[derive(Debug, Serialize)]
+struct GeneratedJob {
+    id: String,
+    name: String,
+    maps: u32,
+    reduces: u32,
+    job_time_s: f64,
+    map: Phase,
+    reduce: Phase,
+    /// Bytes of map output that reduces fetched, their own node's among them.
+    shuffle_bytes: u64,
+    hdfs_bytes_read: u64,
+    hdfs_bytes_written: u64,
+    /// Maps whose block lay on their own node.
+    node_local_maps: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Generated {
+    trace: PathBuf,
+    hosts: usize,
+    messages: usize,
+    events: usize,
+    /// Payload that crossed between hosts.
+    network_bytes: u64,
+    jobs: Vec<GeneratedJob>,
+}
+
+/// Runs the jobs of a file, and writes their trace.
+pub(super) fn run(args: &GenerateArgs) -> Result<ExitCode, Error> {
+    let bars = Bars::new();
+    refuse_existing("--out", &args.out)?;
+    let file = read_jobs(&args.file, &args.overrides)?;
+    let fabric = match &args.fabric {
+        None => "kind = \"ideal\"".parse::<FabricConfig>()?,
+        Some(path) => Experiment::read(path, &[])?.fabric,
+    };
+    let bar = bars.bar(&args.file.file_stem().unwrap_or_default().to_string_lossy());
+    let hosts = mapreduce::places(&file.cluster);
+    let (trace, _) = generate(&file, &fabric, &hosts, |progress| bar.show(progress))?;
+    drop(bar);
+    write_trace(&args.out, &trace)?;
+    let effective = args.out.join("job.toml");
+    std::fs::write(&effective, file.to_toml()?).with_context(|| effective.display().to_string())?;
+    let generated = figures(args.out.clone(), &trace);
+    say(&if args.json { serde_json::to_string_pretty(&generated)? } else { table_of(&generated) })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn figures(folder: PathBuf, trace: &Trace) -> Generated {
+    let crosses = |message: &&trace::rows::MessageRow| !trace.connections[message.connection.index()].loopback;
+    let jobs = trace.jobs.iter().map(|job| {
+        let phase = |kind| {
+            let of_kind = trace.tasks.iter().filter(|task| task.job == job.job && task.kind == kind);
+            let times: Vec<f64> = of_kind.map(|task| seconds(task.finish_ns - task.start_ns)).collect();
+            Phase {
+                tasks: times.len(),
+                mean_s: times.iter().sum::<f64>() / times.len().max(1) as f64,
+                longest_s: times.iter().fold(0.0, |longest, time| time.max(longest)),
+            }
+        };
+        GeneratedJob {
+            id: job.id.clone(),
+            name: job.name.clone(),
+            maps: job.maps,
+            reduces: job.reduces,
+            job_time_s: seconds(job.finish_ns - job.submit_ns),
+            map: phase(TaskKind::Map),
+            reduce: phase(TaskKind::Reduce),
+            shuffle_bytes: job.shuffle_bytes.unwrap_or(0),
+            hdfs_bytes_read: job.hdfs_bytes_read.unwrap_or(0),
+            hdfs_bytes_written: job.hdfs_bytes_written.unwrap_or(0),
+            node_local_maps: node_local_maps(trace, &job.id),
+        }
+    });
+    Generated {
+        hosts: trace.hosts.len(),
+        messages: trace.messages.len(),
+        events: trace.events.len(),
+        network_bytes: trace.messages.iter().filter(crosses).map(|message| message.bytes).sum(),
+        jobs: jobs.collect(),
+        trace: folder,
+    }
+}
+
+fn node_local_maps(trace: &Trace, job: &str) -> usize {
+    let prefix = format!("attempt_{}_m_", job.trim_start_matches("job_"));
+    let reads = trace.messages.iter().filter(|message| {
+        message.kind == trace::rows::MessageKind::BlockRequest
+            && message.hop.is_none()
+            && message.attempt.as_ref().is_some_and(|attempt| attempt.starts_with(&prefix))
+    });
+    reads.filter(|message| trace.connections[message.connection.index()].loopback).count()
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+fn table_of(generated: &Generated) -> String {
+    let mut table = new_table(&[
+        "job",
+        "maps",
+        "node-local",
+        "reduces",
+        "job time",
+        "map",
+        "reduce",
+        "shuffled",
+        "read",
+        "written",
+    ]);
+    for job in &generated.jobs {
+        let time = |seconds: f64| right(format!("{seconds:.2} s"));
+        table.add_row(vec![
+            comfy_table::Cell::new(&job.name),
+            right(job.maps.to_string()),
+            right(job.node_local_maps.to_string()),
+            right(job.reduces.to_string()),
+            time(job.job_time_s),
+            time(job.map.mean_s),
+            time(job.reduce.mean_s),
+            right(pages::format::bytes(job.shuffle_bytes)),
+            right(pages::format::bytes(job.hdfs_bytes_read)),
+            right(pages::format::bytes(job.hdfs_bytes_written)),
+        ]);
+    }
+    format!(
+        "{table}\n{} hosts, {} messages, {} between hosts, {} events\ntrace      {}",
+        generated.hosts,
+        generated.messages,
+        pages::format::bytes(generated.network_bytes),
+        generated.events,
+        generated.trace.display()
+    )
+}

@@ -1,0 +1,125 @@
+//! Jobs from parameters, run over a simulated network.
+
+use std::fs;
+use std::path::Path;
+
+use causal::{JobTime, Progress};
+use mapreduce::{JobError, JobFile, Model};
+use netsim::engine::{self, End};
+use netsim::fabric::{self, FabricConfig, FabricError};
+use netsim::network::{Network, NetworkFigures, Simulation as _};
+use netsim::time::SimTime;
+use netsim::topology::HostPlace;
+use thiserror::Error;
+use trace::rows::Trace;
+
+use crate::experiment::{ExperimentError, Override};
+
+/// A job file has at most so many bytes.
+const MAX_FILE: u64 = 1 << 20;
+/// Between two calls of the progress function this many things happen.
+const STEPS_A_REPORT: u64 = 4_096;
+
+/// Why jobs came to no end.
+#[derive(Debug, Error)]
+pub enum GenerateError {
+    /// The fabric cannot be built.
+    #[error(transparent)]
+    Fabric(#[from] FabricError),
+    /// The jobs do not end on it.
+    #[error(transparent)]
+    Job(#[from] JobError),
+}
+
+/// Reads a job file and applies `overrides`.
+///
+/// # Errors
+/// If it cannot be read, or something in it, or in an override, is wrong.
+pub fn read_jobs(path: &Path, overrides: &[Override]) -> Result<JobFile, ExperimentError> {
+    let read = |source| ExperimentError::Read { path: path.into(), source };
+    if fs::metadata(path).map_err(read)?.len() > MAX_FILE {
+        let reason = format!("a job file has at most {MAX_FILE} bytes");
+        return Err(ExperimentError::Wrong { place: path.display().to_string(), reason });
+    }
+    let text = fs::read_to_string(path).map_err(read)?;
+    crate::experiment::locate::read_table(&path.display().to_string(), &text, overrides, |table| {
+        JobFile::of_table(table).map_err(|error| error.to_string())
+    })
+}
+
+/// Runs the jobs of a file over a fabric, and returns all that happened, as a trace, with the network's figures.
+/// `progress` is called now and then.
+///
+/// # Errors
+/// If the fabric cannot be built or has too few hosts, or the jobs come to no end on it.
+pub fn generate(
+    file: &JobFile,
+    fabric: &FabricConfig,
+    hosts: &[HostPlace],
+    progress: impl FnMut(Progress),
+) -> Result<(Trace, NetworkFigures), GenerateError> {
+    let mut network = fabric::build(fabric, hosts)?;
+    let latest = fabric::latest(network.figures().interval_ps);
+    let model = run(file, &mut network, latest, progress)?;
+    Ok((model.into_trace(), network.figures()))
+}
+
+/// Runs the jobs over a network, until `latest` at most.
+fn run<N: Network>(
+    file: &JobFile,
+    network: &mut N,
+    latest: SimTime,
+    progress: impl FnMut(Progress),
+) -> Result<Model, GenerateError> {
+    let model = Model::new(file.clone());
+    if network.hosts() < model.hosts() {
+        return Err(JobError::TooFewHosts { fabric: network.hosts(), cluster: model.hosts() }.into());
+    }
+    let mut watched = Watched { model, progress, steps: 0 };
+    match engine::run(network, &mut watched, latest) {
+        End::Done(_) => Ok(watched.model),
+        End::Idle => Err(watched.model.halted().into()),
+        End::Limit(at) => Err(JobError::Endless { at: at.to_string() }.into()),
+    }
+}
+
+/// Jobs under way, with whoever wants to know how far they have come.
+struct Watched<P> {
+    model: Model,
+    progress: P,
+    steps: u64,
+}
+
+impl<P: FnMut(Progress)> Watched<P> {
+    fn step_done(&mut self) {
+        self.steps += 1;
+        if self.steps.is_multiple_of(STEPS_A_REPORT) {
+            let now = JobTime::SUBMISSION.plus_ps(self.model.now().0);
+            let (done, all) = self.model.progress();
+            // Nothing is recorded: the end is guessed by the tasks that are done.
+            let end = now.ps().saturating_mul(all.max(1)) / done.max(1);
+            let recorded = JobTime::SUBMISSION.plus_ps(end.max(now.ps()));
+            (self.progress)(Progress { now, recorded, causal_events: self.steps });
+        }
+    }
+}
+
+impl<N: Network, P: FnMut(Progress)> engine::Workload<N> for Watched<P> {
+    fn next_tick(&self, network: &N) -> Option<SimTime> {
+        self.model.next_tick(network)
+    }
+
+    fn tick(&mut self, now: SimTime, network: &mut N) {
+        self.model.tick(now, network);
+        self.step_done();
+    }
+
+    fn delivered(&mut self, delivery: &netsim::network::Delivery, network: &mut N) {
+        self.model.delivered(delivery, network);
+        self.step_done();
+    }
+
+    fn is_done(&self) -> bool {
+        self.model.is_complete()
+    }
+}

@@ -1,0 +1,205 @@
+//! Jobs from parameters: their trace replays as they ran, and other networks change what they should.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use causal::{JobGraph, Options};
+use mapreduce::JobFile;
+use netsim::fabric;
+use replay::generate::generate;
+use replay::workload;
+use serde_json::Value;
+use trace::rows::Trace;
+
+const JOB: &str = "[cluster]\nnodes = 6\nracks = 2\n[hadoop]\ndfs.blocksize = 4194304\n\
+    yarn.nodemanager.resource.memory-mb = 3072\n[[job]]\nprofile = \"terasort\"\ninput = \"100MiB\"\nreduces = 4\n";
+const ETHERNET: &str = "kind = \"ethernet\"\nswitch_delay = \"1us\"\n[topology]\nshape = \"racks\"\n\
+    host_link = { rate = \"1Gbps\", buffer = \"256KiB\" }\nuplink = { rate = \"2Gbps\", buffer = \"1MiB\" }\n";
+const CREDIT: &str = "kind = \"credit\"\n[topology]\nshape = \"fat-tree\"\ncores = 2\n";
+const LIGHTNESS: &str = "kind = \"lightness\"\n";
+
+fn generated(fabric: &str, job: &str) -> Trace {
+    let file = JobFile::parse(job).unwrap();
+    let hosts = mapreduce::places(&file.cluster);
+    generate(&file, &fabric.parse().unwrap(), &hosts, |_| ()).unwrap().0
+}
+
+/// Simulated and recorded job time, picoseconds.
+fn replayed(fabric: &str, trace: &Trace) -> (u64, u64) {
+    let graph = JobGraph::new(trace, None, Options::default()).unwrap();
+    let hosts = mapreduce::places(&JobFile::parse(JOB).unwrap().cluster);
+    let mut network = fabric::build(&fabric.parse().unwrap(), &hosts).unwrap();
+    let outcome = workload::run(&graph, &mut network, |_| ()).unwrap();
+    (outcome.job_time_ps, (graph.finish_ns - graph.submit_ns) * 1_000)
+}
+
+#[test]
+fn a_replay_over_its_own_network_takes_as_long_to_the_nanosecond() {
+    for fabric in ["kind = \"ideal\"\nrate = \"1Gbps\"\nlatency = \"5us\"", ETHERNET, CREDIT, LIGHTNESS] {
+        let (simulated, recorded) = replayed(fabric, &generated(fabric, JOB));
+        assert!(simulated.abs_diff(recorded) <= 1_000, "{fabric}: {simulated} ps, generated {recorded} ps");
+    }
+}
+
+#[test]
+fn every_event_of_it_happens_when_it_was_generated() {
+    let fabric = "kind = \"ideal\"\nrate = \"1Gbps\"\nlatency = \"5us\"";
+    let trace = generated(fabric, JOB);
+    let graph = JobGraph::new(&trace, None, Options::default()).unwrap();
+    let hosts = mapreduce::places(&JobFile::parse(JOB).unwrap().cluster);
+    let mut network = fabric::build(&fabric.parse().unwrap(), &hosts).unwrap();
+    let outcome = workload::run(&graph, &mut network, |_| ()).unwrap();
+    for event in graph.during() {
+        let Some(at) = outcome.event(event.event).happened() else {
+            assert_eq!(event.recorded_ns, graph.finish_ns, "only what shares the job's last instant may be left out");
+            continue;
+        };
+        let recorded = graph.job_time(event.recorded_ns);
+        assert!((at.0 - recorded.0).unsigned_abs() <= 1_000, "event {}: {at}, generated at {recorded}", event.event);
+    }
+}
+
+#[test]
+fn on_a_slower_network_tasks_are_scheduled_anew() {
+    let fast = generated("kind = \"ideal\"", JOB);
+    let slow = generated("kind = \"ideal\"\nrate = \"50Mbps\"", JOB);
+    let time = |trace: &Trace| trace.jobs[0].finish_ns - trace.jobs[0].submit_ns;
+    assert!(time(&slow) > time(&fast));
+    let hosts = |trace: &Trace| trace.tasks.iter().map(|task| task.host).collect::<Vec<_>>();
+    assert_ne!(hosts(&slow), hosts(&fast), "slower maps free their containers in another order");
+    // The frozen schedule of the fast network, replayed over the slow one, is another answer.
+    let (frozen, _) = replayed("kind = \"ideal\"\nrate = \"50Mbps\"", &fast);
+    assert_ne!(frozen, time(&slow) * 1_000);
+}
+
+fn command(folder: &Path, arguments: &[&str]) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_replay")).args(arguments).current_dir(folder).output().unwrap();
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"), "{output:?}");
+    output
+}
+
+fn json(folder: &Path, arguments: &[&str]) -> Value {
+    let output = command(folder, arguments);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn experiments() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments")
+}
+
+fn bench() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("job.toml"), JOB).unwrap();
+    for name in ["ideal", "ethernet-10g", "lab-100mbit", "lightness-ops"] {
+        fs::copy(experiments().join(format!("{name}.toml")), folder.path().join(format!("{name}.toml"))).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn the_command_writes_a_trace_that_the_others_take() {
+    let folder = bench();
+    let path = folder.path();
+    let made =
+        json(path, &["generate", "job.toml", "--out", "trace", "--json", "--set", "job=[{ profile = \"wordcount\" }]"]);
+    assert_eq!((made["jobs"][0]["name"].as_str(), made["jobs"][0]["maps"].as_u64()), (Some("wordcount"), Some(256)));
+    let replayed = json(path, &["run", "ideal.toml", "--trace", "trace", "--out", "results", "--json"]);
+    let (new, old) = (replayed["job_time_s"].as_f64().unwrap(), made["jobs"][0]["job_time_s"].as_f64().unwrap());
+    assert!((new - old).abs() < 1e-8, "{new} {old}");
+    // The file beside the tables makes the same trace again.
+    json(path, &["generate", "trace/job.toml", "--out", "again", "--json"]);
+    for table in ["events", "dependencies", "messages", "tasks", "jobs"] {
+        let read = |folder: &str| fs::read(path.join(folder).join(format!("{table}.parquet"))).unwrap();
+        assert!(read("trace") == read("again"), "{table}");
+    }
+    let refused = command(path, &["generate", "job.toml", "--out", "trace"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("it is there already"), "{refused:?}");
+}
+
+#[test]
+fn a_comparison_says_which_networks_the_job_needs() {
+    let folder = bench();
+    let names = ["ideal.toml", "ethernet-10g.toml", "lab-100mbit.toml", "lightness-ops.toml"];
+    let output =
+        command(folder.path(), &[&["compare"], &names[..], &["--generate", "job.toml", "--out", "results"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("on an infinitely fast network") && !text.contains("recorded"), "{text}");
+    assert!(text.contains("fast enough for it: ") && text.contains("Slower: lab-100mbit ("), "{text}");
+    let page = fs::read_to_string(folder.path().join("results/report.html")).unwrap();
+    assert!(page.contains("On an infinitely fast network the job takes"));
+    let summary: Value =
+        serde_json::from_str(&fs::read_to_string(folder.path().join("results/summary.json")).unwrap()).unwrap();
+    let times: Vec<f64> =
+        summary["experiments"].as_array().unwrap().iter().map(|one| one["job_time_s"].as_f64().unwrap()).collect();
+    assert_eq!(summary["experiments"][0]["baseline"], "ideal");
+    assert_eq!(
+        summary["experiments"][0]["recorded_job_time_s"].as_f64(),
+        Some(times[0]),
+        "the ideal one is its own bound"
+    );
+    assert!(times.iter().all(|time| *time >= times[0]));
+}
+
+#[test]
+fn a_sweep_schedules_each_of_its_networks() {
+    let folder = bench();
+    let rates = "fabric.topology.host_link.rate=[1Gbps,10Gbps]";
+    let swept = json(
+        folder.path(),
+        &["run", "ethernet-10g.toml", "--generate", "job.toml", "--out", "results", "--set", rates, "--json"],
+    );
+    let times: Vec<f64> =
+        swept["points"].as_array().unwrap().iter().map(|it| it["job_time_s"].as_f64().unwrap()).collect();
+    assert!(times.len() == 2 && times[0] > times[1], "{times:?}");
+}
+
+#[test]
+fn what_is_wrong_is_shown_where_it_stands() {
+    let folder = bench();
+    let path = folder.path();
+    let wrong = |arguments: &[&str], parts: &[&str]| {
+        let output = command(path, arguments);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(parts.iter().all(|part| text.contains(part)), "{text} lacks {parts:?}");
+    };
+    fs::write(path.join("bad.toml"), JOB.replace("nodes = 6", "nodes = 0")).unwrap();
+    wrong(&["generate", "bad.toml", "--out", "t"], &["bad.toml:2:1", "cluster.nodes = 0", "between 1 and"]);
+    fs::write(path.join("bad.toml"), JOB.replace("nodes", "nods")).unwrap();
+    wrong(&["generate", "bad.toml", "--out", "t"], &["bad.toml:2:1", "nods", "did you mean `nodes`?"]);
+    wrong(
+        &["generate", "job.toml", "--out", "t", "--set", "cluster.nodes=0"],
+        &["--set cluster.nodes=0", "between 1 and"],
+    );
+    wrong(&["generate", "none.toml", "--out", "t"], &["none.toml", "No such file"]);
+    let both = "[workload]\ntrace = \"t\"\ngenerate = \"job.toml\"\n[fabric]\nkind = \"ideal\"\n";
+    fs::write(path.join("both.toml"), both).unwrap();
+    wrong(&["run", "both.toml", "--out", "r"], &["exclude each other"]);
+    let factor = ["run", "ideal.toml", "--generate", "job.toml", "--out", "r", "--set", "workload.cpu_factor=2.0"];
+    wrong(&factor, &["cpu_factor", "map_rate"]);
+    assert!(!path.join("t").exists());
+}
+
+#[test]
+fn the_jobs_of_the_repository_are_what_their_comments_say() {
+    let job = |name: &str| {
+        let path = experiments().join("jobs").join(name);
+        JobFile::parse(&fs::read_to_string(path).unwrap()).unwrap()
+    };
+    let data_centre = job("data-centre.toml");
+    assert_eq!((data_centre.cluster.nodes, data_centre.cluster.racks), (64, 4));
+    let at_once = data_centre.hadoop.node_memory_mb / 1_024 * u64::from(data_centre.cluster.nodes);
+    assert!(at_once >= 128 + 128 + 2, "128 maps and 128 reduces beside the master");
+    let terasort = job("terasort.toml");
+    assert_eq!(terasort.jobs[0].input.unwrap().0.div_ceil(terasort.hadoop.block_bytes), 64);
+    let bio = job("hec-protein-clustering.toml");
+    assert_eq!((bio.cluster.nodes, bio.jobs.len()), (50, 2));
+    let share = bio.jobs[0].map_output * bio.jobs[0].reduce_output;
+    assert!((share - 0.01).abs() < 1e-12, "the second job reads 1% of what the first does: {share}");
+    let files = fs::read_dir(experiments().join("jobs")).unwrap().count();
+    assert_eq!(files, 3, "each has its lines here");
+}
