@@ -52,5 +52,6 @@ mod roles;
 pub mod spans;
 pub mod strip;
 pub mod summary;
+mod sums;
 pub mod tables_page;
 pub mod volume;

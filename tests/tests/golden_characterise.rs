@@ -218,20 +218,40 @@ fn absurd_numbers_of_a_damaged_trace_end_nothing() {
     let mut one = Characterised::of("wordcount");
     for row in one.trace.connections.iter_mut().step_by(3) {
         (row.client_bytes, row.server_bytes, row.last_ns) = (u64::MAX, u64::MAX, 0);
+        (row.client_missing_bytes, row.server_missing_bytes) = (u64::MAX, u64::MAX);
+        (row.client_retransmitted_bytes, row.server_retransmitted_bytes) = (u64::MAX, u64::MAX);
+        (row.client_kernel_bytes, row.server_kernel_bytes) = (Some(u64::MAX), Some(0));
     }
     for (number, message) in one.trace.messages.iter_mut().enumerate().step_by(7) {
         (message.bytes, message.app_bytes, message.sent_end_ns) = (u64::MAX, u64::MAX, u64::MAX);
         (message.delivered_ns, message.sent_ns) = (0, if number % 2 == 0 { 0 } else { message.sent_ns });
     }
+    let shuffled = one.trace.messages.iter_mut().filter(|message| message.kind == MessageKind::ShuffleResponse);
+    shuffled.for_each(|message| (message.bytes, message.app_bytes) = (u64::MAX, u64::MAX));
+    let path = folder.path().join("trace");
+    let ends = |arguments: &[&str], code: i32| {
+        let ended = run("merger", &[&[arguments[0], path.to_str().unwrap()], &arguments[1..]].concat()).unwrap();
+        assert_eq!(ended.status.code(), Some(code), "{arguments:?}: {}", String::from_utf8_lossy(&ended.stderr));
+        String::from_utf8(ended.stdout).unwrap()
+    };
+    let out = folder.path().join("out");
+    let out = out.to_str().unwrap();
+    trace_tables::write_trace(&path, &one.trace).unwrap();
+    // Sums end at the largest number; that something is wrong is said.
+    let checked: Value = serde_json::from_str(&ends(&["check", "--json"], 1)).unwrap();
+    assert_eq!((number(&checked, "payload_bytes"), number(&checked["detail"], "missing_bytes")), (u64::MAX, u64::MAX));
+    assert_eq!(number(&checked["detail"]["volumes"], "shuffle_bytes"), u64::MAX);
+    let written = ends(&["export", "--to", "coflow", "--out", out, "--json"], 0);
+    assert_eq!(number(&serde_json::from_str(&written).unwrap(), "bytes"), u64::MAX);
+    ends(&["export", "--to", "flows", "--out", out], 0);
     for job in &mut one.trace.jobs {
         (job.submit_ns, job.finish_ns) = (job.finish_ns, job.submit_ns);
     }
-    let path = folder.path().join("trace");
     trace_tables::write_trace(&path, &one.trace).unwrap();
-    let out = folder.path().join("out");
-    let shown = run("merger", &["characterise", path.to_str().unwrap(), "--out", out.to_str().unwrap()]).unwrap();
-    assert_eq!(shown.status.code(), Some(0), "{}", String::from_utf8_lossy(&shown.stderr));
-    assert!(out.join("report.html").is_file());
+    ends(&["check"], 1);
+    fs::remove_file(out).unwrap();
+    ends(&["characterise", "--out", out], 0);
+    assert!(Path::new(out).join("report.html").is_file());
 }
 
 #[test]

@@ -7,6 +7,7 @@ use trace::rows::ConnectionRow;
 use super::quantiles::Sorted;
 use super::tables::{LocalityRow, ProtocolRow, SizeRow};
 use super::view::{View, payload, protocol};
+use crate::sums::add;
 
 /// Connections of one protocol.
 #[derive(Default)]
@@ -67,7 +68,8 @@ fn distribution(unit: &str, sizes: &Sorted) -> Vec<SizeRow> {
     for percent in 1..=100 {
         let Some(bytes) = sizes.percentile(percent) else { break };
         while let Some(size) = sizes.values().get(passed).filter(|size| **size <= bytes) {
-            (passed, bytes_passed) = (passed + 1, bytes_passed.saturating_add(*size));
+            passed += 1;
+            add(&mut bytes_passed, *size);
         }
         rows.push(SizeRow { unit: unit.to_owned(), percent, bytes, share_of_bytes: bytes_passed as f64 / all });
     }
@@ -81,7 +83,7 @@ pub fn locality(view: &View<'_>) -> Vec<LocalityRow> {
     for row in view.connections() {
         let (connections, bytes) = all.entry((scope(view, row), protocol(row))).or_default();
         *connections += 1;
-        *bytes = bytes.saturating_add(payload(row));
+        add(bytes, payload(row));
     }
     let row = |((scope, protocol), (connections, bytes)): ((&str, &str), (u64, u64))| LocalityRow {
         scope: scope.to_owned(),

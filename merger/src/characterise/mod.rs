@@ -22,7 +22,7 @@ use trace_tables::describe::TableDescription;
 use trace_tables::{TableError, write_csv, write_rows};
 
 use crate::export::{self, ExportError};
-use quantiles::saturating_sum;
+use crate::sums;
 pub use show::show;
 pub use tables::{
     CallRow, Characteristics, FanRow, JobShuffleRow, KindRow, LocalityRow, PhaseRow, ProtocolRow, RoleRow, SeriesRow,
@@ -74,9 +74,9 @@ pub fn characterise(trace: &Trace) -> Characteristics {
 }
 
 fn totals(view: &View<'_>, kinds: &[KindRow], seconds: f64) -> Totals {
-    let of = |plane: &str| saturating_sum(kinds.iter().filter(|row| row.plane == plane).map(|row| row.bytes));
-    let payload_bytes = saturating_sum(view.connections().map(payload));
-    let all = saturating_sum(view.trace.connections.iter().map(payload));
+    let of = |plane: &str| sums::sum(kinds.iter().filter(|row| row.plane == plane).map(|row| row.bytes));
+    let payload_bytes = sums::sum(view.connections().map(payload));
+    let all = sums::sum(view.trace.connections.iter().map(payload));
     Totals {
         seconds,
         hosts: view.trace.hosts.iter().filter(|host| host.captured).count() as u64,

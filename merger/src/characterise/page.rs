@@ -7,9 +7,9 @@ use pages::markup::{Element, div, element, table};
 use pages::parts::note;
 use trace::rows::Trace;
 
-use super::quantiles::saturating_sum;
 use super::show::{bits, locality_cells, nanoseconds, phase_cells};
 use super::tables::{Characteristics, SeriesRow, SizeRow};
+use crate::sums;
 
 /// Rows of a table on the page: all of them lie beside it.
 const SHOWN: usize = 200;
@@ -52,7 +52,7 @@ fn headline(found: &Characteristics) -> Element {
     );
     let figure =
         |value: String, name: &str| div("figure").child(element("b").text(value)).child(element("span").text(name));
-    let local = saturating_sum(found.locality.iter().filter(|row| row.scope == "host").map(|row| row.bytes));
+    let local = sums::sum(found.locality.iter().filter(|row| row.scope == "host").map(|row| row.bytes));
     let elephants = elephants(found);
     let figures = div("figures")
         .child(figure(count(totals.messages), "messages"))

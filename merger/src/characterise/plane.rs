@@ -2,6 +2,8 @@
 
 use trace::rows::MessageKind;
 
+use crate::sums::add;
+
 /// For what a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plane {
@@ -65,6 +67,6 @@ impl Bytes {
             Plane::Data => &mut self.data,
             Plane::Unknown => &mut self.unknown,
         };
-        *sum = sum.saturating_add(bytes);
+        add(sum, bytes);
     }
 }

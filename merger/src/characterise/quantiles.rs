@@ -1,5 +1,7 @@
 //! Quantiles of values that are all there.
 
+use crate::sums;
+
 /// Values in order.
 #[derive(Clone, Debug, Default)]
 pub struct Sorted(Vec<u64>);
@@ -34,7 +36,7 @@ impl Sorted {
     /// Their sum.
     #[must_use]
     pub fn sum(&self) -> u64 {
-        saturating_sum(self.0.iter().copied())
+        sums::sum(self.0.iter().copied())
     }
 
     /// In order.
@@ -42,9 +44,4 @@ impl Sorted {
     pub fn values(&self) -> &[u64] {
         &self.0
     }
-}
-
-/// A sum of numbers that a damaged trace may have: it ends at the largest number.
-pub fn saturating_sum(values: impl Iterator<Item = u64>) -> u64 {
-    values.fold(0, u64::saturating_add)
 }

@@ -10,6 +10,7 @@ use super::quantiles::Sorted;
 use super::series::Intervals;
 use super::tables::{FanRow, KindRow, RoleRow};
 use super::view::View;
+use crate::sums::add;
 
 /// What went from a role to another.
 #[derive(Default)]
@@ -34,7 +35,7 @@ pub fn roles(view: &View<'_>, intervals: Intervals, seconds: f64) -> Vec<RoleRow
             if bytes > 0 {
                 let sent = all.entry(ends(row, from_client)).or_default();
                 sent.connections += 1;
-                sent.bytes = sent.bytes.saturating_add(bytes);
+                add(&mut sent.bytes, bytes);
             }
         }
     }
@@ -45,7 +46,7 @@ pub fn roles(view: &View<'_>, intervals: Intervals, seconds: f64) -> Vec<RoleRow
         sent.by_interval.resize(intervals.len(), 0);
         for (interval, bytes) in intervals.spread(message) {
             if let Some(sum) = sent.by_interval.get_mut(interval) {
-                *sum = sum.saturating_add(bytes);
+                add(sum, bytes);
             }
         }
     }
@@ -80,7 +81,7 @@ pub fn kinds(view: &View<'_>) -> Vec<KindRow> {
     let mut all: BTreeMap<MessageKind, (u64, Vec<u64>)> = BTreeMap::new();
     for (message, _) in view.messages() {
         let (app_bytes, sizes) = all.entry(message.kind).or_default();
-        *app_bytes = app_bytes.saturating_add(message.app_bytes);
+        add(app_bytes, message.app_bytes);
         sizes.push(message.bytes);
     }
     let mut rows: Vec<KindRow> = all

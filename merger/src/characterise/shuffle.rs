@@ -6,6 +6,7 @@ use trace::rows::{MessageKind, TaskRow};
 
 use super::tables::{JobShuffleRow, ShuffleRow};
 use super::view::View;
+use crate::sums::add;
 
 /// A map output for a reduce.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,8 +35,8 @@ pub fn matrix(view: &View<'_>) -> Vec<ShuffleRow> {
         };
         let sums = all.entry(part).or_insert_with(|| unfetched(part));
         sums.fetches += 1;
-        sums.bytes = sums.bytes.saturating_add(message.bytes);
-        sums.app_bytes = sums.app_bytes.saturating_add(message.app_bytes);
+        add(&mut sums.bytes, message.bytes);
+        add(&mut sums.app_bytes, message.app_bytes);
     }
     all.into_values().collect()
 }
@@ -68,12 +69,11 @@ pub fn jobs(matrix: &[ShuffleRow]) -> Vec<JobShuffleRow> {
     let mut all: BTreeMap<&str, Sums<'_>> = BTreeMap::new();
     for row in matrix {
         let sums = all.entry(&row.job).or_default();
-        let add = |sum: &mut u64| *sum = sum.saturating_add(row.app_bytes);
-        add(sums.maps.entry(&row.map).or_default());
-        add(sums.reduces.entry(row.reduce).or_default());
-        add(&mut sums.app_bytes);
+        add(sums.maps.entry(&row.map).or_default(), row.app_bytes);
+        add(sums.reduces.entry(row.reduce).or_default(), row.app_bytes);
+        add(&mut sums.app_bytes, row.app_bytes);
         if row.from_host == row.to_host {
-            add(&mut sums.local_bytes);
+            add(&mut sums.local_bytes, row.app_bytes);
         }
     }
     let share = |part: u64, whole: u64| if whole > 0 { part as f64 / whole as f64 } else { 0.0 };

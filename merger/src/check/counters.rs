@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use trace::rows::{JobRow, MessageKind, MessageRow, Trace};
 
 use super::report::{Report, Volumes, error};
+use crate::sums::{add, sum};
 
 /// Compares what was captured with the counters of the jobs that ran within the capture.
 pub(super) fn compare(trace: &Trace, report: &mut Report) {
@@ -21,10 +22,10 @@ pub(super) fn compare(trace: &Trace, report: &mut Report) {
         let ours = row.attempt.as_deref().is_some_and(|attempt| good.contains(attempt));
         match row.kind {
             MessageKind::ShuffleResponse if ours => {
-                volumes.shuffle_bytes += row.app_bytes;
-                volumes.shuffle_payload_bytes += row.bytes;
+                add(&mut volumes.shuffle_bytes, row.app_bytes);
+                add(&mut volumes.shuffle_payload_bytes, row.bytes);
             }
-            MessageKind::ShuffleResponse => volumes.other_shuffle_bytes += row.app_bytes,
+            MessageKind::ShuffleResponse => add(&mut volumes.other_shuffle_bytes, row.app_bytes),
             MessageKind::BlockData => block_data(trace, row, ours, &mut volumes),
             _ => {}
         }
@@ -37,7 +38,7 @@ pub(super) fn compare(trace: &Trace, report: &mut Report) {
     let mut figure = |name: &str, captured: u64, counter: fn(&JobRow) -> Option<u64>| -> (Option<f64>, u64) {
         // A job without reduces has no counter of a shuffle: only if no job has it, it is missing.
         let told: Vec<u64> = jobs.iter().filter_map(|job| counter(job)).collect();
-        let counters = (!told.is_empty()).then(|| told.iter().fold(0, |sum: u64, count| sum.saturating_add(*count)));
+        let counters = (!told.is_empty()).then(|| sum(told));
         let reason = none().or_else(|| match counters {
             None => Some("the job history lacks the counter".to_owned()),
             Some(0) => Some(format!("the counter is 0; captured: {captured} bytes")),
@@ -74,15 +75,15 @@ fn block_data(trace: &Trace, row: &MessageRow, ours: bool, volumes: &mut Volumes
         client.map_or_else(|| "unknown".to_owned(), |process| trace.processes[process.index()].role.clone())
     };
     match (row.name.as_str(), row.hop) {
-        ("write", Some(1)) if ours => volumes.written_bytes += row.app_bytes,
-        ("write", Some(1)) => *volumes.other_written_bytes.entry(role()).or_default() += row.app_bytes,
-        ("write", Some(_)) => volumes.later_hops_bytes += row.app_bytes,
-        ("write", None) => *volumes.other_written_bytes.entry(role()).or_default() += row.app_bytes,
+        ("write", Some(1)) if ours => add(&mut volumes.written_bytes, row.app_bytes),
+        ("write", Some(1)) => add(volumes.other_written_bytes.entry(role()).or_default(), row.app_bytes),
+        ("write", Some(_)) => add(&mut volumes.later_hops_bytes, row.app_bytes),
+        ("write", None) => add(volumes.other_written_bytes.entry(role()).or_default(), row.app_bytes),
         ("read", _) if ours => {
             let unread = row.unread_bytes.unwrap_or(0).min(row.app_bytes);
-            volumes.read_bytes += row.app_bytes - unread;
-            volumes.read_unread_bytes += unread;
+            add(&mut volumes.read_bytes, row.app_bytes - unread);
+            add(&mut volumes.read_unread_bytes, unread);
         }
-        _ => *volumes.other_read_bytes.entry(role()).or_default() += row.app_bytes,
+        _ => add(volumes.other_read_bytes.entry(role()).or_default(), row.app_bytes),
     }
 }

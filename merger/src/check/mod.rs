@@ -23,6 +23,7 @@ pub(crate) mod table_parts {
 use crate::framing::source_of;
 use crate::loss::EarlySegments;
 use crate::processes::UNKNOWN_ROLE;
+use crate::sums::add;
 
 /// What is wanted: a check that misses one of these has found something wrong.
 pub mod target {
@@ -67,8 +68,7 @@ pub fn check(trace: &Trace) -> Report {
     report.detail.rows = rows(trace);
     for loss in trace.manifest.losses.iter().filter(|loss| !loss.writer.is_empty()) {
         let by_unit = report.detail.unwritten_by.entry(loss.writer.clone()).or_default();
-        let all = by_unit.entry(loss.unit.clone()).or_default();
-        *all = all.saturating_add(loss.count);
+        add(by_unit.entry(loss.unit.clone()).or_default(), loss.count);
     }
     report.detail.losses.clone_from(&trace.manifest.losses);
     report.detail.notes.clone_from(&trace.manifest.notes);
@@ -114,18 +114,23 @@ fn owners(trace: &Trace, counted: &HashSet<ConnectionId>, report: &mut Report) {
     // Of a process in a listing nobody knows when it began.
     let only_listings = !trace.processes.is_empty() && trace.processes.iter().all(|process| process.start_ticks == 0);
     for row in &trace.connections {
-        let bytes = row.client_bytes + row.server_bytes;
+        let bytes = row.client_bytes.saturating_add(row.server_bytes);
         if !counted.contains(&row.connection) {
-            report.detail.other_bytes += bytes;
+            add(&mut report.detail.other_bytes, bytes);
             continue;
         }
-        report.payload_bytes += bytes;
-        *report.detail.bytes_by_protocol.entry(named(&row.protocol)).or_default() += bytes;
+        add(&mut report.payload_bytes, bytes);
+        add(report.detail.bytes_by_protocol.entry(named(&row.protocol)).or_default(), bytes);
         for evidence in [row.client_evidence, row.server_evidence] {
-            *report.detail.bytes_by_owner_evidence.entry(evidence.as_str().to_owned()).or_default() += bytes;
+            add(report.detail.bytes_by_owner_evidence.entry(evidence.as_str().to_owned()).or_default(), bytes);
         }
-        report.detail.missing_bytes += row.client_missing_bytes + row.server_missing_bytes;
-        report.detail.retransmitted_bytes += row.client_retransmitted_bytes + row.server_retransmitted_bytes;
+        for (missing, resent) in [
+            (row.client_missing_bytes, row.client_retransmitted_bytes),
+            (row.server_missing_bytes, row.server_retransmitted_bytes),
+        ] {
+            add(&mut report.detail.missing_bytes, missing);
+            add(&mut report.detail.retransmitted_bytes, resent);
+        }
         let mut reasons = Vec::new();
         for (end, process, evidence) in
             [("client", row.client_process, row.client_evidence), ("server", row.server_process, row.server_evidence)]
@@ -140,12 +145,13 @@ fn owners(trace: &Trace, counted: &HashSet<ConnectionId>, report: &mut Report) {
             }
         }
         if reasons.is_empty() {
-            owned += bytes;
+            add(&mut owned, bytes);
         } else {
             let lacks_owner = row.client_process.is_none() || row.server_process.is_none();
             if only_listings && lacks_owner && row.last_ns.saturating_sub(row.first_ns) < LISTED_EVERY_NS {
                 let short = &mut report.detail.shorter_than_listings;
-                (short.connections, short.bytes) = (short.connections + 1, short.bytes + bytes);
+                short.connections += 1;
+                add(&mut short.bytes, bytes);
             }
             lacking.push(lack(row, bytes, reasons.join("; ")));
         }
@@ -185,22 +191,24 @@ fn messages(trace: &Trace, counted: &HashSet<ConnectionId>, report: &mut Report)
     let (mut known, mut all) = (0, 0);
     let mut unknown: BTreeMap<ConnectionId, (u64, u64)> = BTreeMap::new();
     for row in trace.messages.iter().filter(|row| counted.contains(&row.connection)) {
-        all += row.bytes;
+        add(&mut all, row.bytes);
         let detail = &mut report.detail;
-        *detail.bytes_by_kind.entry(row.kind.as_str().to_owned()).or_default() += row.bytes;
+        add(detail.bytes_by_kind.entry(row.kind.as_str().to_owned()).or_default(), row.bytes);
         *detail.messages_by_kind.entry(row.kind.as_str().to_owned()).or_default() += 1;
-        *detail.bytes_by_delimiting.entry(row.evidence.clone()).or_default() += row.bytes;
+        add(detail.bytes_by_delimiting.entry(row.evidence.clone()).or_default(), row.bytes);
         let source = if row.kind == MessageKind::Unknown { "nothing" } else { source_of(&row.evidence) };
         let known_by = detail.known_by.entry(source.to_owned()).or_default();
-        (known_by.messages, known_by.bytes) = (known_by.messages + 1, known_by.bytes + row.bytes);
+        known_by.messages += 1;
+        add(&mut known_by.bytes, row.bytes);
         if row.kind == MessageKind::Unknown {
-            let entry = unknown.entry(row.connection).or_default();
-            *entry = (entry.0 + row.bytes, entry.1 + 1);
+            let (bytes, count) = unknown.entry(row.connection).or_default();
+            add(bytes, row.bytes);
+            *count += 1;
         } else {
-            known += row.bytes;
+            add(&mut known, row.bytes);
         }
         if row.delivered_ns < row.sent_end_ns || row.sent_end_ns < row.sent_ns {
-            report.causality_violations += 1;
+            add(&mut report.causality_violations, 1);
         }
     }
     report.in_known_message_share = share(known, all);
@@ -229,10 +237,10 @@ fn kernel(trace: &Trace, counted: &HashSet<ConnectionId>, report: &mut Report) {
                 continue;
             };
             detail.ends += 1;
-            detail.captured_bytes += captured;
-            detail.kernel_bytes = detail.kernel_bytes.saturating_add(counted);
+            add(&mut detail.captured_bytes, captured);
+            add(&mut detail.kernel_bytes, counted);
             let difference = captured.abs_diff(counted);
-            detail.absolute_difference_bytes = detail.absolute_difference_bytes.saturating_add(difference);
+            add(&mut detail.absolute_difference_bytes, difference);
             differences.push(lack(row, difference, format!("{end}: captured {captured}, kernel {counted}")));
         }
     }
@@ -252,7 +260,7 @@ fn causes(trace: &Trace, report: &mut Report) {
             Some(EarlySegments::Clamped) => &mut report.detail.clamped_segments,
             None => continue,
         };
-        *all = all.saturating_add(loss.count);
+        add(all, loss.count);
     }
     let mut waiting = BTreeSet::new();
     for dependency in &trace.dependencies {
@@ -263,7 +271,7 @@ fn causes(trace: &Trace, report: &mut Report) {
             (Some(event), Some(on)) => on.recorded_ns > event.recorded_ns,
             _ => true,
         };
-        report.causality_violations += u64::from(backwards);
+        add(&mut report.causality_violations, u64::from(backwards));
     }
     let all = trace.dependencies.len() as f64;
     let detail = &mut report.detail;

@@ -6,6 +6,7 @@ use trace::ids::ConnectionId;
 use trace::rows::{MessageKind, Trace};
 
 use super::report::{Negotiated, named};
+use crate::sums::add;
 
 /// Negotiated connections, by protocol.
 pub(super) fn of(trace: &Trace, counted: &HashSet<ConnectionId>) -> BTreeMap<String, Negotiated> {
@@ -19,9 +20,9 @@ pub(super) fn of(trace: &Trace, counted: &HashSet<ConnectionId>) -> BTreeMap<Str
     }
     for row in mine().filter(|row| ids.contains(&row.connection)) {
         let entry = all.entry(protocol(row.connection)).or_default();
-        entry.bytes += row.bytes;
-        entry.app_bytes += row.app_bytes;
-        entry.negotiation_bytes += if row.kind == MessageKind::Sasl { row.bytes } else { 0 };
+        add(&mut entry.bytes, row.bytes);
+        add(&mut entry.app_bytes, row.app_bytes);
+        add(&mut entry.negotiation_bytes, if row.kind == MessageKind::Sasl { row.bytes } else { 0 });
     }
     all
 }

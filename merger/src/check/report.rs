@@ -177,7 +177,7 @@ impl Negotiated {
     /// What is neither: requests, headers, checksums, and what encryption adds to them and to data.
     #[must_use]
     pub fn other_bytes(&self) -> u64 {
-        self.bytes.saturating_sub(self.negotiation_bytes + self.app_bytes)
+        self.bytes.saturating_sub(self.negotiation_bytes).saturating_sub(self.app_bytes)
     }
 }
 

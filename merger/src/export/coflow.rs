@@ -12,6 +12,7 @@ use trace::ids::JobId;
 use trace::rows::{MessageKind, TaskRow, Trace};
 
 use super::file::{ExportError, write};
+use crate::sums::add;
 
 /// How much was written, and what was left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -50,8 +51,8 @@ pub fn coflow(trace: &Trace, out: &Path) -> Result<Coflows, ExportError> {
         let shuffle = shuffles.entry(map.job).or_default();
         shuffle.first_ns = Some(shuffle.first_ns.map_or(message.sent_ns, |first| first.min(message.sent_ns)));
         shuffle.mappers.insert(connection.server_host.index());
-        *shuffle.reducers.entry(connection.client_host.index()).or_default() += message.bytes;
-        written.bytes += message.bytes;
+        add(shuffle.reducers.entry(connection.client_host.index()).or_default(), message.bytes);
+        add(&mut written.bytes, message.bytes);
     }
     written.coflows = shuffles.len() as u64;
     write(out, |file| {

@@ -6,6 +6,7 @@ use std::path::Path;
 use trace::rows::{MessageRow, Trace};
 
 use super::file::{ExportError, one_line, write};
+use crate::sums::add;
 
 /// How many flows were written, and what was left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -46,7 +47,7 @@ pub fn flows(trace: &Trace, out: &Path) -> Result<Flows, ExportError> {
                     let begin = if written.flows > 0 { "\n" } else { "" };
                     write!(file, "{begin}{from} {to} {} {start_ns}", message.bytes)?;
                     written.flows += 1;
-                    written.bytes = written.bytes.saturating_add(message.bytes);
+                    add(&mut written.bytes, message.bytes);
                 }
             }
         }

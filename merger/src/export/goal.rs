@@ -20,6 +20,7 @@ use trace::ids::{EventId, HostId, ProcessId};
 use trace::rows::{EventKind, EventRow, On, Trace};
 
 use super::file::{ExportError, one_line, write};
+use crate::sums::add;
 
 /// How much was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -264,7 +265,7 @@ impl<'t> Schedule<'t> {
             self.ranks[from].requirements.push(format!("s{number} requires c{number}"));
             self.ranks[to].operations.push(format!("r{number}: recv {bytes}b from {from} tag {number}"));
             self.written.messages += 1;
-            self.written.bytes = self.written.bytes.saturating_add(bytes);
+            add(&mut self.written.bytes, bytes);
         }
     }
 
