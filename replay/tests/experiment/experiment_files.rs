@@ -61,6 +61,22 @@ fn every_wrong_line_is_named_with_its_value_and_what_is_allowed() {
             &["`rat`", "`rate`"],
         ),
         (
+            "[fabric]\nkind = \"credit\"\nrouting = { file = \"x\" }",
+            "x.toml:3:",
+            &["routing = { file = \"x\" } is not known", "\"d-mod-k\"", "\"file\" or { table = \"FILE\" }"],
+        ),
+        (
+            "[fabric]\nkind = \"credit\"\nrouting = { table = 7 }",
+            "x.toml:3:",
+            &["routing = { table = 7 } is not known", "{ table = \"FILE\" }"],
+        ),
+        (
+            "[fabric]\nkind = \"credit\"\nrouting = \"best\"",
+            "x.toml:3:11",
+            &["routing = \"best\" is not known", "\"ecmp\""],
+        ),
+        ("[fabric]\nkind = \"credit\"\nrouting = \"table\"", "x.toml:3:11", &["{ table = \"FILE\" }"]),
+        (
             "[fabric]\nkind = \"ethernet\"\n[fabric.topology]\nshape = \"racks\"\nuplink.buffer = \"170\"",
             "x.toml:5:17",
             &["\"170\"", "170 packets"],

@@ -1,11 +1,13 @@
 //! The `routing` key.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use toml::Value;
 
 /// How a switch chooses where a packet goes on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RoutingConfig {
     /// Equal-cost multi-path by a hash of the flow, as Ethernet switches do.
@@ -38,6 +40,22 @@ pub enum RoutingConfig {
 }
 
 impl RoutingConfig {
+    /// Those that are a name alone.
+    const NAMED: [Self; 12] = [
+        Self::Ecmp,
+        Self::EcmpPacket,
+        Self::DModK,
+        Self::SModK,
+        Self::Random,
+        Self::Adaptive,
+        Self::MinimalAdaptive,
+        Self::Shortest,
+        Self::UpDown,
+        Self::Dor,
+        Self::Bubble,
+        Self::File,
+    ];
+
     /// Whether all packets of a flow take one way.
     #[must_use]
     pub const fn keeps_flows(&self) -> bool {
@@ -74,6 +92,25 @@ impl fmt::Display for RoutingConfig {
             Self::Bubble => "bubble",
             Self::File => "file",
             Self::Table(file) => return write!(f, "{{ table = \"{}\" }}", file.display()),
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for RoutingConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let given = Value::deserialize(deserializer)?;
+        let found = match &given {
+            Value::String(name) => Self::NAMED.into_iter().find(|routing| routing.to_string() == *name),
+            Value::Table(keys) if keys.len() == 1 => {
+                keys.get("table").and_then(Value::as_str).map(|file| Self::Table(file.into()))
+            }
+            _ => None,
+        };
+        found.ok_or_else(|| {
+            // A list is none, whatever it holds.
+            let given = if given.is_array() { "[...]".to_owned() } else { given.to_string() };
+            let names = Self::NAMED.map(|routing| format!("\"{routing}\"")).join(", ");
+            D::Error::custom(format!("routing = {given} is not known: it takes {names} or {{ table = \"FILE\" }}"))
         })
     }
 }
