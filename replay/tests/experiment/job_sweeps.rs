@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
 use trace_tables::write_trace;
+
+use crate::at_terminal::{Ended, counted, interrupted};
 
 const SWEEP: &str = r#"
     [workload]
@@ -132,30 +133,17 @@ fn seeds_and_jobs_are_keys_as_others_and_a_combination_without_result_is_told() 
 #[test]
 fn an_interrupted_sweep_leaves_what_is_done() {
     let bench = Bench::new(SWEEP);
-    let factors: Vec<String> = (1..=20_000).map(|number| format!("{}", f64::from(number) / 10_000.0)).collect();
+    // So large that the whole sweep takes a minute.
+    write_trace(&bench.path("trace"), &crate::common::map_reduce(&["m1", "w1", "w2"], 200, 60)).unwrap();
+    let factors: Vec<String> = (1..=2_000).map(|number| format!("{}", f64::from(number) / 1_000.0)).collect();
     let text = SWEEP.replace("[0.5, 2.0]", &format!("[{}]", factors.join(", ")));
     fs::write(bench.path("long.toml"), text.replace("[\"20Mbps\", \"1Gbps\", \"100Mbps\"]", "\"1Gbps\"")).unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_replay"));
-    child.args(["run", "long.toml", "--out", "r", "--json", "--threads", "1"]).current_dir(bench.folder.path());
-    let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Until the program catches the signal it would just end.
-    let status = format!("/proc/{}/status", child.id());
-    let catches = || {
-        let status = fs::read_to_string(&status).unwrap();
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
-        u64::from_str_radix(mask.trim(), 16).unwrap() & 1 << (2 - 1) != 0
-    };
-    while !catches() {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    std::thread::sleep(Duration::from_millis(500));
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    let output = child.wait_with_output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(1) && told.contains("stopped"), "{told}");
-    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let arguments = ["run", "long.toml", "--out", "r", "--json", "--threads", "1"];
+    let Ended { code, shown, printed } =
+        interrupted(bench.folder.path(), &arguments, |shown| counted(shown, " of 2000 runs") > 0.0);
+    assert!(code == Some(1) && shown.contains("stopped"), "{shown}");
     let done = printed["points"].as_array().unwrap().len();
-    assert!(printed["interim"] == true && (1..20_000).contains(&done), "{done}");
+    assert!(printed["interim"] == true && (1..2_000).contains(&done), "{done}");
     assert_eq!(bench.text("r/sweep.csv").lines().count(), done + 1);
     assert_eq!(serde_json::from_str::<Value>(&bench.text("r/summary.json")).unwrap(), printed);
     assert!(bench.path("r/sweep.parquet").exists());

@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::at_terminal::{Ended, counted, interrupted};
 
 const EXPERIMENT: &str = "
 [traffic]
@@ -192,14 +194,9 @@ fn an_interrupted_run_ends_with_interim_results() {
     let bench = Bench::new();
     let long =
         ["run", "tree.toml", "--out", "r", "--json", "--set", "traffic.measurement=1s", "--set", "traffic.warm_up=1us"];
-    let child = bench.command(&long).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let id = child.id().to_string();
-    // The signal's handler is there when the program has read its arguments; until then it would just end.
-    std::thread::sleep(std::time::Duration::from_secs(3));
-    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
-    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let Ended { code, shown, printed } =
+        interrupted(bench.folder.path(), &long, |shown| counted(shown, " us simulated") > 100.0);
+    assert_eq!(code, Some(1), "{shown}");
     assert_eq!(printed["interim"], true);
     assert!(printed["packets"].as_u64().unwrap() > 0);
     assert_eq!(printed, read_json(&bench.path("r/summary.json")));
