@@ -111,6 +111,19 @@ impl Sweep {
         !self.axes.is_empty()
     }
 
+    /// The number of the key along which the offered load changes: what curves of synthetic traffic are drawn over.
+    #[must_use]
+    pub fn load_axis(&self) -> Option<usize> {
+        let offered = |point: &Point| point.experiment.traffic.as_ref().map(|traffic| (traffic.load, traffic.interval));
+        (0..self.axes.len()).find(|along| {
+            let is_along =
+                |point: &&Point| point.values.iter().enumerate().all(|(axis, at)| axis == *along || *at == 0);
+            let mut loads = self.points.iter().filter(is_along).map(offered);
+            let first = loads.next();
+            loads.any(|load| Some(load) != first)
+        })
+    }
+
     /// The experiments as a file, with every key.
     ///
     /// # Errors

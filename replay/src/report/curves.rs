@@ -35,13 +35,11 @@ const fn load_chart(title: &str, diagonal: bool) -> Chart<'_> {
 
 /// A line for each combination of the keys that are not the load.
 fn over_load(detail: &TrafficDetail, value: impl Fn(&PointDetail) -> Option<f64>) -> Option<Vec<Line>> {
-    let is_load = |path: &str| matches!(path, "traffic.load" | "traffic.interval");
-    let load = detail.axes.iter().position(|axis| is_load(&axis.path) && axis.values.len() > 1)?;
     let points = detail.points.iter().filter_map(|point| {
         let (x, y) = (point.summary.offered_load?, value(point)?);
         Some((point.values.as_slice(), (x, y, point.summary.saturated)))
     });
-    lines(&detail.axes, load, points)
+    lines(&detail.axes, detail.load_axis?, points)
 }
 
 /// A line for each combination of the keys but that of number `along`.

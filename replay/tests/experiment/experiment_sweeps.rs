@@ -40,6 +40,19 @@ fn a_list_is_a_sweep_unless_the_key_takes_lists() {
 }
 
 #[test]
+fn curves_are_drawn_over_the_key_that_changes_the_load() {
+    let along = |changes: &[&str]| {
+        let sweep = sweep(GOOD, changes);
+        sweep.load_axis().map(|axis| sweep.axes[axis].path.clone())
+    };
+    assert_eq!(along(&["fabric.vls=[2,4]", "traffic.pattern=[uniform,transpose]"]).as_deref(), Some("traffic.load"));
+    let text = GOOD.replace("load = [0.1, 0.3]", "interval = [\"1us\", \"2us\"]");
+    assert_eq!(sweep(&text, &["fabric.vls=[2,4]"]).load_axis(), Some(1));
+    assert_eq!(along(&["traffic.load=0.2", "fabric.vls=[2,4]"]), None);
+    assert_eq!(along(&["traffic.load={ sweep = [0.2] }"]), None);
+}
+
+#[test]
 fn a_mistake_in_a_list_is_told_of_the_list_where_the_key_takes_one_and_of_its_values_elsewhere() {
     let told = |changes: &[&str]| {
         let changes: Vec<Override> = changes.iter().map(|change| change.parse().unwrap()).collect();

@@ -130,6 +130,9 @@ pub struct TrafficDetail {
     pub effective: String,
     /// The keys with several values; none for a single run.
     pub axes: Vec<AxisValues>,
+    /// Which of them changes the offered load ([`Sweep::load_axis`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_axis: Option<usize>,
     /// The combinations that came to a result.
     pub points: Vec<PointDetail>,
     /// Combinations that came to none, each with the reason.
@@ -159,6 +162,7 @@ impl TrafficResults {
             interim: false,
             effective: sweep.to_toml()?,
             axes: AxisValues::of(sweep),
+            load_axis: sweep.load_axis(),
             points: Vec::new(),
             failed: BTreeMap::new(),
         };
