@@ -25,7 +25,7 @@ const FABRICS: [&str; 6] = [
 /// The fabric of `text` with every key.
 fn keys(text: &str) -> Table {
     let config: FabricConfig = text.parse().unwrap();
-    Table::try_from(&config).unwrap()
+    config.to_string().parse().unwrap()
 }
 
 /// What a value of the same type may be at its most.

@@ -1,11 +1,10 @@
 //! The LIGHTNESS fabric beyond what was published: contention, circuits, decisions, and what is counted of them.
 
 use crate::common::{fabric, lab, run_all};
-use netsim::fabric::Fabric;
+use netsim::fabric::{Fabric, FabricConfig};
 use netsim::network::{Delivery, HostIndex, Network, Simulation, Token};
 use netsim::time::SimTime;
 use proptest::prelude::*;
-use serde::Deserialize;
 
 fn counter(network: &Fabric, name: &str) -> u64 {
     let figures = network.figures();
@@ -227,10 +226,8 @@ fn by_destination_takes_the_circuit_to_the_named_hosts_and_racks() {
     }
     assert_eq!(run_all(&mut network).len(), 4);
     assert_eq!((counter(&network, "packets by OPS"), counter(&network, "packets by circuit")), (1, 3));
-    let config = netsim::fabric::FabricConfig::deserialize(
-        toml::Deserializer::parse("kind = \"lightness\"\ncircuit_destinations = [\"w9\"]").unwrap(),
-    );
-    let Err(error) = netsim::fabric::build(&config.unwrap(), &lab(3, 2)) else { panic!("w9 is not there") };
+    let config: FabricConfig = "kind = \"lightness\"\ncircuit_destinations = [\"w9\"]".parse().unwrap();
+    let Err(error) = netsim::fabric::build(&config, &lab(3, 2)) else { panic!("w9 is not there") };
     assert!(error.to_string().contains("circuit_destinations = w9"), "{error}");
 }
 

@@ -402,7 +402,7 @@ fn an_experiment_names_both_files() {
     std::fs::write(folder.path().join("cables.lst"), lst()).unwrap();
     std::fs::write(folder.path().join("opensm-lfts.dump"), OPENSM).unwrap();
     let build = |keys: &str| {
-        let mut config: TopologyConfig = toml::from_str(&format!("shape = \"graph\"\n{keys}")).unwrap();
+        let mut config: TopologyConfig = format!("shape = \"graph\"\n{keys}").parse().unwrap();
         config.relative_to(folder.path());
         config.build(&[]).map_err(|error| error.to_string())
     };
