@@ -152,17 +152,11 @@ impl<'t> Schedule<'t> {
 
     /// What an event waits for that happened within the job, as it was recorded: news that waited for a beat wait for that.
     fn causes(&self, event: EventId) -> Vec<Before> {
-        let recorded_ns = |event: &EventId| self.graph.event(*event).recorded_ns;
         let cause = |number: &u32| {
             let row = self.graph.dependency(*number);
             // What was recorded later than its effect is no cause.
             (row.on_event < event).then_some(())?;
-            let on = self.graph.event(row.on_event);
-            let news_ns = if row.on == On::Sent { on.recorded_ns } else { on.recorded_delivered_ns };
-            let carrier = row.timer.zip(row.carrier).and_then(|(timer, half)| {
-                let beats = self.beats.before(timer, half, event);
-                beats.get(beats.partition_point(|beat| recorded_ns(beat) < news_ns)).copied()
-            });
+            let carrier = self.beats.carrier(&self.graph, row);
             let is_delivery = carrier.is_some() || row.on == On::Delivered;
             let event = carrier.unwrap_or(row.on_event);
             let is_sent = self.graph.event(event).kind == EventKind::Send;

@@ -1,7 +1,7 @@
 //! The part of a trace's causal graph that belongs to one job, ready to be replayed.
 
 use trace::ids::{EventId, HostId, JobId, TaskId};
-use trace::rows::{Carrier, ConnectionRow, DependencyRow, EventKind, EventRow, Evidence, JobRow, TaskRow, Trace};
+use trace::rows::{Carrier, ConnectionRow, DependencyRow, EventKind, EventRow, Evidence, JobRow, On, TaskRow, Trace};
 
 use super::check;
 use super::error::CausalError;
@@ -182,6 +182,13 @@ impl<'t> JobGraph<'t> {
     #[must_use]
     pub fn message_bytes(&self, event: &EventRow) -> u64 {
         event.message.map_or(event.bytes, |message| self.trace.messages[message.index()].bytes)
+    }
+
+    /// When it was recorded what a dependency waits for, nanoseconds since the epoch.
+    #[must_use]
+    pub fn recorded_news_ns(&self, dependency: &DependencyRow) -> u64 {
+        let on = self.event(dependency.on_event);
+        if dependency.on == On::Sent { on.recorded_ns } else { on.recorded_delivered_ns }
     }
 
     /// Which half of a beat a send of a timer is: requests go from the client.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use trace::ids::{EventId, TimerId};
-use trace::rows::{Carrier, EventKind, EventRow, On};
+use trace::rows::{Carrier, DependencyRow, EventKind, EventRow};
 
 use super::graph::JobGraph;
 use super::outcome::{CarrierId, EventOutcome, NO_CAUSE, Outcome, Piggyback};
@@ -33,6 +33,14 @@ impl RecordedBeats {
         let beats = self.of.get(&(timer, half)).map_or(&[][..], Vec::as_slice);
         &beats[..beats.partition_point(|beat| *beat < event)]
     }
+
+    /// The beat that carried the news of a dependency in the recording; `None` where it waited for none, or no beat was left.
+    #[must_use]
+    pub fn carrier(&self, graph: &JobGraph, dependency: &DependencyRow) -> Option<EventId> {
+        let beats = self.before(dependency.timer?, dependency.carrier?, dependency.event);
+        let news_ns = graph.recorded_news_ns(dependency);
+        beats.get(beats.partition_point(|beat| graph.event(*beat).recorded_ns < news_ns)).copied()
+    }
 }
 
 /// The outcome that was recorded: nothing is executed. A send that left later than its causes and its delay explain was
@@ -51,17 +59,13 @@ pub fn recorded(graph: &JobGraph) -> Outcome {
             if dependency.on_event >= event.event {
                 continue;
             }
-            let on = graph.event(dependency.on_event);
-            let news_ns = if dependency.on == On::Sent { on.recorded_ns } else { on.recorded_delivered_ns };
-            let carrier = dependency.timer.zip(dependency.carrier).and_then(|(timer, half)| {
-                let beats = beats.before(timer, half, event.event);
-                beats.get(beats.partition_point(|beat| graph.event(*beat).recorded_ns < news_ns))
-            });
+            let news_ns = graph.recorded_news_ns(dependency);
+            let carrier = beats.carrier(graph, dependency);
             if let Some(beat) = carrier {
-                let piggyback = Piggyback { at: graph.job_time(news_ns), carrier: CarrierId::Event(*beat) };
+                let piggyback = Piggyback { at: graph.job_time(news_ns), carrier: CarrierId::Event(beat) };
                 piggybacked.insert(*number, piggyback);
             }
-            let yielded_ns = carrier.map_or(news_ns, |beat| graph.event(*beat).recorded_delivered_ns);
+            let yielded_ns = carrier.map_or(news_ns, |beat| graph.event(beat).recorded_delivered_ns);
             if latest_ns <= Some(yielded_ns) {
                 latest_ns = Some(yielded_ns);
                 (cause, caused_ns) = (*number, yielded_ns.min(happened_ns));
