@@ -13,7 +13,7 @@ LAB     ?= --links 100mbit --uplink 50mbit --size 128MB
 .PHONY: help demo test lab bench fuzz lint agents static tables needs clean
 
 help:
-	@echo "make demo    replay a real captured job over several fabrics; ends with where the report lies"
+	@echo "make demo    replay a real captured job, and one from parameters, over several fabrics; ends with where the reports lie"
 	@echo "make test    set up what is missing and run all tests (as root: with real clusters)"
 	@echo "make lab     start a real Hadoop cluster here, record a job, merge, replay (root)"
 	@echo "make static  sniffer and dumpingd that run on any Linux of this architecture: target/static"

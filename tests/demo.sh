@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From a real captured terasort to a report over several fabrics: what `make demo` runs once merger and replay are built.
+# From a real captured terasort, and a job from parameters, to reports over several fabrics: what `make demo` runs once merger and replay are built.
 #   tests/demo.sh OUT
 set -euo pipefail
 cd "$(dirname "$0")/.."

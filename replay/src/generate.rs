@@ -77,8 +77,8 @@ fn run<N: Network>(
     }
     let mut watched = Watched { model, progress, steps: 0 };
     match engine::run(network, &mut watched, latest) {
-        End::Done(_) => Ok(watched.model),
-        End::Idle => Err(watched.model.halted().into()),
+        End::Done(_) if watched.model.is_complete() => Ok(watched.model),
+        End::Done(_) | End::Idle => Err(watched.model.halted().into()),
         End::Limit(at) => Err(JobError::Endless { at: at.to_string() }.into()),
     }
 }
@@ -120,6 +120,6 @@ impl<N: Network, P: FnMut(Progress)> engine::Workload<N> for Watched<P> {
     }
 
     fn is_done(&self) -> bool {
-        self.model.is_complete()
+        self.model.is_complete() || self.model.is_full()
     }
 }

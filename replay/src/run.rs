@@ -218,7 +218,7 @@ fn ideal_fabric() -> FabricConfig {
 fn endless(experiment: &Experiment, error: RunError) -> RunError {
     let reason = match error {
         RunError::Causal(error @ CausalError::Endless { .. }) => error.to_string(),
-        RunError::Job(error @ JobError::Endless { .. }) => error.to_string(),
+        RunError::Job(error @ (JobError::Endless { .. } | JobError::TooLong { .. })) => error.to_string(),
         other => return other,
     };
     let slowest = match fabric::slowest(&experiment.fabric) {

@@ -6,6 +6,7 @@
 mod calls;
 mod connections;
 mod page;
+mod parameters;
 mod plane;
 mod quantiles;
 mod roles;
@@ -23,6 +24,7 @@ use trace_tables::{TableError, write_csv, write_rows};
 
 use crate::export::{self, ExportError};
 use crate::sums;
+pub use parameters::{JobParameters, parameters};
 pub use show::show;
 pub use tables::{
     CallRow, Characteristics, FanRow, JobShuffleRow, KindRow, LocalityRow, PhaseRow, ProtocolRow, RoleRow, SeriesRow,
@@ -108,7 +110,8 @@ pub fn describe() -> Vec<TableDescription> {
     ]
 }
 
-/// Writes `characteristics.json`, `report.html`, `flows.txt` and each table as `NAME.parquet` and `NAME.csv` into a folder,
+/// Writes `characteristics.json`, `report.html`, `flows.txt`, `job.toml` (for `replay generate`, where the trace has a job
+/// with maps and reduces) and each table as `NAME.parquet` and `NAME.csv` into a folder,
 /// which is made where it is missing.
 ///
 /// # Errors
@@ -129,6 +132,9 @@ pub fn write(folder: &Path, trace: &Trace, found: &Characteristics) -> Result<()
     export::flows(trace, &folder.join("flows.txt"))?;
     let json = serde_json::to_string_pretty(found).map_err(std::io::Error::other);
     text(&folder.join("characteristics.json"), json.map(|json| json + "\n"))?;
+    if let Some(parameters) = parameters(trace) {
+        text(&folder.join("job.toml"), Ok(parameters.to_toml()))?;
+    }
     text(&folder.join("report.html"), Ok(page::page(trace, found)))
 }
 

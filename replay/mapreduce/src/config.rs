@@ -1,6 +1,6 @@
 //! The job file: a cluster, Hadoop's properties, and jobs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use netsim::units::{Bytes, DurationPs, Rate};
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,8 @@ const CLUSTERS: [(&str, &str); 1] = [("hec", include_str!("../profiles/hec.toml"
 /// More nodes, or more tasks of all jobs together, cannot be: ids have 32 bits, and a task has many events.
 const MAX_NODES: u32 = 100_000;
 const MAX_TASKS: u64 = 10_000_000;
+/// Steps that a run may have. One takes some 900 bytes until it is written.
+pub(crate) const MAX_STEPS: usize = 20_000_000;
 /// A node's disk or CPU is no slower than a byte a second.
 const MIN_RATE_BPS: u64 = 8;
 /// No delay of the file is longer: a day.
@@ -41,8 +43,8 @@ pub struct JobFile {
     #[serde(default)]
     pub hadoop: Hadoop,
     /// Shares of the cluster by name of a queue. Default: one queue with everything.
-    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
-    pub queues: std::collections::BTreeMap<String, f64>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub queues: BTreeMap<String, f64>,
     /// The jobs.
     #[serde(rename = "job")]
     pub jobs: Vec<Job>,
@@ -72,6 +74,10 @@ pub struct Cluster {
     pub disk_seek: DurationPs,
     /// From a container's start to its task's first word. Default: `2s`.
     pub container_start: DurationPs,
+    /// From then until the task, which knows by then what it is, reads or fetches. Default: `1s`.
+    pub task_start: DurationPs,
+    /// From a master's container's start until it registers. Default: `3s`.
+    pub master_start: DurationPs,
     /// Bytes that are read, computed on, sent and written at a time. Default: `1MiB`.
     pub piece: Bytes,
 }
@@ -88,6 +94,8 @@ impl Default for Cluster {
             disk_write: disk,
             disk_seek: DurationPs::ZERO,
             container_start: DurationPs::from_ms(2_000),
+            task_start: DurationPs::from_ms(1_000),
+            master_start: DurationPs::from_ms(3_000),
             piece: Bytes(1 << 20),
         }
     }
@@ -120,6 +128,10 @@ pub struct Job {
     pub map_rate: Rate,
     /// Input that a reduce computes on with one core. Default: `50MB/s`.
     pub reduce_rate: Rate,
+    /// Map output that a core sorts for a spill. Default: `unlimited`.
+    pub sort_rate: Rate,
+    /// Segments that a core merges, of maps and of reduces. Default: `unlimited`.
+    pub merge_rate: Rate,
     /// Standard deviation of the tasks' speeds (log-normal, mean 1). Default: 0.
     pub speed_deviation: f64,
     /// Exponent of the reduces' shares (Zipf): the nth largest has a share as 1 / n^skew. Default: 0, all alike.
@@ -144,6 +156,8 @@ impl Default for Job {
             reduce_output: 1.0,
             map_rate: Rate::from_bps(400_000_000),
             reduce_rate: Rate::from_bps(400_000_000),
+            sort_rate: Rate::UNLIMITED,
+            merge_rate: Rate::UNLIMITED,
             speed_deviation: 0.0,
             skew: 0.0,
             compressed: 0.5,
@@ -225,6 +239,14 @@ impl JobFile {
             let maps = job.input.map_or(u64::from(job.reduces), |input| input.0.div_ceil(self.hadoop.block_bytes));
             tasks = tasks.saturating_add(maps).saturating_add(job.reduces.into());
         }
+        let steps = self.expected_steps();
+        if steps > MAX_STEPS as f64 && tasks <= MAX_TASKS {
+            let reason = format!(
+                "it makes about {steps:.1e} steps; at most {MAX_STEPS} are possible: give larger pieces, less input, or \
+                 fewer maps or reduces"
+            );
+            return Err(JobError::value("cluster.piece", self.cluster.piece, reason));
+        }
         if tasks > MAX_TASKS {
             return Err(JobError::value(
                 "job.input",
@@ -233,6 +255,32 @@ impl JobFile {
             ));
         }
         Ok(())
+    }
+
+    /// How many steps the tasks of all jobs take, heartbeats apart.
+    fn expected_steps(&self) -> f64 {
+        let piece = self.cluster.piece.0 as f64;
+        let block = self.hadoop.block_bytes as f64;
+        let mut outputs: BTreeMap<&str, f64> = BTreeMap::new();
+        let mut steps = 0.0;
+        for job in &self.jobs {
+            let chained = job.input_of.as_deref().and_then(|name| outputs.get(name).copied());
+            let input = job.input.map(|input| input.0 as f64).or(chained).unwrap_or(0.0);
+            let reduces = f64::from(job.reduces);
+            // What another job wrote has a block of its own for each of its reduces.
+            let maps = (input / block).ceil() + if chained.is_some() { reduces } else { 0.0 };
+            let compressed = if self.hadoop.compress { job.compressed } else { 1.0 };
+            let shuffled = input * job.map_output * compressed;
+            let written = input * job.map_output * job.reduce_output;
+            let copies = f64::from(self.replication_of(job));
+            let spills = input * job.map_output / self.hadoop.spill_bytes() as f64;
+            steps += maps * 20.0 + 2.0 * input / piece + 3.0 * spills;
+            steps += 2.0 * maps * reduces + shuffled / piece;
+            steps += reduces * 20.0 + 2.0 * shuffled / piece;
+            steps += 3.0 * copies * (written / piece + written / block + reduces);
+            outputs.insert(&job.name, written);
+        }
+        steps
     }
 
     fn check_job(&self, job: &Job, known: &BTreeSet<&str>) -> Result<(), JobError> {
@@ -268,7 +316,12 @@ impl JobFile {
                 return Err(JobError::value(key(name), value, format!("between 0 and {most}")));
             }
         }
-        for (name, rate) in [("map_rate", job.map_rate), ("reduce_rate", job.reduce_rate)] {
+        for (name, rate) in [
+            ("map_rate", job.map_rate),
+            ("reduce_rate", job.reduce_rate),
+            ("sort_rate", job.sort_rate),
+            ("merge_rate", job.merge_rate),
+        ] {
             check_rate(&key(name), rate)?;
         }
         if job.output_replication == Some(0) {
@@ -294,8 +347,10 @@ impl Cluster {
         check_rate("cluster.disk_write", self.disk_write)?;
         check_delay("cluster.disk_seek", self.disk_seek)?;
         check_delay("cluster.container_start", self.container_start)?;
-        if !(1 << 10..=1 << 40).contains(&self.piece.0) {
-            return Err(JobError::value("cluster.piece", self.piece, "between 1KiB and 1024GiB"));
+        check_delay("cluster.task_start", self.task_start)?;
+        check_delay("cluster.master_start", self.master_start)?;
+        if !(1 << 10..=1 << 30).contains(&self.piece.0) {
+            return Err(JobError::value("cluster.piece", self.piece, "between 1KiB and 1GiB"));
         }
         Ok(())
     }

@@ -34,6 +34,17 @@ pub enum JobError {
         /// When, seconds.
         at: String,
     },
+    /// More happens than memory has room for.
+    #[error(
+        "after {at} s of simulated time {steps} things have happened, heartbeats among them; no more are possible: is the \
+         network, a disk or a CPU too slow for this job?"
+    )]
+    TooLong {
+        /// Steps.
+        steps: usize,
+        /// When, seconds.
+        at: String,
+    },
     /// Longer than times reach.
     #[error("the jobs are not done after {at} s of simulated time: too slow a network, disk or CPU")]
     Endless {

@@ -73,7 +73,7 @@ properties! {
     node_locality_delay: u64 = 40, "yarn.scheduler.capacity.node-locality-delay", "capacity-scheduler.xml";
     /// Whether a heartbeat may bring a node more than one container.
     multiple_assignments: bool = true, "yarn.scheduler.capacity.per-node-heartbeat.multiple-assignments-enabled", "code";
-    /// How many of these may be in another rack than their data.
+    /// How many of these may be reduces, or maps in another rack than their data.
     offswitch_assignments: u64 = 1, "yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments", "code";
     /// Memory of the application master.
     am_memory_mb: u64 = 1536, "yarn.app.mapreduce.am.resource.mb", "mapred-default.xml";
@@ -141,23 +141,39 @@ impl Hadoop {
     }
 
     fn check(&self) -> Result<(), JobError> {
-        let least: [(&str, u64); 11] = [
-            ("dfs.blocksize", self.block_bytes),
-            ("dfs.replication", self.replication.into()),
-            ("dfs.client.write.max-packets-in-flight", self.packets_in_flight),
-            ("dfs.heartbeat.interval", self.datanode_heartbeat_s),
-            ("yarn.scheduler.minimum-allocation-mb", self.minimum_allocation_mb),
-            ("yarn.resourcemanager.nodemanagers.heartbeat-interval-ms", self.nodemanager_heartbeat_ms),
-            ("yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms", self.am_heartbeat_ms),
-            ("mapreduce.task.io.sort.mb", self.sort_mb),
-            ("mapreduce.task.io.sort.factor", self.sort_factor.saturating_sub(1) as u64),
-            ("mapreduce.reduce.shuffle.parallelcopies", self.parallel_copies as u64),
-            ("mapreduce.client.progressmonitor.pollinterval", self.client_poll_ms),
+        const DAY_S: u64 = 86_400;
+        const DAY_MS: u64 = DAY_S * 1_000;
+        const MAX: u64 = 1 << 40;
+        let bounds: [(&str, u64, u64, u64); 15] = [
+            ("dfs.blocksize", self.block_bytes, 1, MAX),
+            ("dfs.replication", self.replication.into(), 1, 512),
+            ("dfs.client.write.max-packets-in-flight", self.packets_in_flight, 1, 1 << 32),
+            ("dfs.heartbeat.interval", self.datanode_heartbeat_s, 1, DAY_S),
+            ("yarn.nodemanager.resource.memory-mb", self.node_memory_mb, 1, MAX),
+            ("yarn.scheduler.minimum-allocation-mb", self.minimum_allocation_mb, 1, MAX),
+            ("yarn.resourcemanager.nodemanagers.heartbeat-interval-ms", self.nodemanager_heartbeat_ms, 1, DAY_MS),
+            (
+                "yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments",
+                self.offswitch_assignments,
+                1,
+                MAX,
+            ),
+            ("yarn.app.mapreduce.am.resource.mb", self.am_memory_mb, 1, MAX),
+            ("yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms", self.am_heartbeat_ms, 1, DAY_MS),
+            ("mapreduce.map.memory.mb", self.map_memory_mb, 1, MAX),
+            ("mapreduce.reduce.memory.mb", self.reduce_memory_mb, 1, MAX),
+            ("mapreduce.task.io.sort.mb", self.sort_mb, 1, 1 << 20),
+            ("mapreduce.task.io.sort.factor", self.sort_factor as u64, 2, MAX),
+            ("mapreduce.client.progressmonitor.pollinterval", self.client_poll_ms, 1, DAY_MS),
         ];
-        for (name, value) in least {
-            if value == 0 || value > 1 << 40 {
-                return Err(JobError::value(format!("hadoop.{name}"), value, "too small or too large"));
+        for (name, value, least, most) in bounds {
+            if !(least..=most).contains(&value) {
+                return Err(JobError::value(format!("hadoop.{name}"), value, format!("between {least} and {most}")));
             }
+        }
+        if !(1..=10_000).contains(&self.parallel_copies) {
+            let key = "hadoop.mapreduce.reduce.shuffle.parallelcopies";
+            return Err(JobError::value(key, self.parallel_copies, "between 1 and 10000"));
         }
         let shares = [
             ("yarn.app.mapreduce.am.job.reduce.rampup.limit", self.reduce_rampup),
@@ -178,7 +194,7 @@ impl Hadoop {
             ("mapreduce.reduce.memory.mb", self.reduce_memory_mb),
             ("yarn.app.mapreduce.am.resource.mb", self.am_memory_mb),
         ] {
-            if memory == 0 || self.container_mb(memory) > self.node_memory_mb {
+            if self.container_mb(memory) > self.node_memory_mb {
                 let node = self.node_memory_mb;
                 let reason =
                     format!("a container of it must fit a node (yarn.nodemanager.resource.memory-mb = {node})");

@@ -356,7 +356,7 @@ impl<H: Copy> Kernel<H> {
     /// A step happens at the first whole nanosecond after its cause that is neither before `at` nor past.
     fn schedule(&mut self, id: StepId, at: SimTime) {
         let caused = self.step(id).caused;
-        let delay_ps = at.max(self.now).0.saturating_sub(caused.0).next_multiple_of(PS_A_NS);
+        let delay_ps = at.max(self.now).0.saturating_sub(caused.0).div_ceil(PS_A_NS).saturating_mul(PS_A_NS);
         self.scheduled += 1;
         self.queue.push(Reverse((caused.plus_ps(delay_ps), self.scheduled, id)));
     }

@@ -84,7 +84,7 @@ impl Model {
         let master = self.world.start_process(node, "MRAppMaster", MASTER, None);
         self.apps[app as usize].master = Some(master);
         let cause = Cause::delivered(started, Evidence::ThreadStart);
-        let start_ps = self.file.cluster.container_start.ps();
+        let start_ps = self.file.cluster.master_start.ps();
         let then = Some(Then::Registered(app));
         self.call((Actor::daemon(master), RESOURCE_MANAGER), REGISTER, start_ps, then, &[cause]);
     }
@@ -97,8 +97,14 @@ impl Model {
         let wanted = self.mark("maps.wanted", actor, Work::Delay(0), None, &[cause]);
         let pause_ps = self.file.hadoop.am_heartbeat_ms * PS_A_MS;
         let first = Cause::sent(wanted, Evidence::Thread);
-        let timer =
-            self.start_timer((master, RESOURCE_MANAGER), ALLOCATE, pause_ps, TimerOwner::App(app), Some(first), 0);
+        let timer = self.start_timer(
+            (master, RESOURCE_MANAGER),
+            ALLOCATE,
+            pause_ps,
+            TimerOwner::App(app),
+            Some(first),
+            pause_ps,
+        );
         self.apps[app as usize].timer = Some(timer);
         let news = Cause::sent(wanted, Evidence::Protocol).by(timer, Carrier::Request);
         let then = Some(Then::MapsAsked(app));

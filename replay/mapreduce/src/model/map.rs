@@ -94,7 +94,8 @@ impl Model {
         };
         let request = self.message(note(MessageKind::BlockRequest, BLOCK_REQUEST_BYTES, 0));
         let there = (connection, true);
-        let asked = self.send(running.actor, there, request, BLOCK_REQUEST_BYTES, Work::Delay(0), None, &[told]);
+        let ready = Work::Delay(self.file.cluster.task_start.ps());
+        let asked = self.send(running.actor, there, request, BLOCK_REQUEST_BYTES, ready, None, &[told]);
         let wire: u64 = self.pieces(bytes).map(block_wire_bytes).sum();
         let data = self.message(note(MessageKind::BlockData, wire, bytes));
         let rate = self.file.jobs[running.app as usize].map_rate;
@@ -135,8 +136,12 @@ impl Model {
             let full = computed.partition_point(|(_, read)| *read < of_input).min(computed.len() - 1);
             let mut causes = vec![Cause::sent(computed[full].0, Evidence::Thread)];
             causes.extend(before.map(|before| Cause::sent(before, Evidence::Thread)));
+            let sort_rate = self.file.jobs[running.app as usize].sort_rate;
+            let work = self.computes(running.node, until - written, sort_rate, running.factor);
+            let sorted = self.mark("map.sort", running.actor, work, None, &causes);
             let work = self.writes(running.node, until - written);
-            before = Some(self.mark("map.spill", running.actor, work, None, &causes));
+            let cause = Cause::sent(sorted, Evidence::Thread);
+            before = Some(self.mark("map.spill", running.actor, work, None, &[cause]));
             spills.push(until - written);
             written = until;
         }
@@ -151,10 +156,23 @@ impl Model {
         let (mut passes, rest) = merge_passes(spills, self.file.hadoop.sort_factor);
         passes.push(rest.iter().sum());
         for bytes in passes {
-            let work = self.reads_and_writes(running.node, bytes, bytes);
-            last = self.mark("map.merge", running.actor, work, None, &[Cause::sent(last, Evidence::Thread)]);
+            last = self.merge_pass(running, "map.merge", bytes, last);
         }
         last
+    }
+
+    /// Segments of so many bytes become one on the disk.
+    pub(super) fn merge_pass(&mut self, running: Running, name: &'static str, bytes: u64, after: StepId) -> StepId {
+        let compared = self.merge_work(running, bytes, after);
+        let work = self.reads_and_writes(running.node, bytes, bytes);
+        self.mark(name, running.actor, work, None, &[Cause::sent(compared, Evidence::Thread)])
+    }
+
+    /// A core compares so many bytes of segments.
+    pub(super) fn merge_work(&mut self, running: Running, bytes: u64, after: StepId) -> StepId {
+        let rate = self.file.jobs[running.app as usize].merge_rate;
+        let work = self.computes(running.node, bytes, rate, running.factor);
+        self.mark("segments.compared", running.actor, work, None, &[Cause::sent(after, Evidence::Thread)])
     }
 
     /// A task says that it is done, and its container ends.

@@ -88,6 +88,6 @@ impl<N: Network> Workload<N> for Model {
     }
 
     fn is_done(&self) -> bool {
-        self.is_complete()
+        self.is_complete() || self.is_full()
     }
 }

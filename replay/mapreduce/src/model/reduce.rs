@@ -19,9 +19,10 @@ impl Model {
     pub(super) fn start_reduce(&mut self, task: TaskId, told: StepId) {
         let (Some(running), Some(master)) = (self.running(task), self.master_of(task)) else { return };
         let cause = Some(Cause::delivered(told, Evidence::Thread));
+        let start_ps = self.file.cluster.task_start.ps();
         let ends = (running.actor.process, master);
         let owner = TimerOwner::Reduce(task);
-        let timer = self.start_timer(ends, COMPLETION_EVENTS, EVENTS_PAUSE_PS, owner, cause, 0);
+        let timer = self.start_timer(ends, COMPLETION_EVENTS, EVENTS_PAUSE_PS, owner, cause, start_ps);
         self.reduces[task.index()] = Some(Box::new(Reduce {
             told,
             timer,
@@ -251,9 +252,9 @@ impl Model {
         let (passes, _) = merge_passes(&reduce.on_disk, self.file.hadoop.sort_factor);
         let mut last = reduce.written.unwrap_or(end);
         for bytes in passes {
-            let work = self.reads_and_writes(running.node, bytes, bytes);
-            last = self.mark("reduce.merge", running.actor, work, None, &[Cause::sent(last, Evidence::Thread)]);
+            last = self.merge_pass(running, "reduce.merge", bytes, last);
         }
+        last = self.merge_work(running, reduce.input, last);
         let mut causes = vec![Cause::sent(end, Evidence::Thread)];
         causes.extend((last != end).then_some(Cause::sent(last, Evidence::Thread)));
         let sorted = self.mark("task.sort_end", running.actor, Work::Delay(0), None, &causes);

@@ -9,7 +9,7 @@ use trace::ids::{ConnectionId, ProcessId, TaskId, TimerId};
 use trace::rows::{Carrier, TaskKind};
 
 use super::capacity::{ContainerId, Node, Pending, Queues};
-use crate::config::JobFile;
+use crate::config::{JobFile, MAX_STEPS};
 use crate::error::JobError;
 use crate::kernel::{Kernel, ResourceId, StepId};
 use crate::world::{NodeId, World};
@@ -220,13 +220,20 @@ impl Model {
         self.apps.iter().all(|app| app.client_knows)
     }
 
+    /// Whether there is no room for more of it.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.kernel.steps.len() > MAX_STEPS
+    }
+
     /// Why it came to no end.
     #[must_use]
     pub fn halted(&self) -> JobError {
-        JobError::Halt {
-            jobs: self.apps.iter().filter(|app| !app.client_knows).count(),
-            at: format!("{:.3}", self.kernel.now.0 as f64 / 1e12),
+        let at = format!("{:.3}", self.kernel.now.0 as f64 / 1e12);
+        if self.is_full() {
+            return JobError::TooLong { steps: self.kernel.steps.len(), at };
         }
+        JobError::Halt { jobs: self.apps.iter().filter(|app| !app.client_knows).count(), at }
     }
 
     /// A number below `bound`, which is not 0.

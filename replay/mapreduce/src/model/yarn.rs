@@ -110,8 +110,11 @@ impl Model {
         let reduce = state.pending.reduces.front().copied().filter(|(_, asked)| is_known(self, asked));
         if let Some((reduce, asked)) = reduce
             && free_mb >= reduce_mb
+            && *off_switch < self.file.hadoop.offswitch_assignments
             && (self.apps.iter().all(|app| app.pending.maps == 0) || self.leaves_room_for_maps(node, reduce_mb))
         {
+            // A reduce has its data nowhere, and counts as off its switch.
+            *off_switch += 1;
             self.apps[app as usize].pending.reduces.pop_front();
             self.give(app, node, Some(reduce), reduce_mb, asked);
             return true;

@@ -62,6 +62,85 @@ fn a_cluster_in_which_a_job_could_only_wait_is_refused() {
     assert!(error(text).contains("beside the master"), "{}", error(text));
 }
 
+#[test]
+fn extreme_values_are_refused_or_run() {
+    use netsim::engine::Workload;
+    let numbers = ["0", "1", "2", "4294967295", "9223372036854775807", "-1", "0.5", "1e308", "nan", "true"];
+    let quantities = [
+        "\"0B\"",
+        "\"1KiB\"",
+        "\"1GiB\"",
+        "\"8191PiB\"",
+        "\"0ps\"",
+        "\"8bps\"",
+        "\"unlimited\"",
+        "\"18446744s\"",
+        "\"1e3\"",
+    ];
+    let keys = [
+        "cluster.nodes",
+        "cluster.racks",
+        "cluster.cores",
+        "cluster.disks",
+        "cluster.disk_read",
+        "cluster.disk_seek",
+        "cluster.piece",
+        "cluster.task_start",
+    ];
+    let of_job = [
+        "input",
+        "submit",
+        "reduces",
+        "map_output",
+        "reduce_output",
+        "map_rate",
+        "merge_rate",
+        "speed_deviation",
+        "skew",
+        "compressed",
+        "output_replication",
+    ];
+    let keys = keys
+        .iter()
+        .map(|key| format!("{key} = "))
+        .chain(PROPERTIES.iter().map(|property| format!("hadoop.{} = ", property.name)));
+    let files =
+        keys.map(|key| (key, String::new())).chain(of_job.iter().map(|key| (String::new(), format!("{key} = "))));
+    let mut accepted = 0;
+    for (top, job) in files {
+        for value in numbers.iter().chain(&quantities) {
+            let line = |key: &str| if key.is_empty() { String::new() } else { format!("{key}{value}\n") };
+            let text = format!("{}[[job]]\n{}", line(&top), line(&job));
+            let Ok(file) = JobFile::parse(&text) else { continue };
+            accepted += 1;
+            let mut network =
+                netsim::fabric::build(&"kind = \"ideal\"".parse().unwrap(), &mapreduce::places(&file.cluster)).unwrap();
+            let mut model = mapreduce::Model::new(file);
+            // Some thousand steps of it; what a whole run does is tested elsewhere.
+            for _ in 0..3_000 {
+                let Some(at) =
+                    model.next_tick(&network).filter(|_| !Workload::<netsim::fabric::Fabric>::is_done(&model))
+                else {
+                    break;
+                };
+                let mut deliveries = Vec::new();
+                netsim::network::Simulation::advance(&mut network, at, &mut deliveries);
+                deliveries.iter().for_each(|delivery| model.delivered(delivery, &mut network));
+                if deliveries.is_empty() {
+                    model.tick(at, &mut network);
+                }
+            }
+        }
+    }
+    assert!(accepted > 100, "{accepted}");
+}
+
+#[test]
+fn a_job_of_more_steps_than_memory_has_room_for_is_refused() {
+    let text = "[cluster]\npiece = \"1KiB\"\n[[job]]\ninput = \"100GiB\"\n";
+    assert!(error(text).contains("cluster.piece = 1KiB: it makes about"), "{}", error(text));
+}
+
 /// Of Hadoop's own files, as they lie in the jars: a property a line, its values in 2.10.2 and 3.4.2, "-" where it is not there.
 const HADOOP_DEFAULTS: &str = include_str!("hadoop-defaults.tsv");
 const PAGE: &str = include_str!("../../../../docs/generate.md");

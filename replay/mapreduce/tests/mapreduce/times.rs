@@ -7,7 +7,7 @@ use super::{MS, S, marks, run, run_on, tasks};
 /// One worker with fast disks, where nothing but the CPU takes time.
 fn one_node(cores: u32, more: &str) -> String {
     format!(
-        "[cluster]\nnodes = 1\ncores = {cores}\ndisk_read = \"unlimited\"\ndisk_write = \"unlimited\"\ncontainer_start = \"2s\"\n\
+        "[cluster]\nnodes = 1\ncores = {cores}\ndisk_read = \"unlimited\"\ndisk_write = \"unlimited\"\ncontainer_start = \"2s\"\ntask_start = \"0ps\"\n\
          [hadoop]\ndfs.blocksize = 1000000\nyarn.nodemanager.resource.memory-mb = 16384\n{more}"
     )
 }
@@ -47,7 +47,7 @@ fn maps_that_outnumber_the_containers_come_in_waves() {
 #[test]
 fn spills_and_merges_take_what_they_write_and_read_by_the_disk() {
     // 10 MB of output in spills of 0.8 MiB (sort.mb = 1): 12 of them; factor 10: a pass over 3, then all.
-    let text = "[cluster]\nnodes = 1\ndisk_read = \"unlimited\"\ndisk_write = \"1MB/s\"\npiece = \"16MiB\"\n\
+    let text = "[cluster]\nnodes = 1\ndisk_read = \"unlimited\"\ndisk_write = \"1MB/s\"\ntask_start = \"0ps\"\npiece = \"16MiB\"\n\
          [hadoop]\ndfs.blocksize = 10000000\nmapreduce.task.io.sort.mb = 1\ndfs.replication = 1\n\
          [[job]]\ninput = \"10MB\"\nmap_rate = \"unlimited\"\nreduce_rate = \"unlimited\"\n";
     let trace = run(text);
@@ -60,6 +60,20 @@ fn spills_and_merges_take_what_they_write_and_read_by_the_disk() {
     let written = 10_000_000 + first_pass + 10_000_000;
     let measured = (map.finish_ns - map.start_ns - 2 * S) / 1_000;
     assert!(measured.abs_diff(written) <= 14, "{measured} us, {written} bytes at 1 MB/s (rounded at each spill)");
+}
+
+#[test]
+fn sorting_and_merging_take_a_core_and_starts_their_time() {
+    let job = "[[job]]\ninput = \"1MB\"\nmap_rate = \"2MB/s\"\nreduce_rate = \"unlimited\"\nsort_rate = \"4MB/s\"\nmerge_rate = \"5MB/s\"\n";
+    let trace = run(&one_node(8, job).replace("task_start = \"0ps\"", "task_start = \"700ms\"\nmaster_start = \"4s\""));
+    let map = tasks(&trace, TaskKind::Map).next().unwrap();
+    assert_eq!(map.finish_ns - map.start_ns, 2 * S + 700 * MS + S / 2 + S / 4);
+    let reduce = tasks(&trace, TaskKind::Reduce).next().unwrap();
+    assert_eq!(reduce.sort_end_ns.unwrap() - reduce.shuffle_end_ns.unwrap(), S / 5);
+    let asked = marks(&trace, "maps.wanted").next().unwrap().recorded_ns;
+    let given = marks(&trace, "container.assigned").next().unwrap().recorded_ns;
+    // The start, and the registration's service of a millisecond.
+    assert_eq!(asked - given, 4 * S + MS);
 }
 
 #[test]
