@@ -9,6 +9,8 @@ mod corpus;
 mod experiment;
 #[path = "../../tests/fuzz/checks/graph.rs"]
 mod graph;
+#[path = "../../tests/fuzz/checks/job_file.rs"]
+mod job_file;
 #[path = "../../tests/fuzz/checks/routing.rs"]
 mod routing;
 #[path = "../../tests/fuzz/checks/subnet.rs"]
@@ -27,6 +29,11 @@ fn experiment_keep_their_promises() {
 #[test]
 fn graph_keep_their_promises() {
     corpus::each_text("graph", graph::check);
+}
+
+#[test]
+fn job_file_keep_their_promises() {
+    corpus::each_text("job_file", job_file::check);
 }
 
 #[test]

@@ -10,7 +10,19 @@ const COMMANDS: [(&str, &[&str]); 2] = [
     ("merger", &["", "build", "check", "export", "strip"]),
     (
         "replay",
-        &["", "run", "compare", "report", "dimemas", "lightness", "topology", "routing", "congestion", "coflow"],
+        &[
+            "",
+            "run",
+            "compare",
+            "report",
+            "dimemas",
+            "lightness",
+            "topology",
+            "routing",
+            "congestion",
+            "coflow",
+            "generate",
+        ],
     ),
 ];
 

@@ -79,6 +79,18 @@ pub(super) const CASES: &[Case] = &[
             settings: &["workload.causality=recorded", "workload.handshakes=false"],
         },
     },
+    results("generate-terasort", true, &["generate", "replay/experiments/jobs/terasort.toml"], &[]),
+    results(
+        "generate-protein-clustering",
+        true,
+        &[
+            "generate",
+            "replay/experiments/jobs/hec-protein-clustering.toml",
+            "--fabric",
+            "replay/experiments/gigabit.toml",
+        ],
+        &["job=[{ profile = \"protein-clustering\", input = \"1GiB\", reduces = 8 }]"],
+    ),
     results("published", true, &["lightness"], &[]),
     results("published-fit", false, &["lightness", "--fit"], &[]),
     dimemas("dimemas-ideal", "replay/experiments/ideal.toml"),
