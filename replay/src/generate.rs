@@ -1,6 +1,7 @@
 //! Jobs from parameters, run over a simulated network.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 use causal::{JobTime, Progress};
@@ -37,11 +38,12 @@ pub enum GenerateError {
 /// If it cannot be read, or something in it, or in an override, is wrong.
 pub fn read_jobs(path: &Path, overrides: &[Override]) -> Result<JobFile, ExperimentError> {
     let read = |source| ExperimentError::Read { path: path.into(), source };
-    if fs::metadata(path).map_err(read)?.len() > MAX_FILE {
+    let mut text = String::new();
+    File::open(path).map_err(read)?.take(MAX_FILE + 1).read_to_string(&mut text).map_err(read)?;
+    if text.len() as u64 > MAX_FILE {
         let reason = format!("a job file has at most {MAX_FILE} bytes");
         return Err(ExperimentError::Wrong { place: path.display().to_string(), reason });
     }
-    let text = fs::read_to_string(path).map_err(read)?;
     crate::experiment::locate::read_table(&path.display().to_string(), &text, overrides, |table| {
         JobFile::of_table(table).map_err(|error| error.to_string())
     })

@@ -16,7 +16,7 @@ use crate::workload;
 use causal::{CausalError, Causality, JobGraph, Outcome, Progress};
 use mapreduce::{JobError, JobFile};
 use netsim::fabric::{self, FabricConfig, FabricError};
-use netsim::network::Simulation;
+use netsim::network::{NetworkFigures, Simulation};
 use netsim::topology::HostPlace;
 use netsim::traffic::{self, RunOptions, TrafficRun};
 
@@ -92,9 +92,30 @@ impl From<GenerateError> for RunError {
 #[derive(Debug)]
 pub enum Jobs {
     /// Recorded jobs.
-    Recorded(Trace),
+    Recorded(Box<Trace>),
     /// Jobs from parameters.
-    Generated(JobFile),
+    Generated(Box<GeneratedJobs>),
+}
+
+/// Jobs from parameters, and what they do on an infinitely fast network.
+#[derive(Debug)]
+pub struct GeneratedJobs {
+    file: JobFile,
+    ideal: Trace,
+    ideal_figures: NetworkFigures,
+}
+
+impl GeneratedJobs {
+    /// The jobs of a file. They are run once, on an infinitely fast network.
+    ///
+    /// # Errors
+    /// If they come to no end even there.
+    pub fn new(file: JobFile) -> Result<Self, RunError> {
+        let fabric = FabricConfig::Ideal(Default::default());
+        let hosts = mapreduce::places(&file.cluster);
+        let (ideal, ideal_figures) = generate::generate(&file, &fabric, &hosts, |_| ())?;
+        Ok(Self { file, ideal, ideal_figures })
+    }
 }
 
 /// Reads the trace in a folder.
@@ -124,7 +145,7 @@ pub fn run_experiment(
 pub fn run_jobs(experiment: &Experiment, jobs: &Jobs, progress: impl FnMut(Progress)) -> Result<RunResults, RunError> {
     match jobs {
         Jobs::Recorded(trace) => run_experiment(experiment, trace, progress),
-        Jobs::Generated(file) => run_generated(experiment, file, progress).map(|(results, _)| results),
+        Jobs::Generated(jobs) => run_generated(experiment, jobs, progress).map(|(results, _)| results),
     }
 }
 
@@ -139,37 +160,42 @@ pub fn run_with_trace(
 ) -> Result<(RunResults, Trace), RunError> {
     match jobs {
         Jobs::Recorded(trace) => replay(experiment, trace, progress, results::simulated_trace),
-        Jobs::Generated(file) => run_generated(experiment, file, progress),
+        Jobs::Generated(jobs) => run_generated(experiment, jobs, progress),
     }
 }
 
 /// Jobs from parameters: what the model does on the fabric is the result, beside what it does on an infinitely fast one.
 fn run_generated(
     experiment: &Experiment,
-    file: &JobFile,
+    jobs: &GeneratedJobs,
     progress: impl FnMut(Progress),
 ) -> Result<(RunResults, Trace), RunError> {
     let began = Instant::now();
-    let mut hosts = mapreduce::places(&file.cluster);
+    let mut hosts = mapreduce::places(&jobs.file.cluster);
     check_hosts(&experiment.workload.racks, hosts.iter().map(|host| host.name.as_str()))?;
     for host in &mut hosts {
         if let Some(rack) = experiment.workload.racks.get(&host.name) {
             host.rack.clone_from(rack);
         }
     }
-    let on = |fabric: &FabricConfig, progress: &mut dyn FnMut(Progress)| {
-        let (trace, figures) =
-            generate::generate(file, fabric, &hosts, progress).map_err(|error| endless(experiment, error.into()))?;
-        let wall_s = began.elapsed().as_secs_f64();
-        let graph = JobGraph::new(&trace, experiment.workload.job.as_deref(), experiment.workload.options())?;
-        let results = RunResults::new(experiment, &graph, &causal::recorded(&graph), &figures, wall_s);
-        Ok::<_, RunError>((results, trace))
-    };
-    let mut progress = progress;
-    let (mut results, trace) = on(&experiment.fabric, &mut progress)?;
-    let (ideal, _) = on(&ideal_fabric(), &mut |_| ())?;
+    let (trace, figures) = generate::generate(&jobs.file, &experiment.fabric, &hosts, progress)
+        .map_err(|error| endless(experiment, error.into()))?;
+    let wall_s = began.elapsed().as_secs_f64();
+    let mut results = recorded_results(experiment, &trace, &figures, wall_s)?;
+    let ideal = recorded_results(experiment, &jobs.ideal, &jobs.ideal_figures, 0.0)?;
     results.detail.against_ideal(&ideal.detail);
     Ok((results, trace))
+}
+
+/// The results of a trace that is taken as it was recorded.
+fn recorded_results(
+    experiment: &Experiment,
+    trace: &Trace,
+    figures: &NetworkFigures,
+    wall_s: f64,
+) -> Result<RunResults, RunError> {
+    let graph = JobGraph::new(trace, experiment.workload.job.as_deref(), experiment.workload.options())?;
+    Ok(RunResults::new(experiment, &graph, &causal::recorded(&graph), figures, wall_s))
 }
 
 fn replay<T>(
@@ -207,11 +233,6 @@ pub fn run_traffic(
 ) -> Result<TrafficRun, RunError> {
     let Some(traffic) = &experiment.traffic else { return Err(RunError::NoTraffic) };
     Ok(traffic::run(traffic, &experiment.fabric, experiment.run.seed, options, stop, &mut progress)?)
-}
-
-/// An infinitely fast network.
-fn ideal_fabric() -> FabricConfig {
-    FabricConfig::Ideal(Default::default())
 }
 
 /// The error of a run, with the keys that make the fabric slow where it came to no end.

@@ -269,3 +269,37 @@ fn what_is_no_trace_is_told() {
     assert_eq!(told.status.code(), Some(2), "{stderr}");
     assert!(stderr.contains("it is a trace: merger check"), "{stderr}");
 }
+
+#[test]
+fn ids_of_a_damaged_trace_that_lead_nowhere_end_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut one = Characterised::of("wordcount");
+    let nowhere = trace::ids::ProcessId(u32::MAX);
+    for row in one.trace.connections.iter_mut().step_by(3) {
+        (row.client_process, row.server_process) = (Some(nowhere), Some(nowhere));
+    }
+    for row in one.trace.connections.iter_mut().skip(1).step_by(5) {
+        row.connection = trace::ids::ConnectionId(u32::MAX);
+    }
+    for message in one.trace.messages.iter_mut().step_by(4) {
+        message.connection = trace::ids::ConnectionId(u32::MAX);
+    }
+    let path = folder.path().join("trace");
+    trace_tables::write_trace(&path, &one.trace).unwrap();
+    let (trace, out) = (path.to_str().unwrap(), folder.path().join("out"));
+    for arguments in [&["check", trace][..], &["characterise", trace, "--out", out.to_str().unwrap()]] {
+        let ended = run("merger", arguments).unwrap();
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        assert!(matches!(ended.status.code(), Some(0 | 1)) && !stderr.contains("panicked"), "{arguments:?}: {stderr}");
+    }
+    // A job's name is a user's, and stays in its comment.
+    let mut named = read_trace(&one.folder.path().join("trace")).unwrap();
+    named.jobs.iter_mut().for_each(|job| job.name = "a\n[cluster]\nnodes = 0".to_owned());
+    trace_tables::write_trace(&path, &named).unwrap();
+    assert!(run("merger", &["characterise", trace, "--out", out.to_str().unwrap()]).unwrap().status.success());
+    let job = fs::read_to_string(out.join("job.toml")).unwrap();
+    assert!(
+        job.starts_with("# The like of job_") && job.lines().next().unwrap().ends_with("(a [cluster] nodes = 0)."),
+        "{job}"
+    );
+}

@@ -71,8 +71,9 @@ fn within(trace: &Trace, job: &JobRow) -> bool {
 
 fn block_data(trace: &Trace, row: &MessageRow, ours: bool, volumes: &mut Volumes) {
     let role = || {
-        let client = trace.connections[row.connection.index()].client_process;
-        client.map_or_else(|| "unknown".to_owned(), |process| trace.processes[process.index()].role.clone())
+        let client = trace.connections.get(row.connection.index()).and_then(|connection| connection.client_process);
+        let process = client.and_then(|process| trace.processes.get(process.index()));
+        process.map_or_else(|| "unknown".to_owned(), |process| process.role.clone())
     };
     match (row.name.as_str(), row.hop) {
         ("write", Some(1)) if ours => add(&mut volumes.written_bytes, row.app_bytes),

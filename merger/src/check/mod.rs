@@ -100,7 +100,9 @@ pub(crate) fn counted(trace: &Trace) -> HashSet<ConnectionId> {
 
 /// Whether both ends are known and not Hadoop's.
 fn is_other(trace: &Trace, row: &ConnectionRow) -> bool {
-    let other = |process: Option<ProcessId>| process.is_some_and(|process| !trace.processes[process.index()].hadoop);
+    let other = |process: Option<ProcessId>| {
+        process.and_then(|process| trace.processes.get(process.index())).is_some_and(|process| !process.hadoop)
+    };
     other(row.client_process) && other(row.server_process)
 }
 
@@ -135,7 +137,7 @@ fn owners(trace: &Trace, counted: &HashSet<ConnectionId>, report: &mut Report) {
         for (end, process, evidence) in
             [("client", row.client_process, row.client_evidence), ("server", row.server_process, row.server_evidence)]
         {
-            match process.map(|process| &trace.processes[process.index()]) {
+            match process.and_then(|process| trace.processes.get(process.index())) {
                 None => reasons.push(format!("{end}: no owner")),
                 Some(process) if process.role == UNKNOWN_ROLE || process.role.is_empty() => {
                     reasons.push(format!("{end}: process {} ({}) has no known role", process.pid, process.main));
@@ -218,8 +220,9 @@ fn messages(trace: &Trace, counted: &HashSet<ConnectionId>, report: &mut Report)
         known.message_share = share(known.messages, messages).unwrap_or(0.0);
         known.byte_share = share(known.bytes, all).unwrap_or(0.0);
     }
-    let lacking = unknown.into_iter().map(|(connection, (bytes, count))| {
-        lack(&trace.connections[connection.index()], bytes, format!("{count} pieces not understood"))
+    let lacking = unknown.into_iter().filter_map(|(connection, (bytes, count))| {
+        let row = trace.connections.get(connection.index())?;
+        Some(lack(row, bytes, format!("{count} pieces not understood")))
     });
     report.detail.in_unknown_messages = largest(lacking.collect());
 }

@@ -14,7 +14,7 @@ pub(super) fn of(trace: &Trace, counted: &HashSet<ConnectionId>) -> BTreeMap<Str
     let ids: BTreeSet<ConnectionId> =
         mine().filter(|row| row.kind == MessageKind::Sasl).map(|row| row.connection).collect();
     let mut all: BTreeMap<String, Negotiated> = BTreeMap::new();
-    let protocol = |id: ConnectionId| named(&trace.connections[id.index()].protocol);
+    let protocol = |id: ConnectionId| named(trace.connections.get(id.index()).map_or("", |row| &row.protocol));
     for id in &ids {
         all.entry(protocol(*id)).or_default().connections += 1;
     }

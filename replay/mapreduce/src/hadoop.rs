@@ -110,19 +110,12 @@ properties! {
 }
 
 fn unknown(name: &str, value: &toml::Value) -> JobError {
-    let near = PROPERTIES.iter().min_by_key(|property| distance(property.name, name)).map_or("", |near| near.name);
+    let near = PROPERTIES
+        .iter()
+        .min_by_key(|property| strsim::damerau_levenshtein(property.name, name))
+        .map_or("", |near| near.name);
     let reason = format!("the model does not follow this property; did you mean {near}? docs/generate.md lists all");
     JobError::value(format!("hadoop.{name}"), value, reason)
-}
-
-/// Letters that stand at another place or are others, from both ends.
-fn distance(known: &str, given: &str) -> usize {
-    let same = |a: &mut dyn Iterator<Item = char>, b: &mut dyn Iterator<Item = char>| {
-        a.zip(b).take_while(|(a, b)| a == b).count()
-    };
-    let front = same(&mut known.chars(), &mut given.chars());
-    let back = same(&mut known.chars().rev(), &mut given.chars().rev());
-    known.len().max(given.len()).saturating_sub(front + back)
 }
 
 impl Hadoop {

@@ -425,12 +425,12 @@ impl<H: Copy> Kernel<H> {
         if let Some(hook) = step.hook.filter(|_| fires) {
             self.fired.push_back(Fired { hook, step: id, moment });
         }
-        let mut told = Vec::new();
+        let mut ready = Vec::new();
         let (mut kept, mut next) = (NONE, std::mem::replace(&mut step.first_waiter, NONE));
         while next != NONE {
             let waiter = self.waiters[next as usize];
             if waiter.moment == moment {
-                told.push(waiter);
+                ready.push(waiter);
             } else {
                 self.waiters[next as usize].next = kept;
                 kept = next;
@@ -439,8 +439,8 @@ impl<H: Copy> Kernel<H> {
         }
         self.steps[id.0 as usize].first_waiter = kept;
         // Newest first in the list.
-        told.sort_unstable_by_key(|waiter| waiter.dependency);
-        for waiter in told {
+        ready.sort_unstable_by_key(|waiter| waiter.dependency);
+        for waiter in ready {
             if waiter.is_carried {
                 self.yields(waiter.dependency, self.now);
             } else {

@@ -1,4 +1,4 @@
-//! Merge passes, as Hadoop's `Merger` does them (`Merger.MergeQueue`, Hadoop 0.20 to 3.4): with at most `factor` segments at a
+//! Merge passes, as Hadoop's `Merger.MergeQueue` does them: with at most `factor` segments at a
 //! time, the smallest first, and the first pass with so few that all later ones are full.
 
 /// How many segments the first pass over `segments` takes (`getPassFactor`): so that every later one takes `factor`.

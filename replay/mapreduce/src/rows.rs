@@ -41,6 +41,15 @@ fn job_name(app: usize) -> String {
     format!("{CLUSTER_ID}_{:04}", app + 1)
 }
 
+/// What the messages of a job carried, bytes.
+#[derive(Clone, Copy, Default)]
+struct Volumes {
+    shuffled: u64,
+    read: u64,
+    /// The first copy.
+    written: u64,
+}
+
 /// The rows of a trace as they are made.
 struct Writing {
     model: Model,
@@ -48,6 +57,8 @@ struct Writing {
     event_of: Vec<u32>,
     /// By draft: the message that it is.
     message_of: Vec<u32>,
+    /// By job.
+    volumes: Vec<Volumes>,
     trace: Trace,
 }
 
@@ -58,6 +69,7 @@ impl Model {
         let mut writing = Writing {
             event_of: vec![NONE; self.kernel.steps.len()],
             message_of: Vec::new(),
+            volumes: vec![Volumes::default(); self.apps.len()],
             trace: Trace::default(),
             model: self,
         };
@@ -215,6 +227,9 @@ impl Writing {
         if self.message_of[index] == NONE {
             self.message_of[index] = self.trace.messages.len() as u32;
             let note = self.model.world.notes.get(index).copied().flatten();
+            if let Some(note) = note {
+                self.count(&note);
+            }
             let row = self.message(event, connection, note, start);
             self.trace.messages.push(row);
         }
@@ -223,6 +238,18 @@ impl Writing {
         message.sent_end_ns = event.recorded_ns;
         message.delivered_ns = message.delivered_ns.max(event.recorded_delivered_ns);
         MessageId(number)
+    }
+
+    /// Adds a message to what its job's messages carried.
+    fn count(&mut self, note: &MessageNote) {
+        let Some(task) = note.task else { return };
+        let volumes = &mut self.volumes[self.model.tasks[task.index()].app as usize];
+        match (note.kind, note.hop) {
+            (MessageKind::ShuffleResponse, _) => volumes.shuffled += note.app_bytes,
+            (MessageKind::BlockData, None) => volumes.read += note.app_bytes,
+            (MessageKind::BlockData, Some(1)) => volumes.written += note.app_bytes,
+            _ => {}
+        }
     }
 
     fn message(
@@ -310,27 +337,18 @@ impl Writing {
     }
 
     fn jobs(&mut self) {
-        let sum = |kind: MessageKind, app: usize, hop: Option<u32>| {
-            let prefix = format!("attempt_{}_", job_name(app));
-            let is_its = |message: &&MessageRow| {
-                message.kind == kind
-                    && message.hop == hop
-                    && message.attempt.as_ref().is_some_and(|attempt| attempt.starts_with(&prefix))
-            };
-            self.trace.messages.iter().filter(is_its).map(|message| message.app_bytes).sum::<u64>()
-        };
         let rows = self.model.apps.iter().enumerate().map(|(number, app)| JobRow {
             job: JobId(number as u32),
             id: format!("job_{}", job_name(number)),
             name: self.model.file.jobs[number].name.clone(),
             submit_ns: self.happened(app.submit).unwrap_or(EPOCH_NS),
-            launch_ns: self.happened(app.submit).unwrap_or(EPOCH_NS),
+            launch_ns: self.happened(app.launch).unwrap_or(EPOCH_NS),
             finish_ns: self.happened(app.finish).unwrap_or(EPOCH_NS),
             maps: app.maps,
             reduces: app.reduces,
-            shuffle_bytes: Some(sum(MessageKind::ShuffleResponse, number, None)),
-            hdfs_bytes_read: Some(sum(MessageKind::BlockData, number, None)),
-            hdfs_bytes_written: Some(sum(MessageKind::BlockData, number, Some(1))),
+            shuffle_bytes: Some(self.volumes[number].shuffled),
+            hdfs_bytes_read: Some(self.volumes[number].read),
+            hdfs_bytes_written: Some(self.volumes[number].written),
             succeeded: self.happened(app.finish).is_some(),
         });
         self.trace.jobs = rows.collect();

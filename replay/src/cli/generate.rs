@@ -1,5 +1,6 @@
 //! `generate`.
 
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -9,7 +10,8 @@ use netsim::fabric::FabricConfig;
 use replay::experiment::{Experiment, Override};
 use replay::generate::{generate, read_jobs};
 use serde::Serialize;
-use trace::rows::{TaskKind, Trace};
+use trace::ids::JobId;
+use trace::rows::{MessageKind, MessageRow, TaskKind, Trace};
 use trace_tables::write_trace;
 
 use super::common::say;
@@ -94,7 +96,8 @@ pub(super) fn run(args: &GenerateArgs) -> Result<ExitCode, Error> {
 }
 
 fn figures(folder: PathBuf, trace: &Trace) -> Generated {
-    let crosses = |message: &&trace::rows::MessageRow| !trace.connections[message.connection.index()].loopback;
+    let crosses = |message: &&MessageRow| !trace.connections[message.connection.index()].loopback;
+    let local = node_local_maps(trace);
     let jobs = trace.jobs.iter().map(|job| {
         let phase = |kind| {
             let of_kind = trace.tasks.iter().filter(|task| task.job == job.job && task.kind == kind);
@@ -116,7 +119,7 @@ fn figures(folder: PathBuf, trace: &Trace) -> Generated {
             shuffle_bytes: job.shuffle_bytes.unwrap_or(0),
             hdfs_bytes_read: job.hdfs_bytes_read.unwrap_or(0),
             hdfs_bytes_written: job.hdfs_bytes_written.unwrap_or(0),
-            node_local_maps: node_local_maps(trace, &job.id),
+            node_local_maps: local.get(&job.job).copied().unwrap_or(0),
         }
     });
     Generated {
@@ -129,14 +132,18 @@ fn figures(folder: PathBuf, trace: &Trace) -> Generated {
     }
 }
 
-fn node_local_maps(trace: &Trace, job: &str) -> usize {
-    let prefix = format!("attempt_{}_m_", job.trim_start_matches("job_"));
-    let reads = trace.messages.iter().filter(|message| {
-        message.kind == trace::rows::MessageKind::BlockRequest
-            && message.hop.is_none()
-            && message.attempt.as_ref().is_some_and(|attempt| attempt.starts_with(&prefix))
-    });
-    reads.filter(|message| trace.connections[message.connection.index()].loopback).count()
+/// By job: maps that read their block from their own host.
+fn node_local_maps(trace: &Trace) -> BTreeMap<JobId, usize> {
+    let maps = trace.tasks.iter().filter(|task| task.kind == TaskKind::Map);
+    let job_of: HashMap<&str, JobId> = maps.map(|map| (map.attempt.as_str(), map.job)).collect();
+    let mut local = BTreeMap::new();
+    for message in trace.messages.iter().filter(|message| message.kind == MessageKind::BlockRequest) {
+        let job = message.attempt.as_deref().and_then(|attempt| job_of.get(attempt));
+        if let Some(job) = job.filter(|_| trace.connections[message.connection.index()].loopback) {
+            *local.entry(*job).or_default() += 1;
+        }
+    }
+    local
 }
 
 fn seconds(ns: u64) -> f64 {

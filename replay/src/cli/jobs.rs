@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Error};
 use replay::experiment::Experiment;
 use replay::generate::read_jobs;
-use replay::run::{Jobs, RunError, read_trace};
+use replay::run::{GeneratedJobs, Jobs, RunError, read_trace};
 
 use super::common::Common;
 use super::progress::Bars;
@@ -40,13 +40,13 @@ pub(super) fn path_of_jobs(experiment: &Experiment) -> Result<&Path, RunError> {
 /// Reads the jobs of an experiment.
 pub(super) fn jobs_of(experiment: &Experiment, bars: &Bars) -> Result<Jobs, Error> {
     if let Some(file) = &experiment.workload.generate {
-        return Ok(Jobs::Generated(read_jobs(file, &[])?));
+        return Ok(Jobs::Generated(Box::new(GeneratedJobs::new(read_jobs(file, &[])?)?)));
     }
     let folder = path_of_jobs(experiment)?;
     let spinner = bars.spinner(&format!("reading {}", folder.display()));
     let trace = read_trace(folder)?;
     spinner.finish_and_clear();
-    Ok(Jobs::Recorded(trace))
+    Ok(Jobs::Recorded(Box::new(trace)))
 }
 
 /// Reads the jobs of some experiments, each once.

@@ -10,7 +10,7 @@ use netsim::fabric;
 use replay::generate::generate;
 use replay::workload;
 use serde_json::Value;
-use trace::rows::Trace;
+use trace::rows::{TaskKind, Trace};
 
 const JOB: &str = "[cluster]\nnodes = 6\nracks = 2\n[hadoop]\ndfs.blocksize = 4194304\n\
     yarn.nodemanager.resource.memory-mb = 3072\n[[job]]\nprofile = \"terasort\"\ninput = \"100MiB\"\nreduces = 4\n";
@@ -18,6 +18,9 @@ const ETHERNET: &str = "kind = \"ethernet\"\nswitch_delay = \"1us\"\n[topology]\
     host_link = { rate = \"1Gbps\", buffer = \"256KiB\" }\nuplink = { rate = \"2Gbps\", buffer = \"1MiB\" }\n";
 const CREDIT: &str = "kind = \"credit\"\n[topology]\nshape = \"fat-tree\"\ncores = 2\n";
 const LIGHTNESS: &str = "kind = \"lightness\"\n";
+/// It resends nothing, and so must lose nothing.
+const STORE_AND_FORWARD: &str = "kind = \"store-and-forward\"\n[topology]\nshape = \"fat-tree\"\ncores = 2\n\
+    host_link = { rate = \"10Gbps\", buffer = \"unlimited\" }\nuplink = { rate = \"10Gbps\", buffer = \"unlimited\" }\n";
 
 fn generated(fabric: &str, job: &str) -> Trace {
     let file = JobFile::parse(job).unwrap();
@@ -36,7 +39,9 @@ fn replayed(fabric: &str, trace: &Trace) -> (u64, u64) {
 
 #[test]
 fn a_replay_over_its_own_network_takes_as_long_to_the_nanosecond() {
-    for fabric in ["kind = \"ideal\"\nrate = \"1Gbps\"\nlatency = \"5us\"", ETHERNET, CREDIT, LIGHTNESS] {
+    for fabric in
+        ["kind = \"ideal\"\nrate = \"1Gbps\"\nlatency = \"5us\"", ETHERNET, CREDIT, LIGHTNESS, STORE_AND_FORWARD]
+    {
         let (simulated, recorded) = replayed(fabric, &generated(fabric, JOB));
         assert!(simulated.abs_diff(recorded) <= 1_000, "{fabric}: {simulated} ps, generated {recorded} ps");
     }
@@ -192,8 +197,12 @@ fn the_jobs_of_the_repository_are_what_their_comments_say() {
     };
     let data_centre = job("data-centre.toml");
     assert_eq!((data_centre.cluster.nodes, data_centre.cluster.racks), (64, 4));
-    let at_once = data_centre.hadoop.node_memory_mb / 1_024 * u64::from(data_centre.cluster.nodes);
-    assert!(at_once >= 128 + 128 + 2, "128 maps and 128 reduces beside the master");
+    let trace = generated("kind = \"ideal\"", &data_centre.to_toml().unwrap());
+    for (kind, count) in [(TaskKind::Map, 128), (TaskKind::Reduce, 128)] {
+        let of_kind: Vec<_> = trace.tasks.iter().filter(|task| task.kind == kind).collect();
+        let last_start = of_kind.iter().map(|task| task.start_ns).max().unwrap();
+        assert_eq!(of_kind.iter().filter(|task| task.finish_ns > last_start).count(), count, "{kind:?}s at once");
+    }
     let terasort = job("terasort.toml");
     assert_eq!(terasort.jobs[0].input.unwrap().0.div_ceil(terasort.hadoop.block_bytes), 64);
     let bio = job("hec-protein-clustering.toml");

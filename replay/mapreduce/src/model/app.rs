@@ -20,6 +20,7 @@ impl Model {
             let job = self.file.jobs[number].clone();
             self.apps.push(App {
                 submit: None,
+                launch: None,
                 finish: None,
                 first_task: 0,
                 maps: 0,
@@ -62,7 +63,7 @@ impl Model {
             sort_end: None,
             finish: None,
             container: None,
-            told: None,
+            assignment: None,
         };
         self.tasks.extend((0..maps).map(|number| task(TaskKind::Map, number)));
         self.tasks.extend((0..reduces).map(|number| task(TaskKind::Reduce, number)));
@@ -95,6 +96,7 @@ impl Model {
         let actor = Actor::daemon(master);
         let cause = Cause::delivered(registered, Evidence::Thread);
         let wanted = self.mark("maps.wanted", actor, Work::Delay(0), None, &[cause]);
+        self.apps[app as usize].launch = Some(wanted);
         let pause_ps = self.file.hadoop.am_heartbeat_ms * PS_A_MS;
         let first = Cause::sent(wanted, Evidence::Thread);
         let timer = self.start_timer(
@@ -140,14 +142,14 @@ impl Model {
     }
 
     /// The master's beat is answered: what it knows of its maps at this time counts when the answer is there.
-    pub(super) fn master_is_told(&mut self, app: u32) {
+    pub(super) fn master_response_leaves(&mut self, app: u32) {
         let app = &mut self.apps[app as usize];
         app.completed_seen = app.completed.len();
     }
 
     /// The master asks for reduces, as `RMContainerAllocator.scheduleReduces` does after each of its beats: none before the
     /// slow start, all when no map waits for a container any more, and else as many as their share of the memory allows.
-    pub(super) fn ramp_up_reduces(&mut self, app: u32, told: StepId) {
+    pub(super) fn ramp_up_reduces(&mut self, app: u32, response: StepId) {
         let state = &self.apps[app as usize];
         let (Some(timer), Some(master)) = (state.timer, state.master) else { return };
         let hadoop = &self.file.hadoop;
@@ -170,8 +172,8 @@ impl Model {
         }
         let last =
             needed.max(1).min(seen).checked_sub(1).and_then(|last| state.completed.get(last)).map(|(_, step)| *step);
-        let told = Cause::delivered(told, Evidence::Protocol);
-        let news = last.map_or(told, |done| Cause::sent(done, Evidence::Protocol).by(timer, Carrier::Response));
+        let response = Cause::delivered(response, Evidence::Protocol);
+        let news = last.map_or(response, |done| Cause::sent(done, Evidence::Protocol).by(timer, Carrier::Response));
         self.apps[app as usize].reduces_asked += more;
         let ramped = self.mark("reduces.wanted", Actor::daemon(master), Work::Delay(0), None, &[news]);
         let asked = Cause::sent(ramped, Evidence::Protocol).by(timer, Carrier::Request);

@@ -26,8 +26,8 @@ pub(super) struct Node {
     pub(super) pinned_mb: u64,
     /// Containers that ended since the last heartbeat was sent.
     pub(super) ended: Vec<(ContainerId, StepId)>,
-    /// Those that the heartbeat under way tells of.
-    pub(super) told: Vec<(ContainerId, StepId)>,
+    /// Those that the heartbeat under way reports.
+    pub(super) reported: Vec<(ContainerId, StepId)>,
 }
 
 impl Node {
@@ -40,7 +40,7 @@ impl Node {
             freed: VecDeque::new(),
             pinned_mb: 0,
             ended: Vec::new(),
-            told: Vec::new(),
+            reported: Vec::new(),
         }
     }
 

@@ -8,7 +8,7 @@ use super::plan::Actor;
 use super::state::{Model, Then};
 use crate::kernel::{Cause, StepId, Work};
 use crate::merge::merge_passes;
-use crate::sizes::{BLOCK_REQUEST_BYTES, DONE, WINDOW, block_wire_bytes};
+use crate::sizes::{DONE, READ_REQUEST_BYTES, WINDOW, block_wire_bytes};
 use crate::world::{MessageNote, NodeId, Protocol, data_node, node_manager};
 
 /// What a task is about, once it runs.
@@ -51,13 +51,13 @@ impl Model {
         (if self.file.hadoop.compress { raw * job.compressed } else { raw }).round() as u64
     }
 
-    pub(super) fn start_map(&mut self, task: TaskId, told: StepId) {
+    pub(super) fn start_map(&mut self, task: TaskId, assignment: StepId) {
         let Some(running) = self.running(task) else { return };
         let number = self.tasks[task.index()].number;
         let block = self.apps[running.app as usize].input[number as usize].clone();
         let source = self.closest(&block.replicas, running.node);
-        let told = Cause::delivered(told, Evidence::Thread);
-        let computed = self.read_and_compute(running, (block.id, block.bytes), source, told);
+        let assignment = Cause::delivered(assignment, Evidence::Thread);
+        let computed = self.read_and_compute(running, (block.id, block.bytes), source, assignment);
         let spilled = self.spill(running, block.bytes, &computed);
         self.finish_task(running, &[Cause::sent(spilled, Evidence::Thread)]);
     }
@@ -80,7 +80,7 @@ impl Model {
         running: Running,
         (block, bytes): (u64, u64),
         source: NodeId,
-        told: Cause,
+        assignment: Cause,
     ) -> Vec<(StepId, u64)> {
         let server = Actor { process: data_node(source), task: running.actor.task };
         let connection = self.world.connect(running.actor.process, server.process, Protocol::DataTransfer);
@@ -92,10 +92,10 @@ impl Model {
             task: running.actor.task,
             ..MessageNote::new(kind, "read", bytes)
         };
-        let request = self.message(note(MessageKind::BlockRequest, BLOCK_REQUEST_BYTES, 0));
+        let request = self.message(note(MessageKind::BlockRequest, READ_REQUEST_BYTES, 0));
         let there = (connection, true);
         let ready = Work::Delay(self.file.cluster.task_start.ps());
-        let asked = self.send(running.actor, there, request, BLOCK_REQUEST_BYTES, ready, None, &[told]);
+        let asked = self.send(running.actor, there, request, READ_REQUEST_BYTES, ready, None, &[assignment]);
         let wire: u64 = self.pieces(bytes).map(block_wire_bytes).sum();
         let data = self.message(note(MessageKind::BlockData, wire, bytes));
         let rate = self.file.jobs[running.app as usize].map_rate;

@@ -46,7 +46,7 @@ impl Model {
             Then::Beat(timer, half) => match (self.owners[timer.index()], half, fired.moment) {
                 (TimerOwner::Node(node), Carrier::Request, On::Sent) => self.node_reports(node),
                 (TimerOwner::Node(node), Carrier::Request, On::Delivered) => self.node_update(node, fired.step),
-                (TimerOwner::App(app), Carrier::Response, On::Sent) => self.master_is_told(app),
+                (TimerOwner::App(app), Carrier::Response, On::Sent) => self.master_response_leaves(app),
                 (TimerOwner::App(app), Carrier::Response, On::Delivered) => self.ramp_up_reduces(app, fired.step),
                 (TimerOwner::Reduce(task), Carrier::Response, On::Sent) => self.events_are_sent(task),
                 (TimerOwner::Reduce(task), Carrier::Response, On::Delivered) => self.events_are_there(task),

@@ -8,7 +8,7 @@ use super::plan::Actor;
 use super::state::{Block, Model};
 use crate::kernel::{Cause, DraftId, StepId, Work};
 use crate::sizes::{
-    ADD_BLOCK, BLOCK_ACK_BYTES, BLOCK_REQUEST_BYTES, BLOCK_RESPONSE_BYTES, COMPLETE, PACKET_BYTES, block_wire_bytes,
+    ADD_BLOCK, COMPLETE, PACKET_BYTES, WRITE_REQUEST_BYTES, WRITE_RESPONSE_BYTES, block_ack_bytes, block_wire_bytes,
 };
 use crate::world::{MessageNote, NAME_NODE, NodeId, Protocol, data_node};
 
@@ -88,7 +88,7 @@ impl Model {
     /// The request goes from DataNode to DataNode, and the answer back. The hops' `before` are then what the first data waits for.
     fn open_pipeline(&mut self, running: Running, block: &Block, added: Cause) -> Vec<Hop> {
         let wire: u64 = self.pieces(block.bytes).map(block_wire_bytes).sum();
-        let count = self.pieces(block.bytes).count() as u64;
+        let acks: u64 = self.pieces(block.bytes).map(block_ack_bytes).sum();
         let call = self.next_call();
         let mut hops = Vec::new();
         let mut requests: Vec<StepId> = Vec::new();
@@ -105,13 +105,13 @@ impl Model {
                 hop: Some(hop),
                 ..MessageNote::new(kind, WRITE, bytes)
             };
-            let request = self.message(note(MessageKind::BlockRequest, BLOCK_REQUEST_BYTES, 0));
+            let request = self.message(note(MessageKind::BlockRequest, WRITE_REQUEST_BYTES, 0));
             let cause = requests.last().map_or(added, |before| Cause::delivered(*before, Evidence::Pipeline));
             let there = (connection, true);
-            let before = self.send(sender, there, request, BLOCK_REQUEST_BYTES, Work::Delay(0), None, &[cause]);
+            let before = self.send(sender, there, request, WRITE_REQUEST_BYTES, Work::Delay(0), None, &[cause]);
             requests.push(before);
             let data = self.message(note(MessageKind::BlockData, wire, block.bytes));
-            let acks = self.message(note(MessageKind::BlockAck, count * BLOCK_ACK_BYTES, 0));
+            let acks = self.message(note(MessageKind::BlockAck, acks, 0));
             hops.push(Hop { connection, sender, receiver, node: *node, data, acks, before });
             sender = receiver;
         }
@@ -121,13 +121,13 @@ impl Model {
                 call,
                 block: Some(block.id),
                 task: running.actor.task,
-                ..MessageNote::new(MessageKind::BlockResponse, WRITE, BLOCK_RESPONSE_BYTES)
+                ..MessageNote::new(MessageKind::BlockResponse, WRITE, WRITE_RESPONSE_BYTES)
             };
             let response = self.message(note);
             let mut causes = vec![Cause::delivered(request, Evidence::Exchange)];
             causes.extend(answer.map(|answer| Cause::delivered(answer, Evidence::Pipeline)));
             let back = (hop.connection, false);
-            let step = self.send(hop.receiver, back, response, BLOCK_RESPONSE_BYTES, Work::Delay(0), None, &causes);
+            let step = self.send(hop.receiver, back, response, WRITE_RESPONSE_BYTES, Work::Delay(0), None, &causes);
             hop.before = step;
             answer = Some(step);
         }
@@ -158,7 +158,7 @@ impl Model {
             let mut causes = vec![Cause::sent(stored, Evidence::Span)];
             causes.extend(ack.map(|ack| Cause::delivered(ack, Evidence::Pipeline)));
             let back = (hop.connection, false);
-            ack = Some(self.send(hop.receiver, back, hop.acks, BLOCK_ACK_BYTES, Work::Delay(0), None, &causes));
+            ack = Some(self.send(hop.receiver, back, hop.acks, block_ack_bytes(bytes), Work::Delay(0), None, &causes));
         }
         ack.unwrap_or(hops[0].before)
     }

@@ -16,18 +16,18 @@ use crate::sizes::{
 use crate::world::{MessageNote, NodeId, Protocol, node_manager};
 
 impl Model {
-    pub(super) fn start_reduce(&mut self, task: TaskId, told: StepId) {
+    pub(super) fn start_reduce(&mut self, task: TaskId, assignment: StepId) {
         let (Some(running), Some(master)) = (self.running(task), self.master_of(task)) else { return };
-        let cause = Some(Cause::delivered(told, Evidence::Thread));
+        let cause = Some(Cause::delivered(assignment, Evidence::Thread));
         let start_ps = self.file.cluster.task_start.ps();
         let ends = (running.actor.process, master);
         let owner = TimerOwner::Reduce(task);
         let timer = self.start_timer(ends, COMPLETION_EVENTS, EVENTS_PAUSE_PS, owner, cause, start_ps);
         self.reduces[task.index()] = Some(Box::new(Reduce {
-            told,
+            assignment,
             timer,
-            told_of: 0,
-            known: 0,
+            reported: 0,
+            seen: 0,
             pending: BTreeMap::new(),
             fetchers: vec![Fetcher::default(); self.file.hadoop.parallel_copies],
             connections: BTreeMap::new(),
@@ -46,7 +46,7 @@ impl Model {
     pub(super) fn events_are_sent(&mut self, task: TaskId) {
         let completed = self.apps[self.app_of(task) as usize].completed.len();
         if let Some(reduce) = &mut self.reduces[task.index()] {
-            reduce.told_of = completed;
+            reduce.reported = completed;
         }
     }
 
@@ -54,13 +54,13 @@ impl Model {
     pub(super) fn events_are_there(&mut self, task: TaskId) {
         let app = &self.apps[self.app_of(task) as usize];
         let Some(reduce) = &mut self.reduces[task.index()] else { return };
-        for (map, done) in &app.completed[reduce.known..reduce.told_of] {
+        for (map, done) in &app.completed[reduce.seen..reduce.reported] {
             if let Some(node) = self.tasks[map.index()].node {
                 reduce.pending.entry(node).or_default().push((*map, *done));
             }
         }
-        reduce.known = reduce.told_of;
-        if reduce.known == app.maps as usize {
+        reduce.seen = reduce.reported;
+        if reduce.seen == app.maps as usize {
             let timer = reduce.timer;
             self.kernel.stop_timer(timer);
         }
@@ -93,14 +93,15 @@ impl Model {
         if waiting.is_empty() {
             reduce.pending.remove(&node);
         }
-        let (timer, told, last) = (reduce.timer, reduce.told, reduce.fetchers[fetcher].last);
+        let (timer, assignment, last) = (reduce.timer, reduce.assignment, reduce.fetchers[fetcher].last);
         let known = reduce.connections.get(&node).copied();
         let server = Actor { process: node_manager(node), task: Some(task) };
         let connection =
             known.unwrap_or_else(|| self.world.connect(running.actor.process, server.process, Protocol::Shuffle));
-        let mut causes = vec![
-            last.map_or(Cause::delivered(told, Evidence::Thread), |last| Cause::delivered(last, Evidence::Thread)),
-        ];
+        let mut causes =
+            vec![last.map_or(Cause::delivered(assignment, Evidence::Thread), |last| {
+                Cause::delivered(last, Evidence::Thread)
+            })];
         let news = taken.iter().map(|(_, done)| *done).max_by_key(|done| self.kernel.step(*done).happened);
         causes.extend(news.map(|done| Cause::sent(done, Evidence::Protocol).by(timer, Carrier::Response)));
         let call = self.next_call();
@@ -236,7 +237,7 @@ impl Model {
         let lasts = reduce.fetchers.iter().filter_map(|fetcher| fetcher.last);
         let mut causes: Vec<Cause> = lasts.map(|last| Cause::delivered(last, Evidence::Thread)).collect();
         if causes.is_empty() {
-            causes.push(Cause::delivered(reduce.told, Evidence::Thread));
+            causes.push(Cause::delivered(reduce.assignment, Evidence::Thread));
         }
         let then = Some(Then::ShuffleEnd(task));
         let end = self.mark("task.shuffle_end", running.actor, Work::Delay(0), then, &causes);

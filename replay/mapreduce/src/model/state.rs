@@ -84,13 +84,15 @@ pub(crate) struct Task {
     pub(crate) finish: Option<StepId>,
     pub(super) container: Option<ContainerId>,
     /// The response by which it knows what to do.
-    pub(super) told: Option<StepId>,
+    pub(super) assignment: Option<StepId>,
 }
 
 /// A job under way.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) submit: Option<StepId>,
+    /// Its master is registered.
+    pub(crate) launch: Option<StepId>,
     pub(crate) finish: Option<StepId>,
     /// First of its tasks; maps, then reduces.
     pub(crate) first_task: u32,
@@ -127,11 +129,11 @@ pub(super) struct Fetcher {
 /// A reduce that shuffles.
 #[derive(Debug)]
 pub(super) struct Reduce {
-    pub(super) told: StepId,
+    pub(super) assignment: StepId,
     pub(super) timer: TimerId,
-    /// Completed maps that the answer under way tells of, and those it knows.
-    pub(super) told_of: usize,
-    pub(super) known: usize,
+    /// Completed maps that the answer under way reports, and those that it has seen.
+    pub(super) reported: usize,
+    pub(super) seen: usize,
     /// Outputs to be fetched, with the step by which the master knew of them.
     pub(super) pending: BTreeMap<NodeId, Vec<(TaskId, StepId)>>,
     pub(super) fetchers: Vec<Fetcher>,

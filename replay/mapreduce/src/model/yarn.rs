@@ -61,12 +61,12 @@ impl Model {
     /// A node's heartbeat leaves: it tells of the containers that ended.
     pub(super) fn node_reports(&mut self, node: NodeId) {
         let node = &mut self.nodes[node.index()];
-        node.told = std::mem::take(&mut node.ended);
+        node.reported = std::mem::take(&mut node.ended);
     }
 
     /// A node's heartbeat has arrived: what ended is free, and what is free is given away.
     pub(super) fn node_update(&mut self, node: NodeId, beat: StepId) {
-        for (container, exit) in std::mem::take(&mut self.nodes[node.index()].told) {
+        for (container, exit) in std::mem::take(&mut self.nodes[node.index()].reported) {
             let Container { app, memory_mb, task, .. } = self.containers[container.0 as usize];
             let is_map = task.is_some_and(|task| self.tasks[task.index()].kind == TaskKind::Map);
             let state = &mut self.nodes[node.index()];
@@ -128,7 +128,7 @@ impl Model {
     }
 
     /// The map of a job that a node gets: one with its data there, or after so many missed opportunities one with its data in
-    /// the rack, or anywhere (`RegularContainerAllocator.canAssign`).
+    /// the rack, or anywhere: simpler than `RegularContainerAllocator.canAssign`.
     fn choose_map(&mut self, app: u32, node: NodeId, off_switch: &mut u64) -> Option<u32> {
         let rack = self.world.rack(node);
         let nodes = u64::from(self.file.cluster.nodes);
@@ -208,10 +208,10 @@ impl Model {
         let cause = Cause::delivered(launched.request, Evidence::ThreadStart);
         let start_ps = self.file.cluster.container_start.ps();
         let child = Actor { process, task: Some(task) };
-        let told = self.call((child, master), GET_TASK, start_ps, Some(Then::TaskUp(task)), &[cause]);
+        let assignment = self.call((child, master), GET_TASK, start_ps, Some(Then::TaskUp(task)), &[cause]);
         let state = &mut self.tasks[task.index()];
         (state.node, state.process, state.container) = (Some(node), Some(process), Some(container));
-        (state.start, state.told) = (Some(start), Some(told.response));
+        (state.start, state.assignment) = (Some(start), Some(assignment.response));
     }
 
     /// Places a file that was written by a task on each node in turn.
