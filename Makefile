@@ -3,7 +3,7 @@
 # Everything is built in one profile (release) and in two fixed groups of packages, so that shared dependencies are
 # compiled once: those that read tables (polars, 5 minutes on two cores), and the agents with the lab.
 
-TABLES  := -p trace-tables -p merger -p netsim -p congestion -p coflow -p mapreduce -p pages -p causal -p replay -p hadoptic-tests
+TABLES  := -p trace-tables -p merger -p netsim -p congestion -p coflow -p job-profile -p mapreduce -p pages -p causal -p replay -p hadoptic-tests
 AGENTS  := -p trace -p sniffer -p dumpingd -p deploy -p lab -p test-support
 PROGRAMS := target/release
 JAR     := hadoop-patches/target/hadoptic-agent.jar
@@ -13,7 +13,7 @@ LAB     ?= --links 100mbit --uplink 50mbit --size 128MB
 .PHONY: help demo test lab bench fuzz lint agents static tables needs clean
 
 help:
-	@echo "make demo    replay a real captured job, and one from parameters, over several fabrics; ends with where the reports lie"
+	@echo "make demo    replay a real captured job, as it was and grown to 64 workers, over several fabrics; ends with where the reports lie"
 	@echo "make test    set up what is missing and run all tests (as root: with real clusters)"
 	@echo "make lab     start a real Hadoop cluster here, record a job, merge, replay (root)"
 	@echo "make static  sniffer and dumpingd that run on any Linux of this architecture: target/static"

@@ -44,7 +44,15 @@ pub fn read_jobs(path: &Path, overrides: &[Override]) -> Result<JobFile, Experim
         let reason = format!("a job file has at most {MAX_FILE} bytes");
         return Err(ExperimentError::Wrong { place: path.display().to_string(), reason });
     }
-    crate::experiment::locate::read_table(&path.display().to_string(), &text, overrides, |table| {
+    jobs_of_text(&path.display().to_string(), &text, overrides)
+}
+
+/// Reads a job file's text, and applies `overrides`. `place` is where it stands, for errors.
+///
+/// # Errors
+/// If something in it, or in an override, is wrong.
+pub fn jobs_of_text(place: &str, text: &str, overrides: &[Override]) -> Result<JobFile, ExperimentError> {
+    crate::experiment::locate::read_table(place, text, overrides, |table| {
         JobFile::of_table(table).map_err(|error| error.to_string())
     })
 }

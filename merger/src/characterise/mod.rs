@@ -6,7 +6,6 @@
 mod calls;
 mod connections;
 mod page;
-mod parameters;
 mod plane;
 mod quantiles;
 mod roles;
@@ -24,7 +23,6 @@ use trace_tables::{TableError, write_csv, write_rows};
 
 use crate::export::{self, ExportError};
 use crate::sums;
-pub use parameters::{JobParameters, parameters};
 pub use show::show;
 pub use tables::{
     CallRow, Characteristics, FanRow, JobShuffleRow, KindRow, LocalityRow, PhaseRow, ProtocolRow, RoleRow, SeriesRow,
@@ -132,7 +130,7 @@ pub fn write(folder: &Path, trace: &Trace, found: &Characteristics) -> Result<()
     export::flows(trace, &folder.join("flows.txt"))?;
     let json = serde_json::to_string_pretty(found).map_err(std::io::Error::other);
     text(&folder.join("characteristics.json"), json.map(|json| json + "\n"))?;
-    if let Some(parameters) = parameters(trace) {
+    if let Some(parameters) = job_profile::parameters(trace) {
         text(&folder.join("job.toml"), Ok(parameters.to_toml()))?;
     }
     text(&folder.join("report.html"), Ok(page::page(trace, found)))

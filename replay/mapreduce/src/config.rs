@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::JobError;
 use crate::hadoop::Hadoop;
+use crate::samples::{CallSample, MapSample, ReduceSample};
+use crate::sizes::CALLS;
 
 /// Profiles of jobs, by name.
 const PROFILES: [(&str, &str); 5] = [
@@ -45,6 +47,9 @@ pub struct JobFile {
     /// Shares of the cluster by name of a queue. Default: one queue with everything.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queues: BTreeMap<String, f64>,
+    /// Sizes and times of calls, where they differ from the golden terasort's, by Hadoop's name of the call.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub calls: BTreeMap<String, CallSample>,
     /// The jobs.
     #[serde(rename = "job")]
     pub jobs: Vec<Job>,
@@ -141,6 +146,60 @@ pub struct Job {
     /// Copies of its output. Default: `dfs.replication`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_replication: Option<u32>,
+    /// Copies of its input, where it has `[[job.map]]`. Default: `dfs.replication`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_replication: Option<u32>,
+    /// Workers of the cluster on which `[[job.map]]` were recorded. Default: `cluster.nodes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded_nodes: Option<u32>,
+    /// Recorded maps: each map is like one of them, whatever `map_rate`, `sort_rate`, `map_output`, `dfs.blocksize` and the
+    /// cluster's starts are. Default: none.
+    #[serde(rename = "map", skip_serializing_if = "Vec::is_empty")]
+    pub map_samples: Vec<MapSample>,
+    /// What a NodeManager takes for a fetch before it sends, by number of the fetch (its first, its second, ...), of each recorded
+    /// NodeManager; further fetches take as long as the last. Default: nothing.
+    #[serde(rename = "fetch", skip_serializing_if = "Vec::is_empty")]
+    pub fetch_samples: Vec<Vec<DurationPs>>,
+    /// Recorded reduces: each reduce is like one of them, whatever `reduce_rate`, `merge_rate`, `reduce_output`, `skew` and the
+    /// cluster's starts are. Default: none.
+    #[serde(rename = "reduce", skip_serializing_if = "Vec::is_empty")]
+    pub reduce_samples: Vec<ReduceSample>,
+}
+
+impl Job {
+    /// How many maps read `bytes` of input, where the job has samples.
+    pub(crate) fn expected_maps(&self, bytes: u64) -> usize {
+        let rounds = usize::try_from(bytes.div_ceil(self.round_bytes().max(1))).unwrap_or(usize::MAX);
+        rounds.saturating_mul(self.map_samples.len())
+    }
+
+    /// Input of all samples.
+    pub(crate) fn round_bytes(&self) -> u64 {
+        self.map_samples.iter().map(|sample| sample.input.0).fold(0, u64::saturating_add)
+    }
+
+    /// Bytes that a map reads: a block, or what a mean sample read.
+    fn map_bytes(&self, block_bytes: u64) -> f64 {
+        match self.map_samples.len() {
+            0 => block_bytes as f64,
+            samples => self.round_bytes() as f64 / samples as f64,
+        }
+    }
+
+    /// By map, its sample and the bytes that it reads: those of the sample, until all of `bytes` are read.
+    pub(crate) fn input_sizes(&self, bytes: u64, dealt: &[u32]) -> Vec<(u32, u64)> {
+        let mut left = bytes;
+        let mut sizes = Vec::new();
+        for sample in dealt {
+            if left == 0 {
+                break;
+            }
+            let size = self.map_samples[*sample as usize].input.0.min(left);
+            sizes.push((*sample, size));
+            left -= size;
+        }
+        sizes
+    }
 }
 
 impl Default for Job {
@@ -162,6 +221,11 @@ impl Default for Job {
             skew: 0.0,
             compressed: 0.5,
             output_replication: None,
+            input_replication: None,
+            recorded_nodes: None,
+            fetch_samples: Vec::new(),
+            map_samples: Vec::new(),
+            reduce_samples: Vec::new(),
         }
     }
 }
@@ -215,6 +279,7 @@ impl JobFile {
         if self.jobs.is_empty() {
             return Err(JobError::value("job", "[]", "a file needs at least one [[job]]"));
         }
+        self.check_calls()?;
         let hadoop = &self.hadoop;
         let task_mb = hadoop.container_mb(hadoop.map_memory_mb).max(hadoop.container_mb(hadoop.reduce_memory_mb));
         if self.cluster.nodes == 1 && hadoop.container_mb(hadoop.am_memory_mb) + task_mb > hadoop.node_memory_mb {
@@ -236,7 +301,8 @@ impl JobFile {
             if !known.insert(job.name.as_str()) {
                 return Err(JobError::value("job.name", &job.name, "two jobs have this name"));
             }
-            let maps = job.input.map_or(u64::from(job.reduces), |input| input.0.div_ceil(self.hadoop.block_bytes));
+            let map_bytes = job.map_bytes(self.hadoop.block_bytes);
+            let maps = job.input.map_or(u64::from(job.reduces), |input| (input.0 as f64 / map_bytes).ceil() as u64);
             tasks = tasks.saturating_add(maps).saturating_add(job.reduces.into());
         }
         let steps = self.expected_steps();
@@ -268,7 +334,8 @@ impl JobFile {
             let input = job.input.map(|input| input.0 as f64).or(chained).unwrap_or(0.0);
             let reduces = f64::from(job.reduces);
             // What another job wrote has a block of its own for each of its reduces.
-            let maps = (input / block).ceil() + if chained.is_some() { reduces } else { 0.0 };
+            let maps =
+                (input / job.map_bytes(self.hadoop.block_bytes)).ceil() + if chained.is_some() { reduces } else { 0.0 };
             let compressed = if self.hadoop.compress { job.compressed } else { 1.0 };
             let shuffled = input * job.map_output * compressed;
             let written = input * job.map_output * job.reduce_output;
@@ -327,7 +394,58 @@ impl JobFile {
         if job.output_replication == Some(0) {
             return Err(JobError::value(key("output_replication"), 0, "at least 1"));
         }
+        if job.input_replication == Some(0) || job.recorded_nodes == Some(0) {
+            let name = if job.recorded_nodes == Some(0) { "recorded_nodes" } else { "input_replication" };
+            return Err(JobError::value(key(name), 0, "at least 1"));
+        }
+        self.check_samples(job)?;
         check_delay(&key("submit"), job.submit)
+    }
+
+    fn check_samples(&self, job: &Job) -> Result<(), JobError> {
+        let nodes = job.recorded_nodes.unwrap_or(self.cluster.nodes);
+        for (number, services) in job.fetch_samples.iter().enumerate() {
+            let key = format!("job.fetch[{number}] of {}", job.name);
+            if services.is_empty() {
+                return Err(JobError::value(key, "[]", "at least one time"));
+            }
+            services.iter().try_for_each(|service| check_delay(&key, *service))?;
+        }
+        for (number, sample) in job.map_samples.iter().enumerate() {
+            let key = format!("job.map[{number}] of {}", job.name);
+            sample.check(&key, nodes)?;
+            check_rate(&format!("{key}.rate"), sample.rate)?;
+            check_rate(&format!("{key}.sort_rate"), sample.sort_rate)?;
+            check_delay(&format!("{key}.container_start"), sample.container_start)?;
+            check_delay(&format!("{key}.task_start"), sample.task_start)?;
+        }
+        for (number, sample) in job.reduce_samples.iter().enumerate() {
+            let key = format!("job.reduce[{number}] of {}", job.name);
+            sample.check(&key)?;
+            check_rate(&format!("{key}.rate"), sample.rate)?;
+            check_rate(&format!("{key}.merge_rate"), sample.merge_rate)?;
+            check_delay(&format!("{key}.container_start"), sample.container_start)?;
+            check_delay(&format!("{key}.task_start"), sample.task_start)?;
+        }
+        Ok(())
+    }
+
+    /// The calls of `[calls]`.
+    fn check_calls(&self) -> Result<(), JobError> {
+        for (name, call) in &self.calls {
+            let key = format!("calls.{name}");
+            if !CALLS.iter().any(|known| known.name == name) {
+                let known = CALLS.map(|call| call.name).join(", ");
+                return Err(JobError::value(key, name, format!("the model has these calls: {known}")));
+            }
+            for (part, bytes) in [("request", call.request), ("response", call.response)] {
+                if !(1..=1 << 30).contains(&bytes.0) {
+                    return Err(JobError::value(format!("{key}.{part}"), bytes, "between 1B and 1GiB"));
+                }
+            }
+            check_delay(&format!("{key}.service"), call.service)?;
+        }
+        Ok(())
     }
 }
 

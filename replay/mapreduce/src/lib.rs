@@ -23,17 +23,22 @@
 
 mod config;
 mod error;
+mod grow;
 mod hadoop;
 mod kernel;
 mod merge;
 mod model;
+mod profile;
 mod rows;
+mod samples;
 mod sizes;
 mod world;
 
 pub use config::{Cluster, Job, JobFile};
 pub use error::JobError;
+pub use grow::{Amount, Growth, Speed};
 pub use hadoop::{Hadoop, PROPERTIES, Property};
 pub use merge::merge_passes;
 pub use model::Model;
 pub use rows::places;
+pub use samples::{CallSample, MapSample, ReduceSample};

@@ -1,6 +1,10 @@
 //! Bytes of messages, and the time that daemons take for a call. Sizes are medians of the golden terasort, Hadoop 3.4.2
 //! (`merger characterise`, table `calls`).
 
+use std::collections::BTreeMap;
+
+use crate::samples::CallSample;
+
 /// A packet of block data, by which `dfs.client.write.max-packets-in-flight` counts as well.
 pub(crate) const PACKET_BYTES: u64 = 65_536;
 
@@ -24,16 +28,17 @@ pub(crate) const WRITE_RESPONSE_BYTES: u64 = 5;
 pub(crate) const FETCH_REQUEST_BYTES: u64 = 297;
 pub(crate) const OUTPUT_HEADER_BYTES: u64 = 184;
 
-/// A call: name, bytes of its request and of its response.
+/// A call: name, bytes of its request and of its response, and what its server takes for it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
     pub(crate) name: &'static str,
     pub(crate) request: u64,
     pub(crate) response: u64,
+    pub(crate) service_ps: u64,
 }
 
 const fn call(name: &'static str, request: u64, response: u64) -> Call {
-    Call { name, request, response }
+    Call { name, request, response, service_ps: SERVICE_PS }
 }
 
 pub(crate) const SUBMIT: Call = call("submitApplication", 1706, 32);
@@ -49,6 +54,43 @@ pub(crate) const ALLOCATE: Call = call("allocate", 163, 90);
 pub(crate) const DATANODE_HEARTBEAT: Call = call("sendHeartbeat", 394, 43);
 pub(crate) const COMPLETION_EVENTS: Call = call("getMapCompletionEvents", 384, 148);
 pub(crate) const JOB_REPORT: Call = call("getJobReport", 127, 255);
+
+/// All calls of the model.
+pub(crate) const CALLS: [Call; 13] = [
+    SUBMIT,
+    REGISTER,
+    UNREGISTER,
+    START_CONTAINERS,
+    GET_TASK,
+    DONE,
+    ADD_BLOCK,
+    COMPLETE,
+    NODE_HEARTBEAT,
+    ALLOCATE,
+    DATANODE_HEARTBEAT,
+    COMPLETION_EVENTS,
+    JOB_REPORT,
+];
+
+/// Calls by name, where a job file says another size or time than the golden terasort.
+#[derive(Debug, Default)]
+pub(crate) struct CallSizes(BTreeMap<String, CallSample>);
+
+impl CallSizes {
+    pub(crate) fn new(samples: &BTreeMap<String, CallSample>) -> Self {
+        Self(samples.clone())
+    }
+
+    /// The call as it is in this job file.
+    pub(crate) fn of(&self, call: Call) -> Call {
+        self.0.get(call.name).map_or(call, |sample| Call {
+            name: call.name,
+            request: sample.request.0,
+            response: sample.response.0,
+            service_ps: sample.service.ps(),
+        })
+    }
+}
 
 /// What a daemon thinks about a call: the medians of most lie between 1 and 2 ms.
 pub(crate) const SERVICE_PS: u64 = 1_000_000_000;

@@ -1,11 +1,12 @@
 //! `generate`.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Error};
 use clap::Args;
+use mapreduce::JobFile;
 use netsim::fabric::FabricConfig;
 use replay::experiment::{Experiment, Override};
 use replay::generate::{generate, read_jobs};
@@ -39,7 +40,7 @@ pub(super) struct GenerateArgs {
 
 /// Times of the tasks of one kind, seconds.
 #[derive(Debug, Serialize)]
-struct Phase {
+pub(super) struct Phase {
     tasks: usize,
     mean_s: f64,
     longest_s: f64,
@@ -47,7 +48,7 @@ struct Phase {
 
 /// A job that was generated.
 #[derive(Debug, Serialize)]
-struct GeneratedJob {
+pub(super) struct GeneratedJob {
     id: String,
     name: String,
     maps: u32,
@@ -63,8 +64,9 @@ struct GeneratedJob {
     node_local_maps: usize,
 }
 
+/// What was generated.
 #[derive(Debug, Serialize)]
-struct Generated {
+pub(super) struct Generated {
     trace: PathBuf,
     hosts: usize,
     messages: usize,
@@ -79,23 +81,36 @@ pub(super) fn run(args: &GenerateArgs) -> Result<ExitCode, Error> {
     let bars = Bars::new();
     refuse_existing("--out", &args.out)?;
     let file = read_jobs(&args.file, &args.overrides)?;
-    let fabric = match &args.fabric {
-        None => "kind = \"ideal\"".parse::<FabricConfig>()?,
-        Some(path) => Experiment::read(path, &[])?.fabric,
-    };
-    let bar = bars.bar(&args.file.file_stem().unwrap_or_default().to_string_lossy());
-    let hosts = mapreduce::places(&file.cluster);
-    let (trace, _) = generate(&file, &fabric, &hosts, |progress| bar.show(progress))?;
-    drop(bar);
-    write_trace(&args.out, &trace)?;
-    let effective = args.out.join("job.toml");
-    std::fs::write(&effective, file.to_toml()?).with_context(|| effective.display().to_string())?;
+    let name = args.file.file_stem().unwrap_or_default().to_string_lossy();
+    let trace = write_jobs(&file, args.fabric.as_deref(), &args.out, &bars, &name)?;
     let generated = figures(args.out.clone(), &trace);
     say(&if args.json { serde_json::to_string_pretty(&generated)? } else { table_of(&generated) })?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn figures(folder: PathBuf, trace: &Trace) -> Generated {
+/// Runs jobs over the fabric of an experiment, and writes their trace and their file.
+pub(super) fn write_jobs(
+    file: &JobFile,
+    experiment: Option<&Path>,
+    out: &Path,
+    bars: &Bars,
+    name: &str,
+) -> Result<Trace, Error> {
+    let fabric = match experiment {
+        None => "kind = \"ideal\"".parse::<FabricConfig>()?,
+        Some(path) => Experiment::read(path, &[])?.fabric,
+    };
+    let bar = bars.bar(name);
+    let hosts = mapreduce::places(&file.cluster);
+    let (trace, _) = generate(file, &fabric, &hosts, |progress| bar.show(progress))?;
+    drop(bar);
+    write_trace(out, &trace)?;
+    let effective = out.join("job.toml");
+    std::fs::write(&effective, file.to_toml()?).with_context(|| effective.display().to_string())?;
+    Ok(trace)
+}
+
+pub(super) fn figures(folder: PathBuf, trace: &Trace) -> Generated {
     let crosses = |message: &&MessageRow| !trace.connections[message.connection.index()].loopback;
     let local = node_local_maps(trace);
     let jobs = trace.jobs.iter().map(|job| {
@@ -150,7 +165,7 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-fn table_of(generated: &Generated) -> String {
+pub(super) fn table_of(generated: &Generated) -> String {
     let mut table = new_table(&[
         "job",
         "maps",

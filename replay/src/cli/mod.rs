@@ -6,6 +6,7 @@ mod congestion;
 mod congestion_text;
 mod dimemas;
 mod generate;
+mod grow;
 mod jobs;
 mod lightness;
 mod network;
@@ -78,6 +79,18 @@ Examples:
 TRACE holds the same tables as that of a recorded job, and job.toml with the value of every key. A trace keeps the nodes on \
 which tasks ran on the network of --fabric; with `run --generate` and `compare --generate` each network has the job scheduled \
 anew.
+
+Exit codes: 0 done; 2 could not run.";
+
+const GROW_EXAMPLES: &str = "\
+Examples:
+  replay grow trace/ --nodes 64 --racks 16 --data 64x --out grown/
+  replay grow trace/ --nodes 4x --data 8GiB --cpu 8x --out grown/ \\
+      --fabric experiments/ethernet-10g.toml
+  replay compare experiments/*.toml --generate grown/job.toml --out results/
+
+TRACE holds the same tables as that of a recorded job, and job.toml, from which `run --generate` and `compare --generate` \
+schedule the grown job on each network anew.
 
 Exit codes: 0 done; 2 could not run.";
 
@@ -179,6 +192,12 @@ enum Command {
     /// Makes a job from parameters: a trace of a MapReduce job that nobody recorded.
     #[command(after_help = GENERATE_EXAMPLES)]
     Generate(generate::GenerateArgs),
+    /// Grows a recorded job: the trace of a job with more workers, more data, or faster ones.
+    ///
+    /// Each task is like one of the recorded job's: its bytes, speeds and starts; calls have the recorded sizes and times. On as
+    /// many nodes as recorded, blocks lie where they lay; on others, as HDFS places them. Containers are given in the simulated world.
+    #[command(after_help = GROW_EXAMPLES)]
+    Grow(grow::GrowArgs),
     /// Serves Dimemas as its external network simulator.
     ///
     /// Dimemas replays a program's computation and asks this server how long each message between nodes takes on the
@@ -237,6 +256,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Compare(args) => run::compare(&args.experiments, &args.common),
         Command::Report(args) => run::report(&args.results, args.out),
         Command::Generate(args) => generate::run(&args),
+        Command::Grow(args) => grow::run(&args),
         Command::Dimemas(args) => dimemas::serve(args),
         Command::Lightness(args) => lightness::show(&args),
         Command::Topology(args) => topology::show(&args),

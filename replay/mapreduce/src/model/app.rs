@@ -1,5 +1,7 @@
 //! A job from its submission to its end.
 
+use std::collections::BTreeMap;
+
 use trace::ids::{ProcessId, TaskId};
 use trace::rows::{Carrier, Evidence, TaskKind};
 
@@ -7,7 +9,7 @@ use super::capacity::{ContainerId, Pending};
 use super::plan::Actor;
 use super::state::{App, Block, Model, Task, Then, TimerOwner};
 use crate::kernel::{Cause, StepId, TimerPlan, Work};
-use crate::sizes::{ALLOCATE, Call, JOB_REPORT, REGISTER, SERVICE_PS, SUBMIT, UNREGISTER};
+use crate::sizes::{ALLOCATE, Call, JOB_REPORT, REGISTER, SUBMIT, UNREGISTER};
 use crate::world::{CLIENT, NodeId, RESOURCE_MANAGER, node_manager};
 
 const PS_A_MS: u64 = 1_000_000_000;
@@ -26,6 +28,10 @@ impl Model {
                 maps: 0,
                 reduces: job.reduces,
                 input: Vec::new(),
+                map_samples: Vec::new(),
+                reduce_samples: Vec::new(),
+                fetches: BTreeMap::new(),
+                share_ends: Vec::new(),
                 output: Vec::new(),
                 master: None,
                 timer: None,
@@ -41,14 +47,14 @@ impl Model {
                 client_knows: false,
             });
             if let Some(input) = job.input {
-                let blocks = self.place_file(input.0);
-                self.submit(number as u32, blocks, None);
+                let (blocks, samples) = self.place_input(number, input.0);
+                self.submit(number as u32, blocks, samples, None);
             }
         }
     }
 
     /// The client submits a job, at once or because of `after`.
-    fn submit(&mut self, app: u32, input: Vec<Block>, after: Option<Cause>) {
+    fn submit(&mut self, app: u32, input: Vec<Block>, map_samples: Vec<u32>, after: Option<Cause>) {
         let number = app as usize;
         let (maps, reduces) = (input.len() as u32, self.apps[number].reduces);
         let first_task = self.tasks.len() as u32;
@@ -68,11 +74,14 @@ impl Model {
         self.tasks.extend((0..maps).map(|number| task(TaskKind::Map, number)));
         self.tasks.extend((0..reduces).map(|number| task(TaskKind::Reduce, number)));
         self.reduces.resize_with(self.tasks.len(), || None);
+        let reduce_samples = self.deal_reduces(number);
+        let share_ends = self.share_ends(number, &reduce_samples);
         let client = Actor::daemon(CLIENT);
         let delay = Work::Delay(self.file.jobs[number].submit.ps());
         let submit = self.mark("job.submit", client, delay, None, after.as_slice());
         let state = &mut self.apps[number];
         (state.submit, state.input, state.maps, state.first_task) = (Some(submit), input, maps, first_task);
+        (state.map_samples, state.reduce_samples, state.share_ends) = (map_samples, reduce_samples, share_ends);
         let cause = Cause::sent(submit, Evidence::Thread);
         let called = self.call((client, RESOURCE_MANAGER), SUBMIT, 0, None, &[cause]);
         let known = Cause::delivered(called.request, Evidence::Span);
@@ -126,13 +135,14 @@ impl Model {
         cause: Option<Cause>,
         after_ps: u64,
     ) -> trace::ids::TimerId {
+        let call = self.call_sizes.of(call);
         let plan = TimerPlan {
             name: call.name,
             process,
             server,
             connection: self.world.rpc(process, server),
             pause_ps,
-            service_ps: SERVICE_PS,
+            service_ps: call.service_ps,
             request_bytes: call.request,
             response_bytes: call.response,
             hook: (!matches!(owner, TimerOwner::Nobody)).then_some(Then::Beat),
@@ -232,8 +242,10 @@ impl Model {
             .map(|(number, _)| number)
             .collect();
         for next in next {
-            let input = self.apps[app as usize].output.iter().filter(|block| block.bytes > 0).cloned().collect();
-            self.submit(next, input, Some(Cause::sent(knows, Evidence::Thread)));
+            let written = self.apps[app as usize].output.iter();
+            let input: Vec<Block> = written.filter(|block| block.bytes > 0).cloned().collect();
+            let samples = self.deal_maps(next as usize, input.len());
+            self.submit(next, input, samples, Some(Cause::sent(knows, Evidence::Thread)));
         }
     }
 }

@@ -4,6 +4,7 @@ use netsim::kernel::random;
 use trace::ids::{ProcessId, TaskId};
 use trace::rows::{Evidence, MessageKind};
 
+use super::behaviour::Behaviour;
 use super::plan::Actor;
 use super::state::{Model, Then};
 use crate::kernel::{Cause, StepId, Work};
@@ -19,6 +20,7 @@ pub(super) struct Running {
     pub(super) app: u32,
     /// Its computing takes so many times as long as that of a mean task.
     pub(super) factor: f64,
+    pub(super) behaviour: Behaviour,
 }
 
 impl Model {
@@ -26,7 +28,7 @@ impl Model {
         let state = &self.tasks[task.index()];
         let (node, process) = (state.node?, state.process?);
         let actor = Actor { process, task: Some(task) };
-        Some(Running { actor, node, app: state.app, factor: self.speed_factor(task) })
+        Some(Running { actor, node, app: state.app, factor: self.speed_factor(task), behaviour: self.behaviour(task) })
     }
 
     /// Log-normal with mean 1.
@@ -46,8 +48,10 @@ impl Model {
 
     /// Bytes of a map's output, as they lie on its disk.
     pub(super) fn map_output_bytes(&self, app: u32, map: u32) -> u64 {
+        let state = &self.apps[app as usize];
         let job = &self.file.jobs[app as usize];
-        let raw = self.apps[app as usize].input[map as usize].bytes as f64 * job.map_output;
+        let sample = state.map_samples.get(map as usize).map(|sample| &job.map_samples[*sample as usize]);
+        let raw = state.input[map as usize].bytes as f64 * sample.map_or(job.map_output, |sample| sample.output);
         (if self.file.hadoop.compress { raw * job.compressed } else { raw }).round() as u64
     }
 
@@ -94,11 +98,11 @@ impl Model {
         };
         let request = self.message(note(MessageKind::BlockRequest, READ_REQUEST_BYTES, 0));
         let there = (connection, true);
-        let ready = Work::Delay(self.file.cluster.task_start.ps());
+        let ready = Work::Delay(running.behaviour.task_start_ps);
         let asked = self.send(running.actor, there, request, READ_REQUEST_BYTES, ready, None, &[assignment]);
         let wire: u64 = self.pieces(bytes).map(block_wire_bytes).sum();
         let data = self.message(note(MessageKind::BlockData, wire, bytes));
-        let rate = self.file.jobs[running.app as usize].map_rate;
+        let rate = running.behaviour.rate;
         let mut before = Cause::delivered(asked, Evidence::Exchange);
         let mut computed: Vec<(StepId, u64)> = Vec::new();
         let mut read = 0;
@@ -123,7 +127,7 @@ impl Model {
     fn spill(&mut self, running: Running, input: u64, computed: &[(StepId, u64)]) -> StepId {
         let task = running.actor.task.map_or(0, |task| self.tasks[task.index()].number);
         let output = self.map_output_bytes(running.app, task);
-        let raw = (input as f64 * self.file.jobs[running.app as usize].map_output).round();
+        let raw = (input as f64 * running.behaviour.output).round();
         let spill_bytes = self.file.hadoop.spill_bytes() as f64;
         let count = ((raw / spill_bytes).ceil() as u64).max(1);
         let mut spills = Vec::new();
@@ -136,8 +140,7 @@ impl Model {
             let full = computed.partition_point(|(_, read)| *read < of_input).min(computed.len() - 1);
             let mut causes = vec![Cause::sent(computed[full].0, Evidence::Thread)];
             causes.extend(before.map(|before| Cause::sent(before, Evidence::Thread)));
-            let sort_rate = self.file.jobs[running.app as usize].sort_rate;
-            let work = self.computes(running.node, until - written, sort_rate, running.factor);
+            let work = self.computes(running.node, until - written, running.behaviour.sort_rate, running.factor);
             let sorted = self.mark("map.sort", running.actor, work, None, &causes);
             let work = self.writes(running.node, until - written);
             let cause = Cause::sent(sorted, Evidence::Thread);
@@ -170,8 +173,7 @@ impl Model {
 
     /// A core compares so many bytes of segments.
     pub(super) fn merge_work(&mut self, running: Running, bytes: u64, after: StepId) -> StepId {
-        let rate = self.file.jobs[running.app as usize].merge_rate;
-        let work = self.computes(running.node, bytes, rate, running.factor);
+        let work = self.computes(running.node, bytes, running.behaviour.merge_rate, running.factor);
         self.mark("segments.compared", running.actor, work, None, &[Cause::sent(after, Evidence::Thread)])
     }
 

@@ -1,9 +1,10 @@
 //! The jobs under way: what YARN, HDFS and the tasks do when something has happened.
 //!
 //! One module a subject: `state` and `capacity` (how things stand), `app` (submission, application master, the job's end), `yarn` (heartbeats, who gets which container),
-//! `map`, `reduce` (what tasks do), `pipeline` (writing to HDFS), `plan` (how all of them add steps).
+//! `behaviour`, `map`, `reduce` (what tasks do), `pipeline` (writing to HDFS), `plan` (how all of them add steps).
 
 mod app;
+mod behaviour;
 mod capacity;
 mod map;
 mod pipeline;

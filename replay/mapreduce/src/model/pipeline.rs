@@ -32,7 +32,7 @@ impl Model {
     pub(super) fn write_output(&mut self, running: Running, input: u64, computed: &[StepId]) -> Vec<Cause> {
         let job = &self.file.jobs[running.app as usize];
         let raw = if self.file.hadoop.compress && job.compressed > 0.0 { 1.0 / job.compressed } else { 1.0 };
-        let bytes = (input as f64 * raw * job.reduce_output).round() as u64;
+        let bytes = (input as f64 * raw * running.behaviour.output).round() as u64;
         let copies = self.file.replication_of(job);
         let last = computed[computed.len() - 1];
         let mut ends = vec![Cause::sent(last, Evidence::Thread)];

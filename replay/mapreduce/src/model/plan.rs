@@ -6,7 +6,7 @@ use trace::rows::{Evidence, MessageKind, On};
 
 use super::state::{Model, Then};
 use crate::kernel::{Action, Cause, DraftId, NewStep, StepId, Work};
-use crate::sizes::{Call, SERVICE_PS};
+use crate::sizes::Call;
 use crate::world::{MessageNote, NodeId};
 
 /// Who does a step, and for which task.
@@ -77,6 +77,7 @@ impl Model {
         then: Option<Then>,
         causes: &[Cause],
     ) -> Called {
+        let call = self.call_sizes.of(call);
         let connection = self.world.rpc(client.process, server);
         let number = self.next_call();
         let note =
@@ -90,7 +91,7 @@ impl Model {
             (connection, false),
             response,
             call.response,
-            Work::Delay(SERVICE_PS),
+            Work::Delay(call.service_ps),
             then,
             &[Cause::delivered(request, Evidence::CallId)],
         );

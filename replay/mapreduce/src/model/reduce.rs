@@ -19,7 +19,7 @@ impl Model {
     pub(super) fn start_reduce(&mut self, task: TaskId, assignment: StepId) {
         let (Some(running), Some(master)) = (self.running(task), self.master_of(task)) else { return };
         let cause = Some(Cause::delivered(assignment, Evidence::Thread));
-        let start_ps = self.file.cluster.task_start.ps();
+        let start_ps = self.behaviour(task).task_start_ps;
         let ends = (running.actor.process, master);
         let owner = TimerOwner::Reduce(task);
         let timer = self.start_timer(ends, COMPLETION_EVENTS, EVENTS_PAUSE_PS, owner, cause, start_ps);
@@ -131,6 +131,11 @@ impl Model {
         then: Then,
     ) {
         let mut before = Cause::delivered(asked, Evidence::Exchange);
+        let service_ps = self.fetch_service_ps(self.app_of(task), node);
+        if service_ps > 0 {
+            let found = self.mark("fetch.found", server, Work::Delay(service_ps), None, &[before]);
+            before = Cause::sent(found, Evidence::Span);
+        }
         let mut sent: Vec<StepId> = Vec::new();
         for (number, map) in maps.iter().enumerate() {
             let bytes = self.partition_bytes(*map, task);
@@ -171,13 +176,8 @@ impl Model {
 
     /// The shares of the reduces before one, and with it.
     fn shares(&self, app: u32, number: u32) -> (f64, f64) {
-        let (reduces, skew) = (self.apps[app as usize].reduces, self.file.jobs[app as usize].skew);
-        if skew == 0.0 {
-            return (f64::from(number) / f64::from(reduces), f64::from(number + 1) / f64::from(reduces));
-        }
-        let sum = |until: u32| (1..=until).map(|nth| f64::from(nth).powf(-skew)).sum::<f64>();
-        let all = sum(reduces);
-        (sum(number) / all, if number + 1 == reduces { 1.0 } else { sum(number + 1) / all })
+        let ends = &self.apps[app as usize].share_ends;
+        (number.checked_sub(1).map_or(0.0, |before| ends[before as usize]), ends[number as usize])
     }
 
     /// A fetch is complete: its outputs lie in memory, or on the disk where they are too large or too many.
@@ -270,7 +270,7 @@ impl Model {
         let job = &self.file.jobs[running.app as usize];
         // A reduce computes on what the maps wrote before its compression.
         let raw = if self.file.hadoop.compress && job.compressed > 0.0 { 1.0 / job.compressed } else { 1.0 };
-        let (rate, factor) = (job.reduce_rate, running.factor * raw);
+        let (rate, factor) = (running.behaviour.rate, running.factor * raw);
         let mut read = sorted;
         let mut computed: Vec<StepId> = Vec::new();
         for piece in self.pieces(input) {

@@ -12,6 +12,7 @@ use super::capacity::{ContainerId, Node, Pending, Queues};
 use crate::config::{JobFile, MAX_STEPS};
 use crate::error::JobError;
 use crate::kernel::{Kernel, ResourceId, StepId};
+use crate::sizes::CallSizes;
 use crate::world::{NodeId, World};
 
 /// What follows when a step has happened, or has arrived.
@@ -99,6 +100,13 @@ pub(crate) struct App {
     pub(crate) maps: u32,
     pub(crate) reduces: u32,
     pub(super) input: Vec<Block>,
+    /// By map, and by reduce, the sample that it is like; empty without samples.
+    pub(super) map_samples: Vec<u32>,
+    pub(super) reduce_samples: Vec<u32>,
+    /// Fetches that each node has answered.
+    pub(super) fetches: BTreeMap<NodeId, usize>,
+    /// By reduce, the sum of the shares of all up to it, of the map output.
+    pub(super) share_ends: Vec<f64>,
     pub(super) output: Vec<Block>,
     pub(super) master: Option<ProcessId>,
     pub(super) timer: Option<TimerId>,
@@ -164,6 +172,7 @@ pub struct Model {
     pub(super) drawn: u64,
     pub(super) blocks: u64,
     pub(super) calls: u32,
+    pub(super) call_sizes: CallSizes,
 }
 
 impl Model {
@@ -190,6 +199,7 @@ impl Model {
             drawn: 0,
             blocks: 0,
             calls: 0,
+            call_sizes: CallSizes::new(&file.calls),
             file,
         };
         model.start_heartbeats();

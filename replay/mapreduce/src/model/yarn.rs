@@ -206,7 +206,7 @@ impl Model {
         let start = self.mark("task.start", actor, Work::Delay(0), None, &[cause]);
         let process = self.world.start_process(node, "YarnChild", CHILD, Some(task));
         let cause = Cause::delivered(launched.request, Evidence::ThreadStart);
-        let start_ps = self.file.cluster.container_start.ps();
+        let start_ps = self.behaviour(task).container_start_ps;
         let child = Actor { process, task: Some(task) };
         let assignment = self.call((child, master), GET_TASK, start_ps, Some(Then::TaskUp(task)), &[cause]);
         let state = &mut self.tasks[task.index()];

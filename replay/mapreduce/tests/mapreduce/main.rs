@@ -3,7 +3,9 @@
 
 mod bytes;
 mod files;
+mod grow;
 mod random_jobs;
+mod samples;
 mod times;
 
 use mapreduce::{JobFile, Model};

@@ -1,0 +1,160 @@
+//! The parameters of a job's like: what `replay generate` makes such a job from.
+//!
+//! All is of one job, that with the largest shuffle. A rate is a median over tasks; where a network may have held a task back, only
+//! what was not on the network counts: maps whose block lay on their own host, and of reduces the thinking on the critical
+//! path to their end.
+
+use std::fmt::Write as _;
+
+use causal::{JobGraph, Options};
+use trace::rows::{JobRow, TaskKind, Trace};
+
+use crate::recording::Recording;
+
+/// What was learned of a job. Times are nanoseconds, rates bytes a second; `None` = the trace does not tell.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct JobParameters {
+    /// The job's id.
+    pub job: String,
+    /// Its name.
+    pub name: String,
+    /// Hosts with a DataNode, a NodeManager or a task.
+    pub nodes: usize,
+    /// Racks of these.
+    pub racks: usize,
+    /// Tasks that ran on one node at once, at most.
+    pub tasks_at_once: usize,
+    /// Maps that completed.
+    pub maps: u32,
+    /// Reduces that completed.
+    pub reduces: u32,
+    /// Bytes that its maps read.
+    pub input_bytes: u64,
+    /// Map output by input.
+    pub map_output: f64,
+    /// Output by what reduces fetched.
+    pub reduce_output: f64,
+    /// Copies of its output.
+    pub replication: u32,
+    /// Share of the maps that were done when reduces were asked for.
+    pub slow_start: f64,
+    /// Exponent of the reduces' shares.
+    pub skew: f64,
+    /// From a task's start to its first call.
+    pub container_start_ns: Option<u64>,
+    /// From the answer to that to its first read or question for map outputs.
+    pub task_start_ns: Option<u64>,
+    /// From the start of the master's container to its registration.
+    pub master_start_ns: Option<u64>,
+    /// What a map reads and computes on.
+    pub map_rate: Option<f64>,
+    /// What it puts out, over the time from the end of its input to its own end.
+    pub sort_rate: Option<f64>,
+    /// What a reduce has fetched, over the time of its sort.
+    pub merge_rate: Option<f64>,
+    /// The same over its thinking from then to its end.
+    pub reduce_rate: Option<f64>,
+    /// What the trace could not tell, in words.
+    pub notes: Vec<String>,
+}
+
+/// Learns them; `None` if the trace has no job that can be replayed, or none with maps and reduces.
+#[must_use]
+pub fn parameters(trace: &Trace) -> Option<JobParameters> {
+    let graph = JobGraph::new(trace, None, Options::default()).ok()?;
+    parameters_of(&Recording::new(trace, &graph), graph.job)
+}
+
+pub(super) fn parameters_of(of: &Recording<'_>, job: &JobRow) -> Option<JobParameters> {
+    let input_bytes = job.hdfs_bytes_read.filter(|bytes| *bytes > 0)?;
+    let fetched = job.shuffle_bytes?;
+    if job.maps == 0 || job.reduces == 0 {
+        return None;
+    }
+    let written = job.hdfs_bytes_written.unwrap_or(0);
+    let mut notes = Vec::new();
+    let map_rate = of.map_rate(&mut notes);
+    Some(JobParameters {
+        job: job.id.clone(),
+        name: job.name.clone(),
+        nodes: of.nodes().len(),
+        racks: of.racks().max(1),
+        tasks_at_once: of.tasks_at_once(),
+        maps: job.maps,
+        reduces: job.reduces,
+        input_bytes,
+        map_output: fetched as f64 / input_bytes as f64,
+        reduce_output: if fetched > 0 { written as f64 / fetched as f64 } else { 0.0 },
+        replication: of.replication(),
+        slow_start: of.slow_start(job),
+        skew: of.skew(),
+        container_start_ns: of.median_ns(TaskKind::ALL, |task| of.container_start(task)),
+        task_start_ns: of.median_ns(TaskKind::ALL, |task| of.task_start(task)),
+        master_start_ns: of.master_start(job),
+        map_rate,
+        sort_rate: of.median_rate(&[TaskKind::Map], |task| {
+            Some((fetched / u64::from(job.maps), of.sent(task, "done")?.saturating_sub(of.input(task)?.1.delivered_ns)))
+        }),
+        merge_rate: of.median_rate(&[TaskKind::Reduce], |task| {
+            Some((of.fetched(task), task.sort_end_ns?.saturating_sub(task.shuffle_end_ns?)))
+        }),
+        reduce_rate: of
+            .median_rate(&[TaskKind::Reduce], |task| Some((of.fetched(task), of.thinking_after_sort(task)?))),
+        notes,
+    })
+}
+
+impl JobParameters {
+    /// As a job file for `replay generate`.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let rate = |rate: Option<f64>| match rate {
+            Some(bytes) => format!("\"{}bps\"", (bytes * 8.0).round().max(8.0)),
+            None => "\"unlimited\"                # not in the trace".to_owned(),
+        };
+        let time = |ns: Option<u64>| match ns {
+            Some(ns) => format!("\"{}ms\"", ns / 1_000_000),
+            None => "\"0ps\"                      # not in the trace".to_owned(),
+        };
+        let plain = |text: &str| text.replace(|letter: char| letter.is_control(), " ");
+        let mut text = format!("# The like of {} ({}).\n", plain(&self.job), plain(&self.name));
+        for note in &self.notes {
+            let _ = writeln!(text, "# {}", plain(note));
+        }
+        let share = |value: f64| (value * 1e6).round() / 1e6;
+        let _ = write!(
+            text,
+            "\n[cluster]\nnodes = {}\nracks = {}\n\
+             # A trace does not tell cores and disks; what they took is in the rates below.\n\
+             cores = {}\ndisk_read = \"unlimited\"\ndisk_write = \"unlimited\"\n\
+             container_start = {}\ntask_start = {}\nmaster_start = {}\n\
+             \n[hadoop]\n# The input by the maps.\ndfs.blocksize = {}\ndfs.replication = {}\n\
+             # As many tasks at once as one node had at most; a master takes the place of none.\n\
+             yarn.nodemanager.resource.memory-mb = {}\nyarn.scheduler.minimum-allocation-mb = 1\n\
+             yarn.app.mapreduce.am.resource.mb = 1\n\
+             mapreduce.job.reduce.slowstart.completedmaps = {}\n\
+             \n[[job]]\nname = \"job\"\ninput = \"{}B\"\nreduces = {}\nmap_output = {:?}\nreduce_output = {:?}\n\
+             map_rate = {}\nsort_rate = {}\nmerge_rate = {}\nreduce_rate = {}\nskew = {:?}\n",
+            self.nodes,
+            self.racks,
+            self.tasks_at_once,
+            time(self.container_start_ns),
+            time(self.task_start_ns),
+            time(self.master_start_ns),
+            self.input_bytes.div_ceil(u64::from(self.maps.max(1))),
+            self.replication,
+            1_024 * self.tasks_at_once + 1,
+            share(self.slow_start),
+            self.input_bytes,
+            self.reduces,
+            share(self.map_output),
+            share(self.reduce_output),
+            rate(self.map_rate),
+            rate(self.sort_rate),
+            rate(self.merge_rate),
+            rate(self.reduce_rate),
+            self.skew,
+        );
+        text
+    }
+}

@@ -1,0 +1,213 @@
+//! A job's tasks and calls, one by one.
+
+use std::collections::{BTreeMap, HashMap};
+
+use causal::{JobGraph, Options};
+use trace::ids::{ConnectionId, HostId, TimerId};
+use trace::rows::{EventRow, MessageKind, MessageRow, TaskKind, TaskRow, TimerRow, Trace};
+
+use crate::parameters::{JobParameters, parameters_of};
+use crate::recording::Recording;
+
+/// So many fetches of a NodeManager are kept one by one; later ones take their median.
+const MAX_FETCHES: usize = 32;
+
+/// A recorded job, task by task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobProfile {
+    /// Medians.
+    pub parameters: JobParameters,
+    /// Workers. A map's `node` counts them from 0, dealt over the racks in turn.
+    pub nodes: usize,
+    /// Maps that read something, by attempt.
+    pub maps: Vec<MapProfile>,
+    /// Reduces, by attempt.
+    pub reduces: Vec<ReduceProfile>,
+    /// By number of the fetch (a NodeManager's first, its second, ...), what each NodeManager took from the request to the first
+    /// byte of an output, in the order of nodes; the 33rd is the median of all later ones.
+    pub fetches_ns: Vec<Vec<u64>>,
+    /// RPC calls by name: medians.
+    pub calls: BTreeMap<String, CallProfile>,
+    /// Calls that a daemon or a client repeats on its own: the time between an answer and the next request, by name, median over
+    /// those who repeat it.
+    pub pauses_ns: BTreeMap<String, u64>,
+    /// Whether a map read from another host than its own.
+    pub reads_elsewhere: bool,
+}
+
+/// A map.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MapProfile {
+    /// What it read.
+    pub input_bytes: u64,
+    /// What reduces fetched of it.
+    pub output_bytes: u64,
+    /// The worker from which it read.
+    pub node: Option<usize>,
+    /// From its container's start to its first call.
+    pub container_start_ns: Option<u64>,
+    /// From the answer to that until it read.
+    pub task_start_ns: Option<u64>,
+    /// From its first to its last input; `None` as well where a network fed it.
+    pub reading_ns: Option<u64>,
+    /// From its last input to its end.
+    pub sorting_ns: Option<u64>,
+}
+
+/// A reduce.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReduceProfile {
+    /// What it fetched.
+    pub input_bytes: u64,
+    /// What it wrote to HDFS, each byte once.
+    pub output_bytes: u64,
+    /// From its container's start to its first call.
+    pub container_start_ns: Option<u64>,
+    /// From the answer to that until it asked for map outputs.
+    pub task_start_ns: Option<u64>,
+    /// Its sort.
+    pub merging_ns: Option<u64>,
+    /// Its thinking on the critical path from then to its end.
+    pub computing_ns: Option<u64>,
+}
+
+/// An RPC call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallProfile {
+    /// Payload of the request.
+    pub request_bytes: u64,
+    /// Payload of the response.
+    pub response_bytes: u64,
+    /// From the request's arrival to the response.
+    pub service_ns: u64,
+}
+
+/// Profiles the job with the largest shuffle; `None` if the trace has no job that can be replayed, or none with maps and reduces
+/// that read and shuffle.
+#[must_use]
+pub fn profile(trace: &Trace) -> Option<JobProfile> {
+    let graph = JobGraph::new(trace, None, Options::default()).ok()?;
+    let of = Recording::new(trace, &graph);
+    let parameters = parameters_of(&of, graph.job)?;
+    let nodes = of.ordered_nodes();
+    let kind = |kind: TaskKind| {
+        let mut tasks: Vec<&TaskRow> = of.tasks.iter().filter(|task| task.kind == kind).copied().collect();
+        tasks.sort_by(|a, b| a.attempt.cmp(&b.attempt));
+        tasks
+    };
+    let maps = kind(TaskKind::Map);
+    Some(JobProfile {
+        parameters,
+        nodes: nodes.len(),
+        maps: maps.iter().filter_map(|task| map_profile(&of, task, &nodes)).collect(),
+        reduces: kind(TaskKind::Reduce).iter().map(|task| reduce_profile(&of, task)).collect(),
+        fetches_ns: fetches(&of, &nodes),
+        calls: calls(trace),
+        pauses_ns: pauses(trace),
+        reads_elsewhere: maps.iter().any(|task| of.reads_elsewhere(task)),
+    })
+}
+
+fn map_profile(of: &Recording<'_>, task: &TaskRow, nodes: &[HostId]) -> Option<MapProfile> {
+    let (first, last) = of.input(task)?;
+    let input_bytes = of.read_bytes(task);
+    let node = of.block_host(task).and_then(|host| nodes.iter().position(|node| *node == host));
+    (input_bytes > 0).then(|| MapProfile {
+        input_bytes,
+        output_bytes: of.output(task),
+        node,
+        container_start_ns: of.container_start(task),
+        task_start_ns: of.task_start(task),
+        reading_ns: (!of.reads_elsewhere(task)).then(|| last.delivered_ns.saturating_sub(first.sent_ns)),
+        sorting_ns: of.sent(task, "done").map(|done| done.saturating_sub(last.delivered_ns)),
+    })
+}
+
+fn reduce_profile(of: &Recording<'_>, task: &TaskRow) -> ReduceProfile {
+    ReduceProfile {
+        input_bytes: of.fetched(task),
+        output_bytes: of.written(task),
+        container_start_ns: of.container_start(task),
+        task_start_ns: of.task_start(task),
+        merging_ns: task.sort_end_ns.zip(task.shuffle_end_ns).map(|(sorted, shuffled)| sorted.saturating_sub(shuffled)),
+        computing_ns: of.thinking_after_sort(task),
+    }
+}
+
+/// By number of the fetch, what each NodeManager took from its request to the first byte of an output.
+fn fetches(of: &Recording<'_>, nodes: &[HostId]) -> Vec<Vec<u64>> {
+    let mut of_node: Vec<Vec<(u64, u64)>> = vec![Vec::new(); nodes.len()];
+    for (host, asked_ns, service_ns) in of.fetches() {
+        if let Some(node) = nodes.iter().position(|node| *node == host) {
+            of_node[node].push((asked_ns, service_ns));
+        }
+    }
+    for fetches in &mut of_node {
+        fetches.sort_unstable();
+    }
+    let most = of_node.iter().map(Vec::len).max().unwrap_or(0);
+    let of_number = |number: usize| of_node.iter().filter_map(move |fetches| fetches.get(number)).map(|(_, ns)| *ns);
+    let mut samples: Vec<Vec<u64>> = (0..most.min(MAX_FETCHES)).map(|number| of_number(number).collect()).collect();
+    if most > MAX_FETCHES {
+        let later: Vec<u64> = (MAX_FETCHES..most).flat_map(of_number).collect();
+        samples.push(vec![median(later)]);
+    }
+    samples
+}
+
+/// Pauses of the loops that call on their own, by the call's name: from one request to the next in the mean, without the answer's
+/// time, so that a loop that asks twice a second comes out as often.
+fn pauses(trace: &Trace) -> BTreeMap<String, u64> {
+    let mut beats: BTreeMap<TimerId, (u64, u64, u64)> = BTreeMap::new();
+    let is_request = |event: &&EventRow| event.from_client && event.beat.is_some();
+    for event in trace.events.iter().filter(is_request) {
+        let Some(timer) = event.timer else { continue };
+        let (first, last, count) = beats.entry(timer).or_insert((event.recorded_ns, event.recorded_ns, 0));
+        (*first, *last) = ((*first).min(event.recorded_ns), (*last).max(event.recorded_ns));
+        *count += 1;
+    }
+    let pause = |timer: &TimerRow| {
+        let (first, last, count) = beats.get(&timer.timer).filter(|(_, _, count)| *count > 1)?;
+        Some(((last - first) / (count - 1)).saturating_sub(timer.service_ns))
+    };
+    let mut by_name: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    for timer in &trace.timers {
+        by_name.entry(&timer.name).or_default().extend(pause(timer));
+    }
+    let known = by_name.into_iter().filter(|(_, pauses)| !pauses.is_empty());
+    known.map(|(name, pauses)| (name.to_owned(), median(pauses))).collect()
+}
+
+/// Medians of the RPC calls.
+fn calls(trace: &Trace) -> BTreeMap<String, CallProfile> {
+    let mut open: HashMap<(ConnectionId, i64), &MessageRow> = HashMap::new();
+    let mut found: BTreeMap<&str, [Vec<u64>; 3]> = BTreeMap::new();
+    for message in &trace.messages {
+        let key = (message.connection, message.call);
+        if message.kind == MessageKind::RpcRequest {
+            open.insert(key, message);
+        } else if message.kind == MessageKind::RpcResponse
+            && let Some(request) = open.remove(&key)
+        {
+            let [requests, responses, services] = found.entry(&request.name).or_default();
+            requests.push(request.bytes);
+            responses.push(message.bytes);
+            services.push(message.sent_ns.saturating_sub(request.delivered_ns));
+        }
+    }
+    let calls = found.into_iter().map(|(name, [requests, responses, services])| {
+        let call = CallProfile {
+            request_bytes: median(requests),
+            response_bytes: median(responses),
+            service_ns: median(services),
+        };
+        (name.to_owned(), call)
+    });
+    calls.collect()
+}
+
+/// Of values of which there is at least one.
+fn median(mut values: Vec<u64>) -> u64 {
+    values.sort_unstable();
+    values[values.len() / 2]
+}
