@@ -121,12 +121,6 @@ impl Port {
         self.meter.bytes() - waiting.map(|(_, bytes)| u64::from(*bytes)).sum::<u64>()
     }
 
-    /// When the first packet that waits now begins to leave.
-    pub fn next_start(&mut self, now: SimTime) -> Option<SimTime> {
-        self.strike_out(now);
-        self.waiting.front().map(|(start, _)| *start)
-    }
-
     /// Offers a packet of `bytes` at `now`: its times, or `None` if it is dropped.
     #[inline]
     pub fn offer(&mut self, now: SimTime, bytes: u32, interval_ps: u64) -> Option<Passage> {

@@ -20,8 +20,9 @@ impl Net {
     fn build(self) -> Fabric {
         let link = |rate| format!("{{ rate = \"{rate}\", buffer = \"170 packets\", burst = \"32KiB\" }}");
         let (host, uplink) = (link(self.links), link(self.uplink));
-        let text =
-            format!("kind = \"ethernet\"\n[topology]\nshape = \"racks\"\nhost_link = {host}\nuplink = {uplink}\n");
+        let text = format!(
+            "kind = \"ethernet\"\nhost_queue = \"170 packets\"\n[topology]\nshape = \"racks\"\nhost_link = {host}\nuplink = {uplink}\n"
+        );
         fabric(&text, &lab(2, 3))
     }
 

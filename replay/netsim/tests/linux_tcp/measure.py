@@ -29,15 +29,18 @@ def sh(command):
     subprocess.run(command, shell=True, check=True, stdout=subprocess.DEVNULL)
 
 
-def shape(namespace, device, rate):
+def shape(namespace, device, rate, queue=170):
     sh(f"ip netns exec {namespace} ethtool -K {device} tso off gso off gro off")
+    if rate is None:
+        return
     sh(f"ip netns exec {namespace} tc qdisc add dev {device} root handle 1: htb default 1")
     sh(f"ip netns exec {namespace} tc class add dev {device} parent 1: classid 1:1 htb rate {rate} ceil {rate} "
        "burst 32k cburst 32k")
-    sh(f"ip netns exec {namespace} tc qdisc add dev {device} parent 1:1 handle 10: pfifo limit 170")
+    sh(f"ip netns exec {namespace} tc qdisc add dev {device} parent 1:1 handle 10: pfifo limit {queue}")
 
 
-def set_up(links, uplink):
+def set_up(links, uplink, queue=170, congestion="cubic"):
+    """The network; `queue` is the uplink's, in packets, and links of hosts are not shaped where `links` is None."""
     fabric = f"{PREFIX}fabric"
     sh("sysctl -q -w net.ipv4.tcp_allowed_congestion_control='reno bbr cubic'")
     sh(f"ip netns add {fabric}")
@@ -47,7 +50,7 @@ def set_up(links, uplink):
     sh(f"ip -n {fabric} link add u0 type veth peer name u1")
     for rack in range(2):
         sh(f"ip -n {fabric} link set u{rack} master r{rack} up")
-        shape(fabric, f"u{rack}", uplink)
+        shape(fabric, f"u{rack}", uplink, queue)
     for host in range(HOSTS):
         namespace = f"{PREFIX}h{host}"
         sh(f"ip netns add {namespace}")
@@ -56,7 +59,7 @@ def set_up(links, uplink):
         sh(f"ip -n {namespace} addr add 10.99.0.{host + 1}/24 dev eth0")
         sh(f"ip -n {namespace} link set lo up")
         sh(f"ip -n {namespace} link set eth0 up")
-        sh(f"ip netns exec {namespace} sysctl -q -w net.ipv4.tcp_congestion_control=cubic")
+        sh(f"ip netns exec {namespace} sysctl -q -w net.ipv4.tcp_congestion_control={congestion}")
         sh(f"ip netns exec {namespace} sysctl -q -w net.ipv4.tcp_no_metrics_save=1")
         shape(fabric, f"p{host}", links)
         shape(namespace, "eth0", links)
@@ -119,7 +122,12 @@ def read_exactly(end, size):
 
 
 def transfers(flows):
-    """All (source, destination, bytes) at once: each flow's own time until its last byte is read, and the last."""
+    """All (source, destination, bytes) at once: seconds until the last byte of all is read."""
+    return max(completions(flows))
+
+
+def completions(flows):
+    """All (source, destination, bytes) at once: each flow's seconds until its last byte is read."""
     pairs = [connect(source, destination) for source, destination, _ in flows]
     time.sleep(0.3)
     done = [0.0] * len(flows)
@@ -144,7 +152,7 @@ def transfers(flows):
     for pair in pairs:
         pair[0].close()
         pair[1].close()
-    return max(done) - begun
+    return [at - begun for at in done]
 
 
 def late(first, second, pause=2.0):

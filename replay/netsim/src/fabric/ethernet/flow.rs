@@ -58,6 +58,8 @@ pub struct Segment {
     pub lost: bool,
     pub resent: bool,
     pub sent_at: SimTime,
+    /// When it has left the host's own queue.
+    pub departs: SimTime,
 }
 
 /// Where the sender stands in the handling of losses.
@@ -65,6 +67,9 @@ pub struct Segment {
 pub enum Condition {
     /// All is well.
     Open,
+    /// The host's own queue was full (Linux: `TCP_CA_CWR`); until more than `until` is acknowledged the window follows
+    /// proportional rate reduction.
+    Reduced { until: u64 },
     /// Losses were reported; until `until` is acknowledged the window follows proportional rate reduction.
     Recovery { until: u64 },
     /// Time ran out; until `until` is acknowledged the sender is in slow start over what is left.
@@ -102,6 +107,15 @@ impl RoundTrip {
     }
 }
 
+/// What hosts' own queues had no room for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Refused {
+    /// Segments of data, each time that one was tried.
+    pub segments: u64,
+    /// ACKs without data.
+    pub acks: u64,
+}
+
 /// The sending end.
 pub struct Sender {
     pub written: u64,
@@ -137,8 +151,6 @@ pub struct Sender {
     pub in_nic: VecDeque<(SimTime, u32)>,
     pub in_nic_bytes: u64,
     pub nic_event: bool,
-    /// Whether it stands in its host's queue for room in the NIC.
-    pub waits_for_nic: bool,
 }
 
 /// What a sender's timer is for.
@@ -150,6 +162,8 @@ pub enum TimerKind {
     Probe,
     /// The reordering window of RACK ends.
     Reordering,
+    /// Nothing is out, and the next segment found no room in the host's queue.
+    Retry,
 }
 
 /// The receiving end.
@@ -179,7 +193,6 @@ pub struct Receiver {
 
 /// One direction of a connection.
 pub struct Flow {
-    pub source: u32,
     /// Where its path and that of its ACKs stand in the table of paths.
     pub path: u32,
     pub ack_path: u32,
@@ -221,7 +234,6 @@ impl Sender {
             in_nic: VecDeque::new(),
             in_nic_bytes: 0,
             nic_event: false,
-            waits_for_nic: false,
         }
     }
 

@@ -4,7 +4,8 @@
 //! TCP follows Linux 6: initial window 10, slow start with HyStart, CUBIC, selective acknowledgement with RACK's loss
 //! detection and proportional rate reduction, tail loss probes, time-outs of at least 200 ms, delayed and quick ACKs,
 //! ACKs carried by data of the other direction, slow start after idle, a receive window that grows with what comes, and
-//! small queues (a flow keeps about a millisecond of data in its own host's queue and is not dropped there).
+//! small queues (a flow keeps about a millisecond of data in its own host's queue). What a full host's queue refuses is
+//! not lost in the network: `host_queue` says what becomes of it.
 //!
 //! What is left out: connections are open from the start (a hand-over of 0 bytes takes one sequence number and crosses
 //! the network like TCP's SYN or FIN, so a workload can model the handshake by it); spurious time-outs are not undone;
@@ -12,6 +13,7 @@
 
 mod cubic;
 mod flow;
+mod host_queue;
 mod receiver;
 mod sender;
 
@@ -28,11 +30,10 @@ use crate::kernel::{EventQueue, Phase, Place};
 use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, Simulation, Token};
 use crate::routing::{Router, RoutingConfig};
 use crate::time::SimTime;
-use crate::topology::{HostPlace, LinkId, Topology, TopologyConfig};
-use crate::units::{Bytes, DurationPs};
-use flow::{Flow, NONE, Packet, Receiver, Sender};
+use crate::topology::{HostPlace, Link, LinkId, Topology, TopologyConfig};
+use crate::units::{Buffer, Bytes, DurationPs};
+use flow::{Flow, NONE, Packet, Receiver, Refused, Sender};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 
 /// What statistics count as a flit: the shortest Ethernet frame.
 const FLIT: Bytes = Bytes(64);
@@ -70,6 +71,9 @@ pub struct EthernetConfig {
     pub receive_window: Bytes,
     /// Receive window at most. Default: `3MiB` (Linux: half of a buffer of 6 MB).
     pub receive_window_max: Bytes,
+    /// The queue of a host's own network card, in place of its link's `buffer`, which is the switch's. Default:
+    /// `1000 packets` (Linux: a device's `txqueuelen`, the limit of `pfifo_fast`).
+    pub host_queue: Buffer,
     /// TCP small queues: what a flow may have in its host's queue at most. Default: `1MiB` (Linux).
     pub small_queue_max: Bytes,
     /// Traffic of a host to itself.
@@ -94,6 +98,7 @@ impl Default for EthernetConfig {
             quick_acks: 16,
             receive_window: Bytes(65_536),
             receive_window_max: Bytes(3 << 20),
+            host_queue: Buffer::Packets(1_000),
             small_queue_max: Bytes(1 << 20),
             loopback: PipeConfig::default(),
             interval: super::figures::DEFAULT_INTERVAL,
@@ -129,8 +134,6 @@ enum Event {
     Arrive(PacketId),
     /// A packet has left its sender's NIC, and the flow may have been waiting for that.
     NicSent(u32),
-    /// The NIC of a host has room again.
-    NicRoom(u32),
     /// A sender's timer.
     Timer(u32),
     /// A receiver's.
@@ -150,8 +153,6 @@ pub struct Ethernet {
     paths: Vec<u32>,
     flows: Vec<Flow>,
     packets: Slab<PacketId, Packet>,
-    /// Flows of each host that wait for room in its NIC.
-    nic_waiting: Vec<VecDeque<u32>>,
     queue: EventQueue<Event>,
     resent: u64,
     timeouts: u64,
@@ -159,6 +160,7 @@ pub struct Ethernet {
     recoveries: u64,
     delayed_acks: u64,
     looped_bytes: u64,
+    refused: Refused,
 }
 
 impl Ethernet {
@@ -177,7 +179,12 @@ impl Ethernet {
         let extra = |to: u32| {
             if to < topology.hosts() { config.host_delay.ps() } else { config.switch_delay.ps() }
         };
-        let ports: Vec<Port> = topology.links().iter().map(|link| Port::new(link, extra(link.to.0))).collect();
+        let port = |link: &Link| {
+            let own = link.from.0 < topology.hosts();
+            let buffer = if own { config.host_queue } else { link.buffer };
+            Port::new(&Link { buffer, ..*link }, extra(link.to.0))
+        };
+        let ports: Vec<Port> = topology.links().iter().map(port).collect();
         let frame = config.mtu.get() + config.framing.get();
         // Arrivals are scheduled when a packet is queued, so the wheel spans a full buffer of the slowest link.
         let slowest = topology.links().iter().map(|link| link.rate.time_ps(frame) + link.delay_ps).max();
@@ -185,7 +192,6 @@ impl Ethernet {
         Ok(Self {
             router: Router::of(&config.routing, &topology, config.seed)?,
             segment_bytes: config.mtu.get() - config.headers.get(),
-            nic_waiting: vec![VecDeque::new(); topology.hosts() as usize],
             topology,
             ports,
             paths: Vec::new(),
@@ -198,6 +204,7 @@ impl Ethernet {
             recoveries: 0,
             delayed_acks: 0,
             looped_bytes: 0,
+            refused: Refused::default(),
             config: config.clone(),
         })
     }
@@ -228,7 +235,6 @@ impl Ethernet {
         let path = if loops { 0 } else { self.add_path(source.0, destination.0, u64::from(id)) };
         let window = self.config.receive_window.get();
         self.flows.push(Flow {
-            source: self.topology.host_node(source.0).0,
             path,
             ack_path: NONE,
             peer: NONE,
@@ -239,10 +245,13 @@ impl Ethernet {
         id
     }
 
-    /// Puts a packet into the queue of the link that it stands at. Returns when it leaves; `None` if it is dropped.
+    /// Puts a packet into its host's queue. Returns when it leaves; `None` if there is no room.
     fn launch(&mut self, now: SimTime, packet: Packet) -> Option<SimTime> {
         let link = self.paths[packet.at as usize];
-        let passage = self.ports[link as usize].offer(now, packet.wire, self.config.interval.ps())?;
+        let port = &mut self.ports[link as usize];
+        // Not offered without room: the link counts what the network loses.
+        let passage =
+            port.has_room(now, packet.wire).then(|| port.offer(now, packet.wire, self.config.interval.ps()))??;
         let id = self.packets.insert(packet);
         self.queue.schedule(passage.arrives, Phase::Arrive, Place(link), Event::Arrive(id));
         Some(passage.sent)
@@ -274,7 +283,6 @@ impl Ethernet {
                 self.flows[flow as usize].sender.nic_event = false;
                 self.try_send(now, flow);
             }
-            Event::NicRoom(host) => self.nic_room(now, host),
             Event::Timer(flow) => self.timer(now, flow),
             Event::DelayedAck(flow) => self.delayed_ack(now, flow),
             Event::Looped(token) => deliveries.push(Delivery { token, at: now }),
@@ -316,6 +324,8 @@ impl Simulation for Ethernet {
                 ("tail loss probes".to_owned(), self.probes),
                 ("delayed ACKs".to_owned(), self.delayed_acks),
                 ("loopback bytes".to_owned(), self.looped_bytes),
+                ("segments that waited for room at their host".to_owned(), self.refused.segments),
+                ("ACKs dropped at their host".to_owned(), self.refused.acks),
             ],
         }
     }

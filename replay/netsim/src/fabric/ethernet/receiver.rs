@@ -104,7 +104,7 @@ impl Ethernet {
             ack_flow: flow,
             ack,
         };
-        self.launch(now, packet);
+        self.enqueue_ack(now, packet);
     }
 
     /// What the receiver of `flow` has to say; with that it is said.

@@ -2,8 +2,9 @@
 
 use super::cubic::AckInfo;
 use super::flow::{Ack, Condition, Packet, RateReduction, Segment, TimerKind};
+use super::host_queue::RETRY_PS;
 use super::{Ethernet, Event};
-use crate::kernel::{Phase, Place};
+use crate::kernel::Phase;
 use crate::time::SimTime;
 
 /// The least and the largest retransmission time-out (Linux).
@@ -13,12 +14,8 @@ const TIMEOUT_MAX_PS: u64 = 120_000_000_000_000;
 const TIMEOUT_INITIAL_PS: u64 = 1_000_000_000_000;
 /// What Linux adds to two round trips before it probes the tail.
 const PROBE_SLACK_PS: u64 = 2_000_000_000;
-/// The round trip that Linux assumes for its pacing rate before it has measured one.
-const ASSUMED_ROUND_TRIP_PS: u64 = 1_000_000_000;
 /// SACKed segments that make a hole a loss without waiting.
 const DUPLICATES: u64 = 3;
-/// Bookkeeping that Linux charges for a segment's buffer beyond its bytes on the wire (2,304 for 1,514).
-const BUFFER_OVERHEAD: u32 = 790;
 
 impl Ethernet {
     /// Sends of `flow` what may be sent now.
@@ -34,10 +31,10 @@ impl Ethernet {
                 blocked_by_window = true;
                 break;
             }
-            if self.next_chunk(flow).is_none() || !self.nic_accepts(now, flow) {
+            let Some(chunk) = self.next_chunk(flow) else { break };
+            if !self.small_queue_has_room(now, flow) || !self.send_chunk(now, flow, chunk) {
                 break;
             }
-            self.send_chunk(now, flow);
         }
         let sender = &mut self.flows[flow as usize].sender;
         let out = sender.segments.len() as u64;
@@ -84,102 +81,52 @@ impl Ethernet {
         (len > 0 && fits).then(|| Chunk::New(u32::try_from(len).unwrap_or(u32::MAX)))
     }
 
-    /// Whether the host's NIC takes a segment of `flow` now; if not, the flow is called when it will.
-    fn nic_accepts(&mut self, now: SimTime, flow: u32) -> bool {
-        let limit = self.small_queue_limit(flow);
+    /// Sends `chunk`. Returns whether the host's queue took it.
+    fn send_chunk(&mut self, now: SimTime, flow: u32, chunk: Chunk) -> bool {
+        let sent = match chunk {
+            Chunk::Again(index) => self.send_again(now, flow, index),
+            Chunk::New(len) => self.send_new(now, flow, len),
+        };
+        if sent {
+            self.arm_timer(now, flow);
+        }
+        sent
+    }
+
+    fn send_new(&mut self, now: SimTime, flow: u32, len: u32) -> bool {
+        let start = self.flows[flow as usize].sender.next;
+        let departure = self.transmit(now, flow, start, len);
         let sender = &mut self.flows[flow as usize].sender;
-        if sender.waits_for_nic {
-            return false;
-        }
-        while let Some((departure, bytes)) = sender.in_nic.front() {
-            if *departure > now {
-                break;
-            }
-            sender.in_nic_bytes -= u64::from(*bytes);
-            sender.in_nic.pop_front();
-        }
-        if sender.in_nic_bytes > limit {
-            if let (false, Some((departure, _))) = (sender.nic_event, sender.in_nic.front()) {
-                sender.nic_event = true;
-                let departure = *departure;
-                self.queue.schedule(departure, Phase::Arrive, self.flow_place(flow), Event::NicSent(flow));
+        let Some(departs) = departure else {
+            if sender.segments.is_empty() {
+                let wait = timeout_ps(sender).max(TIMEOUT_MIN_PS);
+                self.arm_retry(now, flow, wait);
             }
             return false;
+        };
+        sender.next += u64::from(len);
+        sender.segments.push_back(Segment {
+            start,
+            len,
+            sacked: false,
+            lost: false,
+            resent: false,
+            sent_at: now,
+            departs,
+        });
+        if sender.segments.len() == 1 {
+            sender.deadline = None;
         }
-        self.nic_has_room(now, flow)
+        true
     }
 
-    /// TCP small queues: how many bytes of buffers a flow may have in its own host's queue. Linux: what it sends in a
-    /// millisecond at its pacing rate, at least two segments.
-    fn small_queue_limit(&self, flow: u32) -> u64 {
-        let least = 2 * u64::from(self.wire_bytes(self.segment_bytes) + BUFFER_OVERHEAD);
-        (self.pacing_rate(flow) >> 10).max(least).min(self.config.small_queue_max.get())
-    }
-
-    /// Bytes a second that Linux would pace at: a window a round trip, times 2 in slow start and 1.2 after it.
-    fn pacing_rate(&self, flow: u32) -> u64 {
-        let sender = &self.flows[flow as usize].sender;
-        let round_trip_us = match sender.round_trip.smoothed {
-            0 => ASSUMED_ROUND_TRIP_PS,
-            smoothed => smoothed,
-        } / 1_000_000;
-        let percent = if sender.cubic.window < sender.cubic.threshold / 2 { 200 } else { 120 };
-        let window = sender.cubic.window.max(sender.segments.len() as u64);
-        window * self.segment_bytes * percent * 10_000 / round_trip_us.max(1)
-    }
-
-    /// Asks the NIC's queue for room; without any, `flow` queues up with the host's other flows.
-    fn nic_has_room(&mut self, now: SimTime, flow: u32) -> bool {
-        let wire = self.wire_bytes(self.segment_bytes);
-        let entry = &self.flows[flow as usize];
-        let (host, nic) = (entry.source, self.paths[entry.path as usize]);
-        let port = &mut self.ports[nic as usize];
-        let waiting = &mut self.nic_waiting[host as usize];
-        if port.has_room(now, wire) {
-            return true;
+    /// Sends a segment again, unless it still lies in the host's own queue (Linux: `skb_still_in_host_queue`).
+    fn send_again(&mut self, now: SimTime, flow: u32, index: usize) -> bool {
+        let Segment { start, len, departs, .. } = self.flows[flow as usize].sender.segments[index];
+        if departs > now {
+            return false;
         }
-        if waiting.is_empty() {
-            let at = port.next_start(now).unwrap_or(now);
-            self.queue.schedule(at, Phase::Arrive, Place(nic), Event::NicRoom(host));
-        }
-        waiting.push_back(flow);
-        self.flows[flow as usize].sender.waits_for_nic = true;
-        false
-    }
-
-    /// The NIC of `host` has sent something: those who wait for room go on, in their order.
-    pub(super) fn nic_room(&mut self, now: SimTime, host: u32) {
-        let Some(flow) = self.nic_waiting[host as usize].pop_front() else { return };
-        let nic = self.paths[self.flows[flow as usize].path as usize];
-        self.flows[flow as usize].sender.waits_for_nic = false;
-        if !self.nic_waiting[host as usize].is_empty() {
-            // Whoever waits next is called with the next departure, be it of what is sent now.
-            let at = self.ports[nic as usize].next_start(now).unwrap_or(now);
-            self.queue.schedule(at, Phase::Arrive, Place(nic), Event::NicRoom(host));
-        }
-        self.try_send(now, flow);
-    }
-
-    fn send_chunk(&mut self, now: SimTime, flow: u32) {
-        match self.next_chunk(flow) {
-            Some(Chunk::Again(index)) => self.send_again(now, flow, index),
-            Some(Chunk::New(len)) => {
-                let sender = &mut self.flows[flow as usize].sender;
-                let start = sender.next;
-                sender.next += u64::from(len);
-                let segment = Segment { start, len, sacked: false, lost: false, resent: false, sent_at: now };
-                sender.segments.push_back(segment);
-                if sender.segments.len() == 1 {
-                    sender.deadline = None;
-                }
-                self.transmit(now, flow, start, len);
-            }
-            None => {}
-        }
-        self.arm_timer(now, flow);
-    }
-
-    fn send_again(&mut self, now: SimTime, flow: u32, index: usize) {
+        let Some(departs) = self.transmit(now, flow, start, len) else { return false };
         self.resent += 1;
         let sender = &mut self.flows[flow as usize].sender;
         let segment = &mut sender.segments[index];
@@ -187,28 +134,20 @@ impl Ethernet {
             segment.resent = true;
             sender.resent += 1;
         }
-        segment.sent_at = now;
-        let (start, len) = (segment.start, segment.len);
-        self.transmit(now, flow, start, len);
+        (segment.sent_at, segment.departs) = (now, departs);
+        true
     }
 
-    /// Puts a segment into the NIC's queue.
-    fn transmit(&mut self, now: SimTime, flow: u32, start: u64, len: u32) {
+    /// Offers a segment to the host's queue: when it leaves, if there is room.
+    fn transmit(&mut self, now: SimTime, flow: u32, start: u64, len: u32) -> Option<SimTime> {
         let wire = self.wire_bytes(u64::from(len));
         let entry = &mut self.flows[flow as usize];
         let (path, peer) = (entry.path, entry.peer);
         entry.sender.last_sent = now;
-        entry.sender.reduction.sent += 1;
         let push = start + u64::from(len) == entry.sender.written;
         let (ack_flow, ack) = self.ack_to_carry(now, peer);
         let packet = Packet { at: path, wire, data_flow: flow, len, start, sent_at: now, push, ack_flow, ack };
-        // A probe or a time-out may come when the queue is full: then this is a loss like any other.
-        if let Some(departure) = self.launch(now, packet) {
-            let sender = &mut self.flows[flow as usize].sender;
-            let charged = wire + BUFFER_OVERHEAD;
-            sender.in_nic.push_back((departure, charged));
-            sender.in_nic_bytes += u64::from(charged);
-        }
+        self.enqueue_segment(now, packet)
     }
 
     /// Sets the retransmission timer, or the probe before it.
@@ -219,7 +158,7 @@ impl Ethernet {
             return;
         }
         let timeout = timeout_ps(sender).saturating_mul(1 << sender.backoff.min(20)).min(TIMEOUT_MAX_PS);
-        let probing = sender.condition == Condition::Open
+        let probing = matches!(sender.condition, Condition::Open | Condition::Reduced { .. })
             && sender.sacked == 0
             && !sender.probed
             && sender.round_trip.smoothed > 0;
@@ -232,7 +171,7 @@ impl Ethernet {
         self.set_deadline(flow, now.plus_ps(wait), kind);
     }
 
-    fn set_deadline(&mut self, flow: u32, at: SimTime, kind: TimerKind) {
+    pub(super) fn set_deadline(&mut self, flow: u32, at: SimTime, kind: TimerKind) {
         let place = self.flow_place(flow);
         let sender = &mut self.flows[flow as usize].sender;
         sender.deadline = Some((at, kind));
@@ -255,6 +194,7 @@ impl Ethernet {
             Some((at, kind)) if at > now => self.set_deadline(flow, at, kind),
             Some((_, TimerKind::Probe)) => self.probe(now, flow),
             Some((_, TimerKind::Timeout)) => self.time_out(now, flow),
+            Some((_, TimerKind::Retry)) => self.retry(now, flow),
             Some((_, TimerKind::Reordering)) => {
                 self.detect_losses(now, flow);
                 self.arm_timer(now, flow);
@@ -265,27 +205,30 @@ impl Ethernet {
 
     /// Tail loss probe: something new if there is, else the last segment again.
     fn probe(&mut self, now: SimTime, flow: u32) {
-        self.probes += 1;
         self.flows[flow as usize].sender.probed = true;
         let last = self.flows[flow as usize].sender.segments.len() - 1;
-        match self.next_chunk(flow) {
-            Some(Chunk::New(_)) => self.send_chunk(now, flow),
-            _ => {
-                self.send_again(now, flow, last);
-                self.arm_timer(now, flow);
-            }
-        }
+        let sent = match self.next_chunk(flow) {
+            Some(Chunk::New(len)) => self.send_new(now, flow, len),
+            _ => self.send_again(now, flow, last),
+        };
+        self.probes += u64::from(sent);
+        self.arm_timer(now, flow);
     }
 
     fn time_out(&mut self, now: SimTime, flow: u32) {
         self.timeouts += 1;
         let sender = &mut self.flows[flow as usize].sender;
-        if !matches!(sender.condition, Condition::Loss { .. }) || sender.backoff == 0 {
+        // One reduction a window: not if the one before is not over.
+        let reduced = match sender.condition {
+            Condition::Open => false,
+            Condition::Reduced { until } | Condition::Recovery { until } => sender.unacknowledged < until,
+            Condition::Loss { .. } => sender.backoff > 0,
+        };
+        if !reduced {
             sender.cubic.lost();
         }
         sender.cubic.timed_out();
         sender.condition = Condition::Loss { until: sender.next };
-        sender.backoff += 1;
         sender.lost = 0;
         sender.resent = 0;
         for segment in &mut sender.segments {
@@ -294,8 +237,22 @@ impl Ethernet {
             sender.lost += u64::from(segment.lost);
         }
         sender.resend_from = sender.first_number;
-        self.arm_timer(now, flow);
+        let refused = self.refused.segments;
         self.try_send(now, flow);
+        if self.refused.segments > refused {
+            self.set_deadline(flow, now.plus_ps(RETRY_PS), TimerKind::Timeout);
+        } else {
+            self.flows[flow as usize].sender.backoff += 1;
+            self.arm_timer(now, flow);
+        }
+    }
+
+    /// Tries again what found no room in the host's queue when nothing was out.
+    fn retry(&mut self, now: SimTime, flow: u32) {
+        self.try_send(now, flow);
+        if self.flows[flow as usize].sender.segments.is_empty() {
+            self.arm_retry(now, flow, RETRY_PS);
+        }
     }
 
     /// An ACK for `flow` has come back.
@@ -334,6 +291,11 @@ impl Ethernet {
                 sender.condition = Condition::Open;
                 sender.cubic.window = sender.cubic.threshold;
             }
+            // Linux waits for something above: what was sent when the window was already reduced.
+            Condition::Reduced { until } if sender.unacknowledged > until => {
+                sender.condition = Condition::Open;
+                sender.cubic.window = sender.cubic.threshold;
+            }
             Condition::Loss { until } if sender.unacknowledged >= until => sender.condition = Condition::Open,
             _ => {}
         }
@@ -343,7 +305,8 @@ impl Ethernet {
     /// recovery, else after a quarter of the least round trip.
     fn detect_losses(&mut self, now: SimTime, flow: u32) {
         let sender = &mut self.flows[flow as usize].sender;
-        let patience = if sender.condition != Condition::Open || sender.sacked >= DUPLICATES {
+        let recovers = matches!(sender.condition, Condition::Recovery { .. } | Condition::Loss { .. });
+        let patience = if recovers || sender.sacked >= DUPLICATES {
             0
         } else {
             (sender.round_trip.least / 4).min(sender.round_trip.smoothed / 8)
@@ -374,10 +337,14 @@ impl Ethernet {
             sender.resend_from = sender.resend_from.min(number);
             newly += 1;
         }
-        if newly > 0 && sender.condition == Condition::Open {
-            sender.condition = Condition::Recovery { until: sender.next };
-            sender.reduction = RateReduction { prior_window: sender.cubic.window, ..RateReduction::default() };
-            sender.cubic.lost();
+        if newly > 0 && !recovers {
+            if let Condition::Reduced { until } = sender.condition {
+                sender.condition = Condition::Recovery { until };
+            } else {
+                sender.condition = Condition::Recovery { until: sender.next };
+                sender.reduction = RateReduction { prior_window: sender.cubic.window, ..RateReduction::default() };
+                sender.cubic.lost();
+            }
             self.recoveries += 1;
         }
         if let Some(at) = wait {
@@ -392,7 +359,7 @@ impl Ethernet {
         let pacing_rate = self.pacing_rate(flow);
         let sender = &mut self.flows[flow as usize].sender;
         let info = AckInfo { now, delivered, unacknowledged: sender.unacknowledged, next: sender.next, pacing_rate };
-        if let Condition::Recovery { .. } = sender.condition {
+        if let Condition::Recovery { .. } | Condition::Reduced { .. } = sender.condition {
             reduce_rate(sender, delivered);
             return;
         }
