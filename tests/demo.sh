@@ -13,7 +13,7 @@ echo "2. how complete and how sure that is"
 target/release/merger check "$out/trace"
 echo
 echo "3. the same job over other networks"
-target/release/replay compare replay/experiments/*.toml --trace "$out/trace" --out "$out/results"
+target/release/replay compare replay/experiments/*.toml --trace "$out/trace" --out "$out/results" --force
 echo
 echo "4. that job grown: 64 workers in four racks, 64 times the data, cores 8 times as fast"
 rm -rf "$out/grown"
@@ -21,7 +21,7 @@ target/release/replay grow "$out/trace" --nodes 64 --racks 4 --data 64x --cpu 8x
 echo
 echo "5. the grown job, scheduled anew on each network"
 networks=(ideal gigabit ethernet-10g fat-tree infiniband lightness-ocs lightness-ops lightness-mixed)
-target/release/replay compare $(printf "replay/experiments/%s.toml " "${networks[@]}") --generate "$out/grown/job.toml" --out "$out/grown-results"
+target/release/replay compare $(printf "replay/experiments/%s.toml " "${networks[@]}") --generate "$out/grown/job.toml" --out "$out/grown-results" --force
 echo
 echo "The reports: $(realpath "$out/results/report.html")"
 echo "             $(realpath "$out/grown-results/report.html")"

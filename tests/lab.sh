@@ -23,7 +23,7 @@ echo "3. how complete and how sure that is"
 target/release/merger check "$out/trace" || echo "(the check found something; the report is made all the same)"
 echo
 echo "4. the same job over other networks"
-target/release/replay compare replay/experiments/*.toml --trace "$out/trace" --out "$out/results"
+target/release/replay compare replay/experiments/*.toml --trace "$out/trace" --out "$out/results" --force
 echo
 echo "The report: $(realpath "$out/results/report.html")"
 [ "$found" = 0 ] || echo "What the lab found wrong stands under 1: its figures are worth less." >&2

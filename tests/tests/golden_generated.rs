@@ -38,7 +38,7 @@ fn generated(folder: &Path, capture: &str, by: By) -> (Vec<Value>, Value) {
     let of_seed = |seed: u32| {
         let file = path(&format!("job-{seed}.toml"));
         fs::write(&file, format!("seed = {seed}\n{}", text.replacen("seed = 1\n", "", 1))).unwrap();
-        run_json("replay", &["run", experiment, "--generate", &file, "--out", &path("generated")]).unwrap()
+        run_json("replay", &["run", experiment, "--generate", &file, "--out", &path("generated"), "--force"]).unwrap()
     };
     let mut results: Vec<Value> = (1..=5).map(of_seed).collect();
     results.sort_by(|a, b| job_time(a).total_cmp(&job_time(b)));

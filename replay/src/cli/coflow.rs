@@ -18,8 +18,9 @@ use replay::coflows::{CoflowRun, Scheduler, Switch, run, run_on_fabric};
 use replay::experiment::Experiment;
 use replay::report;
 use replay::results::coflow::{CoflowDetail, CoflowResults, Figures};
+use replay::results::{check_folder, remove_results};
 
-use super::common::{say, tell_of_left_out, tell_of_replaced, threads};
+use super::common::{say, tell_of_left_out, threads};
 use super::progress::Bars;
 use super::table::{new_table, right};
 
@@ -81,6 +82,9 @@ pub(super) struct CoflowArgs {
     /// Writes a report, all figures and a table of all coflows into this folder, too.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    /// Replaces results that are in that folder.
+    #[arg(long, requires = "out")]
+    force: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +146,7 @@ pub(super) fn show(args: &CoflowArgs) -> Result<ExitCode, Error> {
         }
     }
     if let Some(folder) = &args.out {
-        tell_of_replaced(folder);
+        check_folder(folder, args.force)?;
     }
     let bars = Bars::new();
     let fabrics = fabrics(&args.fabric)?;
@@ -166,6 +170,7 @@ pub(super) fn show(args: &CoflowArgs) -> Result<ExitCode, Error> {
     bar.finish_and_clear();
     let results = CoflowResults::new(args.file.display().to_string(), &workload, &switch, &runs);
     if let Some(folder) = &args.out {
+        remove_results(folder)?;
         results.write(folder)?;
         report::write_coflows(folder, &results.detail)?;
     }

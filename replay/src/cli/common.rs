@@ -33,6 +33,9 @@ pub(super) struct Common {
     /// Folder for the results; made where it is missing.
     #[arg(long, value_name = "RESULTS")]
     pub(super) out: PathBuf,
+    /// Replaces results that are in that folder.
+    #[arg(long)]
+    pub(super) force: bool,
     /// Prints one JSON object in place of a table.
     #[arg(long)]
     pub(super) json: bool,
@@ -93,14 +96,6 @@ pub(super) fn tell_of_left_out(fabric: &FabricConfig) {
         && let Ok(topology) = config.build(&[])
     {
         topology.warnings().iter().for_each(|warning| trace::stderr::print(format!("replay: {warning}")));
-    }
-}
-
-/// Says so where a folder holds results already.
-pub(super) fn tell_of_replaced(folder: &Path) {
-    let of_commands = ["summary.json", "congestion.json", "routequal.json", "coflow.json"];
-    if of_commands.iter().any(|file| folder.join(file).exists()) {
-        trace::stderr::print(format!("replay: {} held results, which are replaced", folder.display()));
     }
 }
 

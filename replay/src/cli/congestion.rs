@@ -16,10 +16,11 @@ use replay::report;
 use replay::results::congestion::{
     CaseKey, CongestionCase, CongestionDetail, ShuffleCase, ShuffleDetail, write_congestion,
 };
+use replay::results::{check_folder, remove_results};
 use replay::run::read_trace;
 use replay::shuffle::Shuffle;
 
-use super::common::{say, tell_of_replaced, threads};
+use super::common::{say, threads};
 use super::congestion_text as text;
 use super::network::{Network, NetworkArgs, write};
 use super::progress::Bars;
@@ -100,6 +101,9 @@ pub(super) struct CongestionArgs {
     /// Writes a report, tables and links as coloured DOT into this folder, too.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    /// Replaces results that are in that folder.
+    #[arg(long, requires = "out")]
+    force: bool,
 }
 
 /// A fabric that simulates long messages.
@@ -151,7 +155,7 @@ pub(super) fn show(args: &CongestionArgs) -> Result<ExitCode, Error> {
     let of_routing = |config| Cases { config, experiments: experiments.clone() };
     let cases: Vec<Cases> = routings(args, &network)?.into_iter().map(of_routing).collect();
     if let Some(folder) = &args.out {
-        tell_of_replaced(folder);
+        check_folder(folder, args.force)?;
     }
     if args.metric == Some(Metric::Routequal) {
         say(evenness(args, &network, &cases, seed)?.trim_end())?;
@@ -161,6 +165,7 @@ pub(super) fn show(args: &CongestionArgs) -> Result<ExitCode, Error> {
         say(first_run(args, &network, &cases, seed)?.trim_end())?;
         return Ok(ExitCode::SUCCESS);
     }
+    args.out.as_deref().map_or(Ok(()), remove_results)?;
     let (detail, graphs) = match &args.trace {
         Some(trace) => (shuffle(args, trace, &network, &cases, seed)?, Vec::new()),
         None => run(args, &network, &cases, seed)?,
@@ -344,6 +349,7 @@ fn evenness(args: &CongestionArgs, network: &Network, cases: &[Cases], seed: u64
     }
     let json = serde_json::to_string_pretty(&found)?;
     if let Some(folder) = &args.out {
+        remove_results(folder)?;
         write(&folder.join("routequal.json"), &json)?;
     }
     let texts = found.iter().map(|(routing, quality)| (routing.clone(), text::evenness(quality)));

@@ -13,12 +13,15 @@ use replay::report;
 use replay::results::coflow::read_coflows;
 use replay::results::congestion::read_congestion;
 use replay::results::synthetic::read_traffic;
-use replay::results::{Baseline, Comparison, RunResults, read_comparison, read_jobs, write_comparison, write_run};
+use replay::results::{
+    Baseline, Comparison, RunResults, check_folder, read_comparison, read_jobs, remove_results, write_comparison,
+    write_run,
+};
 use replay::run::{Jobs, RunError, run_jobs, run_with_trace};
 use trace::stderr::error_chain;
 use trace_tables::write_trace;
 
-use super::common::{COULD_NOT_RUN, Common, FOUND_WRONG, RunArgs, say, tell_of_left_out, tell_of_replaced, wrong_key};
+use super::common::{COULD_NOT_RUN, Common, FOUND_WRONG, RunArgs, say, tell_of_left_out, wrong_key};
 use super::jobs::{jobs_of, path_of_jobs, read_all, use_jobs};
 use super::progress::Bars;
 use super::{synthetic, table};
@@ -35,6 +38,7 @@ pub(super) fn exit_code(failure: &Error) -> u8 {
 /// Runs one experiment.
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let (path, common) = (args.experiment.as_path(), &args.common);
+    check_folder(&common.out, common.force)?;
     let sweep = Sweep::read(path, &common.overrides)?;
     if let Some(first) = sweep.points.first() {
         tell_of_left_out(&first.experiment.fabric);
@@ -72,7 +76,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
             results
         }
     };
-    tell_of_replaced(&common.out);
+    remove_results(&common.out)?;
     write_run(&common.out, &results)?;
     report::plots::write(&common.out, &results.detail)?;
     report::write(&common.out.join("report.html"), std::slice::from_ref(&results.detail))?;
@@ -95,11 +99,13 @@ pub(super) fn refuse_existing(option: &str, folder: &Path) -> Result<(), Error> 
 
 /// Replays several experiments, as many at a time as there are cores.
 pub(super) fn compare(paths: &[PathBuf], common: &Common) -> Result<ExitCode, Error> {
+    check_folder(&common.out, common.force)?;
     let bars = Bars::new();
     let experiments = paths.iter().map(|path| read_experiment(path, common)).collect::<Result<Vec<_>, _>>()?;
     check_names(paths, &experiments)?;
     experiments.iter().for_each(|experiment| tell_of_left_out(&experiment.fabric));
     let jobs = read_all(&experiments, &bars)?;
+    remove_results(&common.out)?;
     let outcomes: Vec<Result<RunResults, Error>> = paths
         .par_iter()
         .zip(&experiments)
@@ -126,7 +132,6 @@ pub(super) fn compare(paths: &[PathBuf], common: &Common) -> Result<ExitCode, Er
         }
     }
     check_same_job(&comparison)?;
-    tell_of_replaced(&common.out);
     write_comparison(&common.out, &comparison)?;
     report::write(&common.out.join("report.html"), &details)?;
     if common.json {

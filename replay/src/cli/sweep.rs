@@ -7,11 +7,11 @@ use anyhow::{Error, bail};
 use rayon::prelude::*;
 use replay::experiment::{Point, Sweep};
 use replay::report;
-use replay::results::{JobPoint, JobSweep, Summary, write_jobs};
+use replay::results::{JobPoint, JobSweep, Summary, remove_results, write_jobs};
 use replay::run::run_jobs;
 use trace::stderr::error_chain;
 
-use super::common::{FOUND_WRONG, RunArgs, say, stopped_by_signals, tell_of_replaced, wrong_key};
+use super::common::{FOUND_WRONG, RunArgs, say, stopped_by_signals, wrong_key};
 use super::jobs::{path_of_jobs, read_all, use_jobs};
 use super::progress::Bars;
 use super::table;
@@ -67,7 +67,7 @@ pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
             None => bail!("stopped before anything was replayed"),
         }
     }
-    tell_of_replaced(&common.out);
+    remove_results(&common.out)?;
     write_jobs(&common.out, &sweep, &jobs)?;
     report::write_job_curves(&common.out, &jobs)?;
     report::write_jobs(&common.out.join("report.html"), &jobs)?;

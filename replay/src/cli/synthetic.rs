@@ -9,11 +9,11 @@ use rayon::prelude::*;
 use replay::experiment::{Experiment, Sweep};
 use replay::report;
 use replay::results::synthetic::{TrafficResults, write_traffic};
-use replay::results::{AxisValues, label};
+use replay::results::{AxisValues, label, remove_results};
 use replay::run::{RunError, run_traffic};
 use trace::stderr::error_chain;
 
-use super::common::{FOUND_WRONG, RunArgs, say, stopped_by_signals, tell_of_replaced, wrong_key};
+use super::common::{FOUND_WRONG, RunArgs, say, stopped_by_signals, wrong_key};
 use super::progress::Bars;
 use super::table;
 
@@ -67,7 +67,7 @@ pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
     collect(args, &sweep, &jobs, outcomes, &mut results)?;
     let detail = &mut results.detail;
     detail.interim |= stop.load(Ordering::Relaxed) && detail.points.iter().any(|point| point.summary.interim);
-    tell_of_replaced(&common.out);
+    remove_results(&common.out)?;
     write_traffic(&common.out, &sweep, &results, args.packets)?;
     report::write_curves(&common.out, &results.detail)?;
     report::write_traffic(&common.out.join("report.html"), &results.detail)?;

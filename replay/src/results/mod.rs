@@ -17,6 +17,7 @@ pub mod coflow;
 pub mod congestion;
 mod detail;
 mod doubts;
+mod folder;
 mod jobs;
 mod phases;
 mod seconds;
@@ -28,6 +29,7 @@ pub mod synthetic;
 mod transfers;
 
 pub use detail::{CircuitDetail, Detail, LinkDetail, PieceDetail, TransferPoint};
+pub use folder::{check_folder, remove_results};
 pub use jobs::{JobPoint, JobSweep, read_jobs, write_jobs};
 pub(crate) use phases::backwards;
 pub use phases::{TaskTimes, Times};

@@ -38,6 +38,18 @@ pub enum StoreError {
     /// A table cannot be written.
     #[error(transparent)]
     Table(#[from] TableError),
+    /// Results are there already.
+    #[error("{path}: holds results; replace them with --force, or choose another folder", path = path.display())]
+    Results {
+        /// Folder.
+        path: PathBuf,
+    },
+    /// Something that no command of ours wrote is there.
+    #[error("{path}: holds something that is no results of replay; choose another folder", path = path.display())]
+    Occupied {
+        /// Folder.
+        path: PathBuf,
+    },
     /// The folder holds no results.
     #[error(
         "{path} holds no results: neither detail.json (of `replay run`) nor a summary.json of `replay compare` is there",

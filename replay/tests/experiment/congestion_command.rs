@@ -1,5 +1,6 @@
 //! `replay congestion`: what it prints and writes, and how it fails.
 
+use replay::results::remove_results;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -112,17 +113,14 @@ fn a_folder_gets_what_was_found() {
 }
 
 #[test]
-fn a_folder_whose_results_are_replaced_is_told() {
+fn results_give_way_only_when_they_are_meant_to() {
     let folder = tempfile::tempdir().unwrap();
     for (metric, file) in [("hist_max_cong", "congestion.json"), ("routequal", "routequal.json")] {
-        for replaced in [false, true] {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_replay"));
-            command.arg("congestion").args(TREE).args(["-p", "rand", "--metric", metric, "--out", metric]);
-            let output = command.current_dir(folder.path()).output().unwrap();
-            assert!(output.status.success(), "{output:?}");
-            let told = String::from_utf8_lossy(&output.stderr).contains("held results, which are replaced");
-            assert_eq!(told, replaced, "{metric}: {output:?}");
-        }
+        let into = [&TREE[..], &["-p", "rand", "--metric", metric, "--out", metric]].concat();
+        run(folder.path(), 0, &into);
+        let told = run(folder.path(), 2, &into);
+        assert!(told.contains(&format!("{metric}: holds results; replace them with --force")), "{told}");
+        run(folder.path(), 0, &[&into[..], &["--force"]].concat());
         assert!(folder.path().join(metric).join(file).is_file());
     }
 }
@@ -230,6 +228,8 @@ fn a_recorded_shuffle_is_compared_under_several_routings() {
     let page = fs::read_to_string(path.join("out/report.html")).unwrap();
     assert!(page.contains("job_1_0001") && page.contains("at random, 40 runs"));
     assert!(path.join("out/shuffle.parquet").exists());
+    remove_results(&path.join("out")).unwrap();
+    assert_eq!(fs::read_dir(path.join("out")).unwrap().count(), 0, "results are known as such");
     let table = run(path, 0, &[&network[..], &routings].concat());
     assert!(table.contains("16.000 MB between 4 pairs of 4 hosts") && table.lines().count() > 6, "{table}");
     let too_small = ["--shape", "single-switch", "--nodes", "3", "--trace", "trace"];

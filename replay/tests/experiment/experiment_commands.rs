@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use replay::results::remove_results;
 use serde_json::Value;
 use tempfile::TempDir;
 use trace::ids::EventId;
@@ -160,7 +161,8 @@ fn compare_puts_experiments_side_by_side_and_report_draws_them_again() {
     assert!(bench.replay(&["report", "results"]).status.success());
     assert_eq!(fs::read_to_string(bench.path("results/report.html")).unwrap(), page);
     assert!(bench.replay(&["report", "results/fast", "--out", "fast.html"]).status.success());
-    let table = String::from_utf8(bench.replay(&["compare", "slow.toml", "--out", "results"]).stdout).unwrap();
+    let table =
+        String::from_utf8(bench.replay(&["compare", "slow.toml", "--out", "results", "--force"]).stdout).unwrap();
     assert!(table.contains("nothing changes") && table.contains("slow"), "{table}");
 }
 
@@ -329,16 +331,71 @@ fn a_rate_with_which_no_run_ends_is_an_error_that_names_it() {
 }
 
 #[test]
-fn results_that_are_replaced_are_told() {
+fn results_give_way_only_when_they_are_meant_to() {
     let bench = Bench::new();
-    let first = bench.replay(&["run", "slow.toml", "--out", "r"]);
-    assert!(first.status.success() && !stderr(&first).contains("replaced"), "{}", stderr(&first));
-    let second = bench.replay(&["run", "slow.toml", "--out", "r"]);
-    assert!(
-        second.status.success() && stderr(&second).contains("r held results, which are replaced"),
-        "{}",
-        stderr(&second)
+    bench.json(&["compare", "slow.toml", "fast.toml", "--out", "r", "--json"]);
+    let summary = fs::read(bench.path("r/summary.json")).unwrap();
+    for command in ["run", "compare"] {
+        let told = bench.fails(2, &[command, "slow.toml", "--out", "r"]);
+        assert!(told.contains("r: holds results; replace them with --force"), "{told}");
+    }
+    assert_eq!(fs::read(bench.path("r/summary.json")).unwrap(), summary);
+    // An experiment that cannot be run costs no results.
+    bench.fails(2, &["run", "slow.toml", "--trace", "nowhere", "--out", "r", "--force"]);
+    assert_eq!(fs::read(bench.path("r/summary.json")).unwrap(), summary);
+    bench.file("r/notes.txt", "mine");
+    bench.json(&["run", "slow.toml", "--out", "r", "--json", "--force"]);
+    assert!(bench.path("r/notes.txt").exists() && !bench.path("r/slow").exists() && !bench.path("r/fast").exists());
+    // What a comparison left that was stopped.
+    bench.json(&["compare", "slow.toml", "--out", "stopped", "--json"]);
+    fs::remove_file(bench.path("stopped/summary.json")).unwrap();
+    bench.json(&["compare", "fast.toml", "--out", "stopped", "--json", "--force"]);
+    assert!(!bench.path("stopped/slow").exists());
+}
+
+#[test]
+fn a_folder_of_other_things_takes_no_results() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("r")).unwrap();
+    bench.json(&["run", "slow.toml", "--out", "r", "--json"]);
+    for arguments in
+        [&["run", "slow.toml", "--out", "trace"][..], &["compare", "slow.toml", "--out", "trace", "--force"]]
+    {
+        let told = bench.fails(2, arguments);
+        assert!(told.contains("trace: holds something that is no results of replay; choose another folder"), "{told}");
+    }
+    assert!(read_trace(&bench.path("trace")).is_ok());
+}
+
+#[test]
+fn nothing_is_left_of_results_that_are_replaced() {
+    let bench = Bench::new();
+    bench.file("circuits.toml", "[workload]\ntrace = \"trace\"\n[fabric]\nkind = \"lightness\"\ndecision = \"ocs\"\n");
+    bench.file(
+        "tree.toml",
+        "[traffic]\n[fabric]\nkind = \"credit\"\nvls = 2\n[fabric.topology]\nshape = \"k-ary-n-tree\"\n",
     );
+    bench.file("coflows.txt", "2 1\n1 0 1 0 1 1:1.0\n");
+    let short = ["--set", "traffic.warm_up=1us", "--set", "traffic.measurement=10us", "--packets"];
+    let factors = ["--set", "workload.cpu_factor=[1.0, 2.0]"];
+    let several = ["-p", "rand", "-p", "bisect", "--runs", "2", "--hosts", "2,4"];
+    let commands: [Vec<&str>; 7] = [
+        vec!["run", "circuits.toml"],
+        vec!["compare", "slow.toml", "circuits.toml"],
+        [&["run", "slow.toml"][..], &factors].concat(),
+        [&["run", "tree.toml", "--set", "traffic.load=[0.1, 0.2]"][..], &short].concat(),
+        vec!["coflow", "coflows.txt"],
+        [&["congestion", "--shape", "k-ary-n-tree"][..], &several].concat(),
+        vec!["congestion", "--shape", "k-ary-n-tree", "--metric", "routequal"],
+    ];
+    for command in &commands {
+        let output = bench.replay(&[&command[..], &["--out", "r", "--force"]].concat());
+        assert!(output.status.success(), "{command:?}: {}", stderr(&output));
+        assert!(fs::read_dir(bench.path("r")).unwrap().count() > 0, "{command:?}");
+        remove_results(&bench.path("r")).unwrap();
+        let left: Vec<_> = fs::read_dir(bench.path("r")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(left.is_empty(), "{command:?} leaves {left:?}");
+    }
 }
 
 #[test]
@@ -351,6 +408,6 @@ fn circuits_of_a_run_are_a_table() {
     let first = &circuits.as_array().unwrap()[0];
     assert!(first["packets"].as_u64().unwrap() > 0 && first["up_s"].as_f64() > first["granted_s"].as_f64(), "{first}");
     // A run without any leaves none of an earlier one's.
-    bench.json(&["run", "slow.toml", "--out", "r", "--json"]);
+    bench.json(&["run", "slow.toml", "--out", "r", "--json", "--force"]);
     assert!(!bench.path("r/circuits.parquet").exists());
 }

@@ -61,7 +61,7 @@ fn each_combination_comes_out_as_by_itself() {
     for point in points {
         let values = point["values"].as_object().unwrap();
         let mut arguments = vec!["run".to_owned(), "sweep.toml".to_owned(), "--out".to_owned(), "single".to_owned()];
-        arguments.push("--json".to_owned());
+        arguments.extend(["--json".to_owned(), "--force".to_owned()]);
         for (path, value) in values {
             arguments.extend(["--set".to_owned(), format!("{path}={}", value.to_string().trim_matches('"'))]);
         }

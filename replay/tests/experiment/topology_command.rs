@@ -196,7 +196,7 @@ fn what_is_left_out_of_a_file_is_said_by_runs_too() {
     let text = "[traffic]\npattern = \"uniform\"\nload = 0.1\n[fabric]\nkind = \"store-and-forward\"\nrouting = \"file\"\n\
                 [fabric.topology]\nshape = \"graph\"\nfile = \"net.dot\"\n";
     fs::write(path.join("x.toml"), text).unwrap();
-    for arguments in [&["run", "x.toml", "--out", "r"][..], &["topology", "x.toml"]] {
+    for arguments in [&["run", "x.toml", "--out", "r", "--force"][..], &["topology", "x.toml"]] {
         let output = replay(path, arguments);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success() && said.contains("net.dot:5: ") && said.contains("\"H9\""), "{said}");

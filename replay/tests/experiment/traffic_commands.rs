@@ -185,7 +185,7 @@ fn a_combination_that_cannot_run_does_not_stop_the_others() {
     let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(printed["points"].as_array().unwrap().len(), 1);
     assert!(printed["failed"]["flits = 99"].as_str().unwrap().contains("1 to 32"), "{printed}");
-    let all = bench.fails(&["run", "tree.toml", "--out", "r", "--set", "traffic.flits=[98,99]"]);
+    let all = bench.fails(&["run", "tree.toml", "--out", "r", "--force", "--set", "traffic.flits=[98,99]"]);
     assert!(all.contains("no combination") && all.contains("flits = 98"), "{all}");
 }
 

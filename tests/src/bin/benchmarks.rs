@@ -136,7 +136,7 @@ fn simulate(name: &str) -> Result<Value> {
     let results = std::env::temp_dir().join(format!("hadoptic-bench-{}", std::process::id()));
     let experiment = Path::new(CASES).join(format!("{name}.toml"));
     let mut command = Command::new(REPLAY);
-    command.arg("run").arg(experiment).args(["--threads", "1", "--json"]).arg("--out").arg(&results);
+    command.arg("run").arg(experiment).args(["--threads", "1", "--json", "--force"]).arg("--out").arg(&results);
     let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {command:?}"))?;
     let mut memory = 0;
     while child.try_wait()?.is_none() {

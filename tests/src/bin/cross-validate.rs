@@ -140,7 +140,8 @@ fn replay(from: &Recording, network: &Network, results: &Path) -> Result<(Times,
         format!("fabric.topology.uplink.rate={}bps", network.uplink_bps),
     ];
     settings.extend(from.racks.iter().map(|(host, rack)| format!("workload.racks.{host}={rack}")));
-    let mut arguments = vec!["run", text(&experiment)?, "--trace", text(&from.trace)?, "--out", text(results)?];
+    let mut arguments =
+        vec!["run", text(&experiment)?, "--trace", text(&from.trace)?, "--out", text(results)?, "--force"];
     for setting in &settings {
         arguments.extend(["--set", setting]);
     }
