@@ -1,7 +1,5 @@
 //! Jobs from parameters, run over a simulated network.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 
 use causal::{JobTime, Progress};
@@ -14,7 +12,7 @@ use netsim::topology::HostPlace;
 use thiserror::Error;
 use trace::rows::Trace;
 
-use crate::experiment::{ExperimentError, Override};
+use crate::experiment::{ExperimentError, Override, shipped};
 
 /// A job file has at most so many bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -32,18 +30,12 @@ pub enum GenerateError {
     Job(#[from] JobError),
 }
 
-/// Reads a job file and applies `overrides`.
+/// Reads a job file, or the one of this name that is built in, and applies `overrides`.
 ///
 /// # Errors
 /// If it cannot be read, or something in it, or in an override, is wrong.
 pub fn read_jobs(path: &Path, overrides: &[Override]) -> Result<JobFile, ExperimentError> {
-    let read = |source| ExperimentError::Read { path: path.into(), source };
-    let mut text = String::new();
-    File::open(path).map_err(read)?.take(MAX_FILE + 1).read_to_string(&mut text).map_err(read)?;
-    if text.len() as u64 > MAX_FILE {
-        let reason = format!("a job file has at most {MAX_FILE} bytes");
-        return Err(ExperimentError::Wrong { place: path.display().to_string(), reason });
-    }
+    let text = shipped::text_of(path, shipped::JOBS, MAX_FILE)?;
     jobs_of_text(&path.display().to_string(), &text, overrides)
 }
 

@@ -5,6 +5,7 @@ pub mod dimemas;
 pub mod experiment;
 pub mod generate;
 pub mod long_messages;
+mod nearest;
 pub mod published;
 pub mod report;
 pub mod results;

@@ -22,6 +22,7 @@ const COMMANDS: [(&str, &[&str]); 2] = [
             "congestion",
             "coflow",
             "generate",
+            "experiments",
         ],
     ),
 ];

@@ -43,7 +43,7 @@ pub(super) struct CoflowArgs {
     scheduler: Vec<SchedulerName>,
     /// Also sends the coflows over the fabric of this experiment, with a host for each port; may be given more than once. Its
     /// rates are its own; without --scheduler no other runs.
-    #[arg(long, value_name = "EXPERIMENT.toml", conflicts_with_all = ["alone", "epoch"])]
+    #[arg(long, value_name = "EXPERIMENT", conflicts_with_all = ["alone", "epoch"])]
     fabric: Vec<PathBuf>,
     /// How many ports of a fabric are in a rack.
     #[arg(long, value_name = "PORTS", default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]

@@ -43,7 +43,7 @@ pub(super) struct Common {
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
-    /// The experiment: a TOML file.
+    /// The experiment: a TOML file, or a name that `replay experiments` lists.
     pub(super) experiment: PathBuf,
     #[command(flatten)]
     pub(super) common: Common,

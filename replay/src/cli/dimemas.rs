@@ -16,7 +16,7 @@ use super::common::FOUND_WRONG;
 
 #[derive(Debug, Args)]
 pub(super) struct DimemasArgs {
-    /// The fabric: an experiment's TOML file, of which the [fabric] table counts.
+    /// The fabric: an experiment's TOML file, or a name that `replay experiments` lists; its [fabric] table counts.
     fabric: PathBuf,
     /// Where to listen. Dimemas must be configured for the same host and port.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:4242")]

@@ -22,13 +22,13 @@ use super::table::{new_table, right};
 
 #[derive(Debug, Args)]
 pub(super) struct GenerateArgs {
-    /// The jobs: a TOML file. docs/generate.md has all keys.
+    /// The jobs: a TOML file, or a name that `replay experiments` lists. docs/generate.md has all keys.
     file: PathBuf,
     /// Folder of the trace, which must not exist, or be empty.
     #[arg(long, value_name = "TRACE")]
     out: PathBuf,
     /// The network on which the jobs run: the fabric of this experiment [default: an infinitely fast one].
-    #[arg(long, value_name = "EXPERIMENT.toml")]
+    #[arg(long, value_name = "EXPERIMENT")]
     fabric: Option<PathBuf>,
     /// Replaces a value of the job file by its path; may be given more than once.
     #[arg(long = "set", value_name = "PATH=VALUE")]

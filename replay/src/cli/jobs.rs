@@ -26,7 +26,7 @@ pub(super) fn use_jobs(experiment: &mut Experiment, common: &Common) -> Result<(
     if let Some(trace) = &mut workload.trace {
         *trace = trace.canonicalize().with_context(|| format!("the trace cannot be read: {}", trace.display()))?;
     }
-    if let Some(jobs) = &mut workload.generate {
+    if let Some(jobs) = workload.generate.as_mut().filter(|jobs| jobs.exists()) {
         *jobs = jobs.canonicalize().with_context(|| format!("the job file cannot be read: {}", jobs.display()))?;
     }
     Ok(())

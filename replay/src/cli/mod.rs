@@ -5,6 +5,7 @@ mod common;
 mod congestion;
 mod congestion_text;
 mod dimemas;
+mod experiments;
 mod generate;
 mod grow;
 mod jobs;
@@ -44,8 +45,8 @@ const EXIT_CODES: &str = "Exit codes: 0 done; 1 ran and found something wrong; 2
 
 const RUN_EXAMPLES: &str = "\
 Examples:
-  replay run experiments/lab-100mbit.toml --trace trace/ --out results/
-  replay run experiments/ethernet-10g.toml --trace trace/ --out results/ \\
+  replay run ethernet-10g --trace trace/ --out results/
+  replay run my-network.toml --trace trace/ --out results/ \\
       --set fabric.topology.host_link.rate=25Gbps \\
       --set workload.cpu_factor=0.5 --json
 
@@ -53,7 +54,7 @@ RESULTS holds summary.json, effective.toml, report.html and the tables messages,
 as Parquet.
 
 An experiment with a [traffic] table runs synthetic traffic; a list makes a sweep, run on all cores:
-  replay run experiments/synthetic/fat-tree.toml --out results/ \\
+  replay run synthetic/fat-tree --out results/ \\
       --set traffic.load=[0.1,0.3,0.5] --set run.seeds=5
 RESULTS then holds the tables links, latency and sweep, and curves of latency and accepted load. SIGINT ends it with \
 interim results. A saturated network is a result, not a failure.
@@ -62,7 +63,8 @@ Exit codes: 0 done; 1 ran and found something wrong, or was stopped; 2 could not
 
 const COMPARE_EXAMPLES: &str = "\
 Example:
-  replay compare experiments/*.toml --trace trace/ --out results/
+  replay compare ideal gigabit ethernet-10g lightness-ops my-network.toml \\
+      --trace trace/ --out results/
 
 RESULTS holds one report.html with all experiments side by side, summary.json with their summaries, and a folder of \
 results for each, by its name.
@@ -71,10 +73,10 @@ Exit codes: 0 done; 1 an experiment came to no result; 2 could not run.";
 
 const GENERATE_EXAMPLES: &str = "\
 Examples:
-  replay generate experiments/jobs/terasort.toml --out trace/
+  replay generate terasort --out trace/
   replay generate job.toml --out trace/ \\
-      --fabric experiments/ethernet-10g.toml --set cluster.nodes=64
-  replay compare experiments/*.toml --generate job.toml --out results/
+      --fabric ethernet-10g --set cluster.nodes=64
+  replay compare ideal ethernet-10g --generate job.toml --out results/
 
 TRACE holds the same tables as that of a recorded job, and job.toml with the value of every key. A trace keeps the nodes on \
 which tasks ran on the network of --fabric; with `run --generate` and `compare --generate` each network has the job scheduled \
@@ -94,9 +96,17 @@ schedule the grown job on each network anew.
 
 Exit codes: 0 done; 2 could not run.";
 
+const EXPERIMENTS_EXAMPLES: &str = "\
+Examples:
+  replay experiments
+  replay experiments ethernet-10g > my-network.toml
+  replay run ethernet-10g --trace trace/ --out results/
+
+Exit codes: 0 done; 2 could not run.";
+
 const DIMEMAS_EXAMPLES: &str = "\
 Example:
-  replay dimemas experiments/lightness-ops.toml --listen 127.0.0.1:4242 --nodes 16 --racks 4
+  replay dimemas lightness-ops --listen 127.0.0.1:4242 --nodes 16 --racks 4
 
 Exit codes: 0 done; 1 with --once, the client did not end with FINISH; 2 could not run.";
 
@@ -114,7 +124,7 @@ Examples:
   replay topology --shape fat-tree --nodes 64 --racks 4 --cores 2
   replay topology --shape k-ary-n-tree --set k=4 --set n=3 --json
   replay topology --shape torus --set size=[8,8] --format dot
-  replay topology experiments/fat-tree.toml --out network.edges
+  replay topology fat-tree --out network.edges
 
 Shapes and their keys are in docs/topologies.md. What --format edges or dot writes can be read again as shape \"graph\".
 
@@ -167,8 +177,8 @@ Examples:
       --first 200 --megabyte binary --rate 1048576000bps \\
       --tick 8ms --epoch 10240ms
   merger export trace/ --to coflow --out job.txt
-  replay coflow job.txt --fabric experiments/ethernet-10g.toml \\
-      --fabric experiments/lightness-ops.toml --json
+  replay coflow job.txt --fabric ethernet-10g \\
+      --fabric lightness-ops --json
 
 --out FOLDER writes report.html with the distributions of completion times over each other, the same as cct.svg, \
 coflow.json, and the table coflows as Parquet, a row for each coflow under each scheduler or fabric.
@@ -198,6 +208,11 @@ enum Command {
     /// many nodes as recorded, blocks lie where they lay; on others, as HDFS places them. Containers are given in the simulated world.
     #[command(after_help = GROW_EXAMPLES)]
     Grow(grow::GrowArgs),
+    /// Lists the experiments and job files that are built in, or prints one.
+    ///
+    /// Their names stand for files wherever a command takes an experiment, or a job file.
+    #[command(after_help = EXPERIMENTS_EXAMPLES)]
+    Experiments(experiments::ExperimentsArgs),
     /// Serves Dimemas as its external network simulator.
     ///
     /// Dimemas replays a program's computation and asks this server how long each message between nodes takes on the
@@ -233,8 +248,8 @@ enum Command {
 
 #[derive(Debug, Args)]
 struct CompareArgs {
-    /// The experiments: TOML files.
-    #[arg(required = true)]
+    /// The experiments: TOML files, or names that `replay experiments` lists.
+    #[arg(required = true, value_name = "EXPERIMENT")]
     experiments: Vec<PathBuf>,
     #[command(flatten)]
     common: Common,
@@ -257,6 +272,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Report(args) => run::report(&args.results, args.out),
         Command::Generate(args) => generate::run(&args),
         Command::Grow(args) => grow::run(&args),
+        Command::Experiments(args) => experiments::show(&args),
         Command::Dimemas(args) => dimemas::serve(args),
         Command::Lightness(args) => lightness::show(&args),
         Command::Topology(args) => topology::show(&args),

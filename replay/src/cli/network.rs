@@ -13,7 +13,7 @@ use replay::experiment::{Experiment, Override, Sweep};
 /// Which topology.
 #[derive(Debug, Args)]
 pub(super) struct NetworkArgs {
-    /// The experiment whose fabric has the topology: a TOML file.
+    /// The experiment whose fabric has the topology: a TOML file, or a name that `replay experiments` lists.
     experiment: Option<PathBuf>,
     /// The shape, in place of an experiment: racks, fat-tree, single-switch, leaf-spine, k-ary-n-tree, thin-tree,
     /// m-port-n-tree, xgft, mesh, torus or graph.

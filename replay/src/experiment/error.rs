@@ -16,6 +16,16 @@ pub enum ExperimentError {
         /// Reason.
         source: io::Error,
     },
+    /// There is no such file, and none of this name is built in.
+    #[error("{path}: {reason}{hint}", path = path.display())]
+    NoFile {
+        /// File.
+        path: PathBuf,
+        /// Reason.
+        reason: io::Error,
+        /// Which name may have been meant.
+        hint: String,
+    },
     /// Something in it is wrong.
     #[error("{place}: {reason}")]
     Wrong {
@@ -24,4 +34,11 @@ pub enum ExperimentError {
         /// What is wrong, what is allowed, and the line where it is known.
         reason: String,
     },
+    /// Several things are wrong.
+    #[error("{}", lines(.0))]
+    Several(Vec<ExperimentError>),
+}
+
+fn lines(errors: &[ExperimentError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }

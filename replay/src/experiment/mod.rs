@@ -41,11 +41,13 @@ pub(crate) mod locate;
 mod overrides;
 mod read;
 mod seeds;
+pub(crate) mod shipped;
 mod sweep;
 mod tables;
 
 pub use error::ExperimentError;
 pub use overrides::Override;
 pub use seeds::Seeds;
+pub use shipped::{EXPERIMENTS, JOBS, Shipped};
 pub use sweep::{Axis, Point, Sweep};
 pub use tables::{Dispatcher, Experiment, Run, Workload};

@@ -1,19 +1,27 @@
 //! Reading experiments from files.
 
-use std::fs;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use super::{Experiment, ExperimentError, Override, locate};
+use super::{Experiment, ExperimentError, Override, locate, shipped};
 use netsim::fabric::FabricKind;
 
+/// An experiment has at most so many bytes.
+const MAX_FILE: u64 = 16 << 20;
+
+/// The text of an experiment: of its file, or of the one of this name that is built in.
+pub(super) fn text_of(path: &Path) -> Result<Cow<'static, str>, ExperimentError> {
+    shipped::text_of(path, shipped::EXPERIMENTS, MAX_FILE)
+}
+
 impl Experiment {
-    /// Reads an experiment from its file and applies `overrides`. `workload.trace` becomes relative to the current
+    /// Reads an experiment from its file, or the one of this name that is built in, and applies `overrides`. `workload.trace` becomes relative to the current
     /// folder.
     ///
     /// # Errors
     /// If the file cannot be read or something in it, or in an override, is wrong.
     pub fn read(path: &Path, overrides: &[Override]) -> Result<Self, ExperimentError> {
-        let text = fs::read_to_string(path).map_err(|source| ExperimentError::Read { path: path.into(), source })?;
+        let text = text_of(path)?;
         let mut experiment = Self::parse(&text, &path.display().to_string(), overrides)?;
         experiment.place(path);
         Ok(experiment)
@@ -28,8 +36,11 @@ impl Experiment {
         if let Some(file) = &mut self.dispatcher.task_filename {
             *file = folder.join(&*file);
         }
-        for file in [&mut self.workload.trace, &mut self.workload.generate].into_iter().flatten() {
-            *file = folder.join(&*file);
+        if let Some(trace) = &mut self.workload.trace {
+            *trace = folder.join(&*trace);
+        }
+        if let Some(jobs) = self.workload.generate.as_mut().filter(|jobs| !shipped::is_shipped_job(jobs, folder)) {
+            *jobs = folder.join(&*jobs);
         }
         if let Some(table) = self.traffic.as_mut().and_then(|traffic| traffic.table.as_mut()) {
             *table = folder.join(&*table);
@@ -73,9 +84,9 @@ impl Experiment {
     /// # Errors
     /// Always; or that the file cannot be read any more.
     pub fn wrong(path: &Path, overrides: &[Override], message: &str) -> ExperimentError {
-        match fs::read_to_string(path) {
+        match text_of(path) {
             Ok(text) => locate::wrong(&path.display().to_string(), &text, overrides, message),
-            Err(source) => ExperimentError::Read { path: path.into(), source },
+            Err(error) => error,
         }
     }
 }

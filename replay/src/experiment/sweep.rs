@@ -3,12 +3,12 @@
 //! A list makes a sweep over its values, except where the key takes a list itself: there the list is the value, and
 //! `{ sweep = [...] }` makes the sweep. Several sweeps are run in all combinations.
 
-use std::fs;
 use std::path::Path;
 
 use toml::{Table, Value};
 
 use super::culprit::culprit;
+use super::read::text_of;
 use super::{Experiment, ExperimentError, Override, locate};
 
 /// More combinations are a mistake.
@@ -61,12 +61,12 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Reads the experiments of a file and applies `overrides`.
+    /// Reads the experiments of a file, or of the one of this name that is built in, and applies `overrides`.
     ///
     /// # Errors
     /// If the file cannot be read or something in it, or in an override, is wrong.
     pub fn read(path: &Path, overrides: &[Override]) -> Result<Self, ExperimentError> {
-        let text = fs::read_to_string(path).map_err(|source| ExperimentError::Read { path: path.into(), source })?;
+        let text = text_of(path)?;
         let mut sweep = Self::parse(&text, &path.display().to_string(), overrides)?;
         for point in &mut sweep.points {
             point.experiment.place(path);

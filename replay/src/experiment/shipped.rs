@@ -1,0 +1,106 @@
+//! The experiments and job files of the repository, which the program holds: they go by their names where there is no file.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use super::ExperimentError;
+use crate::nearest::nearest;
+
+/// A file that the program holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shipped {
+    /// Its name: that of the file in `replay/experiments`, without its ending.
+    pub name: &'static str,
+    /// What stands in it.
+    pub text: &'static str,
+}
+
+impl Shipped {
+    /// The comment at its head, in one line.
+    #[must_use]
+    pub fn about(&self) -> String {
+        let lines = self.text.lines().map_while(|line| line.strip_prefix('#'));
+        lines.map(str::trim).collect::<Vec<_>>().join(" ")
+    }
+}
+
+macro_rules! shipped {
+    ($folder:literal: $($name:literal)*) => {
+        &[$(Shipped { name: $name, text: include_str!(concat!("../../experiments/", $folder, $name, ".toml")) }),*]
+    };
+}
+
+/// Experiments.
+pub const EXPERIMENTS: &[Shipped] = shipped!["":
+    "ideal"
+    "gigabit"
+    "ethernet-10g"
+    "fat-tree"
+    "infiniband"
+    "lightness-ops"
+    "lightness-ocs"
+    "lightness-mixed"
+    "lab-100mbit"
+    "lab-10mbit"
+    "sweeps/host-links"
+    "sweeps/ops-load"
+    "synthetic/fat-tree"
+    "synthetic/fattreesim"
+    "synthetic/hot-spot"
+    "synthetic/ideal"
+    "synthetic/scale"
+    "synthetic/torus-tornado"
+];
+
+/// Job files, for `--generate`.
+pub const JOBS: &[Shipped] = shipped!["jobs/": "terasort" "data-centre" "hec-protein-clustering"];
+
+/// The text of the file at `path`, of `most` bytes at most; where there is none, of the one of `shipped` that has this name.
+///
+/// # Errors
+/// If it cannot be read, is too large, or there is none and no such name.
+pub(crate) fn text_of(
+    path: &Path,
+    shipped: &'static [Shipped],
+    most: u64,
+) -> Result<Cow<'static, str>, ExperimentError> {
+    let wrong = |source| ExperimentError::Read { path: path.into(), source };
+    let mut file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let named = shipped.iter().find(|one| path == Path::new(one.name));
+            return named.map(|one| Cow::Borrowed(one.text)).ok_or_else(|| unknown(path, shipped, error));
+        }
+        opened => opened.map_err(wrong)?,
+    };
+    let mut text = String::new();
+    file.by_ref().take(most + 1).read_to_string(&mut text).map_err(wrong)?;
+    if text.len() as u64 > most {
+        let reason = format!("more than {most} bytes");
+        return Err(ExperimentError::Wrong { place: path.display().to_string(), reason });
+    }
+    Ok(Cow::Owned(text))
+}
+
+/// Whether a job file is one that the program holds, and not one in `folder`.
+pub(super) fn is_shipped_job(file: &Path, folder: &Path) -> bool {
+    JOBS.iter().any(|one| file == Path::new(one.name)) && !folder.join(file).exists()
+}
+
+/// Neither a file nor a name.
+fn unknown(path: &Path, shipped: &[Shipped], source: io::Error) -> ExperimentError {
+    let stem = path.with_extension("");
+    let asked = stem.to_str().unwrap_or_default();
+    let names = || shipped.iter().map(|one| one.name);
+    // The path of a checkout ends with the name.
+    let end = names().filter(|name| stem.ends_with(name)).max_by_key(|name| name.len());
+    let begun = || names().find(|name| asked.len() > 2 && name.starts_with(asked));
+    let list = "`replay experiments` lists what is built in";
+    let hint = match end.or_else(|| nearest(asked, names())).or_else(begun) {
+        Some(meant) => format!("; did you mean `{meant}`? {list}"),
+        None if path.extension().is_none() => format!("; {list}"),
+        None => String::new(),
+    };
+    ExperimentError::NoFile { path: path.into(), reason: source, hint }
+}
