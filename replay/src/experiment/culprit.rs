@@ -5,8 +5,10 @@
 
 use toml::{Table, Value};
 
-/// Keys that choose what the others of their table are: without them others may be wrong.
-const CHOOSERS: [&str; 3] = ["kind", "shape", "routing"];
+use crate::nearest::nearest;
+
+/// Keys that choose what the others of their table are, or what messages call it: without them others may be wrong.
+const CHOOSERS: [&str; 6] = ["kind", "shape", "routing", "profile", "preset", "name"];
 
 /// Reads a table: with every key that it uses, or why it cannot be read.
 pub(crate) type Read<'r> = &'r dyn Fn(Table) -> Result<Table, String>;
@@ -14,8 +16,10 @@ pub(crate) type Read<'r> = &'r dyn Fn(Table) -> Result<Table, String>;
 /// The key that is to blame.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Culprit {
-    /// Its path.
+    /// Its path. The place in a list of tables, from 0, is a step of its own.
     pub(crate) path: Vec<String>,
+    /// Whether there is such a key.
+    pub(crate) is_known: bool,
     /// Whether its value is wrong; else there is no such key, or its table lacks something.
     pub(crate) is_value: bool,
     /// The key that may have been meant, where there is none such.
@@ -23,6 +27,11 @@ pub(crate) struct Culprit {
 }
 
 impl Culprit {
+    /// A key that a message names.
+    pub(crate) fn named(path: Vec<String>) -> Self {
+        Self { path, is_known: true, is_value: false, meant: None }
+    }
+
     /// What may have been meant, to stand behind the message.
     pub(crate) fn suggestion(&self) -> String {
         self.meant.as_ref().map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"))
@@ -33,33 +42,87 @@ impl Culprit {
 pub(crate) fn culprit(table: &Table, read: Read, message: &str) -> Option<Culprit> {
     let mut path: Vec<String> = Vec::new();
     let mut without = None;
-    while let Some(Value::Table(inner)) = get(table, &path) {
-        let mut fates: Vec<(&String, Result<Table, String>)> =
-            inner.keys().map(|key| (key, read(changed(table, &path, key, None)))).collect();
-        fates.sort_by_key(|(key, _)| CHOOSERS.contains(&key.as_str()));
+    while let Some(value) = get(table, &path) {
+        let mut fates: Vec<(Vec<String>, Result<Table, String>)> = steps(&value)
+            .into_iter()
+            .map(|step| {
+                let longer = [path.as_slice(), &step].concat();
+                (step, read(changed(table, &longer, None)))
+            })
+            .collect();
+        fates.sort_by_key(|(step, _)| step.last().is_some_and(|key| CHOOSERS.contains(&key.as_str())));
         let good = fates.iter().position(|(_, fate)| fate.is_ok());
         let other = || fates.iter().position(|(_, fate)| fate.as_ref().is_err_and(|other| other != message));
         let Some(index) = good.or_else(other) else { break };
-        let (key, fate) = fates.swap_remove(index);
-        path.push(key.clone());
+        let (step, fate) = fates.swap_remove(index);
+        path.extend(step);
         without = fate.ok();
     }
     let (key, above) = path.split_last()?;
-    let is_table = get(table, &path).is_none_or(|value| value.is_table());
+    let value = get(table, &path);
+    let is_table = value.as_ref().is_none_or(|value| !steps(value).is_empty() || value.is_table());
     // What is wrong with a key that is not known does not change with its value.
-    let is_known =
-        is_table || read(changed(table, above, key, Some(Value::Table(Table::new())))) != Err(message.to_owned());
+    let another = if is_table { Value::Boolean(true) } else { Value::Table(Table::new()) };
+    let is_known = read(changed(table, &path, Some(another))) != Err(message.to_owned());
     let known = without.as_ref().and_then(|whole| get(whole, above)?.as_table().cloned());
-    let meant = known.filter(|_| !is_known).and_then(|known| nearest(key, &known));
-    Some(Culprit { is_value: !is_table && is_known, meant, path })
+    let of_table = known.iter().flat_map(Table::keys).map(String::as_str);
+    let names: Vec<&str> = if known.is_some() { of_table.collect() } else { named_as_allowed(message) };
+    let meant = nearest(key, names).filter(|_| !is_known).map(str::to_owned);
+    Some(Culprit { is_known, is_value: !is_table && is_known, meant, path })
 }
 
-/// The table with another value for a key below `above`, or without it.
-fn changed(table: &Table, above: &[String], key: &str, value: Option<Value>) -> Table {
+/// The path of a key that a message names, where it goes through a list of tables: with the place in the list. It is that of the
+/// table without whose key the message is another one.
+pub(crate) fn through_lists(table: &Table, path: &[String], read: Read, message: &str) -> Vec<String> {
+    let Some((list, rest)) = path.split_first() else { return path.to_vec() };
+    let Some(Value::Array(values)) = table.get(list) else { return path.to_vec() };
+    let with = |place: usize| [&[list.clone(), place.to_string()], rest].concat();
+    let has_key = |place: &usize| get(table, &with(*place)).is_some();
+    let changes = |place: &usize| read(changed(table, &with(*place), None)) != Err(message.to_owned());
+    let places = || (0..values.len()).filter(has_key);
+    places().find(changes).or_else(|| places().next()).map_or_else(|| path.to_vec(), with)
+}
+
+/// The table without a key.
+pub(crate) fn without(table: &Table, path: &[String]) -> Table {
+    changed(table, path, None)
+}
+
+/// The names in backquotes behind "expected".
+fn named_as_allowed(message: &str) -> Vec<&str> {
+    let names = message.split_once("expected").map(|(_, names)| names).unwrap_or_default();
+    names.split('`').skip(1).step_by(2).collect()
+}
+
+/// The keys of a table; of a list of tables, those of each, behind its place.
+fn steps(value: &Value) -> Vec<Vec<String>> {
+    match value {
+        Value::Table(table) => table.keys().map(|key| vec![key.clone()]).collect(),
+        Value::Array(values) => {
+            let tables = values.iter().enumerate().filter_map(|(place, value)| Some((place, value.as_table()?)));
+            tables
+                .flat_map(|(place, table)| table.keys().map(move |key| vec![place.to_string(), key.clone()]))
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The table with another value for a key, or without it.
+fn changed(table: &Table, path: &[String], value: Option<Value>) -> Table {
     let mut changed = table.clone();
-    let mut inner = Some(&mut changed);
-    for key in above {
-        inner = inner.and_then(|table| table.get_mut(key)?.as_table_mut());
+    let Some((key, above)) = path.split_last() else { return changed };
+    let mut inner = above.first().map_or(Some(&mut changed), |_| None);
+    if let Some((first, rest)) = above.split_first() {
+        let mut at = changed.get_mut(first);
+        for step in rest {
+            at = at.and_then(|value| match value {
+                Value::Table(table) => table.get_mut(step),
+                Value::Array(values) => values.get_mut(step.parse::<usize>().ok()?),
+                _ => None,
+            });
+        }
+        inner = at.and_then(Value::as_table_mut);
     }
     if let Some(inner) = inner {
         match value {
@@ -73,15 +136,13 @@ fn changed(table: &Table, above: &[String], key: &str, value: Option<Value>) -> 
 /// The value at a path; the table itself at none.
 fn get(table: &Table, path: &[String]) -> Option<Value> {
     let Some((first, rest)) = path.split_first() else { return Some(Value::Table(table.clone())) };
-    match table.get(first)? {
-        Value::Table(inner) => get(inner, rest),
-        value => rest.is_empty().then(|| value.clone()),
+    let mut value = table.get(first)?;
+    for step in rest {
+        value = match value {
+            Value::Table(table) => table.get(step)?,
+            Value::Array(values) => values.get(step.parse::<usize>().ok()?)?,
+            _ => return None,
+        };
     }
-}
-
-/// The key of a table that differs least from `key`, in no more than a third of it.
-fn nearest(key: &str, table: &Table) -> Option<String> {
-    let distance = |known: &str| strsim::damerau_levenshtein(key, known);
-    let near = table.keys().map(|known| (distance(known), known)).min()?;
-    (near.0 <= key.chars().count().div_ceil(3)).then(|| near.1.clone())
+    Some(value.clone())
 }

@@ -8,9 +8,15 @@ use std::ops::Range;
 use toml::Table;
 use toml::de::{DeTable, DeValue};
 
-use super::culprit::{Culprit, Read, culprit};
+use super::culprit::{Culprit, Read, culprit, through_lists, without};
 use super::{Experiment, ExperimentError, Override};
 use netsim::fabric::lightness::PARAMETERS;
+
+/// So many unknown keys are told at once.
+const MAX_TOLD: usize = 20;
+
+/// What is wrong with a table; `None` if nothing is.
+type Fate<'f> = &'f dyn Fn(Table) -> Option<String>;
 
 /// Reads `text`, which errors call `file`, as a table with `overrides`, and what that says.
 pub(crate) fn read_table<T: serde::Serialize>(
@@ -35,11 +41,12 @@ pub(crate) fn syntax_error(file: &str, text: &str, error: &toml::de::Error) -> E
 /// The error `message`, which begins with the key that it is about, at the place of that.
 pub(crate) fn wrong(file: &str, text: &str, overrides: &[Override], message: &str) -> ExperimentError {
     let message = &as_written(text, overrides, message);
-    let named = key_of(message).map(|path| Culprit { path, is_value: false, meant: None });
-    of_culprit(file, text, overrides, (named.as_ref(), &|table| Experiment::of_table(table).is_ok()), message)
+    let named = key_of(message).map(Culprit::named);
+    let fate = |table| Experiment::of_table(table).err();
+    of_culprit(file, text, overrides, (named.as_ref(), &fate), message)
 }
 
-/// The error `message` of a `table`, the file with the overrides, that cannot be read.
+/// The errors of a `table`, the file with the overrides, that cannot be read: all keys that are not known, or else `message`.
 pub(crate) fn unreadable(
     file: &str,
     text: &str,
@@ -47,44 +54,85 @@ pub(crate) fn unreadable(
     (table, read): (&Table, Read),
     message: &str,
 ) -> ExperimentError {
-    let is_good = |table: Table| read(table).is_ok();
-    if key_of(message).is_some() {
-        let message = &as_written(text, overrides, message);
-        let named = key_of(message).map(|path| Culprit { path, is_value: false, meant: None });
-        return of_culprit(file, text, overrides, (named.as_ref(), &is_good), message);
+    let fate = |table: Table| read(table).err();
+    if let Some(path) = key_of(message) {
+        let path = through_lists(table, &path, read, message);
+        let written = as_written(text, overrides, message);
+        let named = if written == message { Some(path) } else { key_of(&written) };
+        return of_culprit(file, text, overrides, (named.map(Culprit::named).as_ref(), &fate), &written);
     }
-    let found = culprit(table, read, message);
-    let suggestion = found.as_ref().map_or_else(String::new, Culprit::suggestion);
-    of_culprit(file, text, overrides, (found.as_ref(), &is_good), &format!("{message}{suggestion}"))
+    let mut unknown = Vec::new();
+    let (mut rest, mut next) = (table.clone(), message.to_owned());
+    while unknown.len() < MAX_TOLD && key_of(&next).is_none() {
+        let Some(found) = culprit(&rest, read, &next).filter(|found| !found.is_known) else { break };
+        rest = without(&rest, &found.path);
+        let told = format!("{next}{}", found.suggestion());
+        unknown.push((found, told));
+        match read(rest.clone()) {
+            Err(error) => next = error,
+            Ok(_) => break,
+        }
+    }
+    unknown.sort_by_key(|(found, _)| span_of(text, &found.path, false).map_or(usize::MAX, |span| span.start));
+    let one = |found: Option<&Culprit>, told: &str| of_culprit(file, text, overrides, (found, &fate), told);
+    let mut errors: Vec<ExperimentError> = unknown.iter().map(|(found, told)| one(Some(found), told)).collect();
+    match errors.len() {
+        0 => one(culprit(table, read, message).as_ref(), message),
+        1 => errors.remove(0),
+        _ => ExperimentError::Several(errors),
+    }
 }
 
+/// The error `message` where its key stands; that of an override at the override. `fate` says what is wrong with a table.
 fn of_culprit(
     file: &str,
     text: &str,
     overrides: &[Override],
-    (culprit, is_good): (Option<&Culprit>, &dyn Fn(Table) -> bool),
+    (culprit, fate): (Option<&Culprit>, Fate),
     message: &str,
 ) -> ExperimentError {
     let wrong = |place: String| ExperimentError::Wrong { place, reason: message.to_owned() };
-    let is_its = |change: &&Override| culprit.is_some_and(|culprit| change.path() == culprit.path);
-    if let Some(change) = overrides.iter().rev().find(is_its).or_else(|| first_to_break(text, overrides, is_good)) {
+    let is_its = |change: &&Override| culprit.is_some_and(|culprit| culprit.path.starts_with(change.path()));
+    if let Some(change) = overrides.iter().rev().find(is_its).or_else(|| first_to_break(text, overrides, fate)) {
         return wrong(change.argument().to_owned());
     }
     let span = culprit.and_then(|culprit| span_of(text, &culprit.path, culprit.is_value));
-    if span.is_none() && !overrides.is_empty() {
-        let arguments: Vec<&str> = overrides.iter().map(Override::argument).collect();
-        return wrong(format!("{file} with {}", arguments.join(" ")));
+    if span.is_some() || overrides.is_empty() {
+        return at(file, text, span, message);
     }
-    at(file, text, span, message)
+    if let Some(change) = first_to_matter(text, overrides, fate) {
+        return wrong(change.argument().to_owned());
+    }
+    let alone = text.parse().ok().and_then(fate);
+    if alone.is_some_and(|alone| message.starts_with(&alone)) {
+        return at(file, text, None, message);
+    }
+    let arguments: Vec<&str> = overrides.iter().map(Override::argument).collect();
+    wrong(format!("{file} with {}", arguments.join(" ")))
 }
 
 /// The first override with which a file that is good without any is good no more.
-fn first_to_break<'o>(text: &str, overrides: &'o [Override], is_good: &dyn Fn(Table) -> bool) -> Option<&'o Override> {
+fn first_to_break<'o>(text: &str, overrides: &'o [Override], fate: Fate) -> Option<&'o Override> {
     let mut table: Table = text.parse().ok()?;
-    if !is_good(table.clone()) {
+    if fate(table.clone()).is_some() {
         return None;
     }
-    overrides.iter().find(|change| change.apply(&mut table).is_err() || !is_good(table.clone()))
+    overrides.iter().find(|change| change.apply(&mut table).is_err() || fate(table.clone()).is_some())
+}
+
+/// The first override with which something else is wrong with a file than before.
+fn first_to_matter<'o>(text: &str, overrides: &'o [Override], fate: Fate) -> Option<&'o Override> {
+    let mut table: Table = text.parse().ok()?;
+    let mut before = fate(table.clone())?;
+    let mut last = None;
+    for change in overrides {
+        change.apply(&mut table).ok()?;
+        let now = fate(table.clone())?;
+        if now != before {
+            (before, last) = (now, Some(change));
+        }
+    }
+    last
 }
 
 /// The path of the key, or of the table, with which a message begins.
@@ -121,16 +169,26 @@ fn as_written(text: &str, overrides: &[Override], message: &str) -> String {
 
 /// Where a key, or its value, stands in a file.
 fn span_of(text: &str, path: &[String], is_value: bool) -> Option<Range<usize>> {
-    fn find(table: &DeTable, path: &[String], is_value: bool) -> Option<Range<usize>> {
+    fn find(value: &DeValue, path: &[String], is_value: bool) -> Option<Range<usize>> {
         let (first, rest) = path.split_first()?;
-        let (key, value) = table.iter().find(|(key, _)| key.get_ref() == first)?;
-        match value.get_ref() {
-            _ if rest.is_empty() => Some(if is_value { value.span() } else { key.span() }),
-            DeValue::Table(inner) => find(inner, rest, is_value),
-            _ => None,
+        let (key, value) = match value {
+            DeValue::Table(table) => {
+                let (key, value) = table.iter().find(|(key, _)| key.get_ref() == first)?;
+                (key.span(), value)
+            }
+            DeValue::Array(values) => {
+                let value = values.get(first.parse::<usize>().ok()?)?;
+                (value.span(), value)
+            }
+            _ => return None,
+        };
+        match rest {
+            [] => Some(if is_value { value.span() } else { key }),
+            rest => find(value.get_ref(), rest, is_value),
         }
     }
-    find(DeTable::parse(text).ok()?.get_ref(), path, is_value)
+    let table = DeTable::parse(text).ok()?.into_inner();
+    find(&DeValue::Table(table), path, is_value)
 }
 
 fn at(file: &str, text: &str, span: Option<Range<usize>>, message: &str) -> ExperimentError {

@@ -110,6 +110,41 @@ fn a_key_that_is_not_known_says_which_may_have_been_meant() {
 }
 
 #[test]
+fn all_keys_that_are_not_known_are_told_at_once() {
+    let text = "nam = \"a\"\n[run]\nsed = 1\n[fabric]\nkind = \"ethernet\"\nmtuu = \"1500B\"\n[fabric.topology]\nshape = \"racks\"\n\
+                [fabric.topolgy]\nracks = 1\n";
+    let told = error(text, &["workload.handshake=false"]);
+    let places: Vec<&str> =
+        told.lines().filter(|line| line.contains("unknown field")).map(|line| &line[..10]).collect();
+    assert_eq!(places, ["x.toml:1:1", "x.toml:3:1", "x.toml:6:1", "x.toml:9:9", "--set work"], "{told}");
+    for meant in ["`name`", "`seed`", "`mtu`", "`topology`", "`handshakes`"] {
+        assert!(told.contains(&format!("did you mean {meant}?")), "{meant}: {told}");
+    }
+    // A wrong value is told by itself: what else is wrong may come of it.
+    let value = error("nam = 1\n[fabric]\nkind = \"ideal\"\nlatency = \"5\"\n", &[]);
+    assert_eq!(value.matches("x.toml:").count(), 1, "{value}");
+}
+
+#[test]
+fn an_error_of_an_override_is_told_of_the_override() {
+    let good = "[fabric]\nkind = \"ethernet\"\n[fabric.topology]\nshape = \"racks\"\n";
+    let bad = "[run]\nseed = 1\n";
+    for (text, changes, place) in [
+        (good, &["fabric.mtu=3", "run.seed=2"][..], "--set fabric.mtu=3: "),
+        (good, &["run.seed=2", "fabric.topology={ shape = \"rack\" }"], "--set fabric.topology={ shape"),
+        (good, &["run.seed=2", "fabric={ kind = \"ideal\", late = 1 }"], "--set fabric={ kind"),
+        (good, &["run.seed=2", "fabric.kind=ideal"], "--set fabric.kind=ideal: "),
+        // What is wrong with the file is told of the file.
+        (bad, &["run.seed=2"], "x.toml: missing field `fabric`"),
+        ("[fabric]\nkind = \"ideal\"\nlate = 1\n", &["run.seed=2"], "x.toml:3:1: "),
+        (bad, &["run.seed=2", "fabric.latency=1us", "run.seeds=3"], "--set fabric.latency=1us: "),
+    ] {
+        let told = error(text, changes);
+        assert!(told.starts_with(place), "{changes:?}: {told}");
+    }
+}
+
+#[test]
 fn a_wrong_value_is_found_by_its_key_and_not_by_what_it_says() {
     // The same value stands in several places, and only one of them is wrong.
     let seed = error("[workload.racks]\nm1 = \"-4\"\n[fabric]\nkind = \"ideal\"\n[run]\nseed = -4", &[]);

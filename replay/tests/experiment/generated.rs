@@ -176,6 +176,21 @@ fn what_is_wrong_is_shown_where_it_stands() {
     wrong(&["generate", "bad.toml", "--out", "t"], &["bad.toml:2:1", "cluster.nodes = 0", "between 1 and"]);
     fs::write(path.join("bad.toml"), JOB.replace("nodes", "nods")).unwrap();
     wrong(&["generate", "bad.toml", "--out", "t"], &["bad.toml:2:1", "nods", "did you mean `nodes`?"]);
+    let jobs = "[cluster]\nnodes = 4\n\n[[job]]\nprofile = \"terasort\"\ninput = \"1GiB\"\n\n[[job]]\nprofile = \"wordcount\"\n";
+    for (last, parts) in [
+        ("mapps = 3\n", &["bad.toml:10:1", "unknown field `mapps`"][..]),
+        (
+            "map_output = -1.0\n",
+            &["bad.toml:10:1", "job.map_output of", "between 0 and 1000", "10 | map_output = -1.0"],
+        ),
+        ("input = \"1\"\n", &["bad.toml:10:9", "has no unit"]),
+        ("queu = \"a\"\nreduces = 0\nmap_rat = 1\n", &["bad.toml:10:1", "`queue`?", "\nbad.toml:12:1", "`map_rate`?"]),
+    ] {
+        fs::write(path.join("bad.toml"), format!("{jobs}{last}")).unwrap();
+        wrong(&["generate", "bad.toml", "--out", "t"], parts);
+    }
+    fs::write(path.join("bad.toml"), jobs.replace("wordcount", "wordcont")).unwrap();
+    wrong(&["generate", "bad.toml", "--out", "t"], &["bad.toml:9:", "wordcont", "there are:"]);
     wrong(
         &["generate", "job.toml", "--out", "t", "--set", "cluster.nodes=0"],
         &["--set cluster.nodes=0", "between 1 and"],
