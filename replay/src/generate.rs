@@ -14,8 +14,8 @@ use trace::rows::Trace;
 
 use crate::experiment::{ExperimentError, Override, shipped};
 
-/// A job file has at most so many bytes.
-const MAX_FILE: u64 = 1 << 20;
+/// A job file has at most so many bytes. One of a recorded job has some 250 for each of its maps.
+const MAX_FILE: u64 = 16 << 20;
 /// Between two calls of the progress function this many things happen.
 const STEPS_A_REPORT: u64 = 4_096;
 
