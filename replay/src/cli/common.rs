@@ -1,7 +1,9 @@
 //! What commands have in common: exit codes, arguments, lines for people.
 
+use std::fmt;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -58,9 +60,49 @@ pub(super) struct RunArgs {
     /// the results [default: as many as there are cores].
     #[arg(long, value_name = "N", value_parser = threads)]
     pub(super) threads: Option<usize>,
+    /// A sweep of a job: replays each Nth combination from number K (of 0 to N-1) on, as one of N tasks of GNU parallel, Slurm or
+    /// YARN. Each leaves a file in RESULTS/parts; those that are there already are passed over.
+    #[arg(long, value_name = "K/N", conflicts_with = "gather")]
+    pub(super) part: Option<Part>,
+    /// A sweep of a job: replays nothing, and makes table and report of what tasks with --part have left in RESULTS.
+    #[arg(long)]
+    pub(super) gather: bool,
     /// Synthetic traffic: how networks are run; it does not show in the results.
     #[arg(long, value_enum, default_value_t)]
     pub(super) engine: Engine,
+}
+
+/// One of several tasks that share the combinations of a sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    /// From 0.
+    number: usize,
+    of: usize,
+}
+
+impl Part {
+    /// Whether a combination is this task's.
+    pub(super) const fn has(self, point: usize) -> bool {
+        point % self.of == self.number
+    }
+}
+
+impl FromStr for Part {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+        match numbers {
+            Some((number, of)) if number < of => Ok(Self { number, of }),
+            _ => Err("K/N, with K from 0 to N-1, such as 0/16".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
 }
 
 /// How networks are run.

@@ -38,10 +38,18 @@ pub(super) fn exit_code(failure: &Error) -> u8 {
 /// Runs one experiment.
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let (path, common) = (args.experiment.as_path(), &args.common);
-    check_folder(&common.out, common.force)?;
+    let is_shared = args.part.is_some() || args.gather;
+    if !is_shared {
+        check_folder(&common.out, common.force)?;
+    }
     let sweep = Sweep::read(path, &common.overrides)?;
     if let Some(first) = sweep.points.first() {
         tell_of_left_out(&first.experiment.fabric);
+    }
+    if is_shared && (synthetic::has_traffic(&sweep) || !sweep.is_sweep()) {
+        let what =
+            if sweep.is_sweep() { "has synthetic traffic, whose sweeps run in one process" } else { "is no sweep" };
+        bail!("--part and --gather share a sweep of a job among tasks; {} {what}", path.display());
     }
     if synthetic::has_traffic(&sweep) {
         if args.simulated_trace.is_some() {

@@ -5,58 +5,144 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Error, bail};
 use rayon::prelude::*;
-use replay::experiment::{Point, Sweep};
+use replay::experiment::Sweep;
 use replay::report;
-use replay::results::{JobPoint, JobSweep, Summary, remove_results, write_jobs};
+use replay::results::{JobSweep, PartOutcome, Parts, remove_results, write_jobs};
 use replay::run::run_jobs;
+use serde::Serialize;
 use trace::stderr::error_chain;
 
-use super::common::{FOUND_WRONG, RunArgs, say, stopped_by_signals, wrong_key};
+use super::common::{FOUND_WRONG, Part, RunArgs, say, stopped_by_signals, wrong_key};
 use super::jobs::{path_of_jobs, read_all, use_jobs};
 use super::progress::Bars;
 use super::table;
 
-/// Replays the combinations of a sweep.
+/// Replays the combinations of a sweep, those of one task, or none where they are gathered only.
 pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
-    let common = &args.common;
     for point in &mut sweep.points {
-        use_jobs(&mut point.experiment, common)?;
+        use_jobs(&mut point.experiment, &args.common)?;
     }
+    let parts = Parts::in_results(&args.common.out);
+    if let Some(part) = args.part {
+        return run_part(args, &sweep, part, &parts);
+    }
+    let outcomes = if args.gather {
+        let numbered = sweep.points.iter().enumerate();
+        numbered.map(|(number, point)| parts.read(number, point)).collect::<Result<Vec<_>, _>>()?
+    } else {
+        let all: Vec<usize> = (0..sweep.points.len()).collect();
+        replay_all(args, &sweep, &all, |_, _| Ok(()))?
+    };
+    finish(args, &sweep, outcomes)
+}
+
+/// Replays the combinations of one task that are not there yet, and leaves each as a file.
+fn run_part(args: &RunArgs, sweep: &Sweep, part: Part, parts: &Parts) -> Result<ExitCode, Error> {
+    let mut missing = Vec::new();
+    let own = (0..sweep.points.len()).filter(|number| part.has(*number));
+    let mut all = 0;
+    for number in own {
+        all += 1;
+        // What came to no result is tried again.
+        if !matches!(parts.read(number, &sweep.points[number])?, Some(PartOutcome::Replayed(_))) {
+            missing.push(number);
+        }
+    }
+    let outcomes = replay_all(args, sweep, &missing, |number, outcome| {
+        Ok(parts.write(number, &sweep.points[number], outcome)?)
+    })?;
+    let failed: Vec<&String> = outcomes
+        .iter()
+        .filter_map(|outcome| match outcome {
+            Some(PartOutcome::Failed(reason)) => Some(reason),
+            _ => None,
+        })
+        .collect();
+    let replayed = outcomes.iter().filter(|outcome| matches!(outcome, Some(PartOutcome::Replayed(_)))).count();
+    let done = PartDone { part: part.to_string(), combinations: all, replayed, there_before: all - missing.len() };
+    if args.common.json {
+        say(&serde_json::to_string_pretty(&done)?)?;
+    } else {
+        let PartDone { part, combinations, replayed, there_before } = &done;
+        say(&format!("part {part}: {combinations} combinations, {replayed} replayed, {there_before} there before"))?;
+    }
+    failed.iter().for_each(|reason| trace::stderr::print(format!("replay: {reason}")));
+    Ok(ExitCode::from(if outcomes.iter().all(|outcome| matches!(outcome, Some(PartOutcome::Replayed(_)))) {
+        0
+    } else {
+        FOUND_WRONG
+    }))
+}
+
+/// What a task has done.
+#[derive(Debug, Serialize)]
+struct PartDone {
+    part: String,
+    combinations: usize,
+    replayed: usize,
+    there_before: usize,
+}
+
+/// Replays combinations, as many at a time as there are cores, and hands each to `done` at its end; `None` if they were stopped
+/// before it began.
+fn replay_all(
+    args: &RunArgs,
+    sweep: &Sweep,
+    numbers: &[usize],
+    done: impl Fn(usize, &PartOutcome) -> Result<(), Error> + Sync,
+) -> Result<Vec<Option<PartOutcome>>, Error> {
     let bars = Bars::new();
-    let read = read_all(sweep.points.iter().map(|point| &point.experiment), &bars)?;
-    let mut jobs = JobSweep::new(&sweep)?;
-    let done = bars.jobs(sweep.points.len());
+    let read = read_all(numbers.iter().map(|number| &sweep.points[*number].experiment), &bars)?;
+    let jobs = JobSweep::new(sweep)?;
+    let all = bars.jobs(numbers.len());
     let threads = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0)).build()?;
-    let (stop, told) = (stopped_by_signals()?, AtomicBool::new(false));
+    let (stop, is_said) = (stopped_by_signals()?, AtomicBool::new(false));
     // A replay that has begun is finished, for half of one says nothing of the job.
     let stopping = || {
         let stops = stop.load(Ordering::Relaxed);
-        if stops && !told.swap(true, Ordering::Relaxed) {
+        if stops && !is_said.swap(true, Ordering::Relaxed) {
             bars.say("replay: stopped: the replays that have begun are finished first; a second signal ends them");
         }
         stops
     };
-    let outcomes: Vec<Option<Result<Summary, Error>>> = threads.install(|| {
-        let replayed = |point: &Point| {
+    let outcomes = threads.install(|| {
+        let replayed = |number: usize| {
+            let point = &sweep.points[number];
             let bar = bars.bar(&jobs.label(&point.values));
-            let of_point = &read[path_of_jobs(&point.experiment)?];
-            let outcome = run_jobs(&point.experiment, of_point, |progress| {
-                stopping();
-                bar.show(progress);
+            let outcome = path_of_jobs(&point.experiment).and_then(|path| {
+                run_jobs(&point.experiment, &read[path], |progress| {
+                    stopping();
+                    bar.show(progress);
+                })
             });
             drop(bar);
-            done.inc(1);
-            let results = outcome.map_err(|error| wrong_key(&args.experiment, common, error))?;
-            Ok(results.detail.summary)
+            all.inc(1);
+            let outcome = match outcome {
+                Ok(results) => PartOutcome::Replayed(Box::new(results.detail.summary)),
+                Err(error) => {
+                    PartOutcome::Failed(error_chain(wrong_key(&args.experiment, &args.common, error).as_ref()))
+                }
+            };
+            done(number, &outcome)?;
+            Ok(outcome)
         };
-        sweep.points.par_iter().map(|point| (!stopping()).then(|| replayed(point))).collect()
+        let each = numbers.par_iter().map(|number| (!stopping()).then(|| replayed(*number)).transpose());
+        each.collect::<Result<Vec<_>, Error>>()
     });
-    done.finish_and_clear();
+    all.finish_and_clear();
+    outcomes
+}
+
+/// Writes table and report of what came of all combinations.
+fn finish(args: &RunArgs, sweep: &Sweep, outcomes: Vec<Option<PartOutcome>>) -> Result<ExitCode, Error> {
+    let common = &args.common;
+    let mut jobs = JobSweep::new(sweep)?;
+    let missing = outcomes.iter().filter(|outcome| outcome.is_none()).count();
     for (point, outcome) in sweep.points.iter().zip(outcomes) {
-        match outcome {
-            Some(Ok(summary)) => jobs.points.push(JobPoint { values: point.values.clone(), summary }),
-            Some(Err(error)) => {
-                jobs.failed.insert(jobs.label(&point.values), error_chain(error.as_ref()));
+        match outcome.map(|outcome| outcome.into_point(point)) {
+            Some(Ok(replayed)) => jobs.points.push(replayed),
+            Some(Err(reason)) => {
+                jobs.failed.insert(jobs.label(&point.values), reason);
             }
             None => jobs.interim = true,
         }
@@ -64,15 +150,20 @@ pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
     if jobs.points.is_empty() {
         match jobs.failed.pop_first() {
             Some((label, reason)) => bail!("no combination came to a result; {label}: {reason}"),
+            None if args.gather => bail!("{}: no task with --part has left anything there", common.out.display()),
             None => bail!("stopped before anything was replayed"),
         }
     }
+    if args.gather && missing > 0 {
+        let all = sweep.points.len();
+        trace::stderr::print(format!("replay: {missing} of {all} combinations are not there yet"));
+    }
     remove_results(&common.out)?;
-    write_jobs(&common.out, &sweep, &jobs)?;
+    write_jobs(&common.out, sweep, &jobs)?;
     report::write_job_curves(&common.out, &jobs)?;
     report::write_jobs(&common.out.join("report.html"), &jobs)?;
     if common.json {
-        say(&serde_json::to_string_pretty(&jobs.summary(&sweep))?)?;
+        say(&serde_json::to_string_pretty(&jobs.summary(sweep))?)?;
     } else {
         let report = common.out.join("report.html");
         say(&format!("{}report     {}", table::of_jobs(&jobs), report.display()))?;

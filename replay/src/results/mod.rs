@@ -11,6 +11,7 @@
 //! | `critical_path.parquet` | the pieces of the critical path |
 //! | `detail.json` | what the report is drawn from |
 //! | `report.html` | the report |
+//! | `parts/` | combinations of a sweep that tasks replayed (`--part`), until they are gathered |
 //! | `plots/` | figures of nodes and links, throughput and transfer times, as pictures (SVG) |
 
 pub mod coflow;
@@ -19,6 +20,7 @@ mod detail;
 mod doubts;
 mod folder;
 mod jobs;
+mod parts;
 mod phases;
 mod seconds;
 mod simulated_trace;
@@ -31,6 +33,7 @@ mod transfers;
 pub use detail::{CircuitDetail, Detail, LinkDetail, PieceDetail, TransferPoint};
 pub use folder::{check_folder, remove_results};
 pub use jobs::{JobPoint, JobSweep, read_jobs, write_jobs};
+pub use parts::{PartOutcome, Parts};
 pub(crate) use phases::backwards;
 pub use phases::{TaskTimes, Times};
 pub use simulated_trace::simulated_trace;

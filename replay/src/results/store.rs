@@ -44,6 +44,15 @@ pub enum StoreError {
         /// Folder.
         path: PathBuf,
     },
+    /// A part of a sweep is that of another one.
+    #[error(
+        "{path}: is of another experiment than this combination; give the experiment of the other parts, or remove {folder}",
+        path = path.display(), folder = path.parent().unwrap_or(path).display()
+    )]
+    OtherPart {
+        /// File.
+        path: PathBuf,
+    },
     /// Something that no command of ours wrote is there.
     #[error("{path}: holds something that is no results of replay; choose another folder", path = path.display())]
     Occupied {

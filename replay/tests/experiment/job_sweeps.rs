@@ -149,3 +149,67 @@ fn an_interrupted_sweep_leaves_what_is_done() {
     assert!(bench.path("r/sweep.parquet").exists());
     assert!(bench.text("r/report.html").contains("interim results"));
 }
+
+#[test]
+fn tasks_that_share_a_sweep_leave_what_one_process_does() {
+    let bench = Bench::new(SWEEP);
+    bench.replay(0, &["run", "sweep.toml", "--out", "one"]);
+    let part = |part: &str| bench.json(0, &["run", "sweep.toml", "--out", "many", "--part", part, "--json"]);
+    assert_eq!(part("1/4")["replayed"], 2);
+    // What is missing is said, and what is there shown.
+    let gathered = bench.json(1, &["run", "sweep.toml", "--out", "many", "--gather", "--json"]);
+    assert_eq!((gathered["points"].as_array().unwrap().len(), &gathered["interim"]), (2, &Value::Bool(true)));
+    for (number, replayed) in [("0/4", 2), ("2/4", 1), ("3/4", 1), ("1/4", 0)] {
+        let done = part(number);
+        assert_eq!(done["replayed"], replayed, "{number}");
+        assert_eq!(done["there_before"].as_u64().unwrap() + replayed, done["combinations"].as_u64().unwrap());
+    }
+    bench.replay(0, &["run", "sweep.toml", "--out", "many", "--gather"]);
+    let table = |folder: &str| {
+        let text = bench.text(&format!("{folder}/sweep.csv"));
+        let wall = text.lines().next().unwrap().split(',').position(|name| name == "wall_s");
+        let rows = text.lines().map(|line| {
+            let cells = line.split(',').enumerate().filter(|(column, _)| Some(*column) != wall);
+            cells.map(|(_, cell)| cell.to_owned()).collect::<Vec<_>>()
+        });
+        rows.collect::<Vec<_>>()
+    };
+    assert_eq!(table("one"), table("many"));
+    assert!(bench.path("many/report.html").is_file());
+}
+
+#[test]
+fn a_task_that_was_killed_is_taken_up_where_it_was() {
+    let bench = Bench::new(SWEEP);
+    bench.replay(0, &["run", "sweep.toml", "--out", "results", "--part", "0/1"]);
+    let parts: Vec<PathBuf> =
+        fs::read_dir(bench.path("results/parts")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(parts.len(), 6);
+    fs::remove_file(bench.path("results/parts/000002.json")).unwrap();
+    // What a killed task left half written has another name.
+    fs::write(bench.path("results/parts/000002.json.4711"), "{\"exper").unwrap();
+    let done = bench.json(0, &["run", "sweep.toml", "--out", "results", "--part", "0/1", "--json"]);
+    assert_eq!((&done["replayed"], &done["there_before"]), (&1.into(), &5.into()));
+    bench.replay(0, &["run", "sweep.toml", "--out", "results", "--gather"]);
+}
+
+#[test]
+fn parts_of_another_experiment_are_refused() {
+    let bench = Bench::new(SWEEP);
+    bench.replay(0, &["run", "sweep.toml", "--out", "results", "--part", "0/2"]);
+    let says = |output: Output, words: &str| {
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains(words), "{error}");
+    };
+    let seed = ["run", "sweep.toml", "--out", "results", "--set", "run.seed=7"];
+    says(bench.replay(2, &[&seed[..], &["--part", "0/2"]].concat()), "of another experiment");
+    says(bench.replay(2, &[&seed[..], &["--gather"]].concat()), "results/parts");
+    fs::write(bench.path("results/parts/000000.json"), "{}").unwrap();
+    says(bench.replay(2, &["run", "sweep.toml", "--out", "results", "--gather"]), "000000.json");
+    says(bench.replay(2, &["run", "sweep.toml", "--out", "empty", "--gather"]), "--part");
+    for wrong in ["4/4", "1", "a/b", "0/0", "-1/2"] {
+        says(bench.replay(2, &["run", "sweep.toml", "--out", "results", &format!("--part={wrong}")]), "K/N");
+    }
+    let single = Bench::new("[workload]\ntrace = \"trace\"\n[fabric]\nkind = \"ideal\"\n");
+    says(single.replay(2, &["run", "sweep.toml", "--out", "results", "--part", "0/2"]), "is no sweep");
+}

@@ -1,0 +1,104 @@
+//! Combinations of a sweep that separate tasks replay: a file for each in `RESULTS/parts`, until all are gathered.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process;
+
+use serde::{Deserialize, Serialize};
+
+use super::store::StoreError;
+use super::{JobPoint, Summary};
+use crate::experiment::Point;
+
+/// The folder of the parts, in that of the results.
+const FOLDER: &str = "parts";
+
+/// What came of a combination.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartOutcome {
+    /// It was replayed.
+    Replayed(Box<Summary>),
+    /// It came to no result, for this reason.
+    Failed(String),
+}
+
+/// `parts/NUMBER.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct PartFile {
+    /// The experiment with every key.
+    experiment: String,
+    outcome: PartOutcome,
+}
+
+/// Where the parts of a sweep lie.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    folder: PathBuf,
+}
+
+impl Parts {
+    /// Those in a folder of results.
+    #[must_use]
+    pub fn in_results(results: &Path) -> Self {
+        Self { folder: results.join(FOLDER) }
+    }
+
+    fn path(&self, number: usize) -> PathBuf {
+        self.folder.join(format!("{number:06}.json"))
+    }
+
+    /// What came of a combination, if its task has come to an end.
+    ///
+    /// # Errors
+    /// If its file cannot be read, or is of another experiment.
+    pub fn read(&self, number: usize, point: &Point) -> Result<Option<PartOutcome>, StoreError> {
+        let path = self.path(number);
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(StoreError::Io { path, source }),
+            Ok(text) => text,
+        };
+        match serde_json::from_str::<PartFile>(&text) {
+            Err(source) => Err(StoreError::Json { path, source }),
+            Ok(part) if part.experiment != experiment(point, &path)? => Err(StoreError::OtherPart { path }),
+            Ok(part) => Ok(Some(part.outcome)),
+        }
+    }
+
+    /// Writes what came of a combination: the whole file or nothing, whatever ends the task meanwhile.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&self, number: usize, point: &Point, outcome: &PartOutcome) -> Result<(), StoreError> {
+        let path = self.path(number);
+        let part = PartFile { experiment: experiment(point, &path)?, outcome: outcome.clone() };
+        let text = serde_json::to_string(&part).map_err(|source| StoreError::Json { path: path.clone(), source })?;
+        // Tasks of several hosts may do the same one: each writes a file of its own first.
+        let unfinished = path.with_extension(format!("json.{}", process::id()));
+        let written = fs::create_dir_all(&self.folder)
+            .and_then(|()| fs::write(&unfinished, text + "\n"))
+            .and_then(|()| fs::rename(&unfinished, &path));
+        written.map_err(|source| StoreError::Io { path, source })
+    }
+}
+
+/// The experiment of a combination, by which its file is known.
+fn experiment(point: &Point, path: &Path) -> Result<String, StoreError> {
+    let wrong = |source| StoreError::Io { path: path.into(), source: io::Error::other(source) };
+    point.experiment.to_toml().map_err(wrong)
+}
+
+impl PartOutcome {
+    /// As a combination of the sweep; the reason if it came to no result.
+    ///
+    /// # Errors
+    /// The reason.
+    pub fn into_point(self, point: &Point) -> Result<JobPoint, String> {
+        match self {
+            Self::Replayed(summary) => Ok(JobPoint { values: point.values.clone(), summary: *summary }),
+            Self::Failed(reason) => Err(reason),
+        }
+    }
+}
