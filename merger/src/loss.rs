@@ -16,6 +16,9 @@ pub struct Loss {
     pub count: u64,
 }
 
+/// What the loss of payload that the capture does not have is called.
+pub(crate) const NEVER_CAPTURED: &str = "payload that was acknowledged and never captured";
+
 /// What can be lost. Errors and reasons are those of the libraries that read the file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LossKind {
@@ -335,7 +338,7 @@ impl Loss {
                 format!("the history of {at} has no end (the job ran on, or its master was killed)")
             }
 
-            K::NeverCaptured => "payload that was acknowledged and never captured".to_owned(),
+            K::NeverCaptured => NEVER_CAPTURED.to_owned(),
             K::Apart => "hosts whose clocks could not be aligned: they share no packets with the others".to_owned(),
             K::Early { which, largest_ns } => format!("{} (at most {largest_ns} ns)", which.words()),
         }

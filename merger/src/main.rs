@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result, bail};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -197,9 +198,23 @@ fn main() -> ExitCode {
 
 /// Names in it come from captures, where users choose them: control characters, which could steer a terminal, become U+FFFD.
 fn print(text: &str) -> Result<()> {
-    let plain = text.replace(|letter: char| letter.is_control() && !matches!(letter, '\n' | '\t'), "\u{fffd}");
-    io::stdout().lock().write_all(plain.as_bytes())?;
+    io::stdout().lock().write_all(plain(text).as_bytes())?;
     Ok(())
+}
+
+fn plain(text: &str) -> String {
+    text.replace(|letter: char| letter.is_control() && !matches!(letter, '\n' | '\t'), "\u{fffd}")
+}
+
+/// The words of a verdict in their colours.
+fn coloured(text: &str) -> String {
+    let bold = |word: &str, colour: AnsiColor| {
+        let style = Style::new().bold().fg_color(Some(colour.into()));
+        format!("{style}{word}{style:#}")
+    };
+    let (verdict, rest) = text.split_once(':').unwrap_or((text, ""));
+    let colour = if verdict == "PASS" { AnsiColor::Green } else { AnsiColor::Red };
+    format!("{}:{}", bold(verdict, colour), rest.replace("MISSED", &bold("MISSED", AnsiColor::Red)))
 }
 
 fn run_build(build: &Build) -> Result<ExitCode> {
@@ -267,7 +282,8 @@ fn run_check(args: &Check) -> Result<ExitCode> {
     if args.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&report)?))?;
     } else {
-        print(&show(&report))?;
+        let text = plain(&show(&report));
+        anstream::stdout().lock().write_all(coloured(&text).as_bytes())?;
     }
     Ok(if report.missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

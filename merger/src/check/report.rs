@@ -125,11 +125,13 @@ impl Report {
         let Short { connections, .. } = self.detail.shorter_than_listings;
         let short =
             format!("listings of sockets alone cannot tell whose {connections} connections of less than a second were");
+        let targets =
+            |missed: usize| format!("FAIL: {missed} {} missed", if missed == 1 { "target is" } else { "targets are" });
         match (self.missed.len(), connections) {
-            (0, 0) => "as complete and as sure as is wanted".to_owned(),
-            (0, _) => format!("as complete as its sources can be: {short}"),
-            (missed, 0) => format!("{missed} of what is wanted is MISSED, see below"),
-            (missed, _) => format!("{missed} of what is wanted is MISSED, see below; {short}"),
+            (0, 0) => "PASS: as complete and as sure as is wanted".to_owned(),
+            (0, _) => format!("PASS: as complete as its sources can be; {short}"),
+            (missed, 0) => targets(missed),
+            (missed, _) => format!("{}; {short}", targets(missed)),
         }
     }
 }

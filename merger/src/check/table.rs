@@ -3,14 +3,33 @@
 use comfy_table::{ContentArrangement, Table, presets};
 
 use super::{IncompleteConnection, Report, target};
+use crate::loss::NEVER_CAPTURED;
+use trace::manifest::Loss;
 
 /// Connections that are shown to people at most.
 const SHOWN: usize = 20;
 
-/// The report as tables and lines.
+/// Figures that have a target, and a line in the first table.
+const FIGURES: [&str; 8] = [
+    "owned_both_ends_share",
+    "owned_connections_share",
+    "in_known_message_share",
+    "causality_violations",
+    "captured_vs_kernel_error",
+    "shuffle_bytes_error",
+    "hdfs_read_bytes_error",
+    "hdfs_write_bytes_error",
+];
+
+/// The report as tables and lines: whether it is well, and each thing that is not, once.
 #[must_use]
 pub fn show(report: &Report) -> String {
-    let mut out = format!("verdict: {}\n\n", report.verdict());
+    let mut out = format!("{}\n", report.verdict());
+    let in_table = |missed: &&String| FIGURES.iter().any(|figure| missed.starts_with(figure));
+    for missed in report.missed.iter().filter(|missed| !in_table(missed)) {
+        out += &format!("MISSED: {missed}\n");
+    }
+    out += "\n";
     let mut table = plain();
     table.set_header(["figure", "value", "wanted", ""]);
     let verdict = |name: &str| {
@@ -97,9 +116,6 @@ pub fn show(report: &Report) -> String {
         bytes(kernel.absolute_difference_bytes),
         kernel.unknown_ends
     );
-    if detail.missing_bytes > 0 {
-        out += &format!("acknowledged and never captured: {} bytes\n", bytes(detail.missing_bytes));
-    }
     if !detail.without_owner.is_empty() {
         let shown = &detail.without_owner[..detail.without_owner.len().min(SHOWN)];
         out += &format!(
@@ -139,18 +155,16 @@ pub fn show(report: &Report) -> String {
         detail.root_events,
         detail.rows.get("events").unwrap_or(&0)
     );
-    for (writer, by_unit) in &detail.unwritten_by {
-        let counts: Vec<String> = by_unit.iter().map(|(unit, count)| format!("{} {unit}", bytes(*count))).collect();
-        out += &format!("not recorded by {writer}: {}\n", counts.join(", "));
-    }
-    for loss in &detail.losses {
-        out += &format!("lost: {}: {} {}\n", loss.what, loss.count, loss.unit);
+    // A target says how much of the payload was never captured.
+    let is_told = |loss: &&Loss| {
+        loss.what == NEVER_CAPTURED && report.missed.iter().any(|missed| missed.contains("never captured"))
+    };
+    for loss in detail.losses.iter().filter(|loss| !is_told(loss)) {
+        let by = if loss.writer.is_empty() { String::new() } else { format!(" by {}", loss.writer) };
+        out += &format!("lost{by}: {}: {} {}\n", loss.what, loss.count, loss.unit);
     }
     for note in &detail.notes {
         out += &format!("note: {note}\n");
-    }
-    for missed in &report.missed {
-        out += &format!("MISSED: {missed}\n");
     }
     out
 }

@@ -140,3 +140,24 @@ fn golden_captures_meet_all_targets() {
         }
     }
 }
+
+#[test]
+fn a_verdict_has_colours_on_a_terminal_that_wants_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("capture");
+    world(false).write(&capture);
+    let on_terminal = |no_color: &str| {
+        let line = format!("{} check {} 2>/dev/null", env!("CARGO_BIN_EXE_merger"), path(&capture));
+        let mut script = Command::new("script");
+        script.args(["--quiet", "--command", &line, "/dev/null"]).env("TERM", "xterm").env("NO_COLOR", no_color);
+        String::from_utf8(script.env("SHELL", "/bin/sh").output().unwrap().stdout).unwrap()
+    };
+    assert!(
+        on_terminal("").starts_with("\u{1b}[1m\u{1b}[31mFAIL\u{1b}[0m: 2 targets are missed"),
+        "{}",
+        on_terminal("")
+    );
+    assert!(on_terminal("1").starts_with("FAIL: ") && !on_terminal("1").contains('\u{1b}'));
+    let piped = merger(&["check", path(&capture)]);
+    assert!(piped.stdout.starts_with(b"FAIL: ") && !piped.stdout.contains(&0x1b));
+}

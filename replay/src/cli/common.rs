@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use anstyle::{AnsiColor, Style};
 use anyhow::Error;
 use clap::{Args, ValueEnum};
 use netsim::fabric::{FabricConfig, FabricKind};
@@ -151,9 +152,11 @@ pub(super) fn stopped_by_signals() -> Result<Arc<AtomicBool>, Error> {
     Ok(stop)
 }
 
-/// Prints a line; that nobody reads on is no error.
+/// Prints a line, doubts in their colour; that nobody reads on is no error.
 pub(super) fn say(text: &str) -> io::Result<()> {
-    match writeln!(io::stdout(), "{text}") {
+    let style = Style::new().bold().fg_color(Some(AnsiColor::Yellow.into()));
+    let doubt = format!("\n{style}DOUBT{style:#}");
+    match writeln!(anstream::stdout(), "{}", text.replace("\nDOUBT", &doubt)) {
         Err(error) if trace::stderr::is_broken_pipe(&error) => Ok(()),
         other => other,
     }

@@ -5,7 +5,7 @@ use congestion::{Bandwidths, Experiment, Histogram, Quality, Summary};
 use netsim::topology::{NodeId, Topology};
 use replay::results::congestion::{CongestionCase, CongestionDetail, ShuffleDetail};
 
-use super::table::{new_table, right};
+use super::table::{new_table, right, signed_percent};
 
 /// All cases, a row for each.
 pub(super) fn cases(detail: &CongestionDetail) -> String {
@@ -101,9 +101,8 @@ pub(super) fn simulated(detail: &CongestionDetail) -> String {
     let headers = ["", "slowest, static", "simulated", "change", "mean, static", "simulated", "change", "error"];
     let mut table = new_table(&headers);
     let time = |seconds: f64| right(format!("{:.3} us", seconds * 1e6));
-    let change = |new: f64, old: f64| {
-        right(if old > 0.0 { format!("{:+.1}%", (new / old - 1.0) * 100.0) } else { "–".to_owned() })
-    };
+    let change =
+        |new: f64, old: f64| right(if old > 0.0 { signed_percent(new / old - 1.0, 1) } else { "–".to_owned() });
     let mut of = String::new();
     for (label, case) in detail.labelled() {
         let Some(one) = &case.simulated else { continue };

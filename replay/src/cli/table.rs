@@ -1,6 +1,8 @@
 //! Tables for people.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Cell, CellAlignment, Table};
@@ -202,7 +204,7 @@ pub(super) fn of_published(outcome: &Outcome) -> String {
             time(row.published_ps),
             time(row.arithmetic_ps),
             time(Some(row.simulated_ps)),
-            right(row.deviation().map_or_else(|| "–".to_owned(), |share| format!("{:+.2}%", share * 100.0))),
+            right(row.deviation().map_or_else(|| "–".to_owned(), |share| signed_percent(share, 2))),
             Cell::new(if row.as_computed { "" } else { "not as computed" }),
         ]);
         for less in &row.less {
@@ -303,11 +305,56 @@ fn points(ppm: i64) -> Cell {
     right(format!("{}{}.{:02}", if ppm < 0 { "-" } else { "+" }, rounded / 100, rounded % 100))
 }
 
-pub(super) fn new_table(headers: &[&str]) -> Table {
+/// A table that becomes a list where the terminal is too narrow for it.
+pub(super) struct Fitted(Table);
+
+impl Deref for Fitted {
+    type Target = Table;
+
+    fn deref(&self) -> &Table {
+        &self.0
+    }
+}
+
+impl DerefMut for Fitted {
+    fn deref_mut(&mut self) -> &mut Table {
+        &mut self.0
+    }
+}
+
+impl fmt::Display for Fitted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let table = self.0.to_string();
+        let needed = table.lines().map(|line| line.trim_end().chars().count()).max().unwrap_or(0);
+        let there = self.0.width().filter(|_| self.0.is_tty()).map_or(usize::MAX, usize::from);
+        if needed <= there { f.write_str(&table) } else { f.write_str(as_list(&self.0).trim_end()) }
+    }
+}
+
+/// The rows below each other, a line for each cell.
+fn as_list(table: &Table) -> String {
+    let headers: Vec<String> = table.header().into_iter().flat_map(|row| row.cell_iter().map(Cell::content)).collect();
+    let width = headers.iter().skip(1).map(|header| header.chars().count()).max().unwrap_or(0);
+    let mut list = String::new();
+    for row in table.row_iter() {
+        let mut cells = headers.iter().zip(row.cell_iter().map(Cell::content));
+        if let Some((header, first)) = cells.next() {
+            list += format!("{header} {first}").trim();
+            list.push('\n');
+        }
+        for (header, cell) in cells.filter(|(_, cell)| !cell.is_empty()) {
+            list += format!("  {header:<width$}  {cell}").trim_end();
+            list.push('\n');
+        }
+    }
+    list
+}
+
+pub(super) fn new_table(headers: &[&str]) -> Fitted {
     let mut table = Table::new();
     table.load_style(UTF8_HORIZONTAL_ONLY);
     table.set_header(headers.to_vec());
-    table
+    Fitted(table)
 }
 
 pub(super) fn right(text: String) -> Cell {
@@ -319,9 +366,14 @@ fn seconds(value: Option<f64>) -> String {
 }
 
 fn percent(value: f64) -> String {
-    let text = format!("{:+.1}%", value * 100.0);
-    // What is rounded to nothing has no sign.
-    if text == "-0.0%" || text == "+0.0%" { "0.0%".to_owned() } else { text }
+    signed_percent(value, 1)
+}
+
+/// A share as a change in percent. What is rounded to nothing has no sign.
+pub(super) fn signed_percent(share: f64, digits: usize) -> String {
+    let text = format!("{:+.digits$}%", share * 100.0);
+    let is_nothing = !text.contains(|letter: char| matches!(letter, '1'..='9'));
+    if is_nothing { text.replace(['+', '-'], "") } else { text }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for people")]

@@ -40,6 +40,16 @@ pub fn interrupted(folder: &Path, arguments: &[&str], enough: impl Fn(&str) -> b
     }
 }
 
+/// What a terminal of `columns` shows of what a command prints, without its colours.
+pub fn shown(folder: &Path, columns: u32, arguments: &[&str]) -> String {
+    let line =
+        format!("stty cols {columns}; exec {} {} 2>/dev/null", env!("CARGO_BIN_EXE_replay"), arguments.join(" "));
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--return", "--flush", "--command", &line, "/dev/null"]).current_dir(folder);
+    let output = script.env("SHELL", "/bin/sh").env("NO_COLOR", "1").env("TERM", "xterm").stdin(Stdio::null()).output();
+    String::from_utf8(output.unwrap().stdout).unwrap().replace('\r', "")
+}
+
 /// The largest number that was shown before `unit`.
 pub fn counted(shown: &str, unit: &str) -> f64 {
     let before = shown.match_indices(unit).map(|(at, _)| &shown[..at]);

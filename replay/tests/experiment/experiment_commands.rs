@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::at_terminal::shown;
 use replay::results::remove_results;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -328,6 +329,21 @@ fn a_rate_with_which_no_run_ends_is_an_error_that_names_it() {
     let told = bench
         .fails(2, &["run", "slow.toml", "--out", "r", "--set", "fabric.rate=1kbps", "--set", "fabric.interval=1us"]);
     assert!(told.contains("fabric.rate = 1kbps") && told.contains("fabric.interval"), "{told}");
+}
+
+#[test]
+fn a_table_that_a_terminal_is_too_narrow_for_is_a_list() {
+    let bench = Bench::new();
+    let compare = |out| ["compare", "slow.toml", "fast.toml", "--out", out];
+    let wide = shown(bench.folder.path(), 200, &compare("wide"));
+    let row = |text: &str| text.lines().find(|line| line.trim_start().starts_with("slow")).unwrap().to_owned();
+    assert!(wide.contains("═══") && row(&wide).contains("ideal"), "{wide}");
+    let narrow = shown(bench.folder.path(), 60, &compare("narrow"));
+    let table = narrow.split("\nexperiment slow\n").nth(1).unwrap_or_else(|| panic!("{narrow}"));
+    assert!(narrow.lines().all(|line| line.starts_with("report: ") || line.chars().count() <= 60), "{narrow}");
+    for header in ["fabric", "job", "change", "map", "shuffle", "sort", "reduce", "network", "lost", "wall"] {
+        assert!(table.lines().any(|line| line.trim_start().starts_with(&format!("{header} "))), "{header}: {narrow}");
+    }
 }
 
 #[test]
