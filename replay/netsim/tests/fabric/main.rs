@@ -12,6 +12,7 @@ mod credit_flow_control;
 mod credit_latency;
 mod ethernet;
 mod ethernet_against_linux;
+mod ethernet_cells;
 mod ethernet_host_queue;
 mod exactness;
 mod exactness_credit;
