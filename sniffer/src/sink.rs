@@ -108,7 +108,7 @@ impl PacketSink {
             Ok(removed) => {
                 self.gap = None;
                 if removed.files > 0 {
-                    let (to_ns, count) = (now_ns(), removed.packets);
+                    let (to_ns, count) = (now_ns(), removed.records);
                     // Goes with the next batch; a note about what is gone cannot fail in memory.
                     let _ = self.note(&CaptureNote {
                         kind: CaptureNoteKind::Removed,

@@ -51,6 +51,8 @@ pub mod budget;
 #[cfg(feature = "agent")]
 pub mod capabilities;
 pub mod capture_note;
+#[cfg(feature = "agent")]
+pub mod disk_quota;
 pub mod files;
 pub mod folder;
 pub mod history1;

@@ -89,7 +89,7 @@ fn the_oldest_files_give_way_and_what_they_held_is_counted() {
     assert!(bytes_in(folder.path()) <= 60_000, "{}", bytes_in(folder.path()));
     let left = recorded(folder.path());
     let (_, removed) = room.used();
-    assert_eq!(removed.packets + left.len() as u64, 500);
+    assert_eq!(removed.records + left.len() as u64, 500);
     assert_eq!(left, (500 - left.len() as u32..500).collect::<Vec<_>>(), "the newest are not all there");
     let notes = show(&folder.path().join("packets-eth0.hpk"), None).unwrap().notes;
     assert!(notes.iter().any(|note| note.contains("removed")) || removed.files == 0, "{notes:?}");

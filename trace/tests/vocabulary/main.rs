@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod agent_files;
+mod disk_quota;
 mod folders;
 mod jvm_records;
 mod manifests;
