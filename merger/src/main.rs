@@ -319,7 +319,7 @@ fn run_tables(args: &Tables) -> Result<ExitCode> {
         bail!("{}: no such table; there are {}", args.table.as_deref().unwrap_or_default(), names.join(", "));
     }
     if args.json {
-        let tables: Vec<serde_json::Value> = chosen.into_iter().map(tables_page::json).collect();
+        let tables: Vec<serde_json::Value> = chosen.into_iter().map(TableDescription::to_json).collect();
         print(&format!("{}\n", serde_json::to_string_pretty(&tables)?))?;
     } else {
         chosen.into_iter().try_for_each(|table| print(&table.to_markdown()))?;

@@ -1,6 +1,5 @@
-//! `merger tables`: what all tables mean, as a page and as JSON. docs/tables.md is that page.
+//! `merger tables`: what all tables mean, as a page. docs/tables.md is that page.
 
-use serde_json::{Value, json};
 use trace_tables::describe::TableDescription;
 
 const HEAD: &str = "\
@@ -65,25 +64,4 @@ pub fn page(of_trace: &[TableDescription], of_characterise: &[TableDescription])
     let sections =
         |tables: &[TableDescription]| tables.iter().map(TableDescription::to_markdown).collect::<Vec<_>>().join("\n");
     format!("{HEAD}{}{MIDDLE}{}", sections(of_trace), sections(of_characterise))
-}
-
-/// A table for programs.
-#[must_use]
-pub fn json(table: &TableDescription) -> Value {
-    let columns: Vec<Value> = table
-        .columns
-        .iter()
-        .map(|column| {
-            let words: serde_json::Map<String, Value> =
-                column.words.iter().map(|(word, meaning)| ((*word).to_owned(), meaning.clone().into())).collect();
-            json!({
-                "name": column.name,
-                "type": column.type_name,
-                "nullable": column.nullable,
-                "meaning": column.meaning,
-                "words": words,
-            })
-        })
-        .collect();
-    json!({ "name": table.name, "meaning": table.meaning, "columns": columns })
 }

@@ -23,6 +23,7 @@ const COMMANDS: [(&str, &[&str]); 2] = [
             "coflow",
             "generate",
             "experiments",
+            "tables",
         ],
     ),
 ];

@@ -17,6 +17,7 @@ mod run;
 mod sweep;
 mod synthetic;
 mod table;
+mod tables;
 mod topology;
 
 use std::path::PathBuf;
@@ -208,6 +209,9 @@ enum Command {
     /// many nodes as recorded, blocks lie where they lay; on others, as HDFS places them. Containers are given in the simulated world.
     #[command(after_help = GROW_EXAMPLES)]
     Grow(grow::GrowArgs),
+    /// Says what the tables of results mean, column by column.
+    #[command(after_help = EXIT_CODES)]
+    Tables(tables::TablesArgs),
     /// Lists the experiments and job files that are built in, or prints one.
     ///
     /// Their names stand for files wherever a command takes an experiment, or a job file.
@@ -272,6 +276,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Report(args) => run::report(&args.results, args.out),
         Command::Generate(args) => generate::run(&args),
         Command::Grow(args) => grow::run(&args),
+        Command::Tables(args) => tables::show(&args),
         Command::Experiments(args) => experiments::show(&args),
         Command::Dimemas(args) => dimemas::serve(args),
         Command::Lightness(args) => lightness::show(&args),

@@ -11,11 +11,11 @@ use coflow::Workload;
 use netsim::time::SimTime;
 use netsim::units::DurationPs;
 use serde::{Deserialize, Serialize};
-use trace::rows::Column;
-use trace_tables::write_columns;
+use trace_tables::write_rows;
 
 use super::StoreError;
-use super::store::{column, make_folder, read_json, write_json};
+use super::store::{make_folder, read_json, write_json};
+use super::tables::CoflowResult;
 use crate::coflows::{CoflowRun, Switch, bounds_of};
 
 /// The file from which the report is drawn.
@@ -117,21 +117,7 @@ fn seconds(span: DurationPs) -> f64 {
 pub struct CoflowResults {
     /// The figures.
     pub detail: CoflowDetail,
-    rows: Vec<Row>,
-}
-
-#[derive(Debug)]
-struct Row {
-    scheduler: String,
-    coflow: String,
-    flows: u64,
-    bytes: f64,
-    arrival_s: f64,
-    start_s: f64,
-    end_s: f64,
-    cct_s: f64,
-    packet_bound_s: f64,
-    circuit_bound_s: f64,
+    rows: Vec<CoflowResult>,
 }
 
 impl CoflowResults {
@@ -142,7 +128,7 @@ impl CoflowResults {
         let mut rows = Vec::new();
         for run in runs {
             for ((coflow, done), bound) in workload.coflows().iter().zip(&run.completions).zip(&bounds) {
-                rows.push(Row {
+                rows.push(CoflowResult {
                     scheduler: run.name.clone(),
                     coflow: coflow.id.clone(),
                     flows: coflow.flows.len() as u64,
@@ -179,25 +165,12 @@ impl CoflowResults {
     pub fn write(&self, folder: &Path) -> Result<(), StoreError> {
         make_folder(folder)?;
         write_json(&folder.join(DETAIL), &self.detail)?;
-        let rows = &self.rows[..];
-        let columns = vec![
-            column(rows, "scheduler", Column::Text, |row| row.scheduler.clone()),
-            column(rows, "coflow", Column::Text, |row| row.coflow.clone()),
-            column(rows, "flows", Column::U64, |row| row.flows),
-            column(rows, "bytes", Column::F64, |row| row.bytes),
-            column(rows, "arrival_s", Column::F64, |row| row.arrival_s),
-            column(rows, "start_s", Column::F64, |row| row.start_s),
-            column(rows, "end_s", Column::F64, |row| row.end_s),
-            column(rows, "cct_s", Column::F64, |row| row.cct_s),
-            column(rows, "packet_bound_s", Column::F64, |row| row.packet_bound_s),
-            column(rows, "circuit_bound_s", Column::F64, |row| row.circuit_bound_s),
-        ];
-        Ok(write_columns(&folder.join("coflows.parquet"), columns, rows.len())?)
+        Ok(write_rows(folder, &self.rows)?)
     }
 }
 
-fn summary(run: &CoflowRun, rows: &[Row], alone: bool) -> SchedulerSummary {
-    let sorted = |of: fn(&Row) -> f64| {
+fn summary(run: &CoflowRun, rows: &[CoflowResult], alone: bool) -> SchedulerSummary {
+    let sorted = |of: fn(&CoflowResult) -> f64| {
         let mut values: Vec<f64> = rows.iter().map(of).collect();
         values.sort_by(f64::total_cmp);
         values

@@ -12,11 +12,11 @@ use std::path::Path;
 use congestion::{Bandwidths, Histogram, Results, Sharing, Summary, bandwidth, median};
 use netsim::topology::Topology;
 use serde::{Deserialize, Serialize};
-use trace::rows::Column;
-use trace_tables::write_columns;
+use trace_tables::write_rows;
 
 use super::StoreError;
-use super::store::{column, make_folder, read_json, write_json};
+use super::store::{make_folder, read_json, write_json};
+use super::tables::{CongestionResult, HistogramResult, ShuffleResult};
 use crate::long_messages::Compared;
 
 /// The file from which the report is drawn.
@@ -220,99 +220,90 @@ pub fn read_congestion(folder: &Path) -> Result<Option<CongestionDetail>, StoreE
     if path.exists() { read_json(&path).map(Some) } else { Ok(None) }
 }
 
-/// The columns that say which case a row is of.
-fn keys<R>(rows: &[R], key: impl Fn(&R) -> &CaseKey + Copy) -> Vec<(String, Column)> {
-    vec![
-        column(rows, "routing", Column::Text, |row| key(row).routing.clone()),
-        column(rows, "pattern", Column::Text, |row| key(row).pattern.clone()),
-        column(rows, "against", Column::Text, |row| key(row).against.clone()),
-        column(rows, "part", Column::U32, |row| key(row).part),
-        column(rows, "hosts", Column::U64, |row| key(row).hosts as u64),
-    ]
-}
-
-/// A figure of a case's runs.
-type Of = fn(&CongestionCase) -> Option<Summary>;
-type Figure = fn(&Summary) -> f64;
-type ComparedFigure = fn(&Compared) -> f64;
-
 fn write_figures(folder: &Path, cases: &[CongestionCase]) -> Result<(), StoreError> {
-    const OF: [(&str, Of); 3] = [
-        ("bandwidth_of_runs", |case| case.bandwidth_of_runs),
-        ("sum_max_cong", |case| case.sum_max_cong),
-        ("dep_max_delay", |case| case.dep_max_delay),
-    ];
-    const FIGURES: [(&str, Figure); 5] = [
-        ("mean", |runs| runs.mean),
-        ("half_width_99", |runs| runs.half_width_99),
-        ("deviation", |runs| runs.deviation),
-        ("min", |runs| runs.min),
-        ("max", |runs| runs.max),
-    ];
-    const SIMULATED: [(&str, ComparedFigure); 5] = [
-        ("static_slowest_s", |compared| compared.static_slowest_s),
-        ("simulated_slowest_s", |compared| compared.simulated_slowest_s),
-        ("static_mean_s", |compared| compared.static_mean_s),
-        ("simulated_mean_s", |compared| compared.simulated_mean_s),
-        ("mean_error", |compared| compared.mean_error),
-    ];
-    let mut columns = keys(cases, |case| &case.key);
-    columns.push(column(cases, "pairs", Column::U64, |case| case.pairs));
-    columns.push(column(cases, "link_visits", Column::U64, |case| case.link_visits));
-    columns.push(column(cases, "bandwidth", Column::F64, |case| case.bandwidth));
-    columns.push(column(cases, "dep_max_delay_median", Column::U64, |case| case.dep_max_delay_median));
-    for (name, of) in OF {
-        for (figure, value) in FIGURES {
-            let cell = |case: &CongestionCase| of(case).as_ref().map(value);
-            columns.push(column(cases, &format!("{name}_{figure}"), Column::F64, cell));
+    let of = |runs: Option<Summary>, figure: fn(Summary) -> f64| runs.map(figure);
+    let row = |case: &CongestionCase| {
+        let simulated = |figure: fn(&Compared) -> f64| case.simulated.as_ref().map(figure);
+        CongestionResult {
+            routing: case.key.routing.clone(),
+            pattern: case.key.pattern.clone(),
+            against: case.key.against.clone(),
+            part: case.key.part,
+            hosts: case.key.hosts as u64,
+            pairs: case.pairs,
+            link_visits: case.link_visits,
+            bandwidth: case.bandwidth,
+            dep_max_delay_median: case.dep_max_delay_median,
+            bandwidth_of_runs_mean: of(case.bandwidth_of_runs, |runs| runs.mean),
+            bandwidth_of_runs_half_width_99: of(case.bandwidth_of_runs, |runs| runs.half_width_99),
+            bandwidth_of_runs_deviation: of(case.bandwidth_of_runs, |runs| runs.deviation),
+            bandwidth_of_runs_min: of(case.bandwidth_of_runs, |runs| runs.min),
+            bandwidth_of_runs_max: of(case.bandwidth_of_runs, |runs| runs.max),
+            sum_max_cong_mean: of(case.sum_max_cong, |runs| runs.mean),
+            sum_max_cong_half_width_99: of(case.sum_max_cong, |runs| runs.half_width_99),
+            sum_max_cong_deviation: of(case.sum_max_cong, |runs| runs.deviation),
+            sum_max_cong_min: of(case.sum_max_cong, |runs| runs.min),
+            sum_max_cong_max: of(case.sum_max_cong, |runs| runs.max),
+            dep_max_delay_mean: of(case.dep_max_delay, |runs| runs.mean),
+            dep_max_delay_half_width_99: of(case.dep_max_delay, |runs| runs.half_width_99),
+            dep_max_delay_deviation: of(case.dep_max_delay, |runs| runs.deviation),
+            dep_max_delay_min: of(case.dep_max_delay, |runs| runs.min),
+            dep_max_delay_max: of(case.dep_max_delay, |runs| runs.max),
+            static_slowest_s: simulated(|compared| compared.static_slowest_s),
+            simulated_slowest_s: simulated(|compared| compared.simulated_slowest_s),
+            static_mean_s: simulated(|compared| compared.static_mean_s),
+            simulated_mean_s: simulated(|compared| compared.simulated_mean_s),
+            mean_error: simulated(|compared| compared.mean_error),
         }
-    }
-    if cases.iter().any(|case| case.simulated.is_some()) {
-        for (name, value) in SIMULATED {
-            columns.push(column(cases, name, Column::F64, |case| case.simulated.as_ref().map(value)));
-        }
-    }
-    Ok(write_columns(&folder.join("congestion.parquet"), columns, cases.len())?)
+    };
+    Ok(write_rows(folder, &cases.iter().map(row).collect::<Vec<_>>())?)
 }
 
 fn write_histograms(folder: &Path, cases: &[CongestionCase]) -> Result<(), StoreError> {
-    /// What was counted, from which value to below which, and how often it came.
-    type Row<'a> = (&'a CaseKey, &'static str, f64, f64, u64);
-    let mut rows: Vec<Row<'_>> = Vec::new();
+    let mut rows: Vec<HistogramResult> = Vec::new();
     for case in cases {
-        let of = [
+        let mut push = |metric: &str, from: f64, below: f64, count: u64| {
+            rows.push(HistogramResult {
+                routing: case.key.routing.clone(),
+                pattern: case.key.pattern.clone(),
+                against: case.key.against.clone(),
+                part: case.key.part,
+                hosts: case.key.hosts as u64,
+                metric: metric.to_owned(),
+                from,
+                below,
+                count,
+            });
+        };
+        for (metric, histogram) in [
             ("hist_max_cong", &case.congestion),
             ("sum_max_cong", &case.sum_max_cong_runs),
             ("dep_max_delay", &case.dep_max_delay_runs),
-        ];
-        for (metric, histogram) in of {
-            #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
-            let row = |(value, count): (&u64, &u64)| (&case.key, metric, *value as f64, *value as f64 + 1.0, *count);
-            rows.extend(histogram.iter().map(row));
+        ] {
+            for (value, count) in histogram {
+                #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
+                let value = *value as f64;
+                push(metric, value, value + 1.0, *count);
+            }
         }
-        let bins = case.bandwidth_bins.iter().enumerate().filter(|(_, runs)| **runs > 0);
-        let edges = |bin| (Bandwidths::edge(bin), Bandwidths::edge(bin + 1));
-        rows.extend(bins.map(|(bin, runs)| (&case.key, "hist_acc_band", edges(bin).0, edges(bin).1, *runs)));
+        for (bin, runs) in case.bandwidth_bins.iter().enumerate().filter(|(_, runs)| **runs > 0) {
+            push("hist_acc_band", Bandwidths::edge(bin), Bandwidths::edge(bin + 1), *runs);
+        }
     }
-    let mut columns = keys(&rows, |row| row.0);
-    columns.push(column(&rows, "metric", Column::Text, |row| row.1.to_owned()));
-    columns.push(column(&rows, "from", Column::F64, |row| row.2));
-    columns.push(column(&rows, "below", Column::F64, |row| row.3));
-    columns.push(column(&rows, "count", Column::U64, |row| row.4));
-    Ok(write_columns(&folder.join("histograms.parquet"), columns, rows.len())?)
+    Ok(write_rows(folder, &rows)?)
 }
 
 fn write_shuffle(folder: &Path, cases: &[ShuffleCase]) -> Result<(), StoreError> {
-    let columns = vec![
-        column(cases, "routing", Column::Text, |case| case.routing.clone()),
-        column(cases, "links_s", Column::F64, |case| case.links_s.map(|runs| runs.mean)),
-        column(cases, "links_half_width_99_s", Column::F64, |case| case.links_s.map(|runs| runs.half_width_99)),
-        column(cases, "links_min_s", Column::F64, |case| case.links_s.map(|runs| runs.min)),
-        column(cases, "links_max_s", Column::F64, |case| case.links_s.map(|runs| runs.max)),
-        column(cases, "host_links_s", Column::F64, |case| case.host_links_s.map(|runs| runs.mean)),
-        column(cases, "slowdown", Column::F64, |case| case.slowdown),
-        column(cases, "busiest", Column::Text, |case| case.busiest.clone()),
-        column(cases, "busiest_bytes", Column::U64, |case| case.busiest_bytes),
-    ];
-    Ok(write_columns(&folder.join("shuffle.parquet"), columns, cases.len())?)
+    let row = |case: &ShuffleCase| ShuffleResult {
+        routing: case.routing.clone(),
+        links_s: case.links_s.map(|runs| runs.mean),
+        links_half_width_99_s: case.links_s.map(|runs| runs.half_width_99),
+        links_min_s: case.links_s.map(|runs| runs.min),
+        links_max_s: case.links_s.map(|runs| runs.max),
+        host_links_s: case.host_links_s.map(|runs| runs.mean),
+        slowdown: case.slowdown,
+        busiest: case.busiest.clone(),
+        busiest_bytes: case.busiest_bytes,
+    };
+    Ok(write_rows(folder, &cases.iter().map(row).collect::<Vec<_>>())?)
 }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::store::{StoreError, make_folder, read_json, write_json, write_text};
 use super::summary::Summary;
-use super::sweep::{AxisValues, Cells, SweepPoint, SweepSummary, json_values, label, write_table};
+use super::sweep::{AxisValues, Cells, SweepColumn, SweepPoint, SweepSummary, json_values, label, write_table};
 use crate::experiment::Sweep;
 
 /// A combination of a sweep, replayed.
@@ -92,23 +92,39 @@ impl JobSweep {
 }
 
 /// The columns of the table.
-const COLUMNS: [(&str, Cells<Summary>); 16] = [
-    ("job_time_s", Cells::Figure(|row| Some(row.job_time_s))),
-    ("recorded_job_time_s", Cells::Figure(|row| Some(row.recorded_job_time_s))),
-    ("map_s", Cells::Figure(|row| row.phase("map")?.seconds)),
-    ("shuffle_s", Cells::Figure(|row| row.phase("shuffle")?.seconds)),
-    ("sort_s", Cells::Figure(|row| row.phase("sort")?.seconds)),
-    ("reduce_s", Cells::Figure(|row| row.phase("reduce")?.seconds)),
-    ("network_share", Cells::Figure(|row| Some(row.network_share))),
-    ("transfer_error_median", Cells::Figure(|row| row.transfer_error.median)),
-    ("transfer_error_p95", Cells::Figure(|row| row.transfer_error.p95)),
-    ("wall_s", Cells::Figure(|row| Some(row.wall_s))),
-    ("messages", Cells::Count(|row| row.messages)),
-    ("messages_unfinished", Cells::Count(|row| row.messages_unfinished)),
-    ("bytes", Cells::Count(|row| row.bytes)),
-    ("drops", Cells::Count(|row| row.drops)),
-    ("retransmissions", Cells::Count(|row| row.retransmissions)),
-    ("events", Cells::Count(|row| row.events)),
+pub(super) const COLUMNS: [SweepColumn<Summary>; 16] = [
+    ("job_time_s", "From submission to end, seconds.", Cells::Figure(|row| Some(row.job_time_s))),
+    (
+        "recorded_job_time_s",
+        "The same in the recording; of jobs from parameters, on an infinitely fast network.",
+        Cells::Figure(|row| Some(row.recorded_job_time_s)),
+    ),
+    (
+        "map_s",
+        "Map, mean of the successful attempts, seconds; null = there is none.",
+        Cells::Figure(|row| row.phase("map")?.seconds),
+    ),
+    ("shuffle_s", "The same of the shuffle.", Cells::Figure(|row| row.phase("shuffle")?.seconds)),
+    ("sort_s", "The same of the sort.", Cells::Figure(|row| row.phase("sort")?.seconds)),
+    ("reduce_s", "The same of the reduce.", Cells::Figure(|row| row.phase("reduce")?.seconds)),
+    (
+        "network_share",
+        "Share of the critical path on which bytes were on their way.",
+        Cells::Figure(|row| Some(row.network_share)),
+    ),
+    (
+        "transfer_error_median",
+        "Median of (simulated - recorded) / recorded of the transfer times.",
+        Cells::Figure(|row| row.transfer_error.median),
+    ),
+    ("transfer_error_p95", "95th percentile of their amounts.", Cells::Figure(|row| row.transfer_error.p95)),
+    ("wall_s", "What the replay took on this machine, seconds.", Cells::Figure(|row| Some(row.wall_s))),
+    ("messages", "Messages sent and delivered.", Cells::Count(|row| row.messages)),
+    ("messages_unfinished", "Messages not done when the job was.", Cells::Count(|row| row.messages_unfinished)),
+    ("bytes", "Payload handed to the fabric.", Cells::Count(|row| row.bytes)),
+    ("drops", "Packets that were lost.", Cells::Count(|row| row.drops)),
+    ("retransmissions", "Packets that were sent again.", Cells::Count(|row| row.retransmissions)),
+    ("events", "Events of the simulator and of the causal graph.", Cells::Count(|row| row.events)),
 ];
 
 /// Writes all but the report of a sweep into a folder, which is made where it is missing.

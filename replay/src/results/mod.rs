@@ -28,6 +28,7 @@ mod store;
 mod summary;
 mod sweep;
 pub mod synthetic;
+pub mod tables;
 mod transfers;
 
 pub use detail::{CircuitDetail, Detail, LinkDetail, PieceDetail, TransferPoint};

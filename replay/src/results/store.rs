@@ -8,12 +8,12 @@ use causal::JobTime;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
-use trace::rows::Column;
-use trace_tables::{TableError, write_columns};
+use trace_tables::{TableError, write_rows};
 
-use super::detail::Detail;
-use super::phases::Times;
+use super::detail::{CircuitDetail, Detail, LinkDetail, PieceDetail};
+use super::phases::TaskTimes;
 use super::summary::Comparison;
+use super::tables::{CircuitResult, LinkResult, MessageResult, PathResult, TaskResult, TrafficResult};
 use super::{MessageTimes, RunResults};
 
 /// Results could not be written or read.
@@ -145,117 +145,93 @@ pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreErro
     serde_json::from_str(&text).map_err(|source| StoreError::Json { path: path.into(), source })
 }
 
-/// A column of each row's cell.
-pub(super) fn column<R, T: Into<Option<C>>, C>(
-    rows: &[R],
-    name: &str,
-    make: fn(Vec<Option<C>>) -> Column,
-    cell: impl Fn(&R) -> T,
-) -> (String, Column) {
-    (name.to_owned(), make(rows.iter().map(|row| cell(row).into()).collect()))
-}
-
-fn write_messages(folder: &Path, rows: &[MessageTimes]) -> Result<(), StoreError> {
+fn write_messages(folder: &Path, messages: &[MessageTimes]) -> Result<(), StoreError> {
     let ns = |at: JobTime| at.0 / 1_000;
-    let columns = vec![
-        column(rows, "message", Column::U32, |row| row.message.0),
-        column(rows, "kind", Column::Text, |row| row.kind.to_owned()),
-        column(rows, "name", Column::Text, |row| row.name.clone()),
-        column(rows, "from", Column::Text, |row| row.from.clone()),
-        column(rows, "to", Column::Text, |row| row.to.clone()),
-        column(rows, "bytes", Column::U64, |row| row.bytes),
-        column(rows, "sends", Column::U32, |row| row.sends),
-        column(rows, "simulated_sent_ns", Column::I64, move |row| row.simulated.map(|(sent, _)| ns(sent))),
-        column(rows, "simulated_delivered_ns", Column::I64, move |row| row.simulated.map(|(_, at)| ns(at))),
-        column(rows, "recorded_sent_ns", Column::I64, move |row| ns(row.recorded.0)),
-        column(rows, "recorded_delivered_ns", Column::I64, move |row| ns(row.recorded.1)),
-    ];
-    Ok(write_columns(&folder.join("messages.parquet"), columns, rows.len())?)
+    let row = |message: &MessageTimes| MessageResult {
+        message: message.message.0,
+        kind: message.kind.to_owned(),
+        name: message.name.clone(),
+        from: message.from.clone(),
+        to: message.to.clone(),
+        bytes: message.bytes,
+        sends: message.sends,
+        simulated_sent_ns: message.simulated.map(|(sent, _)| ns(sent)),
+        simulated_delivered_ns: message.simulated.map(|(_, delivered)| ns(delivered)),
+        recorded_sent_ns: ns(message.recorded.0),
+        recorded_delivered_ns: ns(message.recorded.1),
+    };
+    Ok(write_rows(folder, &messages.iter().map(row).collect::<Vec<_>>())?)
 }
 
 fn write_tasks(folder: &Path, detail: &Detail) -> Result<(), StoreError> {
-    type Moment = fn(&Times) -> Option<f64>;
-    const MOMENTS: [(&str, Moment); 4] = [
-        ("start_s", |times| times.start),
-        ("shuffle_end_s", |times| times.shuffle_end),
-        ("sort_end_s", |times| times.sort_end),
-        ("finish_s", |times| times.finish),
-    ];
-    let rows = &detail.tasks;
-    let mut columns = vec![
-        column(rows, "attempt", Column::Text, |row| row.attempt.clone()),
-        column(rows, "kind", Column::Text, |row| row.kind.clone()),
-        column(rows, "host", Column::Text, |row| row.host.clone()),
-        column(rows, "succeeded", Column::Bool, |row| row.succeeded),
-    ];
-    for (name, moment) in MOMENTS {
-        columns.push(column(rows, &format!("simulated_{name}"), Column::F64, move |row| moment(&row.simulated)));
-        columns.push(column(rows, &format!("recorded_{name}"), Column::F64, move |row| moment(&row.recorded)));
-    }
-    Ok(write_columns(&folder.join("tasks.parquet"), columns, rows.len())?)
+    let row = |task: &TaskTimes| TaskResult {
+        attempt: task.attempt.clone(),
+        kind: task.kind.clone(),
+        host: task.host.clone(),
+        succeeded: task.succeeded,
+        simulated_start_s: task.simulated.start,
+        recorded_start_s: task.recorded.start,
+        simulated_shuffle_end_s: task.simulated.shuffle_end,
+        recorded_shuffle_end_s: task.recorded.shuffle_end,
+        simulated_sort_end_s: task.simulated.sort_end,
+        recorded_sort_end_s: task.recorded.sort_end,
+        simulated_finish_s: task.simulated.finish,
+        recorded_finish_s: task.recorded.finish,
+    };
+    Ok(write_rows(folder, &detail.tasks.iter().map(row).collect::<Vec<_>>())?)
 }
 
 fn write_links(folder: &Path, detail: &Detail) -> Result<(), StoreError> {
-    let rows = &detail.links;
-    let columns = vec![
-        column(rows, "link", Column::Text, |row| row.name.clone()),
-        column(rows, "rate_bps", Column::U64, |row| row.rate_bps),
-        column(rows, "bytes", Column::U64, |row| row.bytes),
-        column(rows, "packets", Column::U64, |row| row.packets),
-        column(rows, "drops", Column::U64, |row| row.drops),
-        column(rows, "queue_max_bytes", Column::U64, |row| row.queue_max_bytes),
-        column(rows, "utilisation", Column::F64, |row| row.utilisation),
-    ];
-    write_columns(&folder.join("links.parquet"), columns, rows.len())?;
-    let traffic: Vec<(&str, u32, u64)> = rows
-        .iter()
-        .flat_map(|link| {
-            let intervals = (0u32..).zip(&link.bytes_by_interval);
-            intervals.filter(|(_, bytes)| **bytes > 0).map(|(number, bytes)| (link.name.as_str(), number, *bytes))
-        })
-        .collect();
-    let interval_s = detail.interval_s;
-    let columns = vec![
-        column(&traffic, "link", Column::Text, |row| row.0.to_owned()),
-        column(&traffic, "from_s", Column::F64, move |row| f64::from(row.1) * interval_s),
-        column(&traffic, "bytes", Column::U64, |row| row.2),
-    ];
-    Ok(write_columns(&folder.join("traffic.parquet"), columns, traffic.len())?)
+    let row = |link: &LinkDetail| LinkResult {
+        link: link.name.clone(),
+        rate_bps: link.rate_bps,
+        bytes: link.bytes,
+        packets: link.packets,
+        drops: link.drops,
+        queue_max_bytes: link.queue_max_bytes,
+        utilisation: link.utilisation,
+    };
+    write_rows(folder, &detail.links.iter().map(row).collect::<Vec<_>>())?;
+    let of_link = |link: &LinkDetail| {
+        let intervals = (0u32..).zip(&link.bytes_by_interval).filter(|(_, bytes)| **bytes > 0);
+        let row = |(number, bytes): (u32, &u64)| TrafficResult {
+            link: link.name.clone(),
+            from_s: f64::from(number) * detail.interval_s,
+            bytes: *bytes,
+        };
+        intervals.map(row).collect::<Vec<_>>()
+    };
+    Ok(write_rows(folder, &detail.links.iter().flat_map(of_link).collect::<Vec<_>>())?)
 }
 
-/// Writes the circuits of a fabric that has some. A table that an earlier run left goes.
+/// Writes the circuits of a fabric that has some.
 fn write_circuits(folder: &Path, detail: &Detail) -> Result<(), StoreError> {
-    let (path, rows) = (folder.join("circuits.parquet"), &detail.circuits);
-    if rows.is_empty() {
-        return match fs::remove_file(&path) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(StoreError::Io { path, source }),
-            _ => Ok(()),
-        };
+    if detail.circuits.is_empty() {
+        return Ok(());
     }
-    let columns = vec![
-        column(rows, "from", Column::Text, |row| row.from.clone()),
-        column(rows, "input", Column::U32, |row| row.input),
-        column(rows, "to", Column::Text, |row| row.to.clone()),
-        column(rows, "output", Column::U32, |row| row.output),
-        column(rows, "granted_s", Column::F64, |row| row.granted_s),
-        column(rows, "up_s", Column::F64, |row| row.up_s),
-        column(rows, "released_s", Column::F64, |row| row.released_s),
-        column(rows, "evicted", Column::Bool, |row| row.evicted),
-        column(rows, "packets", Column::U64, |row| row.packets),
-        column(rows, "bytes", Column::U64, |row| row.bytes),
-    ];
-    Ok(write_columns(&path, columns, rows.len())?)
+    let row = |circuit: &CircuitDetail| CircuitResult {
+        from: circuit.from.clone(),
+        input: circuit.input,
+        to: circuit.to.clone(),
+        output: circuit.output,
+        granted_s: circuit.granted_s,
+        up_s: circuit.up_s,
+        released_s: circuit.released_s,
+        evicted: circuit.evicted,
+        packets: circuit.packets,
+        bytes: circuit.bytes,
+    };
+    Ok(write_rows(folder, &detail.circuits.iter().map(row).collect::<Vec<_>>())?)
 }
 
 fn write_path(folder: &Path, detail: &Detail) -> Result<(), StoreError> {
-    let rows = &detail.path;
-    let columns = vec![
-        column(rows, "kind", Column::Text, |row| row.kind.clone()),
-        column(rows, "what", Column::Text, |row| row.what.clone()),
-        column(rows, "place", Column::Text, |row| row.place.clone()),
-        column(rows, "from_s", Column::F64, |row| row.from_s),
-        column(rows, "to_s", Column::F64, |row| row.to_s),
-        column(rows, "steps", Column::U32, |row| row.steps),
-    ];
-    Ok(write_columns(&folder.join("critical_path.parquet"), columns, rows.len())?)
+    let row = |piece: &PieceDetail| PathResult {
+        kind: piece.kind.clone(),
+        what: piece.what.clone(),
+        place: piece.place.clone(),
+        from_s: piece.from_s,
+        to_s: piece.to_s,
+        steps: piece.steps,
+    };
+    Ok(write_rows(folder, &detail.path.iter().map(row).collect::<Vec<_>>())?)
 }

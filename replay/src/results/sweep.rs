@@ -5,10 +5,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use trace::rows::Column;
-use trace_tables::write_columns;
+use trace::rows::{Column, ColumnDescription};
+use trace_tables::describe::TableDescription;
+use trace_tables::write_described;
 
-use super::store::{StoreError, column};
+use super::store::StoreError;
 use crate::experiment::Sweep;
 
 /// The values of a key of a sweep.
@@ -86,12 +87,43 @@ pub(super) enum Cells<S> {
     Count(fn(&S) -> u64),
 }
 
+/// A column of a sweep's table: its name, what it means, what it holds.
+pub(super) type SweepColumn<S> = (&'static str, &'static str, Cells<S>);
+
+/// What the table of a sweep means.
+pub(super) fn described<S>(columns: &[SweepColumn<S>]) -> TableDescription {
+    let column = |(name, meaning, cells): &SweepColumn<S>| ColumnDescription {
+        name,
+        type_name: match cells {
+            Cells::Truth(_) => "bool",
+            Cells::Figure(_) => "f64",
+            Cells::Count(_) => "i64",
+        },
+        nullable: matches!(cells, Cells::Figure(_)),
+        meaning: (*meaning).to_owned(),
+        words: Vec::new(),
+    };
+    let meaning = "A combination of a sweep. Before these columns there is one for each key that is swept, by its path: f64 where all its values are \
+                   numbers, else string. Also as `sweep.csv`.";
+    TableDescription { name: "sweep", meaning: meaning.to_owned(), columns: columns.iter().map(column).collect() }
+}
+
+/// A column of each row's cell.
+fn column<R, T: Into<Option<C>>, C>(
+    rows: &[R],
+    name: &str,
+    make: fn(Vec<Option<C>>) -> Column,
+    cell: impl Fn(&R) -> T,
+) -> (String, Column) {
+    (name.to_owned(), make(rows.iter().map(|row| cell(row).into()).collect()))
+}
+
 /// Writes `sweep.parquet` and `sweep.csv`: a row for each combination, its values and what came out.
 pub(super) fn write_table<S>(
     folder: &Path,
     axes: &[AxisValues],
     rows: &[(&[usize], &S)],
-    columns: &[(&str, Cells<S>)],
+    columns: &[SweepColumn<S>],
 ) -> Result<(), StoreError> {
     let mut parquet: Vec<(String, Column)> = Vec::new();
     let mut csv: Vec<Vec<String>> = vec![Vec::new(); rows.len() + 1];
@@ -108,7 +140,7 @@ pub(super) fn write_table<S>(
         });
         push(&mut csv, &axis.path, cells);
     }
-    for (name, cells) in columns {
+    for (name, _, cells) in columns {
         let texts: Vec<String> = match cells {
             Cells::Truth(of) => {
                 parquet.push(column(rows, name, Column::Bool, |row| of(row.1)));
@@ -125,6 +157,6 @@ pub(super) fn write_table<S>(
         };
         push(&mut csv, name, texts);
     }
-    write_columns(&folder.join("sweep.parquet"), parquet, rows.len())?;
+    write_described(folder, &described(columns), parquet, rows.len())?;
     Ok(trace_tables::write_csv_records(&folder.join("sweep.csv"), csv)?)
 }

@@ -17,6 +17,7 @@ mod generated;
 mod job_sweeps;
 mod promises;
 mod report_page;
+mod result_tables;
 mod shipped;
 mod topology_command;
 mod traffic_commands;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use serde_json::{Map, Value, json};
 use trace::rows::{
     ColumnDescription, ConnectionRow, DependencyRow, EventRow, HostRow, JobRow, MessageRow, ProcessRow, Row, SpanRow,
     TaskRow, TimerRow,
@@ -42,12 +43,30 @@ impl TableDescription {
         page
     }
 
+    /// For programs.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let column = |column: &ColumnDescription| {
+            let words: Map<String, Value> =
+                column.words.iter().map(|(word, meaning)| ((*word).to_owned(), meaning.clone().into())).collect();
+            json!({
+                "name": column.name,
+                "type": column.type_name,
+                "nullable": column.nullable,
+                "meaning": column.meaning,
+                "words": words,
+            })
+        };
+        let columns: Vec<Value> = self.columns.iter().map(column).collect();
+        json!({ "name": self.name, "meaning": self.meaning, "columns": columns })
+    }
+
     /// Keys and values for the footer of a Parquet file: the table's meaning, and a JSON object of its columns'.
     #[must_use]
     pub fn metadata(&self) -> Vec<(String, String)> {
-        let columns: serde_json::Map<String, serde_json::Value> =
+        let columns: Map<String, Value> =
             self.columns.iter().map(|column| (column.name.to_owned(), column.meaning.clone().into())).collect();
-        let columns = serde_json::Value::Object(columns).to_string();
+        let columns = Value::Object(columns).to_string();
         vec![("hadoptic.table".to_owned(), self.meaning.clone()), ("hadoptic.columns".to_owned(), columns)]
     }
 }

@@ -217,6 +217,20 @@ pub fn write_rows<R: Row>(folder: &Path, rows: &[R]) -> Result<(), TableError> {
     write_table(folder, &TableDescription::of::<R>(), R::to_columns(rows), rows.len())
 }
 
+/// Writes named columns of `height` rows as `FOLDER/NAME.parquet` of a table, with what it means in the footer. There may be more columns
+/// than the table names.
+///
+/// # Errors
+/// As [`write_columns`].
+pub fn write_described(
+    folder: &Path,
+    table: &TableDescription,
+    columns: Vec<(String, Column)>,
+    height: usize,
+) -> Result<(), TableError> {
+    write_with_metadata(&folder.join(format!("{}.parquet", table.name)), columns, height, table.metadata())
+}
+
 /// Writes named columns of `height` rows as a Parquet file, packed with zstd at its default level.
 ///
 /// Others read these files with what they have, so that the types are the plainest: text is `string`, and 64 bits are

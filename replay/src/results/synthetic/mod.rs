@@ -16,5 +16,6 @@
 mod store;
 mod summary;
 
+pub(super) use store::COLUMNS;
 pub use store::{read_traffic, write_traffic};
 pub use summary::{PointDetail, TrafficDetail, TrafficResults, TrafficSummary};

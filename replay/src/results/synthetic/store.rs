@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use trace::rows::Column;
-use trace_tables::write_columns;
+use trace_tables::write_rows;
 
 use super::summary::{TrafficDetail, TrafficResults, TrafficSummary};
 use crate::experiment::Sweep;
 use crate::results::StoreError;
-use crate::results::store::{column, make_folder, read_json, write_json, write_text};
-use crate::results::sweep::{Cells, write_table};
+use crate::results::store::{make_folder, read_json, write_json, write_text};
+use crate::results::sweep::{Cells, SweepColumn, write_table};
+use crate::results::tables::{LaneResult, LatencyResult, PacketResult, TrafficLinkResult};
+use netsim::fabric::packet::PacketRecord;
 use netsim::statistics::{Histogram, LinkUse, RunFigures};
 use netsim::traffic::TrafficRun;
 
@@ -47,31 +48,83 @@ pub fn read_traffic(folder: &Path) -> Result<Option<TrafficDetail>, StoreError> 
 }
 
 /// The columns of a sweep's table.
-const COLUMNS: [(&str, Cells<TrafficSummary>); 24] = [
-    ("saturated", Cells::Truth(|row| row.saturated)),
-    ("offered_load", Cells::Figure(|row| row.offered_load)),
-    ("accepted_load", Cells::Figure(|row| row.accepted_load)),
-    ("packet_latency_mean_cycles", Cells::Figure(|row| row.packet_latency_mean_cycles)),
-    ("network_latency_mean_cycles", Cells::Figure(|row| row.network_latency_mean_cycles)),
-    ("message_latency_mean_cycles", Cells::Figure(|row| row.message_latency_mean_cycles)),
-    ("packet_latency_mean_ns", Cells::Figure(|row| row.packet_latency_mean_ns)),
-    ("packet_latency_deviation_ns", Cells::Figure(|row| row.latency_ns["packet"].deviation)),
-    ("packet_latency_p50_ns", Cells::Figure(|row| row.latency_ns["packet"].p50)),
-    ("packet_latency_p95_ns", Cells::Figure(|row| row.latency_ns["packet"].p95)),
-    ("packet_latency_p99_ns", Cells::Figure(|row| row.latency_ns["packet"].p99)),
-    ("packet_latency_max_ns", Cells::Figure(|row| row.latency_ns["packet"].max)),
-    ("packet_latency_half_ns", Cells::Figure(|row| row.confidence.get("packet_latency_mean_ns").copied())),
-    ("accepted_load_half", Cells::Figure(|row| row.confidence.get("accepted_load").copied())),
-    ("hops_mean", Cells::Figure(|row| row.hops_mean)),
-    ("link_utilisation_mean", Cells::Figure(|row| row.link_utilisation_mean)),
-    ("link_utilisation_max", Cells::Figure(|row| row.link_utilisation_max)),
-    ("wall_s", Cells::Figure(|row| Some(row.wall_s))),
-    ("packets", Cells::Count(|row| row.packets)),
-    ("packets_measured", Cells::Count(|row| row.packets_measured)),
-    ("packets_undelivered", Cells::Count(|row| row.packets_undelivered)),
-    ("drops", Cells::Count(|row| row.drops)),
-    ("flit_hops", Cells::Count(|row| row.flit_hops)),
-    ("events", Cells::Count(|row| row.events)),
+pub(in crate::results) const COLUMNS: [SweepColumn<TrafficSummary>; 24] = [
+    ("saturated", "Whether the network does not carry what is offered.", Cells::Truth(|row| row.saturated)),
+    (
+        "offered_load",
+        "Flits per node and flit time that were handed over in the measurement.",
+        Cells::Figure(|row| row.offered_load),
+    ),
+    ("accepted_load", "The same that arrived.", Cells::Figure(|row| row.accepted_load)),
+    (
+        "packet_latency_mean_cycles",
+        "Mean time of a packet from hand-over to arrival, in flit times of the host link.",
+        Cells::Figure(|row| row.packet_latency_mean_cycles),
+    ),
+    (
+        "network_latency_mean_cycles",
+        "The same from when it leaves its host.",
+        Cells::Figure(|row| row.network_latency_mean_cycles),
+    ),
+    (
+        "message_latency_mean_cycles",
+        "Mean time of a message from hand-over until all of it arrived, in flit times.",
+        Cells::Figure(|row| row.message_latency_mean_cycles),
+    ),
+    (
+        "packet_latency_mean_ns",
+        "Mean time of a packet from hand-over to arrival.",
+        Cells::Figure(|row| row.packet_latency_mean_ns),
+    ),
+    ("packet_latency_deviation_ns", "Its standard deviation.", Cells::Figure(|row| row.latency_ns["packet"].deviation)),
+    (
+        "packet_latency_p50_ns",
+        "Time that half of the packets do not exceed.",
+        Cells::Figure(|row| row.latency_ns["packet"].p50),
+    ),
+    (
+        "packet_latency_p95_ns",
+        "Time that 95% of the packets do not exceed.",
+        Cells::Figure(|row| row.latency_ns["packet"].p95),
+    ),
+    (
+        "packet_latency_p99_ns",
+        "Time that 99% of the packets do not exceed.",
+        Cells::Figure(|row| row.latency_ns["packet"].p99),
+    ),
+    ("packet_latency_max_ns", "The longest time of a packet.", Cells::Figure(|row| row.latency_ns["packet"].max)),
+    (
+        "packet_latency_half_ns",
+        "Half the width of the confidence interval of `packet_latency_mean_ns`; null = one run.",
+        Cells::Figure(|row| row.confidence.get("packet_latency_mean_ns").copied()),
+    ),
+    (
+        "accepted_load_half",
+        "The same of `accepted_load`.",
+        Cells::Figure(|row| row.confidence.get("accepted_load").copied()),
+    ),
+    ("hops_mean", "Mean number of switches on the way.", Cells::Figure(|row| row.hops_mean)),
+    (
+        "link_utilisation_mean",
+        "Share of the measurement in which a link is busy, mean of all links.",
+        Cells::Figure(|row| row.link_utilisation_mean),
+    ),
+    ("link_utilisation_max", "The same of the busiest link.", Cells::Figure(|row| row.link_utilisation_max)),
+    ("wall_s", "What the runs took on this machine, seconds.", Cells::Figure(|row| Some(row.wall_s))),
+    ("packets", "Packets delivered in the whole run.", Cells::Count(|row| row.packets)),
+    (
+        "packets_measured",
+        "Packets that count: handed over in the measurement.",
+        Cells::Count(|row| row.packets_measured),
+    ),
+    (
+        "packets_undelivered",
+        "Of these, packets that had not arrived at the end.",
+        Cells::Count(|row| row.packets_undelivered),
+    ),
+    ("drops", "Packets that were lost.", Cells::Count(|row| row.drops)),
+    ("flit_hops", "Flits of the delivered packets, times switches on their way.", Cells::Count(|row| row.flit_hops)),
+    ("events", "Events of the simulator.", Cells::Count(|row| row.events)),
 ];
 
 /// All runs, each with the number of its combination.
@@ -80,79 +133,68 @@ fn runs(results: &TrafficResults) -> impl Iterator<Item = (u32, &TrafficRun)> {
 }
 
 fn write_links(folder: &Path, results: &TrafficResults) -> Result<(), StoreError> {
-    let rows: Vec<(u32, u64, &LinkUse)> = runs(results)
-        .flat_map(|(point, run)| run.figures.links.iter().map(move |link| (point, run.figures.seed, link)))
-        .collect();
-    let columns = vec![
-        column(&rows, "point", Column::U32, |row| row.0),
-        column(&rows, "seed", Column::U64, |row| row.1),
-        column(&rows, "link", Column::Text, |row| row.2.name.clone()),
-        column(&rows, "rate_bps", Column::U64, |row| row.2.rate_bps),
-        column(&rows, "bytes", Column::U64, |row| row.2.bytes),
-        column(&rows, "utilisation", Column::F64, |row| row.2.utilisation),
-        column(&rows, "packets", Column::U64, |row| row.2.packets),
-        column(&rows, "drops", Column::U64, |row| row.2.drops),
-        column(&rows, "queue_max_bytes", Column::U64, |row| row.2.queue_max_bytes),
-    ];
-    write_columns(&folder.join("links.parquet"), columns, rows.len())?;
-    let lanes: Vec<(u32, u64, &str, u32, f64)> = rows
-        .iter()
-        .flat_map(|(point, seed, link)| {
-            let lanes = (0u32..).zip(&link.lanes);
-            lanes.map(move |(lane, share)| (*point, *seed, link.name.as_str(), lane, *share))
-        })
-        .collect();
-    if lanes.is_empty() {
-        return Ok(());
-    }
-    let columns = vec![
-        column(&lanes, "point", Column::U32, |row| row.0),
-        column(&lanes, "seed", Column::U64, |row| row.1),
-        column(&lanes, "link", Column::Text, |row| row.2.to_owned()),
-        column(&lanes, "vl", Column::U32, |row| row.3),
-        column(&lanes, "utilisation", Column::F64, |row| row.4),
-    ];
-    Ok(write_columns(&folder.join("lanes.parquet"), columns, lanes.len())?)
+    let links = || {
+        runs(results).flat_map(|(point, run)| run.figures.links.iter().map(move |link| (point, run.figures.seed, link)))
+    };
+    let row = |(point, seed, link): (u32, u64, &LinkUse)| TrafficLinkResult {
+        point,
+        seed,
+        link: link.name.clone(),
+        rate_bps: link.rate_bps,
+        bytes: link.bytes,
+        utilisation: link.utilisation,
+        packets: link.packets,
+        drops: link.drops,
+        queue_max_bytes: link.queue_max_bytes,
+    };
+    write_rows(folder, &links().map(row).collect::<Vec<_>>())?;
+    let of_link = |(point, seed, link): (u32, u64, &LinkUse)| {
+        let row = |(vl, utilisation): (u32, &f64)| LaneResult {
+            point,
+            seed,
+            link: link.name.clone(),
+            vl,
+            utilisation: *utilisation,
+        };
+        (0u32..).zip(&link.lanes).map(row).collect::<Vec<_>>()
+    };
+    let lanes: Vec<LaneResult> = links().flat_map(of_link).collect();
+    if lanes.is_empty() { Ok(()) } else { Ok(write_rows(folder, &lanes)?) }
 }
 
 fn write_latency(folder: &Path, results: &TrafficResults) -> Result<(), StoreError> {
     type Times = fn(&RunFigures) -> &Histogram;
     const KINDS: [(&str, Times); 3] =
         [("packet", |run| &run.packet), ("network", |run| &run.network), ("message", |run| &run.message)];
-    let mut rows: Vec<(u32, &str, (u64, u64, u64))> = Vec::new();
+    let mut rows = Vec::new();
     for (point, runs) in (0u32..).zip(&results.runs) {
         for (kind, times) in KINDS {
             let mut pool = Histogram::default();
             runs.iter().for_each(|run| pool.add(times(&run.figures)));
-            rows.extend(pool.buckets().map(|bucket| (point, kind, bucket)));
+            let row =
+                |(from_ps, width_ps, count)| LatencyResult { point, kind: kind.to_owned(), from_ps, width_ps, count };
+            rows.extend(pool.buckets().map(row));
         }
     }
-    let columns = vec![
-        column(&rows, "point", Column::U32, |row| row.0),
-        column(&rows, "kind", Column::Text, |row| row.1.to_owned()),
-        column(&rows, "from_ps", Column::U64, |row| row.2.0),
-        column(&rows, "width_ps", Column::U64, |row| row.2.1),
-        column(&rows, "count", Column::U64, |row| row.2.2),
-    ];
-    Ok(write_columns(&folder.join("latency.parquet"), columns, rows.len())?)
+    Ok(write_rows(folder, &rows)?)
 }
 
 fn write_packets(folder: &Path, results: &TrafficResults) -> Result<(), StoreError> {
-    let rows: Vec<_> = runs(results)
-        .flat_map(|(point, run)| run.packets.iter().map(move |packet| (point, run.figures.seed, packet)))
-        .collect();
-    let columns = vec![
-        column(&rows, "point", Column::U32, |row| row.0),
-        column(&rows, "seed", Column::U64, |row| row.1),
-        column(&rows, "source", Column::U32, |row| row.2.source.0),
-        column(&rows, "destination", Column::U32, |row| row.2.destination.0),
-        column(&rows, "number", Column::U64, |row| row.2.number),
-        column(&rows, "bytes", Column::U32, |row| row.2.bytes),
-        column(&rows, "flits", Column::U32, |row| row.2.flits),
-        column(&rows, "switches", Column::U32, |row| row.2.switches),
-        column(&rows, "handed_over_ps", Column::U64, |row| row.2.handed_over.0),
-        column(&rows, "left_ps", Column::U64, |row| row.2.left.0),
-        column(&rows, "arrived_ps", Column::U64, |row| row.2.arrived.0),
-    ];
-    Ok(write_columns(&folder.join("packets.parquet"), columns, rows.len())?)
+    let of_run = |(point, run): (u32, &TrafficRun)| {
+        let row = |packet: &PacketRecord| PacketResult {
+            point,
+            seed: run.figures.seed,
+            source: packet.source.0,
+            destination: packet.destination.0,
+            number: packet.number,
+            bytes: packet.bytes,
+            flits: packet.flits,
+            switches: packet.switches,
+            handed_over_ps: packet.handed_over.0,
+            left_ps: packet.left.0,
+            arrived_ps: packet.arrived.0,
+        };
+        run.packets.iter().map(row).collect::<Vec<_>>()
+    };
+    Ok(write_rows(folder, &runs(results).flat_map(of_run).collect::<Vec<_>>())?)
 }
