@@ -125,6 +125,9 @@ fn a_grown_job_has_its_bytes_and_says_what_its_masters_do() {
     let roles: Vec<&str> =
         grown["masters"].as_array().unwrap().iter().map(|row| row["role"].as_str().unwrap()).collect();
     assert_eq!(roles, ["NameNode", "ResourceManager", "MRAppMaster"]);
+    let is_busy = |made: &Value| made["notes"].to_string().contains("ResourceManager answers calls for");
+    let slow = grow(&["--nodes", "16", "--set", "calls.nodeHeartbeat.service=300ms"], "slow");
+    assert_eq!((is_busy(&grown), is_busy(&slow)), (false, true), "{}", slow["notes"]);
     assert!(run("merger", &["check", &path("grown")]).unwrap().status.success());
     // Done before: nothing is written over.
     let again = run("replay", &["grow", &path("trace"), "--out", &path("grown")]).unwrap();

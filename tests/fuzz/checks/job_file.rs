@@ -13,9 +13,18 @@ pub fn check(text: &str) {
     let Ok(file) = JobFile::parse(text) else { return };
     let written = file.to_toml().map(|text| JobFile::parse(&text));
     assert_eq!(written.as_ref().map(Result::as_ref), Ok(Ok(&file)), "{written:?}");
-    let blocks = file.jobs.iter().map(|job| job.input.map_or(0, |input| input.0 / file.hadoop.block_bytes));
+    // Recorded maps have sizes of their own: as many of them as are needed, all in turn.
+    let blocks = file.jobs.iter().map(|job| {
+        let input = job.input.map_or(0, |input| input.0);
+        let samples = job.map_samples.iter().map(|map| map.input.0).fold(0, u64::saturating_add);
+        match job.map_samples.len() as u64 {
+            0 => input / file.hadoop.block_bytes,
+            count => input.div_ceil(samples).saturating_mul(count),
+        }
+    });
     let tasks = blocks.chain(file.jobs.iter().map(|job| job.reduces.into())).fold(0u64, u64::saturating_add);
-    let pieces = file.hadoop.block_bytes / file.cluster.piece.0;
+    let samples = file.jobs.iter().flat_map(|job| &job.map_samples).map(|map| map.input.0);
+    let pieces = samples.chain([file.hadoop.block_bytes]).max().unwrap_or(0) / file.cluster.piece.0;
     if file.cluster.nodes > 64 || tasks > 200 || pieces > 1_000 {
         return;
     }
