@@ -50,7 +50,7 @@ pub(super) struct GrowArgs {
     #[arg(long, value_name = "Nx", default_value = "1x")]
     disk: Speed,
     /// The network on which the grown job runs: the fabric of this experiment [default: an infinitely fast one].
-    #[arg(long, value_name = "EXPERIMENT.toml")]
+    #[arg(long, value_name = "EXPERIMENT")]
     fabric: Option<PathBuf>,
     /// Replaces a value of the recorded job's file, before it grows, by its path; may be given more than once.
     #[arg(long = "set", value_name = "PATH=VALUE")]

@@ -1,11 +1,11 @@
 //! Combinations of a sweep that separate tasks replay: a file for each in `RESULTS/parts`, until all are gathered.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process;
 
 use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
 
 use super::store::StoreError;
 use super::{JobPoint, Summary};
@@ -13,6 +13,8 @@ use crate::experiment::Point;
 
 /// The folder of the parts, in that of the results.
 const FOLDER: &str = "parts";
+/// No more of a part is read: one holds an experiment and a summary.
+const MAX_PART: u64 = 16 << 20;
 
 /// What came of a combination.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,11 +57,12 @@ impl Parts {
     /// If its file cannot be read, or is of another experiment.
     pub fn read(&self, number: usize, point: &Point) -> Result<Option<PartOutcome>, StoreError> {
         let path = self.path(number);
-        let text = match fs::read_to_string(&path) {
+        let mut text = String::new();
+        match File::open(&path).and_then(|file| file.take(MAX_PART).read_to_string(&mut text)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(StoreError::Io { path, source }),
-            Ok(text) => text,
-        };
+            Ok(_) => {}
+        }
         match serde_json::from_str::<PartFile>(&text) {
             Err(source) => Err(StoreError::Json { path, source }),
             Ok(part) if part.experiment != experiment(point, &path)? => Err(StoreError::OtherPart { path }),
@@ -76,11 +79,12 @@ impl Parts {
         let part = PartFile { experiment: experiment(point, &path)?, outcome: outcome.clone() };
         let text = serde_json::to_string(&part).map_err(|source| StoreError::Json { path: path.clone(), source })?;
         // Tasks of several hosts may do the same one: each writes a file of its own first.
-        let unfinished = path.with_extension(format!("json.{}", process::id()));
-        let written = fs::create_dir_all(&self.folder)
-            .and_then(|()| fs::write(&unfinished, text + "\n"))
-            .and_then(|()| fs::rename(&unfinished, &path));
-        written.map_err(|source| StoreError::Io { path, source })
+        let written = fs::create_dir_all(&self.folder).and_then(|()| {
+            let mut unfinished = NamedTempFile::new_in(&self.folder)?;
+            writeln!(unfinished, "{text}")?;
+            unfinished.persist(&path).map_err(|error| error.error)
+        });
+        written.map(drop).map_err(|source| StoreError::Io { path, source })
     }
 }
 
