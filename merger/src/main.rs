@@ -175,6 +175,8 @@ enum Format {
     Coflow,
     /// A schedule in GOAL for LogGOPSim and ATLAHS: a rank each process, calculations, sends, receives.
     Goal,
+    /// A program of messages for Dimemas: PATH.dim and PATH.cfg, and PATH.tasks for `replay dimemas --task-mapping`.
+    Dimemas,
 }
 
 fn main() -> ExitCode {
@@ -328,8 +330,8 @@ fn run_tables(args: &Tables) -> Result<ExitCode> {
 }
 
 fn run_export(args: &Export) -> Result<ExitCode> {
-    if args.job.is_some() && !matches!(args.to, Format::Goal) {
-        bail!("--job chooses what --to goal writes; other formats hold the whole trace");
+    if args.job.is_some() && !matches!(args.to, Format::Goal | Format::Dimemas) {
+        bail!("--job chooses what --to goal and --to dimemas write; other formats hold the whole trace");
     }
     let trace = read_trace(&args.trace)?;
     let written = match args.to {
@@ -337,6 +339,7 @@ fn run_export(args: &Export) -> Result<ExitCode> {
         Format::Perfetto => serde_json::to_value(export::perfetto(&trace, &args.out)?)?,
         Format::Flows => serde_json::to_value(export::flows(&trace, &args.out)?)?,
         Format::Goal => serde_json::to_value(export::goal(&trace, args.job.as_deref(), &args.out)?)?,
+        Format::Dimemas => serde_json::to_value(export::dimemas(&trace, args.job.as_deref(), &args.out)?)?,
         Format::Coflow => serde_json::to_value(export::coflow(&trace, &args.out)?)?,
     };
     if args.json {

@@ -29,6 +29,14 @@ pub enum ExportError {
     /// The job's causes cannot be followed.
     #[error(transparent)]
     Causal(#[from] causal::CausalError),
+    /// The format has no number for a message's size.
+    #[error("a message of the trace has {bytes} bytes; the format can say at most {max}")]
+    MessageTooLarge {
+        /// Bytes of the message.
+        bytes: u64,
+        /// Bytes that it can say.
+        max: u64,
+    },
     /// There is nothing to show.
     #[error("the trace has no Hadoop process; was the capture made without owners (dumpingd, ss, Java agent)?")]
     NoProcesses,

@@ -1,14 +1,17 @@
 //! Exports for the tools of others.
 
 pub mod coflow;
+pub mod dimemas;
 mod file;
 pub mod flows;
 pub mod goal;
+mod job_lanes;
 mod lanes;
 pub mod paraver;
 pub mod perfetto;
 
 pub use coflow::coflow;
+pub use dimemas::dimemas;
 pub use file::ExportError;
 pub use flows::flows;
 pub use goal::goal;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod check;
+mod export_dimemas;
 mod export_goal;
 mod export_lists;
 mod export_paraver;

@@ -1,6 +1,6 @@
 //! `dimemas`.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -18,8 +18,8 @@ use super::common::FOUND_WRONG;
 pub(super) struct DimemasArgs {
     /// The fabric: an experiment's TOML file, or a name that `replay experiments` lists; its [fabric] table counts.
     fabric: PathBuf,
-    /// Where to listen. Dimemas must be configured for the same host and port.
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:4242")]
+    /// Where to listen: a host's name or address and a port, or a port alone (of 127.0.0.1). Dimemas is told the same.
+    #[arg(long, value_name = "[HOST:]PORT", default_value = "127.0.0.1:4242", value_parser = address)]
     listen: SocketAddr,
     /// How many nodes the fabric has [default: the nodes of a fat-tree, else 256].
     #[arg(long, value_name = "N")]
@@ -44,6 +44,21 @@ pub(super) struct DimemasArgs {
     /// Replaces a value of the file by its path; may be given more than once.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     overrides: Vec<Override>,
+}
+
+/// A port, or a host and a port. Of a name's addresses IPv4 is taken first, as Dimemas knows no other.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.parse::<u16>() {
+        return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    }
+    if !text.contains(':') {
+        return Err(
+            "neither a port nor a host with a port: write it like 4242, localhost:4242 or [::1]:4242".to_owned()
+        );
+    }
+    let addresses: Vec<SocketAddr> = text.to_socket_addrs().map_err(|error| error.to_string())?.collect();
+    let first = addresses.iter().find(|address| address.is_ipv4()).or(addresses.first());
+    first.copied().ok_or_else(|| "the name has no address".to_owned())
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

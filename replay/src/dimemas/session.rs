@@ -13,6 +13,8 @@ const ANSWER_BYTES: usize = 500;
 /// So many messages may be announced whose completion the client was not told of. A client takes turns long before: a
 /// program of 65,536 tasks has some messages a task under way at once.
 pub const MAX_OPEN_MESSAGES: usize = 1 << 20;
+/// So many pairs of tasks may send to each other: a job of 1,024 tasks, each with each.
+const MAX_FLOWS: usize = 1 << 20;
 /// No more completions than this in an answer; eight at once made a real client hang.
 const ANSWER_COMPLETIONS: usize = 3;
 const END: &str = "END\n";
@@ -31,6 +33,9 @@ pub enum SessionError {
         "{MAX_OPEN_MESSAGES} messages are announced and not completed: no client may have more of them open at once"
     )]
     TooManyMessages,
+    /// More pairs of tasks send than the server keeps. The client cannot go on.
+    #[error("more than {MAX_FLOWS} pairs of tasks send to each other")]
+    TooManyFlows,
     /// Messages are still under way at the end of all simulated times.
     #[error("messages are still under way after 150 days of simulated time: the fabric is too slow for them")]
     Endless,
@@ -74,7 +79,8 @@ struct UnderWay {
 /// The client's tasks, as a workload: it is done whenever something has arrived.
 struct Tasks {
     mapping: TaskMapping,
-    flows: BTreeMap<(HostIndex, HostIndex), FlowId>,
+    /// By source and destination, tasks as the client numbers them.
+    flows: BTreeMap<(u32, u32), FlowId>,
     /// Messages that have not left yet, in the order in which they will.
     leaving: BTreeMap<(SimTime, u64), Message>,
     under_way: BTreeMap<u64, UnderWay>,
@@ -146,6 +152,10 @@ impl<N: Network> Session<N> {
         let nodes = self.network.hosts();
         for task in [message.source, message.destination] {
             self.tasks.mapping.host(task, nodes).map_err(SessionError::NoHost)?;
+        }
+        let flows = &self.tasks.flows;
+        if flows.len() >= MAX_FLOWS && !flows.contains_key(&(message.source, message.destination)) {
+            return Err(SessionError::TooManyFlows);
         }
         self.figures.messages += 1;
         self.figures.bytes += message.bytes;
@@ -219,7 +229,7 @@ impl<N: Network> Workload<N> for Tasks {
         let nodes = network.hosts();
         let ends = (self.mapping.host(message.source, nodes), self.mapping.host(message.destination, nodes));
         let (Ok(source), Ok(destination)) = ends else { return };
-        let flow = self.flow(source, destination, network);
+        let flow = self.flow((message.source, message.destination), (source, destination), network);
         network.send(left, flow, message.bytes, Token(token));
         self.under_way.insert(token, UnderWay { message, left });
     }
@@ -234,19 +244,19 @@ impl<N: Network> Workload<N> for Tasks {
 }
 
 impl Tasks {
-    /// The flow from one host to another: all their messages share it, as processes of MPI share a connection.
-    fn flow(&mut self, source: HostIndex, destination: HostIndex, network: &mut impl Network) -> FlowId {
-        if let Some(flow) = self.flows.get(&(source, destination)) {
+    /// The flow from one task to another: all their messages share it, as processes of MPI share a connection.
+    fn flow(&mut self, tasks: (u32, u32), hosts: (HostIndex, HostIndex), network: &mut impl Network) -> FlowId {
+        if let Some(flow) = self.flows.get(&tasks) {
             return *flow;
         }
-        if source == destination {
-            let flow = network.open_flow(source, destination);
-            self.flows.insert((source, destination), flow);
+        if hosts.0 == hosts.1 {
+            let flow = network.open_flow(hosts.0, hosts.1);
+            self.flows.insert(tasks, flow);
             return flow;
         }
-        let (there, back) = network.open_connection(source, destination);
-        self.flows.insert((source, destination), there);
-        self.flows.insert((destination, source), back);
+        let (there, back) = network.open_connection(hosts.0, hosts.1);
+        self.flows.insert(tasks, there);
+        self.flows.insert((tasks.1, tasks.0), back);
         there
     }
 }

@@ -117,3 +117,54 @@ fn a_line_that_is_none_is_logged_and_the_connection_kept_and_a_silent_client_is_
     assert!(text.contains("line 1: ") && text.contains("SEND") && text.contains("passed over"), "{text}");
     assert!(text.contains("timed out: waited 1s for END of the turn that began with line 4"), "{text}");
 }
+
+#[test]
+fn the_microbenchmark_takes_what_the_deliverables_arithmetic_says() {
+    let trace = include_str!("../../experiments/dimemas/microbenchmark.dim");
+    let sends: Vec<Vec<u32>> = trace
+        .lines()
+        .filter_map(|line| line.strip_prefix("2:0:0:1:-1:"))
+        .map(|line| line.split(':').take(2).map(|word| word.parse().unwrap()).collect())
+        .collect();
+    assert_eq!(sends, [[80, 1], [32_768, 2]]);
+    // The last lines say where the records of a task begin.
+    for line in trace.lines().filter_map(|line| line.strip_prefix("s:")) {
+        let (task, at) = line.split_once(':').unwrap();
+        assert!(trace[at.parse().unwrap()..].starts_with(&format!("1:{task}:0:")), "{line}");
+    }
+    let direct = ["--set", "fabric.decision=\"direct\"", "--set", "fabric.photonic_packet_max=\"1500B\""];
+    let ideal_servers = ["--nodes", "2", "--racks", "2", "--set", "fabric.server_rate=\"unlimited\""];
+    // Tables 1 and 2, and a circuit's set-up before it (Figure 18).
+    for (fabric, more, bytes, expected) in [
+        ("lightness-ops", &direct[..], 80, "1850"),
+        ("lightness-ops", &direct[..], 32_768, "107367.2"),
+        ("lightness-ocs", &[][..], 80, "753001850"),
+    ] {
+        let arguments: Vec<&str> = [fabric].into_iter().chain(ideal_servers).chain(more.iter().copied()).collect();
+        let (mut child, _log, address) = serve(Path::new("."), &arguments);
+        assert_eq!(one_message(&address, 0, 1, bytes), expected, "{fabric} {bytes}");
+        assert!(child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn it_listens_on_a_port_a_name_or_an_address() {
+    for (listen, expected) in [("0", "127.0.0.1:"), ("localhost:0", "127.0.0.1:"), ("127.0.0.1:0", "127.0.0.1:")] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_replay"))
+            .args(["dimemas", "ideal", "--once", "--listen", listen])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(line.contains(&format!("listening on {expected}")), "{listen}: {line}");
+    }
+    for (listen, expected) in [("localhost", "write it like 4242, localhost:4242"), ("localhost:99999", "port")] {
+        let command = ["dimemas", "ideal", "--once", "--listen", listen];
+        let output = Command::new(env!("CARGO_BIN_EXE_replay")).args(command).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && error.contains(expected), "{listen}: {error}");
+    }
+}

@@ -239,3 +239,17 @@ proptest! {
         prop_assert_eq!(played, directly(FABRICS[which], 5, &sends));
     }
 }
+
+#[test]
+fn tasks_of_one_node_have_flows_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tasks");
+    std::fs::write(&file, "0 0\n1 0\n2 1\n3 1\n").unwrap();
+    let mapping = TaskMapping::read(&file, 4).unwrap();
+    let mut session = Session::new(fabric(IDEAL, &lab(4, 1)), mapping);
+    let sends = ["SEND 0 0 2 7 1000 a b 0 2 0 0", "SEND 0 1 3 7 1000 c d 1 3 0 0", "SEND 0 0 2 8 1000 e f 0 2 0 0"];
+    let answered = turn(&mut session, &[sends[0], sends[1], sends[2], "STOP 5000"]);
+    assert_eq!(answered.iter().map(|line| time_of(line).0).collect::<Vec<_>>(), [1_800_000, 1_800_000]);
+    // The second message of one pair follows the first.
+    assert_eq!(turn(&mut session, &["STOP 5000"]), ["COMPLETED SEND 2600 0 2 1000 e f 0 2 0"]);
+}

@@ -2,7 +2,7 @@
 //!
 //! | type | written as | kept as |
 //! |---|---|---|
-//! | [`Rate`] | `10Gbps`, `100mbit`, `2.5Gbit/s`, `1250MB/s`, `unlimited` | bits per second |
+//! | [`Rate`] | `10Gbps`, `100mbit`, `2.5Gbit/s`, `1250MB/s`, `1250MiB/s`, `unlimited` | bits per second |
 //! | [`DurationPs`] | `1678ns`, `0.8ns`, `20us`, `753ms`, `1s`, `2min` | picoseconds |
 //! | [`PerByte`] | `1.35ns/B`, `4.05ns/3B` | femtoseconds per byte |
 //! | [`Bytes`] | `80B`, `1500B`, `64KiB`, `32kB`, `6MB` | bytes |
@@ -90,7 +90,7 @@ impl FromStr for Rate {
         if text.trim() == "unlimited" {
             return Ok(Self::UNLIMITED);
         }
-        // "Mb/s" means bits, "MB/s" bytes: the one place where case tells units apart.
+        // "Mb/s" means bits, "MB/s" and "MiB/s" bytes: the one place where case tells units apart.
         match RATE.parse(&text.replace("b/s", "bps"))? {
             0 => Err(UnitError::ZeroRate { value: text.to_owned() }),
             bps => Ok(Self(bps)),
@@ -390,6 +390,7 @@ mod tests {
         assert_eq!("100mbit".parse::<Rate>().unwrap().bps(), Some(100_000_000));
         assert_eq!("2.46 Gbit/s".parse::<Rate>().unwrap().bps(), Some(2_460_000_000));
         assert_eq!("1250MB/s".parse::<Rate>().unwrap().bps(), Some(10_000_000_000));
+        assert_eq!("250MiB/s".parse::<Rate>().unwrap().bps(), Some(250 * (8 << 20)));
         assert_eq!("100Mb/s".parse::<Rate>().unwrap(), "100mbit".parse().unwrap());
         assert_eq!("unlimited".parse::<Rate>().unwrap(), Rate::UNLIMITED);
         assert_eq!("1678ns".parse::<DurationPs>().unwrap(), DurationPs(1_678_000));

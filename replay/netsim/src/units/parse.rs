@@ -126,7 +126,7 @@ impl Kind {
 
 pub(super) const RATE: Kind = Kind {
     what: "rate",
-    examples: "\"10Gbps\", \"100mbit\", \"1250MB/s\" or \"unlimited\"",
+    examples: "\"10Gbps\", \"100mbit\", \"1250MB/s\", \"1250MiB/s\" or \"unlimited\"",
     kept: "bits per second",
     units: &[
         ("bps", 1),
@@ -147,6 +147,9 @@ pub(super) const RATE: Kind = Kind {
         ("kb/s", 8_000),
         ("mb/s", 8_000_000),
         ("gb/s", 8_000_000_000),
+        ("kib/s", 8 << 10),
+        ("mib/s", 8 << 20),
+        ("gib/s", 8 << 30),
     ],
 };
 
