@@ -43,6 +43,11 @@ pub struct LinkFigures {
     pub queue_max_bytes: u64,
     /// Bytes that crossed it in each interval of [`NetworkFigures::interval_ps`], from time 0 on.
     pub bytes_by_interval: Vec<u64>,
+    /// Packets that were lost at its queue in each of these intervals, up to the last one with a loss. Fabrics that do not tell, as
+    /// those without losses: empty.
+    pub drops_by_interval: Vec<u64>,
+    /// Longest queue before it in each of these intervals, in bytes; empty where a fabric does not tell.
+    pub queue_by_interval: Vec<u64>,
 }
 
 /// An optical circuit from its grant to its release.

@@ -76,6 +76,12 @@ pub struct LinkDetail {
     pub utilisation: Option<f64>,
     /// Bytes that crossed it in each interval.
     pub bytes_by_interval: Vec<u64>,
+    /// Packets lost at its queue in each interval, up to the last one with a loss; empty where the fabric does not tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drops_by_interval: Vec<u64>,
+    /// Longest queue in front of it in each interval; empty where the fabric does not tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queue_by_interval: Vec<u64>,
 }
 
 /// An optical circuit. Times are seconds since the job was submitted.
@@ -200,6 +206,8 @@ impl LinkDetail {
             queue_max_bytes: link.queue_max_bytes,
             utilisation: (capacity > 0.0).then(|| link.bytes as f64 * 8.0 / capacity),
             bytes_by_interval: link.bytes_by_interval.clone(),
+            drops_by_interval: link.drops_by_interval.clone(),
+            queue_by_interval: link.queue_by_interval.clone(),
         }
     }
 }

@@ -32,6 +32,8 @@ pub struct LinkMeter {
     drops: u64,
     queue_max_bytes: u64,
     by_interval: Vec<u64>,
+    drops_by_interval: Vec<u64>,
+    queue_by_interval: Vec<u64>,
     /// The interval that was counted last: its begin and its index.
     begin_ps: u64,
     index: usize,
@@ -58,22 +60,30 @@ impl LinkMeter {
 
     /// Makes the interval of `at` the one that is counted.
     fn turn_to(&mut self, at: SimTime, interval_ps: u64) {
-        let number = at.0 / interval_ps.max(1);
-        self.begin_ps = number * interval_ps.max(1);
-        self.index = usize::try_from(number.min(MAX_INTERVALS)).unwrap_or(usize::MAX);
+        self.begin_ps = at.0 / interval_ps.max(1) * interval_ps.max(1);
+        self.index = interval_of(at, interval_ps);
         if self.index >= self.by_interval.len() {
             self.by_interval.resize(self.index + 1, 0);
         }
     }
 
-    /// A packet was lost in front of the link.
-    pub fn dropped(&mut self) {
+    /// A packet was lost in front of the link at `at`.
+    pub fn dropped(&mut self, at: SimTime, interval_ps: u64) {
         self.drops += 1;
+        *of_interval(&mut self.drops_by_interval, at, interval_ps) += 1;
     }
 
-    /// The queue in front of the link holds `bytes` now.
-    pub fn queued(&mut self, bytes: u64) {
+    /// The queue in front of the link holds `bytes` from `at` on.
+    #[inline]
+    pub fn queued(&mut self, at: SimTime, bytes: u64, interval_ps: u64) {
         self.queue_max_bytes = self.queue_max_bytes.max(bytes);
+        // Dividing takes long, and what is queued mostly crosses in the interval that is counted.
+        let counted = at.0.wrapping_sub(self.begin_ps) < interval_ps && self.index < self.queue_by_interval.len();
+        let longest = match self.queue_by_interval.get_mut(self.index) {
+            Some(longest) if counted => longest,
+            _ => of_interval(&mut self.queue_by_interval, at, interval_ps),
+        };
+        *longest = (*longest).max(bytes);
     }
 
     /// Bytes that crossed so far, or are certain to.
@@ -99,6 +109,45 @@ impl LinkMeter {
             drops: self.drops,
             queue_max_bytes: self.queue_max_bytes,
             bytes_by_interval: self.by_interval.clone(),
+            drops_by_interval: self.drops_by_interval.clone(),
+            queue_by_interval: self.queue_by_interval.clone(),
         }
+    }
+}
+
+/// The number of the interval in which `at` lies.
+fn interval_of(at: SimTime, interval_ps: u64) -> usize {
+    usize::try_from((at.0 / interval_ps.max(1)).min(MAX_INTERVALS)).unwrap_or(usize::MAX)
+}
+
+/// What `list` holds for the interval in which `at` lies, from now on.
+fn of_interval(list: &mut Vec<u64>, at: SimTime, interval_ps: u64) -> &mut u64 {
+    let index = interval_of(at, interval_ps);
+    if index >= list.len() {
+        list.resize(index + 1, 0);
+    }
+    &mut list[index]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LinkMeter;
+    use crate::time::SimTime;
+    use crate::units::Rate;
+
+    #[test]
+    fn losses_and_longest_queues_are_told_by_interval() {
+        let mut meter = LinkMeter::default();
+        meter.queued(SimTime(5), 700, 10);
+        meter.crossed(SimTime(12), 100, 10);
+        meter.queued(SimTime(13), 300, 10);
+        meter.queued(SimTime(14), 200, 10);
+        meter.queued(SimTime(9), 900, 10);
+        meter.dropped(SimTime(35), 10);
+        meter.dropped(SimTime(36), 10);
+        let figures = meter.figures("a->b", Rate::from_bps(8));
+        assert_eq!(figures.queue_by_interval, [900, 300]);
+        assert_eq!(figures.drops_by_interval, [0, 0, 0, 2]);
+        assert_eq!((figures.queue_max_bytes, figures.drops), (900, 2));
     }
 }

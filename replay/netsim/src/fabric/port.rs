@@ -125,14 +125,14 @@ impl Port {
     #[inline]
     pub fn offer(&mut self, now: SimTime, bytes: u32, interval_ps: u64) -> Option<Passage> {
         if !self.has_room(now, bytes) {
-            self.meter.dropped();
+            self.meter.dropped(now, interval_ps);
             return None;
         }
         let (start, sent) = self.take(now, bytes);
         if start > now.0 {
             self.waiting.push_back((SimTime(start), bytes));
             self.waiting_bytes += u64::from(bytes);
-            self.meter.queued(self.waiting_bytes);
+            self.meter.queued(now, self.waiting_bytes, interval_ps);
         }
         self.meter.crossed(SimTime(start), u64::from(bytes), interval_ps);
         Some(self.passage(start, sent))

@@ -112,7 +112,11 @@ proptest! {
         let mut figures = fabric.figures();
         // Windows count no traffic over time.
         figures.interval_ps = 0;
-        figures.links.iter_mut().for_each(|link| link.bytes_by_interval.clear());
+        for link in &mut figures.links {
+            link.bytes_by_interval.clear();
+            link.drops_by_interval.clear();
+            link.queue_by_interval.clear();
+        }
         let expected = (figures, bytes_at(&case, &stops));
         for parts in [1, 2, 3, 16] {
             let (fast, figures, bytes) = windows(&case, parts, &stops);

@@ -217,7 +217,7 @@ impl Lightness {
     }
 
     fn refuse(&mut self, now: SimTime, id: PacketId, port: u32) {
-        self.meters.ops_out[port as usize].dropped();
+        self.meters.ops_out[port as usize].dropped(now, self.config.interval.ps());
         let answered = now.plus_ps(self.answer_ps());
         self.queue.schedule(answered, Phase::Arrive, self.ops_place(), Event::Nacked(id));
     }

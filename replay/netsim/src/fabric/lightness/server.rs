@@ -146,7 +146,8 @@ impl Lightness {
         let meter = &mut self.meters.down[host as usize];
         meter.crossed(start, wire.into(), self.config.interval.ps());
         let ahead = u128::from(start.since_ps(now)) * u128::from(self.config.server_rate.bps().unwrap_or(0));
-        meter.queued(u64::try_from(ahead / 8_000_000_000_000).unwrap_or(u64::MAX));
+        let bytes = u64::try_from(ahead / 8_000_000_000_000).unwrap_or(u64::MAX);
+        meter.queued(now, bytes, self.config.interval.ps());
         self.queue.schedule(at, Phase::Arrive, self.down_place(host), Event::Received(id));
     }
 

@@ -249,6 +249,8 @@ impl Ports {
             drops: self.drops.get(port).copied().unwrap_or(0),
             queue_max_bytes: state.queue_max,
             bytes_by_interval: Vec::new(),
+            drops_by_interval: Vec::new(),
+            queue_by_interval: Vec::new(),
         }
     }
 }
