@@ -29,8 +29,9 @@ pub(super) fn of_run(summary: &Summary) -> String {
     }
     let errors = &summary.transfer_error;
     let error = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), percent);
+    let what = if summary.shows_error() { "error" } else { "change" };
     let transfers = format!(
-        "transfers  change of the simulated against the recorded times: median {}, 95th percentile {}\n",
+        "transfers  {what} of the simulated against the recorded times: median {}, 95th percentile {}\n",
         error(errors.median),
         error(errors.p95),
     );

@@ -7,6 +7,7 @@
 //! trace = "../traces/terasort"     # a folder that `merger build` wrote; relative to this file; or `--trace`
 //! job = "job_1700000000000_0002"   # default: the job with the largest shuffle
 //! cpu_factor = 1.0                 # thinking takes so many times as long as recorded
+//! recorded_network = false         # the fabric models the network of the recording: what differs is the model's error
 //! causality = "trace"              # or "recorded": every message leaves at its recorded time
 //! handshakes = true                # connections opened during the job are opened in the fabric too
 //!

@@ -76,6 +76,16 @@ impl Experiment {
         for change in overrides {
             change.apply(&mut table)?;
         }
+        let changes = |path: [&str; 2], deep: usize| {
+            overrides.iter().any(|change| change.path().iter().zip(path).take(deep).all(|(is, of)| is == of))
+        };
+        if changes(["fabric", ""], 1)
+            && !changes(["workload", "recorded_network"], 2)
+            && let Some(workload) = table.get_mut("workload").and_then(toml::Value::as_table_mut)
+        {
+            // The file said it of its own fabric.
+            workload.remove("recorded_network");
+        }
         Ok(table)
     }
 

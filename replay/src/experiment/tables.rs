@@ -72,6 +72,10 @@ pub struct Workload {
     pub job: Option<String>,
     /// Thinking takes so many times as long as recorded. Default: 1.
     pub cpu_factor: f64,
+    /// Whether the fabric is a model of the network on which the trace was recorded: then what differs from the recording is
+    /// the model's error, otherwise it is what the network changes. Default: false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub recorded_network: bool,
     /// What decides when messages leave. Default: `trace`, their causes.
     pub causality: Causality,
     /// Whether connections opened during the job are opened in the fabric too. Default: true.
@@ -90,6 +94,7 @@ impl Default for Workload {
             generate: None,
             job: None,
             cpu_factor: 1.0,
+            recorded_network: false,
             causality: Causality::Trace,
             handshakes: true,
             racks: BTreeMap::new(),

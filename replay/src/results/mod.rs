@@ -84,6 +84,7 @@ impl RunResults {
             cpu_factor: experiment.workload.cpu_factor,
             seed: experiment.run.seed,
             baseline: Baseline::Recorded,
+            recorded_network: experiment.workload.recorded_network && experiment.workload.cpu_factors.is_empty(),
             job_time_s: seconds(outcome.job_time_ps),
             recorded_job_time_s: graph.job_time(graph.finish_ns).as_secs_f64(),
             phases: phases::means(graph, outcome, &tasks),

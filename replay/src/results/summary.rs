@@ -29,6 +29,9 @@ pub struct Summary {
     /// What the times that are called recorded are.
     #[serde(default, skip_serializing_if = "Baseline::is_recorded")]
     pub baseline: Baseline,
+    /// Whether the experiment says that its fabric models the network of the recording (`workload.recorded_network`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recorded_network: bool,
     /// From the job's submission to its end.
     pub job_time_s: f64,
     /// The same in the recording; of a generated job, on an infinitely fast network.
@@ -55,7 +58,7 @@ pub struct Summary {
     pub synthetic_beats: u64,
     /// Share of the critical path on which bytes were on their way.
     pub network_share: f64,
-    /// Errors of the messages' transfer times.
+    /// Changes of the messages' transfer times; on a model of the recorded network, its errors.
     pub transfer_error: TransferError,
     /// What the job's time consists of, the longest first.
     pub critical_path: Vec<PathShare>,
@@ -97,6 +100,12 @@ impl Baseline {
 }
 
 impl Summary {
+    /// Whether what differs from the recording is an error: the fabric models the recorded network, and nothing else was changed.
+    #[must_use]
+    pub fn shows_error(&self) -> bool {
+        self.recorded_network && self.baseline.is_recorded() && (self.cpu_factor - 1.0).abs() < f64::EPSILON
+    }
+
     /// Job time over recorded job time, less 1.
     #[must_use]
     pub fn job_time_change(&self) -> f64 {
