@@ -3,13 +3,26 @@
 use crate::markup::{Element, div, element};
 
 const STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = include_str!("script.js");
+/// What the page may load: nothing from elsewhere.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
+/// Without it the page shows all that it has, one below the other.
+const SCRIPT: &str = concat!(
+    "(function () {\n'use strict';\n",
+    include_str!("script/tips.js"),
+    include_str!("script/tables.js"),
+    include_str!("script/choice.js"),
+    include_str!("script/bars.js"),
+    include_str!("script/experiments.js"),
+    include_str!("script/time.js"),
+    "})();\n"
+);
 
 /// A page with its head, header and footer. `job` stands beside the name at the top.
 #[must_use]
 pub fn document(title: &str, job: Option<Element>, main: Element, footer: &str) -> String {
     let head = element("head")
         .child(element("meta").with("charset", "utf-8"))
+        .child(element("meta").with("http-equiv", "Content-Security-Policy").with("content", POLICY))
         .child(element("meta").with("name", "viewport").with("content", "width=device-width, initial-scale=1"))
         .child(element("meta").with("name", "color-scheme").with("content", "light dark"))
         .child(element("link").with("rel", "icon").with("href", "data:,"))

@@ -3,7 +3,6 @@
 use crate::results::{Detail, TaskTimes};
 use pages::format;
 use pages::markup::{Element, div, element, table};
-use pages::parts::{grid, time_axis};
 
 /// With more attempts than this, the recorded ones are left out.
 const MAX_WITH_RECORDED: usize = 80;
@@ -11,44 +10,52 @@ const MAX_WITH_RECORDED: usize = 80;
 /// Attempts of one host that do not overlap.
 type Lane<'d> = Vec<&'d TaskTimes>;
 
-/// The section with the chart and its table.
-pub(super) fn section(detail: &Detail) -> Element {
-    let summary = &detail.summary;
-    let end_s = summary.job_time_s.max(summary.recorded_job_time_s);
-    let with_recorded = detail.tasks.len() <= MAX_WITH_RECORDED && summary.baseline.is_recorded();
-    let hosts = detail.hosts.iter().map(String::as_str).chain(["unknown host"]);
-    let groups = hosts.filter_map(|host| {
-        let lanes = lanes(detail.tasks.iter().filter(|task| task.host == host), with_recorded);
-        (!lanes.is_empty()).then(|| {
-            div("host").child(div("label").with("title", host).text(host)).child(div("lanes").children(
-                lanes.into_iter().map(|lane| {
-                    div("lane").children(lane.into_iter().flat_map(|task| bars(task, end_s, with_recorded)))
-                }),
-            ))
-        })
-    });
-    let end = |seconds: f64, class: &str, tip: &str| {
-        element("i")
-            .with("class", class)
-            .with("style", format!("left:{}", format::percent_of(seconds, end_s)))
-            .with("data-tip", format!("{tip}\n{}", format::seconds(seconds)))
-    };
+/// What the colours of tasks mean.
+pub(super) fn legend(detail: &Detail) -> Vec<(&'static str, &'static str)> {
     let mut entries = vec![("p-map", "map"), ("p-shuffle", "shuffle"), ("p-sort", "sort"), ("p-reduce", "reduce")];
-    if with_recorded {
+    if with_recorded(detail) {
         entries.push(("k-recorded", "recorded, the thin line below"));
     }
-    let ends = div("ends")
-        .child(end(summary.recorded_job_time_s, "end recorded", "recorded end of the job"))
-        .child(end(summary.job_time_s, "end", "end of the job"));
-    element("section")
-        .child(element("h3").text("Tasks"))
-        .child(element("p").with("class", "hint").text(format!(
-            "{} attempts by host. Dashed: the recorded end of the job; solid: its end in this replay.",
-            detail.tasks.len()
-        )))
-        .child(pages::parts::legend(entries))
-        .child(div("plot").child(grid(end_s)).child(ends).children(groups).child(time_axis(end_s)))
-        .child(element("details").child(element("summary").text("As a table")).child(task_table(&detail.tasks)))
+    entries
+}
+
+fn with_recorded(detail: &Detail) -> bool {
+    detail.tasks.len() <= MAX_WITH_RECORDED && detail.summary.baseline.is_recorded()
+}
+
+/// Hosts on which tasks ran, each with its tasks as bars over a time up to `end_s`.
+pub(super) fn hosts(detail: &Detail, end_s: f64) -> Vec<(&str, Element)> {
+    let with_recorded = with_recorded(detail);
+    let hosts = detail.hosts.iter().map(String::as_str).chain(["unknown host"]);
+    let drawn = hosts.filter_map(|host| {
+        let lanes = lanes(detail.tasks.iter().filter(|task| task.host == host), with_recorded);
+        let drawn = div("lanes").children(
+            lanes
+                .iter()
+                .map(|lane| div("lane reel").children(lane.iter().flat_map(|task| bars(task, end_s, with_recorded)))),
+        );
+        (!lanes.is_empty()).then_some((host, drawn))
+    });
+    drawn.collect()
+}
+
+/// The attempt that ended last, and when.
+pub(super) fn last(tasks: &[TaskTimes]) -> Option<(&TaskTimes, f64)> {
+    tasks.iter().filter_map(|task| Some((task, task.simulated.finish?))).max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// The phases of an attempt, each with its start and end.
+pub(super) fn phases(task: &TaskTimes) -> Vec<(&'static str, Option<f64>, Option<f64>)> {
+    let times = &task.simulated;
+    if task.kind == "reduce" {
+        vec![
+            ("shuffle", times.start, times.shuffle_end),
+            ("sort", times.shuffle_end, times.sort_end),
+            ("reduce", times.sort_end, times.finish),
+        ]
+    } else {
+        vec![("map", times.start, times.finish)]
+    }
 }
 
 /// From the start of an attempt to its end, in the replay, and in the recording where that is shown too.
@@ -82,18 +89,8 @@ fn bars(task: &TaskTimes, end_s: f64, with_recorded: bool) -> Vec<Element> {
     let place = |from: f64, to: f64| {
         format!("left:{};width:{}", format::percent_of(from, end_s), format::percent_of((to - from).max(0.0), end_s))
     };
-    let times = &task.simulated;
-    let phases: Vec<(&str, Option<f64>, Option<f64>)> = if task.kind == "reduce" {
-        vec![
-            ("shuffle", times.start, times.shuffle_end),
-            ("sort", times.shuffle_end, times.sort_end),
-            ("reduce", times.sort_end, times.finish),
-        ]
-    } else {
-        vec![("map", times.start, times.finish)]
-    };
     let failed = if task.succeeded { "" } else { " failed" };
-    let mut bars: Vec<Element> = phases
+    let mut bars: Vec<Element> = phases(task)
         .into_iter()
         .filter_map(|(phase, from, to)| {
             let (from, to) = from.zip(to)?;
@@ -123,7 +120,8 @@ fn bars(task: &TaskTimes, end_s: f64, with_recorded: bool) -> Vec<Element> {
     bars
 }
 
-fn task_table(tasks: &[TaskTimes]) -> Element {
+/// Start and end of all phases of all attempts.
+pub(super) fn table_of(tasks: &[TaskTimes]) -> Element {
     let headers = [
         "attempt", "host", "kind", "start", "recorded", "shuffled", "recorded", "sorted", "recorded", "end", "recorded",
     ];

@@ -1,8 +1,9 @@
 //! The report: one HTML file that needs nothing else, neither a network nor a script.
 //!
-//! All figures are drawn here, in HTML and SVG; the page's script only shows details under the pointer, and one
-//! experiment at a time where there are several.
+//! All figures are drawn here, in HTML and SVG; the page's script shows details under the pointer, one experiment at a time or two
+//! side by side, and parts of the bars and of the time.
 
+mod answer;
 mod coflow;
 mod congestion;
 mod curves;
@@ -13,12 +14,14 @@ mod page;
 mod path;
 pub mod plots;
 mod synthetic;
+mod timeline;
 mod traffic;
 mod transfers;
+mod words;
 
 pub use self::coflow::{write_coflow_page, write_coflows};
 pub use self::congestion::{write_congestion, write_congestion_page};
-pub use overview::fast_enough;
+pub use answer::fast_enough;
 pub use page::{page, write, write_curves, write_job_curves, write_jobs, write_traffic};
 pub use synthetic::page as traffic_page;
 

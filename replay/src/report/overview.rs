@@ -1,143 +1,152 @@
 //! What all experiments have in common: how long the job takes, and its phases.
 
+use super::answer;
 use super::path::{KINDS, kind_label};
+use super::words::word;
 use crate::results::{Detail, Phase, Summary};
 use pages::format;
 use pages::markup::{Element, div, element, table};
+use pages::parts::time_axis;
 
-/// The answer in a sentence, and the figures that people ask for first.
+/// The answer in two sentences, and of one replay the figures that people ask for first.
 pub(super) fn headline(details: &[Detail]) -> Element {
-    let Some(first) = details.first() else { return element("p") };
-    let recorded = format::seconds(first.summary.recorded_job_time_s);
-    let is_recorded = first.summary.baseline.is_recorded();
-    let sentence = if let [one] = details {
-        let against = if is_recorded { "recorded" } else { "on an infinitely fast network" };
-        format!(
-            "Over {}, the job takes {}: {} against the {recorded} {against}.",
-            one.summary.name,
-            format::seconds(one.summary.job_time_s),
-            format::change(one.summary.job_time_change()),
-        )
-    } else {
-        let by_time = |a: &&Detail, b: &&Detail| a.summary.job_time_s.total_cmp(&b.summary.job_time_s);
-        let fastest = details.iter().min_by(by_time).unwrap_or(first);
-        let slowest = details.iter().max_by(by_time).unwrap_or(first);
-        let begin = if is_recorded {
-            format!("Recorded, the job took {recorded}. Replayed, it takes")
-        } else {
-            format!("On an infinitely fast network the job takes {recorded}. Over these it takes")
-        };
-        format!(
-            "{begin} from {} ({}) to {} ({}).{}",
-            format::seconds(fastest.summary.job_time_s),
-            fastest.summary.name,
-            format::seconds(slowest.summary.job_time_s),
-            slowest.summary.name,
-            if is_recorded { String::new() } else { format!(" {}", fast_enough(details)) },
-        )
-    };
-    let section = element("section").with("class", "headline").child(element("h1").text(sentence));
-    if let [one] = details { section.child(figures(&one.summary)) } else { section }
-}
-
-/// A network on which a job takes at most so much longer than on an infinitely fast one is as good as that.
-const FAST_ENOUGH: f64 = 0.05;
-
-/// Which networks a generated job needs, in a sentence.
-#[must_use]
-pub fn fast_enough(details: &[Detail]) -> String {
-    let mut real: Vec<&Summary> =
-        details.iter().map(|detail| &detail.summary).filter(|summary| summary.fabric != "ideal").collect();
-    real.sort_by(|a, b| a.job_time_s.total_cmp(&b.job_time_s));
-    let (enough, others): (Vec<&Summary>, Vec<&Summary>) =
-        real.into_iter().partition(|summary| summary.job_time_change() <= FAST_ENOUGH);
-    let names = |summaries: &[&Summary]| {
-        let name = |summary: &&Summary| format!("{} ({})", summary.name, format::change(summary.job_time_change()));
-        summaries.iter().map(name).collect::<Vec<_>>().join(", ")
-    };
-    let share = format::share(FAST_ENOUGH);
-    match (&enough[..], &others[..]) {
-        ([], []) => String::new(),
-        ([], [closest, ..]) => format!("None comes within {share} of that; the closest is {}.", names(&[closest])),
-        (enough, []) => format!("All are within {share} of that: {}.", names(enough)),
-        (enough, others) => {
-            format!("Within {share} of that, and fast enough for it: {}. Slower: {}.", names(enough), names(others))
+    let section = element("section").with("class", "headline").child(element("h1").text(answer::waits(details)));
+    let section = match details {
+        [one] => section.child(figures(&one.summary)),
+        several => {
+            let costs = answer::fast_enough(several);
+            section.children((!costs.is_empty()).then(|| element("p").with("class", "lead").text(costs)))
         }
-    }
+    };
+    section.children(answer::errors(details).map(|told| pages::parts::note(&told)))
 }
 
 /// The figures of one replay that people ask for first.
 pub(super) fn figures(summary: &Summary) -> Element {
-    let figure =
-        |value: String, what: &str| div("figure").child(element("b").text(value)).child(element("span").text(what));
+    let figure = |value: String, what: Element| div("figure").child(element("b").text(value)).child(what);
+    let plain = |value: String, what: &str| figure(value, element("span").text(what));
     let errors = &summary.transfer_error;
-    div("figures")
-        .child(figure(format::share(summary.network_share), "of the job's time on the network"))
-        .child(figure(format::maybe_change(errors.median), "median change of transfer times"))
-        .child(figure(
+    let change = if summary.shows_error() { "error" } else { "change" };
+    let most = element("span").child(word("twice-cpu", "at most")).text(", with twice the CPU");
+    let median =
+        element("span").text(format!("median {change} of the ")).child(word("transfer-time", "transfer times"));
+    let saved = answer::twice_the_cpu(summary);
+    let figures = div("figures")
+        .child(plain(format::share(summary.network_share), "of the job's time on the network"))
+        .child(figure(format::change(-saved), most));
+    let transfers = [
+        figure(format::maybe_change(errors.median), median),
+        plain(
             errors.p95.map_or_else(|| "–".to_owned(), |p95| format!("{:.0}%", p95 * 100.0)),
-            "95th percentile of that change",
-        ))
-        .child(figure(format::count(summary.messages), "messages"))
-        .child(figure(format::bytes(summary.bytes), "payload"))
-        .child(figure(format::count(summary.drops), "packets lost"))
-        .child(figure(format::count(summary.events), "events"))
-        .child(figure(format::seconds(summary.wall_s), "to simulate"))
+            &format!("95th percentile of that {change}"),
+        ),
+    ];
+    figures
+        .children(transfers.into_iter().filter(|_| summary.baseline.is_recorded()))
+        .child(plain(format::count(summary.drops), "packets lost"))
+        .child(plain(format::count(summary.messages), "messages"))
+        .child(plain(format::bytes(summary.bytes), "payload"))
+        .child(plain(format::seconds(summary.wall_s), &format!("to simulate {} events", format::count(summary.events))))
 }
 
-/// Job times as bars, each broken down by its critical path, below the recorded one.
-pub(super) fn job_times(details: &[Detail], first: &Detail) -> Element {
-    let recorded_s = first.summary.recorded_job_time_s;
-    let longest_s = details.iter().map(|detail| detail.summary.job_time_s).fold(recorded_s, f64::max);
-    let row = |name: &str, kind: &str, bar: Element, value: String, change: String| {
-        div("row")
-            .child(div("what").child(element("b").text(name)).child(element("small").text(kind)))
-            .child(
-                div("track").child(bar).child(
-                    element("i")
-                        .with("class", "mark")
-                        .with("style", format!("left:{}", format::percent_of(recorded_s, longest_s))),
-                ),
-            )
-            .child(div("value").child(element("b").text(value)).child(element("small").text(change)))
+/// Which experiments are shown among the bars; the page's script shows these buttons.
+fn hiders(details: &[&Detail]) -> Element {
+    let button = |name: &str| {
+        element("button").with("type", "button").with("aria-pressed", "true").with("data-hide", name).text(name)
     };
-    let recorded_bar = div("stack").child(
-        element("span")
-            .with("class", "k-recorded")
-            .with("style", format!("width:{}", format::percent_of(recorded_s, longest_s)))
-            .with("data-tip", format!("{}\n{}", first.summary.baseline.label(), format::seconds(recorded_s))),
-    );
+    div("hiders")
+        .with("id", "hiders")
+        .with("role", "group")
+        .with("aria-label", "Experiments that are shown")
+        .with("hidden", "")
+        .child(element("span").text("Shown:"))
+        .children(details.iter().map(|detail| button(&detail.summary.name)))
+        .child(
+            element("button")
+                .with("type", "button")
+                .with("id", "whole")
+                .with("aria-pressed", "false")
+                .text("long bars in full"),
+        )
+}
+
+/// Job times as bars, each broken down by its critical path, below the recorded one; the shortest first.
+pub(super) fn job_times(details: &[&Detail], first: &Detail) -> Element {
+    let recorded_s = first.summary.recorded_job_time_s;
+    let times = details.iter().map(|detail| detail.summary.job_time_s).chain([recorded_s]);
+    let end_s = axis_end(times);
+    let row = |name: &str, kind: &str, seconds: f64, parts: Vec<Element>, change: String| {
+        let mark = element("i").with("class", "mark").with("style", at(recorded_s, end_s));
+        div(if seconds > end_s { "row cut" } else { "row" })
+            .with("data-seconds", seconds)
+            .child(div("what").child(element("b").text(name)).child(element("small").text(kind)))
+            .child(div("track").child(div("stack").children(parts)).child(mark))
+            .child(div("value").child(element("b").text(format::seconds(seconds))).child(element("small").text(change)))
+    };
     let baseline = first.summary.baseline;
+    let part = element("span")
+        .with("class", "k-recorded")
+        .with("style", at(recorded_s, end_s))
+        .with("data-tip", format!("{}\n{}", baseline.label(), format::seconds(recorded_s)));
     let hint = if baseline.is_recorded() { "nothing changes" } else { "infinitely fast" };
-    let recorded = row(baseline.label(), hint, recorded_bar, format::seconds(recorded_s), String::new());
+    let recorded = row(baseline.label(), hint, recorded_s, vec![part], String::new());
     let rows = details.iter().map(|detail| {
         let summary = &detail.summary;
-        row(
-            &summary.name,
-            &summary.fabric,
-            breakdown(detail, longest_s),
-            format::seconds(summary.job_time_s),
-            format::change(summary.job_time_change()),
-        )
+        let change = format::change(summary.job_time_change());
+        let change = if summary.shows_error() { format!("{change} error") } else { change };
+        row(&summary.name, &summary.fabric, summary.job_time_s, breakdown(detail, end_s), change)
+            .with("data-of", &summary.name)
     });
+    let told = match baseline.is_recorded() {
+        true => "recorded time; percentages are changes against it, and an ",
+        false => "time on an infinitely fast network; percentages are changes against it, and an ",
+    };
     element("section")
         .child(element("h2").text("How long the job takes"))
-        .child(element("p").with("class", "hint").text(
-            "Each bar is the time from submission to the end, divided by what the job waited for last: its critical path. \
-             The line marks the recorded time.",
-        ))
+        .child(
+            element("p")
+                .with("class", "hint")
+                .text("From submission to the end, divided by what the job waited for: its ")
+                .child(word("critical-path", ""))
+                .text(format!(". The line marks the {told}"))
+                .child(word("error", ""))
+                .text(" only on a model of the recorded network. A bar that ends with » goes on beyond the axis."),
+        )
+        .children((details.len() > 1).then(|| hiders(details)))
         .child(pages::parts::legend(KINDS.iter().map(|kind| (kind.class, kind.label))))
-        .child(div("bars").child(recorded).children(rows))
+        .child(
+            div("bars")
+                .with("data-bars", end_s)
+                .child(recorded)
+                .children(rows)
+                .child(div("row ruler").child(div("")).child(div("track").child(time_axis(end_s))).child(div(""))),
+        )
         .child(summary_table(details))
 }
 
-fn breakdown(detail: &Detail, longest_s: f64) -> Element {
+/// A bar that is more than twice as long as the next one is cut: it would leave no room for the others.
+fn axis_end(times: impl Iterator<Item = f64>) -> f64 {
+    let mut times: Vec<f64> = times.collect();
+    times.sort_by(|a, b| b.total_cmp(a));
+    match times[..] {
+        [longest, next, ..] if longest > 2.0 * next && next > 0.0 => next * 1.05,
+        [longest, ..] => longest,
+        [] => 0.0,
+    }
+}
+
+/// The length of a bar, or the place of a mark, in percent of the axis, which the page's script may stretch.
+fn at(seconds: f64, end_s: f64) -> String {
+    format!("--at:{:.3}", if end_s > 0.0 { seconds / end_s * 100.0 } else { 0.0 })
+}
+
+fn breakdown(detail: &Detail, end_s: f64) -> Vec<Element> {
     let parts = KINDS.iter().map(|kind| {
         let of_kind = detail.summary.critical_path.iter().filter(|share| share.kind == kind.name);
         (kind, of_kind.map(|share| share.seconds).sum::<f64>())
     });
     let total_s = detail.summary.job_time_s;
-    div("stack").children(parts.filter(|(_, seconds)| *seconds > 0.0).map(|(kind, seconds)| {
+    let parts = parts.filter(|(_, seconds)| *seconds > 0.0).map(|(kind, seconds)| {
         let tip = format!(
             "{} · {}\n{} · {} of the job",
             detail.summary.name,
@@ -145,14 +154,12 @@ fn breakdown(detail: &Detail, longest_s: f64) -> Element {
             format::seconds(seconds),
             format::share(seconds / total_s.max(f64::MIN_POSITIVE)),
         );
-        element("span")
-            .with("class", kind.class)
-            .with("style", format!("width:{}", format::percent_of(seconds, longest_s)))
-            .with("data-tip", tip)
-    }))
+        element("span").with("class", kind.class).with("style", at(seconds, end_s)).with("data-tip", tip)
+    });
+    parts.collect()
 }
 
-fn summary_table(details: &[Detail]) -> Element {
+fn summary_table(details: &[&Detail]) -> Element {
     let headers = [
         "experiment",
         "fabric",
@@ -188,33 +195,36 @@ fn summary_table(details: &[Detail]) -> Element {
 }
 
 /// Means of the phases, beside the recorded ones.
-pub(super) fn phases(details: &[Detail], first: &Detail) -> Element {
+pub(super) fn phases(details: &[&Detail], first: &Detail) -> Element {
     let panels =
         first.summary.phases.iter().filter(|phase| phase.attempts > 0).map(|phase| phase_panel(details, phase));
     element("section")
         .child(element("h2").text("Phases of the tasks"))
-        .child(element("p").with("class", "hint").text(
-            "Means over the successful attempts, divided by what the end of the phase waited for since its start. A reduce \
-             shuffles until it has all map outputs, sorts, and reduces.",
-        ))
+        .child(
+            element("p")
+                .with("class", "hint")
+                .text("Means over the successful ")
+                .child(word("attempt", ""))
+                .text(", divided by what the end of the phase waited for since its start. A reduce does its ")
+                .child(word("shuffle", ""))
+                .text(" until it has all map outputs, sorts, and reduces."),
+        )
         .child(pages::parts::legend(KINDS.iter().map(|kind| (kind.class, kind.label))))
         .child(div("panels").children(panels))
         .child(element("details").child(element("summary").text("As a table")).child(phase_table(details)))
 }
 
-fn phase_panel(details: &[Detail], phase: &Phase) -> Element {
+fn phase_panel(details: &[&Detail], phase: &Phase) -> Element {
     let name = phase.name.as_str();
     let recorded_s = phase.recorded_seconds.unwrap_or(0.0);
     let of = |detail: &Detail| detail.summary.phase(name).and_then(|phase| phase.seconds);
-    let longest_s = details.iter().filter_map(of).fold(recorded_s, f64::max);
+    let end_s = axis_end(details.iter().filter_map(|detail| of(detail)).chain([recorded_s]));
     let part = |class: &'static str, seconds: f64, tip: String| {
-        element("span")
-            .with("class", class)
-            .with("style", format!("width:{}", format::percent_of(seconds, longest_s)))
-            .with("data-tip", tip)
+        element("span").with("class", class).with("style", at(seconds, end_s)).with("data-tip", tip)
     };
     let row = |label: &str, parts: Vec<Element>, seconds: Option<f64>| {
-        div("mini")
+        div(if seconds.is_some_and(|seconds| seconds > end_s) { "mini cut" } else { "mini" })
+            .with("data-seconds", seconds.unwrap_or(0.0))
             .child(element("span").with("class", "what").with("title", label).text(label))
             .child(div("track").child(div("stack").children(parts)))
             .child(element("span").with("class", "value").text(format::maybe_seconds(seconds)))
@@ -230,15 +240,16 @@ fn phase_panel(details: &[Detail], phase: &Phase) -> Element {
                 part(kind.class, wait.seconds, tip)
             })
         });
-        row(&summary.name, parts.collect(), of(detail))
+        row(&summary.name, parts.collect(), of(detail)).with("data-of", &summary.name)
     });
     div("panel")
+        .with("data-bars", end_s)
         .child(element("h3").text(name).child(element("small").text(format!(" mean of {} attempts", phase.attempts))))
         .child(row(baseline, vec![recorded], phase.recorded_seconds))
         .children(rows)
 }
 
-fn phase_table(details: &[Detail]) -> Element {
+fn phase_table(details: &[&Detail]) -> Element {
     let mut headers = vec!["experiment", "phase", "attempts", "mean", "recorded mean", "change"];
     headers.extend(KINDS.iter().map(|kind| kind.label));
     headers.extend(["span", "recorded span"]);

@@ -6,7 +6,7 @@ use pages::document::document;
 use pages::markup::{Element, div, element};
 use pages::{format, parts};
 
-use super::{curves, gantt, jobs, overview, path, plots, traffic, traffic_page, transfers};
+use super::{curves, jobs, overview, path, plots, timeline, traffic, traffic_page, transfers, words};
 use crate::results::synthetic::TrafficDetail;
 use crate::results::{Detail, JobSweep, StoreError, write_text};
 
@@ -53,15 +53,22 @@ pub fn write_job_curves(folder: &Path, jobs: &JobSweep) -> Result<(), StoreError
 /// The report of some replays of a job as an HTML page.
 #[must_use]
 pub fn page(details: &[Detail]) -> String {
-    let main = match details.first() {
+    let mut sorted: Vec<&Detail> = details.iter().collect();
+    sorted.sort_by(|a, b| a.summary.job_time_s.total_cmp(&b.summary.job_time_s));
+    let articles = || {
+        let several = sorted.len() > 1;
+        div("articles").with("id", "articles").children(sorted.iter().map(|detail| experiment(detail, several)))
+    };
+    let main = match sorted.first() {
         None => element("main").child(element("p").text("No experiment came to a result.")),
         Some(first) => element("main")
             .child(overview::headline(details))
-            .child(overview::job_times(details, first))
-            .child(overview::phases(details, first))
-            .child(path::shares(details))
-            .children(switcher(details))
-            .children(details.iter().enumerate().map(|(number, detail)| experiment(number, detail, details.len()))),
+            .child(overview::job_times(&sorted, first))
+            .child(overview::phases(&sorted, first))
+            .child(path::shares(&sorted))
+            .children(switcher(&sorted))
+            .child(articles())
+            .child(words::meanings()),
     };
     document(&title(details), job(details), main, &super::footer(" Times count from the job's submission."))
 }
@@ -83,33 +90,44 @@ fn job(details: &[Detail]) -> Option<Element> {
     })
 }
 
-/// Which experiment is shown, where there are several.
-fn switcher(details: &[Detail]) -> Option<Element> {
+/// Which experiment is shown, and which one beside it, where there are several.
+fn switcher(details: &[&Detail]) -> Option<Element> {
+    let name = |detail: &&Detail| detail.summary.name.clone();
+    let button = |name: String| element("button").with("type", "button").with("data-show", &name).text(&name);
+    let option = |name: String| element("option").with("value", &name).text(&name);
+    let beside = || {
+        element("label").with("class", "choose").text("beside it ").child(
+            element("select")
+                .with("id", "beside")
+                .child(element("option").with("value", "").text("none"))
+                .children(details.iter().map(name).map(option)),
+        )
+    };
     (details.len() > 1).then(|| {
-        let buttons = details.iter().enumerate().map(|(number, detail)| {
-            element("button").with("type", "button").with("data-show", number).text(&detail.summary.name)
-        });
-        div("switcher").with("id", "switcher").with("hidden", "").children(buttons)
+        div("switcher")
+            .with("id", "switcher")
+            .with("role", "group")
+            .with("aria-label", "Experiment that is shown")
+            .with("hidden", "")
+            .child(beside())
+            .children(details.iter().map(name).map(button))
     })
 }
 
 /// Everything about one experiment.
-fn experiment(number: usize, detail: &Detail, all: usize) -> Element {
+fn experiment(detail: &Detail, several: bool) -> Element {
     let summary = &detail.summary;
+    let (change, against) = (format::change(summary.job_time_change()), summary.baseline.label());
+    let what = if summary.shows_error() { " (error)" } else { "" };
+    let time = format::seconds(summary.job_time_s);
+    let small = format!(" {} · {time}, {change}{what} against {against}", summary.fabric);
+    let name = || element("h2").with("class", "name").text(&summary.name).child(element("small").text(&small));
     element("article")
-        .with("data-experiment", number)
-        .children((all > 1).then(|| {
-            element("h2").with("class", "name").text(&summary.name).child(element("small").text(format!(
-                " {} · {}, {} against the recording",
-                summary.fabric,
-                format::seconds(summary.job_time_s),
-                format::change(summary.job_time_change()),
-            )))
-        }))
-        .children((all > 1).then(|| overview::figures(summary)))
+        .with("data-name", &summary.name)
+        .children(several.then(name))
+        .children(several.then(|| overview::figures(summary)))
         .children(summary.doubts.iter().chain(&summary.notes).map(|note| parts::note(note)))
-        .child(gantt::section(detail))
-        .child(path::section(detail))
+        .child(timeline::section(detail))
         .child(traffic::section(detail))
         .children(detail.summary.baseline.is_recorded().then(|| transfers::section(detail)))
         .child(plots::section(detail))

@@ -1,9 +1,9 @@
 //! The critical path: shares of all experiments, and the way of one through time.
 
+use super::words::word;
 use crate::results::{Detail, PieceDetail};
 use pages::format;
 use pages::markup::{Element, div, element, table};
-use pages::parts::{grid, time_axis};
 
 /// A kind of piece, and how it is shown.
 pub(super) struct Kind {
@@ -22,6 +22,9 @@ pub(super) const KINDS: [Kind; 6] = [
     Kind { name: "outside", class: "k-outside", label: "cause not in the trace" },
 ];
 
+/// A piece is drawn by itself if it is longer than one part of so many of the time: what can be seen when a part is zoomed in.
+const SHORTEST_DRAWN: f64 = 4_000.0;
+
 /// What a kind is called.
 pub(super) fn kind_label(name: &str) -> &str {
     KINDS.iter().find(|kind| kind.name == name).map_or(name, |kind| kind.label)
@@ -32,7 +35,7 @@ fn kind_class(name: &str) -> &'static str {
 }
 
 /// A table of all shares that matter, experiments side by side.
-pub(super) fn shares(details: &[Detail]) -> Element {
+pub(super) fn shares(details: &[&Detail]) -> Element {
     const MIN_SHARE: f64 = 0.01;
     let mut rows: Vec<(&str, &str, f64)> = Vec::new();
     for share in details.iter().flat_map(|detail| &detail.summary.critical_path) {
@@ -43,13 +46,13 @@ pub(super) fn shares(details: &[Detail]) -> Element {
     }
     rows.retain(|(_, _, largest)| *largest >= MIN_SHARE);
     rows.sort_by(|a, b| b.2.total_cmp(&a.2));
-    let head = element("tr")
-        .child(element("th").text("the job waits for"))
-        .children(details.iter().map(|detail| element("th").with("class", "n").text(&detail.summary.name)));
+    let head = element("tr").child(element("th").text("the job waits for")).children(details.iter().map(|detail| {
+        element("th").with("class", "n").with("data-of", &detail.summary.name).text(&detail.summary.name)
+    }));
     let body = rows.iter().map(|(kind, what, _)| {
-        let of = |detail: &Detail| {
+        let of = |detail: &&Detail| {
             let share = detail.summary.critical_path.iter().find(|share| share.kind == *kind && share.what == *what);
-            let cell = element("td").with("class", "n");
+            let cell = element("td").with("class", "n").with("data-of", &detail.summary.name);
             match share {
                 Some(share) => {
                     cell.text(format::seconds(share.seconds)).child(element("small").text(format::share(share.share)))
@@ -76,18 +79,20 @@ pub(super) fn shares(details: &[Detail]) -> Element {
     element("section")
         .with("class", "wide")
         .child(element("h2").text("What the time consists of"))
-        .child(element("p").with("class", "hint").text(
-            "The critical path, summed up: the chain of causes that led to the job's end, followed back from there. \
-             What is below one percent everywhere is left out.",
-        ))
+        .child(
+            element("p")
+                .with("class", "hint")
+                .text("The ")
+                .child(word("critical-path", ""))
+                .text(", summed up. What is below one percent everywhere is left out."),
+        )
         .child(shares)
 }
 
-/// The way of the critical path through time.
-pub(super) fn section(detail: &Detail) -> Element {
-    let end_s = detail.summary.job_time_s;
+/// The way of the critical path through a time up to `end_s`.
+pub(super) fn strip(detail: &Detail, end_s: f64) -> Element {
     let pieces = readable(&detail.path, end_s);
-    let strip = pieces.iter().map(|piece| {
+    let drawn = pieces.iter().map(|piece| {
         let tip = format!(
             "{}\n{} {}\n{} – {} · {}",
             kind_label(&piece.kind),
@@ -109,6 +114,26 @@ pub(super) fn section(detail: &Detail) -> Element {
             )
             .with("data-tip", tip)
     });
+    div("lanes").child(div("strip reel").children(drawn))
+}
+
+/// What the critical path waits for longest between two moments: kind, what, and how long.
+pub(super) fn most_between(detail: &Detail, from_s: f64, to_s: f64) -> Option<(&str, &str, f64)> {
+    let mut waits: Vec<(&str, &str, f64)> = Vec::new();
+    for piece in &detail.path {
+        let seconds = piece.to_s.min(to_s) - piece.from_s.max(from_s);
+        match waits.iter_mut().find(|(kind, what, _)| *kind == piece.kind && *what == piece.what) {
+            _ if seconds <= 0.0 => (),
+            Some((_, _, all)) => *all += seconds,
+            None => waits.push((&piece.kind, &piece.what, seconds)),
+        }
+    }
+    waits.into_iter().max_by(|a, b| a.2.total_cmp(&b.2))
+}
+
+/// The longest pieces of the critical path, in the order of time.
+pub(super) fn pieces(detail: &Detail) -> Element {
+    let end_s = detail.summary.job_time_s;
     let mut longest: Vec<&PieceDetail> = detail.path.iter().collect();
     longest.sort_by(|a, b| (b.to_s - b.from_s).total_cmp(&(a.to_s - a.from_s)));
     longest.truncate(25);
@@ -124,26 +149,12 @@ pub(super) fn section(detail: &Detail) -> Element {
             piece.steps.to_string(),
         ]
     });
-    let headers = ["waits for", "in the form of", "where", "from", "for", "share", "steps"];
-    element("section")
-        .child(element("h3").text("Critical path"))
-        .child(
-            element("p")
-                .with("class", "hint")
-                .text("From submission to the end: what the job waited for, moment by moment."),
-        )
-        .child(pages::parts::legend(KINDS.iter().map(|kind| (kind.class, kind.label))))
-        .child(div("plot plain").child(grid(end_s)).child(div("strip").children(strip)).child(time_axis(end_s)))
-        .child(
-            element("details")
-                .child(element("summary").text("Its 25 longest pieces as a table"))
-                .child(table(&headers, 3, rows)),
-        )
+    table(&["waits for", "in the form of", "where", "from", "for", "share", "steps"], 3, rows)
 }
 
 /// Pieces too short to be seen are put together with their neighbours, under the name of the longest of them.
 fn readable(path: &[PieceDetail], end_s: f64) -> Vec<PieceDetail> {
-    let shortest_s = end_s / 500.0;
+    let shortest_s = end_s / SHORTEST_DRAWN;
     let mut readable: Vec<PieceDetail> = Vec::new();
     let mut longest_s = 0.0;
     for piece in path {

@@ -84,9 +84,7 @@ pub fn write(results: &Path, detail: &Detail) -> Result<(), StoreError> {
 
 /// The section with all plots.
 pub(super) fn section(detail: &Detail) -> Element {
-    let pictures = of_run(detail)
-        .into_iter()
-        .map(|plot| div("panel").child(div("caption").child(element("b").text(plot.title))).child(plot.picture));
+    let pictures = of_run(detail).into_iter().map(|plot| div("plotted").child(plot.picture));
     element("section").child(element("h3").text("Result plots")).child(
         element("details")
             .child(element("summary").text("Figures of nodes and links, throughput and transfer times as pictures"))
@@ -129,7 +127,10 @@ fn picture(height: f64, title: &str) -> Element {
         .with("aria-label", title)
         .with("font-family", "sans-serif")
         .with("font-size", 12)
-        .child(element("rect").with("width", WIDTH).with("height", height).with("fill", "#ffffff"))
+        // The page colours this by its theme; a file of its own is white.
+        .child(
+            element("rect").with("class", "paper").with("width", WIDTH).with("height", height).with("fill", "#ffffff"),
+        )
         .child(text(12.0, 22.0, title).with("font-size", 15).with("font-weight", "bold"))
 }
 
@@ -181,19 +182,24 @@ struct Curve {
     points: Vec<(f64, f64)>,
 }
 
-fn curves(title: &'static str, curves: &[Curve], ends: [&str; 3]) -> Element {
+/// Curves between an upper end and marks along the lower one, each a share of its length and a text.
+fn curves(title: &'static str, curves: &[Curve], top: &str, marks: &[(f64, String)]) -> Element {
     let height = TOP + HEIGHT + 30.0 + 18.0 * float_count(curves.len());
     let bottom = TOP + HEIGHT;
     let axis = element("path")
         .with("d", format!("M{LEFT} {TOP}V{bottom}H{}", LEFT + MAX_LENGTH))
         .with("fill", "none")
         .with("stroke", "#57606a");
-    let [top, start, end] = ends;
+    let mark = |(at, name): &(f64, String)| {
+        let x = LEFT + MAX_LENGTH * at;
+        let line = element("path").with("d", format!("M{x:.1} {TOP}V{bottom}")).with("stroke", "#57606a");
+        let anchor = if *at > 0.98 { "end" } else { "middle" };
+        [line.with("stroke-opacity", "0.25"), text(x, bottom + 16.0, name).with("text-anchor", anchor)]
+    };
     let mut drawn = picture(height, title)
         .child(axis)
         .child(text(LEFT - 8.0, TOP + 8.0, top).with("text-anchor", "end"))
-        .child(text(LEFT, bottom + 16.0, start))
-        .child(text(LEFT + MAX_LENGTH, bottom + 16.0, end).with("text-anchor", "end"));
+        .children(marks.iter().flat_map(mark));
     for (number, curve) in curves.iter().enumerate() {
         let colour = COLOURS[number % COLOURS.len()];
         let mut outline = String::new();
@@ -251,8 +257,22 @@ fn throughput(detail: &Detail) -> Option<Plot> {
         })
         .collect();
     let title = "Throughput of the busiest links over time";
-    let end = format::seconds(detail.interval_s * float_count(intervals));
-    let picture = curves(title, &drawn, [&format::rate(rounded(most)), "0", &end]);
+    let end_s = detail.interval_s * float_count(intervals);
+    let mut marks: Vec<(f64, String)> = format::ticks(end_s, 6.0)
+        .into_iter()
+        .map(|tick| (tick / end_s.max(f64::MIN_POSITIVE), format::tick(tick)))
+        .collect();
+    marks.retain(|(at, _)| *at <= 1.0);
+    let picture = curves(
+        title,
+        &drawn,
+        &format!(
+            "{} (mean of {})",
+            format::rate(rounded(most)),
+            format::seconds(detail.interval_s * float_count(together))
+        ),
+        &marks,
+    );
     Some(Plot { name: "links-throughput", title, picture })
 }
 
@@ -269,14 +289,21 @@ fn transfer_times(detail: &Detail) -> Option<Plot> {
     if most <= 0.0 {
         return None;
     }
-    let span = (most / least).ln().max(f64::MIN_POSITIVE);
+    // Whole decades, of which at least one is drawn.
+    let (low, high) = (least.log10().floor(), most.log10().ceil().max(least.log10().floor() + 1.0));
+    let decades = (0u32..=18).map(|decade| low + f64::from(decade)).take_while(|decade| *decade <= high);
+    let marks: Vec<(f64, String)> = decades
+        .map(|decade| {
+            ((decade - low) / (high - low), format::seconds(10f64.powf(decade)).replace(".00", "").replace(".0", ""))
+        })
+        .collect();
     let curve = |name: &str, times: &[f64]| {
         let y = |number: usize| float_count(number + 1) / float_count(times.len());
-        let points = times.iter().enumerate().map(|(number, time)| ((time / least).ln() / span, y(number))).collect();
+        let points =
+            times.iter().enumerate().map(|(number, time)| ((time.log10() - low) / (high - low), y(number))).collect();
         Curve { name: name.to_owned(), points }
     };
-    let title = "Share of messages between hosts that took at most so long";
+    let title = "Share of messages between hosts that took at most so long (time: logarithmic)";
     let drawn = [curve("simulated", &simulated), curve("recorded", &recorded)];
-    let ends = ["100%", &format::seconds(least), &format!("{} (logarithmic)", format::seconds(most))];
-    Some(Plot { name: "transfer-times", title, picture: curves(title, &drawn, ends) })
+    Some(Plot { name: "transfer-times", title, picture: curves(title, &drawn, "100%", &marks) })
 }

@@ -1,5 +1,6 @@
 //! Transfer times of messages: simulated against recorded.
 
+use super::words::word;
 use crate::results::{Detail, TransferPoint};
 use pages::format;
 use pages::markup::{Element, div, element, table};
@@ -13,6 +14,8 @@ const TOP: f64 = 18.0;
 /// The section with figures, picture and tables.
 pub(super) fn section(detail: &Detail) -> Element {
     let errors = &detail.summary.transfer_error;
+    let what = if detail.summary.shows_error() { "error" } else { "change" };
+    let median = format!("median {what}");
     let percent = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{:.1}%", value * 100.0));
     let all = vec![
         "all".to_owned(),
@@ -38,27 +41,28 @@ pub(super) fn section(detail: &Detail) -> Element {
             percent(Some(kind.p95)),
         ]
     });
-    let kind_headers = [
-        "kind of message",
-        "messages",
-        "bytes",
-        "recorded median",
-        "simulated median",
-        "median change",
-        "95th percentile",
-    ];
+    let kind_headers =
+        ["kind of message", "messages", "bytes", "recorded median", "simulated median", &median, "95th percentile"];
     element("section")
         .child(element("h3").text("Transfer times of messages"))
-        .child(element("p").with("class", "hint").text(
-            "From a message's first byte leaving to its last one arriving: what this network would have, against what was \
-             recorded on the real one. On a model of the recorded network, points lie on the diagonal, and the change is the \
-             model's error; on another network it is what that network changes.",
-        ))
+        .child(
+            element("p")
+                .with("class", "hint")
+                .child(word("transfer-time", "Transfer times"))
+                .text(" over this network, against those ")
+                .child(word("recorded", ""))
+                .text(if detail.summary.shows_error() {
+                    ". The experiment says that it models the recorded network: points lie on the diagonal where the model is right, and \
+                     what differs is its error."
+                } else {
+                    " on the real one. What differs is what this network changes: no error."
+                }),
+        )
         .child(
             div("beside").children((!detail.points.is_empty()).then(|| scatter(&detail.points))).child(
                 div("tables")
                     .child(table(
-                        &["messages", "count", "median change", "95th percentile"],
+                        &["messages", "count", &median, "95th percentile"],
                         1,
                         std::iter::once(all).chain(classes),
                     ))
@@ -66,7 +70,7 @@ pub(super) fn section(detail: &Detail) -> Element {
                         "Which message meets a full queue is chance; how many do is not: the times of all messages between \
                          hosts, by quantile.",
                     ))
-                    .child(table(&["so many messages took at most", "recorded", "simulated"], 1, quantiles)),
+                    .child(table(&["share that took at most", "recorded", "simulated"], 1, quantiles)),
             ),
         )
         .child(

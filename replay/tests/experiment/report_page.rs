@@ -103,3 +103,132 @@ fn the_same_results_give_the_same_page() {
     second.summary.wall_s = 0.0;
     assert_eq!(page(&[first]), page(&[second]));
 }
+
+/// What the page says at its top.
+fn lead(page: &str) -> &str {
+    let from = page.find("<h1>").unwrap();
+    &page[from..from + page[from..].find("</section>").unwrap()]
+}
+
+#[test]
+fn the_headline_says_what_the_job_waits_for_and_what_each_network_costs() {
+    let trace = crate::common::map_reduce(&HOSTS, 4, 2);
+    let mut details =
+        [detail("fast", "1Gbps", &trace), detail("near", "900Mbps", &trace), detail("slow", "1Mbps", &trace)];
+    set(
+        &mut details[0],
+        10.0,
+        &[("think", "YarnChild", 7.0), ("timer-wait", "allocate", 2.5), ("network", "block-data", 0.5)],
+    );
+    set(
+        &mut details[1],
+        10.4,
+        &[("think", "YarnChild", 7.0), ("timer-wait", "allocate", 2.5), ("network", "block-data", 0.9)],
+    );
+    set(
+        &mut details[2],
+        30.0,
+        &[("think", "YarnChild", 7.5), ("timer-wait", "allocate", 2.5), ("network", "block-data", 20.0)],
+    );
+    let page = page(&details);
+    let told = lead(&page);
+    assert!(
+        told.contains("Even over the fastest network (fast), the job takes 10.00\u{a0}s (recorded: 20.00\u{a0}s)"),
+        "{told}"
+    );
+    let waits = "waits for computing and disks (70.0%), for heartbeats (25.0%), little for the network (5.0%).";
+    assert!(told.contains(waits), "{told}");
+    assert!(told.contains("Within 5% of that, and fast enough for it: near (+4.0%)."), "{told}");
+    assert!(told.contains("Slower: slow (+200.0%, 19.50 s more for HDFS blocks on the network)."), "{told}");
+    assert!(!told.contains("off by"), "none models the recorded network: {told}");
+    // Half of what it computes.
+    assert!(page.contains("<b>−35.0%</b>"), "twice the CPU");
+}
+
+fn set(detail: &mut Detail, job_time_s: f64, path: &[(&str, &str, f64)]) {
+    detail.summary.job_time_s = job_time_s;
+    detail.summary.recorded_job_time_s = 20.0;
+    let share = |(kind, what, seconds): &(&str, &str, f64)| replay::results::PathShare {
+        kind: (*kind).to_owned(),
+        what: (*what).to_owned(),
+        seconds: *seconds,
+        share: seconds / job_time_s,
+    };
+    detail.summary.critical_path = path.iter().map(share).collect();
+}
+
+#[test]
+fn a_difference_is_an_error_only_over_the_recorded_network() {
+    let trace = crate::common::map_reduce(&HOSTS, 4, 2);
+    let text = "[workload]\nrecorded_network = true\n[fabric]\nkind = 'ideal'\nrate = '20Mbps'";
+    let over = |sets: &[&str]| {
+        let sets: Vec<_> = sets.iter().map(|set| set.parse().unwrap()).collect();
+        let experiment = Experiment::parse(text, "own.toml", &sets).unwrap();
+        page(&[run_experiment(&experiment, &trace, |_| ()).unwrap().detail])
+    };
+    let is_error =
+        |page: &str| page.contains("median error") && lead(page).contains("models the network of the recording");
+    assert!(is_error(&over(&[])));
+    assert!(is_error(&over(&["fabric.rate=30Mbps", "workload.recorded_network=true"])));
+    // What the file said of its fabric and of recorded computing does not hold any more.
+    for other in ["fabric.rate=30Mbps", "workload.cpu_factor=0.5", "workload.cpu_factors.map=0.5"] {
+        let page = over(&[other]);
+        assert!(!is_error(&page) && page.contains("median change") && !page.contains("median error"), "{other}");
+    }
+}
+
+#[test]
+fn bars_are_sorted_and_one_that_is_far_longer_is_cut() {
+    let trace = crate::common::map_reduce(&HOSTS, 4, 2);
+    let mut details =
+        [detail("slow", "1Mbps", &trace), detail("mid", "20Mbps", &trace), detail("fast", "1Gbps", &trace)];
+    for (detail, seconds) in details.iter_mut().zip([300.0, 24.0, 12.0]) {
+        set(detail, seconds, &[("think", "YarnChild", seconds)]);
+    }
+    let page = page(&details);
+    let places: Vec<usize> =
+        ["fast", "mid", "slow"].iter().map(|name| page.find(&format!("<b>{name}</b>")).unwrap()).collect();
+    assert!(places.is_sorted(), "{places:?}");
+    assert!(page.contains("data-bars=\"25.2"), "the axis ends a little after the second");
+    assert!(page.contains("class=\"row cut\" data-seconds=\"300\""));
+    assert!(!page.contains("class=\"row cut\" data-seconds=\"24\""));
+}
+
+#[test]
+fn traffic_says_over_what_it_is_a_mean_and_where_packets_were_lost() {
+    let trace = crate::common::map_reduce(&HOSTS, 4, 2);
+    let mut one = detail("lossy", "20Mbps", &trace);
+    one.summary.drops = 7;
+    let link = one.links.iter_mut().find(|link| link.bytes > 0).unwrap();
+    let name = link.name.replace("->", " → ");
+    (link.drops, link.drops_by_interval) = (7, vec![0, 7]);
+    (link.queue_max_bytes, link.queue_by_interval) = (3_000, vec![3_000, 1_500]);
+    let page = page(&[one]);
+    assert!(page.contains(">mean over 100 ms</button>"));
+    assert!(page.contains(&format!("Packets were lost in front of {} (7).", name.replace('>', "&gt;"))), "{name}");
+    assert!(page.contains("queue up to 3 kB, 7 lost"));
+    assert!(page.contains("class=\"lost\"") && page.contains("class=\"queue\""));
+}
+
+#[test]
+fn pictures_have_one_title_and_follow_the_theme() {
+    let trace = crate::common::map_reduce(&HOSTS, 4, 2);
+    let page = page(&[detail("a", "20Mbps", &trace)]);
+    for title in ["Bytes that each node sent", "Throughput of the busiest links over time"] {
+        assert_eq!(page.matches(&format!(">{title}<")).count(), 1, "{title}");
+    }
+    assert_eq!(page.matches("fill=\"#ffffff\"").count(), page.matches("class=\"paper\"").count());
+    assert!(page.contains(".plotted .paper{fill:none}"));
+}
+
+#[test]
+fn a_word_of_the_field_opens_what_it_means() {
+    let trace = crate::common::map_reduce(&HOSTS, 4, 2);
+    let page = page(&[detail("a", "20Mbps", &trace), detail("b", "1Gbps", &trace)]);
+    let targets: Vec<&str> =
+        page.split("popovertarget=\"").skip(1).map(|rest| &rest[..rest.find('"').unwrap()]).collect();
+    assert!(targets.len() > 5);
+    for target in targets {
+        assert_eq!(page.matches(&format!("id=\"{target}\"")).count(), 1, "{target}");
+    }
+}
