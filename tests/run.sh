@@ -42,7 +42,7 @@ tests/needs.sh || complete=no
 [ $complete = yes ] || [ "$(id -u)" != 0 ] || failed+=("installing what is missing")
 
 part "formats" cargo fmt --all --check
-tables=(-p trace-tables -p merger -p netsim -p congestion -p coflow -p job-profile -p mapreduce -p pages -p causal -p replay -p hadoptic-tests)
+tables=(-p trace-tables -p merger -p netsim -p congestion -p coflow -p job-profile -p mapreduce -p pages -p program -p causal -p replay -p hadoptic-tests)
 part "tables: merger, replay and what crosses parts" \
     cargo test --release --no-fail-fast "${tables[@]}" ${run_ignored[@]+"${run_ignored[@]}"}
 part "tables: lints" cargo clippy --release "${tables[@]}" --all-targets -- -D warnings

@@ -11,6 +11,8 @@ mod experiment;
 mod graph;
 #[path = "../../tests/fuzz/checks/job_file.rs"]
 mod job_file;
+#[path = "../../tests/fuzz/checks/program.rs"]
+mod program_files;
 #[path = "../../tests/fuzz/checks/routing.rs"]
 mod routing;
 #[path = "../../tests/fuzz/checks/subnet.rs"]
@@ -34,6 +36,11 @@ fn graph_keep_their_promises() {
 #[test]
 fn job_file_keep_their_promises() {
     corpus::each_text("job_file", job_file::check);
+}
+
+#[test]
+fn program_keep_their_promises() {
+    corpus::each_text("program", program_files::check);
 }
 
 #[test]

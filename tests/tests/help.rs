@@ -21,6 +21,7 @@ const COMMANDS: [(&str, &[&str]); 2] = [
             "routing",
             "congestion",
             "coflow",
+            "program",
             "generate",
             "experiments",
             "tables",

@@ -11,6 +11,7 @@ mod grow;
 mod jobs;
 mod lightness;
 mod network;
+mod program;
 mod progress;
 mod routing;
 mod run;
@@ -189,6 +190,21 @@ figures beside what comes out here.
 
 Exit codes: 0 done; 2 could not run.";
 
+const PROGRAM_EXAMPLES: &str = "\
+Examples:
+  merger export trace/ --to goal --out job.goal
+  replay program job.goal --fabric ethernet-10g --fabric infiniband
+  merger export trace/ --to flows --out flows.txt
+  replay program flows.txt --fabric fat-tree --out results/
+  replay program alltoall.goal --fabric lightness-ops --nodes 64 \\
+      --racks 16 --overhead 500ns --json
+
+--out FOLDER writes program.json, and the tables program_messages and program_ranks as Parquet.
+
+docs/programs.md says what operations do.
+
+Exit codes: 0 done; 2 could not run, or the program does not come to its end (who waits for what is said).";
+
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Replays a job, or runs synthetic traffic, as an experiment says.
@@ -243,6 +259,9 @@ enum Command {
     /// Runs coflows over the ports of one switch under schedulers of packets and of circuits, or over fabrics.
     #[command(after_help = COFLOW_EXAMPLES)]
     Coflow(coflow::CoflowArgs),
+    /// Runs a message-passing program, a schedule in GOAL or a list of flows, over fabrics.
+    #[command(after_help = PROGRAM_EXAMPLES)]
+    Program(program::ProgramArgs),
     /// Prints a completion script for a shell.
     Completions {
         /// Which shell.
@@ -284,6 +303,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Routing(args) => routing::show(&args),
         Command::Congestion(args) => congestion::show(&args),
         Command::Coflow(args) => coflow::show(&args),
+        Command::Program(args) => program::show(&args),
         Command::Completions { shell } => {
             // Into memory first: the generator panics at a closed pipe.
             let mut script = Vec::new();

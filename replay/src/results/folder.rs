@@ -7,10 +7,11 @@ use std::path::Path;
 use super::store::StoreError;
 
 /// Files by which results are known.
-const MARKS: [&str; 5] = ["summary.json", "detail.json", "congestion.json", "routequal.json", "coflow.json"];
+const MARKS: [&str; 6] =
+    ["summary.json", "detail.json", "congestion.json", "routequal.json", "coflow.json", "program.json"];
 
 /// All other files that commands write.
-const OTHERS: [&str; 32] = [
+const OTHERS: [&str; 34] = [
     "effective.toml",
     "report.html",
     "messages.parquet",
@@ -34,6 +35,8 @@ const OTHERS: [&str; 32] = [
     "latency.svg",
     "accepted.svg",
     "coflows.parquet",
+    "program_messages.parquet",
+    "program_ranks.parquet",
     "cct.svg",
     "congestion.parquet",
     "histograms.parquet",

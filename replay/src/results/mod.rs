@@ -22,6 +22,7 @@ mod folder;
 mod jobs;
 mod parts;
 mod phases;
+pub mod program;
 mod seconds;
 mod simulated_trace;
 mod store;

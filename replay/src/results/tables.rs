@@ -252,6 +252,42 @@ row! {
 }
 
 row! {
+    /// A message of a program over one fabric. Times are seconds from the program's begin.
+    ProgramMessageResult in "program_messages" {
+        /// Name of the fabric's experiment.
+        fabric: String,
+        /// The send, by its place among the operations of the file, from 0.
+        operation: u32,
+        /// Rank that sent it.
+        from_rank: u32,
+        /// Rank to which it was sent.
+        to_rank: u32,
+        /// Its tag; 0 in a list of flows.
+        tag: u32,
+        /// Its bytes.
+        bytes: u64,
+        /// It was handed to the network.
+        sent_s: f64,
+        /// Its last byte had arrived.
+        delivered_s: f64,
+    }
+}
+
+row! {
+    /// A rank of a program over one fabric.
+    ProgramRankResult in "program_ranks" {
+        /// Name of the fabric's experiment.
+        fabric: String,
+        /// Rank.
+        rank: u32,
+        /// Host on which it ran.
+        host: u32,
+        /// When its last operation had ended, or its last message had arrived; seconds from the program's begin.
+        end_s: f64,
+    }
+}
+
+row! {
     /// A routing, pattern and number of hosts of `replay congestion`, over all its runs.
     CongestionResult in "congestion" {
         /// Routing.
@@ -364,9 +400,9 @@ row! {
     }
 }
 
-/// The tables of recorded jobs (and such from parameters), of synthetic traffic, of coflows and of static congestion.
+/// The tables of recorded jobs (and such from parameters), of synthetic traffic, of coflows, of programs and of static congestion.
 #[must_use]
-pub fn describe() -> [(&'static str, Vec<TableDescription>); 4] {
+pub fn describe() -> [(&'static str, Vec<TableDescription>); 5] {
     let of_jobs = vec![
         TableDescription::of::<MessageResult>(),
         TableDescription::of::<TaskResult>(),
@@ -392,6 +428,10 @@ pub fn describe() -> [(&'static str, Vec<TableDescription>); 4] {
         ("Of a replayed job", of_jobs),
         ("Of synthetic traffic", of_traffic),
         ("Of coflows", vec![TableDescription::of::<CoflowResult>()]),
+        (
+            "Of programs",
+            vec![TableDescription::of::<ProgramMessageResult>(), TableDescription::of::<ProgramRankResult>()],
+        ),
         ("Of static congestion", of_congestion),
     ]
 }

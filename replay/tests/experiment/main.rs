@@ -15,6 +15,7 @@ mod experiment_files;
 mod experiment_sweeps;
 mod generated;
 mod job_sweeps;
+mod program_command;
 mod promises;
 mod report_page;
 mod result_tables;

@@ -1,0 +1,167 @@
+//! A program: operations of ranks, and which wait for which.
+
+use netsim::time::SimTime;
+
+/// Ranks that a program may have.
+pub const MAX_RANKS: u32 = 1 << 20;
+/// Operations that a program may have: 6 GiB of memory.
+const MAX_OPERATIONS: usize = 1 << 27;
+/// Orders between operations that a program may have: 1.5 GiB of memory.
+const MAX_ORDERS: usize = 1 << 27;
+/// CPUs that a rank may name.
+const MAX_CPUS: u32 = 1 << 16;
+
+/// A rank of a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RankId(pub u32);
+
+/// An operation of a program, by its place in the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OperationId(pub u32);
+
+impl OperationId {
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Calculates.
+    Calculate {
+        /// For so long, in nanoseconds.
+        ns: u64,
+    },
+    /// Sends a message.
+    Send {
+        /// To this rank.
+        to: RankId,
+        /// Of so many bytes.
+        bytes: u64,
+        /// What it is known by.
+        tag: u32,
+    },
+    /// Receives a message.
+    Receive {
+        /// From this rank; `None` from any.
+        from: Option<RankId>,
+        /// Of at most so many bytes.
+        bytes: u64,
+        /// What it is known by.
+        tag: u32,
+    },
+}
+
+/// What an operation waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Moment {
+    Begun,
+    Ended,
+}
+
+/// An operation, where it is done and from when on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed {
+    pub operation: Operation,
+    pub rank: RankId,
+    /// One of its rank's.
+    pub cpu: u32,
+    /// It does not begin before.
+    pub earliest: SimTime,
+}
+
+/// Operations of ranks, and which wait for which.
+#[derive(Debug, Default)]
+pub struct Program {
+    ranks: u32,
+    /// Whether each message has to be received.
+    pub(crate) receives: bool,
+    pub(crate) operations: Vec<Placed>,
+    /// Who waits, for which moment of which: in the order of the latter once [`Program::finish`] was called.
+    pub(crate) waits: Vec<(OperationId, Moment, OperationId)>,
+    messages: u64,
+    bytes: u64,
+}
+
+impl Program {
+    pub(crate) fn new(receives: bool) -> Self {
+        Self { receives, ..Self::default() }
+    }
+
+    /// How many ranks it has.
+    #[must_use]
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// How many operations it has.
+    #[must_use]
+    pub fn operations(&self) -> usize {
+        self.operations.len()
+    }
+
+    /// How many messages it sends.
+    #[must_use]
+    pub fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    /// How many bytes it sends.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Who does an operation, and what.
+    #[must_use]
+    pub fn operation(&self, id: OperationId) -> Option<(RankId, Operation)> {
+        self.operations.get(id.index()).map(|placed| (placed.rank, placed.operation))
+    }
+
+    pub(crate) fn set_ranks(&mut self, ranks: u32) -> Result<(), String> {
+        if ranks == 0 || ranks > MAX_RANKS {
+            return Err(format!("{ranks} ranks: from 1 to {MAX_RANKS} are possible"));
+        }
+        self.ranks = ranks;
+        Ok(())
+    }
+
+    pub(crate) fn add(&mut self, placed: Placed) -> Result<OperationId, String> {
+        if self.operations.len() >= MAX_OPERATIONS {
+            return Err(format!("more than {MAX_OPERATIONS} operations"));
+        }
+        if placed.cpu >= MAX_CPUS {
+            return Err(format!("CPU {}: a rank has at most {MAX_CPUS}", placed.cpu));
+        }
+        if let Operation::Send { bytes, .. } = placed.operation {
+            self.messages += 1;
+            self.bytes = self.bytes.checked_add(bytes).ok_or("all messages together have more than 2^64 bytes")?;
+        }
+        let id = OperationId(u32::try_from(self.operations.len()).map_err(|error| error.to_string())?);
+        self.operations.push(placed);
+        Ok(id)
+    }
+
+    pub(crate) fn wait(&mut self, waiting: OperationId, moment: Moment, before: OperationId) -> Result<(), String> {
+        if self.waits.len() >= MAX_ORDERS {
+            return Err(format!("more than {MAX_ORDERS} orders between operations"));
+        }
+        self.waits.push((before, moment, waiting));
+        Ok(())
+    }
+
+    /// Puts in order who waits for what; the same said twice counts once.
+    pub(crate) fn finish(mut self) -> Self {
+        self.waits.sort_unstable();
+        self.waits.dedup();
+        self
+    }
+
+    /// Who waits for a moment of an operation.
+    pub(crate) fn waiting(&self, before: OperationId, moment: Moment) -> impl Iterator<Item = OperationId> {
+        let begin = self.waits.partition_point(|(other, of, _)| (*other, *of) < (before, moment));
+        let rest = self.waits.iter().skip(begin).take_while(move |(other, of, _)| (*other, *of) == (before, moment));
+        rest.map(|(_, _, waiting)| *waiting)
+    }
+}

@@ -1,0 +1,347 @@
+//! A program as a workload of a network.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use netsim::engine::{self, End, Workload};
+use netsim::network::{Delivery, FlowId, HostIndex, Network, Token};
+use netsim::time::SimTime;
+use netsim::units::DurationPs;
+
+use crate::builder::{Moment, Operation, OperationId, Program, RankId};
+use crate::matching::{Envelope, Matching};
+use crate::stuck::StuckError;
+
+/// How a program is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// What a send and a receive take of their rank's CPU: LogGOPSim's `o`.
+    pub overhead: DurationPs,
+    /// By how much calculations are longer.
+    pub compute_factor: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { overhead: DurationPs::ZERO, compute_factor: 1.0 }
+    }
+}
+
+/// When a message was the network's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageTimes {
+    /// The send.
+    pub send: OperationId,
+    /// When it was handed over.
+    pub sent: SimTime,
+    /// When its last byte had arrived.
+    pub delivered: SimTime,
+}
+
+/// What has its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    /// An operation that waits for nothing but its time.
+    Earliest(OperationId),
+    /// An operation that a CPU did.
+    Ended(OperationId),
+    /// A CPU that is free and has operations: last, when all that is ready at that time is known.
+    Choose(CpuOf),
+}
+
+/// A CPU of a rank.
+type CpuOf = (RankId, u32);
+
+/// What a CPU does.
+#[derive(Debug, Default)]
+struct Cpu {
+    is_busy: bool,
+    /// Operations that are ready: whether each calculates, and which it is.
+    ready: BinaryHeap<Reverse<(bool, OperationId)>>,
+}
+
+/// Runs a program over a network.
+pub struct Driver<'p> {
+    program: &'p Program,
+    options: Options,
+    /// By rank.
+    hosts: &'p [HostIndex],
+    /// What each operation still waits for.
+    open: Vec<u32>,
+    has_ended: Vec<bool>,
+    cpus: HashMap<CpuOf, Cpu>,
+    due: BinaryHeap<Reverse<(SimTime, Due)>>,
+    flows: HashMap<(RankId, RankId), FlowId>,
+    matching: Matching,
+    /// Messages that are under way: when each was sent.
+    in_flight: HashMap<OperationId, SimTime>,
+    left: usize,
+    messages: Vec<MessageTimes>,
+    /// When the last operation of each rank ended.
+    ranks_end: Vec<SimTime>,
+    truncated: Option<StuckError>,
+}
+
+impl<'p> Driver<'p> {
+    /// A run of `program`, whose ranks are on `hosts`, one for each.
+    #[must_use]
+    pub fn new(program: &'p Program, hosts: &'p [HostIndex], options: Options) -> Self {
+        let mut open = vec![0; program.operations.len()];
+        for (_, _, waiting) in &program.waits {
+            open[waiting.index()] += 1;
+        }
+        let free = |(index, open): (usize, &u32)| {
+            let id = OperationId(u32::try_from(index).ok()?);
+            (*open == 0).then(|| Reverse((program.operations[index].earliest, Due::Earliest(id))))
+        };
+        let due = open.iter().enumerate().filter_map(free).collect();
+        Self {
+            options,
+            hosts,
+            has_ended: vec![false; open.len()],
+            cpus: HashMap::new(),
+            due,
+            flows: HashMap::new(),
+            matching: Matching::default(),
+            in_flight: HashMap::new(),
+            left: open.len(),
+            messages: Vec::new(),
+            ranks_end: vec![SimTime::ZERO; program.ranks() as usize],
+            truncated: None,
+            open,
+            program,
+        }
+    }
+
+    /// Runs it to its end: when that is.
+    ///
+    /// # Errors
+    /// If it does not come to its end, or a message is not received or larger than what is received.
+    pub fn run(&mut self, network: &mut impl Network) -> Result<SimTime, StuckError> {
+        let end = engine::run(network, self, SimTime::LATEST);
+        if let Some(truncated) = self.truncated.take() {
+            return Err(truncated);
+        }
+        match end {
+            End::Done(at) => match self.matching.left().filter(|_| self.program.receives) {
+                Some(send) => Err(self.not_received(send)),
+                None => Ok(at),
+            },
+            End::Limit(_) => Err(StuckError::Endless(SimTime::LATEST)),
+            End::Idle if self.in_flight.is_empty() => Err(self.stuck()),
+            End::Idle => Err(StuckError::Lost(self.in_flight.len() as u64)),
+        }
+    }
+
+    /// The messages that arrived, in the order in which they did.
+    #[must_use]
+    pub fn messages(&self) -> &[MessageTimes] {
+        &self.messages
+    }
+
+    /// When the last operation of each rank ended.
+    #[must_use]
+    pub fn ranks_end(&self) -> &[SimTime] {
+        &self.ranks_end
+    }
+
+    fn placed(&self, id: OperationId) -> (RankId, Operation, u32) {
+        let placed = &self.program.operations[id.index()];
+        (placed.rank, placed.operation, placed.cpu)
+    }
+
+    /// All that an operation waited for has come to pass.
+    fn ready(&mut self, id: OperationId, now: SimTime) {
+        let (rank, operation, _) = self.placed(id);
+        match operation {
+            Operation::Receive { from, tag, .. } => {
+                self.tell(id, Moment::Begun, now);
+                if let Some(send) = self.matching.post(id, rank, from, tag) {
+                    self.matched(id, send, now);
+                }
+            }
+            Operation::Calculate { .. } | Operation::Send { .. } => self.queue(id, now),
+        }
+    }
+
+    /// A receive has its message.
+    fn matched(&mut self, receive: OperationId, send: OperationId, now: SimTime) {
+        let (from, to) = (self.placed(send), self.placed(receive));
+        if let (Operation::Send { bytes: sent, .. }, Operation::Receive { bytes: takes, .. }) = (from.1, to.1)
+            && sent > takes
+            && self.truncated.is_none()
+        {
+            self.truncated = Some(StuckError::Truncated { from: from.0, to: to.0, sent, takes, send, receive });
+        }
+        self.queue(receive, now);
+    }
+
+    /// An operation waits for its CPU.
+    fn queue(&mut self, id: OperationId, now: SimTime) {
+        let (rank, operation, cpu) = self.placed(id);
+        let of = self.cpus.entry((rank, cpu)).or_default();
+        if of.ready.is_empty() && !of.is_busy {
+            self.due.push(Reverse((now, Due::Choose((rank, cpu)))));
+        }
+        of.ready.push(Reverse((matches!(operation, Operation::Calculate { .. }), id)));
+    }
+
+    /// A CPU that is free takes its next operation, if it has one.
+    fn choose(&mut self, of: CpuOf, now: SimTime, network: &mut impl Network) {
+        let cpu = self.cpus.entry(of).or_default();
+        if cpu.is_busy {
+            return;
+        }
+        let Some(Reverse((_, id))) = cpu.ready.pop() else { return };
+        let operation = self.program.operations[id.index()].operation;
+        let length_ps = match operation {
+            Operation::Calculate { ns } => scaled_ps(ns, self.options.compute_factor),
+            Operation::Send { .. } | Operation::Receive { .. } => self.options.overhead.ps(),
+        };
+        if length_ps > 0 {
+            cpu.is_busy = true;
+            self.due.push(Reverse((now.plus_ps(length_ps), Due::Ended(id))));
+        } else if !cpu.ready.is_empty() {
+            self.due.push(Reverse((now, Due::Choose(of))));
+        }
+        if !matches!(operation, Operation::Receive { .. }) {
+            self.tell(id, Moment::Begun, now);
+        }
+        if length_ps == 0 {
+            self.ended(id, now, network);
+        }
+    }
+
+    fn ended(&mut self, id: OperationId, now: SimTime, network: &mut impl Network) {
+        let (rank, operation, _) = self.placed(id);
+        if let Operation::Send { to, bytes, .. } = operation {
+            let flow = self.flow(rank, to, network);
+            self.in_flight.insert(id, now);
+            network.send(now, flow, bytes, Token(id.0.into()));
+        }
+        self.has_ended[id.index()] = true;
+        self.left -= 1;
+        let end = &mut self.ranks_end[rank.0 as usize];
+        *end = now.max(*end);
+        self.tell(id, Moment::Ended, now);
+    }
+
+    /// Those that waited for this may be due at once: they are put among what is, so that no chain of operations is deep.
+    fn tell(&mut self, id: OperationId, moment: Moment, now: SimTime) {
+        for waiting in self.program.waiting(id, moment) {
+            let open = &mut self.open[waiting.index()];
+            *open -= 1;
+            if *open == 0 {
+                let at = self.program.operations[waiting.index()].earliest.max(now);
+                self.due.push(Reverse((at, Due::Earliest(waiting))));
+            }
+        }
+    }
+
+    /// A rank has a connection to each rank to which it sends. In a list of flows each has its own.
+    fn flow(&mut self, from: RankId, to: RankId, network: &mut impl Network) -> FlowId {
+        let (source, destination) = (self.hosts[from.0 as usize], self.hosts[to.0 as usize]);
+        if !self.program.receives {
+            return if source == destination {
+                network.open_flow(source, destination)
+            } else {
+                network.open_connection(source, destination).0
+            };
+        }
+        if let Some(flow) = self.flows.get(&(from, to)) {
+            return *flow;
+        }
+        if source == destination {
+            let flow = network.open_flow(source, destination);
+            self.flows.insert((from, to), flow);
+            return flow;
+        }
+        let (there, back) = network.open_connection(source, destination);
+        self.flows.insert((from, to), there);
+        self.flows.insert((to, from), back);
+        there
+    }
+
+    fn not_received(&self, operation: OperationId) -> StuckError {
+        let (from, sent, _) = self.placed(operation);
+        match sent {
+            Operation::Send { to, tag, .. } => StuckError::NotReceived { from, to, tag, operation },
+            _ => StuckError::Circle { rank: from, circle: vec![operation] },
+        }
+    }
+
+    /// What the first operation waits for that has not ended: a message, or a circle of operations.
+    fn stuck(&self) -> StuckError {
+        let mut before: HashMap<OperationId, OperationId> = HashMap::new();
+        for (of, _, waiting) in &self.program.waits {
+            if !self.has_ended[of.index()] {
+                before.entry(*waiting).or_insert(*of);
+            }
+        }
+        let first = self.has_ended.iter().position(|has_ended| !has_ended).unwrap_or(0);
+        let mut at = OperationId(u32::try_from(first).unwrap_or(u32::MAX));
+        let mut way = Vec::new();
+        let mut place = HashMap::new();
+        while let Some(next) = before.get(&at) {
+            if let Some(begin) = place.insert(at, way.len()) {
+                return StuckError::Circle { rank: self.placed(at).0, circle: way.split_off(begin) };
+            }
+            way.push(at);
+            at = *next;
+        }
+        match self.placed(at) {
+            (rank, Operation::Receive { from, tag, .. }, _) => StuckError::NoMessage { rank, from, tag, operation: at },
+            (rank, ..) => StuckError::Circle { rank, circle: vec![at] },
+        }
+    }
+}
+
+impl<N: Network> Workload<N> for Driver<'_> {
+    fn next_tick(&self, _: &N) -> Option<SimTime> {
+        self.due.peek().map(|Reverse((at, _))| *at)
+    }
+
+    fn tick(&mut self, now: SimTime, network: &mut N) {
+        let Some(Reverse((_, due))) = self.due.pop() else { return };
+        match due {
+            Due::Earliest(id) => self.ready(id, now),
+            Due::Ended(id) => {
+                let (rank, _, cpu) = self.placed(id);
+                self.cpus.entry((rank, cpu)).or_default().is_busy = false;
+                self.ended(id, now, network);
+                self.due.push(Reverse((now, Due::Choose((rank, cpu)))));
+            }
+            Due::Choose(cpu) => self.choose(cpu, now, network),
+        }
+    }
+
+    fn delivered(&mut self, delivery: &Delivery, _: &mut N) {
+        let Ok(send) = u32::try_from(delivery.token.0).map(OperationId) else { return };
+        let Some(sent) = self.in_flight.remove(&send) else { return };
+        self.messages.push(MessageTimes { send, sent, delivered: delivery.at });
+        let (from, operation, _) = self.placed(send);
+        let Operation::Send { to, tag, .. } = operation else { return };
+        let end = &mut self.ranks_end[to.0 as usize];
+        *end = delivery.at.max(*end);
+        if self.program.receives
+            && let Some(receive) = self.matching.arrive(send, Envelope { to, from, tag })
+        {
+            self.matched(receive, send, delivery.at);
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        (self.left == 0 && self.in_flight.is_empty()) || self.truncated.is_some()
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "to the nearest picosecond; what is too long ends at the limit"
+)]
+fn scaled_ps(ns: u64, factor: f64) -> u64 {
+    let ps = ns.saturating_mul(1_000);
+    if factor == 1.0 { ps } else { (ps as f64 * factor).round() as u64 }
+}

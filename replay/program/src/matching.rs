@@ -1,0 +1,81 @@
+//! Which receive takes which message, as in MPI: receives in the order in which they were posted, messages in that in which they came.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use crate::builder::{OperationId, RankId};
+
+/// Who sends to whom, with which tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Envelope {
+    pub to: RankId,
+    pub from: RankId,
+    pub tag: u32,
+}
+
+/// Posted receives and messages that none has taken.
+#[derive(Debug, Default)]
+pub(crate) struct Matching {
+    next: u64,
+    /// Receives from one rank, with the order in which they were posted.
+    posted: HashMap<Envelope, VecDeque<(u64, OperationId)>>,
+    /// Receives from any rank.
+    posted_any: HashMap<(RankId, u32), VecDeque<(u64, OperationId)>>,
+    /// Messages by their order of arrival, of a receiver and a tag.
+    arrived: HashMap<(RankId, u32), BTreeMap<u64, (RankId, OperationId)>>,
+    /// The same from one rank.
+    arrived_from: HashMap<Envelope, VecDeque<u64>>,
+}
+
+impl Matching {
+    fn order(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// A receive is posted: the send whose message it takes, if one is there.
+    pub fn post(&mut self, receive: OperationId, to: RankId, from: Option<RankId>, tag: u32) -> Option<OperationId> {
+        if let Some(found) = self.take_arrived(to, from, tag) {
+            return Some(found);
+        }
+        let order = self.order();
+        let queue = match from {
+            Some(from) => self.posted.entry(Envelope { to, from, tag }).or_default(),
+            None => self.posted_any.entry((to, tag)).or_default(),
+        };
+        queue.push_back((order, receive));
+        None
+    }
+
+    fn take_arrived(&mut self, to: RankId, from: Option<RankId>, tag: u32) -> Option<OperationId> {
+        let arrived = self.arrived.get_mut(&(to, tag))?;
+        let order = match from {
+            Some(from) => self.arrived_from.get(&Envelope { to, from, tag })?.front().copied()?,
+            None => *arrived.first_key_value()?.0,
+        };
+        let (from, send) = arrived.remove(&order)?;
+        // The earliest of a receiver and a tag is the earliest of its sender.
+        self.arrived_from.get_mut(&Envelope { to, from, tag })?.pop_front();
+        Some(send)
+    }
+
+    /// A message has come: the receive that takes it, if one is posted.
+    pub fn arrive(&mut self, send: OperationId, envelope: Envelope) -> Option<OperationId> {
+        let Envelope { to, from, tag } = envelope;
+        let first = |queue: Option<&VecDeque<(u64, OperationId)>>| queue.and_then(|queue| queue.front().copied());
+        let (named, any) = (first(self.posted.get(&envelope)), first(self.posted_any.get(&(to, tag))));
+        let is_any = any.is_some_and(|(order, _)| named.is_none_or(|(other, _)| order < other));
+        let queue = if is_any { self.posted_any.get_mut(&(to, tag)) } else { self.posted.get_mut(&envelope) };
+        if let Some((_, receive)) = queue.and_then(VecDeque::pop_front) {
+            return Some(receive);
+        }
+        let order = self.order();
+        self.arrived.entry((to, tag)).or_default().insert(order, (from, send));
+        self.arrived_from.entry(envelope).or_default().push_back(order);
+        None
+    }
+
+    /// Messages that no receive has taken, and who sent each: the lowest of these.
+    pub fn left(&self) -> Option<OperationId> {
+        self.arrived.values().flat_map(BTreeMap::values).map(|(_, send)| *send).min()
+    }
+}

@@ -1,0 +1,54 @@
+//! Which receive takes which message.
+
+use super::run;
+
+#[test]
+fn messages_wait_for_their_receive_and_receives_for_their_message() {
+    // The message is there at 1,001; its receive is posted at 5,000.
+    let ran = run(&["s: send 1b to 1 tag 0", "c: calc 5000;r: recv 1b from 0 tag 0;r requires c"]);
+    assert_eq!((ran.messages_ns[0].2, ran.ranks_ns[1]), (1_001, 5_000));
+}
+
+#[test]
+fn tags_and_sources_tell_messages_apart() {
+    // Each of both waits for the message that comes last.
+    let ran = run(&[
+        "a: send 1b to 1 tag 1;w: calc 7000;b: send 1b to 1 tag 2;b requires w",
+        "r: recv 1b from 0 tag 2;c: calc 10;c requires r;q: recv 1b from 0 tag 1",
+    ]);
+    assert_eq!(ran.ranks_ns[1], 7_000 + 1_001 + 10);
+}
+
+#[test]
+fn receives_take_messages_in_the_order_in_which_they_were_posted() {
+    // Of two from anybody and one from rank 0, all with one tag, the first of the file takes the first message.
+    let ran = run(&[
+        "s: send 1b to 2 tag 0",
+        "w: calc 400;s: send 1b to 2 tag 0;s requires w",
+        "a: recv 1b from -1 tag 0;x: calc 50;x requires a;b: recv 1b from 1 tag 0;y: calc 6 cpu 1;y requires b",
+    ]);
+    assert_eq!(ran.ranks_ns[2], 400 + 1_001 + 6);
+    // The message of rank 1 comes first: the receive from anybody takes it, and nobody is left for rank 0's but the other.
+    let ran = run(&[
+        "w: calc 400;s: send 1b to 2 tag 0;s requires w",
+        "s: send 1b to 2 tag 0",
+        "b: recv 1b from 0 tag 0;y: calc 6;y requires b;a: recv 1b from -1 tag 0;x: calc 900 cpu 1;x requires a",
+    ]);
+    assert_eq!(ran.ranks_ns[2], 1_001 + 900);
+}
+
+#[test]
+fn of_messages_that_wait_a_receive_from_anybody_takes_the_earliest() {
+    let ran = run(&[
+        "w: calc 400;s: send 1b to 2 tag 0;s requires w",
+        "s: send 1b to 2 tag 0",
+        "c: calc 9000;a: recv 1b from -1 tag 0;a requires c;b: recv 1b from 0 tag 0;b requires a;z: calc 5;z requires b",
+    ]);
+    assert_eq!(ran.ranks_ns[2], 9_005);
+}
+
+#[test]
+fn a_rank_may_send_to_itself() {
+    let ran = run(&["s: send 10b to 0 tag 4;r: recv 10b from 0 tag 4;c: calc 1;c requires r"]);
+    assert_eq!(ran.end_ns, 1_011);
+}

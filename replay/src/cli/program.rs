@@ -1,0 +1,189 @@
+//! `program`.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Error, bail};
+use clap::{Args, ValueEnum};
+use comfy_table::Cell;
+use netsim::fabric::{self, FabricKind as _};
+use netsim::network::{HostIndex, Simulation as _};
+use netsim::units::DurationPs;
+use program::{Driver, Options, Program, flows, goal};
+use rayon::prelude::*;
+use replay::dimemas::mapping::{self, TaskMapping};
+use replay::experiment::{Experiment, Override};
+use replay::results::program::{ProgramDetail, ProgramResults, ProgramRun};
+use replay::results::{check_folder, remove_results};
+
+use super::common::{say, tell_of_left_out, threads};
+use super::progress::Bars;
+use super::table::{new_table, right};
+
+#[derive(Debug, Args)]
+pub(super) struct ProgramArgs {
+    /// A schedule in GOAL, or a list of flows.
+    file: PathBuf,
+    /// The fabric: an experiment's file, or a name that `replay experiments` lists; may be given more than once.
+    #[arg(long, value_name = "EXPERIMENT", required = true)]
+    fabric: Vec<PathBuf>,
+    /// The form of the file [default: GOAL if its first line that says something begins with num_ranks, else flows].
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// How many hosts the fabric has [default: those of a fat-tree; else one for each rank].
+    #[arg(long, value_name = "N")]
+    nodes: Option<u32>,
+    /// How many racks they are spread over, evenly [default: those of a fat-tree, the fibers of LIGHTNESS; else two ToRs
+    /// back to back have two, LIGHTNESS one for each host, other fabrics one].
+    #[arg(long, value_name = "N")]
+    racks: Option<u32>,
+    /// A file with "rank host" in each line [default: rank n is on host n].
+    #[arg(long, value_name = "FILE")]
+    task_mapping: Option<PathBuf>,
+    /// What a send and a receive take of their rank's CPU: LogGOPSim's o.
+    #[arg(long, value_name = "TIME", default_value = "0ns")]
+    overhead: DurationPs,
+    /// By how much calculations are longer: 0.5 for CPUs twice as fast.
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = factor)]
+    compute_factor: f64,
+    /// Threads, on which no result depends [default: as many as there are cores].
+    #[arg(long, value_name = "N", value_parser = threads)]
+    threads: Option<usize>,
+    /// Replaces a value of the experiments by its path; may be given more than once.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    overrides: Vec<Override>,
+    /// Prints all figures as one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Writes all figures and tables of messages and ranks into this folder, too.
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Replaces results that are in that folder.
+    #[arg(long, requires = "out")]
+    force: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// LogGOPSim's and ATLAHS' schedules.
+    Goal,
+    /// SOURCE DESTINATION BYTES START_NS a line, as htsim takes them.
+    Flows,
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    let factor: f64 = text.parse().map_err(|_| format!("\"{text}\" is no number"))?;
+    if factor.is_finite() && (0.0..=1e6).contains(&factor) { Ok(factor) } else { Err("from 0 to 1,000,000".to_owned()) }
+}
+
+/// Runs a program over fabrics.
+pub(super) fn show(args: &ProgramArgs) -> Result<ExitCode, Error> {
+    let program = read(args)?;
+    let fabrics = fabrics(args)?;
+    if let Some(folder) = &args.out {
+        check_folder(folder, args.force)?;
+    }
+    let bar = Bars::new().jobs(fabrics.len());
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0)).build()?;
+    let one = |(path, experiment): &(&PathBuf, Experiment)| {
+        let done =
+            run(&program, experiment, args).with_context(|| format!("{} over {}", args.file.display(), path.display()));
+        bar.inc(1);
+        done
+    };
+    let runs = pool.install(|| fabrics.par_iter().map(one).collect::<Result<Vec<_>, Error>>())?;
+    bar.finish_and_clear();
+    let results = ProgramResults::new(args.file.display().to_string(), &program, runs);
+    if let Some(folder) = &args.out {
+        remove_results(folder)?;
+        results.write(folder)?;
+    }
+    if args.json {
+        say(&serde_json::to_string_pretty(&results.detail)?)?;
+    } else {
+        say(&table(&results.detail))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(args: &ProgramArgs) -> Result<Program, Error> {
+    let name = || args.file.display().to_string();
+    let format = match args.format {
+        Some(format) => format,
+        None => guess(&args.file).with_context(name)?,
+    };
+    let file = BufReader::new(File::open(&args.file).with_context(name)?);
+    let program = match format {
+        Format::Goal => goal::read(file),
+        Format::Flows => flows::read(file),
+    };
+    program.with_context(name)
+}
+
+fn guess(path: &Path) -> Result<Format, Error> {
+    let mut file = BufReader::new(File::open(path)?);
+    let mut start = Vec::new();
+    std::io::Read::take(&mut file, 64 << 10).read_until(b'{', &mut start)?;
+    let text = String::from_utf8_lossy(&start);
+    let mut said = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"));
+    Ok(if said.next().is_some_and(|line| line.starts_with("num_ranks")) { Format::Goal } else { Format::Flows })
+}
+
+/// The experiments whose fabrics are simulated, by different names.
+fn fabrics(args: &ProgramArgs) -> Result<Vec<(&PathBuf, Experiment)>, Error> {
+    let mut fabrics: Vec<(&PathBuf, Experiment)> = Vec::new();
+    for path in &args.fabric {
+        let experiment = Experiment::read(path, &args.overrides)?;
+        tell_of_left_out(&experiment.fabric);
+        if fabrics.iter().any(|(_, other)| other.name == experiment.name) {
+            bail!("{}: the name {} is there already: change `name`", path.display(), experiment.name);
+        }
+        fabrics.push((path, experiment));
+    }
+    Ok(fabrics)
+}
+
+fn run(program: &Program, experiment: &Experiment, args: &ProgramArgs) -> Result<ProgramRun, Error> {
+    let ranks = program.ranks();
+    let nodes = args.nodes.or_else(|| experiment.fabric.places().hosts.is_none().then_some(ranks));
+    let places = mapping::hosts(&experiment.fabric, nodes, args.racks)?;
+    let nodes = u32::try_from(places.len())?;
+    let mapping = match &args.task_mapping {
+        Some(path) => TaskMapping::read(path, nodes)?,
+        None => TaskMapping::default(),
+    };
+    let hosts: Vec<HostIndex> =
+        (0..ranks).map(|rank| mapping.host(rank, nodes)).collect::<Result<_, String>>().map_err(Error::msg)?;
+    let mut network = fabric::build(&experiment.fabric, &places)?;
+    let options = Options { overhead: args.overhead, compute_factor: args.compute_factor };
+    let mut driver = Driver::new(program, &hosts, options);
+    let end = driver.run(&mut network)?;
+    Ok(ProgramRun::new(&experiment.name, program, &driver, &hosts, end, &network.figures(), nodes))
+}
+
+fn table(detail: &ProgramDetail) -> String {
+    let mut table = new_table(&["fabric", "time", "mean message", "median", "99%", "longest", "lost packets"]);
+    let seconds = |value: Option<f64>| {
+        right(match value {
+            None => "–".to_owned(),
+            Some(value) if value < 1e-3 => format!("{:.3} us", value * 1e6),
+            Some(value) if value < 1.0 => format!("{:.3} ms", value * 1e3),
+            Some(value) => format!("{value:.3} s"),
+        })
+    };
+    for one in &detail.fabrics {
+        table.add_row([
+            Cell::new(&one.fabric),
+            seconds(Some(one.time_s)),
+            seconds(one.message_mean_s),
+            seconds(one.message_median_s),
+            seconds(one.message_p99_s),
+            seconds(one.message_max_s),
+            right(one.drops.to_string()),
+        ]);
+    }
+    let ProgramDetail { ranks, operations, messages, bytes, .. } = detail;
+    format!("{ranks} ranks, {operations} operations, {messages} messages of {bytes} bytes\n{table}")
+}

@@ -1,0 +1,162 @@
+//! `replay program`: what it prints and writes, and how it fails.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// A rank asks, another thinks for 4 us and answers.
+const QUESTION: &str = "num_ranks 2
+rank 0 {
+q: send 1000b to 1 tag 1
+a: recv 500b from 1 tag 2
+a requires q
+}
+rank 1 {
+q: recv 1000b from 0 tag 1
+t: calc 4000
+t requires q
+a: send 500b to 0 tag 2
+a requires t
+}
+";
+
+/// A byte takes 1 ns, and each way 1 us more.
+const LINEAR: &str = "name = \"linear\"\n[fabric]\nkind = \"ideal\"\nrate = \"8Gbps\"\nlatency = \"1us\"\n";
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("question.goal"), QUESTION).unwrap();
+    fs::write(folder.path().join("flows.txt"), "0 1 1000 0\n0 1 2000 0\n1 0 500 700").unwrap();
+    fs::write(folder.path().join("linear.toml"), LINEAR).unwrap();
+    folder
+}
+
+fn replay(folder: &Path, arguments: &[&str]) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_replay")).args(arguments).current_dir(folder).output().unwrap();
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"), "{output:?}");
+    output
+}
+
+/// What a run prints that ends with `code`.
+fn run(folder: &Path, code: i32, arguments: &[&str]) -> String {
+    let output = replay(folder, &[&["program"], arguments].concat());
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {output:?}");
+    String::from_utf8(if code == 2 { output.stderr } else { output.stdout }).unwrap()
+}
+
+fn json(folder: &Path, arguments: &[&str]) -> Value {
+    serde_json::from_str(&run(folder, 0, &[arguments, &["--json"]].concat())).unwrap()
+}
+
+/// What the first fabric took, ns.
+fn time_ns(answer: &Value) -> u64 {
+    (answer["fabrics"][0]["time_s"].as_f64().unwrap() * 1e9).round() as u64
+}
+
+#[test]
+fn a_schedule_takes_its_ways_its_calculations_and_overheads() {
+    let folder = folder();
+    let of = |more: &[&str]| json(folder.path(), &[&["question.goal", "--fabric", "linear.toml"], more].concat());
+    let found = of(&[]);
+    assert_eq!(time_ns(&found), 2_000 + 4_000 + 1_500);
+    let counts = ["ranks", "operations", "messages", "bytes"].map(|key| found[key].as_u64().unwrap());
+    assert_eq!(counts, [2, 5, 2, 1_500]);
+    assert_eq!(found["fabrics"][0]["message_median_s"], 1.5e-6);
+    assert_eq!(time_ns(&of(&["--compute-factor", "0.5"])), 5_500);
+    assert_eq!(time_ns(&of(&["--overhead", "100ns"])), 7_500 + 4 * 100);
+    assert_eq!(time_ns(&of(&["--set", "fabric.latency=0ns"])), 5_500);
+    // Both on one host: what they say does not cross the network, where that has a time for it.
+    fs::write(folder.path().join("map"), "0 1\n1 1\n").unwrap();
+    let local = of(&["--task-mapping", "map"]);
+    assert!(time_ns(&local) <= 7_500, "{local:#}");
+}
+
+#[test]
+fn flows_begin_at_their_times_and_have_connections_of_their_own() {
+    let folder = folder();
+    let found = json(folder.path(), &["flows.txt", "--fabric", "linear.toml", "--fabric", "ethernet-10g"]);
+    assert_eq!(time_ns(&found), 3_000);
+    assert_eq!(found["fabrics"][0]["message_max_s"], 3e-6);
+    // At 10 Gbit/s both flows of the first host need 2.4 us on its link, and their headers.
+    let ethernet = &found["fabrics"][1];
+    assert!(ethernet["fabric"] == "ethernet-10g" && ethernet["time_s"].as_f64().unwrap() > 2.4e-6, "{found:#}");
+}
+
+#[test]
+fn every_kind_of_fabric_carries_a_program() {
+    let folder = folder();
+    let fabrics = ["ideal", "ethernet-10g", "infiniband", "fat-tree", "lightness-ops", "lightness-ocs"];
+    let arguments: Vec<&str> = fabrics.iter().flat_map(|fabric| ["--fabric", fabric]).collect();
+    for file in ["question.goal", "flows.txt"] {
+        let found = json(folder.path(), &[&[file][..], &arguments].concat());
+        let names: Vec<&str> =
+            found["fabrics"].as_array().unwrap().iter().map(|one| one["fabric"].as_str().unwrap()).collect();
+        assert_eq!(names, fabrics);
+        for one in found["fabrics"].as_array().unwrap() {
+            assert!(one["time_s"].as_f64() >= found["fabrics"][0]["time_s"].as_f64(), "{found:#}");
+        }
+    }
+}
+
+#[test]
+fn results_do_not_depend_on_threads() {
+    let folder = folder();
+    let files = ["program.json", "program_messages.parquet", "program_ranks.parquet"];
+    for threads in ["1", "2", "16"] {
+        let printed = run(
+            folder.path(),
+            0,
+            &[
+                "question.goal",
+                "--fabric",
+                "linear.toml",
+                "--fabric",
+                "infiniband",
+                "--threads",
+                threads,
+                "--out",
+                threads,
+            ],
+        );
+        assert!(printed.starts_with("2 ranks, 5 operations, 2 messages of 1500 bytes\n"), "{printed}");
+        for file in files {
+            let read = |name: &str| fs::read(folder.path().join(name).join(file)).unwrap();
+            assert_eq!(read(threads), read("1"), "{file} with {threads} threads");
+        }
+    }
+    let said = run(folder.path(), 2, &["question.goal", "--fabric", "linear.toml", "--out", "1"]);
+    assert!(said.contains("1: holds results; replace them with --force"), "{said}");
+    run(folder.path(), 0, &["question.goal", "--fabric", "linear.toml", "--out", "1", "--force"]);
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let folder = folder();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("broken.goal", "num_ranks 1\nrank 0 {\nx: think 5\n}\n");
+    write("stuck.goal", "num_ranks 2\nrank 0 {\nr: recv 4b from 1 tag 7\n}\nrank 1 {\n}\n");
+    write("flow.txt", "0 1 10\n");
+    write("map", "0 9\n");
+    let linear = ["--fabric", "linear.toml"];
+    for (arguments, parts) in [
+        (&["nowhere.goal"][..], &["nowhere.goal", "No such file"][..]),
+        (&["broken.goal"], &["broken.goal: line 3: \"think 5\" is no operation"]),
+        (&["stuck.goal"], &["stuck.goal over linear.toml: rank 0 waits for ever for a message from rank 1 with tag 7"]),
+        (&["flow.txt"], &["flow.txt: line 1: \"0 1 10\" is no flow: write SOURCE DESTINATION BYTES START_NS"]),
+        (&["/dev/zero"], &["/dev/zero: line 1: longer than 64 KiB"]),
+        (&["question.goal", "--task-mapping", "map"], &["map"]),
+        (&["question.goal", "--nodes", "1"], &["node 1 is not there: the fabric has 1 (--nodes gives more)"]),
+        (&["question.goal", "--compute-factor=-1"], &["--compute-factor", "from 0 to 1,000,000"]),
+        (&["question.goal", "--fabric", "linear.toml"], &["linear.toml: the name linear is there already"]),
+        (&["question.goal", "--fabric", "ethernet-100g"], &["ethernet-100g", "ethernet-10g"]),
+    ] {
+        let said = run(folder.path(), 2, &[arguments, &linear].concat());
+        for part in parts {
+            assert!(said.contains(part), "{arguments:?}: {said}");
+        }
+    }
+    let none = run(folder.path(), 2, &["question.goal"]);
+    assert!(none.contains("--fabric"), "{none}");
+}

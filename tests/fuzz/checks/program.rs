@@ -1,0 +1,34 @@
+//! Any text is read as a schedule or as flows, or refused; small ones come to an end, or it is said why not; never a panic.
+use netsim::fabric::{self, FabricConfig};
+use netsim::network::HostIndex;
+use netsim::topology::HostPlace;
+use program::{Driver, Options, ParseError, Program, flows, goal};
+
+/// What must hold for any input.
+pub fn check(text: &str) {
+    for read in [goal::read(text.as_bytes()), flows::read(text.as_bytes())] {
+        match read {
+            Ok(program) => ends(&program),
+            Err(ParseError::Line { line, .. }) => assert!(line <= text.lines().count() as u64, "line {line}"),
+            Err(_) => (),
+        }
+    }
+}
+
+fn ends(program: &Program) {
+    if program.ranks() > 64 || program.operations() > 256 {
+        return;
+    }
+    let config: FabricConfig =
+        toml::from_str("kind = \"ideal\"\nlatency = \"1us\"\nrate = \"8Gbps\"").expect("a fabric");
+    let place = |host| HostPlace { name: format!("n{host}"), rack: "r".to_owned() };
+    let mut network =
+        fabric::build(&config, &(0..program.ranks()).map(place).collect::<Vec<_>>()).expect("any hosts will do");
+    let hosts: Vec<HostIndex> = (0..program.ranks()).map(HostIndex).collect();
+    let mut driver = Driver::new(program, &hosts, Options::default());
+    if let Ok(end) = driver.run(&mut network) {
+        assert_eq!(driver.messages().len() as u64, program.messages());
+        assert!(driver.messages().iter().all(|times| times.sent <= times.delivered && times.delivered <= end));
+        assert!(driver.ranks_end().iter().all(|rank| *rank <= end));
+    }
+}

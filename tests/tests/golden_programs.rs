@@ -1,0 +1,48 @@
+//! Recorded jobs as programs: what `merger export --to goal` and `--to flows` write, `replay program` runs.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::Path;
+
+use hadoptic_tests::{golden, run, run_json};
+use serde_json::Value;
+
+fn trace(capture: &str, folder: &Path) -> String {
+    let trace = folder.join("trace").to_str().unwrap().to_owned();
+    let built = run("merger", &["build", golden(capture).to_str().unwrap(), "--out", &trace]).unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    trace
+}
+
+/// What the export wrote, and the program over an infinitely fast network and the lab's.
+fn exported(trace: &str, form: &str, folder: &Path) -> (Value, Value) {
+    let file = folder.join("job").with_extension(form).to_str().unwrap().to_owned();
+    let written = run_json("merger", &["export", trace, "--to", form, "--out", &file]).unwrap();
+    (written, run_json("replay", &["program", &file, "--fabric", "ideal", "--fabric", "lab-100mbit"]).unwrap())
+}
+
+#[test]
+fn a_job_takes_as_long_as_in_loggopsim_without_latency() {
+    // LogGOPSim (commit 76451de) on the same files with -L 0 -G 0 -o 0 -g 0 (docs/exports.md), seconds.
+    for (capture, loggopsim_s) in [("encrypted", 41.15), ("wordcount", 44.66), ("terasort", 25.95)] {
+        let folder = tempfile::tempdir().unwrap();
+        let (written, ran) = exported(&trace(capture, folder.path()), "goal", folder.path());
+        for key in ["ranks", "bytes"] {
+            assert_eq!(written[key], ran[key], "{capture}: {written:#} {ran:#}");
+        }
+        let time = |fabric: usize| ran["fabrics"][fabric]["time_s"].as_f64().unwrap();
+        assert!((time(0) - loggopsim_s).abs() <= 0.01, "{capture}: {}", time(0));
+        assert!(time(1) > time(0), "{capture}: {ran:#}");
+    }
+}
+
+#[test]
+fn flows_leave_at_their_recorded_times_and_all_arrive() {
+    let folder = tempfile::tempdir().unwrap();
+    let (written, ran) = exported(&trace("wordcount", folder.path()), "flows", folder.path());
+    assert_eq!((&written["flows"], &written["bytes"]), (&ran["messages"], &ran["bytes"]), "{written:#} {ran:#}");
+    let [ideal, lab] = [0, 1].map(|fabric| &ran["fabrics"][fabric]);
+    assert_eq!(ideal["message_max_s"], 0.0);
+    // Each begins at its time, whatever the network does: only the last ones' ways are longer.
+    let longer = lab["time_s"].as_f64().unwrap() - ideal["time_s"].as_f64().unwrap();
+    assert!((0.0..=lab["message_max_s"].as_f64().unwrap()).contains(&longer), "{ran:#}");
+}
