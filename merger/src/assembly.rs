@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 use trace::ids::{ConnectionId, HostId, MessageId};
+use trace::manifest::LinkEstimate;
 use trace::rows::{ConnectionRow, HostRow, MessageRow, OwnerEvidence};
 
 use crate::capture::HostCapture;
@@ -14,6 +15,7 @@ use crate::joined::{Joined, JvmEvent, Stream};
 use crate::kernel::kernel_bytes;
 use crate::loss::{Loss, LossKind, Note as _};
 use crate::merged::{Clocks, HostClock, Merged};
+use crate::network;
 use crate::owners::Attribution;
 use crate::pipelines;
 use crate::processes::Processes;
@@ -56,12 +58,13 @@ pub(crate) struct Assembly {
     pub book: AddressBook,
     pub jvm: Vec<(usize, JvmEvent)>,
     pub packets: u64,
+    pub links_of_network: Vec<LinkEstimate>,
 }
 
 impl Assembly {
     /// Makes rows of everything.
     pub fn put_together(self, links: &[Link], attribution: &[Attribution], read: Vec<Read>) -> Merged {
-        let Self { hosts, histories, alignment, order, mut processes, book, jvm, packets } = self;
+        let Self { hosts, histories, alignment, order, mut processes, book, jvm, packets, links_of_network } = self;
         let window_ns = (
             links.iter().map(|link| link.first_ns).min().unwrap_or(0),
             links.iter().map(|link| link.last_ns).max().unwrap_or(0),
@@ -118,6 +121,7 @@ impl Assembly {
             worst_ns: alignment.worst_ns,
             early_segments: early,
         };
+        let network = network::estimate(links_of_network, &rows, &connections);
         let joined = Joined {
             hosts: rows,
             processes: processes.rows,
@@ -130,7 +134,7 @@ impl Assembly {
             losses,
             window_ns,
         };
-        Merged { joined, notes, packets, clocks }
+        Merged { joined, notes, packets, clocks, network }
     }
 }
 

@@ -19,6 +19,7 @@ use crate::join::{self, AddressBook, Direction, Link};
 use crate::joined::JvmEvent;
 use crate::loss::{LossKind, Note as _};
 use crate::merged::Merged;
+use crate::network;
 use crate::owners::{self, Attribution, Findings, Listeners};
 use crate::processes::Processes;
 use crate::records;
@@ -59,6 +60,7 @@ pub fn merge(captures: &[PathBuf], progress: &impl Progress) -> Result<Merged, M
     let processes = Processes::gather(&hosts, |number| order.id_of(number));
     let listeners = Listeners::gather(&hosts, &processes);
     let book = AddressBook::new(&hosts);
+    let links_of_network = network::links(&hosts, &book);
     progress.step("joining connections", 0);
     let links = join::connections(&mut hosts, &book, |host, address| listeners.listens(host, address));
     let jvm = jvm_events(&mut hosts, &processes);
@@ -85,7 +87,7 @@ pub fn merge(captures: &[PathBuf], progress: &impl Progress) -> Result<Merged, M
             read
         })
         .collect();
-    let assembly = Assembly { hosts, histories, alignment, order, processes, book, jvm, packets };
+    let assembly = Assembly { hosts, histories, alignment, order, processes, book, jvm, packets, links_of_network };
     Ok(assembly.put_together(&links, &attribution, read))
 }
 

@@ -55,6 +55,7 @@ pub fn trace_of(captures: &[PathBuf], progress: &impl Progress) -> Result<BuiltT
         reference_host: joined.hosts.first().map(|host| host.name.clone()).unwrap_or_default(),
         losses: loss::sum(losses).iter().map(Loss::written).collect(),
         notes,
+        network: Some(merged.network),
     };
     let trace = Trace {
         manifest,

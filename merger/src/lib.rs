@@ -44,6 +44,7 @@ pub mod kernel;
 pub mod loss;
 pub mod memory;
 pub mod merged;
+pub mod network;
 pub mod owners;
 mod pipelines;
 pub mod processes;

@@ -16,6 +16,7 @@ use merger::characterise;
 use merger::check::{check, show};
 use merger::export;
 use merger::memory;
+use merger::network;
 use merger::summary::Summary;
 use merger::tables_page;
 use merger::volume::Volume;
@@ -56,6 +57,9 @@ enum Command {
     Characterise(Characterise),
     /// Write a trace in the format of another tool.
     Export(Export),
+    /// Say what the packets of a capture tell of its network, and write it as an experiment for `replay`.
+    #[command(after_help = NETWORK_EXAMPLES)]
+    Network(Network),
     /// Say what the tables of a trace, or of a characterisation, mean, column by column.
     Tables(Tables),
     /// Copy a capture without what its packets carried, to hand it on.
@@ -114,6 +118,28 @@ struct Characterise {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print one JSON object instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+const NETWORK_EXAMPLES: &str = "\
+Examples:
+  merger network TRACE
+  merger network TRACE --out network.toml
+  replay run network.toml --trace TRACE --out RESULTS
+
+A link that was never full has no rate but a lower bound (\"at least\"). docs/predict.md says how both are found.
+
+Exit code: 0 = done, 1 = no link was ever full, 2 = could not run.";
+
+#[derive(Args)]
+struct Network {
+    /// Trace.
+    trace: PathBuf,
+    /// File of the experiment; it must not exist.
+    #[arg(long, value_name = "FILE.toml")]
+    out: Option<PathBuf>,
+    /// Print one JSON object instead of a table.
     #[arg(long)]
     json: bool,
 }
@@ -186,6 +212,7 @@ fn main() -> ExitCode {
         Command::Check(check) => run_check(&check),
         Command::Characterise(characterise) => run_characterise(&characterise),
         Command::Export(export) => run_export(&export),
+        Command::Network(network) => run_network(&network),
         Command::Tables(tables) => run_tables(&tables),
         Command::Strip(strip) => run_strip(&strip),
         Command::Completions { shell } => {
@@ -305,6 +332,28 @@ fn run_characterise(args: &Characterise) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn run_network(args: &Network) -> Result<ExitCode> {
+    let trace = read_trace(&args.trace)?;
+    let Some(network) = &trace.manifest.network else {
+        bail!(
+            "{}: tells nothing of its network: it was merged by an older version, or was never recorded; merge its capture again",
+            args.trace.display()
+        );
+    };
+    if let Some(out) = &args.out {
+        let text = network::file::experiment(network, &trace.hosts, &args.trace.display().to_string());
+        let mut file = std::fs::File::create_new(out).with_context(|| out.display().to_string())?;
+        file.write_all(text.as_bytes()).with_context(|| out.display().to_string())?;
+    }
+    if args.json {
+        print(&format!("{}\n", serde_json::to_string_pretty(network)?))?;
+    } else {
+        print(&network::show(network))?;
+    }
+    let any_full = network.links.iter().any(|link| !link.at_least);
+    Ok(if any_full { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 fn run_tables(args: &Tables) -> Result<ExitCode> {

@@ -1,5 +1,7 @@
 //! What comes of joining captures.
 
+use trace::manifest::NetworkEstimate;
+
 use crate::clock::Jump;
 use crate::join::Early;
 use crate::joined::Joined;
@@ -16,6 +18,8 @@ pub struct Merged {
     pub packets: u64,
     /// How clocks were aligned.
     pub clocks: Clocks,
+    /// The network, as far as the packets tell of it.
+    pub network: NetworkEstimate,
 }
 
 impl Merged {

@@ -513,6 +513,40 @@ pub struct TraceManifest {
     pub losses: Vec<Loss>,
     /// What the reader should know, in words.
     pub notes: Vec<String>,
+    /// The network, as far as its packets tell of it; missing in traces of older versions, and of jobs from parameters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkEstimate>,
+}
+
+/// A network as the packets of a capture tell of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NetworkEstimate {
+    /// Links that carried anything, by host and by rack, each direction by itself.
+    pub links: Vec<LinkEstimate>,
+    /// The least round trip of a handshake between two hosts of a rack; null = none was seen.
+    pub rack_round_trip_ns: Option<u64>,
+    /// The same between two racks.
+    pub across_round_trip_ns: Option<u64>,
+}
+
+/// A link, in one direction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LinkEstimate {
+    /// Where it begins: a host, a rack's switch by the rack's name ("switch" = the rack is not known), or "core".
+    pub from: String,
+    /// Where it ends.
+    pub to: String,
+    /// Its rate, bits per second of Ethernet frames (header, no preamble, no checksum).
+    pub rate_bps: u64,
+    /// It was never full: its rate is at least that.
+    pub at_least: bool,
+    /// For how long it was full, seconds.
+    pub full_s: f64,
+    /// The longest queue in front of it while it was full, bytes; null = it was never full, or lies in front of all that was
+    /// captured (a host's own link).
+    pub queue_bytes: Option<u64>,
+    /// Whether packets were sent again that had left while it was full: then that queue was all there is room for.
+    pub overflowed: bool,
 }
 
 /// Something that was lost, and how much of it.

@@ -364,6 +364,7 @@ impl Writing {
             reference_host: "m1".to_owned(),
             losses: Vec::new(),
             notes: vec!["generated from parameters, not recorded".to_owned()],
+            network: None,
         };
     }
 }

@@ -1,0 +1,111 @@
+//! What hosts sent each other, in windows of time.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use crate::capture::HostCapture;
+use crate::capture::flows::{FlowKey, Observed};
+use crate::join::AddressBook;
+
+/// 50 ms: 82 full frames at 20 Mbit/s.
+pub(super) const WINDOW_NS: u64 = 50_000_000;
+/// A window's parts of 10 ms, which a full link fills evenly.
+const PARTS: usize = 5;
+/// A part of a window has at least so large a share of the mean part, where a link was full.
+const EVEN: f64 = 0.5;
+/// Headers of a frame: Ethernet 14, IP 20, TCP 20, time stamps 12.
+const HEADERS: u64 = 66;
+/// Payload of a full frame on Ethernet.
+const FULL_PAYLOAD: u64 = 1_448;
+
+/// Two hosts, by number, between which bytes went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Ends {
+    /// The sender.
+    pub from: usize,
+    /// The receiver.
+    pub to: usize,
+}
+
+/// Bytes of frames by window (number since the epoch) and part of it.
+type Windows = BTreeMap<u64, [u64; PARTS]>;
+
+/// What a link carried in a window.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Load {
+    /// By the hosts between which it went.
+    pub by_ends: BTreeMap<Ends, u64>,
+    parts: [u64; PARTS],
+}
+
+impl Load {
+    pub fn add(&mut self, ends: Ends, parts: &[u64; PARTS]) {
+        *self.by_ends.entry(ends).or_default() += parts.iter().sum::<u64>();
+        self.parts.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.parts.iter().sum()
+    }
+
+    /// Whether bytes came all the time, as over a full link, and not at once.
+    pub fn is_even(&self) -> bool {
+        let least = self.bytes() as f64 / PARTS as f64 * EVEN;
+        self.parts.iter().all(|part| *part as f64 >= least)
+    }
+}
+
+/// What hosts sent each other.
+#[derive(Debug, Default)]
+pub(super) struct Carried {
+    /// As the senders saw it.
+    pub sent: BTreeMap<Ends, Windows>,
+    /// As the receivers saw it.
+    pub arrived: BTreeMap<Ends, Windows>,
+}
+
+/// The ends of a flow's direction; `None` for what stays on a host, or whose ends were not both captured.
+pub(super) fn ends(key: &FlowKey, forward: bool, book: &AddressBook) -> Option<Ends> {
+    let (low, high) = (book.host_of(key.low.ip(), key.host)?, book.host_of(key.high.ip(), key.host)?);
+    let (from, to) = if forward { (low, high) } else { (high, low) };
+    (from != to).then_some(Ends { from, to })
+}
+
+/// Bytes of a packet's frames on the wire. Where a host's card cuts segments, one packet of a capture is several frames.
+fn frame_bytes(packet: &Observed) -> u64 {
+    let payload = u64::from(packet.payload_length);
+    payload + HEADERS * payload.div_ceil(FULL_PAYLOAD).max(1)
+}
+
+pub(super) fn carried(hosts: &[HostCapture], book: &AddressBook) -> Carried {
+    let of_hosts: Vec<Carried> = hosts
+        .par_iter()
+        .enumerate()
+        .map(|(number, host)| {
+            let mut carried = Carried::default();
+            for (key, packets) in &host.packets.flows {
+                let both = [false, true].map(|forward| ends(key, forward, book));
+                for packet in packets {
+                    let Some(ends) = both[usize::from(packet.forward)] else { continue };
+                    let side = match number {
+                        host if host == ends.from => &mut carried.sent,
+                        host if host == ends.to => &mut carried.arrived,
+                        _ => continue,
+                    };
+                    let parts = side.entry(ends).or_default().entry(packet.time_ns / WINDOW_NS).or_default();
+                    let part = packet.time_ns % WINDOW_NS * PARTS as u64 / WINDOW_NS;
+                    parts[part as usize] += frame_bytes(packet);
+                }
+            }
+            carried
+        })
+        .collect();
+    let mut all = Carried::default();
+    for Carried { sent, arrived } in of_hosts {
+        // Who sends or receives is one host: no two hosts have the same entries.
+        all.sent.extend(sent);
+        all.arrived.extend(arrived);
+    }
+    all
+}
