@@ -194,7 +194,7 @@ fn recorded_results(
     figures: &NetworkFigures,
     wall_s: f64,
 ) -> Result<RunResults, RunError> {
-    let graph = JobGraph::new(trace, experiment.workload.job.as_deref(), experiment.workload.options())?;
+    let graph = JobGraph::new(trace, experiment.workload.job.as_deref(), experiment.options())?;
     Ok(RunResults::new(experiment, &graph, &causal::recorded(&graph), figures, wall_s))
 }
 
@@ -205,7 +205,7 @@ fn replay<T>(
     keep: impl FnOnce(&JobGraph, &Outcome) -> T,
 ) -> Result<(RunResults, T), RunError> {
     let began = Instant::now();
-    let graph = JobGraph::new(trace, experiment.workload.job.as_deref(), experiment.workload.options())?;
+    let graph = JobGraph::new(trace, experiment.workload.job.as_deref(), experiment.options())?;
     let (hosts, notes) = places(experiment, trace)?;
     let mut fabric = fabric::build(&experiment.fabric, &hosts)?;
     let outcome =

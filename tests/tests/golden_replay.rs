@@ -135,3 +135,102 @@ fn faster_links_of_hosts_shorten_the_job_until_the_network_is_no_part_of_it() {
     assert!(times[4] / times[5] < 1.02, "{times:?}");
     assert!(number(&points[4], "network_share") < 0.05, "{:#}", points[4]);
 }
+
+fn predict(arguments: &[&str]) -> Value {
+    run_json("replay", &[&["predict"], arguments].concat()).unwrap()
+}
+
+#[test]
+fn a_prediction_takes_the_capture_as_it_takes_its_trace_and_holds_what_was_recorded() {
+    let capture = golden("terasort");
+    let own = experiment_file(OWN_NETWORK);
+    let fabric = ["--fabric", own.to_str().unwrap(), "--seeds", "3"];
+    let of_capture = predict(&[&[capture.to_str().unwrap()], &fabric[..]].concat());
+    let of_trace = predict(&[&[trace().join("trace").to_str().unwrap()], &fabric[..]].concat());
+    let job = &of_capture["fabrics"][0]["job"];
+    assert_eq!(job, &of_trace["fabrics"][0]["job"]);
+    let (low, recorded, high) = (number(job, "low_s"), number(job, "recorded_s"), number(job, "high_s"));
+    assert!(low < recorded && recorded < high, "{job:#}");
+    let error = of_capture["self_replay"]["errors"][0].as_f64().unwrap();
+    assert!(error.abs() <= 0.03, "{error}");
+}
+
+#[test]
+fn runs_of_different_jobs_are_no_prediction() {
+    let (terasort, wordcount) = (golden("terasort"), golden("wordcount"));
+    let arguments = ["predict", terasort.to_str().unwrap(), wordcount.to_str().unwrap(), "--fabric", "ideal"];
+    let refused = run("replay", &arguments).unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(told.contains("\"TeraSort\"") && told.contains("\"word count\""), "{told}");
+}
+
+#[test]
+fn competing_for_cores_leaves_the_job_on_its_own_network_as_it_was() {
+    let plain = number(&replay(OWN_NETWORK, &[]), "job_time_s");
+    let shared = number(&replay(OWN_NETWORK, &["cpu.cores=2", "cpu.shared=true"]), "job_time_s");
+    assert!((shared / plain - 1.0).abs() <= 0.02, "{shared} {plain}");
+    let faster = number(&replay(INFINITELY_FAST, &[]), "job_time_s");
+    let competing = number(&replay(INFINITELY_FAST, &["cpu.cores=2", "cpu.shared=true"]), "job_time_s");
+    assert!(competing > faster && competing < 1.5 * faster, "{competing} {faster}");
+}
+
+/// Rates of links as the lab set them: of hosts and between the racks.
+const SET_BPS: [f64; 2] = [100e6, 50e6];
+
+#[test]
+fn rates_of_full_links_are_those_that_were_set_and_others_have_a_lower_bound() {
+    for (name, least_full) in [("terasort", 9), ("wordcount", 3)] {
+        let folder = tempfile::tempdir().unwrap();
+        let (out, file) = (folder.path().join("trace"), folder.path().join("network.toml"));
+        let arguments = ["build", golden(name).to_str().unwrap(), "--out", out.to_str().unwrap()].map(str::to_owned);
+        let built = run("merger", &arguments.each_ref().map(String::as_str)).unwrap();
+        assert!(built.status.success());
+        let network = run_json("merger", &["network", out.to_str().unwrap(), "--out", file.to_str().unwrap()]).unwrap();
+        let links = network["links"].as_array().unwrap();
+        let mut full = 0;
+        for link in links {
+            let between =
+                link["from"].as_str().unwrap().starts_with('/') && link["to"].as_str().unwrap().starts_with('/');
+            let ratio = number(link, "rate_bps") / SET_BPS[usize::from(between)];
+            if link["at_least"] == false {
+                full += 1;
+                assert!((ratio - 1.0).abs() <= 0.05, "{name}: {link:#}");
+            } else {
+                assert!(ratio <= 1.05, "{name}: no lower bound: {link:#}");
+            }
+        }
+        assert!(full >= least_full, "{name}: {full} links were full: {network:#}");
+        // 170 packets of 1,514 bytes, as the lab set it.
+        let mut of_racks = links.iter().filter(|link| link["from"] == "/r1" && link["to"] == "/r2");
+        let queue = number(of_racks.next_back().unwrap(), "queue_bytes");
+        assert!((queue / (170.0 * 1_514.0) - 1.0).abs() <= 0.05, "{name}: {queue}");
+        let summary = replay_file(&out, &file);
+        let (found, recorded) = (number(&summary, "job_time_s"), number(&summary, "recorded_job_time_s"));
+        assert!(
+            (found / recorded - 1.0).abs() <= 0.03,
+            "{name} on its estimated network: {found} s, recorded {recorded} s"
+        );
+        assert_eq!(summary["recorded_network"], true);
+    }
+}
+
+#[test]
+fn a_network_that_was_never_full_is_told_as_such() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("trace");
+    let built =
+        run("merger", &["build", golden("encrypted").to_str().unwrap(), "--out", out.to_str().unwrap()]).unwrap();
+    assert!(built.status.success());
+    let told = run("merger", &["network", out.to_str().unwrap()]).unwrap();
+    assert_eq!(told.status.code(), Some(1), "no link was ever full");
+    let network = run_json("merger", &["network", out.to_str().unwrap()]).unwrap();
+    let links = network["links"].as_array().unwrap();
+    assert!(links.len() == 8 && links.iter().all(|link| link["at_least"] == true), "{network:#}");
+}
+
+fn replay_file(trace: &Path, experiment: &Path) -> Value {
+    let results = tempfile::tempdir().unwrap();
+    let places = [experiment, trace, results.path()].map(|path| path.to_str().unwrap());
+    run_json("replay", &["run", places[0], "--trace", places[1], "--out", places[2]]).unwrap()
+}

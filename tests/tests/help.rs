@@ -7,13 +7,14 @@ use std::process::Command;
 use hadoptic_tests::program;
 
 const COMMANDS: [(&str, &[&str]); 2] = [
-    ("merger", &["", "build", "check", "export", "strip"]),
+    ("merger", &["", "build", "check", "export", "network", "strip"]),
     (
         "replay",
         &[
             "",
             "run",
             "compare",
+            "predict",
             "report",
             "dimemas",
             "lightness",

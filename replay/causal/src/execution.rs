@@ -7,6 +7,7 @@ use std::collections::BinaryHeap;
 use trace::ids::{ConnectionId, EventId, TimerId};
 use trace::rows::{Carrier, EventKind, On};
 
+use super::cores::Computing;
 use super::error::CausalError;
 use super::graph::{JobGraph, Place};
 use super::halt;
@@ -64,6 +65,8 @@ pub struct Execution<'g, 't> {
     yielded: Vec<bool>,
     lines: Vec<Option<Line>>,
     heartbeats: HeartbeatTimers,
+    /// What tasks compute, where they compete for processors.
+    computing: Option<Computing>,
     /// Real actions in the queue and real sends under way: without any, and without news that will surely arrive,
     /// nothing can happen any more.
     live: u64,
@@ -91,6 +94,7 @@ impl<'g, 't> Execution<'g, 't> {
             yielded: vec![false; trace.dependencies.len()],
             lines: connect(graph, transport),
             heartbeats: HeartbeatTimers::new(graph),
+            computing: Computing::new(graph),
             live: 0,
             in_flight: 0,
             last_real: JobTime::SUBMISSION,
@@ -141,11 +145,18 @@ impl<'g, 't> Execution<'g, 't> {
     /// When it next does something of its own accord.
     #[must_use]
     pub fn next_action(&self) -> Option<JobTime> {
-        self.queue.peek().map(|Reverse((at, _))| *at)
+        let computed = self.computing.as_ref().and_then(Computing::next);
+        let queued = self.queue.peek().map(|Reverse((at, _))| *at);
+        computed.into_iter().chain(queued).min()
     }
 
     /// Does what is next, at its time.
     pub fn act(&mut self, transport: &mut impl Transport) {
+        let Some(at) = self.next_action() else { return };
+        for event in self.computing.as_mut().map(|computing| computing.done(at)).unwrap_or_default() {
+            self.events[event.index()].ready = at;
+            self.queue.push(Reverse((at, Action::Happen(event))));
+        }
         let Some(Reverse((at, action))) = self.queue.pop() else { return };
         self.now = at;
         self.perform(action, transport);
@@ -269,6 +280,13 @@ impl<'g, 't> Execution<'g, 't> {
         let delay_ps = if recorded { 0 } else { self.graph.delay_ps(event) };
         let at = outcome.caused.plus_ps(delay_ps).max(self.now);
         outcome.ready = at;
+        let caused = outcome.caused;
+        if let Some(computing) = &mut self.computing
+            && computing.begin(event, caused, self.now)
+        {
+            self.live += 1;
+            return;
+        }
         self.schedule(at, Action::Happen(event));
     }
 
@@ -388,7 +406,7 @@ impl<'g, 't> Execution<'g, 't> {
             if dependency.on != moment || graph.place(dependency.event) != Place::During {
                 continue;
             }
-            match dependency.timer.zip(dependency.carrier) {
+            match dependency.timer.zip(dependency.carrier).filter(|_| graph.options.timers) {
                 None => self.yields(*number, at),
                 Some((timer, half)) => self.announce(*number, timer, half, at),
             }

@@ -1,6 +1,6 @@
 //! The part of a trace's causal graph that belongs to one job, ready to be replayed.
 
-use trace::ids::{EventId, HostId, JobId, TaskId};
+use trace::ids::{EventId, HostId, JobId, ProcessId, TaskId};
 use trace::rows::{Carrier, ConnectionRow, DependencyRow, EventKind, EventRow, Evidence, JobRow, On, TaskRow, Trace};
 
 use super::check;
@@ -166,6 +166,25 @@ impl<'t> JobGraph<'t> {
         self.delays_ps[event.index()]
     }
 
+    /// The same as it was recorded: not scaled, but less a handshake that is simulated.
+    #[must_use]
+    pub fn recorded_delay_ps(&self, event: EventId) -> u64 {
+        let row = self.event(event);
+        let opened = row.connection.filter(|_| self.opens_connection(event));
+        let handshake_ns = opened.and_then(|connection| self.trace.connections[connection.index()].handshake_ns);
+        row.delay_ns.saturating_sub(handshake_ns.unwrap_or(0)).saturating_mul(1_000)
+    }
+
+    /// The process of a task whose computing an event's delay is; `None` for pauses of timers, waits for containers, and what
+    /// daemons, masters and clients do, which mostly is waiting.
+    #[must_use]
+    pub fn computing(&self, event: EventId) -> Option<ProcessId> {
+        let row = self.event(event);
+        let process = row.process.filter(|process| self.trace.processes[process.index()].attempt.is_some())?;
+        let waits = |number: &u32| self.dependency(*number).evidence == Evidence::Slot;
+        (!self.is_beat(row) && !self.causes(event).iter().any(waits)).then_some(process)
+    }
+
     /// Whether this send is the first of its connection, which has to be opened in the simulated network before.
     #[must_use]
     pub fn opens_connection(&self, event: EventId) -> bool {
@@ -229,7 +248,13 @@ impl<'t> JobGraph<'t> {
 
     /// A time of an event's thinking, scaled; the pauses of timers are no thinking.
     fn scaled_ps(&self, event: &EventRow, ps: u64) -> u64 {
-        if self.is_beat(event) { ps } else { scaled_ps(ps, self.factor(event)) }
+        if self.is_beat(event) { ps } else { scaled_ps(ps, self.factor(event) * self.chance(event)) }
+    }
+
+    /// What chance makes of an event's thinking; exactly 1 where there is none.
+    fn chance(&self, event: &EventRow) -> f64 {
+        let jitter = self.options.jitter;
+        if jitter.share > 0.0 { jitter.factor(event.event.0) } else { 1.0 }
     }
 
     /// Whether an event is the request of a beat, which leaves after a pause.

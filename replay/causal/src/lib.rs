@@ -7,9 +7,11 @@
 //! - Timers go on beating at their typical pace when their recorded beats have run out and something of the job still
 //!   travels by them, so that no news is lost on a slower network.
 //! - A connection that was opened during the job is opened in the simulated network too ([`Options::handshakes`]).
+//! - Tasks may compete for processors ([`Options::cores`]): what competing took in the recording is taken out first.
 //! - An execution that cannot go on says which event waits for what ([`CausalError::Halt`]).
 
 mod check;
+mod cores;
 mod doubt;
 mod error;
 mod execution;
@@ -27,7 +29,7 @@ pub use doubt::{Doubt, doubts, thinking_of_coordinators};
 pub use error::CausalError;
 pub use execution::{Execution, Progress};
 pub use graph::{JobGraph, Place};
-pub use options::{Causality, CpuFactors, Options, scaled_ps};
+pub use options::{Causality, CoreSharing, CpuFactors, Jitter, Options, scaled_ps};
 pub use outcome::{CarrierId, EventOutcome, Outcome, Piggyback, SyntheticHeartbeat};
 pub use path::{CriticalPath, PathKind, Piece, critical_path, critical_path_to};
 pub use recorded::{RecordedBeats, recorded};

@@ -33,6 +33,39 @@ impl Default for CpuFactors {
     }
 }
 
+/// The processors for which tasks compete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoreSharing {
+    /// How many there are.
+    pub cores: u32,
+    /// Whether all hosts share them, as in a lab on one machine; otherwise each host has so many.
+    pub shared: bool,
+}
+
+/// Chance: each thinking is longer or shorter by a share that is drawn from a seed.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct Jitter {
+    /// The most by which a thinking changes, as a share of it. Default: 0, none.
+    pub share: f64,
+    /// Decides what is drawn.
+    pub seed: u64,
+}
+
+impl Jitter {
+    /// The factor of an event's thinking: evenly spread from `1 - share` to `1 + share`.
+    #[must_use]
+    pub fn factor(&self, event: u32) -> f64 {
+        // SplitMix64 (Steele, Lea, Flood 2014): a hash of seed and event, so that no order of drawing shows.
+        let mut state = self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (u64::from(event) << 32 | u64::from(event));
+        state = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        state = (state ^ state >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        state ^= state >> 31;
+        #[expect(clippy::cast_precision_loss, reason = "53 bits of chance")]
+        let unit = (state >> 11) as f64 / (1u64 << 53) as f64;
+        1.0 + self.share * (2.0 * unit - 1.0)
+    }
+}
+
 /// How a trace is replayed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
@@ -44,11 +77,24 @@ pub struct Options {
     /// bytes of its client an empty segment goes there and one comes back, in place of the recorded handshake, which
     /// is taken out of the thinking before it. Without it, the recorded handshake stays a part of the thinking.
     pub handshakes: bool,
+    /// Whether news waits for the beats of timers. Without it news is there at once.
+    pub timers: bool,
+    /// Processors for which tasks compete; `None`: thinking takes as long as recorded, whatever else runs.
+    pub cores: Option<CoreSharing>,
+    /// What chance does to thinking.
+    pub jitter: Jitter,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { causality: Causality::Trace, cpu: CpuFactors::default(), handshakes: true }
+        Self {
+            causality: Causality::Trace,
+            cpu: CpuFactors::default(),
+            handshakes: true,
+            timers: true,
+            cores: None,
+            jitter: Jitter::default(),
+        }
     }
 }
 

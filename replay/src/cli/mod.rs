@@ -1,5 +1,6 @@
 //! The command line.
 
+mod captures;
 mod coflow;
 mod common;
 mod congestion;
@@ -12,6 +13,8 @@ mod jobs;
 mod lightness;
 mod network;
 mod program;
+mod predict;
+mod predict_text;
 mod progress;
 mod routing;
 mod run;
@@ -72,6 +75,19 @@ RESULTS holds one report.html with all experiments side by side, summary.json wi
 results for each, by its name.
 
 Exit codes: 0 done; 1 an experiment came to no result; 2 could not run.";
+
+const PREDICT_EXAMPLES: &str = "\
+Examples:
+  replay predict capture-1/ capture-2/ capture-3/ --fabric ethernet-10g \\
+      --recorded my-cluster.toml --out results/
+  replay predict trace/ --fabric gigabit --fabric lightness-ops --json
+  replay predict trace/ --fabric lab-10mbit --set cpu.cores=2 \\
+      --set cpu.shared=true --without timers,tcp,cpu-sharing
+
+The captures are runs of one job; others are refused with what differs. The interval holds the time of one more run with a \
+probability of 80%; docs/predict.md says how, and from what.
+
+Exit codes: 0 done; 1 a trace cannot tell what was asked of it (DOUBT); 2 could not run.";
 
 const GENERATE_EXAMPLES: &str = "\
 Examples:
@@ -213,6 +229,12 @@ enum Command {
     /// Replays a job over several fabrics, and puts the results side by side with the recording.
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArgs),
+    /// Predicts how long a recorded job takes on other networks, and how sure that is.
+    ///
+    /// Each capture is replayed over each network with several seeds; the answer is a sentence with an 80% interval, beside what was
+    /// recorded.
+    #[command(after_help = PREDICT_EXAMPLES)]
+    Predict(predict::PredictArgs),
     /// Draws the report of results again.
     #[command(after_help = EXIT_CODES)]
     Report(ReportArgs),
@@ -292,6 +314,7 @@ pub(crate) fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => run::compare(&args.experiments, &args.common),
+        Command::Predict(args) => predict::run(&args),
         Command::Report(args) => run::report(&args.results, args.out),
         Command::Generate(args) => generate::run(&args),
         Command::Grow(args) => grow::run(&args),

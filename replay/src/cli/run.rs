@@ -14,8 +14,8 @@ use replay::results::coflow::read_coflows;
 use replay::results::congestion::read_congestion;
 use replay::results::synthetic::read_traffic;
 use replay::results::{
-    Baseline, Comparison, RunResults, check_folder, read_comparison, read_jobs, remove_results, write_comparison,
-    write_run,
+    Baseline, Comparison, RunResults, check_folder, read_comparison, read_jobs, read_prediction, remove_results,
+    write_comparison, write_run,
 };
 use replay::run::{Jobs, RunError, run_jobs, run_with_trace};
 use trace::stderr::error_chain;
@@ -163,6 +163,8 @@ pub(super) fn report(results: &Path, out: Option<PathBuf>) -> Result<ExitCode, E
         report::write_traffic(&out, &detail)?;
     } else if let Some(jobs) = read_jobs(results)? {
         report::write_jobs(&out, &jobs)?;
+    } else if let Some((prediction, shown)) = read_prediction(results)? {
+        report::write_prediction(&out, &prediction, &shown)?;
     } else if let Some(detail) = read_coflows(results)? {
         report::write_coflow_page(&out, &detail)?;
     } else if let Some(detail) = read_congestion(results)? {

@@ -10,6 +10,8 @@
 //! recorded_network = false         # the fabric models the network of the recording: what differs is the model's error
 //! causality = "trace"              # or "recorded": every message leaves at its recorded time
 //! handshakes = true                # connections opened during the job are opened in the fabric too
+//! timers = true                    # news waits for the beats of timers; without it news is there at once
+//! jitter = 0.0                     # each thinking up to this share longer or shorter, as run.seed draws it
 //!
 //! [workload.racks]                 # where hosts stand, in place of what the trace says
 //! m1 = "/r1"
@@ -23,6 +25,10 @@
 //!
 //! [fabric]
 //! kind = "ethernet"                # the other keys belong to the kind
+//!
+//! [cpu]                            # tasks compete for processors; without it computing takes as long as recorded
+//! cores = 2                        # of each host
+//! shared = false                   # all hosts share them, as in a lab on one machine
 //!
 //! [run]
 //! seed = 1                         # for whatever is drawn; a list makes a sweep, as it does for most keys
@@ -51,4 +57,4 @@ pub use overrides::Override;
 pub use seeds::Seeds;
 pub use shipped::{EXPERIMENTS, JOBS, Shipped};
 pub use sweep::{Axis, Point, Sweep};
-pub use tables::{Dispatcher, Experiment, Run, Workload};
+pub use tables::{Cpu, Dispatcher, Experiment, Run, Workload};

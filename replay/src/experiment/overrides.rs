@@ -45,6 +45,12 @@ impl Override {
         &self.text
     }
 
+    /// Whether it is a key of this table of the experiment.
+    #[must_use]
+    pub fn is_of(&self, table: &str) -> bool {
+        self.path.first().is_some_and(|first| first == table)
+    }
+
     /// The same change, which was typed as `argument`.
     #[must_use]
     pub fn typed_as(self, argument: String) -> Self {

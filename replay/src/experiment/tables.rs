@@ -8,7 +8,7 @@ use netsim::traffic::TrafficConfig;
 use serde::{Deserialize, Serialize};
 
 use super::Seeds;
-use causal::{Causality, CpuFactors, Options};
+use causal::{Causality, CoreSharing, CpuFactors, Jitter, Options};
 
 /// An experiment, with every key's value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +25,9 @@ pub struct Experiment {
     pub traffic: Option<TrafficConfig>,
     /// Over what.
     pub fabric: FabricConfig,
+    /// Processors for which tasks compete. Default: none, computing takes as long as recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<Cpu>,
     /// How.
     #[serde(default)]
     pub run: Run,
@@ -57,6 +60,17 @@ impl Dispatcher {
     }
 }
 
+/// Processors for which tasks compete: the `[cpu]` table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cpu {
+    /// How many a host has.
+    pub cores: u32,
+    /// Whether all hosts share them, as in a lab on one machine. Default: false.
+    #[serde(default)]
+    pub shared: bool,
+}
+
 /// What is replayed: the `[workload]` table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -80,6 +94,12 @@ pub struct Workload {
     pub causality: Causality,
     /// Whether connections opened during the job are opened in the fabric too. Default: true.
     pub handshakes: bool,
+    /// Whether news waits for the beats of timers. Default: true. Without it news is there at once.
+    #[serde(skip_serializing_if = "Clone::clone")]
+    pub timers: bool,
+    /// Chance: each thinking becomes longer or shorter by up to this share, as `run.seed` draws it. Default: 0.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub jitter: f64,
     /// Racks of hosts, in place of what the trace says. A host whose rack neither knows stands in the first rack that
     /// the trace knows.
     pub racks: BTreeMap<String, String>,
@@ -97,6 +117,8 @@ impl Default for Workload {
             recorded_network: false,
             causality: Causality::Trace,
             handshakes: true,
+            timers: true,
+            jitter: 0.0,
             racks: BTreeMap::new(),
             cpu_factors: BTreeMap::new(),
         }
@@ -109,16 +131,10 @@ impl Workload {
     pub fn source(&self) -> Option<&Path> {
         self.generate.as_deref().or(self.trace.as_deref())
     }
+}
 
-    /// As the causal replay takes it.
-    #[must_use]
-    pub fn options(&self) -> Options {
-        Options {
-            causality: self.causality,
-            cpu: CpuFactors { all: self.cpu_factor, by_kind: self.cpu_factors.clone() },
-            handshakes: self.handshakes,
-        }
-    }
+fn is_nothing(share: &f64) -> bool {
+    *share == 0.0
 }
 
 /// How it is replayed: the `[run]` table.
@@ -139,6 +155,20 @@ impl Default for Run {
 }
 
 impl Experiment {
+    /// How its job is replayed, as the causal replay takes it.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        let workload = &self.workload;
+        Options {
+            causality: workload.causality,
+            cpu: CpuFactors { all: workload.cpu_factor, by_kind: workload.cpu_factors.clone() },
+            handshakes: workload.handshakes,
+            timers: workload.timers,
+            cores: self.cpu.map(|cpu| CoreSharing { cores: cpu.cores, shared: cpu.shared }),
+            jitter: Jitter { share: workload.jitter, seed: self.run.seed },
+        }
+    }
+
     /// The experiment that a table says, or what is wrong with it.
     pub(super) fn of_table(table: toml::Table) -> Result<Self, String> {
         if table.contains_key("workload") && table.contains_key("traffic") {
@@ -205,14 +235,27 @@ impl Experiment {
         if !allowed(self.workload.cpu_factor) {
             return wrong("workload.cpu_factor".to_owned(), self.workload.cpu_factor);
         }
+        if !(0.0..=0.5).contains(&self.workload.jitter) {
+            let jitter = self.workload.jitter;
+            return Err(format!(
+                "workload.jitter = {jitter:?}: a share from 0 to 0.5 (0.001 = each thinking up to 0.1% longer or shorter)"
+            ));
+        }
+        if let Some(cpu) = self.cpu.filter(|cpu| !(1..=1_000_000).contains(&cpu.cores)) {
+            return Err(format!("cpu.cores = {}: 1 to 1000000", cpu.cores));
+        }
+        if self.cpu.is_some() && self.traffic.is_some() {
+            return Err("cpu.cores: for recorded jobs; `[traffic]` computes nothing".to_owned());
+        }
         if self.workload.trace.is_some() && self.workload.generate.is_some() {
             return Err(
                 "workload.generate and workload.trace exclude each other: jobs from parameters, or a recorded one"
                     .to_owned(),
             );
         }
-        if self.workload.generate.is_some() && self.workload.options() != Options::default() {
-            return Err("workload.generate: cpu_factor, cpu_factors, causality and handshakes are for recorded jobs; the job file has map_rate, reduce_rate and cores".to_owned());
+        let as_recorded = Options { jitter: self.options().jitter, ..Options::default() };
+        if self.workload.generate.is_some() && (self.options() != as_recorded || self.workload.jitter > 0.0) {
+            return Err("workload.generate: cpu_factor, cpu_factors, causality, handshakes, timers, jitter and [cpu] are for recorded jobs; the job file has map_rate, reduce_rate and cores".to_owned());
         }
         if self.dispatcher.task_mapping == Some(true) && self.dispatcher.task_filename.is_none() {
             return Err(

@@ -13,6 +13,8 @@ mod overview;
 mod page;
 mod path;
 pub mod plots;
+mod prediction;
+mod replayed_page;
 mod synthetic;
 mod timeline;
 mod traffic;
@@ -23,6 +25,7 @@ pub use self::coflow::{write_coflow_page, write_coflows};
 pub use self::congestion::{write_congestion, write_congestion_page};
 pub use answer::fast_enough;
 pub use page::{page, write, write_curves, write_job_curves, write_jobs, write_traffic};
+pub use prediction::{page as prediction_page, write_prediction};
 pub use synthetic::page as traffic_page;
 
 /// What stands below every page.

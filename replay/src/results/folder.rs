@@ -7,11 +7,18 @@ use std::path::Path;
 use super::store::StoreError;
 
 /// Files by which results are known.
-const MARKS: [&str; 6] =
-    ["summary.json", "detail.json", "congestion.json", "routequal.json", "coflow.json", "program.json"];
+const MARKS: [&str; 7] = [
+    "summary.json",
+    "detail.json",
+    "congestion.json",
+    "routequal.json",
+    "coflow.json",
+    "program.json",
+    "prediction.json",
+];
 
 /// All other files that commands write.
-const OTHERS: [&str; 34] = [
+const OTHERS: [&str; 36] = [
     "effective.toml",
     "report.html",
     "messages.parquet",
@@ -46,6 +53,8 @@ const OTHERS: [&str; 34] = [
     "sum_max.svg",
     "delay.svg",
     "hosts.svg",
+    "predicted_tasks.parquet",
+    "shown_replays.json",
 ];
 
 /// The folder of a replay's pictures, in that of its results.

@@ -11,6 +11,7 @@
 //! | `critical_path.parquet` | the pieces of the critical path |
 //! | `detail.json` | what the report is drawn from |
 //! | `report.html` | the report |
+//! | `prediction.json`, `predicted_tasks.parquet`, `shown_replays.json` | of `replay predict` |
 //! | `parts/` | combinations of a sweep that tasks replayed (`--part`), until they are gathered |
 //! | `plots/` | figures of nodes and links, throughput and transfer times, as pictures (SVG) |
 
@@ -23,6 +24,7 @@ mod jobs;
 mod parts;
 mod phases;
 pub mod program;
+mod prediction;
 mod seconds;
 mod simulated_trace;
 mod store;
@@ -38,6 +40,7 @@ pub use jobs::{JobPoint, JobSweep, read_jobs, write_jobs};
 pub use parts::{PartOutcome, Parts};
 pub(crate) use phases::backwards;
 pub use phases::{TaskTimes, Times};
+pub use prediction::{read_prediction, write_prediction};
 pub use simulated_trace::simulated_trace;
 pub use store::{StoreError, read_comparison, read_detail, write_comparison, write_run};
 pub(crate) use store::{make_folder, write_text};
@@ -85,7 +88,9 @@ impl RunResults {
             cpu_factor: experiment.workload.cpu_factor,
             seed: experiment.run.seed,
             baseline: Baseline::Recorded,
-            recorded_network: experiment.workload.recorded_network && experiment.workload.cpu_factors.is_empty(),
+            recorded_network: experiment.workload.recorded_network
+                && experiment.workload.cpu_factors.is_empty()
+                && experiment.workload.timers,
             job_time_s: seconds(outcome.job_time_ps),
             recorded_job_time_s: graph.job_time(graph.finish_ns).as_secs_f64(),
             phases: phases::means(graph, outcome, &tasks),

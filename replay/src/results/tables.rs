@@ -66,6 +66,28 @@ row! {
 }
 
 row! {
+    /// A task on a network for which it was predicted: means over captures and seeds, seconds.
+    PredictedTaskResult in "predicted_tasks" {
+        /// The experiment whose network it is.
+        experiment: String,
+        /// Kind and number of the task, as in its attempt's id: "m_000003".
+        task: String,
+        /// How long it runs.
+        predicted_s: f64,
+        /// The shortest of all replays.
+        least_s: f64,
+        /// The longest.
+        most_s: f64,
+        /// How long it ran in the recordings.
+        recorded_s: f64,
+        /// When it ends, since the job's submission.
+        predicted_finish_s: f64,
+        /// When it ended in the recordings.
+        recorded_finish_s: f64,
+    }
+}
+
+row! {
     /// A link of the simulated network, in one direction, over the whole replay.
     LinkResult in "links" {
         /// Name: where it begins and where it ends.
@@ -412,6 +434,7 @@ pub fn describe() -> [(&'static str, Vec<TableDescription>); 5] {
         TableDescription::of::<PathResult>(),
         described(&super::jobs::COLUMNS),
     ];
+    let of_predictions = vec![TableDescription::of::<PredictedTaskResult>()];
     let of_traffic = vec![
         TableDescription::of::<TrafficLinkResult>(),
         TableDescription::of::<LaneResult>(),
@@ -426,6 +449,7 @@ pub fn describe() -> [(&'static str, Vec<TableDescription>); 5] {
     ];
     [
         ("Of a replayed job", of_jobs),
+        ("Of a prediction", of_predictions),
         ("Of synthetic traffic", of_traffic),
         ("Of coflows", vec![TableDescription::of::<CoflowResult>()]),
         (

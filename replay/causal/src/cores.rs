@@ -1,0 +1,212 @@
+//! Processors for which tasks compete: processor sharing, with what the recording shows of it taken out first.
+//!
+//! While `n` processes of tasks compute for `c` processors, each gets on at a rate of `min(1, c / n)`. A process counts once,
+//! however many of its events are being computed. How much work an event is, is read from the recording: its delay there, at the
+//! rates of those that computed at the same time. So on the recorded network every delay is the recorded one, to the picosecond.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use trace::ids::{EventId, ProcessId};
+
+use super::graph::{JobGraph, Place};
+use super::options::{Causality, CoreSharing};
+use super::recorded::recorded;
+use super::time::JobTime;
+
+/// Work of a processor in a picosecond. So many processes can share one without work being lost in rounding.
+const UNIT: u128 = 1 << 20;
+
+/// The processors of one host, or of all.
+#[derive(Clone, Debug)]
+struct Processors {
+    cores: u128,
+    at: JobTime,
+    /// What each process would have done that computed all the time.
+    progress: u128,
+    /// Events of each process that computes.
+    computing: BTreeMap<ProcessId, u32>,
+}
+
+impl Processors {
+    fn new(cores: u32) -> Self {
+        Self { cores: u128::from(cores.max(1)), at: JobTime::SUBMISSION, progress: 0, computing: BTreeMap::new() }
+    }
+
+    /// A process gets so many units on in so many picoseconds.
+    fn rate(&self) -> (u128, u128) {
+        let processes = self.computing.len() as u128;
+        if processes <= self.cores { (UNIT, 1) } else { (self.cores * UNIT, processes) }
+    }
+
+    fn advance(&mut self, to: JobTime) {
+        let (units, ps) = self.rate();
+        self.progress += u128::from(to.since_ps(self.at)) * units / ps;
+        self.at = self.at.max(to);
+    }
+
+    /// When the progress is reached, if nothing begins or ends before.
+    fn reaches(&self, progress: u128) -> JobTime {
+        let (units, ps) = self.rate();
+        let left = progress.saturating_sub(self.progress);
+        self.at.plus_ps(u64::try_from((left * ps).div_ceil(units)).unwrap_or(u64::MAX))
+    }
+
+    fn begin(&mut self, process: ProcessId) {
+        *self.computing.entry(process).or_default() += 1;
+    }
+
+    fn end(&mut self, process: ProcessId) {
+        if let Some(events) = self.computing.get_mut(&process) {
+            *events -= 1;
+            if *events == 0 {
+                self.computing.remove(&process);
+            }
+        }
+    }
+}
+
+/// What an event has to compute.
+#[derive(Clone, Copy, Debug)]
+struct Work {
+    process: ProcessId,
+    /// Which processors it needs.
+    place: usize,
+    /// Units of work.
+    units: u128,
+    /// How long it takes alone, picoseconds.
+    alone_ps: u64,
+}
+
+/// All that tasks compute.
+#[derive(Clone, Debug)]
+pub(crate) struct Computing {
+    work: BTreeMap<EventId, Work>,
+    places: Vec<Processors>,
+    /// By place: the progress at which each event is done.
+    under_way: Vec<BTreeSet<(u128, EventId)>>,
+    /// When the next event of each place is done.
+    next: BTreeSet<(JobTime, usize)>,
+    next_of: Vec<Option<JobTime>>,
+}
+
+impl Computing {
+    /// The work of a job's events; `None` where tasks do not compete.
+    pub fn new(graph: &JobGraph) -> Option<Self> {
+        let sharing = graph.options.cores.filter(|_| graph.options.causality == Causality::Trace)?;
+        let places = if sharing.shared { 1 } else { graph.trace.hosts.len().max(1) };
+        let processors = vec![Processors::new(sharing.cores); places];
+        Some(Self {
+            work: work(graph, sharing, &processors),
+            under_way: vec![BTreeSet::new(); places],
+            next_of: vec![None; places],
+            next: BTreeSet::new(),
+            places: processors,
+        })
+    }
+
+    /// Lets an event be computed whose causes had happened at `caused`. False if there is nothing to compute.
+    pub fn begin(&mut self, event: EventId, caused: JobTime, now: JobTime) -> bool {
+        let Some(work) = self.work.get(&event).copied() else { return false };
+        let passed_ps = now.since_ps(caused.max(JobTime::SUBMISSION)).min(work.alone_ps);
+        let units = part(work.units, work.alone_ps - passed_ps, work.alone_ps);
+        if units == 0 {
+            return false;
+        }
+        let processors = &mut self.places[work.place];
+        processors.advance(now);
+        processors.begin(work.process);
+        self.under_way[work.place].insert((processors.progress + units, event));
+        self.plan(work.place);
+        true
+    }
+
+    /// When the next event is done.
+    pub fn next(&self) -> Option<JobTime> {
+        self.next.first().map(|(at, _)| *at)
+    }
+
+    /// The events that are done at a time, which is not later than the next.
+    pub fn done(&mut self, at: JobTime) -> Vec<EventId> {
+        let mut done = Vec::new();
+        while let Some((_, place)) = self.next.first().copied().filter(|(next, _)| *next <= at) {
+            let processors = &mut self.places[place];
+            processors.advance(at);
+            while let Some((_, event)) =
+                self.under_way[place].first().copied().filter(|(progress, _)| *progress <= processors.progress)
+            {
+                self.under_way[place].pop_first();
+                if let Some(work) = self.work.get(&event) {
+                    processors.end(work.process);
+                }
+                done.push(event);
+            }
+            self.plan(place);
+        }
+        done
+    }
+
+    fn plan(&mut self, place: usize) {
+        let next = self.under_way[place].first().map(|(progress, _)| self.places[place].reaches(*progress));
+        if let Some(before) = self.next_of[place].take() {
+            self.next.remove(&(before, place));
+        }
+        self.next_of[place] = next;
+        self.next.extend(next.map(|next| (next, place)));
+    }
+}
+
+/// How much each event is to compute, from how long it took beside all others of the recording.
+fn work(graph: &JobGraph, sharing: CoreSharing, processors: &[Processors]) -> BTreeMap<EventId, Work> {
+    let outcome = recorded(graph);
+    // Ends and beginnings of what was computed, in the order of time: work is reckoned between them.
+    let mut edges: Vec<(JobTime, bool, EventId)> = Vec::new();
+    let mut work: BTreeMap<EventId, Work> = BTreeMap::new();
+    for row in graph.during().filter(|row| graph.place(row.event) == Place::During) {
+        let Some(process) = graph.computing(row.event) else { continue };
+        let (caused, long_ps) = (outcome.event(row.event).caused(), graph.recorded_delay_ps(row.event));
+        let (from, to) = (caused.max(JobTime::SUBMISSION), caused.plus_ps(long_ps));
+        let alone_ps = to.since_ps(from);
+        if alone_ps > 0 {
+            let host = graph.trace.processes[process.index()].host;
+            let place = if sharing.shared { 0 } else { host.index() };
+            work.insert(row.event, Work { process, place, units: 0, alone_ps });
+            edges.extend([(from, false, row.event), (to, true, row.event)]);
+        }
+    }
+    edges.sort_unstable();
+    let mut processors = processors.to_vec();
+    for (at, ends, event) in edges {
+        let Some(work) = work.get_mut(&event) else { continue };
+        let processors = &mut processors[work.place];
+        processors.advance(at);
+        if ends {
+            processors.end(work.process);
+            work.units = processors.progress - work.units;
+        } else {
+            processors.begin(work.process);
+            work.units = processors.progress;
+        }
+    }
+    for (event, work) in &mut work {
+        let scaled = |value| part(value, graph.delay_ps(*event), graph.recorded_delay_ps(*event));
+        work.units = scaled(work.units);
+        work.alone_ps = u64::try_from(scaled(u128::from(work.alone_ps))).unwrap_or(u64::MAX);
+    }
+    work.retain(|_, work| work.units > 0 && work.alone_ps > 0);
+    work
+}
+
+/// `value * of / whole`; to the unit where both are the same.
+fn part(value: u128, of: u64, whole: u64) -> u128 {
+    if of == whole || whole == 0 {
+        return value;
+    }
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "what is scaled is an estimate: 52 bits are enough"
+    )]
+    let part = (value as f64 * (of as f64 / whole as f64)).round() as u128;
+    part
+}
