@@ -201,6 +201,6 @@ mod tests {
         assert_eq!(task_of("attempt_1700000000000_0002_r_000000_1"), Some("r_000000"));
         assert_eq!(task_of("attempt_1"), None);
         assert_eq!(task_of("attempt_1_2"), None);
-        assert_eq!(task_of("attempt_1_2_"), Some(""));
+        assert_eq!(task_of("attempt_1_2_"), None);
     }
 }
