@@ -7,16 +7,16 @@ use trace::rows::{ConnectionRow, HostRow, MessageRow, OwnerEvidence};
 
 use crate::capture::HostCapture;
 use crate::clock::Alignment;
-use crate::framing::{Draft, Framed};
+use crate::framing::Draft;
 use crate::history::Histories;
 use crate::inference;
-use crate::join::{AddressBook, Direction, Early, Link};
+use crate::join::{AddressBook, Early, Link};
 use crate::joined::{Joined, JvmEvent, Stream};
-use crate::kernel::kernel_bytes;
 use crate::loss::{Loss, LossKind, Note as _};
 use crate::merged::{Clocks, HostClock, Merged};
 use crate::network;
 use crate::owners::Attribution;
+use crate::packed_stream::PackedStream;
 use crate::pipelines;
 use crate::processes::Processes;
 use crate::roles;
@@ -44,8 +44,43 @@ impl Order {
 
 /// A connection, read.
 pub(crate) struct Read {
-    pub framed: Framed,
-    pub directions: [Direction; 2],
+    pub protocol: &'static str,
+    pub messages: Vec<(Draft, Times)>,
+    pub directions: [ReadDirection; 2],
+}
+
+/// One direction of it.
+pub(crate) struct ReadDirection {
+    pub stream: PackedStream,
+    pub end: u64,
+    pub seen: u64,
+    pub retransmitted: u64,
+    pub early: Early,
+    /// What the kernel of its sender counted.
+    pub kernel_bytes: Option<u64>,
+}
+
+/// When a message went, nanoseconds since the epoch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    sent: u64,
+    sent_end: u64,
+    delivered: u64,
+}
+
+impl Times {
+    /// Of a message in its stream; `begin` is when its connection began.
+    pub fn of(draft: &Draft, stream: &Stream, begin: u64) -> Self {
+        let segments = stream.range(draft.offset, draft.bytes);
+        // Bytes that the capture lost have the times of what was seen next to them.
+        let at = stream.segments.partition_point(|segment| segment.offset < draft.offset);
+        let beside = stream.segments.get(at).or(stream.segments.last());
+        let (first, last) = (segments.first().or(beside), segments.last().or(beside));
+        let sent = first.map_or(begin, |segment| segment.sent_ns);
+        let sent_end = segments.iter().map(|segment| segment.sent_ns).max().unwrap_or(sent);
+        let delivered = last.map_or(sent_end, |segment| segment.delivered_ns).max(sent_end);
+        Self { sent: sent.min(sent_end), sent_end, delivered }
+    }
 }
 
 /// All that connections are put together with.
@@ -71,8 +106,9 @@ impl Assembly {
         );
         let mut rows = host_rows(&hosts, &alignment, &order, window_ns.0);
         let mut connections = Vec::with_capacity(links.len());
-        let mut streams: Vec<[Stream; 2]> = Vec::with_capacity(links.len());
+        let mut streams: Vec<[PackedStream; 2]> = Vec::with_capacity(links.len());
         let mut drafts: Vec<(ConnectionId, Draft)> = Vec::new();
+        let mut times: Vec<Times> = Vec::new();
         let mut losses: Vec<Loss> = hosts.iter().flat_map(|host| host.losses.clone()).collect();
         let mut notes: Vec<String> = hosts.iter().flat_map(|host| host.notes.clone()).collect();
         let mut early = Early::default();
@@ -85,8 +121,9 @@ impl Assembly {
                 Some(host) => order.id_of(host),
                 None => peer(&mut rows, address.ip().to_string()),
             });
-            connections.push(connection_row(id, link, attribution, &client, &server, read.framed.protocol, end_hosts));
-            drafts.extend(read.framed.drafts.into_iter().map(|draft| (id, draft)));
+            connections.push(connection_row(id, link, attribution, &client, &server, read.protocol, end_hosts));
+            times.extend(read.messages.iter().map(|(_, times)| times));
+            drafts.extend(read.messages.into_iter().map(|(draft, _)| (id, draft)));
             streams.push([client.stream, server.stream]);
         }
         let missing = connections.iter().map(|row| row.client_missing_bytes.saturating_add(row.server_missing_bytes));
@@ -103,7 +140,7 @@ impl Assembly {
         inference::attempts_of_processes(&drafts, &connections, &mut processes.rows);
         let upstream = pipelines::number_hops(&mut drafts, &connections, &processes.rows);
         inference::clients(&drafts, &upstream, &mut connections, &processes.rows);
-        let messages = message_rows(drafts, &streams, &connections, &processes);
+        let messages = message_rows(drafts, times, &connections, &processes);
         let jvm: Vec<JvmEvent> = jvm.into_iter().map(|(_, event)| event).collect();
         let records: Vec<Vec<usize>> = attribution
             .iter()
@@ -199,8 +236,8 @@ fn connection_row(
     id: ConnectionId,
     link: &Link,
     attribution: &Attribution,
-    client: &Direction,
-    server: &Direction,
+    client: &ReadDirection,
+    server: &ReadDirection,
     protocol: &str,
     [client_host, server_host]: [HostId; 2],
 ) -> ConnectionRow {
@@ -227,30 +264,23 @@ fn connection_row(
         server_missing_bytes: server.end - server.seen,
         client_retransmitted_bytes: client.retransmitted,
         server_retransmitted_bytes: server.retransmitted,
-        client_kernel_bytes: kernel_bytes(&at_client.counters, &client.stream, link.syn_seen, link.end_seen),
-        server_kernel_bytes: kernel_bytes(&at_server.counters, &server.stream, link.syn_seen, link.end_seen),
+        client_kernel_bytes: client.kernel_bytes,
+        server_kernel_bytes: server.kernel_bytes,
         handshake_ns: link.handshake_ns,
     }
 }
 
 fn message_rows(
     drafts: Vec<(ConnectionId, Draft)>,
-    streams: &[[Stream; 2]],
+    times: Vec<Times>,
     connections: &[ConnectionRow],
     processes: &Processes,
 ) -> Vec<MessageRow> {
     let mut rows: Vec<MessageRow> = drafts
         .into_par_iter()
-        .map(|(connection, draft)| {
+        .zip(times)
+        .map(|((connection, draft), times)| {
             let row = &connections[connection.index()];
-            let stream = &streams[connection.index()][usize::from(!draft.from_client)];
-            let segments = stream.range(draft.offset, draft.bytes);
-            // Bytes that the capture lost have the times of what was seen next to them.
-            let at = stream.segments.partition_point(|segment| segment.offset < draft.offset);
-            let beside = stream.segments.get(at).or(stream.segments.last());
-            let (first, last) = (segments.first().or(beside), segments.last().or(beside));
-            let sent_ns = first.map_or(row.first_ns, |segment| segment.sent_ns);
-            let sent_end_ns = segments.iter().map(|segment| segment.sent_ns).max().unwrap_or(sent_ns);
             let attempt = draft.attempt.or_else(|| {
                 let process = row.client_process?;
                 processes.rows[process.index()].attempt.clone()
@@ -265,9 +295,9 @@ fn message_rows(
                 offset: draft.offset,
                 bytes: draft.bytes,
                 app_bytes: draft.app_bytes,
-                sent_ns: sent_ns.min(sent_end_ns),
-                sent_end_ns,
-                delivered_ns: last.map_or(sent_end_ns, |segment| segment.delivered_ns).max(sent_end_ns),
+                sent_ns: times.sent,
+                sent_end_ns: times.sent_end,
+                delivered_ns: times.delivered,
                 block: draft.block,
                 attempt,
                 map: draft.map,

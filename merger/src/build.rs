@@ -1,6 +1,7 @@
 //! The whole way from captures to what all hosts' captures say together.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -9,36 +10,37 @@ use trace::ids::ProcessId;
 use trace::jvm::JvmRecord;
 use trace::rows::OwnerEvidence;
 
-use crate::assembly::{Assembly, Order, Read};
+use crate::assembly::{Assembly, Order, Read, ReadDirection, Times};
 use crate::capture::{self, HostCapture};
-use crate::clock::{self, Alignment};
+use crate::clock::{self, Alignment, TooEarly};
 use crate::error::MergeError;
 use crate::framing::{self, Conversation, Fetches};
 use crate::history;
-use crate::join::{self, AddressBook, Direction, Link};
+use crate::join::{self, AddressBook, Direction, Flow, Found, Link};
 use crate::joined::JvmEvent;
+use crate::kernel::kernel_bytes;
 use crate::loss::{LossKind, Note as _};
 use crate::merged::Merged;
-use crate::network;
-use crate::owners::{self, Attribution, Findings, Listeners};
+use crate::network::{self, Carried};
+use crate::owners::{self, Attribution, End, Findings, Listeners};
+use crate::packed_stream::PackedStream;
 use crate::processes::Processes;
+use crate::progress::Unit;
+pub use crate::progress::{Progress, Silent};
 use crate::records;
+use crate::survey::{self, Survey, Views};
 
-/// What is told while merging.
-pub trait Progress: Sync {
-    /// A step begins that has so many parts.
-    fn step(&self, what: &str, parts: u64);
-    /// A part of it is done.
-    fn part(&self);
+/// How captures are merged.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Memory that packets may take, bytes; what goes beyond lies in a temporary file.
+    pub packet_bytes: u64,
 }
 
-/// Tells nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
-
-impl Progress for Silent {
-    fn step(&self, _: &str, _: u64) {}
-    fn part(&self) {}
+impl Default for Options {
+    fn default() -> Self {
+        Self { packet_bytes: 1 << 30 }
+    }
 }
 
 /// Reads captures and joins them.
@@ -46,30 +48,39 @@ impl Progress for Silent {
 /// # Errors
 /// If they cannot be read, or are of different clusters.
 pub fn merge(captures: &[PathBuf], progress: &impl Progress) -> Result<Merged, MergeError> {
-    progress.step("reading hosts", 0);
-    let mut hosts = capture::read(captures, |_| progress.part())?;
+    merge_with(captures, &Options::default(), progress)
+}
+
+/// As [`merge`], with options.
+///
+/// # Errors
+/// As [`merge`], or if packets fit neither into memory nor on the disk.
+pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progress) -> Result<Merged, MergeError> {
+    let mut hosts = capture::read(captures, options.packet_bytes, progress)?;
     let histories = history::read(captures)?;
     for host in hosts.iter_mut().filter(|host| host.rack.is_empty()) {
         host.rack = histories.racks.get(&host.name).cloned().unwrap_or_default();
     }
-    progress.step("aligning clocks", 0);
-    let alignment = clock::align(&hosts);
-    move_to_reference(&mut hosts, &alignment);
+    let book = AddressBook::new(&hosts);
     let packets = hosts.iter().map(|host| host.packets.count).sum();
+    progress.step("finding connections", packets, Unit::Packets);
+    let mut survey = Survey::of(&hosts, &book, |packets| progress.done(packets)).map_err(MergeError::Spill)?;
+    progress.step("aligning clocks", 1, Unit::Nothing);
+    let fits = survey.fits(&hosts);
+    let mut alignment =
+        clock::align(hosts.len(), fits, || survey.whole_fits(&hosts, &book)).map_err(MergeError::Spill)?;
+    move_to_reference(&mut hosts, &alignment);
     let order = Order::new(&hosts, &alignment);
     let processes = Processes::gather(&hosts, |number| order.id_of(number));
     let listeners = Listeners::gather(&hosts, &processes);
-    let book = AddressBook::new(&hosts);
-    let links_of_network = network::links(&hosts, &book);
-    progress.step("joining connections", 0);
-    let links = join::connections(&mut hosts, &book, |host, address| listeners.listens(host, address));
+    let Survey { flows, found, .. } = survey;
+    let links = links(&hosts, &book, &listeners, &alignment, &flows, found)?;
     let jvm = jvm_events(&mut hosts, &processes);
     let Findings { attribution, contradicted } =
         owners::investigate(&links, &hosts, &book, &processes, &listeners, &jvm);
     note_contradicted(&mut hosts, &processes, &order, &contradicted);
-    progress.step("reading connections", links.len() as u64);
+    progress.step("reading connections", packets, Unit::Packets);
     let reader = Reader {
-        hosts: &hosts,
         book: &book,
         shifts: usual_shifts(&links, &book, hosts.len()),
         jvm: &jvm,
@@ -78,15 +89,40 @@ pub fn merge(captures: &[PathBuf], progress: &impl Progress) -> Result<Merged, M
         neighbours: neighbours(&links, &attribution, &jvm),
         uncertainty_ns: &alignment.uncertainty_ns,
     };
-    let read: Vec<Read> = links
-        .par_iter()
-        .zip(&attribution)
-        .map(|(link, attribution)| {
-            let read = reader.read(link, attribution);
-            progress.part();
+    let by_flow = by_flow(&links, flows.len());
+    let read = by_flow.par_iter().zip(&flows).map(|(numbers, flow)| {
+        let mut views = survey::load(&hosts, flow)?;
+        let to_compare = survey::both_saw(flow, &views, &book);
+        let early = to_compare.filter(|both| alignment.to_compare.contains(&(both.a, both.b)));
+        let early = early.map(|both| alignment.too_early(&both)).unwrap_or_default();
+        move_packets(&mut views, &alignment);
+        let carried = network::carried(flow, &views, &book);
+        let read: Vec<(usize, Read)> =
+            numbers.iter().map(|&number| (number, reader.read(&links[number], &attribution[number], &views))).collect();
+        progress.done(survey::packets_of(&views));
+        Ok((read, early, carried))
+    });
+    let read = read.collect::<io::Result<Vec<_>>>().map_err(MergeError::Spill)?;
+    let early = read.iter().fold(TooEarly::default(), |all, (_, early, _)| all.plus(*early));
+    let mut carried = Carried::default();
+    let mut read: Vec<(usize, Read)> = read
+        .into_iter()
+        .flat_map(|(read, _, of_flow)| {
+            carried.add(of_flow);
             read
         })
         .collect();
+    read.sort_unstable_by_key(|(number, _)| *number);
+    let read: Vec<Read> = read.into_iter().map(|(_, read)| read).collect();
+    drop(reader);
+    alignment.early += early.count;
+    alignment.worst_ns = alignment.worst_ns.max(early.worst_ns);
+    let aligned = |flow: &Flow| {
+        let mut views = survey::load(&hosts, flow)?;
+        move_packets(&mut views, &alignment);
+        Ok(views)
+    };
+    let links_of_network = network::links(&hosts, &book, &carried, &flows, aligned).map_err(MergeError::Spill)?;
     let assembly = Assembly { hosts, histories, alignment, order, processes, book, jvm, packets, links_of_network };
     Ok(assembly.put_together(&links, &attribution, read))
 }
@@ -94,9 +130,6 @@ pub fn merge(captures: &[PathBuf], progress: &impl Progress) -> Result<Merged, M
 fn move_to_reference(hosts: &mut [HostCapture], alignment: &Alignment) {
     hosts.par_iter_mut().enumerate().for_each(|(number, host)| {
         let moved = |t: u64| alignment.apply(number, t);
-        for packet in host.packets.flows.values_mut().flatten() {
-            packet.time_ns = moved(packet.time_ns);
-        }
         // The end may be open.
         host.recorded_ns =
             host.recorded_ns.map(|(from, to)| (moved(from), if to == u64::MAX { to } else { moved(to) }));
@@ -108,6 +141,57 @@ fn move_to_reference(hosts: &mut [HostCapture], alignment: &Alignment) {
             records::move_jvm(record, moved);
         }
     });
+}
+
+fn move_packets(views: &mut Views, alignment: &Alignment) {
+    for (host, view) in views {
+        view.packets.iter_mut().for_each(|packet| packet.time_ns = alignment.apply(*host, packet.time_ns));
+    }
+}
+
+/// All connections, ordered by their first packet.
+fn links(
+    hosts: &[HostCapture],
+    book: &AddressBook,
+    listeners: &Listeners,
+    alignment: &Alignment,
+    flows: &[Flow],
+    found: Vec<Vec<Found>>,
+) -> Result<Vec<Link>, MergeError> {
+    let listens = |host: usize, address: SocketAddr| listeners.listens(host, address);
+    let moved = |host: usize, t: u64| alignment.apply(host, t);
+    let of_flows = flows.iter().enumerate().zip(found);
+    let mut links: Vec<Link> = of_flows
+        .flat_map(|((number, flow), found)| {
+            found.into_iter().map(move |found| Link::new((number, flow.key), found, book, listens, moved))
+        })
+        .collect();
+    let of_corrected: BTreeSet<usize> = links
+        .iter()
+        .filter(|link| link.hosts().any(|host| alignment.is_corrected(host)))
+        .map(|link| link.flow)
+        .collect();
+    if !of_corrected.is_empty() {
+        links
+            .par_iter_mut()
+            .filter(|link| of_corrected.contains(&link.flow))
+            .try_for_each(|link| {
+                let mut views = survey::load(hosts, &flows[link.flow])?;
+                move_packets(&mut views, alignment);
+                link.set_times(&views, book);
+                Ok(())
+            })
+            .map_err(MergeError::Spill)?;
+    }
+    join::order(&mut links);
+    Ok(links)
+}
+
+/// The numbers of the connections of each flow.
+fn by_flow(links: &[Link], flows: usize) -> Vec<Vec<usize>> {
+    let mut numbers = vec![Vec::new(); flows];
+    links.iter().enumerate().for_each(|(number, link)| numbers[link.flow].push(number));
+    numbers
 }
 
 fn note_contradicted(
@@ -193,7 +277,6 @@ fn usual_shifts(links: &[Link], book: &AddressBook, hosts: usize) -> Vec<Option<
 
 /// What reading a connection needs beside the connection.
 struct Reader<'a> {
-    hosts: &'a [HostCapture],
     book: &'a AddressBook,
     /// The window scale that most connections of each host use.
     shifts: Vec<Option<u32>>,
@@ -207,10 +290,11 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn read(&self, link: &Link, attribution: &Attribution) -> Read {
+    /// Reads a connection, of its flow's packets on the reference clock.
+    fn read(&self, link: &Link, attribution: &Attribution, views: &Views) -> Read {
         let usual = |address: SocketAddr| self.book.host_of(address.ip(), link.host).and_then(|host| self.shifts[host]);
         let direction = |from_client: bool, receiver: SocketAddr| {
-            link.direction(from_client, self.hosts, self.book, usual(receiver), self.uncertainty_ns)
+            link.direction(from_client, views, self.book, usual(receiver), self.uncertainty_ns)
         };
         let (client, server) = (direction(true, link.server), direction(false, link.client));
         let records =
@@ -226,8 +310,23 @@ impl Reader<'_> {
             neighbours: self.neighbours.get(&(link.host, link.server)).copied(),
         };
         let framed = framing::read(&conversation);
+        let messages = framed.drafts.into_iter().map(|draft| {
+            let direction = if draft.from_client { &client } else { &server };
+            let times = Times::of(&draft, &direction.stream, link.first_ns);
+            (draft, times)
+        });
+        let messages = messages.collect();
+        let [at_client, at_server] = &attribution.ends;
         // The payload is not needed any more, and is most of the memory.
-        let light = |direction: Direction| Direction { content: join::content::Content::default(), ..direction };
-        Read { framed, directions: [light(client), light(server)] }
+        let summed = |direction: &Direction, end: &End| ReadDirection {
+            stream: PackedStream::of(&direction.stream),
+            end: direction.end,
+            seen: direction.seen,
+            retransmitted: direction.retransmitted,
+            early: direction.early,
+            kernel_bytes: kernel_bytes(&end.counters, &direction.stream, link.syn_seen, link.end_seen),
+        };
+        let directions = [summed(&client, at_client), summed(&server, at_server)];
+        Read { protocol: framed.protocol, messages, directions }
     }
 }

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use trace::manifest::TraceManifest;
 use trace::rows::Trace;
 
-use crate::build::{Progress, merge};
+use crate::build::{Options, merge_with};
 use crate::causality::{self, CausalityError};
 use crate::error::MergeError;
 use crate::loss::{self, Loss};
 use crate::merged::HostClock;
+use crate::progress::{Progress, Unit};
 
 /// Why a trace could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -38,8 +39,16 @@ pub struct BuiltTrace {
 /// # Errors
 /// If they cannot be read, are of different clusters, or their job history cannot be read.
 pub fn trace_of(captures: &[PathBuf], progress: &impl Progress) -> Result<BuiltTrace, BuildError> {
-    let merged = merge(captures, progress)?;
-    progress.step("finding causes", 0);
+    trace_with(captures, &Options::default(), progress)
+}
+
+/// As [`trace_of`], with options.
+///
+/// # Errors
+/// As [`trace_of`], or if packets fit neither into memory nor on the disk.
+pub fn trace_with(captures: &[PathBuf], options: &Options, progress: &impl Progress) -> Result<BuiltTrace, BuildError> {
+    let merged = merge_with(captures, options, progress)?;
+    progress.step("finding causes", 1, Unit::Nothing);
     let causal = causality::build(&merged.joined)?;
     let (losses, mut notes) = (merged.losses(), merged.notes());
     let joined = merged.joined;

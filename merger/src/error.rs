@@ -17,6 +17,13 @@ pub enum MergeError {
         /// Reason.
         source: io::Error,
     },
+    /// What does not fit into memory can neither be written nor read again.
+    #[error(
+        "packets do not fit into memory, and the folder for temporary files ({folder}) does not take them: {0}; free some room \
+         in it, name another one with TMPDIR, or allow more with --memory",
+        folder = std::env::temp_dir().display()
+    )]
+    Spill(io::Error),
     /// The folder is no capture.
     #[error(
         "{path}: no host's folder in it; {}",

@@ -10,17 +10,18 @@ use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result, bail};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
-use merger::build::{Progress, Silent};
-use merger::built_trace::{BuiltTrace, trace_of};
+use merger::build::Options;
+use merger::built_trace::{BuiltTrace, trace_with};
 use merger::characterise;
 use merger::check::{check, show};
 use merger::export;
 use merger::memory;
 use merger::network;
+use merger::progress::{Progress, Silent, Unit};
 use merger::summary::Summary;
 use merger::tables_page;
-use merger::volume::Volume;
 use trace::manifest::TraceManifest;
+use trace::quantity;
 use trace_tables::describe::{TableDescription, trace_tables};
 use trace_tables::{read_trace, write_trace};
 
@@ -82,7 +83,8 @@ struct Build {
     /// Replace a trace that is in that folder.
     #[arg(long)]
     force: bool,
-    /// Memory that the merge may take, as 8GiB; one that needs more is refused before it begins. Without it: a quarter of the
+    /// Memory that the merge may take, as 8GiB; a quarter of it is for packets, and those beyond go to a temporary file (in
+    /// TMPDIR). A merge that needs more all the same is refused before it begins. Without it: a quarter of the
     /// machine's, or of what its control group allows.
     #[arg(long, value_name = "SIZE", value_parser = trace::quantity::parse_bytes)]
     memory: Option<u64>,
@@ -249,10 +251,10 @@ fn coloured(text: &str) -> String {
 fn run_build(build: &Build) -> Result<ExitCode> {
     prepare(&build.out, build.force)?;
     let began = Instant::now();
-    let volume = look(&build.captures, build.memory)?;
-    let built = merge(&build.captures)?;
+    let (foreseen, options) = look(&build.captures, build.memory)?;
+    let built = merge(&build.captures, &options)?;
     write_trace(&build.out, &built.trace)?;
-    let summary = Summary::new(&built, build.out.clone(), began.elapsed().as_secs_f64(), volume.memory_bytes());
+    let summary = Summary::new(&built, build.out.clone(), began.elapsed().as_secs_f64(), foreseen);
     if build.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&summary)?))?;
     } else {
@@ -284,15 +286,33 @@ fn is_trace(folder: &Path) -> bool {
     is_manifest && folder.join("hosts.parquet").is_file()
 }
 
-/// Looks at what captures hold, and refuses what takes more memory than may be taken.
-fn look(captures: &[PathBuf], memory: Option<u64>) -> Result<Volume> {
+/// Packets of which a merge takes long enough for people to be told beforehand.
+const MANY_PACKETS: u64 = 20_000_000;
+
+/// Looks at what captures hold, and refuses what takes more memory than may be taken. Says what it will take, bytes.
+fn look(captures: &[PathBuf], memory: Option<u64>) -> Result<(u64, Options)> {
     let limit = memory.or_else(memory::default_limit).unwrap_or(u64::MAX);
-    Ok(memory::check(captures, limit)?)
+    let volume = memory::check(captures, limit)?;
+    let options = Options { packet_bytes: memory::for_packets(limit) };
+    let foreseen = volume.memory_bytes(options.packet_bytes);
+    if volume.packets >= MANY_PACKETS && io::stderr().is_terminal() {
+        trace::stderr::print(&format!(
+            "about {} million packets: up to {} of memory, and {} of room for temporary files in {}",
+            volume.packets / 1_000_000,
+            quantity::show_bytes(foreseen),
+            quantity::show_bytes(volume.packed_bytes()),
+            std::env::temp_dir().display()
+        ));
+    }
+    Ok((foreseen, options))
 }
 
-fn merge(captures: &[PathBuf]) -> Result<BuiltTrace> {
-    let built =
-        if io::stderr().is_terminal() { trace_of(captures, &Bars::default()) } else { trace_of(captures, &Silent) };
+fn merge(captures: &[PathBuf], options: &Options) -> Result<BuiltTrace> {
+    let built = if io::stderr().is_terminal() {
+        trace_with(captures, options, &Bars::default())
+    } else {
+        trace_with(captures, options, &Silent)
+    };
     Ok(built?)
 }
 
@@ -303,8 +323,8 @@ fn run_check(args: &Check) -> Result<ExitCode> {
             bail!("several paths, and a trace among them: check traces one by one")
         }
         captures => {
-            look(captures, args.memory)?;
-            merge(captures)?.trace
+            let (_, options) = look(captures, args.memory)?;
+            merge(captures, &options)?.trace
         }
     };
     let report = check(&trace);
@@ -436,9 +456,13 @@ struct Bars {
 }
 
 impl Progress for Bars {
-    fn step(&self, what: &str, parts: u64) {
-        let bar = if parts == 0 { ProgressBar::new_spinner() } else { ProgressBar::new(parts) };
-        let style = if parts == 0 { "{spinner} {msg} {pos}" } else { "{bar:40} {msg} {pos} of {len}, {eta}" };
+    fn step(&self, what: &str, parts: u64, unit: Unit) {
+        let bar = ProgressBar::new(parts);
+        let style = match unit {
+            Unit::Bytes => "{bar:40} {msg} {bytes} of {total_bytes}, {eta} to go",
+            Unit::Packets => "{bar:40} {msg} {human_pos} of {human_len} packets, {eta} to go",
+            Unit::Nothing => "{spinner} {msg}",
+        };
         if let Ok(style) = ProgressStyle::with_template(style) {
             bar.set_style(style);
         }
@@ -451,11 +475,11 @@ impl Progress for Bars {
         }
     }
 
-    fn part(&self) {
+    fn done(&self, parts: u64) {
         if let Ok(current) = self.bar.lock()
             && let Some(bar) = &*current
         {
-            bar.inc(1);
+            bar.inc(parts);
         }
     }
 }

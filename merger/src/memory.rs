@@ -1,20 +1,21 @@
 //! How much memory a merge will take, told before it begins, and how much it may take.
 
-use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
-use std::hash::{Hash, Hasher};
-use std::io;
+use std::hash::BuildHasher as _;
+use std::io::{self, Seek as _};
 use std::path::{Path, PathBuf};
 
+use foldhash::quality::RandomState;
 use rayon::prelude::*;
 use trace::files::{self, MAX_RECORD_BYTES};
 use trace::manifest::ForeignManifest;
-use trace::packet::{Packet, PacketReader, flag};
+use trace::packet::{PacketReader, PacketView, flag};
 use trace::quantity;
 
-use crate::capture::flows::{FlowKey, KEPT_BYTES, canonical};
+use crate::capture::flows::{FlowKey, canonical};
 use crate::capture::layout::{FileKind, HostFile, HostFolder};
+use crate::capture::observed::KEPT_BYTES;
 use crate::capture::{find, is_damage, pcap};
 use crate::error::MergeError;
 use crate::volume::{BASE_BYTES, Volume};
@@ -41,7 +42,9 @@ fn measure(captures: &[PathBuf]) -> Result<Measured, MergeError> {
     let volumes = files.par_iter().map(|(folder, file)| {
         let volume = folder.open(file).and_then(|input| volume_of(folder, file, input));
         match volume {
-            Ok(volume) => Ok(Measured { volume, heaviest: (volume.memory_bytes() - BASE_BYTES, folder.shown(file)) }),
+            Ok(volume) => {
+                Ok(Measured { volume, heaviest: (volume.memory_bytes(u64::MAX) - BASE_BYTES, folder.shown(file)) })
+            }
             Err(error) if is_damage(&error) => Ok(Measured::default()),
             Err(error) => Err(MergeError::io(folder.folder.path().join(file.path()))(error)),
         }
@@ -66,12 +69,45 @@ fn volume_of(folder: &HostFolder, file: &HostFile, input: File) -> io::Result<Vo
 }
 
 fn packets(input: File) -> io::Result<Volume> {
+    let sample = Sample::of(&input)?;
     let Ok(mut reader) = PacketReader::new(files::unpacked(input)?) else { return Ok(Volume::default()) };
     let mut counted = Counted::default();
-    while let Ok(Some(packet)) = reader.next_packet() {
-        counted.take(&packet);
+    while counted.packets < SAMPLE_PACKETS {
+        match reader.next_view() {
+            Ok(Some(packet)) => counted.take(&packet),
+            _ => return Ok(counted.volume()),
+        }
     }
-    Ok(counted.volume())
+    sample.whole(counted.volume())
+}
+
+/// Packets of a file that are counted; what follows is taken to be like them.
+const SAMPLE_PACKETS: u64 = 1 << 19;
+
+/// The begin of a file.
+struct Sample {
+    /// The same open file that is being read: its position is that of the reader.
+    file: File,
+    length: u64,
+}
+
+impl Sample {
+    fn of(file: &File) -> io::Result<Self> {
+        Ok(Self { file: file.try_clone()?, length: file.metadata()?.len() })
+    }
+
+    /// What the whole file holds, if the part of it that was read holds this.
+    fn whole(mut self, part: Volume) -> io::Result<Volume> {
+        let read = self.file.stream_position()?.clamp(1, self.length.max(1));
+        let times = self.length as f64 / read as f64;
+        let more = |count: u64| (count as f64 * times).ceil() as u64;
+        Ok(Volume {
+            packets: more(part.packets),
+            connections: more(part.connections),
+            kept_bytes: more(part.kept_bytes),
+            ..part
+        })
+    }
 }
 
 /// What the files take that a manifest names.
@@ -82,9 +118,14 @@ fn foreign(folder: &HostFolder, manifest: File) -> io::Result<Volume> {
         let mut counted = Counted::default();
         if let Ok(input) = folder.folder.file(&packets.file) {
             // What is wrong with it is told when it is read.
-            let _ = pcap::read(input, &BTreeSet::new(), |packet| counted.take(packet));
+            let sample = Sample::of(&input)?;
+            let read = pcap::read(input, &BTreeSet::new(), |packet| {
+                counted.take(packet);
+                if counted.packets < SAMPLE_PACKETS { Ok(()) } else { Err(io::ErrorKind::Other.into()) }
+            });
+            let counted = counted.volume();
+            volume = volume.plus(if read.is_err() { sample.whole(counted)? } else { counted });
         }
-        volume = volume.plus(counted.volume());
     }
     for sockets in &manifest.sockets {
         if let Ok(input) = folder.folder.file(&sockets.file) {
@@ -113,18 +154,17 @@ struct Counted {
     packets: u64,
     kept_bytes: u64,
     /// Pairs of addresses, hashed: packets between them by which a connection may begin, as SYN, as its answer, and as RST.
-    flows: HashMap<u64, [u64; 3]>,
+    flows: HashMap<u64, [u64; 3], RandomState>,
 }
 
 impl Counted {
-    fn take(&mut self, packet: &Packet) {
+    fn take(&mut self, packet: &PacketView<'_>) {
         self.packets += 1;
         let kept = packet.payload.len().min(KEPT_BYTES).min(packet.payload_length as usize);
         self.kept_bytes += kept as u64;
         let (key, _) = FlowKey::of(canonical(packet.source), canonical(packet.destination), 0);
-        let mut hasher = DefaultHasher::new();
-        key.hash(&mut hasher);
-        let begins = self.flows.entry(hasher.finish()).or_default();
+        let hash = self.flows.hasher().hash_one(key);
+        let begins = self.flows.entry(hash).or_default();
         begins[0] += u64::from(packet.has(flag::SYN) && !packet.has(flag::ACK));
         begins[1] += u64::from(packet.has(flag::SYN | flag::ACK));
         begins[2] += u64::from(packet.has(flag::RST));
@@ -184,16 +224,26 @@ pub fn peak_bytes() -> u64 {
     kibibytes.unwrap_or(0).saturating_mul(1024)
 }
 
+/// Packets may take one of so many equal shares of a merge's memory.
+const SHARES: u64 = 4;
+
+/// Memory that packets may take of so much, bytes.
+#[must_use]
+pub fn for_packets(limit: u64) -> u64 {
+    limit / SHARES
+}
+
 /// Refuses captures whose merge takes more than `limit` bytes.
 ///
 /// # Errors
 /// If it does, or the captures cannot be looked at.
 pub fn check(captures: &[PathBuf], limit: u64) -> Result<Volume, MergeError> {
     let Measured { volume, heaviest } = measure(captures)?;
-    let needed = volume.memory_bytes();
-    if needed <= limit {
+    if volume.memory_bytes(for_packets(limit)) <= limit {
         return Ok(volume);
     }
+    // All in memory, or all but what packets take beyond their share.
+    let needed = volume.memory_bytes(u64::MAX).min(volume.other_bytes().saturating_mul(SHARES) / (SHARES - 1) + SHARES);
     let show = quantity::show_bytes;
     Err(MergeError::Memory {
         volume: Box::new(volume),

@@ -9,9 +9,11 @@ use serde::Serialize;
 
 /// A merge of nothing takes 25 MiB, and more where there are more threads.
 pub(crate) const BASE_BYTES: u64 = 64 << 20;
-const BYTES_PER_PACKET: u64 = 250;
+/// What stays of a packet: its segment, its share of messages and causes.
+const BYTES_PER_PACKET: u64 = 25;
+/// A packet without its payload, packed, while it is in memory: vectors grow by half of what they hold on average.
+const PACKED_BYTES: u64 = 18;
 const BYTES_PER_CONNECTION: u64 = 1_800;
-const BYTES_PER_KEPT_BYTE: u64 = 3;
 const BYTES_PER_JVM_RECORD: u64 = 1_000;
 const BYTES_PER_JVM_BYTE: u64 = 3;
 const BYTES_PER_SOCKET_RECORD: u64 = 900;
@@ -48,13 +50,23 @@ impl Volume {
         }
     }
 
-    /// Memory that a merge of this takes at most, bytes.
+    /// Memory that a merge of this takes at most, bytes, if packets may take so much of it.
     #[must_use]
-    pub fn memory_bytes(&self) -> u64 {
+    pub fn memory_bytes(&self, for_packets: u64) -> u64 {
+        self.other_bytes().saturating_add(self.packed_bytes().min(for_packets))
+    }
+
+    /// What its packets take in memory or in a temporary file, bytes.
+    #[must_use]
+    pub fn packed_bytes(&self) -> u64 {
+        self.packets.saturating_mul(PACKED_BYTES).saturating_add(self.kept_bytes.saturating_mul(3) / 2)
+    }
+
+    /// What everything else takes, bytes.
+    pub(crate) fn other_bytes(&self) -> u64 {
         let parts = [
             (self.packets, BYTES_PER_PACKET),
             (self.connections, BYTES_PER_CONNECTION),
-            (self.kept_bytes, BYTES_PER_KEPT_BYTE),
             (self.jvm_records, BYTES_PER_JVM_RECORD),
             (self.jvm_bytes, BYTES_PER_JVM_BYTE),
             (self.socket_records, BYTES_PER_SOCKET_RECORD),

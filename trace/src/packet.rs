@@ -16,15 +16,17 @@
 //! length 0 marks a restart: another header follows, so that an agent can append to what an earlier run left.
 //! Format version 1 had neither SACK blocks nor notes; whatever was written in it is read as ever.
 
-use std::io::{self, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
 use crate::capture_note::CaptureNote;
 
+mod reader;
 mod strip;
 
+pub use reader::PacketReader;
 pub use strip::{StrippedFile, strip};
 
 /// Format version that is written; it stands in each header.
@@ -173,6 +175,68 @@ impl Packet {
     #[must_use]
     pub fn has(&self, flags: u8) -> bool {
         self.flags & flags == flags
+    }
+}
+
+/// A [`Packet`] whose payload still lies where it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketView<'a> {
+    /// Nanoseconds since the epoch.
+    pub time_ns: u64,
+    /// Which way it went.
+    pub direction: Direction,
+    /// Sender.
+    pub source: SocketAddr,
+    /// Receiver.
+    pub destination: SocketAddr,
+    /// Length of the frame on the wire, bytes.
+    pub raw_length: u32,
+    /// Payload of the segment, bytes, by the IP total length.
+    pub payload_length: u32,
+    /// Sequence number.
+    pub sequence: u32,
+    /// Acknowledgement number.
+    pub acknowledgement: u32,
+    /// TCP flags ([`flag`]).
+    pub flags: u8,
+    /// Receive window, unscaled.
+    pub window: u16,
+    /// What the sender has received out of order.
+    pub sack: Sack,
+    /// The first bytes of the payload, as many as were kept.
+    pub payload: &'a [u8],
+}
+
+impl PacketView<'_> {
+    /// The host's own end; the source where that cannot be told.
+    #[must_use]
+    pub fn local(&self) -> SocketAddr {
+        if self.direction == Direction::In { self.destination } else { self.source }
+    }
+
+    /// Whether all bits of `flags` are set.
+    #[must_use]
+    pub fn has(&self, flags: u8) -> bool {
+        self.flags & flags == flags
+    }
+
+    /// The same packet with a payload of its own.
+    #[must_use]
+    pub fn to_packet(&self) -> Packet {
+        Packet {
+            time_ns: self.time_ns,
+            direction: self.direction,
+            source: self.source,
+            destination: self.destination,
+            raw_length: self.raw_length,
+            payload_length: self.payload_length,
+            sequence: self.sequence,
+            acknowledgement: self.acknowledgement,
+            flags: self.flags,
+            window: self.window,
+            sack: self.sack,
+            payload: self.payload.to_vec(),
+        }
     }
 }
 
@@ -410,238 +474,4 @@ pub struct PacketFileLosses {
     pub malformed_records: u64,
     /// Whether it was packed, and could not be unpacked to its end.
     pub broken_off: bool,
-}
-
-/// What a file went on with.
-enum Part {
-    /// A record.
-    Record,
-    /// A header: recording began again.
-    Restart,
-    /// Nothing more, or nothing whole.
-    End,
-}
-
-/// Reads a packet file, whole records only.
-#[derive(Debug)]
-pub struct PacketReader<R> {
-    input: R,
-    offset: u64,
-    header: PacketFileHeader,
-    version: u32,
-    notes: Vec<CaptureNote>,
-    losses: PacketFileLosses,
-    whole_until: u64,
-    body: Vec<u8>,
-}
-
-impl<R: Read> PacketReader<R> {
-    /// Opens a packet file; `input` should be buffered.
-    ///
-    /// # Errors
-    /// If it is no packet file or its header is cut off.
-    pub fn new(mut input: R) -> Result<Self, PacketFileError> {
-        let mut magic = [0u8; 8];
-        let (got, _) = read_up_to(&mut input, &mut magic)?;
-        if got < magic.len() || &magic != MAGIC {
-            return Err(PacketFileError::NotAPacketFile { found: magic[..got].to_vec() });
-        }
-        let mut reader = Self {
-            input,
-            offset: 8,
-            header: PacketFileHeader::default(),
-            version: 0,
-            notes: Vec::new(),
-            losses: PacketFileLosses::default(),
-            whole_until: 0,
-            body: Vec::new(),
-        };
-        reader.read_header()?;
-        reader.whole_until = reader.offset;
-        Ok(reader)
-    }
-
-    /// The header of the part that is being read.
-    #[must_use]
-    pub fn header(&self) -> &PacketFileHeader {
-        &self.header
-    }
-
-    /// Format version of the part that is being read.
-    #[must_use]
-    pub fn version(&self) -> u32 {
-        self.version
-    }
-
-    /// The notes that stood between the packets so far, in the order of the file.
-    #[must_use]
-    pub fn notes(&self) -> &[CaptureNote] {
-        &self.notes
-    }
-
-    /// What could not be used so far.
-    #[must_use]
-    pub fn losses(&self) -> PacketFileLosses {
-        self.losses
-    }
-
-    /// The next packet; `None` at the end, whether the file is whole or was cut off.
-    ///
-    /// # Errors
-    /// If reading fails, or a header inside the file makes no sense.
-    pub fn next_packet(&mut self) -> Result<Option<Packet>, PacketFileError> {
-        loop {
-            match self.next_part()? {
-                Part::End => return Ok(None),
-                Part::Restart => {}
-                Part::Record => {
-                    if let Some(packet) = parse_body(&self.body) {
-                        return Ok(Some(packet));
-                    }
-                    match CaptureNote::decode(&self.body) {
-                        Some(note) => self.notes.push(note),
-                        None => self.losses.malformed_records += 1,
-                    }
-                }
-            }
-        }
-    }
-
-    /// Reads on by one record, whose body it leaves in `body`, or by one header.
-    fn next_part(&mut self) -> Result<Part, PacketFileError> {
-        let mut length = [0u8; 2];
-        let got = self.fill(&mut length)?;
-        if got < 2 {
-            self.losses.truncated_bytes += got as u64;
-            return Ok(Part::End);
-        }
-        let length = usize::from(u16::from_le_bytes(length));
-        if length == 0 {
-            match self.read_header() {
-                Err(PacketFileError::Header { .. }) => {
-                    self.losses.truncated_bytes += 2;
-                    return Ok(Part::End);
-                }
-                other => other?,
-            }
-            self.whole_until = self.offset;
-            return Ok(Part::Restart);
-        }
-        let mut body = std::mem::take(&mut self.body);
-        body.resize(length, 0);
-        let got = self.fill(&mut body)?;
-        self.body = body;
-        if got < length {
-            self.losses.truncated_bytes += 2 + got as u64;
-            return Ok(Part::End);
-        }
-        self.whole_until = self.offset;
-        Ok(Part::Record)
-    }
-
-    /// Offset behind the last whole record (or header) so far, bytes: where a writer may go on.
-    #[must_use]
-    pub fn whole_until(&self) -> u64 {
-        self.whole_until
-    }
-
-    fn read_header(&mut self) -> Result<(), PacketFileError> {
-        let at = self.offset;
-        let mut length = [0u8; 4];
-        let got = self.fill(&mut length)?;
-        let length = u32::from_le_bytes(length) as usize;
-        if got < 4 || length > 1 << 20 {
-            return Err(PacketFileError::Header { at, reason: "cut off, or longer than 1 MiB".into() });
-        }
-        let mut text = vec![0u8; length];
-        if self.fill(&mut text)? < length {
-            return Err(PacketFileError::Header { at, reason: "cut off".into() });
-        }
-        let stamped: Stamped<PacketFileHeader> =
-            serde_json::from_slice(&text).map_err(|error| PacketFileError::Header { at, reason: error.to_string() })?;
-        if stamped.version > VERSION {
-            return Err(PacketFileError::Version { at, found: stamped.version });
-        }
-        (self.header, self.version) = (stamped.header, stamped.version);
-        Ok(())
-    }
-
-    fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, PacketFileError> {
-        let (got, broken_off) = read_up_to(&mut self.input, buffer)?;
-        self.offset += got as u64;
-        self.losses.broken_off |= broken_off;
-        Ok(got)
-    }
-}
-
-/// Fills `buffer` as far as the input goes. An unexpected end (of packed data) counts as the end, and is told.
-fn read_up_to<R: Read>(input: &mut R, buffer: &mut [u8]) -> io::Result<(usize, bool)> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match input.read(&mut buffer[filled..]) {
-            Ok(0) => break,
-            Ok(n) => filled += n,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok((filled, true)),
-            Err(error) => return Err(error),
-        }
-    }
-    Ok((filled, false))
-}
-
-fn parse_body(body: &[u8]) -> Option<Packet> {
-    let mut rest = body;
-    let time_ns = u64::from_le_bytes(take(&mut rest)?);
-    let [version_direction] = take(&mut rest)?;
-    let [flags] = take(&mut rest)?;
-    let window = u16::from_le_bytes(take(&mut rest)?);
-    let direction = match (version_direction & !SACK) >> 4 {
-        0 => Direction::In,
-        1 => Direction::Out,
-        2 => Direction::Loopback,
-        3 => Direction::Foreign,
-        _ => return None,
-    };
-    let (source, destination) = match version_direction & 0x0f {
-        4 => (IpAddr::V4(Ipv4Addr::from(take::<4>(&mut rest)?)), IpAddr::V4(Ipv4Addr::from(take::<4>(&mut rest)?))),
-        6 => (IpAddr::V6(Ipv6Addr::from(take::<16>(&mut rest)?)), IpAddr::V6(Ipv6Addr::from(take::<16>(&mut rest)?))),
-        _ => return None,
-    };
-    let source_port = u16::from_le_bytes(take(&mut rest)?);
-    let destination_port = u16::from_le_bytes(take(&mut rest)?);
-    let raw_length = u32::from_le_bytes(take(&mut rest)?);
-    let payload_length = u32::from_le_bytes(take(&mut rest)?);
-    let sequence = u32::from_le_bytes(take(&mut rest)?);
-    let acknowledgement = u32::from_le_bytes(take(&mut rest)?);
-    let mut sack = Sack::default();
-    if version_direction & SACK != 0 {
-        let [count] = take(&mut rest)?;
-        if count > 4 {
-            return None;
-        }
-        for _ in 0..count {
-            let left = u32::from_le_bytes(take(&mut rest)?);
-            sack.push(left, u32::from_le_bytes(take(&mut rest)?));
-        }
-    }
-    Some(Packet {
-        time_ns,
-        direction,
-        source: SocketAddr::new(source, source_port),
-        destination: SocketAddr::new(destination, destination_port),
-        flags,
-        window,
-        raw_length,
-        payload_length,
-        sequence,
-        acknowledgement,
-        sack,
-        payload: rest.to_vec(),
-    })
-}
-
-fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
-    let (head, tail) = rest.split_first_chunk::<N>()?;
-    *rest = tail;
-    Some(*head)
 }

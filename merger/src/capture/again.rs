@@ -2,9 +2,10 @@
 //! on what hangs on it. The first one counts.
 
 use std::collections::{HashMap, VecDeque};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::BuildHasher as _;
 
-use trace::packet::Packet;
+use foldhash::quality::RandomState;
+use trace::packet::PacketView;
 
 /// A packet is on all interfaces of its host within that time; a sender takes longer to send something again.
 const WITHIN_NS: u64 = 1_000_000;
@@ -15,10 +16,19 @@ const REMEMBERED: usize = 1 << 14;
 #[derive(Default)]
 pub(super) struct Seen {
     order: VecDeque<(u64, u64)>,
-    last: HashMap<u64, u64>,
+    last: HashMap<u64, u64, RandomState>,
 }
 
 impl Seen {
+    /// Tells a packet from all others of its millisecond: what is sent again has another identification (IPv4), or another
+    /// time stamp and with it another checksum. Hops to live count down on the way and are left out.
+    pub fn fingerprint(&self, packet: &PacketView<'_>, checksum: u16, identification: u16) -> u64 {
+        self.last.hasher().hash_one((
+            (packet.source, packet.destination, packet.sequence, packet.acknowledgement, packet.flags),
+            (packet.window, packet.payload_length, checksum, identification),
+        ))
+    }
+
     /// Whether the packet was there within the last millisecond.
     pub fn is_again(&mut self, time_ns: u64, fingerprint: u64) -> bool {
         while let Some(&(at, oldest)) = self.order.front()
@@ -36,13 +46,4 @@ impl Seen {
         self.last.insert(fingerprint, time_ns);
         false
     }
-}
-
-/// Tells a packet from all others of its millisecond: what is sent again has another identification (IPv4), or another
-/// time stamp and with it another checksum. Hops to live count down on the way and are left out.
-pub(super) fn fingerprint(packet: &Packet, checksum: u16, identification: u16) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (packet.source, packet.destination, packet.sequence, packet.acknowledgement, packet.flags).hash(&mut hasher);
-    (packet.window, packet.payload_length, checksum, identification).hash(&mut hasher);
-    hasher.finish()
 }

@@ -12,15 +12,23 @@ use trace::socket::SocketRecord;
 
 use super::host::{HostCapture, is_damage, own_addresses};
 use super::layout::{FileKind, HostFile, HostFolder};
+use super::reading::Reading;
+use super::store::Packets;
 use super::{foreign, jvms, sense};
 use crate::error::MergeError;
 use crate::loss::{LossKind, Note as _};
+use crate::progress::Meter;
 
-/// Reads the folder of a host that has number `number` among the hosts.
-pub(super) fn read_folder(folder: &HostFolder, number: usize) -> Result<HostCapture, MergeError> {
+/// Reads a host's folder.
+pub(super) fn read_folder(folder: &HostFolder, reading: &Reading<'_>) -> Result<HostCapture, MergeError> {
     let name = &folder.name;
     let path = folder.folder.path();
-    let mut host = HostCapture { name: name.clone(), folders: vec![path.to_owned()], ..HostCapture::default() };
+    let mut host = HostCapture {
+        name: name.clone(),
+        folders: vec![path.to_owned()],
+        packets: Packets::within(reading.limit),
+        ..HostCapture::default()
+    };
     for (what, reason) in &folder.left_out {
         host.lost(what, LossKind::LeftOut(reason.clone()), 1);
     }
@@ -45,7 +53,7 @@ pub(super) fn read_folder(folder: &HostFolder, number: usize) -> Result<HostCapt
             FileKind::Packets(interface) => {
                 // An interface's files, closed one after the other, are one file as far as copies of packets are concerned.
                 let of_interface = *interfaces.entry(interface).or_insert(file_number);
-                let count = read_packets(&mut host, &folder.shown(file), input, number, of_interface)?;
+                let count = read_packets(&mut host, &folder.shown(file), input, reading, of_interface)?;
                 let all = counted.entry(interface).or_default();
                 *all = all.saturating_add(count);
                 file_number = file_number.saturating_add(1);
@@ -55,7 +63,7 @@ pub(super) fn read_folder(folder: &HostFolder, number: usize) -> Result<HostCapt
                 let jvm = jvms::read(&mut host, folder, file, input)?;
                 host.jvms.extend(jvm);
             }
-            FileKind::ForeignManifest => foreign::read(&mut host, folder, file, input, number, &mut file_number)?,
+            FileKind::ForeignManifest => foreign::read(&mut host, folder, file, input, reading, &mut file_number)?,
             _ => {}
         }
     }
@@ -218,7 +226,14 @@ fn read_sockets(host: &mut HostCapture, shown: &str, input: File) -> Result<(), 
 }
 
 /// Reads a packet file, and says how many packets it holds or is known to have held.
-fn read_packets(host: &mut HostCapture, shown: &str, input: File, number: usize, file: u16) -> Result<u64, MergeError> {
+fn read_packets(
+    host: &mut HostCapture,
+    shown: &str,
+    input: File,
+    reading: &Reading<'_>,
+    file: u16,
+) -> Result<u64, MergeError> {
+    let mut meter = Meter::of(&input, reading.done);
     let input = match files::unpacked(input) {
         Ok(input) => input,
         Err(error) if is_damage(&error) => {
@@ -235,17 +250,21 @@ fn read_packets(host: &mut HostCapture, shown: &str, input: File, number: usize,
         }
     };
     let (mut count, mut senseless) = (0u64, 0u64);
+    // The local address of the packet before.
+    let mut last = None;
     loop {
-        match reader.next_packet() {
+        match reader.next_view() {
             Ok(Some(packet)) if sense::packet(&packet) => {
                 count += 1;
-                if packet.direction != Direction::Foreign {
+                if packet.direction != Direction::Foreign && last != Some(packet.local().ip()) {
+                    last = Some(packet.local().ip());
                     let own = packet.local().ip().to_canonical();
                     if !own.is_loopback() {
                         host.addresses.insert(own);
                     }
                 }
-                host.packets.push(&packet, number, file);
+                meter.packet();
+                host.packets.push(&packet, reading.number, file).map_err(MergeError::Spill)?;
             }
             Ok(Some(_)) => senseless += 1,
             Ok(None) => break,

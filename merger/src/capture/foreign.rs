@@ -7,26 +7,28 @@ use std::net::IpAddr;
 use trace::files::{self, LineLosses};
 use trace::folder::Folder;
 use trace::manifest::{ForeignManifest, SocketListing};
-use trace::packet::Packet;
+use trace::packet::PacketView;
 use trace::role::ROLES;
 
 use super::host::{HostCapture, is_damage};
 use super::layout::{HostFile, HostFolder};
 use super::listing;
 use super::pcap::{self, PcapError, PcapLosses};
+use super::reading::Reading;
 use crate::error::MergeError;
 use crate::loss::LossKind;
+use crate::progress::Meter;
 
 /// Bytes of a line of a listing, at most.
 const MAX_LINE_BYTES: usize = 64 << 10;
 
-/// Reads a manifest, and what it names, into `host`, which has number `number` among the hosts.
+/// Reads a manifest, and what it names, into `host`.
 pub(super) fn read(
     host: &mut HostCapture,
     folder: &HostFolder,
     file: &HostFile,
     input: File,
-    number: usize,
+    reading: &Reading<'_>,
     file_number: &mut u16,
 ) -> Result<(), MergeError> {
     let path = folder.folder.path().join(&file.name);
@@ -62,14 +64,16 @@ pub(super) fn read(
         let input = named(&folder.folder, &packets.file).map_err(refuse)?;
         let own = host.addresses.clone();
         let mut senders = Addresses::default();
+        let mut meter = Meter::of(&input, reading.done);
         let read = pcap::read(input, &own, |packet| {
             senders.take(packet);
-            host.packets.push(packet, number, *file_number);
+            meter.packet();
+            host.packets.push(packet, reading.number, *file_number)
         });
         *file_number = file_number.saturating_add(1);
         let shown = format!("{}/{}", folder.name, packets.file);
         host.notes.extend(senders.of_another_host(&own).map(|other| format!("{shown}: {other}")));
-        note_pcap(host, &shown, read);
+        note_pcap(host, &shown, read)?;
     }
     for sockets in &manifest.sockets {
         let input = named(&folder.folder, &sockets.file).map_err(refuse)?;
@@ -90,7 +94,7 @@ struct Addresses {
 }
 
 impl Addresses {
-    fn take(&mut self, packet: &Packet) {
+    fn take(&mut self, packet: &PacketView<'_>) {
         let ends = [packet.source.ip(), packet.destination.ip()];
         if ends[0] == ends[1] || ends[0].is_loopback() {
             return;
@@ -134,7 +138,7 @@ pub(crate) fn named(folder: &Folder, file: &str) -> Result<File, String> {
     })
 }
 
-fn note_pcap(host: &mut HostCapture, shown: &str, read: Result<PcapLosses, PcapError>) {
+fn note_pcap(host: &mut HostCapture, shown: &str, read: Result<PcapLosses, PcapError>) -> Result<(), MergeError> {
     match read {
         Ok(read) => {
             host.lost(shown, LossKind::UnparsedFrames, read.unparsed);
@@ -147,8 +151,10 @@ fn note_pcap(host: &mut HostCapture, shown: &str, read: Result<PcapLosses, PcapE
             host.lost(shown, LossKind::Truncated, u64::from(read.truncated));
             host.notes.extend(read.notes.iter().map(|note| format!("{shown}: {note}")));
         }
+        Err(PcapError::Taker(error)) => return Err(MergeError::Spill(error)),
         Err(error) => host.lost(shown, LossKind::Unusable(error.to_string()), 1),
     }
+    Ok(())
 }
 
 fn take_listing(host: &mut HostCapture, shown: &str, input: File, format: SocketListing) -> Result<(), MergeError> {

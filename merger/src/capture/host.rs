@@ -10,7 +10,7 @@ use trace::jvm::JvmRecord;
 use trace::manifest::ForeignProcess;
 use trace::socket::SocketRecord;
 
-use super::flows::Packets;
+use super::store::Packets;
 use crate::loss::{Loss, LossKind, Note as _};
 
 /// All that was recorded of one host.
@@ -66,7 +66,8 @@ impl HostCapture {
         address.is_loopback() || self.addresses.contains(&address)
     }
 
-    pub(super) fn absorb(&mut self, other: Self) {
+    /// Adds what another folder holds of the same host.
+    pub(super) fn absorb(&mut self, other: Self) -> io::Result<()> {
         self.folders.extend(other.folders);
         self.addresses.extend(other.addresses);
         if self.rack.is_empty() {
@@ -79,12 +80,13 @@ impl HostCapture {
         if self.netns == 0 {
             self.netns = other.netns;
         }
-        self.packets.append(other.packets);
+        self.packets.append(other.packets)?;
         self.sockets.extend(other.sockets);
         self.jvms.extend(other.jvms);
         self.named.extend(other.named);
         self.losses.extend(other.losses);
         self.notes.extend(other.notes);
+        Ok(())
     }
 }
 

@@ -130,6 +130,12 @@ impl HostFolder {
         Ok(input)
     }
 
+    /// Bytes of its packet files and of what other tools wrote, as they lie on the disk.
+    pub fn bytes(&self) -> u64 {
+        let counted = self.files.iter().filter(|file| matches!(file.kind, FileKind::Packets(_) | FileKind::Unknown));
+        counted.filter_map(|file| Some(self.open(file).ok()?.metadata().ok()?.len())).sum()
+    }
+
     /// How a file is called in what people read: HOST/NAME.
     pub fn shown(&self, file: &HostFile) -> String {
         format!("{}/{}", self.name, file.path().display())

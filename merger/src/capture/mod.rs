@@ -8,8 +8,11 @@ mod host;
 mod jvms;
 pub(crate) mod layout;
 mod listing;
+pub mod observed;
 pub(crate) mod pcap;
+mod reading;
 pub(crate) mod sense;
+pub mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -19,25 +22,27 @@ use rayon::prelude::*;
 
 use crate::error::MergeError;
 use crate::loss::LossKind;
+use crate::progress::{Progress, Unit};
 pub(crate) use host::is_damage;
 pub use host::{HostCapture, JvmFile};
 use layout::{HostFolder, LeftOut};
+use reading::Reading;
+use store::Packets;
 
 /// Reads captures; each folder is a run with a folder for each host, or the folder of one host. Hosts are ordered by
-/// name, and `on_host` is told of each that has been read.
+/// name; their packets take no more than `packet_bytes` of memory.
 ///
 /// # Errors
 /// If a folder is no capture, holds no packet at all, or hosts of different clusters come together.
-pub fn read(captures: &[PathBuf], on_host: impl Fn(&str) + Sync) -> Result<Vec<HostCapture>, MergeError> {
+pub fn read(captures: &[PathBuf], packet_bytes: u64, progress: &impl Progress) -> Result<Vec<HostCapture>, MergeError> {
     let Found { hosts, left_out } = find(captures)?;
+    progress.step("reading hosts", hosts.iter().flatten().map(HostFolder::bytes).sum(), Unit::Bytes);
+    let done = |bytes: u64| progress.done(bytes);
+    let limit = packet_bytes / hosts.len().max(1) as u64;
     let read: Vec<Result<HostCapture, MergeError>> = hosts
         .par_iter()
         .enumerate()
-        .map(|(number, folders)| {
-            let host = read_host(folders, number);
-            on_host(&folders[0].name);
-            host
-        })
+        .map(|(number, folders)| read_host(folders, &Reading { number, limit, done: &done }))
         .collect();
     let mut hosts = read.into_iter().collect::<Result<Vec<_>, _>>()?;
     check_addresses(&hosts)?;
@@ -82,11 +87,12 @@ pub(crate) fn find(captures: &[PathBuf]) -> Result<Found, MergeError> {
     Ok(Found { hosts, left_out })
 }
 
-fn read_host(folders: &[HostFolder], number: usize) -> Result<HostCapture, MergeError> {
+fn read_host(folders: &[HostFolder], reading: &Reading<'_>) -> Result<HostCapture, MergeError> {
     let name = &folders[0].name;
-    let mut host = HostCapture { name: name.clone(), ..HostCapture::default() };
+    let mut host =
+        HostCapture { name: name.clone(), packets: Packets::within(reading.limit), ..HostCapture::default() };
     for folder in folders {
-        let part = agents::read_folder(folder, number)?;
+        let part = agents::read_folder(folder, reading)?;
         let apart =
             !host.addresses.is_empty() && !part.addresses.is_empty() && host.addresses.is_disjoint(&part.addresses);
         if apart {
@@ -98,9 +104,9 @@ fn read_host(folders: &[HostFolder], number: usize) -> Result<HostCapture, Merge
                 second_addresses: list(&part.addresses),
             });
         }
-        host.absorb(part);
+        host.absorb(part).map_err(MergeError::Spill)?;
     }
-    host.packets.settle();
+    host.packets.settle().map_err(MergeError::Spill)?;
     let copies = host.packets.copies;
     host.lost(name, LossKind::SeenTwice, copies);
     Ok(host)

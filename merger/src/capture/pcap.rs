@@ -9,9 +9,9 @@ use etherparse::{EtherType, IpNumber, LaxNetSlice, LaxSlicedPacket, TransportSli
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Block, LegacyPcapReader, Linktype, PcapBlockOwned, PcapError as ParseError, PcapNGReader};
 use trace::files;
-use trace::packet::Packet;
+use trace::packet::{Direction, PacketView, Sack};
 
-use super::again::{Seen, fingerprint};
+use super::again::Seen;
 use super::flows::{canonical, direction_of};
 use super::sense;
 
@@ -48,6 +48,9 @@ pub(crate) enum PcapError {
     NotPcap(Vec<u8>),
     #[error("the header cannot be read: {0}")]
     Header(String),
+    /// Whoever takes the packets cannot.
+    #[error("{0}")]
+    Taker(io::Error),
 }
 
 /// What a pcapng file begins with, in either byte order.
@@ -65,11 +68,30 @@ struct Interface {
     offset_seconds: i64,
 }
 
+impl Interface {
+    /// A time stamp, nanoseconds since the epoch.
+    fn time_ns(&self, units: u64) -> u64 {
+        let ns = match self.units_per_second {
+            1_000_000_000 => Some(units),
+            1_000_000 => units.checked_mul(1_000),
+            _ => None,
+        };
+        if let Some(ns) = ns
+            && self.offset_seconds == 0
+        {
+            return ns;
+        }
+        let ns = u128::from(units) * 1_000_000_000 / u128::from(self.units_per_second);
+        let ns = i128::try_from(ns).unwrap_or(0) + i128::from(self.offset_seconds) * 1_000_000_000;
+        u64::try_from(ns.max(0)).unwrap_or(u64::MAX)
+    }
+}
+
 /// Reads a file of a host that has these addresses, and hands each TCP packet to `take`.
 pub(crate) fn read(
     input: File,
     own: &BTreeSet<IpAddr>,
-    mut take: impl FnMut(&Packet),
+    mut take: impl FnMut(&PacketView<'_>) -> io::Result<()>,
 ) -> Result<PcapLosses, PcapError> {
     let mut input = files::unpacked(input)?;
     let head = input.fill_buf()?.get(..4).map(<[u8]>::to_vec).unwrap_or_default();
@@ -93,7 +115,7 @@ pub(crate) fn read(
         }
         match reader.next() {
             Ok((consumed, block)) => {
-                collector.take(&block);
+                collector.take(&block).map_err(PcapError::Taker)?;
                 reader.consume(consumed);
                 stalled = None;
             }
@@ -148,12 +170,12 @@ struct Collector<'a> {
     out: PcapLosses,
     interfaces: Vec<Interface>,
     own: &'a BTreeSet<IpAddr>,
-    take: &'a mut dyn FnMut(&Packet),
+    take: &'a mut dyn FnMut(&PacketView<'_>) -> io::Result<()>,
     seen: Seen,
 }
 
 impl Collector<'_> {
-    fn take(&mut self, block: &PcapBlockOwned<'_>) {
+    fn take(&mut self, block: &PcapBlockOwned<'_>) -> io::Result<()> {
         match block {
             PcapBlockOwned::LegacyHeader(header) => {
                 let units = if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 };
@@ -163,7 +185,7 @@ impl Collector<'_> {
                 let stamp = u64::from(frame.ts_sec);
                 let unit = self.interfaces.first().map_or(1_000_000, |interface| interface.units_per_second);
                 let units = stamp.saturating_mul(unit).saturating_add(u64::from(frame.ts_usec));
-                self.frame(0, units, frame.origlen, frame.data);
+                self.frame(0, units, frame.origlen, frame.data)?;
             }
             PcapBlockOwned::NG(Block::SectionHeader(_)) => self.interfaces.clear(),
             PcapBlockOwned::NG(Block::InterfaceDescription(description)) => {
@@ -173,10 +195,11 @@ impl Collector<'_> {
             PcapBlockOwned::NG(Block::EnhancedPacket(frame)) => {
                 let units = u64::from(frame.ts_high) << 32 | u64::from(frame.ts_low);
                 let data = frame.data.get(..frame.caplen as usize).unwrap_or(frame.data);
-                self.frame(frame.if_id as usize, units, frame.origlen, data);
+                self.frame(frame.if_id as usize, units, frame.origlen, data)?;
             }
             PcapBlockOwned::NG(_) => {}
         }
+        Ok(())
     }
 
     fn interface(&mut self, link: Linktype, units_per_second: u64, offset_seconds: i64) {
@@ -186,15 +209,13 @@ impl Collector<'_> {
         self.interfaces.push(Interface { link, units_per_second: units_per_second.max(1), offset_seconds });
     }
 
-    fn frame(&mut self, interface: usize, units: u64, wire_length: u32, data: &[u8]) {
+    fn frame(&mut self, interface: usize, units: u64, wire_length: u32, data: &[u8]) -> io::Result<()> {
         let Some(interface) = self.interfaces.get(interface) else {
             self.out.unparsed += 1;
-            return;
+            return Ok(());
         };
-        let ns = u128::from(units) * 1_000_000_000 / u128::from(interface.units_per_second);
-        let ns = i128::try_from(ns).unwrap_or(0) + i128::from(interface.offset_seconds) * 1_000_000_000;
-        let time_ns = u64::try_from(ns.max(0)).unwrap_or(u64::MAX);
-        match parse(interface.link, data, wire_length) {
+        let time_ns = interface.time_ns(units);
+        match parse(interface.link, data, wire_length, &self.seen) {
             Parsed::Tcp(mut packet, fingerprint) => {
                 packet.time_ns = time_ns;
                 let own = |address: IpAddr| address.is_loopback() || self.own.contains(&address);
@@ -202,7 +223,7 @@ impl Collector<'_> {
                 if self.seen.is_again(time_ns, fingerprint) {
                     self.out.duplicates += 1;
                 } else if sense::packet(&packet) {
-                    (self.take)(&packet);
+                    return (self.take)(&packet);
                 } else {
                     self.out.unparsed += 1;
                 }
@@ -215,12 +236,13 @@ impl Collector<'_> {
             }
             Parsed::Unparsed => self.out.unparsed += 1,
         }
+        Ok(())
     }
 }
 
-enum Parsed {
+enum Parsed<'a> {
     /// A packet, and what tells it from all others of its time.
-    Tcp(Packet, u64),
+    Tcp(PacketView<'a>, u64),
     Vxlan,
     Other,
     Unparsed,
@@ -244,7 +266,7 @@ fn cooked(data: &[u8], protocol_at: usize, payload_at: usize) -> Option<LaxSlice
     Some(LaxSlicedPacket::from_ether_type(EtherType(u16::from_be_bytes(protocol)), data.get(payload_at..)?))
 }
 
-fn parse(link: Linktype, data: &[u8], wire_length: u32) -> Parsed {
+fn parse<'a>(link: Linktype, data: &'a [u8], wire_length: u32, seen: &Seen) -> Parsed<'a> {
     let Some(sliced) = slice(link, data) else { return Parsed::Unparsed };
     // The payload's length comes from the IP header: the frame may be cut, or padded.
     let (source, destination, protocol, behind_ip, identification) = match &sliced.net {
@@ -293,9 +315,9 @@ fn parse(link: Linktype, data: &[u8], wire_length: u32) -> Parsed {
         return Parsed::Unparsed;
     };
     let captured = tcp.payload();
-    let packet = Packet {
+    let packet = PacketView {
         time_ns: 0,
-        direction: trace::packet::Direction::Foreign,
+        direction: Direction::Foreign,
         source: canonical(SocketAddr::new(source, tcp.source_port())),
         destination: canonical(SocketAddr::new(destination, tcp.destination_port())),
         raw_length: wire_length,
@@ -304,10 +326,10 @@ fn parse(link: Linktype, data: &[u8], wire_length: u32) -> Parsed {
         acknowledgement: tcp.acknowledgment_number(),
         flags: tcp.slice().get(13).copied().unwrap_or(0),
         window: tcp.window_size(),
-        sack: trace::packet::Sack::default(),
-        payload: captured[..captured.len().min(payload_length)].to_vec(),
+        sack: Sack::default(),
+        payload: &captured[..captured.len().min(payload_length)],
     };
-    let fingerprint = fingerprint(&packet, tcp.checksum(), identification);
+    let fingerprint = seen.fingerprint(&packet, tcp.checksum(), identification);
     Parsed::Tcp(packet, fingerprint)
 }
 

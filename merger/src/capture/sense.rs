@@ -2,7 +2,7 @@
 //! subtracted and moved by a clock without running over.
 
 use trace::jvm::JvmRecord;
-use trace::packet::Packet;
+use trace::packet::PacketView;
 use trace::socket::SocketRecord;
 
 use crate::records;
@@ -17,7 +17,7 @@ pub(crate) const MAX_COUNT: u64 = 1 << 50;
 pub(crate) const MAX_SEGMENT: u32 = 1 << 20;
 
 /// Whether a packet can be one.
-pub(super) fn packet(packet: &Packet) -> bool {
+pub(super) fn packet(packet: &PacketView<'_>) -> bool {
     packet.time_ns <= LATEST_NS && packet.payload_length <= MAX_SEGMENT
 }
 

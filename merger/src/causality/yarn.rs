@@ -99,7 +99,8 @@ pub fn finish_jobs(inference: &mut CauseInference<'_>, work: &Work<'_>, marks: &
 
 /// What a client did after its last poll, it did because the job was finished: that is news which the poll brought.
 pub(super) fn tell_clients(inference: &mut CauseInference<'_>, finish: Draft) {
-    let mut last_polls: HashMap<Draft, TimerId> = HashMap::new();
+    // One or two of a job: looking at each is quicker than a map, and all causes of the capture are held against them.
+    let mut last_polls: Vec<(Draft, TimerId)> = Vec::new();
     for (number, beats) in (0..).zip(&inference.graph.beats) {
         let Some(last) = beats.last() else { continue };
         let client = inference.graph.events[last.request].row.process;
@@ -108,12 +109,16 @@ pub(super) fn tell_clients(inference: &mut CauseInference<'_>, finish: Draft) {
             .first()
             .is_some_and(|first| inference.graph.happened(first.request) < inference.graph.happened(finish));
         if role(inference.joined, client) == "Client" && told && began {
-            last_polls.insert(last.response, TimerId(number));
+            last_polls.push((last.response, TimerId(number)));
         }
+    }
+    if last_polls.is_empty() {
+        return;
     }
     for event in 0..inference.graph.events.len() {
         let causes = &inference.graph.events[event].causes;
-        let poll = causes.iter().find_map(|cause| Some((cause.event, *last_polls.get(&cause.event)?)));
+        let poll =
+            causes.iter().find_map(|cause| last_polls.iter().rfind(|(response, _)| *response == cause.event).copied());
         let Some((response, timer)) = poll.filter(|_| inference.graph.events[event].row.timer.is_none()) else {
             continue;
         };

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use super::hull::{lower_hull, mirrored};
 use super::map::ClockMap;
-use super::pairs::PairFit;
+use super::pairs::{Cloud, PairFit};
 
 /// What one clock gains over another at most, as a share: Linux corrects a clock by 500 ppm at most (`MAXFREQ` of
 /// linux/timex.h), either way at both ends.
@@ -74,7 +74,7 @@ struct Between {
 }
 
 /// Finds the hosts whose clocks jumped, and takes the jumps out of what was seen of them. Of two hosts that have seen only
-/// each other, the clock of `reference` is the right one. What contradicts all else is taken out as well.
+/// each other, the clock of `reference` is the right one. `fits` must hold all points. What contradicts all else is taken out as well.
 pub(super) fn undo(hosts: usize, reference: usize, fits: &mut [PairFit]) -> (Vec<Correction>, Vec<Jump>) {
     let mut corrections = vec![Correction::default(); hosts];
     let mut jumps = Vec::new();
@@ -120,8 +120,9 @@ pub(super) fn undo(hosts: usize, reference: usize, fits: &mut [PairFit]) -> (Vec
     (corrections, jumps)
 }
 
-fn is_straight(fit: &PairFit) -> bool {
-    line_between(&fit.forward, &fit.backward).is_none_or(|between| between.room_ns >= -TOLERANCE_NS)
+/// Whether there is a line between what a pair of hosts saw in its two directions; their edges are enough to tell.
+pub(super) fn is_straight(fit: &PairFit) -> bool {
+    line_between(&fit.forward.points, &fit.backward.points).is_none_or(|between| between.room_ns >= -TOLERANCE_NS)
 }
 
 /// What a pair of hosts saw, as bounds of the clock of `host` against the other's, by time.
@@ -136,8 +137,8 @@ fn bounds(fit: &PairFit, host: usize) -> Vec<Bound> {
         };
         points.iter().map(turned).collect()
     };
-    let mut all = points(&fit.forward, true);
-    all.extend(points(&fit.backward, false));
+    let mut all = points(&fit.forward.points, true);
+    all.extend(points(&fit.backward.points, false));
     all.sort_unstable_by_key(|bound| (bound.at_ns, bound.difference_ns, bound.upper));
     all
 }
@@ -147,12 +148,14 @@ fn of_bounds(fit: &PairFit, kept: &[Bound]) -> PairFit {
     let points = |upper: bool| {
         kept.iter().filter(|bound| bound.upper == upper).map(|bound| (bound.at_ns, bound.difference_ns)).collect()
     };
-    PairFit::of(fit.a, fit.b, points(true), points(false), fit.whole_ns).unwrap_or_else(|| fit.clone())
+    PairFit::of(fit.a, fit.b, Cloud::whole(points(true)), Cloud::whole(points(false)), fit.whole_ns)
+        .unwrap_or_else(|| fit.clone())
 }
 
 fn corrected(fit: &PairFit, host: usize, correction: &Correction) -> PairFit {
-    let moved = |points: &[(i64, i64)]| -> Vec<(i64, i64)> {
-        points
+    let moved = |cloud: &Cloud| -> Cloud {
+        let points = cloud
+            .points
             .iter()
             .map(|&(at_a, difference)| {
                 let at_b = at_a.saturating_add(difference);
@@ -160,7 +163,8 @@ fn corrected(fit: &PairFit, host: usize, correction: &Correction) -> PairFit {
                 let b = if host == fit.b { correction.moved(at_b) } else { at_b };
                 (a, b.saturating_sub(a))
             })
-            .collect()
+            .collect();
+        Cloud::whole(points)
     };
     let whole = fit.whole_ns;
     let whole = if host == fit.a { (correction.moved(whole.0), correction.moved(whole.1)) } else { whole };

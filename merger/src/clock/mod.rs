@@ -11,12 +11,13 @@ mod jumps;
 mod map;
 mod pairs;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 
-use crate::capture::HostCapture;
 pub use jumps::{Correction, Jump};
 pub use map::ClockMap;
-pub use pairs::PairFit;
+use pairs::Point;
+pub(crate) use pairs::{BothSaw, PairClouds, PairFit, fit};
 
 /// How the clocks of all hosts were aligned.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +42,22 @@ pub struct Alignment {
     pub early: u64,
     /// The earliest of these, nanoseconds too early.
     pub worst_ns: u64,
+    /// Pairs of hosts whose packets are still to be compared ([`Alignment::too_early`]).
+    pub(crate) to_compare: BTreeSet<(usize, usize)>,
+}
+
+/// Packets that after alignment arrive before they left: how many, and by how many nanoseconds at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TooEarly {
+    pub count: u64,
+    pub worst_ns: u64,
+}
+
+impl TooEarly {
+    /// Both.
+    pub fn plus(self, other: Self) -> Self {
+        Self { count: self.count + other.count, worst_ns: self.worst_ns.max(other.worst_ns) }
+    }
 }
 
 impl Alignment {
@@ -49,27 +66,63 @@ impl Alignment {
     pub fn apply(&self, host: usize, t_ns: u64) -> u64 {
         self.maps[host].apply(self.corrections[host].apply(t_ns))
     }
+
+    /// Whether what was done to a host's clock had to be undone: its times may be out of order.
+    pub(crate) fn is_corrected(&self, host: usize) -> bool {
+        self.corrections.get(host).is_some_and(|correction| *correction != Correction::default())
+    }
+
+    /// Which packets between two hosts arrive before they left.
+    pub(crate) fn too_early(&self, seen: &BothSaw) -> TooEarly {
+        self.of_points(seen.a, seen.b, &seen.forward, &seen.backward)
+    }
+
+    fn of_points(&self, a: usize, b: usize, forward: &[Point], backward: &[Point]) -> TooEarly {
+        let (a, b) = (self.maps[a], self.maps[b]);
+        let aligned_difference = |&(at_a, difference): &Point| {
+            let at_b = at_a.saturating_add(difference);
+            difference as f64 + b.delta_ns(at_b) - a.delta_ns(at_a)
+        };
+        let early = forward
+            .iter()
+            .map(|point| -aligned_difference(point))
+            .chain(backward.iter().map(aligned_difference))
+            .filter(|early| *early > 0.5);
+        early.fold(TooEarly::default(), |all, early| all.plus(TooEarly { count: 1, worst_ns: early.ceil() as u64 }))
+    }
 }
 
-/// Aligns the clocks of hosts.
-#[must_use]
-pub fn align(hosts: &[HostCapture]) -> Alignment {
-    let mut fits = fits(hosts);
-    let reference = choose_reference(hosts.len(), &fits);
-    let points = |fits: &[PairFit]| fits.iter().map(|fit| (fit.forward.len() + fit.backward.len()) as u64).sum::<u64>();
+/// Aligns the clocks of so many hosts by what each two saw of each other. Edges of that are enough but where a clock was
+/// stepped or slewed: then `whole` gives all that was seen, and it is compared at once.
+///
+/// # Errors
+/// If `whole` fails.
+pub(crate) fn align(
+    hosts: usize,
+    mut fits: Vec<PairFit>,
+    whole: impl FnOnce() -> io::Result<Vec<PairFit>>,
+) -> io::Result<Alignment> {
+    let reference = choose_reference(hosts, &fits);
+    let points = |fits: &[PairFit]| fits.iter().map(|fit| fit.forward.count + fit.backward.count).sum::<u64>();
     let seen = points(&fits);
-    let (corrections, jumps) = jumps::undo(hosts.len(), reference, &mut fits);
+    if fits.iter().all(jumps::is_straight) {
+        let corrections = vec![Correction::default(); hosts];
+        let to_compare = fits.iter().map(|fit| (fit.a, fit.b)).collect();
+        let spanned = span(hosts, reference, &fits);
+        let mut alignment = Alignment { corrections, compared: seen, to_compare, ..spanned };
+        refine(&mut alignment, &fits);
+        return Ok(alignment);
+    }
+    fits = whole()?;
+    let (corrections, jumps) = jumps::undo(hosts, reference, &mut fits);
     let contradicting = seen.saturating_sub(points(&fits));
-    let mut alignment = Alignment { corrections, jumps, contradicting, ..span(hosts.len(), reference, &fits) };
+    let mut alignment = Alignment { corrections, jumps, contradicting, ..span(hosts, reference, &fits) };
     refine(&mut alignment, &fits);
-    judge(&mut alignment, &fits);
-    alignment
-}
-
-/// How the clocks of each pair of hosts stand to each other, before they are brought together.
-#[must_use]
-pub fn fits(hosts: &[HostCapture]) -> Vec<PairFit> {
-    pairs::fit(hosts)
+    alignment.compared = points(&fits);
+    let early = fits.iter().map(|fit| alignment.of_points(fit.a, fit.b, &fit.forward.points, &fit.backward.points));
+    let early = early.fold(TooEarly::default(), TooEarly::plus);
+    (alignment.early, alignment.worst_ns) = (early.count, early.worst_ns);
+    Ok(alignment)
 }
 
 /// The host that shares packets with most others; of several, the one with most packets, then the first.
@@ -78,7 +131,7 @@ fn choose_reference(hosts: usize, fits: &[PairFit]) -> usize {
     for fit in fits {
         for host in [fit.a, fit.b] {
             worth[host].0 += 1;
-            worth[host].1 += fit.weight() as u64;
+            worth[host].1 += fit.weight();
         }
     }
     (0..hosts).rev().max_by_key(|&host| worth[host]).unwrap_or(0)
@@ -182,25 +235,4 @@ fn eliminate(mut matrix: Vec<Vec<f64>>) -> Vec<f64> {
         solution[row] = if diagonal.abs() > MIN_PIVOT { (matrix[row][size] - known) / diagonal } else { 0.0 };
     }
     solution
-}
-
-fn judge(alignment: &mut Alignment, fits: &[PairFit]) {
-    for fit in fits {
-        let (a, b) = (alignment.maps[fit.a], alignment.maps[fit.b]);
-        let aligned_difference = |&(at_a, difference): &(i64, i64)| {
-            let at_b = at_a.saturating_add(difference);
-            difference as f64 + b.delta_ns(at_b) - a.delta_ns(at_a)
-        };
-        let early = fit
-            .forward
-            .iter()
-            .map(|point| -aligned_difference(point))
-            .chain(fit.backward.iter().map(aligned_difference))
-            .filter(|early| *early > 0.5);
-        for early in early {
-            alignment.early += 1;
-            alignment.worst_ns = alignment.worst_ns.max(early.ceil() as u64);
-        }
-        alignment.compared += (fit.forward.len() + fit.backward.len()) as u64;
-    }
 }

@@ -1,18 +1,88 @@
 //! The clocks of two hosts, from the packets that both saw.
 
 use std::collections::BTreeMap;
-use std::collections::HashMap;
 
 use rayon::prelude::*;
 
-use super::hull::{line_above, line_below};
+use super::hull::{line_above, line_below, lower_hull, mirrored};
 use super::map::ClockMap;
-use crate::capture::HostCapture;
-use crate::capture::flows::{FlowKey, Observed};
+use crate::capture::observed::Observed;
+
+/// A packet that both hosts saw: its time at the first one, and what the second one's clock showed more then.
+pub(crate) type Point = (i64, i64);
+
+/// Packets that both hosts saw in one direction: all of them, or as many as tell where the clocks' difference must lie.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Cloud {
+    /// Ordered.
+    pub points: Vec<Point>,
+    /// How many there were.
+    pub count: u64,
+    /// The times of all of them, added.
+    sum: i128,
+    first: i64,
+    last: i64,
+}
+
+/// Points of a cloud's edge that are gathered before those within it are left out.
+const GATHERED: usize = 4096;
+
+impl Cloud {
+    /// All points.
+    pub fn whole(mut points: Vec<Point>) -> Self {
+        points.sort_unstable();
+        Self {
+            count: points.len() as u64,
+            sum: points.iter().map(|point| i128::from(point.0)).sum(),
+            first: points.first().map_or(0, |point| point.0),
+            last: points.last().map_or(0, |point| point.0),
+            points,
+        }
+    }
+
+    /// Their edge only: the upper one or the lower one.
+    fn edge(points: Vec<Point>, upper: bool) -> Self {
+        let mut cloud = Self::whole(points);
+        cloud.points = edge(&cloud.points, upper);
+        cloud
+    }
+
+    fn add(&mut self, other: Self, upper: bool) {
+        if other.count == 0 {
+            return;
+        }
+        (self.first, self.last) = if self.count == 0 {
+            (other.first, other.last)
+        } else {
+            (self.first.min(other.first), self.last.max(other.last))
+        };
+        self.count += other.count;
+        self.sum += other.sum;
+        self.points.extend(other.points);
+        if self.points.len() > GATHERED {
+            self.reduce(upper);
+        }
+    }
+
+    fn reduce(&mut self, upper: bool) {
+        self.points.sort_unstable();
+        self.points = edge(&self.points, upper);
+    }
+
+    /// The mean of all times.
+    pub fn mean(&self) -> i128 {
+        self.sum / i128::from(self.count.max(1))
+    }
+}
+
+/// The corners of the upper or the lower hull of ordered points; of all their lines of support no other points tell.
+fn edge(points: &[Point], upper: bool) -> Vec<Point> {
+    if upper { mirrored(&lower_hull(&mirrored(points))) } else { lower_hull(points) }
+}
 
 /// Two hosts and how the clock of the second stands to that of the first.
 #[derive(Clone, Debug)]
-pub struct PairFit {
+pub(crate) struct PairFit {
     /// First host, by number.
     pub a: usize,
     /// Second host; greater than `a`.
@@ -28,33 +98,24 @@ pub struct PairFit {
     /// The largest such room while host `a` saw any packets: what the truth can be off, for lines that were drawn through
     /// little and have to be prolonged.
     pub uncertainty_ns: f64,
-    /// Packets that both saw, from `a` to `b`.
-    pub forward: Vec<(i64, i64)>,
-    /// Packets that both saw, from `b` to `a`; as in `forward`, (time at `a`, time at `b` less time at `a`).
-    pub backward: Vec<(i64, i64)>,
+    /// Packets that both saw, from `a` to `b`: the difference lies below them.
+    pub forward: Cloud,
+    /// Packets that both saw, from `b` to `a`: the difference lies above them.
+    pub backward: Cloud,
 }
 
 impl PairFit {
     /// How much the fit is worth: packets in the direction that has fewer.
-    #[must_use]
-    pub fn weight(&self) -> f64 {
-        self.forward.len().min(self.backward.len()) as f64
+    pub fn weight(&self) -> u64 {
+        self.forward.count.min(self.backward.count)
     }
 
-    /// Of what two hosts saw of each other, as in `forward` and `backward`; `whole` is when host `a` saw any packets.
-    pub(super) fn of(
-        a: usize,
-        b: usize,
-        mut forward: Vec<(i64, i64)>,
-        mut backward: Vec<(i64, i64)>,
-        whole: (i64, i64),
-    ) -> Option<Self> {
-        forward.sort_unstable();
-        backward.sort_unstable();
-        let below = line_below(&forward)?;
-        let above = line_above(&backward)?;
-        let first = forward[0].0.min(backward[0].0);
-        let last = forward[forward.len() - 1].0.max(backward[backward.len() - 1].0);
+    /// Of what two hosts saw of each other; `whole` is when host `a` saw any packets.
+    pub(super) fn of(a: usize, b: usize, forward: Cloud, backward: Cloud, whole: (i64, i64)) -> Option<Self> {
+        let below = line_below(&forward.points, forward.mean())?;
+        let above = line_above(&backward.points, backward.mean())?;
+        let first = forward.first.min(backward.first);
+        let last = forward.last.max(backward.last);
         let middle = first + (last - first) / 2;
         let base = below.y;
         let (high, low) = (below.height_at(middle, base), above.height_at(middle, base));
@@ -77,95 +138,237 @@ impl PairFit {
     }
 }
 
-/// Points (time, difference of the clocks) from packets one way and the other way.
-type BothWays = [Vec<(i64, i64)>; 2];
+/// What two hosts saw of a flow between them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BothSaw {
+    /// First host, by number.
+    pub a: usize,
+    /// Second host; greater than `a`.
+    pub b: usize,
+    /// Packets from `a` to `b`.
+    pub forward: Vec<Point>,
+    /// Packets from `b` to `a`.
+    pub backward: Vec<Point>,
+}
 
-/// Fits each pair of hosts between which packets were seen at both ends.
-pub(super) fn fit(hosts: &[HostCapture]) -> Vec<PairFit> {
-    let mut shared: BTreeMap<FlowKey, (usize, usize)> = BTreeMap::new();
-    for host in hosts {
-        for key in host.packets.flows.keys().filter(|key| key.host.is_none()) {
-            let low = hosts.iter().position(|host| host.addresses.contains(&key.low.ip()));
-            let high = hosts.iter().position(|host| host.addresses.contains(&key.high.ip()));
-            if let (Some(low), Some(high)) = (low, high) {
-                // A third host may have seen it as well, and one of the two not at all.
-                let seen = |host: usize| hosts[host].packets.flows.contains_key(key);
-                if low != high && seen(low) && seen(high) {
-                    shared.insert(*key, (low, high));
-                }
-            }
+impl BothSaw {
+    /// Of the packets of a flow as the hosts of its lower and of its higher address saw them, by number.
+    pub fn of((low, at_low): (usize, &[Observed]), (high, at_high): (usize, &[Observed])) -> Self {
+        // To (time at the first host, difference), whichever of the two sent.
+        let from_first = |&(sent, got): &Point| (sent, got - sent);
+        let from_second = |&(sent, got): &Point| (got, sent - got);
+        let there = both_saw(at_low, at_high, true);
+        let back = both_saw(at_high, at_low, false);
+        let (forward, backward) = if low < high { (there, back) } else { (back, there) };
+        Self {
+            a: low.min(high),
+            b: low.max(high),
+            forward: forward.iter().map(from_first).collect(),
+            backward: backward.iter().map(from_second).collect(),
         }
     }
-    let flows: Vec<(FlowKey, (usize, usize))> = shared.into_iter().collect();
-    let points: Vec<(usize, usize, BothWays)> = flows
-        .par_iter()
-        .map(|(key, (low, high))| {
-            let (at_low, at_high) = (&hosts[*low].packets.flows[key], &hosts[*high].packets.flows[key]);
-            // To (time at the first host, difference), whichever of the two sent.
-            let there = both_saw(at_low, at_high, true);
-            let back = both_saw(at_high, at_low, false);
-            let (a, b) = (*low.min(high), *low.max(high));
-            if low < high {
-                let there = there.iter().map(|&(sent, got)| (sent, got - sent)).collect();
-                let back = back.iter().map(|&(sent, got)| (got, sent - got)).collect();
-                (a, b, [there, back])
-            } else {
-                let there = there.iter().map(|&(sent, got)| (got, sent - got)).collect();
-                let back = back.iter().map(|&(sent, got)| (sent, got - sent)).collect();
-                (a, b, [back, there])
-            }
-        })
-        .collect();
-    let mut by_pair: BTreeMap<(usize, usize), BothWays> = BTreeMap::new();
-    for (a, b, [forward, backward]) in points {
+
+    /// As clouds: whole ones, or their edges.
+    pub fn clouds(self, keeps_all: bool) -> PairClouds {
+        let Self { a, b, forward, backward } = self;
+        let clouds = if keeps_all {
+            [Cloud::whole(forward), Cloud::whole(backward)]
+        } else {
+            [Cloud::edge(forward, false), Cloud::edge(backward, true)]
+        };
+        PairClouds { a, b, clouds }
+    }
+}
+
+/// What two hosts saw of each other, or of one flow between them.
+#[derive(Clone, Debug)]
+pub(crate) struct PairClouds {
+    a: usize,
+    b: usize,
+    clouds: [Cloud; 2],
+}
+
+/// Fits each pair of hosts between which packets were seen at both ends. `whole_ns` tells of each host when it saw any packets.
+pub(crate) fn fit(
+    of_flows: impl IntoIterator<Item = PairClouds>,
+    keeps_all: bool,
+    whole_ns: &[(i64, i64)],
+) -> Vec<PairFit> {
+    let mut by_pair: BTreeMap<(usize, usize), [Cloud; 2]> = BTreeMap::new();
+    for PairClouds { a, b, clouds: [forward, backward] } in of_flows {
         let entry = by_pair.entry((a, b)).or_default();
-        entry[0].extend(forward);
-        entry[1].extend(backward);
+        if keeps_all {
+            entry[0].points.extend(forward.points);
+            entry[1].points.extend(backward.points);
+        } else {
+            entry[0].add(forward, false);
+            entry[1].add(backward, true);
+        }
     }
     by_pair
         .into_par_iter()
-        .filter_map(|((a, b), [forward, backward])| PairFit::of(a, b, forward, backward, whole_range(&hosts[a])))
+        .filter_map(|((a, b), [mut forward, mut backward])| {
+            if keeps_all {
+                (forward, backward) = (Cloud::whole(forward.points), Cloud::whole(backward.points));
+            } else {
+                forward.reduce(false);
+                backward.reduce(true);
+            }
+            PairFit::of(a, b, forward, backward, whole_ns[a])
+        })
         .collect()
 }
 
-/// First and last packet of a host, on its clock.
-fn whole_range(host: &HostCapture) -> (i64, i64) {
-    let times = host.packets.flows.values().flatten().map(|packet| packet.time_ns);
-    let (first, last) = times.fold((u64::MAX, 0), |(first, last), t| (first.min(t), last.max(t)));
-    (i64::try_from(first).unwrap_or(0), i64::try_from(last).unwrap_or(0))
+/// What tells a packet from others of its direction (sequence number, length, acknowledgement number, flags), and when it was
+/// seen.
+type Stamp = (u128, u64);
+
+const SEQUENCE_AT: u32 = 72;
+const LENGTH_AT: u32 = 40;
+
+fn stamps(packets: &[Observed], forward: bool) -> Vec<Stamp> {
+    let mut stamps: Vec<Stamp> = packets
+        .iter()
+        .filter(|packet| packet.forward == forward)
+        .map(|packet| {
+            let key = u128::from(packet.sequence) << SEQUENCE_AT
+                | u128::from(packet.payload_length) << LENGTH_AT
+                | u128::from(packet.acknowledgement) << 8
+                | u128::from(packet.flags);
+            (key, packet.time_ns)
+        })
+        .collect();
+    // Nearly ordered already.
+    stamps.sort_by_key(|stamp| stamp.0);
+    stamps
+}
+
+fn sequence(stamp: &Stamp) -> u32 {
+    (stamp.0 >> SEQUENCE_AT) as u32
+}
+
+fn has_payload(stamp: &Stamp) -> bool {
+    (stamp.0 >> LENGTH_AT) as u32 > 0
 }
 
 /// Times (sent, arrived) of the packets of one direction that both hosts saw once.
 ///
 /// Packets are the same if header and length are; where offloads cut segments differently at the two ends, those that
 /// begin with the same byte: the first byte left no later than its segment, and arrived no earlier than it.
-fn both_saw(sender: &[Observed], receiver: &[Observed], forward: bool) -> Vec<(i64, i64)> {
-    type Key = (u32, u32, u32, u8);
-    let whole =
-        |packet: &Observed| -> Key { (packet.sequence, packet.payload_length, packet.acknowledgement, packet.flags) };
-    let begin = |packet: &Observed| -> Key { (packet.sequence, u32::MAX, 0, 0) };
-    let mut sent: HashMap<Key, Option<u64>> = HashMap::with_capacity(sender.len());
-    let mut got: HashMap<Key, Option<u64>> = HashMap::with_capacity(receiver.len());
-    for (packets, times) in [(sender, &mut sent), (receiver, &mut got)] {
-        for packet in packets.iter().filter(|packet| packet.forward == forward) {
-            let mut note = |key: Key| {
-                times.entry(key).and_modify(|time| *time = None).or_insert(Some(packet.time_ns));
-            };
-            note(whole(packet));
-            if packet.payload_length > 0 {
-                note(begin(packet));
+fn both_saw(sender: &[Observed], receiver: &[Observed], forward: bool) -> Vec<Point> {
+    let (sent, got) = (stamps(sender, forward), stamps(receiver, forward));
+    let mut pairs = Vec::with_capacity(got.len().min(sent.len()));
+    let mut pair = |sent: &Stamp, got: &Stamp| {
+        if let (Ok(sent), Ok(got)) = (i64::try_from(sent.1), i64::try_from(got.1)) {
+            pairs.push((sent, got));
+        }
+    };
+    let mut rest = sent.as_slice();
+    for got in got.chunk_by(|a, b| sequence(a) == sequence(b)) {
+        let behind = rest.iter().position(|stamp| sequence(stamp) >= sequence(&got[0])).unwrap_or(rest.len());
+        rest = &rest[behind..];
+        let same = rest.iter().position(|stamp| sequence(stamp) != sequence(&got[0])).unwrap_or(rest.len());
+        let sent = &rest[..same];
+        for seen in got.chunk_by(|a, b| a.0 == b.0) {
+            let first = sent.partition_point(|stamp| stamp.0 < seen[0].0);
+            let mut equal = sent[first..].iter().take_while(|stamp| stamp.0 == seen[0].0);
+            match (seen, equal.next(), equal.next()) {
+                ([once], Some(other), None) => pair(other, once),
+                (seen, ..) if has_payload(&seen[0]) => {
+                    let mut data = got.iter().filter(|stamp| has_payload(stamp));
+                    let mut other = sent.iter().filter(|stamp| has_payload(stamp));
+                    if let (Some(once), None) = (data.next(), data.next())
+                        && let (Some(other), None) = (other.next(), other.next())
+                    {
+                        pair(other, once);
+                    }
+                }
+                _ => {}
             }
         }
     }
-    let pair = |key: Key| -> Option<(i64, i64)> {
-        let (sent, got) = (sent.get(&key).copied().flatten()?, got.get(&key).copied().flatten()?);
-        Some((i64::try_from(sent).ok()?, i64::try_from(got).ok()?))
-    };
-    receiver
-        .iter()
-        .filter(|packet| packet.forward == forward)
-        .filter_map(|packet| {
-            pair(whole(packet)).or_else(|| if packet.payload_length > 0 { pair(begin(packet)) } else { None })
-        })
-        .collect()
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The definition, word by word: packets that are told by header and length, or else by their first byte, once at each end.
+    fn plainly(sender: &[Observed], receiver: &[Observed], forward: bool) -> Vec<Point> {
+        type Key = (u32, Option<(u32, u32, u8)>);
+        let whole = |p: &Observed| -> Key { (p.sequence, Some((p.payload_length, p.acknowledgement, p.flags))) };
+        let begin = |p: &Observed| -> Key { (p.sequence, None) };
+        let times = |packets: &[Observed]| {
+            let mut times: HashMap<Key, Vec<u64>> = HashMap::new();
+            for packet in packets.iter().filter(|packet| packet.forward == forward) {
+                times.entry(whole(packet)).or_default().push(packet.time_ns);
+                if packet.payload_length > 0 {
+                    times.entry(begin(packet)).or_default().push(packet.time_ns);
+                }
+            }
+            times
+        };
+        let (sent, got) = (times(sender), times(receiver));
+        let pair = |key: Key| match (sent.get(&key).map(Vec::as_slice), got.get(&key).map(Vec::as_slice)) {
+            (Some(&[sent]), Some(&[got])) => Some((sent as i64, got as i64)),
+            _ => None,
+        };
+        let of_way = receiver.iter().filter(|packet| packet.forward == forward);
+        of_way
+            .filter_map(|p| pair(whole(p)).or_else(|| if p.payload_length > 0 { pair(begin(p)) } else { None }))
+            .collect()
+    }
+
+    fn packets() -> impl Strategy<Value = Vec<Observed>> {
+        let packet = (0u64..1000, 0u32..12, 0u32..3, 0u32..3, 0u8..2, any::<bool>());
+        let packet = packet.prop_map(|(time_ns, sequence, payload_length, acknowledgement, flags, forward)| Observed {
+            time_ns,
+            sequence: sequence.wrapping_sub(6),
+            payload_length,
+            acknowledgement,
+            flags,
+            forward,
+            ..Observed::default()
+        });
+        prop::collection::vec(packet, 0..40)
+    }
+
+    proptest! {
+        #[test]
+        fn pairs_are_those_of_the_definition(sender in packets(), receiver in packets(), forward in any::<bool>()) {
+            let mut found = both_saw(&sender, &receiver, forward);
+            let mut expected = plainly(&sender, &receiver, forward);
+            found.sort_unstable();
+            expected.sort_unstable();
+            prop_assert_eq!(found, expected);
+        }
+
+        #[test]
+        fn an_edge_gives_the_same_fit_as_all_points(
+            flows in prop::collection::vec(
+                (prop::collection::vec((0i64..500, -50i64..50), 0..60), prop::collection::vec((0i64..500, -250i64..-150), 0..60)),
+                0..8,
+            ),
+        ) {
+            let clouds = |keeps_all: bool| {
+                let flows = flows.iter().map(|(forward, backward)| {
+                    let both = BothSaw { a: 0, b: 1, forward: forward.clone(), backward: backward.clone() };
+                    both.clouds(keeps_all)
+                });
+                fit(flows, keeps_all, &[(-10, 600), (0, 0)])
+            };
+            let told = |fits: Vec<PairFit>| fits.first().map(|fit| {
+                let edges = [edge(&fit.forward.points, false), edge(&fit.backward.points, true)];
+                (fit.map, fit.range_ns, fit.room_ns, fit.uncertainty_ns, fit.weight(), edges)
+            });
+            prop_assert_eq!(told(clouds(false)), told(clouds(true)));
+        }
+    }
 }

@@ -5,14 +5,17 @@ pub(crate) mod ranges;
 mod split;
 mod stream;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 
 use rayon::prelude::*;
 use trace::packet::flag;
 
 use crate::capture::HostCapture;
-use crate::capture::flows::{FlowKey, Observed};
+use crate::capture::flows::FlowKey;
+use crate::capture::observed::Observed;
+use crate::capture::store::FlowPackets;
 use crate::joined::Stream;
 use content::Content;
 use split::{Part, pair, split};
@@ -38,9 +41,13 @@ pub struct Link {
     pub end_seen: bool,
     /// SYN to SYN-ACK at the client's host.
     pub handshake_ns: Option<u64>,
+    /// Its flow, by number.
+    pub(crate) flow: usize,
     client_is_low: bool,
     isn: [Option<u32>; 2],
-    views: Vec<(usize, Vec<Observed>)>,
+    /// Of the lower and of the higher address.
+    window_shifts: [Option<u32>; 2],
+    sightings: Vec<Sighting>,
 }
 
 /// One direction of a connection, put together.
@@ -81,102 +88,187 @@ impl AddressBook {
     }
 }
 
-/// Takes the packets out of the hosts and makes connections of them, ordered by their first packet. `listens` tells
-/// whether a host is known to listen on an address.
-#[must_use]
-pub fn connections(
-    hosts: &mut [HostCapture],
-    book: &AddressBook,
-    listens: impl Fn(usize, SocketAddr) -> bool + Sync,
-) -> Vec<Link> {
-    let mut flows: BTreeMap<FlowKey, Vec<(usize, Vec<Observed>)>> = BTreeMap::new();
-    for (number, host) in hosts.iter_mut().enumerate() {
-        for (key, packets) in std::mem::take(&mut host.packets.flows) {
-            flows.entry(key).or_default().push((number, packets));
-        }
-    }
-    let mut links: Vec<Link> = flows
-        .into_par_iter()
-        .flat_map_iter(|(key, by_host)| {
-            let parts = by_host.into_iter().map(|(host, packets)| (host, split(&packets))).collect();
-            let listens =
-                |address: SocketAddr| book.host_of(address.ip(), key.host).is_some_and(|host| listens(host, address));
-            let roles = (listens(key.low), listens(key.high));
-            pair(parts).into_iter().map(move |parts| Link::new(key, roles, parts, book))
-        })
-        .collect();
-    links.sort_by_key(|link| (link.first_ns, link.client, link.server, link.host, link.last_ns));
-    links
+/// A flow, and the hosts that saw it, by number.
+#[derive(Clone, Debug)]
+pub(crate) struct Flow {
+    /// Its addresses.
+    pub key: FlowKey,
+    /// Hosts.
+    pub hosts: Vec<usize>,
 }
 
-impl Link {
-    fn new(
-        key: FlowKey,
-        (low_listens, high_listens): (bool, bool),
-        parts: Vec<(usize, Part)>,
-        book: &AddressBook,
-    ) -> Self {
+/// All flows that hosts saw, in the order of their addresses.
+pub(crate) fn flows(hosts: &[HostCapture]) -> Vec<Flow> {
+    let mut seen: Vec<(FlowKey, usize)> = hosts
+        .iter()
+        .enumerate()
+        .flat_map(|(number, host)| host.packets.keys().map(move |key| (*key, number)))
+        .collect();
+    seen.par_sort_unstable();
+    let by_key = seen.chunk_by(|a, b| a.0 == b.0);
+    by_key.map(|seen| Flow { key: seen[0].0, hosts: seen.iter().map(|(_, host)| *host).collect() }).collect()
+}
+
+/// What a host saw of a connection, without its packets.
+#[derive(Clone, Debug)]
+struct Sighting {
+    host: usize,
+    /// Which of the flow's packets.
+    packets: Range<usize>,
+    /// First and last, on the host's clock.
+    range_ns: (u64, u64),
+    /// SYN and SYN-ACK, on the host's clock.
+    handshake_ns: Option<(u64, u64)>,
+}
+
+/// A connection as it stands in the packets, before their times are moved and before it is known who opened it.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    isn: [Option<u32>; 2],
+    opened_by_low: Option<bool>,
+    syn_ack_from_low: Option<bool>,
+    ended: bool,
+    /// Of the lower and of the higher address.
+    window_shifts: [Option<u32>; 2],
+    sightings: Vec<Sighting>,
+}
+
+/// The connections of a flow, by what each host saw of it.
+pub(crate) fn find(views: &[(usize, FlowPackets)]) -> Vec<Found> {
+    let parts = views.iter().map(|(host, view)| (*host, split(&view.packets))).collect();
+    let packets_of = |host: usize, part: &Part| -> &[Observed] {
+        let view = views.iter().find(|(other, _)| *other == host);
+        view.and_then(|(_, view)| view.packets.get(part.packets.clone())).unwrap_or(&[])
+    };
+    pair(parts)
+        .into_iter()
+        .map(|parts| {
+            let seen: Vec<(usize, &Part, &[Observed])> =
+                parts.iter().map(|(host, part)| (*host, part, packets_of(*host, part))).collect();
+            Found::new(&seen)
+        })
+        .collect()
+}
+
+impl Found {
+    fn new(seen: &[(usize, &Part, &[Observed])]) -> Self {
         let mut isn = [None; 2];
         let mut opened_by_low = None;
-        for (_, part) in &parts {
+        let mut ended = [false; 2];
+        for (_, part, packets) in seen {
             isn[0] = isn[0].or(part.isn[0]);
             isn[1] = isn[1].or(part.isn[1]);
             opened_by_low = opened_by_low.or(part.opened_by_low);
-        }
-        let views: Vec<(usize, Vec<Observed>)> = parts.into_iter().map(|(host, part)| (host, part.packets)).collect();
-        let syn_ack_from_low = || {
-            let answer = views.iter().flat_map(|(_, packets)| packets).find(|p| p.has(flag::SYN | flag::ACK))?;
-            Some(answer.forward)
-        };
-        let client_is_low = opened_by_low.or_else(|| syn_ack_from_low().map(|low| !low)).unwrap_or({
-            match (low_listens, high_listens) {
-                (true, false) => false,
-                (false, true) => true,
-                // Ports for outgoing connections lie above those that people choose.
-                _ => key.low.port() > key.high.port(),
+            for packet in *packets {
+                if packet.has(flag::RST) {
+                    ended = [true; 2];
+                } else if packet.has(flag::FIN) {
+                    ended[usize::from(packet.forward)] = true;
+                }
             }
+        }
+        let all = || seen.iter().flat_map(|(_, _, packets)| *packets);
+        let learn = |forward: bool| seen.iter().find_map(|(_, _, packets)| window_shift(packets.iter(), forward));
+        let sighting = |(host, part, packets): &(usize, &Part, &[Observed])| Sighting {
+            host: *host,
+            packets: part.packets.clone(),
+            range_ns: (
+                packets.iter().map(|packet| packet.time_ns).min().unwrap_or(0),
+                packets.iter().map(|packet| packet.time_ns).max().unwrap_or(0),
+            ),
+            handshake_ns: handshake(packets),
+        };
+        Self {
+            isn,
+            opened_by_low,
+            syn_ack_from_low: all().find(|packet| packet.has(flag::SYN | flag::ACK)).map(|answer| answer.forward),
+            ended: ended == [true; 2],
+            window_shifts: [learn(true), learn(false)],
+            sightings: seen.iter().map(sighting).collect(),
+        }
+    }
+}
+
+/// Orders connections by their first packet.
+pub(crate) fn order(links: &mut [Link]) {
+    links.sort_by_key(|link| (link.first_ns, link.client, link.server, link.host, link.last_ns));
+}
+
+impl Link {
+    /// Of what was found in the flow of that number. `listens` tells whether a host is known to listen on an address; `moved`
+    /// moves a time of a host to the reference clock.
+    pub(crate) fn new(
+        (flow, key): (usize, FlowKey),
+        found: Found,
+        book: &AddressBook,
+        listens: impl Fn(usize, SocketAddr) -> bool,
+        moved: impl Fn(usize, u64) -> u64,
+    ) -> Self {
+        let listens =
+            |address: SocketAddr| book.host_of(address.ip(), key.host).is_some_and(|host| listens(host, address));
+        let opened_by_low = found.opened_by_low.or_else(|| found.syn_ack_from_low.map(|low| !low));
+        let client_is_low = opened_by_low.unwrap_or_else(|| match (listens(key.low), listens(key.high)) {
+            (true, false) => false,
+            (false, true) => true,
+            // Ports for outgoing connections lie above those that people choose.
+            _ => key.low.port() > key.high.port(),
         });
         let (client, server) = if client_is_low { (key.low, key.high) } else { (key.high, key.low) };
-        let all = || views.iter().flat_map(|(_, packets)| packets);
-        let mut ended = [false; 2];
-        for packet in all() {
-            if packet.has(flag::RST) {
-                ended = [true; 2];
-            } else if packet.has(flag::FIN) {
-                ended[usize::from(packet.forward)] = true;
-            }
-        }
         let client_host = book.host_of(client.ip(), key.host);
-        let at_client = views.iter().find(|(host, _)| Some(*host) == client_host);
+        let at_client = found.sightings.iter().find(|seen| Some(seen.host) == client_host);
+        let handshake = at_client.and_then(|seen| Some((seen.host, seen.handshake_ns?)));
+        let first = |seen: &Sighting| moved(seen.host, seen.range_ns.0);
+        let last = |seen: &Sighting| moved(seen.host, seen.range_ns.1);
         Self {
             client,
             server,
             host: key.host,
-            first_ns: all().map(|packet| packet.time_ns).min().unwrap_or(0),
-            last_ns: all().map(|packet| packet.time_ns).max().unwrap_or(0),
-            syn_seen: isn.iter().any(Option::is_some),
-            end_seen: ended == [true; 2],
-            handshake_ns: at_client.and_then(|(_, packets)| handshake(packets)),
+            first_ns: found.sightings.iter().map(first).min().unwrap_or(0),
+            last_ns: found.sightings.iter().map(last).max().unwrap_or(0),
+            syn_seen: found.isn.iter().any(Option::is_some),
+            end_seen: found.ended,
+            handshake_ns: handshake
+                .map(|(host, (asked, answered))| moved(host, answered).saturating_sub(moved(host, asked))),
+            flow,
             client_is_low,
-            isn,
-            views,
+            isn: found.isn,
+            window_shifts: found.window_shifts,
+            sightings: found.sightings,
         }
+    }
+
+    /// Puts what depends on the order of times right where clocks that were stepped have changed it; `views` are the flow's
+    /// packets on the reference clock.
+    pub(crate) fn set_times(&mut self, views: &[(usize, FlowPackets)], book: &AddressBook) {
+        let client_host = book.host_of(self.client.ip(), self.host);
+        let seen = || self.sightings.iter().map(|seen| (seen.host, seen.packets_of(views)));
+        let times = || seen().flat_map(|(_, packets)| packets).map(|packet| packet.time_ns);
+        let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
+        let at_client = seen().find(|(host, _)| Some(*host) == client_host);
+        let handshake_ns =
+            at_client.and_then(|(_, packets)| handshake(packets)).map(|(asked, answered)| answered - asked);
+        (self.first_ns, self.last_ns, self.handshake_ns) = (first, last, handshake_ns);
+    }
+
+    /// Hosts that saw it, by number.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = usize> + '_ {
+        self.sightings.iter().map(|seen| seen.host)
     }
 
     /// Bits by which the windows of the client and of the server are shifted, as far as their handshake tells.
     #[must_use]
     pub fn window_shifts(&self) -> [Option<u32>; 2] {
-        let learn = |forward: bool| self.views.iter().find_map(|(_, packets)| window_shift(packets.iter(), forward));
-        [learn(self.client_is_low), learn(!self.client_is_low)]
+        let [low, high] = self.window_shifts;
+        if self.client_is_low { [low, high] } else { [high, low] }
     }
 
-    /// Puts one direction together. `receiver_shift` is used where the handshake does not tell; `uncertainty_ns` is that
-    /// of each host's clock.
+    /// Puts one direction together, of the flow's packets on the reference clock. `receiver_shift` is used where the handshake
+    /// does not tell; `uncertainty_ns` is that of each host's clock.
     #[must_use]
-    pub fn direction(
+    pub(crate) fn direction(
         &self,
         from_client: bool,
-        hosts: &[HostCapture],
+        views: &[(usize, FlowPackets)],
         book: &AddressBook,
         receiver_shift: Option<u32>,
         uncertainty_ns: &[f64],
@@ -185,13 +277,12 @@ impl Link {
         let (source, destination) = if from_client { (self.client, self.server) } else { (self.server, self.client) };
         let view_of = |address: SocketAddr| {
             let wanted = book.host_of(address.ip(), self.host)?;
-            let (host, packets) = self.views.iter().find(|(host, _)| *host == wanted)?;
-            Some(View { packets, kept: &hosts[*host].packets })
+            self.sightings.iter().find(|seen| seen.host == wanted)?.view(views)
         };
         let (mut sender, mut receiver) = (view_of(source), view_of(destination));
         if sender.is_none() && receiver.is_none() {
             // Somebody between the two watched.
-            let between = self.views.first().map(|(host, packets)| View { packets, kept: &hosts[*host].packets });
+            let between = self.sightings.first().and_then(|seen| seen.view(views));
             (sender, receiver) = (between, between);
         }
         let shifts = self.window_shifts();
@@ -220,11 +311,22 @@ impl Link {
     }
 }
 
-/// From the last SYN before the answer to the answer.
-fn handshake(packets: &[Observed]) -> Option<u64> {
+impl Sighting {
+    fn view<'a>(&self, views: &'a [(usize, FlowPackets)]) -> Option<View<'a>> {
+        let (_, flow) = views.iter().find(|(host, _)| *host == self.host)?;
+        Some(View { packets: flow.packets.get(self.packets.clone())?, flow })
+    }
+
+    fn packets_of<'a>(&self, views: &'a [(usize, FlowPackets)]) -> &'a [Observed] {
+        self.view(views).map_or(&[], |view| view.packets)
+    }
+}
+
+/// The last SYN before the answer, and the answer.
+fn handshake(packets: &[Observed]) -> Option<(u64, u64)> {
     let answer = packets.iter().find(|packet| packet.has(flag::SYN | flag::ACK))?;
     let asked = packets
         .iter()
         .rfind(|packet| packet.has(flag::SYN) && !packet.has(flag::ACK) && packet.time_ns <= answer.time_ns)?;
-    Some(answer.time_ns - asked.time_ns)
+    Some((asked.time_ns, answer.time_ns))
 }

@@ -7,40 +7,39 @@ pub(crate) struct Ranges {
 }
 
 impl Ranges {
-    /// Adds `start..end` and returns the parts that were not there before.
-    pub fn insert(&mut self, start: u64, end: u64) -> Vec<(u64, u64)> {
+    /// Adds `start..end` and hands the parts that were not there before to `fresh`, in their order.
+    pub fn insert(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) {
         if start >= end {
-            return Vec::new();
+            return;
         }
         // Nearly all bytes come in order.
         match self.ranges.last_mut() {
             Some(last) if last.1 == start => {
                 last.1 = end;
-                return vec![(start, end)];
+                return fresh(start, end);
             }
             Some(last) if start >= last.0 => {
                 if end <= last.1 {
-                    return Vec::new();
+                    return;
                 }
                 if start < last.1 {
-                    let new = (last.1, end);
-                    last.1 = end;
-                    return vec![new];
+                    let from = std::mem::replace(&mut last.1, end);
+                    return fresh(from, end);
                 }
             }
             _ => {}
         }
         let first = self.ranges.partition_point(|range| range.1 < start);
         let behind = self.ranges.partition_point(|range| range.0 <= end);
-        let (mut new, mut at) = (Vec::new(), start);
+        let mut at = start;
         for &(range_start, range_end) in &self.ranges[first..behind] {
             if at < range_start {
-                new.push((at, range_start.min(end)));
+                fresh(at, range_start.min(end));
             }
             at = at.max(range_end);
         }
         if at < end {
-            new.push((at, end));
+            fresh(at, end);
         }
         let touched = &self.ranges[first..behind];
         let whole = (
@@ -48,7 +47,6 @@ impl Ranges {
             touched.last().map_or(end, |range| range.1.max(end)),
         );
         self.ranges.splice(first..behind, [whole]);
-        new
     }
 
     /// Up to where everything from `from` on is there.
@@ -85,7 +83,8 @@ mod tests {
             let mut ranges = Ranges::default();
             let mut bytes = std::collections::BTreeSet::new();
             for (start, length) in pieces {
-                let fresh: u64 = ranges.insert(start, start + length).iter().map(|(a, b)| b - a).sum();
+                let mut fresh = 0;
+                ranges.insert(start, start + length, |from, to| fresh += to - from);
                 let before = bytes.len();
                 bytes.extend(start..start + length);
                 prop_assert_eq!(fresh, (bytes.len() - before) as u64);

@@ -1,14 +1,17 @@
 //! From the packets between two addresses to connections: ports are used again.
 
+use std::ops::Range;
+
 use trace::packet::flag;
 
-use crate::capture::flows::Observed;
+use crate::capture::observed::Observed;
 
 /// The packets of one connection as one host saw them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Part {
-    /// In the order of time.
-    pub packets: Vec<Observed>,
+    /// Which of the flow's packets, in the order of time.
+    pub packets: Range<usize>,
+    first: Observed,
     /// Initial sequence numbers: of the lower address, of the higher one.
     pub isn: [Option<u32>; 2],
     /// Who sent the first SYN: true = the lower address.
@@ -38,7 +41,10 @@ impl Part {
         } else {
             self.last[from] = Some(packet.sequence);
         }
-        self.packets.push(*packet);
+        if self.packets.is_empty() {
+            self.first = *packet;
+        }
+        self.packets.end += 1;
     }
 
     /// Whether a packet begins another connection.
@@ -50,8 +56,8 @@ impl Part {
                 // Time stamps of two processors can put an answer before its SYN: the answer names it.
                 None => match self.isn[1 - from] {
                     Some(_) if self.packets.len() == 1 => {
-                        self.packets[0].acknowledgement != packet.sequence.wrapping_add(1)
-                            && packet.acknowledgement != self.packets[0].sequence.wrapping_add(1)
+                        self.first.acknowledgement != packet.sequence.wrapping_add(1)
+                            && packet.acknowledgement != self.first.sequence.wrapping_add(1)
                     }
                     Some(isn) => packet.acknowledgement != isn.wrapping_add(1),
                     None => true,
@@ -94,11 +100,11 @@ impl Part {
 /// Cuts the packets of a flow, ordered by time, where another connection begins.
 pub(super) fn split(packets: &[Observed]) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
-    for packet in packets {
+    for (number, packet) in packets.iter().enumerate() {
         match parts.last_mut() {
             Some(part) if !part.ends_before(packet) => part.push(packet),
             _ => {
-                let mut part = Part::default();
+                let mut part = Part { packets: number..number, ..Part::default() };
                 part.push(packet);
                 parts.push(part);
             }

@@ -4,7 +4,8 @@ use trace::packet::flag;
 
 use super::content::Content;
 use super::ranges::Ranges;
-use crate::capture::flows::{Observed, Packets};
+use crate::capture::observed::Observed;
+use crate::capture::store::FlowPackets;
 use crate::joined::{Segment, Stream};
 
 /// What one host saw of a connection.
@@ -13,7 +14,7 @@ pub(super) struct View<'a> {
     /// Its packets, ordered by time, on the reference clock.
     pub packets: &'a [Observed],
     /// Where their payload is.
-    pub kept: &'a Packets,
+    pub flow: &'a FlowPackets,
 }
 
 /// One direction: which packets belong to it, and who saw them.
@@ -186,15 +187,9 @@ impl<'a> Way<'a> {
                 let end = start + i64::from(packet.payload_length);
                 sent.last = sent.last.max(end);
                 let (start, end) = (start.max(0) as u64, end.max(0) as u64);
-                let fresh = seen.insert(start, end);
-                let repeated = u64::from(packet.payload_length) - fresh.iter().map(|(a, b)| b - a).sum::<u64>();
-                // A keep-alive probe repeats the byte before the next one, though nothing is on its way.
-                let probe = packet.payload_length <= 1 && end == highest && acknowledged >= end;
-                if repeated > 0 && !probe {
-                    built.retransmitted += repeated;
-                    again.push((start, end));
-                }
-                for (from, to) in fresh {
+                let mut fresh = 0;
+                seen.insert(start, end, |from, to| {
+                    fresh += to - from;
                     built.stream.segments.push(Segment {
                         offset: from,
                         bytes: u32::try_from(to - from).unwrap_or(u32::MAX),
@@ -204,6 +199,13 @@ impl<'a> Way<'a> {
                         window_bytes,
                         retransmitted: false,
                     });
+                });
+                let repeated = u64::from(packet.payload_length) - fresh;
+                // A keep-alive probe repeats the byte before the next one, though nothing is on its way.
+                let probe = packet.payload_length <= 1 && end == highest && acknowledged >= end;
+                if repeated > 0 && !probe {
+                    built.retransmitted += repeated;
+                    again.push((start, end));
                 }
                 highest = highest.max(end);
             }
@@ -220,14 +222,14 @@ impl<'a> Way<'a> {
             let start = got.offset(data_sequence(packet));
             let end = start + i64::from(packet.payload_length);
             got.last = got.last.max(end);
-            for (from, to) in seen.insert(start.max(0) as u64, end.max(0) as u64) {
+            seen.insert(start.max(0) as u64, end.max(0) as u64, |from, to| {
                 built.stream.segments.push(Segment {
                     offset: from,
                     bytes: u32::try_from(to - from).unwrap_or(u32::MAX),
                     sent_ns: packet.time_ns,
                     ..Segment::default()
                 });
-            }
+            });
             if self.sender.is_none() && start.max(0) < end {
                 let length = u64::from(packet.payload_length);
                 let fresh = length.min((end.max(0) as u64).saturating_sub(start.max(0) as u64));
@@ -298,7 +300,7 @@ impl<'a> Way<'a> {
                 let start = got.offset(data_sequence(packet));
                 let end = start + i64::from(packet.payload_length);
                 got.last = got.last.max(end);
-                have.insert(start.max(0) as u64, end.max(0) as u64);
+                have.insert(start.max(0) as u64, end.max(0) as u64, |_, _| {});
                 have.reaches(reach)
             } else if self.is_ack(packet) {
                 let acknowledged = said.offset(packet.acknowledgement).max(0) as u64;
@@ -346,7 +348,7 @@ impl<'a> Way<'a> {
             for packet in view.packets.iter().filter(|packet| self.is_data(packet)) {
                 let start = at.offset(data_sequence(packet));
                 at.last = at.last.max(start + i64::from(packet.payload_length));
-                let payload = view.kept.payload(packet);
+                let payload = view.flow.payload(packet);
                 let skip = usize::try_from((-start).max(0)).unwrap_or(usize::MAX);
                 pieces.push((start.max(0) as u64, payload.get(skip..).unwrap_or(&[])));
             }
@@ -358,7 +360,7 @@ impl<'a> Way<'a> {
 fn mark_retransmitted(segments: &mut [Segment], again: &[(u64, u64)]) {
     let mut ranges = Ranges::default();
     for &(start, end) in again {
-        ranges.insert(start, end);
+        ranges.insert(start, end, |_, _| {});
     }
     for segment in segments.iter_mut() {
         segment.retransmitted = ranges.reaches(segment.offset) > segment.offset;

@@ -12,18 +12,21 @@ mod show;
 mod windows;
 
 use std::collections::BTreeMap;
+use std::io;
 
 use trace::ids::HostId;
 use trace::manifest::{LinkEstimate, NetworkEstimate};
 use trace::rows::{ConnectionRow, HostRow};
 
 use crate::capture::HostCapture;
-use crate::join::AddressBook;
+use crate::join::{AddressBook, Flow};
+use crate::survey::Views;
 pub use show::show;
 
 use plateau::{Plateau, plateau};
 use queues::Waits;
-use windows::{Carried, Ends, Load, WINDOW_NS, carried};
+pub(crate) use windows::{Carried, carried};
+use windows::{Ends, Load, WINDOW_NS};
 
 /// A link was full if it was so, and no other explains it, in so many windows: half a second in all.
 const FULL_WINDOWS: usize = 10;
@@ -94,12 +97,16 @@ impl Filled<'_> {
     }
 }
 
-/// Estimates the links' rates and queues. The packets' times are on one clock.
-#[must_use]
-pub(crate) fn links(hosts: &[HostCapture], book: &AddressBook) -> Vec<LinkEstimate> {
+/// Estimates the links' rates and queues from what hosts sent each other. `packets` are those of a flow, with times on one clock.
+pub(crate) fn links(
+    hosts: &[HostCapture],
+    book: &AddressBook,
+    carried: &Carried,
+    flows: &[Flow],
+    packets: impl Fn(&Flow) -> io::Result<Views> + Sync,
+) -> io::Result<Vec<LinkEstimate>> {
     let racks = Racks::of(hosts);
-    let carried = carried(hosts, book);
-    let loads = loads(&carried, &racks);
+    let loads = loads(carried, &racks);
     let filled: BTreeMap<Place, Filled> = loads
         .iter()
         .filter_map(|(place, windows)| {
@@ -110,9 +117,9 @@ pub(crate) fn links(hosts: &[HostCapture], book: &AddressBook) -> Vec<LinkEstima
         })
         .collect();
     let touched = |ends: &Ends| racks.way(*ends).iter().any(|place| filled.contains_key(place));
-    let waits = Waits::new(hosts, book, touched);
+    let waits = Waits::new(flows, book, touched, packets)?;
     let direct = racks.several() == 2;
-    loads
+    let links = loads
         .iter()
         // Between two racks what leaves the one comes to the other: one link.
         .filter(|(place, _)| !(direct && matches!(place, Place::In(_))))
@@ -142,7 +149,8 @@ pub(crate) fn links(hosts: &[HostCapture], book: &AddressBook) -> Vec<LinkEstima
                 overflowed: here.iter().any(|(ends, window)| waits.lost(*ends, *window)),
             }
         })
-        .collect()
+        .collect();
+    Ok(links)
 }
 
 /// Bits per second of bytes in a window.

@@ -1,11 +1,14 @@
 //! How long bytes waited on their way, beyond the least time between two hosts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+
+use rayon::prelude::*;
 
 use super::windows::{Ends, WINDOW_NS, ends};
-use crate::capture::HostCapture;
-use crate::capture::flows::Observed;
-use crate::join::AddressBook;
+use crate::capture::observed::Observed;
+use crate::join::{AddressBook, Flow};
+use crate::survey::Views;
 
 /// The longest waits between two hosts, by window of their arrival.
 #[derive(Debug, Default)]
@@ -17,32 +20,22 @@ pub(super) struct Waits {
 
 impl Waits {
     /// Of packets with payload that both hosts saw once, between the ends that are asked for.
-    pub fn new(hosts: &[HostCapture], book: &AddressBook, wanted: impl Fn(&Ends) -> bool) -> Self {
-        let mut ways: BTreeMap<Ends, Vec<(u64, i64)>> = BTreeMap::new();
-        let mut lost = BTreeSet::new();
-        for (number, host) in hosts.iter().enumerate() {
-            for (key, packets) in &host.packets.flows {
-                for forward in [false, true] {
-                    let Some(ends) = ends(key, forward, book).filter(|ends| ends.from == number && wanted(ends)) else {
-                        continue;
-                    };
-                    if let Some(there) = hosts[ends.to].packets.flows.get(key) {
-                        let (both, again) = both_saw(packets, there, forward);
-                        ways.entry(ends).or_default().extend(both);
-                        lost.extend(again.into_iter().map(|left| (ends, left / WINDOW_NS)));
-                    }
-                }
-            }
-        }
-        let mut longest_ns = BTreeMap::new();
-        for (ends, ways) in ways {
-            let least = ways.iter().map(|(_, took)| *took).min().unwrap_or(0);
-            for (arrived, took) in ways {
-                let longest = longest_ns.entry((ends, arrived / WINDOW_NS)).or_insert(0);
-                *longest = (*longest).max(took.abs_diff(least));
-            }
-        }
-        Self { longest_ns, lost }
+    pub fn new(
+        flows: &[Flow],
+        book: &AddressBook,
+        wanted: impl Fn(&Ends) -> bool + Sync,
+        packets: impl Fn(&Flow) -> io::Result<Views> + Sync,
+    ) -> io::Result<Self> {
+        let of_flows = flows.par_iter().filter_map(|flow| {
+            let both = [false, true].map(|forward| ends(&flow.key, forward, book).filter(&wanted));
+            both.iter().any(Option::is_some).then_some((flow, both))
+        });
+        let ways = of_flows.map(|(flow, both)| Ok::<Ways, io::Error>(Ways::of_flow(both, &packets(flow)?)));
+        let ways = ways.try_reduce(Ways::default, |all, other| Ok(all.and(other)))?;
+        let least = |ends: &Ends| ways.least_ns.get(ends).copied().unwrap_or(0);
+        let longest_ns =
+            ways.longest_ns.iter().map(|((ends, window), took)| ((*ends, *window), took.abs_diff(least(ends))));
+        Ok(Self { longest_ns: longest_ns.collect(), lost: ways.lost })
     }
 
     /// The longest wait of what arrived in a window.
@@ -53,6 +46,46 @@ impl Waits {
     /// Whether packets that left in a window were sent again.
     pub fn lost(&self, ends: Ends, window: u64) -> bool {
         self.lost.contains(&(ends, window))
+    }
+}
+
+/// How long packets were under way, nanoseconds by their clocks.
+#[derive(Debug, Default)]
+struct Ways {
+    least_ns: BTreeMap<Ends, i64>,
+    longest_ns: BTreeMap<(Ends, u64), i64>,
+    lost: BTreeSet<(Ends, u64)>,
+}
+
+impl Ways {
+    /// Of a flow's two directions, where they are asked for and both hosts saw them.
+    fn of_flow(both: [Option<Ends>; 2], views: &Views) -> Self {
+        let view = |host: usize| views.iter().find(|(other, _)| *other == host).map(|(_, view)| &view.packets[..]);
+        let mut ways = Self::default();
+        for (forward, ends) in [false, true].into_iter().zip(both) {
+            let Some(ends) = ends else { continue };
+            let (Some(sender), Some(receiver)) = (view(ends.from), view(ends.to)) else { continue };
+            let (both, again) = both_saw(sender, receiver, forward);
+            for (arrived, took) in both {
+                ways.least_ns.entry(ends).and_modify(|least| *least = took.min(*least)).or_insert(took);
+                let window = (ends, arrived / WINDOW_NS);
+                ways.longest_ns.entry(window).and_modify(|longest| *longest = took.max(*longest)).or_insert(took);
+            }
+            ways.lost.extend(again.into_iter().map(|left| (ends, left / WINDOW_NS)));
+        }
+        ways
+    }
+
+    /// With what is known of other flows.
+    fn and(mut self, other: Self) -> Self {
+        for (ends, took) in other.least_ns {
+            self.least_ns.entry(ends).and_modify(|least| *least = took.min(*least)).or_insert(took);
+        }
+        for (window, took) in other.longest_ns {
+            self.longest_ns.entry(window).and_modify(|longest| *longest = took.max(*longest)).or_insert(took);
+        }
+        self.lost.extend(other.lost);
+        self
     }
 }
 

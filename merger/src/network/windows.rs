@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use rayon::prelude::*;
-
-use crate::capture::HostCapture;
-use crate::capture::flows::{FlowKey, Observed};
-use crate::join::AddressBook;
+use crate::capture::flows::FlowKey;
+use crate::capture::observed::Observed;
+use crate::join::{AddressBook, Flow};
+use crate::survey::Views;
 
 /// 50 ms: 82 full frames at 20 Mbit/s.
 pub(super) const WINDOW_NS: u64 = 50_000_000;
@@ -58,11 +57,26 @@ impl Load {
 
 /// What hosts sent each other.
 #[derive(Debug, Default)]
-pub(super) struct Carried {
+pub(crate) struct Carried {
     /// As the senders saw it.
-    pub sent: BTreeMap<Ends, Windows>,
+    pub(super) sent: BTreeMap<Ends, Windows>,
     /// As the receivers saw it.
-    pub arrived: BTreeMap<Ends, Windows>,
+    pub(super) arrived: BTreeMap<Ends, Windows>,
+}
+
+impl Carried {
+    /// What another flow carried as well.
+    pub fn add(&mut self, other: Self) {
+        for (all, side) in [(&mut self.sent, other.sent), (&mut self.arrived, other.arrived)] {
+            for (ends, windows) in side {
+                let all = all.entry(ends).or_default();
+                for (window, parts) in windows {
+                    let sums = all.entry(window).or_default();
+                    sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+                }
+            }
+        }
+    }
 }
 
 /// The ends of a flow's direction; `None` for what stays on a host, or whose ends were not both captured.
@@ -78,34 +92,22 @@ fn frame_bytes(packet: &Observed) -> u64 {
     payload + HEADERS * payload.div_ceil(FULL_PAYLOAD).max(1)
 }
 
-pub(super) fn carried(hosts: &[HostCapture], book: &AddressBook) -> Carried {
-    let of_hosts: Vec<Carried> = hosts
-        .par_iter()
-        .enumerate()
-        .map(|(number, host)| {
-            let mut carried = Carried::default();
-            for (key, packets) in &host.packets.flows {
-                let both = [false, true].map(|forward| ends(key, forward, book));
-                for packet in packets {
-                    let Some(ends) = both[usize::from(packet.forward)] else { continue };
-                    let side = match number {
-                        host if host == ends.from => &mut carried.sent,
-                        host if host == ends.to => &mut carried.arrived,
-                        _ => continue,
-                    };
-                    let parts = side.entry(ends).or_default().entry(packet.time_ns / WINDOW_NS).or_default();
-                    let part = packet.time_ns % WINDOW_NS * PARTS as u64 / WINDOW_NS;
-                    parts[part as usize] += frame_bytes(packet);
-                }
-            }
-            carried
-        })
-        .collect();
-    let mut all = Carried::default();
-    for Carried { sent, arrived } in of_hosts {
-        // Who sends or receives is one host: no two hosts have the same entries.
-        all.sent.extend(sent);
-        all.arrived.extend(arrived);
+/// What a flow carried. The packets' times are on one clock.
+pub(crate) fn carried(flow: &Flow, views: &Views, book: &AddressBook) -> Carried {
+    let mut carried = Carried::default();
+    let both = [false, true].map(|forward| ends(&flow.key, forward, book));
+    for (host, view) in views {
+        for packet in &view.packets {
+            let Some(ends) = both[usize::from(packet.forward)] else { continue };
+            let side = match *host {
+                host if host == ends.from => &mut carried.sent,
+                host if host == ends.to => &mut carried.arrived,
+                _ => continue,
+            };
+            let parts = side.entry(ends).or_default().entry(packet.time_ns / WINDOW_NS).or_default();
+            let part = packet.time_ns % WINDOW_NS * PARTS as u64 / WINDOW_NS;
+            parts[part as usize] += frame_bytes(packet);
+        }
     }
-    all
+    carried
 }

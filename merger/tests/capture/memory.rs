@@ -4,6 +4,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::world::{World, at, golden_captures};
+use merger::build::{Options, Silent};
+use merger::built_trace::trace_with;
 use serde_json::Value;
 
 fn merger(arguments: &[&str]) -> Output {
@@ -50,5 +52,20 @@ fn golden_captures_take_no_more_than_foreseen_and_not_much_less() {
         let (foreseen, taken) = (of("memory_estimate_bytes"), of("memory_peak_bytes"));
         assert!(taken > 0 && taken <= foreseen, "{}: {taken} of {foreseen}", capture.display());
         assert!(foreseen <= 4 * taken, "{}: {taken} of {foreseen}", capture.display());
+    }
+}
+
+#[test]
+fn packets_that_lie_in_a_temporary_file_make_the_same_trace() {
+    for capture in golden_captures() {
+        let made = |packet_bytes: u64| {
+            let options = Options { packet_bytes };
+            trace_with(std::slice::from_ref(&capture), &options, &Silent).unwrap().trace
+        };
+        // Nothing may stay in memory; some of it; everything.
+        let whole = made(1 << 32);
+        for packet_bytes in [0, 2 << 20] {
+            assert!(made(packet_bytes) == whole, "{} in {packet_bytes} bytes", capture.display());
+        }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::io::{Read, Write};
 
-use super::{MAGIC, PacketFileError, PacketFileLosses, PacketReader, Part, parse_body, write_header};
+use super::reader::{PacketReader, Part, parse_body};
+use super::{MAGIC, PacketFileError, PacketFileLosses, write_header};
 use crate::capture_note::CaptureNote;
 
 /// What was written instead of a packet file, and what was not.
@@ -25,17 +26,17 @@ pub fn strip<R: Read, W: Write>(input: R, mut out: W) -> Result<StrippedFile, Pa
     let mut reader = PacketReader::new(input)?;
     let mut stripped = StrippedFile::default();
     out.write_all(MAGIC)?;
-    write_header(&mut out, &reader.header)?;
+    write_header(&mut out, reader.header())?;
     let mut written = Vec::new();
     loop {
         let body = match reader.next_part()? {
             Part::End => break,
             Part::Restart => {
                 out.write_all(&0u16.to_le_bytes())?;
-                write_header(&mut out, &reader.header)?;
+                write_header(&mut out, reader.header())?;
                 continue;
             }
-            Part::Record => &reader.body,
+            Part::Record => reader.body(),
         };
         let kept = if let Some(packet) = parse_body(body) {
             stripped.packets += 1;
@@ -47,13 +48,13 @@ pub fn strip<R: Read, W: Write>(input: R, mut out: W) -> Result<StrippedFile, Pa
             note.encode(&mut written);
             &written
         } else {
-            reader.losses.malformed_records += 1;
+            reader.note_malformed();
             continue;
         };
         out.write_all(&u16::try_from(kept.len()).unwrap_or(u16::MAX).to_le_bytes())?;
         out.write_all(kept)?;
     }
     out.flush()?;
-    stripped.losses = reader.losses;
+    stripped.losses = reader.losses();
     Ok(stripped)
 }

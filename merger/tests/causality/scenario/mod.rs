@@ -3,6 +3,7 @@
 
 use merger::causality::{Causal, build};
 use merger::joined::{Joined, JvmEvent, Segment, Stream};
+use merger::packed_stream::PackedStream;
 use trace::ids::{ConnectionId, EventId, HostId, MessageId, ProcessId};
 use trace::jvm::JvmRecord;
 use trace::rows::{
@@ -85,7 +86,7 @@ impl Scenario {
             server_kernel_bytes: None,
             handshake_ns: None,
         });
-        self.joined.streams.push([Stream::default(), Stream::default()]);
+        self.joined.streams.push([PackedStream::default(), PackedStream::default()]);
         connection
     }
 
@@ -115,13 +116,15 @@ impl Scenario {
         call: i64,
         segments: &[Segment],
     ) -> usize {
-        let stream = &mut self.joined.streams[connection.index()][usize::from(!from_client)];
+        let packed = &mut self.joined.streams[connection.index()][usize::from(!from_client)];
+        let mut stream: Stream = packed.unpacked();
         let offset = stream.segments.last().map_or(0, |last| last.offset + u64::from(last.bytes));
         let mut end = offset;
         for segment in segments {
             stream.segments.push(Segment { offset: end, ..*segment });
             end += u64::from(segment.bytes);
         }
+        *packed = PackedStream::of(&stream);
         self.messages.push(MessageRow {
             message: MessageId(0),
             connection,

@@ -1,0 +1,305 @@
+//! The packets of one host, gathered by the two addresses between which they went: packed in memory, and beyond a limit
+//! in a temporary file, from which each flow is read by itself.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
+
+use foldhash::quality::RandomState;
+use trace::packet::PacketView;
+
+use super::flows::{FlowKey, canonical};
+use super::observed::{Context, Observed, kept};
+
+/// Memory that the packets of a host may take where nobody says, bytes.
+const DEFAULT_LIMIT: u64 = 1 << 30;
+/// Bytes of one flow on one host, at most: a flow is read as a whole, and its payload is told by 32 bits.
+const MAX_FLOW_BYTES: u64 = u32::MAX as u64;
+/// What a flow takes beside its packets, bytes.
+const FLOW_BYTES: u64 = 300;
+
+/// The packets of one host.
+#[derive(Clone, Debug)]
+pub struct Packets {
+    numbers: HashMap<FlowKey, u32, RandomState>,
+    flows: Vec<Flow>,
+    /// The flow of the packet before, and its key.
+    last: Option<(FlowKey, u32)>,
+    /// Bytes of packets in memory, and how many may be.
+    held: u64,
+    limit: u64,
+    spill: Option<Spill>,
+    /// Packets read.
+    pub count: u64,
+    /// Copies of packets that were seen on another interface too, left out.
+    pub copies: u64,
+}
+
+impl Default for Packets {
+    fn default() -> Self {
+        Self::within(DEFAULT_LIMIT)
+    }
+}
+
+/// A temporary file without a name: it goes when the last reader goes.
+#[derive(Clone, Debug)]
+struct Spill {
+    file: Arc<File>,
+    length: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Flow {
+    key: FlowKey,
+    /// Parts in the file, in order: where each begins and how long it is.
+    parts: Vec<(u64, u32)>,
+    /// What follows on them.
+    bytes: Vec<u8>,
+    context: Context,
+    packets: u32,
+    file: u16,
+    several_files: bool,
+    first_ns: u64,
+    last_ns: u64,
+}
+
+impl Flow {
+    fn spilled(&self) -> u64 {
+        self.parts.iter().map(|(_, length)| u64::from(*length)).sum()
+    }
+}
+
+/// The packets of one flow as one host saw them, in the order of time.
+#[derive(Clone, Debug, Default)]
+pub struct FlowPackets {
+    /// Packets.
+    pub packets: Vec<Observed>,
+    kept: Vec<u8>,
+}
+
+impl FlowPackets {
+    /// The kept payload of a packet.
+    #[must_use]
+    pub fn payload(&self, packet: &Observed) -> &[u8] {
+        let start = packet.kept_start as usize;
+        self.kept.get(start..start.saturating_add(usize::from(packet.kept_length))).unwrap_or(&[])
+    }
+}
+
+impl Packets {
+    /// None yet; of those that come, no more than `limit` bytes are held in memory.
+    #[must_use]
+    pub fn within(limit: u64) -> Self {
+        Self {
+            numbers: HashMap::default(),
+            flows: Vec::new(),
+            last: None,
+            held: 0,
+            limit: limit.min(MAX_FLOW_BYTES / 2),
+            spill: None,
+            count: 0,
+            copies: 0,
+        }
+    }
+
+    /// Takes in a packet that host number `host` saw, read from its file number `file`.
+    ///
+    /// # Errors
+    /// If packets have to leave memory, and there is no room for them on the disk either; or if one flow has more than 4 GiB.
+    #[inline]
+    pub fn push(&mut self, packet: &PacketView<'_>, host: usize, file: u16) -> io::Result<()> {
+        let (source, destination) = (canonical(packet.source), canonical(packet.destination));
+        let (key, forward) = FlowKey::of(source, destination, host);
+        self.take(key, &Observed::of(packet, forward, file), kept(packet))
+    }
+
+    #[inline]
+    fn take(&mut self, key: FlowKey, packet: &Observed, kept: &[u8]) -> io::Result<()> {
+        let number = match self.last {
+            Some((last, number)) if last == key => number,
+            _ => self.number_of(key, packet),
+        };
+        let flow = &mut self.flows[number as usize];
+        let before = flow.bytes.capacity();
+        flow.context.write(&mut flow.bytes, packet, kept);
+        flow.packets += 1;
+        flow.several_files |= flow.file != packet.file;
+        flow.first_ns = flow.first_ns.min(packet.time_ns);
+        flow.last_ns = flow.last_ns.max(packet.time_ns);
+        self.held += (flow.bytes.capacity() - before) as u64;
+        self.count += 1;
+        if self.held > self.limit { self.spill() } else { Ok(()) }
+    }
+
+    fn number_of(&mut self, key: FlowKey, first: &Observed) -> u32 {
+        let next = self.flows.len() as u32;
+        let number = *self.numbers.entry(key).or_insert(next);
+        if number == next {
+            self.flows.push(Flow {
+                key,
+                parts: Vec::new(),
+                bytes: Vec::new(),
+                context: Context::default(),
+                packets: 0,
+                file: first.file,
+                several_files: false,
+                first_ns: u64::MAX,
+                last_ns: 0,
+            });
+            self.held += FLOW_BYTES;
+        }
+        self.last = Some((key, number));
+        number
+    }
+
+    /// Writes all that is in memory to the file.
+    fn spill(&mut self) -> io::Result<()> {
+        let spill = match &mut self.spill {
+            Some(spill) => spill,
+            none => none.insert(Spill { file: Arc::new(tempfile::tempfile()?), length: 0 }),
+        };
+        let mut out = io::BufWriter::with_capacity(1 << 20, &*spill.file);
+        for flow in self.flows.iter_mut().filter(|flow| !flow.bytes.is_empty()) {
+            let length = u32::try_from(flow.bytes.len()).map_err(io::Error::other)?;
+            if flow.spilled() + u64::from(length) > MAX_FLOW_BYTES {
+                return Err(too_much(&flow.key));
+            }
+            out.write_all(&flow.bytes)?;
+            match flow.parts.last_mut() {
+                Some((at, before)) if *at + u64::from(*before) == spill.length => *before += length,
+                _ => flow.parts.push((spill.length, length)),
+            }
+            spill.length += u64::from(length);
+            flow.bytes = Vec::new();
+        }
+        out.flush()?;
+        self.held = self.flows.len() as u64 * FLOW_BYTES;
+        // What flows take by themselves cannot leave memory: a limit below that would write packet by packet.
+        self.limit = self.limit.max(2 * self.held);
+        Ok(())
+    }
+
+    /// Adds what another file of the same host held.
+    ///
+    /// # Errors
+    /// As [`Packets::push`].
+    pub fn append(&mut self, other: Self) -> io::Result<()> {
+        if self.flows.is_empty() {
+            let limit = self.limit;
+            *self = Self { limit, copies: self.copies + other.copies, ..other };
+            return Ok(());
+        }
+        self.copies += other.copies;
+        for number in 0..other.flows.len() {
+            let flow = other.read(number)?;
+            for packet in &flow.packets {
+                self.take(other.flows[number].key, packet, flow.payload(packet))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts copies: the same packet seen on two interfaces (a bridge and its port) within a millisecond. A packet that was
+    /// sent twice is seen twice on one interface.
+    ///
+    /// # Errors
+    /// If what was written cannot be read.
+    pub fn settle(&mut self) -> io::Result<()> {
+        for number in 0..self.flows.len() {
+            self.flows[number].bytes.shrink_to_fit();
+            if self.flows[number].several_files {
+                let mut flow = self.read(number)?.packets;
+                flow.sort_by_key(|packet| packet.time_ns);
+                self.copies += drop_copies(&mut flow);
+                self.flows[number].last_ns = flow.last().map_or(0, |packet| packet.time_ns);
+            }
+        }
+        Ok(())
+    }
+
+    /// The flows of which there are packets, in the order of their first ones.
+    pub fn keys(&self) -> impl Iterator<Item = &FlowKey> {
+        self.flows.iter().map(|flow| &flow.key)
+    }
+
+    /// First and last packet, on the host's clock.
+    #[must_use]
+    pub fn range_ns(&self) -> (u64, u64) {
+        let range = |(first, last): (u64, u64), flow: &Flow| (first.min(flow.first_ns), last.max(flow.last_ns));
+        self.flows.iter().fold((u64::MAX, 0), range)
+    }
+
+    /// The packets of a flow by time, without copies; `None` if there are none.
+    ///
+    /// # Errors
+    /// If what was written cannot be read.
+    pub fn flow(&self, key: &FlowKey) -> io::Result<Option<FlowPackets>> {
+        let Some(&number) = self.numbers.get(key) else { return Ok(None) };
+        let mut flow = self.read(number as usize)?;
+        flow.packets.sort_by_key(|packet| packet.time_ns);
+        if self.flows[number as usize].several_files {
+            drop_copies(&mut flow.packets);
+        }
+        Ok(Some(flow))
+    }
+
+    /// The packets of a flow as they came.
+    fn read(&self, number: usize) -> io::Result<FlowPackets> {
+        let flow = &self.flows[number];
+        if flow.spilled() + flow.bytes.len() as u64 > MAX_FLOW_BYTES {
+            return Err(too_much(&flow.key));
+        }
+        let spilled = usize::try_from(flow.spilled()).map_err(io::Error::other)?;
+        let mut kept = vec![0; spilled];
+        if let Some(spill) = &self.spill {
+            let mut rest = kept.as_mut_slice();
+            for &(at, length) in &flow.parts {
+                let (part, behind) = rest.split_at_mut(length as usize);
+                spill.file.read_exact_at(part, at)?;
+                rest = behind;
+            }
+        }
+        kept.extend_from_slice(&flow.bytes);
+        let mut packets = Vec::with_capacity(flow.packets as usize);
+        let (mut context, mut at) = (Context::default(), 0);
+        while let Some(packet) = context.read(&kept, &mut at) {
+            packets.push(packet);
+        }
+        Ok(FlowPackets { packets, kept })
+    }
+}
+
+fn too_much(key: &FlowKey) -> io::Error {
+    let FlowKey { low, high, .. } = key;
+    io::Error::other(format!(
+        "more than 4 GiB of packets between {low} and {high}; record less of each (tcpdump -s 128)"
+    ))
+}
+
+fn drop_copies(packets: &mut Vec<Observed>) -> u64 {
+    const APART_NS: u64 = 1_000_000;
+    /// More packets of one connection do not come within that time.
+    const MAX_CANDIDATES: usize = 4096;
+    let before = packets.len();
+    let mut kept: Vec<Observed> = Vec::with_capacity(before);
+    for packet in packets.iter() {
+        let copy = kept
+            .iter()
+            .rev()
+            .take(MAX_CANDIDATES)
+            .take_while(|earlier| packet.time_ns - earlier.time_ns <= APART_NS)
+            .any(|earlier| earlier.file != packet.file && same_header(earlier, packet));
+        if !copy {
+            kept.push(*packet);
+        }
+    }
+    *packets = kept;
+    (before - packets.len()) as u64
+}
+
+fn same_header(a: &Observed, b: &Observed) -> bool {
+    (a.forward, a.sequence, a.acknowledgement, a.payload_length, a.window, a.flags)
+        == (b.forward, b.sequence, b.acknowledgement, b.payload_length, b.window, b.flags)
+}

@@ -1,0 +1,90 @@
+//! The first look at all packets, flow by flow: which connections there are, and what two hosts saw of each other.
+
+use std::io;
+
+use rayon::prelude::*;
+
+use crate::capture::HostCapture;
+use crate::capture::store::FlowPackets;
+use crate::clock::{self, BothSaw, PairClouds, PairFit};
+use crate::join::{self, AddressBook, Flow, Found};
+
+/// What a flow's packets are, as each host saw them; hosts by number.
+pub(crate) type Views = Vec<(usize, FlowPackets)>;
+
+/// What the packets of all hosts are, without them.
+pub(crate) struct Survey {
+    /// All flows.
+    pub flows: Vec<Flow>,
+    /// The connections of each.
+    pub found: Vec<Vec<Found>>,
+    clouds: Vec<PairClouds>,
+}
+
+impl Survey {
+    /// Looks at all packets; `seen` is told how many they are, flow by flow.
+    pub fn of(hosts: &[HostCapture], book: &AddressBook, seen: impl Fn(u64) + Sync) -> io::Result<Self> {
+        let flows = join::flows(hosts);
+        let surveyed = flows.par_iter().map(|flow| {
+            let views = load(hosts, flow)?;
+            let clouds = both_saw(flow, &views, book).map(|both| both.clouds(false));
+            let found = join::find(&views);
+            seen(packets_of(&views));
+            Ok((found, clouds))
+        });
+        let (found, clouds): (Vec<_>, Vec<_>) = surveyed.collect::<io::Result<Vec<_>>>()?.into_iter().unzip();
+        Ok(Self { flows, found, clouds: clouds.into_iter().flatten().collect() })
+    }
+
+    /// How the clocks of each pair of hosts stand to each other.
+    pub fn fits(&mut self, hosts: &[HostCapture]) -> Vec<PairFit> {
+        clock::fit(std::mem::take(&mut self.clouds), false, &ranges(hosts))
+    }
+
+    /// The same with every packet that two hosts saw.
+    pub fn whole_fits(&self, hosts: &[HostCapture], book: &AddressBook) -> io::Result<Vec<PairFit>> {
+        let clouds = self.flows.par_iter().filter(|flow| ends(flow, book).is_some()).map(|flow| {
+            let views = load(hosts, flow)?;
+            Ok(both_saw(flow, &views, book).map(|both| both.clouds(true)))
+        });
+        let clouds = clouds.collect::<io::Result<Vec<_>>>()?;
+        Ok(clock::fit(clouds.into_iter().flatten(), true, &ranges(hosts)))
+    }
+}
+
+/// How many packets they are.
+pub(crate) fn packets_of(views: &Views) -> u64 {
+    views.iter().map(|(_, view)| view.packets.len() as u64).sum()
+}
+
+/// When each host saw any packets.
+fn ranges(hosts: &[HostCapture]) -> Vec<(i64, i64)> {
+    let signed = |(first, last): (u64, u64)| (i64::try_from(first).unwrap_or(0), i64::try_from(last).unwrap_or(0));
+    hosts.iter().map(|host| signed(host.packets.range_ns())).collect()
+}
+
+/// The packets of a flow, on the clocks of the hosts that saw it.
+pub(crate) fn load(hosts: &[HostCapture], flow: &Flow) -> io::Result<Views> {
+    let views = flow.hosts.iter().map(|&host| Ok((host, hosts[host].packets.flow(&flow.key)?.unwrap_or_default())));
+    views.collect()
+}
+
+/// The hosts of a flow's lower and of its higher address, where these are two that have both seen it.
+fn ends(flow: &Flow, book: &AddressBook) -> Option<(usize, usize)> {
+    if flow.key.host.is_some() {
+        return None;
+    }
+    let (low, high) = (book.host_of(flow.key.low.ip(), None)?, book.host_of(flow.key.high.ip(), None)?);
+    // A third host may have seen it as well, and one of the two not at all.
+    (low != high && flow.hosts.contains(&low) && flow.hosts.contains(&high)).then_some((low, high))
+}
+
+/// What the two hosts between which a flow went both saw, before its times are moved.
+pub(crate) fn both_saw(flow: &Flow, views: &Views, book: &AddressBook) -> Option<BothSaw> {
+    let (low, high) = ends(flow, book)?;
+    let of = |host: usize| {
+        let (_, view) = views.iter().find(|(other, _)| *other == host)?;
+        Some((host, view.packets.as_slice()))
+    };
+    Some(BothSaw::of(of(low)?, of(high)?))
+}
