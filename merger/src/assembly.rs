@@ -21,6 +21,7 @@ use crate::pipelines;
 use crate::processes::Processes;
 use crate::roles;
 use crate::spans;
+use crate::window::Span;
 
 /// The rows of hosts: the reference first, then by name; behind them peers of which nothing was captured.
 pub(crate) struct Order {
@@ -94,16 +95,20 @@ pub(crate) struct Assembly {
     pub jvm: Vec<(usize, JvmEvent)>,
     pub packets: u64,
     pub links_of_network: Vec<LinkEstimate>,
+    /// What is wanted.
+    pub span: Span,
 }
 
 impl Assembly {
     /// Makes rows of everything.
     pub fn put_together(self, links: &[Link], attribution: &[Attribution], read: Vec<Read>) -> Merged {
-        let Self { hosts, histories, alignment, order, mut processes, book, jvm, packets, links_of_network } = self;
+        let Self { hosts, histories, alignment, order, mut processes, book, jvm, packets, links_of_network, span } =
+            self;
         let window_ns = (
             links.iter().map(|link| link.first_ns).min().unwrap_or(0),
             links.iter().map(|link| link.last_ns).max().unwrap_or(0),
         );
+        let window_ns = span.part_of(window_ns);
         let mut rows = host_rows(&hosts, &alignment, &order, window_ns.0);
         let mut connections = Vec::with_capacity(links.len());
         let mut streams: Vec<[PackedStream; 2]> = Vec::with_capacity(links.len());
@@ -140,13 +145,14 @@ impl Assembly {
         inference::attempts_of_processes(&drafts, &connections, &mut processes.rows);
         let upstream = pipelines::number_hops(&mut drafts, &connections, &processes.rows);
         inference::clients(&drafts, &upstream, &mut connections, &processes.rows);
-        let messages = message_rows(drafts, times, &connections, &processes);
+        let messages = message_rows(drafts, times, span, &connections, &processes);
         let jvm: Vec<JvmEvent> = jvm.into_iter().map(|(_, event)| event).collect();
         let records: Vec<Vec<usize>> = attribution
             .iter()
             .map(|attribution| attribution.records.iter().map(|(number, _)| *number).collect())
             .collect();
-        let spans = spans::join(&jvm, &records, &connections, &messages);
+        let mut spans = spans::join(&jvm, &records, &connections, &messages);
+        spans.retain(|row| span.meets(row.begin_ns, row.end_ns));
         let clocks = Clocks {
             hosts: host_clocks(&rows, &alignment, &order),
             reference: hosts[alignment.reference].name.clone(),
@@ -273,12 +279,14 @@ fn connection_row(
 fn message_rows(
     drafts: Vec<(ConnectionId, Draft)>,
     times: Vec<Times>,
+    span: Span,
     connections: &[ConnectionRow],
     processes: &Processes,
 ) -> Vec<MessageRow> {
     let mut rows: Vec<MessageRow> = drafts
         .into_par_iter()
         .zip(times)
+        .filter(|(_, times)| span.meets(times.sent, times.delivered))
         .map(|((connection, draft), times)| {
             let row = &connections[connection.index()];
             let attempt = draft.attempt.or_else(|| {

@@ -29,17 +29,20 @@ use crate::progress::Unit;
 pub use crate::progress::{Progress, Silent};
 use crate::records;
 use crate::survey::{self, Survey, Views};
+use crate::window::Window;
 
 /// How captures are merged.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Memory that packets may take, bytes; what goes beyond lies in a temporary file.
     pub packet_bytes: u64,
+    /// The part of the captures that is wanted: connections that were open then, messages and spans that lie in it.
+    pub window: Window,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { packet_bytes: 1 << 30 }
+        Self { packet_bytes: 1 << 30, window: Window::default() }
     }
 }
 
@@ -57,10 +60,11 @@ pub fn merge(captures: &[PathBuf], progress: &impl Progress) -> Result<Merged, M
 /// As [`merge`], or if packets fit neither into memory nor on the disk.
 pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progress) -> Result<Merged, MergeError> {
     let mut hosts = capture::read(captures, options.packet_bytes, progress)?;
-    let histories = history::read(captures)?;
+    let mut histories = history::read(captures)?;
     for host in hosts.iter_mut().filter(|host| host.rack.is_empty()) {
         host.rack = histories.racks.get(&host.name).cloned().unwrap_or_default();
     }
+    let span = options.window.cut(&mut histories)?;
     let book = AddressBook::new(&hosts);
     let packets = hosts.iter().map(|host| host.packets.count).sum();
     progress.step("finding connections", packets, Unit::Packets);
@@ -89,8 +93,13 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         neighbours: neighbours(&links, &attribution, &jvm),
         uncertainty_ns: &alignment.uncertainty_ns,
     };
+    let (links, attribution): (Vec<Link>, Vec<Attribution>) =
+        links.into_iter().zip(attribution).filter(|(link, _)| span.meets(link.first_ns, link.last_ns)).unzip();
     let by_flow = by_flow(&links, flows.len());
     let read = by_flow.par_iter().zip(&flows).map(|(numbers, flow)| {
+        if numbers.is_empty() {
+            return Ok((Vec::new(), TooEarly::default()));
+        }
         let mut views = survey::load(&hosts, flow)?;
         let to_compare = survey::both_saw(flow, &views, &book);
         let early = to_compare.filter(|both| alignment.to_compare.contains(&(both.a, both.b)));
@@ -123,7 +132,8 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         Ok(views)
     };
     let links_of_network = network::links(&hosts, &book, &carried, &flows, aligned).map_err(MergeError::Spill)?;
-    let assembly = Assembly { hosts, histories, alignment, order, processes, book, jvm, packets, links_of_network };
+    let assembly =
+        Assembly { hosts, histories, alignment, order, processes, book, jvm, packets, links_of_network, span };
     Ok(assembly.put_together(&links, &attribution, read))
 }
 

@@ -48,6 +48,17 @@ pub enum MergeError {
         /// The folders, for people.
         captures: String,
     },
+    /// The captures tell of no such job.
+    #[error(
+        "{job}: no history of this job in the captures' job/ folders; there are {}",
+        if jobs.is_empty() { "none" } else { jobs.as_str() }
+    )]
+    NoJob {
+        /// The job, by id.
+        job: String,
+        /// Those that there are, for people.
+        jobs: String,
+    },
     /// A manifest written by a person is wrong.
     #[error("{path}: {reason}", path = path.display())]
     Manifest {

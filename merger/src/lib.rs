@@ -59,5 +59,7 @@ pub mod summary;
 mod sums;
 mod survey;
 pub mod tables_page;
+pub mod time_text;
 mod varint;
 pub mod volume;
+pub mod window;

@@ -20,6 +20,8 @@ use merger::network;
 use merger::progress::{Progress, Silent, Unit};
 use merger::summary::Summary;
 use merger::tables_page;
+use merger::time_text::time_ns;
+use merger::window::Window;
 use trace::manifest::TraceManifest;
 use trace::quantity;
 use trace_tables::describe::{TableDescription, trace_tables};
@@ -88,6 +90,16 @@ struct Build {
     /// machine's, or of what its control group allows.
     #[arg(long, value_name = "SIZE", value_parser = trace::quantity::parse_bytes)]
     memory: Option<u64>,
+    /// Only what belongs to this job: from 10 s before it was submitted to 10 s after it ended, by its history.
+    #[arg(long, value_name = "JOB")]
+    job: Option<String>,
+    /// Only what goes on from this time on: connections that were open then, messages, spans and jobs that end later. As
+    /// 2026-01-31T12:00:00+00:00, or in seconds since the epoch.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    from: Option<u64>,
+    /// Only what begins by this time.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    to: Option<u64>,
     /// Print one JSON object instead of tables.
     #[arg(long)]
     json: bool,
@@ -248,10 +260,20 @@ fn coloured(text: &str) -> String {
     format!("{}:{}", bold(verdict, colour), rest.replace("MISSED", &bold("MISSED", AnsiColor::Red)))
 }
 
+fn parse_time(text: &str) -> Result<u64, String> {
+    let reason = "no time: write 2026-01-31T12:00:00+00:00, or seconds since the epoch (1769860800 or 1769860800.5)";
+    time_ns(text).ok_or_else(|| reason.to_owned())
+}
+
 fn run_build(build: &Build) -> Result<ExitCode> {
     prepare(&build.out, build.force)?;
     let began = Instant::now();
+    if build.from.zip(build.to).is_some_and(|(from, to)| from > to) {
+        bail!("--from lies behind --to");
+    }
     let (foreseen, options) = look(&build.captures, build.memory)?;
+    let options =
+        Options { window: Window { from_ns: build.from, to_ns: build.to, job: build.job.clone() }, ..options };
     let built = merge(&build.captures, &options)?;
     write_trace(&build.out, &built.trace)?;
     let summary = Summary::new(&built, build.out.clone(), began.elapsed().as_secs_f64(), foreseen);
@@ -293,10 +315,10 @@ const MANY_PACKETS: u64 = 20_000_000;
 fn look(captures: &[PathBuf], memory: Option<u64>) -> Result<(u64, Options)> {
     let limit = memory.or_else(memory::default_limit).unwrap_or(u64::MAX);
     let volume = memory::check(captures, limit)?;
-    let options = Options { packet_bytes: memory::for_packets(limit) };
+    let options = Options { packet_bytes: memory::for_packets(limit), ..Options::default() };
     let foreseen = volume.memory_bytes(options.packet_bytes);
     if volume.packets >= MANY_PACKETS && io::stderr().is_terminal() {
-        trace::stderr::print(&format!(
+        trace::stderr::print(format!(
             "about {} million packets: up to {} of memory, and {} of room for temporary files in {}",
             volume.packets / 1_000_000,
             quantity::show_bytes(foreseen),

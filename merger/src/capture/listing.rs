@@ -6,7 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use trace::socket::{Owner, SocketRecord, TcpCounters};
 
 use super::flows::canonical;
-use super::sense::{EARLIEST_NS, LATEST_NS, MAX_COUNT};
+use super::sense::MAX_COUNT;
+use crate::time_text::time_ns as time;
 
 /// Records of a listing. Processes get a record each with the command's name as main class and no role.
 #[derive(Clone, Debug, Default)]
@@ -58,29 +59,6 @@ struct SocketLine {
     state: String,
     owner: Option<Owner>,
     tcp: Option<TcpCounters>,
-}
-
-/// A time in nanoseconds since the epoch, from what `date` prints: `+%s%N`, `+%s` (and milli- and microseconds, told by
-/// their size), `+%s.%N`, `--iso-8601` and `--rfc-3339` of any precision, with their zone. What lies before 2001 is none.
-fn time(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let (whole, fraction) = text.split_once(['.', ',']).unwrap_or((text, ""));
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let ns = if whole.is_empty() || !digits(whole) || !digits(fraction) {
-        let dated = chrono::DateTime::parse_from_rfc3339(&text.replacen(' ', "T", 1).replace(',', ".")).ok()?;
-        u64::try_from(dated.timestamp_nanos_opt()?).ok()?
-    } else {
-        let number: u64 = whole.parse().ok()?;
-        // Digits behind the point: as many as say nanoseconds.
-        let behind = format!("{:0<9}", fraction.get(..9).unwrap_or(fraction)).parse::<u64>().ok()?;
-        match number {
-            0..100_000_000_000 => number.saturating_mul(1_000_000_000).saturating_add(behind),
-            100_000_000_000..100_000_000_000_000 => number.saturating_mul(1_000_000) + behind / 1_000,
-            100_000_000_000_000..100_000_000_000_000_000 => number.saturating_mul(1_000),
-            _ => number,
-        }
-    };
-    (EARLIEST_NS..=LATEST_NS).contains(&ns).then_some(ns)
 }
 
 /// Reads a listing line by line.

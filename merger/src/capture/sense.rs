@@ -9,8 +9,6 @@ use crate::records;
 
 /// The latest time that is believed, nanoseconds since the epoch: in the year 2096. Twice as much still fits into an `i64`.
 pub(crate) const LATEST_NS: u64 = 4_000_000_000_000_000_000;
-/// The earliest time that a person is believed to mean, nanoseconds since the epoch: in the year 2001.
-pub(crate) const EARLIEST_NS: u64 = 1_000_000_000_000_000_000;
 /// The largest size, count or duration that is believed: 1 PiB, or 13 days in nanoseconds.
 pub(crate) const MAX_COUNT: u64 = 1 << 50;
 /// The largest segment that is believed, bytes: Linux makes some of 512 KiB (BIG TCP).

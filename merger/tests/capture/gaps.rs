@@ -57,7 +57,7 @@ fn packets_of_killed_runs() -> Vec<u8> {
 }
 
 fn host_of(folder: &Path) -> HostCapture {
-    read(&[folder.to_owned()], 1 << 20, &merger::build::Silent).unwrap().remove(0)
+    read(&[folder.to_owned()], 1 << 20, &Silent).unwrap().remove(0)
 }
 
 #[test]

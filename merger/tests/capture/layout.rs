@@ -24,7 +24,7 @@ fn merged(folder: &Path) -> Merged {
 }
 
 fn w1(folder: &Path) -> HostCapture {
-    let hosts = read(&[folder.to_owned()], 1 << 20, &merger::build::Silent).unwrap();
+    let hosts = read(&[folder.to_owned()], 1 << 20, &Silent).unwrap();
     hosts.into_iter().find(|host| host.name == "w1").unwrap()
 }
 

@@ -20,5 +20,6 @@ mod layout;
 mod memory;
 mod owners;
 mod strip_command;
+mod window;
 #[path = "../world/mod.rs"]
 mod world;

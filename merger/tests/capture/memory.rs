@@ -59,7 +59,7 @@ fn golden_captures_take_no_more_than_foreseen_and_not_much_less() {
 fn packets_that_lie_in_a_temporary_file_make_the_same_trace() {
     for capture in golden_captures() {
         let made = |packet_bytes: u64| {
-            let options = Options { packet_bytes };
+            let options = Options { packet_bytes, ..Options::default() };
             trace_with(std::slice::from_ref(&capture), &options, &Silent).unwrap().trace
         };
         // Nothing may stay in memory; some of it; everything.
