@@ -46,6 +46,7 @@ pub const EXPERIMENTS: &[Shipped] = shipped!["":
     "lab-10mbit"
     "sweeps/host-links"
     "sweeps/ops-load"
+    "sweeps/ops-loss"
     "synthetic/fat-tree"
     "synthetic/fattreesim"
     "synthetic/hot-spot"

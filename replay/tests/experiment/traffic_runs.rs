@@ -308,3 +308,27 @@ fn more_wavelengths_let_more_through_the_packet_switch() {
         close(Some(busiest), (-1.0f64).exp(), 0.02);
     }
 }
+
+/// What the comment of `sweeps/ops-loss.toml` says: losses are Erlang's within some percent, and resends leave nearly none.
+#[test]
+fn losses_of_the_packet_switch_are_erlangs() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/sweeps/ops-loss.toml");
+    let erlang = |servers: u32, offered: f64| {
+        (1..=servers).fold(1.0, |blocked, k| offered * blocked / (f64::from(k) + offered * blocked))
+    };
+    let lost = |run: &TrafficRun| run.figures.drops as f64 / (run.figures.drops + run.figures.packets) as f64;
+    let sweep = Sweep::read(&path, &["traffic.load=0.4".parse().unwrap()]).unwrap();
+    for (point, wavelengths) in sweep.points.iter().zip([1, 2, 4]) {
+        let run = run(&point.experiment);
+        assert!(run.figures.drops > 0 || wavelengths == 4);
+        assert!(
+            (lost(&run) - erlang(wavelengths, 0.4)).abs() < 0.1 * erlang(wavelengths, 0.4) + 0.0005,
+            "{:?}",
+            point.values
+        );
+    }
+    let changes =
+        ["traffic.load=0.4", "fabric.wavelengths=1", "fabric.resends=9"].map(|change| change.parse().unwrap());
+    let resent = run(&Sweep::read(&path, &changes).unwrap().points[0].experiment);
+    assert!(lost(&resent) < 0.001 && resent.figures.packets > 50_000, "{}", lost(&resent));
+}

@@ -5,7 +5,7 @@
 //! time that it is in the network.
 
 use super::ids::MessageId;
-use super::packet::{HostLinksDiffer, LinkTime, Message, Observer, PacketFabric, PacketRecord};
+use super::packet::{HostLinksDiffer, LinkTime, LostPacket, Message, Observer, PacketFabric, PacketRecord};
 use super::slab::Slab;
 use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, Simulation, Token};
 use crate::time::SimTime;
@@ -24,6 +24,11 @@ pub trait FlowFabric: Network {
 
     /// Bytes that have begun to cross each link before `now`, in the order of its figures.
     fn link_bytes(&self, now: SimTime) -> Vec<u64>;
+
+    /// Messages that will never be delivered, each with when that was known; each is told once.
+    fn take_lost(&mut self) -> Vec<(SimTime, Token)> {
+        Vec::new()
+    }
 }
 
 /// A message under way.
@@ -85,6 +90,11 @@ impl<N: FlowFabric, O: Observer> FlowPackets<N, O> {
                 token: sent.token,
             });
             deliveries.push(Delivery { token: sent.token, at: delivery.at });
+        }
+        for (at, token) in self.network.take_lost() {
+            let Ok(id) = u32::try_from(token.0) else { continue };
+            let Sent { handed_over, source, number, token, .. } = self.sent.remove(MessageId(id));
+            self.observer.dropped(&LostPacket { at, handed_over, source, number, token });
         }
     }
 }

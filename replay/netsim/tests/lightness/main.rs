@@ -7,4 +7,5 @@ mod buffers;
 mod circuits;
 #[path = "../fabric/common/mod.rs"]
 mod common;
+mod loss;
 mod model;

@@ -1,6 +1,6 @@
 //! What values of a LIGHTNESS fabric make sense.
 
-use super::config::{DecidedAt, Decision, LightnessConfig};
+use super::config::{DecidedAt, Decision, LightnessConfig, Resequencer};
 use crate::fabric::FabricError;
 
 impl LightnessConfig {
@@ -40,7 +40,22 @@ impl LightnessConfig {
         if self.window == 0 {
             return wrong("window", "0".to_owned(), "at least 1 packet");
         }
+        if let (Some(most), Resequencer::Tor) = (self.resends, self.resequencer) {
+            return wrong(
+                "resends",
+                most.to_string(),
+                "no limit where ToRs put packets in order (resequencer = \"tor\")",
+            );
+        }
         Ok(())
+    }
+
+    /// Refuses what only synthetic traffic can bear.
+    pub(super) fn check_for_jobs(&self) -> Result<(), FabricError> {
+        let Some(most) = self.resends else { return Ok(()) };
+        let allowed =
+            "no limit where messages are waited for (a job, Dimemas); it is for synthetic traffic ([traffic])";
+        Err(FabricError::Value { key: "resends", value: most.to_string(), allowed })
     }
 
     fn check_fibers(&self, racks: usize) -> Result<(), FabricError> {

@@ -145,6 +145,10 @@ pub struct LightnessConfig {
     pub resequencer: Resequencer,
     /// Packets of a channel to the packet switch that may be unacknowledged. Default: 1 (ours; Figure 16 needs it so).
     pub window: u32,
+    /// How often a packet that the packet switch refused is sent again before it is lost. Default: until it passes. A limit is
+    /// for synthetic traffic: a job would wait for ever for what is lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resends: Option<u32>,
     /// Propagation delay between ToR and optical switch, each way. Default: none (the deliverable's validation).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cable_delay: Option<DurationPs>,
@@ -271,6 +275,7 @@ impl Default for LightnessConfig {
             tor_output_buffer: None,
             resequencer: Resequencer::default(),
             window: 1,
+            resends: None,
             cable_delay: None,
             cable_length: None,
             cable_to_ops: None,

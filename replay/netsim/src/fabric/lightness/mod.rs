@@ -124,6 +124,7 @@ struct Counters {
     acks: u64,
     nacks: u64,
     resent: u64,
+    lost: u64,
     reordered: u64,
     circuit_requests: u64,
     circuits: u64,
@@ -170,6 +171,8 @@ pub struct Lightness {
     queue: EventQueue<Event>,
     meters: Meters,
     counters: Counters,
+    /// Messages of which a packet was lost, with the time, that were not told yet.
+    lost: Vec<(SimTime, Token)>,
 }
 
 impl Lightness {
@@ -226,6 +229,7 @@ impl Lightness {
                 ocs: meters(racks.len()),
             },
             counters: Counters::default(),
+            lost: Vec::new(),
             config: config.clone(),
             racks,
             rack_of,
@@ -300,7 +304,7 @@ impl Lightness {
             Event::AtOps(id) => self.at_ops(now, id),
             Event::OpsDecides => self.ops_decides(now),
             Event::Acked(channel) => self.acked(now, channel),
-            Event::Nacked(id) => self.nacked(now, id),
+            Event::Nacked(id) => self.nacked(now, id, deliveries),
             Event::AtOutput(id) => self.at_output(now, id),
             Event::Received(id) => self.received(now, id, deliveries),
             Event::CircuitAsked(circuit) => self.circuit_asked(now, circuit),
@@ -426,6 +430,7 @@ impl Simulation for Lightness {
         ];
         let mut links = self.links();
         let named = named.map(|(name, value)| (name.to_owned(), value)).into_iter();
+        let lost = self.config.resends.map(|_| ("packets lost after their last resend".to_owned(), counters.lost));
         let of_racks = below.counters.into_iter().map(|(name, value)| (format!("below ToRs: {name}"), value));
         let own_drops: u64 = links.iter().map(|link| link.drops).sum();
         links.splice(0..0, below.links);
@@ -435,7 +440,7 @@ impl Simulation for Lightness {
             retransmissions: counters.resent + below.retransmissions,
             interval_ps: self.config.interval.ps(),
             links,
-            counters: named.chain(of_racks).collect(),
+            counters: named.chain(lost).chain(of_racks).collect(),
             circuits: self.ocs.spans.iter().map(|span| self.circuit_figures(span)).collect(),
         }
     }
@@ -463,6 +468,7 @@ impl Network for Lightness {
             to_circuit: self.circuit_hosts[destination.0 as usize],
             received: 0,
             early: BTreeSet::new(),
+            lost: BTreeSet::new(),
             in_order: 0,
             held: BTreeMap::new(),
             marks: VecDeque::new(),
@@ -501,6 +507,10 @@ impl FlowFabric for Lightness {
     fn link_bytes(&self, _now: SimTime) -> Vec<u64> {
         self.figures().links.iter().map(|link| link.bytes).collect()
     }
+
+    fn take_lost(&mut self) -> Vec<(SimTime, Token)> {
+        std::mem::take(&mut self.lost)
+    }
 }
 
 impl FabricKind for LightnessConfig {
@@ -508,6 +518,7 @@ impl FabricKind for LightnessConfig {
     type Packets<O: Observer> = FlowPackets<Lightness, O>;
 
     fn flows(&self, hosts: &[HostPlace]) -> Result<Lightness, FabricError> {
+        self.check_for_jobs()?;
         Lightness::new(self, hosts)
     }
 

@@ -77,7 +77,16 @@ impl Lightness {
         let wire = self.config.wire_bytes(payload);
         let small = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
         let below = entry.below;
-        let packet = Packet { flow, number, payload: small(payload), wire: small(wire), way, placed: false, order: 0 };
+        let packet = Packet {
+            flow,
+            number,
+            payload: small(payload),
+            wire: small(wire),
+            way,
+            placed: false,
+            order: 0,
+            refused: 0,
+        };
         let id = self.packets.insert(packet);
         let nic = &mut self.nics[host as usize];
         if more {
@@ -189,16 +198,40 @@ impl Lightness {
             self.counters.reordered += 1;
             return;
         }
+        self.ended(now, packet.flow, deliveries);
+    }
+
+    /// A packet is lost: its message will not be delivered, and those behind it do not wait for it.
+    pub(super) fn give_up(&mut self, now: SimTime, id: PacketId, deliveries: &mut Vec<Delivery>) {
+        let packet = self.packets.remove(id);
+        self.counters.lost += 1;
+        let flow = &mut self.flows[packet.flow as usize];
+        flow.lost.insert(packet.number);
+        if packet.number == flow.received {
+            self.ended(now, packet.flow, deliveries);
+        } else {
+            flow.early.insert(packet.number);
+        }
+    }
+
+    /// The next packet of a flow has come to its end: messages whose packets all have are delivered, or lost.
+    fn ended(&mut self, now: SimTime, flow: u32, deliveries: &mut Vec<Delivery>) {
+        let flow = &mut self.flows[flow as usize];
         flow.received += 1;
         while flow.early.remove(&flow.received) {
             flow.received += 1;
         }
-        while let Some((last, token)) = flow.marks.front() {
-            if *last >= flow.received {
+        while let Some((last, token)) = flow.marks.front().copied() {
+            if last >= flow.received {
                 break;
             }
-            deliveries.push(Delivery { token: *token, at: now });
             flow.marks.pop_front();
+            if flow.lost.first().is_some_and(|lost| *lost <= last) {
+                flow.lost = flow.lost.split_off(&(last + 1));
+                self.lost.push((now, token));
+            } else {
+                deliveries.push(Delivery { token, at: now });
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use super::{Event, Lightness};
 use crate::count::count;
 use crate::fabric::ids::PacketId;
 use crate::kernel::Phase;
+use crate::network::Delivery;
 use crate::time::SimTime;
 
 impl Lightness {
@@ -176,6 +177,11 @@ impl Lightness {
     /// An ACK: the packet is deleted, its place is free.
     pub(super) fn acked(&mut self, now: SimTime, index: u32) {
         self.counters.acks += 1;
+        self.answered(now, index);
+    }
+
+    /// A packet of a channel needs no more of it.
+    fn answered(&mut self, now: SimTime, index: u32) {
         self.use_join(index / self.tor_channels, false);
         let channel = &mut self.channels[index as usize];
         channel.unacknowledged -= 1;
@@ -187,12 +193,19 @@ impl Lightness {
         }
     }
 
-    /// A NACK: the packet waits to be sent again.
-    pub(super) fn nacked(&mut self, now: SimTime, id: PacketId) {
+    /// A NACK: the packet waits to be sent again, or is lost.
+    pub(super) fn nacked(&mut self, now: SimTime, id: PacketId, deliveries: &mut Vec<Delivery>) {
         self.counters.nacks += 1;
+        self.packets.get_mut(id).refused += 1;
         let packet = *self.packets.get(id);
         let Way::Ops(index) = packet.way else { return };
         self.forget_passage(index, id);
+        if self.config.resends.is_some_and(|most| packet.refused > most) {
+            self.use_join(self.destination_rack(id), false);
+            self.give_up(now, id, deliveries);
+            self.answered(now, index);
+            return;
+        }
         let again = &mut self.channels[index as usize].again;
         let packets = &self.packets;
         let place = again.partition_point(|other| packets.get(*other).order < packet.order);

@@ -38,6 +38,8 @@ pub struct Flow {
     pub received: u64,
     /// Numbers of those that arrived early.
     pub early: BTreeSet<u64>,
+    /// Numbers of those that were lost, of messages that are not yet at their end.
+    pub lost: BTreeSet<u64>,
     /// At its destination's ToR, where that puts packets in order: the next one's number, and those that came early.
     pub in_order: u64,
     pub held: BTreeMap<u64, PacketId>,
@@ -58,6 +60,8 @@ pub struct Packet {
     pub placed: bool,
     /// Its place in the order in which its ToR's channel first sent packets.
     pub order: u64,
+    /// How often the packet switch refused it.
+    pub refused: u32,
 }
 
 /// The buffer of a ToR's Output.
