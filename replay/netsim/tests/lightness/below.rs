@@ -128,3 +128,40 @@ proptest! {
         prop_assert_eq!(with, without);
     }
 }
+
+/// A ToR's channel with few places holds its servers back, whatever lies between them: no more is sent up than has a place.
+#[test]
+fn a_full_channel_holds_the_servers_of_its_rack_back() {
+    const PACKET: u64 = 1_500;
+    let switched = "kind = \"store-and-forward\"\nmtu = \"1500B\"\ntopology = { shape = \"racks\", host_link = { rate = \"40Gbps\" } }\n";
+    for rack in [switched, INFINIBAND] {
+        for (places, way) in [(1, "ops"), (3, "ops"), (2, "ocs")] {
+            let keys = format!(
+                "decision = \"{way}\"\nwavelengths = 1\ntor_max_messages = {places}\nphotonic_packet_max = \"{PACKET}B\"\n\
+                 ocs_first_message_delay = \"10us\""
+            );
+            let mut network = fabric(&lightness(&keys, rack), &lab(2, 2));
+            let flows = [0, 1].map(|source| network.open_flow(HostIndex(source), HostIndex(2)));
+            for (token, flow) in (0..).zip(flows) {
+                network.send(SimTime::ZERO, flow, 100 * PACKET, Token(token));
+            }
+            let mut deliveries = Vec::new();
+            let mut held_back = false;
+            for step in 1..200 {
+                while network.advance(SimTime::from_ns(step * 5_000), &mut deliveries) < SimTime::from_ns(step * 5_000)
+                {
+                }
+                let figures = network.figures();
+                let up =
+                    figures.links.iter().filter(|link| ["w0->", "w1->"].iter().any(|host| link.name.starts_with(host)));
+                let sent: u64 = up.map(|link| link.packets).sum();
+                let gone = counter(&network, if way == "ops" { "ACKs" } else { "packets by circuit" });
+                // A packet that goes by circuit frees its place when it has left.
+                assert!(sent <= gone + places, "{rack}{way}: {sent} sent up, {gone} gone");
+                held_back |= sent > 0 && sent < 200;
+            }
+            deliveries.extend(run_all(&mut network));
+            assert!(held_back && deliveries.len() == 2, "{rack}{way}");
+        }
+    }
+}

@@ -6,7 +6,11 @@
 //! when there are many sources. Where decisions are made in slots as long as a packet, all packets of a slot meet, and none
 //! of another slot: of n sources that send with probability q in a slot, one passes if any sends.
 
-use netsim::fabric::FabricConfig;
+use crate::common::{lab, message, with_token};
+use netsim::fabric::packet::{LostPacket, Observer, PacketFabric, PacketRecord};
+use netsim::fabric::{self, FabricConfig, FabricKind};
+use netsim::network::Simulation;
+use netsim::time::SimTime;
 use netsim::traffic::{self, RunOptions, TrafficConfig};
 use std::sync::atomic::AtomicBool;
 
@@ -129,5 +133,47 @@ fn losses_in_slots_are_those_of_independent_slots() {
             println!("{what}");
             assert!((share - expected).abs() <= half + 1e-9, "{what}");
         }
+    }
+}
+
+#[test]
+fn a_limit_of_resends_is_refused_where_messages_are_waited_for() {
+    let config: FabricConfig = "kind = \"lightness\"\nresends = 3\n".parse().unwrap();
+    let told = fabric::build(&config, &lab(2, 1)).err().unwrap().to_string();
+    assert!(told.contains("resends") && told.contains("synthetic traffic"), "{told}");
+    let config: FabricConfig = "kind = \"lightness\"\nresends = 3\nresequencer = \"tor\"\n".parse().unwrap();
+    let told = config.packets(&lab(2, 1), ()).err().unwrap().to_string();
+    assert!(told.contains("resends") && told.contains("resequencer"), "{told}");
+}
+
+/// What is lost holds nothing back: messages behind it arrive, and each is delivered or told to be lost.
+#[test]
+fn messages_behind_a_lost_packet_arrive() {
+    // The second packet of the first message is dropped, and the sixth, the only one of the fourth message.
+    let text = "kind = \"lightness\"\nserver_rate = \"unlimited\"\nphotonic_packet_max = \"1500B\"\nresends = 0\n\
+                wavelengths = 1\nwindow = 2\ndrop = [2, 6]\n";
+    let config: FabricConfig = text.parse().unwrap();
+    let mut network = config.packets(&lab(2, 1), Lost::default()).unwrap();
+    for (token, bytes) in [4_500, 1_500, 1_500, 1_500, 1_500].into_iter().enumerate() {
+        network.send(SimTime::ZERO, &with_token(message(0, 1, bytes, 0), token as u64));
+    }
+    let mut deliveries = Vec::new();
+    while network.next_event().is_some() {
+        network.advance(SimTime::MAX, &mut deliveries);
+    }
+    let whole: Vec<u64> = deliveries.iter().map(|delivery| delivery.token.0).collect();
+    assert_eq!(whole, [1, 2, 4]);
+    assert_eq!(network.observer().0, [0, 3]);
+}
+
+/// The messages that were lost.
+#[derive(Default)]
+struct Lost(Vec<u64>);
+
+impl Observer for Lost {
+    fn delivered(&mut self, _packet: &PacketRecord) {}
+
+    fn dropped(&mut self, packet: &LostPacket) {
+        self.0.push(packet.token.0);
     }
 }
