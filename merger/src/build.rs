@@ -98,7 +98,7 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     let by_flow = by_flow(&links, flows.len());
     let read = by_flow.par_iter().zip(&flows).map(|(numbers, flow)| {
         if numbers.is_empty() {
-            return Ok((Vec::new(), TooEarly::default()));
+            return Ok((Vec::new(), TooEarly::default(), Carried::default()));
         }
         let mut views = survey::load(&hosts, flow)?;
         let to_compare = survey::both_saw(flow, &views, &book);
@@ -126,6 +126,8 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     drop(reader);
     alignment.early += early.count;
     alignment.worst_ns = alignment.worst_ns.max(early.worst_ns);
+    let was_read = flows.into_iter().zip(&by_flow).filter(|(_, numbers)| !numbers.is_empty());
+    let flows: Vec<Flow> = was_read.map(|(flow, _)| flow).collect();
     let aligned = |flow: &Flow| {
         let mut views = survey::load(&hosts, flow)?;
         move_packets(&mut views, &alignment);

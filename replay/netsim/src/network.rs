@@ -61,10 +61,16 @@ pub struct CircuitFigures {
     pub input: u32,
     /// Its output port, counted the same way.
     pub output: u32,
+    /// The wavelength of its input port, counted from 0 on each fibre.
+    pub wavelength: u32,
+    /// When its rack first asked for it.
+    pub asked: SimTime,
     /// When the switch granted it.
     pub granted: SimTime,
     /// When it could be used; `None`: not before the end.
     pub up: Option<SimTime>,
+    /// When the last packet that it was given has left its rack; `None`: it was given none.
+    pub last_used: Option<SimTime>,
     /// When it was released; `None`: not before the end.
     pub released: Option<SimTime>,
     /// Whether it was given up for another request.
@@ -73,6 +79,55 @@ pub struct CircuitFigures {
     pub packets: u64,
     /// Their bytes on the fibre.
     pub bytes: u64,
+}
+
+/// All circuits of a run together, also those beyond the ones that are told one by one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CircuitTotals {
+    /// Input ports of the switch.
+    pub ports: u64,
+    /// Requests, those that were refused and repeated among them.
+    pub requests: u64,
+    /// Requests that were granted: circuits that were set up.
+    pub granted: u64,
+    /// Requests that were refused.
+    pub refused: u64,
+    /// Circuits that were released after they had been idle.
+    pub idle: u64,
+    /// Circuits that were given up for another request.
+    pub evicted: u64,
+    /// Packets that crossed circuits.
+    pub packets: u64,
+    /// Their bytes on the fibre.
+    pub bytes: u64,
+    /// Picoseconds from grant to release of those that were released, added up, and of these the picoseconds of set-up.
+    held_ps: u128,
+    set_up_ps: u128,
+    /// Those that were not released: when each was granted and up.
+    open: Vec<(SimTime, Option<SimTime>)>,
+}
+
+impl CircuitTotals {
+    /// A circuit was released.
+    pub fn released(&mut self, granted: SimTime, up: SimTime, released: SimTime) {
+        self.held_ps += u128::from(released.since_ps(granted));
+        self.set_up_ps += u128::from(up.since_ps(granted));
+    }
+
+    /// A circuit is not released.
+    pub fn still_open(&mut self, granted: SimTime, up: Option<SimTime>) {
+        self.open.push((granted, up));
+    }
+
+    /// Picoseconds for which input ports were held until `end`, added up over all ports, and of these the picoseconds in which
+    /// circuits were set up and nothing could pass.
+    #[must_use]
+    pub fn held_and_set_up_ps(&self, end: SimTime) -> (u128, u128) {
+        self.open.iter().fold((self.held_ps, self.set_up_ps), |(held, set_up), (granted, up)| {
+            let up = up.map_or(end, |up| up.min(end));
+            (held + u128::from(end.since_ps(*granted)), set_up + u128::from(up.since_ps(*granted)))
+        })
+    }
 }
 
 /// Figures of a network over a run.
@@ -92,6 +147,8 @@ pub struct NetworkFigures {
     pub counters: Vec<(String, u64)>,
     /// Optical circuits in the order of their grants, the first 65,536 of them; empty where the fabric has none.
     pub circuits: Vec<CircuitFigures>,
+    /// All circuits together; `None` where none was ever asked for.
+    pub circuit_totals: Option<CircuitTotals>,
 }
 
 /// What has events of its own in simulated time: a network, as the [engine](crate::engine) drives it.

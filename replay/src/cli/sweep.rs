@@ -166,7 +166,8 @@ fn finish(args: &RunArgs, sweep: &Sweep, outcomes: Vec<Option<PartOutcome>>) -> 
         say(&serde_json::to_string_pretty(&jobs.summary(sweep))?)?;
     } else {
         let report = common.out.join("report.html");
-        say(&format!("{}report     {}", table::of_jobs(&jobs), report.display()))?;
+        let told: String = jobs.circuits_pay().iter().map(|sentence| format!("{sentence}\n")).collect();
+        say(&format!("{}{told}report     {}", table::of_jobs(&jobs), report.display()))?;
     }
     let doubted = jobs.points.iter().any(|point| !point.summary.doubts.is_empty());
     Ok(ExitCode::from(if jobs.failed.is_empty() && !doubted && !jobs.interim { 0 } else { FOUND_WRONG }))

@@ -44,6 +44,7 @@ pub const EXPERIMENTS: &[Shipped] = shipped!["":
     "lightness-mixed"
     "lab-100mbit"
     "lab-10mbit"
+    "sweeps/circuit-set-up"
     "sweeps/host-links"
     "sweeps/ops-load"
     "sweeps/ops-loss"

@@ -4,6 +4,7 @@
 //! side by side, and parts of the bars and of the time.
 
 mod answer;
+mod circuits;
 mod coflow;
 mod congestion;
 mod curves;

@@ -3,7 +3,7 @@
 use pages::markup::{Element, div, element};
 use pages::{format, parts};
 
-use super::{overview, path, plots, timeline, traffic, transfers, words};
+use super::{circuits, overview, path, plots, timeline, traffic, transfers, words};
 use crate::results::Detail;
 
 /// The main part of a page: `headline`, times of all replays, `sections` of the page's own, and everything about each replay.
@@ -76,6 +76,7 @@ fn experiment(detail: &Detail, several: bool) -> Element {
         .children(summary.doubts.iter().chain(&summary.notes).map(|note| parts::note(note)))
         .child(timeline::section(detail))
         .child(traffic::section(detail))
+        .children(circuits::section(detail))
         .children(detail.summary.baseline.is_recorded().then(|| transfers::section(detail)))
         .child(plots::section(detail))
         .child(parts::configuration(&detail.effective))

@@ -95,10 +95,19 @@ pub struct CircuitDetail {
     pub to: String,
     /// That port.
     pub output: u32,
+    /// The wavelength of its input port, counted from 0 on each fibre.
+    #[serde(default)]
+    pub wavelength: u32,
+    /// When its rack first asked for it.
+    #[serde(default)]
+    pub asked_s: f64,
     /// When the switch granted it.
     pub granted_s: f64,
     /// When it could be used; null: not before the end of the run.
     pub up_s: Option<f64>,
+    /// When the last packet that it was given has left its rack; null: it was given none.
+    #[serde(default)]
+    pub last_used_s: Option<f64>,
     /// When it was released; null: not before the end of the run.
     pub released_s: Option<f64>,
     /// Whether it was given up for another request.
@@ -116,13 +125,24 @@ impl From<&CircuitFigures> for CircuitDetail {
             input: circuit.input,
             to: circuit.to.clone(),
             output: circuit.output,
+            wavelength: circuit.wavelength,
+            asked_s: seconds(circuit.asked.0),
             granted_s: seconds(circuit.granted.0),
             up_s: circuit.up.map(|at| seconds(at.0)),
+            last_used_s: circuit.last_used.map(|at| seconds(at.0)),
             released_s: circuit.released.map(|at| seconds(at.0)),
             evicted: circuit.evicted,
             packets: circuit.packets,
             bytes: circuit.bytes,
         }
+    }
+}
+
+impl CircuitDetail {
+    /// Why it ended: "idle" (released after it had been idle) or "evicted" (given up for another request); `None` if it did not.
+    #[must_use]
+    pub fn end(&self) -> Option<&'static str> {
+        self.released_s.map(|_| if self.evicted { "evicted" } else { "idle" })
     }
 }
 

@@ -26,6 +26,7 @@ mod phases;
 mod prediction;
 pub mod program;
 mod seconds;
+mod set_up;
 mod simulated_trace;
 mod store;
 mod summary;
@@ -45,7 +46,8 @@ pub use simulated_trace::simulated_trace;
 pub use store::{StoreError, read_comparison, read_detail, write_comparison, write_run};
 pub(crate) use store::{make_folder, write_text};
 pub use summary::{
-    Baseline, Comparison, PathShare, Phase, PhaseWait, Summary, TransferClass, TransferError, TransferQuantile,
+    Baseline, CircuitSummary, Comparison, PathShare, Phase, PhaseWait, Summary, TransferClass, TransferError,
+    TransferQuantile,
 };
 pub use sweep::{AxisValues, SweepPoint, SweepSummary, label};
 pub use transfers::{KindTransfers, MessageTimes};
@@ -55,6 +57,7 @@ use seconds::seconds;
 use crate::experiment::Experiment;
 use causal::{CriticalPath, JobGraph, Outcome, critical_path};
 use netsim::network::NetworkFigures;
+use netsim::time::SimTime;
 
 /// All that came out of a replay.
 #[derive(Clone, Debug)]
@@ -107,6 +110,10 @@ impl RunResults {
             transfer_error: transfers::errors(&messages),
             critical_path: summary::path_shares(&path, outcome.job_time_ps),
             counters: figures.counters.iter().cloned().collect(),
+            circuits: figures
+                .circuit_totals
+                .as_ref()
+                .map(|totals| CircuitSummary::new(totals, SimTime(outcome.job_time_ps))),
             doubts: doubts::of(&path, outcome.job_time_ps, experiment.workload.causality),
             notes: Vec::new(),
         };

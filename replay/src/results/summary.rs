@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::seconds::seconds;
 use causal::{Causality, CriticalPath, PathKind};
+use netsim::network::CircuitTotals;
+use netsim::time::SimTime;
 
 /// What came out of a replay, in short. Shares and errors are fractions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,11 +66,65 @@ pub struct Summary {
     pub critical_path: Vec<PathShare>,
     /// Counters of the fabric's own.
     pub counters: BTreeMap<String, u64>,
+    /// Optical circuits, all together; missing where none was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub circuits: Option<CircuitSummary>,
     /// Why the trace cannot tell what was asked of it, in words; empty if it can.
     #[serde(default)]
     pub doubts: Vec<String>,
     /// What the reader should know, in words.
     pub notes: Vec<String>,
+}
+
+/// The optical circuits of a replay. Times are added up over all input ports of the circuit switch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CircuitSummary {
+    /// Input ports of the switch.
+    pub ports: u64,
+    /// Requests, those that were refused and repeated among them.
+    pub requests: u64,
+    /// Circuits that were set up, or were to be when the job was done.
+    pub set_up: u64,
+    /// Requests that were refused.
+    pub refused: u64,
+    /// Circuits that were released after they had been idle.
+    pub released_idle: u64,
+    /// Circuits that were given up for another request.
+    pub evicted: u64,
+    /// Share of the ports' time for which circuits held them, set-up included.
+    pub occupancy: f64,
+    /// How long circuits were set up and nothing could pass: the time lost to reconfiguration.
+    pub reconfiguring_s: f64,
+    /// The same as a share of the ports' time.
+    pub reconfiguring_share: f64,
+    /// Packets that crossed circuits.
+    pub packets: u64,
+    /// Their bytes on the fibre.
+    pub bytes: u64,
+}
+
+impl CircuitSummary {
+    /// What `totals` come to for a job that was done at `end`.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "shares and times for people")]
+    pub(super) fn new(totals: &CircuitTotals, end: SimTime) -> Self {
+        let (held, set_up) = totals.held_and_set_up_ps(end);
+        let all = totals.ports as f64 * end.0 as f64;
+        let share = |ps: u128| if all > 0.0 { ps as f64 / all } else { 0.0 };
+        Self {
+            ports: totals.ports,
+            requests: totals.requests,
+            set_up: totals.granted,
+            refused: totals.refused,
+            released_idle: totals.idle,
+            evicted: totals.evicted,
+            occupancy: share(held),
+            reconfiguring_s: set_up as f64 / 1e12,
+            reconfiguring_share: share(set_up),
+            packets: totals.packets,
+            bytes: totals.bytes,
+        }
+    }
 }
 
 /// What a result is compared with.

@@ -130,14 +130,22 @@ row! {
         to: String,
         /// Its output port, counted from 0 at each rack.
         output: u32,
-        /// It was granted.
+        /// Wavelength of its input port, counted from 0 on each fibre.
+        wavelength: u32,
+        /// Its rack first asked for it.
+        asked_s: f64,
+        /// It was granted: from then on it holds its ports.
         granted_s: f64,
         /// It could be used; null = not before the job's end.
         up_s: Option<f64>,
+        /// The last packet that it was given has left its rack; null = it was given none.
+        last_used_s: Option<f64>,
         /// It was released; null = not before the job's end.
         released_s: Option<f64>,
         /// Whether it was given up for another one.
         evicted: bool,
+        /// Why it ended: "idle" (not used for long), "evicted" (given up for another one); null = not before the job's end.
+        end: Option<String>,
         /// Packets that crossed it.
         packets: u64,
         /// Bytes that crossed it.

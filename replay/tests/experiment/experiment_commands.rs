@@ -423,7 +423,22 @@ fn circuits_of_a_run_are_a_table() {
     let circuits = read_json(&bench.path("r/detail.json"))["circuits"].clone();
     let first = &circuits.as_array().unwrap()[0];
     assert!(first["packets"].as_u64().unwrap() > 0 && first["up_s"].as_f64() > first["granted_s"].as_f64(), "{first}");
+    assert!(first["asked_s"].as_f64() <= first["granted_s"].as_f64(), "{first}");
+    assert!(first["last_used_s"].as_f64() > first["up_s"].as_f64(), "{first}");
+    let summary = read_json(&bench.path("r/summary.json"))["circuits"].clone();
+    let (set_up, requests) = (summary["set_up"].as_u64().unwrap(), summary["requests"].as_u64().unwrap());
+    assert_eq!(requests, set_up + summary["refused"].as_u64().unwrap(), "{summary}");
+    let of_all = |key: &str| circuits.as_array().unwrap().iter().map(|one| one[key].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(
+        (summary["packets"].as_u64(), summary["bytes"].as_u64()),
+        (Some(of_all("packets")), Some(of_all("bytes")))
+    );
+    let (held, lost) = (summary["occupancy"].as_f64().unwrap(), summary["reconfiguring_share"].as_f64().unwrap());
+    assert!(0.0 < lost && lost < held && held < 1.0, "{summary}");
+    let report = |folder: &str| fs::read_to_string(bench.path(folder)).unwrap();
+    assert!(report("r/report.html").contains("Optical circuits") && report("r/report.html").contains(" port 0"));
     // A run without any leaves none of an earlier one's.
     bench.json(&["run", "slow.toml", "--out", "r", "--json", "--force"]);
-    assert!(!bench.path("r/circuits.parquet").exists());
+    assert!(!bench.path("r/circuits.parquet").exists() && !report("r/report.html").contains("Optical circuits"));
+    assert!(read_json(&bench.path("r/summary.json"))["circuits"].is_null());
 }

@@ -52,6 +52,32 @@ impl Bench {
     }
 }
 
+/// What the comment of `sweeps/circuit-set-up.toml` says, but for the longest of its sweeps.
+#[test]
+fn a_sweep_says_from_which_set_up_on_circuits_pay() {
+    let bench = Bench::new("");
+    let run = |job: &str, more: &[&str]| {
+        let arguments = ["run", "sweeps/circuit-set-up", "--generate", job, "--out", "results", "--force"];
+        let told = bench.replay(0, &[&arguments[..], more].concat());
+        (String::from_utf8_lossy(&told.stdout).into_owned(), bench.text("results/report.html"))
+    };
+    let times = ["--set", "fabric.ocs_first_message_delay=[753ms,100ms,1us]"];
+    let (told, page) = run("data-centre", &times);
+    let sentence = "Circuits (decision = ocs) pay for this job from a set-up of 100ms down: there it takes";
+    assert!(told.contains(sentence) && page.contains(sentence), "{told}");
+    let (told, _) = run("terasort", &[&times[..], &["--set", "fabric.wavelengths=[1,4]"]].concat());
+    assert!(
+        told.contains("With wavelengths = 1: circuits (decision = ocs) pay for this job from a set-up of 753ms down"),
+        "{told}"
+    );
+    assert!(
+        told.contains(
+            "With wavelengths = 4: circuits (decision = ocs) pay for this job at no set-up time that was tried"
+        ),
+        "{told}"
+    );
+}
+
 #[test]
 fn each_combination_comes_out_as_by_itself() {
     let bench = Bench::new(SWEEP);

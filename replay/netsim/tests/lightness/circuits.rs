@@ -3,10 +3,10 @@
 //! The model has no queue of events: it looks for the next time at which anything happens, goes there, and does what the
 //! deliverable says. Cases in which two things that exclude each other happen in one picosecond are left out.
 
-use crate::common::lab;
+use crate::common::{fabric, lab, run_all};
 use netsim::fabric::FabricConfig;
 use netsim::fabric::lightness::{CircuitSpan, Lightness};
-use netsim::network::{HostIndex, Network, Simulation, Token};
+use netsim::network::{CircuitFigures, HostIndex, Network, Simulation, Token};
 use netsim::time::SimTime;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -293,4 +293,71 @@ fn requests_of_one_instant_are_granted_in_turn() {
     let granted: Vec<u32> = simulation(&messages, times).circuits.iter().map(|circuit| circuit.0).collect();
     // Rack 0 counts as the one that was granted last.
     assert_eq!(granted, [1, 2, 0]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// What circuits and the packet switch carried is what was delivered, and nothing passes while circuits are set up.
+    #[test]
+    fn bytes_add_up_and_nothing_passes_during_a_set_up(
+        messages in prop::collection::vec((0..300u64, 0..4u32, 1..4u32, 80..60_000u64), 1..30),
+        decision in prop_oneof![Just("ocs"), Just("by-size"), Just("by-flow"), Just("by-circuit")],
+        set_up in 1..200u64,
+        hold in 0..30u64,
+    ) {
+        let text = format!(
+            "kind = \"lightness\"\ndecision = \"{decision}\"\ndecision_threshold = \"20kB\"\nserver_rate = \"unlimited\"\n\
+             ocs_wavelengths = 1\nphotonic_packet_min = \"1B\"\nocs_first_message_delay = \"{set_up}us\"\n\
+             retry_request_delay = \"7us\"\ncircuit_hold = \"{hold}us\"\ncircuit_idle = \"90us\"\ninterval = \"1us\"\n"
+        );
+        let mut network = fabric(&text, &lab(4, 1));
+        let mut sorted = messages.clone();
+        sorted.sort_unstable();
+        let mut deliveries = Vec::new();
+        for (token, (at, from, step, bytes)) in (0..).zip(&sorted) {
+            let at = SimTime::from_ns(at * 1_000);
+            while network.advance(at, &mut deliveries) < at {}
+            let flow = network.open_flow(HostIndex(*from), HostIndex((from + step) % 4));
+            network.send(at, flow, *bytes, Token(token));
+        }
+        deliveries.extend(run_all(&mut network));
+        prop_assert_eq!(deliveries.len(), sorted.len());
+        let figures = network.figures();
+        let sent: u64 = sorted.iter().map(|(_, _, _, bytes)| *bytes).sum();
+        let of_links = |begin: &str| -> u64 {
+            figures.links.iter().filter(|link| link.name.starts_with(begin)).map(|link| link.bytes).sum()
+        };
+        let by_circuits: u64 = figures.circuits.iter().map(|circuit| circuit.bytes).sum();
+        prop_assert_eq!(by_circuits + of_links("OPS."), sent, "each byte crosses one of both switches once");
+        let Some(totals) = &figures.circuit_totals else {
+            prop_assert!(figures.circuits.is_empty());
+            return Ok(());
+        };
+        prop_assert_eq!((totals.granted, totals.bytes), (figures.circuits.len() as u64, by_circuits));
+        prop_assert_eq!(totals.requests, totals.granted + totals.refused);
+        let (held, lost) = totals.held_and_set_up_ps(SimTime::LATEST);
+        let each = figures.circuits.iter();
+        let released = |circuit: &CircuitFigures| circuit.released.unwrap_or(SimTime::LATEST);
+        prop_assert_eq!(held, each.clone().map(|one| u128::from(released(one).since_ps(one.granted))).sum::<u128>());
+        prop_assert_eq!(lost, each.map(|one| u128::from(one.up.unwrap().since_ps(one.granted))).sum::<u128>());
+        for circuit in &figures.circuits {
+            let (up, last) = (circuit.up.unwrap(), circuit.last_used);
+            prop_assert!(circuit.asked <= circuit.granted && circuit.granted < up);
+            prop_assert!(last.is_none_or(|last| last > up && last <= released(circuit)));
+            // With one port a rack's link to the switch carries what its only circuit does.
+            let link = figures.links.iter().find(|link| link.name == format!("{}->OCS", circuit.from)).unwrap();
+            let whole = circuit.granted.0.div_ceil(1_000_000)..up.0 / 1_000_000;
+            for interval in whole {
+                let passed = link.bytes_by_interval.get(usize::try_from(interval).unwrap()).copied().unwrap_or(0);
+                prop_assert_eq!(passed, 0, "while {:?} is set up", circuit);
+            }
+            // No port is held twice.
+            for other in &figures.circuits {
+                let same = (circuit.from == other.from) || (circuit.to == other.to);
+                let apart = released(circuit) <= other.granted || released(other) <= circuit.granted;
+                prop_assert!(std::ptr::eq(circuit, other) || !same || apart);
+            }
+        }
+    }
 }

@@ -313,6 +313,7 @@ impl Simulation for Ethernet {
             .collect();
         NetworkFigures {
             circuits: Vec::new(),
+            circuit_totals: None,
             events: self.queue.processed(),
             drops: links.iter().map(|link| link.drops).sum(),
             retransmissions: self.resent,

@@ -250,8 +250,11 @@ impl Lightness {
             to: rack(span.output),
             input: span.input % self.tor_circuits,
             output: span.output % self.tor_circuits,
+            wavelength: span.input % self.config.circuit_wavelengths(),
+            asked: span.asked,
             granted: span.granted,
             up: span.up,
+            last_used: span.last_used,
             released: span.released,
             evicted: span.evicted,
             packets: span.packets,
@@ -442,6 +445,7 @@ impl Simulation for Lightness {
             links,
             counters: named.chain(lost).chain(of_racks).collect(),
             circuits: self.ocs.spans.iter().map(|span| self.circuit_figures(span)).collect(),
+            circuit_totals: self.circuit_totals(),
         }
     }
 }

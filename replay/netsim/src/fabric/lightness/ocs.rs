@@ -10,6 +10,7 @@ use super::state::ocs::{Circuit, CircuitSpan, MAX_SPANS, NO_SPAN, State};
 use super::state::tor::Way;
 use super::{Event, Lightness};
 use crate::kernel::Phase;
+use crate::network::CircuitTotals;
 use crate::time::SimTime;
 use std::collections::VecDeque;
 
@@ -32,6 +33,8 @@ impl Lightness {
                 wants_place: false,
                 draining: 0,
                 output_free: SimTime::ZERO,
+                asked: SimTime::ZERO,
+                granted: SimTime::ZERO,
                 span: NO_SPAN,
                 idle_since: SimTime::ZERO,
                 idle_event: false,
@@ -47,6 +50,7 @@ impl Lightness {
             return;
         }
         circuit.state = State::Requested;
+        circuit.asked = now;
         self.request(now, index);
     }
 
@@ -103,7 +107,9 @@ impl Lightness {
             self.ocs.outputs[output as usize] = Some(index);
             self.ocs.last[to as usize] = from;
             self.ocs.last_output = to;
-            self.circuits[index as usize].span = self.begin_span(now, input, output);
+            let asked = self.circuits[index as usize].asked;
+            self.circuits[index as usize].granted = now;
+            self.circuits[index as usize].span = self.begin_span(asked, now, input, output);
             self.counters.circuits += 1;
             self.circuits[index as usize].state = State::SettingUp(input, output);
             let up = now.plus_ps(self.config.ocs_first_message_delay.ps() + self.circuit_answer_ps());
@@ -141,13 +147,14 @@ impl Lightness {
     }
 
     /// A circuit's span begins: its number, where there is room for it.
-    fn begin_span(&mut self, granted: SimTime, input: u32, output: u32) -> u32 {
+    fn begin_span(&mut self, asked: SimTime, granted: SimTime, input: u32, output: u32) -> u32 {
         let spans = &mut self.ocs.spans;
         if spans.len() >= MAX_SPANS {
             return NO_SPAN;
         }
-        let (up, released) = (None, None);
-        spans.push(CircuitSpan { input, output, granted, up, released, evicted: false, packets: 0, bytes: 0 });
+        let (up, last_used, released) = (None, None, None);
+        let (evicted, packets, bytes) = (false, 0, 0);
+        spans.push(CircuitSpan { input, output, asked, granted, up, last_used, released, evicted, packets, bytes });
         crate::count::count(spans.len() - 1)
     }
 
@@ -156,7 +163,8 @@ impl Lightness {
     }
 
     fn release(&mut self, now: SimTime, index: u32, evicted: bool) {
-        if let State::Up(input, output, _) = self.circuits[index as usize].state {
+        if let State::Up(input, output, up) = self.circuits[index as usize].state {
+            self.ocs.totals.released(self.circuits[index as usize].granted, up, now);
             self.ocs.inputs[input as usize] = None;
             self.ocs.outputs[output as usize] = None;
             self.circuits[index as usize].state = State::Down;
@@ -179,6 +187,26 @@ impl Lightness {
             span.up = Some(now);
         }
         self.use_circuit(now, index);
+    }
+
+    /// All circuits together; `None` where none was ever asked for.
+    pub(super) fn circuit_totals(&self) -> Option<CircuitTotals> {
+        let counters = &self.counters;
+        let mut totals = self.ocs.totals.clone();
+        totals.ports = self.ocs.inputs.len() as u64;
+        totals.requests = counters.circuit_requests;
+        totals.granted = counters.circuits;
+        totals.refused = counters.circuits_refused;
+        totals.idle = counters.circuits_released;
+        totals.evicted = counters.circuits_evicted;
+        for circuit in &self.circuits {
+            match circuit.state {
+                State::SettingUp(..) => totals.still_open(circuit.granted, None),
+                State::Up(_, _, up) => totals.still_open(circuit.granted, Some(up)),
+                State::Down | State::Requested | State::Fixed => {}
+            }
+        }
+        (counters.circuit_requests > 0).then_some(totals)
     }
 
     /// Sends the next packet that waits for a circuit, or asks for the circuit.
@@ -211,9 +239,14 @@ impl Lightness {
         let sent = head.plus_ps(stream);
         self.meters.ocs[from as usize].crossed(now, wire, self.config.interval.ps());
         self.counters.by_circuit += 1;
+        if !fixed {
+            self.ocs.totals.packets += 1;
+            self.ocs.totals.bytes += wire;
+        }
         if let Some(span) = self.span_of(index) {
             span.packets += 1;
             span.bytes += wire;
+            span.last_used = Some(sent);
         }
         let place = self.circuit_place(index);
         let circuit = &mut self.circuits[index as usize];

@@ -324,6 +324,7 @@ impl<O: Observer> Simulation for StoreAndForward<O> {
             .collect();
         NetworkFigures {
             circuits: Vec::new(),
+            circuit_totals: None,
             events: self.events.processed(),
             drops: self.dropped,
             retransmissions: self.resent,

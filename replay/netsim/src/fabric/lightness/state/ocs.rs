@@ -1,6 +1,7 @@
 //! Circuits, and what the circuit switch knows.
 
 use crate::fabric::ids::PacketId;
+use crate::network::CircuitTotals;
 use crate::time::SimTime;
 use std::collections::VecDeque;
 
@@ -34,6 +35,9 @@ pub struct Circuit {
     /// Packets in the output's buffer, and until when the output is in use.
     pub draining: u32,
     pub output_free: SimTime,
+    /// When it was asked for, and granted.
+    pub asked: SimTime,
+    pub granted: SimTime,
     /// Its present span's number; [`NO_SPAN`] where none is remembered.
     pub span: u32,
     /// Since when it has nothing to do, and whether an event looks at that.
@@ -62,6 +66,8 @@ pub struct Ocs {
     /// The rack whose request was granted last, for each destination's rack; and the destination of the last one.
     pub last: Vec<u32>,
     pub last_output: u32,
+    /// All circuits that were released.
+    pub totals: CircuitTotals,
     /// The circuits that were set up, as many as are remembered.
     pub spans: Vec<CircuitSpan>,
 }
@@ -76,10 +82,14 @@ pub struct CircuitSpan {
     pub input: u32,
     /// The output port, numbered the same way.
     pub output: u32,
+    /// When its ToR first asked for it.
+    pub asked: SimTime,
     /// When it was granted.
     pub granted: SimTime,
     /// When it could be used; `None` while it is set up.
     pub up: Option<SimTime>,
+    /// When the last packet that it was given has left its ToR.
+    pub last_used: Option<SimTime>,
     /// When it was released or given up; `None` while it is up.
     pub released: Option<SimTime>,
     /// Whether it was given up for another one.

@@ -179,6 +179,7 @@ impl<O: PartObserver, M: HostMessages> Windows<O, M> {
         });
         NetworkFigures {
             circuits: Vec::new(),
+            circuit_totals: None,
             events: self.events(),
             drops: self.parts.iter().map(|part| part.dropped).sum(),
             retransmissions: 0,
