@@ -41,6 +41,10 @@ pub(super) struct DimemasArgs {
     /// Ends after one client; exit code 1 if that one did not end with FINISH.
     #[arg(long)]
     once: bool,
+    /// Answers a STOP with `STOP` and its time once the simulation has come to it with nothing complete, as LIGHTNESS' deliverable
+    /// describes it.
+    #[arg(long)]
+    answer_stop: bool,
     /// Replaces a value of the file by its path; may be given more than once.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     overrides: Vec<Override>,
@@ -79,7 +83,13 @@ pub(super) fn serve(args: DimemasArgs) -> Result<ExitCode, Error> {
         Some(path) => TaskMapping::read(path, nodes)?,
         None => TaskMapping::default(),
     };
-    let config = ServerConfig { fabric: experiment.fabric, hosts, mapping, timeout: args.timeout };
+    let config = ServerConfig {
+        fabric: experiment.fabric,
+        hosts,
+        mapping,
+        timeout: args.timeout,
+        answers_stops: args.answer_stop,
+    };
     let server = Server::bind(args.listen, config).map_err(|error| match error {
         replay::dimemas::BindError::Fabric(error) => {
             Experiment::wrong(&args.fabric, &args.overrides, &error.to_string()).into()

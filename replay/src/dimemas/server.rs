@@ -28,6 +28,8 @@ pub struct ServerConfig {
     pub mapping: TaskMapping,
     /// How long it waits for a client's next line, or for a client to take an answer.
     pub timeout: Duration,
+    /// Whether clients are told when the simulation has come to their stop.
+    pub answers_stops: bool,
 }
 
 /// How a client's connection came to its end.
@@ -123,7 +125,8 @@ impl Server {
         log(&format!("{peer}: connected"));
         let ended = match fabric::build(&self.config.fabric, &self.config.hosts) {
             Ok(network) => {
-                let session = Session::new(network, self.config.mapping.clone());
+                let session =
+                    Session::new(network, self.config.mapping.clone()).answering_stops(self.config.answers_stops);
                 Client { stream, buffer: Vec::new(), timeout: self.config.timeout, lines: 0, malformed: 0 }
                     .serve(session, &|text| log(&format!("{peer}: {text}")))
             }

@@ -1,7 +1,7 @@
 //! One client's simulation: takes its lines, answers its turns. Knows nothing of sockets.
 
 use super::mapping::TaskMapping;
-use super::protocol::{self, Command, LineError, Message};
+use super::protocol::{self, Command, LineError, Message, format_time};
 use netsim::engine::{self, Workload};
 use netsim::network::{Delivery, FlowId, HostIndex, Network, Token};
 use netsim::time::SimTime;
@@ -96,6 +96,8 @@ pub struct Session<N> {
     /// What the client was told: nothing before it can happen any more.
     present: SimTime,
     stop: Option<SimTime>,
+    /// Whether the client is told when the simulation has come to its stop.
+    answers_stops: bool,
     next_token: u64,
     figures: SessionFigures,
 }
@@ -115,9 +117,17 @@ impl<N: Network> Session<N> {
             due: VecDeque::new(),
             present: SimTime::ZERO,
             stop: None,
+            answers_stops: false,
             next_token: 0,
             figures: SessionFigures::default(),
         }
+    }
+
+    /// From now on, a turn in which the simulation comes to the client's stop without a completion says `STOP` with its time.
+    #[must_use]
+    pub fn answering_stops(mut self, answers: bool) -> Self {
+        self.answers_stops = answers;
+        self
     }
 
     /// What was counted so far.
@@ -187,6 +197,8 @@ impl<N: Network> Session<N> {
                 _ => break,
             }
         }
+        let reached = stop.filter(|until| self.answers_stops && answer.is_empty() && *until <= self.present);
+        answer.extend(reached.map(|until| format!("STOP {}\n", format_time(until))));
         answer.push_str(END);
         Ok(answer)
     }

@@ -19,7 +19,8 @@ const IMPATIENT: Duration = Duration::from_secs(1);
 
 fn server(timeout: Duration) -> Server {
     let fabric: FabricConfig = toml::from_str("kind = \"ideal\"\nlatency = \"1000ns\"\nrate = \"10Gbps\"\n").unwrap();
-    let config = ServerConfig { fabric, hosts: lab(1, 4), mapping: TaskMapping::default(), timeout };
+    let config =
+        ServerConfig { fabric, hosts: lab(1, 4), mapping: TaskMapping::default(), timeout, answers_stops: false };
     Server::bind("127.0.0.1:0".parse().unwrap(), config).unwrap()
 }
 

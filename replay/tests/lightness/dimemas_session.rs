@@ -253,3 +253,25 @@ fn tasks_of_one_node_have_flows_of_their_own() {
     // The second message of one pair follows the first.
     assert_eq!(turn(&mut session, &["STOP 5000"]), ["COMPLETED SEND 2600 0 2 1000 e f 0 2 0"]);
 }
+
+#[test]
+fn a_stop_is_answered_where_that_was_asked_for() {
+    let answer = |session: &mut Session<Fabric>, lines: &[&str]| {
+        for line in lines {
+            assert_eq!(session.line(line), Ok(Answer::Listen), "{line}");
+        }
+        let Ok(Answer::Say(answer)) = session.line("END") else { panic!("END is answered") };
+        answer
+    };
+    // 1,250 B take 2,000 ns.
+    let send = "SEND 0 0 1 1250 1 2 0 1";
+    for (asked, told) in [(true, "STOP 1500.5\nEND\n"), (false, "END\n")] {
+        let mut session = session(IDEAL, 2).answering_stops(asked);
+        assert_eq!(answer(&mut session, &[send, "STOP 1500.5"]), told);
+        // What completes before the stop is told in place of it, and a stop that never comes is not answered.
+        let complete = answer(&mut session, &["STOP 9000"]);
+        assert!(complete.starts_with("COMPLETED SEND 2000 ") && !complete.contains("STOP"), "{complete}");
+        assert_eq!(answer(&mut session, &["STOP 1e300"]), "END\n");
+        assert_eq!(answer(&mut session, &[]), "END\n");
+    }
+}
