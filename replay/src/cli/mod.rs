@@ -142,6 +142,7 @@ Examples:
   replay topology --shape fat-tree --nodes 64 --racks 4 --cores 2
   replay topology --shape k-ary-n-tree --set k=4 --set n=3 --json
   replay topology --shape torus --set size=[8,8] --format dot
+  replay topology --shape torus --set size=[8,4] --set 'twist={y={x=4}}'
   replay topology fat-tree --out network.edges
 
 Shapes and their keys are in docs/topologies.md. What --format edges or dot writes can be read again as shape \"graph\".

@@ -16,7 +16,7 @@ pub(super) struct NetworkArgs {
     /// The experiment whose fabric has the topology: a TOML file, or a name that `replay experiments` lists.
     experiment: Option<PathBuf>,
     /// The shape, in place of an experiment: racks, fat-tree, single-switch, leaf-spine, k-ary-n-tree, thin-tree,
-    /// m-port-n-tree, xgft, mesh, torus or graph.
+    /// m-port-n-tree, xgft, mesh, torus, midimew, spinnaker or graph.
     #[arg(long, conflicts_with = "experiment")]
     shape: Option<String>,
     /// The file of shape graph: an edge list, DOT (.dot, .gv), or a subnet of InfiniBand as ibnetdiscover (.topo) or ibdiagnet (.lst)
@@ -152,7 +152,7 @@ impl Network {
         }
         let usual = || match self.topology.structure() {
             _ if self.topology.has_routes() => RoutingConfig::File,
-            Structure::Grid(_) => RoutingConfig::Dor,
+            Structure::Grid(_) | Structure::Lattice(_) => RoutingConfig::Dor,
             Structure::Tree(_) | Structure::Any => RoutingConfig::DModK,
         };
         Ok(self.routing.clone().unwrap_or_else(usual))

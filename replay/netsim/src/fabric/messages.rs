@@ -99,6 +99,15 @@ impl Messages {
         })
     }
 
+    /// The key of the next packet of `queue`; `None` if nothing waits there.
+    pub fn next_key(&self, queue: usize) -> Option<u64> {
+        let (first, _) = self.queues[queue];
+        (first != MessageId::NONE).then(|| {
+            let open = self.open.get(first);
+            key(open.source, open.number)
+        })
+    }
+
     /// Whether nothing waits in `queue`.
     #[inline]
     pub fn is_empty(&self, queue: usize) -> bool {

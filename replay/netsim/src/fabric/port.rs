@@ -176,6 +176,7 @@ mod tests {
             delay_ps: 500,
             buffer,
             burst_bytes,
+            absent: false,
         };
         Port::new(&link, 0)
     }

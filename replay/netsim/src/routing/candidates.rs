@@ -1,6 +1,6 @@
 //! What a switch is told of a packet's way.
 
-use crate::topology::LinkId;
+use crate::topology::{LinkId, NodeId};
 
 /// Where a packet may go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,4 +22,103 @@ pub enum Choice {
     Index(usize),
     /// The one with the most credits: the switch knows.
     ByCredits,
+}
+
+/// A packet at a switch, as far as its way depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// The switch.
+    pub at: NodeId,
+    /// The link by which it came, and its class of virtual lanes there.
+    pub input_link: LinkId,
+    /// That class.
+    pub class: u8,
+    /// The host to which it goes.
+    pub to: NodeId,
+    /// By what draws know the packet.
+    pub key: u64,
+}
+
+/// A link and a class of its virtual lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lane {
+    /// The link.
+    pub link: LinkId,
+    /// The class.
+    pub class: u8,
+}
+
+/// Which of several lanes with room a packet takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// The one with most; a draw among equals.
+    MostRoom,
+    /// Any, drawn evenly.
+    Drawn,
+}
+
+/// What room a packet must find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// Its own, in the lane that it takes.
+    Packet,
+    /// That of two of the largest packets, in the lane that it takes.
+    Bubble,
+    /// Its own in the lane that it takes, and that of two of the largest packets in this one, which ends here.
+    BubbleIn(Lane),
+}
+
+/// Lanes of which one is taken that has room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rank<'a> {
+    /// The lanes, in order.
+    pub lanes: &'a [Lane],
+    /// Which of them.
+    pub pick: Pick,
+    /// What room is meant.
+    pub room: Room,
+}
+
+/// Where a packet may go on, the preferred lanes first; those of a later rank are taken where none before has room.
+#[derive(Clone, Debug, Default)]
+pub struct Ranks {
+    lanes: Vec<Lane>,
+    /// Of each rank: where its lanes end, and how they are taken.
+    ends: Vec<(usize, Pick, Room)>,
+}
+
+impl Ranks {
+    /// All ranks, in order.
+    pub fn iter(&self) -> impl Iterator<Item = Rank<'_>> {
+        let begins = std::iter::once(0).chain(self.ends.iter().map(|(end, ..)| *end));
+        begins.zip(&self.ends).map(|(begin, (end, pick, room))| Rank {
+            lanes: &self.lanes[begin..*end],
+            pick: *pick,
+            room: *room,
+        })
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.lanes.clear();
+        self.ends.clear();
+    }
+
+    /// Adds a rank, unless it has no lanes.
+    pub(super) fn push(&mut self, lanes: impl IntoIterator<Item = Lane>, pick: Pick, room: Room) {
+        let before = self.lanes.len();
+        self.lanes.extend(lanes);
+        if self.lanes.len() > before {
+            self.ends.push((self.lanes.len(), pick, room));
+        }
+    }
+
+    /// Adds the lanes of `candidates` as a rank.
+    pub(super) fn push_candidates(&mut self, candidates: &Candidates) {
+        let classes = candidates.class..candidates.class + candidates.classes;
+        let of_link = |link: &LinkId| {
+            let link = *link;
+            classes.clone().map(move |class| Lane { link, class })
+        };
+        self.push(candidates.links.iter().flat_map(of_link), Pick::MostRoom, Room::Packet);
+    }
 }

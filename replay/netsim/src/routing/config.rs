@@ -1,14 +1,15 @@
 //! The `routing` key.
 
+use super::vcs::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Order, Ties};
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use toml::Value;
+use toml::{Table, Value};
 
 /// How a switch chooses where a packet goes on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RoutingConfig {
     /// Equal-cost multi-path by a hash of the flow, as Ethernet switches do.
     #[default]
@@ -23,6 +24,8 @@ pub enum RoutingConfig {
     Random,
     /// The link with the most credits.
     Adaptive,
+    /// The link and virtual lane with the most credits, among so many lanes (default: `fabric.vls`).
+    AdaptiveVls(Option<u8>),
     /// Any shortest way with room, an escape where none has.
     MinimalAdaptive,
     /// The first link on a shortest way.
@@ -31,13 +34,31 @@ pub enum RoutingConfig {
     UpDown,
     /// Dimension by dimension, datelines on rings.
     Dor,
+    /// The same with another choice among shortest ways.
+    DorTies(Ties),
     /// Dimension by dimension, bubbles on rings.
     Bubble,
+    /// INSEE's Dally router.
+    Dally(DallyConfig),
+    /// INSEE's bubble router.
+    BubbleVls(BubbleConfig),
     /// As the topology's file says.
     File,
     /// As a routing file says, which is found relative to the experiment's file.
     Table(PathBuf),
 }
+
+/// The forms of a table, for messages.
+const FORMS: &str = "{ table = \"FILE\" }, { dor = \"draw\" }, { dally = \"MODE\" }, { bubble = \"MODE\" } or { adaptive = \"link-and-vl\" }";
+
+/// A routing file has this key alone.
+const TABLE: &str = "table";
+
+/// What `adaptive` chooses in a table.
+const LINK_AND_VL: &str = "link-and-vl";
+
+/// Virtual lanes at most.
+const MAX_VLS: i64 = 15;
 
 impl RoutingConfig {
     /// Those that are a name alone.
@@ -59,13 +80,37 @@ impl RoutingConfig {
     /// Whether all packets of a flow take one way.
     #[must_use]
     pub const fn keeps_flows(&self) -> bool {
-        !matches!(self, Self::EcmpPacket | Self::Random | Self::Adaptive | Self::MinimalAdaptive | Self::Bubble)
+        !self.needs_credits() && !matches!(self, Self::EcmpPacket | Self::Random | Self::Bubble)
     }
 
-    /// Whether switches choose by their credits.
+    /// Whether switches choose by their credits or virtual lanes, which `credit` alone has.
     #[must_use]
     pub const fn needs_credits(&self) -> bool {
-        matches!(self, Self::Adaptive | Self::MinimalAdaptive)
+        matches!(
+            self,
+            Self::Adaptive
+                | Self::AdaptiveVls(_)
+                | Self::MinimalAdaptive
+                | Self::DorTies(Ties::Draw)
+                | Self::Dally(_)
+                | Self::BubbleVls(_)
+        )
+    }
+
+    /// The same, with `vls` classes of virtual lanes where it does not say how many, or as many as it needs.
+    #[must_use]
+    pub fn with_vls(&self, vls: u8) -> Self {
+        let or_all = |vcs: Option<u8>, least: u8| vcs.or(Some(vls.max(least)));
+        match self {
+            Self::AdaptiveVls(vcs) => Self::AdaptiveVls(or_all(*vcs, 1)),
+            Self::Dally(dally) if dally.mode == Dally::Adaptive => {
+                Self::Dally(DallyConfig { vcs: or_all(dally.vcs, 3), ..*dally })
+            }
+            Self::BubbleVls(bubble) => {
+                Self::BubbleVls(BubbleConfig { vcs: or_all(bubble.vcs, bubble.least()), ..*bubble })
+            }
+            other => other.clone(),
+        }
     }
 
     /// Takes a file that it names as relative to `folder`.
@@ -74,11 +119,10 @@ impl RoutingConfig {
             *file = folder.join(&*file);
         }
     }
-}
 
-impl fmt::Display for RoutingConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+    /// Its name, if it is one alone.
+    const fn name(&self) -> Option<&'static str> {
+        Some(match self {
             Self::Ecmp => "ecmp",
             Self::EcmpPacket => "ecmp-packet",
             Self::DModK => "d-mod-k",
@@ -91,8 +135,122 @@ impl fmt::Display for RoutingConfig {
             Self::Dor => "dor",
             Self::Bubble => "bubble",
             Self::File => "file",
-            Self::Table(file) => return write!(f, "{{ table = \"{}\" }}", file.display()),
+            Self::AdaptiveVls(_) | Self::DorTies(_) | Self::Dally(_) | Self::BubbleVls(_) | Self::Table(_) => {
+                return None;
+            }
         })
+    }
+
+    /// Its keys, if it is a table.
+    fn keys(&self) -> Vec<(&'static str, Value)> {
+        let vcs = |vcs: &Option<u8>| vcs.map(|vcs| ("vcs", Value::Integer(vcs.into())));
+        let choice = |key, name: &str| (key, Value::String(name.to_owned()));
+        match self {
+            Self::Table(file) => vec![choice(TABLE, &file.display().to_string())],
+            Self::DorTies(ties) => vec![choice("dor", ties.name())],
+            Self::AdaptiveVls(number) => [choice("adaptive", LINK_AND_VL)].into_iter().chain(vcs(number)).collect(),
+            Self::Dally(dally) => {
+                let order = (dally.order != Order::Dim).then(|| choice("order", dally.order.name()));
+                let ties = (dally.ties != Ties::Draw).then(|| choice("ties", dally.ties.name()));
+                let more = order.into_iter().chain(ties).chain(vcs(&dally.vcs));
+                [choice("dally", dally.mode.name())].into_iter().chain(more).collect()
+            }
+            Self::BubbleVls(bubble) => {
+                let at = (bubble.bubble_at != BubbleAt::Next).then(|| choice("bubble_at", bubble.bubble_at.name()));
+                let ties = (bubble.ties != Ties::Draw).then(|| choice("ties", bubble.ties.name()));
+                let more = at.into_iter().chain(ties).chain(vcs(&bubble.vcs));
+                [choice("bubble", bubble.mode.name())].into_iter().chain(more).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The one that `keys` say; `None` if they are no form of a table.
+    fn of_table(keys: &Table) -> Option<Result<Self, String>> {
+        let (main, others): (&str, &[&str]) = [
+            (TABLE, &[][..]),
+            ("dor", &[]),
+            ("dally", &["order", "ties", "vcs"]),
+            ("bubble", &["bubble_at", "ties", "vcs"]),
+            ("adaptive", &["vcs"]),
+        ]
+        .into_iter()
+        .find(|(main, _)| keys.contains_key(*main))?;
+        if let Some(unknown) = keys.keys().find(|key| *key != main && !others.contains(&key.as_str())) {
+            let known = if others.is_empty() { "no other key".to_owned() } else { others.join(", ") };
+            return Some(Err(format!("routing.{unknown} is not known: beside {main} it takes {known}")));
+        }
+        let text = keys.get(main).and_then(Value::as_str)?;
+        Some(Self::of_keys(main, text, keys))
+    }
+
+    fn of_keys(main: &str, text: &str, keys: &Table) -> Result<Self, String> {
+        let wrong = |key: &str, names: String| {
+            let given = keys.get(key).map(ToString::to_string).unwrap_or_default();
+            format!("routing.{key} = {given} is not known: it takes {names}")
+        };
+        let named = |key: &str| keys.get(key).map(|value| value.as_str().unwrap_or_default());
+        let ties =
+            || named("ties").map_or(Ok(Ties::Draw), |name| Ties::named(name).map_err(|names| wrong("ties", names)));
+        let vcs = |least: u8| match keys.get("vcs") {
+            None => Ok(None),
+            Some(Value::Integer(number)) if (i64::from(least)..=MAX_VLS).contains(number) => {
+                Ok(u8::try_from(*number).ok())
+            }
+            Some(_) => Err(wrong("vcs", format!("{least} to {MAX_VLS} classes of virtual lanes"))),
+        };
+        match main {
+            TABLE => Ok(Self::Table(text.into())),
+            "dor" => Ties::named(text).map(Self::DorTies).map_err(|names| wrong("dor", names)),
+            "dally" => {
+                let mode = Dally::named(text).map_err(|names| wrong("dally", names))?;
+                let order =
+                    named("order").map_or(Ok(Order::Dim), Order::named).map_err(|names| wrong("order", names))?;
+                if mode != Dally::Adaptive && keys.contains_key("vcs") {
+                    return Err(wrong("vcs", format!("it with dally = \"adaptive\" only; {mode} has 2 classes")));
+                }
+                Ok(Self::Dally(DallyConfig { mode, order, ties: ties()?, vcs: vcs(3)? }))
+            }
+            "bubble" => {
+                let mode = BubbleMode::named(text).map_err(|names| wrong("bubble", names))?;
+                let at = named("bubble_at").map_or(Ok(BubbleAt::Next), BubbleAt::named);
+                let bubble_at = at.map_err(|names| wrong("bubble_at", names))?;
+                let bubble = BubbleConfig { mode, bubble_at, ties: ties()?, vcs: None };
+                Ok(Self::BubbleVls(BubbleConfig { vcs: vcs(bubble.least())?, ..bubble }))
+            }
+            _ if text == LINK_AND_VL => Ok(Self::AdaptiveVls(vcs(1)?)),
+            _ => Err(wrong(main, format!("\"{LINK_AND_VL}\"; the link alone is chosen by routing = \"adaptive\""))),
+        }
+    }
+}
+
+impl fmt::Display for RoutingConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Table(file) => write!(f, "{{ table = \"{}\" }}", file.display()),
+            _ => match self.name() {
+                Some(name) => f.write_str(name),
+                None => {
+                    let keys: Vec<String> = self.keys().iter().map(|(key, value)| format!("{key} = {value}")).collect();
+                    write!(f, "{{ {} }}", keys.join(", "))
+                }
+            },
+        }
+    }
+}
+
+impl Serialize for RoutingConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if let Some(name) = self.name() {
+            return serializer.serialize_str(name);
+        }
+        let mut map = serializer.serialize_map(None)?;
+        if let Self::Table(file) = self {
+            map.serialize_entry(TABLE, file)?;
+        } else {
+            self.keys().iter().try_for_each(|(key, value)| map.serialize_entry(key, value))?;
+        }
+        map.end()
     }
 }
 
@@ -100,17 +258,16 @@ impl<'de> Deserialize<'de> for RoutingConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let given = Value::deserialize(deserializer)?;
         let found = match &given {
-            Value::String(name) => Self::NAMED.into_iter().find(|routing| routing.to_string() == *name),
-            Value::Table(keys) if keys.len() == 1 => {
-                keys.get("table").and_then(Value::as_str).map(|file| Self::Table(file.into()))
-            }
+            Value::String(name) => Self::NAMED.into_iter().find(|routing| routing.name() == Some(name)).map(Ok),
+            Value::Table(keys) => Self::of_table(keys),
             _ => None,
         };
-        found.ok_or_else(|| {
+        let unknown = || {
             // A list is none, whatever it holds.
             let given = if given.is_array() { "[...]".to_owned() } else { given.to_string() };
             let names = Self::NAMED.map(|routing| format!("\"{routing}\"")).join(", ");
-            D::Error::custom(format!("routing = {given} is not known: it takes {names} or {{ table = \"FILE\" }}"))
-        })
+            format!("routing = {given} is not known: it takes {names}, {FORMS}")
+        };
+        found.unwrap_or_else(|| Err(unknown())).map_err(D::Error::custom)
     }
 }

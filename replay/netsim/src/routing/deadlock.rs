@@ -9,9 +9,10 @@
 //! packet holds one buffer, so that what waits elsewhere does not tie two lanes of the escape (Duato's condition for
 //! virtual cut-through).
 
+use super::lattice_lanes::LatticeHops;
 use super::minimal::MinimalHops;
 use super::routes::NextHops;
-use super::{Candidates, Routes, RoutingError};
+use super::{Candidates, Lane, Routes, RoutingError};
 use crate::topology::{LinkId, NodeId, Topology};
 use std::collections::VecDeque;
 use std::fmt;
@@ -70,6 +71,58 @@ struct Waits {
     used: Vec<bool>,
 }
 
+impl Waits {
+    /// Who holds `channel` may wait for `behind`.
+    fn note(&mut self, channel: usize, behind: usize) {
+        let known = &mut self.next[channel];
+        let number = u32::try_from(behind).unwrap_or(u32::MAX);
+        if !known.contains(&number) {
+            known.push(number);
+        }
+    }
+
+    /// Follows packets through a lattice, those of each pattern by themselves: from the hosts' `uplinks`, or, where there is an escape, from
+    /// all routers, to which its other lanes may bring them.
+    fn follow(&mut self, topology: &Topology, lattice: &LatticeHops, uplinks: &[LinkId], targets: &[NodeId]) {
+        let classes = self.classes;
+        let channel_of = |lane: &Lane| usize::from(lane.link) * classes + usize::from(lane.class);
+        let mut seen = vec![u64::MAX; self.next.len()];
+        let mut round = 0;
+        for to in targets {
+            for pattern in lattice.ways().patterns(*to) {
+                let mut open: Vec<Lane> = Vec::new();
+                if lattice.escape_classes() > 0 {
+                    let routers = (topology.hosts()..topology.nodes()).map(NodeId);
+                    open.extend(routers.flat_map(|at| lattice.waited(at, None, *to, pattern)));
+                } else {
+                    for link in uplinks {
+                        let came = Some(Lane { link: *link, class: 0 });
+                        open.extend(lattice.waited(topology.link(*link).to, came, *to, pattern));
+                    }
+                }
+                let held: Vec<Lane> = open.iter().filter_map(|lane| lattice.held(lane)).collect();
+                open.extend(held);
+                while let Some(lane) = open.pop() {
+                    let channel = channel_of(&lane);
+                    if std::mem::replace(&mut seen[channel], round) == round {
+                        continue;
+                    }
+                    self.used[channel] = true;
+                    let at = topology.link(lane.link).to;
+                    if topology.is_host(at) {
+                        continue;
+                    }
+                    for behind in lattice.waited(at, Some(lane), *to, pattern) {
+                        self.note(channel, channel_of(&behind));
+                        open.extend([behind].into_iter().chain(lattice.held(&behind)));
+                    }
+                }
+                round += 1;
+            }
+        }
+    }
+}
+
 impl Routes {
     /// Whether the routing is free of deadlock in a network without losses, and why.
     ///
@@ -80,7 +133,12 @@ impl Routes {
             NextHops::Tree(_) | NextHops::Minimal(MinimalHops::Tree(_)) => return Ok(DeadlockFreedom::UpThenDown),
             NextHops::Graph(sets) if sets.is_up_down() => return Ok(DeadlockFreedom::UpThenDown),
             NextHops::Grid(grid) if grid.needs_bubbles() => return Ok(DeadlockFreedom::Bubble),
-            NextHops::Grid(_) | NextHops::Minimal(MinimalHops::Grid(_)) if self.steps(topology) > MAX_STEPS => {
+            NextHops::Lattice(lattice) if lattice.needs_bubbles() && self.steps(topology) > MAX_STEPS => {
+                return Ok(DeadlockFreedom::Bubble);
+            }
+            NextHops::Grid(_) | NextHops::Lattice(_) | NextHops::Minimal(MinimalHops::Grid(_))
+                if self.steps(topology) > MAX_STEPS =>
+            {
                 return Ok(DeadlockFreedom::DimensionOrder);
             }
             NextHops::Minimal(MinimalHops::Graph { .. }) if self.steps(topology) > MAX_STEPS => {
@@ -99,6 +157,9 @@ impl Routes {
                 cycle: self.shown(topology, &cycle),
                 advice: "up-down is free of deadlock everywhere, dor and bubble on meshes and tori",
             });
+        }
+        if matches!(&self.next_hops, NextHops::Lattice(lattice) if lattice.needs_bubbles()) {
+            return Ok(DeadlockFreedom::Bubble);
         }
         let channels = waits.used.iter().filter(|used| **used).count();
         let waits = waits.next.iter().map(Vec::len).sum();
@@ -121,7 +182,11 @@ impl Routes {
             NextHops::Table(_) => u64::from(topology.hosts()),
             _ => u64::from(topology.switches().min(topology.hosts())),
         };
-        targets.saturating_mul(topology.links().len() as u64)
+        let patterns = match &self.next_hops {
+            NextHops::Lattice(lattice) => lattice.ways().patterns_count(),
+            _ => 1,
+        };
+        targets.saturating_mul(topology.links().len() as u64).saturating_mul(patterns)
     }
 
     /// Follows packets from all hosts to all hosts, and notes which link they wait for behind which.
@@ -139,6 +204,11 @@ impl Routes {
             NextHops::Table(_) => (0..topology.hosts()).map(NodeId).collect(),
             _ => sources.clone(),
         };
+        if let NextHops::Lattice(lattice) = &self.next_hops {
+            let uplinks = sources.iter().map(|source| topology.uplink(*source)).collect::<Vec<_>>();
+            waits.follow(topology, lattice, &uplinks, &targets);
+            return waits;
+        }
         let mut seen = vec![u32::MAX; channels];
         let mut open = Vec::new();
         for to in targets {
@@ -170,11 +240,7 @@ impl Routes {
                     _ => self.escape(at, link, true, to),
                 };
                 for behind in next.iter().flat_map(|next| channels_of(next, classes)) {
-                    let known = &mut waits.next[channel];
-                    let number = u32::try_from(behind).unwrap_or(u32::MAX);
-                    if !known.contains(&number) {
-                        known.push(number);
-                    }
+                    waits.note(channel, behind);
                     open.push(behind);
                 }
             }
@@ -185,14 +251,19 @@ impl Routes {
     fn cycle_in(&self, topology: &Topology, waits: &Waits) -> Option<Vec<(LinkId, u8)>> {
         let classes = waits.classes;
         let link_of = |channel: usize| LinkId(u32::try_from(channel / classes).unwrap_or(u32::MAX));
-        let cycle = match &self.next_hops {
-            NextHops::Grid(grid) if grid.needs_bubbles() => {
+        let ring_of = |channel: usize| match &self.next_hops {
+            NextHops::Grid(grid) if grid.needs_bubbles() => grid.ring_of(topology, link_of(channel)),
+            NextHops::Lattice(lattice) if lattice.needs_bubbles() => lattice.ways().ring_of(topology, link_of(channel)),
+            _ => None,
+        };
+        let cycle = match self.packets_of_room() {
+            2.. => {
                 // A ring with a bubble moves on as a whole: its links are taken for one.
                 let mut group: Vec<usize> = (0..waits.next.len()).collect();
                 let mut first = std::collections::BTreeMap::new();
                 for (channel, group) in group.iter_mut().enumerate() {
-                    if let Some(ring) = grid.ring_of(topology, link_of(channel)) {
-                        *group = *first.entry(ring).or_insert(channel);
+                    if let Some(ring) = ring_of(channel) {
+                        *group = *first.entry((ring, channel % classes)).or_insert(channel);
                     }
                 }
                 let mut next = vec![Vec::new(); waits.next.len()];

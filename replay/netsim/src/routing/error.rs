@@ -48,6 +48,16 @@ pub enum RoutingError {
         /// A host.
         to: String,
     },
+    /// Ways along which cables are out of order.
+    #[error(
+        "fabric.routing = {routing}: cables of its ways are out of order (fabric.topology.faults), and it has no other ways from {pairs}; ecmp, up-down and minimal-adaptive go round them"
+    )]
+    Faulty {
+        /// The routing.
+        routing: String,
+        /// Some pairs of switches, by name.
+        pairs: String,
+    },
     /// A routing file that cannot be read.
     #[error("fabric.routing.table = \"{file}\": {reason}")]
     File {

@@ -28,8 +28,9 @@ impl GraphHops {
     /// All shortest ways.
     pub(super) fn shortest(topology: &Topology, routing: &RoutingConfig) -> Result<Self, RoutingError> {
         let mut sets = Self::empty(topology, routing, 1)?;
+        let incoming = incoming(topology);
         for target in 0..sets.targets.len() {
-            let distances = distances_to(topology, sets.targets[target]);
+            let distances = distances_against(topology, &incoming, sets.targets[target]);
             for switch in topology.hosts()..topology.nodes() {
                 let here = distances[switch as usize];
                 let nearer = |link: &&LinkId| distances[topology.link(**link).to.0 as usize] < here;
@@ -176,7 +177,33 @@ impl GraphHops {
     }
 }
 
-/// Every node's distance to `target`, by breadth-first search; hosts are not passed through.
+/// Where the links that end at each node begin.
+fn incoming(topology: &Topology) -> Csr<NodeId> {
+    let links = topology.links().iter().filter(|link| !link.absent);
+    Csr::grouped(topology.nodes() as usize, links.map(|link| (link.to.0 as usize, link.from)))
+}
+
+/// Every node's distance to `target`, by breadth-first search against the links; hosts are not passed through.
+fn distances_against(topology: &Topology, incoming: &Csr<NodeId>, target: NodeId) -> Vec<u32> {
+    let mut distances = vec![UNREACHED; topology.nodes() as usize];
+    distances[target.0 as usize] = 0;
+    let mut reached = VecDeque::from([target]);
+    while let Some(node) = reached.pop_front() {
+        let next = distances[node.0 as usize] + 1;
+        if topology.is_host(node) {
+            continue;
+        }
+        for from in incoming.row(node.0 as usize) {
+            if distances[from.0 as usize] == UNREACHED {
+                distances[from.0 as usize] = next;
+                reached.push_back(*from);
+            }
+        }
+    }
+    distances
+}
+
+/// Every node's distance to `target`, by breadth-first search where cables lead both ways; hosts are not passed through.
 fn distances_to(topology: &Topology, target: NodeId) -> Vec<u32> {
     distances_from(topology, &[target])
 }

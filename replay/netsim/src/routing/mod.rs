@@ -11,6 +11,7 @@
 //! | `up-down` | anywhere | the shortest way that never goes up again after it went down |
 //! | `dor` | meshes, tori | dimension by dimension; on rings two classes of virtual lanes, parted by a dateline |
 //! | `bubble` | meshes, tori | dimension by dimension; into a ring only where a packet's room remains |
+//! | `{ dally = MODE }`, `{ bubble = MODE }` | meshes, tori, other lattices | INSEE's routers, which choose virtual lanes, too |
 //! | `file` | graphs whose file says routes | as the file says |
 //! | `{ table = "FILE" }` | anywhere | as LIGHTNESS' routing file says |
 //!
@@ -24,17 +25,22 @@ mod error;
 mod export;
 mod graph;
 mod grid;
+mod lattice;
+mod lattice_lanes;
 mod minimal;
+mod records;
 mod router;
 mod routes;
 mod survey;
 mod table;
 mod tree;
+mod vcs;
 
-pub use candidates::{Candidates, Choice};
+pub use candidates::{Candidates, Choice, Hop, Lane, Pick, Rank, Ranks, Room};
 pub use config::RoutingConfig;
 pub use deadlock::DeadlockFreedom;
 pub use error::RoutingError;
 pub use router::Router;
 pub use routes::Routes;
 pub use survey::Survey;
+pub use vcs::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Order, Ties};

@@ -2,10 +2,11 @@
 
 use super::graph::GraphHops;
 use super::grid::{GridHops, Rings};
+use super::lattice_lanes::LatticeHops;
 use super::minimal::MinimalHops;
 use super::table::Table;
 use super::tree::TreeHops;
-use super::{Candidates, Choice, RoutingConfig, RoutingError};
+use super::{Candidates, Choice, Hop, Lane, Ranks, RoutingConfig, RoutingError};
 use crate::kernel::random::draw;
 use crate::topology::{LinkId, NodeId, Structure, Topology};
 
@@ -25,6 +26,7 @@ enum Rule {
 pub(super) enum NextHops {
     Tree(TreeHops),
     Grid(GridHops),
+    Lattice(LatticeHops),
     Graph(GraphHops),
     Table(Table),
     Minimal(MinimalHops),
@@ -36,6 +38,8 @@ pub struct Routes {
     pub(super) next_hops: NextHops,
     rule: Rule,
     seed: u64,
+    /// Classes of virtual lanes among which packets choose as they do among links, where that is what the routing does.
+    spread: Option<u8>,
     config: RoutingConfig,
 }
 
@@ -63,10 +67,13 @@ impl Routes {
             RoutingConfig::EcmpPacket | RoutingConfig::Random => Rule::Packet,
             RoutingConfig::DModK | RoutingConfig::UpDown => Rule::Destination,
             RoutingConfig::SModK => Rule::Source,
-            RoutingConfig::Adaptive | RoutingConfig::MinimalAdaptive => Rule::Credits,
+            RoutingConfig::Adaptive | RoutingConfig::AdaptiveVls(_) | RoutingConfig::MinimalAdaptive => Rule::Credits,
             RoutingConfig::Shortest
             | RoutingConfig::Dor
+            | RoutingConfig::DorTies(_)
             | RoutingConfig::Bubble
+            | RoutingConfig::Dally(_)
+            | RoutingConfig::BubbleVls(_)
             | RoutingConfig::File
             | RoutingConfig::Table(_) => Rule::First,
         };
@@ -75,15 +82,24 @@ impl Routes {
             RoutingConfig::File => Some(NextHops::Table(Table::of(topology, "file", |at, to| topology.route(at, to))?)),
             RoutingConfig::Dor => GridHops::of(topology, Rings::Dateline).map(NextHops::Grid),
             RoutingConfig::Bubble => GridHops::of(topology, Rings::Bubble).map(NextHops::Grid),
+            RoutingConfig::DorTies(_) | RoutingConfig::Dally(_) | RoutingConfig::BubbleVls(_) => None,
             RoutingConfig::MinimalAdaptive => Some(NextHops::Minimal(MinimalHops::new(topology, config)?)),
             _ => TreeHops::of(topology).map(NextHops::Tree),
+        };
+        let next_hops = match next_hops {
+            Some(next_hops) => Some(next_hops),
+            None => LatticeHops::of(topology, config, seed)?.map(NextHops::Lattice),
+        };
+        let spread = match config {
+            RoutingConfig::AdaptiveVls(vls) => Some(vls.unwrap_or(1)),
+            _ => None,
         };
         let next_hops = match next_hops {
             Some(next_hops) => next_hops,
             None if *config == RoutingConfig::UpDown => NextHops::Graph(GraphHops::up_down(topology, config)?),
             None => NextHops::Graph(GraphHops::shortest(topology, config)?),
         };
-        Ok(Self { next_hops, rule, seed, config: config.clone() })
+        Ok(Self { next_hops, rule, seed, spread, config: config.clone() })
     }
 
     /// All shortest ways of a topology, chosen among by a hash of the flow. Where the tables would be too large there
@@ -95,6 +111,7 @@ impl Routes {
             next_hops: NextHops::Table(Table::none(topology)),
             rule: Rule::Flow,
             seed: 1,
+            spread: None,
             config,
         })
     }
@@ -105,7 +122,7 @@ impl Routes {
     /// As [`RoutingError::Line`] and [`RoutingError::Loop`] say.
     pub fn from_table(text: &str, file: &str, topology: &Topology) -> Result<Self, RoutingError> {
         let next_hops = NextHops::Table(Table::parse(text, file, topology)?);
-        Ok(Self { next_hops, rule: Rule::First, seed: 0, config: RoutingConfig::Table(file.into()) })
+        Ok(Self { next_hops, rule: Rule::First, seed: 0, spread: None, config: RoutingConfig::Table(file.into()) })
     }
 
     /// The routing that `next` defines: the link by which a packet for a host goes on that stands at a switch. Errors call it
@@ -119,7 +136,7 @@ impl Routes {
         next: impl Fn(NodeId, NodeId) -> Option<LinkId>,
     ) -> Result<Self, RoutingError> {
         let next_hops = NextHops::Table(Table::of(topology, name, next)?);
-        Ok(Self { next_hops, rule: Rule::First, seed: 0, config: RoutingConfig::Table(name.into()) })
+        Ok(Self { next_hops, rule: Rule::First, seed: 0, spread: None, config: RoutingConfig::Table(name.into()) })
     }
 
     /// The routing as a LIGHTNESS routing file: one line a switch, ports by number of the destination, separated by
@@ -137,8 +154,12 @@ impl Routes {
     /// Whether packets for one destination take one port of a switch, whatever their flow and wherever they come from.
     #[must_use]
     pub fn has_one_port(&self) -> bool {
-        let by_phase = matches!(&self.next_hops, NextHops::Graph(sets) if sets.is_up_down());
-        matches!(self.rule, Rule::First | Rule::Destination) && !by_phase
+        let by_more = match &self.next_hops {
+            NextHops::Graph(sets) => sets.is_up_down(),
+            NextHops::Lattice(lattice) => lattice.looks_at_packets(),
+            _ => false,
+        };
+        matches!(self.rule, Rule::First | Rule::Destination) && !by_more
     }
 
     /// What it was made from.
@@ -152,8 +173,9 @@ impl Routes {
     pub fn classes(&self) -> u8 {
         match &self.next_hops {
             NextHops::Grid(grid) => grid.classes(),
+            NextHops::Lattice(lattice) => lattice.classes(),
             NextHops::Minimal(minimal) => minimal.escape_classes() + 1,
-            NextHops::Tree(_) | NextHops::Graph(_) | NextHops::Table(_) => 1,
+            NextHops::Tree(_) | NextHops::Graph(_) | NextHops::Table(_) => self.spread.unwrap_or(1),
         }
     }
 
@@ -162,6 +184,7 @@ impl Routes {
     pub fn packets_of_room(&self) -> u32 {
         match &self.next_hops {
             NextHops::Grid(grid) if grid.needs_bubbles() => 2,
+            NextHops::Lattice(lattice) if lattice.needs_bubbles() => 2,
             _ => 1,
         }
     }
@@ -174,11 +197,40 @@ impl Routes {
         let links = match &self.next_hops {
             NextHops::Tree(tree) => tree.next(at, to),
             NextHops::Grid(grid) => return grid.next(at, input_link, to),
+            NextHops::Lattice(lattice) => return lattice.next(at, input_link, to),
             NextHops::Graph(sets) => sets.next(at, input_link, to),
             NextHops::Table(table) => table.next(at, to),
             NextHops::Minimal(minimal) => return minimal.next(at, to),
         };
-        Candidates { links, class: 0, classes: 1, enters_ring: false }
+        Candidates { links, class: 0, classes: self.spread.unwrap_or(1), enters_ring: false }
+    }
+
+    /// Whether a packet takes one lane that depends on more than place and destination: [`Routes::lane`].
+    #[must_use]
+    pub fn looks_at_packets(&self) -> bool {
+        matches!(&self.next_hops, NextHops::Lattice(lattice) if lattice.looks_at_packets() && !lattice.ranked())
+    }
+
+    /// That lane, and whether the packet enters a ring that must keep a bubble.
+    #[must_use]
+    pub fn lane(&self, hop: &Hop) -> Option<(Lane, bool)> {
+        match &self.next_hops {
+            NextHops::Lattice(lattice) => lattice.lane(hop),
+            _ => None,
+        }
+    }
+
+    /// All lanes that a packet may take which commits itself to room, the preferred ones first, in place of what `ranks` held.
+    pub fn ranks(&self, hop: &Hop, ranks: &mut Ranks) {
+        ranks.clear();
+        if let NextHops::Lattice(lattice) = &self.next_hops {
+            return lattice.ranks(hop, ranks);
+        }
+        let on_escape = hop.class < self.escape_classes();
+        ranks.push_candidates(&self.next(hop.at, hop.input_link, hop.to));
+        if let Some(escape) = self.escape(hop.at, hop.input_link, on_escape, hop.to) {
+            ranks.push_candidates(&escape);
+        }
     }
 
     /// Where the packet may go on if nothing that [`Routes::next`] offers has room, `on_escape` if it came by a lane of the
@@ -196,6 +248,7 @@ impl Routes {
     pub fn escape_classes(&self) -> u8 {
         match &self.next_hops {
             NextHops::Minimal(minimal) => minimal.escape_classes(),
+            NextHops::Lattice(lattice) => lattice.escape_classes(),
             _ => 0,
         }
     }
@@ -204,7 +257,24 @@ impl Routes {
     /// whenever credits come.
     #[must_use]
     pub fn commits_to_room(&self) -> bool {
-        matches!(self.next_hops, NextHops::Minimal(_))
+        match &self.next_hops {
+            NextHops::Minimal(_) => true,
+            NextHops::Lattice(lattice) => lattice.ranked(),
+            _ => self.spread.is_some(),
+        }
+    }
+
+    /// Whether what a packet takes depends on the credits that are free.
+    #[must_use]
+    pub fn chooses_by_room(&self) -> bool {
+        self.rule == Rule::Credits || self.commits_to_room()
+    }
+
+    /// How many classes of virtual lanes a packet may take on the link of its source host, from 0 on: 1, or all, and then the one with
+    /// the most room.
+    #[must_use]
+    pub fn classes_at_hosts(&self) -> u8 {
+        self.spread.unwrap_or(1)
     }
 
     /// Which of `ways` links a packet takes that stands at `at`: its key, the flow it belongs to, and the hosts from
@@ -265,16 +335,32 @@ impl Routes {
 
 /// Refuses a routing whose way of reckoning the topology does not have.
 fn fits(config: &RoutingConfig, topology: &Topology) -> Result<(), RoutingError> {
-    let grid = matches!(topology.structure(), Structure::Grid(_));
+    let grid = matches!(topology.structure(), Structure::Grid(_) | Structure::Lattice(_));
+    let one_way = topology.links().iter().any(|link| link.absent);
     let (needs, allowed) = match config {
-        RoutingConfig::Dor | RoutingConfig::Bubble if !grid => {
+        RoutingConfig::Dor
+        | RoutingConfig::DorTies(_)
+        | RoutingConfig::Bubble
+        | RoutingConfig::Dally(_)
+        | RoutingConfig::BubbleVls(_)
+            if !grid =>
+        {
             ("dimensions (shape = \"mesh\" or \"torus\")", "ecmp, d-mod-k or up-down")
+        }
+        RoutingConfig::UpDown | RoutingConfig::MinimalAdaptive if one_way => {
+            ("cables that lead both ways (ways = 2)", "dor, bubble or { dally = \"adaptive\" }")
         }
         RoutingConfig::File if !topology.has_routes() => (
             "routes in the topology's file (comment in a DOT digraph, or fabric.topology.lfts)",
             "ecmp, shortest or up-down",
         ),
-        RoutingConfig::DModK | RoutingConfig::SModK | RoutingConfig::Random | RoutingConfig::Adaptive if grid => {
+        RoutingConfig::DModK
+        | RoutingConfig::SModK
+        | RoutingConfig::Random
+        | RoutingConfig::Adaptive
+        | RoutingConfig::AdaptiveVls(_)
+            if grid =>
+        {
             ("ways that lead up and down again, as trees have", "dor, bubble, ecmp or up-down")
         }
         _ => return Ok(()),
@@ -284,6 +370,7 @@ fn fits(config: &RoutingConfig, topology: &Topology) -> Result<(), RoutingError>
         Structure::Tree(_) => "a tree",
         Structure::Grid(grid) if grid.wraps => "a torus",
         Structure::Grid(_) => "a mesh",
+        Structure::Lattice(lattice) => lattice.name,
     };
     Err(RoutingError::DoesNotFit { routing: config.to_string(), needs, shape, allowed })
 }

@@ -78,16 +78,23 @@ impl Builder {
 
     /// Joins two nodes: two links.
     pub(super) fn join(&mut self, a: NodeId, b: NodeId, cable: &Cable) {
-        for (from, to) in [(a, b), (b, a)] {
+        self.join_by(a, b, cable, false);
+    }
+
+    /// Joins two nodes, `one_way` if only from `a` to `b`: two links, of which the first is returned.
+    pub(super) fn join_by(&mut self, a: NodeId, b: NodeId, cable: &Cable, one_way: bool) -> LinkId {
+        let first = LinkId(count(self.topology.links.len()));
+        for (from, to, absent) in [(a, b, false), (b, a, one_way)] {
             let Cable { rate, delay_ps, buffer, burst_bytes } = *cable;
-            self.topology.links.push(Link { from, to, rate, delay_ps, buffer, burst_bytes });
+            self.topology.links.push(Link { from, to, rate, delay_ps, buffer, burst_bytes, absent });
         }
+        first
     }
 
     /// The topology, whose form is `structure`.
     pub(super) fn finish(self, structure: Structure) -> Topology {
         let mut topology = self.topology;
-        let links = (0..).map(LinkId).zip(&topology.links);
+        let links = (0..).map(LinkId).zip(&topology.links).filter(|(_, link)| !link.absent);
         let out = links.map(|(id, link)| (link.from.0 as usize, id));
         topology.out = Csr::grouped(topology.name_ends.len(), out);
         topology.structure = structure;

@@ -150,6 +150,17 @@ pub enum TopologyError {
         /// File, line and what is left out.
         warning: String,
     },
+    /// Cables that are missing part the network.
+    #[error(
+        "fabric.topology.faults: the network falls apart, there is no way from {pairs}; fewer faults, or others (fault_seed)"
+    )]
+    Parted {
+        /// Some routers without a way to each other, by name.
+        pairs: String,
+    },
+    /// Links without a way back, for which a format has no place.
+    #[error("fabric.topology.ways = 1: this format has no place for cables that lead one way; json has")]
+    OneWay,
     /// A graph that is no network.
     #[error("{file}: {reason}")]
     Graph {

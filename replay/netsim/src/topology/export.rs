@@ -14,6 +14,9 @@ struct Cable {
     delay_ps: u64,
     buffer: String,
     burst_bytes: u64,
+    /// Whether the second carries nothing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    one_way: bool,
 }
 
 /// A topology as one JSON object: `hosts` (how many nodes are hosts), `nodes` (names) and `cables`.
@@ -28,18 +31,19 @@ impl Serialize for Export<'_> {
             nodes: Vec<&'t str>,
             cables: Vec<Cable>,
         }
-        let cable = |link: &super::Link| Cable {
+        let cable = |(link, back): (&super::Link, &super::Link)| Cable {
             from: link.from.0,
             to: link.to.0,
             rate_bps: link.rate.bps(),
             delay_ps: link.delay_ps,
             buffer: link.buffer.to_string(),
             burst_bytes: link.burst_bytes,
+            one_way: back.absent,
         };
         Object {
             hosts: self.0.hosts(),
             nodes: (0..self.0.nodes()).map(|node| self.0.name(super::NodeId(node))).collect(),
-            cables: self.0.links().iter().step_by(2).map(cable).collect(),
+            cables: self.0.links().chunks_exact(2).map(|two| cable((&two[0], &two[1]))).collect(),
         }
         .serialize(serializer)
     }

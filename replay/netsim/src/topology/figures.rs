@@ -58,7 +58,7 @@ pub fn figures(topology: &Topology) -> Figures {
     let (pairs, bisection, levels) = match topology.structure() {
         Structure::Tree(tree) => (Some(tree_pairs(tree)), tree_bisection(topology, tree), tree_levels(topology, tree)),
         Structure::Grid(grid) => (Some(grid_pairs(grid)), grid_bisection(topology, grid), Vec::new()),
-        Structure::Any => (any_pairs(topology), super::cut::halves(topology), Vec::new()),
+        Structure::Any | Structure::Lattice(_) => (any_pairs(topology), super::cut::halves(topology), Vec::new()),
     };
     let known = pairs.unwrap_or_default();
     let all: u64 = known.iter().sum();

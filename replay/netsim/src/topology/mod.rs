@@ -6,7 +6,8 @@
 //! | `fat-tree` | LIGHTNESS' full fat-tree: `nodes` hosts in `racks`, an uplink from each rack switch to each of `cores` |
 //! | `single-switch`, `leaf-spine` | one switch; leaves, each joined to every spine |
 //! | `k-ary-n-tree`, `thin-tree`, `m-port-n-tree`, `xgft` | trees of any height, the last with any widths |
-//! | `mesh`, `torus` | routers in one to many dimensions, hosts at each of them |
+//! | `mesh`, `torus` | routers in one to many dimensions, hosts at each of them; tori twisted or one way |
+//! | `midimew`, `spinnaker` | lattices of four and six links |
 //! | `graph` | whatever a file says: an edge list, DOT, a subnet of InfiniBand |
 //!
 //! All keys, the numbering and the formulae are in `docs/topologies.md`. Nodes are numbered hosts first, then switches;
@@ -17,6 +18,7 @@ mod builder;
 mod cut;
 mod error;
 mod export;
+mod faults;
 mod figures;
 mod graph;
 mod grid;
@@ -24,6 +26,8 @@ mod grids;
 mod host;
 mod ids;
 mod keys;
+mod lattice;
+mod lattices;
 mod link;
 mod placing;
 mod shape;
@@ -33,6 +37,7 @@ mod trees;
 
 pub use error::TopologyError;
 pub use export::Export;
+pub use faults::FaultsConfig;
 pub use figures::{Figures, Level, figures};
 pub use graph::{Format, Graph, GraphConfig, GraphEdge, LinkText, NO_ROUTE, Subnet, Tables};
 pub use grid::Grid;
@@ -40,6 +45,8 @@ pub use grids::GridConfig;
 pub use host::HostPlace;
 pub(crate) use ids::MAX_ENTRIES;
 pub use ids::{LinkId, NodeId};
+pub use lattice::Lattice;
+pub use lattices::{MidimewConfig, SpinnakerConfig};
 pub use link::LinkConfig;
 pub(crate) use placing::Placing;
 pub use shape::{FatTreeConfig, Joined, RacksConfig, TopologyConfig};

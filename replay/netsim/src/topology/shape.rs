@@ -5,8 +5,9 @@ use super::placing::Placing;
 use super::tree::two_levels;
 use super::trees::TreeShape;
 use super::{
-    GraphConfig, GridConfig, HostPlace, KaryTreeConfig, LeafSpineConfig, LinkConfig, NodeId, PortTreeConfig,
-    SingleSwitchConfig, Structure, ThinTreeConfig, Topology, TopologyError, XgftConfig,
+    GraphConfig, GridConfig, HostPlace, KaryTreeConfig, LeafSpineConfig, LinkConfig, MidimewConfig, NodeId,
+    PortTreeConfig, SingleSwitchConfig, SpinnakerConfig, Structure, ThinTreeConfig, Topology, TopologyError,
+    XgftConfig,
 };
 use crate::count::count;
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,10 @@ pub enum TopologyConfig {
     Mesh(GridConfig),
     /// Routers in dimensions that are rings.
     Torus(GridConfig),
+    /// Routers in a circle, each joined to four.
+    Midimew(MidimewConfig),
+    /// A torus with diagonals.
+    Spinnaker(SpinnakerConfig),
     /// What a file says.
     Graph(GraphConfig),
 }
@@ -120,6 +125,8 @@ impl TopologyConfig {
             Self::Xgft(_) => "xgft",
             Self::Mesh(_) => "mesh",
             Self::Torus(_) => "torus",
+            Self::Midimew(_) => "midimew",
+            Self::Spinnaker(_) => "spinnaker",
             Self::Graph(_) => "graph",
         }
     }
@@ -144,6 +151,8 @@ impl TopologyConfig {
             Self::Xgft(config) => config.build(hosts),
             Self::Mesh(config) => config.build(hosts, false),
             Self::Torus(config) => config.build(hosts, true),
+            Self::Midimew(config) => config.build(hosts),
+            Self::Spinnaker(config) => config.build(hosts),
             Self::Graph(config) => config.build(hosts),
         }
     }

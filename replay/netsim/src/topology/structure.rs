@@ -2,6 +2,7 @@
 
 use super::grid::Grid;
 use super::ids::{LinkId, NodeId};
+use super::lattice::Lattice;
 use super::tree::Tree;
 use crate::count::count;
 use crate::csr::Csr;
@@ -23,6 +24,16 @@ pub struct Link {
     pub buffer: Buffer,
     /// The size of its token bucket in bytes; 0 for a wire.
     pub burst_bytes: u64,
+    /// Whether it is the way back of a one-way cable, by which credits come back but nothing is sent. No node offers it.
+    pub absent: bool,
+}
+
+impl Link {
+    /// Its rate in figures: that of a link by which nothing is sent is none, so that it counts in no mean.
+    #[must_use]
+    pub const fn used_rate(&self) -> Rate {
+        if self.absent { Rate::UNLIMITED } else { self.rate }
+    }
 }
 
 /// What is known of a topology's form; routing can reckon with it in place of tables.
@@ -35,6 +46,8 @@ pub enum Structure {
     Tree(Tree),
     /// A mesh or a torus.
     Grid(Grid),
+    /// Another lattice: a torus with a twist, one way or out of order in places, a midimew, SpiNNaker's network.
+    Lattice(Lattice),
 }
 
 /// Hosts, switches and links.
@@ -123,6 +136,17 @@ impl Topology {
     #[must_use]
     pub const fn structure(&self) -> &Structure {
         &self.structure
+    }
+
+    /// The form of a lattice; meshes and tori are some.
+    #[must_use]
+    pub fn lattice(&self) -> Option<Lattice> {
+        match &self.structure {
+            Structure::Lattice(lattice) => Some(lattice.clone()),
+            // Hosts' cables come first.
+            Structure::Grid(grid) => Some(Lattice::joined(grid, self.hosts * 2)),
+            Structure::Any | Structure::Tree(_) => None,
+        }
     }
 
     /// Whether a node is a host.

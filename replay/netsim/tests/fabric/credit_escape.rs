@@ -34,6 +34,59 @@ fn a_network_that_is_full_of_worms_drains() {
     }
 }
 
+/// The routings of lattices, with as many virtual lanes as they are given here.
+const ROUTINGS: [(&str, u8); 15] = [
+    ("{ dally = \"trc\" }", 2),
+    ("{ dally = \"basic\" }", 2),
+    ("{ dally = \"basic\", order = \"dir\" }", 2),
+    ("{ dally = \"improved\" }", 2),
+    ("{ dally = \"improved\", order = \"dir\" }", 2),
+    ("{ dally = \"adaptive\" }", 3),
+    ("{ bubble = \"oblivious\" }", 1),
+    ("{ bubble = \"oblivious\", bubble_at = \"here\" }", 2),
+    ("{ bubble = \"oblivious\", ties = \"destination\" }", 2),
+    ("{ bubble = \"random\" }", 2),
+    ("{ bubble = \"random\", bubble_at = \"here\" }", 3),
+    ("{ bubble = \"shortest\" }", 2),
+    ("{ bubble = \"smart\" }", 2),
+    ("{ bubble = \"smart\", bubble_at = \"here\" }", 2),
+    ("{ dor = \"draw\" }", 2),
+];
+
+#[test]
+fn lattices_that_are_full_of_worms_drain_by_every_routing() {
+    for topology in [
+        "shape = \"torus\"\nsize = [7]\n",
+        "shape = \"torus\"\nsize = [4, 4]\n",
+        "shape = \"torus\"\nsize = [5, 3]\nways = 1\n",
+        "shape = \"torus\"\nsize = [4, 2]\ntwist = { y = { x = 2 } }\n",
+        "shape = \"midimew\"\nrouters = 13\n",
+        "shape = \"spinnaker\"\nsize = [4, 4]\n",
+    ] {
+        for (routing, vls) in ROUTINGS {
+            let credits = if routing.contains("bubble") { 32 } else { 16 };
+            let keys =
+                format!("routing = {routing}\nvls = {vls}\nmtu = \"1KiB\"\nheaders = \"0B\"\ncredits = {credits}\n");
+            let mut fabric = credit(&format!("{keys}[topology]\n{topology}"), &[]);
+            let hosts = netsim::network::Simulation::hosts(&fabric);
+            let mut sent = 0;
+            for host in 0..hosts {
+                for step in 1..hosts {
+                    let to = (host + step * (hosts / 2)) % hosts;
+                    if to != host {
+                        fabric.send(
+                            SimTime::ZERO,
+                            &with_token(message(host, to, 4_096, 0), (host * hosts + step).into()),
+                        );
+                        sent += 4;
+                    }
+                }
+            }
+            assert_eq!(packets(&mut fabric).len(), sent, "{routing} {topology}");
+        }
+    }
+}
+
 #[test]
 fn it_carries_what_dimension_order_cannot() {
     // Transpose on a mesh: every way by dimension order turns at the diagonal, where all ways of a row meet.

@@ -2,7 +2,7 @@
 //! differs from it.
 
 use crate::exactness::networks::{
-    arbitrated_networks, credit_networks, minimal_networks, shared_networks, stored_networks,
+    arbitrated_networks, credit_networks, lattice_networks, minimal_networks, shared_networks, stored_networks,
 };
 use crate::exactness::{drive, found};
 use crate::flit_model::fault::Fault;
@@ -58,6 +58,27 @@ fn mistakes_with_room_and_escapes_are_found() {
         &minimal_networks(),
         CASES,
         &[Fault::EscapeForgotten, Fault::RoomForAnything, Fault::ChoicesFromFirst, Fault::CreditOneFlitLate],
+        |case| drive(&mut Credit::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic),
+        |case, fault| {
+            let topology = case.config.topology.build(&case.hosts).unwrap();
+            credit::play(&case.config, &topology, &case.traffic, Some(fault))
+        },
+    );
+    assert_all(&found);
+}
+
+#[test]
+fn mistakes_with_lanes_of_lattices_are_found() {
+    let found = found(
+        &lattice_networks(),
+        CASES,
+        &[
+            Fault::EscapeForgotten,
+            Fault::RoomForAnything,
+            Fault::BubbleForgotten,
+            Fault::MostRoomAlways,
+            Fault::DatelineForgotten,
+        ],
         |case| drive(&mut Credit::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic),
         |case, fault| {
             let topology = case.config.topology.build(&case.hosts).unwrap();

@@ -219,6 +219,8 @@ fn what_is_written_is_read_back() {
         "xgft",
         "mesh",
         "torus",
+        "midimew",
+        "spinnaker",
         "graph",
     ] {
         let config: TopologyConfig = format!("shape = \"{shape}\"").parse().unwrap();

@@ -52,6 +52,9 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         if link.from_host {
             // It has one queue for each VL.
             let need = self.host_need(link.inputs, vl);
+            if self.classes_at_hosts > 1 {
+                return self.class_at_host(id, vl, need, now).ok_or(need);
+            }
             return if self.lanes.has(lane, need, now) { Ok(0) } else { Err(need) };
         }
         let sender = &self.lanes.ends[lane].sender;
@@ -97,7 +100,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             let vl = asking.trailing_zeros();
             match self.next_input(link, vl, now) {
                 Ok(bit) => self.take(link, asking, bit, now),
-                Err(least) => self.wait_for(self.number.lane(link, vl), least),
+                Err(least) => self.wait_for_any(link, vl, least),
             }
             return;
         }
@@ -120,13 +123,21 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             while vls != 0 {
                 let vl = vls.trailing_zeros();
                 vls &= vls - 1;
-                self.wait_for(self.number.lane(link, vl), found[vl as usize]);
+                self.wait_for_any(link, vl, found[vl as usize]);
             }
             return;
         }
         let state = &mut self.links[link];
         let given = self.tables.give(&mut state.turns, may, free_at < now);
         self.begin(link, given, found[usize::from(given.vl)], now);
+    }
+
+    /// Has `link` look again when a packet that asks for `vl` may find `need` credits.
+    fn wait_for_any(&mut self, link: LinkId, vl: u32, need: u32) {
+        let classes = if self.links[link].from_host { self.classes_at_hosts } else { 1 };
+        for class in 0..classes {
+            self.wait_for(self.number.lane(link, vl + class), need);
+        }
     }
 
     /// Starts the packet with bit `bit` on `link`, the only one of the VLs of `may`.
@@ -141,7 +152,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     fn begin(&mut self, link: LinkId, given: Given, bit: u32, now: SimTime) {
         let vl = u32::from(given.vl);
         let started = if self.links[link].from_host {
-            self.leave_host(link, vl, now)
+            self.leave_host(link, vl, bit, now)
         } else {
             self.leave_queue(link, vl, bit, now)
         };

@@ -33,6 +33,7 @@ impl CreditConfig {
             config.vls = max_vl + 1;
         }
         config.check()?;
+        config.routing = config.routing.with_vls(config.vls);
         Ok(config)
     }
 

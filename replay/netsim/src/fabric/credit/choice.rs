@@ -5,9 +5,9 @@ use super::{Credit, Event};
 use crate::fabric::ids::LaneId;
 use crate::fabric::packet::Observer;
 use crate::kernel::random::draw;
-use crate::routing::{Candidates, Choice};
+use crate::routing::{Choice, Hop, Lane as Offered, Pick, Rank, Room};
 use crate::time::SimTime;
-use crate::topology::{LinkId, NodeId};
+use crate::topology::LinkId;
 
 impl<O: Observer, S: Strategies> Credit<O, S> {
     /// The head of `queue` goes on: a link is chosen.
@@ -23,6 +23,13 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let at = self.links[input_link].to;
         let packet = self.packets.get(self.lanes.ends[queue].buffer.first);
         let destination = packet.destination;
+        if self.by_packet {
+            let hop = self.hop(queue);
+            if let Some((lane, enters_ring)) = self.routes.lane(&hop) {
+                self.chosen(queue, lane.link, lane.class, enters_ring, now);
+            }
+            return;
+        }
         let next = self.routes.next(at, input_link, destination);
         let mut position = 0;
         if next.links.len() > 1 {
@@ -120,43 +127,75 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         self.ask(queue, now);
     }
 
-    /// The head of `queue` commits itself to the lane with most room among those that its routing prefers, to the escape's if
-    /// none of them has room, or waits for room.
+    /// What the routing has to know of the head of `queue`.
+    fn hop(&self, queue: LaneId) -> Hop {
+        let input_link = self.number.link(queue);
+        let packet = self.packets.get(self.lanes.ends[queue].buffer.first);
+        Hop {
+            at: self.links[input_link].to,
+            input_link,
+            class: u8::try_from(self.number.vl(queue) % self.classes).unwrap_or(0),
+            to: packet.destination,
+            key: packet.key,
+        }
+    }
+
+    /// The head of `queue` commits itself to a lane with room of the first rank that has one, or waits for room.
     pub(super) fn choose_with_room(&mut self, queue: LaneId, now: SimTime) {
-        let (input_link, vl) = (self.number.link(queue), self.number.vl(queue));
-        let at = self.links[input_link].to;
-        let packet = *self.packets.get(self.lanes.ends[queue].buffer.first);
-        let to = packet.destination;
-        let on_escape = vl % self.classes < u32::from(self.routes.escape_classes());
-        let preferred = self.routes.next(at, input_link, to);
-        let escape = self.routes.escape(at, input_link, on_escape, to);
-        let (base, need, key) = (u32::from(packet.base), u32::from(packet.credits), packet.key);
-        let number = self.number;
-        let lanes = |candidates: Candidates| -> Vec<LaneId> {
-            let first = base + u32::from(candidates.class);
-            let of_link =
-                |link: &LinkId| (0..candidates.classes).map(|class| (*link, u32::from(class))).collect::<Vec<_>>();
-            let pairs = candidates.links.iter().flat_map(of_link);
-            pairs.map(|(link, class)| number.lane(link, first + class)).collect()
-        };
-        let ranks: Vec<Vec<LaneId>> = [Some(preferred), escape].into_iter().flatten().map(lanes).collect();
-        let chosen = ranks.iter().find_map(|lanes| self.most_room(lanes, need, now, at, key));
+        let hop = self.hop(queue);
+        let packet = self.packets.get(self.lanes.ends[queue].buffer.first);
+        let (base, need) = (u32::from(packet.base), u32::from(packet.credits));
+        let mut ranks = std::mem::take(&mut self.ranks);
+        self.routes.ranks(&hop, &mut ranks);
+        let chosen = ranks.iter().find_map(|rank| self.with_room(&rank, base, need, &hop, now));
         if let Some(lane) = chosen {
             if let Some(undecided) = &mut self.undecided {
                 undecided.end(queue);
             }
-            self.lanes.claim(lane, need);
-            let class = u8::try_from(self.number.vl(lane) - base).unwrap_or(0);
-            self.chosen(queue, self.number.link(lane), class, false, now);
+            self.lanes.claim(self.number.lane(lane.link, base + u32::from(lane.class)), need);
+            self.chosen(queue, lane.link, lane.class, false, now);
+        } else {
+            for rank in ranks.iter() {
+                let needed = self.needed(rank.room, need);
+                for lane in rank.lanes {
+                    self.wait_where_missing(
+                        queue,
+                        self.number.lane(lane.link, base + u32::from(lane.class)),
+                        needed,
+                        now,
+                    );
+                }
+                if let Room::BubbleIn(lane) = rank.room {
+                    let lane = self.number.lane(lane.link, base + u32::from(lane.class));
+                    self.wait_where_missing(queue, lane, self.bubble(), now);
+                }
+            }
+        }
+        self.ranks = ranks;
+    }
+
+    /// Credits of two of the largest packets.
+    const fn bubble(&self) -> u32 {
+        2 * self.sizes.largest.1 as u32
+    }
+
+    /// Credits that a packet that needs `need` must find in the lane that it takes.
+    const fn needed(&self, room: Room, need: u32) -> u32 {
+        match room {
+            Room::Bubble => self.bubble(),
+            Room::Packet | Room::BubbleIn(_) => need,
+        }
+    }
+
+    /// The head of `queue` looks again when `need` unclaimed credits are there on `lane`, if they are not now.
+    fn wait_where_missing(&mut self, queue: LaneId, lane: LaneId, need: u32, now: SimTime) {
+        if self.lanes.unclaimed(lane, now) >= i64::from(need) {
             return;
         }
-        for lane in ranks.into_iter().flatten() {
-            let link = self.number.link(lane);
-            if let Some(undecided) = &mut self.undecided {
-                undecided.wait(queue, link);
-            }
-            self.wait_for_room(lane, need);
+        if let Some(undecided) = &mut self.undecided {
+            undecided.wait(queue, self.number.link(lane));
         }
+        self.wait_for_room(lane, need);
     }
 
     /// Has the heads that wait for room on `lane` look again when `need` credits that nobody has in mind will be there, or
@@ -167,13 +206,32 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         }
     }
 
-    /// The lane with most unclaimed credits among those of `lanes` that have `need` of them; a draw among equals.
-    fn most_room(&mut self, lanes: &[LaneId], need: u32, now: SimTime, at: NodeId, key: u64) -> Option<LaneId> {
-        let room: Vec<i64> = lanes.iter().map(|lane| self.lanes.unclaimed(*lane, now)).collect();
-        let most = room.iter().copied().max().filter(|most| *most >= i64::from(need))?;
-        let equals: Vec<LaneId> =
-            lanes.iter().zip(room).filter(|(_, room)| *room == most).map(|(lane, _)| *lane).collect();
-        let position = if equals.len() > 1 { draw(self.seed, u64::from(at.0), key) % equals.len() as u64 } else { 0 };
-        equals.get(usize::try_from(position).unwrap_or(0)).copied()
+    /// The lane of `rank` that a packet takes which needs `need` credits; none if none has room.
+    fn with_room(&mut self, rank: &Rank, base: u32, need: u32, hop: &Hop, now: SimTime) -> Option<Offered> {
+        if let Room::BubbleIn(lane) = rank.room {
+            let lane = self.number.lane(lane.link, base + u32::from(lane.class));
+            if self.lanes.unclaimed(lane, now) < i64::from(self.bubble()) {
+                return None;
+            }
+        }
+        let needed = i64::from(self.needed(rank.room, need));
+        let mut found: Vec<Offered> = Vec::new();
+        let mut most = needed;
+        for lane in rank.lanes {
+            let room = self.lanes.unclaimed(self.number.lane(lane.link, base + u32::from(lane.class)), now);
+            if room < most {
+                continue;
+            }
+            if rank.pick == Pick::MostRoom && room > most {
+                found.clear();
+                most = room;
+            }
+            found.push(*lane);
+        }
+        let position = match found.len() {
+            0 | 1 => 0,
+            several => draw(self.seed, u64::from(hop.at.0), hop.key) % several as u64,
+        };
+        found.get(usize::try_from(position).unwrap_or(0)).copied()
     }
 }

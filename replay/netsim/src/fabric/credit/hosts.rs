@@ -5,6 +5,7 @@ use super::{Credit, Packet};
 use crate::fabric::ids::PacketId;
 use crate::fabric::messages::{NUMBER, key};
 use crate::fabric::packet::{Observer, PacketRecord};
+use crate::kernel::random::draw;
 use crate::network::Delivery;
 use crate::time::SimTime;
 use crate::topology::{LinkId, NodeId};
@@ -16,8 +17,21 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         next.map_or(u32::MAX, |(bytes, _)| self.sizes.of(bytes).1.into())
     }
 
-    /// The first packet of a host's queue starts on the host's link. Returns its flits and credits.
-    pub(super) fn leave_host(&mut self, link: LinkId, vl: u32, now: SimTime) -> Option<(u16, u16)> {
+    /// The class on which the next packet of a host's queue starts that needs `need` credits: the one with the most room, if any has
+    /// enough; a draw among equals.
+    pub(super) fn class_at_host(&mut self, link: LinkId, vl: u32, need: u32, now: SimTime) -> Option<u32> {
+        let node = self.links[link].inputs;
+        let key = self.messages.next_key(self.number.queue(NodeId(node), vl))?;
+        let lanes = (0..self.classes_at_hosts).map(|class| self.number.lane(link, vl + class));
+        let room: Vec<i64> = lanes.map(|lane| self.lanes.unclaimed(lane, now)).collect();
+        let most = room.iter().copied().max().filter(|most| *most >= i64::from(need))?;
+        let equals: Vec<u32> = (0..).zip(room).filter(|(_, room)| *room == most).map(|(class, _)| class).collect();
+        let position = draw(self.seed, node.into(), key) % equals.len() as u64;
+        equals.get(usize::try_from(position).unwrap_or(0)).copied()
+    }
+
+    /// The first packet of a host's queue starts on class `class` of the host's link. Returns its flits and credits.
+    pub(super) fn leave_host(&mut self, link: LinkId, vl: u32, class: u32, now: SimTime) -> Option<(u16, u16)> {
         let node = self.links[link].inputs;
         let queue = self.number.queue(NodeId(node), vl);
         let cut = self.messages.cut(queue)?;
@@ -43,7 +57,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             base: u8::try_from(vl).unwrap_or(0),
         };
         let id = self.packets.insert(packet);
-        self.start(id, link, vl, now);
+        self.start(id, link, vl + class, now);
         let state = &self.links[link];
         if state.asking != 0 {
             self.wake(link, state.free_at);

@@ -37,7 +37,7 @@ use super::{FabricError, FabricKind};
 use crate::count::count;
 use crate::csr::Csr;
 use crate::network::{Delivery, NetworkFigures, Simulation};
-use crate::routing::Routes;
+use crate::routing::{Ranks, Routes};
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, NodeId, Topology};
 use crate::units::{Bytes, DurationPs};
@@ -159,8 +159,14 @@ pub struct Credit<O, S: Strategies = Configured> {
     topology: Topology,
     routes: Routes,
     adaptive: bool,
+    /// Whether a packet's one lane depends on the packet.
+    by_packet: bool,
+    /// Classes of virtual lanes on the link of a host.
+    classes_at_hosts: u32,
     /// Heads that wait for room, where the routing has them commit themselves to room only.
     undecided: Option<Undecided>,
+    /// What the head that chooses may take: filled anew for each.
+    ranks: Ranks,
     seed: u64,
     classes: u32,
     vls: u32,
@@ -245,7 +251,8 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let number = Numbering::new(vls);
 
         // The links that end at each node, in order.
-        let ends = topology.links().iter().enumerate().map(|(id, link)| (link.to.0 as usize, LinkId(count(id))));
+        let ends = topology.links().iter().enumerate().filter(|(_, link)| !link.absent);
+        let ends = ends.map(|(id, link)| (link.to.0 as usize, LinkId(count(id))));
         let inputs = Csr::grouped(topology.nodes() as usize, ends);
         let mut slots = vec![0; topology.links().len()];
         for node in 0..topology.nodes() as usize {
@@ -286,16 +293,19 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
                 words += own * vls;
             }
         }
-        let adaptive = routes.config().needs_credits();
+        let adaptive = routes.chooses_by_room();
         let undecided = routes
             .commits_to_room()
             .then(|| Undecided::new(topology.links().len(), number.count(topology.links().len())));
         let horizon = config.horizon(&timings);
         Ok(Self {
             observer,
+            by_packet: routes.looks_at_packets(),
+            classes_at_hosts: routes.classes_at_hosts().into(),
             routes,
             adaptive,
             undecided,
+            ranks: Ranks::default(),
             seed: config.seed,
             classes: u32::from(classes),
             vls,
@@ -443,7 +453,7 @@ impl<O: Observer, S: Strategies> Simulation for Credit<O, S> {
                 let held = self.lanes.ends.raw[lanes].iter().map(|ends| u64::from(ends.buffer.held_most)).max();
                 let mut meter = meter.clone();
                 self.traffic[LinkId(count(id))].put_into(&mut meter, self.interval);
-                let mut figures = meter.figures(&self.topology.link_name(LinkId(count(id))), link.rate);
+                let mut figures = meter.figures(&self.topology.link_name(LinkId(count(id))), link.used_rate());
                 figures.queue_max_bytes = held.unwrap_or(0) * lanes::CREDIT;
                 figures
             })

@@ -309,7 +309,7 @@ impl Simulation for Ethernet {
             .iter()
             .zip(self.topology.links())
             .enumerate()
-            .map(|(id, (port, link))| port.meter.figures(&self.topology.link_name(LinkId(count(id))), link.rate))
+            .map(|(id, (port, link))| port.meter.figures(&self.topology.link_name(LinkId(count(id))), link.used_rate()))
             .collect();
         NetworkFigures {
             circuits: Vec::new(),

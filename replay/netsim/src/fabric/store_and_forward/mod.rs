@@ -320,7 +320,7 @@ impl<O: Observer> Simulation for StoreAndForward<O> {
     fn figures(&self) -> NetworkFigures {
         let ports = self.ports.iter().zip(self.topology.links()).enumerate();
         let links = ports
-            .map(|(id, (port, link))| port.meter.figures(&self.topology.link_name(LinkId(count(id))), link.rate))
+            .map(|(id, (port, link))| port.meter.figures(&self.topology.link_name(LinkId(count(id))), link.used_rate()))
             .collect();
         NetworkFigures {
             circuits: Vec::new(),

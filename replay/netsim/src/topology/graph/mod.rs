@@ -166,7 +166,8 @@ impl Graph {
     fn with_cables(topology: &Topology, folded: bool) -> Self {
         let nodes = (0..topology.nodes()).map(NodeId);
         let nodes = nodes.map(|node| (topology.name(node).to_owned(), topology.is_host(node))).collect();
-        let mut graph = Self { nodes, ..Self::default() };
+        let one_way = topology.links().iter().any(|link| link.absent);
+        let mut graph = Self { nodes, one_way, ..Self::default() };
         let mut classes: HashMap<Cable, String> = HashMap::new();
         for link in topology.links().iter().step_by(2) {
             let cable =
@@ -203,6 +204,9 @@ impl Graph {
     /// # Errors
     /// When a subnet of InfiniBand has not so many LIDs or ports, or a name cannot stand in the file.
     pub fn write(&self, format: Format) -> Result<String, TopologyError> {
+        if self.one_way {
+            return Err(TopologyError::OneWay);
+        }
         match format {
             Format::Edges => Ok(edges::write(self)),
             Format::Dot => {
@@ -221,6 +225,9 @@ impl Graph {
     /// # Errors
     /// As [`Graph::write`].
     pub fn write_lfts(&self, tables: Tables) -> Result<String, TopologyError> {
+        if self.one_way {
+            return Err(TopologyError::OneWay);
+        }
         match tables {
             Tables::Lfts => infiniband::write_lfts(self),
             Tables::Fdbs => infiniband::write_fdbs(self),

@@ -81,6 +81,8 @@ pub struct Graph {
     /// By switch, then host: the cable by which packets for the host go on, as twice the number of its edge, 1 more if they go
     /// against its `ends`; [`NO_ROUTE`] for none. Empty: there are no routes.
     pub routes: Vec<u32>,
+    /// Whether it stands for a network with cables that lead one way, for which no file has a place.
+    pub one_way: bool,
     /// What was left out, with file and line.
     pub warnings: Vec<String>,
     /// What forwarding tables refer to; `None` where the file is not of a subnet of InfiniBand.

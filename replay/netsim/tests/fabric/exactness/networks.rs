@@ -1,14 +1,14 @@
 //! Random small networks and what is sent on them.
 
 use super::Case;
-use super::topologies::{BEAT, Network, buffer, duration, network};
+use super::topologies::{BEAT, Network, buffer, duration, grids, lattices, network, trees, without_faults};
 use crate::flit_model::traffic::{Sending, When};
 use netsim::fabric::credit::{
     Credit, CreditConfig, InputArbitration, SharedBuffersConfig, Start, VlArbitration, VlWeight,
 };
 use netsim::fabric::store_and_forward::{StoreAndForward, StoreAndForwardConfig};
-use netsim::routing::RoutingConfig;
-use netsim::topology::TopologyConfig;
+use netsim::routing::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Order, Routes, RoutingConfig, Ties};
+use netsim::topology::{HostPlace, TopologyConfig};
 use netsim::units::{Buffer, Bytes, DurationPs};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -134,12 +134,16 @@ fn lanes() -> impl Strategy<Value = (u8, Vec<u8>, VlArbitration)> {
 
 /// A network with credits, and what is sent on it.
 pub fn credit_networks() -> impl Strategy<Value = Case<CreditConfig>> {
+    credit_networks_on(network(&Just(Buffer::Unlimited).boxed()))
+}
+
+fn credit_networks_on(networks: impl Strategy<Value = Network>) -> impl Strategy<Value = Case<CreditConfig>> {
     let sizes = sizes(prop_oneof![select(vec![16, 32, 100, 128, 256]), 8..=256u64]);
     let more_credits = prop_oneof![3 => 0..4u32, 1 => 0..40u32, 1 => Just(1_000)];
     let pauses = (duration(), duration(), duration(), duration());
     let pauses = (pauses, vec(any::<bool>(), 4));
     let start = prop_oneof![3 => Just(Start::CutThrough), 1 => Just(Start::WholePacket)];
-    let fabric = (network(&Just(Buffer::Unlimited).boxed()), any::<u64>(), lanes());
+    let fabric = (networks, any::<u64>(), lanes());
     (fabric, sizes, more_credits, pauses, start, drafts(25)).prop_map(
         |((network, seed, lanes), (mtu, headers, flit), more, (pauses, there), start, drafts)| {
             let Network { topology, hosts, routing } = network;
@@ -200,6 +204,71 @@ pub fn minimal_networks() -> impl Strategy<Value = Case<CreditConfig>> {
         config.sl_to_vl.iter_mut().for_each(|vl| *vl %= config.vls / 3);
         config.arbitration.low.clear();
         config.arbitration.high.retain(|entry| entry.0 < config.vls);
+        case
+    })
+}
+
+/// The routings of lattices, with `more` classes of virtual lanes than they need.
+fn lattice_routing() -> impl Strategy<Value = RoutingConfig> {
+    let vcs = |least: u8| (least..least + 3).prop_map(Some);
+    let order = select(Order::ALL.to_vec());
+    let ties = || select(Ties::ALL.to_vec());
+    let dally = (select(Dally::ALL.to_vec()), order, ties(), vcs(3)).prop_map(|(mode, order, ties, vcs)| {
+        let vcs = vcs.filter(|_| mode == Dally::Adaptive);
+        RoutingConfig::Dally(DallyConfig { mode, order, ties, vcs })
+    });
+    let modes = (select(BubbleMode::ALL.to_vec()), select(BubbleAt::ALL.to_vec()));
+    let bubble = (modes, ties(), vcs(2)).prop_map(|((mode, bubble_at), ties, vcs)| {
+        RoutingConfig::BubbleVls(BubbleConfig { mode, bubble_at, ties, vcs })
+    });
+    let others = select(vec![
+        RoutingConfig::Dor,
+        RoutingConfig::Bubble,
+        RoutingConfig::MinimalAdaptive,
+        RoutingConfig::DorTies(Ties::Draw),
+    ]);
+    prop_oneof![4 => dally, 5 => bubble, 1 => others]
+}
+
+/// `config` with `routing`, whose classes make `groups` service levels' lanes; on a network with all its cables if it does not get round
+/// those that are missing.
+fn with_classes(config: &mut CreditConfig, hosts: &[HostPlace], routing: RoutingConfig, groups: u8) {
+    let classes = |config: &CreditConfig| {
+        let topology = config.topology.build(hosts).unwrap();
+        Routes::new(&routing, &topology, 1).map(|routes| (routes.classes(), routes.packets_of_room()))
+    };
+    if classes(config).is_err() {
+        config.topology = without_faults(config.topology.clone());
+    }
+    let Ok((classes, packets)) = classes(config) else {
+        // One way, where only ways axis by axis are without deadlock.
+        return with_classes(config, hosts, RoutingConfig::Dor, groups);
+    };
+    config.routing = routing;
+    let groups = groups.min(15 / classes);
+    config.vls = classes * groups;
+    config.sl_to_vl.iter_mut().for_each(|vl| *vl %= groups);
+    config.arbitration.low.clear();
+    config.arbitration.high.retain(|entry| entry.0 < config.vls);
+    let largest = (config.mtu.get() + config.headers.get()).div_ceil(config.flit.get()) * config.flit.get();
+    config.credits += u32::try_from(largest.div_ceil(64)).unwrap() * (packets - 1);
+}
+
+/// A lattice with any of its routings, and what is sent on it.
+pub fn lattice_networks() -> impl Strategy<Value = Case<CreditConfig>> {
+    let networks =
+        prop_oneof![3 => lattices(&Just(Buffer::Unlimited).boxed()), 1 => grids(&Just(Buffer::Unlimited).boxed())];
+    (credit_networks_on(networks), lattice_routing(), 1..3u8).prop_map(|(mut case, routing, groups)| {
+        with_classes(&mut case.config, &case.hosts, routing, groups);
+        case
+    })
+}
+
+/// A tree whose packets choose among links and virtual lanes, and what is sent on it.
+pub fn spread_networks() -> impl Strategy<Value = Case<CreditConfig>> {
+    let networks = trees(&Just(Buffer::Unlimited).boxed());
+    (credit_networks_on(networks), 1..5u8, 1..4u8).prop_map(|(mut case, vcs, groups)| {
+        with_classes(&mut case.config, &case.hosts, RoutingConfig::AdaptiveVls(Some(vcs)), groups);
         case
     })
 }

@@ -2,8 +2,9 @@
 
 use netsim::routing::RoutingConfig;
 use netsim::topology::{
-    FatTreeConfig, GraphConfig, GridConfig, HostPlace, Joined, KaryTreeConfig, LeafSpineConfig, LinkConfig,
-    PortTreeConfig, RacksConfig, SingleSwitchConfig, ThinTreeConfig, TopologyConfig, XgftConfig,
+    FatTreeConfig, FaultsConfig, GraphConfig, GridConfig, HostPlace, Joined, KaryTreeConfig, LeafSpineConfig,
+    LinkConfig, MidimewConfig, PortTreeConfig, RacksConfig, SingleSwitchConfig, SpinnakerConfig, ThinTreeConfig,
+    TopologyConfig, XgftConfig,
 };
 use netsim::units::{Buffer, DurationPs, Rate};
 use proptest::collection::vec;
@@ -92,7 +93,7 @@ fn racks(buffer: &BoxedStrategy<Buffer>) -> impl Strategy<Value = Network> + use
 }
 
 /// Trees of all kinds, with the routings that lead up and down.
-fn trees(buffer: &BoxedStrategy<Buffer>) -> impl Strategy<Value = Network> + use<> {
+pub fn trees(buffer: &BoxedStrategy<Buffer>) -> impl Strategy<Value = Network> + use<> {
     let shape = (0..6u32, 2..4u32, 1..3u32, 1..3u32);
     let routing = select(vec![
         RoutingConfig::Adaptive,
@@ -141,7 +142,7 @@ fn trees(buffer: &BoxedStrategy<Buffer>) -> impl Strategy<Value = Network> + use
 }
 
 /// Meshes and tori, dimension by dimension, with datelines or bubbles.
-fn grids(buffer: &BoxedStrategy<Buffer>) -> impl Strategy<Value = Network> + use<> {
+pub fn grids(buffer: &BoxedStrategy<Buffer>) -> impl Strategy<Value = Network> + use<> {
     let sizes = [&[2][..], &[3], &[4], &[5], &[6], &[3, 2], &[4, 2], &[3, 3], &[3, 4], &[2, 2, 2], &[3, 2, 2]];
     let size = select(sizes.map(<[u32]>::to_vec).to_vec());
     let routing = select(vec![
@@ -155,12 +156,74 @@ fn grids(buffer: &BoxedStrategy<Buffer>) -> impl Strategy<Value = Network> + use
     ]);
     (links(buffer), size, 1..3u32, proptest::bool::weighted(0.75), any::<bool>(), routing).prop_map(
         |((host_link, link), size, concentration, wraps, by_turns, routing)| {
-            let config = GridConfig { size, concentration, nodes: None, host_link, link, links: Vec::new() };
+            let config = GridConfig { size, concentration, host_link, link, ..GridConfig::default() };
             let topology = if wraps { TopologyConfig::Torus(config) } else { TopologyConfig::Mesh(config) };
             let hosts = on_places(&topology, by_turns);
             Network { topology, hosts, routing }
         },
     )
+}
+
+/// Lattices of all kinds, some one way, some with faults; the routing has to be chosen.
+pub fn lattices(buffer: &BoxedStrategy<Buffer>) -> impl Strategy<Value = Network> + use<> {
+    let kind = (0..4u32, 0..4u32, 1..3u8, prop_oneof![3 => Just(0u32), 1 => 1..3u32], 0..50u64);
+    (links(buffer), kind, 1..3u32, any::<bool>()).prop_map(
+        |((host_link, link), (kind, turn, ways, faults, fault_seed), concentration, by_turns)| {
+            let faults = FaultsConfig::Number(faults);
+            let grid = |size: &[u32], twist: u32| {
+                let mut config =
+                    GridConfig { size: size.to_vec(), concentration, host_link, link, ..GridConfig::default() };
+                if twist > 0 {
+                    config.twist.entry("y".to_owned()).or_default().insert("x".to_owned(), twist);
+                }
+                (config.ways, config.faults, config.fault_seed) = (ways, faults.clone(), fault_seed);
+                TopologyConfig::Torus(config)
+            };
+            let topology = |faults: FaultsConfig| match kind {
+                0 => grid(&[4, 2], turn),
+                1 => grid([&[6][..], &[4, 3], &[3, 3], &[4, 2, 2]][turn as usize], 0),
+                2 => TopologyConfig::Midimew(MidimewConfig {
+                    routers: 5 + turn,
+                    concentration,
+                    host_link,
+                    link,
+                    ways,
+                    faults,
+                    fault_seed,
+                    ..MidimewConfig::default()
+                }),
+                _ => TopologyConfig::Spinnaker(SpinnakerConfig {
+                    size: vec![3, 3 + turn % 2],
+                    concentration,
+                    host_link,
+                    link,
+                    ways,
+                    faults,
+                    fault_seed,
+                    ..SpinnakerConfig::default()
+                }),
+            };
+            let topology = topology(faults.clone());
+            let topology = match topology.build(&[]) {
+                Ok(_) => topology,
+                // It falls apart.
+                Err(_) => without_faults(topology),
+            };
+            let hosts = on_places(&topology, by_turns);
+            Network { topology, hosts, routing: RoutingConfig::UpDown }
+        },
+    )
+}
+
+/// The same network with all its cables.
+pub fn without_faults(mut topology: TopologyConfig) -> TopologyConfig {
+    match &mut topology {
+        TopologyConfig::Torus(config) => config.faults = FaultsConfig::default(),
+        TopologyConfig::Midimew(config) => config.faults = FaultsConfig::default(),
+        TopologyConfig::Spinnaker(config) => config.faults = FaultsConfig::default(),
+        _ => {}
+    }
+    topology
 }
 
 /// Any connected graph of few switches, whose cables are of up to three kinds.

@@ -63,6 +63,8 @@ pub enum Fault {
     DatelineForgotten,
     /// A packet takes no escape.
     EscapeForgotten,
+    /// A packet takes the lane with most room, where any will do.
+    MostRoomAlways,
     /// A packet commits itself to a lane with any credits.
     RoomForAnything,
     /// The packet on the link counts as waiting.

@@ -116,6 +116,27 @@ pub fn any_grid() -> impl Strategy<Value = Topology> {
     })
 }
 
+/// Any small lattice, as keys: twisted, one way, midimew, SpiNNaker, or a plain torus.
+pub fn any_lattice() -> impl Strategy<Value = String> {
+    let twisted = (2u32..7, 2u32..5, 0u32..7, prop::option::of((2u32..4, 0u32..7))).prop_map(|(x, y, over_y, more)| {
+        let twist = |by: u32| by % x;
+        match more {
+            None => format!("shape = \"torus\"\nsize = [{x}, {y}]\ntwist = {{ y = {{ x = {} }} }}", twist(over_y)),
+            Some((z, over_z)) => format!(
+                "shape = \"torus\"\nsize = [{x}, {y}, {z}]\ntwist = {{ y = {{ x = {} }}, z = {{ x = {} }} }}",
+                twist(over_y),
+                twist(over_z)
+            ),
+        }
+    });
+    let plain = prop::collection::vec(1u32..6, 1..4).prop_map(|size| format!("shape = \"torus\"\nsize = {size:?}"));
+    let midimew = (5u32..50).prop_map(|routers| format!("shape = \"midimew\"\nrouters = {routers}"));
+    let triangles = (3u32..7, 3u32..7).prop_map(|(x, y)| format!("shape = \"spinnaker\"\nsize = [{x}, {y}]"));
+    let shape = prop_oneof![2 => twisted, 1 => plain, 1 => midimew, 1 => triangles];
+    (shape, 1u32..3, 1u8..3)
+        .prop_map(|(shape, concentration, ways)| format!("{shape}\nconcentration = {concentration}\nways = {ways}"))
+}
+
 /// The routings that need no certain form.
 pub const ANYWHERE: [RoutingConfig; 4] =
     [RoutingConfig::Ecmp, RoutingConfig::EcmpPacket, RoutingConfig::Shortest, RoutingConfig::UpDown];

@@ -96,7 +96,7 @@ fn place(part: usize, block: usize) -> NodePlace {
 fn groups(topology: &Topology) -> Vec<Range<u32>> {
     let sizes = match topology.structure() {
         Structure::Tree(tree) => (1..=tree.height()).map(|level| tree.nodes(level)).collect(),
-        Structure::Any | Structure::Grid(_) => vec![topology.switches()],
+        Structure::Any | Structure::Grid(_) | Structure::Lattice(_) => vec![topology.switches()],
     };
     let mut begin = topology.hosts();
     let group = |size: &u32| {

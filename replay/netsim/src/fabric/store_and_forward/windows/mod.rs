@@ -175,7 +175,10 @@ impl<O: PartObserver, M: HostMessages> Windows<O, M> {
     pub fn figures(&self) -> NetworkFigures {
         let links = (0..self.shared.topology.links().len()).map(|id| {
             let (ports, number) = self.port(id);
-            ports.figures(number, self.shared.topology.link_name(LinkId(count(id))))
+            let link = LinkId(count(id));
+            let mut figures = ports.figures(number, self.shared.topology.link_name(link));
+            figures.rate_bps = self.shared.topology.link(link).used_rate().bps().unwrap_or(0);
+            figures
         });
         NetworkFigures {
             circuits: Vec::new(),

@@ -207,7 +207,8 @@ impl<'a> Model<'a> {
             let inputs: Vec<Option<usize>> = if node.0 < topology.hosts() {
                 vec![None]
             } else {
-                (0..topology.links().len()).filter(|link| topology.links()[*link].to == node).map(Some).collect()
+                let links = topology.links().iter().enumerate().filter(|(_, link)| !link.absent && link.to == node);
+                links.map(|(link, _)| Some(link)).collect()
             };
             for input in inputs {
                 queues.extend((0..vls).map(|vl| Queue { node, input, vl, waiting: VecDeque::new() }));
@@ -241,7 +242,7 @@ impl<'a> Model<'a> {
         Self {
             config,
             topology,
-            routes: Routes::new(&config.routing, topology, config.seed).expect("the routing fits"),
+            routes: Routes::new(&config.routing.with_vls(config.vls), topology, config.seed).expect("the routing fits"),
             traffic,
             fault,
             now: SimTime::ZERO,

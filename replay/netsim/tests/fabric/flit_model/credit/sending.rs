@@ -6,7 +6,7 @@ use crate::flit_model::routing::rule;
 use crate::flit_model::{bits, bps, t};
 use netsim::fabric::credit::{InputArbitration, SharedBuffersConfig, Start};
 use netsim::kernel::random::draw;
-use netsim::routing::RoutingConfig;
+use netsim::routing::{Hop, Lane, Pick, Ranks, Room, RoutingConfig};
 use netsim::time::SimTime;
 use netsim::topology::{LinkId, NodeId};
 use std::cmp::Reverse;
@@ -50,6 +50,11 @@ impl Model<'_> {
             let link = self.topology.out(node)[0].0 as usize;
             return Choice { link, vl: self.vl(packet.level, 0), enters_ring: false };
         };
+        if self.routes.looks_at_packets() {
+            let (lane, enters_ring) = self.routes.lane(&self.hop(queue)).expect("there is a way");
+            let class = if self.fault == Some(Fault::DatelineForgotten) { 0 } else { lane.class };
+            return Choice { link: lane.link.0 as usize, vl: self.vl(packet.level, class), enters_ring };
+        }
         let next = self.routes.next(node, LinkId(u32::try_from(input).unwrap()), destination);
         let class = if self.fault == Some(Fault::DatelineForgotten) { 0 } else { next.class };
         let vl = self.vl(packet.level, class);
@@ -68,37 +73,73 @@ impl Model<'_> {
         Choice { link: link.0 as usize, vl, enters_ring: next.enters_ring }
     }
 
-    /// The rule of routings that commit packets to lanes with room only: the lane with most of it among those that the
-    /// routing prefers, then the escape's; nothing where none has room.
+    /// What the routing has to know of the head of a switch's queue.
+    fn hop(&self, queue: usize) -> Hop {
+        let packet = &self.packets[self.queues[queue].waiting[0].packet];
+        Hop {
+            at: self.queues[queue].node,
+            input_link: LinkId(u32::try_from(self.queues[queue].input.unwrap()).unwrap()),
+            class: u8::try_from(self.queues[queue].vl % usize::from(self.routes.classes())).unwrap(),
+            to: self.topology.host_node(packet.destination),
+            key: packet.key(),
+        }
+    }
+
+    /// The rule of routings that commit packets to lanes with room only: a lane of the first rank that has one with room, the one
+    /// with most of it or any; nothing where none has room.
     fn with_room(&self, queue: usize) -> Option<Choice> {
         let node = self.queues[queue].node;
         let packet = &self.packets[self.queues[queue].waiting[0].packet];
-        let destination = self.topology.host_node(packet.destination);
-        let input = LinkId(u32::try_from(self.queues[queue].input.unwrap()).unwrap());
-        let class = self.queues[queue].vl % usize::from(self.routes.classes());
-        let on_escape = class < usize::from(self.routes.escape_classes());
-        let preferred = self.routes.next(node, input, destination);
-        let escape = self.routes.escape(node, input, on_escape, destination);
-        let escape = if self.fault == Some(Fault::EscapeForgotten) { None } else { escape };
-        for candidates in [Some(preferred), escape].into_iter().flatten() {
-            let mut best: Vec<(i64, Choice)> = Vec::new();
-            for link in candidates.links {
-                for class in candidates.class..candidates.class + candidates.classes {
-                    let choice = Choice { link: link.0 as usize, vl: self.vl(packet.level, class), enters_ring: false };
-                    let room = self.unclaimed(node, choice);
-                    let enough = if self.fault == Some(Fault::RoomForAnything) { 1 } else { packet.credits };
-                    if room >= i64::try_from(enough).unwrap() && best.first().is_none_or(|(most, _)| room >= *most) {
-                        best.retain(|(most, _)| *most == room);
-                        best.push((room, choice));
-                    }
+        let mut ranks = Ranks::default();
+        self.routes.ranks(&self.hop(queue), &mut ranks);
+        let choice = |lane: &Lane| Choice {
+            link: lane.link.0 as usize,
+            vl: self.vl(packet.level, lane.class),
+            enters_ring: false,
+        };
+        let (_, largest) = self.flits_and_credits((self.config.mtu.get() + self.config.headers.get()).max(1));
+        let number = ranks.iter().count();
+        for (rank, offer) in ranks.iter().enumerate() {
+            if self.fault == Some(Fault::EscapeForgotten) && rank > 0 && rank + 1 == number {
+                break;
+            }
+            let enough = match offer.room {
+                _ if self.fault == Some(Fault::RoomForAnything) => 1,
+                Room::Bubble if self.fault != Some(Fault::BubbleForgotten) => 2 * largest,
+                _ => packet.credits,
+            };
+            if let Room::BubbleIn(here) = offer.room {
+                let before = self.topology.link(here.link).from;
+                let room = self.unclaimed(before, choice(&here));
+                if room < i64::try_from(2 * largest).unwrap() && self.fault != Some(Fault::BubbleForgotten) {
+                    continue;
                 }
             }
-            if !best.is_empty() {
-                let position = draw(self.config.seed, u64::from(node.0), packet.key()) % best.len() as u64;
-                return Some(best[usize::try_from(position).unwrap()].1);
+            let mut found: Vec<(i64, Choice)> =
+                offer.lanes.iter().map(choice).map(|c| (self.unclaimed(node, c), c)).collect();
+            found.retain(|(room, _)| *room >= i64::try_from(enough).unwrap());
+            if offer.pick == Pick::MostRoom || self.fault == Some(Fault::MostRoomAlways) {
+                let most = found.iter().map(|(room, _)| *room).max();
+                found.retain(|(room, _)| Some(*room) == most);
+            }
+            if !found.is_empty() {
+                let position = draw(self.config.seed, u64::from(node.0), packet.key()) % found.len() as u64;
+                return Some(found[usize::try_from(position).unwrap()].1);
             }
         }
         None
+    }
+
+    /// The classes among which the head of a host's queue chooses when it may start.
+    fn at_host(&self, queue: usize, choice: Choice) -> Option<Choice> {
+        let packet = &self.packets[self.queues[queue].waiting[0].packet];
+        let classes = usize::from(self.routes.classes_at_hosts());
+        let lanes = (0..classes).map(|class| Choice { vl: choice.vl + class, ..choice });
+        let mut found: Vec<(u64, Choice)> = lanes.map(|lane| (self.free(lane.link, lane.vl), lane)).collect();
+        let most = found.iter().map(|(room, _)| *room).max().filter(|most| *most >= packet.credits)?;
+        found.retain(|(room, _)| *room == most);
+        let position = draw(self.config.seed, u64::from(self.queues[queue].node.0), packet.key()) % found.len() as u64;
+        Some(found[usize::try_from(position).unwrap()].1)
     }
 
     /// Credits that are free for a VL of a link.
@@ -209,6 +250,9 @@ impl Model<'_> {
             let (_, largest) = self.flits_and_credits((self.config.mtu.get() + self.config.headers.get()).max(1));
             needed = 2 * largest;
         }
+        if self.queues[queue].input.is_none() && self.routes.classes_at_hosts() > 1 {
+            return self.at_host(queue, choice);
+        }
         let credits = self.free(choice.link, choice.vl);
         (self.ready(queue, choice.link) && credits >= needed).then_some(choice)
     }
@@ -216,11 +260,15 @@ impl Model<'_> {
     /// Takes one of the packets that may start on `link`, by queue in order of queues, with the VL.
     fn arbitrate(&mut self, link: usize, asking: &[(usize, usize)]) {
         let mut vls = vec![false; usize::from(self.config.vls)];
-        asking.iter().for_each(|(_, vl)| vls[*vl] = true);
+        // At a host whose packets choose among classes, the tables know them by class 0, that of their queue.
+        let spread = |queue: usize| self.queues[queue].input.is_none() && self.routes.classes_at_hosts() > 1;
+        let known = |(queue, vl): &(usize, usize)| if spread(*queue) { self.queues[*queue].vl } else { *vl };
+        asking.iter().for_each(|asks| vls[known(asks)] = true);
         let Some(turn) = self.links[link].arbiter.turn(&vls) else { return };
         let vl = usize::from(turn.vl);
-        let on_vl: Vec<usize> = asking.iter().filter(|(_, its)| *its == vl).map(|(queue, _)| *queue).collect();
+        let on_vl: Vec<usize> = asking.iter().filter(|asks| known(asks) == vl).map(|(queue, _)| *queue).collect();
         let taken = self.input(link, vl, &on_vl);
+        let vl = asking.iter().find(|(queue, _)| *queue == taken).map_or(vl, |(_, vl)| *vl);
         let packet = &self.packets[self.queues[taken].waiting[0].packet];
         let (credits, bytes) = (packet.credits, packet.flits * self.flit());
         self.links[link].lanes[vl].last_taken = taken;

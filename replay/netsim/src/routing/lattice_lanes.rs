@@ -1,0 +1,250 @@
+//! Virtual lanes on lattices: which lane a packet takes, or which it may take, the preferred ones first. The rules are those of
+//! INSEE's routers; `docs/topologies.md` says where the paper and its program differ.
+
+use super::candidates::{Candidates, Hop, Lane, Pick, Ranks, Room};
+use super::lattice::{LatticeWays, Way};
+use super::vcs::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Order, Ties};
+use super::{RoutingConfig, RoutingError};
+use crate::topology::{LinkId, NodeId, Topology};
+
+/// By what rings are kept from filling up, and how lanes are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lanes {
+    /// Two classes: 1 while the end of the ring lies ahead.
+    Dateline,
+    /// One class, a bubble in each ring.
+    Bubble,
+    Dally(DallyConfig),
+    BubbleVls(BubbleConfig),
+}
+
+/// Ways and lanes of a lattice.
+#[derive(Clone, Debug)]
+pub(super) struct LatticeHops {
+    ways: LatticeWays,
+    lanes: Lanes,
+}
+
+impl LatticeHops {
+    /// Those of `config`, if it is one for lattices and `topology` is one.
+    pub(super) fn of(topology: &Topology, config: &RoutingConfig, seed: u64) -> Result<Option<Self>, RoutingError> {
+        let (lanes, order, ties) = match config {
+            RoutingConfig::Dor => (Lanes::Dateline, Order::Dim, Ties::Destination),
+            RoutingConfig::DorTies(ties) => (Lanes::Dateline, Order::Dim, *ties),
+            RoutingConfig::Bubble => (Lanes::Bubble, Order::Dim, Ties::Destination),
+            RoutingConfig::Dally(dally) => (Lanes::Dally(*dally), dally.order, dally.ties),
+            RoutingConfig::BubbleVls(bubble) => (Lanes::BubbleVls(*bubble), Order::Dim, bubble.ties),
+            _ => return Ok(None),
+        };
+        let ways = LatticeWays::of(topology, config, order, ties, seed)?;
+        Ok(ways.map(|ways| Self { ways, lanes }))
+    }
+
+    pub(super) const fn ways(&self) -> &LatticeWays {
+        &self.ways
+    }
+
+    /// How many classes of virtual lanes there are.
+    pub(super) fn classes(&self) -> u8 {
+        match self.lanes {
+            Lanes::Dateline if self.ways.has_rings() => 2,
+            Lanes::Dateline | Lanes::Bubble => 1,
+            Lanes::Dally(dally) => dally.classes(),
+            Lanes::BubbleVls(bubble) => bubble.classes(),
+        }
+    }
+
+    /// How many of these, from 0 on, are those of the escape; 0: there is none, all packets take one way.
+    pub(super) fn escape_classes(&self) -> u8 {
+        match self.lanes {
+            _ if !self.ranked() => 0,
+            Lanes::Dally(_) => 2,
+            Lanes::BubbleVls(BubbleConfig { mode: BubbleMode::Oblivious, .. }) => 0,
+            Lanes::Dateline | Lanes::Bubble | Lanes::BubbleVls(_) => 1,
+        }
+    }
+
+    /// Whether packets have several lanes to choose from, or commit themselves to room.
+    pub(super) const fn ranked(&self) -> bool {
+        match self.lanes {
+            Lanes::Dateline | Lanes::Bubble => false,
+            Lanes::Dally(dally) => matches!(dally.mode, Dally::Improved | Dally::Adaptive),
+            Lanes::BubbleVls(bubble) => {
+                !matches!(bubble.mode, BubbleMode::Oblivious) || matches!(bubble.bubble_at, BubbleAt::Here)
+            }
+        }
+    }
+
+    /// Whether a packet's lane depends on more than place and destination.
+    pub(super) fn looks_at_packets(&self) -> bool {
+        self.ways.ties == Ties::Draw || matches!(self.lanes, Lanes::Dally(_) | Lanes::BubbleVls(_))
+    }
+
+    /// Whether rings are kept from filling up by bubbles.
+    pub(super) fn needs_bubbles(&self) -> bool {
+        matches!(self.lanes, Lanes::Bubble | Lanes::BubbleVls(_)) && self.ways.has_rings()
+    }
+
+    /// The link by which packets for `to` go on whose pattern is the destination's, with its class where that is all it depends on.
+    pub(super) fn next(&self, at: NodeId, input_link: LinkId, to: NodeId) -> Candidates<'_> {
+        let Some((link, way)) = self.ways.link(at, to, self.ways.pattern(to, 0)) else {
+            return LatticeWays::candidates(None, 0, false);
+        };
+        let Some(way) = way else { return LatticeWays::candidates(Some(link), 0, false) };
+        let class = match self.lanes {
+            Lanes::Dateline => u8::from(self.ways.wraps_ahead(self.ways.router(at), way)),
+            _ => 0,
+        };
+        let enters = self.needs_bubbles() && self.enters(way, self.ways.came(input_link));
+        LatticeWays::candidates(Some(link), class, enters)
+    }
+
+    /// Whether a packet on `way` enters a ring, having come as `came` says.
+    fn enters(&self, way: Way, came: Option<(usize, bool)>) -> bool {
+        self.ways.is_ring(way.axis) && came != Some((way.axis, way.forward))
+    }
+
+    /// The one lane of a packet, and whether it enters a ring that keeps a bubble.
+    pub(super) fn lane(&self, hop: &Hop) -> Option<(Lane, bool)> {
+        let (link, way) = self.ways.link(hop.at, hop.to, self.ways.pattern(hop.to, hop.key))?;
+        let Some(way) = way else { return Some((Lane { link: *link, class: 0 }, false)) };
+        let came = self.ways.came(hop.input_link);
+        let stays = came == Some((way.axis, way.forward));
+        let router = self.ways.router(hop.at);
+        let class = match self.lanes {
+            Lanes::Dateline => u8::from(self.ways.wraps_ahead(router, way)),
+            Lanes::Bubble => 0,
+            Lanes::Dally(DallyConfig { mode: Dally::Trc, .. }) => match self.ways.place(router, way.axis) {
+                0 => 0,
+                _ if stays => hop.class.min(1),
+                _ => 1,
+            },
+            Lanes::Dally(_) => self.basic(router, way),
+            Lanes::BubbleVls(BubbleConfig { mode: BubbleMode::Oblivious, .. }) if stays => hop.class,
+            Lanes::BubbleVls(bubble @ BubbleConfig { mode: BubbleMode::Oblivious, .. }) => {
+                u8::try_from(self.ways.draw(hop.at, hop.key) % u64::from(bubble.classes())).unwrap_or(0)
+            }
+            Lanes::BubbleVls(_) => 0,
+        };
+        // A lane of the escape is entered from lanes that are none, too.
+        let from_elsewhere = self.escape_classes() == 1 && hop.class != 0;
+        let enters = self.needs_bubbles() && self.ways.is_ring(way.axis) && (!stays || from_elsewhere);
+        Some((Lane { link: *link, class }, enters))
+    }
+
+    /// The class that waits for nothing that waits for it.
+    fn basic(&self, router: u32, way: Way) -> u8 {
+        u8::from(!self.ways.wraps_ahead(router, way))
+    }
+
+    /// All lanes of a packet, the preferred ones first.
+    pub(super) fn ranks(&self, hop: &Hop, ranks: &mut Ranks) {
+        let Some((escape, enters)) = self.lane(hop) else { return };
+        let one = |lane: Lane, room: Room, ranks: &mut Ranks| ranks.push([lane], Pick::Drawn, room);
+        if self.ways.end(hop.at, hop.to).is_some() {
+            return one(escape, Room::Packet, ranks);
+        }
+        let room = if enters { self.bubble(hop, escape) } else { Room::Packet };
+        match self.lanes {
+            Lanes::Dateline | Lanes::Bubble => one(escape, room, ranks),
+            Lanes::Dally(dally) => {
+                if dally.mode == Dally::Adaptive {
+                    ranks.push(self.adaptive(hop, 2, |_, _| true), Pick::Drawn, Room::Packet);
+                }
+                if escape.class == 1 {
+                    // Without the end of a ring ahead either class will do: one is drawn, then the other.
+                    let first = u8::try_from(self.ways.draw(hop.at, hop.key) & 1).unwrap_or(0);
+                    one(Lane { class: first, ..escape }, Room::Packet, ranks);
+                    one(Lane { class: 1 - first, ..escape }, Room::Packet, ranks);
+                } else {
+                    one(escape, Room::Packet, ranks);
+                }
+            }
+            Lanes::BubbleVls(bubble) => {
+                let came = self.ways.came(hop.input_link);
+                let own = |axis, forward| came == Some((axis, forward)) && hop.class > 0;
+                match bubble.mode {
+                    BubbleMode::Oblivious => {}
+                    BubbleMode::Random => {
+                        let straight = self.adaptive(hop, 1, own);
+                        ranks.push(straight.filter(|lane| lane.class == hop.class), Pick::Drawn, Room::Packet);
+                        ranks.push(self.adaptive(hop, 1, |_, _| true), Pick::Drawn, Room::Packet);
+                    }
+                    BubbleMode::Shortest => {
+                        ranks.push(self.adaptive(hop, 1, |_, _| true), Pick::MostRoom, Room::Packet);
+                    }
+                    BubbleMode::Smart => {
+                        let axes = self.ways.axes();
+                        let first = came.map_or(0, |(axis, _)| axis);
+                        for axis in (0..axes).map(|trial| (first + trial) % axes) {
+                            let straight = self.adaptive(hop, 1, |on, forward| on == axis && own(on, forward));
+                            let mut straight = straight.filter(|lane| lane.class == hop.class).peekable();
+                            if straight.peek().is_some() {
+                                ranks.push(straight, Pick::Drawn, Room::Packet);
+                            } else {
+                                ranks.push(self.adaptive(hop, 1, |on, _| on == axis), Pick::Drawn, Room::Packet);
+                            }
+                        }
+                    }
+                }
+                one(escape, room, ranks);
+            }
+        }
+    }
+
+    /// The lanes from class `first` on of the directions that lead nearer, as far as `wanted`.
+    fn adaptive(&self, hop: &Hop, first: u8, wanted: impl Fn(usize, bool) -> bool) -> impl Iterator<Item = Lane> {
+        let classes = first..self.classes();
+        let nearer = self.ways.nearer(self.ways.router(hop.at), self.ways.target(hop.to));
+        nearer
+            .filter(move |(axis, forward, _)| wanted(*axis, *forward))
+            .flat_map(move |(_, _, link)| classes.clone().map(move |class| Lane { link, class }))
+    }
+
+    /// The room for a bubble that a packet must find that enters a ring by `lane`.
+    fn bubble(&self, hop: &Hop, lane: Lane) -> Room {
+        let at = match self.lanes {
+            Lanes::BubbleVls(bubble) => bubble.bubble_at,
+            _ => BubbleAt::Next,
+        };
+        let here = || {
+            let (axis, forward) = self.ways.came(lane.link)?;
+            self.ways.behind(self.ways.router(hop.at), axis, forward)
+        };
+        match at {
+            BubbleAt::Next => Room::Bubble,
+            // A ring that faults have broken has nothing behind its first router, and cannot fill up.
+            BubbleAt::Here => here().map_or(Room::Packet, |link| Room::BubbleIn(Lane { link, class: lane.class })),
+        }
+    }
+
+    /// The lanes for which a packet for `to` of `pattern` waits at `at`, if nothing else has room, having come by `came`; of one that is
+    /// drawn, all that may be.
+    pub(super) fn waited(&self, at: NodeId, came: Option<Lane>, to: NodeId, pattern: u32) -> Vec<Lane> {
+        let Some((link, way)) = self.ways.link(at, to, pattern) else { return Vec::new() };
+        let link = *link;
+        let Some(way) = way else { return vec![Lane { link, class: 0 }] };
+        let router = self.ways.router(at);
+        let stays = came.filter(|came| self.ways.came(came.link) == Some((way.axis, way.forward)));
+        let class = match self.lanes {
+            Lanes::Dateline => u8::from(self.ways.wraps_ahead(router, way)),
+            Lanes::Dally(DallyConfig { mode: Dally::Trc, .. }) => match self.ways.place(router, way.axis) {
+                0 => 0,
+                _ => stays.map_or(1, |came| came.class),
+            },
+            Lanes::Dally(_) => self.basic(router, way),
+            Lanes::BubbleVls(bubble @ BubbleConfig { mode: BubbleMode::Oblivious, .. }) => match stays {
+                Some(came) => came.class,
+                None => return (0..bubble.classes()).map(|class| Lane { link, class }).collect(),
+            },
+            Lanes::Bubble | Lanes::BubbleVls(_) => 0,
+        };
+        vec![Lane { link, class }]
+    }
+
+    /// Beside those, the lanes of the escape's classes that such a packet may hold without waiting for them.
+    pub(super) fn held(&self, waited: &Lane) -> Option<Lane> {
+        let either = matches!(self.lanes, Lanes::Dally(dally) if self.ranked() && dally.mode != Dally::Trc);
+        (either && waited.class == 1).then_some(Lane { class: 0, ..*waited })
+    }
+}
