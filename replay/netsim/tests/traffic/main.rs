@@ -3,5 +3,6 @@
 
 mod arrivals;
 mod engines;
+mod insee;
 mod over_flows;
 mod patterns;
