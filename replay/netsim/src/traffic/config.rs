@@ -74,6 +74,10 @@ pub enum Pattern {
     HotSpot,
     /// To the nearest or second nearest host (`FatTreeSim`).
     NearestNeighbour,
+    /// To one host after the other, from the next one on.
+    Distribute,
+    /// To one host after the other, from a drawn one on.
+    RandomDistribute,
     /// Messages from a file.
     Table,
 }
@@ -93,6 +97,8 @@ impl Pattern {
             Self::Tornado => "tornado",
             Self::HotSpot => "hot-spot",
             Self::NearestNeighbour => "nearest-neighbour",
+            Self::Distribute => "distribute",
+            Self::RandomDistribute => "random-distribute",
             Self::Table => "table",
         }
     }

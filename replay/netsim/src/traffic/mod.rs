@@ -30,6 +30,7 @@ enum Drawn {
     Share = 3,
     Level = 4,
     Phase = 5,
+    First = 6,
 }
 
 /// The number that `host` draws of `what` for its message `count`.

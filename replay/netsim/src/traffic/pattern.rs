@@ -26,6 +26,15 @@ pub enum Destinations {
         /// The destinations of each host.
         to: Vec<[u32; 2]>,
     },
+    /// To one host after the other in the order of numbers, each as often as any other.
+    InTurn {
+        /// How many hosts there are.
+        hosts: u32,
+        /// Whether the first of them is drawn; else it is the next one.
+        drawn: bool,
+        /// Whether a host's turn comes at itself, too.
+        to_self: bool,
+    },
     /// A share of the messages to one of some hosts, the rest anywhere.
     HotSpot {
         /// How many hosts there are.
@@ -78,15 +87,9 @@ impl Destinations {
                 )?)
             }
             Pattern::Transpose => {
-                if !hosts.trailing_zeros().is_multiple_of(2) && hosts.is_power_of_two() {
-                    return Err(misfit(
-                        config,
-                        hosts,
-                        "a power of 4 (the number's halves are swapped), such as 16 or 64",
-                    ));
-                }
-                let swapped = |s: u32, bits: u32| (s >> (bits / 2) | s << (bits / 2)) & mask(bits);
-                fixed(permutation(config, hosts, swapped)?)
+                // The lower half of an odd number of bits is the smaller one.
+                let turned = |s: u32, bits: u32| (s >> (bits / 2) | s << bits.div_ceil(2)) & mask(bits);
+                fixed(permutation(config, hosts, turned)?)
             }
             Pattern::Shuffle => {
                 fixed(permutation(
@@ -107,6 +110,8 @@ impl Destinations {
             Pattern::Tornado => fixed(tornado(config, hosts)?),
             Pattern::NearestNeighbour => neighbours(config, hosts),
             Pattern::HotSpot => hot_spot(config, hosts),
+            Pattern::Distribute => Ok(Self::InTurn { hosts, drawn: false, to_self }),
+            Pattern::RandomDistribute => Ok(Self::InTurn { hosts, drawn: true, to_self }),
             Pattern::Table => Ok(Self::Uniform { hosts, to_self: true }),
         }
     }
@@ -128,6 +133,14 @@ impl Destinations {
             Self::OneOfTwo { to } => {
                 let second = draw(seed, Drawn::Destination, source, count) >> 63;
                 Some(to[source as usize][usize::from(second == 1)])
+            }
+            Self::InTurn { hosts, drawn, to_self } => {
+                let others = u64::from(if *to_self { *hosts } else { hosts - 1 });
+                let first = if *drawn { below(draw(seed, Drawn::First, source, 0), others) } else { 0 };
+                // Host `source` + 1 is the first of the others, itself the last.
+                let turn = (u128::from(first) + u128::from(count)) % u128::from(others);
+                let to = (u128::from(source) + 1 + turn) % u128::from(*hosts);
+                Some(u32::try_from(to).unwrap_or(0))
             }
             Self::HotSpot { hosts, spots, share, to_self } => {
                 if unit(draw(seed, Drawn::Share, source, count)) >= *share {

@@ -51,7 +51,7 @@ fn permutations_of_bits_are_those_of_their_definitions() {
         }),
     ];
     for (pattern, rule) in rules {
-        for count in [2usize, 4, 6, 8, 10] {
+        for count in [2usize, 3, 4, 5, 6, 7, 8, 10] {
             let hosts = 1 << count;
             let own = TrafficConfig { self_traffic: true, ..config(pattern) };
             let (with, without) = (fixed(&own, hosts), fixed(&config(pattern), hosts));
@@ -114,6 +114,47 @@ fn neighbours_are_the_other_of_the_pair_and_the_same_of_the_next() {
     }
 }
 
+#[test]
+fn in_turn_each_other_host_gets_as_many() {
+    for hosts in [2u32, 3, 7, 16] {
+        for (pattern, self_traffic) in [
+            (Pattern::Distribute, false),
+            (Pattern::RandomDistribute, false),
+            (Pattern::Distribute, true),
+            (Pattern::RandomDistribute, true),
+        ] {
+            let destinations = Destinations::new(&TrafficConfig { self_traffic, ..config(pattern) }, hosts).unwrap();
+            for source in 0..hosts {
+                let turn = u64::from(hosts) - u64::from(!self_traffic);
+                let to: Vec<u32> =
+                    (0..2 * turn).map(|count| destinations.destination(3, source, count).unwrap()).collect();
+                assert_eq!(to[..to.len() / 2], to[to.len() / 2..], "each turn is the same");
+                let mut once = to[..to.len() / 2].to_vec();
+                once.sort_unstable();
+                let others: Vec<u32> = (0..hosts).filter(|host| self_traffic || *host != source).collect();
+                assert_eq!(once, others, "{pattern:?} of {source}");
+                // One after the other, itself skipped.
+                for two in to.windows(2) {
+                    let next = (two[0] + 1) % hosts;
+                    let skipped = !self_traffic && next == source;
+                    assert_eq!(two[1], if skipped { (next + 1) % hosts } else { next });
+                }
+                let drawn = pattern == Pattern::RandomDistribute;
+                assert!(drawn || to[0] == (source + 1) % hosts);
+            }
+        }
+    }
+    // Where the turn begins is drawn.
+    let begins = Destinations::new(&config(Pattern::RandomDistribute), 16).unwrap();
+    let mut counts = [0u32; 16];
+    (0..1_500).for_each(|seed| counts[begins.destination(seed, 4, 0).unwrap() as usize] += 1);
+    // 100 each expected, standard deviation 9.7.
+    assert!(
+        counts[4] == 0 && (0..16).filter(|host| *host != 4).all(|host| (60..140).contains(&counts[host])),
+        "{counts:?}"
+    );
+}
+
 /// How often each host is drawn by all others together.
 fn counts(config: &TrafficConfig, hosts: u32, each: u64) -> Vec<Vec<u32>> {
     let destinations = Destinations::new(config, hosts).unwrap();
@@ -170,7 +211,7 @@ fn hosts_that_do_not_fit_are_refused_with_what_would() {
         let message = wrong(config(pattern), 12);
         assert!(message.starts_with("traffic.pattern = ") && message.contains("a power of "), "{message}");
     }
-    assert!(wrong(config(Pattern::Transpose), 32).contains("a power of 4"));
+    assert!(wrong(config(Pattern::Distribute), 1).contains("at least 2"));
     assert!(wrong(config(Pattern::NearestNeighbour), 6).contains("a multiple of 4"));
     let tornado = |radix, shift| TrafficConfig { radix: Some(radix), shift, ..config(Pattern::Tornado) };
     assert!(wrong(tornado(7, None), 64).contains("traffic.radix = 7"));
