@@ -48,8 +48,8 @@ pub enum RoutingConfig {
     Table(PathBuf),
 }
 
-/// The forms of a table, for messages.
-const FORMS: &str = "{ table = \"FILE\" }, { dor = \"draw\" }, { dally = \"MODE\" }, { bubble = \"MODE\" } or { adaptive = \"link-and-vl\" }";
+/// The forms of a table but that of a file, for messages.
+const FORMS: &str = "{ dor = \"draw\" }, { dally = \"MODE\" }, { bubble = \"MODE\" }, { adaptive = \"link-and-vl\" }";
 
 /// A routing file has this key alone.
 const TABLE: &str = "table";
@@ -266,7 +266,7 @@ impl<'de> Deserialize<'de> for RoutingConfig {
             // A list is none, whatever it holds.
             let given = if given.is_array() { "[...]".to_owned() } else { given.to_string() };
             let names = Self::NAMED.map(|routing| format!("\"{routing}\"")).join(", ");
-            format!("routing = {given} is not known: it takes {names}, {FORMS}")
+            format!("routing = {given} is not known: it takes {FORMS}, {names} or {{ table = \"FILE\" }}")
         };
         found.unwrap_or_else(|| Err(unknown())).map_err(D::Error::custom)
     }
