@@ -4,19 +4,20 @@
 # compiled once: those that read tables (polars, 5 minutes on two cores), and the agents with the lab.
 
 TABLES  := -p trace-tables -p merger -p netsim -p congestion -p coflow -p job-profile -p mapreduce -p pages -p program -p causal -p replay -p hadoptic-tests
-AGENTS  := -p trace -p sniffer -p dumpingd -p deploy -p lab -p test-support
+AGENTS  := -p trace -p man-pages -p sniffer -p dumpingd -p deploy -p lab -p test-support
 PROGRAMS := target/release
 JAR     := hadoop-patches/target/hadoptic-agent.jar
 OUT     ?= out
 LAB     ?= --links 100mbit --uplink 50mbit --size 128MB
 
-.PHONY: help demo test lab bench fuzz lint agents static tables needs clean
+.PHONY: help demo test lab bench fuzz lint agents static dist tables needs clean
 
 help:
 	@echo "make demo    replay a real captured job, as it was and grown to 64 workers, over several fabrics; ends with where the reports lie"
 	@echo "make test    set up what is missing and run all tests (as root: with real clusters)"
 	@echo "make lab     start a real Hadoop cluster here, record a job, merge, replay (root)"
 	@echo "make static  sniffer and dumpingd that run on any Linux of this architecture: target/static"
+	@echo "make dist    a tarball and a .deb of all programs, the Java agent, manual pages, completions, units: target/package"
 	@echo "make bench   benchmarks of the hot paths, beside peers; writes docs/benchmarks.md"
 	@echo "make fuzz    ten minutes of fuzzing for each reader of foreign bytes (cargo-fuzz)"
 	@echo "make lint    format, clippy and rustdoc without warnings"
@@ -30,6 +31,9 @@ agents:
 
 static:
 	@tests/static.sh
+
+dist:
+	@tests/dist.sh
 
 needs:
 	@tests/needs.sh

@@ -19,6 +19,10 @@ have lsof || missing+=(lsof)
 have script || missing+=(bsdutils)
 have javac || missing+=(default-jdk-headless)
 have mvn || missing+=(maven)
+have dpkg-shlibdeps || missing+=(dpkg-dev)
+have mmdebstrap || missing+=(mmdebstrap)
+have man || missing+=(man-db)
+have groff || missing+=(groff)
 python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
 
 [ ${#missing[@]} -eq 0 ] && exit 0

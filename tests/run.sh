@@ -54,7 +54,7 @@ if [ -e /usr/include/pcap/pcap.h ]; then
     else
         skipped+=("hadoop-patches and jobs on real clusters: no Maven or no JDK")
     fi
-    agents=(-p trace -p sniffer -p dumpingd -p deploy -p lab -p test-support)
+    agents=(-p trace -p man-pages -p sniffer -p dumpingd -p deploy -p lab -p test-support)
     part "agents: programs for the clusters of the tests" cargo build --release "${agents[@]}"
     part "agents and lab: lints" cargo clippy --release "${agents[@]}" --all-targets -- -D warnings
     part "agents and lab: documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --release --no-deps "${agents[@]}"

@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use dumpingd::agent::{self, RunSettings};
 use dumpingd::network_namespace::SourceKind;
+use man_pages::ManArgs;
 use trace::privileges::RunAs;
 use trace::quantity::{parse_bytes, parse_duration};
 use trace::signals::Signals;
@@ -17,13 +18,21 @@ use trace::signals::Signals;
 /// by their main class and role.
 ///
 /// Of command lines only the main class is kept. Runs without root as well, and then knows the owners of its own
-/// user's sockets only. Exit code: 0 = done, 1 = ran, but not all could be recorded (it is said what), 2 = could not run.
+/// user's sockets only.
 #[derive(Parser)]
-#[command(version)]
+#[command(version, after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
+
+const EXIT_CODES: &str = "\
+Exit code: 0 = done, 1 = ran, but not all could be recorded (it is said what), 2 = could not run.";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  dumpingd run --out /var/log/capture/$(hostname)
+  dumpingd run --out DIR --interval 200ms --duration 10min --json";
 
 #[derive(Subcommand)]
 enum Command {
@@ -34,9 +43,10 @@ enum Command {
     /// Between two scans the kernel tells of sockets that open, with their owner (its tracepoint
     /// sock:inet_sock_set_state, where tracefs is allowed), and of those that die, with their last counters.
     /// DIR/ports.json says what is Hadoop's now, for `sniffer run --follow`.
-    ///
-    /// Example: dumpingd run --out /var/log/capture/$(hostname)
+    #[command(after_help = RUN_EXAMPLES)]
     Run(Run),
+    /// Print the manual page, or write those of all subcommands.
+    Man(ManArgs),
     /// Print a completion script for a shell.
     Completions {
         /// Which shell.
@@ -114,6 +124,10 @@ fn main() -> ExitCode {
 fn execute(command: Command) -> Result<ExitCode> {
     match command {
         Command::Run(options) => run(&options),
+        Command::Man(man) => {
+            man.write(Cli::command())?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Completions { shell } => {
             // Into memory first: the generator panics at a closed pipe.
             let mut script = Vec::new();

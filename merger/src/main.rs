@@ -10,6 +10,7 @@ use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result, bail};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
+use man_pages::ManArgs;
 use merger::build::Options;
 use merger::built_trace::{BuiltTrace, trace_with};
 use merger::characterise;
@@ -67,6 +68,8 @@ enum Command {
     Tables(Tables),
     /// Copy a capture without what its packets carried, to hand it on.
     Strip(Strip),
+    /// Print the manual page, or write those of all subcommands.
+    Man(ManArgs),
     /// Print a completion script for a shell.
     Completions {
         /// Which shell.
@@ -75,6 +78,10 @@ enum Command {
 }
 
 #[derive(Args)]
+#[command(after_help = "Examples:
+  merger build capture --out trace
+  merger build capture-1 capture-2 --out trace --memory 8GiB
+  merger build capture --out trace --force --json")]
 struct Build {
     /// Captures: folders with a folder for each host, or the folder of one host.
     #[arg(required = true, value_name = "CAPTURE")]
@@ -106,6 +113,12 @@ struct Build {
 }
 
 #[derive(Args)]
+#[command(after_help = "Examples:
+  merger check trace
+  merger check capture                         without writing a trace
+  merger check trace --json | jq .missed
+
+Exit code: 0 = every target is met, 1 = one is missed, 2 = could not run.")]
 struct Check {
     /// Traces or captures; several captures are taken as one.
     #[arg(required = true, value_name = "TRACE|CAPTURE")]
@@ -159,6 +172,9 @@ struct Network {
 }
 
 #[derive(Args)]
+#[command(after_help = "Examples:
+  merger tables messages
+  merger tables --json | jq -r .[].name")]
 struct Tables {
     /// Only this one.
     table: Option<String>,
@@ -168,6 +184,11 @@ struct Tables {
 }
 
 #[derive(Args)]
+#[command(after_help = "Examples:
+  merger export trace --to paraver --out recorded
+  merger export trace --to perfetto --out trace.pftrace
+  merger export trace --to goal --job job_1700000000000_0001 --out job.goal
+  merger export trace --to coflow --out job.txt --json")]
 struct Export {
     /// Trace.
     trace: PathBuf,
@@ -190,7 +211,11 @@ struct Export {
     after_help = "What stays: every packet's headers, lengths and times, sockets and their owners, what the JVMs \
                         said (methods, names of tasks and clients, block ids, sizes), manifests, the job's history and \
                         configuration. What goes: all payload, and every file that this program does not know. merger \
-                        build joins such a capture by what the JVMs said."
+                        build joins such a capture by what the JVMs said.\n\n\
+                        Examples:\n  \
+                        merger strip capture --out stripped\n  \
+                        merger build stripped --out trace\n\n\
+                        Exit code: 0 = done, 1 = something was refused, 2 = could not run."
 )]
 struct Strip {
     /// Capture: a folder with a folder for each host, or the folder of one host.
@@ -229,6 +254,7 @@ fn main() -> ExitCode {
         Command::Network(network) => run_network(&network),
         Command::Tables(tables) => run_tables(&tables),
         Command::Strip(strip) => run_strip(&strip),
+        Command::Man(man) => man.write(Cli::command()).map(|()| ExitCode::SUCCESS).map_err(Into::into),
         Command::Completions { shell } => {
             // Into memory first: the generator panics at a closed pipe.
             let mut script = Vec::new();

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use man_pages::ManArgs;
 use sniffer::agent::{self, FollowSettings, RunSettings};
 use sniffer::capture::CaptureSettings;
 use sniffer::disk_quota::{Limits, WhenFull};
@@ -22,14 +23,26 @@ use trace::signals::Signals;
 /// Records the TCP segments that a host sends and receives: addresses, ports, lengths, sequence and acknowledgement
 /// numbers, flags, and the beginning of what they carry.
 ///
-/// Needs root, or the capability CAP_NET_RAW. Exit code: 0 = done, 1 = packets were lost or something else went wrong
-/// (it is said what), 2 = could not run.
+/// Needs root, or the capability CAP_NET_RAW.
 #[derive(Parser)]
-#[command(version)]
+#[command(version, after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
+
+const EXIT_CODES: &str = "\
+Exit code: 0 = done, 1 = packets were lost or something else went wrong (it is said what), 2 = could not run.";
+
+const INTERFACES_EXAMPLES: &str = "\
+Examples:
+  sniffer interfaces
+  sniffer interfaces --json";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  sniffer show packets-eth0.hpk | grep :9866
+  sniffer show packets-eth0.hpk --json";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -51,12 +64,14 @@ enum Command {
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<Run>),
     /// List the interfaces, and which of them `run` records unless told otherwise.
+    #[command(after_help = INTERFACES_EXAMPLES)]
     Interfaces {
         /// Print a JSON array.
         #[arg(long)]
         json: bool,
     },
     /// Print what a packet file holds: a line for each packet, and a summary on stderr.
+    #[command(after_help = SHOW_EXAMPLES)]
     Show {
         /// A file packets-INTERFACE.hpk.
         file: PathBuf,
@@ -64,6 +79,8 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Print the manual page, or write those of all subcommands.
+    Man(ManArgs),
     /// Print a completion script for a shell.
     Completions {
         /// Which shell.
@@ -203,6 +220,10 @@ fn execute(command: Command) -> Result<ExitCode> {
         Command::Run(options) => run(&options),
         Command::Interfaces { json } => list_interfaces(json),
         Command::Show { file, json } => show_file(&file, json),
+        Command::Man(man) => {
+            man.write(Cli::command())?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Completions { shell } => {
             // Into memory first: the generator panics at a closed pipe.
             let mut script = Vec::new();

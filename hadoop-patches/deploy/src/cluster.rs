@@ -64,7 +64,9 @@ impl Programs {
             }
         };
         let jars = vec![
-            beside.join("hadoptic-agent.jar"),
+            beside.join(JAR),
+            // As a package has it.
+            beside.join("../share/hadoptic").join(JAR),
             beside.join("../../hadoop-patches/target/hadoptic-agent.jar"),
             PathBuf::from("hadoop-patches/target/hadoptic-agent.jar"),
         ];

@@ -17,6 +17,7 @@ use deploy::report::Report;
 use deploy::ssh::SshSettings;
 use deploy::versions::Generation;
 use deploy::{agents, hosts, quote, remove, status, units};
+use man_pages::ManArgs;
 use trace::privileges::SERVICE_USER;
 use trace::quantity::parse_bytes;
 
@@ -27,40 +28,103 @@ use trace::quantity::parse_bytes;
 /// hosts it needs root, or sudo without a password, a POSIX shell and coreutils.
 ///
 /// In this order: check, install, start, restart the daemons, run jobs, status, stop, collect, remove.
-///
-/// Exit code: 0 = done, 1 = ran and found something wrong (it is said what), 2 = could not run.
 #[derive(Parser)]
-#[command(name = "hadoptic", version)]
+#[command(name = "hadoptic", version, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  HOSTS=\"--workers /etc/hadoop/conf/workers --also master1 gateway1\"
+  hadoptic check $HOSTS
+  hadoptic install $HOSTS
+  hadoptic start $HOSTS                 then restart Hadoop's daemons, run the job
+  hadoptic stop $HOSTS
+  hadoptic collect $HOSTS --out capture
+  hadoptic remove $HOSTS
+
+Exit code: 0 = done, 1 = ran and found something wrong (it is said what), 2 = could not run.";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  hadoptic check --workers /etc/hadoop/conf/workers --also master1 gateway1
+  hadoptic check --workers workers --quick --json
+  hadoptic check --workers workers --programs target/static";
+
+const INSTALL_EXAMPLES: &str = "\
+Examples:
+  hadoptic install --workers /etc/hadoop/conf/workers --also master1 gateway1
+  hadoptic install --workers workers --systemd --disk-limit 20GiB
+  hadoptic install --workers workers --sniffer-option=--payload=0";
+
+const START_EXAMPLES: &str = "\
+Examples:
+  hadoptic start --workers /etc/hadoop/conf/workers --also master1 gateway1
+  hadoptic start --workers workers --attach";
+
+const STATUS_EXAMPLES: &str = "\
+Examples:
+  hadoptic status --workers /etc/hadoop/conf/workers --also master1 gateway1
+  hadoptic status --workers workers --json";
+
+const STOP_EXAMPLES: &str = "\
+Example:
+  hadoptic stop --workers /etc/hadoop/conf/workers --also master1 gateway1";
+
+const COLLECT_EXAMPLES: &str = "\
+Examples:
+  hadoptic collect --workers workers --also master1 --out capture
+  hadoptic collect --workers workers --out capture --compress \\
+      --job-history-hdfs gateway1:/tmp/hadoop-yarn/staging/history
+  merger build capture --out trace";
+
+const REMOVE_EXAMPLES: &str = "\
+Examples:
+  hadoptic remove --workers /etc/hadoop/conf/workers --also master1 gateway1
+  hadoptic remove --workers workers --keep-captures";
+
+const UNITS_EXAMPLES: &str = "\
+Examples:
+  hadoptic units
+  hadoptic units --packaged --out /tmp/units";
 
 #[derive(Subcommand)]
 enum Command {
     /// Look whether everything is there that install and start need; changes nothing.
     ///
     /// Copies the programs into a folder beside their later place, runs them, and takes the folder away.
+    #[command(after_help = CHECK_EXAMPLES)]
     Check(Check),
     /// Bring the programs and the jar, and have Hadoop's JVMs load it.
     ///
     /// No mapred-site.xml is touched before every host has the jar, verified: a missing jar kills every task JVM. If
     /// something fails on one host, all files of all hosts are as before. Install twice is install once.
+    #[command(after_help = INSTALL_EXAMPLES)]
     Install(Box<Install>),
     /// Start sniffer and dumpingd where they do not run, and wait until they record.
+    #[command(after_help = START_EXAMPLES)]
     Start(Start),
     /// Show what the agents of each host record, lose and take.
+    #[command(after_help = STATUS_EXAMPLES)]
     Status(Common),
     /// Stop sniffer and dumpingd, and wait until they have ended in order.
+    #[command(after_help = STOP_EXAMPLES)]
     Stop(Stop),
     /// Fetch what was recorded into a folder that `merger build` reads.
     ///
     /// Goes on where it was broken off; every file's checksum is compared with the host's.
+    #[command(after_help = COLLECT_EXAMPLES)]
     Collect(Collect),
     /// Take everything away: lines, programs, what was recorded.
+    #[command(after_help = REMOVE_EXAMPLES)]
     Remove(Remove),
     /// Print the systemd units that `install --systemd` brings.
+    #[command(after_help = UNITS_EXAMPLES)]
     Units(Units),
+    /// Print the manual page, or write those of all subcommands.
+    Man(ManArgs),
     /// Print a completion script for a shell.
     Completions {
         /// Which shell.
@@ -156,7 +220,7 @@ struct ProgramOptions {
     /// The program dumpingd. Default: that of --programs.
     #[arg(long, value_name = "FILE")]
     dumpingd: Option<PathBuf>,
-    /// The Java agent. Default: hadoptic-agent.jar beside this program, or where Maven leaves it.
+    /// The Java agent. Default: hadoptic-agent.jar beside this program, where the package has it, or where Maven leaves it.
     #[arg(long, value_name = "FILE")]
     jar: Option<PathBuf>,
 }
@@ -302,6 +366,12 @@ struct Units {
     /// The agents run as this user. Default: hadoptic.
     #[arg(long, value_name = "NAME")]
     run_as: Option<String>,
+    /// Those of a package: programs of /usr/bin, folders that systemd makes, words to the journal.
+    #[arg(long, conflicts_with_all = ["run_as", "prefix", "capture_dir"])]
+    packaged: bool,
+    /// Write each into this folder, which has to be there, in place of printing both.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -351,6 +421,10 @@ fn execute(command: Command) -> Result<ExitCode> {
             over(&options.common, false, |fleet| Ok(remove::remove(fleet, &settings)))
         }
         Command::Units(options) => print_units(&options),
+        Command::Man(man) => {
+            man.write(Cli::command())?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Completions { shell } => {
             // Into memory first: the generator panics at a closed pipe.
             let mut script = Vec::new();
@@ -450,6 +524,10 @@ fn over(common: &Common, compress: bool, command: impl FnOnce(&Fleet) -> Result<
     Ok(if report.ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
+/// Where systemd looks for the units of administrators, and of packages.
+const UNITS: &str = "/etc/systemd/system";
+const PACKAGED: &str = "/usr/lib/systemd/system";
+
 fn print_units(options: &Units) -> Result<ExitCode> {
     use std::io::Write as _;
     let mut places = places(&options.places);
@@ -461,7 +539,7 @@ fn print_units(options: &Units) -> Result<ExitCode> {
         places,
         clients: true,
         started_by: StartedBy::Systemd,
-        run_as: run_as(options.run_as.as_deref(), StartedBy::Systemd),
+        run_as: if options.packaged { "root".into() } else { run_as(options.run_as.as_deref(), StartedBy::Systemd) },
         group: String::new(),
         disk_limit: options.agents.disk_limit,
         keep_free: options.agents.keep_free,
@@ -471,9 +549,16 @@ fn print_units(options: &Units) -> Result<ExitCode> {
         programs_only: false,
     };
     let installed = settings.installed(Generation::Three, Some(&conf));
+    let units = if options.packaged { units::packaged(&installed) } else { units::all(&installed) };
     let mut out = io::stdout().lock();
-    for (name, unit) in units::all(&installed) {
-        writeln!(out, "# /etc/systemd/system/{name}\n{unit}")?;
+    for (name, unit) in units {
+        match &options.out {
+            Some(folder) => {
+                let path = folder.join(&name);
+                std::fs::write(&path, unit).with_context(|| path.display().to_string())?;
+            }
+            None => writeln!(out, "# {}/{name}\n{unit}", if options.packaged { PACKAGED } else { UNITS })?,
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -17,11 +17,55 @@ const DUMPINGD_MIB: u64 = 256;
 const HOLD_MEMORY: &str = "--hold-memory=";
 const USUAL_INTERFACES: u64 = 4;
 
+/// What systemd is told of an agent's place.
+struct Setting {
+    /// A comment on where the unit comes from.
+    origin: &'static str,
+    /// Where the programs lie.
+    programs: String,
+    /// Lines of where their words go.
+    words: fn(&Installed, &str) -> String,
+    /// Lines of the folder that they may write into.
+    folder: fn(&Installed) -> String,
+}
+
 /// Name and text of both.
 #[must_use]
 pub fn all(installed: &Installed) -> [(String, String); 2] {
+    both(
+        installed,
+        &Setting {
+            origin: "# Made by `hadoptic install --systemd`, taken away by `hadoptic remove`.\n",
+            programs: format!("{}/bin", installed.prefix),
+            words: |installed, name| {
+                let log = format!("append:{}/log/{name}.log", installed.prefix);
+                format!("StandardOutput={log}\nStandardError={log}\n")
+            },
+            folder: |installed| format!("ReadWritePaths={}/%H\n", installed.capture_dir),
+        },
+    )
+}
+
+/// The same for a package, whose programs lie in /usr/bin: systemd makes the folder of what is recorded, and keeps what they say.
+#[must_use]
+pub fn packaged(installed: &Installed) -> [(String, String); 2] {
+    both(
+        installed,
+        &Setting {
+            origin: "",
+            programs: "/usr/bin".to_owned(),
+            words: |_, _| String::new(),
+            folder: |installed| {
+                let folder = installed.capture_dir.trim_start_matches("/var/lib/");
+                format!("StateDirectory={folder}/%H\nStateDirectoryMode=0750\n")
+            },
+        },
+    )
+}
+
+fn both(installed: &Installed, setting: &Setting) -> [(String, String); 2] {
     let of = |name: &str, about: &str, needs: (&str, u64), options: &[String]| {
-        (format!("hadoptic-{name}.service"), unit(installed, name, about, needs, options))
+        (format!("hadoptic-{name}.service"), unit(installed, setting, (name, about), needs, options))
     };
     [
         of("sniffer", "Hadoptic: records TCP segments", (SNIFFER, sniffer_mib(&installed.sniffer)), &installed.sniffer),
@@ -35,8 +79,15 @@ fn sniffer_mib(options: &[String]) -> u64 {
     SNIFFER_MIB.max(SNIFFER_MIB / 2 + held.unwrap_or(0).div_ceil(1 << 20).saturating_mul(USUAL_INTERFACES))
 }
 
-fn unit(installed: &Installed, name: &str, about: &str, (rights, mib): (&str, u64), options: &[String]) -> String {
-    let (prefix, capture) = (&installed.prefix, &installed.capture_dir);
+fn unit(
+    installed: &Installed,
+    setting: &Setting,
+    (name, about): (&str, &str),
+    (rights, mib): (&str, u64),
+    options: &[String],
+) -> String {
+    let (origin, programs, capture) = (setting.origin, &setting.programs, &installed.capture_dir);
+    let (words, folder) = ((setting.words)(installed, name), (setting.folder)(installed));
     let options: String = options.iter().map(|option| format!(" {}", argument(option))).collect();
     let (user, rights) = match installed.service() {
         "root" => (String::new(), format!("{rights} {OF_ROOT}")),
@@ -45,23 +96,22 @@ fn unit(installed: &Installed, name: &str, about: &str, (rights, mib): (&str, u6
     let stays = if user.is_empty() { " --user root" } else { "" };
     // Exit code 1 says that something was lost, 2 that it cannot run: neither gets better by trying again.
     format!(
-        "# Made by `hadoptic install --systemd`, taken away by `hadoptic remove`.\n\
+        "{origin}\
          [Unit]\n\
          Description={about}\n\
          After=network.target\n\
          \n\
          [Service]\n\
          Type=exec\n\
-         ExecStart={prefix}/bin/{name} run --out {capture}/%H{stays}{options}\n\
-         StandardOutput=append:{prefix}/log/{name}.log\n\
-         StandardError=append:{prefix}/log/{name}.log\n\
+         ExecStart={programs}/{name} run --out {capture}/%H{stays}{options}\n\
+         {words}\
          {user}\
          Restart=on-abnormal\n\
          RestartSec=1s\n\
          CapabilityBoundingSet={rights}\n\
          NoNewPrivileges=yes\n\
          ProtectSystem=strict\n\
-         ReadWritePaths={capture}/%H\n\
+         {folder}\
          ProtectHome=read-only\n\
          ProtectControlGroups=yes\n\
          ProtectKernelModules=yes\n\

@@ -30,6 +30,7 @@ use std::process::ExitCode;
 use anyhow::Error;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+use man_pages::ManArgs;
 use trace::stderr::error_chain;
 
 use common::{Common, RunArgs};
@@ -111,6 +112,20 @@ Examples:
 
 TRACE holds the same tables as that of a recorded job, and job.toml, from which `run --generate` and `compare --generate` \
 schedule the grown job on each network anew.
+
+Exit codes: 0 done; 2 could not run.";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  replay report results/
+  replay report results/ --out report.html
+
+Exit codes: 0 done; 2 could not run.";
+
+const TABLES_EXAMPLES: &str = "\
+Examples:
+  replay tables messages
+  replay tables --json
 
 Exit codes: 0 done; 2 could not run.";
 
@@ -237,7 +252,7 @@ enum Command {
     #[command(after_help = PREDICT_EXAMPLES)]
     Predict(predict::PredictArgs),
     /// Draws the report of results again.
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
     /// Makes a job from parameters: a trace of a MapReduce job that nobody recorded.
     #[command(after_help = GENERATE_EXAMPLES)]
@@ -249,7 +264,7 @@ enum Command {
     #[command(after_help = GROW_EXAMPLES)]
     Grow(grow::GrowArgs),
     /// Says what the tables of results mean, column by column.
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = TABLES_EXAMPLES)]
     Tables(tables::TablesArgs),
     /// Lists the experiments and job files that are built in, or prints one.
     ///
@@ -285,6 +300,8 @@ enum Command {
     /// Runs a message-passing program, a schedule in GOAL or a list of flows, over fabrics.
     #[command(after_help = PROGRAM_EXAMPLES)]
     Program(program::ProgramArgs),
+    /// Prints the manual page, or writes those of all subcommands.
+    Man(ManArgs),
     /// Prints a completion script for a shell.
     Completions {
         /// Which shell.
@@ -328,6 +345,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Congestion(args) => congestion::show(&args),
         Command::Coflow(args) => coflow::show(&args),
         Command::Program(args) => program::show(&args),
+        Command::Man(args) => args.write(Cli::command()).map(|()| ExitCode::SUCCESS).map_err(Error::from),
         Command::Completions { shell } => {
             // Into memory first: the generator panics at a closed pipe.
             let mut script = Vec::new();

@@ -432,7 +432,7 @@ row! {
 
 /// The tables of recorded jobs (and such from parameters), of synthetic traffic, of coflows, of programs and of static congestion.
 #[must_use]
-pub fn describe() -> [(&'static str, Vec<TableDescription>); 5] {
+pub fn describe() -> [(&'static str, Vec<TableDescription>); 6] {
     let of_jobs = vec![
         TableDescription::of::<MessageResult>(),
         TableDescription::of::<TaskResult>(),

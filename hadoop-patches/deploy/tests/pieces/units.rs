@@ -39,6 +39,21 @@ fn an_agent_of_its_own_user_gives_way_to_hadoop_where_memory_is_short() {
 }
 
 #[test]
+fn those_of_a_package_need_nothing_that_it_does_not_bring() {
+    let text = units(&["--packaged"]);
+    assert!(!text.contains("/opt/hadoptic") && !text.contains("User=") && !text.contains("append:"), "{text}");
+    for name in ["sniffer", "dumpingd"] {
+        let line = format!("ExecStart=/usr/bin/{name} run --out /var/lib/hadoptic/capture/%H --user root");
+        assert_eq!(text.matches(&line).count(), 1, "{text}");
+    }
+    assert_eq!(text.matches("\nStateDirectory=hadoptic/capture/%H\n").count(), 2, "{text}");
+    let folder = tempfile::tempdir().unwrap();
+    assert!(units(&["--packaged", "--out", folder.path().to_str().unwrap()]).is_empty());
+    let unit = fs::read_to_string(folder.path().join("hadoptic-sniffer.service")).unwrap();
+    assert!(unit.starts_with("[Unit]\n") && text.contains(&unit), "{unit}");
+}
+
+#[test]
 fn systemd_finds_no_fault_with_them() {
     if Command::new("systemd-analyze").arg("--version").output().is_err() {
         skip!("no systemd-analyze");
