@@ -40,7 +40,7 @@ pub enum Operation {
         /// Of so many bytes.
         bytes: u64,
         /// What it is known by.
-        tag: u32,
+        tag: u64,
     },
     /// Receives a message.
     Receive {
@@ -49,7 +49,7 @@ pub enum Operation {
         /// Of at most so many bytes.
         bytes: u64,
         /// What it is known by.
-        tag: u32,
+        tag: u64,
     },
 }
 
@@ -69,14 +69,34 @@ pub(crate) struct Placed {
     pub cpu: u32,
     /// It does not begin before.
     pub earliest: SimTime,
+    /// It begins so long after the last of what it waits for, whatever its CPU does meanwhile.
+    pub delay_ns: u64,
+}
+
+impl Placed {
+    /// An operation on CPU 0 that waits for others alone.
+    pub fn new(rank: RankId, operation: Operation) -> Self {
+        Self { operation, rank, cpu: 0, earliest: SimTime::ZERO, delay_ns: 0 }
+    }
+}
+
+/// By what a message is known to its receive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum MatchBy {
+    /// No message is received: it has arrived, and that is all.
+    #[default]
+    Nothing,
+    /// By sender and tag, as in MPI.
+    Tag,
+    /// By sender, tag and bytes, as in INSEE.
+    TagAndBytes,
 }
 
 /// Operations of ranks, and which wait for which.
 #[derive(Debug, Default)]
 pub struct Program {
     ranks: u32,
-    /// Whether each message has to be received.
-    pub(crate) receives: bool,
+    pub(crate) match_by: MatchBy,
     pub(crate) operations: Vec<Placed>,
     /// Who waits, for which moment of which: in the order of the latter once [`Program::finish`] was called.
     pub(crate) waits: Vec<(OperationId, Moment, OperationId)>,
@@ -85,8 +105,8 @@ pub struct Program {
 }
 
 impl Program {
-    pub(crate) fn new(receives: bool) -> Self {
-        Self { receives, ..Self::default() }
+    pub(crate) fn new(match_by: MatchBy) -> Self {
+        Self { match_by, ..Self::default() }
     }
 
     /// How many ranks it has.
@@ -149,6 +169,31 @@ impl Program {
         }
         self.waits.push((before, moment, waiting));
         Ok(())
+    }
+
+    /// The same program so many times, each with ranks of its own that follow those before.
+    ///
+    /// # Errors
+    /// If that are too many ranks or operations.
+    pub fn repeated(&self, times: u32) -> Result<Self, String> {
+        let mut all = Self::new(self.match_by);
+        all.set_ranks(self.ranks.checked_mul(times).ok_or("that many ranks are not possible")?)?;
+        for time in 0..times {
+            let rank = |rank: RankId| RankId(rank.0 + time * self.ranks);
+            let first = u32::try_from(all.operations.len()).map_err(|error| error.to_string())?;
+            for placed in &self.operations {
+                let operation = match placed.operation {
+                    Operation::Calculate { ns } => Operation::Calculate { ns },
+                    Operation::Send { to, bytes, tag } => Operation::Send { to: rank(to), bytes, tag },
+                    Operation::Receive { from, bytes, tag } => Operation::Receive { from: from.map(rank), bytes, tag },
+                };
+                all.add(Placed { operation, rank: rank(placed.rank), ..*placed })?;
+            }
+            for (before, moment, waiting) in &self.waits {
+                all.wait(OperationId(waiting.0 + first), *moment, OperationId(before.0 + first))?;
+            }
+        }
+        Ok(all.finish())
     }
 
     /// Puts in order who waits for what; the same said twice counts once.

@@ -8,7 +8,7 @@ use netsim::network::{Delivery, FlowId, HostIndex, Network, Token};
 use netsim::time::SimTime;
 use netsim::units::DurationPs;
 
-use crate::builder::{Moment, Operation, OperationId, Program, RankId};
+use crate::builder::{MatchBy, Moment, Operation, OperationId, Program, RankId};
 use crate::matching::{Envelope, Matching};
 use crate::stuck::StuckError;
 
@@ -92,7 +92,7 @@ impl<'p> Driver<'p> {
         }
         let free = |(index, open): (usize, &u32)| {
             let id = OperationId(u32::try_from(index).ok()?);
-            (*open == 0).then(|| Reverse((program.operations[index].earliest, Due::Earliest(id))))
+            (*open == 0).then(|| Reverse((begin(program, options, id, SimTime::ZERO), Due::Earliest(id))))
         };
         let due = open.iter().enumerate().filter_map(free).collect();
         Self {
@@ -123,7 +123,7 @@ impl<'p> Driver<'p> {
             return Err(truncated);
         }
         match end {
-            End::Done(at) => match self.matching.left().filter(|_| self.program.receives) {
+            End::Done(at) => match self.matching.left() {
                 Some(send) => Err(self.not_received(send)),
                 None => Ok(at),
             },
@@ -154,14 +154,23 @@ impl<'p> Driver<'p> {
     fn ready(&mut self, id: OperationId, now: SimTime) {
         let (rank, operation, _) = self.placed(id);
         match operation {
-            Operation::Receive { from, tag, .. } => {
+            Operation::Receive { from, bytes, tag } => {
                 self.tell(id, Moment::Begun, now);
-                if let Some(send) = self.matching.post(id, rank, from, tag) {
+                let found = match from {
+                    Some(from) => self.matching.post(id, self.envelope(from, rank, tag, bytes)),
+                    None => self.matching.post_any(id, rank, tag),
+                };
+                if let Some(send) = found {
                     self.matched(id, send, now);
                 }
             }
             Operation::Calculate { .. } | Operation::Send { .. } => self.queue(id, now),
         }
+    }
+
+    fn envelope(&self, from: RankId, to: RankId, tag: u64, bytes: u64) -> Envelope {
+        let bytes = (self.program.match_by == MatchBy::TagAndBytes).then_some(bytes);
+        Envelope { to, from, tag, bytes }
     }
 
     /// A receive has its message.
@@ -232,7 +241,7 @@ impl<'p> Driver<'p> {
             let open = &mut self.open[waiting.index()];
             *open -= 1;
             if *open == 0 {
-                let at = self.program.operations[waiting.index()].earliest.max(now);
+                let at = begin(self.program, self.options, waiting, now);
                 self.due.push(Reverse((at, Due::Earliest(waiting))));
             }
         }
@@ -241,7 +250,7 @@ impl<'p> Driver<'p> {
     /// A rank has a connection to each rank to which it sends. In a list of flows each has its own.
     fn flow(&mut self, from: RankId, to: RankId, network: &mut impl Network) -> FlowId {
         let (source, destination) = (self.hosts[from.0 as usize], self.hosts[to.0 as usize]);
-        if !self.program.receives {
+        if self.program.match_by == MatchBy::Nothing {
             return if source == destination {
                 network.open_flow(source, destination)
             } else {
@@ -320,11 +329,11 @@ impl<N: Network> Workload<N> for Driver<'_> {
         let Some(sent) = self.in_flight.remove(&send) else { return };
         self.messages.push(MessageTimes { send, sent, delivered: delivery.at });
         let (from, operation, _) = self.placed(send);
-        let Operation::Send { to, tag, .. } = operation else { return };
+        let Operation::Send { to, tag, bytes } = operation else { return };
         let end = &mut self.ranks_end[to.0 as usize];
         *end = delivery.at.max(*end);
-        if self.program.receives
-            && let Some(receive) = self.matching.arrive(send, Envelope { to, from, tag })
+        if self.program.match_by != MatchBy::Nothing
+            && let Some(receive) = self.matching.arrive(send, self.envelope(from, to, tag, bytes))
         {
             self.matched(receive, send, delivery.at);
         }
@@ -333,6 +342,12 @@ impl<N: Network> Workload<N> for Driver<'_> {
     fn is_done(&self) -> bool {
         (self.left == 0 && self.in_flight.is_empty()) || self.truncated.is_some()
     }
+}
+
+/// When an operation is due whose last cause came to pass at `now`.
+fn begin(program: &Program, options: Options, id: OperationId, now: SimTime) -> SimTime {
+    let placed = &program.operations[id.index()];
+    now.plus_ps(scaled_ps(placed.delay_ns, options.compute_factor)).max(placed.earliest)
 }
 
 #[expect(

@@ -4,7 +4,7 @@ use std::io::BufRead;
 
 use netsim::time::SimTime;
 
-use crate::builder::{Operation, Placed, Program, RankId};
+use crate::builder::{MatchBy, Operation, Placed, Program, RankId};
 use crate::lines::{ParseError, each_line, number};
 
 /// Nanoseconds at which a flow may begin: 100 days.
@@ -15,7 +15,7 @@ const MAX_START_NS: u64 = 100 * 24 * 3_600 * 1_000_000_000;
 /// # Errors
 /// If it cannot be read, or a line is something else.
 pub fn read(file: impl BufRead) -> Result<Program, ParseError> {
-    let mut program = Program::new(false);
+    let mut program = Program::new(MatchBy::Nothing);
     let mut last = 0;
     each_line(file, |line| {
         if line.is_empty() {
@@ -33,7 +33,7 @@ pub fn read(file: impl BufRead) -> Result<Program, ParseError> {
         last = last.max(from).max(to);
         let operation = Operation::Send { to: RankId(to), bytes: number(bytes, "number of bytes")?, tag: 0 };
         let earliest = SimTime(start_ns * 1_000);
-        program.add(Placed { operation, rank: RankId(from), cpu: 0, earliest })?;
+        program.add(Placed { earliest, ..Placed::new(RankId(from), operation) })?;
         program.set_ranks(last.checked_add(1).ok_or("that many hosts are not possible")?)
     })?;
     if program.operations() == 0 {

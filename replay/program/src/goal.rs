@@ -5,12 +5,11 @@
 //! follow an operation; without `cpu` it is on CPU 0. A label is of its rank and stands before its use. `from -1` is any rank. `//` begins a comment.
 
 use std::collections::HashMap;
-use std::io::BufRead;
+use std::io::{self, BufRead, Write};
 
-use netsim::time::SimTime;
-
-use crate::builder::{Moment, Operation, OperationId, Placed, Program, RankId};
+use crate::builder::{MatchBy, Moment, Operation, OperationId, Placed, Program, RankId};
 use crate::lines::{ParseError, each_line, number};
+use crate::sequences::Sequences;
 
 /// Nanoseconds that a calculation may take: 100 days.
 const MAX_NS: u64 = 100 * 24 * 3_600 * 1_000_000_000;
@@ -20,7 +19,8 @@ const MAX_NS: u64 = 100 * 24 * 3_600 * 1_000_000_000;
 /// # Errors
 /// If it cannot be read, a line is something else, names what is not there, or a rank is missing.
 pub fn read(file: impl BufRead) -> Result<Program, ParseError> {
-    let mut reader = Reader { program: Program::new(true), rank: None, is_done: Vec::new(), labels: HashMap::new() };
+    let mut reader =
+        Reader { program: Program::new(MatchBy::Tag), rank: None, is_done: Vec::new(), labels: HashMap::new() };
     each_line(file, |line| reader.line(line))?;
     if let Some(rank) = reader.rank {
         return Err(ParseError::End(format!("it ends within rank {}", rank.0)));
@@ -118,7 +118,7 @@ impl Reader {
                 ));
             }
         };
-        let placed = Placed { operation, rank, cpu: cpu(rest)?, earliest: SimTime::ZERO };
+        let placed = Placed { cpu: cpu(rest)?, ..Placed::new(rank, operation) };
         let id = self.program.add(placed)?;
         if self.labels.insert(name.to_owned(), id).is_some() {
             return Err(format!("the rank has an operation {name} already"));
@@ -140,7 +140,7 @@ fn size(word: &str) -> Result<u64, String> {
 }
 
 /// The tag, 0 without one, and what follows it.
-fn tag<'w, 't>(words: &'w [&'t str]) -> Result<(u32, &'w [&'t str]), String> {
+fn tag<'w, 't>(words: &'w [&'t str]) -> Result<(u64, &'w [&'t str]), String> {
     match words {
         ["tag", tag, rest @ ..] => Ok((number(tag, "tag")?, rest)),
         rest => Ok((0, rest)),
@@ -163,4 +163,30 @@ fn cpu(mut words: &[&str]) -> Result<u32, String> {
             }
         }
     }
+}
+
+/// Writes a schedule in which each operation of a rank requires the one before.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write(sequences: &Sequences, mut file: impl Write) -> io::Result<()> {
+    writeln!(file, "num_ranks {}", sequences.ranks().len())?;
+    for (rank, operations) in sequences.ranks().iter().enumerate() {
+        writeln!(file, "rank {rank} {{")?;
+        for (number, operation) in operations.iter().enumerate() {
+            match operation {
+                Operation::Calculate { ns } => writeln!(file, "l{number}: calc {ns}")?,
+                Operation::Send { to, bytes, tag } => writeln!(file, "l{number}: send {bytes}b to {} tag {tag}", to.0)?,
+                Operation::Receive { from, bytes, tag } => {
+                    let from = from.map_or("-1".to_owned(), |from| from.0.to_string());
+                    writeln!(file, "l{number}: recv {bytes}b from {from} tag {tag}")?;
+                }
+            }
+            if number > 0 {
+                writeln!(file, "l{number} requires l{}", number - 1)?;
+            }
+        }
+        writeln!(file, "}}")?;
+    }
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! Message-passing programs over simulated networks: ranks that calculate, send and receive.
 //!
-//! A [`Program`] comes from a file: a schedule in GOAL ([`goal`]: LogGOPSim, ATLAHS), or a list of flows ([`flows`]: htsim). A
-//! [`Driver`] runs it as a workload of `netsim`, over any fabric.
+//! A [`Program`] comes from a file: a schedule in GOAL ([`goal`]: LogGOPSim, ATLAHS), a list of flows ([`flows`]: htsim), messages that wait for messages
+//! ([`vef`]), or [`Sequences`] of each rank's operations ([`trc`]: INSEE; [`dimemas`]); or it is a [`Kernel`]. A [`Driver`] runs it as a workload of `netsim`, over any fabric.
 //!
 //! What an operation does, as in LogGOPSim with messages that are all eager: a calculation takes its time on a CPU of its rank. A
 //! send takes the overhead on its CPU, has ended then, and its message is the network's. A receive is posted as soon as what it waits
@@ -10,14 +10,24 @@
 //! calculations, and those first that stand first in the file.
 
 mod builder;
+mod collectives;
+pub mod dimemas;
 mod driver;
 pub mod flows;
 pub mod goal;
+mod kernels;
 mod lines;
 mod matching;
+mod placement;
+mod sequences;
 mod stuck;
+pub mod trc;
+pub mod vef;
 
 pub use builder::{MAX_RANKS, Operation, OperationId, Program, RankId};
 pub use driver::{Driver, MessageTimes, Options};
+pub use kernels::{Kernel, KernelKind};
 pub use lines::ParseError;
+pub use placement::Placement;
+pub use sequences::Sequences;
 pub use stuck::StuckError;

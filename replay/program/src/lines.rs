@@ -5,7 +5,7 @@ use std::io::{self, BufRead};
 use thiserror::Error;
 
 /// Bytes that a line may have.
-const MAX_LINE: u64 = 64 << 10;
+const MAX_LINE: u64 = 16 << 20;
 
 /// Why a file is no program.
 #[derive(Debug, Error)]
@@ -29,7 +29,7 @@ pub enum ParseError {
 /// Hands each line, without its break and with its number from 1, to `take`.
 ///
 /// # Errors
-/// If the file cannot be read, a line is no text or longer than 64 KiB, or `take` says what is wrong with one.
+/// If the file cannot be read, a line is no text or longer than 16 MiB, or `take` says what is wrong with one.
 pub(crate) fn each_line(
     mut file: impl BufRead,
     mut take: impl FnMut(&str) -> Result<(), String>,
@@ -42,7 +42,7 @@ pub(crate) fn each_line(
         }
         let wrong = |reason: String| ParseError::Line { line, reason };
         if bytes.len() as u64 > MAX_LINE {
-            return Err(wrong(format!("longer than {} KiB", MAX_LINE >> 10)));
+            return Err(wrong(format!("longer than {} MiB", MAX_LINE >> 20)));
         }
         let text = std::str::from_utf8(&bytes).map_err(|_| wrong("is no text".to_owned()))?;
         take(text.trim()).map_err(wrong)?;

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use crate::builder::{OperationId, RankId};
 
-/// Who sends to whom, with which tag.
+/// By what a receive and a message of one sender know each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Envelope {
     pub to: RankId,
     pub from: RankId,
-    pub tag: u32,
+    pub tag: u64,
+    /// Bytes of the message, where it is known by them as well.
+    pub bytes: Option<u64>,
 }
 
 /// Posted receives and messages that none has taken.
@@ -19,9 +21,9 @@ pub(crate) struct Matching {
     /// Receives from one rank, with the order in which they were posted.
     posted: HashMap<Envelope, VecDeque<(u64, OperationId)>>,
     /// Receives from any rank.
-    posted_any: HashMap<(RankId, u32), VecDeque<(u64, OperationId)>>,
+    posted_any: HashMap<(RankId, u64), VecDeque<(u64, OperationId)>>,
     /// Messages by their order of arrival, of a receiver and a tag.
-    arrived: HashMap<(RankId, u32), BTreeMap<u64, (RankId, OperationId)>>,
+    arrived: HashMap<(RankId, u64), BTreeMap<u64, (Envelope, OperationId)>>,
     /// The same from one rank.
     arrived_from: HashMap<Envelope, VecDeque<u64>>,
 }
@@ -33,34 +35,31 @@ impl Matching {
     }
 
     /// A receive is posted: the send whose message it takes, if one is there.
-    pub fn post(&mut self, receive: OperationId, to: RankId, from: Option<RankId>, tag: u32) -> Option<OperationId> {
-        if let Some(found) = self.take_arrived(to, from, tag) {
-            return Some(found);
+    pub fn post(&mut self, receive: OperationId, envelope: Envelope) -> Option<OperationId> {
+        let queue = self.arrived_from.get_mut(&envelope);
+        if let Some(order) = queue.and_then(VecDeque::pop_front) {
+            return self.arrived.get_mut(&(envelope.to, envelope.tag))?.remove(&order).map(|(_, send)| send);
         }
         let order = self.order();
-        let queue = match from {
-            Some(from) => self.posted.entry(Envelope { to, from, tag }).or_default(),
-            None => self.posted_any.entry((to, tag)).or_default(),
-        };
-        queue.push_back((order, receive));
+        self.posted.entry(envelope).or_default().push_back((order, receive));
         None
     }
 
-    fn take_arrived(&mut self, to: RankId, from: Option<RankId>, tag: u32) -> Option<OperationId> {
-        let arrived = self.arrived.get_mut(&(to, tag))?;
-        let order = match from {
-            Some(from) => self.arrived_from.get(&Envelope { to, from, tag })?.front().copied()?,
-            None => *arrived.first_key_value()?.0,
-        };
-        let (from, send) = arrived.remove(&order)?;
-        // The earliest of a receiver and a tag is the earliest of its sender.
-        self.arrived_from.get_mut(&Envelope { to, from, tag })?.pop_front();
-        Some(send)
+    /// The same of a receive that takes any rank's message.
+    pub fn post_any(&mut self, receive: OperationId, to: RankId, tag: u64) -> Option<OperationId> {
+        if let Some((_, (envelope, send))) = self.arrived.get_mut(&(to, tag)).and_then(BTreeMap::pop_first) {
+            // The earliest of a receiver and a tag is the earliest of its sender.
+            self.arrived_from.get_mut(&envelope)?.pop_front();
+            return Some(send);
+        }
+        let order = self.order();
+        self.posted_any.entry((to, tag)).or_default().push_back((order, receive));
+        None
     }
 
     /// A message has come: the receive that takes it, if one is posted.
     pub fn arrive(&mut self, send: OperationId, envelope: Envelope) -> Option<OperationId> {
-        let Envelope { to, from, tag } = envelope;
+        let Envelope { to, tag, .. } = envelope;
         let first = |queue: Option<&VecDeque<(u64, OperationId)>>| queue.and_then(|queue| queue.front().copied());
         let (named, any) = (first(self.posted.get(&envelope)), first(self.posted_any.get(&(to, tag))));
         let is_any = any.is_some_and(|(order, _)| named.is_none_or(|(other, _)| order < other));
@@ -69,7 +68,7 @@ impl Matching {
             return Some(receive);
         }
         let order = self.order();
-        self.arrived.entry((to, tag)).or_default().insert(order, (from, send));
+        self.arrived.entry((to, tag)).or_default().insert(order, (envelope, send));
         self.arrived_from.entry(envelope).or_default().push_back(order);
         None
     }

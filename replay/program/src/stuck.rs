@@ -5,12 +5,13 @@ use thiserror::Error;
 
 use crate::builder::{OperationId, RankId};
 
-/// A program that does not come to its end. Operations are numbered by their place in the file, from 0.
+/// A program that does not come to its end. Operations are numbered from 0: in the order of a file, those of
+/// ranks that do one after the other rank by rank.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum StuckError {
     /// A receive waits for a message that nobody sends any more.
     #[error(
-        "rank {} waits for ever for a message {} with tag {tag} (operation {} of the file): nothing else can happen any more",
+        "rank {} waits for ever for a message {} with tag {tag} (operation {} of the program): nothing else can happen any more",
         rank.0, from.map_or_else(|| "from anybody".to_owned(), |from| format!("from rank {}", from.0)), operation.0
     )]
     NoMessage {
@@ -19,12 +20,12 @@ pub enum StuckError {
         /// For whose message; `None`: anybody's.
         from: Option<RankId>,
         /// With which tag.
-        tag: u32,
+        tag: u64,
         /// The receive.
         operation: OperationId,
     },
     /// Operations wait for each other.
-    #[error("operations {} of the file, of rank {}, wait for each other in a circle",
+    #[error("operations {} of the program, of rank {}, wait for each other in a circle",
         circle.iter().map(|operation| operation.0.to_string()).collect::<Vec<_>>().join(", "), rank.0)]
     Circle {
         /// Of which rank.
@@ -33,20 +34,20 @@ pub enum StuckError {
         circle: Vec<OperationId>,
     },
     /// A message that no receive takes.
-    #[error("the message that rank {} sends to rank {} with tag {tag} (operation {} of the file) is never received", from.0, to.0, operation.0)]
+    #[error("the message that rank {} sends to rank {} with tag {tag} (operation {} of the program) is never received", from.0, to.0, operation.0)]
     NotReceived {
         /// Who sent it.
         from: RankId,
         /// To whom.
         to: RankId,
         /// With which tag.
-        tag: u32,
+        tag: u64,
         /// The send.
         operation: OperationId,
     },
     /// A message that is larger than what its receive takes.
     #[error(
-        "rank {} receives at most {takes} bytes where rank {} sends {sent} (operations {} and {} of the file)",
+        "rank {} receives at most {takes} bytes where rank {} sends {sent} (operations {} and {} of the program)",
         to.0, from.0, receive.0, send.0
     )]
     Truncated {

@@ -228,6 +228,9 @@ Examples:
   replay program job.goal --fabric ethernet-10g --fabric infiniband
   merger export trace/ --to flows --out flows.txt
   replay program flows.txt --fabric fat-tree --out results/
+  replay program --kernel butterfly --ranks 64 --size 1KiB \\
+      --fabric fat-tree --placement random:7
+  replay program --kernel alltoall --ranks 16 --print goal
   replay program alltoall.goal --fabric lightness-ops --nodes 64 \\
       --racks 16 --overhead 500ns --json
 
@@ -297,7 +300,7 @@ enum Command {
     /// Runs coflows over the ports of one switch under schedulers of packets and of circuits, or over fabrics.
     #[command(after_help = COFLOW_EXAMPLES)]
     Coflow(coflow::CoflowArgs),
-    /// Runs a message-passing program, a schedule in GOAL or a list of flows, over fabrics.
+    /// Runs a message-passing program over fabrics: a schedule in GOAL, a list of flows, a trace, or a kernel.
     #[command(after_help = PROGRAM_EXAMPLES)]
     Program(program::ProgramArgs),
     /// Prints the manual page, or writes those of all subcommands.

@@ -24,8 +24,8 @@ const DETAIL: &str = "program.json";
 /// A program over fabrics.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProgramDetail {
-    /// The file of the program.
-    pub file: String,
+    /// The file of the program, or its kernel.
+    pub program: String,
     /// Ranks.
     pub ranks: u32,
     /// Operations.
@@ -140,9 +140,9 @@ pub struct ProgramResults {
 }
 
 impl ProgramResults {
-    /// Of runs of a program that was read from `file`.
+    /// Of runs of a program that comes from `source`.
     #[must_use]
-    pub fn new(file: String, program: &Program, runs: Vec<ProgramRun>) -> Self {
+    pub fn new(source: String, program: &Program, runs: Vec<ProgramRun>) -> Self {
         let (mut fabrics, mut messages, mut ranks) = (Vec::new(), Vec::new(), Vec::new());
         for run in runs {
             fabrics.push(run.summary);
@@ -150,7 +150,7 @@ impl ProgramResults {
             ranks.extend(run.ranks);
         }
         let detail = ProgramDetail {
-            file,
+            program: source,
             ranks: program.ranks(),
             operations: program.operations(),
             messages: program.messages(),

@@ -293,7 +293,7 @@ row! {
         /// Rank to which it was sent.
         to_rank: u32,
         /// Its tag; 0 in a list of flows.
-        tag: u32,
+        tag: u64,
         /// Its bytes.
         bytes: u64,
         /// It was handed to the network.

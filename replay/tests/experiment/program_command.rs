@@ -101,6 +101,48 @@ fn every_kind_of_fabric_carries_a_program() {
 }
 
 #[test]
+fn kernels_run_are_printed_and_placed() {
+    let folder = folder();
+    let kernel = ["--kernel", "butterfly", "--ranks", "8", "--size", "500B"];
+    let linear = ["--fabric", "linear.toml"];
+    let found = json(folder.path(), &[&kernel[..], &linear].concat());
+    assert_eq!(
+        (time_ns(&found), found["program"].as_str(), found["messages"].as_u64()),
+        (4_500, Some("kernel butterfly"), Some(24))
+    );
+    // Printed in each form, it is what it was.
+    for form in ["goal", "trc", "dimemas"] {
+        let text = run(folder.path(), 0, &[&kernel[..], &["--print", form]].concat());
+        fs::write(folder.path().join(form), text).unwrap();
+        let read = json(folder.path(), &[&[form][..], &linear].concat());
+        assert_eq!((time_ns(&read), read["messages"].as_u64()), (4_500, Some(24)), "{form}");
+    }
+    let trc = fs::read_to_string(folder.path().join("trc")).unwrap();
+    assert!(trc.starts_with("s 0 1 0 500\nr 1 0 0 500\ns 0 2 1 500\n"), "{trc}");
+    let instances = ["--instances", "2", "--nodes", "64", "--placement"];
+    for placement in ["consecutive", "shift:60", "shuffle:4", "column:8x8", "quadrant:8x8", "random:5"] {
+        let found = json(folder.path(), &[&kernel[..], &linear, &instances, &[placement]].concat());
+        assert_eq!((time_ns(&found), found["ranks"].as_u64()), (4_500, Some(16)), "{placement}");
+    }
+    for (arguments, part) in [
+        (&["--kernel", "mesh2", "--ranks", "12"][..], "12 ranks are no grid of 2 equal sides: give --sides, as 8x4"),
+        (&["--kernel", "mesh2", "--sides", "2x2x3"], "--sides: this kernel has 2 dimensions"),
+        (&["--kernel", "mesh2", "--sides", "2x0"], "\"2x0\" is no grid"),
+        (&["--kernel", "butterfly", "--ranks", "6"], "this kernel needs a power of 2"),
+        (&["--kernel", "nbody"], "nbodies"),
+        (&["question.goal", "--kernel", "gups"], "cannot be used with"),
+        (&["question.goal", "--placement", "column:4"], "column has a grid of 2 sides"),
+        (&["question.goal", "--placement", "somewhere"], "there are consecutive, shift:N"),
+        (&["question.goal", "--nodes", "3", "--placement", "shuffle:2"], "3 hosts are no multiple of 2 to a switch"),
+    ] {
+        let said = run(folder.path(), 2, &[arguments, &linear].concat());
+        assert!(said.contains(part), "{arguments:?}: {said}");
+    }
+    let goal = run(folder.path(), 2, &["question.goal", "--print", "trc"]);
+    assert!(goal.contains("only kernels, trc and Dimemas' traces can be printed in another form"), "{goal}");
+}
+
+#[test]
 fn results_do_not_depend_on_threads() {
     let folder = folder();
     let files = ["program.json", "program_messages.parquet", "program_ranks.parquet"];
@@ -145,9 +187,9 @@ fn what_is_wrong_is_named() {
         (&["broken.goal"], &["broken.goal: line 3: \"think 5\" is no operation"]),
         (&["stuck.goal"], &["stuck.goal over linear.toml: rank 0 waits for ever for a message from rank 1 with tag 7"]),
         (&["flow.txt"], &["flow.txt: line 1: \"0 1 10\" is no flow: write SOURCE DESTINATION BYTES START_NS"]),
-        (&["/dev/zero"], &["/dev/zero: line 1: longer than 64 KiB"]),
+        (&["/dev/zero"], &["/dev/zero: line 1: longer than 16 MiB"]),
         (&["question.goal", "--task-mapping", "map"], &["map"]),
-        (&["question.goal", "--nodes", "1"], &["node 1 is not there: the fabric has 1 (--nodes gives more)"]),
+        (&["question.goal", "--nodes", "1"], &["1 x 2 ranks do not fit on 1 hosts (--nodes says how many there are)"]),
         (&["question.goal", "--compute-factor=-1"], &["--compute-factor", "from 0 to 1,000,000"]),
         (&["question.goal", "--fabric", "linear.toml"], &["linear.toml: the name linear is there already"]),
         (&["question.goal", "--fabric", "ethernet-100g"], &["ethernet-100g", "ethernet-10g"]),

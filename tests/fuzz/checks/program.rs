@@ -2,16 +2,39 @@
 use netsim::fabric::{self, FabricConfig};
 use netsim::network::HostIndex;
 use netsim::topology::HostPlace;
-use program::{Driver, Options, ParseError, Program, flows, goal};
+use program::{Driver, Options, ParseError, Program, Sequences, dimemas, flows, goal, trc, vef};
 
 /// What must hold for any input.
 pub fn check(text: &str) {
-    for read in [goal::read(text.as_bytes()), flows::read(text.as_bytes())] {
+    for sequences in [trc::read(text.as_bytes()), dimemas::read(text.as_bytes())].into_iter().flatten() {
+        if sequences.ranks().len() <= 64 {
+            is_written(&sequences);
+        }
+        if let Ok(program) = sequences.program() {
+            ends(&program);
+        }
+    }
+    for read in [goal::read(text.as_bytes()), flows::read(text.as_bytes()), vef::read(text.as_bytes())] {
         match read {
             Ok(program) => ends(&program),
             Err(ParseError::Line { line, .. }) => assert!(line <= text.lines().count() as u64, "line {line}"),
             Err(_) => (),
         }
+    }
+}
+
+/// What can be written as a trace is read as it was.
+fn is_written(sequences: &Sequences) {
+    let mut text = Vec::new();
+    if trc::write(sequences, &mut text).is_ok()
+        && let Ok(again) = trc::read(&text[..])
+    {
+        assert!(sequences.ranks().len() >= again.ranks().len());
+    }
+    let mut text = Vec::new();
+    if dimemas::write(sequences, "fuzzed", &mut text).is_ok() {
+        let again = dimemas::read(&text[..]).expect("what was written is read");
+        assert_eq!(again.ranks(), sequences.ranks());
     }
 }
 

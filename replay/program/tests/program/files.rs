@@ -49,7 +49,7 @@ fn a_line_that_is_wrong_is_named_with_what_is_allowed() {
         let error = wrong(file);
         assert!(error.contains(expected), "{file:?}: {error}");
     }
-    assert!(wrong(&format!("num_ranks 1\n{}", "x".repeat(70_000))).contains("line 2: longer than 64 KiB"));
+    assert!(wrong(&format!("num_ranks 1\n{}", "x".repeat(17 << 20))).contains("line 2: longer than 16 MiB"));
     let no_text = goal::read(&b"num_ranks 1\nrank 0 {\n\xff: calc 1\n}"[..]).unwrap_err();
     assert!(matches!(no_text, ParseError::Line { line: 3, .. }), "{no_text}");
 }

@@ -3,9 +3,12 @@
 
 mod closed_forms;
 mod files;
+mod kernels;
 mod matching;
 mod model;
+mod placement;
 mod stuck;
+mod traces;
 
 use netsim::fabric::{self, Fabric, FabricConfig};
 use netsim::network::HostIndex;

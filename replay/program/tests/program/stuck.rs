@@ -23,9 +23,12 @@ fn it_is_said_who_waits_for_what() {
 #[test]
 fn a_circle_of_operations_is_named() {
     let circle = error(&["a: calc 1;b: calc 2;c: calc 3;a requires c;b requires a;c requires b"]);
-    assert!(circle.contains("operations 0, 2, 1 of the file, of rank 0, wait for each other in a circle"), "{circle}");
+    assert!(
+        circle.contains("operations 0, 2, 1 of the program, of rank 0, wait for each other in a circle"),
+        "{circle}"
+    );
     let itself = error(&["a: calc 1", "a: calc 1;a requires a"]);
-    assert!(itself.contains("operations 1 of the file, of rank 1"), "{itself}");
+    assert!(itself.contains("operations 1 of the program, of rank 1"), "{itself}");
 }
 
 #[test]

@@ -1,19 +1,21 @@
 //! `program`.
 
-use std::fs::File;
-use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+mod placing;
+mod source;
+
+use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Error, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use comfy_table::Cell;
 use netsim::fabric::{self, FabricKind as _};
-use netsim::network::{HostIndex, Simulation as _};
+use netsim::network::Simulation as _;
 use netsim::units::DurationPs;
-use program::{Driver, Options, Program, flows, goal};
+use program::{Driver, Options, Program, dimemas, goal, trc};
 use rayon::prelude::*;
-use replay::dimemas::mapping::{self, TaskMapping};
+use replay::dimemas::mapping;
 use replay::experiment::{Experiment, Override};
 use replay::results::program::{ProgramDetail, ProgramResults, ProgramRun};
 use replay::results::{check_folder, remove_results};
@@ -21,17 +23,21 @@ use replay::results::{check_folder, remove_results};
 use super::common::{say, tell_of_left_out, threads};
 use super::progress::Bars;
 use super::table::{new_table, right};
+use placing::Placing;
+use source::{Form, Source};
 
 #[derive(Debug, Args)]
 pub(super) struct ProgramArgs {
-    /// A schedule in GOAL, or a list of flows.
-    file: PathBuf,
+    #[command(flatten)]
+    source: Source,
     /// The fabric: an experiment's file, or a name that `replay experiments` lists; may be given more than once.
-    #[arg(long, value_name = "EXPERIMENT", required = true)]
+    #[arg(long, value_name = "EXPERIMENT", required_unless_present = "print")]
     fabric: Vec<PathBuf>,
-    /// The form of the file [default: GOAL if its first line that says something begins with num_ranks, else flows].
-    #[arg(long, value_enum)]
-    format: Option<Format>,
+    /// Prints the program in this form in place of running it.
+    #[arg(long, value_enum, value_name = "FORM", conflicts_with_all = ["fabric", "out", "json"])]
+    print: Option<Form>,
+    #[command(flatten)]
+    placing: Placing,
     /// How many hosts the fabric has [default: those of a fat-tree; else one for each rank].
     #[arg(long, value_name = "N")]
     nodes: Option<u32>,
@@ -39,9 +45,6 @@ pub(super) struct ProgramArgs {
     /// back to back have two, LIGHTNESS one for each host, other fabrics one].
     #[arg(long, value_name = "N")]
     racks: Option<u32>,
-    /// A file with "rank host" in each line [default: rank n is on host n].
-    #[arg(long, value_name = "FILE")]
-    task_mapping: Option<PathBuf>,
     /// What a send and a receive take of their rank's CPU: LogGOPSim's o.
     #[arg(long, value_name = "TIME", default_value = "0ns")]
     overhead: DurationPs,
@@ -65,14 +68,6 @@ pub(super) struct ProgramArgs {
     force: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// LogGOPSim's and ATLAHS' schedules.
-    Goal,
-    /// SOURCE DESTINATION BYTES START_NS a line, as htsim takes them.
-    Flows,
-}
-
 fn factor(text: &str) -> Result<f64, String> {
     let factor: f64 = text.parse().map_err(|_| format!("\"{text}\" is no number"))?;
     if factor.is_finite() && (0.0..=1e6).contains(&factor) { Ok(factor) } else { Err("from 0 to 1,000,000".to_owned()) }
@@ -80,7 +75,10 @@ fn factor(text: &str) -> Result<f64, String> {
 
 /// Runs a program over fabrics.
 pub(super) fn show(args: &ProgramArgs) -> Result<ExitCode, Error> {
-    let program = read(args)?;
+    if let Some(form) = args.print {
+        return print(&args.source, form);
+    }
+    let program = args.placing.instances(args.source.read()?)?;
     let fabrics = fabrics(args)?;
     if let Some(folder) = &args.out {
         check_folder(folder, args.force)?;
@@ -88,14 +86,13 @@ pub(super) fn show(args: &ProgramArgs) -> Result<ExitCode, Error> {
     let bar = Bars::new().jobs(fabrics.len());
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0)).build()?;
     let one = |(path, experiment): &(&PathBuf, Experiment)| {
-        let done =
-            run(&program, experiment, args).with_context(|| format!("{} over {}", args.file.display(), path.display()));
+        let done = run(&program, experiment, args).with_context(|| format!("{} over {}", args.source, path.display()));
         bar.inc(1);
         done
     };
     let runs = pool.install(|| fabrics.par_iter().map(one).collect::<Result<Vec<_>, Error>>())?;
     bar.finish_and_clear();
-    let results = ProgramResults::new(args.file.display().to_string(), &program, runs);
+    let results = ProgramResults::new(args.source.to_string(), &program, runs);
     if let Some(folder) = &args.out {
         remove_results(folder)?;
         results.write(folder)?;
@@ -108,27 +105,19 @@ pub(super) fn show(args: &ProgramArgs) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn read(args: &ProgramArgs) -> Result<Program, Error> {
-    let name = || args.file.display().to_string();
-    let format = match args.format {
-        Some(format) => format,
-        None => guess(&args.file).with_context(name)?,
-    };
-    let file = BufReader::new(File::open(&args.file).with_context(name)?);
-    let program = match format {
-        Format::Goal => goal::read(file),
-        Format::Flows => flows::read(file),
-    };
-    program.with_context(name)
-}
-
-fn guess(path: &Path) -> Result<Format, Error> {
-    let mut file = BufReader::new(File::open(path)?);
-    let mut start = Vec::new();
-    std::io::Read::take(&mut file, 64 << 10).read_until(b'{', &mut start)?;
-    let text = String::from_utf8_lossy(&start);
-    let mut said = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"));
-    Ok(if said.next().is_some_and(|line| line.starts_with("num_ranks")) { Format::Goal } else { Format::Flows })
+fn print(source: &Source, form: Form) -> Result<ExitCode, Error> {
+    let sequences = source.sequences()?;
+    let mut text = Vec::new();
+    match form {
+        Form::Goal => goal::write(&sequences, &mut text),
+        Form::Trc => trc::write(&sequences, &mut text),
+        Form::Dimemas => dimemas::write(&sequences, &source.to_string(), &mut text),
+    }
+    .with_context(|| source.to_string())?;
+    match std::io::stdout().write_all(&text) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(ExitCode::SUCCESS),
+    }
 }
 
 /// The experiments whose fabrics are simulated, by different names.
@@ -150,12 +139,7 @@ fn run(program: &Program, experiment: &Experiment, args: &ProgramArgs) -> Result
     let nodes = args.nodes.or_else(|| experiment.fabric.places().hosts.is_none().then_some(ranks));
     let places = mapping::hosts(&experiment.fabric, nodes, args.racks)?;
     let nodes = u32::try_from(places.len())?;
-    let mapping = match &args.task_mapping {
-        Some(path) => TaskMapping::read(path, nodes)?,
-        None => TaskMapping::default(),
-    };
-    let hosts: Vec<HostIndex> =
-        (0..ranks).map(|rank| mapping.host(rank, nodes)).collect::<Result<_, String>>().map_err(Error::msg)?;
+    let hosts = args.placing.hosts(ranks, nodes)?;
     let mut network = fabric::build(&experiment.fabric, &places)?;
     let options = Options { overhead: args.overhead, compute_factor: args.compute_factor };
     let mut driver = Driver::new(program, &hosts, options);
