@@ -142,6 +142,20 @@ fn kernels_run_are_printed_and_placed() {
     assert!(goal.contains("only kernels, trc and Dimemas' traces can be printed in another form"), "{goal}");
 }
 
+/// The torus of docs/programs.md, and the cycles that INSEE's own program took there.
+#[test]
+fn kernels_take_as_long_as_in_insee_where_one_input_is_enough() {
+    let page = include_str!("../../../docs/programs.md");
+    let (_, torus) = page.split_once("```toml\n").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("insee.toml"), torus.split_once("```").unwrap().0).unwrap();
+    for (kernel, cycles) in [("onetoall", 16_132.0), ("torus2", 4_106.0), ("nbodies", 8_887.0)] {
+        let found = json(folder.path(), &["--kernel", kernel, "--size", "1024B", "--fabric", "insee.toml"]);
+        let ours = found["fabrics"][0]["time_s"].as_f64().unwrap() / 8e-9;
+        assert!((ours / cycles - 1.0).abs() < 0.005, "{kernel}: {ours}");
+    }
+}
+
 #[test]
 fn results_do_not_depend_on_threads() {
     let folder = folder();
