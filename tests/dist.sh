@@ -92,6 +92,8 @@ documents() {
     } >"$1/copyright"
 }
 
+# Whether a program needs libraries. All of the answer is read: a pipe that grep -q closed would end objdump, and count as no.
+is_dynamic() { case $(objdump -p "$1") in *NEEDED*) ;; *) return 1 ;; esac; }
 same_times() { find "$1" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +; }
 
 # Below /usr/local, or wherever it is unpacked.
@@ -115,7 +117,7 @@ depends() {
     local names=()
     for name in "${PROGRAMS[@]}"; do
         # Of a program without libraries there is nothing to say.
-        ! objdump -p "$work/usr/bin/$name" | grep -q NEEDED || names+=("$work/usr/bin/$name")
+        ! is_dynamic "$work/usr/bin/$name" || names+=("$work/usr/bin/$name")
     done
     (cd "$there" && dpkg-shlibdeps -O --warnings=0 "${names[@]}" 2>&1) | sed -n 's/^shlibs:Depends=//p' |
         sed 's/, /\n/g' | sort | paste -sd, | sed 's/,/, /g'
@@ -151,7 +153,7 @@ deb() {
     # Programs that need nothing of the host but its kernel are meant to.
     mkdir -p "$root/usr/share/lintian/overrides"
     for name in "${PROGRAMS[@]}"; do
-        objdump -p "$root/usr/bin/$name" | grep -q NEEDED || echo "hadoptic: statically-linked-binary [usr/bin/$name]"
+        is_dynamic "$root/usr/bin/$name" || echo "hadoptic: statically-linked-binary [usr/bin/$name]"
     done >"$root/usr/share/lintian/overrides/hadoptic"
     [ -s "$root/usr/share/lintian/overrides/hadoptic" ] || rm -r "$root/usr/share/lintian"
     {

@@ -43,7 +43,7 @@ need() {
     if [ "$libc" = gnu ]; then
         return
     elif have rustup; then
-        rustup target list --installed | grep -q -x "$target" || rustup target add "$target" >&2
+        rustup target list --installed | grep -x "$target" >/dev/null || rustup target add "$target" >&2
     elif ! [ -d "$(rustc --print sysroot)/lib/rustlib/$target" ]; then
         say "this Rust has no $target: install it by rustup, or the distribution's package of it"
         exit 1
@@ -120,7 +120,7 @@ build() {
 try() {
     local root
     for name in sniffer dumpingd; do
-        if ! ldd "$out/$name" 2>&1 | grep -q -E "statically linked|not a dynamic executable"; then
+        if ! ldd "$out/$name" 2>&1 | grep -E "statically linked|not a dynamic executable" >/dev/null; then
             say "$out/$name is not static: $(ldd "$out/$name" | tr '\n' ' ')"
             exit 1
         fi
