@@ -4,7 +4,7 @@ use netsim::time::SimTime;
 
 /// Ranks that a program may have.
 pub const MAX_RANKS: u32 = 1 << 20;
-/// Operations that a program may have: 6 GiB of memory.
+/// Operations that a program may have: 7 GiB of memory.
 const MAX_OPERATIONS: usize = 1 << 27;
 /// Orders between operations that a program may have: 1.5 GiB of memory.
 const MAX_ORDERS: usize = 1 << 27;
