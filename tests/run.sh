@@ -65,8 +65,15 @@ fi
 [ "$(count ignored)" = 0 ] || skipped+=("$(count ignored) tests that need root: in network namespaces, on real clusters")
 [ $complete = yes ] || skipped+=("what needs the missing packages named above")
 
+# What failing tests said last, so that it need not be looked for far above.
+panics() {
+    awk '/ panicked at /{ left = 12 } left > 0 { print "  " substr($0, 1, 400); left-- }' "$log"
+    awk '/^failures:$/{ on = 1; next } /^test result/{ on = 0 } on && /^    /' "$log" | sort -u
+}
+
 echo
 sort -u "$HADOPTIC_SKIPPED" | sed 's/^/skipped: /'
+[ "$(count failed)" = 0 ] || panics
 for reason in ${skipped[@]+"${skipped[@]}"}; do echo "skipped: $reason"; done
 for name in ${failed[@]+"${failed[@]}"}; do echo "FAILED: $name"; done
 echo "$(($(count passed) - $(not_run))) passed, $(count failed) failed, $(($(count ignored) + $(not_run))) skipped"

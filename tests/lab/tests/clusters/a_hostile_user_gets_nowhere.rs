@@ -219,9 +219,12 @@ fn the_job_is_recorded_as_on_a_quiet_machine(run: &Run, trace: &Path) {
         without.iter().filter(|one| of(one)).map(|one| number(&one["bytes"])).sum::<f64>()
     };
     let payload = number(&check["payload_bytes"]) - bytes(&is_login);
-    assert!(payload > 50e6, "{check:#}\nonly {payload} bytes without logins");
+    assert!(payload > 50e6, "only {payload} bytes without logins\n{check:#}");
     let owned = 1.0 - bytes(&|one| !is_login(one)) / payload;
-    let known = number(&check["in_known_message_share"]) * number(&check["payload_bytes"]) / payload;
+    // Not of all bytes of messages: port 22 is recorded only while he claims it, so that a login's messages may be longer than
+    // what was captured of them.
+    let known_by = check["detail"]["known_by"].as_object().unwrap().iter().filter(|(source, _)| *source != "nothing");
+    let known = known_by.map(|(_, known)| number(&known["bytes"])).sum::<f64>() / payload;
     let kernel = &check["detail"]["kernel"];
     let largest = kernel["largest"].as_array().unwrap().iter().filter(|one| !is_login(one));
     let missed = largest.map(|one| number(&one["bytes"])).sum::<f64>() / number(&kernel["captured_bytes"]);
@@ -229,9 +232,9 @@ fn the_job_is_recorded_as_on_a_quiet_machine(run: &Run, trace: &Path) {
         "without logins: {payload} bytes, {owned} owned at both ends, {known} in known messages, {missed} missed beside the kernel"
     );
     println!("{figures}");
-    assert!(owned >= 0.999 && known >= 0.99 && missed <= 0.001, "{check:#}\n{figures}");
+    assert!(owned >= 0.999 && known >= 0.99 && missed <= 0.001, "{figures}\n{check:#}");
     for counter in ["shuffle_bytes_error", "hdfs_read_bytes_error", "hdfs_write_bytes_error"] {
-        assert!(number(&check[counter]).abs() <= 0.005, "{check:#}\n{counter}: {}", check[counter]);
+        assert!(number(&check[counter]).abs() <= 0.005, "{counter}: {}\n{check:#}", check[counter]);
     }
 }
 
