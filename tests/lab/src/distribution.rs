@@ -23,9 +23,15 @@ pub enum Distribution {
     /// Apache Hadoop 2.10.2.
     #[value(name = "2.10.2")]
     V2_10_2,
+    /// Apache Hadoop 3.3.6.
+    #[value(name = "3.3.6")]
+    V3_3_6,
     /// Apache Hadoop 3.4.2.
     #[value(name = "3.4.2")]
     V3_4_2,
+    /// Apache Hadoop 3.5.0. Its example jobs are those of 3.4.2: Maven Central has none of 3.5.0.
+    #[value(name = "3.5.0")]
+    V3_5_0,
 }
 
 /// What the lab has Hadoop's clients do.
@@ -74,7 +80,9 @@ impl Distribution {
         match self {
             Self::V1_2_1 => "1.2.1",
             Self::V2_10_2 => "2.10.2",
+            Self::V3_3_6 => "3.3.6",
             Self::V3_4_2 => "3.4.2",
+            Self::V3_5_0 => "3.5.0",
         }
     }
 
@@ -84,7 +92,9 @@ impl Distribution {
         match self {
             Self::V1_2_1 => include_str!("../hadoop-1.2.1/pom.xml"),
             Self::V2_10_2 => include_str!("../hadoop-2.10.2/pom.xml"),
+            Self::V3_3_6 => include_str!("../hadoop-3.3.6/pom.xml"),
             Self::V3_4_2 => include_str!("../hadoop-3.4.2/pom.xml"),
+            Self::V3_5_0 => include_str!("../hadoop-3.5.0/pom.xml"),
         }
     }
 
@@ -94,7 +104,9 @@ impl Distribution {
         match self {
             Self::V1_2_1 => include_str!("../hadoop-1.2.1/jars.txt"),
             Self::V2_10_2 => include_str!("../hadoop-2.10.2/jars.txt"),
+            Self::V3_3_6 => include_str!("../hadoop-3.3.6/jars.txt"),
             Self::V3_4_2 => include_str!("../hadoop-3.4.2/jars.txt"),
+            Self::V3_5_0 => include_str!("../hadoop-3.5.0/jars.txt"),
         }
     }
 
@@ -103,7 +115,7 @@ impl Distribution {
     pub const fn web_files(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::V1_2_1 => &[],
-            Self::V2_10_2 | Self::V3_4_2 => hadoop3::WEB_FILES,
+            Self::V2_10_2 | Self::V3_3_6 | Self::V3_4_2 | Self::V3_5_0 => hadoop3::WEB_FILES,
         }
     }
 
@@ -113,7 +125,7 @@ impl Distribution {
         match self {
             Self::V1_2_1 => hadoop1::DAEMONS,
             Self::V2_10_2 => hadoop2::DAEMONS,
-            Self::V3_4_2 => hadoop3::DAEMONS,
+            Self::V3_3_6 | Self::V3_4_2 | Self::V3_5_0 => hadoop3::DAEMONS,
         }
     }
 
@@ -123,7 +135,7 @@ impl Distribution {
         match self {
             Self::V1_2_1 => 1,
             Self::V2_10_2 => 2,
-            Self::V3_4_2 => 3,
+            Self::V3_3_6 | Self::V3_4_2 | Self::V3_5_0 => 3,
         }
     }
 
@@ -134,7 +146,7 @@ impl Distribution {
         let pages = format!("{cache}/web");
         match self {
             Self::V1_2_1 => hadoop1::class_path(&pages, &format!("{cache}/lib"), self.jar_list()),
-            Self::V2_10_2 | Self::V3_4_2 => vec![pages, format!("{cache}/lib/*")],
+            Self::V2_10_2 | Self::V3_3_6 | Self::V3_4_2 | Self::V3_5_0 => vec![pages, format!("{cache}/lib/*")],
         }
     }
 
@@ -144,7 +156,8 @@ impl Distribution {
         match self {
             Self::V1_2_1 => "hadoop-examples-1.2.1.jar",
             Self::V2_10_2 => "hadoop-mapreduce-examples-2.10.2.jar",
-            Self::V3_4_2 => "hadoop-mapreduce-examples-3.4.2.jar",
+            Self::V3_3_6 => "hadoop-mapreduce-examples-3.3.6.jar",
+            Self::V3_4_2 | Self::V3_5_0 => "hadoop-mapreduce-examples-3.4.2.jar",
         }
     }
 
@@ -176,7 +189,9 @@ impl Distribution {
         let mut files = match self {
             Self::V1_2_1 => hadoop1::configuration(settings, plan, host),
             Self::V2_10_2 => hadoop2::configuration(settings, plan, host),
-            Self::V3_4_2 => hadoop3::configuration(settings, plan, host),
+            // From 3.4 on YARN opens it for the application master by itself: MAPREDUCE-7449.
+            Self::V3_3_6 => hadoop3::configuration_with(settings, plan, host, &hadoop3::OPEN_JAVA_LANG),
+            Self::V3_4_2 | Self::V3_5_0 => hadoop3::configuration(settings, plan, host),
         };
         files.extend(environment::files(self.major(), self.daemons(), settings, host));
         files
@@ -187,7 +202,7 @@ impl Distribution {
     pub const fn histories(self) -> Histories {
         match self {
             Self::V1_2_1 => Histories::OnMaster(hadoop1::HISTORY_FOLDER),
-            Self::V2_10_2 | Self::V3_4_2 => Histories::InHdfs(hadoop3::HISTORY_PATTERN),
+            Self::V2_10_2 | Self::V3_3_6 | Self::V3_4_2 | Self::V3_5_0 => Histories::InHdfs(hadoop3::HISTORY_PATTERN),
         }
     }
 
@@ -201,7 +216,7 @@ impl Distribution {
                 sort_output_replication: None,
                 counts_rows: true,
             },
-            Self::V2_10_2 | Self::V3_4_2 => &Names {
+            Self::V2_10_2 | Self::V3_3_6 | Self::V3_4_2 | Self::V3_5_0 => &Names {
                 maps: "mapreduce.job.maps",
                 reduces: "mapreduce.job.reduces",
                 sort_output_replication: Some("mapreduce.terasort.output.replication"),
@@ -215,7 +230,7 @@ impl Distribution {
     pub const fn web_jar(self) -> Option<&'static str> {
         match self {
             Self::V1_2_1 => Some("hadoop-core-1.2.1.jar"),
-            Self::V2_10_2 | Self::V3_4_2 => None,
+            Self::V2_10_2 | Self::V3_3_6 | Self::V3_4_2 | Self::V3_5_0 => None,
         }
     }
 
@@ -224,7 +239,9 @@ impl Distribution {
     pub const fn java_versions(self) -> (u32, u32) {
         match self {
             Self::V1_2_1 => (8, 17),
-            Self::V2_10_2 | Self::V3_4_2 => (8, 23),
+            Self::V2_10_2 | Self::V3_3_6 | Self::V3_4_2 => (8, 23),
+            // Compiled for Java 17; asks no more for Subject.getSubject, which Java 24 refuses.
+            Self::V3_5_0 => (17, 25),
         }
     }
 
@@ -242,7 +259,7 @@ impl Distribution {
     pub fn check_cipher(self, cipher: Cipher, java: Option<u32>) -> Result<()> {
         if self.major() <= 1 {
             return Err(LabError::Config(format!(
-                "Hadoop {} encrypts nothing without Kerberos: --encrypted is for 2.10.2 and 3.4.2",
+                "Hadoop {} encrypts nothing without Kerberos: --encrypted is for 2.10.2 and later",
                 self.version()
             )));
         }
@@ -267,7 +284,7 @@ mod tests {
     #[test]
     fn a_version_that_encrypts_nothing_is_refused() {
         let error = Distribution::V1_2_1.check_cipher(Cipher::Aes, None).unwrap_err().to_string();
-        assert!(error.contains("1.2.1") && error.contains("3.4.2"), "{error}");
+        assert!(error.contains("1.2.1") && error.contains("2.10.2"), "{error}");
         Distribution::V2_10_2.check_cipher(Cipher::Rc4, Some(17)).unwrap();
     }
 

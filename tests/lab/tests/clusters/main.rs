@@ -12,3 +12,4 @@ mod hadoop_is_recorded_fully;
 mod hosts_have_logins_and_files_of_their_own;
 mod interrupted_lab_leaves_nothing;
 mod killed_lab_is_removed_by_down;
+mod sweep_runs_on_yarn;

@@ -8,7 +8,8 @@ use lab::encryption::Cipher;
 use lab::plan::Plan;
 use lab::settings::Settings;
 
-const ALL: [Distribution; 3] = [Distribution::V1_2_1, Distribution::V2_10_2, Distribution::V3_4_2];
+const ALL: [Distribution; 5] =
+    [Distribution::V1_2_1, Distribution::V2_10_2, Distribution::V3_3_6, Distribution::V3_4_2, Distribution::V3_5_0];
 
 fn settings() -> Settings {
     Settings {

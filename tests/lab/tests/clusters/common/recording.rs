@@ -36,10 +36,15 @@ pub fn answer_with(program: &str, arguments: &[&str], codes: &[i32]) -> Value {
 /// Has the agents deployed onto a cluster of two workers, counts words there and puts a file into HDFS and gets it back, has the
 /// agents removed, and looks at everything that is left.
 pub fn is_recorded(version: &str, prefix: &str) {
+    is_recorded_on(version, prefix, None);
+}
+
+/// The same on a Java of one's choice.
+pub fn is_recorded_on(version: &str, prefix: &str, java_home: Option<&Path>) {
     let _turn = super::turn();
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let output = super::run(&format!(
+    let mut lab = super::lab(&format!(
         "run --hadoop {version} --prefix {prefix} --workers 2 --job wordcount --job putget --size 8MB --reduces 2 \
          --quiet --links 100mbit --uplink 50mbit --json --capture {} --deployed-by {} --agent-jar {} --sniffer {} \
          --dumpingd {}",
@@ -49,6 +54,8 @@ pub fn is_recorded(version: &str, prefix: &str) {
         built("sniffer").display(),
         built("dumpingd").display(),
     ));
+    lab.envs(java_home.map(|home| ("JAVA_HOME", home)));
+    let output = lab.output().unwrap();
     let said = super::stderr(&output);
     assert!(matches!(output.status.code(), Some(0 | 1)), "{said}");
     let truth: Truth = serde_json::from_slice(&fs::read(path("capture/truth.json")).unwrap()).unwrap();

@@ -29,7 +29,7 @@ public final class ShutdownHandlers {
         }
     }
 
-    /** Its run(). */
+    /** Its run(), or work(). */
     public static final class Ran extends Handler {
         @Override
         public void exit(Object token, Object self, Object result, Throwable thrown, long now) {

@@ -21,7 +21,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** All that is patched: the JDK's sockets and threads, and Apache Hadoop 1.2, 2.10 and 3.4. */
+/** All that is patched: the JDK's sockets and threads, and Apache Hadoop 1.2, 2.10, 3.3, 3.4 and 3.5. */
 public final class HookPoints {
     private static final String IPC = "org/apache/hadoop/ipc/";
     private static final String DATANODE = "org/apache/hadoop/hdfs/server/datanode/";
@@ -87,7 +87,9 @@ public final class HookPoints {
                 at("java/lang/Thread", "start", new ThreadHandlers.Started()).ending("()V"),
                 at("java/lang/Runtime", "halt", new ThreadHandlers.Halting()),
                 at(ShutdownHandlers.HADOOPS_HOOK, "<init>", new ShutdownHandlers.Registered()),
-                at(ShutdownHandlers.HADOOPS_HOOK, "run", new ShutdownHandlers.Ran()).exitOnly());
+                at(ShutdownHandlers.HADOOPS_HOOK, "run", new ShutdownHandlers.Ran()).exitOnly(),
+                // Hadoop 3.5: a SubjectInheritingThread, whose run() calls it.
+                at(ShutdownHandlers.HADOOPS_HOOK, "work", new ShutdownHandlers.Ran()).exitOnly().insteadOf("run"));
     }
 
     /** Where threads block in reads and writes of sockets. */
