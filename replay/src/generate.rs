@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use causal::{JobTime, Progress};
-use mapreduce::{JobError, JobFile, Model};
+use mapreduce::{Growth, JobError, JobFile, Model};
 use netsim::engine::{self, End};
 use netsim::fabric::{self, FabricConfig, FabricError};
 use netsim::network::{Network, NetworkFigures, Simulation as _};
@@ -30,6 +30,28 @@ pub enum GenerateError {
     Job(#[from] JobError),
 }
 
+/// Why a recorded job cannot be grown.
+#[derive(Debug, Error)]
+pub enum GrowError {
+    /// There is nothing to learn from.
+    #[error("{0}: no job with maps and reduces that can be replayed")]
+    NoJob(String),
+    /// What was learned makes no job.
+    #[error("the job of {place}: {source}")]
+    Job {
+        /// Where the trace lies.
+        place: String,
+        /// What is wrong.
+        source: JobError,
+    },
+    /// An override is wrong.
+    #[error(transparent)]
+    Override(#[from] ExperimentError),
+    /// It cannot grow so far.
+    #[error(transparent)]
+    Growth(#[from] JobError),
+}
+
 /// Reads a job file, or the one of this name that is built in, and applies `overrides`.
 ///
 /// # Errors
@@ -47,6 +69,24 @@ pub fn jobs_of_text(place: &str, text: &str, overrides: &[Override]) -> Result<J
     crate::experiment::locate::read_table(place, text, overrides, |table| {
         JobFile::of_table(table).map_err(|error| error.to_string())
     })
+}
+
+/// Learns the job of a trace, and grows it. `place` is where the trace lies, for errors; `overrides` change the job as it was
+/// recorded. Also returns what the trace does not say of the job.
+///
+/// # Errors
+/// If the trace has no job that can be learned, or an override or a number is wrong.
+pub fn grown_job(
+    place: &str,
+    trace: &Trace,
+    overrides: &[Override],
+    growth: &Growth,
+) -> Result<(JobFile, Vec<String>), GrowError> {
+    let profile = job_profile::profile(trace).ok_or_else(|| GrowError::NoJob(place.to_owned()))?;
+    let (file, notes) =
+        JobFile::of_profile(&profile).map_err(|source| GrowError::Job { place: place.to_owned(), source })?;
+    let file = jobs_of_text(&format!("the job of {place}"), &file.to_toml()?, overrides)?;
+    Ok((file.grow(growth)?, notes))
 }
 
 /// Runs the jobs of a file over a fabric, and returns all that happened, as a trace, with the network's figures.

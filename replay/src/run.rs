@@ -101,20 +101,21 @@ pub enum Jobs {
 #[derive(Debug)]
 pub struct GeneratedJobs {
     file: JobFile,
+    notes: Vec<String>,
     ideal: Trace,
     ideal_figures: NetworkFigures,
 }
 
 impl GeneratedJobs {
-    /// The jobs of a file. They are run once, on an infinitely fast network.
+    /// The jobs of a file, with what is to be said of them. They are run once, on an infinitely fast network.
     ///
     /// # Errors
     /// If they come to no end even there.
-    pub fn new(file: JobFile) -> Result<Self, RunError> {
+    pub fn new(file: JobFile, notes: Vec<String>) -> Result<Self, RunError> {
         let fabric = FabricConfig::Ideal(Default::default());
         let hosts = mapreduce::places(&file.cluster);
         let (ideal, ideal_figures) = generate::generate(&file, &fabric, &hosts, |_| ())?;
-        Ok(Self { file, ideal, ideal_figures })
+        Ok(Self { file, notes, ideal, ideal_figures })
     }
 }
 
@@ -184,6 +185,7 @@ fn run_generated(
     let mut results = recorded_results(experiment, &trace, &figures, wall_s)?;
     let ideal = recorded_results(experiment, &jobs.ideal, &jobs.ideal_figures, 0.0)?;
     results.detail.against_ideal(&ideal.detail);
+    results.detail.summary.notes.extend(jobs.notes.iter().cloned());
     Ok((results, trace))
 }
 

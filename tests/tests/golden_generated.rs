@@ -134,6 +134,35 @@ fn a_grown_job_has_its_bytes_and_says_what_its_masters_do() {
     assert_eq!(again.status.code(), Some(2));
 }
 
+/// What the comment of `sweeps/nodes.toml` says, with an eighth of its data.
+#[test]
+fn a_recorded_job_is_swept_over_nodes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let built = run("merger", &["build", golden("terasort").to_str().unwrap(), "--out", &path("trace")]).unwrap();
+    assert!(built.status.success());
+    let arguments = ["run", "sweeps/nodes", "--set", "workload.grow.data=8x", "--trace", &path("trace")];
+    let sweep = run_json("replay", &[&arguments[..], &["--out", &path("results")]].concat()).unwrap();
+    let points = sweep["points"].as_array().unwrap();
+    for rate in ["1Gbps", "10Gbps"] {
+        let of_rate = points.iter().filter(|point| point["values"]["fabric.topology.host_link.rate"] == rate);
+        let times: Vec<f64> = of_rate.map(job_time).collect();
+        assert_eq!(times.len(), 5);
+        assert!(times.is_sorted_by(|fewer, more| fewer > more), "{rate}: {times:?}");
+        let saved: Vec<f64> = times.windows(2).map(|pair| pair[0] - pair[1]).collect();
+        assert!(saved.is_sorted_by(|before, after| before > after), "{rate}: {times:?}");
+    }
+    // Each is beside the same job on an infinitely fast network, which is a faster one.
+    for point in points {
+        assert!(job_time(point) >= point["recorded_job_time_s"].as_f64().unwrap(), "{point:#}");
+    }
+    // The command does the same.
+    let grow = ["grow", &path("trace"), "--nodes", "16", "--data", "8x", "--out", &path("grown")];
+    let grown = run_json("replay", &grow).unwrap();
+    let of_sweep = points.iter().find(|point| point["values"]["workload.grow.nodes"] == 16).unwrap();
+    assert_eq!(grown["jobs"][0]["job_time_s"], of_sweep["recorded_job_time_s"]);
+}
+
 #[test]
 fn shuffled_and_written_bytes_are_those_of_the_recorded_job() {
     let folder = tempfile::tempdir().unwrap();

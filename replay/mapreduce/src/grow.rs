@@ -1,8 +1,12 @@
 //! A job file grown: more machines, more data, faster machines.
 
+use std::fmt;
+use std::marker::PhantomData;
 use std::str::FromStr;
 
 use netsim::units::{Bytes, DurationPs, Rate};
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::config::{Job, JobFile};
 use crate::error::JobError;
@@ -77,16 +81,68 @@ impl FromStr for Speed {
     }
 }
 
+/// Reads a value of a file as it is written on a command line; numbers may stand without quotes.
+struct AsWritten<T>(PhantomData<T>);
+
+impl<T: FromStr<Err = String>> Visitor<'_> for AsWritten<T> {
+    type Value = T;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("an amount, or a multiple such as \"8x\"")
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+}
+
+impl<'de, T> Deserialize<'de> for Amount<T>
+where
+    Self: FromStr<Err = String>,
+{
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(AsWritten(PhantomData))
+    }
+}
+
+impl<'de> Deserialize<'de> for Speed {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(AsWritten(PhantomData))
+    }
+}
+
+impl<T: Serialize> Serialize for Amount<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Of(amount) => amount.serialize(to),
+            Self::Times(times) => to.serialize_str(&format!("{times}x")),
+        }
+    }
+}
+
+impl Serialize for Speed {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&format!("{}x", self.0))
+    }
+}
+
 /// What is to grow.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Growth {
     /// Workers.
     pub nodes: Amount<u32>,
     /// Racks of these. Default: as many as there were, but no more than nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub racks: Option<u32>,
     /// Input of each job that reads a file of its own.
     pub data: Amount<Bytes>,
     /// Reduces of each job. Default: as many times as nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reduces: Option<Amount<u32>>,
     /// Speed of the cores: of computing, sorting, merging, starts and of the daemons' answers.
     pub cpu: Speed,

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Error};
+use anyhow::Error;
 use clap::Args;
-use mapreduce::{Amount, Growth, JobFile, Speed};
+use mapreduce::{Amount, Growth, Speed};
 use netsim::units::Bytes;
 use replay::experiment::Override;
-use replay::generate::jobs_of_text;
+use replay::generate::grown_job;
 use replay::run::read_trace;
 use serde::Serialize;
 use trace::ids::{ConnectionId, ProcessId};
@@ -86,12 +86,7 @@ pub(super) fn run(args: &GrowArgs) -> Result<ExitCode, Error> {
     refuse_existing("--out", &args.out)?;
     let spinner = bars.spinner(&format!("reading {}", args.trace.display()));
     let recorded = read_trace(&args.trace)?;
-    let place = format!("the job of {}", args.trace.display());
-    let nothing = || format!("{}: no job with maps and reduces that can be replayed", args.trace.display());
-    let profile = job_profile::profile(&recorded).with_context(nothing)?;
-    let (file, mut notes) = JobFile::of_profile(&profile).with_context(|| place.clone())?;
     spinner.finish_and_clear();
-    let file = jobs_of_text(&place, &file.to_toml()?, &args.overrides)?;
     let growth = Growth {
         nodes: args.nodes,
         racks: args.racks,
@@ -100,7 +95,7 @@ pub(super) fn run(args: &GrowArgs) -> Result<ExitCode, Error> {
         cpu: args.cpu,
         disk: args.disk,
     };
-    let grown = file.grow(&growth)?;
+    let (grown, mut notes) = grown_job(&args.trace.display().to_string(), &recorded, &args.overrides, &growth)?;
     let trace = write_jobs(&grown, args.fabric.as_deref(), &args.out, &bars, "grow")?;
     let masters = masters(&trace);
     notes.extend(masters.iter().filter(|master| master.busy > BUSY).map(|master| {

@@ -1,11 +1,11 @@
 //! The jobs of experiments: recorded ones, and such from parameters.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Error};
 use replay::experiment::Experiment;
-use replay::generate::read_jobs;
+use replay::generate::{grown_job, read_jobs};
 use replay::run::{GeneratedJobs, Jobs, RunError, read_trace};
 
 use super::common::Common;
@@ -40,25 +40,40 @@ pub(super) fn path_of_jobs(experiment: &Experiment) -> Result<&Path, RunError> {
 /// Reads the jobs of an experiment.
 pub(super) fn jobs_of(experiment: &Experiment, bars: &Bars) -> Result<Jobs, Error> {
     if let Some(file) = &experiment.workload.generate {
-        return Ok(Jobs::Generated(Box::new(GeneratedJobs::new(read_jobs(file, &[])?)?)));
+        return Ok(Jobs::Generated(Box::new(GeneratedJobs::new(read_jobs(file, &[])?, Vec::new())?)));
     }
     let folder = path_of_jobs(experiment)?;
     let spinner = bars.spinner(&format!("reading {}", folder.display()));
     let trace = read_trace(folder)?;
     spinner.finish_and_clear();
-    Ok(Jobs::Recorded(Box::new(trace)))
+    let Some(growth) = &experiment.workload.grow else { return Ok(Jobs::Recorded(Box::new(trace))) };
+    let (file, notes) = grown_job(&folder.display().to_string(), &trace, &[], growth).context("workload.grow")?;
+    Ok(Jobs::Generated(Box::new(GeneratedJobs::new(file, notes)?)))
+}
+
+/// What jobs are known by: experiments of one key run the same jobs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct JobsKey {
+    path: PathBuf,
+    growth: Option<String>,
+}
+
+/// The key of an experiment's jobs.
+pub(super) fn key_of_jobs(experiment: &Experiment) -> Result<JobsKey, RunError> {
+    let growth = experiment.workload.grow.as_ref().map(|growth| format!("{growth:?}"));
+    Ok(JobsKey { path: path_of_jobs(experiment)?.to_owned(), growth })
 }
 
 /// Reads the jobs of some experiments, each once.
 pub(super) fn read_all<'e>(
     experiments: impl IntoIterator<Item = &'e Experiment>,
     bars: &Bars,
-) -> Result<BTreeMap<&'e Path, Jobs>, Error> {
-    let mut jobs: BTreeMap<&Path, Jobs> = BTreeMap::new();
+) -> Result<BTreeMap<JobsKey, Jobs>, Error> {
+    let mut jobs = BTreeMap::new();
     for experiment in experiments {
-        let path = path_of_jobs(experiment)?;
-        if !jobs.contains_key(path) {
-            jobs.insert(path, jobs_of(experiment, bars)?);
+        let key = key_of_jobs(experiment)?;
+        if !jobs.contains_key(&key) {
+            jobs.insert(key, jobs_of(experiment, bars)?);
         }
     }
     Ok(jobs)

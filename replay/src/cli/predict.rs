@@ -178,6 +178,11 @@ impl<'a> Network<'a> {
                 "`workload.generate`: a prediction replays recorded jobs; `replay run` runs such from parameters",
             );
         }
+        if experiment.workload.grow.is_some() {
+            return wrong(
+                "`workload.grow`: a prediction replays recorded jobs as large as they were; `replay run` runs grown ones",
+            );
+        }
         // Which traces and jobs is said by the command.
         (experiment.workload.trace, experiment.workload.job) = (None, None);
         tell_of_left_out(&experiment.fabric);

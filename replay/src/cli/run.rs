@@ -22,7 +22,7 @@ use trace::stderr::error_chain;
 use trace_tables::write_trace;
 
 use super::common::{COULD_NOT_RUN, Common, FOUND_WRONG, RunArgs, say, tell_of_left_out, wrong_key};
-use super::jobs::{jobs_of, path_of_jobs, read_all, use_jobs};
+use super::jobs::{jobs_of, key_of_jobs, path_of_jobs, read_all, use_jobs};
 use super::progress::Bars;
 use super::{synthetic, table};
 
@@ -118,7 +118,7 @@ pub(super) fn compare(paths: &[PathBuf], common: &Common) -> Result<ExitCode, Er
         .par_iter()
         .zip(&experiments)
         .map(|(path, experiment)| {
-            let results = replay_one(path, experiment, &jobs[path_of_jobs(experiment)?], common, &bars)?;
+            let results = replay_one(path, experiment, &jobs[&key_of_jobs(experiment)?], common, &bars)?;
             let folder = common.out.join(&experiment.name);
             write_run(&folder, &results)?;
             report::plots::write(&folder, &results.detail)?;

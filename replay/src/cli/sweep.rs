@@ -13,7 +13,7 @@ use serde::Serialize;
 use trace::stderr::error_chain;
 
 use super::common::{FOUND_WRONG, Part, RunArgs, say, stopped_by_signals, wrong_key};
-use super::jobs::{path_of_jobs, read_all, use_jobs};
+use super::jobs::{key_of_jobs, read_all, use_jobs};
 use super::progress::Bars;
 use super::table;
 
@@ -109,8 +109,8 @@ fn replay_all(
         let replayed = |number: usize| {
             let point = &sweep.points[number];
             let bar = bars.bar(&jobs.label(&point.values));
-            let outcome = path_of_jobs(&point.experiment).and_then(|path| {
-                run_jobs(&point.experiment, &read[path], |progress| {
+            let outcome = key_of_jobs(&point.experiment).and_then(|key| {
+                run_jobs(&point.experiment, &read[&key], |progress| {
                     stopping();
                     bar.show(progress);
                 })

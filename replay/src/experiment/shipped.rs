@@ -46,6 +46,7 @@ pub const EXPERIMENTS: &[Shipped] = shipped!["":
     "lab-10mbit"
     "sweeps/circuit-set-up"
     "sweeps/host-links"
+    "sweeps/nodes"
     "sweeps/ops-load"
     "sweeps/ops-loss"
     "synthetic/fat-tree"

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Seeds;
 use causal::{Causality, CoreSharing, CpuFactors, Jitter, Options};
+use mapreduce::Growth;
 
 /// An experiment, with every key's value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -105,6 +106,9 @@ pub struct Workload {
     pub racks: BTreeMap<String, String>,
     /// Factors by kind of task ("map", "reduce") or role ("DataNode"), in place of `cpu_factor`.
     pub cpu_factors: BTreeMap<String, f64>,
+    /// The recorded job grown, as `replay grow` does it, in place of the recorded one. Default: as recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grow: Option<Growth>,
 }
 
 impl Default for Workload {
@@ -121,6 +125,7 @@ impl Default for Workload {
             jitter: 0.0,
             racks: BTreeMap::new(),
             cpu_factors: BTreeMap::new(),
+            grow: None,
         }
     }
 }
@@ -253,8 +258,18 @@ impl Experiment {
                     .to_owned(),
             );
         }
+        if self.workload.grow.is_some() && (self.workload.generate.is_some() || self.workload.recorded_network) {
+            return Err("workload.grow: for a recorded job, and on no recorded network; workload.generate has a job file's own numbers, and workload.recorded_network is for the job as it was recorded".to_owned());
+        }
+        if self.workload.grow.as_ref().is_some_and(|growth| growth.racks == Some(0)) {
+            return Err("workload.grow.racks = 0: at least 1".to_owned());
+        }
         let as_recorded = Options { jitter: self.options().jitter, ..Options::default() };
-        if self.workload.generate.is_some() && (self.options() != as_recorded || self.workload.jitter > 0.0) {
+        let is_as_recorded = self.options() == as_recorded && self.workload.jitter == 0.0;
+        if self.workload.grow.is_some() && !is_as_recorded {
+            return Err("workload.grow: cpu_factor, cpu_factors, causality, handshakes, timers, jitter and [cpu] are for jobs as recorded; workload.grow.cpu makes cores faster".to_owned());
+        }
+        if self.workload.generate.is_some() && !is_as_recorded {
             return Err("workload.generate: cpu_factor, cpu_factors, causality, handshakes, timers, jitter and [cpu] are for recorded jobs; the job file has map_rate, reduce_rate and cores".to_owned());
         }
         if self.dispatcher.task_mapping == Some(true) && self.dispatcher.task_filename.is_none() {
