@@ -138,9 +138,79 @@ async function byTouch(browser) {
   // While the last movement still rolls out, Chromium takes a tap for its end.
   for (let taps = 0; taps < 5 && (await address(page)).includes('from='); taps++) {
     await page.locator('article:not([hidden]) [data-do=all]').tap();
-    await page.waitForFunction("!location.hash.includes('from=')", undefined, { timeout: 2000 }).catch(() => undefined);
+    // Not `waitForFunction`: it evaluates a text in the page, which the page's policy forbids.
+    for (let waits = 0; waits < 40 && (await address(page)).includes('from='); waits++) { await page.waitForTimeout(50); }
   }
   expect('a button shows all', (await part(page))[1] === whole, await part(page));
+  await page.context().close();
+}
+
+// The five questions of docs/replay.md, from what stands on the page. What the answers have to be is worked out from the numbers beside it.
+async function fiveQuestions(browser) {
+  const read = (...names) => JSON.parse(fs.readFileSync(path.join(path.dirname(report), ...names), 'utf8'));
+  const experiments = read('summary.json').experiments;
+  const page = await open(browser, { viewport: { width: 1440, height: 1000 } });
+  // Numbers of four digits and more have spaces in them.
+  const plain = (text) => text.replace(/(\d)[\s\u00a0\u202f](?=\d{3})/g, '$1').replace(/\u00a0/g, ' ');
+  const text = async (selector) => plain(await page.$eval(selector, (one) => one.textContent));
+  const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+  const of = (one, kind) => sum(one.critical_path.filter((share) => share.kind === kind).map((share) => share.seconds));
+  const percent = (share) => (100 * share).toFixed(1) + '%';
+  const words = { network: 'the network', think: 'computing and disks', 'timer-wait': 'heartbeats', 'timer-pause': 'pauses of timers',
+    slot: 'containers', outside: 'causes that are not in the trace' };
+  const labels = { network: 'network', think: 'computing, disks', 'timer-wait': 'waiting for a heartbeat', 'timer-pause': "a timer's pause",
+    slot: 'waiting for a container', outside: 'cause not in the trace' };
+
+  // What limits the job: the first sentence.
+  const faster = (a, b) => a.job_time_s < b.job_time_s || (a.job_time_s === b.job_time_s && a.fabric === 'ideal');
+  const best = experiments.reduce((a, b) => (faster(b, a) ? b : a));
+  const most = Object.keys(words).reduce((a, b) => (of(best, b) > of(best, a) ? b : a));
+  const first = await text('.headline h1');
+  const limit = 'waits for ' + words[most] + ' (' + percent(of(best, most) / best.job_time_s) + ')';
+  expect('what limits the job', first.includes(limit) && first.includes('(' + best.name + ')'), [first, limit]);
+
+  // Which fabric is enough: the second one.
+  const second = await text('.headline .lead');
+  const [enough, slower] = second.split('Slower: ');
+  for (const one of experiments.filter((one) => one.name !== best.name)) {
+    const part = one.job_time_s <= 1.05 * best.job_time_s ? enough : slower;
+    expect('whether ' + one.name + ' is enough', (part || '').includes(' ' + one.name + ' (') || (part || '').startsWith(one.name + ' ('), second);
+    expect(one.name + ' once', second.split(one.name + ' (').length === 2, second);
+  }
+
+  let lossy = 0;
+  for (const one of experiments) {
+    const article = await text('article[data-name=' + JSON.stringify(one.name) + ']');
+    const detail = read(one.name, 'detail.json');
+    // Where a packet was lost: what stands over the links, and each link's own line.
+    const lost = detail.links.filter((link) => link.drops > 0).sort((a, b) => b.drops - a.drops);
+    lossy += lost.length > 0;
+    for (const link of lost.slice(0, 4)) {
+      expect(one.name + ': where a packet was lost', article.includes(link.name.replace('->', ' → ') + ' (' + link.drops + ')'), link.name);
+    }
+    expect(one.name + ': that none was lost', (one.drops === 0) === article.includes('No packet was lost in the network.'), one.drops);
+    const marked = await page.$$eval('article[data-name=' + JSON.stringify(one.name) + '] .panel', (all) => all.filter((panel) =>
+      panel.querySelector('path.lost')).map((panel) => panel.querySelector('.caption b').textContent));
+    const wanted = lost.map((link) => link.name.replace('->', ' → '));
+    expect(one.name + ': when a packet was lost', marked.every((name) => wanted.includes(name)) && (lost.length === 0) === (marked.length === 0), [marked, wanted]);
+
+    // Which task is last, and why.
+    const last = detail.tasks.filter((task) => task.simulated.finish !== null).reduce((a, b) => (b.simulated.finish >= a.simulated.finish ? b : a));
+    expect(one.name + ': the last task', article.includes('The last to end is ' + last.attempt + ' on ' + last.host + ', at '), last);
+    const waits = {};
+    for (const piece of detail.path) {
+      const seconds = Math.min(piece.to_s, last.simulated.finish) - Math.max(piece.from_s, last.simulated.start);
+      const what = piece.what + ' (' + labels[piece.kind] + ')';
+      if (seconds > 0) { waits[what] = (waits[what] || 0) + seconds; }
+    }
+    const why = Object.keys(waits).reduce((a, b) => (waits[b] > waits[a] ? b : a));
+    expect(one.name + ': why it is last', article.includes('the job waited longest for ' + why + ', '), why);
+
+    // What twice the CPU would bring: at most half of what the critical path computes.
+    const saved = '−' + percent(of(one, 'think') / 2 / one.job_time_s) + 'at most, with twice the CPU';
+    expect(one.name + ': what twice the CPU would bring', article.includes(saved), saved);
+  }
+  expect('an experiment that loses packets', lossy > 0, lossy);
   await page.context().close();
 }
 
@@ -155,6 +225,7 @@ async function byTouch(browser) {
     await byKeyboard(browser);
     await byMouse(browser);
     await byTouch(browser);
+    await fiveQuestions(browser);
   } finally {
     await browser.close();
   }
