@@ -187,6 +187,7 @@ struct Tables {
 #[command(after_help = "Examples:
   merger export trace --to paraver --out recorded
   merger export trace --to perfetto --out trace.pftrace
+  merger export trace --to otlp --out trace.otlp
   merger export trace --to goal --job job_1700000000000_0001 --out job.goal
   merger export trace --to coflow --out job.txt --json")]
 struct Export {
@@ -198,7 +199,7 @@ struct Export {
     /// File to write; Paraver's other files get the same name with their own ending.
     #[arg(long, value_name = "PATH")]
     out: PathBuf,
-    /// Which job, by its id, in a schedule for LogGOPSim [default: the one with the largest shuffle].
+    /// Which job, by its id, in what LogGOPSim or Dimemas replay [default: the one with the largest shuffle].
     #[arg(long, value_name = "JOB")]
     job: Option<String>,
     /// Prints how much was written and what was left out as one JSON object.
@@ -234,6 +235,8 @@ enum Format {
     Paraver,
     /// Perfetto (ui.perfetto.dev): processes, threads, spans, and messages as flows.
     Perfetto,
+    /// OpenTelemetry (OTLP): jobs, tasks and calls as spans, messages as links; in JSON if PATH ends in .json.
+    Otlp,
     /// A line each message between hosts: source, destination, bytes, start in nanoseconds (htsim). PATH.hosts names the hosts.
     Flows,
     /// The shuffle of each job as a line of a coflow-benchmark file.
@@ -454,6 +457,7 @@ fn run_export(args: &Export) -> Result<ExitCode> {
     let written = match args.to {
         Format::Paraver => serde_json::to_value(export::paraver(&trace, &args.out)?)?,
         Format::Perfetto => serde_json::to_value(export::perfetto(&trace, &args.out)?)?,
+        Format::Otlp => serde_json::to_value(export::otlp(&trace, &args.out)?)?,
         Format::Flows => serde_json::to_value(export::flows(&trace, &args.out)?)?,
         Format::Goal => serde_json::to_value(export::goal(&trace, args.job.as_deref(), &args.out)?)?,
         Format::Dimemas => serde_json::to_value(export::dimemas(&trace, args.job.as_deref(), &args.out)?)?,

@@ -261,6 +261,18 @@ fn what_is_no_trace_is_told() {
     assert_eq!(told.status.code(), Some(2), "{stderr}");
     assert!(stderr.contains("is a capture") && stderr.contains("merger build"), "{stderr}");
     let one = Characterised::of("wordcount");
+    let (capture, out) = (golden("wordcount"), one.folder.path().join("none"));
+    let (capture, out) = (capture.to_str().unwrap(), out.to_str().unwrap());
+    for (program, arguments) in [
+        ("merger", ["export", capture, "--to", "goal", "--out", out].as_slice()),
+        ("replay", &["run", "ideal", "--trace", capture, "--out", out]),
+    ] {
+        let told = run(program, arguments).unwrap();
+        let stderr = String::from_utf8(told.stderr).unwrap();
+        assert_eq!(told.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains("is a capture") && stderr.contains("merger build"), "{program}: {stderr}");
+        assert!(!Path::new(out).exists(), "{program}");
+    }
     let trace = one.folder.path().join("trace");
     let told =
         run("merger", &["build", trace.to_str().unwrap(), "--out", one.folder.path().join("other").to_str().unwrap()])

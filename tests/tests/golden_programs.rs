@@ -46,3 +46,28 @@ fn flows_leave_at_their_recorded_times_and_all_arrive() {
     let longer = lab["time_s"].as_f64().unwrap() - ideal["time_s"].as_f64().unwrap();
     assert!((0.0..=lab["message_max_s"].as_f64().unwrap()).contains(&longer), "{ran:#}");
 }
+
+#[test]
+fn each_export_says_how_much_it_wrote_to_people_and_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = trace("encrypted", folder.path());
+    let job = "job_1_0001";
+    for format in ["paraver", "perfetto", "otlp", "flows", "coflow", "goal", "dimemas"] {
+        let out = folder.path().join(format).to_str().unwrap().to_owned();
+        let arguments = ["export", &trace, "--to", format, "--out", &out];
+        let written = run_json("merger", &arguments).unwrap();
+        let told = run("merger", &arguments).unwrap();
+        let told = String::from_utf8(told.stdout).unwrap();
+        let counts = written.as_object().unwrap();
+        assert!(counts.len() >= 3 && told.starts_with(&format!("{out}: ")), "{told}");
+        for (what, count) in counts {
+            assert!(told.contains(&format!("{count} {}", what.replace('_', " "))), "{format}: {what}: {told}");
+        }
+        // What holds the whole trace takes no job; what holds one names those that there are.
+        let refused = run("merger", &[&arguments[..], &["--job", job]].concat()).unwrap();
+        let stderr = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{format}: {stderr}");
+        let of_one = ["goal", "dimemas"].contains(&format);
+        assert!(stderr.contains(if of_one { job } else { "other formats hold the whole trace" }), "{format}: {stderr}");
+    }
+}

@@ -2,6 +2,8 @@
 //! nanosecond, and what it says of messages, tasks and spans fits together.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 
 use hadoptic_tests::{experiment_file, golden, run, run_json};
@@ -56,6 +58,24 @@ fn check_order(trace: &Trace) {
     }
 }
 
+fn exported(trace: &Path, format: &str, out: &Path) {
+    let export = run("merger", &["export", text(trace), "--to", format, "--out", text(out)]).unwrap();
+    assert!(export.status.success(), "{format}: {}", String::from_utf8_lossy(&export.stderr));
+}
+
+/// The ids of traces in OTLP's JSON, all of whose resources say whose times they have.
+fn ids_of_traces(request: &Value, times: &str) -> BTreeSet<String> {
+    let mut ids = BTreeSet::new();
+    for resource_spans in request["resourceSpans"].as_array().unwrap() {
+        let attributes = resource_spans["resource"]["attributes"].as_array().unwrap();
+        let told = attributes.iter().find(|attribute| attribute["key"] == "hadoptic.times").unwrap();
+        assert_eq!(told["value"]["stringValue"], times);
+        let spans = resource_spans["scopeSpans"][0]["spans"].as_array().unwrap();
+        ids.extend(spans.iter().map(|span| span["traceId"].as_str().unwrap().to_owned()));
+    }
+    ids
+}
+
 #[test]
 fn a_simulated_trace_replays_to_itself() {
     let folder = tempfile::tempdir().unwrap();
@@ -81,10 +101,17 @@ fn a_simulated_trace_replays_to_itself() {
                 assert!(off < 1e-8, "{context}: {was} and {is}");
             }
         }
-        let exported = folder.path().join(format!("{name}.prv"));
         let simulated = folder.path().join(format!("{name}-ethernet-10g.toml"));
-        let export = run("merger", &["export", text(&simulated), "--to", "paraver", "--out", text(&exported)]).unwrap();
-        assert!(export.status.success(), "{}", String::from_utf8_lossy(&export.stderr));
+        for format in ["paraver", "perfetto"] {
+            exported(&simulated, format, &folder.path().join(format!("{name}.{format}")));
+        }
+        // In a store of OpenTelemetry both stand beside each other: with ids of their own, and a word that tells them apart.
+        let [recorded, simulated] = [(recorded, "recorded"), (simulated, "simulated")].map(|(trace, times)| {
+            let file = folder.path().join(format!("{name}-{times}.json"));
+            exported(&trace, "otlp", &file);
+            ids_of_traces(&serde_json::from_slice(&fs::read(file).unwrap()).unwrap(), times)
+        });
+        assert!(recorded.len() == simulated.len() && recorded.is_disjoint(&simulated), "{recorded:?} {simulated:?}");
     }
 }
 

@@ -1,10 +1,11 @@
 //! Tables open in the tools that people read them with: pyarrow, pandas, DuckDB, polars (tests/tables.py), and docs/tables.md is
-//! what `merger tables` says.
+//! what `merger tables` says. So do exports in the libraries of those for whom they are (tests/exports.py).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 use hadoptic_tests::{golden, run};
 use test_support::skip_if;
@@ -25,6 +26,11 @@ fn stdout_of(arguments: &[&str]) -> Vec<u8> {
 
 /// A Python with the libraries, kept between runs; or why there is none.
 fn python() -> Result<PathBuf, String> {
+    static PYTHON: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    PYTHON.get_or_init(installed).clone()
+}
+
+fn installed() -> Result<PathBuf, String> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tables-python");
     let program = folder.join("bin/python");
     let requirements = root().join("tests/tables-requirements.txt");
@@ -62,6 +68,69 @@ fn tables_open_everywhere_and_the_examples_of_the_page_are_right() {
         let opened = opened.arg(root().join("docs/tables.md")).output().unwrap();
         assert!(opened.status.success(), "{capture}: {}", text(&opened));
     }
+}
+
+/// A trace of a golden capture, and its export to a file.
+fn exported(folder: &Path, capture: &str, format: &str, file: &str) -> (String, String) {
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let (trace, out) = (path(capture), path(file));
+    stdout_of(&["build", golden(capture).to_str().unwrap(), "--out", &trace]);
+    stdout_of(&["export", &trace, "--to", format, "--out", &out]);
+    (trace, out)
+}
+
+fn exports(arguments: &[&str]) -> Result<Output, String> {
+    let python = python()?;
+    Ok(Command::new(python).arg(root().join("tests/exports.py")).args(arguments).output().unwrap())
+}
+
+#[test]
+fn spans_of_open_telemetry_are_those_of_the_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    for capture in ["terasort", "encrypted"] {
+        let (trace, out) = exported(folder.path(), capture, "otlp", &format!("{capture}.otlp"));
+        stdout_of(&["export", &trace, "--to", "otlp", "--out", &format!("{out}.json")]);
+        let read = exports(&["otlp", &trace, &out]);
+        skip_if!(read.as_ref().err());
+        let read = read.unwrap();
+        assert!(read.status.success(), "{capture}: {}", text(&read));
+    }
+}
+
+#[test]
+fn a_second_reader_finds_the_sums_of_the_tables_in_paravers_files() {
+    let folder = tempfile::tempdir().unwrap();
+    for capture in ["terasort", "encrypted"] {
+        let (trace, out) = exported(folder.path(), capture, "paraver", &format!("{capture}.prv"));
+        let read = exports(&["paraver", &trace, &out]);
+        skip_if!(read.as_ref().err());
+        let read = read.unwrap();
+        assert!(read.status.success(), "{capture}: {}", text(&read));
+    }
+}
+
+#[test]
+fn the_pages_queries_of_perfettos_file_give_what_the_tables_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    let (trace, out) = exported(folder.path(), "terasort", "perfetto", "trace.pftrace");
+    let page = root().join("docs/exports.md");
+    let read = exports(&["perfetto", &trace, &out, page.to_str().unwrap()]);
+    skip_if!(read.as_ref().err());
+    let read = read.unwrap();
+    assert!(read.status.success(), "{}", text(&read));
+}
+
+#[test]
+fn perfettos_trace_processor_gives_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let (trace, out) = exported(folder.path(), "terasort", "perfetto", "trace.pftrace");
+    let page = root().join("docs/exports.md");
+    let read = exports(&["trace-processor", &trace, &out, page.to_str().unwrap()]);
+    skip_if!(read.as_ref().err());
+    let read = read.unwrap();
+    // The package of PyPI has no program in it, and downloads it.
+    skip_if!((read.status.code() == Some(77)).then(|| text(&read).lines().last().unwrap_or_default().to_owned()));
+    assert!(read.status.success(), "{}", text(&read));
 }
 
 #[test]

@@ -7,6 +7,7 @@ pub mod flows;
 pub mod goal;
 mod job_lanes;
 mod lanes;
+pub mod otlp;
 pub mod paraver;
 pub mod perfetto;
 
@@ -15,5 +16,6 @@ pub use dimemas::dimemas;
 pub use file::ExportError;
 pub use flows::flows;
 pub use goal::goal;
+pub use otlp::otlp;
 pub use paraver::paraver;
 pub use perfetto::perfetto;

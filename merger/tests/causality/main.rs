@@ -5,6 +5,7 @@ mod check;
 mod export_dimemas;
 mod export_goal;
 mod export_lists;
+mod export_otlp;
 mod export_paraver;
 mod job;
 mod mrv1;

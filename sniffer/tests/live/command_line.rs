@@ -27,6 +27,14 @@ fn help_and_completions_are_there() {
     }
     let help = String::from_utf8(sniffer(&["run", "--help"]).stdout).unwrap();
     assert!(help.contains("128MiB") && help.contains("vlan"), "{help}");
+    // An example a line, or several that end in a backslash.
+    let examples: Vec<&str> = help.lines().skip_while(|line| *line != "Examples:").skip(1).collect();
+    let begins = |line: &&&str| line.starts_with("  sniffer run --out ");
+    assert!(examples.iter().filter(begins).count() >= 2, "{help}");
+    for (line, next) in examples.iter().zip(examples.iter().skip(1)) {
+        assert!(line.matches("sniffer run").count() <= 1 && line.len() <= 80, "{line}");
+        assert_eq!(line.ends_with('\\'), next.starts_with("      "), "{line} {next}");
+    }
 }
 
 #[test]
