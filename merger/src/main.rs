@@ -199,7 +199,7 @@ struct Export {
     /// File to write; Paraver's other files get the same name with their own ending.
     #[arg(long, value_name = "PATH")]
     out: PathBuf,
-    /// Which job, by its id, in what LogGOPSim or Dimemas replay [default: the one with the largest shuffle].
+    /// Which job, by its id, in what LogGOPSim, Dimemas or OpaSim replay [default: the one with the largest shuffle].
     #[arg(long, value_name = "JOB")]
     job: Option<String>,
     /// Prints how much was written and what was left out as one JSON object.
@@ -245,6 +245,8 @@ enum Format {
     Goal,
     /// A program of messages for Dimemas: PATH.dim and PATH.cfg, and PATH.tasks for `replay dimemas --task-mapping`.
     Dimemas,
+    /// A VEF trace for OpaSim: messages that wait for messages, and PATH.ranks for `replay program --task-mapping`.
+    Vef,
 }
 
 fn main() -> ExitCode {
@@ -450,8 +452,8 @@ fn run_tables(args: &Tables) -> Result<ExitCode> {
 }
 
 fn run_export(args: &Export) -> Result<ExitCode> {
-    if args.job.is_some() && !matches!(args.to, Format::Goal | Format::Dimemas) {
-        bail!("--job chooses what --to goal and --to dimemas write; other formats hold the whole trace");
+    if args.job.is_some() && !matches!(args.to, Format::Goal | Format::Dimemas | Format::Vef) {
+        bail!("--job chooses what --to goal, --to dimemas and --to vef write; other formats hold the whole trace");
     }
     let trace = read_trace(&args.trace)?;
     let written = match args.to {
@@ -461,6 +463,7 @@ fn run_export(args: &Export) -> Result<ExitCode> {
         Format::Flows => serde_json::to_value(export::flows(&trace, &args.out)?)?,
         Format::Goal => serde_json::to_value(export::goal(&trace, args.job.as_deref(), &args.out)?)?,
         Format::Dimemas => serde_json::to_value(export::dimemas(&trace, args.job.as_deref(), &args.out)?)?,
+        Format::Vef => serde_json::to_value(export::vef(&trace, args.job.as_deref(), &args.out)?)?,
         Format::Coflow => serde_json::to_value(export::coflow(&trace, &args.out)?)?,
     };
     if args.json {

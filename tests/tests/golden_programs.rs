@@ -1,4 +1,4 @@
-//! Recorded jobs as programs: what `merger export --to goal` and `--to flows` write, `replay program` runs.
+//! Recorded jobs as programs: what `merger export --to goal`, `--to flows` and `--to vef` write, `replay program` runs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
@@ -48,11 +48,36 @@ fn flows_leave_at_their_recorded_times_and_all_arrive() {
 }
 
 #[test]
+fn a_job_is_replayed_from_its_vef_trace() {
+    for (capture, recorded_s) in [("encrypted", 41.36), ("wordcount", 44.80), ("terasort", 40.49)] {
+        let folder = tempfile::tempdir().unwrap();
+        let (written, ran) = exported(&trace(capture, folder.path()), "vef", folder.path());
+        let count = |key: &str| written[key].as_u64().unwrap();
+        assert_eq!(written["ranks"], ran["ranks"], "{capture}: {written:#} {ran:#}");
+        assert_eq!(written["bytes"], ran["bytes"], "{capture}");
+        assert_eq!(ran["messages"], count("messages") + count("signals"), "{capture}");
+        // A schedule in GOAL waits for all causes, a trace for the one that was last.
+        let time = |fabric: usize| ran["fabrics"][fabric]["time_s"].as_f64().unwrap();
+        println!("{capture}: {} s, lab-100mbit {} s", time(0), time(1));
+        let least = if capture == "terasort" { 0.5 } else { 0.98 };
+        assert!((least * recorded_s..=recorded_s).contains(&time(0)) && time(1) > time(0), "{capture}: {ran:#}");
+        let file = folder.path().join("job.vef").to_str().unwrap().to_owned();
+        let [nodes, racks] = ["nodes", "racks"].map(|key| written[key].to_string());
+        let (mapping, core) = (format!("{file}.ranks"), "fabric.topology.joined=\"core\"");
+        let placed = ["program", &file, "--fabric", "lab-100mbit", "--set", core, "--task-mapping", &mapping];
+        let placed = [&placed[..], &["--nodes", &nodes, "--racks", &racks]].concat();
+        let placed = run_json("replay", &placed).unwrap();
+        println!("{capture}: on its hosts {} s", placed["fabrics"][0]["time_s"]);
+        assert!(placed["fabrics"][0]["time_s"].as_f64().unwrap() > time(0), "{capture}: {placed:#}");
+    }
+}
+
+#[test]
 fn each_export_says_how_much_it_wrote_to_people_and_programs() {
     let folder = tempfile::tempdir().unwrap();
     let trace = trace("encrypted", folder.path());
     let job = "job_1_0001";
-    for format in ["paraver", "perfetto", "otlp", "flows", "coflow", "goal", "dimemas"] {
+    for format in ["paraver", "perfetto", "otlp", "flows", "coflow", "goal", "dimemas", "vef"] {
         let out = folder.path().join(format).to_str().unwrap().to_owned();
         let arguments = ["export", &trace, "--to", format, "--out", &out];
         let written = run_json("merger", &arguments).unwrap();
@@ -67,7 +92,7 @@ fn each_export_says_how_much_it_wrote_to_people_and_programs() {
         let refused = run("merger", &[&arguments[..], &["--job", job]].concat()).unwrap();
         let stderr = String::from_utf8(refused.stderr).unwrap();
         assert_eq!(refused.status.code(), Some(2), "{format}: {stderr}");
-        let of_one = ["goal", "dimemas"].contains(&format);
+        let of_one = ["goal", "dimemas", "vef"].contains(&format);
         assert!(stderr.contains(if of_one { job } else { "other formats hold the whole trace" }), "{format}: {stderr}");
     }
 }

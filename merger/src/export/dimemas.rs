@@ -7,15 +7,15 @@
 //! message; which host a task is on stands in a mapping file, for the server of the network.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use trace::ids::{ConnectionId, EventId, HostId};
+use trace::ids::{ConnectionId, EventId};
 use trace::rows::{EventRow, Trace};
 
-use super::file::{ExportError, one_line, write};
+use super::file::{ExportError, one_line, with_extension, write};
 use super::job_lanes::{Before, JobLanes, Owner, receiver};
+use super::nodes::Nodes;
 use crate::sums::add;
 
 /// What Dimemas' sizes, signed 32-bit numbers, can say.
@@ -105,13 +105,6 @@ pub fn dimemas(trace: &Trace, job: Option<&str>, out: &Path) -> Result<Dimemas, 
     })?;
     write(&with_extension(out, "hosts"), |file| nodes.write(trace, file))?;
     Ok(written)
-}
-
-fn with_extension(out: &Path, extension: &str) -> PathBuf {
-    let mut path = OsString::from(out);
-    path.push(".");
-    path.push(extension);
-    path.into()
 }
 
 impl<'t> Program<'t> {
@@ -254,51 +247,6 @@ impl Block {
 fn first_of_each_task(waiting: &[BlockPlace]) -> Vec<BlockPlace> {
     let mut tasks = BTreeSet::new();
     waiting.iter().copied().filter(|place| tasks.insert(place.task)).collect()
-}
-
-/// The numbers of the hosts on a fabric whose racks are filled one by one and are equally large.
-struct Nodes {
-    by_host: BTreeMap<HostId, usize>,
-    racks: usize,
-    /// Hosts of the largest rack.
-    per_rack: usize,
-}
-
-impl Nodes {
-    fn new(trace: &Trace) -> Self {
-        let mut racks: BTreeMap<&str, Vec<HostId>> = BTreeMap::new();
-        for host in &trace.hosts {
-            racks.entry(&host.rack).or_default().push(host.host);
-        }
-        let per_rack = racks.values().map(Vec::len).max().unwrap_or(1);
-        let mut by_host = BTreeMap::new();
-        for (rack, hosts) in racks.values().enumerate() {
-            by_host.extend(hosts.iter().enumerate().map(|(slot, host)| (*host, rack * per_rack + slot)));
-        }
-        Self { by_host, racks: racks.len().max(1), per_rack }
-    }
-
-    fn count(&self) -> usize {
-        self.racks * self.per_rack
-    }
-
-    /// What belongs to no known host is on the first node.
-    fn of(&self, trace: &Trace, owner: Owner) -> usize {
-        let host = match owner {
-            Owner::Process(process) => trace.processes.get(process.index()).map(|row| row.host),
-            Owner::UnknownOn(host) => Some(host),
-            Owner::Nobody => None,
-        };
-        host.and_then(|host| self.by_host.get(&host)).copied().unwrap_or(0)
-    }
-
-    fn write(&self, trace: &Trace, file: &mut impl Write) -> io::Result<()> {
-        for host in &trace.hosts {
-            let number = self.by_host[&host.host];
-            writeln!(file, "{number} {} {}", one_line(&host.name), one_line(&host.rack))?;
-        }
-        Ok(())
-    }
 }
 
 /// As many nodes as tasks, each with one processor, and a network without latency and limits that Dimemas uses where it asks

@@ -1,5 +1,6 @@
 //! Files of an export, and why one could not be made.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -50,6 +51,14 @@ pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> io::
     }
     let mut file = BufWriter::new(File::create(path).map_err(failed)?);
     fill(&mut file).and_then(|()| file.flush()).map_err(failed)
+}
+
+/// A path with a further ending.
+pub(crate) fn with_extension(out: &Path, extension: &str) -> PathBuf {
+    let mut path = OsString::from(out);
+    path.push(".");
+    path.push(extension);
+    path.into()
 }
 
 /// A name as a label in a text file. Names come from captures: a line break in one would begin a section or a label of its own.

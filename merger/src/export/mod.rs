@@ -7,9 +7,11 @@ pub mod flows;
 pub mod goal;
 mod job_lanes;
 mod lanes;
+mod nodes;
 pub mod otlp;
 pub mod paraver;
 pub mod perfetto;
+pub mod vef;
 
 pub use coflow::coflow;
 pub use dimemas::dimemas;
@@ -19,3 +21,4 @@ pub use goal::goal;
 pub use otlp::otlp;
 pub use paraver::paraver;
 pub use perfetto::perfetto;
+pub use vef::vef;

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use merger::build::Silent;
 use merger::built_trace::trace_of;
-use merger::export::otlp;
+use merger::export::{otlp, vef};
 use proptest::prelude::*;
 use serde_json::Value;
 use trace::ids::{ConnectionId, EventId, JobId, MessageId, ProcessId};
@@ -111,6 +111,9 @@ proptest! {
             }
         }
         exported(&trace);
+        // A graph that makes no sense is refused, and never ends the program.
+        let folder = tempfile::tempdir().unwrap();
+        let _ = vef(&trace, None, &folder.path().join("job.vef"));
     }
 }
 

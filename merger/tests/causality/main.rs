@@ -7,6 +7,7 @@ mod export_goal;
 mod export_lists;
 mod export_otlp;
 mod export_paraver;
+mod export_vef;
 mod job;
 mod mrv1;
 mod pieces;
