@@ -53,6 +53,8 @@ pub struct Lane {
 pub enum Pick {
     /// The one with most; a draw among equals.
     MostRoom,
+    /// The one with most; of several the first.
+    FirstOfMost,
     /// Any, drawn evenly.
     Drawn,
 }
@@ -68,6 +70,15 @@ pub enum Room {
     BubbleIn(Lane),
 }
 
+/// What a packet does where a lane has one packet at a time, and others have all those of a rank that have room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// It waits for one of them.
+    Wait,
+    /// It looks at the next rank.
+    Next,
+}
+
 /// Lanes of which one is taken that has room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rank<'a> {
@@ -77,6 +88,8 @@ pub struct Rank<'a> {
     pub pick: Pick,
     /// What room is meant.
     pub room: Room,
+    /// What the packet does if others have them.
+    pub held: Held,
 }
 
 /// Where a packet may go on, the preferred lanes first; those of a later rank are taken where none before has room.
@@ -84,17 +97,18 @@ pub struct Rank<'a> {
 pub struct Ranks {
     lanes: Vec<Lane>,
     /// Of each rank: where its lanes end, and how they are taken.
-    ends: Vec<(usize, Pick, Room)>,
+    ends: Vec<(usize, Pick, Room, Held)>,
 }
 
 impl Ranks {
     /// All ranks, in order.
     pub fn iter(&self) -> impl Iterator<Item = Rank<'_>> {
         let begins = std::iter::once(0).chain(self.ends.iter().map(|(end, ..)| *end));
-        begins.zip(&self.ends).map(|(begin, (end, pick, room))| Rank {
+        begins.zip(&self.ends).map(|(begin, (end, pick, room, held))| Rank {
             lanes: &self.lanes[begin..*end],
             pick: *pick,
             room: *room,
+            held: *held,
         })
     }
 
@@ -104,11 +118,11 @@ impl Ranks {
     }
 
     /// Adds a rank, unless it has no lanes.
-    pub(super) fn push(&mut self, lanes: impl IntoIterator<Item = Lane>, pick: Pick, room: Room) {
+    pub(super) fn push(&mut self, lanes: impl IntoIterator<Item = Lane>, pick: Pick, room: Room, held: Held) {
         let before = self.lanes.len();
         self.lanes.extend(lanes);
         if self.lanes.len() > before {
-            self.ends.push((self.lanes.len(), pick, room));
+            self.ends.push((self.lanes.len(), pick, room, held));
         }
     }
 
@@ -119,6 +133,6 @@ impl Ranks {
             let link = *link;
             classes.clone().map(move |class| Lane { link, class })
         };
-        self.push(candidates.links.iter().flat_map(of_link), Pick::MostRoom, Room::Packet);
+        self.push(candidates.links.iter().flat_map(of_link), Pick::MostRoom, Room::Packet, Held::Wait);
     }
 }

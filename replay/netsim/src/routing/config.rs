@@ -1,6 +1,6 @@
 //! The `routing` key.
 
-use super::vcs::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Order, Ties};
+use super::vcs::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Equals, Order, Ties};
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -158,7 +158,8 @@ impl RoutingConfig {
             Self::BubbleVls(bubble) => {
                 let at = (bubble.bubble_at != BubbleAt::Next).then(|| choice("bubble_at", bubble.bubble_at.name()));
                 let ties = (bubble.ties != Ties::Draw).then(|| choice("ties", bubble.ties.name()));
-                let more = at.into_iter().chain(ties).chain(vcs(&bubble.vcs));
+                let equals = (bubble.equals != Equals::Draw).then(|| choice("equals", bubble.equals.name()));
+                let more = at.into_iter().chain(equals).chain(ties).chain(vcs(&bubble.vcs));
                 [choice("bubble", bubble.mode.name())].into_iter().chain(more).collect()
             }
             _ => Vec::new(),
@@ -171,7 +172,7 @@ impl RoutingConfig {
             (TABLE, &[][..]),
             ("dor", &[]),
             ("dally", &["order", "ties", "vcs"]),
-            ("bubble", &["bubble_at", "ties", "vcs"]),
+            ("bubble", &["bubble_at", "equals", "ties", "vcs"]),
             ("adaptive", &["vcs"]),
         ]
         .into_iter()
@@ -215,7 +216,12 @@ impl RoutingConfig {
                 let mode = BubbleMode::named(text).map_err(|names| wrong("bubble", names))?;
                 let at = named("bubble_at").map_or(Ok(BubbleAt::Next), BubbleAt::named);
                 let bubble_at = at.map_err(|names| wrong("bubble_at", names))?;
-                let bubble = BubbleConfig { mode, bubble_at, ties: ties()?, vcs: None };
+                let equals = named("equals").map_or(Ok(Equals::Draw), Equals::named);
+                let equals = equals.map_err(|names| wrong("equals", names))?;
+                if mode != BubbleMode::Shortest && keys.contains_key("equals") {
+                    return Err(wrong("equals", "it with bubble = \"shortest\" only, which compares room".to_owned()));
+                }
+                let bubble = BubbleConfig { mode, bubble_at, equals, ties: ties()?, vcs: None };
                 Ok(Self::BubbleVls(BubbleConfig { vcs: vcs(bubble.least())?, ..bubble }))
             }
             _ if text == LINK_AND_VL => Ok(Self::AdaptiveVls(vcs(1)?)),

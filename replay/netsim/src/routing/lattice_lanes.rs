@@ -1,9 +1,9 @@
 //! Virtual lanes on lattices: which lane a packet takes, or which it may take, the preferred ones first. The rules are those of
 //! INSEE's routers; `docs/topologies.md` says where the paper and its program differ.
 
-use super::candidates::{Candidates, Hop, Lane, Pick, Ranks, Room};
+use super::candidates::{Candidates, Held, Hop, Lane, Pick, Ranks, Room};
 use super::lattice::{LatticeWays, Way};
-use super::vcs::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Order, Ties};
+use super::vcs::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Equals, Order, Ties};
 use super::{RoutingConfig, RoutingError};
 use crate::topology::{LinkId, NodeId, Topology};
 
@@ -140,7 +140,7 @@ impl LatticeHops {
     /// All lanes of a packet, the preferred ones first.
     pub(super) fn ranks(&self, hop: &Hop, ranks: &mut Ranks) {
         let Some((escape, enters)) = self.lane(hop) else { return };
-        let one = |lane: Lane, room: Room, ranks: &mut Ranks| ranks.push([lane], Pick::Drawn, room);
+        let one = |lane: Lane, room: Room, ranks: &mut Ranks| ranks.push([lane], Pick::Drawn, room, Held::Next);
         if self.ways.end(hop.at, hop.to).is_some() {
             return one(escape, Room::Packet, ranks);
         }
@@ -149,7 +149,7 @@ impl LatticeHops {
             Lanes::Dateline | Lanes::Bubble => one(escape, room, ranks),
             Lanes::Dally(dally) => {
                 if dally.mode == Dally::Adaptive {
-                    ranks.push(self.adaptive(hop, 2, |_, _| true), Pick::Drawn, Room::Packet);
+                    ranks.push(self.adaptive(hop, 2, |_, _| true), Pick::Drawn, Room::Packet, Held::Wait);
                 }
                 if escape.class == 1 {
                     // Without the end of a ring ahead either class will do: one is drawn, then the other.
@@ -167,11 +167,16 @@ impl LatticeHops {
                     BubbleMode::Oblivious => {}
                     BubbleMode::Random => {
                         let straight = self.adaptive(hop, 1, own);
-                        ranks.push(straight.filter(|lane| lane.class == hop.class), Pick::Drawn, Room::Packet);
-                        ranks.push(self.adaptive(hop, 1, |_, _| true), Pick::Drawn, Room::Packet);
+                        let straight = straight.filter(|lane| lane.class == hop.class);
+                        ranks.push(straight, Pick::Drawn, Room::Packet, Held::Next);
+                        ranks.push(self.adaptive(hop, 1, |_, _| true), Pick::Drawn, Room::Packet, Held::Wait);
                     }
                     BubbleMode::Shortest => {
-                        ranks.push(self.adaptive(hop, 1, |_, _| true), Pick::MostRoom, Room::Packet);
+                        let pick = match bubble.equals {
+                            Equals::Draw => Pick::MostRoom,
+                            Equals::First => Pick::FirstOfMost,
+                        };
+                        ranks.push(self.adaptive(hop, 1, |_, _| true), pick, Room::Packet, Held::Wait);
                     }
                     BubbleMode::Smart => {
                         let axes = self.ways.axes();
@@ -180,9 +185,10 @@ impl LatticeHops {
                             let straight = self.adaptive(hop, 1, |on, forward| on == axis && own(on, forward));
                             let mut straight = straight.filter(|lane| lane.class == hop.class).peekable();
                             if straight.peek().is_some() {
-                                ranks.push(straight, Pick::Drawn, Room::Packet);
+                                ranks.push(straight, Pick::Drawn, Room::Packet, Held::Next);
                             } else {
-                                ranks.push(self.adaptive(hop, 1, |on, _| on == axis), Pick::Drawn, Room::Packet);
+                                let turning = self.adaptive(hop, 1, |on, _| on == axis);
+                                ranks.push(turning, Pick::Drawn, Room::Packet, Held::Next);
                             }
                         }
                     }

@@ -36,11 +36,11 @@ mod table;
 mod tree;
 mod vcs;
 
-pub use candidates::{Candidates, Choice, Hop, Lane, Pick, Rank, Ranks, Room};
+pub use candidates::{Candidates, Choice, Held, Hop, Lane, Pick, Rank, Ranks, Room};
 pub use config::RoutingConfig;
 pub use deadlock::DeadlockFreedom;
 pub use error::RoutingError;
 pub use router::Router;
 pub use routes::Routes;
 pub use survey::Survey;
-pub use vcs::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Order, Ties};
+pub use vcs::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Equals, Order, Ties};

@@ -93,6 +93,16 @@ choices! {
     }
 }
 
+choices! {
+    /// Which of several lanes with as much room is taken.
+    Equals {
+        /// Any, drawn evenly.
+        Draw = "draw",
+        /// The first: the lowest axis, forward before back, the lowest class.
+        First = "first",
+    }
+}
+
 /// The Dally router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DallyConfig {
@@ -113,6 +123,8 @@ pub struct BubbleConfig {
     pub mode: BubbleMode,
     /// Where the bubble is looked at. Default: `next`.
     pub bubble_at: BubbleAt,
+    /// Of `shortest`. Default: `draw`.
+    pub equals: Equals,
     /// Default: `draw`.
     pub ties: Ties,
     /// Classes of virtual lanes; 2 at least, `oblivious` 1. Default: `fabric.vls`.

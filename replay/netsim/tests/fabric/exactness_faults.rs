@@ -2,7 +2,8 @@
 //! differs from it.
 
 use crate::exactness::networks::{
-    arbitrated_networks, credit_networks, lattice_networks, minimal_networks, shared_networks, stored_networks,
+    allocated_networks, arbitrated_networks, credit_networks, lattice_networks, minimal_networks, shared_networks,
+    stored_networks,
 };
 use crate::exactness::{drive, found};
 use crate::flit_model::fault::Fault;
@@ -116,6 +117,21 @@ fn mistakes_with_shared_buffers_are_found() {
         &shared_networks(),
         CASES,
         &[Fault::ExclusiveForgotten, Fault::MaximumForgotten, Fault::ExclusiveCountsAsShared],
+        |case| drive(&mut Credit::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic),
+        |case, fault| {
+            let topology = case.config.topology.build(&case.hosts).unwrap();
+            credit::play(&case.config, &topology, &case.traffic, Some(fault))
+        },
+    );
+    assert_all(&found);
+}
+
+#[test]
+fn mistakes_with_exclusive_lanes_are_found() {
+    let found = found(
+        &allocated_networks(),
+        CASES,
+        &[Fault::LaneFreeAtStart, Fault::HeldLanesPassed, Fault::HeadAfterGap],
         |case| drive(&mut Credit::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic),
         |case, fault| {
             let topology = case.config.topology.build(&case.hosts).unwrap();

@@ -91,6 +91,10 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         if asking == 0 {
             return;
         }
+        if state.parallel {
+            self.start_all(link, now);
+            return;
+        }
         if free_at > now {
             self.wake(link, free_at);
             return;
@@ -130,6 +134,15 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let state = &mut self.links[link];
         let given = self.tables.give(&mut state.turns, may, free_at < now);
         self.begin(link, given, found[usize::from(given.vl)], now);
+    }
+
+    /// Starts all packets that ask for `link`, which takes one of each queue at a time.
+    fn start_all(&mut self, link: LinkId, now: SimTime) {
+        while self.links[link].asking != 0 {
+            let vl = self.links[link].asking.trailing_zeros();
+            let Ok(bit) = self.next_input(link, vl, now) else { return };
+            self.leave_queue(link, vl, bit, now);
+        }
     }
 
     /// Has `link` look again when a packet that asks for `vl` may find `need` credits.

@@ -1,7 +1,7 @@
 //! What is allowed in a `credit` fabric, and what follows from its keys.
 
 use super::arbiter::Tables;
-use super::config::{CreditConfig, SharedBuffersConfig, VlWeight};
+use super::config::{CreditConfig, LaneAllocation, SharedBuffersConfig, VlWeight};
 use super::link_timing::{FASTEST, LinkTiming, LinkTimings};
 use crate::fabric::FabricError;
 use crate::topology::{LinkConfig, Topology};
@@ -139,6 +139,17 @@ impl CreditConfig {
                 _ => "credits of 64B for two packets of mtu and headers at least: rings keep a bubble",
             };
             return Err(wrong(key, credits, allowed));
+        }
+        Ok(())
+    }
+
+    /// Refuses exclusive lanes where packets do not choose lanes by room; `chooses` says whether they do.
+    pub(super) fn check_lane_allocation(&self, chooses: bool) -> Result<(), FabricError> {
+        if self.lane_allocation == LaneAllocation::Exclusive && !chooses {
+            let allowed = "a routing whose packets choose among lanes with room: minimal-adaptive, { bubble = \"random\" }, \
+                           { bubble = \"shortest\" }, { bubble = \"smart\" }, { dally = \"improved\" }, { dally = \"adaptive\" } or \
+                           { adaptive = \"link-and-vl\" }";
+            return Err(wrong("lane_allocation", format!("\"exclusive\" with routing = {}", self.routing), allowed));
         }
         Ok(())
     }

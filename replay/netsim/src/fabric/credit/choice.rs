@@ -5,7 +5,7 @@ use super::{Credit, Event};
 use crate::fabric::ids::LaneId;
 use crate::fabric::packet::Observer;
 use crate::kernel::random::draw;
-use crate::routing::{Choice, Hop, Lane as Offered, Pick, Rank, Room};
+use crate::routing::{Choice, Held, Hop, Lane as Offered, Pick, Rank, Room};
 use crate::time::SimTime;
 use crate::topology::LinkId;
 
@@ -147,7 +147,15 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let (base, need) = (u32::from(packet.base), u32::from(packet.credits));
         let mut ranks = std::mem::take(&mut self.ranks);
         self.routes.ranks(&hop, &mut ranks);
-        let chosen = ranks.iter().find_map(|rank| self.with_room(&rank, base, need, &hop, now));
+        let mut chosen = None;
+        for rank in ranks.iter() {
+            match self.with_room(&rank, base, need, &hop, now) {
+                Found::Lane(lane) => chosen = Some(lane),
+                Found::Held if rank.held == Held::Wait => {}
+                Found::Held | Found::NoRoom => continue,
+            }
+            break;
+        }
         if let Some(lane) = chosen {
             if let Some(undecided) = &mut self.undecided {
                 undecided.end(queue);
@@ -158,12 +166,11 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             for rank in ranks.iter() {
                 let needed = self.needed(rank.room, need);
                 for lane in rank.lanes {
-                    self.wait_where_missing(
-                        queue,
-                        self.number.lane(lane.link, base + u32::from(lane.class)),
-                        needed,
-                        now,
-                    );
+                    let lane = self.number.lane(lane.link, base + u32::from(lane.class));
+                    self.wait_where_missing(queue, lane, needed, now);
+                    if self.lanes.exclusive() {
+                        self.wait_for_change(queue, lane, rank.pick, now);
+                    }
                 }
                 if let Room::BubbleIn(lane) = rank.room {
                     let lane = self.number.lane(lane.link, base + u32::from(lane.class));
@@ -198,6 +205,25 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         self.wait_for_room(lane, need);
     }
 
+    /// The head of `queue` looks again when `lane`, which has one packet at a time, is nobody's; and, where `pick` compares lanes, when
+    /// it has more room.
+    fn wait_for_change(&mut self, queue: LaneId, lane: LaneId, pick: Pick, now: SimTime) {
+        let link = self.number.link(lane);
+        if self.lanes.is_held(lane, now) {
+            if let Some(undecided) = &mut self.undecided {
+                undecided.wait(queue, link);
+            }
+            if let Some(until) = self.lanes.held_until(lane) {
+                self.wake(link, until);
+            }
+        }
+        if pick != Pick::Drawn
+            && let Ok(room) = u32::try_from(self.lanes.unclaimed(lane, now))
+        {
+            self.wait_where_missing(queue, lane, room + 1, now);
+        }
+    }
+
     /// Has the heads that wait for room on `lane` look again when `need` credits that nobody has in mind will be there, or
     /// when that is decided.
     pub(super) fn wait_for_room(&mut self, lane: LaneId, need: u32) {
@@ -206,12 +232,12 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         }
     }
 
-    /// The lane of `rank` that a packet takes which needs `need` credits; none if none has room.
-    fn with_room(&mut self, rank: &Rank, base: u32, need: u32, hop: &Hop, now: SimTime) -> Option<Offered> {
+    /// The lane of `rank` that a packet takes which needs `need` credits.
+    fn with_room(&mut self, rank: &Rank, base: u32, need: u32, hop: &Hop, now: SimTime) -> Found {
         if let Room::BubbleIn(lane) = rank.room {
             let lane = self.number.lane(lane.link, base + u32::from(lane.class));
             if self.lanes.unclaimed(lane, now) < i64::from(self.bubble()) {
-                return None;
+                return Found::NoRoom;
             }
         }
         let needed = i64::from(self.needed(rank.room, need));
@@ -222,16 +248,38 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             if room < most {
                 continue;
             }
-            if rank.pick == Pick::MostRoom && room > most {
+            if rank.pick != Pick::Drawn && room > most {
                 found.clear();
                 most = room;
             }
             found.push(*lane);
         }
+        if found.is_empty() {
+            return Found::NoRoom;
+        }
+        if rank.pick == Pick::FirstOfMost {
+            found.truncate(1);
+        }
+        if self.lanes.exclusive() {
+            found.retain(|lane| {
+                let lane = self.number.lane(lane.link, base + u32::from(lane.class));
+                !self.lanes.is_held(lane, now)
+            });
+        }
         let position = match found.len() {
             0 | 1 => 0,
             several => draw(self.seed, u64::from(hop.at.0), hop.key) % several as u64,
         };
-        found.get(usize::try_from(position).unwrap_or(0)).copied()
+        found.get(usize::try_from(position).unwrap_or(0)).map_or(Found::Held, |lane| Found::Lane(*lane))
     }
+}
+
+/// What a packet finds in a rank.
+enum Found {
+    /// The lane that it takes.
+    Lane(Offered),
+    /// Lanes with room, all of which others have.
+    Held,
+    /// No lane with room.
+    NoRoom,
 }

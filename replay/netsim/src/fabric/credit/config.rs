@@ -19,6 +19,42 @@ pub enum Start {
     WholePacket,
 }
 
+/// How many packets a switch hands to one of its hosts at a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Consumption {
+    /// One after the other, as on any link.
+    #[default]
+    Single,
+    /// One of each queue of the switch, each as fast as the host's link, and without credits.
+    Multiple,
+}
+
+impl Consumption {
+    /// Whether it is the one that is used where none is named.
+    const fn is_default(&self) -> bool {
+        matches!(self, Self::Single)
+    }
+}
+
+/// How many packets may have committed themselves to one lane, of routings that commit packets to room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LaneAllocation {
+    /// As many as there is room for.
+    #[default]
+    Shared,
+    /// One, until its last flit has left: virtual channels as routers with a VC allocator give them away.
+    Exclusive,
+}
+
+impl LaneAllocation {
+    /// Whether it is the one that is used where none is named.
+    const fn is_default(&self) -> bool {
+        matches!(self, Self::Shared)
+    }
+}
+
 /// An entry of a VL arbitration table: a virtual lane, and how many credits of 64 bytes it may send in its turn (1 to 255).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VlWeight(pub u8, pub u8);
@@ -154,6 +190,12 @@ pub struct CreditConfig {
     /// Who is next among the inputs that ask for one VL. Default: `round-robin`.
     #[serde(skip_serializing_if = "InputArbitration::is_default")]
     pub input_arbitration: InputArbitration,
+    /// How many packets a switch hands to one of its hosts at a time. Default: `single`.
+    #[serde(skip_serializing_if = "Consumption::is_default")]
+    pub consumption: Consumption,
+    /// How many packets may have one lane in mind. Default: `shared`.
+    #[serde(skip_serializing_if = "LaneAllocation::is_default")]
+    pub lane_allocation: LaneAllocation,
     /// Traffic of a host to itself.
     pub loopback: PipeConfig,
     /// Width of the intervals of the traffic over time. Default: `100ms` (ours).
@@ -183,6 +225,8 @@ impl Default for CreditConfig {
             sl_to_vl: Vec::new(),
             arbitration: VlArbitration::default(),
             input_arbitration: InputArbitration::default(),
+            consumption: Consumption::default(),
+            lane_allocation: LaneAllocation::default(),
             loopback: PipeConfig::default(),
             interval: DEFAULT_INTERVAL,
         }

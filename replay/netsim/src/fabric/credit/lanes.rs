@@ -6,7 +6,7 @@
 
 use super::buffer_policy::BufferPolicy;
 use super::buffers::Buffer;
-use super::config::CreditConfig;
+use super::config::{CreditConfig, LaneAllocation};
 use super::link_timing::{LinkTiming, LinkTimings};
 use crate::fabric::ids::{LaneId, ReturnId};
 use crate::fabric::slab::Slab;
@@ -17,6 +17,9 @@ use typed_index_collections::TiVec;
 
 /// VLs of a link at most.
 const MAX_VLS: usize = 15;
+
+/// What is free on a lane that needs no credits: nothing is ever taken of it.
+const UNLIMITED: u32 = 1 << 30;
 
 /// A credit, in bytes.
 pub(super) const CREDIT: u64 = 64;
@@ -141,6 +144,8 @@ pub(super) struct Lanes<B> {
     pub wire_of: TiVec<LinkId, u16>,
     /// Adaptive routing: what packets need that have chosen a lane and have not started. Empty with other routings.
     claimed: TiVec<LaneId, u32>,
+    /// Where a lane has one packet at a time: until when that is sent which has started. Empty if lanes are shared.
+    held_until: TiVec<LaneId, SimTime>,
     /// The earliest instant at which the next update of each lane may leave. Empty if that is always at once.
     next_updates: TiVec<LaneId, SimTime>,
     /// How often the count of each lane's flits began again.
@@ -174,6 +179,10 @@ impl<B: BufferPolicy> Lanes<B> {
             timings: timings.timings,
             wire_of: timings.of.into(),
             claimed: if adaptive { vec![0; number].into() } else { TiVec::new() },
+            held_until: match config.lane_allocation {
+                LaneAllocation::Exclusive => vec![SimTime::ZERO; number].into(),
+                LaneAllocation::Shared => TiVec::new(),
+            },
             next_updates: if pause > DurationPs::ZERO { vec![SimTime::ZERO; number].into() } else { TiVec::new() },
             overflows: vec![0; number].into(),
             returns: Slab::default(),
@@ -181,6 +190,36 @@ impl<B: BufferPolicy> Lanes<B> {
             flit: config.flit.get(),
             pause,
         }
+    }
+
+    /// The lanes of `link` need no credits.
+    pub fn unlimit(&mut self, link: LinkId) {
+        self.number.all(link, self.vls).for_each(|lane| self.ends[lane].sender.free = UNLIMITED);
+    }
+
+    /// Whether another packet has `lane`, where a lane has one at a time.
+    pub fn is_held(&self, lane: LaneId, now: SimTime) -> bool {
+        let Some(until) = self.held_until.get(lane) else { return false };
+        self.ends[lane].sender.free < UNLIMITED && (self.claimed[lane] > 0 || *until > now)
+    }
+
+    /// A packet has `lane` until `ended`.
+    #[inline]
+    pub fn hold(&mut self, lane: LaneId, ended: SimTime) {
+        if let Some(until) = self.held_until.get_mut(lane) {
+            *until = ended;
+        }
+    }
+
+    /// Until when the packet on `lane` is sent; `None` if it has not started.
+    pub fn held_until(&self, lane: LaneId) -> Option<SimTime> {
+        self.held_until.get(lane).copied().filter(|_| self.claimed[lane] == 0)
+    }
+
+    /// Whether a lane has one packet at a time.
+    #[inline]
+    pub fn exclusive(&self) -> bool {
+        !self.held_until.is_empty()
     }
 
     /// The times of `link`.
@@ -214,7 +253,11 @@ impl<B: BufferPolicy> Lanes<B> {
     /// Credits free on `lane` at `now`.
     #[inline]
     fn free(&mut self, lane: LaneId, now: SimTime) -> u32 {
-        if self.shared() { self.free_of_shared(lane, now) } else { self.count(lane, now) }
+        if self.shared() && self.ends[lane].sender.free < UNLIMITED {
+            self.free_of_shared(lane, now)
+        } else {
+            self.count(lane, now)
+        }
     }
 
     /// The same where the VLs of a link share its buffer.

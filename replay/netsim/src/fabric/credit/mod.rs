@@ -22,7 +22,9 @@ mod strategies;
 mod undecided;
 
 pub use buffer_policy::{BufferPolicy, ConfiguredBuffers, SharedBuffers, StaticBuffers};
-pub use config::{CreditConfig, SharedBuffersConfig, Speed, Start, VlArbitration, VlWeight};
+pub use config::{
+    Consumption, CreditConfig, LaneAllocation, SharedBuffersConfig, Speed, Start, VlArbitration, VlWeight,
+};
 
 pub use input_arbiter::{Age, Contender, Contest, Fifo, InputArbiter, InputArbitration, Longest, Random, RoundRobin};
 pub use strategies::{Configured, Strategies};
@@ -114,6 +116,8 @@ struct Link {
     listed: bool,
     from_host: bool,
     to_host: bool,
+    /// Whether it takes a packet of each queue at a time, without credits: that of a host with `consumption = "multiple"`.
+    parallel: bool,
 }
 
 /// What crossed a link in the present interval: the part of its meter that is needed all the time.
@@ -260,7 +264,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         }
 
         let mut words = 0u32;
-        let mut links = TiVec::with_capacity(topology.links().len());
+        let mut links: TiVec<LinkId, Link> = TiVec::with_capacity(topology.links().len());
         for (id, link) in topology.links().iter().enumerate() {
             let from = link.from.0 as usize;
             let from_host = link.from.0 < topology.hosts();
@@ -282,6 +286,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
                 listed: false,
                 from_host,
                 to_host: link.to.0 < topology.hosts(),
+                parallel: config.consumption == Consumption::Multiple && !from_host && link.to.0 < topology.hosts(),
                 to: link.to,
                 words: u16::try_from(own).unwrap_or(u16::MAX),
                 masks: if own > 1 { words } else { NO_MASKS },
@@ -297,7 +302,12 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let undecided = routes
             .commits_to_room()
             .then(|| Undecided::new(topology.links().len(), number.count(topology.links().len())));
+        config.check_lane_allocation(undecided.is_some())?;
         let horizon = config.horizon(&timings);
+        let mut lanes = Lanes::new(timings, number, config, adaptive, buffers);
+        for (id, _) in links.iter_enumerated().filter(|(_, link)| link.parallel) {
+            lanes.unlimit(id);
+        }
         Ok(Self {
             observer,
             by_packet: routes.looks_at_packets(),
@@ -323,7 +333,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             input_arbiter,
             inputs: inputs.items().to_vec(),
             masks: vec![0; words as usize],
-            lanes: Lanes::new(timings, number, config, adaptive, buffers),
+            lanes,
             packets: Slab::default(),
             messages: Messages::new(
                 topology.hosts(),

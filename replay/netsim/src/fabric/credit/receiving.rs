@@ -27,11 +27,21 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         }
     }
 
-    /// A packet comes to the host at the end of `lane`, which reads it as its flits arrive: what its buffer gives back is `read`.
+    /// A packet comes to the host at the end of `lane`, the last flit at `end`, which reads it as its flits arrive: what its buffer
+    /// gives back is `read`, if it took any credits.
     #[inline]
-    pub(super) fn receive_at_host(&mut self, lane: LaneId, id: PacketId, read: Return, now: SimTime) {
-        self.events.schedule(read.end, Event::Deliver(id));
-        self.receive_credits(lane, read, now);
+    pub(super) fn receive_at_host(
+        &mut self,
+        lane: LaneId,
+        id: PacketId,
+        read: Option<Return>,
+        end: SimTime,
+        now: SimTime,
+    ) {
+        self.events.schedule(end, Event::Deliver(id));
+        if let Some(read) = read {
+            self.receive_credits(lane, read, now);
+        }
     }
 
     /// The receiver of `lane` tells its sender that a packet starts to leave the buffer there; whoever waits for its credits

@@ -59,13 +59,21 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             self.lanes.disclaim(lane, credits.into());
         }
         let (rest, ended) = self.start(id, link, vl, now);
+        if self.lanes.exclusive() {
+            self.lanes.hold(lane, ended);
+            if self.undecided.as_ref().is_some_and(|undecided| undecided.any(link)) {
+                self.wake(link, ended);
+            }
+        }
 
         let waiting = &mut self.lanes.ends[queue].buffer;
         waiting.since = ended;
         waiting.held -= u32::from(credits);
         waiting.first = next;
         let state = &mut self.links[link];
-        let (asking, free_at) = (state.asking, state.free_at);
+        // A link that takes a packet of each queue has taken them all.
+        let asking = if state.parallel { 0 } else { state.asking };
+        let free_at = state.free_at;
         if next == PacketId::NONE {
             waiting.last = PacketId::NONE;
             if asking != 0 {
@@ -103,7 +111,8 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let number = self.lanes.wire_of[link];
         let timing = &self.lanes.timings[usize::from(number)];
         let state = &mut self.links[link];
-        let rest = if state.free_at == now { state.remainder } else { 0 };
+        let parallel = state.parallel;
+        let rest = if state.free_at == now && !parallel { state.remainder } else { 0 };
         let packet = self.packets.get_mut(id);
         let (flits, credits, bytes) = (packet.flits, packet.credits, packet.bytes);
         let (time, remainder) = timing.packet(flits.into(), rest);
@@ -111,12 +120,16 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         packet.first = now + timing.first(rest) + delay;
         packet.last = ended + delay;
         let at = if self.whole && !self.adaptive { packet.last } else { packet.first } + self.switch_delay;
-        state.free_at = ended + self.packet_gap;
-        state.remainder = remainder;
+        if !parallel {
+            state.free_at = ended + self.packet_gap;
+            state.remainder = remainder;
+        }
         let to_host = state.to_host;
         self.traffic[link].crossed(now, bytes, self.interval, &mut self.meters, link);
         let queue = &mut self.lanes.ends[lane].sender;
-        queue.free -= u32::from(credits);
+        if !parallel {
+            queue.free -= u32::from(credits);
+        }
         let sum = queue.flits.overflowing_add(flits.into());
         queue.flits = sum.0;
         if sum.1 {
@@ -124,7 +137,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         }
         if to_host {
             let read = Return::new(number, now + delay, ended + delay, rest, flits, credits);
-            self.receive_at_host(lane, id, read, now);
+            self.receive_at_host(lane, id, (!parallel).then_some(read), ended + delay, now);
         } else {
             self.receive_packet(lane, id, credits, at);
         }

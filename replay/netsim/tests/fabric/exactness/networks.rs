@@ -4,10 +4,13 @@ use super::Case;
 use super::topologies::{BEAT, Network, buffer, duration, grids, lattices, network, trees, without_faults};
 use crate::flit_model::traffic::{Sending, When};
 use netsim::fabric::credit::{
-    Credit, CreditConfig, InputArbitration, SharedBuffersConfig, Start, VlArbitration, VlWeight,
+    Consumption, Credit, CreditConfig, InputArbitration, LaneAllocation, SharedBuffersConfig, Start, VlArbitration,
+    VlWeight,
 };
 use netsim::fabric::store_and_forward::{StoreAndForward, StoreAndForwardConfig};
-use netsim::routing::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Order, Routes, RoutingConfig, Ties};
+use netsim::routing::{
+    BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Equals, Order, Routes, RoutingConfig, Ties,
+};
 use netsim::topology::{HostPlace, TopologyConfig};
 use netsim::units::{Buffer, Bytes, DurationPs};
 use proptest::collection::vec;
@@ -218,8 +221,9 @@ fn lattice_routing() -> impl Strategy<Value = RoutingConfig> {
         RoutingConfig::Dally(DallyConfig { mode, order, ties, vcs })
     });
     let modes = (select(BubbleMode::ALL.to_vec()), select(BubbleAt::ALL.to_vec()));
-    let bubble = (modes, ties(), vcs(2)).prop_map(|((mode, bubble_at), ties, vcs)| {
-        RoutingConfig::BubbleVls(BubbleConfig { mode, bubble_at, ties, vcs })
+    let equals = select(Equals::ALL.to_vec());
+    let bubble = (modes, equals, ties(), vcs(2)).prop_map(|((mode, bubble_at), equals, ties, vcs)| {
+        RoutingConfig::BubbleVls(BubbleConfig { mode, bubble_at, equals, ties, vcs })
     });
     let others = select(vec![
         RoutingConfig::Dor,
@@ -299,6 +303,30 @@ pub fn shared_networks() -> impl Strategy<Value = Case<CreditConfig>> {
         let size = exclusive * u32::from(config.vls) + pool;
         config.shared_buffers = Some(SharedBuffersConfig { size, exclusive, max: exclusive + max });
         config.credits = CreditConfig::default().credits;
+        case
+    })
+}
+
+/// Networks whose switches hand hosts a packet of each queue at a time, whose lanes have one packet at a time, or both, and what is
+/// sent on them.
+pub fn allocated_networks() -> impl Strategy<Value = Case<CreditConfig>> {
+    let networks = prop_oneof![
+        2 => credit_networks().boxed(),
+        2 => minimal_networks().boxed(),
+        5 => lattice_networks().boxed(),
+        2 => spread_networks().boxed(),
+        2 => shared_networks().boxed(),
+    ];
+    (networks, any::<bool>(), proptest::bool::weighted(0.8)).prop_map(|(mut case, multiple, exclusive)| {
+        if multiple {
+            case.config.consumption = Consumption::Multiple;
+        }
+        if exclusive {
+            let config = CreditConfig { lane_allocation: LaneAllocation::Exclusive, ..case.config.clone() };
+            if Credit::new(&config, &case.hosts, ()).is_ok() {
+                case.config = config;
+            }
+        }
         case
     })
 }

@@ -67,6 +67,10 @@ pub enum Fault {
     MostRoomAlways,
     /// A packet commits itself to a lane with any credits.
     RoomForAnything,
+    /// An exclusive lane is nobody's as soon as its packet has started.
+    LaneFreeAtStart,
+    /// A packet looks at the next rank where it should wait for a lane that another one has.
+    HeldLanesPassed,
     /// The packet on the link counts as waiting.
     PacketOnLinkCounts,
     /// Queues have room for one byte or one packet more.

@@ -8,7 +8,7 @@ use super::fault::Fault;
 use super::routing::Labels;
 use super::timeline::Timeline;
 use super::traffic::{Seen, Sending, When, answers};
-use netsim::fabric::credit::CreditConfig;
+use netsim::fabric::credit::{Consumption, CreditConfig};
 use netsim::fabric::packet::{Observer, PacketRecord};
 use netsim::network::{Delivery, HostIndex, Token};
 use netsim::routing::Routes;
@@ -37,8 +37,8 @@ enum Step {
 enum Happening {
     /// A message is handed over to its source host.
     HandOver { message: usize },
-    /// Flit `flit` (1, 2, ...) of the packet that is sent on `link` has left.
-    FlitLeaves { link: usize, flit: u64 },
+    /// Flit `flit` (1, 2, ...) of the packet that is sent on `link` has left, the head of `queue`.
+    FlitLeaves { link: usize, queue: usize, flit: u64 },
     /// That flit has arrived at the end of the link.
     FlitArrives { link: usize, vl: usize, packet: usize, flit: u64 },
     /// The switch's delay behind the first flit has passed.
@@ -150,7 +150,8 @@ struct Sent {
 }
 
 struct Link {
-    sent: Option<Sent>,
+    /// One at a time, but to hosts with `consumption = "multiple"`.
+    sent: Vec<Sent>,
     free: bool,
     /// When it last became free.
     free_since: Option<SimTime>,
@@ -225,7 +226,7 @@ impl<'a> Model<'a> {
             last_taken: at_node[from.0 as usize].end - 1,
         };
         let link = |from: NodeId| Link {
-            sent: None,
+            sent: Vec::new(),
             free: true,
             free_since: None,
             remainder: 0,
@@ -265,7 +266,7 @@ impl<'a> Model<'a> {
     fn happen(&mut self, happening: Happening) {
         match happening {
             Happening::HandOver { message } => self.hand_over(message),
-            Happening::FlitLeaves { link, flit } => self.flit_leaves(link, flit),
+            Happening::FlitLeaves { link, queue, flit } => self.flit_leaves(link, queue, flit),
             Happening::FlitArrives { link, vl, packet, flit } => self.flit_arrives(link, vl, packet, flit),
             Happening::FirstFlitWaited { queue, packet } => self.in_queue(queue, packet).first_flit_waited = true,
             Happening::LastFlitWaited { queue, packet } => self.in_queue(queue, packet).last_flit_waited = true,
@@ -397,6 +398,13 @@ impl<'a> Model<'a> {
         waiting.iter_mut().find(|waiting| waiting.packet == packet).expect("the packet waits in this queue")
     }
 
+    /// Whether a link takes a packet of each queue at a time, and no credits.
+    fn needs_no_credits(&self, link: usize) -> bool {
+        let (from, to) = (self.topology.links()[link].from.0, self.topology.links()[link].to.0);
+        let hosts = self.topology.hosts();
+        self.config.consumption == Consumption::Multiple && from >= hosts && to < hosts
+    }
+
     /// The queue at the end of a link; none at hosts.
     fn queue_behind(&self, link: usize, vl: usize) -> Option<usize> {
         let at_end = self.at_node[self.topology.links()[link].to.0 as usize].clone();
@@ -422,6 +430,13 @@ impl<'a> Model<'a> {
         self.links[link].lanes[vl].buffered += 1;
         let Some(queue) = self.queue_behind(link, vl) else {
             // A host reads each flit as it arrives.
+            if self.needs_no_credits(link) {
+                self.links[link].lanes[vl].buffered -= 1;
+                if flit == flits {
+                    self.packet_delivered(packet);
+                }
+                return;
+            }
             let before = self.credits_of(flit - 1);
             let free = if flit == flits { credits } else { self.credits_of(flit) };
             self.flit_left_buffer(link, vl, free - before);

@@ -4,9 +4,9 @@ use super::{Choice, Happening, Model, Sent, Step};
 use crate::flit_model::fault::Fault;
 use crate::flit_model::routing::rule;
 use crate::flit_model::{bits, bps, t};
-use netsim::fabric::credit::{InputArbitration, SharedBuffersConfig, Start};
+use netsim::fabric::credit::{InputArbitration, LaneAllocation, SharedBuffersConfig, Start};
 use netsim::kernel::random::draw;
-use netsim::routing::{Hop, Lane, Pick, Ranks, Room, RoutingConfig};
+use netsim::routing::{Held, Hop, Lane, Pick, Ranks, Room, RoutingConfig};
 use netsim::time::SimTime;
 use netsim::topology::{LinkId, NodeId};
 use std::cmp::Reverse;
@@ -118,9 +118,23 @@ impl Model<'_> {
             let mut found: Vec<(i64, Choice)> =
                 offer.lanes.iter().map(choice).map(|c| (self.unclaimed(node, c), c)).collect();
             found.retain(|(room, _)| *room >= i64::try_from(enough).unwrap());
-            if offer.pick == Pick::MostRoom || self.fault == Some(Fault::MostRoomAlways) {
+            if offer.pick != Pick::Drawn || self.fault == Some(Fault::MostRoomAlways) {
                 let most = found.iter().map(|(room, _)| *room).max();
                 found.retain(|(room, _)| Some(*room) == most);
+            }
+            if offer.pick == Pick::FirstOfMost {
+                found.truncate(1);
+            }
+            let nobody_had_room = found.is_empty();
+            if self.config.lane_allocation == LaneAllocation::Exclusive {
+                found.retain(|(_, lane)| !self.is_held(node, *lane));
+            }
+            if found.is_empty()
+                && !nobody_had_room
+                && offer.held == Held::Wait
+                && self.fault != Some(Fault::HeldLanesPassed)
+            {
+                return None;
             }
             if !found.is_empty() {
                 let position = draw(self.config.seed, u64::from(node.0), packet.key()) % found.len() as u64;
@@ -128,6 +142,18 @@ impl Model<'_> {
             }
         }
         None
+    }
+
+    /// Whether a lane is another packet's: one that has chosen it and has not started, or one that is sent on it.
+    fn is_held(&self, node: NodeId, lane: Choice) -> bool {
+        if self.needs_no_credits(lane.link) {
+            return false;
+        }
+        let chose = |choice: Choice| (choice.link, choice.vl) == (lane.link, lane.vl);
+        let mut heads = self.at_node[node.0 as usize].clone().filter_map(|queue| self.queues[queue].waiting.front());
+        let sent = self.links[lane.link].sent.iter().any(|sent| sent.vl == lane.vl);
+        let chosen = heads.any(|head| !head.started && head.choice.is_some_and(chose));
+        chosen || sent && self.fault != Some(Fault::LaneFreeAtStart)
     }
 
     /// The classes among which the head of a host's queue chooses when it may start.
@@ -144,6 +170,9 @@ impl Model<'_> {
 
     /// Credits that are free for a VL of a link.
     fn free(&self, link: usize, vl: usize) -> u64 {
+        if self.needs_no_credits(link) {
+            return 1 << 30;
+        }
         let taken: Vec<u64> = self.links[link].lanes.iter().map(|lane| lane.taken).collect();
         let Some(SharedBuffersConfig { size, exclusive, max }) = self.config.shared_buffers else {
             return u64::from(self.config.credits) - taken[vl];
@@ -209,7 +238,9 @@ impl Model<'_> {
             }
         }
         for (link, asking) in asking.iter().enumerate() {
-            if self.links[link].free {
+            if self.needs_no_credits(link) {
+                asking.iter().for_each(|(queue, vl)| self.start(link, *vl, *queue));
+            } else if self.links[link].free {
                 self.arbitrate(link, asking);
             }
         }
@@ -326,47 +357,57 @@ impl Model<'_> {
         if self.queues[queue].input.is_none() {
             self.packets[packet].left = self.now;
         }
+        let alone = !self.needs_no_credits(link);
         let state = &mut self.links[link];
-        state.lanes[vl].taken += self.packets[packet].credits;
+        if alone {
+            state.lanes[vl].taken += self.packets[packet].credits;
+        }
         // A link that starts at the very instant at which it becomes free goes on with its remainder.
         let goes_on = match self.fault {
             Some(Fault::RemainderDropped) => false,
             Some(Fault::RemainderKept) => true,
             _ => state.free_since == Some(self.now),
         };
-        let remainder = if goes_on { state.remainder } else { 0 };
-        state.free = false;
-        state.sent = Some(Sent { packet, queue, vl, start: self.now, remainder });
-        self.note_flit(link, 1);
+        let remainder = if goes_on && alone { state.remainder } else { 0 };
+        state.free = !alone;
+        state.sent.push(Sent { packet, queue, vl, start: self.now, remainder });
+        self.note_flit(link, queue, 1);
     }
 
     fn flit_gap(&self) -> u64 {
         if self.fault == Some(Fault::FlitGapForgotten) { 0 } else { self.config.flit_gap.ps() }
     }
 
-    /// Notes when flit `flit` of the packet that is sent on `link` has left.
-    fn note_flit(&mut self, link: usize, flit: u64) {
-        let sent = self.links[link].sent.expect("a packet is sent");
-        let rate = bps(self.topology.links()[link].rate);
-        let after = t(flit, bits(self.flit()), sent.remainder, rate, self.flit_gap());
-        self.note(sent.start.plus_ps(after), Step::Move, Happening::FlitLeaves { link, flit });
+    /// What is sent on `link` from `queue`.
+    fn sent(&self, link: usize, queue: usize) -> Sent {
+        *self.links[link].sent.iter().find(|sent| sent.queue == queue).expect("a packet is sent")
     }
 
-    pub(super) fn flit_leaves(&mut self, link: usize, flit: u64) {
-        let Sent { packet, queue, vl, remainder, .. } = self.links[link].sent.expect("a packet is sent");
+    /// Notes when flit `flit` of the packet that is sent on `link` from `queue` has left.
+    fn note_flit(&mut self, link: usize, queue: usize, flit: u64) {
+        let sent = self.sent(link, queue);
+        let rate = bps(self.topology.links()[link].rate);
+        let after = t(flit, bits(self.flit()), sent.remainder, rate, self.flit_gap());
+        self.note(sent.start.plus_ps(after), Step::Move, Happening::FlitLeaves { link, queue, flit });
+    }
+
+    pub(super) fn flit_leaves(&mut self, link: usize, queue: usize, flit: u64) {
+        let Sent { packet, vl, remainder, .. } = self.sent(link, queue);
         let flits = self.packets[packet].flits;
         let delay = self.topology.links()[link].delay_ps;
         self.note(self.now.plus_ps(delay), Step::Move, Happening::FlitArrives { link, vl, packet, flit });
         self.flit_left_queue(queue, packet);
         if flit < flits {
-            self.note_flit(link, flit + 1);
+            self.note_flit(link, queue, flit + 1);
             return;
         }
         let rate = bps(self.topology.links()[link].rate);
         let gap = if self.fault == Some(Fault::PacketGapForgotten) { 0 } else { self.config.packet_gap.ps() };
-        self.links[link].remainder = (u128::from(flits) * bits(self.flit()) + remainder) % rate;
-        self.links[link].sent = None;
-        self.note(self.now.plus_ps(gap), Step::Move, Happening::LinkFree { link });
+        self.links[link].sent.retain(|sent| sent.queue != queue);
+        if !self.needs_no_credits(link) {
+            self.links[link].remainder = (u128::from(flits) * bits(self.flit()) + remainder) % rate;
+            self.note(self.now.plus_ps(gap), Step::Move, Happening::LinkFree { link });
+        }
         let head_left = if self.fault == Some(Fault::HeadAfterGap) { gap } else { 0 };
         self.note(self.now.plus_ps(head_left), Step::Move, Happening::HeadLeft { queue });
     }
