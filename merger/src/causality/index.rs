@@ -61,6 +61,8 @@ pub struct Index<'a> {
     pub first_sent: HashMap<ProcessId, u64>,
     /// Numbers of the JVM's records of phases, by process.
     pub phases: HashMap<ProcessId, Vec<usize>>,
+    /// TaskTrackers of Hadoop 1.x.
+    pub trackers: Vec<ProcessId>,
     /// Calls by who made them and by method, in order.
     of_client: HashMap<(ProcessId, &'a str), Vec<usize>>,
 }
@@ -78,6 +80,8 @@ impl<'a> Index<'a> {
                 index.phases.entry(event.process).or_default().push(number);
             }
         }
+        let trackers = joined.processes.iter().filter(|process| process.role == "TaskTracker");
+        index.trackers = trackers.map(|process| process.process).collect();
         for (number, span) in joined.spans.iter().enumerate() {
             let Some(request) = span.request else { continue };
             match span.kind.as_str() {

@@ -6,6 +6,7 @@
 //! known (`rules`). What comes out is checked by [`check::verify`].
 
 pub mod check;
+mod clients;
 mod draft;
 mod error;
 mod findings;
@@ -14,6 +15,7 @@ mod index;
 mod mrv1;
 mod pieces;
 mod rules;
+mod slots;
 mod tasks;
 mod threads;
 mod timers;

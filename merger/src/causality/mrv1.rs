@@ -9,17 +9,16 @@
 
 use std::collections::HashMap;
 
-use trace::ids::{ProcessId, TaskId, TimerId};
-use trace::rows::{Carrier, Evidence, MessageKind, TaskKind, TaskRow};
+use trace::ids::{MessageId, ProcessId, TaskId, TimerId};
+use trace::rows::{Carrier, Evidence, TaskKind, TaskRow};
 
+use super::clients::{self, LastPolls};
 use super::draft::{Cause, Draft};
 use super::index::{role, sender};
 use super::rules::CauseInference;
+use super::slots::{Container, Slots};
 use super::tasks::{JobOf, Work};
-use super::yarn::{
-    Container, Marks, enough_maps, follow_clients, freed_slot, in_time, last_call, map_finishes, phases, submit,
-    tell_clients,
-};
+use super::yarn::{Marks, enough_maps, in_time, last_call, map_finishes, phases, submit};
 use crate::history::Histories;
 
 /// Share of completed maps at which reduces are launched, where the configuration does not say (mapred-default.xml).
@@ -45,19 +44,21 @@ pub fn infer(inference: &mut CauseInference<'_>, work: &Work<'_>, histories: &Hi
     for job in &work.of {
         finish_tasks(inference, work, job, &mut marks);
     }
-    let containers = end_attempts(inference, work, &marks);
+    let slots = end_attempts(inference, work, &marks);
+    let requests = work.shuffle_requests(inference.joined, inference.index);
     for job in &work.of {
         let submit = submit(inference, work, job, "submitJob");
-        start_tasks(inference, work, job, histories, submit, &containers, &marks);
+        start_tasks(inference, work, job, histories, submit, &slots, &marks);
         phases(inference, work, job, &mut marks);
-        fetches(inference, work, job, &marks);
+        fetches(inference, work, job, requests.get(&job.job), &marks);
     }
-    follow_clients(inference);
+    clients::follow(inference);
     marks
 }
 
 /// Marks of jobs' ends: the JobTracker learns of the last attempt's end with a heartbeat.
 pub fn finish_jobs(inference: &mut CauseInference<'_>, work: &Work<'_>, marks: &mut Marks) {
+    let polls = LastPolls::find(inference);
     for job in &work.of {
         let row = &work.jobs[job.job.index()];
         if row.finish_ns == 0 {
@@ -74,13 +75,13 @@ pub fn finish_jobs(inference: &mut CauseInference<'_>, work: &Work<'_>, marks: &
         }
         let mark = inference.graph.mark("job.finish", job.master, None, row.finish_ns, &causes);
         marks.job_finish.push(mark);
-        tell_clients(inference, mark);
+        polls.tell(inference, mark);
     }
 }
 
 /// The TaskTracker of an attempt's host.
 fn tracker_of(inference: &CauseInference<'_>, task: &TaskRow) -> Option<Tracker> {
-    let trackers = inference.joined.processes.iter().filter(|process| process.role == "TaskTracker");
+    let trackers = inference.index.trackers.iter().map(|tracker| &inference.joined.processes[tracker.index()]);
     let here = trackers.filter(|process| Some(process.host) == task.host);
     let running = here.filter(|process| process.first_seen_ns <= task.start_ns + MILLISECOND_NS);
     let process = running.max_by_key(|process| process.first_seen_ns)?.process;
@@ -111,8 +112,8 @@ fn finish_tasks(inference: &mut CauseInference<'_>, work: &Work<'_>, job: &JobOf
     }
 }
 
-/// Marks "container.end": an attempt's JVM has ended and its slot is free.
-fn end_attempts(inference: &mut CauseInference<'_>, work: &Work<'_>, marks: &Marks) -> HashMap<bool, Vec<Container>> {
+/// Marks "container.end": an attempt's JVM has ended and its slot is free. Slots of reduces (true) and those of maps.
+fn end_attempts(inference: &mut CauseInference<'_>, work: &Work<'_>, marks: &Marks) -> HashMap<bool, Slots> {
     let mut containers: HashMap<bool, Vec<Container>> = HashMap::new();
     for task in &work.tasks {
         let Some(host) = task.host else { continue };
@@ -130,7 +131,7 @@ fn end_attempts(inference: &mut CauseInference<'_>, work: &Work<'_>, marks: &Mar
         let of_reduces = task.kind == TaskKind::Reduce;
         containers.entry(of_reduces).or_default().push(Container { host, begin: task.start_ns, end, mark });
     }
-    containers
+    containers.into_iter().map(|(of_reduces, containers)| (of_reduces, Slots::of(&containers))).collect()
 }
 
 /// What attempts of one kind wait for, apart from a slot: marks of tasks that have to be finished.
@@ -190,7 +191,7 @@ fn start_tasks(
     job: &JobOf<'_>,
     histories: &Histories,
     submit: Draft,
-    containers: &HashMap<bool, Vec<Container>>,
+    slots: &HashMap<bool, Slots>,
     marks: &Marks,
 ) {
     let order = Order::new(inference, work, job, histories, marks);
@@ -235,9 +236,9 @@ fn start_tasks(
             causes.push(in_time(inference, news, at));
         }
         let since = causes.iter().filter_map(|cause| inference.graph.yielded(*cause)).max().unwrap_or(0);
-        let alike = containers.get(&(row.kind == TaskKind::Reduce)).map_or(&[][..], Vec::as_slice);
+        let alike = slots.get(&(row.kind == TaskKind::Reduce));
         let begun = inference.graph.happened(submit);
-        if let Some(freed) = row.host.and_then(|host| freed_slot(alike, host, begun, at)).filter(|_| since <= at) {
+        if let Some(freed) = row.host.and_then(|host| alike?.freed(host, begun, at)).filter(|_| since <= at) {
             let freed = Cause::sent(freed, Evidence::Slot).carried(tracker.heartbeat, Carrier::Request);
             causes.push(in_time(inference, freed, at));
         }
@@ -280,21 +281,23 @@ fn start_child(
 
 /// A fetch waits for the news that its map is done, which comes to the JobTracker with a heartbeat, from there to the
 /// reduce's tracker, and from there to the reduce, by their polls.
-fn fetches(inference: &mut CauseInference<'_>, work: &Work<'_>, job: &JobOf<'_>, marks: &Marks) {
+fn fetches(
+    inference: &mut CauseInference<'_>,
+    work: &Work<'_>,
+    job: &JobOf<'_>,
+    requests: Option<&Vec<MessageId>>,
+    marks: &Marks,
+) {
     let mut known: HashMap<Draft, Draft> = HashMap::new();
     let mut passed_on: HashMap<(Draft, ProcessId), Draft> = HashMap::new();
-    for message in &inference.joined.messages {
-        if message.kind != MessageKind::ShuffleRequest {
-            continue;
-        }
+    for request in requests.into_iter().flatten() {
+        let message = &inference.joined.messages[request.index()];
         let Some(process) = sender(inference.joined, message) else { continue };
         let Some(exchange) = inference.index.exchange(message) else { continue };
         let maps: Vec<String> =
             exchange.data.iter().filter_map(|data| inference.joined.messages[data.index()].map.clone()).collect();
-        let mut of_job = false;
         for map in &maps {
             let Some(row) = work.task_of(map).filter(|row| row.job == job.job) else { continue };
-            of_job = true;
             let Some(finish) = marks.finish.get(&row.task).copied() else { continue };
             let learnt = match known.get(&finish) {
                 Some(learnt) => *learnt,
@@ -320,9 +323,7 @@ fn fetches(inference: &mut CauseInference<'_>, work: &Work<'_>, job: &JobOf<'_>,
             let poll = inference.timers.of(process, "getMapCompletionEvents");
             inference.wait(message, poll.map_or(news, |poll| news.carried(poll, Carrier::Response)));
         }
-        if of_job {
-            inference.request(message);
-        }
+        inference.request(message);
     }
 }
 
@@ -330,7 +331,8 @@ fn fetches(inference: &mut CauseInference<'_>, work: &Work<'_>, job: &JobOf<'_>,
 fn tracker_beside(inference: &CauseInference<'_>, process: ProcessId) -> Option<ProcessId> {
     let processes = &inference.joined.processes;
     let own = &processes[process.index()];
-    let beside = processes.iter().filter(|other| other.role == "TaskTracker" && other.host == own.host);
+    let trackers = inference.index.trackers.iter().map(|tracker| &processes[tracker.index()]);
+    let beside = trackers.filter(|other| other.host == own.host);
     let before = beside.filter(|other| other.first_seen_ns <= own.first_seen_ns);
     before.max_by_key(|other| other.first_seen_ns).map(|other| other.process)
 }

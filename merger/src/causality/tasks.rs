@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use trace::ids::{HostId, JobId, ProcessId, TaskId};
-use trace::rows::{HostRow, JobRow, ProcessRow, TaskKind, TaskRow};
+use trace::ids::{HostId, JobId, MessageId, ProcessId, TaskId};
+use trace::rows::{HostRow, JobRow, MessageKind, ProcessRow, TaskKind, TaskRow};
 
+use super::index::Index;
 use crate::capture::sense::LATEST_NS;
 use crate::history::{Attempt, AttemptState, Histories, History};
 use crate::joined::Joined;
@@ -39,9 +40,10 @@ impl<'a> Work<'a> {
     pub fn new(joined: &Joined, histories: &'a Histories) -> Self {
         let mut work = Self::default();
         let runners = runners(joined);
+        let masters = Masters::of(joined);
         for history in &histories.jobs {
             let job = JobId(u32::try_from(work.jobs.len()).unwrap_or(u32::MAX));
-            let master_host = host(joined, &history.master_host).or_else(|| job_tracker(joined).map(|it| it.host));
+            let master_host = host(joined, &history.master_host).or_else(|| masters.job_tracker.map(|it| it.host));
             let at_master = |ms: u64| on_reference(joined, master_host, ms);
             let finish_ns = match history.finish_ms {
                 0 => history.attempts.iter().map(|attempt| at_master(attempt.finish_ms)).max().unwrap_or(0),
@@ -61,7 +63,7 @@ impl<'a> Work<'a> {
                 hdfs_bytes_written: history.counters.get("HDFS_BYTES_WRITTEN").copied(),
                 succeeded: history.succeeded,
             });
-            let master = master_of(joined, history, work.jobs.last());
+            let master = masters.of_job(joined, history, work.jobs.last());
             let mut attempts = Vec::new();
             for attempt in &history.attempts {
                 if attempt.start_ms == 0 || attempt.finish_ms == 0 {
@@ -75,6 +77,22 @@ impl<'a> Work<'a> {
             work.of.push(JobOf { job, history, master, attempts });
         }
         work
+    }
+
+    /// The requests to which map outputs of each job came, in order.
+    pub fn shuffle_requests(&self, joined: &Joined, index: &Index<'_>) -> HashMap<JobId, Vec<MessageId>> {
+        let mut requests: HashMap<JobId, Vec<MessageId>> = HashMap::new();
+        for message in joined.messages.iter().filter(|message| message.kind == MessageKind::ShuffleRequest) {
+            let data = index.exchange(message).map_or(&[][..], |exchange| &exchange.data);
+            let maps = data.iter().filter_map(|data| joined.messages[data.index()].map.as_deref());
+            for row in maps.filter_map(|map| self.task_of(map)) {
+                let of_job = requests.entry(row.job).or_default();
+                if of_job.last() != Some(&message.message) {
+                    of_job.push(message.message);
+                }
+            }
+        }
+        requests
     }
 
     /// An attempt's row by its id.
@@ -156,29 +174,40 @@ fn host(joined: &Joined, name: &str) -> Option<HostId> {
         .map(|host| host.host)
 }
 
-/// The application master: by its container, or else by its role, host and time.
-fn master_of(joined: &Joined, history: &History, row: Option<&JobRow>) -> Option<ProcessId> {
-    let application = history.id.trim_start_matches("job_");
-    let masters = || joined.processes.iter().filter(|process| process.role == "MRAppMaster");
-    let by_container = masters().find(|process| {
-        process.container.as_deref().is_some_and(|container| container.contains(&format!("_{application}_")))
-    });
-    let at = host(joined, &history.master_host);
-    // Without a container's name: the one that began while the job ran.
-    by_container
-        .or_else(|| {
-            let row = row?;
-            masters()
-                .filter(|process| process.container.is_none() && at.is_none_or(|at| at == process.host))
-                .filter(|process| (row.submit_ns..=row.finish_ns).contains(&process.first_seen_ns))
-                .min_by_key(|process| process.first_seen_ns)
-        })
-        .or_else(|| job_tracker(joined))
-        .map(|process| process.process)
+/// Processes that look after jobs.
+struct Masters<'a> {
+    /// Application masters.
+    masters: Vec<&'a ProcessRow>,
+    /// The JobTracker, if the cluster has one and no application masters.
+    job_tracker: Option<&'a ProcessRow>,
 }
 
-/// The JobTracker, if the cluster has one and no application masters.
-fn job_tracker(joined: &Joined) -> Option<&ProcessRow> {
-    let without_masters = joined.processes.iter().all(|process| process.role != "MRAppMaster");
-    joined.processes.iter().find(|process| without_masters && process.role == "JobTracker")
+impl<'a> Masters<'a> {
+    fn of(joined: &'a Joined) -> Self {
+        let masters: Vec<_> = joined.processes.iter().filter(|process| process.role == "MRAppMaster").collect();
+        let job_tracker = joined.processes.iter().find(|process| masters.is_empty() && process.role == "JobTracker");
+        Self { masters, job_tracker }
+    }
+
+    /// The application master: by its container, or else by its role, host and time.
+    fn of_job(&self, joined: &Joined, history: &History, row: Option<&JobRow>) -> Option<ProcessId> {
+        let application = format!("_{}_", history.id.trim_start_matches("job_"));
+        let of_application = |container: &str| container.contains(&application);
+        let by_container =
+            self.masters.iter().find(|process| process.container.as_deref().is_some_and(of_application)).copied();
+        let at = host(joined, &history.master_host);
+        // Without a container's name: the one that began while the job ran.
+        by_container
+            .or_else(|| {
+                let row = row?;
+                let nameless = self.masters.iter().filter(|process| process.container.is_none());
+                nameless
+                    .filter(|process| at.is_none_or(|at| at == process.host))
+                    .filter(|process| (row.submit_ns..=row.finish_ns).contains(&process.first_seen_ns))
+                    .min_by_key(|process| process.first_seen_ns)
+                    .copied()
+            })
+            .or(self.job_tracker)
+            .map(|process| process.process)
+    }
 }

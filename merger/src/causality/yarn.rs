@@ -11,13 +11,15 @@
 
 use std::collections::HashMap;
 
-use trace::ids::{HostId, ProcessId, TaskId, TimerId};
+use trace::ids::{HostId, MessageId, ProcessId, TaskId, TimerId};
 use trace::jvm::JvmRecord;
-use trace::rows::{Carrier, Evidence, MessageKind, TaskKind};
+use trace::rows::{Carrier, Evidence, TaskKind};
 
+use super::clients::{self, LastPolls};
 use super::draft::{Cause, Draft};
 use super::index::{Call, receiver_host, role, sender};
 use super::rules::CauseInference;
+use super::slots::{Container, Slots};
 use super::tasks::{JobOf, Work};
 use crate::history::Histories;
 
@@ -41,19 +43,6 @@ pub struct Marks {
     pub job_finish: Vec<Draft>,
 }
 
-/// A container that ran: when it was started, when it ended, and the mark of its end.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Container {
-    /// Where it ran.
-    pub host: HostId,
-    /// Started.
-    pub begin: u64,
-    /// Ended.
-    pub end: u64,
-    /// The mark of its end.
-    pub mark: Draft,
-}
-
 /// Tells the causes of everything that YARN decides, and sets the marks of jobs and tasks.
 pub fn infer(inference: &mut CauseInference<'_>, work: &Work<'_>, histories: &Histories) -> Marks {
     let mut marks = Marks::default();
@@ -64,20 +53,23 @@ pub fn infer(inference: &mut CauseInference<'_>, work: &Work<'_>, histories: &Hi
     for job in &work.of {
         finish_tasks(inference, work, job, &mut marks);
     }
-    let containers = end_containers(inference, work, &starts, &marks);
+    let slots = Slots::of(&end_containers(inference, work, &starts, &marks));
+    let masters = MasterStarts::find(inference);
+    let requests = work.shuffle_requests(inference.joined, inference.index);
     for job in &work.of {
         let submit = submit(inference, work, job, "submitApplication");
-        start_master(inference, job, submit);
-        start_tasks(inference, work, job, histories, &starts, &containers, &marks);
+        start_master(inference, job, &masters, submit);
+        start_tasks(inference, work, job, histories, &starts, &slots, &marks);
         phases(inference, work, job, &mut marks);
-        fetches(inference, work, job, &marks);
+        fetches(inference, work, job, requests.get(&job.job), &marks);
     }
-    follow_clients(inference);
+    clients::follow(inference);
     marks
 }
 
 /// Marks of jobs' ends; to be set when everything else is woven, because anything may have led to them.
 pub fn finish_jobs(inference: &mut CauseInference<'_>, work: &Work<'_>, marks: &mut Marks) {
+    let polls = LastPolls::find(inference);
     for job in &work.of {
         let row = &work.jobs[job.job.index()];
         if row.finish_ns == 0 {
@@ -93,40 +85,7 @@ pub fn finish_jobs(inference: &mut CauseInference<'_>, work: &Work<'_>, marks: &
         causes.extend(job.master.and_then(|master| inference.heuristic(master, row.finish_ns)));
         let mark = inference.graph.mark("job.finish", job.master, None, row.finish_ns, &causes);
         marks.job_finish.push(mark);
-        tell_clients(inference, mark);
-    }
-}
-
-/// What a client did after its last poll, it did because the job was finished: that is news which the poll brought.
-pub(super) fn tell_clients(inference: &mut CauseInference<'_>, finish: Draft) {
-    // One or two of a job: looking at each is quicker than a map, and all causes of the capture are held against them.
-    let mut last_polls: Vec<(Draft, TimerId)> = Vec::new();
-    for (number, beats) in (0..).zip(&inference.graph.beats) {
-        let Some(last) = beats.last() else { continue };
-        let client = inference.graph.events[last.request].row.process;
-        let told = inference.graph.happened(last.response) >= inference.graph.happened(finish);
-        let began = beats
-            .first()
-            .is_some_and(|first| inference.graph.happened(first.request) < inference.graph.happened(finish));
-        if role(inference.joined, client) == "Client" && told && began {
-            last_polls.push((last.response, TimerId(number)));
-        }
-    }
-    if last_polls.is_empty() {
-        return;
-    }
-    for event in 0..inference.graph.events.len() {
-        let causes = &inference.graph.events[event].causes;
-        let poll =
-            causes.iter().find_map(|cause| last_polls.iter().rfind(|(response, _)| *response == cause.event).copied());
-        let Some((response, timer)) = poll.filter(|_| inference.graph.events[event].row.timer.is_none()) else {
-            continue;
-        };
-        let news = Cause::sent(finish, Evidence::Protocol).carried(timer, Carrier::Response);
-        if inference.graph.yielded(news) == Some(inference.graph.arrived(response)) {
-            inference.graph.events[event].causes.retain(|cause| cause.event != response);
-            inference.graph.wait(event, news);
-        }
+        polls.tell(inference, mark);
     }
 }
 
@@ -232,22 +191,39 @@ pub(super) fn submit(
     inference.graph.mark("job.submit", near.and_then(|call| call.server), None, at, &causes)
 }
 
+/// The calls of resource managers that start application masters, by the host that they go to, in order of requests.
+struct MasterStarts {
+    by_host: HashMap<HostId, Vec<Call>>,
+}
+
+impl MasterStarts {
+    fn find(inference: &CauseInference<'_>) -> Self {
+        let mut by_host: HashMap<HostId, Vec<Call>> = HashMap::new();
+        for call in inference.index.calls_of("startContainers") {
+            if role(inference.joined, call.client) == "ResourceManager" {
+                let request = &inference.joined.messages[call.request.index()];
+                by_host.entry(receiver_host(inference.joined, request)).or_default().push(call);
+            }
+        }
+        Self { by_host }
+    }
+
+    /// The last that was sent at `from` or later and delivered until `until`.
+    fn last(&self, inference: &CauseInference<'_>, host: HostId, from: u64, until: u64) -> Option<Call> {
+        let calls = self.by_host.get(&host)?;
+        let request = |call: &Call| &inference.joined.messages[call.request.index()];
+        let sent_until = calls.partition_point(|call| request(call).sent_ns <= until);
+        let sent = calls[..sent_until].iter().rev().take_while(|call| request(call).sent_ns >= from);
+        sent.copied().find(|call| request(call).delivered_ns <= until)
+    }
+}
+
 /// The application master's container: assigned with a heartbeat of its node, started by the resource manager.
-fn start_master(inference: &mut CauseInference<'_>, job: &JobOf<'_>, submit: Draft) {
+fn start_master(inference: &mut CauseInference<'_>, job: &JobOf<'_>, starts: &MasterStarts, submit: Draft) {
     let Some(master) = job.master else { return };
     let process = &inference.joined.processes[master.index()];
     let (host, first_seen) = (process.host, process.first_seen_ns);
-    let start = inference
-        .index
-        .calls_of("startContainers")
-        .filter(|call| role(inference.joined, call.client) == "ResourceManager")
-        .filter(|call| {
-            let request = &inference.joined.messages[call.request.index()];
-            receiver_host(inference.joined, request) == host
-                && request.sent_ns >= inference.graph.happened(submit)
-                && request.delivered_ns <= first_seen
-        })
-        .last();
+    let start = starts.last(inference, host, inference.graph.happened(submit), first_seen);
     let Some(start) = start else {
         inference.threads.set_origin(master, Cause::sent(submit, Evidence::Protocol));
         return;
@@ -274,7 +250,7 @@ fn start_tasks(
     job: &JobOf<'_>,
     histories: &Histories,
     starts: &HashMap<TaskId, Call>,
-    containers: &[Container],
+    slots: &Slots,
     marks: &Marks,
 ) {
     let mut assignments = Assignments::new(inference, job, histories, marks, work);
@@ -292,7 +268,7 @@ fn start_tasks(
             continue;
         };
         let request = &inference.joined.messages[start.request.index()];
-        if let Some(cause) = assignments.of(inference, row.kind, start, task, containers) {
+        if let Some(cause) = assignments.of(inference, row.kind, start, task, slots) {
             inference.call_because(request, cause);
         }
         let launched = start.response.map(|answer| Cause::delivered(inference.pieces.last(answer), Evidence::Protocol));
@@ -373,7 +349,7 @@ impl Assignments {
         kind: TaskKind,
         start: Call,
         task: TaskId,
-        containers: &[Container],
+        slots: &Slots,
     ) -> Option<Cause> {
         let allocate = self.allocate?;
         let node = node_timer(inference, start.server)?;
@@ -393,7 +369,7 @@ impl Assignments {
             causes.push(in_time(inference, Cause::sent(asked, Evidence::Protocol).carried(node, Carrier::Request), at));
             let host = receiver_host(inference.joined, request);
             let since = inference.graph.happened(asked);
-            if let Some(freed) = freed_slot(containers, host, since, at) {
+            if let Some(freed) = slots.freed(host, since, at) {
                 let freed = Cause::sent(freed, Evidence::Slot).carried(node, Carrier::Request);
                 causes.push(in_time(inference, freed, at));
             }
@@ -470,17 +446,6 @@ pub(super) fn map_finishes(
     finishes
 }
 
-/// The container whose end made room on a host, if the host was as full as it ever was until then.
-pub(super) fn freed_slot(containers: &[Container], host: HostId, since: u64, until: u64) -> Option<Draft> {
-    let here = || containers.iter().filter(move |container| container.host == host);
-    let running = |at: u64| here().filter(|other| other.begin < at && other.end >= at).count();
-    let most = here().map(|container| running(container.end)).max()?;
-    here()
-        .filter(|container| container.end > since && container.end <= until && running(container.end) >= most)
-        .max_by_key(|container| container.end)
-        .map(|container| container.mark)
-}
-
 /// The heartbeat of a node manager.
 fn node_timer(inference: &CauseInference<'_>, node: Option<ProcessId>) -> Option<TimerId> {
     inference.timers.of(node?, "nodeHeartbeat")
@@ -528,41 +493,25 @@ pub(super) fn phases(inference: &mut CauseInference<'_>, work: &Work<'_>, job: &
 }
 
 /// A fetch waits for the news that its maps are done, which the reduce's poll brings, and for its fetcher.
-fn fetches(inference: &mut CauseInference<'_>, work: &Work<'_>, job: &JobOf<'_>, marks: &Marks) {
-    for message in &inference.joined.messages {
-        if message.kind != MessageKind::ShuffleRequest {
-            continue;
-        }
+fn fetches(
+    inference: &mut CauseInference<'_>,
+    work: &Work<'_>,
+    job: &JobOf<'_>,
+    requests: Option<&Vec<MessageId>>,
+    marks: &Marks,
+) {
+    for request in requests.into_iter().flatten() {
+        let message = &inference.joined.messages[request.index()];
         let Some(process) = sender(inference.joined, message) else { continue };
         let Some(exchange) = inference.index.exchange(message) else { continue };
         let poll = inference.timers.of(process, "getMapCompletionEvents");
-        let mut known = false;
         for data in &exchange.data {
             let map = inference.joined.messages[data.index()].map.as_deref();
             let Some(row) = map.and_then(|map| work.task_of(map)).filter(|row| row.job == job.job) else { continue };
-            known = true;
             let Some(finish) = marks.finish.get(&row.task) else { continue };
             let news = Cause::sent(*finish, Evidence::Protocol);
             inference.wait(message, poll.map_or(news, |poll| news.carried(poll, Carrier::Response)));
         }
-        if known {
-            inference.request(message);
-        }
-    }
-}
-
-/// A client program that was started when another on its host had ended is taken to have waited for that.
-pub(super) fn follow_clients(inference: &mut CauseInference<'_>) {
-    let clients = || inference.joined.processes.iter().filter(|process| process.role == "Client");
-    let mut origins = Vec::new();
-    for process in clients() {
-        let before = clients()
-            .filter(|other| other.host == process.host && other.last_seen_ns <= process.first_seen_ns)
-            .max_by_key(|other| other.last_seen_ns);
-        let last = before.and_then(|before| inference.threads.received(before.process, before.last_seen_ns));
-        origins.extend(last.map(|last| (process.process, Cause { evidence: Evidence::Heuristic, ..last.cause })));
-    }
-    for (process, cause) in origins {
-        inference.threads.set_origin(process, cause);
+        inference.request(message);
     }
 }

@@ -1,0 +1,86 @@
+//! Programs that submit jobs: when they are told that a job is finished, and which of them followed which.
+
+use std::collections::{BTreeSet, HashMap};
+
+use trace::ids::{HostId, ProcessId, TimerId};
+use trace::rows::{Carrier, Evidence};
+
+use super::draft::{Cause, Draft};
+use super::index::role;
+use super::rules::CauseInference;
+
+/// The last polls of clients, and what waits for their answers.
+pub(super) struct LastPolls {
+    /// Each client's loop: when its first request was sent, when its last response was, that response, the loop.
+    loops: Vec<(u64, u64, Draft, TimerId)>,
+    /// Events but beats that wait for such a response, in order.
+    waiting: HashMap<Draft, Vec<Draft>>,
+}
+
+impl LastPolls {
+    /// Finds them, when all causes but those of jobs' ends are known.
+    pub fn find(inference: &CauseInference<'_>) -> Self {
+        let graph = &inference.graph;
+        let mut loops = Vec::new();
+        for (number, beats) in (0..).zip(&graph.beats) {
+            let (Some(first), Some(last)) = (beats.first(), beats.last()) else { continue };
+            if role(inference.joined, graph.events[last.request].row.process) == "Client" {
+                let (begin, end) = (graph.happened(first.request), graph.happened(last.response));
+                loops.push((begin, end, last.response, TimerId(number)));
+            }
+        }
+        let mut waiting: HashMap<Draft, Vec<Draft>> =
+            loops.iter().map(|(_, _, response, _)| (*response, Vec::new())).collect();
+        for (number, event) in graph.events.iter().enumerate().filter(|(_, event)| event.row.timer.is_none()) {
+            for cause in &event.causes {
+                if let Some(events) = waiting.get_mut(&cause.event) {
+                    events.push(number);
+                }
+            }
+        }
+        Self { loops, waiting }
+    }
+
+    /// What a client did after its last poll, it did because the job was finished: that is news which the poll brought.
+    pub fn tell(&self, inference: &mut CauseInference<'_>, finish: Draft) {
+        let at = inference.graph.happened(finish);
+        let told = self.loops.iter().filter(|(begin, end, ..)| *begin < at && *end >= at);
+        // One or two of a job: looking at each is quicker than a map.
+        let polls: Vec<(Draft, TimerId)> = told.map(|(_, _, response, timer)| (*response, *timer)).collect();
+        let events: BTreeSet<Draft> =
+            polls.iter().filter_map(|(response, _)| self.waiting.get(response)).flatten().copied().collect();
+        for event in events {
+            let causes = &inference.graph.events[event].causes;
+            let poll =
+                causes.iter().find_map(|cause| polls.iter().rfind(|(response, _)| *response == cause.event).copied());
+            let Some((response, timer)) = poll else { continue };
+            let news = Cause::sent(finish, Evidence::Protocol).carried(timer, Carrier::Response);
+            if inference.graph.yielded(news) == Some(inference.graph.arrived(response)) {
+                inference.graph.events[event].causes.retain(|cause| cause.event != response);
+                inference.graph.wait(event, news);
+            }
+        }
+    }
+}
+
+/// A client program that was started when another on its host had ended is taken to have waited for that.
+pub(super) fn follow(inference: &mut CauseInference<'_>) {
+    let clients = || inference.joined.processes.iter().filter(|process| process.role == "Client");
+    let mut ends: HashMap<HostId, Vec<(u64, ProcessId)>> = HashMap::new();
+    for process in clients() {
+        ends.entry(process.host).or_default().push((process.last_seen_ns, process.process));
+    }
+    ends.values_mut().for_each(|ends| ends.sort_by_key(|(end, _)| *end));
+    let mut origins = Vec::new();
+    for process in clients() {
+        let before = ends.get(&process.host).and_then(|ends| {
+            let after = ends.partition_point(|(end, _)| *end <= process.first_seen_ns);
+            Some(ends[after.checked_sub(1)?])
+        });
+        let last = before.and_then(|(end, before)| inference.threads.received(before, end));
+        origins.extend(last.map(|last| (process.process, Cause { evidence: Evidence::Heuristic, ..last.cause })));
+    }
+    for (process, cause) in origins {
+        inference.threads.set_origin(process, cause);
+    }
+}
