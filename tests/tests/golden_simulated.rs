@@ -102,7 +102,7 @@ fn a_simulated_trace_replays_to_itself() {
             }
         }
         let simulated = folder.path().join(format!("{name}-ethernet-10g.toml"));
-        for format in ["paraver", "perfetto"] {
+        for format in ["paraver", "perfetto", "flows", "coflow", "goal", "dimemas", "vef"] {
             exported(&simulated, format, &folder.path().join(format!("{name}.{format}")));
         }
         // In a store of OpenTelemetry both stand beside each other: with ids of their own, and a word that tells them apart.
