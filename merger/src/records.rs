@@ -29,6 +29,7 @@ pub(crate) fn move_jvm(record: &mut JvmRecord, mut to: impl FnMut(u64) -> u64) {
         | R::BlockWrite { t0, t1, .. }
         | R::ShuffleServed { t0, t1, .. }
         | R::Fetch { t0, t1, .. }
+        | R::Step { t0, t1, .. }
         | R::Wait { t0, t1, .. }
         | R::Work { t0, t1, .. } => vec![t0, t1],
     };
@@ -60,6 +61,7 @@ pub(crate) fn begin_of(record: &JvmRecord) -> u64 {
         | R::BlockWrite { t0, .. }
         | R::ShuffleServed { t0, .. }
         | R::Fetch { t0, .. }
+        | R::Step { t0, .. }
         | R::Wait { t0, .. }
         | R::Work { t0, .. } => *t0,
     }
@@ -77,6 +79,7 @@ pub(crate) fn end_of(record: &JvmRecord) -> u64 {
         | R::BlockWrite { t1, .. }
         | R::ShuffleServed { t1, .. }
         | R::Fetch { t1, .. }
+        | R::Step { t1, .. }
         | R::Wait { t1, .. }
         | R::Work { t1, .. } => *t1,
         other => begin_of(other),
@@ -95,6 +98,7 @@ pub(crate) fn ends_of(record: &JvmRecord) -> Option<(Option<SocketAddr>, SocketA
         | R::Block { local, remote, .. }
         | R::BlockRead { local, remote, .. }
         | R::BlockWrite { local, remote, .. }
+        | R::Step { local, remote, .. }
         | R::ShuffleServed { local, remote, .. } => Some((address(local), address(remote)?)),
         _ => None,
     }

@@ -277,6 +277,51 @@ pub enum JvmRecord {
         #[serde(default, skip_serializing_if = "is_zero")]
         write_wait: u64,
     },
+    /// What one thread did with about a megabyte of a block, in whole packets: production and consumption by bytes.
+    Step {
+        /// Begin: its first packet was there, or the step before ended.
+        t0: u64,
+        /// End of its last packet's work.
+        t1: u64,
+        /// Thread.
+        th: u64,
+        /// "write": a client makes data; "read": a client takes it; "receive", "send": a DataNode's end of that.
+        op: String,
+        /// Block id.
+        block: u64,
+        /// First byte within the block.
+        offset: u64,
+        /// Data bytes, without checksums and headers.
+        bytes: u64,
+        /// "write": from a packet's entry into the queue until the next one is full; "read": from a packet's arrival until the next
+        /// is asked for; "receive", "send": with packets, but for the waits below. Nanoseconds.
+        work_ns: u64,
+        /// "read": until the packets that were asked for were there; "receive": blocked in reads of the sender's socket.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        read_wait: u64,
+        /// "write": until the queue of packets had room; "receive", "send": blocked in writes to sockets.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        write_wait: u64,
+        /// Of `work_ns`, in writes of data to the disk.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        disk_ns: u64,
+        /// Of `work_ns`, in flushes and syncs.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        sync_ns: u64,
+        /// Of `work_ns`, in checks of checksums.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        checksum_ns: u64,
+        /// CPU time of its thread from `t0` to `t1`, to the kernel's tick; 0 = not known.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        cpu_ns: u64,
+        /// Time in which its thread could have run and had no processor, from `t0` to `t1`.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        ready_ns: u64,
+        /// This side.
+        local: String,
+        /// The other side.
+        remote: String,
+    },
     /// A map's output for one reduce was served (a record for each map of a request).
     ShuffleServed {
         /// The request was received.
@@ -291,6 +336,9 @@ pub enum JvmRecord {
         reduce: u32,
         /// Bytes of the output as sent, headers apart.
         bytes: u64,
+        /// Of that, time in reads of the output's file and in writes of it to the socket, which do not wait; nanoseconds.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        read_ns: u64,
         /// This side.
         local: String,
         /// The fetcher's side.

@@ -29,7 +29,22 @@ pub(super) fn jvm(record: &mut JvmRecord) -> bool {
         }
         R::BlockRead { offset, length, consumed, read_wait, .. } => &[*offset, *length, *consumed, *read_wait],
         R::BlockWrite { bytes, write_wait, .. } => &[*bytes, *write_wait],
-        R::ShuffleServed { bytes, .. } => &[*bytes],
+        R::ShuffleServed { bytes, read_ns, .. } => &[*bytes, *read_ns],
+        R::Step {
+            offset,
+            bytes,
+            work_ns,
+            read_wait,
+            write_wait,
+            disk_ns,
+            sync_ns,
+            checksum_ns,
+            cpu_ns,
+            ready_ns,
+            ..
+        } => {
+            &[*offset, *bytes, *work_ns, *read_wait, *write_wait, *disk_ns, *sync_ns, *checksum_ns, *cpu_ns, *ready_ns]
+        }
         R::Fetch { bytes, raw, read_wait, .. } => &[*bytes, *raw, *read_wait],
         _ => &[],
     };

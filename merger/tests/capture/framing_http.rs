@@ -37,6 +37,7 @@ fn fetch(
         map: map.clone(),
         reduce: 2,
         bytes: bytes as u64,
+        read_ns: 0,
         local: "10.0.0.2:13562".into(),
         remote: "10.0.0.1:40000".into(),
     });

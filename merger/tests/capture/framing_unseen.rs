@@ -291,6 +291,7 @@ fn shuffle(world: &mut World, port: u16, secret: bool, told_by_server: bool) -> 
         map: map.into(),
         reduce: 3,
         bytes: if map == MAPS[0] { 200_000 } else { 300_000 },
+        read_ns: 0,
         local: talk.server.to_string(),
         remote: talk.client.to_string(),
     });

@@ -14,6 +14,7 @@ const OLD: &[&str] = &[
     r#"{"k":"block","t0":1,"t1":2,"th":3,"op":"read","block":4,"offset":0,"length":5,"bytes":5,"client":"","local":"a","remote":"b"}"#,
     r#"{"k":"block_read","t0":1,"t1":2,"th":3,"block":4,"offset":0,"length":5,"consumed":5,"local":"a","remote":"b"}"#,
     r#"{"k":"block_write","t0":1,"t1":2,"th":3,"block":4,"bytes":5,"local":"a","remote":"b"}"#,
+    r#"{"k":"shuffle_served","t0":1,"t1":2,"job":"j","map":"m","reduce":0,"bytes":5,"local":"a","remote":"b"}"#,
     r#"{"k":"fetch","t0":1,"t1":2,"th":3,"map":"m","reduce":0,"bytes":5,"raw":4,"host":"w1:1"}"#,
     r#"{"k":"end","t":1,"dropped":0,"hook_ns":2,"premain_ns":3}"#,
 ];
@@ -37,6 +38,13 @@ fn lines_of_the_present_agent_are_read() {
     let record =
         read(r#"{"k":"wait","t0":1,"t1":9,"local":"a","remote":"b","read_ns":5,"write_ns":1,"reads":2,"writes":1}"#);
     assert!(matches!(record, JvmRecord::Wait { read_ns: 5, write_ns: 1, reads: 2, writes: 1, .. }));
+    let record = read(
+        r#"{"k":"step","t0":1,"t1":9,"th":3,"op":"write","block":4,"offset":64512,"bytes":1096704,"work_ns":5,"write_wait":2,"cpu_ns":4,"ready_ns":1,"local":"a","remote":"b"}"#,
+    );
+    assert!(matches!(
+        record,
+        JvmRecord::Step { offset: 64_512, bytes: 1_096_704, work_ns: 5, read_wait: 0, write_wait: 2, cpu_ns: 4, .. }
+    ));
     let record = read(r#"{"k":"work","t0":1,"t1":2,"th":3,"attempt":"attempt_1","work":"spill"}"#);
     assert!(matches!(record, JvmRecord::Work { work, .. } if work == "spill"));
     let record = read(

@@ -34,6 +34,9 @@ public final class BlockClientHandlers {
         private volatile long end;
         private final long waitedBefore = Waits.mine()[0];
         private volatile long waited;
+        /** When its thread saw a packet's begin. */
+        private long waitedSoFar = waitedBefore;
+        private final Consumption consumption;
 
         Reading(long begin, Object[] arguments) throws Throwable {
             this.begin = begin;
@@ -45,6 +48,7 @@ public final class BlockClientHandlers {
                 this.length = Arguments.number(arguments, 3);
                 this.local = Sockets.local(arguments[0]);
                 this.remote = Sockets.remote(arguments[0]);
+                this.consumption = new Consumption(block, offset, local, remote);
                 return;
             }
             this.block = Fields.numberOf(Arguments.named(arguments, "ExtendedBlock"), "getBlockId", 0);
@@ -59,6 +63,7 @@ public final class BlockClientHandlers {
             }
             this.local = Sockets.parse(Fields.call(peer, "getLocalAddressString"));
             this.remote = Sockets.parse(Fields.call(peer, "getRemoteAddressString"));
+            this.consumption = new Consumption(block, offset, local, remote);
         }
 
         /**
@@ -97,6 +102,22 @@ public final class BlockClientHandlers {
     private static Reading reading(Object reader) {
         Object tag = Tags.get(reader);
         return tag instanceof Reading ? (Reading) tag : null;
+    }
+
+    /** What a block's reader does with its packets; null = it is not known. */
+    static Consumption consumption(Object reader) {
+        Reading reading = reading(reader);
+        return reading == null ? null : reading.consumption;
+    }
+
+    /** A packet of so many bytes begins, at a reader that is seen only then. */
+    static void readsHeader(Object reader, long bytes, long now) {
+        Reading reading = reading(reader);
+        if (reading != null && reading.thread == Thread.currentThread().getId()) {
+            long waited = Waits.mine()[0];
+            reading.consumption.asksAndGets(now, bytes, waited - reading.waitedSoFar);
+            reading.waitedSoFar = waited;
+        }
     }
 
     /** {@code BlockReaderRemote.newBlockReader(..)}. */
@@ -138,6 +159,7 @@ public final class BlockClientHandlers {
                 reading.look(self, now);
                 if (reading.thread == Thread.currentThread().getId()) {
                     reading.waited = Waits.mine()[0] - reading.waitedBefore;
+                    reading.consumption.ends(now);
                 }
                 reading.note();
             }
@@ -164,7 +186,7 @@ public final class BlockClientHandlers {
         }
     }
 
-    /** A block that is being written, through one pipeline: the tag of its DataStreamer, and its record. */
+    /** A block that is being written, through one pipeline, and its record. */
     private static final class Writing implements Record {
         private final long thread = Thread.currentThread().getId();
         private final long begin;
@@ -236,7 +258,9 @@ public final class BlockClientHandlers {
         public void exit(Object token, Object self, Object result, Throwable thrown, long now) throws Throwable {
             if (Boolean.TRUE.equals(result) && token != null) {
                 Writing writing = new Writing((Opening) token, self);
-                Tags.put(self, writing);
+                Output output = Output.of(self);
+                output.writing = writing;
+                output.production.opens(writing.block, writing.local, writing.remote);
                 Purposes.client(now, writing.local, writing.remote, "write");
             }
         }
@@ -248,7 +272,7 @@ public final class BlockClientHandlers {
         public Object enter(Object self, Object[] arguments, long now) throws Throwable {
             Writing writing = writing(self);
             if (writing != null) {
-                Tags.put(self, null);
+                Output.of(self).writing = null;
                 writing.ends(now);
                 writing.bytes = Math.max(0, Fields.number(self, "bytesSent", 0) - writing.bytesBefore);
                 Hooks.record(writing);
@@ -259,7 +283,8 @@ public final class BlockClientHandlers {
 
     private static Writing writing(Object writer) {
         Object tag = Tags.get(writer);
-        return tag instanceof Writing ? (Writing) tag : null;
+        Object writing = tag instanceof Output ? ((Output) tag).writing : null;
+        return writing instanceof Writing ? (Writing) writing : null;
     }
 
     /** {@code DFSOutputStream$Packet.getBuffer()} of Hadoop 1.x: a packet is about to be sent. */
@@ -282,7 +307,7 @@ public final class BlockClientHandlers {
             Object writer = Fields.get(self, "this$1");
             Writing writing = writing(writer);
             if (writing != null) {
-                Tags.put(writer, null);
+                Output.of(writer).writing = null;
                 writing.ends(now);
                 Hooks.record(writing);
             }

@@ -4,7 +4,7 @@ import hadoptic.log.JsonLine;
 import hadoptic.log.Record;
 import java.net.InetSocketAddress;
 
-/** Operations of the data transfer protocol that a DataNode serves; one record an operation, nothing for a packet. */
+/** Operations of the data transfer protocol that a DataNode serves; one record an operation, and one about a megabyte. */
 public final class DataNodeHandlers {
     private DataNodeHandlers() {}
 
@@ -29,6 +29,10 @@ public final class DataNodeHandlers {
         private InetSocketAddress local;
         private InetSocketAddress remote;
         private String mirror = "";
+        /** What its thread does with the packets; null = none has come. */
+        private Step step;
+        /** Bytes of the block before the next packet's. */
+        private long reached;
 
         Operation(String op, long begin) {
             this.op = op;
@@ -42,6 +46,24 @@ public final class DataNodeHandlers {
             readWait = Waits.mine()[0] - readBefore;
             writeWait = Waits.mine()[1] - writeBefore;
             end = now;
+            if (step != null) {
+                step.ends(now);
+                step.note(block, local, remote);
+            }
+        }
+
+        void packet(long now, long packetBytes, Packet packet) {
+            long[] waits = Waits.mine();
+            step.readWait += waits[0] - packet.readBefore;
+            step.writeWait += waits[1] - packet.writeBefore;
+            step.work += Math.max(0, now - packet.begin - (waits[0] - packet.readBefore) - (waits[1] - packet.writeBefore));
+            step.bytes += Math.max(0, packetBytes);
+            reached += Math.max(0, packetBytes);
+            if (step.isFull()) {
+                step.ends(now);
+                step.note(block, local, remote);
+                step = step.next(reached);
+            }
         }
 
         @Override
@@ -50,6 +72,80 @@ public final class DataNodeHandlers {
                     .unsigned("block", block).number("offset", offset).number("length", length).number("bytes", bytes)
                     .string("client", client).address("local", local).address("remote", remote)
                     .optional("mirror", mirror).some("read_wait", readWait).some("write_wait", writeWait).end();
+        }
+    }
+
+    /** A packet that is being received or sent. */
+    private static final class Packet {
+        private final long begin;
+        private final long readBefore = Waits.mine()[0];
+        private final long writeBefore = Waits.mine()[1];
+
+        Packet(long begin) {
+            this.begin = begin;
+        }
+    }
+
+    /** {@code BlockReceiver.receivePacket()}, {@code BlockSender.sendPacket(..)}: return how many bytes of data it has. */
+    public static final class TakesPacket extends Handler {
+        private final String op;
+
+        /** "receive" or "send". */
+        public TakesPacket(String op) {
+            this.op = op;
+        }
+
+        @Override
+        public Object enter(Object self, Object[] arguments, long now) {
+            Operation operation = CURRENT.get();
+            if (operation == null) {
+                return null;
+            }
+            if (operation.step == null) {
+                operation.step = new Step(op, operation.reached, now);
+            }
+            return new Packet(now);
+        }
+
+        @Override
+        public void exit(Object token, Object self, Object result, Throwable thrown, long now) {
+            Operation operation = CURRENT.get();
+            if (operation != null && operation.step != null && token != null) {
+                operation.packet(now, result instanceof Number ? ((Number) result).longValue() : 0, (Packet) token);
+            }
+        }
+    }
+
+    /** What a received packet's data goes through: its checksums, the disk, and its flush or sync. */
+    public enum Part { CHECKSUM, DISK, SYNC }
+
+    /** {@code BlockReceiver.verifyChunks, flushOrSync}, {@code ReplicaOutputStreams.writeDataToDisk}. */
+    public static final class Spends extends Handler {
+        private final Part part;
+
+        /** On this part. */
+        public Spends(Part part) {
+            this.part = part;
+        }
+
+        @Override
+        public Object enter(Object self, Object[] arguments, long now) {
+            return now;
+        }
+
+        @Override
+        public void exit(Object token, Object self, Object result, Throwable thrown, long now) {
+            Operation operation = CURRENT.get();
+            if (operation != null && operation.step != null && token != null) {
+                long ns = now - (Long) token;
+                if (part == Part.CHECKSUM) {
+                    operation.step.checksum += ns;
+                } else if (part == Part.DISK) {
+                    operation.step.disk += ns;
+                } else {
+                    operation.step.sync += ns;
+                }
+            }
         }
     }
 
@@ -92,7 +188,12 @@ public final class DataNodeHandlers {
     public static final class Sends extends Handler {
         @Override
         public Object enter(Object self, Object[] arguments, long now) throws Throwable {
-            return Fields.number(self, "offset", 0);
+            long offset = Fields.number(self, "offset", 0);
+            Operation operation = CURRENT.get();
+            if (operation != null) {
+                operation.reached = offset;
+            }
+            return offset;
         }
 
         @Override
@@ -109,10 +210,12 @@ public final class DataNodeHandlers {
         @Override
         public Object enter(Object self, Object[] arguments, long now) throws Throwable {
             Operation operation = CURRENT.get();
+            long there = replicaBytes(self);
             if (operation != null) {
                 operation.mirror = Arguments.text(arguments, 0);
+                operation.reached = there;
             }
-            return replicaBytes(self);
+            return there;
         }
 
         @Override

@@ -19,6 +19,8 @@ public final class ShuffleHandlers {
         private final String job;
         /** Outputs that were handed to the channel, which sends them in this order. */
         private final ConcurrentLinkedQueue<Served> unfinished = new ConcurrentLinkedQueue<Served>();
+        /** The last of them. */
+        private Served last;
 
         Request(long received, String job) {
             this.received = received;
@@ -34,6 +36,8 @@ public final class ShuffleHandlers {
         private final InetSocketAddress local;
         private final InetSocketAddress remote;
         private long end;
+        /** Sums of the thread that sends. */
+        private long readNs;
 
         Served(Request request, Object[] arguments, InetSocketAddress local, InetSocketAddress remote) throws Throwable {
             this.request = request;
@@ -50,7 +54,7 @@ public final class ShuffleHandlers {
         public void write(JsonLine line) {
             line.begin("shuffle_served").time("t0", request.received).time("t1", end).string("job", request.job)
                     .string("map", map).number("reduce", reduce).number("bytes", bytes)
-                    .address("local", local).address("remote", remote).end();
+                    .some("read_ns", readNs).address("local", local).address("remote", remote).end();
         }
     }
 
@@ -108,6 +112,7 @@ public final class ShuffleHandlers {
                         address(channel, "localAddress", "getLocalAddress"),
                         address(channel, "remoteAddress", "getRemoteAddress"));
                 request.unfinished.add(served);
+                request.last = served;
                 Purposes.server(now, served.local, served.remote, "shuffle");
             }
             return null;
@@ -118,6 +123,33 @@ public final class ShuffleHandlers {
             Object address = Fields.call(channel, name);
             address = address == null ? Fields.call(channel, older) : address;
             return address instanceof InetSocketAddress ? (InetSocketAddress) address : null;
+        }
+    }
+
+    /** Constructor of {@code FadvisedFileRegion}, within {@code sendMapOutput}: the part of a file that is an output. */
+    public static final class OpensOutput extends Handler {
+        @Override
+        public void exit(Object token, Object self, Object result, Throwable thrown, long now) {
+            Request request = SENDING.get();
+            if (request != null && request.last != null) {
+                Tags.put(self, request.last);
+            }
+        }
+    }
+
+    /** {@code FadvisedFileRegion.transferTo(channel, position)}: reads, and writes what the socket takes without waiting. */
+    public static final class ReadsOutput extends Handler {
+        @Override
+        public Object enter(Object self, Object[] arguments, long now) {
+            return now;
+        }
+
+        @Override
+        public void exit(Object token, Object self, Object result, Throwable thrown, long now) {
+            Object tag = Tags.get(self);
+            if (token != null && tag instanceof Served) {
+                ((Served) tag).readNs += now - (Long) token;
+            }
         }
     }
 

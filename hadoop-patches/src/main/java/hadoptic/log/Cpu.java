@@ -35,6 +35,22 @@ public final class Cpu {
         }
     }
 
+    /**
+     * Of the calling thread: nanoseconds in which it ran, as of the kernel's last tick, and in which it could have run and had no
+     * processor; 0 = unknown.
+     */
+    public static long[] ranAndReady() {
+        try {
+            String text = text("/proc/thread-self/schedstat");
+            int space = text.indexOf(' ');
+            return new long[] {
+                Long.parseLong(text.substring(0, space)),
+                Long.parseLong(text.substring(space + 1, text.indexOf(' ', space + 1)))};
+        } catch (IOException | RuntimeException unreadable) {
+            return new long[2];
+        }
+    }
+
     /** Of the threads that live: nanoseconds in which they ran, and in which they could have run and had no processor. */
     public static long[] ranAndWaited() {
         long[] sums = new long[2];

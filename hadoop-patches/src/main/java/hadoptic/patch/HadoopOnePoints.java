@@ -4,10 +4,12 @@ import static hadoptic.patch.HookPoint.at;
 
 import hadoptic.hook.BlockClientHandlers;
 import hadoptic.hook.DataNodeHandlers;
+import hadoptic.hook.DataNodeHandlers.Part;
 import hadoptic.hook.HadoopOneHandlers;
 import hadoptic.hook.HeartbeatHandlers;
 import hadoptic.hook.RpcClientHandlers;
 import hadoptic.hook.RpcServerHandlers;
+import hadoptic.hook.StepHandlers;
 import hadoptic.hook.TaskHandlers;
 import hadoptic.hook.ThreadHandlers;
 import java.util.Arrays;
@@ -50,8 +52,15 @@ final class HadoopOnePoints {
                         .containing("IZLjava/lang/String;)").withArguments().withExit(),
                 at(READER, "skip", new BlockClientHandlers.Skips()).ending("(J)J").exitOnly(),
                 at(READER, "close", new BlockClientHandlers.ClosesReader()),
+                at(READER, "adjustChecksumBytes", new StepHandlers.ReadsHeader()).withArguments(),
                 at(WRITER, "createBlockOutputStream", new BlockClientHandlers.OpensPipeline())
                         .withArguments().withExit(),
+                at(WRITER + "$Packet", "<init>", new StepHandlers.BeginsPacket()).ending("IIJ)V").exitOnly(),
+                at(WRITER, "enqueueCurrentPacket", new StepHandlers.QueuesPacket()),
+                at(DATANODE + "BlockReceiver", "flush", new DataNodeHandlers.Spends(Part.SYNC))
+                        .withExit().insteadOf("flushOrSync"),
+                at(DATANODE + "BlockSender", "sendChunks", new DataNodeHandlers.TakesPacket("send"))
+                        .withExit().insteadOf("sendPacket"),
                 at(WRITER + "$Packet", "getBuffer", new BlockClientHandlers.SendsPacket()),
                 at(WRITER + "$ResponseProcessor", "close", new BlockClientHandlers.ClosesResponses()),
                 at("org/apache/hadoop/mapred/TaskTracker$MapOutputServlet", "doGet", new HadoopOneHandlers.ServesMapOutput())

@@ -5,6 +5,7 @@ import static hadoptic.patch.HookPoint.at;
 import hadoptic.hook.BlockClientHandlers;
 import hadoptic.hook.ConnectionHandlers;
 import hadoptic.hook.DataNodeHandlers;
+import hadoptic.hook.DataNodeHandlers.Part;
 import hadoptic.hook.Handler;
 import hadoptic.hook.HeartbeatHandlers;
 import hadoptic.hook.Purposes;
@@ -12,6 +13,7 @@ import hadoptic.hook.RpcClientHandlers;
 import hadoptic.hook.RpcServerHandlers;
 import hadoptic.hook.ShuffleHandlers;
 import hadoptic.hook.ShutdownHandlers;
+import hadoptic.hook.StepHandlers;
 import hadoptic.hook.TaskHandlers;
 import hadoptic.hook.ThreadHandlers;
 import hadoptic.hook.WaitHandlers;
@@ -38,6 +40,7 @@ public final class HookPoints {
                 IPC + "Server$Connection", IPC + "Server$RpcCall",
                 HDFS + "client/impl/BlockReaderRemote", HDFS + "client/impl/BlockReaderRemote2", HDFS + "DataStreamer",
                 MAPRED + "ShuffleChannelHandler$ReduceContext", MAPRED + "ShuffleHandler$ReduceContext",
+                MAPRED + "FadvisedFileRegion",
                 // Hadoop 1.x
                 IPC + "Server$Call", HadoopOnePoints.READER, HadoopOnePoints.WRITER);
     }
@@ -193,6 +196,7 @@ public final class HookPoints {
             points.add(at(reader, "newBlockReader", new BlockClientHandlers.OpensReader()).withArguments().withExit());
             points.add(at(reader, "skip", new BlockClientHandlers.Skips()).ending("(J)J").exitOnly());
             points.add(at(reader, "close", new BlockClientHandlers.ClosesReader()));
+            points.add(at(reader, "readNextPacket", new StepHandlers.ReadsPacket()).withExit().optional());
         }
         points.addAll(Arrays.asList(
                 at(xceiver, "readBlock", new DataNodeHandlers.Serves("read")).withArguments().withExit(),
@@ -203,6 +207,14 @@ public final class HookPoints {
                 at(xceiver, "blockChecksum", new DataNodeHandlers.Serves("checksum")).withArguments().withExit(),
                 at(DATANODE + "BlockSender", "sendBlock", new DataNodeHandlers.Sends()).withExit(),
                 at(DATANODE + "BlockReceiver", "receiveBlock", new DataNodeHandlers.Receives()).withArguments().withExit(),
+                at(DATANODE + "BlockReceiver", "receivePacket", new DataNodeHandlers.TakesPacket("receive"))
+                        .ending("()I").withExit(),
+                at(DATANODE + "BlockReceiver", "verifyChunks", new DataNodeHandlers.Spends(Part.CHECKSUM)).withExit(),
+                at(DATANODE + "BlockReceiver", "flushOrSync", new DataNodeHandlers.Spends(Part.SYNC)).withExit(),
+                at(DATANODE + "fsdataset/ReplicaOutputStreams", "writeDataToDisk", new DataNodeHandlers.Spends(Part.DISK))
+                        .withExit(),
+                at(DATANODE + "BlockSender", "sendPacket", new DataNodeHandlers.TakesPacket("send")).withExit(),
+                at(HDFS + "DataStreamer", "waitAndQueuePacket", new StepHandlers.Queues()).withArguments().withExit(),
                 at(HDFS + "DataStreamer", "createBlockOutputStream", new BlockClientHandlers.OpensPipeline())
                         .withArguments().withExit(),
                 at(HDFS + "DataStreamer", "closeStream", new BlockClientHandlers.ClosesPipeline())));
@@ -226,6 +238,9 @@ public final class HookPoints {
             points.add(at(shuffle[1] + "$ReduceMapFileCount", "operationComplete", new ShuffleHandlers.Sent())
                     .containing("ChannelFuture;").withArguments());
         }
+        String region = MAPRED + "FadvisedFileRegion";
+        points.add(at(region, "<init>", new ShuffleHandlers.OpensOutput()).exitOnly());
+        points.add(at(region, "transferTo", new ShuffleHandlers.ReadsOutput()).withExit());
         points.addAll(Arrays.asList(
                 at(REDUCE + "Fetcher", "copyMapOutput", new ShuffleHandlers.Fetches()).withArguments().withExit(),
                 at(REDUCE + "IFileWrappedMapOutput", "shuffle", new ShuffleHandlers.Copies()).withArguments(),
