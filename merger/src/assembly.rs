@@ -21,6 +21,7 @@ use crate::pipelines;
 use crate::processes::Processes;
 use crate::roles;
 use crate::spans;
+use crate::steps;
 use crate::window::Span;
 
 /// The rows of hosts: the reference first, then by name; behind them peers of which nothing was captured.
@@ -153,6 +154,8 @@ impl Assembly {
             .collect();
         let mut spans = spans::join(&jvm, &records, &connections, &messages);
         spans.retain(|row| span.meets(row.begin_ns, row.end_ns));
+        let mut steps = steps::join(&jvm, &records, &connections, &messages);
+        steps.retain(|row| span.meets(row.begin_ns, row.end_ns));
         let clocks = Clocks {
             hosts: host_clocks(&rows, &alignment, &order),
             reference: hosts[alignment.reference].name.clone(),
@@ -171,6 +174,7 @@ impl Assembly {
             connections,
             messages,
             spans,
+            steps,
             streams,
             jvm,
             histories,

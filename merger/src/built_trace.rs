@@ -73,6 +73,7 @@ pub fn trace_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         connections: joined.connections,
         messages: joined.messages,
         spans: joined.spans,
+        steps: joined.steps,
         events: causal.events,
         dependencies: causal.dependencies,
         timers: causal.timers,

@@ -2,7 +2,7 @@
 
 use trace::ids::{ConnectionId, ProcessId};
 use trace::jvm::JvmRecord;
-use trace::rows::{ConnectionRow, HostRow, MessageRow, ProcessRow, SpanRow};
+use trace::rows::{ConnectionRow, HostRow, MessageRow, ProcessRow, SpanRow, StepRow};
 
 use crate::history::Histories;
 use crate::loss::Loss;
@@ -22,6 +22,8 @@ pub struct Joined {
     pub messages: Vec<MessageRow>,
     /// Processing spans.
     pub spans: Vec<SpanRow>,
+    /// Production and consumption of messages, ordered by message.
+    pub steps: Vec<StepRow>,
     /// Payload of each connection, by [`ConnectionId::index`].
     pub streams: Vec<[PackedStream; 2]>,
     /// What the JVMs said, times moved to the reference clock, ordered by time.

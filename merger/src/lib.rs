@@ -54,6 +54,7 @@ mod records;
 mod roles;
 pub mod segments;
 pub mod spans;
+pub mod steps;
 pub mod strip;
 pub mod summary;
 mod sums;

@@ -16,10 +16,7 @@ pub fn join(
     connections: &[ConnectionRow],
     messages: &[MessageRow],
 ) -> Vec<SpanRow> {
-    let mut connection_of: HashMap<usize, ConnectionId> = HashMap::new();
-    for (row, numbers) in connections.iter().zip(records) {
-        connection_of.extend(numbers.iter().map(|&number| (number, row.connection)));
-    }
+    let connection_of = connections_of_records(connections, records);
     let finder = Finder::new(messages);
     jvm.iter()
         .enumerate()
@@ -27,8 +24,17 @@ pub fn join(
         .collect()
 }
 
+/// The connection of each event that names one, by the event's number.
+pub(crate) fn connections_of_records(
+    connections: &[ConnectionRow],
+    records: &[Vec<usize>],
+) -> HashMap<usize, ConnectionId> {
+    let pairs = connections.iter().zip(records);
+    pairs.flat_map(|(row, numbers)| numbers.iter().map(|&number| (number, row.connection))).collect()
+}
+
 /// Messages by what records name them.
-struct Finder<'a> {
+pub(crate) struct Finder<'a> {
     messages: &'a [MessageRow],
     calls: HashMap<(ConnectionId, bool, i64), MessageId>,
     blocks: HashMap<(ConnectionId, u64), Vec<MessageId>>,
@@ -37,7 +43,7 @@ struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    fn new(messages: &'a [MessageRow]) -> Self {
+    pub(crate) fn new(messages: &'a [MessageRow]) -> Self {
         let mut finder = Self {
             messages,
             calls: HashMap::new(),
@@ -89,8 +95,25 @@ impl<'a> Finder<'a> {
         (Some(request.message), answer.map(|row| row.message))
     }
 
+    /// The data of a block that was on its way during `time`, or nearest to it.
+    pub(crate) fn data(
+        &self,
+        connection: ConnectionId,
+        block: u64,
+        from_client: bool,
+        time: (u64, u64),
+    ) -> Option<&MessageRow> {
+        let apart = |row: &MessageRow| row.sent_ns.saturating_sub(time.1).max(time.0.saturating_sub(row.delivered_ns));
+        self.blocks
+            .get(&(connection, block))?
+            .iter()
+            .map(|&message| &self.messages[message.index()])
+            .filter(|row| row.kind == MessageKind::BlockData && row.from_client == from_client)
+            .min_by_key(|row| apart(row))
+    }
+
     /// The message with a map's output that was delivered nearest to a time.
-    fn map(&self, connection: Option<ConnectionId>, map: &str, reduce: u32, t: u64) -> Option<&MessageRow> {
+    pub(crate) fn map(&self, connection: Option<ConnectionId>, map: &str, reduce: u32, t: u64) -> Option<&MessageRow> {
         self.maps
             .get(&(map, reduce))?
             .iter()

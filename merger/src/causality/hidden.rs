@@ -1,17 +1,18 @@
 //! Work that the recording hides behind the network: what a process did while its bytes waited anyway.
 //!
 //! A writer whose pipeline is held up by a later hop, and a task that computes while its input trickles in, work and
-//! wait at once. On a faster network the work is what remains. How long it takes is read where nothing hides it: from
-//! the pieces that writers of the same kind made before their pipelines were full, and from the tasks of the same kind that read
+//! wait at once. On a faster network the work is what remains. How long it takes JVMs measure (`measured`); where they
+//! did not, it is read where nothing hides it: from the pieces that writers of the same kind made before their pipelines were full, and from the tasks of the same kind that read
 //! their input from their own host.
 
 use std::collections::{BTreeMap, HashMap};
 
 use trace::ids::{MessageId, ProcessId};
-use trace::rows::{Evidence, MessageKind, MessageRow};
+use trace::rows::{Evidence, MessageKind, MessageRow, StepKind};
 
 use super::draft::{Cause, Draft, Graph};
 use super::index::{Index, receiver, sender, span};
+use super::measured::Measured;
 use super::pieces::Pieces;
 use crate::capture::sense::MAX_COUNT;
 use crate::joined::Joined;
@@ -144,25 +145,33 @@ impl Production {
 /// Lets the pieces of a write wait for the next hop where that held them up, and for their production.
 ///
 /// While the next hop is busy it does not matter when exactly a piece joins what waits for it. Such a piece leaves at
-/// once when it is made and the next hop has got what it had got when the piece left in the recording.
+/// once when it is made and the next hop has got what it had got when the piece left in the recording. `measured` are the
+/// marks of its production, by piece, where its JVM told of it.
 pub fn throttle(
     joined: &Joined,
     graph: &mut Graph,
     pieces: &Pieces,
     production: &Production,
+    measured: Option<&HashMap<Draft, Draft>>,
     (message, next_hop): (&MessageRow, &MessageRow),
 ) {
     let pace = production.of(kind_of(joined, sender(joined, message)));
     // Production goes on while pieces are held up: it is a chain of its own, from the last piece that was not.
     let mut produced: Option<Draft> = None;
     for step in steps(graph, pieces, message, next_hop) {
+        let made = measured.and_then(|made| made.get(&step.piece).copied());
         let (true, Some(got)) = (step.held_up, step.got) else {
             produced = None;
+            if let Some(made) = made {
+                graph.wait(step.piece, Cause::sent(made, Evidence::Stream));
+            }
             continue;
         };
-        let work = pace.time(graph.events[step.previous].row.bytes);
-        let before = Cause::sent(produced.unwrap_or(step.previous), Evidence::Stream);
-        let made = graph.work("block.produced", step.piece, &[before], work);
+        let made = made.unwrap_or_else(|| {
+            let work = pace.time(graph.events[step.previous].row.bytes);
+            let before = Cause::sent(produced.unwrap_or(step.previous), Evidence::Stream);
+            graph.work("block.produced", step.piece, &[before], work)
+        });
         produced = Some(made);
         graph.events[step.piece].causes.clear();
         let waits = graph.wait(step.piece, Cause::sent(made, Evidence::Stream));
@@ -173,7 +182,13 @@ pub fn throttle(
 }
 
 /// Marks of what tasks have computed of what they had read, by piece: a task goes on when it has computed its last.
-pub fn consume(joined: &Joined, index: &Index<'_>, pieces: &Pieces, graph: &mut Graph) -> HashMap<Draft, Draft> {
+pub fn consume(
+    joined: &Joined,
+    index: &Index<'_>,
+    pieces: &Pieces,
+    measured: &Measured,
+    graph: &mut Graph,
+) -> HashMap<Draft, Draft> {
     let mut paces: BTreeMap<Kind, Vec<Pace>> = BTreeMap::new();
     let mut remote: Vec<(Kind, MessageId, u64)> = Vec::new();
     for message in &joined.messages {
@@ -192,9 +207,23 @@ pub fn consume(joined: &Joined, index: &Index<'_>, pieces: &Pieces, graph: &mut 
     }
     let mut consumed = HashMap::new();
     for (kind, message, closed) in remote {
-        let Some(pace) = paces.get(&kind).and_then(|paces| median(paces)) else { continue };
-        if let Some(pace) = fitting(graph, pieces, message, closed, pace) {
-            mark_consumed(graph, pieces, message, pace, &mut consumed);
+        let row = &joined.messages[message.index()];
+        let works = match (measured.curve(message, StepKind::Consume), paces.get(&kind).and_then(|paces| median(paces)))
+        {
+            (Some(curve), _) => {
+                let works = curve.of_pieces(graph, pieces, row);
+                fitting(graph, pieces, message, closed, |part| {
+                    works.iter().map(|work| (*work as f64 * part) as u64).collect()
+                })
+            }
+            (None, Some(pace)) => fitting(graph, pieces, message, closed, |part| {
+                let pace = Pace(pace.0 * part);
+                pieces.all(message).map(|piece| pace.time(graph.events[piece].row.bytes)).collect()
+            }),
+            (None, None) => None,
+        };
+        if let Some(works) = works {
+            mark_consumed(graph, pieces, message, &works, &mut consumed);
         }
     }
     consumed
@@ -221,28 +250,34 @@ fn median(paces: &[Pace]) -> Option<Pace> {
     paces.get(paces.len() / 2).copied()
 }
 
-/// The pace at which the reader can have been done when it closed its stream: as given, or less.
-fn fitting(graph: &Graph, pieces: &Pieces, message: MessageId, closed: u64, pace: Pace) -> Option<Pace> {
-    let done = |pace: Pace| {
-        pieces.all(message).fold(0, |done, piece| {
-            graph.arrived(piece).max(done).saturating_add(pace.time(graph.events[piece].row.bytes))
-        })
+/// The work on each piece with which the reader can have been done when it closed its stream: as given, or a part of it.
+fn fitting(
+    graph: &Graph,
+    pieces: &Pieces,
+    message: MessageId,
+    closed: u64,
+    works: impl Fn(f64) -> Vec<u64>,
+) -> Option<Vec<u64>> {
+    let done = |works: &[u64]| {
+        pieces
+            .all(message)
+            .zip(works)
+            .fold(0, |done, (piece, work)| graph.arrived(piece).max(done).saturating_add(*work))
     };
-    [1.0, 0.75, 0.5, 0.25].iter().map(|part| Pace(pace.0 * part)).find(|pace| done(*pace) <= closed)
+    [1.0, 0.75, 0.5, 0.25].iter().map(|part| works(*part)).find(|works| done(works) <= closed)
 }
 
 fn mark_consumed(
     graph: &mut Graph,
     pieces: &Pieces,
     message: MessageId,
-    pace: Pace,
+    works: &[u64],
     consumed: &mut HashMap<Draft, Draft>,
 ) {
     let mut before: Option<Draft> = None;
-    for piece in pieces.all(message) {
+    for (piece, &work) in pieces.all(message).zip(works) {
         let mut causes = vec![Cause::delivered(piece, Evidence::Stream)];
         causes.extend(before.map(|before| Cause::sent(before, Evidence::Stream)));
-        let work = pace.time(graph.events[piece].row.bytes);
         let begin = graph.arrived(piece).max(before.map_or(0, |before| graph.happened(before)));
         let at = begin.saturating_add(work);
         let mark = graph.work_until("block.consumed", piece, &causes, work, at);

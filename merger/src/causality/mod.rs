@@ -12,6 +12,7 @@ mod error;
 mod findings;
 mod hidden;
 mod index;
+mod measured;
 mod mrv1;
 mod pieces;
 mod rules;
@@ -21,6 +22,8 @@ mod threads;
 mod timers;
 mod yarn;
 
+use std::collections::HashMap;
+
 use trace::rows::{DependencyRow, EventRow, JobRow, TaskRow, TimerRow};
 
 use self::draft::Graph;
@@ -28,6 +31,7 @@ pub use self::error::CausalityError;
 pub use self::findings::Findings;
 use self::hidden::Production;
 use self::index::Index;
+use self::measured::{Measured, Writers};
 use self::pieces::Pieces;
 use self::rules::CauseInference;
 use self::tasks::Work;
@@ -63,7 +67,8 @@ pub fn build(joined: &Joined) -> Result<Causal, CausalityError> {
     let mut graph = Graph::default();
     let pieces = Pieces::cut(joined, &mut graph);
     let timers = Timers::find(joined, &index, &pieces, &mut graph);
-    let consumed = hidden::consume(joined, &index, &pieces, &mut graph);
+    let measured = Measured::new(joined);
+    let consumed = hidden::consume(joined, &index, &pieces, &measured, &mut graph);
     let threads = Threads::new(joined, &index, &pieces, &timers, &graph, &consumed);
     let mut inference = CauseInference {
         joined,
@@ -72,6 +77,9 @@ pub fn build(joined: &Joined) -> Result<Causal, CausalityError> {
         timers: &timers,
         threads,
         production: Production::default(),
+        measured: &measured,
+        writers: Writers::default(),
+        received: HashMap::new(),
         graph: &mut graph,
     };
     // A cluster has the one or the other.

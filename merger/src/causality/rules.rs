@@ -1,11 +1,14 @@
 //! What each kind of message waits for.
 
+use std::collections::HashMap;
+
 use trace::ids::{MessageId, ProcessId};
-use trace::rows::{Evidence, MessageKind, MessageRow};
+use trace::rows::{Evidence, MessageKind, MessageRow, StepKind};
 
 use super::draft::{Cause, Draft, Graph};
 use super::hidden::{self, Production};
 use super::index::{Index, role, sender, span};
+use super::measured::{self, Measured, Writers};
 use super::pieces::Pieces;
 use super::threads::Threads;
 use super::timers::Timers;
@@ -33,6 +36,12 @@ pub struct CauseInference<'a> {
     pub threads: Threads,
     /// How fast writers make what they write.
     pub production: Production,
+    /// What JVMs measured of it.
+    pub measured: &'a Measured,
+    /// What writers have made so far, by that.
+    pub writers: Writers,
+    /// What DataNodes have done with each piece of the blocks that they received, by that.
+    pub received: HashMap<MessageId, Option<Vec<Draft>>>,
     /// The graph.
     pub graph: &'a mut Graph,
 }
@@ -301,10 +310,14 @@ impl<'a> CauseInference<'a> {
         }
         if let Some(next_hop) = self.downstream(message, MessageKind::BlockData) {
             let next_hop = &self.joined.messages[next_hop.index()];
-            hidden::throttle(self.joined, self.graph, self.pieces, &self.production, (message, next_hop));
+            let graph = (self.pieces, &mut *self.graph);
+            let made = self.writers.produce(self.joined, self.index, graph, self.measured, message);
+            let both = (message, next_hop);
+            hidden::throttle(self.joined, self.graph, self.pieces, &self.production, made.as_ref(), both);
         }
         if !message.from_client {
             self.pieces.follow(self.graph, message.message);
+            measured::serve(self.pieces, self.graph, self.measured, message, StepKind::Send);
         }
         if message.from_client && message.hop.is_none_or(|hop| hop == 1) {
             self.log(message);
@@ -334,8 +347,23 @@ impl<'a> CauseInference<'a> {
         matches!(message, Some(MessageKind::BlockAck | MessageKind::BlockResponse | MessageKind::BlockData))
     }
 
-    /// Each piece of a later hop waits for the bytes of the hop before.
+    /// What a DataNode has done with each piece of a block that it received; `None` = nobody told.
+    fn received(&mut self, message: MessageId) -> Option<&[Draft]> {
+        if !self.received.contains_key(&message) {
+            let row = &self.joined.messages[message.index()];
+            let next_hop = self.downstream(row, MessageKind::BlockData);
+            let next_hop = next_hop.map(|next| &self.joined.messages[next.index()]);
+            let graph = (self.pieces, &mut *self.graph);
+            let marks = measured::receive(self.index, graph, self.measured, row, next_hop);
+            self.received.insert(message, marks);
+        }
+        self.received.get(&message)?.as_deref()
+    }
+
+    /// Each piece of a later hop waits for the bytes of the hop before, and for what its DataNode did with those before them.
     fn forward(&mut self, message: &MessageRow, upstream: MessageId) {
+        let first = self.pieces.first(upstream);
+        let received: Vec<Draft> = self.received(upstream).map(<[Draft]>::to_vec).unwrap_or_default();
         let begin = self.joined.messages[upstream.index()].offset;
         for piece in self.pieces.all(message.message) {
             let within = self.pieces.offset(piece).saturating_sub(message.offset);
@@ -348,6 +376,10 @@ impl<'a> CauseInference<'a> {
                 .last();
             if let Some(source) = source {
                 self.graph.wait(piece, Cause::delivered(source, Evidence::Pipeline));
+                let before = (source - first).checked_sub(1).and_then(|before| received.get(before));
+                if let Some(before) = before {
+                    self.graph.wait(piece, Cause::sent(*before, Evidence::Pipeline));
+                }
             }
         }
     }
@@ -358,12 +390,23 @@ impl<'a> CauseInference<'a> {
         let data: Vec<Draft> = exchange.data.iter().flat_map(|data| self.pieces.all(*data)).collect();
         let below = self.downstream(message, MessageKind::BlockAck);
         let below: Vec<Draft> = below.into_iter().flat_map(|acks| self.pieces.all(acks)).collect();
+        // The last DataNode acknowledges what it has stored; the others when they have forwarded it, but for the end.
+        let data_of = exchange.data.first().copied();
+        let stored: Vec<Draft> =
+            data_of.and_then(|data| self.received(data)).map(<[Draft]>::to_vec).unwrap_or_default();
+        let (is_last, first_data) = (below.is_empty(), data_of.map_or(0, |data| self.pieces.first(data)));
         for piece in self.pieces.all(message.message) {
             let at = self.graph.happened(piece);
             for (sources, evidence) in [(&data, Evidence::Exchange), (&below, Evidence::Pipeline)] {
                 let source = sources.iter().copied().rfind(|source| self.graph.arrived(*source) <= at);
                 if let Some(source) = source {
                     self.graph.wait(piece, Cause::delivered(source, evidence));
+                }
+                let stores = evidence == Evidence::Exchange && (is_last || piece == self.pieces.last(message.message));
+                let mark = source.filter(|_| stores).and_then(|source| stored.get(source.checked_sub(first_data)?));
+                // How far it was at an earlier acknowledgement is known to a megabyte only.
+                if let Some(mark) = mark.filter(|mark| self.graph.happened(**mark) <= at) {
+                    self.graph.wait(piece, Cause::sent(*mark, Evidence::Exchange));
                 }
             }
             // What a packet waits for before it is acknowledged is the rest of it, which is on its way. Only the last
@@ -401,6 +444,7 @@ impl<'a> CauseInference<'a> {
         if exchange.data.first() != Some(&message.message) {
             self.pieces.follow(self.graph, message.message);
         }
+        measured::serve(self.pieces, self.graph, self.measured, message, StepKind::Serve);
     }
 
     /// From headers alone: an answer to what came on the connection, or what the process does after what it got.

@@ -83,6 +83,7 @@ pub(crate) fn rows(trace: &Trace) -> BTreeMap<String, u64> {
         ("connections", trace.connections.len()),
         ("messages", trace.messages.len()),
         ("spans", trace.spans.len()),
+        ("steps", trace.steps.len()),
         ("events", trace.events.len()),
         ("dependencies", trace.dependencies.len()),
         ("timers", trace.timers.len()),

@@ -4,6 +4,7 @@ use crate::world::wire::{map_output, shuffle_head, shuffle_request};
 use crate::world::{MS, World, assert_bytes_are_conserved, at, messages};
 use trace::jvm::JvmRecord;
 use trace::rows::MessageKind::{HttpRequest, HttpResponse, ShuffleRequest, ShuffleResponse};
+use trace::rows::StepKind;
 
 fn map(number: usize) -> String {
     format!("attempt_1700000000000_0001_m_{number:06}_0")
@@ -37,7 +38,7 @@ fn fetch(
         map: map.clone(),
         reduce: 2,
         bytes: bytes as u64,
-        read_ns: 0,
+        read_ns: bytes as u64 + 7,
         local: "10.0.0.2:13562".into(),
         remote: "10.0.0.1:40000".into(),
     });
@@ -78,6 +79,13 @@ fn each_map_is_a_message_with_its_size() {
     // Both JVMs' spans are about these messages.
     let joined = merged.joined.spans.iter().filter(|span| span.request.is_some() && span.response.is_some()).count();
     assert_eq!(joined, 2 * sizes.len());
+    // And so are the steps of both: what the one read, and what the other took.
+    let steps = &merged.joined.steps;
+    let served: Vec<_> = steps.iter().filter(|row| row.kind == StepKind::Serve).collect();
+    assert_eq!(served.iter().map(|row| row.bytes).collect::<Vec<_>>(), sizes.map(|size| size as u64));
+    assert!(served.iter().all(|row| row.work_ns == row.bytes + 7));
+    assert_eq!(steps.iter().filter(|row| row.kind == StepKind::Fetch).count(), sizes.len());
+    assert!(steps.iter().all(|row| merged.joined.messages[row.message.index()].app_bytes == row.bytes));
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod join_connections;
 mod layout;
 mod memory;
 mod owners;
+mod steps;
 mod strip_command;
 mod window;
 #[path = "../world/mod.rs"]

@@ -211,6 +211,7 @@ fn trace_of_two_hosts() -> Trace {
         connections: inferred.joined.connections,
         messages: inferred.joined.messages,
         spans: inferred.joined.spans,
+        steps: inferred.joined.steps,
         events: inferred.causal.events,
         dependencies: inferred.causal.dependencies,
         timers: inferred.causal.timers,

@@ -3,7 +3,7 @@
 use crate::scenario::{Inferred, MS, Scenario};
 use merger::causality::check::verify;
 use merger::joined::Segment;
-use trace::rows::{Evidence, MessageKind, On};
+use trace::rows::{Evidence, MessageKind, On, StepKind};
 
 const PACKET: u32 = 65_536;
 const PACKETS: u64 = 100;
@@ -23,6 +23,11 @@ struct Write {
 
 /// A reduce on w1 writes over w1's DataNode to w2's: the second hop is the bottleneck.
 fn write() -> Write {
+    told(None, None)
+}
+
+/// The same, where JVMs tell how long a packet was made by the writer, and handled by the first DataNode.
+fn told(made: Option<u64>, received: Option<u64>) -> Write {
     let mut s = Scenario::default();
     let (w1, w2) = (s.host("w1"), s.host("w2"));
     let whole = (0, 9_000 * MS);
@@ -74,6 +79,13 @@ fn write() -> Write {
     let back: Vec<Segment> = (0..PACKETS).map(|packet| at(arrives(packet) + 3 * MS, 0, 15)).collect();
     let second = add(1, false, MessageKind::BlockAck, &acks);
     let acks = [add(0, false, MessageKind::BlockAck, &back), second];
+    let step = 16 * u64::from(PACKET);
+    if let Some(made) = made {
+        s.steps(data[0], task, StepKind::Produce, step, 16 * made);
+    }
+    if let Some(received) = received {
+        s.steps(data[0], nodes[0], StepKind::Receive, step, 16 * received);
+    }
     Write { inferred: s.build(), request, response, data, acks }
 }
 
@@ -117,6 +129,83 @@ fn a_writer_that_the_next_hop_held_up_waits_for_that_and_for_its_own_work() {
         work > expected / 2 && work < expected * 2,
         "{work} of about {expected} ns of work remain on a fast network"
     );
+}
+
+/// Marks of that name: how many, and their work in all.
+fn marks(write: &Write, name: &str) -> (u64, u64) {
+    let marks = write.inferred.causal.events.iter().filter(|event| event.name == name);
+    marks.fold((0, 0), |(count, work), event| (count + 1, work + event.delay_ns))
+}
+
+#[test]
+fn what_a_writers_jvm_measured_takes_the_place_of_what_was_guessed() {
+    // Less than the guess, which is MADE a packet; the last step is of four packets, and has as much work as the others.
+    let write = told(Some(MADE / 8), None);
+    let (count, work) = marks(&write, "block.produced");
+    assert_eq!(count, PACKETS - 1, "all but the first, which may have been made before");
+    let expected = (PACKETS - 1 - 4) * MADE / 8 + 16 * MADE / 8;
+    assert!(work.abs_diff(expected) < PACKETS, "{work} for {expected}");
+    let report = verify(&write.inferred.causal.events, &write.inferred.causal.dependencies);
+    assert_eq!((report.dangling, report.backward, report.off), (0, 0, 0), "{report:?}");
+    // What the network held up leaves when it is made and there is room.
+    let pieces = write.inferred.pieces(write.data[0]);
+    let made =
+        |event| write.inferred.causal.events.iter().any(|row| row.event == event && row.name == "block.produced");
+    let held_up = pieces.iter().filter(|piece| {
+        let causes = write.inferred.causes(piece.event);
+        piece.delay_ns == 0
+            && causes.iter().any(|row| row.evidence == Evidence::Pipeline)
+            && causes.iter().any(|row| made(row.on_event))
+    });
+    assert!(held_up.count() > 50);
+}
+
+#[test]
+fn production_waits_for_room_in_the_queue_of_packets() {
+    let write = told(Some(MADE / 8), None);
+    let acks: Vec<_> = write.inferred.pieces(write.acks[0]).iter().map(|piece| piece.event).collect();
+    let waits = write.inferred.causal.events.iter().filter(|event| {
+        event.name == "block.produced"
+            && write.inferred.causes(event.event).iter().any(|row| acks.contains(&row.on_event))
+    });
+    // 81 packets of 64,512 bytes are 79 of these, which are of 65,536.
+    assert_eq!(waits.count() as u64, PACKETS - 1 - 79);
+}
+
+#[test]
+fn a_packet_is_forwarded_when_those_before_it_have_been_handled() {
+    let write = told(None, Some(MS / 4));
+    let (count, work) = marks(&write, "block.received");
+    assert_eq!(count, PACKETS);
+    let expected = (PACKETS - 4) * MS / 4 + 16 * MS / 4;
+    assert!(work.abs_diff(expected) < PACKETS, "{work} for {expected}");
+    let received: Vec<_> = write
+        .inferred
+        .causal
+        .events
+        .iter()
+        .filter(|event| event.name == "block.received")
+        .map(|row| row.event)
+        .collect();
+    let second = write.inferred.pieces(write.data[1]);
+    for (place, piece) in second.iter().enumerate().skip(1) {
+        let causes = write.inferred.causes(piece.event);
+        assert!(causes.iter().any(|row| received.contains(&row.on_event)), "piece {place}");
+    }
+    let last = write.inferred.pieces(write.acks[0]).last().unwrap().event;
+    assert!(
+        write.inferred.causes(last).iter().any(|row| received.contains(&row.on_event)),
+        "the end waits for the disk"
+    );
+    let report = verify(&write.inferred.causal.events, &write.inferred.causal.dependencies);
+    assert_eq!((report.dangling, report.backward, report.off), (0, 0, 0), "{report:?}");
+}
+
+#[test]
+fn claims_of_more_work_than_there_was_time_move_nothing_on_the_recorded_network() {
+    let write = told(Some(1 << 45), Some(1 << 45));
+    let report = verify(&write.inferred.causal.events, &write.inferred.causal.dependencies);
+    assert_eq!((report.dangling, report.backward, report.off), (0, 0, 0), "{report:?}");
 }
 
 #[test]

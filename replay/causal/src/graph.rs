@@ -8,6 +8,9 @@ use super::error::CausalError;
 use super::options::{Causality, Options, scaled_ps};
 use super::time::JobTime;
 
+/// Marks of work on bytes that goes on while they wait for the network, as the merger names them.
+const HIDDEN_WORK: [&str; 4] = ["block.produced", "block.consumed", "block.received", "served"];
+
 /// Where an event lies in relation to the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -243,6 +246,9 @@ impl<'t> JobGraph<'t> {
     }
 
     fn scaled_delay_ps(&self, event: &EventRow) -> u64 {
+        if !self.options.production && is_hidden_work(event) {
+            return 0;
+        }
         self.scaled_ps(event, event.delay_ns.saturating_mul(1_000))
     }
 
@@ -319,6 +325,12 @@ impl<'t> JobGraph<'t> {
         }
         Ok(())
     }
+}
+
+/// Whether an event is the end of work on bytes that goes on while they wait for the network.
+#[must_use]
+pub fn is_hidden_work(event: &EventRow) -> bool {
+    event.kind == EventKind::Mark && HIDDEN_WORK.contains(&event.name.as_str())
 }
 
 /// The job that is asked for, or the one with the largest shuffle.

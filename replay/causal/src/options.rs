@@ -79,6 +79,9 @@ pub struct Options {
     pub handshakes: bool,
     /// Whether news waits for the beats of timers. Without it news is there at once.
     pub timers: bool,
+    /// Whether work that the recorded network hid takes time: production, consumption and storing of bytes that waited anyway.
+    /// Without it that work takes none: the network alone paces them.
+    pub production: bool,
     /// Processors for which tasks compete; `None`: thinking takes as long as recorded, whatever else runs.
     pub cores: Option<CoreSharing>,
     /// What chance does to thinking.
@@ -92,6 +95,7 @@ impl Default for Options {
             cpu: CpuFactors::default(),
             handshakes: true,
             timers: true,
+            production: true,
             cores: None,
             jitter: Jitter::default(),
         }

@@ -49,7 +49,7 @@ pub(super) struct PredictArgs {
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     noise: Option<f64>,
     /// Also predicts without something, to show what it is worth: causality (messages leave at their recorded times), timers (news waits
-    /// for no heartbeat), tcp, cpu-sharing, handshakes. Several by commas.
+    /// for no heartbeat), production (what the recorded network hid takes no time), tcp, cpu-sharing, handshakes. Several by commas.
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     without: Vec<Ablation>,
     /// The job, by its name or id, where a trace has several [default: the one with the largest shuffle].

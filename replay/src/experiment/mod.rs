@@ -11,6 +11,7 @@
 //! causality = "trace"              # or "recorded": every message leaves at its recorded time
 //! handshakes = true                # connections opened during the job are opened in the fabric too
 //! timers = true                    # news waits for the beats of timers; without it news is there at once
+//! production = true                # work that the recorded network hid takes time; without it none
 //! jitter = 0.0                     # each thinking up to this share longer or shorter, as run.seed draws it
 //!
 //! [workload.racks]                 # where hosts stand, in place of what the trace says

@@ -98,6 +98,9 @@ pub struct Workload {
     /// Whether news waits for the beats of timers. Default: true. Without it news is there at once.
     #[serde(skip_serializing_if = "Clone::clone")]
     pub timers: bool,
+    /// Whether work that the recorded network hid takes time: making, taking and storing of bytes that waited anyway. Default: true.
+    #[serde(skip_serializing_if = "Clone::clone")]
+    pub production: bool,
     /// Chance: each thinking becomes longer or shorter by up to this share, as `run.seed` draws it. Default: 0.
     #[serde(skip_serializing_if = "is_nothing")]
     pub jitter: f64,
@@ -122,6 +125,7 @@ impl Default for Workload {
             causality: Causality::Trace,
             handshakes: true,
             timers: true,
+            production: true,
             jitter: 0.0,
             racks: BTreeMap::new(),
             cpu_factors: BTreeMap::new(),
@@ -169,6 +173,7 @@ impl Experiment {
             cpu: CpuFactors { all: workload.cpu_factor, by_kind: workload.cpu_factors.clone() },
             handshakes: workload.handshakes,
             timers: workload.timers,
+            production: workload.production,
             cores: self.cpu.map(|cpu| CoreSharing { cores: cpu.cores, shared: cpu.shared }),
             jitter: Jitter { share: workload.jitter, seed: self.run.seed },
         }
@@ -267,10 +272,10 @@ impl Experiment {
         let as_recorded = Options { jitter: self.options().jitter, ..Options::default() };
         let is_as_recorded = self.options() == as_recorded && self.workload.jitter == 0.0;
         if self.workload.grow.is_some() && !is_as_recorded {
-            return Err("workload.grow: cpu_factor, cpu_factors, causality, handshakes, timers, jitter and [cpu] are for jobs as recorded; workload.grow.cpu makes cores faster".to_owned());
+            return Err("workload.grow: cpu_factor, cpu_factors, causality, handshakes, timers, production, jitter and [cpu] are for jobs as recorded; workload.grow.cpu makes cores faster".to_owned());
         }
         if self.workload.generate.is_some() && !is_as_recorded {
-            return Err("workload.generate: cpu_factor, cpu_factors, causality, handshakes, timers, jitter and [cpu] are for recorded jobs; the job file has map_rate, reduce_rate and cores".to_owned());
+            return Err("workload.generate: cpu_factor, cpu_factors, causality, handshakes, timers, production, jitter and [cpu] are for recorded jobs; the job file has map_rate, reduce_rate and cores".to_owned());
         }
         if self.dispatcher.task_mapping == Some(true) && self.dispatcher.task_filename.is_none() {
             return Err(

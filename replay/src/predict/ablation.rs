@@ -17,6 +17,8 @@ pub enum Ablation {
     Causality,
     /// News waits for heartbeats; without it, it is there at once.
     Timers,
+    /// Work that the recorded network hid takes time; without it none.
+    Production,
     /// Hosts speak TCP; without it they send as fast as their links are, and queues lose nothing.
     Tcp,
     /// Tasks compete for processors; without it computing takes as long as recorded.
@@ -27,7 +29,8 @@ pub enum Ablation {
 
 impl Ablation {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Causality, Self::Timers, Self::Tcp, Self::CpuSharing, Self::Handshakes];
+    pub const ALL: [Self; 6] =
+        [Self::Causality, Self::Timers, Self::Production, Self::Tcp, Self::CpuSharing, Self::Handshakes];
 
     /// Its name.
     #[must_use]
@@ -35,6 +38,7 @@ impl Ablation {
         match self {
             Self::Causality => "causality",
             Self::Timers => "timers",
+            Self::Production => "production",
             Self::Tcp => "tcp",
             Self::CpuSharing => "cpu-sharing",
             Self::Handshakes => "handshakes",
@@ -52,6 +56,7 @@ impl Ablation {
         match self {
             Self::Causality => workload.causality = Causality::Recorded,
             Self::Timers => workload.timers = false,
+            Self::Production => workload.production = false,
             Self::Handshakes => workload.handshakes = false,
             Self::CpuSharing if without.cpu.is_none() => {
                 return nothing("lets no tasks compete: it has no table [cpu] (--set cpu.cores=2 gives it one)");

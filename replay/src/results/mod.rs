@@ -93,7 +93,8 @@ impl RunResults {
             baseline: Baseline::Recorded,
             recorded_network: experiment.workload.recorded_network
                 && experiment.workload.cpu_factors.is_empty()
-                && experiment.workload.timers,
+                && experiment.workload.timers
+                && experiment.workload.production,
             job_time_s: seconds(outcome.job_time_ps),
             recorded_job_time_s: graph.job_time(graph.finish_ns).as_secs_f64(),
             phases: phases::means(graph, outcome, &tasks),

@@ -15,6 +15,8 @@ use trace::rows::{EventKind, MessageRow, On, SpanRow, TaskRow, Trace};
 pub fn simulated_trace(graph: &JobGraph, outcome: &Outcome) -> Trace {
     let clock = Clock::new(graph, outcome);
     let mut trace = graph.trace.clone();
+    // What was measured of the recording is no part of another world.
+    trace.steps.clear();
     move_events(&mut trace, &clock);
     move_messages(&mut trace, &clock);
     move_spans(&mut trace, graph.trace, &clock);

@@ -127,13 +127,13 @@ fn the_answer_is_the_same_on_any_number_of_threads() {
 fn an_ablation_is_left_out_of_the_networks_that_have_it() {
     let bench = Bench::new();
     let base = ["predict", "a", "--fabric", "slow.toml", "--fabric", "ideal", "--seeds", "2"];
-    let with = bench.json(0, &[&base[..], &["--without", "causality,timers,tcp"]].concat());
+    let with = bench.json(0, &[&base[..], &["--without", "causality,timers,tcp,production"]].concat());
     let names = |of: usize| -> Vec<String> {
         let all = with["fabrics"][of]["ablations"].as_array().unwrap();
         all.iter().map(|one| one["without"].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(names(0), ["causality", "timers", "tcp"]);
-    assert_eq!(names(1), ["causality", "timers"], "an ideal network has no TCP");
+    assert_eq!(names(0), ["causality", "timers", "production", "tcp"]);
+    assert_eq!(names(1), ["causality", "timers", "production"], "an ideal network has no TCP");
     let recorded = number(&with["fabrics"][0]["job"], "recorded_s");
     let at_recorded_times = number(&with["fabrics"][0]["ablations"][0], "predicted_s");
     assert!((at_recorded_times / recorded - 1.0).abs() < 0.01, "{at_recorded_times} {recorded}");
@@ -141,7 +141,28 @@ fn an_ablation_is_left_out_of_the_networks_that_have_it() {
     assert!(without_timers < number(&with["fabrics"][0]["job"], "predicted_s"));
     let refused = bench.refused(&[&base[..], &["--without", "cpu-sharing"]].concat());
     assert!(refused.contains("--set cpu.cores=2"), "{refused}");
-    assert!(bench.refused(&[&base[..], &["--without", "luck"]].concat()).contains("one of causality, timers, tcp"));
+    assert!(
+        bench
+            .refused(&[&base[..], &["--without", "luck"]].concat())
+            .contains("one of causality, timers, production, tcp")
+    );
+}
+
+#[test]
+fn without_production_what_the_network_hid_takes_no_time() {
+    let bench = Bench::new();
+    let mut hidden = map_reduce(&["m1", "w1", "w2"], 4, 2);
+    // 300 ms of each reduce pass while bytes wait for the network.
+    for event in hidden.events.iter_mut().filter(|event| event.name == "task.sort_end") {
+        event.name = "block.produced".to_owned();
+    }
+    bench.write("hidden", &hidden);
+    let base = ["predict", "hidden", "--fabric", "ideal", "--seeds", "1", "--without", "production"];
+    let answer = bench.json(0, &base);
+    let with = number(&answer["fabrics"][0]["job"], "predicted_s");
+    let without = number(&answer["fabrics"][0]["ablations"][0], "predicted_s");
+    // The end is told by the next beat of 500 ms.
+    assert!(with - without > 0.25, "{with} {without}");
 }
 
 #[test]

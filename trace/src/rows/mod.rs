@@ -7,6 +7,7 @@
 //! | `connections` | [`ConnectionRow`] | TCP connections, both sides as one, owners |
 //! | `messages` | [`MessageRow`] | what applications meant as one unit |
 //! | `spans` | [`SpanRow`] | when processes worked on a message |
+//! | `steps` | [`StepRow`] | what was made and taken of messages, by bytes |
 //! | `events` | [`EventRow`] | nodes of the causal graph |
 //! | `dependencies` | [`DependencyRow`] | its edges |
 //! | `timers` | [`TimerRow`] | loops that send on their own account |
@@ -18,11 +19,13 @@
 mod causal;
 mod column;
 mod network;
+mod progress;
 mod trace;
 mod work;
 
 pub use causal::{Carrier, DependencyRow, EventKind, EventRow, Evidence, On, TimerRow};
 pub use column::{Cell, Column, ColumnDescription, Row, RowError, plain_text};
 pub use network::{ConnectionRow, HostRow, MessageKind, MessageRow, OwnerEvidence, ProcessRow, SpanRow};
+pub use progress::{StepKind, StepRow};
 pub use trace::Trace;
 pub use work::{JobRow, TaskKind, TaskRow};

@@ -1,7 +1,8 @@
 //! A whole trace in memory.
 
 use super::{
-    ConnectionRow, DependencyRow, EventRow, HostRow, JobRow, MessageRow, ProcessRow, SpanRow, TaskRow, TimerRow,
+    ConnectionRow, DependencyRow, EventRow, HostRow, JobRow, MessageRow, ProcessRow, SpanRow, StepRow, TaskRow,
+    TimerRow,
 };
 use crate::manifest::TraceManifest;
 
@@ -20,6 +21,8 @@ pub struct Trace {
     pub messages: Vec<MessageRow>,
     /// Processing spans.
     pub spans: Vec<SpanRow>,
+    /// Production and consumption by bytes; none in traces of captures without a JVM's word of them.
+    pub steps: Vec<StepRow>,
     /// Events of the causal graph.
     pub events: Vec<EventRow>,
     /// Its edges.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 use trace::rows::{
     ColumnDescription, ConnectionRow, DependencyRow, EventRow, HostRow, JobRow, MessageRow, ProcessRow, Row, SpanRow,
-    TaskRow, TimerRow,
+    StepRow, TaskRow, TimerRow,
 };
 
 /// What a table means.
@@ -80,6 +80,7 @@ pub fn trace_tables() -> Vec<TableDescription> {
         TableDescription::of::<ConnectionRow>(),
         messages(),
         TableDescription::of::<SpanRow>(),
+        TableDescription::of::<StepRow>(),
         TableDescription::of::<EventRow>(),
         TableDescription::of::<DependencyRow>(),
         TableDescription::of::<TimerRow>(),

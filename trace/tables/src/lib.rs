@@ -102,6 +102,7 @@ pub fn read_trace(folder: &Path) -> Result<Trace, TableError> {
         connections: read_rows(folder)?,
         messages: read_rows(folder)?,
         spans: read_rows(folder)?,
+        steps: read_rows_if_there(folder)?,
         events: read_rows(folder)?,
         dependencies: read_rows(folder)?,
         timers: read_rows(folder)?,
@@ -121,6 +122,7 @@ pub fn write_trace(folder: &Path, trace: &Trace) -> Result<(), TableError> {
     write_rows(folder, &trace.connections)?;
     write_messages(folder, trace)?;
     write_rows(folder, &trace.spans)?;
+    write_rows(folder, &trace.steps)?;
     write_rows(folder, &trace.events)?;
     write_rows(folder, &trace.dependencies)?;
     write_rows(folder, &trace.timers)?;
@@ -206,6 +208,12 @@ pub fn read_rows<R: Row>(folder: &Path) -> Result<Vec<R>, TableError> {
         .map(|(name, empty)| from_polars(&path, &frame, name, &empty))
         .collect::<Result<Vec<_>, _>>()?;
     R::from_columns(&columns, frame.height()).map_err(|source| TableError::Cell { path, source })
+}
+
+/// As [`read_rows`], but none where there is no such file: traces of earlier versions lack the table.
+fn read_rows_if_there<R: Row>(folder: &Path) -> Result<Vec<R>, TableError> {
+    let there = folder.join(format!("{}.parquet", R::NAME)).symlink_metadata().is_ok();
+    if there { read_rows(folder) } else { Ok(Vec::new()) }
 }
 
 /// Writes `FOLDER/NAME.parquet`, packed with zstd. What the table and its columns mean stands in the file's metadata, under

@@ -7,7 +7,8 @@ use merger::packed_stream::PackedStream;
 use trace::ids::{ConnectionId, EventId, HostId, MessageId, ProcessId};
 use trace::jvm::JvmRecord;
 use trace::rows::{
-    ConnectionRow, DependencyRow, EventRow, HostRow, MessageKind, MessageRow, OwnerEvidence, ProcessRow, SpanRow, Trace,
+    ConnectionRow, DependencyRow, EventRow, HostRow, MessageKind, MessageRow, OwnerEvidence, ProcessRow, SpanRow,
+    StepKind, StepRow, Trace,
 };
 
 /// Nanoseconds in a millisecond.
@@ -22,6 +23,7 @@ pub struct Scenario {
     pub captures: Vec<std::path::PathBuf>,
     spans: Vec<(SpanRow, Option<usize>, Option<usize>)>,
     messages: Vec<MessageRow>,
+    steps: Vec<(StepRow, usize)>,
 }
 
 impl Scenario {
@@ -202,6 +204,32 @@ impl Scenario {
         self.spans.push((row, request, response));
     }
 
+    /// Tells of a message's data that each part of `bytes` took `work_ns` of a process.
+    pub fn steps(&mut self, message: usize, process: ProcessId, kind: StepKind, bytes: u64, work_ns: u64) {
+        let app_bytes = self.messages[message].app_bytes;
+        for offset in (0..app_bytes).step_by(bytes as usize) {
+            let row = StepRow {
+                message: MessageId(0),
+                process,
+                thread: 1,
+                kind,
+                offset,
+                bytes: bytes.min(app_bytes - offset),
+                begin_ns: self.messages[message].sent_ns + offset,
+                end_ns: self.messages[message].sent_ns + offset + work_ns,
+                work_ns,
+                read_wait_ns: 0,
+                write_wait_ns: 0,
+                disk_ns: 0,
+                sync_ns: 0,
+                checksum_ns: 0,
+                cpu_ns: None,
+                ready_ns: None,
+            };
+            self.steps.push((row, message));
+        }
+    }
+
     pub fn jvm(&mut self, process: ProcessId, record: JvmRecord) {
         self.joined.jvm.push(JvmEvent { process, record });
     }
@@ -222,6 +250,9 @@ impl Scenario {
             .iter()
             .map(|(row, request, response)| SpanRow { request: id(*request), response: id(*response), ..row.clone() })
             .collect();
+        let steps = self.steps.iter().map(|(row, message)| StepRow { message: ids[*message], ..row.clone() });
+        self.joined.steps = steps.collect();
+        self.joined.steps.sort_by_key(|row| (row.message, row.kind as u8, row.begin_ns));
         self.joined.window_ns = (0, self.messages.iter().map(|message| message.delivered_ns).max().unwrap_or(0));
         self.joined.histories = merger::history::read(&self.captures).unwrap();
         let causal = build(&self.joined).unwrap();
@@ -246,6 +277,7 @@ impl Inferred {
             connections: joined.connections,
             messages: joined.messages,
             spans: joined.spans,
+            steps: joined.steps,
             events: causal.events,
             dependencies: causal.dependencies,
             timers: causal.timers,
