@@ -1,9 +1,12 @@
 //! Rows of what was read: hosts, connections, messages.
 
+use std::collections::BTreeSet;
+
 use rayon::prelude::*;
-use trace::ids::{ConnectionId, HostId, MessageId};
+use trace::ids::{ConnectionId, HostId, MessageId, ProcessId};
 use trace::manifest::LinkEstimate;
 use trace::rows::{ConnectionRow, HostRow, MessageRow, OwnerEvidence};
+use trace::socket::SocketRecord;
 
 use crate::capture::HostCapture;
 use crate::clock::Alignment;
@@ -134,7 +137,7 @@ impl Assembly {
         }
         let missing = connections.iter().map(|row| row.client_missing_bytes.saturating_add(row.server_missing_bytes));
         losses.lost("", LossKind::NeverCaptured, missing.fold(0, u64::saturating_add));
-        let by_inference = roles::infer(&drafts, &connections, &mut processes.rows);
+        let by_inference = roles::infer(&drafts, &connections, &listening(&hosts, &processes), &mut processes.rows);
         if !by_inference.is_empty() {
             let told = by_inference.iter().map(|process| {
                 let row = &processes.rows[process.index()];
@@ -183,6 +186,18 @@ impl Assembly {
         };
         Merged { joined, notes, packets, clocks, network }
     }
+}
+
+/// Processes that listen for others, as scans say.
+fn listening(hosts: &[HostCapture], processes: &Processes) -> BTreeSet<ProcessId> {
+    let of_host = |(number, host): (usize, &HostCapture)| {
+        let listeners = host.sockets.iter().filter_map(move |record| match record {
+            SocketRecord::Listen { owner, .. } => processes.owner(number, *owner),
+            _ => None,
+        });
+        listeners.collect::<Vec<_>>()
+    };
+    hosts.iter().enumerate().flat_map(of_host).collect()
 }
 
 fn host_rows(hosts: &[HostCapture], alignment: &Alignment, order: &Order, start_ns: u64) -> Vec<HostRow> {

@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use crate::history::HistoryError;
 use crate::volume::Volume;
 
+/// Why there may be no packets where none was left out.
+const NOTHING_RECORDED: &str = "were the interfaces recorded, and with the right filter?";
+
 /// An error that ends the merger.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
@@ -43,10 +46,12 @@ pub enum MergeError {
     #[error(transparent)]
     History(#[from] HistoryError),
     /// Nothing was recorded.
-    #[error("no TCP packets in {captures}; were the interfaces recorded, and with the right filter?")]
+    #[error("no TCP packets in {captures}; {}", if reasons.is_empty() { NOTHING_RECORDED } else { reasons.as_str() })]
     NoPackets {
         /// The folders, for people.
         captures: String,
+        /// What was left out and why, for people; "" = nothing was.
+        reasons: String,
     },
     /// The captures tell of no such job.
     #[error(

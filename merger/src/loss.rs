@@ -111,6 +111,8 @@ pub enum LossKind {
     UnparsedFrames,
     /// Frames that the recording cut inside their headers; the longest rest of one, bytes.
     CutFrames(usize),
+    /// Frames that the recording cut before what tells messages apart; the longest of them, bytes.
+    ShortFrames(usize),
     /// Frames of VXLAN.
     Vxlan,
     /// Packets that one file has twice.
@@ -230,6 +232,7 @@ impl LossKind {
             | Self::SeenTwice
             | Self::UnparsedFrames
             | Self::CutFrames(_)
+            | Self::ShortFrames(_)
             | Self::Vxlan
             | Self::Duplicates => "packets",
             Self::NamespacesLeftOut => "namespaces",
@@ -317,7 +320,14 @@ impl Loss {
             K::CutFrames(at_bytes) => {
                 format!("{at}: frames cut inside their headers, at {at_bytes} bytes (record 256: tcpdump -s 256)")
             }
-            K::Vxlan => format!("{at}: frames in VXLAN, which is not looked into"),
+            K::ShortFrames(at_bytes) => format!(
+                "{at}: packets cut at {at_bytes} bytes, before the names of calls, clients and map outputs; their lengths and \
+                 times were taken (record 256: tcpdump -s 256)"
+            ),
+            K::Vxlan => format!(
+                "{at}: frames in VXLAN, which is not looked into (record the interface that takes them out, as vxlan0 or \
+                 flannel.1)"
+            ),
             K::Duplicates => format!("{at}: packets that were recorded twice, the second ones"),
             K::Truncated => format!("{at}: truncated"),
             K::IgnoredLines => format!("{at}: lines that were not understood"),

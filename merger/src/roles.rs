@@ -8,8 +8,10 @@ use trace::rows::{ConnectionRow, MessageKind, ProcessRow};
 use crate::framing::Draft;
 use crate::processes::UNKNOWN_ROLE;
 
+const LOCALIZER: &str = "ContainerLocalizer";
+
 /// Calls that only one role makes, and only one answers; "" = several do. Hadoop 2 and 3: the protocols of HDFS and YARN.
-const CALLS: [(&str, &str, &str); 26] = [
+const CALLS: [(&str, &str, &str); 27] = [
     ("sendHeartbeat", "DataNode", "NameNode"),
     ("registerDatanode", "DataNode", "NameNode"),
     ("blockReport", "DataNode", "NameNode"),
@@ -31,8 +33,10 @@ const CALLS: [(&str, &str, &str); 26] = [
     ("finishApplicationMaster", "MRAppMaster", "ResourceManager"),
     ("getNewApplication", "Client", "ResourceManager"),
     ("submitApplication", "Client", "ResourceManager"),
-    ("startContainers", "MRAppMaster", "NodeManager"),
-    ("stopContainers", "MRAppMaster", "NodeManager"),
+    // The ResourceManager starts and stops application masters by these, too.
+    ("startContainers", "", "NodeManager"),
+    ("stopContainers", "", "NodeManager"),
+    ("heartbeat", LOCALIZER, "NodeManager"),
     ("getMapCompletionEvents", "YarnChild", "MRAppMaster"),
     ("statusUpdate", "YarnChild", "MRAppMaster"),
     ("getTask", "YarnChild", "MRAppMaster"),
@@ -48,16 +52,22 @@ const CALLS_1: [(&str, &str, &str); 7] = [
     ("getBlockLocations", "", "NameNode"),
 ];
 
-/// Gives processes without a known role the one that all of their calls and answers tell, and says which these are.
+/// Gives processes without a known role the one that all of their calls and answers tell, and says which these are. One that
+/// works for a task attempt runs it, whatever it asks; one that asks for files, and on whose `listening` nobody could call, is
+/// a client.
 pub(crate) fn infer(
     drafts: &[(ConnectionId, Draft)],
     connections: &[ConnectionRow],
+    listening: &BTreeSet<ProcessId>,
     processes: &mut [ProcessRow],
 ) -> Vec<ProcessId> {
     let is_1 = drafts.iter().any(|(_, draft)| draft.name == "heartbeat" && draft.kind == MessageKind::RpcRequest)
         && !drafts.iter().any(|(_, draft)| draft.name == "nodeHeartbeat" || draft.name == "allocate");
-    let (calls, shuffles): (&[_], _) = if is_1 { (&CALLS_1, "TaskTracker") } else { (&CALLS, "NodeManager") };
+    let (calls, shuffles, runner): (&[_], _, _) =
+        if is_1 { (&CALLS_1, "TaskTracker", "Child") } else { (&CALLS, "NodeManager", "YarnChild") };
     let mut told: BTreeMap<ProcessId, BTreeSet<&str>> = BTreeMap::new();
+    // Of those that ask a NameNode or a DataNode: the attempts for which they work.
+    let mut asking: BTreeMap<ProcessId, BTreeSet<Option<&str>>> = BTreeMap::new();
     for (connection, draft) in drafts {
         let row = &connections[connection.index()];
         let (client, server) = match draft.kind {
@@ -69,11 +79,30 @@ pub(crate) fn infer(
             MessageKind::ShuffleRequest => ("", shuffles),
             _ => continue,
         };
+        if let Some(process) = row.client_process.filter(|_| matches!(server, "NameNode" | "DataNode")) {
+            asking.entry(process).or_default().insert(draft.attempt.as_deref());
+        }
         for (process, role) in [(row.client_process, client), (row.server_process, server)] {
             if let Some(process) = process.filter(|_| !role.is_empty()) {
                 told.entry(process).or_default().insert(role);
             }
         }
+    }
+    for (process, attempts) in asking.into_iter().filter(|(process, _)| !listening.contains(process)) {
+        let named = attempts.iter().flatten().count();
+        let role = match named {
+            0 => "Client",
+            1 => runner,
+            _ => continue,
+        };
+        let roles = told.entry(process).or_default();
+        if roles.is_empty() {
+            roles.insert(role);
+        }
+    }
+    // A NodeManager that fetches files for containers itself does so as the localizer that others start.
+    for roles in told.values_mut().filter(|roles| roles.len() > 1) {
+        roles.remove(LOCALIZER);
     }
     let mut inferred = Vec::new();
     for (process, roles) in told {

@@ -143,6 +143,7 @@ fn note_pcap(host: &mut HostCapture, shown: &str, read: Result<PcapLosses, PcapE
         Ok(read) => {
             host.lost(shown, LossKind::UnparsedFrames, read.unparsed);
             host.lost(shown, LossKind::CutFrames(read.cut_at_bytes), read.cut);
+            host.lost(shown, LossKind::ShortFrames(read.short_at_bytes), read.short);
             host.lost(shown, LossKind::Vxlan, read.vxlan);
             host.lost(shown, LossKind::Duplicates, read.duplicates);
             if read.other > 0 {

@@ -52,9 +52,23 @@ pub fn read(captures: &[PathBuf], packet_bytes: u64, progress: &impl Progress) -
     }
     if hosts.iter().all(|host| host.packets.count == 0) {
         let captures = captures.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
-        return Err(MergeError::NoPackets { captures });
+        return Err(MergeError::NoPackets { captures, reasons: left_out_of(&hosts) });
     }
     Ok(hosts)
+}
+
+/// What was left out of hosts' files and why, in words; of much the first.
+fn left_out_of(hosts: &[HostCapture]) -> String {
+    const MAX_REASONS: usize = 6;
+    let losses = hosts.iter().flat_map(|host| host.losses.iter().map(ToString::to_string));
+    let notes = hosts.iter().flat_map(|host| host.notes.iter().cloned());
+    let mut reasons: Vec<String> = losses.chain(notes).collect();
+    let more = reasons.len().saturating_sub(MAX_REASONS);
+    reasons.truncate(MAX_REASONS);
+    if more > 0 {
+        reasons.push(format!("and {more} more"));
+    }
+    reasons.join("; ")
 }
 
 /// The folders of captures.

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, Read};
 use std::net::{IpAddr, SocketAddr};
 
-use etherparse::{EtherType, IpNumber, LaxNetSlice, LaxSlicedPacket, TransportSlice};
+use etherparse::{EtherType, IpNumber, LaxNetSlice, LaxSlicedPacket, TcpSlice, TransportSlice};
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Block, LegacyPcapReader, Linktype, PcapBlockOwned, PcapError as ParseError, PcapNGReader};
 use trace::files;
@@ -27,6 +27,10 @@ pub(crate) struct PcapLosses {
     pub cut: u64,
     /// The longest of what is left of these, bytes.
     pub cut_at_bytes: usize,
+    /// Frames with less of their payload than tells messages apart.
+    pub short: u64,
+    /// The longest of these, bytes.
+    pub short_at_bytes: usize,
     /// Frames of VXLAN: what they carry is not looked into.
     pub vxlan: u64,
     /// Frames of anything else than TCP.
@@ -55,6 +59,12 @@ pub(crate) enum PcapError {
 
 /// What a pcapng file begins with, in either byte order.
 const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+/// Less of a segment's payload does not tell names of calls, clients and map outputs (docs/foreign-captures.md, "Shapes and
+/// frictions"): what a snap length of 256 leaves of Ethernet frames with two VLANs, IPv6 and time stamps is more.
+const ENOUGH_PAYLOAD: usize = 160;
+const ETHERNET: Linktype = Linktype(1);
+/// Linux' cooked headers, of both versions.
+const COOKED: [i32; 2] = [113, 276];
 /// Port of UDP on which hosts tunnel networks of virtual machines and containers.
 const VXLAN_PORT: u16 = 4789;
 /// A block at which reading ends.
@@ -104,8 +114,15 @@ pub(crate) fn read(
         }
         _ => return Err(PcapError::NotPcap(head)),
     };
-    let mut collector =
-        Collector { out: PcapLosses::default(), interfaces: Vec::new(), own, take: &mut take, seen: Seen::default() };
+    let mut collector = Collector {
+        out: PcapLosses::default(),
+        interfaces: Vec::new(),
+        own,
+        take: &mut take,
+        seen: Seen::default(),
+        most_payload: 0,
+        mislabelled: [0; COOKED.len()],
+    };
     let mut stalled = None;
     loop {
         if head == SECTION_HEADER && is_too_short(reader.data()) {
@@ -136,7 +153,7 @@ pub(crate) fn read(
             }
         }
     }
-    Ok(collector.out)
+    Ok(collector.end())
 }
 
 fn short(error: &ParseError<&[u8]>) -> String {
@@ -172,9 +189,24 @@ struct Collector<'a> {
     own: &'a BTreeSet<IpAddr>,
     take: &'a mut dyn FnMut(&PacketView<'_>) -> io::Result<()>,
     seen: Seen,
+    /// The most payload of a segment that was cut, bytes.
+    most_payload: usize,
+    /// Frames of Ethernet whose link type is one of [`COOKED`].
+    mislabelled: [u64; COOKED.len()],
 }
 
 impl Collector<'_> {
+    fn end(self) -> PcapLosses {
+        let mut out = self.out;
+        if self.most_payload >= ENOUGH_PAYLOAD {
+            out.short = 0;
+        }
+        for (link, count) in COOKED.into_iter().zip(self.mislabelled).filter(|(_, count)| *count > 0) {
+            out.notes.push(format!("{count} frames have the link type {link} and are Ethernet's: read as such"));
+        }
+        out
+    }
+
     fn take(&mut self, block: &PcapBlockOwned<'_>) -> io::Result<()> {
         match block {
             PcapBlockOwned::LegacyHeader(header) => {
@@ -215,9 +247,22 @@ impl Collector<'_> {
             return Ok(());
         };
         let time_ns = interface.time_ns(units);
-        match parse(interface.link, data, wire_length, &self.seen) {
+        let mut parsed = parse(interface.link, data, wire_length, &self.seen);
+        if !matches!(parsed, Parsed::Tcp(..))
+            && let Some(place) = COOKED.iter().position(|link| *link == interface.link.0)
+            && let tcp @ Parsed::Tcp(..) = parse(ETHERNET, data, wire_length, &self.seen)
+        {
+            self.mislabelled[place] += 1;
+            parsed = tcp;
+        }
+        match parsed {
             Parsed::Tcp(mut packet, fingerprint) => {
                 packet.time_ns = time_ns;
+                if data.len() < wire_length as usize && packet.payload.len() < packet.payload_length as usize {
+                    self.out.short += 1;
+                    self.out.short_at_bytes = self.out.short_at_bytes.max(data.len());
+                    self.most_payload = self.most_payload.max(packet.payload.len());
+                }
                 let own = |address: IpAddr| address.is_loopback() || self.own.contains(&address);
                 packet.direction = direction_of(packet.source.ip(), packet.destination.ip(), own);
                 if self.seen.is_again(time_ns, fingerprint) {
@@ -248,6 +293,52 @@ enum Parsed<'a> {
     Unparsed,
 }
 
+/// What is read of a TCP header, in which the recording may have cut the options.
+struct Header<'a> {
+    ports: [u16; 2],
+    sequence: u32,
+    acknowledgement: u32,
+    flags: u8,
+    window: u16,
+    checksum: u16,
+    /// Length with its options, bytes.
+    length: usize,
+    payload: &'a [u8],
+}
+
+impl<'a> Header<'a> {
+    fn of(tcp: &TcpSlice<'a>) -> Self {
+        Self {
+            ports: [tcp.source_port(), tcp.destination_port()],
+            sequence: tcp.sequence_number(),
+            acknowledgement: tcp.acknowledgment_number(),
+            flags: tcp.slice().get(13).copied().unwrap_or(0),
+            window: tcp.window_size(),
+            checksum: tcp.checksum(),
+            length: tcp.header_slice().len(),
+            payload: tcp.payload(),
+        }
+    }
+
+    /// Of a header of which the recording kept the fixed 20 bytes, and not all of its options.
+    fn cut(bytes: &'a [u8]) -> Option<Self> {
+        let fixed: &[u8; 20] = bytes.first_chunk()?;
+        let half = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
+        let word = |at: usize| u32::from(half(at)) << 16 | u32::from(half(at + 2));
+        let length = usize::from(fixed[12] >> 4) * 4;
+        (length > bytes.len()).then(|| Self {
+            ports: [half(0), half(2)],
+            sequence: word(4),
+            acknowledgement: word(8),
+            flags: fixed[13],
+            window: half(14),
+            checksum: half(16),
+            length,
+            payload: &[],
+        })
+    }
+}
+
 fn slice(link: Linktype, data: &[u8]) -> Option<LaxSlicedPacket<'_>> {
     match link.0 {
         1 => LaxSlicedPacket::from_ethernet(data).ok(),
@@ -269,7 +360,7 @@ fn cooked(data: &[u8], protocol_at: usize, payload_at: usize) -> Option<LaxSlice
 fn parse<'a>(link: Linktype, data: &'a [u8], wire_length: u32, seen: &Seen) -> Parsed<'a> {
     let Some(sliced) = slice(link, data) else { return Parsed::Unparsed };
     // The payload's length comes from the IP header: the frame may be cut, or padded.
-    let (source, destination, protocol, behind_ip, identification) = match &sliced.net {
+    let (source, destination, inside, behind_ip, identification) = match &sliced.net {
         Some(LaxNetSlice::Ipv4(ip)) => {
             let header = ip.header();
             let extra = ip.extensions().auth.as_ref().map_or(0, |auth| auth.slice().len());
@@ -281,7 +372,7 @@ fn parse<'a>(link: Linktype, data: &'a [u8], wire_length: u32, seen: &Seen) -> P
             (
                 IpAddr::V4(header.source_addr()),
                 IpAddr::V4(header.destination_addr()),
-                ip.payload_ip_number(),
+                ip.payload(),
                 length.checked_sub(header.slice().len() + extra),
                 header.identification(),
             )
@@ -295,7 +386,7 @@ fn parse<'a>(link: Linktype, data: &'a [u8], wire_length: u32, seen: &Seen) -> P
             (
                 IpAddr::V6(header.source_addr()),
                 IpAddr::V6(header.destination_addr()),
-                ip.payload().ip_number,
+                ip.payload(),
                 length.checked_sub(ip.extensions().slice().len()),
                 0,
             )
@@ -304,32 +395,32 @@ fn parse<'a>(link: Linktype, data: &'a [u8], wire_length: u32, seen: &Seen) -> P
         None if sliced.stop_err.is_some() => return Parsed::Unparsed,
         None => return Parsed::Other,
     };
-    let Some(TransportSlice::Tcp(tcp)) = &sliced.transport else {
-        return match &sliced.transport {
-            Some(TransportSlice::Udp(udp)) if udp.destination_port() == VXLAN_PORT => Parsed::Vxlan,
-            _ if protocol == IpNumber::TCP => Parsed::Unparsed,
-            _ => Parsed::Other,
-        };
+    let header = match &sliced.transport {
+        Some(TransportSlice::Tcp(tcp)) => Some(Header::of(tcp)),
+        Some(TransportSlice::Udp(udp)) if udp.destination_port() == VXLAN_PORT => return Parsed::Vxlan,
+        _ if inside.ip_number != IpNumber::TCP => return Parsed::Other,
+        _ => Header::cut(inside.payload).filter(|_| data.len() < wire_length as usize && !inside.fragmented),
     };
-    let Some(payload_length) = behind_ip.and_then(|length| length.checked_sub(tcp.header_slice().len())) else {
+    let Some(tcp) = header else { return Parsed::Unparsed };
+    let Some(payload_length) = behind_ip.and_then(|length| length.checked_sub(tcp.length)) else {
         return Parsed::Unparsed;
     };
-    let captured = tcp.payload();
+    let captured = tcp.payload;
     let packet = PacketView {
         time_ns: 0,
         direction: Direction::Foreign,
-        source: canonical(SocketAddr::new(source, tcp.source_port())),
-        destination: canonical(SocketAddr::new(destination, tcp.destination_port())),
+        source: canonical(SocketAddr::new(source, tcp.ports[0])),
+        destination: canonical(SocketAddr::new(destination, tcp.ports[1])),
         raw_length: wire_length,
         payload_length: u32::try_from(payload_length).unwrap_or(u32::MAX),
-        sequence: tcp.sequence_number(),
-        acknowledgement: tcp.acknowledgment_number(),
-        flags: tcp.slice().get(13).copied().unwrap_or(0),
-        window: tcp.window_size(),
+        sequence: tcp.sequence,
+        acknowledgement: tcp.acknowledgement,
+        flags: tcp.flags,
+        window: tcp.window,
         sack: Sack::default(),
         payload: &captured[..captured.len().min(payload_length)],
     };
-    let fingerprint = seen.fingerprint(&packet, tcp.checksum(), identification);
+    let fingerprint = seen.fingerprint(&packet, tcp.checksum, identification);
     Parsed::Tcp(packet, fingerprint)
 }
 

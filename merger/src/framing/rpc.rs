@@ -10,12 +10,15 @@ use super::draft::{COUNTED, Draft, JVM};
 use super::opaque;
 use super::proto::{Message, zigzag};
 use super::rpc_constants::{CONNECTION_CONTEXT, PING, PREAMBLE, SASL};
+use super::writable;
 use crate::join::Direction;
 
 /// `ipc.maximum.data.length` of Hadoop: 128 MiB.
 const MAX_FRAME: u64 = 128 << 20;
 /// `RpcSaslProto.SaslState`: what follows is wrapped.
 const WRAP: u64 = 5;
+/// `RpcKindProto`: what is called and with what stands in Hadoop's own serialisation.
+const WRITABLE: u64 = 1;
 /// Name of a message that wraps others.
 const WRAPPED: &str = "wrap";
 /// How far a JVM's stamps may lie from those of the packets that they are about.
@@ -232,8 +235,11 @@ fn frame(bytes: &[u8], request: bool) -> Option<Frame> {
             .and_then(|context| context.get(1)?.text().map(str::to_owned))
             .and_then(|context| context.strip_prefix("mr_").map(str::to_owned))
             .filter(|context| context.starts_with("attempt_"));
-        if let Some((request, _)) = rest.get(used..).and_then(Message::read_delimited)
-            && call >= 0
+        let body = rest.get(used..).unwrap_or_default();
+        if call >= 0 && header.get(1).and_then(|kind| kind.number()) == Some(WRITABLE) {
+            method = writable::invoked(body).unwrap_or_default().to_owned();
+        } else if call >= 0
+            && let Some((request, _)) = Message::read_delimited(body)
         {
             method = request.get(1).and_then(|name| name.text()).unwrap_or_default().to_owned();
         }

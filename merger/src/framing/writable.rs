@@ -1,4 +1,4 @@
-//! Hadoop's own serialisation (`WritableUtils`), as far as the shuffle's headers need it.
+//! Hadoop's own serialisation (`WritableUtils`), as far as the shuffle's headers and calls need it.
 
 /// Reads a VInt or VLong: value and length.
 pub(super) fn read_vlong(bytes: &[u8]) -> Option<(i64, usize)> {
@@ -19,6 +19,24 @@ pub(super) fn vlong_bytes(value: i64) -> u64 {
     }
     let magnitude = if value < 0 { !value } else { value };
     1 + u64::from((64 - magnitude.leading_zeros()).div_ceil(8))
+}
+
+/// The method of a call, by the beginning of its body (`WritableRpcEngine.Invocation`): version (8 bytes), protocol and
+/// method, each behind its length of two bytes.
+pub(super) fn invoked(body: &[u8]) -> Option<&str> {
+    const VERSION: [u8; 8] = 2u64.to_be_bytes();
+    let (protocol, rest) = text(body.strip_prefix(&VERSION)?)?;
+    let (method, _) = text(rest)?;
+    let is_name = |name: &str| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.'))
+    };
+    (is_name(protocol) && is_name(method)).then_some(method)
+}
+
+fn text(bytes: &[u8]) -> Option<(&str, &[u8])> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    let (text, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
+    Some((std::str::from_utf8(text).ok()?, rest))
 }
 
 /// The header of a map's output: map attempt, bytes as sent, bytes when unpacked, number of the reduce.
@@ -69,6 +87,26 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
     use super::*;
+
+    #[test]
+    fn the_method_of_a_call_stands_behind_version_and_protocol() {
+        let body = |version: u64, protocol: &str, method: &str| {
+            let mut out = version.to_be_bytes().to_vec();
+            for name in [protocol, method] {
+                out.extend((name.len() as u16).to_be_bytes());
+                out.extend(name.as_bytes());
+            }
+            out
+        };
+        let whole = body(2, "org.apache.hadoop.mapred.TaskUmbilicalProtocol", "statusUpdate");
+        assert_eq!(invoked(&whole), Some("statusUpdate"));
+        assert!((0..whole.len()).all(|cut| invoked(&whole[..cut]).is_none()));
+        for (version, protocol, method) in
+            [(3, "a.B", "c"), (2, "", "c"), (2, "a.B", ""), (2, "a b", "c"), (2, "a", "\n")]
+        {
+            assert_eq!(invoked(&body(version, protocol, method)), None, "{version} {protocol} {method}");
+        }
+    }
 
     /// `WritableUtils.writeVLong`, as its documentation describes it.
     fn write(value: i64) -> Vec<u8> {

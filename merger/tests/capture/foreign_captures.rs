@@ -1,10 +1,10 @@
 //! Captures of tcpdump, ss and lsof are read like our own.
 
 use std::fs;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
-use crate::world::wire::{rpc_preamble, rpc_request, rpc_response};
+use crate::world::wire::{read_block, rpc_preamble, rpc_request, rpc_response, umbilical_request};
 use crate::world::{T0, World, assert_bytes_are_conserved, at};
 use merger::build::{Silent, merge};
 use merger::merged::Merged;
@@ -28,18 +28,25 @@ fn talk() -> World {
 enum Link {
     Ethernet,
     Vlan,
+    QinQ,
     Cooked,
     Cooked2,
     Raw,
     Null,
+    /// Ethernet's frames under the link types of cooked ones.
+    MislabelledCooked,
+    MislabelledCooked2,
+    /// A user's own.
+    Unknown,
 }
 
 impl Link {
     fn number(self) -> u32 {
         match self {
-            Self::Ethernet | Self::Vlan => 1,
-            Self::Cooked => 113,
-            Self::Cooked2 => 276,
+            Self::Ethernet | Self::Vlan | Self::QinQ => 1,
+            Self::Cooked | Self::MislabelledCooked => 113,
+            Self::Cooked2 | Self::MislabelledCooked2 => 276,
+            Self::Unknown => 147,
             Self::Raw => 101,
             Self::Null => 0,
         }
@@ -47,43 +54,75 @@ impl Link {
 
     fn header(self) -> Vec<u8> {
         match self {
-            Self::Ethernet => [&[2; 12][..], &[8, 0]].concat(),
+            Self::Ethernet | Self::MislabelledCooked | Self::MislabelledCooked2 => [&[2; 12][..], &[8, 0]].concat(),
+            Self::QinQ => [&[2; 12][..], &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 9, 8, 0]].concat(),
             Self::Vlan => [&[2; 12][..], &[0x81, 0, 0, 7, 8, 0]].concat(),
             Self::Cooked => [&[0, 4, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2, 0, 0][..], &[8, 0]].concat(),
             Self::Cooked2 => [&[8, 0, 0, 0, 0, 0, 0, 1, 0, 1, 4, 6][..], &[2; 8]].concat(),
-            Self::Raw => Vec::new(),
+            Self::Raw | Self::Unknown => Vec::new(),
             Self::Null => vec![2, 0, 0, 0],
         }
     }
 }
 
 fn frame(link: Link, packet: &Packet) -> Vec<u8> {
-    let (IpAddr::V4(source), IpAddr::V4(destination)) = (packet.source.ip(), packet.destination.ip()) else { panic!() };
-    let total = 40 + packet.payload.len() as u16;
+    frame_with(link, packet, &[])
+}
+
+/// The same with these options of TCP.
+fn frame_with(link: Link, packet: &Packet, options: &[u8]) -> Vec<u8> {
+    let segment = 20 + options.len() as u16 + packet.payload.len() as u16;
     let mut out = link.header();
-    out.extend([0x45, 0]);
-    out.extend(total.to_be_bytes());
-    out.extend([0, 1, 0x40, 0, 64, 6, 0, 0]);
-    out.extend(source.octets());
-    out.extend(destination.octets());
+    match (packet.source.ip(), packet.destination.ip()) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            out.extend([0x45, 0]);
+            out.extend((20 + segment).to_be_bytes());
+            out.extend([0, 1, 0x40, 0, 64, 6, 0, 0]);
+            out.extend(source.octets());
+            out.extend(destination.octets());
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            let ether_type = out.len().saturating_sub(2)..;
+            if link == Link::Ethernet {
+                out[ether_type].copy_from_slice(&[0x86, 0xdd]);
+            }
+            out.extend([0x60, 0, 0, 0]);
+            out.extend(segment.to_be_bytes());
+            out.extend([6, 64]);
+            out.extend(source.octets());
+            out.extend(destination.octets());
+        }
+        _ => panic!(),
+    }
     out.extend(packet.source.port().to_be_bytes());
     out.extend(packet.destination.port().to_be_bytes());
     out.extend(packet.sequence.to_be_bytes());
     out.extend(packet.acknowledgement.to_be_bytes());
-    out.extend([0x50, packet.flags]);
+    out.extend([0x50 + options.len() as u8 * 4, packet.flags]);
     out.extend(packet.window.to_be_bytes());
     out.extend([0, 0, 0, 0]);
+    out.extend(options);
     out.extend(&packet.payload);
     out
 }
 
 fn pcap(packets: &[Packet], link: Link, nanoseconds: bool, snap: usize) -> Vec<u8> {
+    pcap_of(packets, link, nanoseconds, snap, |packet| frame(link, packet))
+}
+
+fn pcap_of(
+    packets: &[Packet],
+    link: Link,
+    nanoseconds: bool,
+    snap: usize,
+    frame: impl Fn(&Packet) -> Vec<u8>,
+) -> Vec<u8> {
     let mut out = if nanoseconds { 0xa1b2_3c4du32 } else { 0xa1b2_c3d4 }.to_le_bytes().to_vec();
     out.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     out.extend((snap as u32).to_le_bytes());
     out.extend(link.number().to_le_bytes());
     for packet in packets {
-        let frame = frame(link, packet);
+        let frame = frame(packet);
         let kept = frame.len().min(snap);
         let fraction = packet.time_ns % 1_000_000_000 / if nanoseconds { 1 } else { 1000 };
         for number in [(packet.time_ns / 1_000_000_000) as u32, fraction as u32, kept as u32, frame.len() as u32] {
@@ -94,22 +133,37 @@ fn pcap(packets: &[Packet], link: Link, nanoseconds: bool, snap: usize) -> Vec<u
     out
 }
 
+fn block(kind: u32, mut body: Vec<u8>) -> Vec<u8> {
+    body.resize(body.len().div_ceil(4) * 4, 0);
+    let length = (body.len() as u32 + 12).to_le_bytes();
+    [&kind.to_le_bytes()[..], &length, &body, &length].concat()
+}
+
 fn pcapng(packets: &[Packet], link: Link, snap: usize) -> Vec<u8> {
-    let block = |kind: u32, mut body: Vec<u8>| {
-        body.resize(body.len().div_ceil(4) * 4, 0);
-        let length = (body.len() as u32 + 12).to_le_bytes();
-        [&kind.to_le_bytes()[..], &length, &body, &length].concat()
-    };
+    pcapng_of(packets, &[(link, 9)], snap)
+}
+
+/// The packets turn by turn on two interfaces, the second with stamps in microseconds, as `any` has them.
+fn two_interfaces(packets: &[Packet], first: Link, second: Link) -> Vec<u8> {
+    pcapng_of(packets, &[(first, 9), (second, 6)], 65_535)
+}
+
+/// Interfaces are link types with the digits of a second in their stamps (if_tsresol).
+fn pcapng_of(packets: &[Packet], interfaces: &[(Link, u8)], snap: usize) -> Vec<u8> {
     let mut out = block(0x0a0d_0d0a, [&0x1a2b_3c4du32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat());
-    // if_tsresol = 9: nanoseconds.
-    let options = [9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0];
-    out.extend(block(1, [&link.number().to_le_bytes()[..], &(snap as u32).to_le_bytes(), &options].concat()));
-    for packet in packets {
+    for (link, digits) in interfaces {
+        let options = [9, 0, 1, 0, *digits, 0, 0, 0, 0, 0, 0, 0];
+        out.extend(block(1, [&link.number().to_le_bytes()[..], &(snap as u32).to_le_bytes(), &options].concat()));
+    }
+    for (number, packet) in packets.iter().enumerate() {
+        let interface = number % interfaces.len();
+        let (link, digits) = interfaces[interface];
         let frame = frame(link, packet);
         let kept = frame.len().min(snap);
-        let mut body = 0u32.to_le_bytes().to_vec();
-        body.extend(((packet.time_ns >> 32) as u32).to_le_bytes());
-        body.extend((packet.time_ns as u32).to_le_bytes());
+        let stamp = packet.time_ns / 10u64.pow(u32::from(9 - digits));
+        let mut body = (interface as u32).to_le_bytes().to_vec();
+        body.extend(((stamp >> 32) as u32).to_le_bytes());
+        body.extend((stamp as u32).to_le_bytes());
         body.extend((kept as u32).to_le_bytes());
         body.extend((frame.len() as u32).to_le_bytes());
         body.extend(&frame[..kept]);
@@ -149,7 +203,7 @@ fn facts(merged: &Merged) -> Vec<(String, i64, u64, u64, u64)> {
 fn every_kind_of_pcap_tells_the_same() {
     let world = talk();
     let own = world.merged();
-    for link in [Link::Ethernet, Link::Vlan, Link::Cooked, Link::Cooked2, Link::Raw, Link::Null] {
+    for link in [Link::Ethernet, Link::Vlan, Link::QinQ, Link::Cooked, Link::Cooked2, Link::Raw, Link::Null] {
         for kind in ["pcap", "pcap in µs", "pcapng"] {
             let folder = tempfile::tempdir().unwrap();
             write(folder.path(), &world, "eth0.pcap", |packets| match kind {
@@ -162,6 +216,73 @@ fn every_kind_of_pcap_tells_the_same() {
             assert_eq!(facts(&foreign), facts(&own), "{link:?} {kind}");
             assert_eq!(foreign.losses(), [], "{link:?} {kind}");
         }
+    }
+}
+
+#[test]
+fn frames_of_ethernet_under_the_link_type_of_cooked_ones_are_read_and_said() {
+    let world = talk();
+    let own = world.merged();
+    for (link, number) in [(Link::MislabelledCooked, 113), (Link::MislabelledCooked2, 276)] {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &world, "eth0.pcap", |packets| pcap(packets, link, true, 65_535));
+        let foreign = merged(folder.path());
+        assert_eq!(facts(&foreign), facts(&own), "{link:?}");
+        assert_eq!(foreign.losses(), [], "{link:?}");
+        let said = format!(
+            "w1/eth0.pcap: {} frames have the link type {number} and are Ethernet's",
+            world.hosts[0].eth0.len()
+        );
+        assert!(foreign.notes().iter().any(|note| note.starts_with(&said)), "{:?}", foreign.notes());
+    }
+}
+
+/// One file of two interfaces of different kinds, as `dumpcap -i eth0 -i any` leaves it.
+#[test]
+fn interfaces_of_one_file_have_link_types_and_units_of_their_own() {
+    let world = talk();
+    let own = world.merged();
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &world, "all.pcapng", |packets| {
+        let half = packets.len() / 2;
+        let first = pcapng(&packets[..half], Link::Ethernet, 65_535);
+        // The second section begins anew with its interfaces.
+        [first, pcapng(&packets[half..], Link::Cooked2, 65_535)].concat()
+    });
+    let sections = merged(folder.path());
+    assert_eq!((facts(&sections), sections.losses()), (facts(&own), Vec::new()));
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &world, "all.pcapng", |packets| two_interfaces(packets, Link::Ethernet, Link::Cooked));
+    let interfaces = merged(folder.path());
+    assert_eq!((facts(&interfaces), interfaces.losses()), (facts(&own), Vec::new()));
+}
+
+#[test]
+fn ipv6_is_read_like_ipv4() {
+    let world = talk();
+    let own = world.merged();
+    let in_ipv6 = |address: SocketAddr| match address {
+        SocketAddr::V4(address) => {
+            SocketAddr::new(format!("fd00::{}", address.ip().octets()[3]).parse().unwrap(), address.port())
+        }
+        SocketAddr::V6(_) => panic!("{address}"),
+    };
+    let moved = |packet: &Packet| {
+        let (source, destination) = (in_ipv6(packet.source), in_ipv6(packet.destination));
+        Packet { source, destination, ..packet.clone() }
+    };
+    for link in [Link::Ethernet, Link::Raw] {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &world, "eth0.pcap", |packets| {
+            pcap(&packets.iter().map(moved).collect::<Vec<_>>(), link, true, 65_535)
+        });
+        for (host, address) in [("w1", "fd00::1"), ("m1", "fd00::2")] {
+            fs::write(folder.path().join(host).join("manifest.json"), manifest(host, address, "eth0.pcap", ""))
+                .unwrap();
+        }
+        let foreign = merged(folder.path());
+        assert!(foreign.joined.connections[0].client.starts_with("[fd00::1]"), "{:?}", foreign.joined.connections);
+        assert_eq!((facts(&foreign), foreign.losses()), (facts(&own), Vec::new()), "{link:?}");
     }
 }
 
@@ -366,6 +487,55 @@ fn frames_cut_inside_their_headers_are_counted_with_the_length_that_would_do() {
 }
 
 #[test]
+fn segments_cut_inside_their_options_or_names_are_taken_with_their_lengths_and_said() {
+    let world = talk();
+    let own = world.merged();
+    let packets: usize = world.hosts.iter().map(|host| host.eth0.len()).sum();
+    // Time stamps, as Linux sends them with every segment.
+    let options = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 1];
+    for snap in [54, 64, 65, 66, 96, 128, 65_535] {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &world, "eth0.pcap", |packets| {
+            pcap_of(packets, Link::Ethernet, true, snap, |packet| frame_with(Link::Ethernet, packet, &options))
+        });
+        let merged = merged(folder.path());
+        let row = &merged.joined.connections[0];
+        assert_eq!(
+            (row.client_bytes, row.server_bytes),
+            (own.joined.connections[0].client_bytes, own.joined.connections[0].server_bytes),
+            "{snap}"
+        );
+        assert_eq!(merged.packets, packets as u64);
+        let cut: u64 = merged
+            .joined
+            .losses
+            .iter()
+            .filter(|loss| loss.what().contains("tcpdump -s 256"))
+            .map(|loss| {
+                assert!(loss.what().contains(&format!("cut at {snap} bytes")), "{loss:?}");
+                loss.count
+            })
+            .sum();
+        assert_eq!(cut > 0, snap <= 128, "{snap}: {:?}", merged.joined.losses);
+        assert!(cut < packets as u64, "segments without payload lack nothing");
+    }
+}
+
+#[test]
+fn where_all_is_left_out_the_reasons_are_said() {
+    let world = talk();
+    for (snap, link, reason) in
+        [(40, Link::Ethernet, "cut inside their headers, at 40 bytes"), (65_535, Link::Unknown, "link type 147")]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &world, "eth0.pcap", |packets| pcap(packets, link, true, snap));
+        let error = merge(&[folder.path().to_owned()], &Silent).unwrap_err().to_string();
+        assert!(error.starts_with("no TCP packets in ") && error.contains(reason), "{error}");
+        assert!(error.contains("w1/eth0.pcap") && error.contains("m1/eth0.pcap"), "{error}");
+    }
+}
+
+#[test]
 fn vxlan_and_what_is_no_tcp_is_counted() {
     let folder = tempfile::tempdir().unwrap();
     let world = talk();
@@ -441,5 +611,57 @@ fn the_file_of_another_host_is_told_by_its_addresses() {
     for (file_of, address) in [("w2", "10.0.0.2"), ("m1", "10.0.0.3")] {
         let notes = told(file_of);
         assert!(notes.len() == 1 && notes[0].contains("w1/eth0.pcap") && notes[0].contains(address), "{notes:?}");
+    }
+}
+
+#[test]
+fn roles_are_told_by_calls_of_tasks_by_attempts_and_by_what_asks_and_is_not_asked() {
+    let attempt = "attempt_1700000000000_0001_m_000000_0";
+    let mut world = World::new(&["w1", "m1"]);
+    world.keep = (usize::MAX, usize::MAX);
+    // 100 calls as tasks do, 200 reads for an attempt, 300 asks for a file, 400 does so and listens, 700 fetches files itself.
+    let mut umbilical = world.connect((0, 40_000), (1, 50_000), [100, 200], at(0));
+    world.say(&mut umbilical, true, at(1), &rpc_preamble());
+    world.say(&mut umbilical, true, at(2), &umbilical_request(0, "statusUpdate"));
+    world.say(&mut umbilical, false, at(3), &rpc_response(0, 40));
+    let mut read = world.connect((0, 40_001), (1, 9866), [100, 200], at(0));
+    world.say(&mut read, true, at(2), &read_block(7, &format!("DFSClient_{attempt}_-12_1"), 0, 100));
+    for port in [40_002, 40_003] {
+        let mut ask = world.connect((0, port), (1, 8020), [100, 200], at(0));
+        world.say(&mut ask, true, at(1), &rpc_preamble());
+        world.say(&mut ask, true, at(2), &rpc_request(0, "getBlockLocations", 40));
+        world.say(&mut ask, false, at(3), &rpc_response(0, 40));
+    }
+    let mut beat = world.connect((0, 40_004), (1, 8031), [100, 200], at(0));
+    world.say(&mut beat, true, at(1), &rpc_preamble());
+    for (call, method) in (0..).zip(["nodeHeartbeat", "heartbeat"]) {
+        world.say(&mut beat, true, at(2 + call), &rpc_request(call as i64, method, 40));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &world, "eth0.pcap", |packets| pcap(packets, Link::Ethernet, true, 65_535));
+    let user = |pid: u32| format!("users:((\"java\",pid={pid},fd=3))");
+    let mut w1 = format!("# {T0}\nLISTEN 0 9 *:10020 *:* {}\n", user(400));
+    for (number, (port, pid)) in
+        [(50_000, 100), (9866, 200), (8020, 300), (8020, 400), (8031, 700)].into_iter().enumerate()
+    {
+        let owner = user(pid);
+        w1 += &format!("ESTAB 0 0 10.0.0.1:{} 10.0.0.2:{port} {owner}\n", 40_000 + number);
+    }
+    let m1 = format!("# {T0}\nLISTEN 0 9 *:50000 *:* {}\nLISTEN 0 9 *:8020 *:* {}\n", user(500), user(600));
+    for (host, address, listing) in [("w1", "10.0.0.1", w1), ("m1", "10.0.0.2", m1)] {
+        fs::write(folder.path().join(host).join("ss.txt"), listing).unwrap();
+        let rest = r#", "sockets": [{"file": "ss.txt", "format": "ss"}]"#;
+        fs::write(folder.path().join(host).join("manifest.json"), manifest(host, address, "eth0.pcap", rest)).unwrap();
+    }
+    let merged = merged(folder.path());
+    let calls: Vec<_> = merged.joined.messages.iter().map(|message| message.name.as_str()).collect();
+    assert!(calls.contains(&"statusUpdate"), "{calls:?}");
+    let roles: Vec<(u32, &str)> =
+        merged.joined.processes.iter().map(|process| (process.pid, process.role.as_str())).collect();
+    for told in [(100, "YarnChild"), (200, "YarnChild"), (300, "Client"), (400, "unknown"), (700, "NodeManager")] {
+        assert!(roles.contains(&told), "{told:?} in {roles:?}");
+    }
+    for told in [(500, "MRAppMaster"), (600, "NameNode")] {
+        assert!(roles.contains(&told), "{told:?} in {roles:?}");
     }
 }

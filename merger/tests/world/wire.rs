@@ -50,6 +50,19 @@ pub fn rpc_request(call: i64, method: &str, extra: usize) -> Vec<u8> {
     framed(body)
 }
 
+/// A request of the protocol between a task and its master, which Hadoop serialises itself.
+pub fn umbilical_request(call: i64, method: &str) -> Vec<u8> {
+    let header =
+        [number(1, 1), number(2, 0), number(3, zigzag(call)), bytes(4, &[7; 16]), number(5, zigzag(0))].concat();
+    let mut body = [delimited(&header), 2u64.to_be_bytes().to_vec()].concat();
+    for name in ["org.apache.hadoop.mapred.TaskUmbilicalProtocol", method] {
+        body.extend((name.len() as u16).to_be_bytes());
+        body.extend(name.as_bytes());
+    }
+    body.extend([0; 20]);
+    framed(body)
+}
+
 /// A response.
 pub fn rpc_response(call: i64, extra: usize) -> Vec<u8> {
     let header = [
