@@ -42,8 +42,10 @@ impl Experiment {
         if let Some(jobs) = self.workload.generate.as_mut().filter(|jobs| !shipped::is_shipped_job(jobs, folder)) {
             *jobs = folder.join(&*jobs);
         }
-        if let Some(table) = self.traffic.as_mut().and_then(|traffic| traffic.table.as_mut()) {
-            *table = folder.join(&*table);
+        if let Some(traffic) = &mut self.traffic {
+            for file in [&mut traffic.table, &mut traffic.distances].into_iter().flatten() {
+                *file = folder.join(&*file);
+            }
         }
         self.fabric.relative_to(&beside(path));
     }

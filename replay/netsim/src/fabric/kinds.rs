@@ -228,6 +228,14 @@ macro_rules! fabric_kinds {
                 match self { $( Self::$Kind(network) => network.link_time(), )+ }
             }
 
+            fn waits_more_than(&self, host: $crate::network::HostIndex, most: u64) -> Option<bool> {
+                match self { $( Self::$Kind(network) => network.waits_more_than(host, most), )+ }
+            }
+
+            fn occupancy(&self) -> Option<(u64, u64)> {
+                match self { $( Self::$Kind(network) => network.occupancy(), )+ }
+            }
+
             fn lanes(&self) -> u32 {
                 match self { $( Self::$Kind(network) => network.lanes(), )+ }
             }

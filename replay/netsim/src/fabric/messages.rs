@@ -47,6 +47,8 @@ pub(super) struct Messages {
     numbers: Vec<u64>,
     mtu: u64,
     headers: u64,
+    /// Packets that were taken out so far.
+    begun: u64,
 }
 
 impl Messages {
@@ -58,7 +60,13 @@ impl Messages {
             numbers: vec![0; hosts as usize],
             mtu: mtu.get(),
             headers: headers.get(),
+            begun: 0,
         }
+    }
+
+    /// How many packets were taken out so far.
+    pub const fn begun(&self) -> u64 {
+        self.begun
     }
 
     /// Puts `message` at the end of `queue`. Returns whether the queue was empty.
@@ -108,6 +116,18 @@ impl Messages {
         })
     }
 
+    /// How many packets wait in `queue`, counted until there are more than `most`.
+    pub fn waiting(&self, queue: usize, most: u64) -> u64 {
+        let (mut message, last) = self.queues[queue];
+        let mut packets = 0;
+        while message != MessageId::NONE && packets <= most {
+            let open = self.open.get(message);
+            packets += packets_of(open.rest, self.mtu);
+            message = if message == last { MessageId::NONE } else { open.next };
+        }
+        packets
+    }
+
     /// Whether nothing waits in `queue`.
     #[inline]
     pub fn is_empty(&self, queue: usize) -> bool {
@@ -122,6 +142,7 @@ impl Messages {
             return None;
         }
         let bytes = self.packet_bytes(self.open.get(message).rest);
+        self.begun += 1;
         let open = self.open.get_mut(message);
         let number = open.number;
         open.number += 1;

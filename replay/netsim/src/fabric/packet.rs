@@ -83,6 +83,17 @@ impl LinkTime {
         u64::try_from(ps).unwrap_or(u64::MAX)
     }
 
+    /// When the first cycle begins that begins later than `now`.
+    #[must_use]
+    pub fn cycle_after(&self, now: SimTime) -> SimTime {
+        let bps = u128::from(self.rate.bps().unwrap_or(u64::MAX));
+        let begun = u128::from(now.0) * bps / (u128::from(self.flit) * 8_000_000_000_000);
+        let begun = u64::try_from(begun).unwrap_or(u64::MAX);
+        // What was rounded down may have begun a cycle later.
+        let after = (begun..).take(3).map(|cycle| self.cycle_ps(cycle)).find(|at| *at > now.0);
+        SimTime(after.unwrap_or_else(|| now.0.saturating_add(1)))
+    }
+
     /// A flit's time in picoseconds.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "for statistics")]
@@ -186,6 +197,18 @@ pub trait PacketFabric<O: Observer>: Simulation {
     /// # Errors
     /// If the links of its hosts differ.
     fn link_time(&self) -> Result<LinkTime, HostLinksDiffer>;
+
+    /// Whether more than `most` packets wait at `host` that have not begun to leave; `None` if the fabric does not tell.
+    fn waits_more_than(&self, host: HostIndex, most: u64) -> Option<bool> {
+        let _ = (host, most);
+        None
+    }
+
+    /// Packets that have begun to leave their hosts and have not arrived, and how many of the largest fit into the buffers between
+    /// switches; `None` if the fabric does not tell.
+    fn occupancy(&self) -> Option<(u64, u64)> {
+        None
+    }
 
     /// How many virtual lanes each link has.
     fn lanes(&self) -> u32 {

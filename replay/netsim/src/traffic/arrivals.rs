@@ -1,6 +1,7 @@
 //! The gaps between the messages of a host, by inversion: one draw a message, however rare it is.
 
-use super::config::{Arrivals, Plan};
+use super::config::Arrivals;
+use super::plan::Plan;
 use super::{Drawn, draw, unit};
 
 /// When the messages of hosts are handed over.

@@ -8,10 +8,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-use super::table::{MAX_PS, TableError};
-use crate::fabric::packet::{LinkTime, ServiceLevel};
-use crate::time::SimTime;
-use crate::units::{Bytes, DurationPs, Rate};
+use super::table::TableError;
+use crate::fabric::packet::ServiceLevel;
+use crate::units::{Bytes, DurationPs};
 
 /// Traffic that cannot be made.
 #[derive(Debug, Error)]
@@ -72,6 +71,14 @@ pub enum Pattern {
     Tornado,
     /// A share goes to some hosts.
     HotSpot,
+    /// A share goes to the first hosts.
+    HotRegion,
+    /// Mostly to hosts nearby, on a torus.
+    Local,
+    /// To hosts at distances that a file weighs, on a torus.
+    Histogram,
+    /// To hosts at distances of which a file holds a sample, on a torus.
+    Population,
     /// To the nearest or second nearest host (`FatTreeSim`).
     NearestNeighbour,
     /// To one host after the other, from the next one on.
@@ -96,12 +103,70 @@ impl Pattern {
             Self::Butterfly => "butterfly",
             Self::Tornado => "tornado",
             Self::HotSpot => "hot-spot",
+            Self::HotRegion => "hot-region",
+            Self::Local => "local",
+            Self::Histogram => "histogram",
+            Self::Population => "population",
             Self::NearestNeighbour => "nearest-neighbour",
             Self::Distribute => "distribute",
             Self::RandomDistribute => "random-distribute",
             Self::Table => "table",
         }
     }
+}
+
+/// What `tornado` goes around.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wrap {
+    /// The rings of its dimensions.
+    #[default]
+    Ring,
+    /// All hosts, by their numbers: INSEE's program, which spills into the next row.
+    All,
+}
+
+/// A length of messages, and how many have it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Length {
+    /// Packets of a message, each of `traffic.flits`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packets: Option<u32>,
+    /// Payload of a message, in place of `packets`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<Bytes>,
+    /// The share of the messages (or packets, see `traffic.share_of`) that have it.
+    pub share: f64,
+}
+
+/// Messages that answer to deliveries: `{ probability = 0.2, messages = [1, 3] }`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct React {
+    /// How likely a message that arrives makes its host hand over more.
+    pub probability: f64,
+    /// How many, from and to, each as likely.
+    pub messages: [u32; 2],
+}
+
+impl React {
+    /// How many messages one brings about directly, as a mean.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.probability * (f64::from(self.messages[0]) + f64::from(self.messages[1])) / 2.0
+    }
+}
+
+/// What the shares of `lengths` are shares of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShareOf {
+    /// The messages.
+    #[default]
+    Messages,
+    /// The packets (INSEE's).
+    Packets,
 }
 
 /// When a host's messages are handed over.
@@ -221,13 +286,28 @@ pub struct TrafficConfig {
     /// `tornado`: how far around. Default: radix / 2 (INSEE's; Dally and Towles take (radix + 1) / 2 - 1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shift: Option<u32>,
+    /// `tornado`, `local`, `histogram`, `population`: hosts in each dimension. Default: one dimension with all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sides: Option<Vec<u32>>,
+    /// `tornado` with `sides`: the dimensions along which it goes. Default: `[0]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dimensions: Option<Vec<u32>>,
+    /// `tornado`: what is gone around. Default: `ring`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wrap: Option<Wrap>,
+    /// `hot-region`: the share of the hosts, from the first on, that get more. Default: 0.125 (INSEE's).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<f64>,
+    /// `histogram`, `population`: the file, relative to the experiment's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distances: Option<PathBuf>,
     /// `nearest-neighbour`: which. Default: `either` (`FatTreeSim`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbour: Option<Neighbour>,
     /// `hot-spot`: the hosts that get more. Default: `[0]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spots: Option<Vec<u32>>,
-    /// `hot-spot`: the share that goes to them; the rest goes anywhere. Default: 0.1 (ours).
+    /// `hot-spot`, `hot-region`: the share that goes to them; the rest goes anywhere. Default: 0.1 (ours); of `hot-region` 0.25 (INSEE's).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
     /// `table`: the file, relative to the experiment's.
@@ -252,6 +332,27 @@ pub struct TrafficConfig {
     /// Packets of a message, with `flits`. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets: Option<u32>,
+    /// Several lengths of messages with their shares, in place of `size` and `packets`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lengths: Vec<Length>,
+    /// What the shares of `lengths` are shares of. Default: `messages`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_of: Option<ShareOf>,
+    /// Messages of each host, in place of `measurement` and `drain`: the run ends when they have arrived.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// Packets that may wait at a host: one that has more hands nothing over (`credit` only). Default: without limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub injection_queue: Option<u64>,
+    /// Messages that answer to deliveries, beside those of `load`. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub react: Option<React>,
+    /// The share of the buffers between switches above which no host hands anything over (`credit` only). Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network_limit: Option<f64>,
+    /// How often hosts are told what lies in the network. Default: always.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network_limit_every: Option<Span>,
     /// What hashes of flows take for one flow. Default: `pair`.
     pub flows: Flows,
     /// Service levels, 0 to 15, each with its share of the messages. Default: all of level 0.
@@ -267,56 +368,8 @@ pub struct TrafficConfig {
     pub drain: Option<Span>,
 }
 
-/// What the keys come to on a fabric.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
-    /// Links and packets.
-    pub link: LinkTime,
-    /// Hosts that take part.
-    pub hosts: u32,
-    /// Payload of a message.
-    pub bytes: u64,
-    /// Packets of a message.
-    pub packets: u64,
-    /// Bytes that a message takes on a link.
-    pub wire_bytes: u64,
-    /// Mean time between two messages of a host, in picoseconds.
-    pub gap_ps: f64,
-    /// How they are spread.
-    pub arrivals: Arrivals,
-    /// What hashes of flows take for one flow.
-    pub flows: Flows,
-    /// Service levels, each with the upper end of its share.
-    pub levels: Vec<(ServiceLevel, f64)>,
-    /// From when on packets count that are handed over, in picoseconds.
-    pub from_ps: u64,
-    /// Until when.
-    pub until_ps: u64,
-    /// When the run ends at the latest.
-    pub end_ps: u64,
-}
-
-impl Plan {
-    /// The plan of no traffic at all.
-    #[must_use]
-    pub fn none() -> Self {
-        Self {
-            link: LinkTime::new(Rate::UNLIMITED, Bytes(1), Bytes(1), Bytes(0)),
-            hosts: 0,
-            bytes: 0,
-            packets: 1,
-            wire_bytes: 0,
-            gap_ps: 0.0,
-            arrivals: Arrivals::Fixed,
-            flows: Flows::Pair,
-            levels: Vec::new(),
-            from_ps: 0,
-            until_ps: 0,
-            end_ps: 0,
-        }
-    }
-}
-
+/// Messages that one brings about at most.
+const MAX_REACTIONS: u32 = 1 << 20;
 /// Loads above this only make queues longer.
 const MAX_LOAD: f64 = 64.0;
 /// Hosts are numbered with 24 bits, as the kernel's places.
@@ -345,21 +398,40 @@ impl TrafficConfig {
 
     /// Every key belongs to the pattern, and none contradicts another.
     fn check_belonging(&self) -> Result<(), TrafficError> {
-        let mine = |key: &str, given: bool, owner: Pattern| {
-            if given && self.pattern != owner {
-                let (owner, own) = (owner.name(), self.pattern.name());
+        let one_of = |key: &str, given: bool, owners: &[Pattern]| {
+            if given && !owners.contains(&self.pattern) {
+                let owners: Vec<String> = owners.iter().map(|owner| format!("\"{}\"", owner.name())).collect();
+                let (owners, own) = (owners.join(" or "), self.pattern.name());
                 return Err(TrafficError::key(
                     key,
-                    format!("it belongs to pattern = \"{owner}\", and the pattern is \"{own}\""),
+                    format!("it belongs to pattern = {owners}, and the pattern is \"{own}\""),
                 ));
             }
             Ok(())
         };
+        let mine = |key: &str, given: bool, owner: Pattern| one_of(key, given, &[owner]);
         mine("radix", self.radix.is_some(), Pattern::Tornado)?;
         mine("shift", self.shift.is_some(), Pattern::Tornado)?;
         mine("neighbour", self.neighbour.is_some(), Pattern::NearestNeighbour)?;
         mine("spots", self.spots.is_some(), Pattern::HotSpot)?;
-        mine("share", self.share.is_some(), Pattern::HotSpot)?;
+        one_of("share", self.share.is_some(), &[Pattern::HotSpot, Pattern::HotRegion])?;
+        mine("region", self.region.is_some(), Pattern::HotRegion)?;
+        let by_distance = [Pattern::Histogram, Pattern::Population];
+        one_of("distances", self.distances.is_some(), &by_distance)?;
+        one_of(
+            "sides",
+            self.sides.is_some(),
+            &[Pattern::Tornado, Pattern::Local, Pattern::Histogram, Pattern::Population],
+        )?;
+        mine("dimensions", self.dimensions.is_some(), Pattern::Tornado)?;
+        mine("wrap", self.wrap.is_some(), Pattern::Tornado)?;
+        if by_distance.contains(&self.pattern) && self.distances.is_none() {
+            let pattern = self.pattern.name();
+            return Err(TrafficError::key("distances", format!("pattern = \"{pattern}\" needs the file's path here")));
+        }
+        self.check_tornado()?;
+        self.check_lengths()?;
+        self.check_count()?;
         mine("table", self.table.is_some(), Pattern::Table)?;
         if self.pattern == Pattern::Table {
             if self.table.is_none() {
@@ -372,6 +444,11 @@ impl TrafficConfig {
                 ("arrivals", self.arrivals.is_some(), "when messages are handed over"),
                 ("size", self.size.is_some(), "how long they are"),
                 ("flits", self.flits.is_some(), "how long they are"),
+                ("lengths", !self.lengths.is_empty(), "how long they are"),
+                ("count", self.count.is_some(), "how many there are"),
+                ("injection_queue", self.injection_queue.is_some(), "when messages are handed over"),
+                ("network_limit", self.network_limit.is_some(), "when messages are handed over"),
+                ("react", self.react.is_some(), "when messages are handed over"),
                 ("levels", !self.levels.is_empty(), "which service level they have"),
                 ("self_traffic", self.self_traffic, "where they go"),
             ] {
@@ -401,6 +478,93 @@ impl TrafficConfig {
         Ok(())
     }
 
+    fn check_tornado(&self) -> Result<(), TrafficError> {
+        if self.radix.is_some() && self.sides.is_some() {
+            return Err(TrafficError::key("radix", "it is the first of traffic.sides; give one of both".to_owned()));
+        }
+        if self.dimensions.is_some() && self.sides.is_none() {
+            return Err(TrafficError::key(
+                "dimensions",
+                "they are those of traffic.sides, which is not given".to_owned(),
+            ));
+        }
+        if self.wrap == Some(Wrap::All) && self.dimensions.is_some() {
+            return Err(TrafficError::key(
+                "dimensions",
+                "with wrap = \"all\" hosts are gone through by number".to_owned(),
+            ));
+        }
+        let no_self = [Pattern::Local, Pattern::Histogram, Pattern::Population];
+        if self.self_traffic && no_self.contains(&self.pattern) {
+            let reason = format!("\"{}\" sends to other hosts only; leave this out", self.pattern.name());
+            return Err(TrafficError::key("self_traffic", reason));
+        }
+        Ok(())
+    }
+
+    fn check_lengths(&self) -> Result<(), TrafficError> {
+        if self.lengths.is_empty() {
+            return match self.share_of {
+                Some(_) => Err(TrafficError::key("share_of", "it belongs to traffic.lengths".to_owned())),
+                None => Ok(()),
+            };
+        }
+        for (key, given) in [("size", self.size.is_some()), ("packets", self.packets.is_some())] {
+            if given {
+                return Err(TrafficError::key(
+                    key,
+                    "traffic.lengths says how long messages are; leave this out".to_owned(),
+                ));
+            }
+        }
+        for length in &self.lengths {
+            let given = toml::to_string(length).unwrap_or_default().trim().replace('\n', ", ");
+            let wrong = |allowed: &str| Err(TrafficError::value("lengths", format!("{{ {given} }}"), allowed));
+            if !(length.share >= 0.0 && length.share <= 1.0) {
+                return wrong("shares from 0.0 to 1.0");
+            }
+            match (length.packets, length.size) {
+                (Some(packets), None) if (1..=1 << 20).contains(&packets) => {
+                    if self.flits.is_none() {
+                        return wrong("packets beside traffic.flits, the flits of each; or size = \"1KiB\"");
+                    }
+                }
+                (None, Some(size)) if size.get() <= 1 << 40 => {
+                    if self.flits.is_some() {
+                        return wrong("packets of traffic.flits, or sizes without traffic.flits");
+                    }
+                }
+                _ => return wrong("packets (1 to 1048576) or size (at most 1 TiB), one of both"),
+            }
+        }
+        let all: f64 = self.lengths.iter().map(|length| length.share).sum();
+        if (all - 1.0).abs() > 1e-9 {
+            let shares: Vec<String> = self.lengths.iter().map(|length| format!("{:?}", length.share)).collect();
+            return Err(TrafficError::value("lengths", shares.join(" + "), "the shares must add up to 1.0"));
+        }
+        Ok(())
+    }
+
+    fn check_count(&self) -> Result<(), TrafficError> {
+        let Some(count) = self.count else { return Ok(()) };
+        if count == 0 || count > 1 << 32 {
+            return Err(TrafficError::value("count", count, "1 to 4294967296 messages of each host"));
+        }
+        for (key, given) in [
+            ("measurement", self.measurement.is_some()),
+            ("drain", self.drain.is_some()),
+            ("injection_queue", self.injection_queue.is_some()),
+            ("network_limit", self.network_limit.is_some()),
+            ("react", self.react.is_some()),
+        ] {
+            if given {
+                let reason = "with traffic.count the run ends when all messages have arrived; leave this out";
+                return Err(TrafficError::key(key, reason.to_owned()));
+            }
+        }
+        Ok(())
+    }
+
     fn check_numbers(&self) -> Result<(), TrafficError> {
         let value = |key: &str, value: String, allowed: &str| TrafficError::value(key, value, allowed);
         if let Some(load) = self.load
@@ -418,6 +582,39 @@ impl TrafficConfig {
             && !(share > 0.0 && share <= 1.0)
         {
             return Err(value("share", format!("{share:?}"), "above 0 and at most 1.0 (of the messages)"));
+        }
+        if let Some(limit) = self.network_limit
+            && !(limit > 0.0 && limit <= 1.0)
+        {
+            return Err(value(
+                "network_limit",
+                format!("{limit:?}"),
+                "above 0 and at most 1.0 (of the network's buffers)",
+            ));
+        }
+        if let Some(react @ React { probability, messages: [least, most] }) = self.react {
+            if !(0.0..=1.0).contains(&probability) {
+                return Err(value("react.probability", format!("{probability:?}"), "from 0.0 to 1.0"));
+            }
+            if least == 0 || most < least || most > MAX_REACTIONS {
+                let allowed = format!("[least, most]: 1 to {MAX_REACTIONS}, the least first");
+                return Err(value("react.messages", format!("[{least}, {most}]"), &allowed));
+            }
+            if react.mean() >= 1.0 {
+                let given = format!("{:?} messages for each that arrives", react.mean());
+                return Err(value("react", given, "less than 1 as a mean, or they never become fewer"));
+            }
+        }
+        if self.network_limit_every.is_some() && self.network_limit.is_none() {
+            return Err(TrafficError::key(
+                "network_limit_every",
+                "it belongs to traffic.network_limit, which is not given".to_owned(),
+            ));
+        }
+        if let Some(region) = self.region
+            && !(region > 0.0 && region <= 1.0)
+        {
+            return Err(value("region", format!("{region:?}"), "above 0 and at most 1.0 (of the hosts)"));
         }
         if let Some(interval) = self.interval
             && interval.ps() == 0
@@ -461,7 +658,7 @@ impl TrafficConfig {
     }
 
     /// The service levels, each with the upper end of its share of [0, 1).
-    fn shares(&self) -> Result<Vec<(ServiceLevel, f64)>, TrafficError> {
+    pub(super) fn shares(&self) -> Result<Vec<(ServiceLevel, f64)>, TrafficError> {
         if self.levels.is_empty() {
             return Ok(vec![(ServiceLevel(0), 1.0)]);
         }
@@ -484,150 +681,4 @@ impl TrafficConfig {
         }
         Ok(levels)
     }
-
-    /// What the keys come to for `hosts` hosts with such links. `last` is when the table's last message is handed over.
-    ///
-    /// # Errors
-    /// When they do not fit each other or the fabric.
-    pub fn plan(&self, link: LinkTime, hosts: u32, last: Option<u64>) -> Result<Plan, TrafficError> {
-        self.check()?;
-        let bytes = self.message_bytes(&link)?;
-        let (packets, wire_bytes) = link.message(bytes);
-        let flit_ps = link.flit_ps();
-        if flit_ps <= 0.0 && self.interval.is_none() && last.is_none() {
-            return Err(TrafficError::key(
-                "load",
-                "it is a share of what a host's link carries, and that is unlimited: give the link a rate, or \
-                 traffic.interval in place of the load"
-                    .to_owned(),
-            ));
-        }
-        #[expect(clippy::cast_precision_loss, reason = "sizes of messages are far below 2^53")]
-        let flits = wire_bytes as f64 / f64::from(link.flit);
-        let gap_ps = match self.interval {
-            Some(interval) => {
-                #[expect(clippy::cast_precision_loss, reason = "a mean")]
-                let mean = interval.ps() as f64;
-                mean
-            }
-            None => flits * flit_ps / self.load.unwrap_or(DEFAULT_LOAD),
-        };
-        let arrivals = self.arrivals();
-        if arrivals == Arrivals::Bernoulli && last.is_none() {
-            if flit_ps <= 0.0 {
-                return Err(TrafficError::value(
-                    "arrivals",
-                    "\"bernoulli\"",
-                    "it draws once in each flit time, and the link's rate is unlimited: \"exponential\" or \"fixed\"",
-                ));
-            }
-            if gap_ps < flit_ps {
-                return Err(TrafficError::value(
-                    "load",
-                    self.load.map_or_else(|| "1 / interval".to_owned(), |load| format!("{load:?}")),
-                    &format!(
-                        "arrivals = \"bernoulli\" hand over a message of {flits} flits in each flit time at most, a \
-                         load of {flits}"
-                    ),
-                ));
-            }
-        }
-        let (from_ps, until_ps, end_ps) = self.times(&link, last)?;
-        Ok(Plan {
-            link,
-            hosts,
-            bytes,
-            packets,
-            wire_bytes,
-            gap_ps,
-            arrivals,
-            flows: self.flows,
-            levels: self.shares()?,
-            from_ps,
-            until_ps,
-            end_ps,
-        })
-    }
-
-    fn message_bytes(&self, link: &LinkTime) -> Result<u64, TrafficError> {
-        let Some(flits) = self.flits else {
-            return Ok(self.size.map_or(u64::from(link.mtu), Bytes::get));
-        };
-        let whole = u64::from(flits) * u64::from(link.flit);
-        let payload = whole.checked_sub(u64::from(link.headers)).filter(|payload| *payload <= u64::from(link.mtu));
-        let Some(payload) = payload else {
-            let flit = u64::from(link.flit.max(1));
-            let most = (u64::from(link.mtu) + u64::from(link.headers)) / flit;
-            return Err(TrafficError::value(
-                "flits",
-                flits,
-                &format!(
-                    "{} to {most}: a packet has fabric.headers = \"{}B\" and a payload of at most fabric.mtu = \"{}B\", \
-                     in flits of {flit} bytes",
-                    u64::from(link.headers).div_ceil(flit).max(1),
-                    link.headers,
-                    link.mtu
-                ),
-            ));
-        };
-        let packets = self.packets.unwrap_or(1);
-        if packets > 1 && payload != u64::from(link.mtu) {
-            return Err(TrafficError::value(
-                "packets",
-                packets,
-                &format!(
-                    "a message of several packets is cut by fabric.mtu, now \"{}B\": set it to \"{payload}B\" for \
-                     packets of {flits} flits",
-                    link.mtu
-                ),
-            ));
-        }
-        Ok(payload * u64::from(packets))
-    }
-
-    /// From when, until when packets count, and when the run ends.
-    fn times(&self, link: &LinkTime, last: Option<u64>) -> Result<(u64, u64, u64), TrafficError> {
-        let ps = |key: &str, span: Span| match span {
-            Span::Time(time) if time.ps() <= MAX_PS => Ok(time.ps()),
-            Span::Cycles(_) if link.rate == Rate::UNLIMITED => Err(TrafficError::value(
-                key,
-                format!("\"{span}\""),
-                "a host's link has no rate, so there are no cycles: write a time, like \"20us\"",
-            )),
-            Span::Cycles(cycles) if link.cycle_ps(cycles) <= MAX_PS => Ok(link.cycle_ps(cycles)),
-            _ => Err(TrafficError::value(key, format!("\"{span}\""), "at most a simulated day")),
-        };
-        if last.is_some_and(|last| last > MAX_PS) {
-            let reason = "its last message leaves later than a simulated day".to_owned();
-            return Err(TrafficError::key("table", reason));
-        }
-        let default = |cycles: u64| if last.is_some() { Span::Cycles(0) } else { Span::Cycles(cycles) };
-        let or_default = |key: &str, given: Option<Span>, cycles: u64| match (given, last) {
-            (None, Some(_)) => Ok(0),
-            _ => ps(key, given.unwrap_or_else(|| default(cycles))),
-        };
-        let from = or_default("warm_up", self.warm_up, DEFAULT_WARM_UP)?;
-        let length = match (self.measurement, last) {
-            (None, Some(last)) => (last + 1).saturating_sub(from),
-            (given, _) => ps("measurement", given.unwrap_or(Span::Cycles(DEFAULT_MEASUREMENT)))?,
-        };
-        let until = from + length;
-        if length == 0 {
-            return Err(TrafficError::value(
-                "measurement",
-                self.measurement.map_or_else(|| "until the last message".to_owned(), |span| format!("\"{span}\"")),
-                "longer than 0",
-            ));
-        }
-        let end = match (self.drain, last) {
-            (None, Some(_)) => SimTime::LATEST.0,
-            (given, _) => until + ps("drain", given.unwrap_or(Span::Cycles(DEFAULT_DRAIN)))?,
-        };
-        Ok((from, until, end))
-    }
 }
-
-const DEFAULT_LOAD: f64 = 0.1;
-const DEFAULT_WARM_UP: u64 = 5_000;
-const DEFAULT_MEASUREMENT: u64 = 20_000;
-const DEFAULT_DRAIN: u64 = 20_000;

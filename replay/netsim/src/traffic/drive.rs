@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::{Plan, Sources};
 use crate::engine::{self, Workload};
 use crate::fabric::packet::PacketFabric;
-use crate::network::NetworkFigures;
+use crate::network::{Delivery, NetworkFigures};
 use crate::statistics::Meter;
 use crate::time::SimTime;
 
@@ -49,14 +49,43 @@ impl Plan {
     }
 }
 
+/// Hosts hand nothing over while more than a share of the network's buffers is taken.
+struct NetworkLimit {
+    share: f64,
+    /// How often hosts are told, in picoseconds; 0: always.
+    every_ps: u64,
+    next: SimTime,
+    /// What they were told last: whether it is above the limit.
+    above: bool,
+}
+
+impl NetworkLimit {
+    /// Tells hosts what lies in `fabric` at `now`, if it is time to.
+    fn look<F: PacketFabric<Meter>>(&mut self, now: SimTime, fabric: &F) {
+        if now < self.next {
+            return;
+        }
+        let (taken, room) = fabric.occupancy().unwrap_or_default();
+        #[expect(clippy::cast_precision_loss, reason = "numbers of packets are far below 2^53")]
+        let above = taken as f64 > self.share * room as f64;
+        self.above = above;
+        if let Some(periods) = now.0.checked_div(self.every_ps) {
+            self.next = SimTime((periods + 1).saturating_mul(self.every_ps));
+        }
+    }
+}
+
 /// Sources that send, and what is looked at meanwhile.
-struct Traffic<'a, 's, P> {
+struct Traffic<'a, 's, P, const REACTS: bool> {
     sources: &'a mut Sources<'s>,
     stop: &'a AtomicBool,
     progress: P,
     from: SimTime,
     until: SimTime,
     end: SimTime,
+    /// Packets that may wait at a host before it hands nothing over any more.
+    injection_queue: Option<u64>,
+    limit: Option<NetworkLimit>,
     /// Looks are no further apart, while something happens.
     slice_ps: u64,
     now: SimTime,
@@ -70,7 +99,7 @@ struct Traffic<'a, 's, P> {
     done: bool,
 }
 
-impl<P: FnMut(Progress)> Traffic<'_, '_, P> {
+impl<P: FnMut(Progress), const REACTS: bool> Traffic<'_, '_, P, REACTS> {
     /// The first look later than `at`. Looks are counted from the end of the measurement.
     fn look_after(&self, at: SimTime) -> SimTime {
         let steps = at.since_ps(self.until) / self.slice_ps + 1;
@@ -99,8 +128,8 @@ impl<P: FnMut(Progress)> Traffic<'_, '_, P> {
     }
 }
 
-impl<F: PacketFabric<Meter>, P: FnMut(Progress)> Workload<F> for Traffic<'_, '_, P> {
-    const REACTS: bool = false;
+impl<F: PacketFabric<Meter>, P: FnMut(Progress), const R: bool> Workload<F> for Traffic<'_, '_, P, R> {
+    const REACTS: bool = R;
 
     fn next_tick(&self, fabric: &F) -> Option<SimTime> {
         if !self.began {
@@ -109,7 +138,8 @@ impl<F: PacketFabric<Meter>, P: FnMut(Progress)> Workload<F> for Traffic<'_, '_,
         // The next look; from one look the first behind the next event, for until then nothing changes.
         let event = if self.is_look(self.now) { fabric.next_event().unwrap_or(SimTime::MAX) } else { self.now };
         let look = self.look_after(self.now.max(event)).min(self.end);
-        let edges = [self.from, self.until].into_iter().filter(|edge| *edge > self.now);
+        let told = self.limit.as_ref().map_or(self.now, |limit| limit.next);
+        let edges = [self.from, self.until, told].into_iter().filter(|edge| *edge > self.now);
         edges.chain(self.sources.next_time()).chain([look]).min()
     }
 
@@ -125,7 +155,14 @@ impl<F: PacketFabric<Meter>, P: FnMut(Progress)> Workload<F> for Traffic<'_, '_,
             self.done = true;
             return;
         }
-        while let Some(message) = self.sources.next_at(now) {
+        if let Some(limit) = &mut self.limit {
+            limit.look(now, &*fabric);
+        }
+        let above = self.limit.as_ref().is_some_and(|limit| limit.above);
+        let most = self.injection_queue;
+        let full =
+            |fabric: &F, host| above || most.is_some_and(|most| fabric.waits_more_than(host, most) == Some(true));
+        while let Some(message) = self.sources.next_at(now, |host| full(fabric, host)) {
             fabric.observer().handed_over(now, &message);
             fabric.send(now, &message);
         }
@@ -135,6 +172,10 @@ impl<F: PacketFabric<Meter>, P: FnMut(Progress)> Workload<F> for Traffic<'_, '_,
         }
         self.stopped = self.look(|| fabric.events());
         self.done = self.stopped;
+    }
+
+    fn delivered(&mut self, delivery: &Delivery, _fabric: &mut F) {
+        self.sources.delivered(delivery.at, delivery.token);
     }
 
     fn is_done(&self) -> bool {
@@ -151,13 +192,34 @@ pub fn drive<F: PacketFabric<Meter>>(
     stop: &AtomicBool,
     progress: impl FnMut(Progress),
 ) -> Raw {
-    let mut traffic = Traffic {
+    match plan.react {
+        Some(_) => drive_with::<F, true>(fabric, plan, sources, stop, progress),
+        None => drive_with::<F, false>(fabric, plan, sources, stop, progress),
+    }
+}
+
+/// The same, with or without a look at what is delivered.
+fn drive_with<F: PacketFabric<Meter>, const REACTS: bool>(
+    fabric: &mut F,
+    plan: &Plan,
+    sources: &mut Sources<'_>,
+    stop: &AtomicBool,
+    progress: impl FnMut(Progress),
+) -> Raw {
+    let mut traffic = Traffic::<_, REACTS> {
         sources,
         stop,
         progress,
         from: SimTime(plan.from_ps),
         until: SimTime(plan.until_ps),
         end: SimTime(plan.end_ps),
+        injection_queue: plan.injection_queue,
+        limit: plan.network_limit.map(|(share, every_ps)| NetworkLimit {
+            share,
+            every_ps,
+            next: SimTime::ZERO,
+            above: false,
+        }),
         slice_ps: plan.look_ps(),
         now: SimTime::ZERO,
         began: false,

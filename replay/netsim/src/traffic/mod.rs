@@ -8,19 +8,25 @@ mod config;
 mod drive;
 mod options;
 mod pattern;
+mod plan;
 mod run;
 mod sources;
 mod table;
+mod torus;
 mod windows;
 
 pub use arrivals::Gaps;
-pub use config::{Arrivals, Flows, Neighbour, Pattern, Plan, Span, TrafficConfig, TrafficError};
+pub use config::{
+    Arrivals, Flows, Length, Neighbour, Pattern, React, ShareOf, Span, TrafficConfig, TrafficError, Wrap,
+};
 pub use drive::{Progress, Raw, drive};
 pub use options::{EngineKind, RunOptions};
 pub use pattern::Destinations;
+pub use plan::Plan;
 pub use run::{RunError, TrafficRun, run, run_on};
 pub use sources::{Drawing, DrawnSources, Sending, Source, Sources};
 pub use table::{TableError, TimedMessage, read_table};
+pub use torus::{Distances, Local, Torus};
 
 /// What is drawn: in the upper bits of the place, away from the places of the fabrics.
 #[derive(Clone, Copy)]
@@ -31,6 +37,9 @@ enum Drawn {
     Level = 4,
     Phase = 5,
     First = 6,
+    Length = 7,
+    React = 8,
+    Reactions = 9,
 }
 
 /// The number that `host` draws of `what` for its message `count`.

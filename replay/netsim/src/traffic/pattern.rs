@@ -1,6 +1,7 @@
 //! Where messages go.
 
-use super::config::{Pattern, TrafficConfig, TrafficError};
+use super::config::{Pattern, TrafficConfig, TrafficError, Wrap};
+use super::torus::{Distances, Local, Torus};
 use super::{Drawn, draw, unit};
 use crate::kernel::random::below;
 
@@ -46,6 +47,10 @@ pub enum Destinations {
         /// Whether a host may send to itself.
         to_self: bool,
     },
+    /// Nearby, on a torus.
+    Local(Local),
+    /// At distances that have weights, on a torus.
+    Distances(Distances),
 }
 
 impl Destinations {
@@ -110,6 +115,13 @@ impl Destinations {
             Pattern::Tornado => fixed(tornado(config, hosts)?),
             Pattern::NearestNeighbour => neighbours(config, hosts),
             Pattern::HotSpot => hot_spot(config, hosts),
+            Pattern::HotRegion => Ok(hot_region(config, hosts)),
+            Pattern::Local => Ok(Self::Local(Local::new(Torus::new(config.sides.as_deref(), hosts)?)?)),
+            Pattern::Histogram | Pattern::Population => {
+                let torus = Torus::new(config.sides.as_deref(), hosts)?;
+                let file = config.distances.as_deref().unwrap_or(std::path::Path::new(""));
+                Ok(Self::Distances(Distances::read(file, config.pattern == Pattern::Population, torus)?))
+            }
             Pattern::Distribute => Ok(Self::InTurn { hosts, drawn: false, to_self }),
             Pattern::RandomDistribute => Ok(Self::InTurn { hosts, drawn: true, to_self }),
             Pattern::Table => Ok(Self::Uniform { hosts, to_self: true }),
@@ -142,6 +154,8 @@ impl Destinations {
                 let to = (u128::from(source) + 1 + turn) % u128::from(*hosts);
                 Some(u32::try_from(to).unwrap_or(0))
             }
+            Self::Local(local) => Some(local.destination(seed, source, count)),
+            Self::Distances(distances) => Some(distances.destination(seed, source, count)),
             Self::HotSpot { hosts, spots, share, to_self } => {
                 if unit(draw(seed, Drawn::Share, source, count)) >= *share {
                     return anywhere(*hosts, *to_self);
@@ -185,6 +199,21 @@ fn permutation(config: &TrafficConfig, hosts: u32, of: impl Fn(u32, u32) -> u32)
 
 /// Half-way around the ring of the first dimension, or as far as `shift` says.
 fn tornado(config: &TrafficConfig, hosts: u32) -> Result<Vec<u32>, TrafficError> {
+    let all = config.wrap == Some(Wrap::All);
+    if let (Some(sides), false) = (&config.sides, all) {
+        let torus = Torus::new(Some(sides), hosts)?;
+        return torus.tornado(config.dimensions.as_deref().unwrap_or(&[0]), config.shift);
+    }
+    if all {
+        let torus = Torus::new(config.sides.as_deref(), hosts)?;
+        let ring = config.radix.unwrap_or(torus.sides()[0]);
+        let shift = config.shift.unwrap_or(ring.saturating_sub(1) / 2);
+        if shift == 0 || shift >= hosts {
+            return Err(TrafficError::value("shift", shift, &format!("1 to {}", hosts - 1)));
+        }
+        let to = |source: u32| (u64::from(source) + u64::from(shift)) % u64::from(hosts);
+        return Ok((0..hosts).map(|source| u32::try_from(to(source)).unwrap_or(0)).collect());
+    }
     let radix = config.radix.unwrap_or(hosts);
     if radix < 2 || !hosts.is_multiple_of(radix) {
         return Err(TrafficError::value(
@@ -236,6 +265,19 @@ fn hot_spot(config: &TrafficConfig, hosts: u32) -> Result<Destinations, TrafficE
     let share = config.share.unwrap_or(DEFAULT_SHARE);
     Ok(Destinations::HotSpot { hosts, spots, share, to_self: config.self_traffic })
 }
+
+/// The first hosts get more.
+fn hot_region(config: &TrafficConfig, hosts: u32) -> Destinations {
+    let region = (config.region.unwrap_or(DEFAULT_REGION) * f64::from(hosts)).round().max(1.0);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the number of hosts")]
+    let spots = (0..(region as u32).min(hosts)).collect();
+    let share = config.share.unwrap_or(DEFAULT_REGION_SHARE);
+    Destinations::HotSpot { hosts, spots, share, to_self: config.self_traffic }
+}
+
+/// The share of the hosts that a hot region is, and that of the messages it gets, where none is given: INSEE's.
+const DEFAULT_REGION: f64 = 0.125;
+const DEFAULT_REGION_SHARE: f64 = 0.25;
 
 /// The share of a hot spot where none is given.
 pub(super) const DEFAULT_SHARE: f64 = 0.1;

@@ -12,7 +12,7 @@ use super::{Destinations, Flows, Pattern, Plan, Progress, TrafficConfig, Traffic
 use crate::cost::{memory_peak_bytes, thread_cpu_s};
 use crate::fabric::packet::{HostLinksDiffer, LinkTime, PacketFabric, PacketRecord};
 use crate::fabric::{FabricConfig, FabricError, FabricKind};
-use crate::network::Simulation;
+use crate::network::{HostIndex, Simulation};
 use crate::statistics::{Cost, Meter, RunFigures};
 use crate::time::SimTime;
 use crate::topology::HostPlace;
@@ -82,6 +82,14 @@ pub fn run_on(
     let places = traffic.places();
     let windowed = match options.engine {
         EngineKind::Events => None,
+        EngineKind::Windows if traffic.react.is_some() => {
+            return Err(TrafficError::key(
+                "react",
+                "the engine \"windows\" does not tell what arrives: \"events\"".to_owned(),
+            )
+            .into());
+        }
+        EngineKind::Auto if traffic.react.is_some() => None,
         EngineKind::Auto | EngineKind::Windows => config.windowed(&places).transpose()?,
     };
     let cost = |others_cpu_s: f64| Cost {
@@ -90,6 +98,7 @@ pub fn run_on(
         memory_peak_bytes: memory_peak_bytes(),
     };
     if let Some(network) = windowed {
+        traffic.needs_to_know(false)?;
         let (link, hosts) = (network.link_time(), network.hosts());
         let (plan, link, sending) = planned(traffic, link, hosts, seed)?;
         let Outcome { raw, meter, records, cpu_s } =
@@ -101,6 +110,7 @@ pub fn run_on(
         return Err(RunError::NoWindows);
     }
     let mut fabric = config.packets(&places, Meter::unplanned())?;
+    traffic.needs_to_know(fabric.waits_more_than(HostIndex(0), 0).is_some() && fabric.occupancy().is_some())?;
     let (plan, _, sending) = planned(traffic, fabric.link_time(), fabric.hosts(), seed)?;
     *fabric.observer() = Meter::new(&plan, options.keep);
     let mut sources = Sources::new(&sending, plan.hosts);
@@ -146,12 +156,28 @@ fn sending(traffic: &TrafficConfig, link: LinkTime, hosts: u32, seed: u64) -> Re
         let plan = traffic.plan(link, hosts, last)?;
         return Ok((plan, Sending::Table { messages, flows: traffic.flows }));
     }
-    let plan = traffic.plan(link, hosts, None)?;
-    let drawing = Drawing::new(&plan, destinations, seed);
+    let mut plan = traffic.plan(link, hosts, None)?;
+    let mut drawing = Drawing::new(&plan, destinations, seed);
+    if let Some(last) = drawing.last(hosts) {
+        plan = traffic.plan(link, hosts, Some(last.0))?;
+        drawing.set_plan(&plan);
+    }
     Ok((plan, Sending::Drawn(Box::new(drawing))))
 }
 
 impl TrafficConfig {
+    /// Refuses what only a fabric makes possible that tells what waits in it, unless it `tells`.
+    fn needs_to_know(&self, tells: bool) -> Result<(), TrafficError> {
+        let keys =
+            [("injection_queue", self.injection_queue.is_some()), ("network_limit", self.network_limit.is_some())];
+        match keys.into_iter().find(|(_, given)| *given && !tells) {
+            Some((key, _)) => {
+                Err(TrafficError::key(key, "only a credit fabric tells what waits in it; leave this out".to_owned()))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// The hosts that the traffic asks for, in their racks; none where the topology says how many there are.
     #[must_use]
     pub fn places(&self) -> Vec<HostPlace> {

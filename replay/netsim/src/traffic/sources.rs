@@ -1,14 +1,15 @@
 //! The hosts as sources of messages: of all in the order of time, or of each by itself.
 
 use super::arrivals::Gaps;
-use super::config::{Arrivals, Flows, Plan};
-use super::table::TimedMessage;
+use super::config::{Arrivals, Flows, React};
+use super::plan::Plan;
+use super::table::{MAX_PS, TimedMessage};
 use super::{Destinations, Drawn, draw, unit};
 use crate::count::count;
 use crate::csr::Csr;
 use crate::fabric::packet::{LinkTime, Message, ServiceLevel};
 use crate::fabric::store_and_forward::windows::HostMessages;
-use crate::kernel::random::mix;
+use crate::kernel::random::{below, mix};
 use crate::kernel::{EventQueue, Phase, Place};
 use crate::network::{HostIndex, Token};
 use crate::time::SimTime;
@@ -43,6 +44,13 @@ pub struct Drawing {
     destinations: Destinations,
 }
 
+impl Plan {
+    /// Whether hosts may hand over less than they draw.
+    const fn waits(&self) -> bool {
+        self.injection_queue.is_some() || self.network_limit.is_some()
+    }
+}
+
 impl Drawing {
     /// Messages of `plan`, drawn with `seed`.
     #[must_use]
@@ -50,9 +58,14 @@ impl Drawing {
         Self { plan: plan.clone(), seed, gaps: Gaps::new(plan, seed), destinations }
     }
 
+    /// The same messages, measured by `plan`.
+    pub(super) fn set_plan(&mut self, plan: &Plan) {
+        self.plan = plan.clone();
+    }
+
     /// When `host` hands over the message behind those of `source`; `None` if not before the run's end.
     fn next_time(&self, host: u32, source: &mut Source) -> Option<SimTime> {
-        if self.destinations.is_silent(host) {
+        if self.destinations.is_silent(host) || self.plan.count.is_some_and(|most| source.count >= most) {
             return None;
         }
         source.moment = self.gaps.next(host, source.count, source.moment);
@@ -67,7 +80,34 @@ impl Drawing {
     fn message(&self, host: u32, count: u64) -> Option<Message> {
         let destination = self.destinations.destination(self.seed, host, count)?;
         let level = self.level(host, count);
-        Some(message(host, destination, self.plan.bytes, level, count, self.plan.flows))
+        Some(message(host, destination, self.bytes(host, count), level, count, self.plan.flows))
+    }
+
+    /// How long message `count` of `host` is.
+    fn bytes(&self, host: u32, count: u64) -> u64 {
+        if self.plan.lengths.is_empty() {
+            return self.plan.bytes;
+        }
+        let drawn = unit(draw(self.seed, Drawn::Length, host, count));
+        let found = self.plan.lengths.iter().find(|(_, upper)| drawn < *upper).or(self.plan.lengths.last());
+        found.map_or(self.plan.bytes, |(bytes, _)| *bytes)
+    }
+
+    /// When the last message of `hosts` hosts is handed over, where there is a number of them.
+    pub(super) fn last(&self, hosts: u32) -> Option<SimTime> {
+        self.plan.count?;
+        let of_host = |host: u32| {
+            let (mut source, mut last) = (Source::default(), None);
+            while let Some(at) = self.next_time(host, &mut source) {
+                last = Some(at);
+                source.count += 1;
+                if at.0 > MAX_PS {
+                    break;
+                }
+            }
+            last
+        };
+        (0..hosts).filter_map(of_host).max()
     }
 
     fn level(&self, host: u32, count: u64) -> ServiceLevel {
@@ -103,7 +143,21 @@ pub enum Sources<'a> {
 pub struct DrawnSources<'a> {
     drawing: &'a Drawing,
     sources: Vec<Source>,
+    /// How many messages each host did not hand over; empty if hosts are never full.
+    refused: Vec<u64>,
+    /// What each host owes and has handed over beside what it draws; empty if deliveries bring about nothing.
+    reactions: Vec<Reactions>,
     queue: EventQueue<u32>,
+    /// Hosts that owe messages, each at the flit time of its next one.
+    owing: EventQueue<u32>,
+}
+
+/// Messages of a host that answer to deliveries.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reactions {
+    owed: u64,
+    /// How many it has handed over.
+    count: u64,
 }
 
 impl<'a> Sources<'a> {
@@ -121,7 +175,13 @@ impl<'a> Sources<'a> {
         let mut sources = DrawnSources {
             drawing,
             sources: vec![Source::default(); hosts as usize],
+            refused: if drawing.plan.waits() { vec![0; hosts as usize] } else { Vec::new() },
+            reactions: match drawing.plan.react {
+                Some(_) => vec![Reactions::default(); hosts as usize],
+                None => Vec::new(),
+            },
             queue: EventQueue::new(horizon.clamp(1 << 20, 1 << 50)),
+            owing: EventQueue::new(1 << 20),
         };
         (0..hosts).for_each(|host| sources.schedule(host));
         Self::Drawn(Box::new(sources))
@@ -131,15 +191,22 @@ impl<'a> Sources<'a> {
     #[must_use]
     pub fn next_time(&self) -> Option<SimTime> {
         match self {
-            Self::Drawn(sources) => sources.queue.next_time(),
+            Self::Drawn(sources) => sources.queue.next_time().into_iter().chain(sources.owing.next_time()).min(),
             Self::Table { messages, next, .. } => messages.get(*next).map(|message| message.at),
         }
     }
 
-    /// The next message, if it is handed over at `now`.
-    pub fn next_at(&mut self, now: SimTime) -> Option<Message> {
+    /// The message with `token` has arrived at `now`: its host may owe more from now on.
+    pub fn delivered(&mut self, now: SimTime, token: Token) {
+        if let Self::Drawn(sources) = self {
+            sources.delivered(now, token);
+        }
+    }
+
+    /// The next message, if it is handed over at `now`. A host of which `full` says so hands nothing over: it has one message fewer.
+    pub fn next_at(&mut self, now: SimTime, full: impl Fn(HostIndex) -> bool) -> Option<Message> {
         match self {
-            Self::Drawn(sources) => sources.next_at(now),
+            Self::Drawn(sources) => sources.next_at(now, full),
             Self::Table { messages, next, counts, flows } => {
                 let timed = messages.get(*next).filter(|message| message.at == now)?;
                 *next += 1;
@@ -160,12 +227,78 @@ impl DrawnSources<'_> {
         }
     }
 
-    fn next_at(&mut self, now: SimTime) -> Option<Message> {
+    /// Message `token` has arrived, which may bring about more at its host.
+    fn delivered(&mut self, now: SimTime, token: Token) {
+        let Some(React { probability, messages: [least, most] }) = self.drawing.plan.react else { return };
+        let (source, count) = (u32::try_from(token.0 >> 40).unwrap_or(u32::MAX), token.0 & ((1 << 40) - 1));
+        let seed = self.drawing.seed;
+        let Some(host) = self.drawing.destinations.destination(seed, source, count) else { return };
+        if unit(draw(seed, Drawn::React, source, count)) >= probability || self.drawing.destinations.is_silent(host) {
+            return;
+        }
+        let drawn = below(draw(seed, Drawn::Reactions, source, count), u64::from(most - least) + 1);
+        let owed = &mut self.reactions[host as usize].owed;
+        let owed_nothing = *owed == 0;
+        *owed += u64::from(least) + drawn;
+        if owed_nothing {
+            self.owes(host, now);
+        }
+    }
+
+    /// `host` hands over what it owes in the flit times behind `now`, one message in each.
+    fn owes(&mut self, host: u32, now: SimTime) {
+        let at = self.drawing.plan.link.cycle_after(now);
+        if at.0 < self.drawing.plan.end_ps {
+            self.owing.schedule(at, Phase::Arrive, Place(host), host);
+        }
+    }
+
+    /// The next message that a host owes at `now`.
+    fn owed_at(&mut self, now: SimTime, full: &impl Fn(HostIndex) -> bool) -> Option<Message> {
+        loop {
+            let (_, host) = self.owing.pop_until(now)?;
+            if full(HostIndex(host)) {
+                self.owes(host, now);
+                continue;
+            }
+            let reactions = &mut self.reactions[host as usize];
+            reactions.owed -= 1;
+            let owes_more = reactions.owed > 0;
+            let count = self.number(host);
+            self.reactions[host as usize].count += 1;
+            if owes_more {
+                self.owes(host, now);
+            }
+            if let Some(message) = self.drawing.message(host, count) {
+                return Some(message);
+            }
+        }
+    }
+
+    /// How many messages `host` has handed over.
+    fn number(&self, host: u32) -> u64 {
+        let place = host as usize;
+        let refused = self.refused.get(place).copied().unwrap_or_default();
+        self.sources[place].count - refused + self.reactions.get(place).map_or(0, |reactions| reactions.count)
+    }
+
+    fn next_at(&mut self, now: SimTime, full: impl Fn(HostIndex) -> bool) -> Option<Message> {
+        if !self.reactions.is_empty()
+            && let Some(message) = self.owed_at(now, &full)
+        {
+            return Some(message);
+        }
         loop {
             let (_, host) = self.queue.pop_until(now)?;
-            let count = self.sources[host as usize].count;
+            let count = self.number(host);
             self.sources[host as usize].count += 1;
             self.schedule(host);
+            if let Some(refused) = self.refused.get_mut(host as usize)
+                && full(HostIndex(host))
+            {
+                *refused += 1;
+                continue;
+            }
             if let Some(message) = self.drawing.message(host, count) {
                 return Some(message);
             }
@@ -276,7 +409,10 @@ impl Sending {
             rest => (rest + headers).max(1),
         };
         let smallest = match self {
-            Self::Drawn(drawing) => Some(last(drawing.plan.bytes)),
+            Self::Drawn(drawing) => {
+                let lengths = drawing.plan.lengths.iter().map(|(bytes, _)| last(*bytes));
+                lengths.min().or_else(|| Some(last(drawing.plan.bytes)))
+            }
             Self::Table { messages, .. } => messages.iter().map(|message| last(message.bytes)).min(),
         };
         smallest.unwrap_or(1)

@@ -39,7 +39,7 @@ fn messages(config: &TrafficConfig, hosts: u32, seed: u64) -> Vec<(SimTime, Mess
     let mut sources = Sources::new(&sending, hosts);
     let mut all = Vec::new();
     while let Some(now) = sources.next_time() {
-        while let Some(message) = sources.next_at(now) {
+        while let Some(message) = sources.next_at(now, |_| false) {
             all.push((now, message));
         }
     }

@@ -65,3 +65,17 @@ fn choosing_among_lanes_too_is_what_insees_trees_gain_by() {
     let (link, both) = (accepted(TREE, "\"adaptive\"", 2, ""), accepted(TREE, "{ adaptive = \"link-and-vl\" }", 2, ""));
     assert!(both > link * 1.01, "{link} {both}");
 }
+
+#[test]
+fn lanes_are_given_away_one_packet_at_a_time_only_where_packets_choose_them() {
+    let fabric = format!(
+        "kind = \"credit\"\nvls = 2\nrouting = {{ dally = \"trc\" }}\nlane_allocation = \"exclusive\"\n{TORUS}"
+    );
+    let config: FabricConfig = fabric.parse().unwrap();
+    let traffic = TrafficConfig::default();
+    let error = traffic::run(&traffic, &config, 1, RunOptions::default(), &AtomicBool::new(false), &mut |_| {});
+    let error = error.unwrap_err().to_string();
+    for needle in ["lane_allocation", "exclusive", "trc", "minimal-adaptive"] {
+        assert!(error.contains(needle), "{error}");
+    }
+}

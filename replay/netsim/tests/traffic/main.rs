@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod arrivals;
+mod distances;
 mod engines;
 mod insee;
 mod over_flows;

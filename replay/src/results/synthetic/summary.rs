@@ -300,7 +300,8 @@ impl TrafficSummary {
 }
 
 fn message_bytes(traffic: &netsim::traffic::TrafficConfig, plan: &Plan) -> Option<u64> {
-    (traffic.pattern != netsim::traffic::Pattern::Table).then_some(plan.bytes)
+    let one_length = traffic.pattern != netsim::traffic::Pattern::Table && traffic.lengths.is_empty();
+    one_length.then_some(plan.bytes)
 }
 
 fn mean(figures: &[&RunFigures], of: &dyn Fn(&RunFigures) -> Option<f64>) -> Option<f64> {

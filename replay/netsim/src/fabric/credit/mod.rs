@@ -38,7 +38,7 @@ use super::slab::Slab;
 use super::{FabricError, FabricKind};
 use crate::count::count;
 use crate::csr::Csr;
-use crate::network::{Delivery, NetworkFigures, Simulation};
+use crate::network::{Delivery, HostIndex, NetworkFigures, Simulation};
 use crate::routing::{Ranks, Routes};
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, NodeId, Topology};
@@ -203,6 +203,8 @@ pub struct Credit<O, S: Strategies = Configured> {
     traffic: TiVec<LinkId, Traffic>,
     meters: TiVec<LinkId, LinkMeter>,
     delivered: u64,
+    /// Credits of all VLs of a link together.
+    link_credits: u64,
 }
 
 impl<O: Observer> Credit<O> {
@@ -348,6 +350,10 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             traffic: vec![Traffic::default(); links.len()].into(),
             meters: vec![LinkMeter::default(); links.len()].into(),
             delivered: 0,
+            link_credits: match config.shared_buffers {
+                Some(shared) => shared.size.into(),
+                None => u64::from(config.credits) * u64::from(vls),
+            },
             links,
             topology,
         })
@@ -504,6 +510,24 @@ impl<O: Observer, S: Strategies> PacketFabric<O> for Credit<O, S> {
     fn link_time(&self) -> Result<LinkTime, HostLinksDiffer> {
         let link = LinkTime::new(host_rate(&self.topology)?, Bytes(self.flit), self.mtu, self.headers);
         Ok(LinkTime { whole_flits: true, ..link })
+    }
+
+    fn waits_more_than(&self, host: HostIndex, most: u64) -> Option<bool> {
+        let node = self.topology.host_node(host.0);
+        let queues = (0..self.vls).map(|vl| self.number.queue(node, vl));
+        let mut waiting = 0u64;
+        for queue in queues {
+            waiting = waiting.saturating_add(self.messages.waiting(queue, most));
+        }
+        Some(waiting > most)
+    }
+
+    fn occupancy(&self) -> Option<(u64, u64)> {
+        let begun = self.messages.begun();
+        let between = self.topology.links().iter().zip(&self.links);
+        let between = between.filter(|(link, state)| !link.absent && !state.from_host && !state.to_host).count();
+        let largest = u64::from(self.sizes.largest.1).max(1);
+        Some((begun - self.delivered, between as u64 * self.link_credits / largest))
     }
 
     fn lanes(&self) -> u32 {
