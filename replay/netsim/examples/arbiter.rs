@@ -1,17 +1,19 @@
-//! An input arbiter of one's own in the switches of `credit`: the first input in order always wins, which starves the others. Beside it
-//! the library's round robin: `cargo run --release -p netsim --example arbiter`.
+//! An input arbiter and an allocator of one's own in the switches of `credit`: the first input in order always wins, which starves the
+//! others. Beside them the library's round robin: `cargo run --release -p netsim --example arbiter`.
 
 use std::io::{Write as _, stdout};
 use std::marker::PhantomData;
 
 use netsim::fabric::credit::{
-    Contender, Contest, Credit, CreditConfig, InputArbiter, RoundRobin, StaticBuffers, Strategies,
+    Allocator, Contender, Contest, Credit, CreditConfig, InputArbiter, LinkByLink, Requests, RoundRobin, StaticBuffers,
+    Strategies,
 };
 use netsim::fabric::packet::{Message, PacketFabric, PacketRecord, ServiceLevel};
 use netsim::network::{HostIndex, Simulation, Token};
 use netsim::routing::Routes;
 use netsim::time::SimTime;
 use netsim::topology::HostPlace;
+use netsim::units::DurationPs;
 
 /// The head of the first queue, in order of queues.
 struct FixedPriority;
@@ -22,23 +24,41 @@ impl InputArbiter for FixedPriority {
     }
 }
 
-/// The strategies of a network whose switches have the input arbiter `A`.
-struct With<A>(PhantomData<A>);
+/// Matches what still can be matched, request by request, in order of links, VLs and queues.
+struct Greedy;
 
-impl<A: InputArbiter> Strategies for With<A> {
+impl Allocator for Greedy {
+    fn cycle(&self) -> Option<DurationPs> {
+        Some(DurationPs::ZERO)
+    }
+
+    fn allocate(&self, requests: &mut impl Requests) {
+        for request in 0..requests.all().len() {
+            if requests.is_open(request) {
+                requests.take(request, true);
+            }
+        }
+    }
+}
+
+/// The strategies of a network whose switches have the input arbiter `A` and the allocator `M`.
+struct With<A, M>(PhantomData<(A, M)>);
+
+impl<A: InputArbiter, M: Allocator> Strategies for With<A, M> {
     type Inputs = A;
     type Buffers = StaticBuffers;
+    type Allocator = M;
 }
 
 /// How many of the first 300 packets that arrive at one host come from each of three others that send without a pause.
-fn shares<A: InputArbiter>(arbiter: A) -> Result<[usize; 3], Box<dyn std::error::Error>> {
+fn shares<A: InputArbiter, M: Allocator>(arbiter: A, allocator: M) -> Result<[usize; 3], Box<dyn std::error::Error>> {
     let config: CreditConfig = "topology = { shape = \"single-switch\" }".parse()?;
     let hosts = ["a", "b", "c", "d"].map(|name| HostPlace { name: name.to_owned(), rack: "r".to_owned() });
     let topology = config.topology.build(&hosts)?;
     let routes = Routes::new(&config.routing, &topology, config.seed)?;
     let buffers = StaticBuffers { credits: 128 };
-    let mut network: Credit<Vec<PacketRecord>, With<A>> =
-        Credit::with(&config, topology, routes, (arbiter, buffers), Vec::new())?;
+    let mut network: Credit<Vec<PacketRecord>, With<A, M>> =
+        Credit::with(&config, topology, routes, (arbiter, buffers, allocator), Vec::new())?;
     for source in 0..3 {
         let message = Message {
             source: HostIndex(source),
@@ -57,13 +77,14 @@ fn shares<A: InputArbiter>(arbiter: A) -> Result<[usize; 3], Box<dyn std::error:
     Ok([0, 1, 2].map(|source| first.iter().filter(|packet| packet.source == HostIndex(source)).count()))
 }
 
-/// Compares both arbiters.
+/// Compares the three.
 ///
 /// # Errors
 /// When the network cannot be built or nothing can be written.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (fixed, turns) = (shares(FixedPriority)?, shares(RoundRobin)?);
-    writeln!(stdout(), "of 300 packets: fixed priority {fixed:?}, round robin {turns:?}")?;
-    assert_eq!((fixed, turns), ([300, 0, 0], [100, 100, 100]));
+    let (fixed, turns) = (shares(FixedPriority, LinkByLink)?, shares(RoundRobin, LinkByLink)?);
+    let greedy = shares(RoundRobin, Greedy)?;
+    writeln!(stdout(), "of 300 packets: fixed priority {fixed:?}, greedy {greedy:?}, round robin {turns:?}")?;
+    assert_eq!((fixed, greedy, turns), ([300, 0, 0], [300, 0, 0], [100, 100, 100]));
     Ok(())
 }

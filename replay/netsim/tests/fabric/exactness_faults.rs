@@ -112,6 +112,30 @@ fn mistakes_with_input_arbitration_are_found() {
 }
 
 #[test]
+fn mistakes_with_allocations_are_found() {
+    let found = found(
+        &allocated_networks(),
+        CASES,
+        &[
+            Fault::InputsNoResource,
+            Fault::OtherSideFirst,
+            Fault::OneIteration,
+            Fault::TurnsMoveInAllIterations,
+            Fault::TurnsMoveUnmatched,
+            Fault::QueuesByRuleOfInputs,
+            Fault::CycleForgotten,
+            Fault::InputBusyInGap,
+        ],
+        |case| drive(&mut Credit::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic),
+        |case, fault| {
+            let topology = case.config.topology.build(&case.hosts).unwrap();
+            credit::play(&case.config, &topology, &case.traffic, Some(fault))
+        },
+    );
+    assert_all(&found);
+}
+
+#[test]
 fn mistakes_with_shared_buffers_are_found() {
     let found = found(
         &shared_networks(),

@@ -4,6 +4,7 @@
 mod channel_load;
 mod common;
 mod configuration;
+mod credit_allocation;
 mod credit_arbitration;
 mod credit_buffers;
 mod credit_configuration;

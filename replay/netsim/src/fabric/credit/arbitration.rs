@@ -43,6 +43,17 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         queue_of(self.number, self.classes, &self.inputs[inputs as usize..], vl, bit)
     }
 
+    /// The masks of the queues that ask for `link` and `vl`.
+    pub(super) fn asking_masks(&self, link: LinkId, vl: u32) -> Vec<u64> {
+        let state = &self.links[link];
+        if state.masks == NO_MASKS {
+            return vec![self.lanes.ends[self.number.lane(link, vl)].sender.mask];
+        }
+        let words = usize::from(state.words);
+        let first = state.masks as usize + vl as usize * words;
+        self.masks[first..first + words].to_vec()
+    }
+
     /// The bit of the queue that is next among those that ask for `id` and `vl` and find their credits; or how many credits
     /// have to be there until one of them does.
     #[inline]
@@ -185,7 +196,7 @@ fn queue_of(number: Numbering, classes: u32, inputs: &[LinkId], vl: u32, bit: u3
 }
 
 /// The set bits of a mask of several words, from one of them on and once around.
-struct Asking<'a> {
+pub(super) struct Asking<'a> {
     masks: &'a [u64],
     /// What is left of the present word.
     bits: u64,
@@ -197,13 +208,13 @@ struct Asking<'a> {
 
 impl<'a> Asking<'a> {
     #[inline(always)]
-    fn new(masks: &'a [u64], begin: u32) -> Self {
+    pub fn new(masks: &'a [u64], begin: u32) -> Self {
         let word = begin as usize / 64;
         Self { masks, bits: masks[word] & (u64::MAX << (begin % 64)), word, round: 0, begin }
     }
 
     #[inline(always)]
-    fn next(&mut self) -> Option<u32> {
+    pub fn next(&mut self) -> Option<u32> {
         while self.bits == 0 {
             if self.round == self.masks.len() {
                 return None;
@@ -238,10 +249,57 @@ struct LaneContest<'a, B> {
     least_need: u32,
 }
 
-impl<B: BufferPolicy> LaneContest<'_, B> {
+/// What arbiters may know of the heads of queues.
+pub(super) struct Heads<'a, B> {
+    pub lanes: &'a Lanes<B>,
+    pub packets: &'a Slab<PacketId, Packet>,
+    pub number: Numbering,
+    pub seed: u64,
+    pub now: SimTime,
+}
+
+impl<B> Heads<'_, B> {
     #[inline(always)]
     fn head(&self, contender: Contender) -> &Packet {
         self.packets.get(self.lanes.ends[LaneId(contender.queue)].buffer.first)
+    }
+
+    #[inline(always)]
+    pub fn asks_since(&self, contender: Contender) -> SimTime {
+        self.lanes.ends[LaneId(contender.queue)].buffer.since
+    }
+
+    #[inline(always)]
+    pub fn injected(&self, contender: Contender) -> SimTime {
+        self.head(contender).left
+    }
+
+    #[inline(always)]
+    pub fn waiting_flits(&self, contender: Contender) -> u64 {
+        let mut packet = self.head(contender);
+        let mut flits = u64::from(packet.flits);
+        while packet.next != PacketId::NONE {
+            packet = self.packets.get(packet.next);
+            if packet.first > self.now {
+                break;
+            }
+            flits += u64::from(packet.flits);
+        }
+        flits
+    }
+
+    #[inline(always)]
+    pub fn draw(&self, contender: Contender) -> u64 {
+        let queue = LaneId(contender.queue);
+        let place = (1 << 62) + u64::from(self.number.link(queue).0) * 16 + u64::from(self.number.vl(queue));
+        draw(self.seed, place, self.now.0)
+    }
+}
+
+impl<B> LaneContest<'_, B> {
+    #[inline(always)]
+    fn heads(&self) -> Heads<'_, B> {
+        Heads { lanes: self.lanes, packets: self.packets, number: self.number, seed: self.seed, now: self.now }
     }
 }
 
@@ -264,32 +322,21 @@ impl<B: BufferPolicy> Contest for LaneContest<'_, B> {
 
     #[inline(always)]
     fn asks_since(&self, contender: Contender) -> SimTime {
-        self.lanes.ends[LaneId(contender.queue)].buffer.since
+        self.heads().asks_since(contender)
     }
 
     #[inline(always)]
     fn injected(&self, contender: Contender) -> SimTime {
-        self.head(contender).left
+        self.heads().injected(contender)
     }
 
     #[inline(always)]
     fn waiting_flits(&self, contender: Contender) -> u64 {
-        let mut packet = self.head(contender);
-        let mut flits = u64::from(packet.flits);
-        while packet.next != PacketId::NONE {
-            packet = self.packets.get(packet.next);
-            if packet.first > self.now {
-                break;
-            }
-            flits += u64::from(packet.flits);
-        }
-        flits
+        self.heads().waiting_flits(contender)
     }
 
     #[inline(always)]
     fn draw(&self, contender: Contender) -> u64 {
-        let queue = LaneId(contender.queue);
-        let place = (1 << 62) + u64::from(self.number.link(queue).0) * 16 + u64::from(self.number.vl(queue));
-        draw(self.seed, place, self.now.0)
+        self.heads().draw(contender)
     }
 }

@@ -9,6 +9,8 @@ use crate::units::DurationPs;
 
 /// A gibibyte.
 const MAX_CREDITS: u32 = 1 << 24;
+/// Iterations of an allocation at most.
+const MAX_ITERATIONS: u8 = 64;
 /// The largest packet, headers included.
 const MAX_BYTES: u64 = 1 << 20;
 /// Longer gaps and delays than a second are mistakes of a unit.
@@ -66,7 +68,19 @@ impl CreditConfig {
                 return Err(wrong(key, delay, "at most 1s"));
             }
         }
+        self.check_allocation()?;
         self.check_arbitration()
+    }
+
+    fn check_allocation(&self) -> Result<(), FabricError> {
+        let Some(allocation) = self.allocation else { return Ok(()) };
+        if allocation.iterations == 0 || allocation.iterations > MAX_ITERATIONS {
+            return Err(wrong("allocation.iterations", allocation.iterations, "from 1 to 64 iterations"));
+        }
+        if allocation.cycle > MAX_DELAY {
+            return Err(wrong("allocation.cycle", allocation.cycle, "at most 1s"));
+        }
+        Ok(())
     }
 
     fn check_buffers(&self) -> Result<(), FabricError> {
@@ -150,6 +164,13 @@ impl CreditConfig {
                            { bubble = \"shortest\" }, { bubble = \"smart\" }, { dally = \"improved\" }, { dally = \"adaptive\" } or \
                            { adaptive = \"link-and-vl\" }";
             return Err(wrong("lane_allocation", format!("\"exclusive\" with routing = {}", self.routing), allowed));
+        }
+        // Nobody has compared these together with the plain model.
+        if self.allocation.is_some() && self.lane_allocation == LaneAllocation::Exclusive {
+            return Err(wrong("lane_allocation", "\"exclusive\" with an allocation".to_owned(), "shared"));
+        }
+        if self.allocation.is_some() && self.consumption == Consumption::Multiple {
+            return Err(wrong("consumption", "\"multiple\" with an allocation".to_owned(), "single"));
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! The keys of a `credit` fabric.
 
+use super::allocator::SeparableConfig;
 use super::input_arbiter::InputArbitration;
 use crate::fabric::figures::DEFAULT_INTERVAL;
 use crate::fabric::pipe::PipeConfig;
@@ -196,6 +197,10 @@ pub struct CreditConfig {
     /// How many packets may have one lane in mind. Default: `shared`.
     #[serde(skip_serializing_if = "LaneAllocation::is_default")]
     pub lane_allocation: LaneAllocation,
+    /// The heads of a switch are matched with its links at once, and an input passes one packet at a time. Default: each link arbitrates
+    /// by itself, and the VLs of an input pass side by side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allocation: Option<SeparableConfig>,
     /// Traffic of a host to itself.
     pub loopback: PipeConfig,
     /// Width of the intervals of the traffic over time. Default: `100ms` (ours).
@@ -227,6 +232,7 @@ impl Default for CreditConfig {
             input_arbitration: InputArbitration::default(),
             consumption: Consumption::default(),
             lane_allocation: LaneAllocation::default(),
+            allocation: None,
             loopback: PipeConfig::default(),
             interval: DEFAULT_INTERVAL,
         }

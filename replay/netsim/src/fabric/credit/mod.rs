@@ -4,6 +4,8 @@
 //! next packet, a packet is delivered. Flits have no events; credits come back by schedule (`lanes`). Whatever
 //! happens in one instant is seen before anything is arbitrated: arrivals only note which links have to look.
 
+mod allocation;
+mod allocator;
 mod arbiter;
 mod arbitration;
 mod buffer_policy;
@@ -19,8 +21,10 @@ mod pending;
 mod receiving;
 mod sending;
 mod strategies;
+mod switches;
 mod undecided;
 
+pub use allocator::{AllocationOrder, Allocator, LinkByLink, Request, Requests, SeparableConfig};
 pub use buffer_policy::{BufferPolicy, ConfiguredBuffers, SharedBuffers, StaticBuffers};
 pub use config::{
     Consumption, CreditConfig, LaneAllocation, SharedBuffersConfig, Speed, Start, VlArbitration, VlWeight,
@@ -46,6 +50,7 @@ use crate::units::{Bytes, DurationPs};
 use arbiter::{Tables, Turns};
 use lanes::{Lanes, Numbering};
 use pending::PendingEvents;
+use switches::Switches;
 use typed_index_collections::TiVec;
 use undecided::Undecided;
 
@@ -62,6 +67,8 @@ enum Event {
     Link(LinkId),
     /// A packet has arrived at its host.
     Deliver(PacketId),
+    /// A switch may allocate: an input is free, or its next cycle begins.
+    Switch(NodeId),
 }
 
 /// A packet on its way.
@@ -187,6 +194,9 @@ pub struct Credit<O, S: Strategies = Configured> {
     bases: [u8; 16],
     tables: Tables,
     input_arbiter: S::Inputs,
+    allocator: S::Allocator,
+    /// What switches know that allocate, if they do.
+    switches: Option<Switches>,
     links: TiVec<LinkId, Link>,
     /// The links that end at each switch, in order.
     inputs: Vec<LinkId>,
@@ -225,7 +235,7 @@ impl<O: Observer> Credit<O> {
     /// When a value makes no sense, or the routing can deadlock.
     pub fn on(config: &CreditConfig, topology: Topology, routes: Routes, observer: O) -> Result<Self, FabricError> {
         let checked = config.checked()?;
-        let strategies = (checked.input_arbitration, ConfiguredBuffers::new(&checked));
+        let strategies = (checked.input_arbitration, ConfiguredBuffers::new(&checked), checked.allocation);
         Self::with(config, topology, routes, strategies, observer)
     }
 }
@@ -240,11 +250,11 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         config: &CreditConfig,
         mut topology: Topology,
         routes: Routes,
-        strategies: (S::Inputs, S::Buffers),
+        strategies: (S::Inputs, S::Buffers, S::Allocator),
         observer: O,
     ) -> Result<Self, FabricError> {
         let config = &config.checked()?;
-        let (input_arbiter, buffers) = strategies;
+        let (input_arbiter, buffers, allocator) = strategies;
         config.set_rates(&mut topology)?;
         let classes = routes.classes();
         config.check_room(buffers.min(), routes.packets_of_room())?;
@@ -310,6 +320,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         for (id, _) in links.iter_enumerated().filter(|(_, link)| link.parallel) {
             lanes.unlimit(id);
         }
+        let switches = allocator.cycle().map(|cycle| Switches::new(cycle, topology.nodes() as usize, links.len()));
         Ok(Self {
             observer,
             by_packet: routes.looks_at_packets(),
@@ -333,6 +344,8 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             bases,
             tables,
             input_arbiter,
+            allocator,
+            switches,
             inputs: inputs.items().to_vec(),
             masks: vec![0; words as usize],
             lanes,
@@ -385,9 +398,11 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
                 Event::Ask(queue) => self.ask(queue, at),
                 Event::Link(link) => self.woken(link, at),
                 Event::Deliver(packet) => self.deliver(packet, at, deliveries),
+                Event::Switch(switch) => self.switch_woken(switch, at),
             }
         }
-        self.open = (!self.looking.is_empty() || !self.choosing.is_empty()).then_some(at);
+        let looks = !self.looking.is_empty() || self.switches.as_ref().is_some_and(Switches::look);
+        self.open = (looks || !self.choosing.is_empty()).then_some(at);
         Some(at)
     }
 
@@ -399,10 +414,15 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         }
         let mut looking = std::mem::take(&mut self.looking);
         for link in looking.drain(..) {
-            self.links[link].listed = false;
-            self.arbitrate(link, at);
+            let state = &mut self.links[link];
+            state.listed = false;
+            match &mut self.switches {
+                Some(switches) if !state.from_host => switches.look_at(self.topology.link(link).from),
+                _ => self.arbitrate(link, at),
+            }
         }
         self.looking = looking;
+        self.allocate_all(at);
     }
 
     /// Has `link` look for a packet to start, once all arrivals of the instant are seen.

@@ -4,8 +4,8 @@ use super::Case;
 use super::topologies::{BEAT, Network, buffer, duration, grids, lattices, network, trees, without_faults};
 use crate::flit_model::traffic::{Sending, When};
 use netsim::fabric::credit::{
-    Consumption, Credit, CreditConfig, InputArbitration, LaneAllocation, SharedBuffersConfig, Start, VlArbitration,
-    VlWeight,
+    AllocationOrder, Consumption, Credit, CreditConfig, InputArbitration, LaneAllocation, SeparableConfig,
+    SharedBuffersConfig, Start, VlArbitration, VlWeight,
 };
 use netsim::fabric::store_and_forward::{StoreAndForward, StoreAndForwardConfig};
 use netsim::routing::{
@@ -284,6 +284,27 @@ pub fn arbitrated_networks() -> impl Strategy<Value = Case<CreditConfig>> {
     let rules = select(vec![RoundRobin, Random, Fifo, Fifo, Longest, Longest, Age]);
     (adaptive, rules).prop_map(|(mut case, rule)| {
         case.config.input_arbitration = rule;
+        case
+    })
+}
+
+/// Networks whose switches allocate, with any arbitration, and what is sent on them.
+pub fn allocated_networks() -> impl Strategy<Value = Case<CreditConfig>> {
+    use InputArbitration::{Age, Fifo, Longest, Random, RoundRobin};
+    // Boxed: together they are too large for the stack of a test.
+    let networks = prop_oneof![
+        3 => credit_networks().boxed(),
+        1 => minimal_networks().boxed(),
+        1 => shared_networks().boxed(),
+        1 => lattice_networks().boxed()
+    ];
+    let rules = || select(vec![RoundRobin, RoundRobin, RoundRobin, Random, Fifo, Longest, Age]);
+    let order = select(vec![AllocationOrder::InputFirst, AllocationOrder::OutputFirst]);
+    let cycle = prop_oneof![3 => Just(0), 3 => (1..4u64).prop_map(|beats| beats * BEAT), 2 => 1..400_000u64];
+    let allocation = (order, 1..4u8, rules(), cycle.prop_map(DurationPs));
+    (networks, rules(), allocation).prop_map(|(mut case, rule, (order, iterations, queue_arbitration, cycle))| {
+        case.config.input_arbitration = rule;
+        case.config.allocation = Some(SeparableConfig { order, iterations, queue_arbitration, cycle });
         case
     })
 }

@@ -69,6 +69,7 @@ pub struct VlArbiter {
 }
 
 /// A VL that is next, and by which table.
+#[derive(Clone, Copy)]
 pub struct Turn {
     pub vl: u8,
     high: bool,
@@ -110,6 +111,11 @@ impl VlArbiter {
             0 => self.from_high > 0,
             limit => self.from_high >= u64::from(limit) * 4_096 + late,
         }
+    }
+
+    /// The link is free, and nothing starts.
+    pub fn idle(&mut self) {
+        self.from_high = 0;
     }
 
     /// A packet of `credits` and `bytes` (in whole flits) starts in its VL's turn.

@@ -31,6 +31,22 @@ pub enum Fault {
     LongestTiesToFirst,
     /// `age` counts from the hand-over.
     AgeSinceHandOver,
+    /// An input passes several packets at a time, although switches allocate.
+    InputsNoResource,
+    /// Links grant first where inputs ask first, and the other way round.
+    OtherSideFirst,
+    /// What is not matched in the first iteration is not tried again.
+    OneIteration,
+    /// Round robins move with every match.
+    TurnsMoveInAllIterations,
+    /// Round robins of links move with every grant, accepted or not.
+    TurnsMoveUnmatched,
+    /// An input takes its queues by the rule of links.
+    QueuesByRuleOfInputs,
+    /// A switch allocates at any instant.
+    CycleForgotten,
+    /// An input is busy until its link is free, the pause behind the packet included.
+    InputBusyInGap,
     /// In a shared buffer no VL has anything for itself.
     ExclusiveForgotten,
     /// In a shared buffer a VL may have all that no other has for itself.

@@ -1,5 +1,6 @@
 //! The fabric `credit`, flit by flit.
 
+mod allocating;
 mod sending;
 
 use super::arbiter::VlArbiter;
@@ -49,6 +50,8 @@ enum Happening {
     HeadLeft { queue: usize },
     /// The pause behind a packet is over.
     LinkFree { link: usize },
+    /// Switches allocate, for which heads wait.
+    Cycle,
     /// Messages were delivered.
     Deliver,
     /// A credit update leaves the receiver of (link, VL).
@@ -157,6 +160,8 @@ struct Link {
     free_since: Option<SimTime>,
     remainder: u128,
     arbiter: VlArbiter,
+    /// The input of the packet that was last matched with it.
+    last_input: Option<usize>,
     lanes: Vec<Lane>,
 }
 
@@ -170,6 +175,8 @@ struct Model<'a> {
     now: SimTime,
     timeline: Timeline<Step, Happening>,
     links: Vec<Link>,
+    /// For each link, as the input where it ends, the VL of the queue that was last matched.
+    last_matched: Vec<Option<usize>>,
     /// All queues, ordered by node, input link and VL.
     queues: Vec<Queue>,
     /// Each node's queues.
@@ -231,9 +238,10 @@ impl<'a> Model<'a> {
             free_since: None,
             remainder: 0,
             arbiter: VlArbiter::new(&config.arbitration, config.vls, fault),
+            last_input: None,
             lanes: (0..vls).map(|_| lane(from)).collect(),
         };
-        let links = topology.links().iter().map(|l| link(l.from)).collect();
+        let links: Vec<Link> = topology.links().iter().map(|l| link(l.from)).collect();
         let mut timeline = Timeline::new();
         for (message, sending) in traffic.iter().enumerate() {
             if let When::At(time) = sending.when {
@@ -248,6 +256,7 @@ impl<'a> Model<'a> {
             fault,
             now: SimTime::ZERO,
             timeline,
+            last_matched: vec![None; links.len()],
             links,
             queues,
             at_node,
@@ -276,6 +285,8 @@ impl<'a> Model<'a> {
                 self.links[link].free = true;
                 self.links[link].free_since = Some(self.now);
             }
+            // The allocations follow when all of the instant has happened.
+            Happening::Cycle => {}
             Happening::Deliver => self.deliver(),
             Happening::UpdateLeaves { link, vl } => self.update_leaves(link, vl),
             Happening::UpdateArrives { link, vl, credits } => self.links[link].lanes[vl].taken -= credits,

@@ -238,12 +238,14 @@ impl Model<'_> {
             }
         }
         for (link, asking) in asking.iter().enumerate() {
+            let from_host = self.topology.links()[link].from.0 < self.topology.hosts();
             if self.needs_no_credits(link) {
                 asking.iter().for_each(|(queue, vl)| self.start(link, *vl, *queue));
-            } else if self.links[link].free {
+            } else if self.links[link].free && (from_host || self.config.allocation.is_none()) {
                 self.arbitrate(link, asking);
             }
         }
+        self.allocations();
     }
 
     /// Notes of the heads of queues since when they are there, and since when they ask.
@@ -273,7 +275,7 @@ impl Model<'_> {
     }
 
     /// Where the head of a queue may start, if its link is free.
-    fn may_start(&self, queue: usize) -> Option<Choice> {
+    pub(super) fn may_start(&self, queue: usize) -> Option<Choice> {
         let head = self.queues[queue].waiting.front()?;
         let choice = head.choice.filter(|_| !head.started)?;
         let mut needed = self.packets[head.packet].credits;
@@ -308,14 +310,19 @@ impl Model<'_> {
     }
 
     /// Which of `queues`, in order of queues, is taken whose heads may start on `vl` of `link`.
-    fn input(&self, link: usize, vl: usize, queues: &[usize]) -> usize {
+    pub(super) fn input(&self, link: usize, vl: usize, queues: &[usize]) -> usize {
         let last = match self.fault {
             Some(Fault::InputsFromFirst) => usize::MAX,
             _ => self.links[link].lanes[vl].last_taken,
         };
+        self.by_rule(self.config.input_arbitration, last, queues)
+    }
+
+    /// Which of `queues`, in order of queues, `rule` takes; in turn that is the first behind `last`.
+    pub(super) fn by_rule(&self, rule: InputArbitration, last: usize, queues: &[usize]) -> usize {
         let head = |queue: usize| &self.queues[queue].waiting[0];
         let in_turn = |queue: usize| (queue <= last, queue);
-        let taken = match self.config.input_arbitration {
+        let taken = match rule {
             InputArbitration::RoundRobin => queues.iter().min_by_key(|queue| in_turn(**queue)),
             InputArbitration::Random => queues.iter().min_by_key(|queue| {
                 let input = self.queues[**queue].input.map_or(0, |input| input as u64);
@@ -350,7 +357,7 @@ impl Model<'_> {
     // Sending
 
     /// The head of `queue` starts on `link`.
-    fn start(&mut self, link: usize, vl: usize, queue: usize) {
+    pub(super) fn start(&mut self, link: usize, vl: usize, queue: usize) {
         let head = &mut self.queues[queue].waiting[0];
         head.started = true;
         let packet = head.packet;
