@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Error;
 use clap::{Args, ValueEnum};
-use netsim::topology::{Export, Figures, Format, Graph, Topology, figures};
+use netsim::topology::{Export, Figures, Format, Graph, Ned, Topology, figures};
 
 use super::common::say;
 use super::network::{NetworkArgs, write};
@@ -14,7 +14,7 @@ use super::network::{NetworkArgs, write};
 pub(super) struct TopologyArgs {
     #[command(flatten)]
     network: NetworkArgs,
-    /// How to write the topology [default: by the end of the file's name, .dot, .gv, .topo, .lst or .json; else edges].
+    /// How to write the topology [default: by the end of the file's name, .dot, .gv, .topo, .lst, .ned or .json; else edges].
     #[arg(long)]
     format: Option<Written>,
     /// Writes the topology to a file; without it, --format prints it in place of its figures.
@@ -35,6 +35,8 @@ enum Written {
     Ibnetdiscover,
     /// A subnet of InfiniBand as ibdiagnet writes it; can be read as shape "graph".
     Lst,
+    /// OMNeT++'s and OMNEST's language; gates have the numbers of ports in routing files.
+    Ned,
     /// Nodes and cables as one JSON object.
     Json,
 }
@@ -45,6 +47,7 @@ impl Written {
             Some("dot" | "gv") => Self::Dot,
             Some("topo") => Self::Ibnetdiscover,
             Some("lst") => Self::Lst,
+            Some("ned") => Self::Ned,
             Some("json") => Self::Json,
             _ => Self::Edges,
         }
@@ -64,6 +67,7 @@ impl Written {
             Self::Dot => Graph::of(topology).write(Format::Dot)?,
             Self::Ibnetdiscover => Graph::of(topology).write(Format::Ibnetdiscover)?,
             Self::Lst => Graph::of(topology).write(Format::Lst)?,
+            Self::Ned => Ned::of(topology)?.to_string(),
             Self::Json => serde_json::to_string(&Export(topology))?,
         })
     }

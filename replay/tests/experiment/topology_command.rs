@@ -1,6 +1,7 @@
 //! `replay topology` and `replay routing`: what they print and write, and how they fail.
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -203,4 +204,47 @@ fn what_is_left_out_of_a_file_is_said_by_runs_too() {
         let strict = run(path, 2, &[arguments, &["--set", "fabric.topology.strict=true"]].concat());
         assert!(strict.contains("net.dot:5: ") && strict.contains("strict = false"), "{strict}");
     }
+}
+
+/// LIGHTNESS' 64 nodes: 4 racks and 2 cores, whose ports are those of the routing file (deliverable 2.3).
+#[test]
+fn a_topology_is_written_in_ned_with_the_ports_of_its_routing_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let ned = run(path, 0, &[&["topology", "--format", "ned"], &FAT_TREE[..]].concat());
+    assert_eq!((ned.matches(": Host {").count(), ned.matches(": Switch {").count()), (64, 6), "{ned}");
+    assert!(
+        ned.contains("rack0: Switch { gates: port[18]; }") && ned.contains("core1: Switch { gates: port[4]; }"),
+        "{ned}"
+    );
+    let mut ends = BTreeMap::new();
+    for line in ned.lines().filter(|line| line.contains("<-->")) {
+        let mut parts = line.trim().trim_end_matches(';').split(" <--> ");
+        let (from, channel, to) = (parts.next().unwrap(), parts.next().unwrap(), parts.next().unwrap());
+        assert!(channel.starts_with("ned.DatarateChannel { delay = ") && channel.contains("datarate = 10000000000bps"));
+        let node = |gate: &str| gate.split(".port[").next().unwrap().to_owned();
+        assert!(ends.insert(from.to_owned(), node(to)).is_none() && ends.insert(to.to_owned(), node(from)).is_none());
+    }
+    assert_eq!(ends.len(), 2 * (64 + 8), "each port once");
+    // Each line of the routing file is a switch: its port for each host leads to it, or to the other level.
+    let routing = run(path, 0, &[&["routing", "--format", "table"], &FAT_TREE[..]].concat());
+    let switches = ["rack0", "rack1", "rack2", "rack3", "core0", "core1"];
+    let lines: Vec<&str> = routing.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())).collect();
+    assert_eq!(lines.len(), switches.len(), "{routing}");
+    for (switch, line) in switches.into_iter().zip(lines) {
+        for (host, port) in line.split_whitespace().enumerate() {
+            let next = &ends[&format!("{switch}.port[{port}]")];
+            let mine = format!("rack{}", host / 16);
+            let right = if switch == mine {
+                *next == format!("h{host}")
+            } else if switch.starts_with("core") {
+                *next == mine
+            } else {
+                next.starts_with("core")
+            };
+            assert!(right, "{switch} sends to h{host} by {next}");
+        }
+    }
+    let one_way = run(path, 2, &["topology", "--shape", "torus", "--set", "ways=1", "--format", "ned"]);
+    assert!(one_way.contains("json"), "{one_way}");
 }
