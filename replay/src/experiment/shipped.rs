@@ -49,6 +49,7 @@ pub const EXPERIMENTS: &[Shipped] = shipped!["":
     "sweeps/nodes"
     "sweeps/ops-load"
     "sweeps/ops-loss"
+    "sweeps/wavelengths-and-buffers"
     "synthetic/fat-tree"
     "synthetic/fattreesim"
     "synthetic/hot-spot"

@@ -78,6 +78,30 @@ fn a_sweep_says_from_which_set_up_on_circuits_pay() {
     );
 }
 
+/// What the comment of `sweeps/wavelengths-and-buffers.toml` says.
+#[test]
+fn wavelengths_gain_and_so_do_buffers_up_to_16_places() {
+    let bench = Bench::new("");
+    let sweep = bench
+        .json(0, &["run", "sweeps/wavelengths-and-buffers", "--generate", "terasort", "--out", "results", "--json"]);
+    let time = |wavelengths: u64, places: u64| {
+        let values = |point: &Value| {
+            let of = |key: &str| point["values"][key].as_u64().unwrap();
+            (of("fabric.wavelengths"), of("fabric.tor_max_messages"))
+        };
+        let mut points = sweep["points"].as_array().unwrap().iter();
+        points.find(|point| values(point) == (wavelengths, places)).unwrap()["job_time_s"].as_f64().unwrap()
+    };
+    for places in [1, 16, 64] {
+        let times = [1, 2, 4].map(|wavelengths| time(wavelengths, places));
+        assert!(times[0] > times[1] + 0.5 && times[1] > times[2] + 0.5, "{places}: {times:?}");
+    }
+    for wavelengths in [1, 2, 4] {
+        let [one, some, many] = [1, 16, 64].map(|places| time(wavelengths, places));
+        assert!(one > some + 0.2 && one < some + 2.3 && (many / some - 1.0).abs() < 0.01, "{one} {some} {many}");
+    }
+}
+
 #[test]
 fn each_combination_comes_out_as_by_itself() {
     let bench = Bench::new(SWEEP);
