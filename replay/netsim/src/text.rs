@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::fabric::FabricConfig;
 use crate::fabric::credit::CreditConfig;
+use crate::fabric::rotor::RotorConfig;
 use crate::fabric::store_and_forward::StoreAndForwardConfig;
 use crate::topology::TopologyConfig;
 use crate::traffic::TrafficConfig;
@@ -27,4 +28,4 @@ macro_rules! toml_text {
     )+ };
 }
 
-toml_text!(CreditConfig, FabricConfig, StoreAndForwardConfig, TopologyConfig, TrafficConfig);
+toml_text!(CreditConfig, FabricConfig, RotorConfig, StoreAndForwardConfig, TopologyConfig, TrafficConfig);

@@ -42,6 +42,7 @@ pub const EXPERIMENTS: &[Shipped] = shipped!["":
     "lightness-ops"
     "lightness-ocs"
     "lightness-mixed"
+    "rotor"
     "lab-100mbit"
     "lab-10mbit"
     "sweeps/circuit-set-up"
@@ -59,7 +60,7 @@ pub const EXPERIMENTS: &[Shipped] = shipped!["":
 ];
 
 /// Job files, for `--generate`.
-pub const JOBS: &[Shipped] = shipped!["jobs/": "terasort" "data-centre" "hec-protein-clustering"];
+pub const JOBS: &[Shipped] = shipped!["jobs/": "terasort" "data-centre" "sixteen-racks" "hec-protein-clustering"];
 
 /// The text of the file at `path`, of `most` bytes at most; where there is none, of the one of `shipped` that has this name.
 ///

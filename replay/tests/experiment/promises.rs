@@ -178,6 +178,16 @@ fn lightness_ocs_takes_circuits_for_all_traffic_between_racks() {
 }
 
 #[test]
+fn rotor_has_messages_of_1_mib_wait_for_their_circuit_and_loses_nothing() {
+    let results = run("rotor.toml");
+    assert_eq!(rates(&results), BTreeSet::from([10 * GBIT]));
+    let packets = |bytes: u64| bytes / PIECE * PIECE.div_ceil(1_436) + (bytes % PIECE).div_ceil(1_436);
+    assert_eq!(counter(&results, "packets over circuits"), packets(LARGE) + packets(SMALL));
+    assert_eq!(counter(&results, "packets on short ways"), packets(SMALL));
+    assert_eq!((results.detail.summary.drops, results.detail.summary.retransmissions), (0, 0));
+}
+
+#[test]
 fn lightness_mixed_takes_circuits_for_messages_of_1_mib_and_the_packet_switch_for_smaller_ones() {
     let results = run("lightness-mixed.toml");
     // Each piece of 64 KiB is two packets of 32 KiB, whatever their way.

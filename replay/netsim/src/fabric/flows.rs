@@ -124,6 +124,10 @@ impl<F: PacketFabric<()>> Network for Flows<F> {
     }
 
     fn send(&mut self, now: SimTime, flow: FlowId, bytes: u64, token: Token) {
+        self.send_part(now, flow, bytes, bytes, token);
+    }
+
+    fn send_part(&mut self, now: SimTime, flow: FlowId, bytes: u64, of_bytes: u64, token: Token) {
         let entry = &mut self.flows[flow.0 as usize];
         if let Some(pipe) = &mut entry.loopback {
             let at = pipe.hand_over(now, bytes, &self.pipe);
@@ -141,6 +145,6 @@ impl<F: PacketFabric<()>> Network for Flows<F> {
             flow: flow.0.into(),
             token: Token(id.0.into()),
         };
-        self.fabric.send(now, &message);
+        self.fabric.send_part(now, &message, of_bytes);
     }
 }

@@ -218,6 +218,15 @@ macro_rules! fabric_kinds {
                 match self { $( Self::$Kind(network) => network.send(now, message), )+ }
             }
 
+            fn send_part(
+                &mut self,
+                now: $crate::time::SimTime,
+                message: &$crate::fabric::packet::Message,
+                of_bytes: u64,
+            ) {
+                match self { $( Self::$Kind(network) => network.send_part(now, message, of_bytes), )+ }
+            }
+
             fn observer(&mut self) -> &mut O {
                 match self { $( Self::$Kind(network) => network.observer(), )+ }
             }

@@ -7,6 +7,7 @@
 //! | `lightness` | servers below ToR switches, joined by optical packet and circuit switches |
 //! | `credit` | InfiniBand: virtual cut-through, virtual lanes, credits |
 //! | `store-and-forward` | switches that queue whole packets at their outputs, nothing above them at the hosts |
+//! | `rotor` | racks that optical circuit switches join in turn, whatever waits |
 
 pub mod credit;
 mod error;
@@ -25,6 +26,7 @@ mod messages;
 pub mod packet;
 pub mod pipe;
 mod port;
+pub mod rotor;
 mod slab;
 pub mod store_and_forward;
 
@@ -52,6 +54,8 @@ kinds::fabric_kinds! {
         "credit" => Credit(credit::CreditConfig),
         /// Whole packets, queued at their outputs; what is dropped is sent again.
         "store-and-forward" => StoreAndForward(store_and_forward::StoreAndForwardConfig),
+        /// Racks that circuit switches join in turn.
+        "rotor" => Rotor(rotor::RotorConfig),
     }
 }
 

@@ -189,6 +189,12 @@ pub trait PacketFabric<O: Observer>: Simulation {
     /// Hands a message over at `now`: later than all instants that were processed, or that of the last delivery.
     fn send(&mut self, now: SimTime, message: &Message);
 
+    /// As [`PacketFabric::send`], of a message that is a part of one of the application with `of_bytes` in all.
+    fn send_part(&mut self, now: SimTime, message: &Message, of_bytes: u64) {
+        let _ = of_bytes;
+        self.send(now, message);
+    }
+
     /// What sees the packets.
     fn observer(&mut self) -> &mut O;
 

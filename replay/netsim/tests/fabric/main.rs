@@ -26,6 +26,8 @@ mod flit_model_by_hand;
 mod lightness;
 mod lightness_published;
 mod properties;
+mod rotor;
+mod rotor_model;
 mod store_and_forward_md1;
 mod store_and_forward_queues;
 mod topology;

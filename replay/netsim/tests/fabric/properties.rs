@@ -7,7 +7,7 @@ use netsim::time::SimTime;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-const FABRICS: [&str; 17] = [
+const FABRICS: [&str; 20] = [
     "kind = \"ideal\"\n",
     "kind = \"ideal\"\nlatency = \"10us\"\nrate = \"1Gbps\"\n",
     "kind = \"ethernet\"\n",
@@ -23,6 +23,9 @@ const FABRICS: [&str; 17] = [
     "kind = \"credit\"\nspeed = \"QDR\"\nvls = 3\ncredits = 34\ncredit_min_time = \"700ns\"\nflit_gap = \"3ns\"\npacket_gap = \"50ns\"\nstart = \"whole-packet\"\n",
     "kind = \"credit\"\nrouting = \"d-mod-k\"\nmaxVL = 1\nmtu = \"256B\"\nflit = \"16B\"\ncredits = 9\n[topology]\nshape = \"fat-tree\"\ncores = 3\nhost_link = { rate = \"1Gbps\", length = \"20m\" }\nuplink = { rate = \"2500Mbps\" }\n",
     "kind = \"store-and-forward\"\n",
+    "kind = \"rotor\"\n",
+    "kind = \"rotor\"\nuplinks = 2\nchange = \"in-turn\"\nrouting = \"expander\"\nbulk_threshold = \"20kB\"\nuplink_queue = 8\nclock_skew = \"2us\"\n",
+    "kind = \"rotor\"\nslice = \"30us\"\nguard = \"1us\"\nreconfiguration_delay = { exponential = [\"0ns\", \"1us\"] }\nrouting = \"two-hop\"\ntransit_queue = 4\n",
     "kind = \"store-and-forward\"\nswitch_delay = \"1us\"\nheaders = \"20B\"\n[topology]\nshape = \"racks\"\njoined = \"core\"\nhost_link = { rate = \"1Gbps\", buffer = \"1 packets\" }\nuplink = { rate = \"300Mbps\", buffer = \"0B\" }\n",
     "kind = \"store-and-forward\"\nrouting = \"d-mod-k\"\n[topology]\nshape = \"fat-tree\"\ncores = 3\nhost_link = { rate = \"1Gbps\", buffer = \"8kB\" }\nuplink = { rate = \"100mbit\", buffer = \"2 packets\" }\n",
 ];

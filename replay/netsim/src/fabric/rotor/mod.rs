@@ -1,0 +1,700 @@
+//! `rotor`: racks that circuit switches join in turn, whatever waits (`RotorNet`, Opera); defined in `docs/rotor.md`.
+//!
+//! What waits for a circuit waits at its host, which is asked for it when the circuit is there; a `ToR` holds only what comes from other racks. What
+//! becomes of a packet at a switch is known when it is sent, as the schedule is.
+
+mod config;
+mod counters;
+mod paths;
+mod schedule;
+mod state;
+
+pub use config::{Change, Reconfiguration, RotorConfig, RotorRouting};
+
+use super::figures::LinkMeter;
+use super::flows::Flows;
+use super::ids::PacketId;
+use super::messages::{Cut, Messages, NUMBER, key};
+use super::packet::{HostLinksDiffer, LinkTime, Message, Observer, PacketFabric, PacketRecord};
+use super::slab::Slab;
+use super::{FabricError, FabricKind, Places};
+use crate::count::count;
+use crate::kernel::{EventQueue, Phase, Place};
+use crate::network::{Delivery, NetworkFigures, Simulation};
+use crate::time::SimTime;
+use crate::topology::{HostPlace, Placing};
+use counters::Counters;
+use paths::Paths;
+use schedule::{Fate, Period, Rack, Schedule};
+use state::{Host, Packet, Tor, Uplink};
+use std::collections::VecDeque;
+
+/// A packet that has passed so many switches waits for the circuit to its rack.
+const MOST_SWITCHES: u32 = 64;
+
+/// What happens, and where.
+#[derive(Clone, Copy)]
+enum Event {
+    /// The link of a host is free for a packet that waits for no circuit.
+    Push(u32),
+    /// Such a packet is at its `ToR`.
+    AtTor(PacketId),
+    /// An uplink, by rack x uplinks + switch, looks for a packet; of events with an older number nothing comes.
+    Serve(u32, u32),
+    /// A packet has passed a circuit.
+    Crossed(PacketId),
+    /// A `ToR` learns that a packet that it sent was lost.
+    Lost(PacketId),
+    /// A packet is at its host.
+    Arrived(PacketId),
+}
+
+/// Where an uplink's next packet is.
+#[derive(Clone, Copy)]
+enum Source {
+    Queue,
+    Transit,
+    /// At a host, in the queue for that one.
+    Host(u32, u32),
+}
+
+/// A packet at a circuit switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// The rack that sent it, and the one to which the circuit leads.
+    pub from: u32,
+    /// As `from`.
+    pub to: u32,
+    /// The switch, counted from 0.
+    pub switch: u32,
+    /// When its first bit comes to the switch, and its last one.
+    pub first: SimTime,
+    /// As `first`.
+    pub last: SimTime,
+    /// Its length.
+    pub bytes: u32,
+    /// Whether it passes; else it is lost.
+    pub passes: bool,
+}
+
+/// A network of circuits that come in turn.
+pub struct Rotor<O> {
+    observer: O,
+    config: RotorConfig,
+    schedule: Schedule,
+    paths: Paths,
+    names: Vec<String>,
+    racks: Vec<String>,
+    rack_of: Vec<Rack>,
+    hosts: Vec<Host>,
+    tors: Vec<Tor>,
+    uplinks: Vec<Uplink>,
+    packets: Slab<PacketId, Packet>,
+    /// Queues: source host x hosts + destination, then one a host for what waits for no circuit.
+    messages: Messages,
+    events: EventQueue<Event>,
+    /// How long before its circuit an uplink asks a host: its packet is there when the circuit is.
+    lead_ps: u64,
+    up: Vec<LinkMeter>,
+    down: Vec<LinkMeter>,
+    over: Vec<LinkMeter>,
+    counters: Counters,
+    passages: Option<Vec<Passage>>,
+}
+
+impl<O: Observer> Rotor<O> {
+    /// The network of `config` for `hosts`; `observer` sees its packets.
+    ///
+    /// # Errors
+    /// When two hosts have one name, or a value makes no sense.
+    pub fn new(config: &RotorConfig, hosts: &[HostPlace], observer: O) -> Result<Self, FabricError> {
+        let placing = Placing::of(hosts)?;
+        config.check(hosts.len(), placing.racks.len())?;
+        let racks = placing.racks.len();
+        let rack_of: Vec<Rack> = (0..hosts.len()).map(|host| count(placing.rack(host))).collect();
+        let mut tors = vec![Tor::default(); racks];
+        for (host, rack) in rack_of.iter().enumerate() {
+            tors[*rack as usize].hosts.push(count(host));
+        }
+        for tor in &mut tors {
+            tor.transit = vec![VecDeque::new(); racks];
+            tor.pending = vec![0; racks];
+        }
+        let host = Host { waiting: vec![0; racks], turn: vec![0; racks], ..Host::default() };
+        let schedule = Schedule::new(config, count(racks));
+        let uplinks = racks * config.uplinks as usize;
+        let largest = config.mtu.get() + config.headers.get();
+        let number = hosts.len();
+        Ok(Self {
+            observer,
+            paths: Paths::new(count(racks), schedule.cycle(), config.seed),
+            schedule,
+            names: hosts.iter().map(|host| host.name.clone()).collect(),
+            racks: placing.racks,
+            rack_of,
+            hosts: vec![host; number],
+            tors,
+            uplinks: vec![Uplink::default(); uplinks],
+            packets: Slab::default(),
+            messages: Messages::new(count(number), number * number + number, config.mtu, config.headers),
+            events: EventQueue::new((config.slice.ps() * 2).clamp(1 << 24, 1 << 36)),
+            lead_ps: config.host_rate.time_ps(largest) + config.host_delay.ps(),
+            up: vec![LinkMeter::default(); number],
+            down: vec![LinkMeter::default(); number],
+            over: vec![LinkMeter::default(); uplinks],
+            counters: Counters::default(),
+            passages: None,
+            config: config.clone(),
+        })
+    }
+
+    /// Keeps each packet that comes to a switch from now on, in the order in which they are sent, for [`Rotor::passages`].
+    pub fn keep_passages(&mut self) {
+        self.passages.get_or_insert_default();
+    }
+
+    /// The packets that were kept.
+    #[must_use]
+    pub fn passages(&self) -> &[Passage] {
+        self.passages.as_deref().unwrap_or_default()
+    }
+
+    /// The rack with which `switch` joins `rack` at `at`, or is about to when its change is over; none if the port is dark.
+    #[must_use]
+    pub fn joined(&self, switch: u32, rack: u32, at: SimTime) -> Option<u32> {
+        self.schedule.joined(switch, &self.schedule.period(switch, at.0), rack)
+    }
+
+    fn hand_over(&mut self, now: SimTime, message: &Message, of_bytes: u64) {
+        let (source, destination) = (message.source.0, message.destination.0);
+        let (rack, to) = (self.rack_of[source as usize], self.rack_of[destination as usize]);
+        let hosts = self.hosts.len();
+        if rack == to || of_bytes < self.config.bulk_from() {
+            self.messages.hand_over(now, message, hosts * hosts + source as usize);
+            self.push(now, source);
+        } else if self.messages.hand_over(now, message, source as usize * hosts + destination as usize) {
+            self.hosts[source as usize].waiting[to as usize] += 1;
+            self.more_pending(now, rack, to);
+        }
+    }
+
+    /// Has a host send the next packet that waits for no circuit, if its link is free; else there is an event for it.
+    fn push(&mut self, now: SimTime, host: u32) {
+        let queue = self.hosts.len() * self.hosts.len() + host as usize;
+        let state = &mut self.hosts[host as usize];
+        if state.pushes || self.messages.is_empty(queue) {
+            return;
+        }
+        if state.up_free > now {
+            state.pushes = true;
+            self.events.schedule(state.up_free, Phase::Arrive, self.host_place(host), Event::Push(host));
+            return;
+        }
+        let Some(cut) = self.messages.cut(queue) else { return };
+        let (packet, arrives) = self.leave(now, host, cut, true);
+        self.events.schedule(arrives, Phase::Arrive, self.host_place(host), Event::AtTor(packet));
+        self.push(now, host);
+    }
+
+    /// A packet leaves its host as soon as its link is free. Returns it, and when it is at the `ToR`.
+    fn leave(&mut self, now: SimTime, host: u32, cut: Cut, hurries: bool) -> (PacketId, SimTime) {
+        let state = &mut self.hosts[host as usize];
+        let left = state.up_free.max(now);
+        state.up_free = left.plus_ps(self.config.host_rate.time_ps(cut.bytes.into()));
+        let arrives = state.up_free.plus_ps(self.config.host_delay.ps());
+        self.up[host as usize].crossed(left, cut.bytes.into(), self.config.interval.ps());
+        let message = self.messages.get(cut.message);
+        let rack = self.rack_of[host as usize];
+        let packet = Packet {
+            message: cut.message,
+            destination: message.destination.0,
+            bytes: cut.bytes,
+            left,
+            key: key(message.source, cut.number),
+            rack,
+            towards: rack,
+            switches: 0,
+            hurries,
+        };
+        (self.packets.insert(packet), arrives)
+    }
+
+    fn happen(&mut self, now: SimTime, event: Event, deliveries: &mut Vec<Delivery>) {
+        match event {
+            Event::Push(host) => {
+                self.hosts[host as usize].pushes = false;
+                self.push(now, host);
+            }
+            Event::AtTor(id) => self.at_tor(now, id),
+            Event::Serve(uplink, generation) => {
+                let state = &mut self.uplinks[uplink as usize];
+                if state.generation == generation {
+                    state.next = None;
+                    let switches = self.schedule.switches();
+                    self.serve(now, uplink / switches, uplink % switches);
+                }
+            }
+            Event::Crossed(id) => self.crossed(now, id),
+            Event::Lost(id) => self.lost(now, id),
+            Event::Arrived(id) => self.arrived(now, id, deliveries),
+        }
+    }
+
+    /// A packet is at a `ToR`, which sends it on.
+    fn at_tor(&mut self, now: SimTime, id: PacketId) {
+        let packet = self.packets.get_mut(id);
+        packet.switches += 1;
+        let (rack, destination, bytes) = (packet.rack, packet.destination as usize, packet.bytes);
+        if self.rack_of[destination] != rack {
+            self.route(now, id);
+            return;
+        }
+        let host = &mut self.hosts[destination];
+        let starts = host.down_free.max(now);
+        host.down_free = starts.plus_ps(self.config.host_rate.time_ps(bytes.into()));
+        let arrives = host.down_free.plus_ps(self.config.host_delay.ps());
+        self.down[destination].crossed(starts, bytes.into(), self.config.interval.ps());
+        self.events.schedule(arrives, Phase::Arrive, self.down_place(count(destination)), Event::Arrived(id));
+    }
+
+    /// Puts a packet into the queue of an uplink, or into that for the circuit to its rack.
+    fn route(&mut self, now: SimTime, id: PacketId) {
+        let Packet { rack, destination, switches, hurries, key, .. } = *self.packets.get(id);
+        let to = self.rack_of[destination as usize];
+        let way = if hurries && switches < MOST_SWITCHES { self.way(now, rack, to, key) } else { None };
+        let Some((switch, period)) = way else {
+            self.wait(now, id, rack, to, false);
+            return;
+        };
+        let index = self.uplink(rack, switch);
+        if self.uplinks[index].queue_period != period.number {
+            let over = std::mem::take(&mut self.uplinks[index].queue);
+            self.uplinks[index].queue_period = period.number;
+            self.route_anew(now, over);
+        }
+        let limit = self.config.uplink_queue.map_or(usize::MAX, |limit| limit as usize);
+        if self.uplinks[index].queue.len() >= limit {
+            self.counters.from_uplink_queue += 1;
+            self.wait(now, id, rack, to, false);
+            return;
+        }
+        self.uplinks[index].queue.push_back(id);
+        self.wake(now, rack, switch);
+    }
+
+    /// The uplink on a short way, and the period in which its circuit is there.
+    fn way(&mut self, now: SimTime, rack: Rack, to: Rack, key: u64) -> Option<(u32, Period)> {
+        let slice = match self.config.change {
+            Change::InTurn => self.schedule.slice_of(rack, now.0),
+            Change::Together => self.schedule.current(0, rack, now.0).begin / self.config.slice.ps(),
+        };
+        let switch = self.paths.next(&self.schedule, slice, rack, to, key)?;
+        Some((switch, self.schedule.current(switch, rack, now.0)))
+    }
+
+    fn route_anew(&mut self, now: SimTime, packets: VecDeque<PacketId>) {
+        self.counters.rerouted += packets.len() as u64;
+        for id in packets {
+            self.route(now, id);
+        }
+    }
+
+    /// A packet waits at the `ToR` of `rack` for the circuit to rack `to`; one that was lost is the first.
+    fn wait(&mut self, now: SimTime, id: PacketId, rack: Rack, to: Rack, first: bool) {
+        let queue = &mut self.tors[rack as usize].transit[to as usize];
+        if first {
+            queue.push_front(id);
+        } else {
+            queue.push_back(id);
+        }
+        self.counters.longest_transit = self.counters.longest_transit.max(queue.len() as u64);
+        self.more_pending(now, rack, to);
+    }
+
+    /// One queue or packet more waits at `rack` for rack `to`.
+    fn more_pending(&mut self, now: SimTime, rack: Rack, to: Rack) {
+        let tor = &mut self.tors[rack as usize];
+        tor.pending[to as usize] += 1;
+        tor.pending_all += 1;
+        if tor.pending[to as usize] == 1 {
+            (0..self.schedule.switches()).for_each(|switch| self.wake(now, rack, switch));
+        }
+    }
+
+    fn less_pending(&mut self, rack: Rack, to: Rack) {
+        let tor = &mut self.tors[rack as usize];
+        tor.pending[to as usize] -= 1;
+        tor.pending_all -= 1;
+    }
+
+    fn uplink(&self, rack: Rack, switch: u32) -> usize {
+        (rack * self.schedule.switches() + switch) as usize
+    }
+
+    /// Has an uplink look for a packet as soon as it may need one.
+    fn wake(&mut self, now: SimTime, rack: Rack, switch: u32) {
+        let free = self.uplinks[self.uplink(rack, switch)].free;
+        self.serve_at(now.max(SimTime(free.0.saturating_sub(self.lead_ps))), rack, switch);
+    }
+
+    /// Has an uplink look for a packet at `at`, if it does not look before.
+    fn serve_at(&mut self, at: SimTime, rack: Rack, switch: u32) {
+        let index = self.uplink(rack, switch);
+        let place = Place(2 * count(self.hosts.len()) + count(index));
+        let uplink = &mut self.uplinks[index];
+        if uplink.next.is_none_or(|next| at < next) {
+            uplink.next = Some(at);
+            uplink.generation = uplink.generation.wrapping_add(1);
+            self.events.schedule(at, Phase::Decide, place, Event::Serve(count(index), uplink.generation));
+        }
+    }
+
+    /// An uplink sends what it has for the rack with which it is joined, if it still has the time for it.
+    fn serve(&mut self, now: SimTime, rack: Rack, switch: u32) {
+        let index = self.uplink(rack, switch);
+        let period = self.schedule.current(switch, rack, now.0);
+        if self.uplinks[index].queue_period != period.number {
+            let over = std::mem::take(&mut self.uplinks[index].queue);
+            self.route_anew(now, over);
+        }
+        let (open, close) = self.schedule.window(rack, &period);
+        let looks = open.saturating_sub(self.lead_ps);
+        let joined = self.schedule.joined(switch, &period, rack);
+        if looks > now.0 && joined.is_some_and(|other| self.has_any(rack, index, other)) {
+            self.serve_at(SimTime(looks), rack, switch);
+            return;
+        }
+        let found =
+            joined.filter(|_| looks <= now.0).and_then(|other| Some((other, self.find(now, rack, index, other)?)));
+        let Some((other, source)) = found else {
+            self.sleep(rack, switch, &period, close);
+            return;
+        };
+        let (bytes, ready) = self.ready(now, rack, other, index, source);
+        let starts = ready.max(self.uplinks[index].free).max(SimTime(open));
+        let ends = starts.plus_ps(self.config.uplink_rate.time_ps(bytes.into()));
+        let sent = if self.uplinks[index].period == period.number { self.uplinks[index].sent } else { 0 };
+        let over_budget = self.config.budget.is_some_and(|budget| sent + u64::from(bytes) > budget.get());
+        if ends.0 > close || over_budget {
+            self.sleep(rack, switch, &period, close);
+            return;
+        }
+        let uplink = &mut self.uplinks[index];
+        (uplink.period, uplink.sent, uplink.free) = (period.number, sent + u64::from(bytes), ends);
+        let id = self.take(now, rack, other, index, source);
+        self.send_over(id, switch, &period, other, starts, ends);
+        self.wake(now, rack, switch);
+    }
+
+    /// Whether anything here goes over a circuit to `other`.
+    fn has_any(&self, rack: Rack, uplink: usize, other: Rack) -> bool {
+        let tor = &self.tors[rack as usize];
+        let any = self.config.routing == RotorRouting::TwoHop && tor.pending_all > 0;
+        any || tor.pending[other as usize] > 0 || !self.uplinks[uplink].queue.is_empty()
+    }
+
+    /// Nothing is left for the period: the uplink looks again in the next one that has something to do. Its packets on short ways find other ones.
+    fn sleep(&mut self, rack: Rack, switch: u32, period: &Period, close: u64) {
+        let index = self.uplink(rack, switch);
+        if !self.uplinks[index].queue.is_empty() {
+            self.serve_at(SimTime(close), rack, switch);
+            return;
+        }
+        let (mut next, mut after) = (*period, close);
+        for _ in 0..self.schedule.cycle() {
+            next = self.schedule.period(switch, next.end);
+            let (open, close) = self.schedule.window(rack, &next);
+            let joined = self.schedule.joined(switch, &next, rack);
+            if joined.is_some_and(|other| self.has_any(rack, index, other)) {
+                self.serve_at(SimTime(open.saturating_sub(self.lead_ps).max(after)), rack, switch);
+                return;
+            }
+            after = close;
+        }
+    }
+
+    /// The next packet for a circuit to `other`.
+    fn find(&mut self, now: SimTime, rack: Rack, uplink: usize, other: Rack) -> Option<Source> {
+        if !self.uplinks[uplink].queue.is_empty() {
+            return Some(Source::Queue);
+        }
+        let tor = &self.tors[rack as usize];
+        if !tor.transit[other as usize].is_empty() {
+            return Some(Source::Transit);
+        }
+        if tor.pending[other as usize] > 0 {
+            let host = self.free_host(now, rack, uplink, |host| host.waiting[other as usize] > 0)?;
+            return self.at_host(host, other);
+        }
+        if self.config.routing != RotorRouting::TwoHop || tor.pending_all == 0 {
+            return None;
+        }
+        let host = self.free_host(now, rack, uplink, |host| host.waiting.iter().any(|waiting| *waiting > 0))?;
+        let state = &mut self.hosts[host as usize];
+        let racks = count(state.waiting.len());
+        let turn = state.rack_turn;
+        let to = (0..racks).map(|step| (turn + step) % racks).find(|to| state.waiting[*to as usize] > 0)?;
+        state.rack_turn = (to + 1) % racks;
+        self.at_host(host, to)
+    }
+
+    /// Of the hosts of `rack` that have something, the one whose link is free first; of several the one whose turn it is.
+    fn free_host(&mut self, now: SimTime, rack: Rack, uplink: usize, has: impl Fn(&Host) -> bool) -> Option<u32> {
+        let hosts = &self.tors[rack as usize].hosts;
+        let turn = self.uplinks[uplink].turn;
+        let in_turn = (0..hosts.len()).map(|step| (turn + step) % hosts.len());
+        let with = in_turn.filter(|place| has(&self.hosts[hosts[*place] as usize]));
+        let first = with.min_by_key(|place| self.hosts[hosts[*place] as usize].up_free.max(now))?;
+        self.uplinks[uplink].turn = (first + 1) % hosts.len();
+        Some(hosts[first])
+    }
+
+    /// The queue at `host` whose turn it is, of those for hosts of `rack`.
+    fn at_host(&self, host: u32, rack: Rack) -> Option<Source> {
+        let there = &self.tors[rack as usize].hosts;
+        let turn = self.hosts[host as usize].turn[rack as usize] as usize;
+        let queue = |to: u32| host as usize * self.hosts.len() + to as usize;
+        let in_turn = (0..there.len()).map(|step| there[(turn + step) % there.len()]);
+        let to = in_turn.into_iter().find(|to| !self.messages.is_empty(queue(*to)))?;
+        Some(Source::Host(host, to))
+    }
+
+    /// The length of the packet, and when it is at the uplink.
+    fn ready(&self, now: SimTime, rack: Rack, other: Rack, uplink: usize, source: Source) -> (u32, SimTime) {
+        let of = |id: Option<&PacketId>| id.map_or(0, |id| self.packets.get(*id).bytes);
+        match source {
+            Source::Queue => (of(self.uplinks[uplink].queue.front()), now),
+            Source::Transit => (of(self.tors[rack as usize].transit[other as usize].front()), now),
+            Source::Host(host, to) => {
+                let queue = host as usize * self.hosts.len() + to as usize;
+                let bytes = self.messages.peek(queue).map_or(0, |(bytes, _)| bytes);
+                let time = self.config.host_rate.time_ps(bytes.into()) + self.config.host_delay.ps();
+                (bytes, self.hosts[host as usize].up_free.max(now).plus_ps(time))
+            }
+        }
+    }
+
+    /// Takes the packet out.
+    fn take(&mut self, now: SimTime, rack: Rack, other: Rack, uplink: usize, source: Source) -> Option<PacketId> {
+        match source {
+            Source::Queue => self.uplinks[uplink].queue.pop_front(),
+            Source::Transit => {
+                self.less_pending(rack, other);
+                self.tors[rack as usize].transit[other as usize].pop_front()
+            }
+            Source::Host(host, to) => {
+                let queue = host as usize * self.hosts.len() + to as usize;
+                let cut = self.messages.cut(queue)?;
+                let there = self.rack_of[to as usize];
+                let hosts = &self.tors[there as usize].hosts;
+                let place = hosts.binary_search(&to).unwrap_or(0);
+                let state = &mut self.hosts[host as usize];
+                state.turn[there as usize] = count((place + 1) % hosts.len());
+                if self.messages.is_empty(queue) {
+                    state.waiting[there as usize] -= 1;
+                    self.less_pending(rack, there);
+                }
+                let (id, _) = self.leave(now, host, cut, false);
+                self.packets.get_mut(id).switches = 1;
+                Some(id)
+            }
+        }
+    }
+
+    /// A packet crosses a circuit from `starts` to `ends`, or is lost there.
+    fn send_over(
+        &mut self,
+        id: Option<PacketId>,
+        switch: u32,
+        period: &Period,
+        other: Rack,
+        starts: SimTime,
+        ends: SimTime,
+    ) {
+        let Some(id) = id else { return };
+        let packet = self.packets.get_mut(id);
+        packet.towards = other;
+        let bytes = u64::from(packet.bytes);
+        let index = (packet.rack * self.schedule.switches() + switch) as usize;
+        self.over[index].crossed(starts, bytes, self.config.interval.ps());
+        self.counters.sent += 1;
+        self.counters.sent_bytes += bytes;
+        self.counters.on_short_ways += u64::from(packet.hurries);
+        let cable = self.config.cable_delay.ps();
+        let last = ends.plus_ps(cable);
+        let fate = self.schedule.fate(switch, period, starts.plus_ps(cable).0, last.0);
+        match fate {
+            Fate::Passes => {}
+            Fate::GuardBand => self.counters.guard_band += 1,
+            Fate::Reconfiguring => self.counters.reconfiguring += 1,
+        }
+        if let Some(passages) = &mut self.passages {
+            let (from, passes) = (packet.rack, fate == Fate::Passes);
+            let (first, bytes) = (starts.plus_ps(cable), packet.bytes);
+            passages.push(Passage { from, to: other, switch, first, last, bytes, passes });
+        }
+        let event = if fate == Fate::Passes { Event::Crossed(id) } else { Event::Lost(id) };
+        if fate != Fate::Passes {
+            self.counters.lost_bytes += bytes;
+            self.over[index].dropped(last, self.config.interval.ps());
+        }
+        let place = Place(2 * count(self.hosts.len()) + count(index));
+        self.events.schedule(last.plus_ps(cable), Phase::Arrive, place, event);
+    }
+
+    /// A packet has passed a circuit: it is at a `ToR`, if there is a place for it.
+    fn crossed(&mut self, now: SimTime, id: PacketId) {
+        let Packet { towards, destination, hurries, bytes, switches, .. } = *self.packets.get(id);
+        let to = self.rack_of[destination as usize];
+        let waits = towards != to && (!hurries || switches >= MOST_SWITCHES);
+        let limit = self.config.transit_queue.map_or(usize::MAX, |limit| limit as usize);
+        if waits && self.tors[towards as usize].transit[to as usize].len() >= limit {
+            self.counters.no_place += 1;
+            self.counters.lost_bytes += u64::from(bytes);
+            let host_places = 2 * count(self.hosts.len());
+            let place = Place(host_places + count(self.uplinks.len()) + towards);
+            let told = now.plus_ps(2 * self.config.cable_delay.ps());
+            self.events.schedule(told, Phase::Arrive, place, Event::Lost(id));
+            return;
+        }
+        self.counters.passed += 1;
+        self.counters.passed_bytes += u64::from(bytes);
+        let packet = self.packets.get_mut(id);
+        packet.rack = towards;
+        packet.switches += 1;
+        self.at_tor(now, id);
+    }
+
+    /// A `ToR` sends a packet again: by a short way, or the first of those that wait for the circuit to its rack.
+    fn lost(&mut self, now: SimTime, id: PacketId) {
+        let Packet { rack, destination, hurries, .. } = *self.packets.get(id);
+        if hurries {
+            self.route(now, id);
+        } else {
+            self.wait(now, id, rack, self.rack_of[destination as usize], true);
+        }
+    }
+
+    fn arrived(&mut self, now: SimTime, id: PacketId, deliveries: &mut Vec<Delivery>) {
+        let packet = self.packets.remove(id);
+        let message = self.messages.get(packet.message);
+        let record = PacketRecord {
+            handed_over: message.handed_over,
+            left: packet.left,
+            arrived: now,
+            source: message.source,
+            destination: message.destination,
+            number: packet.key & NUMBER,
+            bytes: packet.bytes,
+            flits: u32::try_from(u64::from(packet.bytes).div_ceil(self.config.flit.get())).unwrap_or(u32::MAX),
+            switches: packet.switches,
+            token: message.token,
+        };
+        self.counters.delivered += 1;
+        self.counters.within_racks += u64::from(packet.switches == 1);
+        self.observer.delivered(&record);
+        if let Some(token) = self.messages.arrived(packet.message) {
+            deliveries.push(Delivery { token, at: now });
+        }
+    }
+
+    fn host_place(&self, host: u32) -> Place {
+        Place(host)
+    }
+
+    fn down_place(&self, host: u32) -> Place {
+        Place(count(self.hosts.len()) + host)
+    }
+}
+
+impl<O: Observer> Simulation for Rotor<O> {
+    fn hosts(&self) -> u32 {
+        count(self.hosts.len())
+    }
+
+    fn next_event(&self) -> Option<SimTime> {
+        self.events.next_time()
+    }
+
+    fn run_before(&mut self, until: SimTime) {
+        let Some(last) = until.0.checked_sub(1) else { return };
+        let mut deliveries = Vec::new();
+        while let Some((now, event)) = self.events.pop_until(SimTime(last)) {
+            self.happen(now, event, &mut deliveries);
+            deliveries.clear();
+        }
+    }
+
+    fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime {
+        super::instant::collect_instant(self, until, deliveries, |network| &mut network.events, Self::happen)
+    }
+
+    fn events(&self) -> u64 {
+        self.events.processed()
+    }
+
+    fn figures(&self) -> NetworkFigures {
+        let mut links = Vec::new();
+        for (host, name) in self.names.iter().enumerate() {
+            let rack = &self.racks[self.rack_of[host] as usize];
+            links.push(self.up[host].figures(&format!("{name}->{rack}"), self.config.host_rate));
+            links.push(self.down[host].figures(&format!("{rack}->{name}"), self.config.host_rate));
+        }
+        let switches = self.schedule.switches() as usize;
+        for (index, meter) in self.over.iter().enumerate() {
+            let name = format!("{}->rotor{}", self.racks[index / switches], index % switches);
+            links.push(meter.figures(&name, self.config.uplink_rate));
+        }
+        NetworkFigures {
+            events: self.events.processed(),
+            drops: self.counters.lost(),
+            retransmissions: self.counters.lost(),
+            interval_ps: self.config.interval.ps(),
+            links,
+            counters: self.counters.named(),
+            ..NetworkFigures::default()
+        }
+    }
+}
+
+impl<O: Observer> PacketFabric<O> for Rotor<O> {
+    fn send(&mut self, now: SimTime, message: &Message) {
+        self.hand_over(now, message, message.bytes);
+    }
+
+    fn send_part(&mut self, now: SimTime, message: &Message, of_bytes: u64) {
+        self.hand_over(now, message, of_bytes);
+    }
+
+    fn observer(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
+    fn link_time(&self) -> Result<LinkTime, HostLinksDiffer> {
+        Ok(LinkTime::new(self.config.host_rate, self.config.flit, self.config.mtu, self.config.headers))
+    }
+
+    fn lane_bytes(&self, _now: SimTime) -> Vec<u64> {
+        let hosts = self.up.iter().zip(&self.down).flat_map(|(up, down)| [up.bytes(), down.bytes()]);
+        hosts.chain(self.over.iter().map(LinkMeter::bytes)).collect()
+    }
+}
+
+impl FabricKind for RotorConfig {
+    type Flows = Flows<Rotor<()>>;
+    type Packets<O: Observer> = Rotor<O>;
+
+    fn flows(&self, hosts: &[HostPlace]) -> Result<Self::Flows, FabricError> {
+        Ok(Flows::new(Rotor::new(self, hosts, ())?, self.loopback))
+    }
+
+    fn packets<O: Observer>(&self, hosts: &[HostPlace], observer: O) -> Result<Rotor<O>, FabricError> {
+        Rotor::new(self, hosts, observer)
+    }
+
+    super::kinds::interval_key! {}
+
+    fn places(&self) -> Places {
+        Places { hosts: None, racks: None, apart: true }
+    }
+}
