@@ -55,6 +55,7 @@ pub const EXPERIMENTS: &[Shipped] = shipped!["":
     "synthetic/fattreesim"
     "synthetic/hot-spot"
     "synthetic/ideal"
+    "synthetic/opera-shuffle"
     "synthetic/scale"
     "synthetic/torus-tornado"
 ];
