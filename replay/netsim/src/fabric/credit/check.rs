@@ -1,7 +1,7 @@
 //! What is allowed in a `credit` fabric, and what follows from its keys.
 
 use super::arbiter::Tables;
-use super::config::{CreditConfig, LaneAllocation, SharedBuffersConfig, VlWeight};
+use super::config::{Consumption, CreditConfig, LaneAllocation, SharedBuffersConfig, VlWeight};
 use super::link_timing::{FASTEST, LinkTiming, LinkTimings};
 use crate::fabric::FabricError;
 use crate::topology::{LinkConfig, Topology};
