@@ -1,6 +1,7 @@
 //! The jobs of experiments: recorded ones, and such from parameters.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Error};
@@ -71,9 +72,8 @@ pub(super) fn read_all<'e>(
 ) -> Result<BTreeMap<JobsKey, Jobs>, Error> {
     let mut jobs = BTreeMap::new();
     for experiment in experiments {
-        let key = key_of_jobs(experiment)?;
-        if !jobs.contains_key(&key) {
-            jobs.insert(key, jobs_of(experiment, bars)?);
+        if let Entry::Vacant(missing) = jobs.entry(key_of_jobs(experiment)?) {
+            missing.insert(jobs_of(experiment, bars)?);
         }
     }
     Ok(jobs)

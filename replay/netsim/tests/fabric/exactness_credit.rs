@@ -1,8 +1,8 @@
 //! The fabric `credit` beside its slow model: every packet of random small networks at the same picosecond.
 
 use crate::exactness::networks::{
-    allocated_networks, arbitrated_networks, credit_networks, lattice_networks, minimal_networks, shared_networks,
-    spread_networks,
+    allocated_networks, arbitrated_networks, credit_networks, exclusive_networks, lattice_networks, minimal_networks,
+    shared_networks, spread_networks,
 };
 use crate::exactness::{Case, difference, drive, networks_config, run};
 use crate::flit_model::credit::play;
@@ -112,6 +112,21 @@ proptest! {
 
     #[test]
     fn every_packet_leaves_and_arrives_when_the_slow_model_says_with_any_allocation(case in allocated_networks()) {
+        let topology = case.config.topology.build(&case.hosts).unwrap();
+        let slow = play(&case.config, &topology, &case.traffic, None);
+        prop_assert_eq!(slow.deliveries.len(), case.traffic.len(), "something is stuck");
+        let fast = drive(&mut fabric(&case), &case.traffic);
+        if let Some(difference) = difference(&fast, &slow, &topology) {
+            return Err(TestCaseError::fail(difference));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(networks_config(2_000, "tests/regressions/fabric_exactness_exclusive.txt"))]
+
+    #[test]
+    fn every_packet_leaves_and_arrives_when_the_slow_model_says_with_exclusive_lanes(case in exclusive_networks()) {
         let topology = case.config.topology.build(&case.hosts).unwrap();
         let slow = play(&case.config, &topology, &case.traffic, None);
         prop_assert_eq!(slow.deliveries.len(), case.traffic.len(), "something is stuck");

@@ -2,8 +2,8 @@
 //! differs from it.
 
 use crate::exactness::networks::{
-    allocated_networks, arbitrated_networks, credit_networks, lattice_networks, minimal_networks, shared_networks,
-    stored_networks,
+    allocated_networks, arbitrated_networks, credit_networks, exclusive_networks, lattice_networks, minimal_networks,
+    shared_networks, stored_networks,
 };
 use crate::exactness::{drive, found};
 use crate::flit_model::fault::Fault;
@@ -153,7 +153,7 @@ fn mistakes_with_shared_buffers_are_found() {
 #[test]
 fn mistakes_with_exclusive_lanes_are_found() {
     let found = found(
-        &allocated_networks(),
+        &exclusive_networks(),
         CASES,
         &[Fault::LaneFreeAtStart, Fault::HeldLanesPassed, Fault::HeadAfterGap],
         |case| drive(&mut Credit::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic),

@@ -330,7 +330,7 @@ pub fn shared_networks() -> impl Strategy<Value = Case<CreditConfig>> {
 
 /// Networks whose switches hand hosts a packet of each queue at a time, whose lanes have one packet at a time, or both, and what is
 /// sent on them.
-pub fn allocated_networks() -> impl Strategy<Value = Case<CreditConfig>> {
+pub fn exclusive_networks() -> impl Strategy<Value = Case<CreditConfig>> {
     let networks = prop_oneof![
         2 => credit_networks().boxed(),
         2 => minimal_networks().boxed(),
