@@ -241,7 +241,7 @@ mod tests {
                         period = next;
                     }
                 }
-                let once = |index: usize| usize::from(index % (racks as usize + 1) != 0);
+                let once = |index: usize| usize::from(!index.is_multiple_of(racks as usize + 1));
                 assert!(met.iter().enumerate().all(|(index, times)| *times == once(index)), "{racks} {uplinks}");
             }
         }
