@@ -22,7 +22,7 @@ pub fn join(
     let mut steps: Vec<StepRow> =
         told.filter_map(|(number, event)| step(event, connection_of.get(&number).copied(), &finder)).collect();
     steps.sort_by(|a, b| {
-        (a.message, a.kind as u8, a.begin_ns, a.offset).cmp(&(b.message, b.kind as u8, b.begin_ns, b.offset))
+        (a.message, a.kind as u8, a.begin_ns, a.first_byte).cmp(&(b.message, b.kind as u8, b.begin_ns, b.first_byte))
     });
     steps
 }
@@ -33,7 +33,7 @@ fn step(event: &JvmEvent, connection: Option<ConnectionId>, finder: &Finder<'_>)
         process: event.process,
         thread: 0,
         kind,
-        offset: 0,
+        first_byte: 0,
         bytes,
         begin_ns,
         end_ns: end_ns.max(begin_ns),
@@ -71,7 +71,7 @@ fn step(event: &JvmEvent, connection: Option<ConnectionId>, finder: &Finder<'_>)
             let known = |ns: u64| (*cpu_ns > 0).then_some(ns);
             Some(StepRow {
                 thread: *th,
-                offset: *offset,
+                first_byte: *offset,
                 work_ns: *work_ns,
                 read_wait_ns: *read_wait,
                 write_wait_ns: *write_wait,

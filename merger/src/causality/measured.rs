@@ -33,12 +33,12 @@ impl Curve {
     /// Of steps in any order; those that overlap an earlier one in the block are left out.
     fn of<'a>(rows: impl Iterator<Item = &'a StepRow>) -> Self {
         let mut rows: Vec<&StepRow> = rows.filter(|row| row.bytes > 0).collect();
-        rows.sort_by_key(|row| (row.offset, row.begin_ns));
+        rows.sort_by_key(|row| (row.first_byte, row.begin_ns));
         let mut curve = Self::default();
         for row in rows {
             let last = curve.steps.last().map_or(0, |last| last.1);
-            if row.offset >= last {
-                curve.steps.push((row.offset, row.offset.saturating_add(row.bytes), row.work_ns));
+            if row.first_byte >= last {
+                curve.steps.push((row.first_byte, row.first_byte.saturating_add(row.bytes), row.work_ns));
                 curve.bytes = curve.bytes.saturating_add(row.bytes);
                 curve.work_ns = curve.work_ns.saturating_add(row.work_ns);
             }

@@ -62,7 +62,7 @@ fn steps(extra: impl Fn(&Talk) -> Vec<JvmRecord>) -> (Vec<StepRow>, Vec<(Message
 #[test]
 fn each_step_is_of_the_data_that_its_thread_made_or_took() {
     let (rows, messages) = steps(|_| Vec::new());
-    let told: Vec<_> = rows.iter().map(|row| (row.kind, row.offset, row.read_wait_ns, row.write_wait_ns)).collect();
+    let told: Vec<_> = rows.iter().map(|row| (row.kind, row.first_byte, row.read_wait_ns, row.write_wait_ns)).collect();
     let wanted = [
         (StepKind::Produce, 64_512, 0, 2_000),
         (StepKind::Produce, 64_512 + (1 << 20), 0, 2_000),

@@ -10,7 +10,8 @@ use netsim::fabric;
 use replay::generate::generate;
 use replay::workload;
 use serde_json::Value;
-use trace::rows::{TaskKind, Trace};
+use trace::ids::ProcessId;
+use trace::rows::{MessageKind, TaskKind, Trace};
 
 const JOB: &str = "[cluster]\nnodes = 6\nracks = 2\n[hadoop]\ndfs.blocksize = 4194304\n\
     yarn.nodemanager.resource.memory-mb = 3072\n[[job]]\nprofile = \"terasort\"\ninput = \"100MiB\"\nreduces = 4\n";
@@ -204,19 +205,44 @@ fn what_is_wrong_is_shown_where_it_stands() {
     assert!(!path.join("t").exists());
 }
 
+/// Of the bytes that are shuffled, those between hosts of different racks.
+fn share_that_leaves_its_rack(trace: &Trace) -> f64 {
+    let rack = |process: Option<ProcessId>| {
+        let host = trace.processes[process.unwrap().index()].host;
+        &trace.hosts[host.index()].rack
+    };
+    let all: u64 = trace.jobs.iter().filter_map(|job| job.shuffle_bytes).sum();
+    let mut leaves = 0;
+    for message in trace.messages.iter().filter(|message| message.kind == MessageKind::ShuffleResponse) {
+        let connection = &trace.connections[message.connection.index()];
+        if rack(connection.client_process) != rack(connection.server_process) {
+            leaves += message.bytes;
+        }
+    }
+    leaves as f64 / all as f64
+}
+
 #[test]
 fn the_jobs_of_the_repository_are_what_their_comments_say() {
     let job = |name: &str| {
         let path = experiments().join("jobs").join(name);
         JobFile::parse(&fs::read_to_string(path).unwrap()).unwrap()
     };
-    let data_centre = job("data-centre.toml");
-    assert_eq!((data_centre.cluster.nodes, data_centre.cluster.racks), (64, 4));
-    let trace = generated("kind = \"ideal\"", &data_centre.to_toml().unwrap());
-    for (kind, count) in [(TaskKind::Map, 128), (TaskKind::Reduce, 128)] {
-        let of_kind: Vec<_> = trace.tasks.iter().filter(|task| task.kind == kind).collect();
-        let last_start = of_kind.iter().map(|task| task.start_ns).max().unwrap();
-        assert_eq!(of_kind.iter().filter(|task| task.finish_ns > last_start).count(), count, "{kind:?}s at once");
+    for (name, racks) in [("data-centre.toml", 4), ("sixteen-racks.toml", 16)] {
+        let large = job(name);
+        assert_eq!((large.cluster.nodes, large.cluster.racks), (64, racks));
+        let trace = generated("kind = \"ideal\"", &large.to_toml().unwrap());
+        for (kind, count) in [(TaskKind::Map, 128), (TaskKind::Reduce, 128)] {
+            let of_kind: Vec<_> = trace.tasks.iter().filter(|task| task.kind == kind).collect();
+            let last_start = of_kind.iter().map(|task| task.start_ns).max().unwrap();
+            let at_once = of_kind.iter().filter(|task| task.finish_ns > last_start).count();
+            assert_eq!(at_once, count, "{name}: {kind:?}s at once");
+        }
+        let leaves = share_that_leaves_its_rack(&trace);
+        assert!(
+            (leaves - (1.0 - 1.0 / f64::from(racks))).abs() < 0.02,
+            "{name}: {leaves} of the shuffle leaves its rack"
+        );
     }
     let terasort = job("terasort.toml");
     assert_eq!(terasort.jobs[0].input.unwrap().0.div_ceil(terasort.hadoop.block_bytes), 64);
@@ -225,5 +251,5 @@ fn the_jobs_of_the_repository_are_what_their_comments_say() {
     let share = bio.jobs[0].map_output * bio.jobs[0].reduce_output;
     assert!((share - 0.01).abs() < 1e-12, "the second job reads 1% of what the first does: {share}");
     let files = fs::read_dir(experiments().join("jobs")).unwrap().count();
-    assert_eq!(files, 3, "each has its lines here");
+    assert_eq!(files, 4, "each has its lines here");
 }

@@ -33,7 +33,7 @@ row! {
         /// What it did with them.
         kind: StepKind,
         /// First byte within the block or map output, of data without headers and checksums.
-        offset: u64,
+        first_byte: u64,
         /// Bytes of data.
         bytes: u64,
         /// Begin.

@@ -213,7 +213,7 @@ impl Scenario {
                 process,
                 thread: 1,
                 kind,
-                offset,
+                first_byte: offset,
                 bytes: bytes.min(app_bytes - offset),
                 begin_ns: self.messages[message].sent_ns + offset,
                 end_ns: self.messages[message].sent_ns + offset + work_ns,
