@@ -209,10 +209,11 @@ fn against_caminos(name: &str, runs: usize) -> Result<Vec<Figure>> {
 
 fn against_heap(name: &str, runs: usize) -> Result<Vec<Figure>> {
     announce(name);
-    let (mut ours, mut peers) = (Vec::new(), Vec::new());
+    let (mut ours, mut peers, mut memory) = (Vec::new(), Vec::new(), Vec::new());
     let mut latencies = (0.0, 0.0);
     for _ in 0..runs {
         let summary = simulate(name)?;
+        memory.push(number(&summary, "memory_peak_bytes")? / (1u64 << 30) as f64);
         ours.push(number(&summary, "cpu_s")? * 1e9 / number(&summary, "packet_hops")?);
         let mut heap = Command::new(HEAP);
         heap.arg(Path::new(CASES).join(format!("{name}.toml")));
@@ -231,6 +232,13 @@ fn against_heap(name: &str, runs: usize) -> Result<Vec<Figure>> {
     Ok(vec![
         figure("time", median(ours), median(peers), "ns of CPU per packet-hop, set-up included", false),
         figure("mean packet latency", latencies.0, latencies.1, "us", true),
+        Figure {
+            name: format!("{name}: memory"),
+            ours: median(memory),
+            peer: None,
+            unit: "GiB, results written included",
+            more_is_better: false,
+        },
     ])
 }
 

@@ -9,7 +9,7 @@ use std::sync::PoisonError;
 
 use polars::prelude::{
     Column as Series, DataFrame, DataType, IntoColumn, KeyValueMetadata, NamedFrom, ParquetCompression, ParquetReader,
-    ParquetWriter, PolarsError, SerReader,
+    ParquetWriter, PolarsError, Schema, SerReader,
 };
 
 use trace::manifest::TraceManifest;
@@ -225,6 +225,25 @@ pub fn write_rows<R: Row>(folder: &Path, rows: &[R]) -> Result<(), TableError> {
     write_table(folder, &TableDescription::of::<R>(), R::to_columns(rows), rows.len())
 }
 
+/// Writes the same file from rows that are made as they are written: no more of them are in memory at a time than a row group has.
+///
+/// # Errors
+/// As [`write_rows`].
+pub fn write_row_iter<R: Row>(folder: &Path, rows: impl IntoIterator<Item = R>) -> Result<(), TableError> {
+    let table = TableDescription::of::<R>();
+    let path = folder.join(format!("{}.parquet", table.name));
+    let frame = |rows: &[R]| {
+        let columns = table.columns.iter().map(|column| column.name.to_owned()).zip(R::to_columns(rows)).collect();
+        to_frame(&path, columns, rows.len())
+    };
+    let mut rows = rows.into_iter();
+    let batches = std::iter::from_fn(|| {
+        let group: Vec<R> = rows.by_ref().take(ROW_GROUP_ROWS).collect();
+        (!group.is_empty()).then(|| frame(&group))
+    });
+    write_batches(&path, frame(&[])?.schema(), batches, table.metadata())
+}
+
 /// Writes named columns of `height` rows as `FOLDER/NAME.parquet` of a table, with what it means in the footer. There may be more columns
 /// than the table names.
 ///
@@ -257,15 +276,30 @@ fn write_with_metadata(
     height: usize,
     metadata: Vec<(String, String)>,
 ) -> Result<(), TableError> {
-    let parquet = |source: PolarsError| TableError::Parquet { path: path.into(), source: Box::new(source) };
+    let frame = to_frame(path, columns, height)?;
+    let firsts = (0..height).step_by(ROW_GROUP_ROWS);
+    let batches = firsts.map(|first| Ok(frame.slice(i64::try_from(first).unwrap_or(i64::MAX), ROW_GROUP_ROWS)));
+    write_batches(path, frame.schema(), batches, metadata)
+}
+
+fn to_frame(path: &Path, columns: Vec<(String, Column)>, height: usize) -> Result<DataFrame, TableError> {
     let series = columns.into_iter().map(|(name, column)| to_polars(&name, column)).collect();
-    let frame = DataFrame::new(height, series).map_err(parquet)?;
+    DataFrame::new(height, series).map_err(|source| TableError::Parquet { path: path.into(), source: Box::new(source) })
+}
+
+/// Writes a row group from each batch.
+fn write_batches(
+    path: &Path,
+    schema: &Schema,
+    batches: impl Iterator<Item = Result<DataFrame, TableError>>,
+    metadata: Vec<(String, String)>,
+) -> Result<(), TableError> {
+    let parquet = |source: PolarsError| TableError::Parquet { path: path.into(), source: Box::new(source) };
     let file = File::create(path).map_err(|source| TableError::Io { path: path.into(), source })?;
     let writer = ParquetWriter::new(file).with_compression(ParquetCompression::Zstd(None));
-    let mut writer = writer.batched(frame.schema()).map_err(parquet)?;
-    for first in (0..height).step_by(ROW_GROUP_ROWS) {
-        let first = i64::try_from(first).unwrap_or(i64::MAX);
-        writer.write_batch(&frame.slice(first, ROW_GROUP_ROWS)).map_err(parquet)?;
+    let mut writer = writer.batched(schema).map_err(parquet)?;
+    for batch in batches {
+        writer.write_batch(&batch?).map_err(parquet)?;
     }
     // Ended without polars' own schema, which names text `string_view`: pyarrow can neither compare, join nor sort that.
     let mut footer = writer.get_writer().lock().unwrap_or_else(PoisonError::into_inner);

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use polars::prelude::{DataType, ParquetReader, ParquetWriter, SerReader};
 use trace::ids::{ConnectionId, EventId, TimerId};
-use trace::rows::{Carrier, DependencyRow, Evidence, On, TimerRow, Trace};
-use trace_tables::{TableError, read_rows, read_trace, write_rows, write_trace};
+use trace::rows::{Carrier, DependencyRow, Evidence, On, Row as _, TimerRow, Trace};
+use trace_tables::{TableError, read_rows, read_trace, write_row_iter, write_rows, write_trace};
 
 fn dependencies() -> Vec<DependencyRow> {
     vec![
@@ -126,6 +126,14 @@ fn more_rows_than_a_row_group_holds_survive() {
         .collect();
     write_rows(folder.path(), &rows).unwrap();
     assert!(read_rows::<DependencyRow>(folder.path()).unwrap() == rows);
+    // Made as they are written, they come to the same file.
+    let other = tempfile::tempdir().unwrap();
+    for number in [0, 1, rows.len()] {
+        write_rows(folder.path(), &rows[..number]).unwrap();
+        write_row_iter(other.path(), rows[..number].iter().cloned()).unwrap();
+        let bytes = |folder: &Path| fs::read(folder.join(format!("{}.parquet", DependencyRow::NAME))).unwrap();
+        assert!(bytes(folder.path()) == bytes(other.path()), "{number} rows");
+    }
 }
 
 #[test]

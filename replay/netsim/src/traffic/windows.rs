@@ -67,6 +67,7 @@ pub(super) fn drive_windows(
     }
     let end = if stopped { stopped_at } else { now };
     let after = after.unwrap_or_else(|| run.link_bytes(end));
+    run.forget_packets();
     let lane_bytes = after.iter().zip(&before).map(|(last, before)| last.saturating_sub(*before)).collect();
     let raw = Raw { end, stopped, figures: run.figures(), lanes: 1, lane_bytes };
     let mut records: Vec<PacketRecord> = run.observers_mut().flat_map(Meter::take_records).collect();

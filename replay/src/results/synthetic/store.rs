@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use trace_tables::write_rows;
+use trace_tables::{write_row_iter, write_rows};
 
 use super::summary::{TrafficDetail, TrafficResults, TrafficSummary};
 use crate::experiment::Sweep;
@@ -147,7 +147,7 @@ fn write_links(folder: &Path, results: &TrafficResults) -> Result<(), StoreError
         drops: link.drops,
         queue_max_bytes: link.queue_max_bytes,
     };
-    write_rows(folder, &links().map(row).collect::<Vec<_>>())?;
+    write_row_iter(folder, links().map(row))?;
     let of_link = |(point, seed, link): (u32, u64, &LinkUse)| {
         let row = |(vl, utilisation): (u32, &f64)| LaneResult {
             point,
@@ -158,8 +158,8 @@ fn write_links(folder: &Path, results: &TrafficResults) -> Result<(), StoreError
         };
         (0u32..).zip(&link.lanes).map(row).collect::<Vec<_>>()
     };
-    let lanes: Vec<LaneResult> = links().flat_map(of_link).collect();
-    if lanes.is_empty() { Ok(()) } else { Ok(write_rows(folder, &lanes)?) }
+    let mut lanes = links().flat_map(of_link).peekable();
+    if lanes.peek().is_none() { Ok(()) } else { Ok(write_row_iter(folder, lanes)?) }
 }
 
 fn write_latency(folder: &Path, results: &TrafficResults) -> Result<(), StoreError> {

@@ -176,11 +176,11 @@ impl TrafficResults {
         let mut latency = Histogram::default();
         runs.iter().for_each(|run| latency.add(&run.figures.packet));
         let latency = latency.buckets().map(|(low, width, count)| (float(low) / 1e3, float(width) / 1e3, count));
-        let mut links = runs.first().map(|run| run.figures.links.clone()).unwrap_or_default();
+        let mut links: Vec<&LinkUse> = runs.first().map(|run| run.figures.links.iter().collect()).unwrap_or_default();
         links.sort_by(|a, b| {
             b.utilisation.unwrap_or(0.0).total_cmp(&a.utilisation.unwrap_or(0.0)).then(b.bytes.cmp(&a.bytes))
         });
-        links.truncate(MAX_LINKS);
+        let links = links.into_iter().take(MAX_LINKS).cloned().collect();
         self.detail.points.push(PointDetail { values, summary, links, latency: latency.collect() });
         self.runs.push(runs);
     }

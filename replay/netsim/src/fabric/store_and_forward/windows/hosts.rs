@@ -76,6 +76,12 @@ impl<M: HostMessages> Hosts<M> {
         made
     }
 
+    /// Forgets what hosts have still to send.
+    pub fn forget_messages(&mut self) {
+        self.states = Vec::new();
+        self.due = Calendar::new(0);
+    }
+
     /// The first window from `from` on in which a host has something to do.
     pub fn next_window(&self, from: u64) -> Option<u64> {
         self.due.next_window(from)

@@ -170,6 +170,11 @@ impl<O: PartObserver, M: HostMessages> Windows<O, M> {
         (0..self.shared.topology.links().len()).map(begun).collect()
     }
 
+    /// Forgets what is under way, which is most of the memory: no window can be run after it. What was counted stays.
+    pub fn forget_packets(&mut self) {
+        self.parts.iter_mut().for_each(Part::forget_packets);
+    }
+
     /// What was counted so far, but for the traffic of links over time.
     #[must_use]
     pub fn figures(&self) -> NetworkFigures {

@@ -118,6 +118,13 @@ impl<O: PartObserver, M: HostMessages> Part<O, M> {
         [self.outbox.arrivals.next_window(from), self.hosts.next_window(from), sent].into_iter().flatten().min()
     }
 
+    /// Forgets what is on the way and what hosts have still to send.
+    pub fn forget_packets(&mut self) {
+        self.outbox.arrivals = Calendar::new(0);
+        self.outbox.mail = Vec::new();
+        self.hosts.forget_messages();
+    }
+
     /// Takes in what another part has sent.
     pub fn take_in(&mut self, shared: &Shared, mail: &mut Mail) {
         for (window, hop) in mail.hops.drain(..) {
