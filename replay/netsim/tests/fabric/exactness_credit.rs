@@ -14,6 +14,15 @@ fn fabric(case: &Case<CreditConfig>) -> Credit<Seen> {
     Credit::new(&case.config, &case.hosts, Seen::default()).unwrap()
 }
 
+/// Everything arrives, and both models say the same of it.
+fn all_arrive_as_the_slow_model_says(case: &Case<CreditConfig>) -> Result<(), TestCaseError> {
+    let topology = case.config.topology.build(&case.hosts).unwrap();
+    let slow = play(&case.config, &topology, &case.traffic, None);
+    prop_assert_eq!(slow.deliveries.len(), case.traffic.len(), "something is stuck");
+    let fast = drive(&mut fabric(case), &case.traffic);
+    difference(&fast, &slow, &topology).map_or(Ok(()), |difference| Err(TestCaseError::fail(difference)))
+}
+
 proptest! {
     #![proptest_config(networks_config(2_000, "tests/regressions/fabric_exactness_credit.txt"))]
 
@@ -37,13 +46,7 @@ proptest! {
 
     #[test]
     fn every_packet_with_an_escape_leaves_and_arrives_when_the_slow_model_says(case in minimal_networks()) {
-        let topology = case.config.topology.build(&case.hosts).unwrap();
-        let slow = play(&case.config, &topology, &case.traffic, None);
-        prop_assert_eq!(slow.deliveries.len(), case.traffic.len(), "something is stuck");
-        let fast = drive(&mut fabric(&case), &case.traffic);
-        if let Some(difference) = difference(&fast, &slow, &topology) {
-            return Err(TestCaseError::fail(difference));
-        }
+        all_arrive_as_the_slow_model_says(&case)?;
     }
 }
 
@@ -52,13 +55,7 @@ proptest! {
 
     #[test]
     fn every_packet_leaves_and_arrives_when_the_slow_model_says_with_any_input_arbitration(case in arbitrated_networks()) {
-        let topology = case.config.topology.build(&case.hosts).unwrap();
-        let slow = play(&case.config, &topology, &case.traffic, None);
-        prop_assert_eq!(slow.deliveries.len(), case.traffic.len(), "something is stuck");
-        let fast = drive(&mut fabric(&case), &case.traffic);
-        if let Some(difference) = difference(&fast, &slow, &topology) {
-            return Err(TestCaseError::fail(difference));
-        }
+        all_arrive_as_the_slow_model_says(&case)?;
     }
 }
 
@@ -67,13 +64,7 @@ proptest! {
 
     #[test]
     fn every_packet_over_shared_buffers_leaves_and_arrives_when_the_slow_model_says(case in shared_networks()) {
-        let topology = case.config.topology.build(&case.hosts).unwrap();
-        let slow = play(&case.config, &topology, &case.traffic, None);
-        prop_assert_eq!(slow.deliveries.len(), case.traffic.len(), "something is stuck");
-        let fast = drive(&mut fabric(&case), &case.traffic);
-        if let Some(difference) = difference(&fast, &slow, &topology) {
-            return Err(TestCaseError::fail(difference));
-        }
+        all_arrive_as_the_slow_model_says(&case)?;
     }
 }
 
@@ -82,13 +73,7 @@ proptest! {
 
     #[test]
     fn every_packet_on_a_lattice_leaves_and_arrives_when_the_slow_model_says(case in lattice_networks()) {
-        let topology = case.config.topology.build(&case.hosts).unwrap();
-        let slow = play(&case.config, &topology, &case.traffic, None);
-        prop_assert_eq!(slow.deliveries.len(), case.traffic.len(), "something is stuck");
-        let fast = drive(&mut fabric(&case), &case.traffic);
-        if let Some(difference) = difference(&fast, &slow, &topology) {
-            return Err(TestCaseError::fail(difference));
-        }
+        all_arrive_as_the_slow_model_says(&case)?;
     }
 }
 
@@ -97,13 +82,7 @@ proptest! {
 
     #[test]
     fn every_packet_that_chooses_link_and_lane_leaves_and_arrives_when_the_slow_model_says(case in spread_networks()) {
-        let topology = case.config.topology.build(&case.hosts).unwrap();
-        let slow = play(&case.config, &topology, &case.traffic, None);
-        prop_assert_eq!(slow.deliveries.len(), case.traffic.len(), "something is stuck");
-        let fast = drive(&mut fabric(&case), &case.traffic);
-        if let Some(difference) = difference(&fast, &slow, &topology) {
-            return Err(TestCaseError::fail(difference));
-        }
+        all_arrive_as_the_slow_model_says(&case)?;
     }
 }
 
@@ -112,13 +91,7 @@ proptest! {
 
     #[test]
     fn every_packet_leaves_and_arrives_when_the_slow_model_says_with_any_allocation(case in allocated_networks()) {
-        let topology = case.config.topology.build(&case.hosts).unwrap();
-        let slow = play(&case.config, &topology, &case.traffic, None);
-        prop_assert_eq!(slow.deliveries.len(), case.traffic.len(), "something is stuck");
-        let fast = drive(&mut fabric(&case), &case.traffic);
-        if let Some(difference) = difference(&fast, &slow, &topology) {
-            return Err(TestCaseError::fail(difference));
-        }
+        all_arrive_as_the_slow_model_says(&case)?;
     }
 }
 
@@ -127,12 +100,6 @@ proptest! {
 
     #[test]
     fn every_packet_leaves_and_arrives_when_the_slow_model_says_with_exclusive_lanes(case in exclusive_networks()) {
-        let topology = case.config.topology.build(&case.hosts).unwrap();
-        let slow = play(&case.config, &topology, &case.traffic, None);
-        prop_assert_eq!(slow.deliveries.len(), case.traffic.len(), "something is stuck");
-        let fast = drive(&mut fabric(&case), &case.traffic);
-        if let Some(difference) = difference(&fast, &slow, &topology) {
-            return Err(TestCaseError::fail(difference));
-        }
+        all_arrive_as_the_slow_model_says(&case)?;
     }
 }

@@ -5,15 +5,26 @@ use crate::exactness::networks::{
     allocated_networks, arbitrated_networks, credit_networks, exclusive_networks, lattice_networks, minimal_networks,
     shared_networks, stored_networks,
 };
-use crate::exactness::{drive, found};
+use crate::exactness::{Case, drive, found};
 use crate::flit_model::fault::Fault;
 use crate::flit_model::traffic::Seen;
 use crate::flit_model::{credit, store_and_forward};
-use netsim::fabric::credit::Credit;
+use netsim::fabric::credit::{Credit, CreditConfig};
 use netsim::fabric::store_and_forward::StoreAndForward;
 
 /// Networks within which each mistake is found.
 const CASES: usize = 4_000;
+
+/// What the fast model does.
+fn with_credits(case: &Case<CreditConfig>) -> Seen {
+    drive(&mut Credit::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic)
+}
+
+/// What the slow model does with a mistake.
+fn with_mistake(case: &Case<CreditConfig>, fault: Fault) -> Seen {
+    let topology = case.config.topology.build(&case.hosts).unwrap();
+    credit::play(&case.config, &topology, &case.traffic, Some(fault))
+}
 
 #[test]
 fn mistakes_with_credits_are_found() {
@@ -40,16 +51,7 @@ fn mistakes_with_credits_are_found() {
         Fault::BubbleForgotten,
         Fault::DatelineForgotten,
     ];
-    let found = found(
-        &credit_networks(),
-        CASES,
-        &faults,
-        |case| drive(&mut Credit::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic),
-        |case, fault| {
-            let topology = case.config.topology.build(&case.hosts).unwrap();
-            credit::play(&case.config, &topology, &case.traffic, Some(fault))
-        },
-    );
+    let found = found(&credit_networks(), CASES, &faults, with_credits, with_mistake);
     assert_all(&found);
 }
 
@@ -59,11 +61,8 @@ fn mistakes_with_room_and_escapes_are_found() {
         &minimal_networks(),
         CASES,
         &[Fault::EscapeForgotten, Fault::RoomForAnything, Fault::ChoicesFromFirst, Fault::CreditOneFlitLate],
-        |case| drive(&mut Credit::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic),
-        |case, fault| {
-            let topology = case.config.topology.build(&case.hosts).unwrap();
-            credit::play(&case.config, &topology, &case.traffic, Some(fault))
-        },
+        with_credits,
+        with_mistake,
     );
     assert_all(&found);
 }
@@ -80,11 +79,8 @@ fn mistakes_with_lanes_of_lattices_are_found() {
             Fault::MostRoomAlways,
             Fault::DatelineForgotten,
         ],
-        |case| drive(&mut Credit::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic),
-        |case, fault| {
-            let topology = case.config.topology.build(&case.hosts).unwrap();
-            credit::play(&case.config, &topology, &case.traffic, Some(fault))
-        },
+        with_credits,
+        with_mistake,
     );
     assert_all(&found);
 }
@@ -102,11 +98,8 @@ fn mistakes_with_input_arbitration_are_found() {
             Fault::LongestTiesToFirst,
             Fault::AgeSinceHandOver,
         ],
-        |case| drive(&mut Credit::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic),
-        |case, fault| {
-            let topology = case.config.topology.build(&case.hosts).unwrap();
-            credit::play(&case.config, &topology, &case.traffic, Some(fault))
-        },
+        with_credits,
+        with_mistake,
     );
     assert_all(&found);
 }
@@ -126,11 +119,8 @@ fn mistakes_with_allocations_are_found() {
             Fault::CycleForgotten,
             Fault::InputBusyInGap,
         ],
-        |case| drive(&mut Credit::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic),
-        |case, fault| {
-            let topology = case.config.topology.build(&case.hosts).unwrap();
-            credit::play(&case.config, &topology, &case.traffic, Some(fault))
-        },
+        with_credits,
+        with_mistake,
     );
     assert_all(&found);
 }
@@ -141,11 +131,8 @@ fn mistakes_with_shared_buffers_are_found() {
         &shared_networks(),
         CASES,
         &[Fault::ExclusiveForgotten, Fault::MaximumForgotten, Fault::ExclusiveCountsAsShared],
-        |case| drive(&mut Credit::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic),
-        |case, fault| {
-            let topology = case.config.topology.build(&case.hosts).unwrap();
-            credit::play(&case.config, &topology, &case.traffic, Some(fault))
-        },
+        with_credits,
+        with_mistake,
     );
     assert_all(&found);
 }
@@ -156,11 +143,8 @@ fn mistakes_with_exclusive_lanes_are_found() {
         &exclusive_networks(),
         CASES,
         &[Fault::LaneFreeAtStart, Fault::HeldLanesPassed, Fault::HeadAfterGap],
-        |case| drive(&mut Credit::new(&case.config, &case.hosts, Seen::default()).unwrap(), &case.traffic),
-        |case, fault| {
-            let topology = case.config.topology.build(&case.hosts).unwrap();
-            credit::play(&case.config, &topology, &case.traffic, Some(fault))
-        },
+        with_credits,
+        with_mistake,
     );
     assert_all(&found);
 }
