@@ -156,9 +156,9 @@ async function fiveQuestions(browser) {
   const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
   const of = (one, kind) => sum(one.critical_path.filter((share) => share.kind === kind).map((share) => share.seconds));
   const percent = (share) => (100 * share).toFixed(1) + '%';
-  const words = { network: 'the network', think: 'computing and disks', 'timer-wait': 'heartbeats', 'timer-pause': 'pauses of timers',
+  const words = { network: 'the network', think: 'computing and disks', 'hidden-work': 'work on bytes that wait', 'timer-wait': 'heartbeats', 'timer-pause': 'pauses of timers',
     slot: 'containers', outside: 'causes that are not in the trace' };
-  const labels = { network: 'network', think: 'computing, disks', 'timer-wait': 'waiting for a heartbeat', 'timer-pause': "a timer's pause",
+  const labels = { network: 'network', think: 'computing, disks', 'hidden-work': 'work while bytes wait', 'timer-wait': 'waiting for a heartbeat', 'timer-pause': "a timer's pause",
     slot: 'waiting for a container', outside: 'cause not in the trace' };
 
   // What limits the job: the first sentence.

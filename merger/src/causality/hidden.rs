@@ -22,6 +22,11 @@ const MIN_STREAM_BYTES: u64 = 1 << 20;
 /// Less that was written until the buffers of a pipeline were half full tells nothing of a writer's pace.
 const MIN_PRODUCED_BYTES: u64 = 1_000_000;
 
+/// Share of a reader's work that may be cut for it to be done when it closed its stream: it closes right after its last bytes.
+const MAX_CUT: f64 = 0.05;
+/// Parts of work that are tried, the most first.
+const PARTS: [f64; 4] = [1.0, 0.75, 0.5, 0.25];
+
 /// Nanoseconds of work a byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Pace(f64);
@@ -208,19 +213,15 @@ pub fn consume(
     let mut consumed = HashMap::new();
     for (kind, message, closed) in remote {
         let row = &joined.messages[message.index()];
-        let works = match (measured.curve(message, StepKind::Consume), paces.get(&kind).and_then(|paces| median(paces)))
-        {
-            (Some(curve), _) => {
-                let works = curve.of_pieces(graph, pieces, row);
-                fitting(graph, pieces, message, closed, |part| {
-                    works.iter().map(|work| (*work as f64 * part) as u64).collect()
-                })
+        let pace = paces.get(&kind).and_then(|paces| median(paces)).unwrap_or_default();
+        let at_pace: Vec<u64> = pieces.all(message).map(|piece| pace.time(graph.events[piece].row.bytes)).collect();
+        let works = match measured.curve(message, StepKind::Consume) {
+            Some(curve) => {
+                let own = curve.of_pieces(graph, pieces, row);
+                let peers = if curve.starved() { at_pace.as_slice() } else { &own };
+                fitting(graph, pieces, message, closed, &own, peers)
             }
-            (None, Some(pace)) => fitting(graph, pieces, message, closed, |part| {
-                let pace = Pace(pace.0 * part);
-                pieces.all(message).map(|piece| pace.time(graph.events[piece].row.bytes)).collect()
-            }),
-            (None, None) => None,
+            None => fitting(graph, pieces, message, closed, &[], &at_pace),
         };
         if let Some(works) = works {
             mark_consumed(graph, pieces, message, &works, &mut consumed);
@@ -250,21 +251,41 @@ fn median(paces: &[Pace]) -> Option<Pace> {
     paces.get(paces.len() / 2).copied()
 }
 
-/// The work on each piece with which the reader can have been done when it closed its stream: as given, or a part of it.
+/// The work on each piece with which the reader can have been done when it closed its stream, but for what is cut at the end. What it
+/// did itself is `least`; where it waited for its bytes it may have done as much as others of its kind (`most`), or something between.
 fn fitting(
     graph: &Graph,
     pieces: &Pieces,
     message: MessageId,
     closed: u64,
-    works: impl Fn(f64) -> Vec<u64>,
+    least: &[u64],
+    most: &[u64],
 ) -> Option<Vec<u64>> {
-    let done = |works: &[u64]| {
-        pieces
-            .all(message)
-            .zip(works)
-            .fold(0, |done, (piece, work)| graph.arrived(piece).max(done).saturating_add(*work))
+    let scaled = |work: u64, part: f64| (work as f64 * part) as u64;
+    let between = |part: f64| -> Vec<u64> {
+        let least = least.iter().copied().chain(std::iter::repeat(0));
+        most.iter().zip(least).map(|(most, least)| least + scaled(most.saturating_sub(least), part)).collect()
     };
-    [1.0, 0.75, 0.5, 0.25].iter().map(|part| works(*part)).find(|works| done(works) <= closed)
+    let parts_of_least = |part: f64| -> Vec<u64> { least.iter().map(|work| scaled(*work, part)).collect() };
+    let upper = PARTS.iter().map(|part| between(*part));
+    let lower = std::iter::once(least.to_vec()).chain(PARTS[1..].iter().map(|part| parts_of_least(*part)));
+    let tried = upper.chain(lower).filter(|works| !works.is_empty());
+    tried
+        .map(|works| cut(graph, pieces, message, closed, works))
+        .find(|(_, lost)| *lost <= MAX_CUT)
+        .map(|(works, _)| works)
+}
+
+/// Work on pieces as it ends until `closed`, and the share that is cut for it.
+fn cut(graph: &Graph, pieces: &Pieces, message: MessageId, closed: u64, mut works: Vec<u64>) -> (Vec<u64>, f64) {
+    let (mut done, mut whole, mut lost) = (0u64, 0u64, 0u64);
+    for (piece, work) in pieces.all(message).zip(&mut works) {
+        let begin = graph.arrived(piece).max(done);
+        let possible = (*work).min(closed.saturating_sub(begin));
+        (whole, lost) = (whole.saturating_add(*work), lost.saturating_add(*work - possible));
+        (*work, done) = (possible, begin.saturating_add(possible));
+    }
+    (works, lost as f64 / whole.max(1) as f64)
 }
 
 fn mark_consumed(

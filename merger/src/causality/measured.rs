@@ -27,6 +27,7 @@ pub struct Curve {
     /// Of all steps.
     bytes: u64,
     work_ns: u64,
+    read_wait_ns: u64,
 }
 
 impl Curve {
@@ -41,9 +42,16 @@ impl Curve {
                 curve.steps.push((row.first_byte, row.first_byte.saturating_add(row.bytes), row.work_ns));
                 curve.bytes = curve.bytes.saturating_add(row.bytes);
                 curve.work_ns = curve.work_ns.saturating_add(row.work_ns);
+                curve.read_wait_ns = curve.read_wait_ns.saturating_add(row.read_wait_ns);
             }
         }
         curve
+    }
+
+    /// Whether the reader waited for bytes longer than it worked. What other threads did of its work, such as sorting what it
+    /// had collected, may have been done by the time at which it would have waited for them.
+    pub fn starved(&self) -> bool {
+        self.read_wait_ns > self.work_ns
     }
 
     /// Nanoseconds of work on what each piece of a message of block data carries.

@@ -247,10 +247,11 @@ impl<'a> CauseInference<'a> {
         let Some(served) = self.index.served_in.get(&call.request).map(|number| span(self.joined, *number)) else {
             return;
         };
-        let until = served.end_ns.min(message.sent_ns);
-        if let Some(moment) = self.threads.latest(self.joined, (served.process, served.thread), until)
+        let (thread, until) = ((served.process, served.thread), served.end_ns.min(message.sent_ns));
+        let request = self.pieces.last(call.request);
+        if let Some(moment) = self.threads.latest_serving(self.joined, thread, request, served.begin_ns, until)
             && moment.at >= served.begin_ns
-            && moment.cause.event != self.pieces.last(call.request)
+            && moment.cause.event != request
         {
             self.wait(message, Cause { evidence: Evidence::Span, ..moment.cause });
         }

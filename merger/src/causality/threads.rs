@@ -161,6 +161,24 @@ impl Threads {
         self.follow(joined, thread, until, GENERATIONS)
     }
 
+    /// The latest thing that reached a thread until `until` while it served `request`, which it began at `begin`: a thread
+    /// that leaves the answer to others (as the NameNode does until its edit log is synced) takes the next request before.
+    pub fn latest_serving(
+        &self,
+        joined: &Joined,
+        thread: Thread,
+        request: Draft,
+        begin: u64,
+        until: u64,
+    ) -> Option<Moment> {
+        let moments = self.moments.get(&thread)?;
+        let served = &moments[moments.partition_point(|moment| moment.at < begin)..];
+        let is_other = |moment: &&Moment| moment.cause.evidence == Evidence::Span && moment.cause.event != request;
+        let next = served.iter().take_while(|moment| moment.at <= until).find(is_other);
+        let until = next.map_or(Some(until), |next| next.at.checked_sub(1))?;
+        self.latest(joined, thread, until)
+    }
+
     fn follow(&self, joined: &Joined, thread: Thread, until: u64, generations: u32) -> Option<Moment> {
         let own = self.own(thread, until);
         let joins =

@@ -81,7 +81,8 @@ fn over_time(found: &Characteristics) -> Element {
             (seconds(row.begin_ns.saturating_sub(first.begin_ns)), rate, false)
         };
         let line = Line { name: name.to_owned(), points: found.series.iter().map(point).collect() };
-        Chart { title, over: "Seconds", places: &[], hollow: "", diagonal: false, dots: false }.draw(&[line])
+        Chart { title, over: "Seconds", places: &[], hollow: "", diagonal: false, dots: false, joined: true }
+            .draw(&[line])
     };
     drawn.child(chart("Data, Mbit/s", "blocks and map outputs", 1e6, |row| row.data_bytes)).child(chart(
         "Control, kbit/s",
@@ -177,7 +178,7 @@ fn sizes(found: &Characteristics) -> Element {
         line("bytes of messages", "messages", |row| row.share_of_bytes),
     ];
     let title = "Share that is not larger";
-    let chart = Chart { title, over: "Size", places: &places, hollow: "", diagonal: false, dots: false };
+    let chart = Chart { title, over: "Size", places: &places, hollow: "", diagonal: false, dots: false, joined: true };
     let drawn = section(
         "Elephants and mice",
         "Which share of all connections and messages, and of their bytes, is not larger than a size; sizes on a logarithmic scale.",

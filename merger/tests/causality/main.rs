@@ -12,6 +12,7 @@ mod job;
 mod mrv1;
 mod pieces;
 mod pipeline;
+mod readers;
 mod rpc;
 mod scenario;
 mod timers;

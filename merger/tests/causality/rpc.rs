@@ -83,3 +83,24 @@ fn without_any_owner_answers_still_wait_for_requests() {
     assert_eq!((report.roots, report.dangling, report.backward), (1, 0, 0));
     assert_eq!(report.worst.unwrap().0, 0);
 }
+
+/// The NameNode leaves an answer to the thread that syncs its edit log; the handler takes the next call meanwhile.
+#[test]
+fn an_answer_that_others_send_does_not_wait_for_what_the_handler_took_next() {
+    let mut s = Scenario::default();
+    let (a, b) = (s.host("a"), s.host("b"));
+    let (client, beating) = (s.process(a, "Client", (0, 100 * MS)), s.process(a, "DataNode", (0, 100 * MS)));
+    let name = s.process(b, "NameNode", (0, 100 * MS));
+    let (front, beats) = (s.connect(client, name, "rpc"), s.connect(beating, name, "rpc"));
+    let asked = s.message(front, true, MessageKind::RpcRequest, "create", 1, 200, MS);
+    let beat = s.message(beats, true, MessageKind::RpcRequest, "sendHeartbeat", 1, 200, 2 * MS);
+    let beat_answer = s.message(beats, false, MessageKind::RpcResponse, "sendHeartbeat", 1, 100, 4 * MS);
+    let answer = s.message(front, false, MessageKind::RpcResponse, "create", 1, 100, 6 * MS);
+    s.span(name, 61, "rpc", "create", (MS + WAY, 6 * MS), Some(asked), Some(answer));
+    s.span(name, 61, "rpc", "sendHeartbeat", (3 * MS, 4 * MS), Some(beat), Some(beat_answer));
+    let inferred = s.build();
+
+    assert!(inferred.edge(answer, beat).is_none(), "the heartbeat is no cause of it");
+    assert!(inferred.edge(answer, asked).is_some());
+    assert_eq!(inferred.first(answer).delay_ns, 5 * MS - WAY);
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use trace::ids::EventId;
 use trace::rows::{Carrier, EventKind, EventRow, Evidence, On};
 
-use super::graph::JobGraph;
+use super::graph::{JobGraph, is_hidden_work};
 use super::outcome::{CarrierId, Outcome};
 use super::time::JobTime;
 
@@ -16,6 +16,8 @@ pub enum PathKind {
     Network,
     /// A process thinks, computes, reads or writes a disk.
     Think,
+    /// A process works on bytes while others of them wait for the network: what a slower network hides.
+    HiddenWork,
     /// News waits for the next beat of a timer.
     TimerWait,
     /// A timer pauses before its next beat.
@@ -28,8 +30,8 @@ pub enum PathKind {
 
 impl PathKind {
     /// All kinds, in the order of reports.
-    pub const ALL: [Self; 6] =
-        [Self::Network, Self::Think, Self::TimerWait, Self::TimerPause, Self::Slot, Self::Outside];
+    pub const ALL: [Self; 7] =
+        [Self::Network, Self::Think, Self::HiddenWork, Self::TimerWait, Self::TimerPause, Self::Slot, Self::Outside];
 
     /// Its name in tables.
     #[must_use]
@@ -37,6 +39,7 @@ impl PathKind {
         match self {
             Self::Network => "network",
             Self::Think => "think",
+            Self::HiddenWork => "hidden-work",
             Self::TimerWait => "timer-wait",
             Self::TimerPause => "timer-pause",
             Self::Slot => "slot",
@@ -186,6 +189,9 @@ impl Builder<'_, '_> {
         }
         if evidence == Evidence::Slot {
             return (PathKind::Slot, "container".to_owned());
+        }
+        if is_hidden_work(row) {
+            return (PathKind::HiddenWork, row.name.clone());
         }
         let role = row.process.map_or("unknown process", |process| &self.graph.trace.processes[process.index()].role);
         let what = match row.task {

@@ -255,7 +255,7 @@ impl<'a> Recording<'a> {
     pub(super) fn thinking_after_sort(&self, task: &TaskRow) -> Option<u64> {
         let from = self.graph.job_time(task.sort_end_ns?).ps();
         let path = critical_path_to(self.graph, &self.outcome, *self.ends.get(&task.task)?, from);
-        Some(path.total_of_ps(PathKind::Think) / 1_000)
+        Some((path.total_of_ps(PathKind::Think) + path.total_of_ps(PathKind::HiddenWork)) / 1_000)
     }
 
     pub(super) fn median_ns(&self, kinds: &[TaskKind], of: impl Fn(&TaskRow) -> Option<u64>) -> Option<u64> {

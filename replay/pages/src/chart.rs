@@ -37,6 +37,8 @@ pub struct Chart<'a> {
     pub diagonal: bool,
     /// Whether each point is a dot that says what it is.
     pub dots: bool,
+    /// Whether the points of a line are joined.
+    pub joined: bool,
 }
 
 /// Where values are drawn.
@@ -153,7 +155,7 @@ impl Chart<'_> {
         let places: Vec<String> =
             line.points.iter().map(|point| format!("{:.1},{:.1}", x.at(point.0), y.at(point.1))).collect();
         let way = element("polyline").with("points", places.join(" ")).with("fill", "none").with("stroke", colour);
-        let mut drawn = vec![way.with("stroke-width", 2)];
+        let mut drawn: Vec<Element> = self.joined.then(|| way.with("stroke-width", 2)).into_iter().collect();
         for (at, value, hollow) in line.points.iter().filter(|_| self.dots) {
             let dot =
                 element("circle").with("cx", format!("{:.1}", x.at(*at))).with("cy", format!("{:.1}", y.at(*value)));

@@ -151,7 +151,7 @@ pub struct PredictedTask {
 /// What the job waits for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Wait {
-    /// "network", "think", "timer-wait", "timer-pause", "slot" or "outside".
+    /// "network", "think", "hidden-work", "timer-wait", "timer-pause", "slot" or "outside".
     pub kind: String,
     /// How long.
     pub seconds: f64,

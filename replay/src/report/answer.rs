@@ -74,6 +74,7 @@ fn words_of(kind: &str) -> &str {
     match kind {
         "network" => "the network",
         "think" => "computing and disks",
+        "hidden-work" => "work on bytes that wait",
         "timer-wait" => "heartbeats",
         "timer-pause" => "pauses of timers",
         "slot" => "containers",
@@ -169,7 +170,8 @@ fn reason(summary: &Summary, best: &Summary) -> Option<String> {
 
 /// By how much the job would be shorter at most with twice the CPU, as a share of its time.
 pub(super) fn twice_the_cpu(summary: &Summary) -> f64 {
-    let computing = by_kind(summary).into_iter().find(|(kind, _)| *kind == "think").map_or(0.0, |(_, seconds)| seconds);
+    let kinds = by_kind(summary).into_iter().filter(|(kind, _)| matches!(*kind, "think" | "hidden-work"));
+    let computing: f64 = kinds.map(|(_, seconds)| seconds).sum();
     computing / 2.0 / summary.job_time_s.max(f64::MIN_POSITIVE)
 }
 

@@ -113,5 +113,6 @@ fn distribution(detail: &CoflowDetail) -> Element {
     };
     let lines: Vec<Line> = detail.schedulers.iter().map(line).collect();
     let title = "Share of coflows that are complete";
-    Chart { title, over: "Completion time", places: &places, hollow: "", diagonal: false, dots: false }.draw(&lines)
+    Chart { title, over: "Completion time", places: &places, hollow: "", diagonal: false, dots: false, joined: true }
+        .draw(&lines)
 }

@@ -196,7 +196,7 @@ fn pictures(detail: &CongestionDetail) -> Vec<(&'static str, Element)> {
         ("hosts.svg", "Mean bandwidth over hosts", "Hosts", over_hosts(detail)),
     ];
     let draw = |(name, title, over, lines): (&'static str, &'static str, &'static str, Vec<Line>)| {
-        let chart = Chart { title, over, places: &[], hollow: "", diagonal: false, dots: true };
+        let chart = Chart { title, over, places: &[], hollow: "", diagonal: false, dots: true, joined: true };
         (!lines.is_empty()).then(|| (name, chart.draw(&lines)))
     };
     pictures.into_iter().filter_map(draw).collect()

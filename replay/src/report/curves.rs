@@ -30,7 +30,7 @@ pub(super) fn accepted(detail: &TrafficDetail) -> Option<Element> {
 
 const fn load_chart(title: &str, diagonal: bool) -> Chart<'_> {
     let over = "Offered load (flits per node and flit time)";
-    Chart { title, over, places: &[], hollow: ", saturated", diagonal, dots: true }
+    Chart { title, over, places: &[], hollow: ", saturated", diagonal, dots: true, joined: true }
 }
 
 /// A line for each combination of the keys that are not the load.
@@ -112,6 +112,7 @@ pub(super) fn job_pictures(jobs: &JobSweep) -> Vec<(&'static str, Element)> {
             hollow: &format!(", {baseline}"),
             diagonal: false,
             dots: true,
+            joined: true,
         };
         Some((name, chart.draw(&lines)))
     };

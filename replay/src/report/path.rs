@@ -13,9 +13,10 @@ pub(super) struct Kind {
 }
 
 /// All kinds, in the order in which bars are stacked.
-pub(super) const KINDS: [Kind; 6] = [
+pub(super) const KINDS: [Kind; 7] = [
     Kind { name: "network", class: "k-network", label: "network" },
     Kind { name: "think", class: "k-think", label: "computing, disks" },
+    Kind { name: "hidden-work", class: "k-hidden-work", label: "work while bytes wait" },
     Kind { name: "timer-wait", class: "k-timer-wait", label: "waiting for a heartbeat" },
     Kind { name: "timer-pause", class: "k-timer-pause", label: "a timer's pause" },
     Kind { name: "slot", class: "k-slot", label: "waiting for a container" },

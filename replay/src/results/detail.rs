@@ -149,7 +149,7 @@ impl CircuitDetail {
 /// A piece of the critical path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PieceDetail {
-    /// "network", "think", "timer-wait", "timer-pause", "slot" or "outside".
+    /// "network", "think", "hidden-work", "timer-wait", "timer-pause", "slot" or "outside".
     pub kind: String,
     /// More exactly.
     pub what: String,

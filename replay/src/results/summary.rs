@@ -197,7 +197,7 @@ pub struct Phase {
 /// A part of a phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseWait {
-    /// "network", "think", "timer-wait", "timer-pause", "slot" or "outside".
+    /// "network", "think", "hidden-work", "timer-wait", "timer-pause", "slot" or "outside".
     pub kind: String,
     /// Mean over the attempts.
     pub seconds: f64,
@@ -251,7 +251,7 @@ pub struct TransferClass {
 /// A share of the critical path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathShare {
-    /// "network", "think", "timer-wait", "timer-pause", "slot" or "outside".
+    /// "network", "think", "hidden-work", "timer-wait", "timer-pause", "slot" or "outside".
     pub kind: String,
     /// More exactly: the kind of message, the role that thinks, the timer.
     pub what: String,

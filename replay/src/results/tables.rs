@@ -156,7 +156,7 @@ row! {
 row! {
     /// A piece of the critical path: what the job waited for, in the order of time.
     PathResult in "critical_path" {
-        /// "network", "think", "timer-wait", "timer-pause", "slot" or "outside" (replay.md says what each means).
+        /// "network", "think", "hidden-work", "timer-wait", "timer-pause", "slot" or "outside" (replay.md says what each means).
         kind: String,
         /// What was waited for: the message, the process's work, the timer.
         what: String,

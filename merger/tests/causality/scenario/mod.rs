@@ -230,6 +230,13 @@ impl Scenario {
         }
     }
 
+    /// Tells of a message's steps that each waited so long for bytes.
+    pub fn waits(&mut self, message: usize, read_wait_ns: u64) {
+        for (step, _) in self.steps.iter_mut().filter(|(_, of)| *of == message) {
+            step.read_wait_ns = read_wait_ns;
+        }
+    }
+
     pub fn jvm(&mut self, process: ProcessId, record: JvmRecord) {
         self.joined.jvm.push(JvmEvent { process, record });
     }

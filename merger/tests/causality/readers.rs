@@ -1,0 +1,67 @@
+//! Readers of blocks: how long they work on what they get, which a slow network hides.
+
+use crate::scenario::{MS, Scenario};
+use merger::causality::check::verify;
+use merger::joined::Segment;
+use trace::ids::{HostId, ProcessId};
+use trace::rows::{MessageKind, StepKind};
+
+const COUNT: u64 = 100;
+const BYTES: u32 = 65_536;
+/// What the local map works on a part, and what the remote one was seen to work on one.
+const LOCAL_WORK: u64 = 6 * MS;
+const OWN_WORK: u64 = 2 * MS;
+
+fn map(s: &mut Scenario, host: HostId, number: u32) -> ProcessId {
+    let map = s.process(host, "YarnChild", (0, 90_000 * MS));
+    s.joined.processes[map.index()].attempt = Some(format!("attempt_1_0001_m_{number:06}_0"));
+    map
+}
+
+/// Reads a block whose parts come with a pause, and closes the stream after the last.
+fn read(s: &mut Scenario, reader: ProcessId, node: ProcessId, pause: u64, window_bytes: u64) -> usize {
+    let line = s.connect(reader, node, "data-transfer");
+    let asked = s.message(line, true, MessageKind::BlockRequest, "read", 0, 100, 0);
+    let segments: Vec<Segment> = (0..COUNT)
+        .map(|number| {
+            let sent_ns = MS + number * pause;
+            let delivered_ns = if s.joined.connections[line.index()].loopback { sent_ns } else { sent_ns + MS };
+            Segment { bytes: BYTES, sent_ns, delivered_ns, window_bytes, ..Segment::default() }
+        })
+        .collect();
+    let data = s.stream(line, false, MessageKind::BlockData, "read", 0, &segments);
+    // It closes the stream a millisecond after the last bytes.
+    s.span(reader, 1, "block-read", "read", (0, (COUNT - 1) * pause + 3 * MS), Some(asked), None);
+    data
+}
+
+/// The work of a map that reads over the network, which waited for its bytes as long as said.
+fn remote_work(read_wait_ns: u64) -> u64 {
+    let mut s = Scenario::default();
+    let (a, b) = (s.host("a"), s.host("b"));
+    let (local, remote) = (map(&mut s, a, 0), map(&mut s, b, 1));
+    let node = s.process(a, "DataNode", (0, 90_000 * MS));
+    read(&mut s, local, node, LOCAL_WORK, 90_000);
+    let data = read(&mut s, remote, node, 40 * MS, 3_000_000);
+    s.steps(data, remote, StepKind::Consume, BYTES.into(), OWN_WORK);
+    s.waits(data, read_wait_ns);
+    let inferred = s.build();
+    let report = verify(&inferred.causal.events, &inferred.causal.dependencies);
+    assert_eq!((report.dangling, report.backward, report.off), (0, 0, 0), "{report:?}");
+    let marks = inferred.causal.events.iter().filter(|event| event.name == "block.consumed");
+    marks.map(|event| event.delay_ns).sum()
+}
+
+#[test]
+fn a_reader_that_did_not_wait_works_as_long_as_it_did() {
+    let work = remote_work(0);
+    assert!(work.abs_diff(COUNT * OWN_WORK) <= COUNT * OWN_WORK / 20, "{work}");
+}
+
+/// Other threads of it, such as the one that sorts, worked while it waited.
+#[test]
+fn a_starved_reader_works_as_long_as_those_that_read_from_their_own_host() {
+    let work = remote_work(30 * MS);
+    let expected = COUNT * LOCAL_WORK;
+    assert!(work.abs_diff(expected) < expected / 20, "{work} for {expected}");
+}
