@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use trace::ids::{MessageId, ProcessId};
+use trace::jvm::JvmRecord;
 use trace::rows::{Evidence, MessageKind, MessageRow, StepKind};
 
 use super::draft::{Cause, Draft, Graph};
@@ -210,24 +211,59 @@ pub fn consume(
             remote.push((kind, message.message, closed));
         }
     }
+    let spills = Spills::of(joined);
     let mut consumed = HashMap::new();
     for (kind, message, closed) in remote {
         let row = &joined.messages[message.index()];
-        let pace = paces.get(&kind).and_then(|paces| median(paces)).unwrap_or_default();
-        let at_pace: Vec<u64> = pieces.all(message).map(|piece| pace.time(graph.events[piece].row.bytes)).collect();
-        let works = match measured.curve(message, StepKind::Consume) {
-            Some(curve) => {
+        let peers = paces.get(&kind).and_then(|paces| median(paces));
+        let at = |pace: Pace| -> Vec<u64> {
+            pieces.all(message).map(|piece| pace.time(graph.events[piece].row.bytes)).collect()
+        };
+        let works = match (measured.curve(message, StepKind::Consume), peers) {
+            (Some(curve), _) => {
                 let own = curve.of_pieces(graph, pieces, row);
-                let peers = if curve.starved() { at_pace.as_slice() } else { &own };
-                fitting(graph, pieces, message, closed, &own, peers)
+                let most = match peers {
+                    _ if !curve.starved() => own.clone(),
+                    Some(pace) => at(pace),
+                    None => {
+                        let spilled = spills.within(receiver(joined, row), row.sent_ns, closed);
+                        let whole = own.iter().fold(spilled, |sum, work| sum.saturating_add(*work));
+                        at(Pace::of(whole, row.bytes))
+                    }
+                };
+                fitting(graph, pieces, message, closed, &own, &most)
             }
-            None => fitting(graph, pieces, message, closed, &[], &at_pace),
+            (None, Some(pace)) => fitting(graph, pieces, message, closed, &[], &at(pace)),
+            (None, None) => None,
         };
         if let Some(works) = works {
             mark_consumed(graph, pieces, message, &works, &mut consumed);
         }
     }
     consumed
+}
+
+/// When the maps of each process sorted what they had collected and wrote it to the disk: begin and end.
+struct Spills(HashMap<ProcessId, Vec<(u64, u64)>>);
+
+impl Spills {
+    fn of(joined: &Joined) -> Self {
+        let mut spills: HashMap<ProcessId, Vec<(u64, u64)>> = HashMap::new();
+        for event in &joined.jvm {
+            if let JvmRecord::Work { t0, t1, work, .. } = &event.record
+                && work == "spill"
+            {
+                spills.entry(event.process).or_default().push((*t0, *t1));
+            }
+        }
+        Self(spills)
+    }
+
+    /// How long a process spilled between two times.
+    fn within(&self, process: Option<ProcessId>, from: u64, until: u64) -> u64 {
+        let spills = process.and_then(|process| self.0.get(&process)).map(Vec::as_slice).unwrap_or_default();
+        spills.iter().map(|(begin, end)| end.min(&until).saturating_sub(*begin.max(&from))).sum()
+    }
 }
 
 /// Job and kind of task ("m", "r") that a task attempt's id names.

@@ -4,6 +4,7 @@ use crate::scenario::{MS, Scenario};
 use merger::causality::check::verify;
 use merger::joined::Segment;
 use trace::ids::{HostId, ProcessId};
+use trace::jvm::JvmRecord;
 use trace::rows::{MessageKind, StepKind};
 
 const COUNT: u64 = 100;
@@ -35,13 +36,20 @@ fn read(s: &mut Scenario, reader: ProcessId, node: ProcessId, pause: u64, window
     data
 }
 
-/// The work of a map that reads over the network, which waited for its bytes as long as said.
-fn remote_work(read_wait_ns: u64) -> u64 {
+/// The work of a map that reads over the network, which waited for its bytes as long as said, beside one that reads from its own host,
+/// or alone.
+fn remote_work(read_wait_ns: u64, has_peer: bool) -> u64 {
     let mut s = Scenario::default();
     let (a, b) = (s.host("a"), s.host("b"));
     let (local, remote) = (map(&mut s, a, 0), map(&mut s, b, 1));
     let node = s.process(a, "DataNode", (0, 90_000 * MS));
-    read(&mut s, local, node, LOCAL_WORK, 90_000);
+    if has_peer {
+        read(&mut s, local, node, LOCAL_WORK, 90_000);
+    }
+    // One spill while it reads, and one after it has closed its stream.
+    for (t0, t1) in [(100 * MS, 200 * MS), (8_000 * MS, 9_000 * MS)] {
+        s.jvm(remote, JvmRecord::Work { t0, t1, th: 9, attempt: String::new(), work: "spill".into() });
+    }
     let data = read(&mut s, remote, node, 40 * MS, 3_000_000);
     s.steps(data, remote, StepKind::Consume, BYTES.into(), OWN_WORK);
     s.waits(data, read_wait_ns);
@@ -54,14 +62,21 @@ fn remote_work(read_wait_ns: u64) -> u64 {
 
 #[test]
 fn a_reader_that_did_not_wait_works_as_long_as_it_did() {
-    let work = remote_work(0);
+    let work = remote_work(0, true);
     assert!(work.abs_diff(COUNT * OWN_WORK) <= COUNT * OWN_WORK / 20, "{work}");
 }
 
 /// Other threads of it, such as the one that sorts, worked while it waited.
 #[test]
 fn a_starved_reader_works_as_long_as_those_that_read_from_their_own_host() {
-    let work = remote_work(30 * MS);
+    let work = remote_work(30 * MS, true);
     let expected = COUNT * LOCAL_WORK;
+    assert!(work.abs_diff(expected) < expected / 20, "{work} for {expected}");
+}
+
+#[test]
+fn where_all_readers_starved_each_works_as_long_as_it_did_and_as_its_spills_took() {
+    let work = remote_work(30 * MS, false);
+    let expected = COUNT * OWN_WORK + 100 * MS;
     assert!(work.abs_diff(expected) < expected / 20, "{work} for {expected}");
 }
