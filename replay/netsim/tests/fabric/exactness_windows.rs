@@ -1,5 +1,5 @@
 //! `store-and-forward` in windows beside its slow model and its event engine: the same packets at the same picosecond, the same figures,
-//! for any number of parts.
+//! for any number of parts and threads.
 
 use crate::exactness::networks::stored_networks;
 use crate::exactness::{Case, difference, networks_config, run};
@@ -11,6 +11,7 @@ use netsim::fabric::store_and_forward::{StoreAndForward, StoreAndForwardConfig};
 use netsim::network::{HostIndex, NetworkFigures, Simulation};
 use netsim::time::SimTime;
 use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A list of messages, host by host.
@@ -51,10 +52,17 @@ fn smallest(case: &Case<StoreAndForwardConfig>) -> u64 {
     case.traffic.iter().map(|sending| (last(sending.bytes) + headers).max(1)).min().unwrap_or(1)
 }
 
-/// What a run in windows with `parts` parts shows, stopped now and then on its way, and the bytes of its links at these stops.
-fn windows(case: &Case<StoreAndForwardConfig>, parts: u16, stops: &[u64]) -> (Seen, NetworkFigures, Vec<Vec<u64>>) {
+/// What a run in windows with `parts` parts on `threads` threads shows, stopped now and then on its way, and the bytes of its links at
+/// these stops.
+fn windows(
+    case: &Case<StoreAndForwardConfig>,
+    parts: u16,
+    threads: usize,
+    stops: &[u64],
+) -> (Seen, NetworkFigures, Vec<Vec<u64>>) {
     let network = Windowed::new(&case.config, &case.hosts).unwrap();
     let mut run = network.into_parts(parts, smallest(case), Seen::default(), |_| listed(&case.traffic));
+    run.on_threads(threads);
     let mut bytes = Vec::new();
     for stop in stops {
         assert!(!run.run_before(SimTime(*stop), |_| false));
@@ -95,35 +103,59 @@ fn cases() -> impl Strategy<Value = Case<StoreAndForwardConfig>> {
     })
 }
 
+/// In parts and on threads as `ways` says, everything is as the slow model and the event engine have it.
+fn agree(case: &Case<StoreAndForwardConfig>, stops: &[u64], ways: &[(u16, usize)]) -> TestCaseResult {
+    let topology = case.config.topology.build(&case.hosts).unwrap();
+    let mut slow = play(&case.config, &topology, &case.traffic, None);
+    slow.deliveries.clear();
+    let mut fabric = StoreAndForward::new(&case.config, &case.hosts, Seen::default()).unwrap();
+    run(&mut fabric, &case.traffic);
+    let mut figures = fabric.figures();
+    // Windows count no traffic over time.
+    figures.interval_ps = 0;
+    for link in &mut figures.links {
+        link.bytes_by_interval.clear();
+        link.drops_by_interval.clear();
+        link.queue_by_interval.clear();
+    }
+    let expected = (figures, bytes_at(case, stops));
+    for (parts, threads) in ways.iter().copied() {
+        let (fast, figures, bytes) = windows(case, parts, threads, stops);
+        if let Some(difference) = difference(&fast, &slow, &topology) {
+            return Err(TestCaseError::fail(format!("{parts} parts on {threads} threads\n{difference}")));
+        }
+        prop_assert_eq!(&(figures, bytes), &expected, "{} parts on {} threads", parts, threads);
+    }
+    Ok(())
+}
+
+const REGRESSIONS: &str = "tests/regressions/fabric_exactness_windows.txt";
+
+/// Threads meet at each window, and wait there for the processor where a machine is busy: fewer networks than those of one thread, whose
+/// number follows PROPTEST_CASES as theirs does.
+fn threads_config() -> ProptestConfig {
+    let config = networks_config(0, REGRESSIONS);
+    ProptestConfig { cases: config.cases.div_ceil(32), ..config }
+}
+
+fn stops() -> impl Strategy<Value = Vec<u64>> {
+    prop::collection::btree_set(1u64..3_000_000, 0..4).prop_map(|stops| stops.into_iter().collect())
+}
+
 proptest! {
-    #![proptest_config(networks_config(500, "tests/regressions/fabric_exactness_windows.txt"))]
+    #![proptest_config(networks_config(500, REGRESSIONS))]
 
     #[test]
-    fn in_windows_every_packet_leaves_and_arrives_when_the_slow_model_says(
-        case in cases(),
-        stops in prop::collection::btree_set(1u64..3_000_000, 0..4),
-    ) {
-        let stops: Vec<u64> = stops.into_iter().collect();
-        let topology = case.config.topology.build(&case.hosts).unwrap();
-        let mut slow = play(&case.config, &topology, &case.traffic, None);
-        slow.deliveries.clear();
-        let mut fabric = StoreAndForward::new(&case.config, &case.hosts, Seen::default()).unwrap();
-        run(&mut fabric, &case.traffic);
-        let mut figures = fabric.figures();
-        // Windows count no traffic over time.
-        figures.interval_ps = 0;
-        for link in &mut figures.links {
-            link.bytes_by_interval.clear();
-            link.drops_by_interval.clear();
-            link.queue_by_interval.clear();
-        }
-        let expected = (figures, bytes_at(&case, &stops));
-        for parts in [1, 2, 3, 16] {
-            let (fast, figures, bytes) = windows(&case, parts, &stops);
-            if let Some(difference) = difference(&fast, &slow, &topology) {
-                return Err(TestCaseError::fail(format!("{parts} parts\n{difference}")));
-            }
-            prop_assert_eq!(&(figures, bytes), &expected, "{} parts", parts);
-        }
+    fn in_windows_every_packet_leaves_and_arrives_when_the_slow_model_says(case in cases(), stops in stops()) {
+        agree(&case, &stops, &[(1, 1), (2, 1), (3, 1), (16, 1)])?;
+    }
+}
+
+proptest! {
+    #![proptest_config(threads_config())]
+
+    #[test]
+    fn threads_show_in_nothing(case in cases(), stops in stops()) {
+        agree(&case, &stops, &[(2, 2), (3, 3), (16, 2)])?;
     }
 }

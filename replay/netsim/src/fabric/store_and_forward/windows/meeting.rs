@@ -2,10 +2,13 @@
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 
 /// Looks at the meeting before a thread that waits lets others run. More only pay where each thread has a core.
 const LOOKS: u32 = 256;
+/// Looks between which others run, before it sleeps: on a busy machine they are whole time slices of other programs.
+const YIELDS: u32 = 8;
 
 /// Threads that wait for each other, again and again.
 pub(super) struct Meeting {
@@ -16,6 +19,10 @@ pub(super) struct Meeting {
     rounds: AtomicU32,
     /// A member has panicked and will not come.
     broken: AtomicBool,
+    /// Members that sleep, or are about to.
+    asleep: AtomicU32,
+    lock: Mutex<()>,
+    woken: Condvar,
 }
 
 impl Meeting {
@@ -27,6 +34,9 @@ impl Meeting {
             arrived: AtomicU32::new(0),
             rounds: AtomicU32::new(0),
             broken: AtomicBool::new(false),
+            asleep: AtomicU32::new(0),
+            lock: Mutex::new(()),
+            woken: Condvar::new(),
         }
     }
 
@@ -35,18 +45,42 @@ impl Meeting {
         let round = self.rounds.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
             self.arrived.store(0, Ordering::Relaxed);
-            self.rounds.store(round.wrapping_add(1), Ordering::Release);
+            // Either who goes to sleep sees the new round, or it is seen here that somebody sleeps: both orders are total.
+            self.rounds.store(round.wrapping_add(1), Ordering::SeqCst);
+            self.wake();
             return true;
         }
-        let mut looks = 0;
-        while self.rounds.load(Ordering::Acquire) == round {
-            if self.broken.load(Ordering::Acquire) {
-                return false;
+        for look in 0..self.spins + YIELDS {
+            if self.is_over(round) {
+                break;
             }
-            looks += 1;
-            if looks < self.spins { spin_loop() } else { thread::yield_now() }
+            if look < self.spins { spin_loop() } else { thread::yield_now() }
         }
-        true
+        if !self.is_over(round) {
+            self.sleep(round);
+        }
+        self.rounds.load(Ordering::Acquire) != round
+    }
+
+    /// Whether all have come, or one never will.
+    fn is_over(&self, round: u32) -> bool {
+        self.rounds.load(Ordering::SeqCst) != round || self.broken.load(Ordering::SeqCst)
+    }
+
+    fn sleep(&self, round: u32) {
+        let guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        self.asleep.fetch_add(1, Ordering::SeqCst);
+        let guard = self.woken.wait_while(guard, |()| !self.is_over(round)).unwrap_or_else(PoisonError::into_inner);
+        self.asleep.fetch_sub(1, Ordering::SeqCst);
+        drop(guard);
+    }
+
+    fn wake(&self) {
+        if self.asleep.load(Ordering::SeqCst) > 0 {
+            // Who has not yet looked for the last time holds the lock until it sleeps.
+            drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
+            self.woken.notify_all();
+        }
     }
 
     /// A member of the meeting. If it panics, the others do not wait for it.
@@ -63,7 +97,8 @@ pub(super) struct Member<'a> {
 impl Drop for Member<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.meeting.broken.store(true, Ordering::Release);
+            self.meeting.broken.store(true, Ordering::SeqCst);
+            self.meeting.wake();
         }
     }
 }
@@ -96,14 +131,40 @@ mod tests {
 
     #[test]
     fn who_waits_for_one_that_panics_is_told() {
-        let meeting = Meeting::new(2);
-        thread::scope(|scope| {
-            let lost = scope.spawn(|| {
-                let _member = meeting.member();
-                panic!("on purpose");
+        for asleep in [0, 1] {
+            let meeting = Meeting::new(2);
+            thread::scope(|scope| {
+                let lost = scope.spawn(|| {
+                    let _member = meeting.member();
+                    while meeting.asleep.load(Ordering::SeqCst) < asleep {
+                        thread::yield_now();
+                    }
+                    panic!("on purpose");
+                });
+                assert!(!meeting.wait());
+                assert!(lost.join().is_err());
             });
-            assert!(!meeting.wait());
-            assert!(lost.join().is_err());
+        }
+    }
+
+    #[test]
+    fn who_sleeps_is_woken_by_the_last_that_comes() {
+        let meeting = Meeting::new(3);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    for _ in 0..50 {
+                        assert!(meeting.wait());
+                    }
+                });
+            }
+            for _ in 0..50 {
+                while meeting.asleep.load(Ordering::SeqCst) < 2 {
+                    thread::yield_now();
+                }
+                assert!(meeting.wait());
+            }
         });
+        assert_eq!(meeting.asleep.load(Ordering::SeqCst), 0);
     }
 }

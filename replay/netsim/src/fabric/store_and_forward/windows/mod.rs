@@ -2,7 +2,7 @@
 //!
 //! Whatever leaves a node arrives no sooner than the shortest time of a link. So within a window of that length, what happens at
 //! one port is independent of all others: the packets that arrive in it are sorted by output port, each port takes its own in
-//! the order of time, and what leaves goes into a later window. Parts of the network run on threads of their own, and
+//! the order of time, and what leaves goes into a later window. Parts of the network run on threads, several on one if there are more of them than cores, and
 //! exchange packets between two windows. There is no queue of events, and ties are broken by time and place alone, so that neither the number of
 //! parts nor the order of work shows in a result.
 
@@ -16,6 +16,8 @@ mod port;
 mod seam;
 mod shared;
 mod threads;
+
+use std::thread;
 
 use super::StoreAndForwardConfig;
 use crate::count::count;
@@ -80,7 +82,8 @@ impl Windowed {
             let hosts: Vec<_> = layout.hosts.clone().map(|node| shared.host_of(NodeId(node))).collect();
             Part::new(&shared, part, observer.for_part(), messages(&hosts))
         });
-        Windows { parts: made.collect(), observer, window: 0, cpu_s: 0.0, shared }
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        Windows { parts: made.collect(), threads, observer, window: 0, cpu_s: 0.0, shared }
     }
 }
 
@@ -88,6 +91,8 @@ impl Windowed {
 pub struct Windows<O, M> {
     shared: Shared,
     parts: Vec<Part<O, M>>,
+    /// Threads for all parts, at most; more than parts are not made.
+    threads: usize,
     observer: O,
     /// The first window that is not over.
     window: u64,
@@ -117,6 +122,11 @@ impl<O: PartObserver, M: HostMessages> Windows<O, M> {
     #[must_use]
     pub fn events(&self) -> u64 {
         self.parts.iter().map(Part::events).sum()
+    }
+
+    /// Runs on at most `threads` threads, each with parts next to each other; without it, on as many as there are cores.
+    pub const fn on_threads(&mut self, threads: usize) {
+        self.threads = threads;
     }
 
     /// How many parts it has.

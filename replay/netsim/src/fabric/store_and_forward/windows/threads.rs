@@ -32,17 +32,17 @@ struct Exchange {
 }
 
 impl Exchange {
-    fn new(parts: usize) -> Self {
+    fn new(parts: usize, threads: usize) -> Self {
         let row = || (0..parts).map(|_| Mutex::default()).collect();
         let mail = || (0..parts).map(|_| row()).collect();
         Self {
-            meeting: Meeting::new(count(parts)),
+            meeting: Meeting::new(count(threads)),
             next: [u64::MAX, u64::MAX, u64::MAX].map(AtomicU64::new),
             mail: [mail(), mail()],
         }
     }
 
-    /// Waits for all parts, and says which window is next; `None` if one of them wants to stop, or has panicked.
+    /// Waits for all threads, and says which window is next; `None` if one of them wants to stop, or has panicked.
     fn agree(&self, round: usize, mine: Option<u64>) -> Option<u64> {
         let next = &self.next[round % 3];
         next.fetch_min(mine.map_or(0, |window| window.saturating_add(1)), Ordering::Relaxed);
@@ -65,19 +65,23 @@ impl<O: PartObserver, M: HostMessages> Windows<O, M> {
         if others.is_empty() {
             return alone(first, shared, from, until, &mut look);
         }
-        let exchange = Exchange::new(others.len() + 1);
+        let parts = others.len() + 1;
+        // A thread more than there are cores would only wait for one of them at each window.
+        let of_a_thread = parts.div_ceil(self.threads.clamp(1, parts));
+        let (mine, others) = self.parts.split_at_mut(of_a_thread);
+        let exchange = Exchange::new(parts, parts.div_ceil(of_a_thread));
         thread::scope(|scope| {
-            let others = (1..).zip(others).map(|(number, part)| {
+            let groups = (1..).zip(others.chunks_mut(of_a_thread)).map(|(group, parts)| {
                 let exchange = &exchange;
                 scope.spawn(move || {
-                    together(part, number, shared, exchange, from, until, &mut |_| false);
+                    together(parts, group * of_a_thread, shared, exchange, from, until, &mut |_| false);
                     thread_cpu_s()
                 })
             });
-            let others: Vec<_> = others.collect();
-            let stopped = together(first, 0, shared, &exchange, from, until, &mut look);
-            for other in others {
-                self.cpu_s += other.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked));
+            let groups: Vec<_> = groups.collect();
+            let stopped = together(mine, 0, shared, &exchange, from, until, &mut look);
+            for group in groups {
+                self.cpu_s += group.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked));
             }
             stopped
         })
@@ -101,9 +105,10 @@ fn alone<O: PartObserver, M: HostMessages>(
     false
 }
 
+/// Runs the parts of one thread, of which the first has the number `first`.
 fn together<O: PartObserver, M: HostMessages>(
-    part: &mut Part<O, M>,
-    number: usize,
+    parts: &mut [Part<O, M>],
+    first: usize,
     shared: &Shared,
     exchange: &Exchange,
     mut from: u64,
@@ -113,14 +118,18 @@ fn together<O: PartObserver, M: HostMessages>(
     let _member = exchange.meeting.member();
     let mut stop = false;
     for round in 0.. {
-        let mine = part.next_window(from).unwrap_or(u64::MAX);
+        let mine = parts.iter().filter_map(|part| part.next_window(from)).min().unwrap_or(u64::MAX);
         let window = exchange.agree(round, Some(mine).filter(|_| !stop));
-        take_in(part, number, shared, &exchange.mail[(round + 1) % 2]);
+        for (number, part) in (first..).zip(&mut *parts) {
+            take_in(part, number, shared, &exchange.mail[(round + 1) % 2]);
+        }
         let Some(window) = window.filter(|window| shared.begin(*window) < until) else { break };
-        part.run_window(shared, window, until);
+        for (number, part) in (first..).zip(&mut *parts) {
+            part.run_window(shared, window, until);
+            send(part, &exchange.mail[round % 2][number]);
+        }
         from = window + 1;
-        send(part, &exchange.mail[round % 2][number]);
-        stop = look(WindowProgress { now: shared.begin(from), events: part.events() });
+        stop = look(WindowProgress { now: shared.begin(from), events: parts.first().map_or(0, Part::events) });
     }
     stop
 }
