@@ -11,13 +11,13 @@ use crate::traffic::{Plan, Raw};
 pub struct Distribution {
     /// How many there are.
     pub count: u64,
-    /// Mean.
+    /// The arithmetic mean.
     pub mean: Option<f64>,
     /// Standard deviation.
     pub deviation: Option<f64>,
     /// The least.
     pub min: Option<f64>,
-    /// Median.
+    /// The median, to the width of a bucket of the histogram, as the percentiles below.
     pub p50: Option<f64>,
     /// 95th percentile.
     pub p95: Option<f64>,
@@ -115,7 +115,7 @@ pub struct RunFigures {
     pub events: u64,
     /// Simulated time in picoseconds.
     pub simulated_ps: u64,
-    /// Links.
+    /// What each link carried.
     pub links: Vec<LinkUse>,
     /// Counters of the fabric's own.
     pub counters: Vec<(String, u64)>,

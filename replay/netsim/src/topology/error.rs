@@ -40,9 +40,9 @@ pub enum TopologyError {
         "fabric.topology.nodes = {nodes} is no multiple of fabric.topology.racks = {racks}: all racks of a fat-tree hold the same number of nodes"
     )]
     NotAMultiple {
-        /// Hosts.
+        /// Hosts of the whole tree.
         nodes: u32,
-        /// Racks.
+        /// Racks over which they are spread evenly.
         racks: u32,
     },
     /// More racks in the trace than in the topology.

@@ -25,7 +25,7 @@ pub struct Level {
 /// Counts, distances and bisection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figures {
-    /// Hosts.
+    /// Hosts, each with one cable.
     pub hosts: u32,
     /// Switches or routers.
     pub switches: u32,

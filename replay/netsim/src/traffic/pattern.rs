@@ -8,7 +8,7 @@ use crate::kernel::random::below;
 /// Where the messages of each host go.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Destinations {
-    /// Anywhere.
+    /// To any host, all alike.
     Uniform {
         /// How many hosts there are.
         hosts: u32,

@@ -124,7 +124,7 @@ impl Drawing {
 
 /// All messages of a run, one after the other.
 pub enum Sources<'a> {
-    /// Drawn.
+    /// At random times, to the destinations of a pattern.
     Drawn(Box<DrawnSources<'a>>),
     /// From a table.
     Table {
@@ -308,9 +308,9 @@ impl DrawnSources<'_> {
 
 /// The messages of some hosts, host by host.
 pub(super) enum HostSources<'a> {
-    /// Drawn.
+    /// At random times, to the destinations of a pattern.
     Drawn {
-        /// How.
+        /// How times and destinations are drawn, for all hosts.
         drawing: &'a Drawing,
         /// The lowest host.
         first: u32,

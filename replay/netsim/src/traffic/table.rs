@@ -34,15 +34,15 @@ pub enum TableError {
     /// It cannot be read.
     #[error("traffic.table: {path}: {source}", path = path.display())]
     Read {
-        /// File.
+        /// The table's file, as it was named.
         path: PathBuf,
-        /// Reason.
+        /// What the operating system says.
         source: io::Error,
     },
     /// A line, or a cell of it, is wrong.
     #[error("traffic.table: {path}:{line}: {reason}", path = path.display())]
     Line {
-        /// File.
+        /// The table's file, as it was named.
         path: PathBuf,
         /// Line, from 1 on.
         line: usize,
@@ -52,7 +52,7 @@ pub enum TableError {
     /// No message at all.
     #[error("traffic.table: {path} holds no message", path = path.display())]
     Empty {
-        /// File.
+        /// The table's file, as it was named.
         path: PathBuf,
     },
 }

@@ -88,6 +88,9 @@ impl LinkTiming {
         if flits == self.largest_flits {
             return self.carry(self.largest, rest);
         }
+        if flits == 1 {
+            return self.carry(self.one, rest);
+        }
         let flits = u64::from(flits);
         let all = flits * self.flit + rest;
         let time = all / self.rate;

@@ -30,7 +30,7 @@ use state::{Host, Packet, Tor, Uplink};
 use std::collections::VecDeque;
 
 /// A packet that has passed so many switches waits for the circuit to its rack.
-const MOST_SWITCHES: u32 = 64;
+const MAX_SWITCHES: u32 = 64;
 
 /// What happens, and where.
 #[derive(Clone, Copy)]
@@ -261,7 +261,7 @@ impl<O: Observer> Rotor<O> {
     fn route(&mut self, now: SimTime, id: PacketId) {
         let Packet { rack, destination, switches, hurries, key, .. } = *self.packets.get(id);
         let to = self.rack_of[destination as usize];
-        let way = if hurries && switches < MOST_SWITCHES { self.way(now, rack, to, key) } else { None };
+        let way = if hurries && switches < MAX_SWITCHES { self.way(now, rack, to, key) } else { None };
         let Some((switch, period)) = way else {
             self.wait(now, id, rack, to, false);
             return;
@@ -546,7 +546,7 @@ impl<O: Observer> Rotor<O> {
     fn crossed(&mut self, now: SimTime, id: PacketId) {
         let Packet { towards, destination, hurries, bytes, switches, .. } = *self.packets.get(id);
         let to = self.rack_of[destination as usize];
-        let waits = towards != to && (!hurries || switches >= MOST_SWITCHES);
+        let waits = towards != to && (!hurries || switches >= MAX_SWITCHES);
         let limit = self.config.transit_queue.map_or(usize::MAX, |limit| limit as usize);
         if waits && self.tors[towards as usize].transit[to as usize].len() >= limit {
             self.counters.no_place += 1;
