@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::fabric::FabricConfig;
 use crate::fabric::credit::CreditConfig;
+use crate::fabric::omni_path::OmniPathConfig;
 use crate::fabric::rotor::RotorConfig;
 use crate::fabric::store_and_forward::StoreAndForwardConfig;
 use crate::topology::TopologyConfig;
@@ -28,4 +29,12 @@ macro_rules! toml_text {
     )+ };
 }
 
-toml_text!(CreditConfig, FabricConfig, RotorConfig, StoreAndForwardConfig, TopologyConfig, TrafficConfig);
+toml_text!(
+    CreditConfig,
+    FabricConfig,
+    OmniPathConfig,
+    RotorConfig,
+    StoreAndForwardConfig,
+    TopologyConfig,
+    TrafficConfig
+);

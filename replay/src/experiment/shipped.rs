@@ -55,6 +55,8 @@ pub const EXPERIMENTS: &[Shipped] = shipped!["":
     "synthetic/fattreesim"
     "synthetic/hot-spot"
     "synthetic/ideal"
+    "synthetic/omni-path"
+    "synthetic/omni-path-shift"
     "synthetic/opera-shuffle"
     "synthetic/scale"
     "synthetic/torus-tornado"

@@ -298,6 +298,27 @@ fn all_experiments_of_the_repository_run() {
     assert!(names.len() >= 5, "{names:?}");
 }
 
+/// What the comments of `synthetic/omni-path.toml` and `omni-path-shift.toml` say.
+#[test]
+fn an_omni_path_router_accepts_what_its_paper_says() {
+    let runs = |name: &str| {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/synthetic").join(name);
+        let changes = ["traffic.load=[0.7, 1.0]", "run.seeds=1"].map(|change| change.parse().unwrap());
+        let sweep = Sweep::read(&path, &changes).unwrap();
+        sweep.points.iter().map(|point| run(&point.experiment).figures).collect::<Vec<_>>()
+    };
+    let uniform = runs("omni-path.toml");
+    close(uniform[0].accepted_load, uniform[0].offered_load.unwrap(), 0.01);
+    close(uniform[1].accepted_load, 0.73, 0.01);
+    for figures in runs("omni-path-shift.toml") {
+        close(figures.accepted_load, figures.offered_load.unwrap(), 0.01);
+        // A cycle is 625 ps.
+        let (least, most) = (figures.network.quantile(0.0).unwrap(), figures.network.quantile(1.0).unwrap());
+        close(Some(least / 625.0), 182.0, 0.5);
+        close(Some(most / 625.0), 200.0, 0.5);
+    }
+}
+
 /// What the comment of `sweeps/ops-load.toml` says: with more wavelengths more arrives.
 #[test]
 fn more_wavelengths_let_more_through_the_packet_switch() {

@@ -38,4 +38,6 @@ ids! {
     LaneId,
     /// A packet that gives its credits back.
     ReturnId,
+    /// What asks an `omni-path` switch's crossbars: one of its inputs or central links.
+    UnitId,
 }

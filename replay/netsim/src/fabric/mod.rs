@@ -7,6 +7,7 @@
 //! | `lightness` | servers below ToR switches, joined by optical packet and circuit switches |
 //! | `credit` | InfiniBand: virtual cut-through, virtual lanes, credits |
 //! | `store-and-forward` | switches that queue whole packets at their outputs, nothing above them at the hosts |
+//! | `omni-path` | Intel's Omni-Path: routers of two crossbars, buffers that virtual lanes share |
 //! | `rotor` | racks that optical circuit switches join in turn, whatever waits |
 
 pub mod credit;
@@ -23,6 +24,7 @@ mod kinds;
 pub mod lightness;
 mod limits;
 mod messages;
+pub mod omni_path;
 pub mod packet;
 pub mod pipe;
 mod port;
@@ -54,6 +56,8 @@ kinds::fabric_kinds! {
         "credit" => Credit(credit::CreditConfig),
         /// Whole packets, queued at their outputs; what is dropped is sent again.
         "store-and-forward" => StoreAndForward(store_and_forward::StoreAndForwardConfig),
+        /// Omni-Path's routers of two stages.
+        "omni-path" => OmniPath(omni_path::OmniPathConfig),
         /// Racks that circuit switches join in turn.
         "rotor" => Rotor(rotor::RotorConfig),
     }

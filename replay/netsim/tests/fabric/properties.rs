@@ -7,7 +7,7 @@ use netsim::time::SimTime;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-const FABRICS: [&str; 20] = [
+const FABRICS: [&str; 22] = [
     "kind = \"ideal\"\n",
     "kind = \"ideal\"\nlatency = \"10us\"\nrate = \"1Gbps\"\n",
     "kind = \"ethernet\"\n",
@@ -23,6 +23,8 @@ const FABRICS: [&str; 20] = [
     "kind = \"credit\"\nspeed = \"QDR\"\nvls = 3\ncredits = 34\ncredit_min_time = \"700ns\"\nflit_gap = \"3ns\"\npacket_gap = \"50ns\"\nstart = \"whole-packet\"\n",
     "kind = \"credit\"\nrouting = \"d-mod-k\"\nmaxVL = 1\nmtu = \"256B\"\nflit = \"16B\"\ncredits = 9\n[topology]\nshape = \"fat-tree\"\ncores = 3\nhost_link = { rate = \"1Gbps\", length = \"20m\" }\nuplink = { rate = \"2500Mbps\" }\n",
     "kind = \"store-and-forward\"\n",
+    "kind = \"omni-path\"\n",
+    "kind = \"omni-path\"\nvls = 2\nmtu = \"1000B\"\nheaders = \"24B\"\nports = 8\ncentral_choice = \"free\"\nretry = \"cycle\"\nbuffers = { size = 512, exclusive = 128, max = 300 }\n[topology]\nshape = \"fat-tree\"\ncores = 4\n",
     "kind = \"rotor\"\n",
     "kind = \"rotor\"\nuplinks = 2\nchange = \"in-turn\"\nrouting = \"expander\"\nbulk_threshold = \"20kB\"\nuplink_queue = 8\nclock_skew = \"2us\"\n",
     "kind = \"rotor\"\nslice = \"30us\"\nguard = \"1us\"\nreconfiguration_delay = { exponential = [\"0ns\", \"1us\"] }\nrouting = \"two-hop\"\ntransit_queue = 4\n",

@@ -2,11 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
 pub mod networks;
+pub mod omni_path;
 pub mod topologies;
 
 use crate::flit_model::fault::Fault;
 use crate::flit_model::traffic::{Seen, Sending, When, answers};
 use netsim::fabric::credit::CreditConfig;
+use netsim::fabric::omni_path::OmniPathConfig;
 use netsim::fabric::packet::PacketFabric;
 use netsim::fabric::store_and_forward::StoreAndForwardConfig;
 use netsim::network::Delivery;
@@ -32,6 +34,12 @@ pub trait OnTopology: fmt::Display {
 }
 
 impl OnTopology for CreditConfig {
+    fn topology(&self) -> &TopologyConfig {
+        &self.topology
+    }
+}
+
+impl OnTopology for OmniPathConfig {
     fn topology(&self) -> &TopologyConfig {
         &self.topology
     }

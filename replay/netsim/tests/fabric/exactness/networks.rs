@@ -19,7 +19,7 @@ use proptest::sample::select;
 
 /// A message before hosts, mtu and flit are known.
 #[derive(Clone, Debug)]
-struct Draft {
+pub(super) struct Draft {
     gap: u64,
     source: u32,
     destination: u32,
@@ -65,11 +65,17 @@ fn draft() -> impl Strategy<Value = Draft> {
 }
 
 /// What is sent: some drafts, and whether all come from two hosts at once.
-fn drafts(most: usize) -> impl Strategy<Value = (Vec<Draft>, bool)> {
+pub(super) fn drafts(most: usize) -> impl Strategy<Value = (Vec<Draft>, bool)> {
     (vec(draft(), 1..most), proptest::bool::weighted(0.25))
 }
 
-fn sendings((drafts, crowd): &(Vec<Draft>, bool), hosts: usize, mtu: u64, headers: u64, flit: u64) -> Vec<Sending> {
+pub(super) fn sendings(
+    (drafts, crowd): &(Vec<Draft>, bool),
+    hosts: usize,
+    mtu: u64,
+    headers: u64,
+    flit: u64,
+) -> Vec<Sending> {
     let hosts = u32::try_from(hosts).unwrap();
     let mut now = 0;
     let mut sendings = Vec::new();
