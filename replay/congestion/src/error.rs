@@ -72,7 +72,7 @@ pub enum CongestionError {
     Part {
         /// Ranks of the first pattern.
         part: usize,
-        /// All.
+        /// Ranks of both patterns together.
         hosts: usize,
     },
     /// No run is asked for.

@@ -167,11 +167,11 @@ pub struct Times {
 
 impl Times {
     /// Longer times count as this one: 13 days.
-    const MOST_NS: u64 = 1 << 50;
+    const MAX_NS: u64 = 1 << 50;
 
     /// One run more.
     pub(crate) fn add(&mut self, ps: u64) {
-        let ns = (ps / 1_000).min(Self::MOST_NS);
+        let ns = (ps / 1_000).min(Self::MAX_NS);
         self.moments.add(ns);
         let (min, max) = self.range.unwrap_or((ns, ns));
         self.range = Some((min.min(ns), max.max(ns)));

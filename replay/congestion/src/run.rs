@@ -15,7 +15,7 @@ pub struct Experiment {
     pub pattern: Joined,
     /// How many hosts take part; all if not given.
     pub hosts: Option<usize>,
-    /// Which.
+    /// Which hosts take part, if not all do.
     pub subset: Subset,
     /// Whether ranks are mapped to hosts at random, for each run anew.
     pub shuffled: bool,
