@@ -13,7 +13,7 @@ use pages::markup::{Element, div, element, table};
 use pages::parts::note;
 
 /// Values further apart than so many are drawn in groups.
-const MOST_PLACES: u64 = 100;
+const MAX_PLACES: u64 = 100;
 
 /// Points of a line, none of them hollow.
 type Points = Vec<(f64, f64, bool)>;
@@ -212,7 +212,7 @@ fn shares(histogram: &Histogram) -> Points {
     let (Some((low, _)), Some((high, _))) = (histogram.first_key_value(), histogram.last_key_value()) else {
         return Vec::new();
     };
-    let width = (high - low) / MOST_PLACES + 1;
+    let width = (high - low) / MAX_PLACES + 1;
     let mut groups = Histogram::new();
     for (value, count) in histogram {
         *groups.entry(value / width).or_default() += count;

@@ -24,7 +24,7 @@ pub(super) const KINDS: [Kind; 7] = [
 ];
 
 /// A piece is drawn by itself if it is longer than one part of so many of the time: what can be seen when a part is zoomed in.
-const SHORTEST_DRAWN: f64 = 4_000.0;
+const MAX_PARTS_DRAWN: f64 = 4_000.0;
 
 /// What a kind is called.
 pub(super) fn kind_label(name: &str) -> &str {
@@ -155,7 +155,7 @@ pub(super) fn pieces(detail: &Detail) -> Element {
 
 /// Pieces too short to be seen are put together with their neighbours, under the name of the longest of them.
 fn readable(path: &[PieceDetail], end_s: f64) -> Vec<PieceDetail> {
-    let shortest_s = end_s / SHORTEST_DRAWN;
+    let shortest_s = end_s / MAX_PARTS_DRAWN;
     let mut readable: Vec<PieceDetail> = Vec::new();
     let mut longest_s = 0.0;
     for piece in path {
