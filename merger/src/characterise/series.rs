@@ -12,7 +12,7 @@ use super::view::View;
 /// Intervals of a series at most.
 const MAX_INTERVALS: u64 = 300;
 /// The shortest interval, nanoseconds.
-const SHORTEST_NS: u64 = 10_000_000;
+const MIN_INTERVAL_NS: u64 = 10_000_000;
 
 /// Intervals of equal, round length that cover a trace's messages.
 #[derive(Clone, Copy, Debug)]
@@ -28,9 +28,9 @@ impl Intervals {
     pub fn of(view: &View<'_>) -> Self {
         let begin_ns = view.messages().map(|(message, _)| message.sent_ns).min().unwrap_or(0);
         let end_ns = view.messages().map(|(message, _)| message.sent_end_ns.max(message.sent_ns)).max();
-        let Some(end_ns) = end_ns else { return Self { begin_ns, length_ns: SHORTEST_NS, number: 0 } };
+        let Some(end_ns) = end_ns else { return Self { begin_ns, length_ns: MIN_INTERVAL_NS, number: 0 } };
         let span_ns = end_ns.saturating_sub(begin_ns).saturating_add(1);
-        let least_ns = span_ns.div_ceil(MAX_INTERVALS).max(SHORTEST_NS);
+        let least_ns = span_ns.div_ceil(MAX_INTERVALS).max(MIN_INTERVAL_NS);
         let length_ns = round(least_ns);
         Self { begin_ns, length_ns, number: span_ns.div_ceil(length_ns) }
     }

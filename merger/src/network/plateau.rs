@@ -3,7 +3,7 @@
 /// Windows are as full as each other within this share.
 const WIDTH: f64 = 0.03;
 /// So many windows make a plateau.
-const LEAST_WINDOWS: usize = 10;
+const MIN_WINDOWS: usize = 10;
 
 /// A plateau of what a link carries in a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,7 +37,7 @@ pub(super) fn plateau(windows: impl Iterator<Item = u64>, most: u64, burst: u64)
         if most.saturating_sub(burst) as f64 > middle as f64 * (1.0 + WIDTH) {
             break;
         }
-        if count >= LEAST_WINDOWS && best.is_none_or(|(largest, _)| count > largest) {
+        if count >= MIN_WINDOWS && best.is_none_or(|(largest, _)| count > largest) {
             best = Some((count, middle));
         }
     }
