@@ -11,6 +11,7 @@ use trace::jvm::JvmRecord;
 use trace::rows::OwnerEvidence;
 
 use crate::assembly::{Assembly, Order, Read, ReadDirection, Times};
+use crate::capture::store::Packets;
 use crate::capture::{self, HostCapture};
 use crate::clock::{self, Alignment, TooEarly};
 use crate::error::MergeError;
@@ -134,6 +135,8 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         Ok(views)
     };
     let links_of_network = network::links(&hosts, &book, &carried, &flows, aligned).map_err(MergeError::Spill)?;
+    // Rows are made of what was read; the packets would lie beside them to no use.
+    hosts.iter_mut().for_each(|host| host.packets = Packets::default());
     let assembly =
         Assembly { hosts, histories, alignment, order, processes, book, jvm, packets, links_of_network, span };
     Ok(assembly.put_together(&links, &attribution, read))

@@ -202,44 +202,47 @@ impl Graph {
         self.events[event].causes.is_empty()
     }
 
-    /// Turns drafts into rows: ids in order of time (causes first among equals), delays from the causes.
+    /// Turns drafts into rows: ids in order of time (causes first among equals), delays from the causes. Rows are made
+    /// where the drafts lie, as a second copy of all events would be most of a long trace's memory.
     ///
     /// # Errors
     /// If there are more events than ids.
-    pub fn into_rows(self) -> Result<Rows, CausalityError> {
+    pub fn into_rows(mut self) -> Result<Rows, CausalityError> {
         let count = self.events.len();
         if u32::try_from(count).is_err() {
             return Err(CausalityError::TooManyEvents { count, limit: u32::MAX });
         }
         let order = self.order();
-        let mut id_of = vec![EventId::default(); count];
         for (id, draft) in order.iter().enumerate() {
-            id_of[*draft] = EventId(u32::try_from(id).unwrap_or(u32::MAX));
+            self.events[*draft].row.event = EventId(u32::try_from(id).unwrap_or(u32::MAX));
         }
         let mut handed = vec![0u64; count];
-        let mut rows = Rows { events: Vec::with_capacity(count), ..Rows::default() };
+        let edges = self.events.iter().map(|event| event.causes.len()).sum();
+        let mut rows = Rows { dependencies: Vec::with_capacity(edges), ..Rows::default() };
         for draft in order {
-            let event = &self.events[draft];
+            let id = self.events[draft].row.event;
             let mut latest = None;
-            for cause in &event.causes {
-                if id_of[cause.event] >= id_of[draft] {
+            for cause in std::mem::take(&mut self.events[draft].causes) {
+                let on_event = self.events[cause.event].row.event;
+                if on_event >= id {
                     rows.cyclic += 1;
                     continue;
                 }
                 let yielded = match (cause.by, cause.on) {
                     (None, On::Sent) => handed[cause.event],
-                    _ => self.yielded(*cause).unwrap_or(0),
+                    _ => self.yielded(cause).unwrap_or(0),
                 };
                 latest = latest.max(Some(yielded));
                 rows.dependencies.push(DependencyRow {
-                    event: id_of[draft],
-                    on_event: id_of[cause.event],
+                    event: id,
+                    on_event,
                     on: cause.on,
                     timer: cause.by.map(|by| by.0),
                     carrier: cause.by.map(|by| by.1),
                     evidence: cause.evidence,
                 });
             }
+            let event = &mut self.events[draft];
             let recorded = event.row.recorded_ns;
             let delay = match (latest, event.work_ns) {
                 (None, _) => 0,
@@ -253,9 +256,10 @@ impl Graph {
                 }
             };
             handed[draft] = latest.map_or(recorded, |latest| latest.saturating_add(delay));
-            rows.events.push(EventRow { event: id_of[draft], delay_ns: delay, ..event.row.clone() });
+            event.row.delay_ns = delay;
         }
-        rows.ids = id_of;
+        drop(handed);
+        rows.events = in_place(self.events);
         Ok(rows)
     }
 
@@ -308,6 +312,18 @@ impl Graph {
     }
 }
 
+/// Puts events to the places that their ids name, each by one swap, and leaves their rows.
+fn in_place(mut events: Vec<Event>) -> Vec<EventRow> {
+    for at in 0..events.len() {
+        while events[at].row.event.index() != at {
+            let place = events[at].row.event.index();
+            events.swap(at, place);
+        }
+    }
+    // The rows take over the memory of the events.
+    events.into_iter().map(|event| event.row).collect()
+}
+
 /// The graph as rows.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
@@ -315,8 +331,6 @@ pub struct Rows {
     pub events: Vec<EventRow>,
     /// Edges, ordered by the event that waits.
     pub dependencies: Vec<DependencyRow>,
-    /// Row of each draft.
-    pub ids: Vec<EventId>,
     /// Edges that were left out because they would have closed a cycle within one instant.
     pub cyclic: u64,
 }

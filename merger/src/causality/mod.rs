@@ -95,12 +95,17 @@ pub fn build(joined: &Joined) -> Result<Causal, CausalityError> {
     } else {
         yarn::finish_jobs(&mut inference, &work, &mut marks);
     }
+    // What helped to find causes is as large as the rows, and not needed any more.
+    drop(inference);
+    drop((index, measured, consumed));
+    let paces = pieces.paces;
+    drop(pieces);
     let (disbelieved, without_beat) = (graph.disbelieved, graph.without_beat);
     let rows = graph.into_rows()?;
     let masterless = work.of.iter().filter(|job| job.master.is_none());
     let findings = Findings {
         without_master: masterless.map(|job| job.history.id.clone()).collect(),
-        paces: pieces.paces,
+        paces,
         report: check::verify(&rows.events, &rows.dependencies),
         disbelieved,
         cyclic: rows.cyclic,
