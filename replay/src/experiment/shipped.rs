@@ -42,6 +42,8 @@ pub const EXPERIMENTS: &[Shipped] = shipped!["":
     "lightness-ops"
     "lightness-ocs"
     "lightness-mixed"
+    "lightness-aod"
+    "lightness-by-circuit"
     "rotor"
     "lab-100mbit"
     "lab-10mbit"

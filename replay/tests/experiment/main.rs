@@ -1,6 +1,7 @@
 //! Experiments, traffic, causal replay and reports: one file a behaviour.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod all_networks;
 mod at_terminal;
 mod causal_errors;
 mod causal_garbage;

@@ -196,3 +196,21 @@ fn lightness_mixed_takes_circuits_for_messages_of_1_mib_and_the_packet_switch_fo
     let [large, small, _] = times(&results)[..] else { panic!() };
     assert!(large >= 753_000_000_000 && small < 753_000_000_000, "{large} and {small}");
 }
+
+#[test]
+fn lightness_aod_joins_tors_to_the_packet_switch_before_a_packet_passes() {
+    let results = run("lightness-aod.toml");
+    assert_eq!(counter(&results, "packets by circuit"), 0);
+    assert!(counter(&results, "packets by OPS") > 0);
+    assert!(times(&results)[0] >= 753_000_000_000, "{:?}", times(&results));
+}
+
+#[test]
+fn lightness_by_circuit_takes_the_packet_switch_while_there_is_no_circuit() {
+    let results = run("lightness-by-circuit.toml");
+    let packets = (LARGE / PIECE) * 2 + SMALL.div_ceil(PIECE) * 2 - 1;
+    assert_eq!(counter(&results, "packets by OPS") + counter(&results, "packets by circuit"), packets);
+    assert!(counter(&results, "packets by OPS") > 0);
+    // Nobody waits for the set-up.
+    assert!(times(&results)[0] < 753_000_000_000, "{:?}", times(&results));
+}
