@@ -59,9 +59,9 @@ pub enum Pick {
     Drawn,
 }
 
-/// What room a packet must find.
+/// The credits that a packet must find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
+pub enum CreditRequirement {
     /// Its own, in the lane that it takes.
     Packet,
     /// That of two of the largest packets, in the lane that it takes.
@@ -72,11 +72,11 @@ pub enum Room {
 
 /// What a packet does where a lane has one packet at a time, and others have all those of a rank that have room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum BusyPolicy {
     /// It waits for one of them.
     Wait,
     /// It looks at the next rank.
-    Next,
+    NextRank,
 }
 
 /// Lanes of which one is taken that has room.
@@ -86,10 +86,10 @@ pub struct Rank<'a> {
     pub lanes: &'a [Lane],
     /// Which of them.
     pub pick: Pick,
-    /// What room is meant.
-    pub room: Room,
+    /// The credits that count as room in them.
+    pub required: CreditRequirement,
     /// What the packet does if others have them.
-    pub held: Held,
+    pub when_busy: BusyPolicy,
 }
 
 /// Where a packet may go on, the preferred lanes first; those of a later rank are taken where none before has room.
@@ -97,18 +97,18 @@ pub struct Rank<'a> {
 pub struct Ranks {
     lanes: Vec<Lane>,
     /// Of each rank: where its lanes end, and how they are taken.
-    ends: Vec<(usize, Pick, Room, Held)>,
+    ends: Vec<(usize, Pick, CreditRequirement, BusyPolicy)>,
 }
 
 impl Ranks {
     /// All ranks, in order.
     pub fn iter(&self) -> impl Iterator<Item = Rank<'_>> {
         let begins = std::iter::once(0).chain(self.ends.iter().map(|(end, ..)| *end));
-        begins.zip(&self.ends).map(|(begin, (end, pick, room, held))| Rank {
+        begins.zip(&self.ends).map(|(begin, (end, pick, required, when_busy))| Rank {
             lanes: &self.lanes[begin..*end],
             pick: *pick,
-            room: *room,
-            held: *held,
+            required: *required,
+            when_busy: *when_busy,
         })
     }
 
@@ -118,11 +118,17 @@ impl Ranks {
     }
 
     /// Adds a rank, unless it has no lanes.
-    pub(super) fn push(&mut self, lanes: impl IntoIterator<Item = Lane>, pick: Pick, room: Room, held: Held) {
+    pub(super) fn push(
+        &mut self,
+        lanes: impl IntoIterator<Item = Lane>,
+        pick: Pick,
+        required: CreditRequirement,
+        when_busy: BusyPolicy,
+    ) {
         let before = self.lanes.len();
         self.lanes.extend(lanes);
         if self.lanes.len() > before {
-            self.ends.push((self.lanes.len(), pick, room, held));
+            self.ends.push((self.lanes.len(), pick, required, when_busy));
         }
     }
 
@@ -133,6 +139,11 @@ impl Ranks {
             let link = *link;
             classes.clone().map(move |class| Lane { link, class })
         };
-        self.push(candidates.links.iter().flat_map(of_link), Pick::MostRoom, Room::Packet, Held::Wait);
+        self.push(
+            candidates.links.iter().flat_map(of_link),
+            Pick::MostRoom,
+            CreditRequirement::Packet,
+            BusyPolicy::Wait,
+        );
     }
 }

@@ -96,8 +96,8 @@ impl Waits {
                     open.extend(routers.flat_map(|at| lattice.waited(at, None, *to, pattern)));
                 } else {
                     for link in uplinks {
-                        let came = Some(Lane { link: *link, class: 0 });
-                        open.extend(lattice.waited(topology.link(*link).to, came, *to, pattern));
+                        let input_lane = Some(Lane { link: *link, class: 0 });
+                        open.extend(lattice.waited(topology.link(*link).to, input_lane, *to, pattern));
                     }
                 }
                 let held: Vec<Lane> = open.iter().filter_map(|lane| lattice.held(lane)).collect();

@@ -125,7 +125,7 @@ impl LatticeWays {
     }
 
     /// By which axis and direction a packet came.
-    pub(super) fn came(&self, input_link: LinkId) -> Option<(usize, bool)> {
+    pub(super) fn direction_of(&self, input_link: LinkId) -> Option<(usize, bool)> {
         self.directions.get(usize::from(input_link)).copied().flatten()
     }
 
@@ -194,7 +194,7 @@ impl LatticeWays {
 
     /// The ring of a link between routers, as a number; links out of rings have none.
     pub(super) fn ring_of(&self, topology: &Topology, link: LinkId) -> Option<u64> {
-        let (axis, forward) = self.came(link).filter(|(axis, _)| self.is_ring(*axis))?;
+        let (axis, forward) = self.direction_of(link).filter(|(axis, _)| self.is_ring(*axis))?;
         let router = self.router(topology.link(link).from);
         let first = self.places[router as usize * self.axes() + axis].1;
         Some((u64::from(first) * self.axes() as u64 + axis as u64) * 2 + u64::from(forward))

@@ -1,7 +1,7 @@
 //! Virtual lanes on lattices: which lane a packet takes, or which it may take, the preferred ones first. The rules are those of
 //! INSEE's routers; `docs/topologies.md` says where the paper and its program differ.
 
-use super::candidates::{Candidates, Held, Hop, Lane, Pick, Ranks, Room};
+use super::candidates::{BusyPolicy, Candidates, CreditRequirement, Hop, Lane, Pick, Ranks};
 use super::lattice::{LatticeWays, Way};
 use super::vcs::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Equals, Order, Ties};
 use super::{RoutingConfig, RoutingError};
@@ -95,21 +95,21 @@ impl LatticeHops {
             Lanes::Dateline => u8::from(self.ways.wraps_ahead(self.ways.router(at), way)),
             _ => 0,
         };
-        let enters = self.needs_bubbles() && self.enters(way, self.ways.came(input_link));
+        let enters = self.needs_bubbles() && self.enters(way, self.ways.direction_of(input_link));
         LatticeWays::candidates(Some(link), class, enters)
     }
 
-    /// Whether a packet on `way` enters a ring, having come as `came` says.
-    fn enters(&self, way: Way, came: Option<(usize, bool)>) -> bool {
-        self.ways.is_ring(way.axis) && came != Some((way.axis, way.forward))
+    /// Whether a packet on `way` enters a ring, having come by `input_direction`.
+    fn enters(&self, way: Way, input_direction: Option<(usize, bool)>) -> bool {
+        self.ways.is_ring(way.axis) && input_direction != Some((way.axis, way.forward))
     }
 
     /// The one lane of a packet, and whether it enters a ring that keeps a bubble.
     pub(super) fn lane(&self, hop: &Hop) -> Option<(Lane, bool)> {
         let (link, way) = self.ways.link(hop.at, hop.to, self.ways.pattern(hop.to, hop.key))?;
         let Some(way) = way else { return Some((Lane { link: *link, class: 0 }, false)) };
-        let came = self.ways.came(hop.input_link);
-        let stays = came == Some((way.axis, way.forward));
+        let input_direction = self.ways.direction_of(hop.input_link);
+        let stays = input_direction == Some((way.axis, way.forward));
         let router = self.ways.router(hop.at);
         let class = match self.lanes {
             Lanes::Dateline => u8::from(self.ways.wraps_ahead(router, way)),
@@ -140,60 +140,77 @@ impl LatticeHops {
     /// All lanes of a packet, the preferred ones first.
     pub(super) fn ranks(&self, hop: &Hop, ranks: &mut Ranks) {
         let Some((escape, enters)) = self.lane(hop) else { return };
-        let one = |lane: Lane, room: Room, ranks: &mut Ranks| ranks.push([lane], Pick::Drawn, room, Held::Next);
+        let one = |lane: Lane, required: CreditRequirement, ranks: &mut Ranks| {
+            ranks.push([lane], Pick::Drawn, required, BusyPolicy::NextRank);
+        };
         if self.ways.end(hop.at, hop.to).is_some() {
-            return one(escape, Room::Packet, ranks);
+            return one(escape, CreditRequirement::Packet, ranks);
         }
-        let room = if enters { self.bubble(hop, escape) } else { Room::Packet };
+        let required = if enters { self.bubble(hop, escape) } else { CreditRequirement::Packet };
         match self.lanes {
-            Lanes::Dateline | Lanes::Bubble => one(escape, room, ranks),
+            Lanes::Dateline | Lanes::Bubble => one(escape, required, ranks),
             Lanes::Dally(dally) => {
                 if dally.mode == Dally::Adaptive {
-                    ranks.push(self.adaptive(hop, 2, |_, _| true), Pick::Drawn, Room::Packet, Held::Wait);
+                    ranks.push(
+                        self.adaptive(hop, 2, |_, _| true),
+                        Pick::Drawn,
+                        CreditRequirement::Packet,
+                        BusyPolicy::Wait,
+                    );
                 }
                 if escape.class == 1 {
                     // Without the end of a ring ahead either class will do: one is drawn, then the other.
                     let first = u8::try_from(self.ways.draw(hop.at, hop.key) & 1).unwrap_or(0);
-                    one(Lane { class: first, ..escape }, Room::Packet, ranks);
-                    one(Lane { class: 1 - first, ..escape }, Room::Packet, ranks);
+                    one(Lane { class: first, ..escape }, CreditRequirement::Packet, ranks);
+                    one(Lane { class: 1 - first, ..escape }, CreditRequirement::Packet, ranks);
                 } else {
-                    one(escape, Room::Packet, ranks);
+                    one(escape, CreditRequirement::Packet, ranks);
                 }
             }
             Lanes::BubbleVls(bubble) => {
-                let came = self.ways.came(hop.input_link);
-                let own = |axis, forward| came == Some((axis, forward)) && hop.class > 0;
+                let input_direction = self.ways.direction_of(hop.input_link);
+                let own = |axis, forward| input_direction == Some((axis, forward)) && hop.class > 0;
                 match bubble.mode {
                     BubbleMode::Oblivious => {}
                     BubbleMode::Random => {
                         let straight = self.adaptive(hop, 1, own);
                         let straight = straight.filter(|lane| lane.class == hop.class);
-                        ranks.push(straight, Pick::Drawn, Room::Packet, Held::Next);
-                        ranks.push(self.adaptive(hop, 1, |_, _| true), Pick::Drawn, Room::Packet, Held::Wait);
+                        ranks.push(straight, Pick::Drawn, CreditRequirement::Packet, BusyPolicy::NextRank);
+                        ranks.push(
+                            self.adaptive(hop, 1, |_, _| true),
+                            Pick::Drawn,
+                            CreditRequirement::Packet,
+                            BusyPolicy::Wait,
+                        );
                     }
                     BubbleMode::Shortest => {
                         let pick = match bubble.equals {
                             Equals::Draw => Pick::MostRoom,
                             Equals::First => Pick::FirstOfMost,
                         };
-                        ranks.push(self.adaptive(hop, 1, |_, _| true), pick, Room::Packet, Held::Wait);
+                        ranks.push(
+                            self.adaptive(hop, 1, |_, _| true),
+                            pick,
+                            CreditRequirement::Packet,
+                            BusyPolicy::Wait,
+                        );
                     }
                     BubbleMode::Smart => {
                         let axes = self.ways.axes();
-                        let first = came.map_or(0, |(axis, _)| axis);
+                        let first = input_direction.map_or(0, |(axis, _)| axis);
                         for axis in (0..axes).map(|trial| (first + trial) % axes) {
                             let straight = self.adaptive(hop, 1, |on, forward| on == axis && own(on, forward));
                             let mut straight = straight.filter(|lane| lane.class == hop.class).peekable();
                             if straight.peek().is_some() {
-                                ranks.push(straight, Pick::Drawn, Room::Packet, Held::Next);
+                                ranks.push(straight, Pick::Drawn, CreditRequirement::Packet, BusyPolicy::NextRank);
                             } else {
                                 let turning = self.adaptive(hop, 1, |on, _| on == axis);
-                                ranks.push(turning, Pick::Drawn, Room::Packet, Held::Next);
+                                ranks.push(turning, Pick::Drawn, CreditRequirement::Packet, BusyPolicy::NextRank);
                             }
                         }
                     }
                 }
-                one(escape, room, ranks);
+                one(escape, required, ranks);
             }
         }
     }
@@ -207,40 +224,42 @@ impl LatticeHops {
             .flat_map(move |(_, _, link)| classes.clone().map(move |class| Lane { link, class }))
     }
 
-    /// The room for a bubble that a packet must find that enters a ring by `lane`.
-    fn bubble(&self, hop: &Hop, lane: Lane) -> Room {
+    /// The credits of a bubble that a packet must find that enters a ring by `lane`.
+    fn bubble(&self, hop: &Hop, lane: Lane) -> CreditRequirement {
         let at = match self.lanes {
             Lanes::BubbleVls(bubble) => bubble.bubble_at,
             _ => BubbleAt::Next,
         };
         let here = || {
-            let (axis, forward) = self.ways.came(lane.link)?;
+            let (axis, forward) = self.ways.direction_of(lane.link)?;
             self.ways.behind(self.ways.router(hop.at), axis, forward)
         };
         match at {
-            BubbleAt::Next => Room::Bubble,
+            BubbleAt::Next => CreditRequirement::Bubble,
             // A ring that faults have broken has nothing behind its first router, and cannot fill up.
-            BubbleAt::Here => here().map_or(Room::Packet, |link| Room::BubbleIn(Lane { link, class: lane.class })),
+            BubbleAt::Here => here().map_or(CreditRequirement::Packet, |link| {
+                CreditRequirement::BubbleIn(Lane { link, class: lane.class })
+            }),
         }
     }
 
-    /// The lanes for which a packet for `to` of `pattern` waits at `at`, if nothing else has room, having come by `came`; of one that is
+    /// The lanes for which a packet for `to` of `pattern` waits at `at`, if nothing else has room, having come by `input_lane`; of one that is
     /// drawn, all that may be.
-    pub(super) fn waited(&self, at: NodeId, came: Option<Lane>, to: NodeId, pattern: u32) -> Vec<Lane> {
+    pub(super) fn waited(&self, at: NodeId, input_lane: Option<Lane>, to: NodeId, pattern: u32) -> Vec<Lane> {
         let Some((link, way)) = self.ways.link(at, to, pattern) else { return Vec::new() };
         let link = *link;
         let Some(way) = way else { return vec![Lane { link, class: 0 }] };
         let router = self.ways.router(at);
-        let stays = came.filter(|came| self.ways.came(came.link) == Some((way.axis, way.forward)));
+        let stays = input_lane.filter(|lane| self.ways.direction_of(lane.link) == Some((way.axis, way.forward)));
         let class = match self.lanes {
             Lanes::Dateline => u8::from(self.ways.wraps_ahead(router, way)),
             Lanes::Dally(DallyConfig { mode: Dally::Trc, .. }) => match self.ways.place(router, way.axis) {
                 0 => 0,
-                _ => stays.map_or(1, |came| came.class),
+                _ => stays.map_or(1, |lane| lane.class),
             },
             Lanes::Dally(_) => self.basic(router, way),
             Lanes::BubbleVls(bubble @ BubbleConfig { mode: BubbleMode::Oblivious, .. }) => match stays {
-                Some(came) => came.class,
+                Some(lane) => lane.class,
                 None => return (0..bubble.classes()).map(|class| Lane { link, class }).collect(),
             },
             Lanes::Bubble | Lanes::BubbleVls(_) => 0,

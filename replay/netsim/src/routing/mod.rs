@@ -36,7 +36,7 @@ mod table;
 mod tree;
 mod vcs;
 
-pub use candidates::{Candidates, Choice, Held, Hop, Lane, Pick, Rank, Ranks, Room};
+pub use candidates::{BusyPolicy, Candidates, Choice, CreditRequirement, Hop, Lane, Pick, Rank, Ranks};
 pub use config::RoutingConfig;
 pub use deadlock::DeadlockFreedom;
 pub use error::RoutingError;

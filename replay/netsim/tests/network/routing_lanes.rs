@@ -1,7 +1,7 @@
 //! Routings of lattices that choose virtual lanes: which lanes they take and offer, and that what waits for what closes no circle.
 
 use crate::common::{any_lattice, build, distances};
-use netsim::routing::{DeadlockFreedom, Hop, Lane, Pick, Ranks, Room, Routes, RoutingConfig};
+use netsim::routing::{CreditRequirement, DeadlockFreedom, Hop, Lane, Pick, Ranks, Routes, RoutingConfig};
 use netsim::topology::{LinkId, NodeId, Topology};
 use proptest::prelude::*;
 
@@ -116,14 +116,14 @@ fn lanes_come_in_the_order_of_their_mode() {
         routes(&torus, routing).ranks(hop, &mut ranks);
         let last = ranks.iter().last().unwrap();
         assert_eq!(last.lanes, [lane(x, 0)]);
-        last.room
+        last.required
     };
     let on_escape = Hop { class: 0, ..straight };
     for routing in ["{ bubble = \"random\", vcs = 3 }", "{ bubble = \"smart\", vcs = 3 }"] {
-        assert_eq!([room(&straight, routing), room(&turning, routing)], [Room::Bubble; 2]);
-        assert_eq!(room(&on_escape, routing), Room::Packet);
+        assert_eq!([room(&straight, routing), room(&turning, routing)], [CreditRequirement::Bubble; 2]);
+        assert_eq!(room(&on_escape, routing), CreditRequirement::Packet);
     }
-    let here = Room::BubbleIn(Lane { link: straight.input_link, class: 0 });
+    let here = CreditRequirement::BubbleIn(Lane { link: straight.input_link, class: 0 });
     assert_eq!(room(&turning, "{ bubble = \"shortest\", vcs = 3, bubble_at = \"here\" }"), here);
     let adaptive = routes(&torus, "{ dally = \"adaptive\", vcs = 4 }");
     let mut ranks = Ranks::default();

@@ -5,7 +5,7 @@ use super::{Credit, Event};
 use crate::fabric::ids::LaneId;
 use crate::fabric::packet::Observer;
 use crate::kernel::random::draw;
-use crate::routing::{Choice, Held, Hop, Lane as Offered, Pick, Rank, Room};
+use crate::routing::{BusyPolicy, Choice, CreditRequirement, Hop, Lane as Offered, Pick, Rank};
 use crate::time::SimTime;
 use crate::topology::LinkId;
 
@@ -151,8 +151,8 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         for rank in ranks.iter() {
             match self.with_room(&rank, base, need, &hop, now) {
                 Found::Lane(lane) => chosen = Some(lane),
-                Found::Held if rank.held == Held::Wait => {}
-                Found::Held | Found::NoRoom => continue,
+                Found::Busy if rank.when_busy == BusyPolicy::Wait => {}
+                Found::Busy | Found::NoRoom => continue,
             }
             break;
         }
@@ -164,7 +164,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             self.chosen(queue, lane.link, lane.class, false, now);
         } else {
             for rank in ranks.iter() {
-                let needed = self.needed(rank.room, need);
+                let needed = self.needed(rank.required, need);
                 for lane in rank.lanes {
                     let lane = self.number.lane(lane.link, base + u32::from(lane.class));
                     self.wait_where_missing(queue, lane, needed, now);
@@ -172,7 +172,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
                         self.wait_for_change(queue, lane, rank.pick, now);
                     }
                 }
-                if let Room::BubbleIn(lane) = rank.room {
+                if let CreditRequirement::BubbleIn(lane) = rank.required {
                     let lane = self.number.lane(lane.link, base + u32::from(lane.class));
                     self.wait_where_missing(queue, lane, self.bubble(), now);
                 }
@@ -187,10 +187,10 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     }
 
     /// Credits that a packet that needs `need` must find in the lane that it takes.
-    const fn needed(&self, room: Room, need: u32) -> u32 {
-        match room {
-            Room::Bubble => self.bubble(),
-            Room::Packet | Room::BubbleIn(_) => need,
+    const fn needed(&self, required: CreditRequirement, need: u32) -> u32 {
+        match required {
+            CreditRequirement::Bubble => self.bubble(),
+            CreditRequirement::Packet | CreditRequirement::BubbleIn(_) => need,
         }
     }
 
@@ -234,13 +234,13 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
 
     /// The lane of `rank` that a packet takes which needs `need` credits.
     fn with_room(&mut self, rank: &Rank, base: u32, need: u32, hop: &Hop, now: SimTime) -> Found {
-        if let Room::BubbleIn(lane) = rank.room {
+        if let CreditRequirement::BubbleIn(lane) = rank.required {
             let lane = self.number.lane(lane.link, base + u32::from(lane.class));
             if self.lanes.unclaimed(lane, now) < i64::from(self.bubble()) {
                 return Found::NoRoom;
             }
         }
-        let needed = i64::from(self.needed(rank.room, need));
+        let needed = i64::from(self.needed(rank.required, need));
         let mut found: Vec<Offered> = Vec::new();
         let mut most = needed;
         for lane in rank.lanes {
@@ -270,7 +270,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             0 | 1 => 0,
             several => draw(self.seed, u64::from(hop.at.0), hop.key) % several as u64,
         };
-        found.get(usize::try_from(position).unwrap_or(0)).map_or(Found::Held, |lane| Found::Lane(*lane))
+        found.get(usize::try_from(position).unwrap_or(0)).map_or(Found::Busy, |lane| Found::Lane(*lane))
     }
 }
 
@@ -279,7 +279,7 @@ enum Found {
     /// The lane that it takes.
     Lane(Offered),
     /// Lanes with room, all of which others have.
-    Held,
+    Busy,
     /// No lane with room.
     NoRoom,
 }

@@ -6,7 +6,7 @@ use crate::flit_model::routing::rule;
 use crate::flit_model::{bits, bps, t};
 use netsim::fabric::credit::{InputArbitration, LaneAllocation, SharedBuffersConfig, Start};
 use netsim::kernel::random::draw;
-use netsim::routing::{Held, Hop, Lane, Pick, Ranks, Room, RoutingConfig};
+use netsim::routing::{BusyPolicy, CreditRequirement, Hop, Lane, Pick, Ranks, RoutingConfig};
 use netsim::time::SimTime;
 use netsim::topology::{LinkId, NodeId};
 use std::cmp::Reverse;
@@ -103,12 +103,12 @@ impl Model<'_> {
             if self.fault == Some(Fault::EscapeForgotten) && rank > 0 && rank + 1 == number {
                 break;
             }
-            let enough = match offer.room {
+            let enough = match offer.required {
                 _ if self.fault == Some(Fault::RoomForAnything) => 1,
-                Room::Bubble if self.fault != Some(Fault::BubbleForgotten) => 2 * largest,
+                CreditRequirement::Bubble if self.fault != Some(Fault::BubbleForgotten) => 2 * largest,
                 _ => packet.credits,
             };
-            if let Room::BubbleIn(here) = offer.room {
+            if let CreditRequirement::BubbleIn(here) = offer.required {
                 let before = self.topology.link(here.link).from;
                 let room = self.unclaimed(before, choice(&here));
                 if room < i64::try_from(2 * largest).unwrap() && self.fault != Some(Fault::BubbleForgotten) {
@@ -131,7 +131,7 @@ impl Model<'_> {
             }
             if found.is_empty()
                 && !nobody_had_room
-                && offer.held == Held::Wait
+                && offer.when_busy == BusyPolicy::Wait
                 && self.fault != Some(Fault::HeldLanesPassed)
             {
                 return None;
