@@ -166,7 +166,7 @@ impl HostFolder {
         for name in names {
             let plain = plain_name(name);
             if plain != name && names.binary_search_by(|other| other.as_str().cmp(plain)).is_ok() {
-                self.left_out.push((self.told(below, name), format!("{plain} is there too")));
+                self.left_out.push((self.display_path(below, name), format!("{plain} is there too")));
                 continue;
             }
             let kind = FileKind::of(name, user);
@@ -201,7 +201,7 @@ impl HostFolder {
             }
         }
         for (below, name, reason) in left_out {
-            self.left_out.push((self.told(&below, &name), reason));
+            self.left_out.push((self.display_path(&below, &name), reason));
         }
         for (names, below, user) in found {
             self.skipped(&below.join("/"), names.left_out);
@@ -212,18 +212,18 @@ impl HostFolder {
             if too_many > 0 {
                 self.files.truncate(self.files.len() - too_many);
                 let reason = format!("{too_many} JVM files beyond the {MAX_JVM_FILES} that are read of a host");
-                self.left_out.push((self.told(&[], &below.join("/")), reason));
+                self.left_out.push((self.display_path(&[], &below.join("/")), reason));
             }
         }
     }
 
     fn skipped(&mut self, below: &str, names: u64) {
         if names > 0 {
-            self.left_out.push((self.told(&[], below), format!("{names} names that are no text, or too many")));
+            self.left_out.push((self.display_path(&[], below), format!("{names} names that are no text, or too many")));
         }
     }
 
-    fn told(&self, below: &[String], name: &str) -> String {
+    fn display_path(&self, below: &[String], name: &str) -> String {
         let path: PathBuf = below.iter().map(String::as_str).chain([name]).collect();
         format!("{}/{}", self.name, path.display())
     }

@@ -30,12 +30,13 @@ impl Waits {
             let both = [false, true].map(|forward| ends(&flow.key, forward, book).filter(&wanted));
             both.iter().any(Option::is_some).then_some((flow, both))
         });
-        let ways = of_flows.map(|(flow, both)| Ok::<Ways, io::Error>(Ways::of_flow(both, &packets(flow)?)));
-        let ways = ways.try_reduce(Ways::default, |all, other| Ok(all.and(other)))?;
-        let least = |ends: &Ends| ways.least_ns.get(ends).copied().unwrap_or(0);
+        let transit =
+            of_flows.map(|(flow, both)| Ok::<TransitTimes, io::Error>(TransitTimes::of_flow(both, &packets(flow)?)));
+        let transit = transit.try_reduce(TransitTimes::default, |all, other| Ok(all.and(other)))?;
+        let least = |ends: &Ends| transit.least_ns.get(ends).copied().unwrap_or(0);
         let longest_ns =
-            ways.longest_ns.iter().map(|((ends, window), took)| ((*ends, *window), took.abs_diff(least(ends))));
-        Ok(Self { longest_ns: longest_ns.collect(), lost: ways.lost })
+            transit.longest_ns.iter().map(|((ends, window), took)| ((*ends, *window), took.abs_diff(least(ends))));
+        Ok(Self { longest_ns: longest_ns.collect(), lost: transit.lost })
     }
 
     /// The longest wait of what arrived in a window.
@@ -51,29 +52,29 @@ impl Waits {
 
 /// How long packets were under way, nanoseconds by their clocks.
 #[derive(Debug, Default)]
-struct Ways {
+struct TransitTimes {
     least_ns: BTreeMap<Ends, i64>,
     longest_ns: BTreeMap<(Ends, u64), i64>,
     lost: BTreeSet<(Ends, u64)>,
 }
 
-impl Ways {
+impl TransitTimes {
     /// Of a flow's two directions, where they are asked for and both hosts saw them.
     fn of_flow(both: [Option<Ends>; 2], views: &Views) -> Self {
         let view = |host: usize| views.iter().find(|(other, _)| *other == host).map(|(_, view)| &view.packets[..]);
-        let mut ways = Self::default();
+        let mut transit = Self::default();
         for (forward, ends) in [false, true].into_iter().zip(both) {
             let Some(ends) = ends else { continue };
             let (Some(sender), Some(receiver)) = (view(ends.from), view(ends.to)) else { continue };
             let (both, again) = both_saw(sender, receiver, forward);
             for (arrived, took) in both {
-                ways.least_ns.entry(ends).and_modify(|least| *least = took.min(*least)).or_insert(took);
+                transit.least_ns.entry(ends).and_modify(|least| *least = took.min(*least)).or_insert(took);
                 let window = (ends, arrived / WINDOW_NS);
-                ways.longest_ns.entry(window).and_modify(|longest| *longest = took.max(*longest)).or_insert(took);
+                transit.longest_ns.entry(window).and_modify(|longest| *longest = took.max(*longest)).or_insert(took);
             }
-            ways.lost.extend(again.into_iter().map(|left| (ends, left / WINDOW_NS)));
+            transit.lost.extend(again.into_iter().map(|left| (ends, left / WINDOW_NS)));
         }
-        ways
+        transit
     }
 
     /// With what is known of other flows.

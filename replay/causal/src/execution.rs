@@ -46,7 +46,7 @@ enum Action {
 
 /// A connection that is used.
 #[derive(Clone, Debug, Default)]
-struct Line {
+struct ConnectionState {
     /// Sends that wait until it is open; `None` = it is open or nobody opens it.
     opening: Option<Vec<EventId>>,
 }
@@ -63,7 +63,7 @@ pub struct Execution<'g, 't> {
     events: Vec<EventOutcome>,
     waiting: Vec<u32>,
     yielded: Vec<bool>,
-    lines: Vec<Option<Line>>,
+    connections: Vec<Option<ConnectionState>>,
     heartbeats: HeartbeatTimers,
     /// What tasks compute, where they compete for processors.
     computing: Option<Computing>,
@@ -92,7 +92,7 @@ impl<'g, 't> Execution<'g, 't> {
             events: vec![EventOutcome::NOTHING; trace.events.len()],
             waiting,
             yielded: vec![false; trace.dependencies.len()],
-            lines: connect(graph, transport),
+            connections: connect(graph, transport),
             heartbeats: HeartbeatTimers::new(graph),
             computing: Computing::new(graph),
             live: 0,
@@ -178,8 +178,8 @@ impl<'g, 't> Execution<'g, 't> {
             Sent::SynAck(connection) => {
                 self.in_flight = self.in_flight.saturating_sub(1);
                 self.real_step_done();
-                let line = self.lines[connection.index()].as_mut();
-                let waiting = line.and_then(|line| line.opening.take()).unwrap_or_default();
+                let state = self.connections[connection.index()].as_mut();
+                let waiting = state.and_then(|state| state.opening.take()).unwrap_or_default();
                 for event in waiting {
                     self.happen(event, transport);
                 }
@@ -295,14 +295,14 @@ impl<'g, 't> Execution<'g, 't> {
         let opens = self.graph.opens_connection(event);
         let connection = self.graph.event(event).connection;
         if let Some(connection) = connection
-            && let Some(line) = &mut self.lines[connection.index()]
+            && let Some(state) = &mut self.connections[connection.index()]
         {
-            if let Some(waiting) = &mut line.opening {
+            if let Some(waiting) = &mut state.opening {
                 waiting.push(event);
                 return;
             }
             if opens {
-                line.opening = Some(vec![event]);
+                state.opening = Some(vec![event]);
                 self.live += 1;
                 self.in_flight += 1;
                 transport.send(self.now, empty(connection, true, Sent::Syn(connection)));
@@ -459,7 +459,7 @@ impl<'g, 't> Execution<'g, 't> {
 }
 
 /// Sets up all connections on which something is sent during the job, in their order.
-fn connect(graph: &JobGraph, transport: &mut impl Transport) -> Vec<Option<Line>> {
+fn connect(graph: &JobGraph, transport: &mut impl Transport) -> Vec<Option<ConnectionState>> {
     let mut used = vec![false; graph.trace.connections.len()];
     let sends = graph.during().filter_map(|event| event.connection);
     for connection in sends.chain(graph.trace.timers.iter().map(|timer| timer.connection)) {
@@ -470,7 +470,7 @@ fn connect(graph: &JobGraph, transport: &mut impl Transport) -> Vec<Option<Line>
         .map(|((connection, row), used)| {
             used.then(|| {
                 transport.connect(connection, row.client_host, row.server_host);
-                Line::default()
+                ConnectionState::default()
             })
         })
         .collect()

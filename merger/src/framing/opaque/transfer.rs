@@ -48,8 +48,8 @@ struct OperationRecord {
 }
 
 /// The operations on a connection, by time: as the DataNode tells them, with what the client adds.
-fn told(conversation: &Conversation<'_>) -> Vec<OperationRecord> {
-    let mut told: Vec<OperationRecord> = Vec::new();
+fn recorded_operations(conversation: &Conversation<'_>) -> Vec<OperationRecord> {
+    let mut operations: Vec<OperationRecord> = Vec::new();
     for (record, _) in &conversation.records {
         if let JvmRecord::Block { t0, t1, op, block, offset, length, bytes, client, .. } = record {
             let op = op_of(op);
@@ -63,7 +63,7 @@ fn told(conversation: &Conversation<'_>) -> Vec<OperationRecord> {
                 ..Operation::default()
             };
             let bytes = Some(*bytes).filter(|bytes| *bytes <= MAX_BLOCK);
-            told.push(OperationRecord {
+            operations.push(OperationRecord {
                 operation,
                 begin_ns: *t0,
                 end_ns: *t1,
@@ -83,33 +83,40 @@ fn told(conversation: &Conversation<'_>) -> Vec<OperationRecord> {
             }
             _ => continue,
         };
-        let fits = |told: &&mut OperationRecord| {
-            told.opened_ns.is_none()
-                && told.operation.op == op
-                && told.operation.block == Some(block)
-                && told.operation.offset.abs_diff(offset) < NEAR_OFFSET
-                && t0 <= told.begin_ns.saturating_add(MAX_TOLERANCE_NS)
-                && told.begin_ns.saturating_sub(t0) < MAX_OPENING_NS
+        let fits = |known: &&mut OperationRecord| {
+            known.opened_ns.is_none()
+                && known.operation.op == op
+                && known.operation.block == Some(block)
+                && known.operation.offset.abs_diff(offset) < NEAR_OFFSET
+                && t0 <= known.begin_ns.saturating_add(MAX_TOLERANCE_NS)
+                && known.begin_ns.saturating_sub(t0) < MAX_OPENING_NS
         };
-        if let Some(known) = told.iter_mut().filter(fits).min_by_key(|told| told.begin_ns.abs_diff(t0)) {
+        if let Some(known) = operations.iter_mut().filter(fits).min_by_key(|known| known.begin_ns.abs_diff(t0)) {
             (known.opened_ns, known.consumed) = (Some(t0), consumed);
-        } else if !told.iter().any(|told| told.operation.block == Some(block) && told.operation.op == op) {
+        } else if !operations.iter().any(|known| known.operation.block == Some(block) && known.operation.op == op) {
             let operation = Operation { op, block: Some(block), offset, length, evidence: JVM, ..Operation::default() };
-            told.push(OperationRecord { operation, begin_ns: t0, end_ns: t1, opened_ns: Some(t0), bytes, consumed });
+            operations.push(OperationRecord {
+                operation,
+                begin_ns: t0,
+                end_ns: t1,
+                opened_ns: Some(t0),
+                bytes,
+                consumed,
+            });
         }
     }
-    told.sort_by_key(|told| (told.begin_ns, told.operation.block));
-    told
+    operations.sort_by_key(|operation| (operation.begin_ns, operation.operation.block));
+    operations
 }
 
 /// Reads a connection.
 pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
     let (client, server) = (conversation.client, conversation.server);
-    let mut told = told(conversation);
-    let (mut drafts, begin) = requests(conversation, &mut told);
-    let ends: Vec<u64> = told.iter().map(|told| told.operation.at + told.operation.bytes).collect();
+    let mut operations = recorded_operations(conversation);
+    let (mut drafts, begin) = requests(conversation, &mut operations);
+    let ends: Vec<u64> = operations.iter().map(|one| one.operation.at + one.operation.bytes).collect();
     let turns = Turns::new(client, server, &ends);
-    for (number, one) in told.iter().enumerate() {
+    for (number, one) in operations.iter().enumerate() {
         let operation = &one.operation;
         let draft = |from_client: bool, kind: MessageKind, offset: u64, end: u64| Draft {
             name: name_of(operation.op).to_owned(),
@@ -123,7 +130,7 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
         if operation.bytes > 0 {
             drafts.push(draft(true, MessageKind::BlockRequest, operation.at, body));
         }
-        let next = told.get(number + 1).map_or(client.end, |next| next.operation.at);
+        let next = operations.get(number + 1).map_or(client.end, |next| next.operation.at);
         if matches!(operation.op, WRITE | REPLACE) && body < next {
             let mut data = draft(true, MessageKind::BlockData, body, next);
             measure(&mut data, client, one, Shape::WRITE);
@@ -144,12 +151,12 @@ type Opening = (Vec<Draft>, u64);
 
 /// Finds where each request is on what the client said, and what was said before. Takes the smallest tolerance with
 /// which no request is missing.
-fn requests(conversation: &Conversation<'_>, told: &mut Vec<OperationRecord>) -> Opening {
+fn requests(conversation: &Conversation<'_>, operations: &mut Vec<OperationRecord>) -> Opening {
     let mut best: Option<(usize, Vec<OperationRecord>, Opening)> = None;
     for tolerance_ns in TOLERANCES_NS {
-        let mut placed = told.clone();
+        let mut placed = operations.clone();
         let before = requests_within(conversation, &mut placed, tolerance_ns);
-        let missing = placed.iter().filter(|told| told.operation.bytes == 0).count();
+        let missing = placed.iter().filter(|one| one.operation.bytes == 0).count();
         if best.as_ref().is_none_or(|(least, ..)| missing < *least) {
             best = Some((missing, placed, before));
         }
@@ -158,19 +165,19 @@ fn requests(conversation: &Conversation<'_>, told: &mut Vec<OperationRecord>) ->
         }
     }
     let Some((_, placed, before)) = best else { return (Vec::new(), 0) };
-    *told = placed;
+    *operations = placed;
     before
 }
 
-fn requests_within(conversation: &Conversation<'_>, told: &mut [OperationRecord], tolerance_ns: u64) -> Opening {
+fn requests_within(conversation: &Conversation<'_>, operations: &mut [OperationRecord], tolerance_ns: u64) -> Opening {
     let (client, server) = (conversation.client, conversation.server);
     let pieces = segments(client);
     let (mut drafts, mut begin) = (Vec::new(), 0);
     // Behind the request before, by piece and by offset.
     let (mut at, mut offset) = (0, 0);
-    for number in 0..told.len() {
-        let before_ns = number.checked_sub(1).map(|before| told[before].end_ns);
-        let one = &told[number];
+    for number in 0..operations.len() {
+        let before_ns = number.checked_sub(1).map(|before| operations[before].end_ns);
+        let one = &operations[number];
         let received = one.begin_ns.saturating_add(tolerance_ns);
         let opened = one.opened_ns.filter(|&opened| opened < one.begin_ns);
         let first_after = |ns: u64| pieces.partition_point(|piece| piece.sent_ns.saturating_add(tolerance_ns) < ns);
@@ -198,11 +205,11 @@ fn requests_within(conversation: &Conversation<'_>, told: &mut [OperationRecord]
         let from = pieces.get(first).map_or(client.end, |piece| piece.from).max(offset);
         let mut to = end.checked_sub(1).map_or(from, |last| pieces[last].to).max(from);
         if matches!(one.operation.op, WRITE | REPLACE) {
-            to = end_of_written_request(conversation, &pieces[first..end], one, told.get(number + 1), to);
+            to = end_of_written_request(conversation, &pieces[first..end], one, operations.get(number + 1), to);
         }
         (at, offset) = (pieces.partition_point(|piece| piece.from < to), to);
-        told[number].operation.at = from;
-        told[number].operation.bytes = to - from;
+        operations[number].operation.at = from;
+        operations[number].operation.bytes = to - from;
     }
     (drafts, begin)
 }
@@ -221,7 +228,7 @@ fn end_of_turn(pieces: &[Piece], first: usize, answers: &Direction) -> usize {
 fn end_of_written_request(
     conversation: &Conversation<'_>,
     pieces: &[Piece],
-    told: &OperationRecord,
+    record: &OperationRecord,
     next: Option<&OperationRecord>,
     heard_end: u64,
 ) -> u64 {
@@ -234,7 +241,7 @@ fn end_of_written_request(
         return before.last().map_or(heard_end, |piece| piece.to);
     }
     let end = next.map_or(conversation.client.end, |_| heard_end);
-    let Some(bytes) = told.bytes.filter(|_| next.is_none()) else { return heard_end.min(first.to) };
+    let Some(bytes) = record.bytes.filter(|_| next.is_none()) else { return heard_end.min(first.to) };
     let shapes = [Shape::READ, Shape::WRITE, Shape::READ_1, Shape::WRITE_1];
     let fits = |offset: u64| shapes.iter().any(|shape| offset + shape.wire(bytes) == end);
     let fitting = pieces.iter().take_while(|piece| piece.to - first.from <= MAX_REQUEST).find(|piece| fits(piece.to));
@@ -254,7 +261,7 @@ fn handshake(client: u64, server: u64) -> Vec<Draft> {
 /// before the first request.
 fn answer(
     conversation: &Conversation<'_>,
-    told: &OperationRecord,
+    record: &OperationRecord,
     (from, to): (u64, u64),
     negotiated: bool,
     draft: &impl Fn(bool, MessageKind, u64, u64) -> Draft,
@@ -263,7 +270,7 @@ fn answer(
     if from >= to {
         return;
     }
-    let (server, operation) = (conversation.server, &told.operation);
+    let (server, operation) = (conversation.server, &record.operation);
     let pieces: Vec<Piece> = segments(server).into_iter().filter(|piece| (from..to).contains(&piece.from)).collect();
     let (response, evidence) = match operation.op {
         READ | COPY => response_to_reader(&pieces, from, operation, negotiated),
@@ -284,12 +291,12 @@ fn answer(
     match operation.op {
         READ | COPY => {
             let mut data = draft(false, MessageKind::BlockData, response, to);
-            measure(&mut data, server, told, Shape::READ);
+            measure(&mut data, server, record, Shape::READ);
             if evidence != JVM {
                 data.evidence = evidence;
             }
             if operation.op == READ {
-                data.unread_bytes = told.consumed.map(|consumed| data.app_bytes.saturating_sub(consumed));
+                data.unread_bytes = record.consumed.map(|consumed| data.app_bytes.saturating_sub(consumed));
             }
             drafts.push(data);
         }
@@ -319,16 +326,16 @@ fn response_to_reader(pieces: &[Piece], from: u64, operation: &Operation, negoti
 }
 
 /// Measures the data of a message: by how packets are laid out, or else as the JVM says.
-fn measure(data: &mut Draft, direction: &Direction, told: &OperationRecord, shape: Shape) {
+fn measure(data: &mut Draft, direction: &Direction, record: &OperationRecord, shape: Shape) {
     let older = if shape == Shape::READ { Shape::READ_1 } else { Shape::WRITE_1 };
-    let fits = |shape: &Shape| told.bytes.is_some_and(|bytes| shape.wire(bytes) == data.bytes);
+    let fits = |shape: &Shape| record.bytes.is_some_and(|bytes| shape.wire(bytes) == data.bytes);
     let all = [shape, Shape::READ, older, Shape::READ_1];
     let shape = all.into_iter().find(|shape| fits(shape)).unwrap_or(shape);
-    fill(data, direction, shape, told.operation.whole_answer(shape.chunk), told.bytes);
+    fill(data, direction, shape, record.operation.whole_answer(shape.chunk), record.bytes);
     data.evidence = JVM;
     // Of what was moved whole there is no doubt, however it was wrapped.
-    let whole = told.operation.op != READ || told.consumed.is_some() && told.consumed >= told.operation.length;
-    if let Some(bytes) = told.bytes.filter(|_| whole) {
+    let whole = record.operation.op != READ || record.consumed.is_some() && record.consumed >= record.operation.length;
+    if let Some(bytes) = record.bytes.filter(|_| whole) {
         data.app_bytes = bytes.min(data.bytes);
     }
 }

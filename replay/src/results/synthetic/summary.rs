@@ -253,7 +253,7 @@ impl TrafficSummary {
             saturated_because: saturated
                 .first()
                 .filter(|_| 2 * saturated.len() > figures.len())
-                .map(|run| told(run.saturation)),
+                .map(|run| saturation_reason(run.saturation)),
             packet_latency_mean_cycles: in_cycles(mean(&|run| run.packet.mean())),
             network_latency_mean_cycles: in_cycles(mean(&|run| run.network.mean())),
             message_latency_mean_cycles: in_cycles(mean(&|run| run.message.mean())),
@@ -349,7 +349,7 @@ fn confidence(figures: &[&RunFigures], cycle: f64) -> BTreeMap<String, f64> {
     halves
 }
 
-fn told(saturation: Saturation) -> String {
+fn saturation_reason(saturation: Saturation) -> String {
     match saturation {
         Saturation::No => String::new(),
         Saturation::AcceptsLess { share } => format!("accepted is {:.1}% of offered", share * 100.0),
