@@ -154,7 +154,7 @@ fn run(options: &Run) -> Result<ExitCode> {
         },
         other_namespaces: matches!(options.namespaces, Namespaces::Hadoop),
         tracepoint: !options.no_tracepoint,
-        run_as: RunAs::told(options.user.as_deref(), options.keep_rights),
+        run_as: RunAs::from_options(options.user.as_deref(), options.keep_rights),
         disk_limit: options.disk_limit,
         keep_free: options.keep_free,
         duration: options.duration,

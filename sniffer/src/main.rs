@@ -282,7 +282,7 @@ fn settings(options: &Run) -> Result<RunSettings> {
             .then(|| FollowSettings { configurations: options.hadoop_conf.clone(), ports: options.port.clone() }),
         pcapng: options.pcapng,
         limits: limits(options)?,
-        run_as: RunAs::told(options.user.as_deref(), options.keep_rights),
+        run_as: RunAs::from_options(options.user.as_deref(), options.keep_rights),
         duration: options.duration,
     })
 }

@@ -279,7 +279,7 @@ impl Recorder {
 
     /// The kernel no longer tells what the interface counted: at least what was seen of it. Returns that.
     pub fn interface_is_gone(&mut self) -> u64 {
-        self.counts.interface_packets = self.counts.interface_packets.max(self.counts.told());
+        self.counts.interface_packets = self.counts.interface_packets.max(self.counts.accounted_for());
         self.counts.interface_packets
     }
 

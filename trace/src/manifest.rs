@@ -157,14 +157,14 @@ impl PacketCounts {
 
     /// Packets of which it is known what became of them, without what the interface counted.
     #[must_use]
-    pub fn told(&self) -> u64 {
+    pub fn accounted_for(&self) -> u64 {
         self.packets + self.other + self.unparsed + self.unfollowed + self.undecided + self.kernel_drops
     }
 
     /// The same with `filtered` made of the others: what the interface counted and nothing else tells of.
     #[must_use]
     pub fn with_filtered(self) -> Self {
-        Self { filtered: self.interface_packets.saturating_sub(self.told()), ..self }
+        Self { filtered: self.interface_packets.saturating_sub(self.accounted_for()), ..self }
     }
 
     /// The increase since `earlier`.

@@ -31,7 +31,7 @@ pub enum RunAs {
 impl RunAs {
     /// As `--user` and `--keep-rights` say; without either an agent of root goes on as [`SERVICE_USER`] if there is one.
     #[must_use]
-    pub fn told(user: Option<&str>, keep_rights: bool) -> Self {
+    pub fn from_options(user: Option<&str>, keep_rights: bool) -> Self {
         match user {
             Some(user) => Self::User(user.to_owned()),
             None if keep_rights => Self::Keep,

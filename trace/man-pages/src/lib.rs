@@ -44,11 +44,12 @@ impl ManArgs {
 }
 
 fn write_into(folder: &Path, pages: &[Page]) -> io::Result<()> {
-    let told = |path: &Path, error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-    fs::create_dir_all(folder).map_err(|error| told(folder, error))?;
+    let with_path =
+        |path: &Path, error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    fs::create_dir_all(folder).map_err(|error| with_path(folder, error))?;
     for page in pages {
         let path = folder.join(&page.file);
-        fs::write(&path, &page.text).map_err(|error| told(&path, error))?;
+        fs::write(&path, &page.text).map_err(|error| with_path(&path, error))?;
     }
     Ok(())
 }
