@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter};
 
 use anyhow::{Context, Result};
-use sniffer::keep::{Endpoint, Flow};
+use sniffer::keep::{Endpoint, FlowDirection};
 use sniffer::redact::{Redactor, Segment};
 use trace::packet::{PacketReader, PacketWriter};
 
@@ -23,7 +23,7 @@ fn main() -> Result<()> {
             writer.note(note)?;
         }
         notes = reader.notes().len();
-        let flow = || Flow::between(Endpoint::of(packet.source), Endpoint::of(packet.destination));
+        let flow = || FlowDirection::between(Endpoint::of(packet.source), Endpoint::of(packet.destination));
         let segment = Segment { sequence: packet.sequence, length: packet.payload_length, flags: packet.flags };
         blanked += redactor.redact(flow, segment, &mut packet.payload);
         writer.write(&packet)?;

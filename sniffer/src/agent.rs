@@ -13,7 +13,7 @@ mod prepared;
 mod run;
 mod settings;
 
-pub use error::RunError;
+pub use error::StartError;
 use prepare::prepare;
 pub use settings::{FollowSettings, RunSettings};
 
@@ -24,7 +24,7 @@ const MANIFEST_EVERY: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// If the run cannot begin. What goes wrong later stands in the manifest's `problems`.
-pub fn run(settings: &RunSettings, signals: &Signals) -> Result<SnifferManifest, RunError> {
+pub fn run(settings: &RunSettings, signals: &Signals) -> Result<SnifferManifest, StartError> {
     let mut run = prepare(settings, signals)?;
     // Whoever waits for this run must not take the manifest of an earlier one for it.
     run.save()?;

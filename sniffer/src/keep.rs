@@ -141,7 +141,7 @@ impl Keeper {
         flags: u8,
         payload_length: u32,
     ) -> Beginning {
-        let Flow { connection, sender } = Flow::between(source, destination);
+        let FlowDirection { connection, sender } = FlowDirection::between(source, destination);
         let index = usize::try_from(connection % SLOTS as u64).unwrap_or(0);
         let slot = &mut self.slots[index];
         if slot.connection != connection {
@@ -197,14 +197,14 @@ impl Endpoint {
 
 /// A direction of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flow {
+pub struct FlowDirection {
     /// The connection, as a number that is never 0; two may have the same, which is unlikely.
     pub connection: u64,
     /// Which of its ends sends, 0 or 1.
     pub sender: usize,
 }
 
-impl Flow {
+impl FlowDirection {
     /// From one end to the other.
     #[must_use]
     #[inline]

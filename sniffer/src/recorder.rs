@@ -14,7 +14,7 @@ use crate::counters::Counters;
 use crate::follow::Shared;
 use crate::frame::{Frame, LinkLayer, Plain, parse, plain};
 use crate::interfaces::{self, OwnAddresses};
-use crate::keep::{Endpoint, Flow, Keeper};
+use crate::keep::{Endpoint, FlowDirection, Keeper};
 use crate::pcapng::PcapngSink;
 use crate::pending::{PendingPackets, Released};
 use crate::ports::Followed;
@@ -139,7 +139,7 @@ impl Recorder {
         }
         self.packet.direction = self.direction(segment.source.ip(), segment.destination.ip());
         if let Some(redactor) = &mut self.redactor {
-            let flow = || Flow::between(Endpoint::of(segment.source), Endpoint::of(segment.destination));
+            let flow = || FlowDirection::between(Endpoint::of(segment.source), Endpoint::of(segment.destination));
             let place =
                 redact::Segment { sequence: segment.sequence, length: segment.payload_length, flags: segment.flags };
             self.counts.blanked_bytes += redactor.redact(flow, place, &mut self.packet.payload);
@@ -184,7 +184,7 @@ impl Recorder {
             Some(redactor) => {
                 let place =
                     redact::Segment { sequence: plain.sequence, length: plain.payload_length, flags: plain.flags };
-                redactor.redacted(|| Flow::between(source, destination), place, payload)
+                redactor.redacted(|| FlowDirection::between(source, destination), place, payload)
             }
             None => (payload, 0),
         };

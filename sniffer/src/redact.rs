@@ -13,7 +13,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use trace::packet::flag;
 
-use crate::keep::Flow;
+use crate::keep::FlowDirection;
 
 mod blank;
 mod http;
@@ -113,7 +113,7 @@ impl Redactor {
     /// Blanks what is secret in what is kept of a segment, and returns how many bytes. To be asked for each segment, in the
     /// order of capture.
     #[inline]
-    pub fn redact(&mut self, flow: impl FnOnce() -> Flow, segment: Segment, kept: &mut [u8]) -> u64 {
+    pub fn redact(&mut self, flow: impl FnOnce() -> FlowDirection, segment: Segment, kept: &mut [u8]) -> u64 {
         if self.is_plain(segment, kept) { 0 } else { self.look(flow(), segment, kept) }
     }
 
@@ -121,7 +121,7 @@ impl Redactor {
     #[inline]
     pub fn redacted<'a>(
         &'a mut self,
-        flow: impl FnOnce() -> Flow,
+        flow: impl FnOnce() -> FlowDirection,
         segment: Segment,
         kept: &'a [u8],
     ) -> (&'a [u8], u64) {
@@ -151,7 +151,7 @@ impl Redactor {
         }
     }
 
-    fn look(&mut self, flow: Flow, segment: Segment, kept: &mut [u8]) -> u64 {
+    fn look(&mut self, flow: FlowDirection, segment: Segment, kept: &mut [u8]) -> u64 {
         self.segments += 1;
         if segment.flags & flag::SYN != 0 {
             self.connections.remove(&flow.connection);

@@ -11,7 +11,7 @@ use crate::interfaces::ChoiceError;
 
 /// Why a run could not begin.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
+pub enum StartError {
     /// There is nothing to record.
     #[error(transparent)]
     Choice(#[from] ChoiceError),

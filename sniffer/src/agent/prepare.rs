@@ -10,7 +10,7 @@ use trace::manifest::{SnifferManifest, earlier_runs};
 use trace::sandbox;
 use trace::signals::Signals;
 
-use super::error::RunError;
+use super::error::StartError;
 use super::prepared::Prepared;
 use super::run::Run;
 use super::settings::{FollowSettings, RunSettings};
@@ -25,7 +25,7 @@ use crate::privileges::{self, Needs, RunAs};
 
 /// Everything that can fail, in this order: interfaces (for want of the right nothing is written), then files, which
 /// are locked.
-pub(super) fn prepare(settings: &RunSettings, signals: &Signals) -> Result<Run, RunError> {
+pub(super) fn prepare(settings: &RunSettings, signals: &Signals) -> Result<Run, StartError> {
     let mut settings = settings.clone();
     let user = settings.run_as.uid().map_err(AgentError::from)?;
     let started_ns = now_ns();
@@ -65,7 +65,7 @@ pub(super) fn prepare(settings: &RunSettings, signals: &Signals) -> Result<Run, 
         prepared.push(Prepared::new(interface, open, &settings, &host, started_ns)?);
     }
     let quota = Arc::new(DiskQuota::new(&settings.out, settings.limits).map_err(file_error)?);
-    quota.reserve(0).map_err(RunError::NoRoom)?;
+    quota.reserve(0).map_err(StartError::NoRoom)?;
     prepared.iter_mut().for_each(|prepared| prepared.keep_within(&quota));
     let path = settings.out.join(SnifferManifest::FILE);
     let earlier_runs = earlier_runs(&path, &mut problems);
@@ -123,13 +123,13 @@ fn sandbox_for(settings: &RunSettings) -> sandbox::Needs {
 fn begin_to_follow(
     follow: &FollowSettings,
     settings: &RunSettings,
-) -> Result<(Option<Follower>, Vec<String>), RunError> {
+) -> Result<(Option<Follower>, Vec<String>), StartError> {
     let mut base: PortSet = follow.ports.iter().copied().collect();
     base.extend(&hadoop_ports::defaults());
     let mut problems = Vec::new();
     for path in &follow.configurations {
-        let read =
-            hadoop_ports::read_folder(path).map_err(|source| RunError::Configuration { path: path.clone(), source })?;
+        let read = hadoop_ports::read_folder(path)
+            .map_err(|source| StartError::Configuration { path: path.clone(), source })?;
         base.extend(&read.ports);
         problems.extend(read.problems);
     }
@@ -143,7 +143,7 @@ fn open_all(
     chosen: &[Interface],
     settings: &RunSettings,
     following: Option<&Shared>,
-) -> Result<(Opened, Vec<String>), RunError> {
+) -> Result<(Opened, Vec<String>), StartError> {
     let mut opened = Vec::new();
     let mut failures = Vec::new();
     for interface in chosen {

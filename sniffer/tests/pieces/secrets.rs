@@ -1,7 +1,7 @@
 //! Secrets are taken out of payload, whatever segments it comes in, and lengths, names and framing stay.
 
 use proptest::prelude::*;
-use sniffer::keep::Flow;
+use sniffer::keep::FlowDirection;
 use sniffer::redact::{Redactor, Segment};
 
 /// One connection, whose client is sender 0.
@@ -18,7 +18,7 @@ impl Talk {
         let segment = Segment { sequence, length: u32::try_from(text.len()).unwrap(), flags: 0x18 };
         self.next[sender] = sequence.wrapping_add(segment.length);
         let mut bytes = text[..kept.min(text.len())].to_vec();
-        self.redactor.redact(|| Flow { connection: 7, sender }, segment, &mut bytes);
+        self.redactor.redact(|| FlowDirection { connection: 7, sender }, segment, &mut bytes);
         bytes
     }
 
@@ -93,7 +93,7 @@ fn a_segment_that_is_sent_again_from_its_middle_tells_nothing() {
     talk.say(0, b"GET /conf HTTP/1.1\r\nCookie: SECRETSECRET\r\n\r\n");
     let segment = Segment { sequence: 32, length: 12, flags: 0x18 };
     let mut again = *b"CRETSECRET\r\n";
-    talk.redactor.redact(|| Flow { connection: 7, sender: 0 }, segment, &mut again);
+    talk.redactor.redact(|| FlowDirection { connection: 7, sender: 0 }, segment, &mut again);
     assert_eq!(again, [b'*'; 12]);
 }
 
@@ -261,7 +261,7 @@ fn the_table_of_connections_is_bounded_and_the_newest_are_known() {
     let mut say = |connection: u64, text: &[u8], sequence: u32| {
         let segment = Segment { sequence, length: u32::try_from(text.len()).unwrap(), flags: 0x18 };
         let mut bytes = text.to_vec();
-        redactor.redact(|| Flow { connection, sender: 0 }, segment, &mut bytes);
+        redactor.redact(|| FlowDirection { connection, sender: 0 }, segment, &mut bytes);
         bytes
     };
     for connection in 1..50_000 {

@@ -5,7 +5,7 @@
 //! it, bit 6: it is sent again), a byte (how much of it is not kept, in sixteenths; low nibble: flags), a byte (length),
 //! then as many bytes.
 
-use sniffer::keep::Flow;
+use sniffer::keep::FlowDirection;
 use sniffer::redact::{BLANK, Redactor, Segment};
 
 const BEGINNINGS: [&[u8]; 8] = [
@@ -41,7 +41,7 @@ pub fn check(bytes: &[u8]) {
             *place = sequence.wrapping_add(length);
         }
         let keep = payload.len() - payload.len() * usize::from(kept >> 4) / 16;
-        let flow = || Flow { connection: connection as u64 + 1, sender };
+        let flow = || FlowDirection { connection: connection as u64 + 1, sender };
         let segment = Segment { sequence, length, flags: [0x10, 0x18, 0x11, 0x02][usize::from(kept & 3)] };
         let mut again = redactor.clone();
         let mut blanked = payload[..keep].to_vec();
