@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use causal::{JobGraph, Options, Place, RecordedBeats};
+use causal::{JobGraph, JobPeriod, Options, RecordedBeats};
 use trace::ids::{EventId, HostId, ProcessId};
 use trace::rows::{EventKind, EventRow, On, Trace};
 
@@ -112,7 +112,8 @@ impl<'t> JobLanes<'t> {
             let is_delivery = carrier.is_some() || row.on == On::Delivered;
             let event = carrier.unwrap_or(row.on_event);
             let is_sent = self.graph.event(event).kind == EventKind::Send;
-            (self.graph.place(event) == Place::During).then_some(Before { event, is_delivery: is_delivery && is_sent })
+            (self.graph.period(event) == JobPeriod::During)
+                .then_some(Before { event, is_delivery: is_delivery && is_sent })
         };
         self.graph.causes(event).iter().filter_map(cause).collect()
     }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trace::ids::{EventId, ProcessId};
 
-use super::graph::{JobGraph, Place};
+use super::graph::{JobGraph, JobPeriod};
 use super::options::{Causality, CoreSharing};
 use super::recorded::recorded;
 use super::time::JobTime;
@@ -161,7 +161,7 @@ fn work(graph: &JobGraph, sharing: CoreSharing, processors: &[Processors]) -> BT
     // Ends and beginnings of what was computed, in the order of time: work is reckoned between them.
     let mut edges: Vec<(JobTime, bool, EventId)> = Vec::new();
     let mut work: BTreeMap<EventId, Work> = BTreeMap::new();
-    for row in graph.during().filter(|row| graph.place(row.event) == Place::During) {
+    for row in graph.during().filter(|row| graph.period(row.event) == JobPeriod::During) {
         let Some(process) = graph.computing(row.event) else { continue };
         let (caused, long_ps) = (outcome.event(row.event).caused(), graph.recorded_delay_ps(row.event));
         let (from, to) = (caused.max(JobTime::SUBMISSION), caused.plus_ps(long_ps));

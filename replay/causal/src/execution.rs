@@ -9,7 +9,7 @@ use trace::rows::{Carrier, EventKind, On};
 
 use super::cores::Computing;
 use super::error::CausalError;
-use super::graph::{JobGraph, Place};
+use super::graph::{JobGraph, JobPeriod};
 use super::halt;
 use super::heartbeats::{HeartbeatTimers, NextHeartbeat};
 use super::options::Causality;
@@ -199,7 +199,7 @@ impl<'g, 't> Execution<'g, 't> {
         let recorded = self.graph.options.causality == Causality::Recorded;
         let mut from_before = Vec::new();
         for event in &self.graph.trace.events {
-            if self.graph.place(event.event) != Place::Before {
+            if self.graph.period(event.event) != JobPeriod::Before {
                 continue;
             }
             let sent = self.graph.job_time(event.recorded_ns);
@@ -354,7 +354,7 @@ impl<'g, 't> Execution<'g, 't> {
         for dependency in self.heartbeats.arrives(timer, CarrierId::Event(event)) {
             self.yields(dependency, self.now);
         }
-        if self.graph.place(event) == Place::During && self.graph.options.causality == Causality::Trace {
+        if self.graph.period(event) == JobPeriod::During && self.graph.options.causality == Causality::Trace {
             let next = self.heartbeats.after_recorded(timer, JobGraph::half_of_beat(row), event);
             self.schedule_beat(timer, next);
         }
@@ -403,7 +403,7 @@ impl<'g, 't> Execution<'g, 't> {
         let graph = self.graph;
         for number in graph.waiters(event) {
             let dependency = graph.dependency(*number);
-            if dependency.on != moment || graph.place(dependency.event) != Place::During {
+            if dependency.on != moment || graph.period(dependency.event) != JobPeriod::During {
                 continue;
             }
             match dependency.timer.zip(dependency.carrier).filter(|_| graph.options.timers) {

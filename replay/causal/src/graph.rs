@@ -11,9 +11,9 @@ use super::time::JobTime;
 /// Marks of work on bytes that goes on while they wait for the network, as the merger names them.
 const HIDDEN_WORK: [&str; 4] = ["block.produced", "block.consumed", "block.received", "served"];
 
-/// Where an event lies in relation to the job.
+/// When an event was recorded, in relation to the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum JobPeriod {
     /// Recorded before the job was submitted: it happened when it was recorded.
     Before,
     /// Recorded during the job: it is replayed.
@@ -105,7 +105,7 @@ impl<'t> JobGraph<'t> {
             delays_ps: Vec::new(),
             opens: vec![false; rows],
         };
-        if graph.place(finish) != Place::During {
+        if graph.period(finish) != JobPeriod::During {
             let reason = format!("job.finish of {} was recorded before it was submitted", graph.job.id);
             return Err(CausalError::Senseless { table: "events", row: finish.index(), reason });
         }
@@ -121,22 +121,22 @@ impl<'t> JobGraph<'t> {
         Ok(graph)
     }
 
-    /// Where an event lies.
+    /// When an event was recorded. The submission is before the job; other events at its instant, and at the finish, are during it.
     #[must_use]
-    pub fn place(&self, event: EventId) -> Place {
+    pub fn period(&self, event: EventId) -> JobPeriod {
         let recorded_ns = self.trace.events[event.index()].recorded_ns;
         if recorded_ns < self.submit_ns || self.submit == Some(event) {
-            Place::Before
+            JobPeriod::Before
         } else if recorded_ns > self.finish_ns {
-            Place::After
+            JobPeriod::After
         } else {
-            Place::During
+            JobPeriod::During
         }
     }
 
     /// The events that are replayed.
     pub fn during(&self) -> impl Iterator<Item = &'t EventRow> + '_ {
-        self.trace.events.iter().filter(|event| self.place(event.event) == Place::During)
+        self.trace.events.iter().filter(|event| self.period(event.event) == JobPeriod::During)
     }
 
     /// Numbers of the dependencies of an event.
@@ -304,7 +304,7 @@ impl<'t> JobGraph<'t> {
             let in_time = connection.syn_seen && connection.first_ns >= self.submit_ns && !connection.loopback;
             let event = &self.trace.events[first.index()];
             let waited = event.from_client && event.delay_ns >= handshake_ns && !self.causes(first).is_empty();
-            if in_time && waited && self.place(first) == Place::During {
+            if in_time && waited && self.period(first) == JobPeriod::During {
                 self.opens[first.index()] = true;
                 let thinking_ps = (event.delay_ns - handshake_ns).saturating_mul(1_000);
                 self.delays_ps[first.index()] = self.scaled_ps(event, thinking_ps);
@@ -315,7 +315,9 @@ impl<'t> JobGraph<'t> {
     /// Refuses dependencies on what was recorded after the job, which the replay will never see.
     fn check_order(&self) -> Result<(), CausalError> {
         for (row, dependency) in self.trace.dependencies.iter().enumerate() {
-            if self.place(dependency.event) == Place::During && self.place(dependency.on_event) == Place::After {
+            if self.period(dependency.event) == JobPeriod::During
+                && self.period(dependency.on_event) == JobPeriod::After
+            {
                 let reason = format!(
                     "event {} waits for event {}, which was recorded later, after the end of {}",
                     dependency.event, dependency.on_event, self.job.id

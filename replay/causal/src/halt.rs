@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use trace::ids::EventId;
 use trace::rows::{Carrier, EventKind, On};
 
-use super::graph::{JobGraph, Place};
+use super::graph::{JobGraph, JobPeriod};
 use super::heartbeats::HeartbeatTimers;
 use super::outcome::EventOutcome;
 
@@ -83,7 +83,7 @@ fn fits(event: &trace::rows::EventRow, half: Carrier) -> bool {
 pub(crate) fn describe(graph: &JobGraph, event: EventId) -> String {
     let row = graph.event(event);
     let task = row.task.map(|task| format!(" of {}", graph.trace.tasks[task.index()].attempt)).unwrap_or_default();
-    let place = if graph.place(event) == Place::Before { ", before the job" } else { "" };
+    let place = if graph.period(event) == JobPeriod::Before { ", before the job" } else { "" };
     match row.kind {
         EventKind::Mark => format!("event {event} ({}{task}{place})", row.name),
         EventKind::Send => {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use trace::ids::{EventId, TimerId};
 use trace::rows::{Carrier, EventKind};
 
-use super::graph::{JobGraph, Place};
+use super::graph::{JobGraph, JobPeriod};
 use super::outcome::{CarrierId, Piggyback, SyntheticHeartbeat};
 use super::time::JobTime;
 
@@ -72,7 +72,7 @@ impl HeartbeatTimers {
         let mut timers: Vec<Timer> = graph.trace.timers.iter().map(|_| Timer::default()).collect();
         for dependency in &graph.trace.dependencies {
             if let Some(timer) = dependency.timer
-                && graph.place(dependency.event) == Place::During
+                && graph.period(dependency.event) == JobPeriod::During
             {
                 timers[timer.index()].wanted += 1;
             }
@@ -241,14 +241,14 @@ fn count_recorded(graph: &JobGraph, timers: &mut [Timer]) {
         let (EventKind::Send, Some(timer)) = (event.kind, event.timer) else { continue };
         let state = &mut timers[timer.index()];
         let half = JobGraph::half_of_beat(event);
-        let place = graph.place(event.event);
+        let period = graph.period(event.event);
         let half_state = match half {
             Carrier::Request => &mut state.request,
             Carrier::Response => &mut state.response,
         };
-        match place {
-            Place::Before => half_state.before.push((graph.job_time(event.recorded_ns), event.event)),
-            Place::During => {
+        match period {
+            JobPeriod::Before => half_state.before.push((graph.job_time(event.recorded_ns), event.event)),
+            JobPeriod::During => {
                 half_state.left += 1;
                 if half == Carrier::Response {
                     answered.insert((timer, event.beat), ());
@@ -256,7 +256,7 @@ fn count_recorded(graph: &JobGraph, timers: &mut [Timer]) {
                     state.last_request = Some((event.recorded_ns, event.event));
                 }
             }
-            Place::After => {}
+            JobPeriod::After => {}
         }
     }
     for (row, state) in graph.trace.timers.iter().zip(timers) {

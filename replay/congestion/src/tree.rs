@@ -18,7 +18,7 @@ pub(crate) enum DecidedBy {
 
 /// A host's numbers at one level.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct LevelCables {
     /// The first cable that leads up from the roots of its subtree.
     begin: u32,
     /// The cable that paths take up that it decides on, counted from their source's first one.
@@ -33,7 +33,7 @@ pub(crate) struct TreeLinks {
     height: usize,
     decided_by: DecidedBy,
     /// Of each host, level by level from its own cable on.
-    places: Vec<Place>,
+    places: Vec<LevelCables>,
     /// The topology's links.
     links: Vec<LinkId>,
 }
@@ -79,7 +79,7 @@ impl TreeLinks {
     ) -> Result<Self, CongestionError> {
         let (height, hosts) = (tree.height(), topology.hosts());
         let cables = Cables::of(topology, tree);
-        let mut places = vec![Place::default(); hosts as usize * height];
+        let mut places = vec![LevelCables::default(); hosts as usize * height];
         let begin = |host: u32, level: usize| {
             let (first, of_subtree) = cables.levels[level];
             first + host / tree.below(level) * of_subtree

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use causal::{JobGraph, JobTime, Outcome, Place};
+use causal::{JobGraph, JobPeriod, JobTime, Outcome};
 use trace::ids::{EventId, MessageId, ProcessId};
 use trace::rows::{EventKind, MessageRow, On, SpanRow, TaskRow, Trace};
 
@@ -100,7 +100,8 @@ impl Clock {
                     let (happened, delivered) = self.events.get(cause.on_event.index()).copied().unwrap_or_default();
                     if cause.on == On::Sent { happened } else { delivered }
                 });
-                let earliest = if graph.place(event.event) == Place::Before { 0 } else { finish.saturating_add(1) };
+                let earliest =
+                    if graph.period(event.event) == JobPeriod::Before { 0 } else { finish.saturating_add(1) };
                 causes.max().unwrap_or(0).max(earliest).max(self.at(event.process, event.recorded_ns))
             });
             let took = event.recorded_delivered_ns.saturating_sub(event.recorded_ns);

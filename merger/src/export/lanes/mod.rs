@@ -45,7 +45,7 @@ pub struct Task<'a> {
 
 /// A row: its task and its lane within it, both from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct TaskLane {
     /// Task.
     pub task: usize,
     /// Lane.
@@ -106,13 +106,13 @@ impl<'a> Lanes<'a> {
     }
 
     /// The first row of a process.
-    pub fn of_process(&self, process: ProcessId) -> Option<Place> {
-        self.task_of.get(&process).map(|&task| Place { task, lane: 0 })
+    pub fn of_process(&self, process: ProcessId) -> Option<TaskLane> {
+        self.task_of.get(&process).map(|&task| TaskLane { task, lane: 0 })
     }
 
     /// From where to where a message went: the rows whose spans sent and got it, or else the first of their processes.
     /// `None` if not both are processes of Hadoop.
-    pub fn of_message(&self, trace: &Trace, message: &MessageRow) -> Option<(Place, Place)> {
+    pub fn of_message(&self, trace: &Trace, message: &MessageRow) -> Option<(TaskLane, TaskLane)> {
         let connection = trace.connections.get(message.connection.index())?;
         let (client, server) = (connection.client_process?, connection.server_process?);
         let (from, to) = if message.from_client { (client, server) } else { (server, client) };
@@ -120,7 +120,7 @@ impl<'a> Lanes<'a> {
             let span = self.span_of_message.get(&(message.message, process));
             let lane = span.and_then(|span| self.lane_of_span.get(span));
             let task = *self.task_of.get(&process)?;
-            Some(Place { task, lane: lane.copied().unwrap_or(0) })
+            Some(TaskLane { task, lane: lane.copied().unwrap_or(0) })
         };
         place(from).zip(place(to))
     }

@@ -7,13 +7,13 @@ use trace::rows::{MessageKind, Trace};
 
 use super::codes::{EventType, of_state};
 use super::labels::Labels;
-use crate::export::lanes::{Lanes, Place, State, Task, changes};
+use crate::export::lanes::{Lanes, State, Task, TaskLane, changes};
 
 /// What a line says.
 enum Body {
     State { end: u64, state: State },
     Event { kind: EventType, value: u64 },
-    Message { end: u64, to: Place, bytes: u64, tag: u64 },
+    Message { end: u64, to: TaskLane, bytes: u64, tag: u64 },
 }
 
 impl Body {
@@ -30,7 +30,7 @@ impl Body {
 /// A line. Times are nanoseconds since the trace's start.
 struct Record {
     time: u64,
-    place: Place,
+    place: TaskLane,
     body: Body,
 }
 
@@ -49,9 +49,9 @@ impl Records {
         let (start_ns, end_ns) = (trace.manifest.start_ns, end(trace, lanes));
         let mut all = Self { labels: Labels::default(), records: Vec::new(), start_ns, end_ns };
         for (number, task) in lanes.tasks.iter().enumerate() {
-            all.event(Place { task: number, lane: 0 }, task.begin, EventType::Role, &task.process.role);
+            all.event(TaskLane { task: number, lane: 0 }, task.begin, EventType::Role, &task.process.role);
             for lane in 0..task.lanes.len() {
-                all.lane(Place { task: number, lane }, task);
+                all.lane(TaskLane { task: number, lane }, task);
             }
         }
         all.jobs(trace, lanes);
@@ -96,23 +96,23 @@ impl Records {
         ns.saturating_sub(self.start_ns)
     }
 
-    fn push(&mut self, place: Place, at: u64, body: Body) {
+    fn push(&mut self, place: TaskLane, at: u64, body: Body) {
         self.records.push(Record { time: self.time(at), place, body });
     }
 
-    fn event(&mut self, place: Place, at: u64, kind: EventType, name: &str) {
+    fn event(&mut self, place: TaskLane, at: u64, kind: EventType, name: &str) {
         let value = self.labels.value(kind, name);
         self.push(place, at, Body::Event { kind, value });
     }
 
-    fn state(&mut self, place: Place, begin: u64, end: u64, state: State) {
+    fn state(&mut self, place: TaskLane, begin: u64, end: u64, state: State) {
         if end > begin {
             self.push(place, begin, Body::State { end: self.time(end), state });
         }
     }
 
     /// A lane's states from the trace's start to its end, without a gap, and its activities as events.
-    fn lane(&mut self, place: Place, task: &Task<'_>) {
+    fn lane(&mut self, place: TaskLane, task: &Task<'_>) {
         let activities = &task.lanes[place.lane].activities;
         self.state(place, self.start_ns, task.begin, State::NotCreated);
         let (mut since, mut state) = (task.begin.max(self.start_ns), State::Idle);
@@ -169,7 +169,7 @@ fn end(trace: &Trace, lanes: &Lanes<'_>) -> u64 {
 }
 
 /// `cpu:appl:task:thread` of a row.
-fn object(lanes: &Lanes<'_>, place: Place) -> String {
+fn object(lanes: &Lanes<'_>, place: TaskLane) -> String {
     let cpu = lanes.tasks[place.task].lanes[place.lane].cpu;
     format!("{cpu}:1:{}:{}", place.task + 1, place.lane + 1)
 }

@@ -17,7 +17,7 @@ use self::schema::{
     DebugAnnotation, EventType, ProcessDescriptor, ThreadDescriptor, TracePacket, TrackDescriptor, TrackEvent,
 };
 use super::file::{ExportError, write};
-use super::lanes::{Lanes, Place, changes};
+use super::lanes::{Lanes, TaskLane, changes};
 
 /// Writers of one file are told apart by this; there is one.
 const SEQUENCE: u32 = 1;
@@ -79,7 +79,7 @@ fn descriptors(trace: &Trace, lanes: &Lanes<'_>, file: &mut impl Write) -> io::R
                 tid: Some(1_000_000_000 + lane.cpu as i64),
                 thread_name: Some(lane.name(place)),
             };
-            let uuid = Some(thread_track(lanes, Place { task: number, lane: place }));
+            let uuid = Some(thread_track(lanes, TaskLane { task: number, lane: place }));
             put_track(file, TrackDescriptor { uuid, thread: Some(thread), ..TrackDescriptor::default() })?;
         }
     }
@@ -101,14 +101,14 @@ const fn process_track(number: usize) -> u64 {
     (1 << 32) + number as u64
 }
 
-fn thread_track(lanes: &Lanes<'_>, place: Place) -> u64 {
+fn thread_track(lanes: &Lanes<'_>, place: TaskLane) -> u64 {
     (2 << 32) + lanes.tasks[place.task].lanes[place.lane].cpu as u64
 }
 
 fn slices(lanes: &Lanes<'_>, file: &mut impl Write, written: &mut Perfetto) -> io::Result<()> {
     for (task, row) in lanes.tasks.iter().enumerate() {
         for (lane, activities) in row.lanes.iter().enumerate() {
-            let track = thread_track(lanes, Place { task, lane });
+            let track = thread_track(lanes, TaskLane { task, lane });
             for change in changes(&activities.activities) {
                 let mut event = event(track, if change.begins { EventType::SliceBegin } else { EventType::SliceEnd });
                 if change.begins {

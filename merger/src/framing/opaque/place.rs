@@ -53,7 +53,7 @@ impl Window {
 
 /// Where a message is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct PieceRange {
     /// Its pieces; empty = it is not there.
     pub pieces: Range<usize>,
     /// Whether the last of these holds other messages too.
@@ -64,12 +64,12 @@ pub(super) struct Place {
 /// one that it can have begun with up to where the next message can have begun, as far as they had arrived in time.
 /// Pieces that nobody can have sent are left out. A message for which none is left shares the last one before it, if
 /// that travelled in its time.
-pub(super) fn place(pieces: &[Piece], windows: &[Window]) -> Vec<Place> {
+pub(super) fn place(pieces: &[Piece], windows: &[Window]) -> Vec<PieceRange> {
     let tries = TOLERANCES_NS.iter().map(|&tolerance_ns| {
         let places = place_within(pieces, windows, tolerance_ns);
         (left_over(pieces, &places), places)
     });
-    let mut best: Option<(usize, Vec<Place>)> = None;
+    let mut best: Option<(usize, Vec<PieceRange>)> = None;
     for (left, places) in tries {
         if best.as_ref().is_none_or(|(least, _)| left < *least) {
             best = Some((left, places));
@@ -82,7 +82,7 @@ pub(super) fn place(pieces: &[Piece], windows: &[Window]) -> Vec<Place> {
 }
 
 /// Messages that have no place of their own, and pieces behind the first message that have none in them.
-fn left_over(pieces: &[Piece], places: &[Place]) -> usize {
+fn left_over(pieces: &[Piece], places: &[PieceRange]) -> usize {
     let without = places.iter().filter(|place| place.pieces.is_empty() || place.shared).count();
     let own = || places.iter().filter(|place| !place.pieces.is_empty());
     let first = own().map(|place| place.pieces.start).min().unwrap_or(pieces.len());
@@ -95,7 +95,7 @@ fn left_over(pieces: &[Piece], places: &[Place]) -> usize {
     without + (pieces.len() - first - taken)
 }
 
-fn place_within(pieces: &[Piece], windows: &[Window], tolerance_ns: u64) -> Vec<Place> {
+fn place_within(pieces: &[Piece], windows: &[Window], tolerance_ns: u64) -> Vec<PieceRange> {
     let mut latest = 0;
     let sent: Vec<u64> = pieces
         .iter()
@@ -109,7 +109,7 @@ fn place_within(pieces: &[Piece], windows: &[Window], tolerance_ns: u64) -> Vec<
         let by_ns = window.by_ns.saturating_add(tolerance_ns);
         pieces.partition_point(|piece| piece.delivered_ns <= by_ns)
     };
-    let mut places: Vec<Place> = Vec::with_capacity(windows.len());
+    let mut places: Vec<PieceRange> = Vec::with_capacity(windows.len());
     let (mut at, mut last) = (0, None);
     for (number, window) in windows.iter().enumerate() {
         let next = match windows.get(number + 1) {
@@ -121,17 +121,17 @@ fn place_within(pieces: &[Piece], windows: &[Window], tolerance_ns: u64) -> Vec<
         if begin < end {
             at = end;
             last = Some(number);
-            places.push(Place { pieces: begin..end, shared: false });
+            places.push(PieceRange { pieces: begin..end, shared: false });
             continue;
         }
         // Two messages that were written one right after the other can travel in one segment.
-        let mut place = Place::default();
+        let mut place = PieceRange::default();
         if let Some(before) = last
             && at > 0
             && (first(window)..behind(window)).contains(&(at - 1))
         {
             places[before].shared = true;
-            place = Place { pieces: at - 1..at, shared: true };
+            place = PieceRange { pieces: at - 1..at, shared: true };
         }
         places.push(place);
     }
@@ -152,7 +152,7 @@ mod tests {
         Window { call, after_ns: after_ms * MS, by_ns: if by_ms == 0 { u64::MAX } else { by_ms * MS } }
     }
 
-    fn ranges(places: &[Place]) -> Vec<(Range<usize>, bool)> {
+    fn ranges(places: &[PieceRange]) -> Vec<(Range<usize>, bool)> {
         places.iter().map(|place| (place.pieces.clone(), place.shared)).collect()
     }
 

@@ -9,7 +9,7 @@ use super::super::conversation::Conversation;
 use super::super::draft::{Draft, HEADERS, JVM, SHARED};
 use super::super::rpc_constants::{CONNECTION_CONTEXT, PING, PREAMBLE, SASL};
 use super::context;
-use super::place::{Piece, Place, Window, place, segments};
+use super::place::{Piece, PieceRange, Window, place, segments};
 use super::turns::begin_of_turn;
 use crate::join::Direction;
 
@@ -90,7 +90,7 @@ fn calls(conversation: &Conversation<'_>) -> BTreeMap<i64, Call> {
 struct Placed {
     pieces: Vec<Piece>,
     windows: Vec<Window>,
-    places: Vec<Place>,
+    places: Vec<PieceRange>,
 }
 
 impl Placed {
