@@ -34,7 +34,7 @@ pub enum RunError {
     NoTraffic,
     /// Synthetic traffic came to no result.
     #[error(transparent)]
-    Traffic(#[from] traffic::RunError),
+    Traffic(#[from] traffic::TrafficRunError),
     /// The trace cannot be read.
     #[error("the trace cannot be read: {0}")]
     Trace(#[from] TableError),

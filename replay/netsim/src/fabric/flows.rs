@@ -14,7 +14,7 @@ use crate::time::SimTime;
 use std::collections::VecDeque;
 
 /// One direction of a connection.
-struct Flow {
+struct MessageFlow {
     source: HostIndex,
     destination: HostIndex,
     loopback: Option<Pipe>,
@@ -34,7 +34,7 @@ struct Sent {
 pub struct Flows<F> {
     fabric: F,
     pipe: PipeConfig,
-    flows: Vec<Flow>,
+    flows: Vec<MessageFlow>,
     sent: Slab<MessageId, Sent>,
     looping: EventQueue<Token>,
     looped_bytes: u64,
@@ -119,7 +119,7 @@ impl<F: PacketFabric<()>> Simulation for Flows<F> {
 impl<F: PacketFabric<()>> Network for Flows<F> {
     fn open_flow(&mut self, source: HostIndex, destination: HostIndex) -> FlowId {
         let loopback = (source == destination).then(Pipe::default);
-        self.flows.push(Flow { source, destination, loopback, under_way: VecDeque::new() });
+        self.flows.push(MessageFlow { source, destination, loopback, under_way: VecDeque::new() });
         FlowId(count(self.flows.len() - 1))
     }
 

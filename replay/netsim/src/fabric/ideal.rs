@@ -31,7 +31,7 @@ impl Default for IdealConfig {
     }
 }
 
-struct Flow {
+struct IdealFlow {
     pipe: Pipe,
     source: u32,
 }
@@ -41,7 +41,7 @@ pub struct Ideal {
     pipe: PipeConfig,
     interval_ps: u64,
     names: Vec<String>,
-    flows: Vec<Flow>,
+    flows: Vec<IdealFlow>,
     queue: EventQueue<Token>,
     meters: Vec<LinkMeter>,
 }
@@ -96,12 +96,12 @@ impl Simulation for Ideal {
 
 impl Network for Ideal {
     fn open_flow(&mut self, source: HostIndex, _destination: HostIndex) -> FlowId {
-        self.flows.push(Flow { pipe: Pipe::default(), source: source.0 });
+        self.flows.push(IdealFlow { pipe: Pipe::default(), source: source.0 });
         FlowId(crate::count::count(self.flows.len() - 1))
     }
 
     fn send(&mut self, now: SimTime, flow: FlowId, bytes: u64, token: Token) {
-        let Flow { pipe, source } = &mut self.flows[flow.0 as usize];
+        let IdealFlow { pipe, source } = &mut self.flows[flow.0 as usize];
         let at = pipe.hand_over(now, bytes, &self.pipe);
         self.meters[*source as usize].crossed(now, bytes, self.interval_ps);
         self.queue.schedule(at, Phase::Arrive, Place(flow.0), token);

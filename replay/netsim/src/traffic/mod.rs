@@ -23,7 +23,7 @@ pub use drive::{Progress, Raw, drive};
 pub use options::{EngineKind, RunOptions};
 pub use pattern::Destinations;
 pub use plan::Plan;
-pub use run::{RunError, TrafficRun, run, run_on};
+pub use run::{TrafficRun, TrafficRunError, run, run_on};
 pub use sources::{Drawing, DrawnSources, Sending, Source, Sources};
 pub use table::{TableError, TimedMessage, read_table};
 pub use torus::{Distances, Local, Torus};

@@ -30,7 +30,7 @@ pub struct TrafficRun {
 
 /// Why traffic came to no result.
 #[derive(Debug, Error)]
-pub enum RunError {
+pub enum TrafficRunError {
     /// Traffic that cannot be made.
     #[error(transparent)]
     Traffic(#[from] TrafficError),
@@ -55,7 +55,7 @@ pub fn run(
     options: RunOptions,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
-) -> Result<TrafficRun, RunError> {
+) -> Result<TrafficRun, TrafficRunError> {
     run_on(traffic, config, seed, options, stop, progress)
 }
 
@@ -70,7 +70,7 @@ pub fn run_on(
     options: RunOptions,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
-) -> Result<TrafficRun, RunError> {
+) -> Result<TrafficRun, TrafficRunError> {
     let began = (Instant::now(), thread_cpu_s());
     if traffic.hosts.is_none() && config.network().is_none() {
         return Err(TrafficError::key(
@@ -107,7 +107,7 @@ pub fn run_on(
         return Ok(TrafficRun { plan, figures, packets: records });
     }
     if options.engine == EngineKind::Windows {
-        return Err(RunError::NoWindows);
+        return Err(TrafficRunError::NoWindows);
     }
     let mut fabric = config.packets(&places, Meter::unplanned())?;
     traffic.needs_to_know(fabric.waits_more_than(HostIndex(0), 0).is_some() && fabric.occupancy().is_some())?;

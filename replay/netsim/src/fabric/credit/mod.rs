@@ -101,7 +101,7 @@ const NO_MASKS: u32 = u32::MAX;
 /// One direction of a cable, as its sender uses it. It fits into one line of a cache.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Link {
+struct OutputLink {
     free_at: SimTime,
     remainder: u64,
     /// The earliest event that is on the way for this link.
@@ -197,7 +197,7 @@ pub struct Credit<O, S: Strategies = Configured> {
     allocator: S::Allocator,
     /// What switches know that allocate, if they do.
     switches: Option<Switches>,
-    links: TiVec<LinkId, Link>,
+    links: TiVec<LinkId, OutputLink>,
     /// The links that end at each switch, in order.
     inputs: Vec<LinkId>,
     /// Which queues ask, for each link and VL of switches with so many inputs that a lane has no room for that.
@@ -276,7 +276,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         }
 
         let mut words = 0u32;
-        let mut links: TiVec<LinkId, Link> = TiVec::with_capacity(topology.links().len());
+        let mut links: TiVec<LinkId, OutputLink> = TiVec::with_capacity(topology.links().len());
         for (id, link) in topology.links().iter().enumerate() {
             let from = link.from.0 as usize;
             let from_host = link.from.0 < topology.hosts();
@@ -290,7 +290,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
                 });
             }
             let own = asking.div_ceil(64).max(1);
-            links.push(Link {
+            links.push(OutputLink {
                 free_at: SimTime::ZERO,
                 remainder: 0,
                 wake: SimTime::MAX,

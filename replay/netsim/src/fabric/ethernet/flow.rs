@@ -192,7 +192,7 @@ pub struct Receiver {
 }
 
 /// One direction of a connection.
-pub struct Flow {
+pub struct TcpFlow {
     /// Where its path and that of its ACKs stand in the table of paths.
     pub path: u32,
     pub ack_path: u32,

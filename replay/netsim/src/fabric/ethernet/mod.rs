@@ -32,7 +32,7 @@ use crate::routing::{Router, RoutingConfig};
 use crate::time::SimTime;
 use crate::topology::{HostPlace, Link, LinkId, Topology, TopologyConfig};
 use crate::units::{Buffer, Bytes, DurationPs};
-use flow::{Flow, NONE, Packet, Receiver, Refused, Sender};
+use flow::{NONE, Packet, Receiver, Refused, Sender, TcpFlow};
 use serde::{Deserialize, Serialize};
 
 /// What statistics count as a flit: the shortest Ethernet frame.
@@ -151,7 +151,7 @@ pub struct Ethernet {
     ports: Vec<Port>,
     /// Paths of flows one after the other, as link numbers, each closed by [`NONE`].
     paths: Vec<u32>,
-    flows: Vec<Flow>,
+    flows: Vec<TcpFlow>,
     packets: Slab<PacketId, Packet>,
     queue: EventQueue<Event>,
     resent: u64,
@@ -234,7 +234,7 @@ impl Ethernet {
         let loops = source == destination;
         let path = if loops { 0 } else { self.add_path(source.0, destination.0, u64::from(id)) };
         let window = self.config.receive_window.get();
-        self.flows.push(Flow {
+        self.flows.push(TcpFlow {
             path,
             ack_path: NONE,
             peer: NONE,

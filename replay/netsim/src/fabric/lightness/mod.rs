@@ -51,7 +51,7 @@ use state::aod::Aod;
 use state::ocs::{Circuit, Ocs};
 use state::ops::{Ops, Refusals};
 use state::rack::RackNetwork;
-use state::server::{Flow, Nic, OutputBuffer, Packet};
+use state::server::{Nic, OutputBuffer, Packet, ServerFlow};
 use state::tor::Channel;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
@@ -160,7 +160,7 @@ pub struct Lightness {
     outputs: Vec<OutputBuffer>,
     aod: Option<Aod>,
     down_free: Vec<SimTime>,
-    flows: Vec<Flow>,
+    flows: Vec<ServerFlow>,
     packets: Slab<PacketId, Packet>,
     channels: Vec<Channel>,
     ops: Ops,
@@ -458,7 +458,7 @@ impl Network for Lightness {
         let network = self.rack_network.as_mut().filter(|_| !looped);
         let ways = network.map(|network| network.open(source.0, destination.0, from, to));
         let wavelength = below(draw(self.config.seed, 0, id.into()), self.tor_channels.into());
-        self.flows.push(Flow {
+        self.flows.push(ServerFlow {
             source: source.0,
             destination: destination.0,
             loopback: looped.then(Pipe::default),

@@ -15,7 +15,7 @@ pub struct Outgoing {
 }
 
 /// One direction between two servers.
-pub struct Flow {
+pub struct ServerFlow {
     pub source: u32,
     pub destination: u32,
     pub loopback: Option<Pipe>,
