@@ -13,7 +13,7 @@ use crate::clock::Alignment;
 use crate::framing::Draft;
 use crate::history::Histories;
 use crate::inference;
-use crate::join::{AddressBook, Early, Link};
+use crate::join::{AddressBook, Early, ObservedConnection};
 use crate::joined::{Joined, JvmEvent, Stream};
 use crate::loss::{Loss, LossKind, Note as _};
 use crate::merged::{Clocks, HostClock, Merged};
@@ -105,7 +105,7 @@ pub(crate) struct Assembly {
 
 impl Assembly {
     /// Makes rows of everything.
-    pub fn put_together(self, links: &[Link], attribution: &[Attribution], read: Vec<Read>) -> Merged {
+    pub fn put_together(self, links: &[ObservedConnection], attribution: &[Attribution], read: Vec<Read>) -> Merged {
         let Self { hosts, histories, alignment, order, mut processes, book, jvm, packets, links_of_network, span } =
             self;
         let window_ns = (
@@ -259,7 +259,7 @@ fn peer(rows: &mut Vec<HostRow>, address: String) -> HostId {
 
 fn connection_row(
     id: ConnectionId,
-    link: &Link,
+    link: &ObservedConnection,
     attribution: &Attribution,
     client: &ReadDirection,
     server: &ReadDirection,

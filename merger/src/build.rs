@@ -17,7 +17,7 @@ use crate::clock::{self, Alignment, TooEarly};
 use crate::error::MergeError;
 use crate::framing::{self, Conversation, Fetches};
 use crate::history;
-use crate::join::{self, AddressBook, Direction, Flow, Found, Link};
+use crate::join::{self, AddressBook, Direction, Found, ObservedConnection, ObservedFlow};
 use crate::joined::JvmEvent;
 use crate::kernel::kernel_bytes;
 use crate::loss::{LossKind, Note as _};
@@ -94,7 +94,7 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         neighbours: neighbours(&links, &attribution, &jvm),
         uncertainty_ns: &alignment.uncertainty_ns,
     };
-    let (links, attribution): (Vec<Link>, Vec<Attribution>) =
+    let (links, attribution): (Vec<ObservedConnection>, Vec<Attribution>) =
         links.into_iter().zip(attribution).filter(|(link, _)| span.meets(link.first_ns, link.last_ns)).unzip();
     let by_flow = by_flow(&links, flows.len());
     let read = by_flow.par_iter().zip(&flows).map(|(numbers, flow)| {
@@ -128,8 +128,8 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     alignment.early += early.count;
     alignment.worst_ns = alignment.worst_ns.max(early.worst_ns);
     let was_read = flows.into_iter().zip(&by_flow).filter(|(_, numbers)| !numbers.is_empty());
-    let flows: Vec<Flow> = was_read.map(|(flow, _)| flow).collect();
-    let aligned = |flow: &Flow| {
+    let flows: Vec<ObservedFlow> = was_read.map(|(flow, _)| flow).collect();
+    let aligned = |flow: &ObservedFlow| {
         let mut views = survey::load(&hosts, flow)?;
         move_packets(&mut views, &alignment);
         Ok(views)
@@ -170,15 +170,15 @@ fn links(
     book: &AddressBook,
     listeners: &Listeners,
     alignment: &Alignment,
-    flows: &[Flow],
+    flows: &[ObservedFlow],
     found: Vec<Vec<Found>>,
-) -> Result<Vec<Link>, MergeError> {
+) -> Result<Vec<ObservedConnection>, MergeError> {
     let listens = |host: usize, address: SocketAddr| listeners.listens(host, address);
     let moved = |host: usize, t: u64| alignment.apply(host, t);
     let of_flows = flows.iter().enumerate().zip(found);
-    let mut links: Vec<Link> = of_flows
+    let mut links: Vec<ObservedConnection> = of_flows
         .flat_map(|((number, flow), found)| {
-            found.into_iter().map(move |found| Link::new((number, flow.key), found, book, listens, moved))
+            found.into_iter().map(move |found| ObservedConnection::new((number, flow.key), found, book, listens, moved))
         })
         .collect();
     let of_corrected: BTreeSet<usize> = links
@@ -203,7 +203,7 @@ fn links(
 }
 
 /// The numbers of the connections of each flow.
-fn by_flow(links: &[Link], flows: usize) -> Vec<Vec<usize>> {
+fn by_flow(links: &[ObservedConnection], flows: usize) -> Vec<Vec<usize>> {
     let mut numbers = vec![Vec::new(); flows];
     links.iter().enumerate().for_each(|(number, link)| numbers[link.flow].push(number));
     numbers
@@ -259,7 +259,7 @@ fn serving(jvm: &[(usize, JvmEvent)]) -> HashSet<ProcessId> {
 
 /// The protocols of listeners. Where records differ, as no two should, the first one stands.
 fn neighbours(
-    links: &[Link],
+    links: &[ObservedConnection],
     attribution: &[Attribution],
     jvm: &[(usize, JvmEvent)],
 ) -> HashMap<(Option<usize>, SocketAddr), &'static str> {
@@ -275,7 +275,7 @@ fn neighbours(
 }
 
 /// The window scale that most connections of each host use.
-fn usual_shifts(links: &[Link], book: &AddressBook, hosts: usize) -> Vec<Option<u32>> {
+fn usual_shifts(links: &[ObservedConnection], book: &AddressBook, hosts: usize) -> Vec<Option<u32>> {
     let mut counts = vec![[0u32; 15]; hosts];
     for link in links {
         for (shift, address) in link.window_shifts().into_iter().zip([link.client, link.server]) {
@@ -306,7 +306,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Reads a connection, of its flow's packets on the reference clock.
-    fn read(&self, link: &Link, attribution: &Attribution, views: &Views) -> Read {
+    fn read(&self, link: &ObservedConnection, attribution: &Attribution, views: &Views) -> Read {
         let usual = |address: SocketAddr| self.book.host_of(address.ip(), link.host).and_then(|host| self.shifts[host]);
         let direction = |from_client: bool, receiver: SocketAddr| {
             link.direction(from_client, views, self.book, usual(receiver), self.uncertainty_ns)

@@ -9,7 +9,7 @@ use trace::rows::OwnerEvidence;
 use trace::socket::{SocketRecord, TcpCounters};
 
 use crate::capture::HostCapture;
-use crate::join::{AddressBook, Link};
+use crate::join::{AddressBook, ObservedConnection};
 use crate::joined::JvmEvent;
 use crate::processes::Processes;
 use crate::records::{begin_of, end_of, ends_of};
@@ -40,12 +40,12 @@ pub struct Attribution {
 
 /// Connections by one end: host, address there, address of the other end.
 struct Index<'a> {
-    links: &'a [Link],
+    links: &'a [ObservedConnection],
     by_end: HashMap<(usize, SocketAddr, SocketAddr), Vec<(usize, bool)>>,
 }
 
 impl<'a> Index<'a> {
-    fn new(links: &'a [Link], book: &AddressBook) -> Self {
+    fn new(links: &'a [ObservedConnection], book: &AddressBook) -> Self {
         let mut by_end: HashMap<_, Vec<_>> = HashMap::new();
         for (number, link) in links.iter().enumerate() {
             for (at_client, local, remote) in [(true, link.client, link.server), (false, link.server, link.client)] {
@@ -173,7 +173,7 @@ pub struct Findings {
 /// (by number) of a process.
 #[must_use]
 pub fn investigate(
-    links: &[Link],
+    links: &[ObservedConnection],
     hosts: &[HostCapture],
     book: &AddressBook,
     processes: &Processes,
@@ -265,7 +265,13 @@ pub fn investigate(
 
 /// Whether the kernel's count of this time can be compared: while nobody recorded packets, it grew all the same. A socket
 /// that was seen to close had sent all before.
-fn says_what_was_recorded(link: &Link, hosts: &[HostCapture], book: &AddressBook, t: u64, died: bool) -> bool {
+fn says_what_was_recorded(
+    link: &ObservedConnection,
+    hosts: &[HostCapture],
+    book: &AddressBook,
+    t: u64,
+    died: bool,
+) -> bool {
     let ends = [link.client, link.server].map(|address| book.host_of(address.ip(), link.host));
     let recorded: Vec<(u64, u64)> = ends.iter().flatten().filter_map(|host| hosts[*host].recorded_ns).collect();
     let from = recorded.iter().map(|(from, _)| *from).min().unwrap_or(0);
@@ -281,7 +287,12 @@ fn named_by_hand(hosts: &[HostCapture], processes: &Processes, process: ProcessI
 
 /// A call whose JVM did not know its own side belongs to the connection of that process to the server that was open
 /// then; of several, to the one that was opened last.
-fn attach_calls(attribution: &mut [Attribution], links: &[Link], book: &AddressBook, jvm: &[(usize, JvmEvent)]) {
+fn attach_calls(
+    attribution: &mut [Attribution],
+    links: &[ObservedConnection],
+    book: &AddressBook,
+    jvm: &[(usize, JvmEvent)],
+) {
     let mut by_client: HashMap<(ProcessId, SocketAddr), Vec<usize>> = HashMap::new();
     for (number, link) in links.iter().enumerate() {
         if let Some(process) = attribution[number].ends[0].process {
@@ -305,7 +316,7 @@ fn attach_calls(attribution: &mut [Attribution], links: &[Link], book: &AddressB
 /// reduce has one of each host at a time.
 fn attach_fetches(
     attribution: &mut [Attribution],
-    links: &[Link],
+    links: &[ObservedConnection],
     hosts: &[HostCapture],
     book: &AddressBook,
     jvm: &[(usize, JvmEvent)],
@@ -321,7 +332,7 @@ fn attach_fetches(
         let Some((name, port)) = host.rsplit_once(':') else { continue };
         let Ok(port) = port.parse::<u16>() else { continue };
         let short = name.split('.').next().unwrap_or(name);
-        let is_there = |link: &Link| {
+        let is_there = |link: &ObservedConnection| {
             let server = book.host_of(link.server.ip(), link.host).map(|host| hosts[host].name.as_str());
             server.is_some_and(|server| server == name || server == short) || link.server.ip().to_string() == name
         };

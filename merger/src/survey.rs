@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::capture::HostCapture;
 use crate::capture::store::FlowPackets;
 use crate::clock::{self, BothSaw, PairClouds, PairFit};
-use crate::join::{self, AddressBook, Flow, Found};
+use crate::join::{self, AddressBook, Found, ObservedFlow};
 
 /// What a flow's packets are, as each host saw them; hosts by number.
 pub(crate) type Views = Vec<(usize, FlowPackets)>;
@@ -15,7 +15,7 @@ pub(crate) type Views = Vec<(usize, FlowPackets)>;
 /// What the packets of all hosts are, without them.
 pub(crate) struct Survey {
     /// All flows.
-    pub flows: Vec<Flow>,
+    pub flows: Vec<ObservedFlow>,
     /// The connections of each.
     pub found: Vec<Vec<Found>>,
     clouds: Vec<PairClouds>,
@@ -64,13 +64,13 @@ fn ranges(hosts: &[HostCapture]) -> Vec<(i64, i64)> {
 }
 
 /// The packets of a flow, on the clocks of the hosts that saw it.
-pub(crate) fn load(hosts: &[HostCapture], flow: &Flow) -> io::Result<Views> {
+pub(crate) fn load(hosts: &[HostCapture], flow: &ObservedFlow) -> io::Result<Views> {
     let views = flow.hosts.iter().map(|&host| Ok((host, hosts[host].packets.flow(&flow.key)?.unwrap_or_default())));
     views.collect()
 }
 
 /// The hosts of a flow's lower and of its higher address, where these are two that have both seen it.
-fn ends(flow: &Flow, book: &AddressBook) -> Option<(usize, usize)> {
+fn ends(flow: &ObservedFlow, book: &AddressBook) -> Option<(usize, usize)> {
     if flow.key.host.is_some() {
         return None;
     }
@@ -80,7 +80,7 @@ fn ends(flow: &Flow, book: &AddressBook) -> Option<(usize, usize)> {
 }
 
 /// What the two hosts between which a flow went both saw, before its times are moved.
-pub(crate) fn both_saw(flow: &Flow, views: &Views, book: &AddressBook) -> Option<BothSaw> {
+pub(crate) fn both_saw(flow: &ObservedFlow, views: &Views, book: &AddressBook) -> Option<BothSaw> {
     let (low, high) = ends(flow, book)?;
     let of = |host: usize| {
         let (_, view) = views.iter().find(|(other, _)| *other == host)?;

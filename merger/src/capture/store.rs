@@ -24,7 +24,7 @@ const FLOW_BYTES: u64 = 300;
 #[derive(Clone, Debug)]
 pub struct Packets {
     numbers: HashMap<FlowKey, u32, RandomState>,
-    flows: Vec<Flow>,
+    flows: Vec<StoredFlow>,
     /// The flow of the packet before, and its key.
     last: Option<(FlowKey, u32)>,
     /// Bytes of packets in memory, and how many may be.
@@ -51,7 +51,7 @@ struct Spill {
 }
 
 #[derive(Clone, Debug)]
-struct Flow {
+struct StoredFlow {
     key: FlowKey,
     /// Parts in the file, in order: where each begins and how long it is.
     parts: Vec<(u64, u32)>,
@@ -65,7 +65,7 @@ struct Flow {
     last_ns: u64,
 }
 
-impl Flow {
+impl StoredFlow {
     fn spilled(&self) -> u64 {
         self.parts.iter().map(|(_, length)| u64::from(*length)).sum()
     }
@@ -137,7 +137,7 @@ impl Packets {
         let next = self.flows.len() as u32;
         let number = *self.numbers.entry(key).or_insert(next);
         if number == next {
-            self.flows.push(Flow {
+            self.flows.push(StoredFlow {
                 key,
                 parts: Vec::new(),
                 bytes: Vec::new(),
@@ -227,7 +227,7 @@ impl Packets {
     /// First and last packet, on the host's clock.
     #[must_use]
     pub fn range_ns(&self) -> (u64, u64) {
-        let range = |(first, last): (u64, u64), flow: &Flow| (first.min(flow.first_ns), last.max(flow.last_ns));
+        let range = |(first, last): (u64, u64), flow: &StoredFlow| (first.min(flow.first_ns), last.max(flow.last_ns));
         self.flows.iter().fold((u64::MAX, 0), range)
     }
 

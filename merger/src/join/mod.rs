@@ -24,7 +24,7 @@ use stream::{View, Way, window_shift};
 
 /// A connection, before it is known whose it is.
 #[derive(Clone, Debug)]
-pub struct Link {
+pub struct ObservedConnection {
     /// The end that opened it.
     pub client: SocketAddr,
     /// The other end.
@@ -90,7 +90,7 @@ impl AddressBook {
 
 /// A flow, and the hosts that saw it, by number.
 #[derive(Clone, Debug)]
-pub(crate) struct Flow {
+pub(crate) struct ObservedFlow {
     /// Its addresses.
     pub key: FlowKey,
     /// Hosts.
@@ -98,7 +98,7 @@ pub(crate) struct Flow {
 }
 
 /// All flows that hosts saw, in the order of their addresses.
-pub(crate) fn flows(hosts: &[HostCapture]) -> Vec<Flow> {
+pub(crate) fn flows(hosts: &[HostCapture]) -> Vec<ObservedFlow> {
     let mut seen: Vec<(FlowKey, usize)> = hosts
         .iter()
         .enumerate()
@@ -106,7 +106,7 @@ pub(crate) fn flows(hosts: &[HostCapture]) -> Vec<Flow> {
         .collect();
     seen.par_sort_unstable();
     let by_key = seen.chunk_by(|a, b| a.0 == b.0);
-    by_key.map(|seen| Flow { key: seen[0].0, hosts: seen.iter().map(|(_, host)| *host).collect() }).collect()
+    by_key.map(|seen| ObservedFlow { key: seen[0].0, hosts: seen.iter().map(|(_, host)| *host).collect() }).collect()
 }
 
 /// What a host saw of a connection, without its packets.
@@ -190,11 +190,11 @@ impl Found {
 }
 
 /// Orders connections by their first packet.
-pub(crate) fn order(links: &mut [Link]) {
+pub(crate) fn order(links: &mut [ObservedConnection]) {
     links.sort_by_key(|link| (link.first_ns, link.client, link.server, link.host, link.last_ns));
 }
 
-impl Link {
+impl ObservedConnection {
     /// Of what was found in the flow of that number. `listens` tells whether a host is known to listen on an address; `moved`
     /// moves a time of a host to the reference clock.
     pub(crate) fn new(

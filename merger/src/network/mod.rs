@@ -19,7 +19,7 @@ use trace::manifest::{LinkEstimate, NetworkEstimate};
 use trace::rows::{ConnectionRow, HostRow};
 
 use crate::capture::HostCapture;
-use crate::join::{AddressBook, Flow};
+use crate::join::{AddressBook, ObservedFlow};
 use crate::survey::Views;
 pub use show::show;
 
@@ -42,7 +42,7 @@ const WHILES: [u64; 5] = [1, 2, 4, 10, 20];
 
 /// A link, in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place<'h> {
+enum DirectedLink<'h> {
     /// From a host to its rack's switch.
     Up(usize),
     /// To a host from its rack's switch.
@@ -67,10 +67,10 @@ impl<'h> Racks<'h> {
     }
 
     /// The links over which bytes go from one host to another, in their order.
-    fn way(&self, ends: Ends) -> Vec<Place<'h>> {
+    fn way(&self, ends: Ends) -> Vec<DirectedLink<'h>> {
         let (from, to) = (self.of[ends.from], self.of[ends.to]);
-        let between = if from == to { vec![] } else { vec![Place::Out(from), Place::In(to)] };
-        [vec![Place::Up(ends.from)], between, vec![Place::Down(ends.to)]].concat()
+        let between = if from == to { vec![] } else { vec![DirectedLink::Out(from), DirectedLink::In(to)] };
+        [vec![DirectedLink::Up(ends.from)], between, vec![DirectedLink::Down(ends.to)]].concat()
     }
 
     fn several(&self) -> usize {
@@ -82,7 +82,7 @@ impl<'h> Racks<'h> {
 }
 
 /// What each link carried, window by window.
-type Loads<'h> = BTreeMap<Place<'h>, BTreeMap<u64, Load>>;
+type Loads<'h> = BTreeMap<DirectedLink<'h>, BTreeMap<u64, Load>>;
 
 /// A link on a plateau.
 struct Filled<'l> {
@@ -102,32 +102,32 @@ pub(crate) fn links(
     hosts: &[HostCapture],
     book: &AddressBook,
     carried: &Carried,
-    flows: &[Flow],
-    packets: impl Fn(&Flow) -> io::Result<Views> + Sync,
+    flows: &[ObservedFlow],
+    packets: impl Fn(&ObservedFlow) -> io::Result<Views> + Sync,
 ) -> io::Result<Vec<LinkEstimate>> {
     let racks = Racks::of(hosts);
     let loads = loads(carried, &racks);
-    let filled: BTreeMap<Place, Filled> = loads
+    let filled: BTreeMap<DirectedLink, Filled> = loads
         .iter()
-        .filter_map(|(place, windows)| {
+        .filter_map(|(link, windows)| {
             let most = windows.values().map(Load::bytes).max()?;
             let even = windows.values().filter(|load| load.is_even()).map(Load::bytes);
             let plateau = plateau(even, most, BURST_BYTES)?;
-            Some((*place, Filled { plateau, windows }))
+            Some((*link, Filled { plateau, windows }))
         })
         .collect();
-    let touched = |ends: &Ends| racks.way(*ends).iter().any(|place| filled.contains_key(place));
+    let touched = |ends: &Ends| racks.way(*ends).iter().any(|link| filled.contains_key(link));
     let waits = Waits::new(flows, book, touched, packets)?;
     let direct = racks.several() == 2;
     let links = loads
         .iter()
         // Between two racks what leaves the one comes to the other: one link.
-        .filter(|(place, _)| !(direct && matches!(place, Place::In(_))))
-        .map(|(place, windows)| {
-            let (from, to) = names(*place, hosts, &racks, direct);
-            let full = full_windows(*place, &filled, &waits, direct);
-            let plateau = filled.get(place).map(|filled| filled.plateau).filter(|_| full.len() >= FULL_WINDOWS);
-            let seen = plateau.filter(|_| !matches!(place, Place::Up(_)));
+        .filter(|(link, _)| !(direct && matches!(link, DirectedLink::In(_))))
+        .map(|(link, windows)| {
+            let (from, to) = names(*link, hosts, &racks, direct);
+            let full = full_windows(*link, &filled, &waits, direct);
+            let plateau = filled.get(link).map(|filled| filled.plateau).filter(|_| full.len() >= FULL_WINDOWS);
+            let seen = plateau.filter(|_| !matches!(link, DirectedLink::Up(_)));
             // What waits or is lost here and nowhere else, while the link was full.
             let here: Vec<(Ends, u64)> = full
                 .iter()
@@ -135,7 +135,7 @@ pub(crate) fn links(
                     let ends = windows.get(window).into_iter().flat_map(|load| load.by_ends.keys());
                     ends.map(|ends| (*ends, *window))
                 })
-                .filter(|(ends, window)| seen.is_some() && waits_only_at(*place, *ends, *window, &racks, &filled))
+                .filter(|(ends, window)| seen.is_some() && waits_only_at(*link, *ends, *window, &racks, &filled))
                 .collect();
             let waited_ns = here.iter().filter_map(|(ends, window)| waits.longest(*ends, *window)).max().unwrap_or(0);
             let queue = seen.map(|plateau| per_window(plateau.bytes) / 8 * waited_ns / 1_000_000_000);
@@ -180,13 +180,13 @@ fn loads<'h>(carried: &Carried, racks: &Racks<'h>) -> Loads<'h> {
     let mut loads: Loads = BTreeMap::new();
     for (ends, windows) in &carried.sent {
         for (window, parts) in windows {
-            loads.entry(Place::Up(ends.from)).or_default().entry(*window).or_default().add(*ends, parts);
+            loads.entry(DirectedLink::Up(ends.from)).or_default().entry(*window).or_default().add(*ends, parts);
         }
     }
     for (ends, windows) in &carried.arrived {
-        for place in racks.way(*ends).into_iter().skip(1) {
+        for link in racks.way(*ends).into_iter().skip(1) {
             for (window, parts) in windows {
-                loads.entry(place).or_default().entry(*window).or_default().add(*ends, parts);
+                loads.entry(link).or_default().entry(*window).or_default().add(*ends, parts);
             }
         }
     }
@@ -194,18 +194,21 @@ fn loads<'h>(carried: &Carried, racks: &Racks<'h>) -> Loads<'h> {
 }
 
 /// The windows in which a link was full, and no other link may have been what held its bytes up.
-fn full_windows(place: Place, filled: &BTreeMap<Place, Filled>, waits: &Waits, direct: bool) -> Vec<u64> {
-    let Some(own) = filled.get(&place) else { return Vec::new() };
+fn full_windows(link: DirectedLink, filled: &BTreeMap<DirectedLink, Filled>, waits: &Waits, direct: bool) -> Vec<u64> {
+    let Some(own) = filled.get(&link) else { return Vec::new() };
     let explains = |window: u64, load: &Load| {
         filled.iter().any(|(other, of_other)| {
-            let same =
-                direct && matches!((place, *other), (Place::Out(_), Place::In(_)) | (Place::In(_), Place::Out(_)));
-            let Some(there) = of_other.windows.get(&window).filter(|_| *other != place && !same) else { return false };
+            let same = direct
+                && matches!(
+                    (link, *other),
+                    (DirectedLink::Out(_), DirectedLink::In(_)) | (DirectedLink::In(_), DirectedLink::Out(_))
+                );
+            let Some(there) = of_other.windows.get(&window).filter(|_| *other != link && !same) else { return false };
             let common: u64 =
                 load.by_ends.iter().filter(|(ends, _)| there.by_ends.contains_key(ends)).map(|(_, bytes)| bytes).sum();
             of_other.was_full(there)
                 && common as f64 >= MOST * load.bytes() as f64
-                && may_hold_up(*other, place, || waited(waits, load, window))
+                && may_hold_up(*other, link, || waited(waits, load, window))
         })
     };
     own.windows
@@ -217,11 +220,18 @@ fn full_windows(place: Place, filled: &BTreeMap<Place, Filled>, waits: &Waits, d
 
 /// Whether bytes between two hosts wait in front of no other link that was full at the same time; that of the sender apart, where
 /// nothing was seen of them yet.
-fn waits_only_at(place: Place, ends: Ends, window: u64, racks: &Racks, filled: &BTreeMap<Place, Filled>) -> bool {
-    let ours = |other: &Place| *other == place || matches!((place, *other), (Place::Out(_), Place::In(_)));
-    racks.way(ends).iter().skip(1).filter(|other| !ours(other)).all(|other| match (place, other) {
+fn waits_only_at(
+    link: DirectedLink,
+    ends: Ends,
+    window: u64,
+    racks: &Racks,
+    filled: &BTreeMap<DirectedLink, Filled>,
+) -> bool {
+    let ours =
+        |other: &DirectedLink| *other == link || matches!((link, *other), (DirectedLink::Out(_), DirectedLink::In(_)));
+    racks.way(ends).iter().skip(1).filter(|other| !ours(other)).all(|other| match (link, other) {
         // Between racks anything may wait, whether or not it fills windows.
-        (Place::Down(_), _) => false,
+        (DirectedLink::Down(_), _) => false,
         _ => {
             filled.get(other).is_none_or(|filled| filled.windows.get(&window).is_none_or(|load| !filled.was_full(load)))
         }
@@ -235,25 +245,25 @@ fn waited(waits: &Waits, load: &Load, window: u64) -> bool {
 
 /// Whether `other` may be what holds bytes up that cross `own` too. What waits in front of a sender's own link has not left the
 /// sender yet; what waits elsewhere is under way for longer.
-fn may_hold_up(other: Place, own: Place, waited: impl Fn() -> bool) -> bool {
+fn may_hold_up(other: DirectedLink, own: DirectedLink, waited: impl Fn() -> bool) -> bool {
     match (other, own) {
-        (Place::Up(_), _) => !waited(),
-        (_, Place::Up(_)) => waited(),
+        (DirectedLink::Up(_), _) => !waited(),
+        (_, DirectedLink::Up(_)) => waited(),
         _ => true,
     }
 }
 
-fn names(place: Place, hosts: &[HostCapture], racks: &Racks, direct: bool) -> (String, String) {
+fn names(link: DirectedLink, hosts: &[HostCapture], racks: &Racks, direct: bool) -> (String, String) {
     let switch = |rack: &str| if rack.is_empty() { "switch".to_owned() } else { rack.to_owned() };
     let other = |rack: &str| {
         let other = racks.of.iter().find(|other| **other != rack).filter(|_| direct);
         other.map_or_else(|| "core".to_owned(), |other| switch(other))
     };
-    match place {
-        Place::Up(host) => (hosts[host].name.clone(), switch(racks.of[host])),
-        Place::Down(host) => (switch(racks.of[host]), hosts[host].name.clone()),
-        Place::Out(rack) => (switch(rack), other(rack)),
-        Place::In(rack) => (other(rack), switch(rack)),
+    match link {
+        DirectedLink::Up(host) => (hosts[host].name.clone(), switch(racks.of[host])),
+        DirectedLink::Down(host) => (switch(racks.of[host]), hosts[host].name.clone()),
+        DirectedLink::Out(rack) => (switch(rack), other(rack)),
+        DirectedLink::In(rack) => (other(rack), switch(rack)),
     }
 }
 

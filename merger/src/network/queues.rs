@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::windows::{Ends, WINDOW_NS, ends};
 use crate::capture::observed::Observed;
-use crate::join::{AddressBook, Flow};
+use crate::join::{AddressBook, ObservedFlow};
 use crate::survey::Views;
 
 /// The longest waits between two hosts, by window of their arrival.
@@ -21,10 +21,10 @@ pub(super) struct Waits {
 impl Waits {
     /// Of packets with payload that both hosts saw once, between the ends that are asked for.
     pub fn new(
-        flows: &[Flow],
+        flows: &[ObservedFlow],
         book: &AddressBook,
         wanted: impl Fn(&Ends) -> bool + Sync,
-        packets: impl Fn(&Flow) -> io::Result<Views> + Sync,
+        packets: impl Fn(&ObservedFlow) -> io::Result<Views> + Sync,
     ) -> io::Result<Self> {
         let of_flows = flows.par_iter().filter_map(|flow| {
             let both = [false, true].map(|forward| ends(&flow.key, forward, book).filter(&wanted));

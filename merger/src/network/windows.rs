@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::capture::flows::FlowKey;
 use crate::capture::observed::Observed;
-use crate::join::{AddressBook, Flow};
+use crate::join::{AddressBook, ObservedFlow};
 use crate::survey::Views;
 
 /// 50 ms: 82 full frames at 20 Mbit/s.
@@ -93,7 +93,7 @@ fn frame_bytes(packet: &Observed) -> u64 {
 }
 
 /// What a flow carried. The packets' times are on one clock.
-pub(crate) fn carried(flow: &Flow, views: &Views, book: &AddressBook) -> Carried {
+pub(crate) fn carried(flow: &ObservedFlow, views: &Views, book: &AddressBook) -> Carried {
     let mut carried = Carried::default();
     let both = [false, true].map(|forward| ends(&flow.key, forward, book));
     for (host, view) in views {
