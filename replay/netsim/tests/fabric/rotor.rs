@@ -86,6 +86,51 @@ fn a_budget_limits_what_a_circuit_carries() {
     assert_eq!(slices, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]);
 }
 
+/// A circuit is open for 48 us: 60,000 bytes, 40 packets. Each of three hosts may use 20,000 bytes, thirteen packets.
+#[test]
+fn each_host_of_a_rack_uses_its_equal_share_of_a_circuit_and_no_more() {
+    let text = "slice = \"50us\"\nguard = \"2us\"\nreconfiguration_delay = \"1us\"\nhost_rate = \"100Gbps\"\n";
+    let by_period = |share: &str, senders: u32| {
+        let mut network = rotor(&configured(&format!("{text}host_share = \"{share}\"\n")), 2, 3);
+        network.keep_passages();
+        (0..senders).for_each(|host| network.send(SimTime::ZERO, &message(host, 3, 1_436 * 100, 0)));
+        assert_eq!(packets(&mut network).len(), senders as usize * 100);
+        let mut passed = BTreeMap::<u64, u64>::new();
+        for passage in network.passages() {
+            assert!(passage.passes);
+            *passed.entry(passage.first.0 / 50_000_000).or_default() += 1;
+        }
+        passed.into_values().collect::<Vec<_>>()
+    };
+    assert_eq!(by_period("equal", 1), [13, 13, 13, 13, 13, 13, 13, 9]);
+    assert_eq!(by_period("equal", 3), [39, 39, 39, 39, 39, 39, 39, 27]);
+    // Who is alone uses all of it otherwise.
+    assert_eq!(by_period("any", 1), [40, 40, 20]);
+}
+
+/// A host whose message comes while others have used up their shares sends in the same period.
+#[test]
+fn a_share_waits_for_its_host_until_the_circuit_ends() {
+    let text = "slice = \"50us\"\nguard = \"2us\"\nreconfiguration_delay = \"1us\"\nhost_rate = \"100Gbps\"\nhost_share = \"equal\"\n";
+    let mut network = rotor(&configured(text), 2, 3);
+    network.keep_passages();
+    network.send(SimTime::ZERO, &message(0, 3, 1_436 * 50, 0));
+    network.run_before(SimTime(30_000_000));
+    network.send(SimTime(30_000_000), &message(1, 3, 1_436, 0));
+    packets(&mut network);
+    let first: Vec<u64> =
+        network.passages().iter().map(|passage| passage.first.0).filter(|at| *at < 50_000_000).collect();
+    assert_eq!(first.len(), 14);
+    assert!(first[13] > 30_000_000 && first[13] < 32_000_000, "{first:?}");
+}
+
+#[test]
+fn a_share_without_room_for_a_packet_is_refused() {
+    let text = "slice = \"5us\"\nguard = \"500ns\"\nreconfiguration_delay = \"500ns\"\nhost_share = \"equal\"\n";
+    let refused = Rotor::new(&configured(text), &lab(2, 6), Vec::<PacketRecord>::new()).err().unwrap().to_string();
+    assert!(refused.contains("host_share"), "{refused}");
+}
+
 #[test]
 fn short_ways_take_microseconds_where_the_circuit_to_a_rack_takes_a_cycle() {
     let text =

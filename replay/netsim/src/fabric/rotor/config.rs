@@ -33,6 +33,24 @@ pub enum RotorRouting {
     Expander,
 }
 
+/// How much of a circuit each host of a rack may use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostShare {
+    /// What the others leave: the host whose link is free first sends next.
+    #[default]
+    Any,
+    /// An equal part of it, of which nothing passes to others (Opera's `RlbModule`).
+    Equal,
+}
+
+impl HostShare {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// How long a circuit switch needs for a change.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
@@ -102,6 +120,9 @@ pub struct RotorConfig {
     /// Bytes that a `ToR` may send over a circuit from one change to the next. Default: what the time allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Bytes>,
+    /// How much of a circuit each host of a rack may use. Default: `any`.
+    #[serde(skip_serializing_if = "HostShare::is_default")]
+    pub host_share: HostShare,
     /// Which way packets take. Default: `direct`.
     pub routing: RotorRouting,
     /// `expander`: messages of this size and more wait for their circuit. Default: `15MB` (Opera's).
@@ -142,6 +163,7 @@ impl Default for RotorConfig {
             margin: DurationPs(0),
             clock_skew: DurationPs(0),
             budget: None,
+            host_share: HostShare::default(),
             routing: RotorRouting::default(),
             bulk_threshold: None,
             transit_queue: None,
@@ -193,6 +215,24 @@ impl RotorConfig {
             Change::Together => 1,
             Change::InTurn => self.uplinks as u64,
         }
+    }
+
+    /// Bytes of a circuit that is open for so long, for each of the hosts of a rack.
+    pub(super) fn share(&self, open_ps: u64, hosts: usize) -> u64 {
+        const BIT_PS: u128 = 8_000_000_000_000;
+        let bits_ps = self.uplink_rate.bps().map_or(u128::MAX, |bps| u128::from(bps) * u128::from(open_ps));
+        u64::try_from(bits_ps / BIT_PS / hosts.max(1) as u128).unwrap_or(u64::MAX)
+    }
+
+    /// Whether each of so many hosts of a rack can send a packet in its share of a circuit.
+    pub(super) fn check_share(&self, hosts: usize) -> Result<(), FabricError> {
+        let dark = self.guard.ps().saturating_add(self.margin.ps().saturating_mul(2));
+        let open_ps = self.slice.ps().saturating_mul(self.hold()).saturating_sub(dark);
+        let largest = self.mtu.get() + self.headers.get();
+        if self.host_share == HostShare::Equal && self.share(open_ps, hosts) < largest {
+            return Err(wrong("host_share", "equal", "any, or a slice in which each host of a rack can send a packet"));
+        }
+        Ok(())
     }
 
     /// Checks each key, and whether a packet fits between two bands, for `hosts` hosts in `racks` racks.

@@ -9,7 +9,7 @@ mod paths;
 mod schedule;
 mod state;
 
-pub use config::{Change, Reconfiguration, RotorConfig, RotorRouting};
+pub use config::{Change, HostShare, Reconfiguration, RotorConfig, RotorRouting};
 
 use super::figures::LinkMeter;
 use super::flows::Flows;
@@ -116,6 +116,7 @@ impl<O: Observer> Rotor<O> {
         for (host, rack) in rack_of.iter().enumerate() {
             tors[*rack as usize].hosts.push(count(host));
         }
+        config.check_share(tors.iter().map(|tor| tor.hosts.len()).max().unwrap_or(0))?;
         for tor in &mut tors {
             tor.transit = vec![VecDeque::new(); racks];
             tor.pending = vec![0; racks];
@@ -316,7 +317,8 @@ impl<O: Observer> Rotor<O> {
         let tor = &mut self.tors[rack as usize];
         tor.pending[to as usize] += 1;
         tor.pending_all += 1;
-        if tor.pending[to as usize] == 1 {
+        // With shares an uplink may have nothing to take of those that wait already.
+        if tor.pending[to as usize] == 1 || self.config.host_share == HostShare::Equal {
             (0..self.schedule.switches()).for_each(|switch| self.wake(now, rack, switch));
         }
     }
@@ -364,8 +366,9 @@ impl<O: Observer> Rotor<O> {
             self.serve_at(SimTime(looks), rack, switch);
             return;
         }
-        let found =
-            joined.filter(|_| looks <= now.0).and_then(|other| Some((other, self.find(now, rack, index, other)?)));
+        let found = joined
+            .filter(|_| looks <= now.0)
+            .and_then(|other| Some((other, self.find(now, rack, index, other, &period)?)));
         let Some((other, source)) = found else {
             self.sleep(rack, switch, &period, close);
             return;
@@ -380,7 +383,15 @@ impl<O: Observer> Rotor<O> {
             return;
         }
         let uplink = &mut self.uplinks[index];
+        if uplink.period != period.number {
+            uplink.sent_of.clear();
+        }
         (uplink.period, uplink.sent, uplink.free) = (period.number, sent + u64::from(bytes), ends);
+        if let Source::Host(host, _) = source {
+            let hosts = &self.tors[rack as usize].hosts;
+            uplink.sent_of.resize(hosts.len(), 0);
+            uplink.sent_of[hosts.binary_search(&host).unwrap_or(0)] += u64::from(bytes);
+        }
         let id = self.take(now, rack, other, index, source);
         self.send_over(id, switch, &period, other, starts, ends);
         self.wake(now, rack, switch);
@@ -413,8 +424,8 @@ impl<O: Observer> Rotor<O> {
         }
     }
 
-    /// The next packet for a circuit to `other`.
-    fn find(&mut self, now: SimTime, rack: Rack, uplink: usize, other: Rack) -> Option<Source> {
+    /// The next packet for the circuit of `period` to `other`.
+    fn find(&mut self, now: SimTime, rack: Rack, uplink: usize, other: Rack, period: &Period) -> Option<Source> {
         if !self.uplinks[uplink].queue.is_empty() {
             return Some(Source::Queue);
         }
@@ -423,13 +434,13 @@ impl<O: Observer> Rotor<O> {
             return Some(Source::Transit);
         }
         if tor.pending[other as usize] > 0 {
-            let host = self.free_host(now, rack, uplink, |host| host.waiting[other as usize] > 0)?;
+            let host = self.free_host(now, rack, uplink, period, |host| host.waiting[other as usize] > 0)?;
             return self.at_host(host, other);
         }
         if self.config.routing != RotorRouting::TwoHop || tor.pending_all == 0 {
             return None;
         }
-        let host = self.free_host(now, rack, uplink, |host| host.waiting.iter().any(|waiting| *waiting > 0))?;
+        let host = self.free_host(now, rack, uplink, period, |host| host.waiting.iter().any(|waiting| *waiting > 0))?;
         let state = &mut self.hosts[host as usize];
         let racks = count(state.waiting.len());
         let turn = state.rack_turn;
@@ -438,15 +449,38 @@ impl<O: Observer> Rotor<O> {
         self.at_host(host, to)
     }
 
-    /// Of the hosts of `rack` that have something, the one whose link is free first; of several the one whose turn it is.
-    fn free_host(&mut self, now: SimTime, rack: Rack, uplink: usize, has: impl Fn(&Host) -> bool) -> Option<u32> {
+    /// Of the hosts of `rack` that have something, and a share left that holds the largest packet, the one whose link is free
+    /// first; of several the one whose turn it is.
+    fn free_host(
+        &mut self,
+        now: SimTime,
+        rack: Rack,
+        uplink: usize,
+        period: &Period,
+        has: impl Fn(&Host) -> bool,
+    ) -> Option<u32> {
         let hosts = &self.tors[rack as usize].hosts;
         let turn = self.uplinks[uplink].turn;
         let in_turn = (0..hosts.len()).map(|step| (turn + step) % hosts.len());
-        let with = in_turn.filter(|place| has(&self.hosts[hosts[*place] as usize]));
+        let with = in_turn
+            .filter(|place| has(&self.hosts[hosts[*place] as usize]))
+            .filter(|place| self.has_share(rack, uplink, period, *place));
         let first = with.min_by_key(|place| self.hosts[hosts[*place] as usize].up_free.max(now))?;
         self.uplinks[uplink].turn = (first + 1) % hosts.len();
         Some(hosts[first])
+    }
+
+    /// Whether the host at a place of `rack` may send another packet over the circuit of `period`.
+    fn has_share(&self, rack: Rack, uplink: usize, period: &Period, place: usize) -> bool {
+        if self.config.host_share == HostShare::Any {
+            return true;
+        }
+        let (open, close) = self.schedule.window(rack, period);
+        let share = self.config.share(close.saturating_sub(open), self.tors[rack as usize].hosts.len());
+        let state = &self.uplinks[uplink];
+        let is_now = state.period == period.number;
+        let sent = state.sent_of.get(place).copied().filter(|_| is_now).unwrap_or(0);
+        sent + self.config.mtu.get() + self.config.headers.get() <= share
     }
 
     /// The queue at `host` whose turn it is, of those for hosts of `rack`.

@@ -50,9 +50,10 @@ pub(super) struct Uplink {
     pub queue_period: u64,
     /// The host of its rack whose turn it is.
     pub turn: usize,
-    /// The period in which it sent last, and how much.
+    /// The period in which it sent last, how much, and how much of each host of its rack.
     pub period: u64,
     pub sent: u64,
+    pub sent_of: Vec<u64>,
 }
 
 /// A `ToR`.
