@@ -161,6 +161,11 @@ async function fiveQuestions(browser) {
   const labels = { network: 'network', think: 'computing, disks', 'hidden-work': 'work while bytes wait', 'timer-wait': 'waiting for a heartbeat', 'timer-pause': "a timer's pause",
     slot: 'waiting for a container', outside: 'cause not in the trace' };
 
+  // A logarithmic axis has no 0: transfer times begin at the shortest one.
+  const zeros = await page.$$eval('svg text', (texts) => texts.map((text) => text.textContent).filter((text) => /^0 ?(ns|µs|us)$/.test(text)));
+  const axes = await page.$$eval('svg text', (texts) => texts.filter((text) => /(ns|µs)$/.test(text.textContent)).length);
+  expect('no axis of transfer times begins with 0', zeros.length === 0 && axes > 0, [zeros, axes]);
+
   // What limits the job: the first sentence.
   const faster = (a, b) => a.job_time_s < b.job_time_s || (a.job_time_s === b.job_time_s && a.fabric === 'ideal');
   const best = experiments.reduce((a, b) => (faster(b, a) ? b : a));
