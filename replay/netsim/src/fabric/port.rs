@@ -72,6 +72,13 @@ impl Port {
         SimTime(self.free_ps)
     }
 
+    /// From the offer of a packet of `bytes` to its arrival, picoseconds, when the link is free or its bucket full.
+    #[must_use]
+    pub fn idle_ps(&self, bytes: u32) -> u64 {
+        let wire_ps = if self.burst_ps.is_some() { 0 } else { self.rate.time_ps(bytes.into()) };
+        self.delay_ps.saturating_add(wire_ps)
+    }
+
     /// Sends a packet of `bytes` that was offered at `now`, whatever waits: a host's queue, which is kept elsewhere.
     #[inline]
     pub fn send(&mut self, now: SimTime, bytes: u32, interval_ps: u64) -> Passage {
@@ -214,5 +221,13 @@ mod tests {
         let sent: Vec<u64> = (0..6).map(|_| port.offer(SimTime(0), 100, 1).unwrap().sent.0).collect();
         // 250 bytes of tokens: packets pass while there is any (0, 100, 200 spent), the fourth when 50 are paid back.
         assert_eq!(sent, [0, 0, 0, 50_000, 150_000, 250_000]);
+    }
+
+    #[test]
+    fn an_idle_port_takes_as_long_as_it_says() {
+        for burst_bytes in [0, 250] {
+            let mut port = port(Buffer::Unlimited, burst_bytes);
+            assert_eq!(port.idle_ps(100), port.offer(SimTime(0), 100, 1).unwrap().arrives.0);
+        }
     }
 }

@@ -185,3 +185,30 @@ fn d_mod_k_takes_one_way_for_a_destination_and_ecmp_spreads_flows() {
     assert_eq!(used("d-mod-k"), 1);
     assert_eq!(used("ecmp"), 4);
 }
+
+/// Three hosts send one packet each to a fourth at once; the switch has room for two of them. When the third is there.
+fn third_of_three(bytes: u64) -> (u64, u64) {
+    let text = r#"
+        kind = "ethernet"
+        topology = { shape = "racks", host_link = { rate = "100mbit", buffer = "1 packets" } }
+    "#;
+    let mut network = fabric(text, &lab(1, 4));
+    for source in 0..3 {
+        let (flow, _) = network.open_connection(HostIndex(source), HostIndex(3));
+        network.send(SimTime::ZERO, flow, bytes, Token(u64::from(source)));
+    }
+    let deliveries = run_all(&mut network);
+    let figures = network.figures();
+    assert_eq!((deliveries.len(), figures.drops, figures.retransmissions), (3, 1, 1));
+    (deliveries[2].at.0, figures.counters.iter().find(|(name, _)| name == "time-outs").unwrap().1)
+}
+
+#[test]
+fn a_lost_first_segment_is_repeated_after_200_ms_and_a_lost_syn_after_a_second() {
+    // An open connection has measured its handshake: two frames of 66 bytes over two links, and 12 us at each end.
+    let handshake = 4 * at_100m(66) + 24_000_000;
+    let expected = 200_000_000_000 + handshake + 2 * at_100m(1_066) + 12_000_000;
+    assert_eq!(third_of_three(1_000), (expected, 0), "the probe of a tail");
+    let expected = 1_000_000_000_000 + 2 * at_100m(67) + 12_000_000;
+    assert_eq!(third_of_three(0), (expected, 1));
+}

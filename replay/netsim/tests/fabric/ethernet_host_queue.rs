@@ -81,7 +81,7 @@ fn what_found_no_room_is_tried_again_with_the_next_ack() {
 #[test]
 fn when_nothing_is_out_a_timer_tries_again() {
     // The second host's ACKs are far away: the queue is full of the first flow when the second one begins, with nothing
-    // out. It tries again after a second, the time-out without a measured round trip.
+    // out. It tries again after the time-out of a connection that knows its handshake alone: 200 ms and a round trip.
     let mut network = rack(3, "1 packets");
     let first = network.open_flow(HostIndex(0), HostIndex(1));
     let second = network.open_flow(HostIndex(0), HostIndex(2));
@@ -89,7 +89,8 @@ fn when_nothing_is_out_a_timer_tries_again() {
     network.send(SimTime::ZERO, second, 1_448, Token(2));
     let deliveries = run_all(&mut network);
     assert_eq!(deliveries[1].token, Token(2));
-    let expected = 1_000_000_000_000 + 2 * 1_514 * 80_000 + 12_000_000;
+    let handshake = 4 * 66 * 80_000 + 24_000_000;
+    let expected = 200_000_000_000 + handshake + 2 * 1_514 * 80_000 + 12_000_000;
     assert_eq!(deliveries[1].at.0, expected);
     assert_eq!(network.figures().retransmissions, 0);
 }
