@@ -2,7 +2,7 @@
 //! nanosecond, and what it says of messages, tasks and spans fits together.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -58,6 +58,16 @@ fn check_order(trace: &Trace) {
     }
 }
 
+/// The longest span of each kind and name, nanoseconds.
+fn longest(trace: &Trace) -> BTreeMap<(&str, &str), u64> {
+    let mut longest = BTreeMap::new();
+    for span in &trace.spans {
+        let known = longest.entry((span.kind.as_str(), span.name.as_str())).or_insert(0);
+        *known = (span.end_ns - span.begin_ns).max(*known);
+    }
+    longest
+}
+
 fn exported(trace: &Path, format: &str, out: &Path) {
     let export = run("merger", &["export", text(trace), "--to", format, "--out", text(out)]).unwrap();
     assert!(export.status.success(), "{format}: {}", String::from_utf8_lossy(&export.stderr));
@@ -102,6 +112,17 @@ fn a_simulated_trace_replays_to_itself() {
             }
         }
         let simulated = folder.path().join(format!("{name}-ethernet-10g.toml"));
+        // On a faster network nothing takes longer, what is left over when the job ends among it.
+        let (was, is) = (read_trace(&recorded).unwrap(), read_trace(&simulated).unwrap());
+        let was = longest(&was);
+        for (kind, took) in longest(&is) {
+            let allowed = was[&kind] + was[&kind] / 10 + 50_000_000;
+            assert!(took <= allowed, "{name}: {kind:?} takes {took} ns, as recorded at most {} ns", was[&kind]);
+            // The golden terasort's shuffle took seconds at 100 Mbit/s.
+            if name == "terasort" && matches!(kind.0, "shuffle" | "fetch") {
+                assert!(took < 1_000_000_000, "{kind:?} takes {took} ns");
+            }
+        }
         for format in ["paraver", "perfetto", "flows", "coflow", "goal", "dimemas", "vef"] {
             exported(&simulated, format, &folder.path().join(format!("{name}.{format}")));
         }

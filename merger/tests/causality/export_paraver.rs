@@ -380,14 +380,18 @@ fn each_view_names_an_event_type_with_a_label() {
     let views = fs::read_dir(folder.path().join("run.views")).unwrap();
     let mut count = 0;
     for view in views {
-        let text = fs::read_to_string(view.unwrap().path()).unwrap();
+        let path = view.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        // Lines cover all else: they have a view of their own.
+        let draws_lines = text.contains("\nwindow_comm_lines_enabled true\n");
+        assert_eq!(draws_lines, path.ends_with("messages.cfg"), "{}", path.display());
         assert!(text.starts_with("#ParaverCFG\nConfigFile.Version: 3.4\nConfigFile.NumWindows: 1\n"), "{text}");
         for line in text.lines().filter_map(|line| line.strip_prefix("window_filter_module evt_type 1 ")) {
             assert!(labels.contains_key(&number(line)), "{line}");
         }
         count += 1;
     }
-    assert_eq!(count, 7);
+    assert_eq!(count, 8);
 }
 
 #[test]

@@ -1,14 +1,15 @@
 //! A replay as a trace: the rows of the recorded one, at the times of the simulated world.
 //!
 //! Events, messages, and what begins or ends with them (spans, phases of tasks, the job) have the times of the replay. What
-//! is not part of the causal graph keeps its distance from what its process did or got last. Sizes, owners, causes and the
-//! figures of timers are those of the recording.
+//! is not part of the causal graph keeps its distance from what its process did or got last. What had not happened when the
+//! job ended in the replay (later jobs, and heartbeats that a faster network leaves over) goes on from there at the recorded
+//! pace. Sizes, owners, causes and the figures of timers are those of the recording.
 
 use std::collections::BTreeMap;
 
 use causal::{JobGraph, JobPeriod, JobTime, Outcome};
 use trace::ids::{EventId, MessageId, ProcessId};
-use trace::rows::{EventKind, MessageRow, On, SpanRow, TaskRow, Trace};
+use trace::rows::{EventKind, EventRow, On, SpanRow, TaskRow, Trace};
 
 /// The trace of a replay. Times are nanoseconds since the epoch; the job is submitted when it was.
 #[must_use]
@@ -42,8 +43,10 @@ struct Clock {
     events: Vec<(u64, u64)>,
     /// By process: when it sent or got something in the recording, and how much later that was in the replay; in order.
     shifts: BTreeMap<ProcessId, Vec<(u64, i64)>>,
-    /// When the job ended in the recording, and how much later in the replay.
-    job: (u64, i64),
+    /// How much later than in the recording the job ended in the replay.
+    job_shift: i64,
+    /// From when on in the recording nothing is known of the replay, and how much later all of that happens.
+    rest: (u64, i64),
     /// By task and name of the mark.
     marks: BTreeMap<(u32, String), u64>,
 }
@@ -81,32 +84,45 @@ impl Clock {
                 marks.insert((task.0, event.name.clone()), *at);
             }
         }
+        let finish = simulated[graph.finish.index()].0.unwrap_or(graph.finish_ns);
+        let job_shift = difference(finish, graph.finish_ns);
+        let is_left = |event: &EventRow| {
+            simulated[event.event.index()].0.is_none() && graph.period(event.event) != JobPeriod::Before
+        };
+        let first = trace.events.iter().filter(|event| is_left(event)).map(|event| event.recorded_ns).min();
+        let mut rest = (first.unwrap_or(graph.finish_ns), job_shift);
+        if let Some(first) = first {
+            rest.1 = difference(finish.saturating_add(1), first);
+        }
+        // No answer to what is still under way leaves before that has arrived.
+        for event in trace.events.iter().filter(|event| is_left(event)) {
+            for number in graph.causes(event.event) {
+                let cause = graph.dependency(*number);
+                let on = graph.event(cause.on_event);
+                let (Some(happened), delivered) = simulated[on.event.index()] else { continue };
+                let known = if cause.on == On::Sent { happened } else { arrival(on, happened, delivered) };
+                rest.1 = rest.1.max(difference(known, event.recorded_ns));
+            }
+        }
+        for event in trace.events.iter().filter(|event| is_left(event)) {
+            know(event.process, event.recorded_ns, Some(event.recorded_ns.saturating_add_signed(rest.1)));
+        }
         for shifts in shifts.values_mut() {
             shifts.sort_unstable();
         }
-        let finish = simulated[graph.finish.index()].0.unwrap_or(graph.finish_ns);
-        let job = (graph.finish_ns, difference(finish, graph.finish_ns));
-        let mut clock = Self { events: Vec::new(), shifts, job, marks };
-        clock.place_events(graph, &simulated, finish);
+        let mut clock = Self { events: Vec::new(), shifts, job_shift, rest, marks };
+        clock.place_events(graph, &simulated);
         clock
     }
 
-    /// What did not happen before the job's end happens after it, and no earlier than what it waits for.
-    fn place_events(&mut self, graph: &JobGraph, simulated: &[(Option<u64>, Option<u64>)], finish: u64) {
+    /// What is left when the job ends goes on at the recorded pace; what was before it stays where it was.
+    fn place_events(&mut self, graph: &JobGraph, simulated: &[(Option<u64>, Option<u64>)]) {
         for (event, (happened, delivered)) in graph.trace.events.iter().zip(simulated) {
             let happened = happened.unwrap_or_else(|| {
-                let causes = graph.causes(event.event).iter().map(|number| {
-                    let cause = graph.dependency(*number);
-                    let (happened, delivered) = self.events.get(cause.on_event.index()).copied().unwrap_or_default();
-                    if cause.on == On::Sent { happened } else { delivered }
-                });
-                let earliest =
-                    if graph.period(event.event) == JobPeriod::Before { 0 } else { finish.saturating_add(1) };
-                causes.max().unwrap_or(0).max(earliest).max(self.at(event.process, event.recorded_ns))
+                let before = graph.period(event.event) == JobPeriod::Before;
+                event.recorded_ns.saturating_add_signed(if before { 0 } else { self.rest.1 })
             });
-            let took = event.recorded_delivered_ns.saturating_sub(event.recorded_ns);
-            let delivered = delivered.unwrap_or_else(|| happened.saturating_add(took));
-            self.events.push((happened, delivered.max(happened)));
+            self.events.push((happened, arrival(event, happened, *delivered)));
         }
     }
 
@@ -117,14 +133,20 @@ impl Clock {
             let next = known.partition_point(|(at, _)| *at <= recorded);
             known.get(next.saturating_sub(1))
         });
-        let of_job = if recorded >= self.job.0 { self.job.1 } else { 0 };
-        recorded.saturating_add_signed(shift.map_or(of_job, |(_, shift)| *shift))
+        let of_rest = if recorded >= self.rest.0 { self.rest.1 } else { 0 };
+        recorded.saturating_add_signed(shift.map_or(of_rest, |(_, shift)| *shift))
     }
 
     fn mark(&self, task: &TaskRow, name: &str, recorded: u64) -> u64 {
         let mark = self.marks.get(&(task.task.0, name.to_owned()));
         mark.copied().unwrap_or_else(|| self.at(task.process, recorded))
     }
+}
+
+/// When what `event` sends at `happened` arrives; where the replay does not know, after as long as in the recording.
+fn arrival(event: &EventRow, happened: u64, delivered: Option<u64>) -> u64 {
+    let took = event.recorded_delivered_ns.saturating_sub(event.recorded_ns);
+    delivered.unwrap_or_else(|| happened.saturating_add(took)).max(happened)
 }
 
 fn difference(later: u64, earlier: u64) -> i64 {
@@ -163,14 +185,18 @@ fn move_messages(trace: &mut Trace, clock: &Clock) {
     }
 }
 
-/// Spans begin as long after their request, and end as long after (or before) their response, as they did.
+/// Spans begin as long after their request, and end as long after (or before) their response, as they did. What a process
+/// sends is there for it from its first byte to its last: the nearer of both counts.
 fn move_spans(trace: &mut Trace, recorded: &Trace, clock: &Clock) {
-    let shift = |span: &SpanRow, message: Option<MessageId>| -> Option<i64> {
+    let shift = |span: &SpanRow, message: Option<MessageId>, near: u64| -> Option<i64> {
         let (was, is) = (&recorded.messages[message?.index()], &trace.messages[message?.index()]);
         let connection = recorded.connections.get(was.connection.index())?;
         let sender = if was.from_client { connection.client_process } else { connection.server_process };
-        let at = |row: &MessageRow| if sender == Some(span.process) { row.sent_ns } else { row.delivered_ns };
-        Some(difference(at(is), at(was)))
+        if sender != Some(span.process) {
+            return Some(difference(is.delivered_ns, was.delivered_ns));
+        }
+        let ends = near.abs_diff(was.sent_end_ns) < near.abs_diff(was.sent_ns);
+        Some(if ends { difference(is.sent_end_ns, was.sent_end_ns) } else { difference(is.sent_ns, was.sent_ns) })
     };
     let moved: Vec<(u64, u64, u64)> = trace
         .spans
@@ -179,9 +205,9 @@ fn move_spans(trace: &mut Trace, recorded: &Trace, clock: &Clock) {
             let by = |shift: Option<i64>, ns: u64| {
                 shift.map_or_else(|| clock.at(Some(span.process), ns), |shift| ns.saturating_add_signed(shift))
             };
-            let request = shift(span, span.request);
+            let request = shift(span, span.request, span.begin_ns);
             let begin = by(request, span.begin_ns);
-            let end = by(shift(span, span.response), span.end_ns).max(begin);
+            let end = by(shift(span, span.response, span.end_ns), span.end_ns).max(begin);
             (by(request, span.received_ns).min(begin), begin, end)
         })
         .collect();
@@ -219,7 +245,7 @@ fn move_jobs(trace: &mut Trace, graph: &JobGraph, clock: &Clock) {
         let own = job.job == graph.job.job;
         let moved = |ns: u64| clock.at(if own { master } else { None }, ns);
         (job.submit_ns, job.launch_ns, job.finish_ns) = if own {
-            (job.submit_ns, moved(job.launch_ns), job.finish_ns.saturating_add_signed(clock.job.1))
+            (job.submit_ns, moved(job.launch_ns), job.finish_ns.saturating_add_signed(clock.job_shift))
         } else {
             (moved(job.submit_ns), moved(job.launch_ns), moved(job.finish_ns))
         };

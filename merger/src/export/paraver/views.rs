@@ -39,14 +39,22 @@ pub struct View {
 }
 
 /// All views.
-pub const VIEWS: [View; 7] = [
+pub const VIEWS: [View; 8] = [
     View {
         file: "states.cfg",
         name: "States",
         shows: Shows::State,
         table: Table::None,
+        messages: false,
+        description: "What each thread does.",
+    },
+    View {
+        file: "messages.cfg",
+        name: "Messages",
+        shows: Shows::State,
+        table: Table::None,
         messages: true,
-        description: "What each thread does, and all messages as lines.",
+        description: "What each thread does, and all messages as lines: zoom in to tell one from the other.",
     },
     View {
         file: "roles.cfg",
@@ -77,15 +85,15 @@ pub const VIEWS: [View; 7] = [
         name: "Messages by kind",
         shows: Shows::Event(EventType::Sent),
         table: Table::None,
-        messages: true,
-        description: "The kind of the last message that each thread sent, and all messages as lines.",
+        messages: false,
+        description: "The kind of the last message that each thread sent.",
     },
     View {
         file: "waiting.cfg",
         name: "Waiting",
         shows: Shows::InState(3),
         table: Table::None,
-        messages: true,
+        messages: false,
         description: "Where threads wait for an answer, for a block or for map outputs.",
     },
     View {
@@ -93,7 +101,7 @@ pub const VIEWS: [View; 7] = [
         name: "Connectivity",
         shows: Shows::State,
         table: Table::Bytes,
-        messages: true,
+        messages: false,
         description: "Bytes that each process sent to each other.",
     },
 ];
@@ -116,7 +124,7 @@ impl View {
         let _ = write!(
             text,
             "window_name {name}\nwindow_type single\nwindow_id 1\nwindow_position_x 100\nwindow_position_y 100\n\
-             window_width 900\nwindow_height 400\nwindow_comm_lines_enabled {messages}\nwindow_flags_enabled false\n\
+             window_width 1000\nwindow_height 500\nwindow_comm_lines_enabled {messages}\nwindow_flags_enabled false\n\
              window_noncolor_mode true\nwindow_logical_filtered true\nwindow_physical_filtered false\n\
              window_comm_fromto true\nwindow_comm_tagsize true\nwindow_comm_typeval true\nwindow_units Microseconds\n\
              window_maximum_y 16.000000000000\nwindow_minimum_y 0.000000000000\nwindow_compute_y_max true\n\
@@ -157,8 +165,8 @@ impl View {
             Table::Bytes => ("Bytes sent", "Communication"),
         };
         format!(
-            "\n< NEW ANALYZER2D >\nAnalyzer2D.Name: {}\nAnalyzer2D.X: 100\nAnalyzer2D.Y: 100\nAnalyzer2D.Width: 900\n\
-             Analyzer2D.Height: 400\nAnalyzer2D.ControlWindow: 1\nAnalyzer2D.DataWindow: 1\n\
+            "\n< NEW ANALYZER2D >\nAnalyzer2D.Name: {}\nAnalyzer2D.X: 100\nAnalyzer2D.Y: 100\nAnalyzer2D.Width: 1000\n\
+             Analyzer2D.Height: 500\nAnalyzer2D.ControlWindow: 1\nAnalyzer2D.DataWindow: 1\n\
              Analyzer2D.Accumulator: {accumulator}\nAnalyzer2D.Statistic: {statistic}\nAnalyzer2D.CalculateAll: True\n\
              Analyzer2D.HideCols: True\nAnalyzer2D.HorizVert: Horizontal\nAnalyzer2D.Color: True\n\
              Analyzer2D.SemanticColor: False\nAnalyzer2D.Zoom: Enabled\nAnalyzer2D.SortCols: False\n\
