@@ -183,8 +183,8 @@ END
     dpkg-deb --build --root-owner-group --threads-max=1 "$root" "$out/hadoptic_${revision}_$architecture.deb" >&2
 }
 
-# The newest version of glibc's symbols that a program asks for.
-libc_of() { objdump -T "$1" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1; }
+# The newest version of glibc's symbols that a program asks for; nothing of a static one, in which grep finds none.
+libc_of() { objdump -T "$1" 2>/dev/null | { grep -o 'GLIBC_[0-9.]*' || true; } | sort -uV | tail -n 1; }
 
 stage "$work/usr"
 # What an earlier run left.
@@ -194,7 +194,8 @@ tarball
 deb
 (cd "$out" && sha256sum -- *.tar.gz *.deb >SHA256SUMS)
 for name in "${PROGRAMS[@]}"; do
-    newest=$(libc_of "$work/usr/bin/$name")
+    newest=
+    ! is_dynamic "$work/usr/bin/$name" || newest=$(libc_of "$work/usr/bin/$name")
     say "$name: $(stat -c %s "$work/usr/bin/$name") bytes, ${newest:+needs }${newest:-static}"
 done
 cat "$out/SHA256SUMS"

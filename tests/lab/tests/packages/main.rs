@@ -4,6 +4,7 @@
 mod bare_debian;
 mod installed_in_a_bare_debian;
 mod manual_pages_and_completions;
+mod static_agents;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
