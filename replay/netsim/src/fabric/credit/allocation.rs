@@ -2,7 +2,7 @@
 
 use super::allocator::{Allocator, Request, Requests};
 use super::arbiter::{Given, Turns};
-use super::arbitration::{Asking, Heads};
+use super::arbitration::{Asking, Bits as _, Heads};
 use super::input_arbiter::{Contender, Contest, InputArbiter};
 use super::strategies::Strategies;
 use super::{Credit, Event};

@@ -16,6 +16,7 @@ use crate::topology::LinkId;
 
 impl<O: Observer, S: Strategies> Credit<O, S> {
     /// The head of `queue` is ready: its link has to look, as soon as it is free.
+    #[inline(always)]
     pub(super) fn ask(&mut self, queue: LaneId, now: SimTime) {
         let buffer = &mut self.lanes.ends[queue].buffer;
         buffer.since = now;
@@ -39,6 +40,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     }
 
     /// The queue whose bit is `bit` in the masks of VL `vl` of a link whose sender's inputs begin at `inputs`.
+    #[inline(always)]
     pub(super) fn queue_of(&self, inputs: u32, vl: u32, bit: u32) -> LaneId {
         queue_of(self.number, self.classes, &self.inputs[inputs as usize..], vl, bit)
     }
@@ -56,42 +58,60 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
 
     /// The bit of the queue that is next among those that ask for `id` and `vl` and find their credits; or how many credits
     /// have to be there until one of them does.
-    #[inline]
+    #[inline(always)]
     fn next_input(&mut self, id: LinkId, vl: u32, now: SimTime) -> Result<u32, u32> {
         let link = &self.links[id];
-        let lane = self.number.lane(id, vl);
         if link.from_host {
-            // It has one queue for each VL.
-            let need = self.host_need(link.inputs, vl);
-            if self.classes_at_hosts > 1 {
-                return self.class_at_host(id, vl, need, now).ok_or(need);
-            }
-            return if self.lanes.has(lane, need, now) { Ok(0) } else { Err(need) };
+            return self.next_at_host(id, vl, now);
         }
+        if link.masks != NO_MASKS {
+            return self.next_of_many(id, vl, now);
+        }
+        let lane = self.number.lane(id, vl);
         let sender = &self.lanes.ends[lane].sender;
-        let (mask, begin) = ([sender.mask], sender.begin);
-        let masks = if mask[0] != 0 || link.masks == NO_MASKS {
-            &mask[..]
-        } else {
-            let words = usize::from(link.words);
-            let first = link.masks as usize + vl as usize * words;
-            &self.masks[first..first + words]
-        };
-        let mut contest = LaneContest {
-            asking: Asking::new(masks, begin.into()),
+        let asking = AskingWord::new(sender.mask, sender.begin.into());
+        self.contest(asking, link.inputs, lane, vl, now)
+    }
+
+    /// The same of a host, which has one queue for each VL: the class on which its packet starts.
+    fn next_at_host(&mut self, id: LinkId, vl: u32, now: SimTime) -> Result<u32, u32> {
+        let need = self.host_need(self.links[id].inputs, vl);
+        if self.classes_at_hosts > 1 {
+            return self.class_at_host(id, vl, need, now).ok_or(need);
+        }
+        if self.lanes.has(self.number.lane(id, vl), need, now) { Ok(0) } else { Err(need) }
+    }
+
+    /// The same where a mask has several words.
+    fn next_of_many(&mut self, id: LinkId, vl: u32, now: SimTime) -> Result<u32, u32> {
+        let lane = self.number.lane(id, vl);
+        let link = &self.links[id];
+        let words = usize::from(link.words);
+        let first = link.masks as usize + vl as usize * words;
+        let (inputs, begin) = (link.inputs, self.lanes.ends[lane].sender.begin.into());
+        let masks = std::mem::take(&mut self.masks);
+        let taken = self.contest(Asking::new(&masks[first..first + words], begin), inputs, lane, vl, now);
+        self.masks = masks;
+        taken
+    }
+
+    /// What the arbiter takes of the queues of `asking`, whose switch's inputs begin at `inputs`.
+    #[inline(always)]
+    fn contest<A: Bits>(&mut self, asking: A, inputs: u32, lane: LaneId, vl: u32, now: SimTime) -> Result<u32, u32> {
+        let contest = LaneContest {
+            asking,
             lane,
             vl,
             now,
             seed: self.seed,
             number: self.number,
             classes: self.classes,
-            inputs: &self.inputs[link.inputs as usize..],
+            inputs: &self.inputs[inputs as usize..],
             lanes: &mut self.lanes,
             packets: &self.packets,
             least_need: u32::MAX,
         };
-        let taken = self.input_arbiter.take(&mut contest);
-        taken.map(|taken| taken.position).ok_or(contest.least_need)
+        contest.input(&self.input_arbiter)
     }
 
     /// Starts one of the packets that ask for `link`, if it is free and credits are there; else has it look again when
@@ -110,17 +130,8 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             self.wake(link, free_at);
             return;
         }
-        if asking & (asking - 1) == 0 {
-            // One VL only: there is nothing to choose, but the tables have to know.
-            let vl = asking.trailing_zeros();
-            match self.next_input(link, vl, now) {
-                Ok(bit) => self.take(link, asking, bit, now),
-                Err(least) => self.wait_for_any(link, vl, least),
-            }
-            return;
-        }
-        let mut may = 0u16;
         let mut found = [0u32; 16];
+        let mut may = 0u16;
         let mut vls = asking;
         while vls != 0 {
             let vl = vls.trailing_zeros();
@@ -134,17 +145,23 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             }
         }
         if may == 0 {
-            let mut vls = asking;
-            while vls != 0 {
-                let vl = vls.trailing_zeros();
-                vls &= vls - 1;
-                self.wait_for_any(link, vl, found[vl as usize]);
-            }
+            self.wait_for_all(link, asking, &found);
             return;
         }
         let state = &mut self.links[link];
         let given = self.tables.give(&mut state.turns, may, free_at < now);
         self.begin(link, given, found[usize::from(given.vl)], now);
+    }
+
+    /// Has `link` look again when a packet may find its credits that asks for one of the VLs `asking`, each of which needs what
+    /// `needs` says.
+    fn wait_for_all(&mut self, link: LinkId, asking: u16, needs: &[u32; 16]) {
+        let mut vls = asking;
+        while vls != 0 {
+            let vl = vls.trailing_zeros();
+            vls &= vls - 1;
+            self.wait_for_any(link, vl, needs[vl as usize]);
+        }
     }
 
     /// Starts all packets that ask for `link`, which takes one of each queue at a time.
@@ -164,15 +181,8 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         }
     }
 
-    /// Starts the packet with bit `bit` on `link`, the only one of the VLs of `may`.
-    #[inline]
-    fn take(&mut self, link: LinkId, may: u16, bit: u32, now: SimTime) {
-        let state = &mut self.links[link];
-        let given = self.tables.give(&mut state.turns, may, state.free_at < now);
-        self.begin(link, given, bit, now);
-    }
-
     /// Starts the packet with bit `bit` of the VL that was given the turn.
+    #[inline(always)]
     fn begin(&mut self, link: LinkId, given: Given, bit: u32, now: SimTime) {
         let vl = u32::from(given.vl);
         let started = if self.links[link].from_host {
@@ -195,7 +205,43 @@ fn queue_of(number: Numbering, classes: u32, inputs: &[LinkId], vl: u32, bit: u3
     number.lane(inputs[(bit / classes) as usize], vl / classes * classes + bit % classes)
 }
 
-/// The set bits of a mask of several words, from one of them on and once around.
+/// The set bits of a mask, from one of them on and once around.
+pub(super) trait Bits {
+    /// The next one.
+    fn next(&mut self) -> Option<u32>;
+}
+
+/// Those of a mask of one word.
+struct AskingWord {
+    /// What is left behind the beginning, then before it.
+    bits: u64,
+    earlier: u64,
+}
+
+impl AskingWord {
+    #[inline(always)]
+    const fn new(mask: u64, begin: u32) -> Self {
+        let bits = mask & (u64::MAX << begin);
+        Self { bits, earlier: mask & !bits }
+    }
+}
+
+impl Bits for AskingWord {
+    #[inline(always)]
+    fn next(&mut self) -> Option<u32> {
+        if self.bits == 0 {
+            (self.bits, self.earlier) = (self.earlier, 0);
+            if self.bits == 0 {
+                return None;
+            }
+        }
+        let bit = self.bits.trailing_zeros();
+        self.bits &= self.bits - 1;
+        Some(bit)
+    }
+}
+
+/// Those of a mask of several words.
 pub(super) struct Asking<'a> {
     masks: &'a [u64],
     /// What is left of the present word.
@@ -212,9 +258,11 @@ impl<'a> Asking<'a> {
         let word = begin as usize / 64;
         Self { masks, bits: masks[word] & (u64::MAX << (begin % 64)), word, round: 0, begin }
     }
+}
 
+impl Bits for Asking<'_> {
     #[inline(always)]
-    pub fn next(&mut self) -> Option<u32> {
+    fn next(&mut self) -> Option<u32> {
         while self.bits == 0 {
             if self.round == self.masks.len() {
                 return None;
@@ -234,8 +282,8 @@ impl<'a> Asking<'a> {
 }
 
 /// The heads of a switch that ask for a lane.
-struct LaneContest<'a, B> {
-    asking: Asking<'a>,
+struct LaneContest<'a, B, A> {
+    asking: A,
     lane: LaneId,
     vl: u32,
     now: SimTime,
@@ -296,14 +344,20 @@ impl<B> Heads<'_, B> {
     }
 }
 
-impl<B> LaneContest<'_, B> {
+impl<B: BufferPolicy, A: Bits> LaneContest<'_, B, A> {
+    /// The bit of the queue that `arbiter` takes; or how many credits have to be there until it takes one.
+    #[inline(always)]
+    fn input(mut self, arbiter: &impl InputArbiter) -> Result<u32, u32> {
+        arbiter.take(&mut self).map(|taken| taken.position).ok_or(self.least_need)
+    }
+
     #[inline(always)]
     fn heads(&self) -> Heads<'_, B> {
         Heads { lanes: self.lanes, packets: self.packets, number: self.number, seed: self.seed, now: self.now }
     }
 }
 
-impl<B: BufferPolicy> Contest for LaneContest<'_, B> {
+impl<B: BufferPolicy, A: Bits> Contest for LaneContest<'_, B, A> {
     #[inline(always)]
     fn next(&mut self) -> Option<Contender> {
         while let Some(position) = self.asking.next() {

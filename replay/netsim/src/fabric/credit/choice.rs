@@ -11,6 +11,7 @@ use crate::topology::LinkId;
 
 impl<O: Observer, S: Strategies> Credit<O, S> {
     /// The head of `queue` goes on: a link is chosen.
+    #[inline(always)]
     pub(super) fn head(&mut self, queue: LaneId, now: SimTime) {
         if self.adaptive {
             if let Some(undecided) = &mut self.undecided {
@@ -107,6 +108,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     }
 
     /// The head of `queue` has chosen `link`: it asks for it when it is ready.
+    #[inline(always)]
     pub(super) fn chosen(&mut self, queue: LaneId, link: LinkId, class: u8, enters_ring: bool, now: SimTime) {
         let input_link = self.number.link(queue);
         let state = &mut self.lanes.ends[queue].buffer;

@@ -83,7 +83,7 @@ impl LinkTiming {
     }
 
     /// T(flits), with remainder `rest`, and the remainder that is left then.
-    #[inline]
+    #[inline(always)]
     pub fn packet(&self, flits: u32, rest: u64) -> (DurationPs, u64) {
         if flits == self.largest_flits {
             return self.carry(self.largest, rest);
@@ -91,6 +91,12 @@ impl LinkTiming {
         if flits == 1 {
             return self.carry(self.one, rest);
         }
+        self.divided(flits, rest)
+    }
+
+    /// The same of any number of flits.
+    #[inline(never)]
+    fn divided(&self, flits: u32, rest: u64) -> (DurationPs, u64) {
         let flits = u64::from(flits);
         let all = flits * self.flit + rest;
         let time = all / self.rate;

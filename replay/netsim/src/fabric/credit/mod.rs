@@ -388,13 +388,12 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             return None;
         }
         while let Some(event) = self.events.pop(at) {
+            if let Event::HeadAndLink(queue) = event {
+                let link = self.number.link(self.lanes.ends[queue].buffer.chosen);
+                self.woken(link, at);
+            }
             match event {
-                Event::Head(queue) => self.head(queue, at),
-                Event::HeadAndLink(queue) => {
-                    let link = self.number.link(self.lanes.ends[queue].buffer.chosen);
-                    self.woken(link, at);
-                    self.head(queue, at);
-                }
+                Event::Head(queue) | Event::HeadAndLink(queue) => self.head(queue, at),
                 Event::Ask(queue) => self.ask(queue, at),
                 Event::Link(link) => self.woken(link, at),
                 Event::Deliver(packet) => self.deliver(packet, at, deliveries),

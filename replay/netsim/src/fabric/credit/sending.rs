@@ -30,6 +30,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     }
 
     /// The head of a switch's queue, the one whose bit is `bit`, starts on `link`. Returns its flits and credits.
+    #[inline(always)]
     pub(super) fn leave_queue(&mut self, link: LinkId, vl: u32, bit: u32, now: SimTime) -> Option<(u16, u16)> {
         let lane = self.number.lane(link, vl);
         let state = &mut self.links[link];
@@ -37,8 +38,11 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let words = u32::from(state.words);
         let nobody = if state.masks == NO_MASKS {
             out.mask &= !(1 << bit);
+            out.begin = u16::try_from((bit + 1) % 64).unwrap_or(0);
             out.mask == 0
         } else {
+            // One behind the last of all is no bit of the mask: the search then begins at the first.
+            out.begin = if bit + 1 < words * 64 { u16::try_from(bit + 1).unwrap_or(0) } else { 0 };
             let base = (state.masks + vl * words) as usize;
             self.masks[base + bit as usize / 64] &= !(1 << (bit % 64));
             self.masks[base..base + words as usize].iter().all(|word| *word == 0)
@@ -46,8 +50,6 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         if nobody {
             state.asking &= !(1 << vl);
         }
-        // One behind the last of all is no bit of the mask: the search then begins at the first.
-        out.begin = if bit + 1 < words * 64 { u16::try_from(bit + 1).unwrap_or(0) } else { 0 };
         let inputs = state.inputs;
         let queue = self.queue_of(inputs, vl, bit);
         let id = self.lanes.ends[queue].buffer.first;
@@ -112,7 +114,8 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let timing = &self.lanes.timings[usize::from(number)];
         let state = &mut self.links[link];
         let parallel = state.parallel;
-        let rest = if state.free_at == now && !parallel { state.remainder } else { 0 };
+        // That of a parallel link stays 0.
+        let rest = if state.free_at == now { state.remainder } else { 0 };
         let packet = self.packets.get_mut(id);
         let (flits, credits, bytes) = (packet.flits, packet.credits, packet.bytes);
         let (time, remainder) = timing.packet(flits.into(), rest);
