@@ -147,7 +147,7 @@ struct Run {
     tracepoint: Option<Tracepoint>,
     threads: Threads,
     ports_file: PortsFile,
-    told: HadoopPorts,
+    hadoop_ports: HadoopPorts,
     /// Whether there is something to tell, and when it may be told.
     is_news: bool,
     tells_next: Instant,
@@ -244,7 +244,7 @@ impl Run {
         if hadoops.left_out > 0 {
             self.note(ports_file::LEFT_OUT.to_owned());
         }
-        self.told = hadoops;
+        self.hadoop_ports = hadoops;
         self.tell(now);
         self.note_hidden_owners(now, hidden_owners);
         self.manifest.scans += 1;
@@ -253,7 +253,7 @@ impl Run {
 
     fn tell(&mut self, t: u64) {
         let began = Instant::now();
-        if let Err(error) = self.ports_file.write(t, &self.told) {
+        if let Err(error) = self.ports_file.write(t, &self.hadoop_ports) {
             self.problem(format!("{} could not be written: {error}", trace::ports::FILE));
         }
         self.is_news = false;

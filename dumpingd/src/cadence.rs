@@ -17,7 +17,7 @@ pub const REST: u32 = 10;
 #[derive(Clone, Debug)]
 pub struct Cadence {
     interval: Duration,
-    is_told: bool,
+    is_given: bool,
     began: Instant,
     /// Nothing makes the next one begin earlier.
     earliest: Instant,
@@ -25,12 +25,12 @@ pub struct Cadence {
 }
 
 impl Cadence {
-    /// As it was `told`, or else as seldom as events allow; the first scan begins now.
+    /// As it was `given`, or else as seldom as events allow; the first scan begins now.
     #[must_use]
-    pub fn begin(told: Option<Duration>, has_events: bool) -> Self {
-        let interval = told.unwrap_or(if has_events { WITH_EVENTS } else { WITHOUT_EVENTS });
+    pub fn begin(given: Option<Duration>, has_events: bool) -> Self {
+        let interval = given.unwrap_or(if has_events { WITH_EVENTS } else { WITHOUT_EVENTS });
         let now = Instant::now();
-        Self { interval, is_told: told.is_some(), began: now, earliest: now, next: now }
+        Self { interval, is_given: given.is_some(), began: now, earliest: now, next: now }
     }
 
     /// Between the beginnings of two scans.
@@ -42,7 +42,7 @@ impl Cadence {
     /// Why it is that, in words.
     #[must_use]
     pub fn reason(&self) -> &'static str {
-        match (self.is_told, self.interval == WITH_EVENTS) {
+        match (self.is_given, self.interval == WITH_EVENTS) {
             (true, _) => "as --interval says",
             (false, true) => {
                 "the kernel tells of connections that open and die; sooner, after 1 s, when it leaves an owner open"
@@ -68,14 +68,14 @@ impl Cadence {
 
     /// Something happened that only a scan can tell. What a person told is kept to.
     pub fn hurry(&mut self) {
-        if !self.is_told {
+        if !self.is_given {
             self.next = self.next.min(self.earliest);
         }
     }
 
     /// From now on there are no events.
     pub fn lose_events(&mut self) {
-        if !self.is_told {
+        if !self.is_given {
             self.interval = WITHOUT_EVENTS;
             self.hurry();
         }
@@ -101,13 +101,13 @@ mod tests {
         assert_eq!(seldom.next(), began + 2 * WITHOUT_EVENTS);
         assert_eq!(seldom.interval(), WITHOUT_EVENTS);
 
-        let told = Duration::from_secs(3600);
-        let mut told = Cadence::begin(Some(told), true);
-        told.scanned(began, CHEAP);
-        told.hurry();
-        told.lose_events();
-        assert_eq!(told.next(), began + Duration::from_secs(3600));
-        assert!(told.reason().contains("--interval"));
+        let given = Duration::from_secs(3600);
+        let mut given = Cadence::begin(Some(given), true);
+        given.scanned(began, CHEAP);
+        given.hurry();
+        given.lose_events();
+        assert_eq!(given.next(), began + Duration::from_secs(3600));
+        assert!(given.reason().contains("--interval"));
     }
 
     #[test]

@@ -134,10 +134,10 @@ impl NetworkNamespace {
     /// # Errors
     /// If the sockets or processes cannot be listed.
     pub fn scan(&mut self, t: u64, thorough: bool) -> io::Result<Scan> {
-        let (listing, told) = self.list()?;
+        let (listing, listed) = self.list()?;
         let mut inodes = NumberSet::with_capacity_and_hasher(listing.sockets.len(), Default::default());
         inodes.extend(listing.sockets.iter().map(|s| s.inode).filter(|inode| *inode != 0));
-        self.owners.claim(&told)?;
+        self.owners.claim(&listed)?;
         self.owners.update(&inodes, thorough)?;
         let mut records = self.changes.processes(t, self.owners.processes());
         records.extend(self.changes.sockets(t, &listing.sockets, |inode| self.owners.owner(inode)));

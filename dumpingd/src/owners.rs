@@ -98,12 +98,12 @@ impl OwnerFinder {
     ///
     /// # Errors
     /// If /proc cannot be listed.
-    pub fn claim(&mut self, told: &HashMap<u64, u32>) -> io::Result<()> {
-        if told.keys().all(|inode| self.owners.contains_key(inode)) {
+    pub fn claim(&mut self, listed: &HashMap<u64, u32>) -> io::Result<()> {
+        if listed.keys().all(|inode| self.owners.contains_key(inode)) {
             return Ok(());
         }
         self.processes.refresh()?;
-        for (inode, pid) in told {
+        for (inode, pid) in listed {
             if let Some(process) = self.processes.here().find(|process| process.owner.pid == *pid) {
                 self.owners.insert(*inode, process.owner);
             }

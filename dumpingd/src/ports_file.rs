@@ -27,14 +27,14 @@ pub const LEFT_OUT: &str = "ports.json does not tell of all ports and connection
 #[derive(Debug)]
 pub struct PortsFile {
     path: PathBuf,
-    told: Option<HadoopPorts>,
+    written: Option<HadoopPorts>,
 }
 
 impl PortsFile {
     /// Into this folder.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
-        Self { path: folder.join(FILE), told: None }
+        Self { path: folder.join(FILE), written: None }
     }
 
     /// Tells what is so at `t`, unless it was told already.
@@ -42,15 +42,15 @@ impl PortsFile {
     /// # Errors
     /// If the file cannot be written; the next call tries again.
     pub fn write(&mut self, t: u64, now: &HadoopPorts) -> io::Result<()> {
-        let is_told = self.told.as_ref().is_some_and(|told| {
-            told.listen == now.listen && told.connections == now.connections && told.left_out == now.left_out
+        let is_written = self.written.as_ref().is_some_and(|written| {
+            written.listen == now.listen && written.connections == now.connections && written.left_out == now.left_out
         });
-        if is_told {
+        if is_written {
             return Ok(());
         }
         let now = HadoopPorts { version: 1, t, ..now.clone() };
         write_atomically(&self.path, &serde_json::to_vec(&now)?)?;
-        self.told = Some(now);
+        self.written = Some(now);
         Ok(())
     }
 }
@@ -95,30 +95,30 @@ pub fn hadoops<'a>(
 }
 
 /// Adds a connection, or counts it as left out where there are too many. Whether it is told and is new.
-pub fn add_connection(told: &mut HadoopPorts, connection: OpenConnection) -> bool {
-    if told.connections.len() >= MAX_CONNECTIONS && !told.connections.contains(&connection) {
-        told.left_out += 1;
+pub fn add_connection(written: &mut HadoopPorts, connection: OpenConnection) -> bool {
+    if written.connections.len() >= MAX_CONNECTIONS && !written.connections.contains(&connection) {
+        written.left_out += 1;
         return false;
     }
-    told.connections.insert(connection)
+    written.connections.insert(connection)
 }
 
 /// The same of a port on which somebody listens.
-pub fn add_listener(told: &mut HadoopPorts, port: u16, who: String) -> bool {
-    if told.listen.len() >= MAX_LISTENERS && !told.listen.contains_key(&port) {
-        told.left_out += 1;
+pub fn add_listener(written: &mut HadoopPorts, port: u16, who: String) -> bool {
+    if written.listen.len() >= MAX_LISTENERS && !written.listen.contains_key(&port) {
+        written.left_out += 1;
         return false;
     }
-    told.listen.insert(port, who).is_none()
+    written.listen.insert(port, who).is_none()
 }
 
 /// Adds what another network namespace has.
-pub fn add(told: &mut HadoopPorts, more: HadoopPorts) {
-    told.left_out += more.left_out;
+pub fn add(written: &mut HadoopPorts, more: HadoopPorts) {
+    written.left_out += more.left_out;
     for (port, who) in more.listen {
-        add_listener(told, port, who);
+        add_listener(written, port, who);
     }
     for connection in more.connections {
-        add_connection(told, connection);
+        add_connection(written, connection);
     }
 }

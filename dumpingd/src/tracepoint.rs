@@ -195,7 +195,7 @@ impl Tracepoint {
     /// # Errors
     /// If the kernel's files fail.
     pub fn take(&mut self) -> io::Result<TracepointEvents> {
-        let mut told = TracepointEvents::default();
+        let mut taken = TracepointEvents::default();
         let mut events = Vec::new();
         for cpu in &mut self.cpus {
             for _ in 0..PAGES_AT_ONCE {
@@ -204,7 +204,7 @@ impl Tracepoint {
                     Ok(length) => {
                         let page = parse_page(&self.format, &self.page[..length]);
                         events.extend(page.events);
-                        told.missed += page.missed;
+                        taken.missed += page.missed;
                     }
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -213,9 +213,9 @@ impl Tracepoint {
             }
         }
         events.sort_by_key(|event| event.time_ns);
-        told.connecting = events.iter().filter(|e| e.change == Change::Connecting).map(|e| e.thread).collect();
-        told.opened = self.joiner.join(&events, wall_minus_monotonic());
-        Ok(told)
+        taken.connecting = events.iter().filter(|e| e.change == Change::Connecting).map(|e| e.thread).collect();
+        taken.opened = self.joiner.join(&events, wall_minus_monotonic());
+        Ok(taken)
     }
 }
 

@@ -139,12 +139,12 @@ impl Assembly {
         losses.lost("", LossKind::NeverCaptured, missing.fold(0, u64::saturating_add));
         let by_inference = roles::infer(&drafts, &connections, &listening(&hosts, &processes), &mut processes.rows);
         if !by_inference.is_empty() {
-            let told = by_inference.iter().map(|process| {
+            let names = by_inference.iter().map(|process| {
                 let row = &processes.rows[process.index()];
                 format!("{} {} of {}", row.role, row.pid, rows[row.host.index()].name)
             });
-            let told = told.collect::<Vec<_>>().join(", ");
-            notes.push(format!("roles that nobody told, inferred from what the processes asked and answered: {told}"));
+            let names = names.collect::<Vec<_>>().join(", ");
+            notes.push(format!("roles that nobody told, inferred from what the processes asked and answered: {names}"));
         }
         inference::attempts_of_processes(&drafts, &connections, &mut processes.rows);
         let upstream = pipelines::number_hops(&mut drafts, &connections, &processes.rows);

@@ -265,9 +265,9 @@ fn neighbours(
 ) -> HashMap<(Option<usize>, SocketAddr), &'static str> {
     let mut protocols = HashMap::new();
     for (link, attribution) in links.iter().zip(attribution) {
-        let told =
+        let recorded =
             attribution.records.iter().find_map(|&(number, _)| framing::opaque::protocol_of(&jvm[number].1.record));
-        if let Some(protocol) = told {
+        if let Some(protocol) = recorded {
             protocols.entry((link.host, link.server)).or_insert(protocol);
         }
     }

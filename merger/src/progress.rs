@@ -35,7 +35,7 @@ impl Progress for Silent {
 pub(crate) struct Meter<'a> {
     /// The same open file that is being read: its position is that of the reader.
     file: Option<File>,
-    told: u64,
+    reported: u64,
     until: u64,
     packets: u32,
     done: &'a (dyn Fn(u64) + Sync),
@@ -47,7 +47,7 @@ const LOOK_AFTER: u32 = 1 << 14;
 impl<'a> Meter<'a> {
     pub fn of(file: &File, done: &'a (dyn Fn(u64) + Sync)) -> Self {
         let until = file.metadata().map_or(0, |about| about.len());
-        Self { file: file.try_clone().ok(), told: 0, until, packets: 0, done }
+        Self { file: file.try_clone().ok(), reported: 0, until, packets: 0, done }
     }
 
     /// Counts a packet.
@@ -62,9 +62,9 @@ impl<'a> Meter<'a> {
     }
 
     fn tell(&mut self, at: u64) {
-        let at = at.min(self.until).max(self.told);
-        (self.done)(at - self.told);
-        self.told = at;
+        let at = at.min(self.until).max(self.reported);
+        (self.done)(at - self.reported);
+        self.reported = at;
     }
 }
 

@@ -65,7 +65,7 @@ pub(crate) fn infer(
         && !drafts.iter().any(|(_, draft)| draft.name == "nodeHeartbeat" || draft.name == "allocate");
     let (calls, shuffles, runner): (&[_], _, _) =
         if is_1 { (&CALLS_1, "TaskTracker", "Child") } else { (&CALLS, "NodeManager", "YarnChild") };
-    let mut told: BTreeMap<ProcessId, BTreeSet<&str>> = BTreeMap::new();
+    let mut reported: BTreeMap<ProcessId, BTreeSet<&str>> = BTreeMap::new();
     // Of those that ask a NameNode or a DataNode: the attempts for which they work.
     let mut asking: BTreeMap<ProcessId, BTreeSet<Option<&str>>> = BTreeMap::new();
     for (connection, draft) in drafts {
@@ -84,7 +84,7 @@ pub(crate) fn infer(
         }
         for (process, role) in [(row.client_process, client), (row.server_process, server)] {
             if let Some(process) = process.filter(|_| !role.is_empty()) {
-                told.entry(process).or_default().insert(role);
+                reported.entry(process).or_default().insert(role);
             }
         }
     }
@@ -95,17 +95,17 @@ pub(crate) fn infer(
             1 => runner,
             _ => continue,
         };
-        let roles = told.entry(process).or_default();
+        let roles = reported.entry(process).or_default();
         if roles.is_empty() {
             roles.insert(role);
         }
     }
     // A NodeManager that fetches files for containers itself does so as the localizer that others start.
-    for roles in told.values_mut().filter(|roles| roles.len() > 1) {
+    for roles in reported.values_mut().filter(|roles| roles.len() > 1) {
         roles.remove(LOCALIZER);
     }
     let mut inferred = Vec::new();
-    for (process, roles) in told {
+    for (process, roles) in reported {
         let row = &mut processes[process.index()];
         if row.role == UNKNOWN_ROLE
             && let (1, Some(role)) = (roles.len(), roles.first())

@@ -18,9 +18,9 @@ pub fn join(
 ) -> Vec<StepRow> {
     let connection_of = connections_of_records(connections, records);
     let finder = Finder::new(messages);
-    let told = jvm.iter().enumerate();
+    let numbered = jvm.iter().enumerate();
     let mut steps: Vec<StepRow> =
-        told.filter_map(|(number, event)| step(event, connection_of.get(&number).copied(), &finder)).collect();
+        numbered.filter_map(|(number, event)| step(event, connection_of.get(&number).copied(), &finder)).collect();
     steps.sort_by(|a, b| {
         (a.message, a.kind as u8, a.begin_ns, a.first_byte).cmp(&(b.message, b.kind as u8, b.begin_ns, b.first_byte))
     });

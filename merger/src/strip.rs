@@ -165,7 +165,7 @@ fn of_folder(
             }
             Some(Kind::File | Kind::Other) => stripped.left_out.push(from),
             // Links in the outer folder were told of already.
-            Some(Kind::Link) if !stripped.refused.iter().any(|told| told.starts_with(&*from.to_string_lossy())) => {
+            Some(Kind::Link) if !stripped.refused.iter().any(|link| link.starts_with(&*from.to_string_lossy())) => {
                 stripped.refused.push(format!("{}: it is a link", from.display()));
             }
             _ => {}

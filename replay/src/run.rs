@@ -11,7 +11,7 @@ use trace_tables::TableError;
 
 use crate::experiment::Experiment;
 use crate::generate::{self, GenerateError};
-use crate::results::{self, RunResults};
+use crate::results::{self, IdealTimes, RunResults};
 use crate::workload;
 use causal::{CausalError, Causality, JobGraph, Outcome, Progress};
 use mapreduce::{JobError, JobFile};
@@ -102,20 +102,22 @@ pub enum Jobs {
 pub struct GeneratedJobs {
     file: JobFile,
     notes: Vec<String>,
-    ideal: Trace,
-    ideal_figures: NetworkFigures,
+    ideal: IdealTimes,
 }
 
 impl GeneratedJobs {
-    /// The jobs of a file, with what is to be said of them. They are run once, on an infinitely fast network.
+    /// The jobs of a file, with what is to be said of them. They are run once, on an infinitely fast network. Results are those of
+    /// the job `job`; of the one with the largest shuffle if it is `None`.
     ///
     /// # Errors
-    /// If they come to no end even there.
-    pub fn new(file: JobFile, notes: Vec<String>) -> Result<Self, RunError> {
+    /// If they come to no end even there, or there is no such job.
+    pub fn new(file: JobFile, notes: Vec<String>, job: Option<&str>) -> Result<Self, RunError> {
         let fabric = FabricConfig::Ideal(Default::default());
         let hosts = mapreduce::places(&file.cluster);
-        let (ideal, ideal_figures) = generate::generate(&file, &fabric, &hosts, |_| ())?;
-        Ok(Self { file, notes, ideal, ideal_figures })
+        let (trace, _) = generate::generate(&file, &fabric, &hosts, |_| ())?;
+        let graph = JobGraph::new(&trace, job, causal::Options::default())?;
+        let ideal = IdealTimes::new(&graph, &causal::recorded(&graph));
+        Ok(Self { file, notes, ideal })
     }
 }
 
@@ -183,8 +185,7 @@ fn run_generated(
         .map_err(|error| endless(experiment, error.into()))?;
     let wall_s = began.elapsed().as_secs_f64();
     let mut results = recorded_results(experiment, &trace, &figures, wall_s)?;
-    let ideal = recorded_results(experiment, &jobs.ideal, &jobs.ideal_figures, 0.0)?;
-    results.detail.against_ideal(&ideal.detail);
+    results.detail.against_ideal(&jobs.ideal);
     results.detail.summary.notes.extend(jobs.notes.iter().cloned());
     Ok((results, trace))
 }

@@ -81,13 +81,17 @@ struct FollowedNames {
 }
 
 impl FollowedNames {
-    fn of(told: HadoopPorts) -> Self {
+    fn of(reported: HadoopPorts) -> Self {
         let mut names: HashMap<String, Arc<str>> = HashMap::new();
         let mut named =
             |text: &str| Arc::clone(names.entry(name(text)).or_insert_with_key(|text| text.as_str().into()));
         Self {
-            listen: told.listen.iter().map(|(port, who)| (*port, named(who))).collect(),
-            connections: told.connections.iter().map(|open| ((open.local, open.remote), named(&open.owner))).collect(),
+            listen: reported.listen.iter().map(|(port, who)| (*port, named(who))).collect(),
+            connections: reported
+                .connections
+                .iter()
+                .map(|open| ((open.local, open.remote), named(&open.owner)))
+                .collect(),
         }
     }
 }
@@ -102,8 +106,8 @@ pub struct Follower {
     base: PortSet,
     ephemeral_from: u16,
     shared: Arc<Shared>,
-    told: FollowedNames,
-    told_state: Option<State>,
+    reported: FollowedNames,
+    reported_state: Option<State>,
     jvms: JvmFolders,
     /// Of what is no longer told: until when it is followed.
     fading_ports: HashMap<u16, (Arc<str>, Instant)>,
@@ -114,7 +118,7 @@ pub struct Follower {
     sums_next: Instant,
     /// Tells of files that are put into the folder under another name, as `ports.json` is.
     watch: Option<Inotify>,
-    told_problem: Option<String>,
+    ports_problem: Option<String>,
 }
 
 impl Follower {
@@ -126,15 +130,15 @@ impl Follower {
             base,
             ephemeral_from,
             shared: Arc::new(Shared::default()),
-            told: FollowedNames::default(),
-            told_state: None,
+            reported: FollowedNames::default(),
+            reported_state: None,
             jvms: JvmFolders::new(jvm_records, GRACE),
             fading_ports: HashMap::new(),
             fading_connections: HashMap::new(),
             is_news: true,
             sums_next: Instant::now(),
             watch: None,
-            told_problem: None,
+            ports_problem: None,
         };
         follower.look();
         follower
@@ -149,7 +153,7 @@ impl Follower {
     /// What is wrong, in words.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
-        self.told_problem.iter().cloned().chain(self.jvms.problems()).collect()
+        self.ports_problem.iter().cloned().chain(self.jvms.problems()).collect()
     }
 
     /// Hears from now on when dumpingd tells something; the folder has to be there.
@@ -172,10 +176,10 @@ impl Follower {
     }
 
     /// Looks at what dumpingd tells, and tells what is followed now.
-    pub fn look_at_told(&mut self) {
+    pub fn look_at_ports_file(&mut self) {
         // What is read here is not there any more for the next wait; what comes later is.
         while self.watch.as_ref().is_some_and(|watch| watch.read_events().is_ok()) {}
-        if self.read_told(Instant::now()) {
+        if self.read_ports_file(Instant::now()) {
             self.sums_next = Instant::now();
         }
         self.publish();
@@ -184,7 +188,7 @@ impl Follower {
     /// Looks at all files and tells what is followed now.
     pub fn look(&mut self) {
         let now = Instant::now();
-        self.read_told(now);
+        self.read_ports_file(now);
         self.is_news |= self.jvms.look(now);
         let fading = self.fading_ports.len() + self.fading_connections.len();
         self.fading_ports.retain(|_, (_, until)| *until > now);
@@ -212,43 +216,46 @@ impl Follower {
             ephemeral_from: self.ephemeral_from,
         };
         let fading = self.fading_ports.iter().map(|(port, (who, _))| (*port, who));
-        let told = self.told.listen.iter().map(|(port, who)| (*port, who));
-        for (port, who) in fading.chain(self.jvms.listen()).chain(told) {
+        let reported = self.reported.listen.iter().map(|(port, who)| (*port, who));
+        for (port, who) in fading.chain(self.jvms.listen()).chain(reported) {
             sum.ports.insert(port);
             sum.listeners.insert(port, Arc::clone(who));
         }
         let fading = self.fading_connections.iter().map(|(ends, (who, _))| (*ends, who));
-        let told = self.told.connections.iter().map(|(ends, who)| (*ends, who));
-        for (ends, who) in fading.chain(self.jvms.opened()).chain(told) {
+        let reported = self.reported.connections.iter().map(|(ends, who)| (*ends, who));
+        for (ends, who) in fading.chain(self.jvms.opened()).chain(reported) {
             sum.connections.insert(ends, Arc::clone(who));
         }
         sum
     }
 
     /// Reads `ports.json`, if it is another one than the last time; whether something else is told by it.
-    fn read_told(&mut self, now: Instant) -> bool {
+    fn read_ports_file(&mut self, now: Instant) -> bool {
         let path = self.folder.join(FILE);
         let Ok(about) = fs::symlink_metadata(&path) else { return false };
         let state = (about.ino(), about.len(), about.mtime(), about.mtime_nsec());
-        if self.told_state == Some(state) {
+        if self.reported_state == Some(state) {
             return false;
         }
         // Also where it cannot be used: it is looked at again when it is another one.
-        self.told_state = Some(state);
+        self.reported_state = Some(state);
         let read = hostile::read_small(&path, MAX_TOLD_BYTES, false)
             .and_then(|text| Ok(serde_json::from_slice::<HadoopPorts>(&text)?));
         match read {
-            Ok(told) => {
-                self.told_problem = (told.left_out > 0).then(|| {
-                    format!("dumpingd tells nothing of {} ports and connections, as there are too many", told.left_out)
+            Ok(reported) => {
+                self.ports_problem = (reported.left_out > 0).then(|| {
+                    format!(
+                        "dumpingd tells nothing of {} ports and connections, as there are too many",
+                        reported.left_out
+                    )
                 });
-                let before = std::mem::replace(&mut self.told, FollowedNames::of(told));
+                let before = std::mem::replace(&mut self.reported, FollowedNames::of(reported));
                 self.is_news = true;
                 self.fade(before, now);
                 true
             }
             Err(error) => {
-                self.told_problem = Some(format!("{} cannot be used: {error}", path.display()));
+                self.ports_problem = Some(format!("{} cannot be used: {error}", path.display()));
                 false
             }
         }
@@ -256,12 +263,12 @@ impl Follower {
 
     fn fade(&mut self, before: FollowedNames, now: Instant) {
         for (port, who) in before.listen {
-            if !self.told.listen.contains_key(&port) {
+            if !self.reported.listen.contains_key(&port) {
                 self.fading_ports.insert(port, (who, now + GRACE));
             }
         }
         for (ends, who) in before.connections {
-            if !self.told.connections.contains_key(&ends) && self.fading_connections.len() < MAX_FADING {
+            if !self.reported.connections.contains_key(&ends) && self.fading_connections.len() < MAX_FADING {
                 self.fading_connections.insert(ends, (who, now + GRACE));
             }
         }

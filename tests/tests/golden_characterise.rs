@@ -256,9 +256,9 @@ fn absurd_numbers_of_a_damaged_trace_end_nothing() {
 
 #[test]
 fn what_is_no_trace_is_told() {
-    let told = run("merger", &["characterise", golden("wordcount").to_str().unwrap()]).unwrap();
-    let stderr = String::from_utf8(told.stderr).unwrap();
-    assert_eq!(told.status.code(), Some(2), "{stderr}");
+    let printed = run("merger", &["characterise", golden("wordcount").to_str().unwrap()]).unwrap();
+    let stderr = String::from_utf8(printed.stderr).unwrap();
+    assert_eq!(printed.status.code(), Some(2), "{stderr}");
     assert!(stderr.contains("is a capture") && stderr.contains("merger build"), "{stderr}");
     let one = Characterised::of("wordcount");
     let (capture, out) = (golden("wordcount"), one.folder.path().join("none"));
@@ -267,18 +267,18 @@ fn what_is_no_trace_is_told() {
         ("merger", ["export", capture, "--to", "goal", "--out", out].as_slice()),
         ("replay", &["run", "ideal", "--trace", capture, "--out", out]),
     ] {
-        let told = run(program, arguments).unwrap();
-        let stderr = String::from_utf8(told.stderr).unwrap();
-        assert_eq!(told.status.code(), Some(2), "{stderr}");
+        let printed = run(program, arguments).unwrap();
+        let stderr = String::from_utf8(printed.stderr).unwrap();
+        assert_eq!(printed.status.code(), Some(2), "{stderr}");
         assert!(stderr.contains("is a capture") && stderr.contains("merger build"), "{program}: {stderr}");
         assert!(!Path::new(out).exists(), "{program}");
     }
     let trace = one.folder.path().join("trace");
-    let told =
+    let printed =
         run("merger", &["build", trace.to_str().unwrap(), "--out", one.folder.path().join("other").to_str().unwrap()])
             .unwrap();
-    let stderr = String::from_utf8(told.stderr).unwrap();
-    assert_eq!(told.status.code(), Some(2), "{stderr}");
+    let stderr = String::from_utf8(printed.stderr).unwrap();
+    assert_eq!(printed.status.code(), Some(2), "{stderr}");
     assert!(stderr.contains("it is a trace: merger check"), "{stderr}");
 }
 

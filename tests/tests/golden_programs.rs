@@ -81,12 +81,12 @@ fn each_export_says_how_much_it_wrote_to_people_and_programs() {
         let out = folder.path().join(format).to_str().unwrap().to_owned();
         let arguments = ["export", &trace, "--to", format, "--out", &out];
         let written = run_json("merger", &arguments).unwrap();
-        let told = run("merger", &arguments).unwrap();
-        let told = String::from_utf8(told.stdout).unwrap();
+        let message = run("merger", &arguments).unwrap();
+        let message = String::from_utf8(message.stdout).unwrap();
         let counts = written.as_object().unwrap();
-        assert!(counts.len() >= 3 && told.starts_with(&format!("{out}: ")), "{told}");
+        assert!(counts.len() >= 3 && message.starts_with(&format!("{out}: ")), "{message}");
         for (what, count) in counts {
-            assert!(told.contains(&format!("{count} {}", what.replace('_', " "))), "{format}: {what}: {told}");
+            assert!(message.contains(&format!("{count} {}", what.replace('_', " "))), "{format}: {what}: {message}");
         }
         // What holds the whole trace takes no job; what holds one names those that there are.
         let refused = run("merger", &[&arguments[..], &["--job", job]].concat()).unwrap();

@@ -161,8 +161,8 @@ fn runs_of_different_jobs_are_no_prediction() {
     let arguments = ["predict", terasort.to_str().unwrap(), wordcount.to_str().unwrap(), "--fabric", "ideal"];
     let refused = run("replay", &arguments).unwrap();
     assert_eq!(refused.status.code(), Some(2));
-    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(told.contains("\"TeraSort\"") && told.contains("\"word count\""), "{told}");
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(message.contains("\"TeraSort\"") && message.contains("\"word count\""), "{message}");
 }
 
 #[test]
@@ -222,8 +222,8 @@ fn a_network_that_was_never_full_is_told_as_such() {
     let built =
         run("merger", &["build", golden("encrypted").to_str().unwrap(), "--out", out.to_str().unwrap()]).unwrap();
     assert!(built.status.success());
-    let told = run("merger", &["network", out.to_str().unwrap()]).unwrap();
-    assert_eq!(told.status.code(), Some(1), "no link was ever full");
+    let message = run("merger", &["network", out.to_str().unwrap()]).unwrap();
+    assert_eq!(message.status.code(), Some(1), "no link was ever full");
     let network = run_json("merger", &["network", out.to_str().unwrap()]).unwrap();
     let links = network["links"].as_array().unwrap();
     assert!(links.len() == 8 && links.iter().all(|link| link["at_least"] == true), "{network:#}");

@@ -78,8 +78,8 @@ fn ids_of_traces(request: &Value, times: &str) -> BTreeSet<String> {
     let mut ids = BTreeSet::new();
     for resource_spans in request["resourceSpans"].as_array().unwrap() {
         let attributes = resource_spans["resource"]["attributes"].as_array().unwrap();
-        let told = attributes.iter().find(|attribute| attribute["key"] == "hadoptic.times").unwrap();
-        assert_eq!(told["value"]["stringValue"], times);
+        let printed = attributes.iter().find(|attribute| attribute["key"] == "hadoptic.times").unwrap();
+        assert_eq!(printed["value"]["stringValue"], times);
         let spans = resource_spans["scopeSpans"][0]["spans"].as_array().unwrap();
         ids.extend(spans.iter().map(|span| span["traceId"].as_str().unwrap().to_owned()));
     }

@@ -45,10 +45,10 @@ fn installed() -> Result<PathBuf, String> {
     // Only that nothing can be fetched is a reason to go without.
     match text(&installed) {
         _ if installed.status.success() => Ok(program),
-        told if told.contains("NewConnectionError") || told.contains("No matching distribution") => {
-            Err(format!("no pyarrow, pandas, DuckDB, polars from PyPI: {}", told.lines().last().unwrap_or_default()))
+        message if message.contains("NewConnectionError") || message.contains("No matching distribution") => {
+            Err(format!("no pyarrow, pandas, DuckDB, polars from PyPI: {}", message.lines().last().unwrap_or_default()))
         }
-        told => panic!("{told}"),
+        message => panic!("{message}"),
     }
 }
 
@@ -129,8 +129,8 @@ fn perfettos_trace_processor_gives_the_same() {
     skip_if!(read.as_ref().err());
     let read = read.unwrap();
     // The package of PyPI has no program in it, and downloads it.
-    let told = text(&read);
-    let why = told.lines().find(|line| line.starts_with("no trace processor: ")).unwrap_or(&told);
+    let message = text(&read);
+    let why = message.lines().find(|line| line.starts_with("no trace processor: ")).unwrap_or(&message);
     skip_if!((read.status.code() == Some(77)).then_some(why));
     assert!(read.status.success(), "{}", text(&read));
 }
@@ -145,7 +145,7 @@ fn the_page_of_tables_is_what_the_program_says() {
 
 #[test]
 fn a_table_that_there_is_not_is_told_with_those_that_there_are() {
-    let told = run("merger", &["tables", "job"]).unwrap();
-    assert_eq!(told.status.code(), Some(2));
-    assert!(text(&told).contains("job: no such table; there are hosts, processes"), "{}", text(&told));
+    let message = run("merger", &["tables", "job"]).unwrap();
+    assert_eq!(message.status.code(), Some(2));
+    assert!(text(&message).contains("job: no such table; there are hosts, processes"), "{}", text(&message));
 }

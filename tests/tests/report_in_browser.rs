@@ -33,10 +33,12 @@ fn check() -> Result<PathBuf, String> {
     // Only that nothing can be fetched is a reason to go without.
     match text(&installed) {
         _ if installed.status.success() => Ok(folder),
-        told if ["ENOTFOUND", "ECONNREFUSED", "EAI_AGAIN", "ETIMEDOUT"].iter().any(|code| told.contains(code)) => {
-            Err(format!("no axe-core, playwright-core from npm: {}", told.lines().next().unwrap_or_default()))
+        message
+            if ["ENOTFOUND", "ECONNREFUSED", "EAI_AGAIN", "ETIMEDOUT"].iter().any(|code| message.contains(code)) =>
+        {
+            Err(format!("no axe-core, playwright-core from npm: {}", message.lines().next().unwrap_or_default()))
         }
-        told => panic!("{told}"),
+        message => panic!("{message}"),
     }
 }
 

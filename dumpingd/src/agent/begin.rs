@@ -102,7 +102,7 @@ impl Run {
             tracepoint,
             threads: Threads::default(),
             ports_file: PortsFile::new(&folder),
-            told: HadoopPorts::default(),
+            hadoop_ports: HadoopPorts::default(),
             is_news: false,
             tells_next: Instant::now(),
             many_end: false,

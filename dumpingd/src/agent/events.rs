@@ -74,8 +74,8 @@ impl Run {
     /// Records whose the connections are that the tracepoint told of.
     fn take_opened(&mut self) {
         let Some(tracepoint) = &mut self.tracepoint else { return };
-        let told = match tracepoint.take() {
-            Ok(told) => told,
+        let taken = match tracepoint.take() {
+            Ok(taken) => taken,
             Err(error) => {
                 self.tracepoint = None;
                 self.cadence.lose_events();
@@ -84,15 +84,15 @@ impl Run {
                 return self.problem(format!("the kernel's tracepoint of TCP states failed: {error}"));
             }
         };
-        for thread in told.connecting {
+        for thread in taken.connecting {
             // It is remembered for when its connection is open.
             self.threads.whose(thread, |netns| self.namespaces.iter().any(|namespace| namespace.netns == netns));
         }
-        for opened in &told.opened {
+        for opened in &taken.opened {
             self.take_opened_one(opened);
         }
-        if told.missed > 0 {
-            self.lost(now_ns(), "news of opened sockets, because the tracepoint's buffer was full", told.missed);
+        if taken.missed > 0 {
+            self.lost(now_ns(), "news of opened sockets, because the tracepoint's buffer was full", taken.missed);
             self.cadence.hurry();
         }
     }
@@ -121,14 +121,15 @@ impl Run {
                 self.record(&SocketRecord::Socket { t, netns, local, remote, state, inode: 0, owner, tcp: None });
                 self.manifest.traced += 1;
                 if let Some(owner) = who.filter(|_| opened.connected) {
-                    self.is_news |= ports_file::add_connection(&mut self.told, OpenConnection { local, remote, owner });
+                    self.is_news |=
+                        ports_file::add_connection(&mut self.hadoop_ports, OpenConnection { local, remote, owner });
                 }
             }
             // The scan tells of the listener itself, with its inode; its port is told at once.
             None => {
                 self.cadence.hurry();
                 if let Some(who) = who
-                    && ports_file::add_listener(&mut self.told, local.port(), who)
+                    && ports_file::add_listener(&mut self.hadoop_ports, local.port(), who)
                 {
                     self.tell(now_ns());
                 }

@@ -17,10 +17,10 @@ fn the_counts_so_far_are_told_at_a_signal_and_the_run_goes_on() {
         agent.signal(Signal::SIGUSR1);
         wait_until("an answer", || agent.said().lines().filter(|line| line.contains(" scans (")).count() == asked);
     }
-    let told = agent.said();
-    let line = told.lines().next().unwrap();
-    assert!(line.starts_with("1 scans (0 late) at 3600000 ms, "), "{told}");
-    assert!(line.contains(" connections told of when they opened, ") && line.ends_with(" of CPU time"), "{told}");
+    let stated = agent.said();
+    let line = stated.lines().next().unwrap();
+    assert!(line.starts_with("1 scans (0 late) at 3600000 ms, "), "{stated}");
+    assert!(line.contains(" connections told of when they opened, ") && line.ends_with(" of CPU time"), "{stated}");
     assert_eq!(agent.manifest()["interval_reason"], "as --interval says");
     let (code, manifest) = agent.stop();
     assert_eq!(code, 0, "{manifest}");

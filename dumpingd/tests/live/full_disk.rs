@@ -33,7 +33,7 @@ fn recording_goes_on_whenever_there_is_room_and_what_is_missing_is_told() {
         &["--interval", "5ms", "--disk-limit", "0", "--keep-free", "0"],
     );
     let filler = folder.path().join("filler");
-    let mut told = 0;
+    let mut stated = 0;
     for round in 0u64..8 {
         let file = fill(&filler);
         for _ in 0..5 {
@@ -54,12 +54,12 @@ fn recording_goes_on_whenever_there_is_room_and_what_is_missing_is_told() {
                 matches!(record, SocketRecord::Lost { what, count, .. }
                     if what.contains("could not be written") && *count > 0)
             });
-            told = losses.count();
+            stated = losses.count();
             records.iter().any(is_there)
         });
     }
     // Moments may hit times in which there is nothing to write; not all of them.
-    assert!(told > 0, "nothing was told to be missing");
+    assert!(stated > 0, "nothing was told to be missing");
     let (code, manifest) = agent.stop();
     assert_eq!(code, 1, "{manifest}");
     assert!(manifest["problems"].to_string().contains("could not be written"), "{manifest}");

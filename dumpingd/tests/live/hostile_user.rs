@@ -251,17 +251,17 @@ fn more_network_namespaces_than_files_are_left_out_and_counted() {
     let out = folder.path().join("w1");
     let options = ["--namespaces", "hadoop", "--interval", "50ms"];
     let mut agent = Agent::start(program.to_str().unwrap(), &pair.left, "dumpingd.json", &out, &options);
-    let told = |manifest: &serde_json::Value| {
+    let stated = |manifest: &serde_json::Value| {
         let scanned = manifest["other_netns"].as_array().map_or(0, Vec::len);
         (scanned, manifest["left_out_netns"].as_u64().unwrap_or(0))
     };
     wait_until("namespaces that are left out", || {
         assert!(!agent.has_ended(), "{}", agent.said());
-        let (scanned, left_out) = told(&agent.manifest());
+        let (scanned, left_out) = stated(&agent.manifest());
         scanned as u64 + left_out >= SPACES as u64
     });
     let (_, manifest) = agent.stop();
-    let (scanned, left_out) = told(&manifest);
+    let (scanned, left_out) = stated(&manifest);
     assert!(scanned > 0 && left_out > 0, "{manifest}");
     assert!(!manifest["problems"].to_string().contains("Too many open files"), "{manifest}");
 }

@@ -43,7 +43,7 @@ fn connections_of_a_millisecond_have_their_owner() {
         assert!(notes.contains("tracepoint"), "{notes}");
         skip!("no tracepoint here: {notes}");
     }
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, stated) = std::sync::mpsc::channel();
     let server = Pair::within(&pair.right, move || {
         let listener = TcpListener::bind((Pair::RIGHT, 0)).unwrap();
         tell.send(listener.local_addr().unwrap()).unwrap();
@@ -53,7 +53,7 @@ fn connections_of_a_millisecond_have_their_owner() {
             stream.read_exact(&mut byte).unwrap();
         }
     });
-    let address = told.recv().unwrap();
+    let address = stated.recv().unwrap();
     let clients = Pair::within(&pair.left, move || {
         let mut ends = Vec::new();
         for _ in 0..200 {

@@ -100,9 +100,9 @@ fn events_are_read_with_their_times() {
 fn lost_events_are_counted() {
     let one = record(1, &data(1, 1, 7, 10, [80, 0], false));
     assert_eq!(parse_page(&format(), &page(1, 1 << 31, std::slice::from_ref(&one))).missed, 1);
-    let mut told = page(1, 1 << 31 | 1 << 30, &[one]);
-    told.extend(42u64.to_ne_bytes());
-    let found = parse_page(&format(), &told);
+    let mut stated = page(1, 1 << 31 | 1 << 30, &[one]);
+    stated.extend(42u64.to_ne_bytes());
+    let found = parse_page(&format(), &stated);
     assert_eq!((found.missed, found.events.len()), (42, 1));
     assert_eq!(found.events[0].change, Change::Listening);
 }

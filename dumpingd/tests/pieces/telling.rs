@@ -24,13 +24,13 @@ fn one_user_with_too_many_sockets_leaves_room_for_others_and_what_is_left_out_is
     let owner_of = |inode| Some(if inode == 1 { FAKE } else { REAL });
     let mut sockets: Vec<_> = (0..30_000).map(|number| socket(TcpState::ESTABLISHED, number, 1)).collect();
     sockets.extend((0..100).map(|number| socket(TcpState::ESTABLISHED, 100_000 + number, 2)));
-    let told = hadoops(&sockets, owner_of, processes.iter());
-    assert_eq!((told.connections.len(), told.left_out), (10_100, 20_000));
-    assert_eq!(told.connections.iter().filter(|connection| connection.owner.ends_with(" 11")).count(), 100);
+    let stated = hadoops(&sockets, owner_of, processes.iter());
+    assert_eq!((stated.connections.len(), stated.left_out), (10_100, 20_000));
+    assert_eq!(stated.connections.iter().filter(|connection| connection.owner.ends_with(" 11")).count(), 100);
 
     let listeners: Vec<_> =
         (0..9_000).map(|number| socket(TcpState::LISTEN, number, 1 + u64::from(number > 8_989))).collect();
-    let told = hadoops(&listeners, owner_of, processes.iter());
-    assert_eq!((told.listen.len(), told.left_out), (4_096 + 10, 8_990 - 4_096));
-    assert!(serde_json::to_vec(&told).unwrap().len() < 1 << 20);
+    let stated = hadoops(&listeners, owner_of, processes.iter());
+    assert_eq!((stated.listen.len(), stated.left_out), (4_096 + 10, 8_990 - 4_096));
+    assert!(serde_json::to_vec(&stated).unwrap().len() < 1 << 20);
 }

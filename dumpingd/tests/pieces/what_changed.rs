@@ -84,6 +84,8 @@ fn a_process_is_told_once_and_again_when_it_becomes_another_program() {
     assert_eq!(changes.processes(1, [&shell].into_iter()).len(), 1);
     assert!(changes.processes(2, [&shell].into_iter()).is_empty());
     let task = process("org.apache.hadoop.mapred.YarnChild", "YarnChild");
-    let told = changes.processes(3, [&task].into_iter());
-    assert!(matches!(&told[..], [SocketRecord::Process { role, owner, .. }] if role == "YarnChild" && *owner == ALICE));
+    let stated = changes.processes(3, [&task].into_iter());
+    assert!(
+        matches!(&stated[..], [SocketRecord::Process { role, owner, .. }] if role == "YarnChild" && *owner == ALICE)
+    );
 }

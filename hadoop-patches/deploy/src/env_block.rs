@@ -47,8 +47,8 @@ pub fn install(file: &[u8], lines: &[String]) -> Result<Vec<u8>, BlockError> {
     let joined = text.ends_with(b"\\") || text.ends_with(b"\\\n");
     let ends = usize::from(!text.is_empty() && !text.ends_with(b"\n")) + usize::from(joined);
     text.extend(std::iter::repeat_n(b'\n', ends));
-    let told = ["", ONE_END, TWO_ENDS].get(ends).copied().unwrap_or_default();
-    text.extend_from_slice(format!("{BEGIN}{ABOUT}{told}\n").as_bytes());
+    let ends_line = ["", ONE_END, TWO_ENDS].get(ends).copied().unwrap_or_default();
+    text.extend_from_slice(format!("{BEGIN}{ABOUT}{ends_line}\n").as_bytes());
     for line in lines {
         text.extend_from_slice(line.as_bytes());
         text.push(b'\n');

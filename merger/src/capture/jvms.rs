@@ -142,8 +142,8 @@ pub(super) fn settle(host: &mut HostCapture) {
     }
     if host.netns == 0 {
         // Without a word of the agents: the one in which all JVMs are, if it is one.
-        let told: BTreeSet<u64> = host.jvms.iter().map(|jvm| jvm.netns).filter(|netns| *netns != 0).collect();
-        host.netns = if told.len() == 1 { told.first().copied().unwrap_or(0) } else { 0 };
+        let namespaces: BTreeSet<u64> = host.jvms.iter().map(|jvm| jvm.netns).filter(|netns| *netns != 0).collect();
+        host.netns = if namespaces.len() == 1 { namespaces.first().copied().unwrap_or(0) } else { 0 };
     }
     let open = host.jvms.iter().filter(|jvm| !jvm.ended).count();
     if open > 0 {

@@ -44,9 +44,9 @@ impl LastPolls {
     /// What a client did after its last poll, it did because the job was finished: that is news which the poll brought.
     pub fn tell(&self, inference: &mut CauseInference<'_>, finish: Draft) {
         let at = inference.graph.happened(finish);
-        let told = self.loops.iter().filter(|(begin, end, ..)| *begin < at && *end >= at);
+        let polling = self.loops.iter().filter(|(begin, end, ..)| *begin < at && *end >= at);
         // One or two of a job: looking at each is quicker than a map.
-        let polls: Vec<(Draft, TimerId)> = told.map(|(_, _, response, timer)| (*response, *timer)).collect();
+        let polls: Vec<(Draft, TimerId)> = polling.map(|(_, _, response, timer)| (*response, *timer)).collect();
         let events: BTreeSet<Draft> =
             polls.iter().filter_map(|(response, _)| self.waiting.get(response)).flatten().copied().collect();
         for event in events {

@@ -269,8 +269,8 @@ fn start_child(
     let row = &inference.joined.processes[process.index()];
     let at = inference.index.first_sent.get(&process).map_or(row.first_seen_ns, |sent| row.first_seen_ns.min(*sent));
     let mut causes = vec![launched];
-    if let Some(told) = inference.graph.yielded(launched) {
-        let got = inference.threads.received_between(tracker.process, told, at);
+    if let Some(heard) = inference.graph.yielded(launched) {
+        let got = inference.threads.received_between(tracker.process, heard, at);
         let fetched = got.iter().rev().find(|moment| !inference.graph.events[moment.cause.event].row.from_client);
         causes.extend(fetched.map(|moment| Cause { evidence: Evidence::Protocol, ..moment.cause }));
     }
@@ -314,10 +314,10 @@ fn fetches(
             {
                 let carried = news.carried(asks, Carrier::Response);
                 if inference.graph.yielded(carried).is_some_and(|at| at <= message.sent_ns) {
-                    let told = *passed_on.entry((finish, tracker)).or_insert_with(|| {
+                    let heard = *passed_on.entry((finish, tracker)).or_insert_with(|| {
                         inference.graph.mark("map.told", Some(tracker), Some(row.task), 0, &[carried])
                     });
-                    news = Cause::sent(told, Evidence::Protocol);
+                    news = Cause::sent(heard, Evidence::Protocol);
                 }
             }
             let poll = inference.timers.of(process, "getMapCompletionEvents");

@@ -106,9 +106,9 @@ impl Threads {
                     let Some(exchange) = exchange else { continue };
                     let got = if span.kind == "block-write" { &exchange.acks } else { &exchange.data };
                     let mut few = |message: &MessageId| {
-                        let told = readers.entry(*message).or_default();
-                        *told += 1;
-                        *told <= MAX_READERS
+                        let readings = readers.entry(*message).or_default();
+                        *readings += 1;
+                        *readings <= MAX_READERS
                     };
                     for piece in got.iter().filter(|message| few(message)).flat_map(|message| pieces.all(*message)) {
                         let (at, cause) = match consumed.get(&piece) {

@@ -357,11 +357,11 @@ impl Assignments {
         let beats = &inference.graph.beats[allocate.index()];
         let learnt =
             beats.partition_point(|beat| inference.graph.arrived(beat.response) <= request.sent_ns).checked_sub(1)?;
-        let told = inference.graph.happened(beats[learnt].response);
-        let told_before = learnt.checked_sub(1).map_or(0, |before| inference.graph.happened(beats[before].response));
+        let learnt_at = inference.graph.happened(beats[learnt].response);
+        let learnt_before = learnt.checked_sub(1).map_or(0, |before| inference.graph.happened(beats[before].response));
         let manager = inference.graph.events[beats[learnt].response].row.process;
-        let reported = last_arrival(inference, node, Carrier::Request, told);
-        let at = reported.max(told_before + 1).min(told);
+        let reported = last_arrival(inference, node, Carrier::Request, learnt_at);
+        let at = reported.max(learnt_before + 1).min(learnt_at);
         let asked = if kind == TaskKind::Reduce { self.reduces_asked } else { self.maps_asked };
         let asked = asked.filter(|asked| inference.graph.happened(*asked) <= at).or(self.maps_asked);
         let mut causes = Vec::new();

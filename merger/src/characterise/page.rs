@@ -43,7 +43,7 @@ fn section(title: &str, hint: &str) -> Element {
 fn headline(found: &Characteristics) -> Element {
     let totals = &found.totals;
     let of = |part: u64| if totals.payload_bytes > 0 { part as f64 / totals.payload_bytes as f64 } else { 0.0 };
-    let told = format!(
+    let sentence = format!(
         "{} of payload in {}: {} is data, {} control",
         bytes(totals.payload_bytes),
         seconds(totals.seconds),
@@ -62,7 +62,7 @@ fn headline(found: &Characteristics) -> Element {
             elephants.map_or_else(|| "–".to_owned(), share),
             "of it is in the largest tenth of the connections",
         ));
-    element("section").with("class", "headline").child(element("h1").text(told)).child(figures)
+    element("section").with("class", "headline").child(element("h1").text(sentence)).child(figures)
 }
 
 /// Share of the bytes in the largest tenth of the connections.

@@ -37,8 +37,8 @@ pub(super) fn compare(trace: &Trace, report: &mut Report) {
     };
     let mut figure = |name: &str, captured: u64, counter: fn(&JobRow) -> Option<u64>| -> (Option<f64>, u64) {
         // A job without reduces has no counter of a shuffle: only if no job has it, it is missing.
-        let told: Vec<u64> = jobs.iter().filter_map(|job| counter(job)).collect();
-        let counters = (!told.is_empty()).then(|| sum(told));
+        let counted: Vec<u64> = jobs.iter().filter_map(|job| counter(job)).collect();
+        let counters = (!counted.is_empty()).then(|| sum(counted));
         let reason = none().or_else(|| match counters {
             None => Some("the job history lacks the counter".to_owned()),
             Some(0) => Some(format!("the counter is 0; captured: {captured} bytes")),

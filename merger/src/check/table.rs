@@ -156,10 +156,10 @@ pub fn show(report: &Report) -> String {
         detail.rows.get("events").unwrap_or(&0)
     );
     // A target says how much of the payload was never captured.
-    let is_told = |loss: &&Loss| {
+    let is_shown = |loss: &&Loss| {
         loss.what == NEVER_CAPTURED && report.missed.iter().any(|missed| missed.contains("never captured"))
     };
-    for loss in detail.losses.iter().filter(|loss| !is_told(loss)) {
+    for loss in detail.losses.iter().filter(|loss| !is_shown(loss)) {
         let by = if loss.writer.is_empty() { String::new() } else { format!(" by {}", loss.writer) };
         out += &format!("lost{by}: {}: {} {}\n", loss.what, loss.count, loss.unit);
     }

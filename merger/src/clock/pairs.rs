@@ -364,11 +364,11 @@ mod tests {
                 });
                 fit(flows, keeps_all, &[(-10, 600), (0, 0)])
             };
-            let told = |fits: Vec<PairFit>| fits.first().map(|fit| {
+            let outcome = |fits: Vec<PairFit>| fits.first().map(|fit| {
                 let edges = [edge(&fit.forward.points, false), edge(&fit.backward.points, true)];
                 (fit.map, fit.range_ns, fit.room_ns, fit.uncertainty_ns, fit.weight(), edges)
             });
-            prop_assert_eq!(told(clouds(false)), told(clouds(true)));
+            prop_assert_eq!(outcome(clouds(false)), outcome(clouds(true)));
         }
     }
 }

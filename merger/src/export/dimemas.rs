@@ -132,14 +132,14 @@ impl<'t> Program<'t> {
     fn connect(&mut self, waits: &[(EventId, Before)]) -> Result<(), ExportError> {
         let trace = self.lanes.graph.trace;
         let mut of_delivery: BTreeMap<EventId, Vec<BlockPlace>> = BTreeMap::new();
-        let mut told = BTreeSet::new();
+        let mut named = BTreeSet::new();
         for (waiting, before) in waits {
             let (Some(&waiting), Some(&cause)) = (self.placed.get(waiting), self.placed.get(&before.event)) else {
                 continue;
             };
             if before.is_delivery && receiver(trace, self.lanes.graph.event(before.event)).is_some() {
                 of_delivery.entry(before.event).or_default().push(waiting);
-            } else if cause.task != waiting.task && told.insert((before.event, waiting.task)) {
+            } else if cause.task != waiting.task && named.insert((before.event, waiting.task)) {
                 self.signal(cause, waiting);
             }
         }

@@ -27,10 +27,10 @@ struct Request {
 
 /// Whether a connection speaks HTTP: requests in it, or its JVMs, say so.
 pub(super) fn is_http(conversation: &Conversation<'_>) -> bool {
-    let told = conversation.records.iter().any(|(record, _)| matches!(record, JvmRecord::ShuffleServed { .. }));
+    let recorded = conversation.records.iter().any(|(record, _)| matches!(record, JvmRecord::ShuffleServed { .. }));
     let client = conversation.client;
     let mut starts = client.stream.segments.iter().take(64).map(|segment| segment.offset);
-    told || starts.any(|at| begins_request(client.content.at(at)))
+    recorded || starts.any(|at| begins_request(client.content.at(at)))
 }
 
 /// Reads a connection: its protocol, "shuffle" or "http", and its messages.
@@ -281,17 +281,17 @@ impl<'a> Maps<'a> {
         listed: Option<&str>,
     ) -> Option<(ShuffleHeader, &'static str)> {
         let seen = ShuffleHeader::read(server.content.at(at));
-        let told = self.served.get(self.next_served).copied();
+        let recorded = self.served.get(self.next_served).copied();
         if let Some(seen) = seen {
             if let Some(place) = self.served[self.next_served..].iter().position(|(map, _, _)| *map == seen.map) {
                 self.next_served += place + 1;
             }
             return Some((seen, FRAMING));
         }
-        let (map, reduce, bytes) = match (told, listed, reduce) {
-            (Some(told), ..) => {
+        let (map, reduce, bytes) = match (recorded, listed, reduce) {
+            (Some(recorded), ..) => {
                 self.next_served += 1;
-                told
+                recorded
             }
             (None, Some(map), Some(reduce)) => (map, reduce, self.fetches.get(&(map.to_owned(), reduce))?.0),
             _ => return None,

@@ -38,13 +38,13 @@ pub(super) fn is_rpc(conversation: &Conversation<'_>) -> bool {
     if client.content.at(0).starts_with(b"hrpc") {
         return true;
     }
-    let told =
+    let recorded =
         conversation.records.iter().any(|(record, _)| matches!(record, JvmRecord::Rpc { .. } | JvmRecord::Call { .. }));
     let frames = |direction: &Direction, from_client: bool| {
         let starts = direction.stream.segments.iter().take(64).map(|segment| segment.offset);
         starts.filter(|&offset| frame(direction.content.at(offset), from_client).is_some()).count()
     };
-    told || (frames(client, true) > 0 && (conversation.server.end == 0 || frames(conversation.server, false) > 0))
+    recorded || (frames(client, true) > 0 && (conversation.server.end == 0 || frames(conversation.server, false) > 0))
 }
 
 /// Reads both directions.
@@ -273,10 +273,10 @@ fn call_of_response(header: &Message<'_>) -> Option<i64> {
     let call = i64::from(header.get(1)?.number()? as u32 as i32);
     let status = header.get(2)?.number()?;
     let fits = ordered && status <= 2 && call >= SASL && header.numbers().all(|number| number <= 12);
-    let told = match header.get(7) {
+    let recorded = match header.get(7) {
         Some(client) => matches!(client.bytes()?.len(), 0 | 16),
         // What wraps a response has a call id and a status, and nothing else.
         None => header.get(3).is_some() || !header.whole || call == SASL,
     };
-    (fits && told).then_some(call)
+    (fits && recorded).then_some(call)
 }

@@ -72,12 +72,13 @@ pub(super) fn op_of(name: &str) -> u8 {
 
 /// Whether a connection speaks this protocol: its first bytes or its JVMs say so.
 pub(super) fn is_transfer(conversation: &Conversation<'_>) -> bool {
-    let told = conversation.records.iter().any(|(record, _)| {
+    let recorded = conversation.records.iter().any(|(record, _)| {
         matches!(record, JvmRecord::Block { .. } | JvmRecord::BlockRead { .. } | JvmRecord::BlockWrite { .. })
     });
     let client = conversation.client;
     let starts = client.stream.segments.iter().take(64).map(|segment| segment.offset);
-    told || starts.into_iter().any(|at| request(client.content.at(at), at).is_some())
+    recorded
+        || starts.into_iter().any(|at| request(client.content.at(at), at).is_some())
         || only_data(conversation).is_some()
 }
 
@@ -104,12 +105,12 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
     let turns = Turns::new(conversation.client, conversation.server, &starts);
     let mut taken = vec![false; conversation.records.len()];
     for (number, operation) in operations.iter().enumerate() {
-        let told = JvmCounts::find(conversation, operation, &mut taken);
+        let recorded = JvmCounts::find(conversation, operation, &mut taken);
         let upstream_end = operations.get(number + 1).map_or(conversation.client.end, |next| next.at);
         let draft = |from_client: bool, kind: MessageKind, offset: u64, end: u64| Draft {
             name: name_of(operation.op).to_owned(),
             call: number as i64,
-            block: operation.block.or(told.block),
+            block: operation.block.or(recorded.block),
             attempt: operation.attempt.clone(),
             ..Draft::new(from_client, kind, offset, end.saturating_sub(offset))
         };
@@ -119,11 +120,11 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
         drafts.push(asked);
         if matches!(operation.op, WRITE | REPLACE) {
             let mut data = draft(true, MessageKind::BlockData, body, upstream_end);
-            fill(&mut data, conversation.client, Shape::WRITE, None, told.bytes);
+            fill(&mut data, conversation.client, Shape::WRITE, None, recorded.bytes);
             drafts.push(data);
         }
         let (from, to) = turns.answer(number);
-        answer(conversation.server, operation, &told, (from, to), &draft, &mut drafts);
+        answer(conversation.server, operation, &recorded, (from, to), &draft, &mut drafts);
     }
     drafts
 }
@@ -132,7 +133,7 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
 fn answer(
     server: &Direction,
     operation: &Operation,
-    told: &JvmCounts,
+    recorded: &JvmCounts,
     (from, to): (u64, u64),
     draft: &impl Fn(bool, MessageKind, u64, u64) -> Draft,
     drafts: &mut Vec<Draft>,
@@ -151,9 +152,9 @@ fn answer(
     if data_follows {
         let mut data = draft(false, MessageKind::BlockData, response, to);
         let shape = shape.unwrap_or(Shape::READ);
-        fill(&mut data, server, shape, operation.whole_answer(shape.chunk), told.bytes);
+        fill(&mut data, server, shape, operation.whole_answer(shape.chunk), recorded.bytes);
         if operation.op == READ {
-            data.unread_bytes = told.consumed.map(|consumed| data.app_bytes.saturating_sub(consumed));
+            data.unread_bytes = recorded.consumed.map(|consumed| data.app_bytes.saturating_sub(consumed));
         }
         drafts.push(data);
     } else {
@@ -189,15 +190,15 @@ pub(super) fn fill(
     direction: &Direction,
     shape: Shape,
     whole: Option<RangeInclusive<u64>>,
-    told: Option<u64>,
+    recorded: Option<u64>,
 ) {
     let layout = measure(&direction.content, data.offset, data.end().min(direction.end), shape, whole);
     data.app_bytes = layout.data;
     data.evidence = if layout.seen { FRAMING } else { COUNTED };
-    if let Some(told) =
-        told.filter(|&told| !layout.exact && told <= data.bytes && told.abs_diff(layout.data) <= shape.full)
+    if let Some(recorded) = recorded
+        .filter(|&recorded| !layout.exact && recorded <= data.bytes && recorded.abs_diff(layout.data) <= shape.full)
     {
-        data.app_bytes = told;
+        data.app_bytes = recorded;
         data.evidence = JVM;
     }
 }
@@ -215,13 +216,13 @@ pub(super) struct JvmCounts {
 impl JvmCounts {
     /// The records of this operation: of its block, each used once, in the order of time.
     pub fn find(conversation: &Conversation<'_>, operation: &Operation, taken: &mut [bool]) -> Self {
-        let mut told = Self::default();
+        let mut recorded = Self::default();
         let (mut served, mut used) = (false, false);
         for (number, (record, _)) in conversation.records.iter().enumerate() {
             let fits = |block: u64| operation.block.is_none_or(|wanted| wanted == block) && !taken[number];
             match record {
                 JvmRecord::Block { block, bytes, op, .. } if !served && fits(*block) && op == name_of(operation.op) => {
-                    (told.block, told.bytes, served) = (Some(*block), Some(*bytes), true);
+                    (recorded.block, recorded.bytes, served) = (Some(*block), Some(*bytes), true);
                     taken[number] = true;
                 }
                 JvmRecord::BlockRead { block, consumed, offset, .. }
@@ -230,18 +231,19 @@ impl JvmCounts {
                         && fits(*block)
                         && operation.offset.abs_diff(*offset) < 1 << 20 =>
                 {
-                    (told.block, told.consumed, used) = (told.block.or(Some(*block)), Some(*consumed), true);
+                    (recorded.block, recorded.consumed, used) =
+                        (recorded.block.or(Some(*block)), Some(*consumed), true);
                     taken[number] = true;
                 }
                 JvmRecord::BlockWrite { block, bytes, .. } if !used && operation.op == WRITE && fits(*block) => {
-                    (told.block, used) = (told.block.or(Some(*block)), true);
-                    told.bytes = told.bytes.or(Some(*bytes));
+                    (recorded.block, used) = (recorded.block.or(Some(*block)), true);
+                    recorded.bytes = recorded.bytes.or(Some(*bytes));
                     taken[number] = true;
                 }
                 _ => {}
             }
         }
-        told
+        recorded
     }
 }
 
@@ -341,18 +343,18 @@ pub(super) fn attempt_of_client(name: &str) -> Option<String> {
 
 /// A connection of which no request was captured: packets of block data tell themselves, and the JVMs whose they are.
 fn middle(conversation: &Conversation<'_>) -> Vec<Draft> {
-    let told = conversation.records.iter().find_map(|(record, _)| match record {
+    let recorded = conversation.records.iter().find_map(|(record, _)| match record {
         JvmRecord::Block { op, block, .. } => Some((op.clone(), *block)),
         JvmRecord::BlockRead { block, .. } => Some(("read".to_owned(), *block)),
         JvmRecord::BlockWrite { block, .. } => Some(("write".to_owned(), *block)),
         _ => None,
     });
-    let side = only_data(conversation).or_else(|| told.as_ref().map(|(op, _)| op == "write"));
+    let side = only_data(conversation).or_else(|| recorded.as_ref().map(|(op, _)| op == "write"));
     let Some(from_client) = side else { return Vec::new() };
     let mut drafts = Vec::new();
     let direction = conversation.direction(from_client);
     let first = packets::anchors(&direction.content, 0, direction.end).first().map_or(0, |anchor| anchor.at);
-    let (op, block) = told
+    let (op, block) = recorded
         .map_or_else(|| (if from_client { "write" } else { "read" }.to_owned(), None), |(op, block)| (op, Some(block)));
     let shape = if from_client { Shape::WRITE } else { Shape::READ };
     for (start, end) in [(0, first), (first, direction.end)] {

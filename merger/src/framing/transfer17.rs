@@ -24,7 +24,7 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
     let Some(mut operation) = request(client.content.at(0)) else { return Vec::new() };
     operation.bytes = request_end(client, server);
     let mut taken = vec![false; conversation.records.len()];
-    let told = JvmCounts::find(conversation, &operation, &mut taken);
+    let recorded = JvmCounts::find(conversation, &operation, &mut taken);
     let draft = |from_client: bool, kind: MessageKind, offset: u64, end: u64| Draft {
         name: name_of(operation.op).to_owned(),
         block: operation.block,
@@ -36,7 +36,7 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
     if asked < client.end {
         if matches!(operation.op, WRITE | REPLACE) {
             let mut data = draft(true, MessageKind::BlockData, asked, client.end);
-            fill(&mut data, client, Shape::WRITE_1, None, told.bytes);
+            fill(&mut data, client, Shape::WRITE_1, None, recorded.bytes);
             drafts.push(data);
         } else {
             drafts.push(draft(true, MessageKind::BlockStatus, asked, client.end));
@@ -51,9 +51,9 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
             READ | COPY => {
                 let mut data = draft(false, MessageKind::BlockData, answered, server.end);
                 let shape = shape(server).unwrap_or(Shape::READ_1);
-                fill(&mut data, server, shape, operation.whole_answer(shape.chunk), told.bytes);
+                fill(&mut data, server, shape, operation.whole_answer(shape.chunk), recorded.bytes);
                 if operation.op == READ {
-                    data.unread_bytes = told.consumed.map(|consumed| data.app_bytes.saturating_sub(consumed));
+                    data.unread_bytes = recorded.consumed.map(|consumed| data.app_bytes.saturating_sub(consumed));
                 }
                 drafts.push(data);
             }

@@ -51,8 +51,8 @@ pub struct Histories {
 }
 
 impl Histories {
-    fn take(&mut self, name: &str, told: FileKind, input: File, counters: &mut CountersByJob) -> io::Result<()> {
-        let (jobs, losses) = match told {
+    fn take(&mut self, name: &str, file_kind: FileKind, input: File, counters: &mut CountersByJob) -> io::Result<()> {
+        let (jobs, losses) = match file_kind {
             FileKind::Events => events::read(name, input, &mut self.racks)?,
             FileKind::Records => records::read(name, input)?,
             FileKind::Configuration(job) => {
@@ -94,8 +94,8 @@ pub fn read(captures: &[PathBuf]) -> Result<Histories, HistoryError> {
     for capture in captures {
         let Some(folder) = job_folder(capture)? else { continue };
         for name in folder.names().map_err(io_error(folder.path()))?.names {
-            let told = FileKind::of(&name);
-            if told == FileKind::Nothing {
+            let file_kind = FileKind::of(&name);
+            if file_kind == FileKind::Nothing {
                 continue;
             }
             let input = match folder.file(&name) {
@@ -106,7 +106,7 @@ pub fn read(captures: &[PathBuf]) -> Result<Histories, HistoryError> {
                 }
                 Err(error) => return Err(io_error(&folder.path().join(&name))(error)),
             };
-            match histories.take(&name, told, input, &mut counters) {
+            match histories.take(&name, file_kind, input, &mut counters) {
                 Ok(()) => {}
                 Err(error) if is_damage(&error) => {
                     histories.losses.lost(&at(&name), LossKind::Unusable(error.to_string()), 1);

@@ -599,7 +599,7 @@ fn star() -> World {
 
 #[test]
 fn the_file_of_another_host_is_told_by_its_addresses() {
-    let told = |file_of: &str| {
+    let stated = |file_of: &str| {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), &star(), "eth0.pcap", |packets| pcap(packets, Link::Ethernet, true, 65_535));
         fs::copy(folder.path().join(file_of).join("eth0.pcap"), folder.path().join("w1/given.pcap")).unwrap();
@@ -607,9 +607,9 @@ fn the_file_of_another_host_is_told_by_its_addresses() {
         let notes = merged(folder.path()).notes();
         notes.into_iter().filter(|note| note.contains("another host")).collect::<Vec<_>>()
     };
-    assert_eq!(told("w1"), Vec::<String>::new());
+    assert_eq!(stated("w1"), Vec::<String>::new());
     for (file_of, address) in [("w2", "10.0.0.2"), ("m1", "10.0.0.3")] {
-        let notes = told(file_of);
+        let notes = stated(file_of);
         assert!(notes.len() == 1 && notes[0].contains("w1/eth0.pcap") && notes[0].contains(address), "{notes:?}");
     }
 }
@@ -658,10 +658,10 @@ fn roles_are_told_by_calls_of_tasks_by_attempts_and_by_what_asks_and_is_not_aske
     assert!(calls.contains(&"statusUpdate"), "{calls:?}");
     let roles: Vec<(u32, &str)> =
         merged.joined.processes.iter().map(|process| (process.pid, process.role.as_str())).collect();
-    for told in [(100, "YarnChild"), (200, "YarnChild"), (300, "Client"), (400, "unknown"), (700, "NodeManager")] {
-        assert!(roles.contains(&told), "{told:?} in {roles:?}");
+    for stated in [(100, "YarnChild"), (200, "YarnChild"), (300, "Client"), (400, "unknown"), (700, "NodeManager")] {
+        assert!(roles.contains(&stated), "{stated:?} in {roles:?}");
     }
-    for told in [(500, "MRAppMaster"), (600, "NameNode")] {
-        assert!(roles.contains(&told), "{told:?} in {roles:?}");
+    for stated in [(500, "MRAppMaster"), (600, "NameNode")] {
+        assert!(roles.contains(&stated), "{stated:?} in {roles:?}");
     }
 }

@@ -178,8 +178,8 @@ fn a_write_is_told_apart_from_its_acknowledgements() {
     assert_eq!(got, [(BlockResponse, 3), (BlockAck, acks.len() as u64)]);
 }
 
-/// Serves two outputs, of which `kept` bytes of a full segment are kept; both JVMs tell of them if `told`.
-fn shuffle(kept: usize, told: bool) -> merger::merged::Merged {
+/// Serves two outputs, of which `kept` bytes of a full segment are kept; both JVMs tell of them if `stated`.
+fn shuffle(kept: usize, stated: bool) -> merger::merged::Merged {
     let (mut world, mut talk) = opened(50_060);
     world.keep = (256, kept);
     let mut fetched = Vec::new();
@@ -200,7 +200,7 @@ fn shuffle(kept: usize, told: bool) -> merger::merged::Merged {
         let (raw, host) = (bytes - 4, "m1".to_owned());
         fetched.push(JvmRecord::Fetch { t0: t, t1: arrived, th: 4, map, reduce: 2, bytes, raw, host, read_wait: 0 });
     }
-    if told {
+    if stated {
         world.jvm(0, 77, "Child", fetched);
     }
     world.merged()

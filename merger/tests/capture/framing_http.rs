@@ -68,14 +68,14 @@ fn each_map_is_a_message_with_its_size() {
     assert_eq!(merged.joined.connections[0].protocol, "shuffle");
     let asked: Vec<_> = messages(&merged, true).iter().map(|m| (m.kind, m.name.as_str(), m.reduce)).collect();
     assert_eq!(asked, [(ShuffleRequest, "/mapOutput", Some(2))]);
-    let told: Vec<_> =
+    let stated: Vec<_> =
         messages(&merged, false).iter().map(|m| (m.kind, m.map.clone(), m.reduce, m.app_bytes)).collect();
     let wanted: Vec<_> = sizes
         .iter()
         .enumerate()
         .map(|(number, &size)| (ShuffleResponse, Some(map(number)), Some(2), size as u64))
         .collect();
-    assert_eq!(told, wanted);
+    assert_eq!(stated, wanted);
     // Both JVMs' spans are about these messages.
     let joined = merged.joined.spans.iter().filter(|span| span.request.is_some() && span.response.is_some()).count();
     assert_eq!(joined, 2 * sizes.len());
@@ -96,8 +96,8 @@ fn without_jvms_the_headers_that_were_kept_are_followed() {
     fetch(&mut world, &mut talk, at(10), 0, &sizes);
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    let told: Vec<_> = messages(&merged, false).iter().map(|m| m.app_bytes).collect();
-    assert_eq!(told, [40_000, 130, 70_000]);
+    let stated: Vec<_> = messages(&merged, false).iter().map(|m| m.app_bytes).collect();
+    assert_eq!(stated, [40_000, 130, 70_000]);
 }
 
 #[test]
@@ -106,8 +106,8 @@ fn without_jvms_and_headers_the_rest_is_one_message() {
     fetch(&mut world, &mut talk, at(10), 0, &[40_000, 130, 70_000]);
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    let told: Vec<_> = messages(&merged, false).iter().map(|m| (m.kind, m.evidence.as_str())).collect();
-    assert_eq!(told, [(ShuffleResponse, "framing"), (ShuffleResponse, "headers")]);
+    let stated: Vec<_> = messages(&merged, false).iter().map(|m| (m.kind, m.evidence.as_str())).collect();
+    assert_eq!(stated, [(ShuffleResponse, "framing"), (ShuffleResponse, "headers")]);
 }
 
 #[test]
@@ -125,8 +125,8 @@ fn a_connection_kept_alive_serves_several_requests() {
     world.jvm(1, 60, "NodeManager", served);
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    let told: Vec<_> = messages(&merged, false).iter().map(|m| (m.call, m.app_bytes)).collect();
-    assert_eq!(told, [(0, 30_000), (0, 20_000), (1, 30_000), (1, 20_000), (2, 30_000), (2, 20_000)]);
+    let stated: Vec<_> = messages(&merged, false).iter().map(|m| (m.call, m.app_bytes)).collect();
+    assert_eq!(stated, [(0, 30_000), (0, 20_000), (1, 30_000), (1, 20_000), (2, 30_000), (2, 20_000)]);
 }
 
 #[test]

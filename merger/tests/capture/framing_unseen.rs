@@ -263,7 +263,7 @@ fn goodbye() -> Vec<u8> {
 const MAPS: [&str; 2] = ["attempt_1700000000000_0001_m_000000_0", "attempt_1700000000000_0001_m_000001_0"];
 
 /// A shuffle connection on which two outputs are fetched at once; says which bytes they take with their headers.
-fn shuffle(world: &mut World, port: u16, secret: bool, told_by_server: bool) -> [usize; 2] {
+fn shuffle(world: &mut World, port: u16, secret: bool, reported_by_server: bool) -> [usize; 2] {
     let mut talk = world.connect((0, port), (1, 13_562), [100, 200], at(0));
     let dress = |plain: &[u8]| if secret { encrypted(plain) } else { plain.to_vec() };
     if secret {
@@ -306,8 +306,8 @@ fn shuffle(world: &mut World, port: u16, secret: bool, told_by_server: bool) -> 
         host: "w2:13562".into(),
         read_wait: 0,
     });
-    let told = if told_by_server { (Vec::new(), served.to_vec()) } else { (fetched.to_vec(), Vec::new()) };
-    jvms(world, &talk, (u32::from(port), "YarnChild"), (70, "NodeManager"), told);
+    let stated = if reported_by_server { (Vec::new(), served.to_vec()) } else { (fetched.to_vec(), Vec::new()) };
+    jvms(world, &talk, (u32::from(port), "YarnChild"), (70, "NodeManager"), stated);
     parts.map(|part| part.len())
 }
 
@@ -328,9 +328,9 @@ fn a_shuffle_over_tls_falls_back_to_the_records_and_its_neighbour_does_not() {
         mine.sort_by_key(|message| message.offset);
         mine
     };
-    let told = of(":40001", false);
-    assert_eq!(told.iter().map(|m| m.bytes as usize).collect::<Vec<_>>(), plain);
-    assert!(told.iter().all(|message| message.evidence != "shared"), "{told:?}");
+    let stated = of(":40001", false);
+    assert_eq!(stated.iter().map(|m| m.bytes as usize).collect::<Vec<_>>(), plain);
+    assert!(stated.iter().all(|message| message.evidence != "shared"), "{stated:?}");
 
     let asked: Vec<_> = of(":40000", true).iter().map(|m| (m.kind, m.name.as_str(), m.reduce)).collect();
     assert_eq!(asked, [(Sasl, "tls", None), (ShuffleRequest, "/mapOutput", Some(3)), (Sasl, "tls", None)]);
@@ -353,13 +353,17 @@ fn a_shuffle_over_tls_falls_back_to_the_records_and_its_neighbour_does_not() {
 
 #[test]
 fn the_shuffle_without_payload_is_cut_by_the_sizes_of_its_outputs() {
-    for told_by_server in [true, false] {
+    for reported_by_server in [true, false] {
         let mut world = private(&["w1", "w2"]);
-        let parts = shuffle(&mut world, 40_000, false, told_by_server);
+        let parts = shuffle(&mut world, 40_000, false, reported_by_server);
         let merged = world.merged();
         assert_bytes_are_conserved(&merged);
         let answered = messages(&merged, false);
-        assert_eq!(answered.iter().map(|m| m.bytes as usize).collect::<Vec<_>>(), parts, "server: {told_by_server}");
+        assert_eq!(
+            answered.iter().map(|m| m.bytes as usize).collect::<Vec<_>>(),
+            parts,
+            "server: {reported_by_server}"
+        );
         assert!(answered.iter().all(|m| m.evidence == "jvm" && m.reduce == Some(3)));
         assert!(messages(&merged, true).iter().all(|m| m.kind == ShuffleRequest));
     }
@@ -387,7 +391,7 @@ fn block(talk: &Talk, op: &str, block: u64, [t0, t1]: [u64; 2], length: u64, byt
 /// Two reads one after the other; whatever both sides say is `dressed`.
 fn two_reads(world: &mut World, dress: impl Fn(&[u8]) -> Vec<u8>, opening: &[u8]) -> [Vec<usize>; 2] {
     let mut talk = world.connect((0, 40_000), (1, 9866), [100, 200], at(0));
-    let (mut asked, mut answered, mut told) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut asked, mut answered, mut stated) = (Vec::new(), Vec::new(), Vec::new());
     if !opening.is_empty() {
         world.say(&mut talk, true, at(1), opening);
         world.say(&mut talk, false, at(2), &[0x11; 90]);
@@ -403,11 +407,11 @@ fn two_reads(world: &mut World, dress: impl Fn(&[u8]) -> Vec<u8>, opening: &[u8]
         let end = world.say(&mut talk, false, at(t + 3), &packets);
         world.say(&mut talk, true, end + MS, &status);
         let times = [at(t) + DELAY_NS + STAMP_NS, end + 2 * MS];
-        told.push(block(&talk, "read", 500 + number, times, data as u64, data as u64));
+        stated.push(block(&talk, "read", 500 + number, times, data as u64, data as u64));
         asked.extend([request.len(), status.len()]);
         answered.extend([response.len(), packets.len()]);
     }
-    jvms(world, &talk, (50, "YarnChild"), (60, "DataNode"), (Vec::new(), told));
+    jvms(world, &talk, (50, "YarnChild"), (60, "DataNode"), (Vec::new(), stated));
     [asked, answered]
 }
 

@@ -116,9 +116,12 @@ fn packets_that_a_recording_of_loopback_dropped_are_missed_in_words() {
     assert_eq!(report.detail.missing_bytes, 2 * 1448);
     let missed = "2896 bytes (0.97% of the payload) were acknowledged and never captured";
     assert!(report.missed.iter().any(|said| said.starts_with(missed)), "{:?}", report.missed);
-    let told = show(&report);
+    let stated = show(&report);
     let targets = report.missed.len();
-    assert!(told.starts_with(&format!("FAIL: {targets} target")) && told.contains("\nMISSED: 2896 bytes"), "{told}");
-    assert_eq!(told.matches("never captured").count(), 1, "{told}");
-    assert_eq!(told.matches("MISSED").count(), targets, "{told}");
+    assert!(
+        stated.starts_with(&format!("FAIL: {targets} target")) && stated.contains("\nMISSED: 2896 bytes"),
+        "{stated}"
+    );
+    assert_eq!(stated.matches("never captured").count(), 1, "{stated}");
+    assert_eq!(stated.matches("MISSED").count(), targets, "{stated}");
 }

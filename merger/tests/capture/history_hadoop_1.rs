@@ -49,7 +49,7 @@ fn a_history_cut_at_any_byte_is_read_as_far_as_it_goes() {
         let events: u64 = histories.jobs.iter().map(|job| job.events).sum();
         assert_eq!(events, whole, "cut at {end}");
         assert!(histories.jobs.iter().all(|job| !job.succeeded));
-        let told = histories.losses.iter().any(|loss| loss.what().starts_with("truncated") && loss.count > 0);
-        assert_eq!(told, end > 0 && !HISTORY[..end].ends_with('\n'), "cut at {end}: {:?}", histories.losses);
+        let stated = histories.losses.iter().any(|loss| loss.what().starts_with("truncated") && loss.count > 0);
+        assert_eq!(stated, end > 0 && !HISTORY[..end].ends_with('\n'), "cut at {end}: {:?}", histories.losses);
     }
 }

@@ -82,12 +82,12 @@ fn a_small_file_that_unpacks_to_gigabytes_is_cut_and_named() {
         fs::write(folder.path().join("w1").join(name), packed).unwrap();
     }
     let output = build(folder.path());
-    let (said, told) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
+    let (said, stated) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
     assert_eq!(output.status.code(), Some(0), "{said}");
     for name in ["jvm-9-1.jsonl.zst", "jvm-9-2.jsonl.zst"] {
         assert!(
-            told.contains(&format!("w1/{name}: the rest of the file (it unpacks to more than 1000 times")),
-            "{told}"
+            stated.contains(&format!("w1/{name}: the rest of the file (it unpacks to more than 1000 times")),
+            "{stated}"
         );
     }
 }
@@ -245,16 +245,16 @@ fn what_each_agent_left_out_is_summed_up_by_check() {
     fs::write(folder.path().join("w1/dumpingd.json"), serde_json::to_vec(&dumpingd).unwrap()).unwrap();
     let output =
         Command::new(env!("CARGO_BIN_EXE_merger")).arg("check").arg(folder.path()).arg("--json").output().unwrap();
-    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let stated: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let expected = serde_json::json!({
         "sniffer": { "packets": 5, "payload bytes": 7 }, "dumpingd": { "records": 24 }, "jvm": { "records": 10 }
     });
-    assert_eq!(told["detail"]["unwritten_by"], expected);
+    assert_eq!(stated["detail"]["unwritten_by"], expected);
     let output = Command::new(env!("CARGO_BIN_EXE_merger")).arg("check").arg(folder.path()).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let stated = String::from_utf8_lossy(&output.stdout).into_owned();
     let by_dumpingd = "lost by dumpingd: w1: records of sockets for which there was no room on the disk: 11 records\n";
-    assert_eq!(told.matches(by_dumpingd).count(), 1, "{told}");
-    assert_eq!(told.matches(": 5 packets").count(), 1, "{told}");
+    assert_eq!(stated.matches(by_dumpingd).count(), 1, "{stated}");
+    assert_eq!(stated.matches(": 5 packets").count(), 1, "{stated}");
 }
 
 #[test]

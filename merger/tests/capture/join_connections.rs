@@ -116,10 +116,10 @@ fn what_is_sent_again_counts_once_and_arrives_in_order() {
     let row = &merged.joined.connections[0];
     assert_eq!((row.client_bytes, row.client_retransmitted_bytes, row.client_missing_bytes), (1500, 500, 0));
     let segments = &merged.joined.stream(row.connection, true).unpacked().segments;
-    let told: Vec<(u64, u64, u64, bool)> =
+    let stated: Vec<(u64, u64, u64, bool)> =
         segments.iter().map(|s| (s.offset, s.sent_ns, s.delivered_ns, s.retransmitted)).collect();
     assert_eq!(
-        told,
+        stated,
         [
             (0, at(10), at(10) + DELAY_NS, false),
             (500, at(11), at(40) + DELAY_NS, true),

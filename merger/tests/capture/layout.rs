@@ -82,7 +82,7 @@ fn socket_files_are_read_in_the_order_of_their_numbers() {
     for (number, name) in names.iter().enumerate() {
         write_lines(&folder.path().join("w1").join(name), &[process(number as u32, 0, 0, None)]);
     }
-    let told: Vec<u32> = w1(folder.path())
+    let stated: Vec<u32> = w1(folder.path())
         .sockets
         .iter()
         .filter_map(|record| match record {
@@ -90,14 +90,14 @@ fn socket_files_are_read_in_the_order_of_their_numbers() {
             _ => None,
         })
         .collect();
-    assert_eq!(told, [0, 1, 2, 3]);
+    assert_eq!(stated, [0, 1, 2, 3]);
 }
 
 /// Gives the JVM of w1 a network namespace in its header, and its ids in the process namespaces.
 fn in_namespace(path: PathBuf, netns: u64, pids: &[u32]) {
     let (mut records, _) = trace::files::read_json_lines::<JvmRecord>(&path).unwrap();
-    if let Some(JvmRecord::Header { netns: told, ns_pid, .. }) = records.first_mut() {
-        (*told, *ns_pid) = (netns, pids.to_vec());
+    if let Some(JvmRecord::Header { netns: stated, ns_pid, .. }) = records.first_mut() {
+        (*stated, *ns_pid) = (netns, pids.to_vec());
     }
     write_lines(&path, &records);
 }

@@ -47,8 +47,8 @@ fn golden_captures_take_no_more_than_foreseen_and_not_much_less() {
     for capture in golden_captures() {
         let out = tempfile::tempdir().unwrap();
         let output = build(&capture, out.path(), "8GiB");
-        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let of = |name: &str| told[name].as_u64().unwrap();
+        let stated: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let of = |name: &str| stated[name].as_u64().unwrap();
         let (foreseen, taken) = (of("memory_estimate_bytes"), of("memory_peak_bytes"));
         assert!(taken > 0 && taken <= foreseen, "{}: {taken} of {foreseen}", capture.display());
         assert!(foreseen <= 4 * taken, "{}: {taken} of {foreseen}", capture.display());

@@ -62,7 +62,8 @@ fn steps(extra: impl Fn(&Talk) -> Vec<JvmRecord>) -> (Vec<StepRow>, Vec<(Message
 #[test]
 fn each_step_is_of_the_data_that_its_thread_made_or_took() {
     let (rows, messages) = steps(|_| Vec::new());
-    let told: Vec<_> = rows.iter().map(|row| (row.kind, row.first_byte, row.read_wait_ns, row.write_wait_ns)).collect();
+    let stated: Vec<_> =
+        rows.iter().map(|row| (row.kind, row.first_byte, row.read_wait_ns, row.write_wait_ns)).collect();
     let wanted = [
         (StepKind::Produce, 64_512, 0, 2_000),
         (StepKind::Produce, 64_512 + (1 << 20), 0, 2_000),
@@ -70,7 +71,7 @@ fn each_step_is_of_the_data_that_its_thread_made_or_took() {
         (StepKind::Consume, 0, 1_000, 0),
         (StepKind::Send, 0, 0, 0),
     ];
-    assert_eq!(told, wanted);
+    assert_eq!(stated, wanted);
     let from_client = [true, true, true, false, false];
     assert_eq!(messages, from_client.map(|from_client| (MessageKind::BlockData, from_client)));
     assert!(rows.iter().all(|row| row.work_ns == 4_000_000 && row.thread == 8 && row.disk_ns == 3));

@@ -68,10 +68,10 @@ fn payload_and_unknown_files_stay_behind_and_the_rest_goes_on() {
     let (from, to) = (folder.path().join("capture"), folder.path().join("out"));
     capture(&from);
     assert!(holds(&all_bytes(&from), "hrpc"));
-    let told = report(&strip(&from, &to));
-    assert_eq!(told["hosts"], 2);
-    assert!(told["payload_bytes"].as_u64().unwrap() > 100 && told["packets"].as_u64().unwrap() > 10);
-    assert!(told["left_out"][0].as_str().unwrap().ends_with("m1/eth0.pcapng"));
+    let stated = report(&strip(&from, &to));
+    assert_eq!(stated["hosts"], 2);
+    assert!(stated["payload_bytes"].as_u64().unwrap() > 100 && stated["packets"].as_u64().unwrap() > 10);
+    assert!(stated["left_out"][0].as_str().unwrap().ends_with("m1/eth0.pcapng"));
     let left = all_bytes(&to);
     for word in ["hrpc", "ClientProtocol", "payload in another format"] {
         assert!(!holds(&left, word), "{word} is still there");
@@ -112,11 +112,12 @@ fn links_and_fifos_are_refused_and_named_and_the_rest_goes_on() {
     make_fifo(&from.join("m1/jvm-9-4.jsonl"));
     let output = strip(&from, &to);
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let refused: Vec<&str> = told["refused"].as_array().unwrap().iter().map(|told| told.as_str().unwrap()).collect();
+    let stated: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let refused: Vec<&str> =
+        stated["refused"].as_array().unwrap().iter().map(|stated| stated.as_str().unwrap()).collect();
     assert_eq!(refused.len(), 6, "{refused:?}");
     for name in odd.iter().chain(&["m1/jvm-9-4.jsonl"]) {
-        assert!(refused.iter().any(|told| told.contains(name)), "{name}: {refused:?}");
+        assert!(refused.iter().any(|stated| stated.contains(name)), "{name}: {refused:?}");
         assert!(!to.join(name).exists());
     }
     assert!(!holds(&all_bytes(&to), "for root alone"));

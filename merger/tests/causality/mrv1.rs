@@ -155,11 +155,11 @@ fn the_news_of_a_map_comes_to_the_reduce_by_three_beats() {
     let known = job.mark("map.known", MAP);
     let edge = job.edge(known.event, job.mark("task.finish", MAP).event);
     assert_eq!((job.timer(edge), edge.carrier), ("heartbeat", Some(Carrier::Request)));
-    let told = job.mark("map.told", MAP);
-    let edge = job.edge(told.event, known.event);
+    let stated = job.mark("map.told", MAP);
+    let edge = job.edge(stated.event, known.event);
     assert_eq!((job.timer(edge), edge.carrier), ("getTaskCompletionEvents", Some(Carrier::Response)));
     let fetch = job.inferred.first(job.fetch);
-    let edge = job.edge(fetch.event, told.event);
+    let edge = job.edge(fetch.event, stated.event);
     assert_eq!((job.timer(edge), edge.carrier), ("getMapCompletionEvents", Some(Carrier::Response)));
 }
 

@@ -23,11 +23,11 @@ struct Write {
 
 /// A reduce on w1 writes over w1's DataNode to w2's: the second hop is the bottleneck.
 fn write() -> Write {
-    told(None, None)
+    stated(None, None)
 }
 
 /// The same, where JVMs tell how long a packet was made by the writer, and handled by the first DataNode.
-fn told(made: Option<u64>, received: Option<u64>) -> Write {
+fn stated(made: Option<u64>, received: Option<u64>) -> Write {
     let mut s = Scenario::default();
     let (w1, w2) = (s.host("w1"), s.host("w2"));
     let whole = (0, 9_000 * MS);
@@ -140,7 +140,7 @@ fn marks(write: &Write, name: &str) -> (u64, u64) {
 #[test]
 fn what_a_writers_jvm_measured_takes_the_place_of_what_was_guessed() {
     // Less than the guess, which is MADE a packet; the last step is of four packets, and has as much work as the others.
-    let write = told(Some(MADE / 8), None);
+    let write = stated(Some(MADE / 8), None);
     let (count, work) = marks(&write, "block.produced");
     assert_eq!(count, PACKETS - 1, "all but the first, which may have been made before");
     let expected = (PACKETS - 1 - 4) * MADE / 8 + 16 * MADE / 8;
@@ -162,7 +162,7 @@ fn what_a_writers_jvm_measured_takes_the_place_of_what_was_guessed() {
 
 #[test]
 fn production_waits_for_room_in_the_queue_of_packets() {
-    let write = told(Some(MADE / 8), None);
+    let write = stated(Some(MADE / 8), None);
     let acks: Vec<_> = write.inferred.pieces(write.acks[0]).iter().map(|piece| piece.event).collect();
     let waits = write.inferred.causal.events.iter().filter(|event| {
         event.name == "block.produced"
@@ -174,7 +174,7 @@ fn production_waits_for_room_in_the_queue_of_packets() {
 
 #[test]
 fn a_packet_is_forwarded_when_those_before_it_have_been_handled() {
-    let write = told(None, Some(MS / 4));
+    let write = stated(None, Some(MS / 4));
     let (count, work) = marks(&write, "block.received");
     assert_eq!(count, PACKETS);
     let expected = (PACKETS - 4) * MS / 4 + 16 * MS / 4;
@@ -203,7 +203,7 @@ fn a_packet_is_forwarded_when_those_before_it_have_been_handled() {
 
 #[test]
 fn claims_of_more_work_than_there_was_time_move_nothing_on_the_recorded_network() {
-    let write = told(Some(1 << 45), Some(1 << 45));
+    let write = stated(Some(1 << 45), Some(1 << 45));
     let report = verify(&write.inferred.causal.events, &write.inferred.causal.dependencies);
     assert_eq!((report.dangling, report.backward, report.off), (0, 0, 0), "{report:?}");
 }
@@ -238,7 +238,7 @@ fn a_master_that_logs_what_it_hears_does_not_think_in_between() {
     let umbilical = s.connect(task, master, "rpc");
     // It hears something 4, 9 and 16 s after its start, and flushes a piece 3 ms after each.
     let heard = [4_000, 9_000, 16_000];
-    let told = heard.map(|at| s.rpc(umbilical, "done", at as i64, at * MS, MS, Some(1)).0);
+    let stated = heard.map(|at| s.rpc(umbilical, "done", at as i64, at * MS, MS, Some(1)).0);
     let line = s.connect(master, node, "data-transfer");
     let at = |sent_ns: u64, bytes: u32| Segment { bytes, sent_ns, delivered_ns: sent_ns + MS, ..Segment::default() };
     s.stream(line, true, MessageKind::BlockRequest, "write", 0, &[at(3_000 * MS, 300)]);
@@ -253,9 +253,9 @@ fn a_master_that_logs_what_it_hears_does_not_think_in_between() {
     let inferred = s.build();
     let flushed = inferred.pieces(data);
     assert_eq!(flushed.len(), 4, "{flushed:?}");
-    for (piece, told) in flushed[1..].iter().zip(told) {
+    for (piece, stated) in flushed[1..].iter().zip(stated) {
         let causes = inferred.causes(piece.event);
-        let heard = inferred.first(told).event;
+        let heard = inferred.first(stated).event;
         assert!(causes.iter().any(|cause| cause.on_event == heard && cause.on == On::Delivered), "{causes:?}");
         assert!(piece.delay_ns <= 3 * MS, "{} ns of thinking", piece.delay_ns);
     }

@@ -151,14 +151,14 @@ fn place(folder: &Path, random: &mut Random) -> Damage {
             return Damage::new(format!("{} removed", shown(&path)));
         }
     };
-    let told = format!("{} {what} {}", shown(&path), shown(&to));
+    let stated = format!("{} {what} {}", shown(&path), shown(&to));
     if to != path {
         fs::copy(&path, &to).unwrap();
         if what == "moved to" {
             fs::remove_file(&path).unwrap();
         }
     }
-    Damage::new(told)
+    Damage::new(stated)
 }
 
 fn other_name(name: &str, random: &mut Random) -> String {
@@ -250,11 +250,11 @@ fn kinds(folder: &Path, random: &mut Random) -> Damage {
             "noise"
         }
     };
-    let told = shown(&path);
+    let stated = shown(&path);
     // Histories are named among the notes.
-    let named = !told.starts_with("job/");
-    let damage = Damage::new(format!("{told} is {what}"));
-    if named { damage.named(told) } else { damage }
+    let named = !stated.starts_with("job/");
+    let damage = Damage::new(format!("{stated} is {what}"));
+    if named { damage.named(stated) } else { damage }
 }
 
 /// Packets have other times, numbers or addresses, or are missing, doubled, out of order.
@@ -378,7 +378,7 @@ fn manifests(folder: &Path, random: &mut Random) -> Damage {
     let Ok(mut value) = serde_json::from_slice::<Value>(&text) else { return bytes(folder, random) };
     let mut places = Vec::new();
     gather(&value, String::new(), &mut places);
-    let mut told = Vec::new();
+    let mut stated = Vec::new();
     for _ in 0..1 + random.below(5) {
         if places.is_empty() {
             break;
@@ -386,11 +386,11 @@ fn manifests(folder: &Path, random: &mut Random) -> Damage {
         let place = random.of(&places).clone();
         if let Some(value) = value.pointer_mut(&place) {
             *value = other_value(value, random);
-            told.push(format!("{place} = {}", value.to_string().chars().take(30).collect::<String>()));
+            stated.push(format!("{place} = {}", value.to_string().chars().take(30).collect::<String>()));
         }
     }
     fs::write(&path, value.to_string()).unwrap();
-    Damage::new(format!("{}: {told:?}", shown(&path)))
+    Damage::new(format!("{}: {stated:?}", shown(&path)))
 }
 
 /// Lines are out of order, many times there, or another file's.
@@ -454,9 +454,9 @@ fn packed(folder: &Path, random: &mut Random) -> Damage {
         packed[at] ^= 1 << random.below(8);
     }
     fs::write(&to, packed).unwrap();
-    let told = shown(&to);
-    let damage = Damage::new(format!("{told}: packed, {}", if cut { "cut" } else { "a bit flipped" }));
-    if cut && !told.starts_with("job/") { damage.named(told) } else { damage }
+    let stated = shown(&to);
+    let damage = Damage::new(format!("{stated}: packed, {}", if cut { "cut" } else { "a bit flipped" }));
+    if cut && !stated.starts_with("job/") { damage.named(stated) } else { damage }
 }
 
 fn make_fifo(path: &Path) {

@@ -79,7 +79,7 @@ struct Capture {
 struct Answer {
     output: Output,
     /// Its object, without what differs from run to run.
-    told: Value,
+    stated: Value,
     peak_bytes: u64,
     took: Duration,
 }
@@ -118,19 +118,19 @@ impl Answer {
             std::thread::sleep(Duration::from_millis(3));
         };
         let output = Output { status, stdout: out.join().unwrap(), stderr: err.join().unwrap() };
-        let mut told: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-        peak_bytes = peak_bytes.max(told["memory_peak_bytes"].as_u64().unwrap_or(0));
+        let mut stated: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+        peak_bytes = peak_bytes.max(stated["memory_peak_bytes"].as_u64().unwrap_or(0));
         for key in ["wall_s", "trace", "memory_peak_bytes", "memory_estimate_bytes"] {
-            if let Some(told) = told.as_object_mut() {
-                told.remove(key);
+            if let Some(stated) = stated.as_object_mut() {
+                stated.remove(key);
             }
         }
-        Self { output, told, peak_bytes, took: began.elapsed() }
+        Self { output, stated, peak_bytes, took: began.elapsed() }
     }
 
     /// What it says of losses.
     fn said(&self) -> (&Value, &Value) {
-        (&self.told["losses"], &self.told["notes"])
+        (&self.stated["losses"], &self.stated["notes"])
     }
 }
 
@@ -176,16 +176,16 @@ fn mutate(seed: u64, captures: &BTreeMap<&str, Capture>, work: &Path, tally: &mu
         let one_line = said.starts_with("merger: ") && said.trim_end().lines().count() == 1;
         return if one_line { Ok(()) } else { Err(format!("{what}: refused with {said}")) };
     }
-    if answer.told.is_null() {
+    if answer.stated.is_null() {
         return Err(format!("{what}: no answer"));
     }
     tally.merged += 1;
-    if answer.told == capture.answer.told {
+    if answer.stated == capture.answer.stated {
         tally.as_before += 1;
     } else if answer.said() == capture.answer.said() && checked(&trace) == checked(&work.join("trace")) {
         return Err(format!("{what}: another trace, and nothing is said of it"));
     }
-    let losses = answer.told["losses"].to_string();
+    let losses = answer.stated["losses"].to_string();
     for damage in &damages {
         if count == 1
             && let Some(file) = &damage.must_be_named

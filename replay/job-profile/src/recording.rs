@@ -210,12 +210,12 @@ impl<'a> Recording<'a> {
     }
 
     pub(super) fn task_start(&self, task: &TaskRow) -> Option<u64> {
-        let told = self.call(task, "getTask", MessageKind::RpcResponse)?.delivered_ns;
+        let assigned = self.call(task, "getTask", MessageKind::RpcResponse)?.delivered_ns;
         let begins = match task.kind {
             TaskKind::Reduce => self.sent(task, "getMapCompletionEvents")?,
             TaskKind::Map | TaskKind::Other => self.input(task)?.0.sent_ns,
         };
-        Some(begins.saturating_sub(told))
+        Some(begins.saturating_sub(assigned))
     }
 
     pub(super) fn master_start(&self, job: &JobRow) -> Option<u64> {

@@ -46,9 +46,9 @@ pub enum JobError {
         at: String,
     },
     /// Longer than times reach.
-    #[error("the jobs are not done after {at} s of simulated time: too slow a network, disk or CPU")]
+    #[error("the jobs are not done after {at} of simulated time: too slow a network, disk or CPU")]
     Endless {
-        /// When it was given up, seconds.
+        /// When it was given up, with its unit.
         at: String,
     },
 }

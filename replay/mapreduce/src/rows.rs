@@ -173,7 +173,8 @@ impl Writing {
     /// Events in the order in which they happened, and with them messages and what crossed connections.
     fn events(&mut self) {
         let order = std::mem::take(&mut self.model.kernel.order);
-        self.trace.events.reserve(order.len());
+        self.trace.events.reserve_exact(order.len());
+        self.trace.messages.reserve_exact(self.model.world.notes.len());
         for (number, id) in (0u32..).zip(&order) {
             self.event_of[id.0 as usize] = number;
             let step = *self.model.kernel.step(*id);

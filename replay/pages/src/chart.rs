@@ -159,16 +159,16 @@ impl Chart<'_> {
         for (at, value, hollow) in line.points.iter().filter(|_| self.dots) {
             let dot =
                 element("circle").with("cx", format!("{:.1}", x.at(*at))).with("cy", format!("{:.1}", y.at(*value)));
-            let told = format!(
+            let label = format!(
                 "{}: {} at {}{}",
                 line.name,
                 number(*value),
                 self.name_of(*at),
                 if *hollow { self.hollow } else { "" }
             );
-            let told = told.trim_start_matches(": ").to_owned();
+            let label = label.trim_start_matches(": ").to_owned();
             let dot = dot.with("r", 4).with("stroke", colour).with("fill", if *hollow { "#ffffff" } else { colour });
-            drawn.push(dot.child(element("title").text(told)));
+            drawn.push(dot.child(element("title").text(label)));
         }
         drawn
     }

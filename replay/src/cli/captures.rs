@@ -40,7 +40,7 @@ fn network_of(trace: &Path) -> Result<Option<Experiment>, Error> {
     let Ok(merger) = beside_this_program("merger") else { return Ok(None) };
     let folder = tempfile::tempdir().context("a folder for the network cannot be made")?;
     let file = folder.path().join("network.toml");
-    let told = Command::new(&merger)
+    let ran = Command::new(&merger)
         .arg("network")
         .arg(std::path::absolute(trace)?)
         .arg("--out")
@@ -48,7 +48,7 @@ fn network_of(trace: &Path) -> Result<Option<Experiment>, Error> {
         .stdin(Stdio::null())
         .output()
         .with_context(|| format!("{} cannot be started", merger.display()))?;
-    Ok(if told.status.success() { Some(Experiment::read(&file, &[])?) } else { None })
+    Ok(if ran.status.success() { Some(Experiment::read(&file, &[])?) } else { None })
 }
 
 /// A folder with the trace of a capture.

@@ -47,7 +47,11 @@ pub(super) struct Common {
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
     /// The experiment: a TOML file, or a name that `replay experiments` lists.
-    pub(super) experiment: PathBuf,
+    #[arg(required_unless_present = "fabric")]
+    experiment: Option<PathBuf>,
+    /// The experiment, by the option that `predict`, `generate`, `coflow` and `program` have for it.
+    #[arg(long, value_name = "EXPERIMENT", conflicts_with = "experiment")]
+    fabric: Option<PathBuf>,
     #[command(flatten)]
     pub(super) common: Common,
     /// Recorded jobs: also writes the replay as a trace, with the times of the simulated network, for `merger export`; the
@@ -71,6 +75,13 @@ pub(super) struct RunArgs {
     /// Synthetic traffic: how networks are run; it does not show in the results.
     #[arg(long, value_enum, default_value_t)]
     pub(super) engine: Engine,
+}
+
+impl RunArgs {
+    /// The experiment's file or name.
+    pub(super) fn experiment(&self) -> &Path {
+        self.experiment.as_deref().or(self.fabric.as_deref()).unwrap_or_else(|| Path::new(""))
+    }
 }
 
 /// One of several tasks that share the combinations of a sweep.

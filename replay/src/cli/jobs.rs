@@ -40,8 +40,9 @@ pub(super) fn path_of_jobs(experiment: &Experiment) -> Result<&Path, RunError> {
 
 /// Reads the jobs of an experiment.
 pub(super) fn jobs_of(experiment: &Experiment, bars: &Bars) -> Result<Jobs, Error> {
+    let job = experiment.workload.job.as_deref();
     if let Some(file) = &experiment.workload.generate {
-        return Ok(Jobs::Generated(Box::new(GeneratedJobs::new(read_jobs(file, &[])?, Vec::new())?)));
+        return Ok(Jobs::Generated(Box::new(GeneratedJobs::new(read_jobs(file, &[])?, Vec::new(), job)?)));
     }
     let folder = path_of_jobs(experiment)?;
     let spinner = bars.spinner(&format!("reading {}", folder.display()));
@@ -49,7 +50,7 @@ pub(super) fn jobs_of(experiment: &Experiment, bars: &Bars) -> Result<Jobs, Erro
     spinner.finish_and_clear();
     let Some(growth) = &experiment.workload.grow else { return Ok(Jobs::Recorded(Box::new(trace))) };
     let (file, notes) = grown_job(&folder.display().to_string(), &trace, &[], growth).context("workload.grow")?;
-    Ok(Jobs::Generated(Box::new(GeneratedJobs::new(file, notes)?)))
+    Ok(Jobs::Generated(Box::new(GeneratedJobs::new(file, notes, job)?)))
 }
 
 /// What jobs are known by: experiments of one key run the same jobs.
@@ -57,12 +58,17 @@ pub(super) fn jobs_of(experiment: &Experiment, bars: &Bars) -> Result<Jobs, Erro
 pub(super) struct JobsKey {
     path: PathBuf,
     growth: Option<String>,
+    /// Of jobs from parameters: the one whose results are looked at.
+    job: Option<String>,
 }
 
 /// The key of an experiment's jobs.
 pub(super) fn key_of_jobs(experiment: &Experiment) -> Result<JobsKey, RunError> {
-    let growth = experiment.workload.grow.as_ref().map(|growth| format!("{growth:?}"));
-    Ok(JobsKey { path: path_of_jobs(experiment)?.to_owned(), growth })
+    let workload = &experiment.workload;
+    let growth = workload.grow.as_ref().map(|growth| format!("{growth:?}"));
+    let is_generated = workload.generate.is_some() || growth.is_some();
+    let job = workload.job.clone().filter(|_| is_generated);
+    Ok(JobsKey { path: path_of_jobs(experiment)?.to_owned(), growth, job })
 }
 
 /// Reads the jobs of some experiments, each once.

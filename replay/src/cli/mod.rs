@@ -315,8 +315,11 @@ enum Command {
 #[derive(Debug, Args)]
 struct CompareArgs {
     /// The experiments: TOML files, or names that `replay experiments` lists.
-    #[arg(required = true, value_name = "EXPERIMENT")]
+    #[arg(required_unless_present = "fabric", value_name = "EXPERIMENT")]
     experiments: Vec<PathBuf>,
+    /// One more of them, by the option that `predict`, `generate`, `coflow` and `program` have for it; may be given more than once.
+    #[arg(long, value_name = "EXPERIMENT")]
+    fabric: Vec<PathBuf>,
     #[command(flatten)]
     common: Common,
 }
@@ -334,7 +337,7 @@ struct ReportArgs {
 pub(crate) fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
-        Command::Compare(args) => run::compare(&args.experiments, &args.common),
+        Command::Compare(args) => run::compare(&[args.experiments, args.fabric].concat(), &args.common),
         Command::Predict(args) => predict::run(&args),
         Command::Report(args) => run::report(&args.results, args.out),
         Command::Generate(args) => generate::run(&args),

@@ -107,8 +107,9 @@ pub(super) fn run(args: &PredictArgs) -> Result<ExitCode, Error> {
     });
     let recorded = recorded.transpose()?;
     let bars = Bars::new();
-    let is_told = recorded.is_some() || networks.iter().any(|network| network.experiment.workload.recorded_network);
-    let runs = read_runs(args, !is_told, &bars)?;
+    let is_network_known =
+        recorded.is_some() || networks.iter().any(|network| network.experiment.workload.recorded_network);
+    let runs = read_runs(args, !is_network_known, &bars)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0)).build()?;
     let replay = |network: &Network| pool.install(|| replay_all(network, &runs, args.seeds, &bars));
     let replayed = networks.iter().map(replay).collect::<Result<Vec<_>, Error>>()?;

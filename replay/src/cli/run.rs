@@ -37,7 +37,7 @@ pub(super) fn exit_code(failure: &Error) -> u8 {
 
 /// Runs one experiment.
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
-    let (path, common) = (args.experiment.as_path(), &args.common);
+    let (path, common) = (args.experiment(), &args.common);
     let is_shared = args.part.is_some() || args.gather;
     if !is_shared {
         check_folder(&common.out, common.force)?;

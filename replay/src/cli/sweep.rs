@@ -120,7 +120,7 @@ fn replay_all(
             let outcome = match outcome {
                 Ok(results) => PartOutcome::Replayed(Box::new(results.detail.summary)),
                 Err(error) => {
-                    PartOutcome::Failed(error_chain(wrong_key(&args.experiment, &args.common, error).as_ref()))
+                    PartOutcome::Failed(error_chain(wrong_key(args.experiment(), &args.common, error).as_ref()))
                 }
             };
             done(number, &outcome)?;
@@ -166,8 +166,8 @@ fn finish(args: &RunArgs, sweep: &Sweep, outcomes: Vec<Option<PartOutcome>>) -> 
         say(&serde_json::to_string_pretty(&jobs.summary(sweep))?)?;
     } else {
         let report = common.out.join("report.html");
-        let told: String = jobs.circuits_pay().iter().map(|sentence| format!("{sentence}\n")).collect();
-        say(&format!("{}{told}report     {}", table::of_jobs(&jobs), report.display()))?;
+        let sentences: String = jobs.circuits_pay().iter().map(|sentence| format!("{sentence}\n")).collect();
+        say(&format!("{}{sentences}report     {}", table::of_jobs(&jobs), report.display()))?;
     }
     let doubted = jobs.points.iter().any(|point| !point.summary.doubts.is_empty());
     Ok(ExitCode::from(if jobs.failed.is_empty() && !doubted && !jobs.interim { 0 } else { FOUND_WRONG }))

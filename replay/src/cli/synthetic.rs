@@ -33,7 +33,7 @@ struct Job {
 pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
     let common = &args.common;
     if common.trace.is_some() {
-        bail!("--trace: {} has synthetic traffic ([traffic]) and replays no trace", args.experiment.display());
+        bail!("--trace: {} has synthetic traffic ([traffic]) and replays no trace", args.experiment().display());
     }
     // The effective configuration must find the table from wherever it lies.
     for traffic in sweep.points.iter_mut().filter_map(|point| point.experiment.traffic.as_mut()) {
@@ -111,7 +111,7 @@ fn collect(
         while let Some((_, outcome)) = outcomes.next_if(|(job, _)| job.point == point) {
             match outcome {
                 Some(Ok(run)) => runs.push(run),
-                Some(Err(error)) => failure = Some(wrong_key(&args.experiment, &args.common, error)),
+                Some(Err(error)) => failure = Some(wrong_key(args.experiment(), &args.common, error)),
                 None => results.detail.interim = true,
             }
         }

@@ -22,7 +22,7 @@ pub(crate) struct Culprit {
     pub(crate) is_known: bool,
     /// Whether its value is wrong; else there is no such key, or its table lacks something.
     pub(crate) is_value: bool,
-    /// The key that may have been meant, where there is none such.
+    /// The key that may have been meant, where there is none such; the value, where only some are allowed.
     pub(crate) meant: Option<String>,
 }
 
@@ -67,7 +67,12 @@ pub(crate) fn culprit(table: &Table, read: Read, message: &str) -> Option<Culpri
     let known = without.as_ref().and_then(|whole| get(whole, above)?.as_table().cloned());
     let of_table = known.iter().flat_map(Table::keys).map(String::as_str);
     let names: Vec<&str> = if known.is_some() { of_table.collect() } else { named_as_allowed(message) };
-    let meant = nearest(key, names).filter(|_| !is_known).map(str::to_owned);
+    let meant = match value.as_ref().and_then(Value::as_str) {
+        _ if !is_known => nearest(key, names),
+        Some(value) if message.starts_with("unknown variant") => nearest(value, named_as_allowed(message)),
+        _ => None,
+    };
+    let meant = meant.map(str::to_owned);
     Some(Culprit { is_known, is_value: !is_table && is_known, meant, path })
 }
 

@@ -13,7 +13,7 @@ use super::{Experiment, ExperimentError, Override};
 use netsim::fabric::lightness::PARAMETERS;
 
 /// So many unknown keys are told at once.
-const MAX_TOLD: usize = 20;
+const MAX_UNKNOWN: usize = 20;
 
 /// What is wrong with a table; `None` if nothing is.
 type Fate<'f> = &'f dyn Fn(Table) -> Option<String>;
@@ -63,21 +63,26 @@ pub(crate) fn unreadable(
     }
     let mut unknown = Vec::new();
     let (mut rest, mut next) = (table.clone(), message.to_owned());
-    while unknown.len() < MAX_TOLD && key_of(&next).is_none() {
+    while unknown.len() < MAX_UNKNOWN && key_of(&next).is_none() {
         let Some(found) = culprit(&rest, read, &next).filter(|found| !found.is_known) else { break };
         rest = without(&rest, &found.path);
-        let told = format!("{next}{}", found.suggestion());
-        unknown.push((found, told));
+        let explained = format!("{next}{}", found.suggestion());
+        unknown.push((found, explained));
         match read(rest.clone()) {
             Err(error) => next = error,
             Ok(_) => break,
         }
     }
     unknown.sort_by_key(|(found, _)| span_of(text, &found.path, false).map_or(usize::MAX, |span| span.start));
-    let one = |found: Option<&Culprit>, told: &str| of_culprit(file, text, overrides, (found, &fate), told);
-    let mut errors: Vec<ExperimentError> = unknown.iter().map(|(found, told)| one(Some(found), told)).collect();
+    let one = |found: Option<&Culprit>, explained: &str| of_culprit(file, text, overrides, (found, &fate), explained);
+    let mut errors: Vec<ExperimentError> =
+        unknown.iter().map(|(found, explained)| one(Some(found), explained)).collect();
     match errors.len() {
-        0 => one(culprit(table, read, message).as_ref(), message),
+        0 => {
+            let found = culprit(table, read, message);
+            let suggestion = found.as_ref().map(Culprit::suggestion).unwrap_or_default();
+            one(found.as_ref(), &format!("{message}{suggestion}"))
+        }
         1 => errors.remove(0),
         _ => ExperimentError::Several(errors),
     }

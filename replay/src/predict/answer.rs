@@ -65,13 +65,13 @@ mod tests {
 
     #[test]
     fn what_saves_most_stands_first_and_computing_counts_half() {
-        let told =
+        let answer =
             most_help(&[wait("think", 0.4), wait("hidden-work", 0.1), wait("network", 0.3), wait("timer-wait", 0.2)]);
         assert!(
-            told.starts_with("What would help most there: a faster network, at most 30.0% of the job's time;"),
-            "{told}"
+            answer.starts_with("What would help most there: a faster network, at most 30.0% of the job's time;"),
+            "{answer}"
         );
-        assert!(told.contains("processors and disks twice as fast 25.0%"), "{told}");
+        assert!(answer.contains("processors and disks twice as fast 25.0%"), "{answer}");
         assert_eq!(most_help(&[wait("outside", 1.0)]), "");
     }
 

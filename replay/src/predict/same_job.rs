@@ -92,8 +92,8 @@ pub fn check(jobs: &[(&str, &JobRow)]) -> Result<(), JobsDiffer> {
             return Err(differs("their names differ", format!("\"{}\"", one.name), format!("\"{}\"", two.name)));
         }
         if one.succeeded != two.succeeded {
-            let told = |job: &JobRow| if job.succeeded { "succeeded" } else { "failed" }.to_owned();
-            return Err(differs("one did not succeed", told(one), told(two)));
+            let outcome = |job: &JobRow| if job.succeeded { "succeeded" } else { "failed" }.to_owned();
+            return Err(differs("one did not succeed", outcome(one), outcome(two)));
         }
         if (one.maps, one.reduces) != (two.maps, two.reduces) {
             let tasks = |job: &JobRow| format!("{} maps and {} reduces", job.maps, job.reduces);

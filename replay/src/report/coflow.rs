@@ -28,13 +28,13 @@ pub fn write_coflow_page(path: &Path, detail: &CoflowDetail) -> Result<(), Store
 }
 
 fn page(detail: &CoflowDetail) -> String {
-    let told = "A coflow's completion time (CCT) runs from its arrival to the end of its last flow. Its bound is what its busiest \
+    let explanation = "A coflow's completion time (CCT) runs from its arrival to the end of its last flow. Its bound is what its busiest \
                 port has to send or to receive, with the switch to itself; over circuits with a set-up for each pair of ports.";
     let drawn = element("section")
         .child(element("h2").text("Completion times"))
         .child(distribution(detail))
         .child(note("The share of coflows that are complete within a time; times on a logarithmic scale."));
-    let main = element("main").child(figures(detail)).child(drawn).child(note(told));
+    let main = element("main").child(figures(detail)).child(drawn).child(note(explanation));
     let how = if detail.alone { "each by itself" } else { "as they arrive" };
     let text = format!("{} coflows over {} ports, {how}", format::count(detail.coflows as u64), detail.ports);
     let job = div("job").child(element("strong").text(&text));
@@ -75,7 +75,7 @@ fn figures(detail: &CoflowDetail) -> Element {
             one.set_up_share.map_or_else(dash, |share| format!("{:.1}%", share * 100.0)),
         ]
     });
-    let told = format!(
+    let explanation = format!(
         "{}: {} flows, {:.1} GB; ports of {:.3} Gbit/s, circuits set up in {}.",
         detail.file,
         format::count(detail.flows as u64),
@@ -83,7 +83,7 @@ fn figures(detail: &CoflowDetail) -> Element {
         gigabits(detail.rate_bps),
         format::seconds(detail.delay_s),
     );
-    element("section").child(element("h2").text("Figures")).child(table(&headers, 1, rows)).child(note(&told))
+    element("section").child(element("h2").text("Figures")).child(table(&headers, 1, rows)).child(note(&explanation))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for people")]

@@ -40,10 +40,13 @@ pub fn write_congestion_page(path: &Path, detail: &CongestionDetail) -> Result<(
 /// The report as an HTML page.
 fn page(detail: &CongestionDetail) -> String {
     let drawn: Vec<Element> = pictures(detail).into_iter().map(|(_, picture)| picture).collect();
-    let told =
+    let explanation =
         "A message's congestion is the most messages that share a link of its path; its bandwidth is the inverse.";
     let distributions = || {
-        element("section").child(element("h2").text("Distributions")).children(drawn.iter().cloned()).child(note(told))
+        element("section")
+            .child(element("h2").text("Distributions"))
+            .children(drawn.iter().cloned())
+            .child(note(explanation))
     };
     let main = element("main")
         .children(detail.shuffle.as_ref().map(|shuffle| shuffled(shuffle, detail.runs)))
@@ -96,12 +99,12 @@ fn figures(detail: &CongestionDetail) -> Element {
             range(case.dep_max_delay),
         ]
     });
-    let told = format!(
+    let explanation = format!(
         "{} runs each, seed {}; means of runs with half their 99% interval.",
         format::count(detail.runs),
         detail.seed
     );
-    element("section").child(element("h2").text("Figures")).child(table(&headers, 3, rows)).child(note(&told))
+    element("section").child(element("h2").text("Figures")).child(table(&headers, 3, rows)).child(note(&explanation))
 }
 
 /// A recorded shuffle, a row for each routing.
@@ -126,7 +129,7 @@ fn shuffled(shuffle: &ShuffleDetail, runs: u64) -> Element {
     } else {
         format!("mapped to the topology's at random, {} runs", format::count(runs))
     };
-    let told = format!(
+    let explanation = format!(
         "{} of {}: {} between {} pairs of {} hosts, {mapped}; {} stayed on their host. All at once: no schedule on these paths is \
          shorter than the busiest link's time.",
         shuffle.job,
@@ -136,7 +139,7 @@ fn shuffled(shuffle: &ShuffleDetail, runs: u64) -> Element {
         shuffle.hosts,
         format::bytes(shuffle.local_bytes),
     );
-    element("section").child(element("h2").text("Shuffle")).child(table(&headers, 2, rows)).child(note(&told))
+    element("section").child(element("h2").text("Shuffle")).child(table(&headers, 2, rows)).child(note(&explanation))
 }
 
 /// Static estimates beside simulated times.
@@ -157,14 +160,14 @@ fn simulated(detail: &CongestionDetail) -> Option<Element> {
             format::share(one.mean_error),
         ])
     });
-    let told = format!(
+    let explanation = format!(
         "Messages of {} each on {}; slowest: levels' slowest messages, added up; error: the mean over messages of |simulated / \
          static - 1|.",
         format::bytes(first.message_bytes),
         first.fabric
     );
     let title = element("h2").text("Static estimate beside simulation");
-    Some(element("section").child(title).child(table(&headers, 1, rows)).child(note(&told)))
+    Some(element("section").child(title).child(table(&headers, 1, rows)).child(note(&explanation)))
 }
 
 /// All pictures, with the names of their files.

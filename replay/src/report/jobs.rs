@@ -11,13 +11,13 @@ use crate::results::{Baseline, JobSweep};
 #[must_use]
 pub fn page(jobs: &JobSweep) -> String {
     let first = jobs.points.first().map(|point| &point.summary);
-    let told = first.into_iter().flat_map(|summary| summary.doubts.iter().chain(&summary.notes));
+    let remarks = first.into_iter().flat_map(|summary| summary.doubts.iter().chain(&summary.notes));
     let main = element("main")
         .child(element("section").with("class", "headline").child(element("h1").text(headline(jobs))))
         .children(jobs.circuits_pay().iter().map(|sentence| parts::note(sentence)))
         .children(jobs.interim.then(|| parts::note("The sweep was stopped: these are interim results.")))
         .children(jobs.failed.iter().map(|(what, reason)| parts::note(&format!("{what}: {reason}"))))
-        .children(told.map(|note| parts::note(note)))
+        .children(remarks.map(|note| parts::note(note)))
         .child(overview(jobs))
         .children(pictures(jobs))
         .child(parts::configuration(&jobs.effective));

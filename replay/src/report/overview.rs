@@ -18,7 +18,7 @@ pub(super) fn headline(details: &[Detail]) -> Element {
             section.children((!costs.is_empty()).then(|| element("p").with("class", "lead").text(costs)))
         }
     };
-    section.children(answer::errors(details).map(|told| pages::parts::note(&told)))
+    section.children(answer::errors(details).map(|sentence| pages::parts::note(&sentence)))
 }
 
 /// The figures of one replay that people ask for first.
@@ -34,15 +34,17 @@ pub(super) fn figures(summary: &Summary) -> Element {
     let figures = div("figures")
         .child(plain(format::share(summary.network_share), "of the job's time on the network"))
         .child(figure(format::change(-saved), most));
+    let p95 = errors.p95.filter(|_| summary.shows_error()).map(|p95| format!("{:.0}%", p95 * 100.0));
     let transfers = [
-        figure(format::maybe_change(errors.median), median),
-        plain(
-            errors.p95.map_or_else(|| "–".to_owned(), |p95| format!("{:.0}%", p95 * 100.0)),
-            &format!("95th percentile of that {change}"),
-        ),
+        errors
+            .median_of_large()
+            .map(|large| plain(format::change(large), &format!("median {change} for messages of 64 KiB and more"))),
+        Some(figure(format::maybe_change(errors.median), median.text(" of all messages"))),
+        p95.map(|p95| plain(p95, "95th percentile of that error")),
     ];
+    let transfers = transfers.into_iter().flatten();
     figures
-        .children(transfers.into_iter().filter(|_| summary.baseline.is_recorded()))
+        .children(transfers.filter(|_| summary.baseline.is_recorded()))
         .child(plain(format::count(summary.drops), "packets lost"))
         .child(plain(format::count(summary.messages), "messages"))
         .child(plain(format::bytes(summary.bytes), "payload"))
@@ -97,7 +99,7 @@ pub(super) fn job_times(details: &[&Detail], first: &Detail) -> Element {
         row(&summary.name, &summary.fabric, summary.job_time_s, breakdown(detail, end_s), change)
             .with("data-of", &summary.name)
     });
-    let told = match baseline.is_recorded() {
+    let sentence = match baseline.is_recorded() {
         true => "recorded time; percentages are changes against it, and an ",
         false => "time on an infinitely fast network; percentages are changes against it, and an ",
     };
@@ -108,7 +110,7 @@ pub(super) fn job_times(details: &[&Detail], first: &Detail) -> Element {
                 .with("class", "hint")
                 .text("From submission to the end, divided by what the job waited for: its ")
                 .child(word("critical-path", ""))
-                .text(format!(". The line marks the {told}"))
+                .text(format!(". The line marks the {sentence}"))
                 .child(word("error", ""))
                 .text(" only on a model of the recorded network. A bar that ends with » goes on beyond the axis."),
         )

@@ -106,16 +106,16 @@ fn ends(detail: &Detail, end_s: f64) -> Element {
 
 /// What chooses a part of the time; the page's script shows it.
 fn zoomer() -> Element {
-    let button = |deed: &str, sign: &str, told: &str| {
+    let button = |deed: &str, sign: &str, name: &str| {
         element("button")
             .with("type", "button")
             .with("data-do", deed)
-            .with("aria-label", told)
-            .with("title", told)
+            .with("aria-label", name)
+            .with("title", name)
             .text(sign)
     };
-    let edge = |edge: &str, told: &str| {
-        element("label").text(told).child(
+    let edge = |edge: &str, name: &str| {
+        element("label").text(name).child(
             element("input").with("type", "number").with("min", 0).with("step", "any").with("data-edge-of", edge),
         )
     };

@@ -99,14 +99,14 @@ fn peak(link: &LinkDetail, interval_s: f64) -> Option<f64> {
 fn losses(detail: &Detail) -> String {
     let mut lossy: Vec<&LinkDetail> = detail.links.iter().filter(|link| link.drops > 0).collect();
     lossy.sort_by_key(|link| std::cmp::Reverse(link.drops));
-    let told: Vec<String> =
+    let places: Vec<String> =
         lossy.iter().take(4).map(|link| format!("{} ({})", arrow(&link.name), format::count(link.drops))).collect();
-    let more = lossy.len().saturating_sub(told.len());
-    match (detail.summary.drops, &told[..]) {
+    let more = lossy.len().saturating_sub(places.len());
+    match (detail.summary.drops, &places[..]) {
         (0, _) => "No packet was lost in the network.".to_owned(),
         (_, []) => "Packets were lost, of which the fabric does not tell where.".to_owned(),
-        (_, told) if more > 0 => format!("Packets were lost in front of {} and {more} more.", told.join(", ")),
-        (_, told) => format!("Packets were lost in front of {}.", told.join(", ")),
+        (_, places) if more > 0 => format!("Packets were lost in front of {} and {more} more.", places.join(", ")),
+        (_, places) => format!("Packets were lost in front of {}.", places.join(", ")),
     }
 }
 

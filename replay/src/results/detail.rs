@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::ideal::IdealTimes;
 use super::phases::{TaskTimes, Times};
 use super::seconds::seconds;
 use super::summary::{Baseline, Summary, TransferError};
@@ -41,12 +42,12 @@ pub struct Detail {
 
 impl Detail {
     /// Sets times of the same job on an infinitely fast network in the place of those of a recording, which there is not.
-    pub(crate) fn against_ideal(&mut self, ideal: &Self) {
+    pub(crate) fn against_ideal(&mut self, ideal: &IdealTimes) {
         let summary = &mut self.summary;
         summary.baseline = Baseline::Ideal;
-        summary.recorded_job_time_s = ideal.summary.job_time_s;
+        summary.recorded_job_time_s = ideal.job_time_s;
         for phase in &mut summary.phases {
-            let of_ideal = ideal.summary.phase(&phase.name);
+            let of_ideal = ideal.phases.iter().find(|ideal| ideal.name == phase.name);
             phase.recorded_seconds = of_ideal.and_then(|phase| phase.seconds);
             phase.recorded_span_seconds = of_ideal.and_then(|phase| phase.span_seconds);
         }

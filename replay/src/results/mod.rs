@@ -20,6 +20,7 @@ pub mod congestion;
 mod detail;
 mod doubts;
 mod folder;
+mod ideal;
 mod jobs;
 mod parts;
 mod phases;
@@ -37,6 +38,7 @@ mod transfers;
 
 pub use detail::{CircuitDetail, Detail, LinkDetail, PieceDetail, TransferPoint};
 pub use folder::{check_folder, remove_results};
+pub(crate) use ideal::IdealTimes;
 pub use jobs::{JobPoint, JobSweep, read_jobs, write_jobs};
 pub use parts::{PartOutcome, Parts};
 pub(crate) use phases::backwards;

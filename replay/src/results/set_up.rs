@@ -36,18 +36,18 @@ impl JobSweep {
             let group = groups.entry(others.collect()).or_default();
             group.entry(chosen).or_default().insert(Reverse(time), point);
         }
-        let mut told = Vec::new();
+        let mut lines = Vec::new();
         for (others, by_decision) in &groups {
             let Some(packets) = by_decision.get(PACKETS).and_then(|points| points.values().next()) else { continue };
             let values = others.iter().map(|(at, value)| (&self.axes[*at], value));
             let label = super::sweep::label(values);
             let subject = if label.is_empty() { "Circuits".to_owned() } else { format!("With {label}: circuits") };
             let circuits = by_decision.iter().filter(|(chosen, _)| **chosen != PACKETS);
-            told.extend(
+            lines.extend(
                 circuits.map(|(chosen, points)| sentence(&format!("{subject} (decision = {chosen})"), points, packets)),
             );
         }
-        told
+        lines
     }
 }
 

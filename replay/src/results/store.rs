@@ -8,7 +8,8 @@ use causal::JobTime;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
-use trace_tables::{TableError, write_rows};
+use trace::ids::HostId;
+use trace_tables::{TableError, write_row_iter, write_rows};
 
 use super::detail::{CircuitDetail, Detail, LinkDetail, PieceDetail};
 use super::phases::TaskTimes;
@@ -80,7 +81,7 @@ pub fn write_run(folder: &Path, results: &RunResults) -> Result<(), StoreError> 
     write_json(&folder.join("summary.json"), &detail.summary)?;
     write_json(&folder.join("detail.json"), detail)?;
     write_text(&folder.join("effective.toml"), &detail.effective)?;
-    write_messages(folder, &results.messages)?;
+    write_messages(folder, results)?;
     write_tasks(folder, detail)?;
     write_links(folder, detail)?;
     write_circuits(folder, detail)?;
@@ -145,14 +146,15 @@ pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreErro
     serde_json::from_str(&text).map_err(|source| StoreError::Json { path: path.into(), source })
 }
 
-fn write_messages(folder: &Path, messages: &[MessageTimes]) -> Result<(), StoreError> {
+fn write_messages(folder: &Path, results: &RunResults) -> Result<(), StoreError> {
+    let host = |host: HostId| results.detail.hosts[host.index()].clone();
     let ns = |at: JobTime| at.0 / 1_000;
     let row = |message: &MessageTimes| MessageResult {
         message: message.message.0,
         kind: message.kind.to_owned(),
-        name: message.name.clone(),
-        from: message.from.clone(),
-        to: message.to.clone(),
+        name: message.name.to_string(),
+        from: host(message.from),
+        to: host(message.to),
         bytes: message.bytes,
         sends: message.sends,
         simulated_sent_ns: message.simulated.map(|(sent, _)| ns(sent)),
@@ -160,7 +162,7 @@ fn write_messages(folder: &Path, messages: &[MessageTimes]) -> Result<(), StoreE
         recorded_sent_ns: ns(message.recorded.0),
         recorded_delivered_ns: ns(message.recorded.1),
     };
-    Ok(write_rows(folder, &messages.iter().map(row).collect::<Vec<_>>())?)
+    Ok(write_row_iter(folder, results.messages.iter().map(row))?)
 }
 
 fn write_tasks(folder: &Path, detail: &Detail) -> Result<(), StoreError> {
@@ -201,7 +203,7 @@ fn write_links(folder: &Path, detail: &Detail) -> Result<(), StoreError> {
         };
         intervals.map(row).collect::<Vec<_>>()
     };
-    Ok(write_rows(folder, &detail.links.iter().flat_map(of_link).collect::<Vec<_>>())?)
+    Ok(write_row_iter(folder, detail.links.iter().flat_map(of_link))?)
 }
 
 /// Writes the circuits of a fabric that has some.

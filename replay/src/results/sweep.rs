@@ -41,11 +41,11 @@ impl AxisValues {
 
 /// Some keys with their values: "load = 0.3, vls = 2".
 pub fn label<'a>(values: impl IntoIterator<Item = (&'a AxisValues, &'a usize)>) -> String {
-    let told = values.into_iter().map(|(axis, index)| {
+    let pairs = values.into_iter().map(|(axis, index)| {
         let key = axis.path.rsplit('.').next().unwrap_or_default();
         format!("{key} = {}", axis.text(*index))
     });
-    told.collect::<Vec<_>>().join(", ")
+    pairs.collect::<Vec<_>>().join(", ")
 }
 
 /// A combination of a sweep in `summary.json`.

@@ -1,9 +1,10 @@
 //! Transfer times of messages, and how far they are from the recorded ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use trace::ids::MessageId;
+use trace::ids::{HostId, MessageId};
 use trace::rows::EventKind;
 
 use super::seconds::seconds;
@@ -20,12 +21,12 @@ pub struct MessageTimes {
     pub message: MessageId,
     /// What it is.
     pub kind: &'static str,
-    /// RPC method or the like.
-    pub name: String,
-    /// From this host.
-    pub from: String,
+    /// RPC method or the like; messages of one name share it.
+    pub name: Arc<str>,
+    /// From this host, a place among those of the detail.
+    pub from: HostId,
     /// To this one.
-    pub to: String,
+    pub to: HostId,
     /// Payload bytes that were sent during the job.
     pub bytes: u64,
     /// Sends of which it consists.
@@ -83,34 +84,51 @@ pub struct KindTransfers {
 
 /// Times of the messages that were sent during the job, in their order.
 pub(super) fn of_messages(graph: &JobGraph, outcome: &Outcome) -> Vec<MessageTimes> {
-    let mut by_message: BTreeMap<MessageId, MessageTimes> = BTreeMap::new();
+    const NONE: u32 = u32::MAX;
+    let rows = &graph.trace.messages;
+    let mut places = vec![NONE; rows.len()];
+    let mut names: HashMap<&str, Arc<str>> = HashMap::new();
+    let mut messages: Vec<MessageTimes> = Vec::new();
     for event in graph.during().filter(|event| event.kind == EventKind::Send) {
         let (Some(message), Some((from, to))) = (event.message, graph.ends(event)) else { continue };
         let result = outcome.event(event.event);
         let simulated = result.happened().zip(result.delivered());
         let recorded = (graph.job_time(event.recorded_ns), graph.job_time(event.recorded_delivered_ns));
-        let times = by_message.entry(message).or_insert_with(|| {
-            let row = &graph.trace.messages[message.index()];
-            let host = |host: trace::ids::HostId| graph.trace.hosts[host.index()].name.clone();
-            MessageTimes {
+        if places[message.index()] == NONE {
+            places[message.index()] = u32::try_from(messages.len()).unwrap_or(NONE);
+            let row = &rows[message.index()];
+            let name = names.entry(&row.name).or_insert_with(|| row.name.as_str().into());
+            messages.push(MessageTimes {
                 message,
                 kind: row.kind.as_str(),
-                name: row.name.clone(),
-                from: host(from),
-                to: host(to),
+                name: name.clone(),
+                from,
+                to,
                 bytes: 0,
                 sends: 0,
                 simulated,
                 recorded,
-            }
-        });
+            });
+        }
+        let times = &mut messages[places[message.index()] as usize];
         times.bytes = times.bytes.saturating_add(event.bytes);
         times.sends += 1;
         let widest = |a: (JobTime, JobTime), b: (JobTime, JobTime)| (a.0.min(b.0), a.1.max(b.1));
         times.simulated = times.simulated.zip(simulated).map(|(a, b)| widest(a, b));
         times.recorded = widest(times.recorded, recorded);
     }
-    by_message.into_values().collect()
+    messages.sort_unstable_by_key(|times| times.message);
+    messages
+}
+
+/// The class of the messages of `LARGE_BYTES` and more.
+const LARGE_CLASS: &str = "between hosts, 64 KiB and more";
+
+impl TransferError {
+    /// Median of the signed error of messages between hosts of 64 KiB and more: small ones, which are most, show latencies only.
+    pub(crate) fn median_of_large(&self) -> Option<f64> {
+        self.classes.iter().find(|class| class.class == LARGE_CLASS)?.median
+    }
 }
 
 /// Errors over all messages, and by class.
@@ -118,7 +136,7 @@ pub(super) fn errors(messages: &[MessageTimes]) -> TransferError {
     type Belongs = fn(&MessageTimes) -> bool;
     let classes: [(&str, Belongs); 3] = [
         ("between hosts", |message| !message.is_local()),
-        ("between hosts, 64 KiB and more", |message| !message.is_local() && message.bytes >= LARGE_BYTES),
+        (LARGE_CLASS, |message| !message.is_local() && message.bytes >= LARGE_BYTES),
         ("within a host", MessageTimes::is_local),
     ];
     let all: Vec<f64> = messages.iter().filter_map(MessageTimes::error).collect();

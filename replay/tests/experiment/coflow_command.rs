@@ -105,8 +105,8 @@ fn results_do_not_depend_on_threads_and_the_report_is_drawn_again() {
     fs::remove_file(folder.path().join("1/report.html")).unwrap();
     assert!(replay(folder.path(), &["report", "1"]).status.success());
     assert_eq!(fs::read_to_string(folder.path().join("1/report.html")).unwrap(), page);
-    let told = run(folder.path(), 2, &["three.txt", "--out", "1"]);
-    assert!(told.contains("1: holds results; replace them with --force"), "{told}");
+    let message = run(folder.path(), 2, &["three.txt", "--out", "1"]);
+    assert!(message.contains("1: holds results; replace them with --force"), "{message}");
     run(folder.path(), 0, &["three.txt", "--out", "1", "--force"]);
 }
 

@@ -118,8 +118,8 @@ fn results_give_way_only_when_they_are_meant_to() {
     for (metric, file) in [("hist_max_cong", "congestion.json"), ("routequal", "routequal.json")] {
         let into = [&TREE[..], &["-p", "rand", "--metric", metric, "--out", metric]].concat();
         run(folder.path(), 0, &into);
-        let told = run(folder.path(), 2, &into);
-        assert!(told.contains(&format!("{metric}: holds results; replace them with --force")), "{told}");
+        let text = run(folder.path(), 2, &into);
+        assert!(text.contains(&format!("{metric}: holds results; replace them with --force")), "{text}");
         run(folder.path(), 0, &[&into[..], &["--force"]].concat());
         assert!(folder.path().join(metric).join(file).is_file());
     }

@@ -287,8 +287,8 @@ fn a_reader_who_has_enough_is_no_failure() {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let program = Command::new(env!("CARGO_BIN_EXE_replay")).args(arguments).stdout(writer).output().unwrap();
-        let told = String::from_utf8_lossy(&program.stderr);
-        assert!(program.status.success() && told.is_empty(), "{arguments:?}: {}: {told}", program.status);
+        let answer = String::from_utf8_lossy(&program.stderr);
+        assert!(program.status.success() && answer.is_empty(), "{arguments:?}: {}: {answer}", program.status);
     }
 }
 
@@ -305,30 +305,30 @@ fn completions_and_help_are_there() {
 fn a_key_by_the_deliverables_name_is_named_so_and_an_override_beside_the_file() {
     let bench = Bench::new();
     bench.file("light.toml", "[workload]\ntrace = \"trace\"\n[fabric]\nkind = \"lightness\"\nnumWavelengths = 0\n");
-    let told = bench.fails(2, &["run", "light.toml", "--out", "r"]);
-    assert!(told.contains("light.toml:5:1: fabric.numWavelengths = 0"), "{told}");
+    let answer = bench.fails(2, &["run", "light.toml", "--out", "r"]);
+    assert!(answer.contains("light.toml:5:1: fabric.numWavelengths = 0"), "{answer}");
     bench.file(
         "input.toml",
         "[workload]\ntrace = \"trace\"\n[fabric]\nkind = \"lightness\"\n[fabric.tor.input]\nwidth = 3\n",
     );
-    let told = bench.fails(2, &["run", "input.toml", "--out", "r"]);
-    assert!(told.contains("input.toml:6:1: fabric.tor.input.width = 3"), "{told}");
+    let answer = bench.fails(2, &["run", "input.toml", "--out", "r"]);
+    assert!(answer.contains("input.toml:6:1: fabric.tor.input.width = 3"), "{answer}");
 }
 
 #[test]
 fn a_rate_with_which_no_run_ends_is_an_error_that_names_it() {
     let bench = Bench::new();
     let change = "fabric.topology.host_link.rate=1bps";
-    let told =
+    let answer =
         bench.fails(2, &["run", "fast.toml", "--out", "r", "--set", "fabric.topology.shape=racks", "--set", change]);
     assert!(
-        told.contains("--set fabric.topology.host_link.rate=1bps: fabric.topology.host_link.rate = 1bps: at least"),
-        "{told}"
+        answer.contains("--set fabric.topology.host_link.rate=1bps: fabric.topology.host_link.rate = 1bps: at least"),
+        "{answer}"
     );
     // Allowed, but so slow that no piece of the job arrives within a day.
-    let told = bench
+    let answer = bench
         .fails(2, &["run", "slow.toml", "--out", "r", "--set", "fabric.rate=1kbps", "--set", "fabric.interval=1us"]);
-    assert!(told.contains("fabric.rate = 1kbps") && told.contains("fabric.interval"), "{told}");
+    assert!(answer.contains("fabric.rate = 1kbps") && answer.contains("fabric.interval"), "{answer}");
 }
 
 #[test]
@@ -352,8 +352,8 @@ fn results_give_way_only_when_they_are_meant_to() {
     bench.json(&["compare", "slow.toml", "fast.toml", "--out", "r", "--json"]);
     let summary = fs::read(bench.path("r/summary.json")).unwrap();
     for command in ["run", "compare"] {
-        let told = bench.fails(2, &[command, "slow.toml", "--out", "r"]);
-        assert!(told.contains("r: holds results; replace them with --force"), "{told}");
+        let answer = bench.fails(2, &[command, "slow.toml", "--out", "r"]);
+        assert!(answer.contains("r: holds results; replace them with --force"), "{answer}");
     }
     assert_eq!(fs::read(bench.path("r/summary.json")).unwrap(), summary);
     // An experiment that cannot be run costs no results.
@@ -377,8 +377,11 @@ fn a_folder_of_other_things_takes_no_results() {
     for arguments in
         [&["run", "slow.toml", "--out", "trace"][..], &["compare", "slow.toml", "--out", "trace", "--force"]]
     {
-        let told = bench.fails(2, arguments);
-        assert!(told.contains("trace: holds something that is no results of replay; choose another folder"), "{told}");
+        let answer = bench.fails(2, arguments);
+        assert!(
+            answer.contains("trace: holds something that is no results of replay; choose another folder"),
+            "{answer}"
+        );
     }
     assert!(read_trace(&bench.path("trace")).is_ok());
 }

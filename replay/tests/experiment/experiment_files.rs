@@ -107,18 +107,24 @@ fn a_key_that_is_not_known_says_which_may_have_been_meant() {
     }
     let far = error("[fabric]\nkind = \"ideal\"\nqueues = 3", &[]);
     assert!(far.contains("unknown field `queues`") && !far.contains("did you mean"), "{far}");
+    // So do values of which only some are allowed.
+    let kind = error("[fabric]\nkind = \"ethernt\"", &[]);
+    assert!(kind.starts_with("x.toml:2:8: unknown variant `ethernt`"), "{kind}");
+    assert!(kind.contains("; did you mean `ethernet`?"), "{kind}");
+    let far = error("[fabric]\nkind = \"radio\"", &[]);
+    assert!(far.contains("unknown variant `radio`") && !far.contains("did you mean"), "{far}");
 }
 
 #[test]
 fn all_keys_that_are_not_known_are_told_at_once() {
     let text = "nam = \"a\"\n[run]\nsed = 1\n[fabric]\nkind = \"ethernet\"\nmtuu = \"1500B\"\n[fabric.topology]\nshape = \"racks\"\n\
                 [fabric.topolgy]\nracks = 1\n";
-    let told = error(text, &["workload.handshake=false"]);
+    let printed = error(text, &["workload.handshake=false"]);
     let places: Vec<&str> =
-        told.lines().filter(|line| line.contains("unknown field")).map(|line| &line[..10]).collect();
-    assert_eq!(places, ["x.toml:1:1", "x.toml:3:1", "x.toml:6:1", "x.toml:9:9", "--set work"], "{told}");
+        printed.lines().filter(|line| line.contains("unknown field")).map(|line| &line[..10]).collect();
+    assert_eq!(places, ["x.toml:1:1", "x.toml:3:1", "x.toml:6:1", "x.toml:9:9", "--set work"], "{printed}");
     for meant in ["`name`", "`seed`", "`mtu`", "`topology`", "`handshakes`"] {
-        assert!(told.contains(&format!("did you mean {meant}?")), "{meant}: {told}");
+        assert!(printed.contains(&format!("did you mean {meant}?")), "{meant}: {printed}");
     }
     // A wrong value is told by itself: what else is wrong may come of it.
     let value = error("nam = 1\n[fabric]\nkind = \"ideal\"\nlatency = \"5\"\n", &[]);
@@ -139,8 +145,8 @@ fn an_error_of_an_override_is_told_of_the_override() {
         ("[fabric]\nkind = \"ideal\"\nlate = 1\n", &["run.seed=2"], "x.toml:3:1: "),
         (bad, &["run.seed=2", "fabric.latency=1us", "run.seeds=3"], "--set fabric.latency=1us: "),
     ] {
-        let told = error(text, changes);
-        assert!(told.starts_with(place), "{changes:?}: {told}");
+        let printed = error(text, changes);
+        assert!(printed.starts_with(place), "{changes:?}: {printed}");
     }
 }
 

@@ -54,7 +54,7 @@ fn curves_are_drawn_over_the_key_that_changes_the_load() {
 
 #[test]
 fn a_mistake_in_a_list_is_told_of_the_list_where_the_key_takes_one_and_of_its_values_elsewhere() {
-    let told = |changes: &[&str]| {
+    let message = |changes: &[&str]| {
         let changes: Vec<Override> = changes.iter().map(|change| change.parse().unwrap()).collect();
         Sweep::parse(GOOD, "x.toml", &changes).unwrap_err().to_string()
     };
@@ -64,10 +64,10 @@ fn a_mistake_in_a_list_is_told_of_the_list_where_the_key_takes_one_and_of_its_va
         ("fabric.vls=[true,false]", "boolean `true`"),
         ("traffic.pattern=[nonsense,uniform]", "nonsense"),
     ] {
-        let error = told(&[change]);
+        let error = message(&[change]);
         assert!(error.contains(expected) && !error.contains("sequence"), "{change}: {error}");
         // Another mistake elsewhere does not make the lists others.
-        let both = told(&[change, "fabric.nonsense=1"]);
+        let both = message(&[change, "fabric.nonsense=1"]);
         assert!(!both.contains("sequence"), "{change}: {both}");
     }
 }

@@ -42,8 +42,8 @@ impl Bench {
     fn replay(&self, code: i32, arguments: &[&str]) -> Output {
         let program = env!("CARGO_BIN_EXE_replay");
         let output = Command::new(program).args(arguments).current_dir(self.folder.path()).output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(code) && !told.contains("panicked"), "{arguments:?}: {told}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(code) && !message.contains("panicked"), "{arguments:?}: {message}");
         output
     }
 
@@ -58,23 +58,24 @@ fn a_sweep_says_from_which_set_up_on_circuits_pay() {
     let bench = Bench::new("");
     let run = |job: &str, more: &[&str]| {
         let arguments = ["run", "sweeps/circuit-set-up", "--generate", job, "--out", "results", "--force"];
-        let told = bench.replay(0, &[&arguments[..], more].concat());
-        (String::from_utf8_lossy(&told.stdout).into_owned(), bench.text("results/report.html"))
+        let message = bench.replay(0, &[&arguments[..], more].concat());
+        (String::from_utf8_lossy(&message.stdout).into_owned(), bench.text("results/report.html"))
     };
     let times = ["--set", "fabric.ocs_first_message_delay=[753ms,100ms,1us]"];
-    let (told, page) = run("data-centre", &times);
+    let (message, page) = run("data-centre", &times);
     let sentence = "Circuits (decision = ocs) pay for this job from a set-up of 100ms down: there it takes";
-    assert!(told.contains(sentence) && page.contains(sentence), "{told}");
-    let (told, _) = run("terasort", &[&times[..], &["--set", "fabric.wavelengths=[1,4]"]].concat());
+    assert!(message.contains(sentence) && page.contains(sentence), "{message}");
+    let (message, _) = run("terasort", &[&times[..], &["--set", "fabric.wavelengths=[1,4]"]].concat());
     assert!(
-        told.contains("With wavelengths = 1: circuits (decision = ocs) pay for this job from a set-up of 753ms down"),
-        "{told}"
+        message
+            .contains("With wavelengths = 1: circuits (decision = ocs) pay for this job from a set-up of 753ms down"),
+        "{message}"
     );
     assert!(
-        told.contains(
+        message.contains(
             "With wavelengths = 4: circuits (decision = ocs) pay for this job at no set-up time that was tried"
         ),
-        "{told}"
+        "{message}"
     );
 }
 
@@ -147,8 +148,8 @@ fn the_folder_holds_a_table_curves_and_a_report() {
     };
     assert!(at("20Mbps") < at("100Mbps") && at("100Mbps") < at("1Gbps"));
     let page = bench.text("results/report.html");
-    for told in ["Recorded, the job took", "rate = 20Mbps, map = 2.0", "Job time (s)", "cpu_factors"] {
-        assert!(page.contains(told), "{told}");
+    for message in ["Recorded, the job took", "rate = 20Mbps, map = 2.0", "Job time (s)", "cpu_factors"] {
+        assert!(page.contains(message), "{message}");
     }
     bench.replay(0, &["report", "results", "--out", "again.html"]);
     assert_eq!(bench.text("again.html"), page);

@@ -49,8 +49,8 @@ impl Bench {
     fn replay(&self, code: i32, arguments: &[&str]) -> Output {
         let program = env!("CARGO_BIN_EXE_replay");
         let output = Command::new(program).args(arguments).current_dir(self.folder.path()).output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(code) && !told.contains("panicked"), "{arguments:?}: {told}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(code) && !message.contains("panicked"), "{arguments:?}: {message}");
         output
     }
 

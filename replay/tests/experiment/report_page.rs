@@ -131,16 +131,16 @@ fn the_headline_says_what_the_job_waits_for_and_what_each_network_costs() {
         &[("think", "YarnChild", 7.5), ("timer-wait", "allocate", 2.5), ("network", "block-data", 20.0)],
     );
     let page = page(&details);
-    let told = lead(&page);
+    let printed = lead(&page);
     assert!(
-        told.contains("Even over the fastest network (fast), the job takes 10.00\u{a0}s (recorded: 20.00\u{a0}s)"),
-        "{told}"
+        printed.contains("Even over the fastest network (fast), the job takes 10.00\u{a0}s (recorded: 20.00\u{a0}s)"),
+        "{printed}"
     );
     let waits = "waits for computing and disks (70.0%), for heartbeats (25.0%), little for the network (5.0%).";
-    assert!(told.contains(waits), "{told}");
-    assert!(told.contains("Within 5% of that, and fast enough for it: near (+4.0%)."), "{told}");
-    assert!(told.contains("Slower: slow (+200.0%, 19.50 s more for HDFS blocks on the network)."), "{told}");
-    assert!(!told.contains("off by"), "none models the recorded network: {told}");
+    assert!(printed.contains(waits), "{printed}");
+    assert!(printed.contains("Within 5% of that, and fast enough for it: near (+4.0%)."), "{printed}");
+    assert!(printed.contains("Slower: slow (+200.0%, 19.50 s more for HDFS blocks on the network)."), "{printed}");
+    assert!(!printed.contains("off by"), "none models the recorded network: {printed}");
     // Half of what it computes.
     assert!(page.contains("<b>−35.0%</b>"), "twice the CPU");
 }

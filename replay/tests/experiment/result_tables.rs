@@ -14,8 +14,8 @@ use trace_tables::{read_rows, write_trace};
 
 fn replay(folder: &Path, arguments: &[&str]) -> (i32, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_replay")).args(arguments).current_dir(folder).output().unwrap();
-    let told = String::from_utf8(if output.status.success() { output.stdout } else { output.stderr }).unwrap();
-    (output.status.code().unwrap(), told)
+    let message = String::from_utf8(if output.status.success() { output.stdout } else { output.stderr }).unwrap();
+    (output.status.code().unwrap(), message)
 }
 
 /// The rows of a table, whose file says what it means.
@@ -82,15 +82,15 @@ fn tables_hold_what_their_definition_says() {
 #[test]
 fn the_page_is_what_the_program_says() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/result-tables.md");
-    let (code, told) = replay(Path::new("."), &["tables"]);
+    let (code, message) = replay(Path::new("."), &["tables"]);
     assert_eq!(code, 0);
     assert!(
-        fs::read_to_string(page).unwrap() == told,
+        fs::read_to_string(page).unwrap() == message,
         "it is old: target/release/replay tables > docs/result-tables.md"
     );
     for (_, tables) in describe() {
         for table in tables {
-            assert!(told.contains(&table.to_markdown()) && !table.meaning.is_empty());
+            assert!(message.contains(&table.to_markdown()) && !table.meaning.is_empty());
             assert!(
                 table.columns.iter().all(|column| column.meaning.ends_with('.')
                     || column.meaning.ends_with('"')

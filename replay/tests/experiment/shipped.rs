@@ -67,6 +67,26 @@ fn a_name_stands_for_a_file_and_its_results_can_be_run_again() {
 }
 
 #[test]
+fn the_option_fabric_stands_for_the_experiment() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let job_time = |arguments: &[&str]| {
+        let all = [arguments, &["--generate", "terasort", "--json"]].concat();
+        let results: Value = serde_json::from_str(&printed(path, &all)).unwrap();
+        results.get("experiments").map_or_else(|| results["job_time_s"].clone(), |all| all[1]["job_time_s"].clone())
+    };
+    let argument = job_time(&["run", "gigabit", "--out", "a"]);
+    assert!(argument.as_f64().is_some_and(|seconds| seconds > 0.0), "{argument}");
+    assert_eq!(job_time(&["run", "--fabric", "gigabit", "--out", "b"]), argument);
+    assert_eq!(job_time(&["compare", "ideal", "--fabric", "gigabit", "--out", "c"]), argument);
+    assert_eq!(job_time(&["compare", "--fabric", "ideal", "--fabric", "gigabit", "--out", "d"]), argument);
+    let both = refused(path, &["run", "ideal", "--fabric", "gigabit", "--out", "e"]);
+    assert!(both.contains("cannot be used with '--fabric <EXPERIMENT>'"), "{both}");
+    let none = refused(path, &["run", "--out", "e"]);
+    assert!(none.contains("<EXPERIMENT>") && none.contains("required"), "{none}");
+}
+
+#[test]
 fn a_name_that_there_is_not_says_which_may_have_been_meant() {
     let folder = tempfile::tempdir().unwrap();
     for (asked, meant) in [
@@ -75,10 +95,10 @@ fn a_name_that_there_is_not_says_which_may_have_been_meant() {
         ("replay/experiments/ideal.toml", "`ideal`"),
         ("experiments/synthetic/fat-tree.toml", "`synthetic/fat-tree`"),
     ] {
-        let told = refused(folder.path(), &["run", asked, "--out", "r"]);
+        let message = refused(folder.path(), &["run", asked, "--out", "r"]);
         let hint =
             format!("{asked}: No such file or directory (os error 2); did you mean {meant}? `replay experiments`");
-        assert!(told.contains(&hint) && told.matches("No such file").count() == 1, "{told}");
+        assert!(message.contains(&hint) && message.matches("No such file").count() == 1, "{message}");
     }
     let job = refused(folder.path(), &["run", "ideal", "--generate", "terrasort", "--out", "r"]);
     assert!(job.contains("terrasort: No such file") && job.contains("did you mean `terasort`?"), "{job}");

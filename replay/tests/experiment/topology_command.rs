@@ -77,8 +77,8 @@ fn a_routing_file_is_written_and_checked() {
     let path = folder.path();
     let printed = run(path, 0, &["routing", "--shape", "fat-tree", "-n", "4", "-r", "2", "-c", "2"]);
     assert_eq!(printed, "0 1 2 3\n2 3 0 1\n0 0 1 1\n0 0 1 1\n");
-    let told = run(path, 0, &[&["routing", "--out", "r.txt"], &FAT_TREE[..]].concat());
-    assert!(told.contains("4032, one for each pair"), "{told}");
+    let message = run(path, 0, &[&["routing", "--out", "r.txt"], &FAT_TREE[..]].concat());
+    assert!(message.contains("4032, one for each pair"), "{message}");
     let checked = json(path, 0, &[&["routing", "--check", "r.txt", "--json"], &FAT_TREE[..]].concat());
     assert_eq!((&checked["deadlock_free"], &checked["mistake"]), (&true.into(), &Value::Null));
     assert_eq!(checked["ways"]["pairs"], 64 * 63);
@@ -105,12 +105,12 @@ fn mistakes_of_a_routing_file_are_found() {
         ("1 1 2 3\n2 3 0 1\n0 0 1 1\n0 0 1 1\n", "no way from h1 to h0"),
     ] {
         fs::write(path.join("r.txt"), text).unwrap();
-        let told = run(path, 1, &[&["routing"], &small[..]].concat());
-        assert!(told.contains("mistake") && told.contains(part), "{told}");
+        let message = run(path, 1, &[&["routing"], &small[..]].concat());
+        assert!(message.contains("mistake") && message.contains(part), "{message}");
     }
     // Dimension order on a ring without classes of virtual lanes.
-    let told = run(path, 1, &["routing", "--shape", "torus", "--set", "size=[5]", "--out", "torus.txt"]);
-    assert!(told.contains("wait for each other") && told.contains("r0->r1"), "{told}");
+    let message = run(path, 1, &["routing", "--shape", "torus", "--set", "size=[5]", "--out", "torus.txt"]);
+    assert!(message.contains("wait for each other") && message.contains("r0->r1"), "{message}");
     let checked =
         json(path, 1, &["routing", "--shape", "torus", "--set", "size=[5]", "--check", "torus.txt", "--json"]);
     assert_eq!((&checked["deadlock_free"], &checked["ways"]["most_switches"]), (&false.into(), &3.into()));
@@ -142,8 +142,8 @@ fn what_cannot_be_is_said_with_what_can() {
         (&["routing", "--shape", "fat-tree", "-n", "4", "--routing", "best"], &["best", "d-mod-k"]),
         (&["routing", "--shape", "fat-tree", "-n", "4", "--check", "none.txt"], &["none.txt"]),
     ] {
-        let told = run(path, 2, arguments);
-        assert!(parts.iter().all(|part| told.contains(part)), "{arguments:?}: {told}");
+        let message = run(path, 2, arguments);
+        assert!(parts.iter().all(|part| message.contains(part)), "{arguments:?}: {message}");
     }
 }
 
@@ -152,6 +152,7 @@ fn what_is_wrong_with_an_option_is_told_of_that_option() {
     let folder = tempfile::tempdir().unwrap();
     let shape = run(folder.path(), 2, &["topology", "--shape", "fat-tre", "--nodes", "8"]);
     assert!(shape.starts_with("replay: --shape fat-tre: unknown variant `fat-tre`"), "{shape}");
+    assert!(shape.contains("; did you mean `fat-tree`?"), "{shape}");
     let key = run(folder.path(), 2, &["topology", "--shape", "torus", "--set", "sise=[4,4]"]);
     assert!(key.starts_with("replay: --set sise=[4,4]: unknown field `sise`"), "{key}");
 }
@@ -166,8 +167,8 @@ fn routes_are_followed_from_files_of_every_kind() {
     run(path, 0, &[&["routing", "--out", "tree.dot"], &tree[..]].concat());
     for (subnet, tables) in [("tree.topo", "tree.lfts"), ("tree.lst", "tree.fdbs")] {
         run(path, 0, &["topology", "--graph", "tree.dot", "--out", subnet]);
-        let told = run(path, 0, &["routing", "--graph", "tree.dot", "--out", tables]);
-        assert!(told.starts_with("routing   file\n"), "{told}");
+        let message = run(path, 0, &["routing", "--graph", "tree.dot", "--out", tables]);
+        assert!(message.starts_with("routing   file\n"), "{message}");
         let of_subnet = ["congestion", "--graph", subnet, "--lfts", tables];
         assert_eq!(run(path, 0, &[&of_subnet, &bisect[..]].concat()), expected);
         run(path, 0, &["routing", "--graph", subnet, "--lfts", tables, "--out", "again.dot"]);

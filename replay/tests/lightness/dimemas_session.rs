@@ -265,9 +265,9 @@ fn a_stop_is_answered_where_that_was_asked_for() {
     };
     // 1,250 B take 2,000 ns.
     let send = "SEND 0 0 1 1250 1 2 0 1";
-    for (asked, told) in [(true, "STOP 1500.5\nEND\n"), (false, "END\n")] {
+    for (asked, message) in [(true, "STOP 1500.5\nEND\n"), (false, "END\n")] {
         let mut session = session(IDEAL, 2).answering_stops(asked);
-        assert_eq!(answer(&mut session, &[send, "STOP 1500.5"]), told);
+        assert_eq!(answer(&mut session, &[send, "STOP 1500.5"]), message);
         // What completes before the stop is told in place of it, and a stop that never comes is not answered.
         let complete = answer(&mut session, &["STOP 9000"]);
         assert!(complete.starts_with("COMPLETED SEND 2000 ") && !complete.contains("STOP"), "{complete}");

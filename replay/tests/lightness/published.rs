@@ -141,8 +141,8 @@ fn keys_of_figures_can_be_set_and_the_fit_be_written() {
     let rows: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(rows[0]["rows"][0]["simulated_ps"], 4_276_000);
     let wrong = replay(&["lightness", file, "--set", "fabric.windw=2"]);
-    let told = String::from_utf8(wrong.stderr).unwrap();
-    assert!(wrong.status.code() == Some(2) && told.contains("--set fabric.windw=2: row"), "{told}");
+    let printed = String::from_utf8(wrong.stderr).unwrap();
+    assert!(wrong.status.code() == Some(2) && printed.contains("--set fabric.windw=2: row"), "{printed}");
     let out = folder.path().join("out");
     assert!(replay(&["lightness", "--fit", "--out", out.to_str().unwrap()]).status.success());
     let fit: serde_json::Value = serde_json::from_slice(&std::fs::read(out.join("fit.json")).unwrap()).unwrap();

@@ -114,14 +114,14 @@ impl Run {
 
     /// Waits for news, but not beyond `due`.
     pub(super) fn wait(&mut self, due: Instant) {
-        let told = self.follower.iter().filter_map(|follower| follower.waits_for().0);
+        let descriptors = self.follower.iter().filter_map(|follower| follower.waits_for().0);
         let arrivals = self.arrivals.iter().map(Arrivals::as_fd);
         let limit = due.saturating_duration_since(Instant::now());
-        match self.signals.waker.wait(told.chain(arrivals), limit) {
+        match self.signals.waker.wait(descriptors.chain(arrivals), limit) {
             Ok(false) => {}
             Ok(true) => {
                 if let Some(follower) = &mut self.follower {
-                    follower.look_at_told();
+                    follower.look_at_ports_file();
                     self.tell_what_is_followed();
                 }
                 if self.arrivals.as_ref().is_some_and(Arrivals::heard) {

@@ -178,10 +178,10 @@ fn kind_of_response(header: &[Field]) -> Option<Kind> {
     let (call, status) = (number(header, 1)?, number(header, 2)?);
     // A negative call is an int32 in ten bytes, or in five.
     let call = i64::from(u32::try_from(call & u64::from(u32::MAX)).unwrap_or(0).cast_signed());
-    let told = match field(header, 7) {
+    let has_status = match field(header, 7) {
         Some(client) => is_client(client),
         None => call == SASL,
     };
-    let fits = is_ordered(header) && status <= 2 && call >= SASL && told;
+    let fits = is_ordered(header) && status <= 2 && call >= SASL && has_status;
     fits.then_some(if call == SASL { Kind::Sasl } else { Kind::Opaque })
 }

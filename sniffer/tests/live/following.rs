@@ -29,7 +29,7 @@ fn count(manifest: &Value, key: &str) -> u64 {
 
 /// Tells as dumpingd would: these ports, and these connections.
 fn tell(folder: &Path, ports: &[u16], connections: &[(SocketAddr, SocketAddr)]) {
-    let told = HadoopPorts {
+    let stated = HadoopPorts {
         version: 1,
         t: 1,
         listen: ports.iter().map(|port| (*port, "DataNode 7".to_owned())).collect(),
@@ -39,7 +39,7 @@ fn tell(folder: &Path, ports: &[u16], connections: &[(SocketAddr, SocketAddr)]) 
             .collect(),
         left_out: 0,
     };
-    write_atomically(&folder.join("ports.json"), &serde_json::to_vec(&told).unwrap()).unwrap();
+    write_atomically(&folder.join("ports.json"), &serde_json::to_vec(&stated).unwrap()).unwrap();
 }
 
 /// The folder of our own user's JVMs.
@@ -51,13 +51,13 @@ fn folder_of_user(out: &Path) -> std::path::PathBuf {
 
 /// A client on the left sends to a server on `port` on the right.
 fn talk(pair: &Pair, port: u16, pieces: usize) -> SocketAddr {
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, stated) = std::sync::mpsc::channel();
     let server = Pair::within(&pair.right, move || {
         let listener = TcpListener::bind((Pair::RIGHT, port)).unwrap();
         tell.send(listener.local_addr().unwrap()).unwrap();
         serve(&listener, 10)
     });
-    let address = told.recv().unwrap();
+    let address = stated.recv().unwrap();
     let (ends, _) = Pair::within(&pair.left, move || request(address, pieces, 100)).join().unwrap();
     server.join().unwrap();
     ends.client
@@ -78,16 +78,16 @@ fn a_connection_whose_port_is_told_later_has_its_beginning_and_a_foreign_one_is_
     let configured = talk(&pair, 7777, 5);
     let by_default = talk(&pair, 9866, 5);
     let foreign = talk(&pair, 443, 5);
-    let told_later = exchange(&pair, 5, 100, 10);
+    let known_later = exchange(&pair, 5, 100, 10);
     let opened_by_hadoop = exchange(&pair, 5, 100, 10);
-    tell(folder.path(), &[told_later.server.port()], &[(opened_by_hadoop.client, opened_by_hadoop.server)]);
+    tell(folder.path(), &[known_later.server.port()], &[(opened_by_hadoop.client, opened_by_hadoop.server)]);
     wait_until("the ports that were told", || {
-        agent.manifest()["followed_ports"].to_string().contains(&told_later.server.port().to_string())
+        agent.manifest()["followed_ports"].to_string().contains(&known_later.server.port().to_string())
     });
     let (code, manifest) = agent.stop();
     assert_eq!(code, 0, "{manifest}");
     let packets = packets_of(&folder.path().join("packets-eth0.hpk"));
-    for end in [configured, by_default, told_later.client, opened_by_hadoop.client] {
+    for end in [configured, by_default, known_later.client, opened_by_hadoop.client] {
         assert_eq!(sent_by(&packets, end), (500, true), "{end}");
     }
     assert_eq!(sent_by(&packets, foreign), (0, false));
@@ -139,7 +139,7 @@ fn no_packet_is_lost_while_filters_change() {
 fn a_connection_that_was_open_before_is_followed_when_its_process_is_told() {
     let pair = Pair::new();
     let folder = tempfile::tempdir().unwrap();
-    let (tell_port, told_port) = std::sync::mpsc::channel();
+    let (tell_port, port_of_thread) = std::sync::mpsc::channel();
     let server = Pair::within(&pair.right, move || {
         let listener = TcpListener::bind((Pair::RIGHT, 0)).unwrap();
         tell_port.send(listener.local_addr().unwrap()).unwrap();
@@ -148,7 +148,7 @@ fn a_connection_that_was_open_before_is_followed_when_its_process_is_told() {
         stream.read_to_end(&mut bytes).unwrap();
         bytes.len()
     });
-    let address = told_port.recv().unwrap();
+    let address = port_of_thread.recv().unwrap();
     let mut stream = Pair::within(&pair.left, move || TcpStream::connect(address).unwrap()).join().unwrap();
     stream.write_all(b"before").unwrap();
     let client = stream.local_addr().unwrap();

@@ -163,12 +163,12 @@ fn a_list_of_ports_that_is_forged_or_too_long_is_refused_once() {
     let folder = tempfile::tempdir().unwrap();
     let (out, jvm) = layout(folder.path());
     fs::create_dir(&out).unwrap();
-    let told = r#"{"version":1,"t":1,"listen":{"41234":"DataNode 7"},"connections":[]}"#;
+    let stated = r#"{"version":1,"t":1,"listen":{"41234":"DataNode 7"},"connections":[]}"#;
     let path = out.join("ports.json");
     let mut follower = Follower::new(&out, &jvm, PortSet::default(), 32_768);
     for (text, uid, why) in [
-        (told.to_owned(), NOBODY, "belongs to user 65534"),
-        (told.to_owned() + &" ".repeat(9 << 20), 0, "has more than 8388608 bytes"),
+        (stated.to_owned(), NOBODY, "belongs to user 65534"),
+        (stated.to_owned() + &" ".repeat(9 << 20), 0, "has more than 8388608 bytes"),
         ("[".repeat(1000), 0, "cannot be used"),
     ] {
         write(&path, text, uid);
@@ -182,7 +182,7 @@ fn a_list_of_ports_that_is_forged_or_too_long_is_refused_once() {
         assert!(follower.problems()[0].contains(why), "{:?}", follower.problems());
         assert!(!follower.shared().followed().ports.contains(41_234));
     }
-    write(&path, told, 0);
+    write(&path, stated, 0);
     follower.look();
     assert!(follower.shared().followed().ports.contains(41_234));
     assert_eq!(follower.problems(), Vec::<String>::new());

@@ -28,13 +28,13 @@ fn put_up(pair: &Pair) {
 
 /// A client on the left sends over the new interface; its address.
 fn talk(pair: &Pair) -> SocketAddr {
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, stated) = std::sync::mpsc::channel();
     let server = Pair::within(&pair.right, move || {
         let listener = TcpListener::bind((RIGHT, 0)).unwrap();
         tell.send(listener.local_addr().unwrap()).unwrap();
         serve(&listener, 100)
     });
-    let address = told.recv().unwrap();
+    let address = stated.recv().unwrap();
     let client = Pair::within(&pair.left, move || request(address, 20, 1_000).0).join().unwrap().client;
     assert_eq!(server.join().unwrap(), 20_000);
     client
@@ -72,11 +72,11 @@ fn an_interface_that_comes_up_is_recorded_from_then_on_and_accounted_for() {
         assert!(eth1["since_ns"].as_u64().unwrap() >= before_ns, "{manifest}");
         assert_eq!(eth0.get("since_ns"), None, "{manifest}");
         assert_eq!(eth1["packets"], packets.len());
-        let told: u64 = ["packets", "other", "unparsed", "unfollowed", "undecided", "kernel_drops", "filtered"]
+        let stated: u64 = ["packets", "other", "unparsed", "unfollowed", "undecided", "kernel_drops", "filtered"]
             .iter()
             .map(|key| eth1[*key].as_u64().unwrap())
             .sum();
-        assert_eq!(eth1["interface_packets"], told, "{manifest}");
+        assert_eq!(eth1["interface_packets"], stated, "{manifest}");
         assert!(manifest["capabilities"].to_string().contains("CAP_NET_RAW"), "the price has to show");
     }
 }

@@ -116,14 +116,14 @@ fn a_recording_is_read_by_tcpdump_with_processes_as_comments() {
         &["--ring", "8MiB", "--pcapng", "--follow", "--hold", "60s", "--interface", "eth0"],
     );
     let ends = exchange(&pair, 20, 1000, 10);
-    let told = HadoopPorts {
+    let stated = HadoopPorts {
         version: 1,
         t: 1,
         listen: [(ends.server.port(), "AppMaster 9".to_owned()), (ends.client.port(), "Fetcher 8".to_owned())].into(),
         connections: Default::default(),
         left_out: 0,
     };
-    write_atomically(&folder.path().join("ports.json"), &serde_json::to_vec(&told).unwrap()).unwrap();
+    write_atomically(&folder.path().join("ports.json"), &serde_json::to_vec(&stated).unwrap()).unwrap();
     let (code, manifest) = agent.stop();
     assert_eq!(code, 0, "{manifest}");
     let path = folder.path().join("packets-eth0.pcapng");

@@ -259,9 +259,9 @@ fn the_counts_so_far_are_told_at_a_signal() {
     wait_until("packets in the manifest", || interface(&agent.manifest(), "eth0")["packets"].as_u64() > Some(9));
     agent.signal(Signal::SIGUSR1);
     wait_until("the counts", || agent.said().contains(" packets recorded, 0 lost"));
-    let told = agent.said();
-    let eth0 = told.lines().find(|line| line.starts_with("eth0: ")).unwrap();
-    assert!(eth0.split(' ').nth(1).unwrap().parse::<u64>().unwrap() > 9, "{told}");
+    let stated = agent.said();
+    let eth0 = stated.lines().find(|line| line.starts_with("eth0: ")).unwrap();
+    assert!(eth0.split(' ').nth(1).unwrap().parse::<u64>().unwrap() > 9, "{stated}");
     assert_eq!(agent.stop().0, 0);
 }
 

@@ -69,13 +69,13 @@ fn packets_between_ipv6_addresses_are_recorded() {
         let folder = tempfile::tempdir().unwrap();
         let options = [&["--ring", "8MiB"], follow].concat();
         let agent = Agent::start(SNIFFER, &pair.left, "sniffer.json", folder.path(), &options);
-        let (tell, told) = std::sync::mpsc::channel();
+        let (tell, stated) = std::sync::mpsc::channel();
         let server = Pair::within(&pair.right, move || {
             let listener = TcpListener::bind("[fd98::2]:9866").unwrap();
             tell.send(()).unwrap();
             serve(&listener, 100)
         });
-        told.recv().unwrap();
+        stated.recv().unwrap();
         let client = Pair::within(&pair.left, || request("[fd98::2]:9866".parse().unwrap(), 10, 1_000).0);
         let ends = client.join().unwrap();
         assert_eq!(server.join().unwrap(), 10_000);

@@ -229,13 +229,13 @@ pub fn request(server: SocketAddr, pieces: usize, piece: usize) -> (Exchange, u6
 
 /// A client on the left sends to a server on the right and gets an answer.
 pub fn exchange(pair: &Pair, pieces: usize, piece: usize, answer: usize) -> Exchange {
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, stated) = std::sync::mpsc::channel();
     let server = Pair::within(&pair.right, move || {
         let listener = TcpListener::bind((Pair::RIGHT, 0)).unwrap();
         tell.send(listener.local_addr().unwrap()).unwrap();
         serve(&listener, answer)
     });
-    let address = told.recv_timeout(PATIENCE).unwrap();
+    let address = stated.recv_timeout(PATIENCE).unwrap();
     let (exchange, answered) = Pair::within(&pair.left, move || request(address, pieces, piece)).join().unwrap();
     assert_eq!(server.join().unwrap(), (pieces * piece) as u64);
     assert_eq!(answered, answer as u64);

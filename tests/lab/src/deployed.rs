@@ -161,9 +161,9 @@ impl<'a> Deployment<'a> {
                 problems.push(format!("hadoptic collect brought no {}", folder.join("sniffer.json").display()));
             }
         }
-        let told = status["hosts"].as_array().map_or(0, Vec::len);
-        if told != self.plan.hosts.len() {
-            problems.push(format!("hadoptic status tells of {told} hosts, there are {}", self.plan.hosts.len()));
+        let printed = status["hosts"].as_array().map_or(0, Vec::len);
+        if printed != self.plan.hosts.len() {
+            problems.push(format!("hadoptic status tells of {printed} hosts, there are {}", self.plan.hosts.len()));
         }
         for file in recorded.iter().filter(|file| !capture.join(file).exists()) {
             problems.push(format!("hadoptic collect left {}, which is root's", file.display()));
@@ -184,7 +184,7 @@ impl<'a> Deployment<'a> {
             return Err(answer.process.failure("did not fetch anything"));
         }
         let of_a_user = |problem: &&String| problem.contains(&hostile::UID.to_string()) || problem.contains(": jvm-");
-        let problems = told(&answer.said, &["problems"]);
+        let problems = texts_at(&answer.said, &["problems"]);
         Ok(problems.iter().filter(|problem| !of_a_user(problem)).cloned().collect())
     }
 
@@ -239,8 +239,8 @@ impl<'a> Deployment<'a> {
                 problems.push(format!("daemons have started {names:?} on {}", host.name));
             }
         }
-        let told = self.step("start", &[], progress)?;
-        for host in told["hosts"].as_array().into_iter().flatten() {
+        let printed = self.step("start", &[], progress)?;
+        for host in printed["hosts"].as_array().into_iter().flatten() {
             if host["started"] != false || !host["sniffer"].is_u64() {
                 problems.push(format!("hadoptic start does not see what daemons have started: {host}"));
             }
@@ -265,8 +265,8 @@ impl<'a> Deployment<'a> {
         for (host, agent) in self.plan.hosts.iter().flat_map(|host| ["sniffer", "dumpingd"].map(|agent| (host, agent)))
         {
             let path = capture.join(&host.name).join(format!("{agent}.json"));
-            let told: Value = serde_json::from_slice(&fs::read(&path).unwrap_or_default()).unwrap_or(Value::Null);
-            if told["ended"] != true {
+            let printed: Value = serde_json::from_slice(&fs::read(&path).unwrap_or_default()).unwrap_or(Value::Null);
+            if printed["ended"] != true {
                 problems.push(format!("{} does not say that the agent ended in order", path.display()));
             }
         }
@@ -407,11 +407,11 @@ pub(crate) struct Answer {
 
 /// What a report complains of, in one line.
 fn complaints(report: &Value) -> String {
-    told(report, &["problems"]).join("; ")
+    texts_at(report, &["problems"]).join("; ")
 }
 
 /// What a report tells under some keys, of all together and of each host: "HOST: ...".
-pub(crate) fn told(report: &Value, keys: &[&str]) -> Vec<String> {
+pub(crate) fn texts_at(report: &Value, keys: &[&str]) -> Vec<String> {
     let list = |value: &Value| -> Vec<String> {
         let items = value.as_array().cloned().unwrap_or_default();
         items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()

@@ -320,17 +320,17 @@ fn forget(prefix: &str) -> Result<()> {
 fn end_processes(namespaces: &[String], failed: &mut Vec<String>) {
     for signal in [Signal::SIGTERM, Signal::SIGKILL] {
         let end = Instant::now() + END_WAIT;
-        let mut told = Vec::new();
+        let mut stated = Vec::new();
         loop {
             let alive: Vec<Pid> = namespaces.iter().flat_map(|name| processes_in(name).unwrap_or_default()).collect();
             if alive.is_empty() {
                 return;
             }
             for pid in alive {
-                if !told.contains(&pid) {
+                if !stated.contains(&pid) {
                     // A process that is gone meanwhile needs no signal.
                     let _ = kill(pid, signal);
-                    told.push(pid);
+                    stated.push(pid);
                 }
             }
             if Instant::now() > end {

@@ -22,7 +22,7 @@ pub const BURST_BYTES: u32 = 32 * 1024;
 pub const CONGESTION_CONTROL: &str = "cubic";
 
 /// Settings of the hosts' TCP that explain a capture; read back into the truth.
-pub const TOLD_SYSCTLS: [&str; 6] = [
+pub const REPORTED_SYSCTLS: [&str; 6] = [
     "net.ipv4.tcp_rmem",
     "net.ipv4.tcp_wmem",
     "net.ipv4.tcp_slow_start_after_idle",
@@ -167,7 +167,7 @@ fn set_congestion_control(plan: &Plan) -> Result<()> {
 /// If the namespace cannot be entered.
 pub fn sysctls(namespace: &str) -> Result<Vec<(String, String)>> {
     netns::within(namespace, || {
-        Ok(TOLD_SYSCTLS
+        Ok(REPORTED_SYSCTLS
             .iter()
             .filter_map(|name| {
                 let path = format!("/proc/sys/{}", name.replace('.', "/"));

@@ -87,9 +87,9 @@ fn parse_interfaces(text: &str) -> Vec<InterfaceTraffic> {
 
 /// Packets that the queue of a shaped device had no room for; 0 where it is unshaped.
 fn queue_drops(namespace: &str, device: &str) -> Result<u64> {
-    let told = tool::run_words(&format!("tc -n {namespace} -s -j qdisc show dev {device}"))?;
-    let queues: Value = serde_json::from_str(&told)
-        .with_context(|| format!("tc tells of {device} in {namespace} what is no JSON: {told}"))?;
+    let stated = tool::run_words(&format!("tc -n {namespace} -s -j qdisc show dev {device}"))?;
+    let queues: Value = serde_json::from_str(&stated)
+        .with_context(|| format!("tc tells of {device} in {namespace} what is no JSON: {stated}"))?;
     let queues = queues.as_array().map_or(&[][..], Vec::as_slice);
     Ok(queues.iter().filter(|queue| queue["kind"] == "pfifo").filter_map(|queue| queue["drops"].as_u64()).sum())
 }

@@ -76,21 +76,21 @@ pub fn differences(recorded: &Digests, found: &Digests, quick: bool) -> Vec<Stri
     lines
 }
 
-/// Runs the cases, or the quick ones only, and digests what they leave; `told` hears of each case before it runs.
+/// Runs the cases, or the quick ones only, and digests what they leave; `stated` hears of each case before it runs.
 ///
 /// # Errors
 /// If a program cannot be run, or ends with another exit code than 0 or 1.
-pub fn compute(quick: bool, told: &mut dyn FnMut(&str)) -> Result<Digests> {
+pub fn compute(quick: bool, stated: &mut dyn FnMut(&str)) -> Result<Digests> {
     let folder = tempfile::tempdir()?;
     let root = fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))?;
     let work = fs::canonicalize(folder.path())?;
     let mut run = Run { root, work, digests: Digests::new() };
     for trace in TRACES.iter().filter(|trace| trace.quick || !quick) {
-        told(trace.name);
+        stated(trace.name);
         run.trace(trace.name)?;
     }
     for case in CASES.iter().filter(|case| case.quick || !quick) {
-        told(case.name);
+        stated(case.name);
         run.case(case)?;
     }
     Ok(run.digests)

@@ -68,8 +68,8 @@ mod tests {
     fn what_depends_on_the_machine_is_taken_out() {
         let work = Path::new("/tmp/abc");
         let json = br#"{"a": {"wall_s": 1.5, "b": [{"cpu_s": 2}]}, "trace": "/tmp/abc/wordcount"}"#;
-        let told = String::from_utf8(printed(json, work)).unwrap_or_default();
-        assert_eq!(told, r#"{"a":{"b":[{"cpu_s":0}],"wall_s":0},"trace":"WORK/wordcount"}"#);
+        let stated = String::from_utf8(printed(json, work)).unwrap_or_default();
+        assert_eq!(stated, r#"{"a":{"b":[{"cpu_s":0}],"wall_s":0},"trace":"WORK/wordcount"}"#);
         assert_eq!(without_columns("load,wall_s,x\n0.1,3.2,7\n"), "load,wall_s,x\n0.1,0,7");
         assert_eq!(file(Path::new("r/sweep.parquet"), b"PAR1", work), None);
     }

@@ -66,8 +66,8 @@ fn manifests_of_earlier_runs_do_not_grow_without_end_and_keep_every_count() {
     for run in 1..=runs {
         let before = earlier_runs::<SnifferManifest>(&path, &mut problems);
         assert!(before.len() <= MAX_EARLIER_RUNS);
-        let told: u64 = before.iter().map(|run| run.absorbed_runs + 1).sum();
-        assert_eq!(told, run - 1, "a run is not told of");
+        let stated: u64 = before.iter().map(|run| run.absorbed_runs + 1).sum();
+        assert_eq!(stated, run - 1, "a run is not told of");
         let packets = |run: &SnifferManifest| run.interfaces.iter().map(|i| i.counts.packets).sum::<u64>();
         assert_eq!(before.iter().map(packets).sum::<u64>(), 2 * (run - 1), "packets are not told of");
         assert_eq!(before.first().map_or(1, |oldest| oldest.started_ns), 1);
@@ -96,13 +96,13 @@ fn manifests_of_earlier_runs_do_not_grow_without_end_and_keep_every_count() {
 /// Reads a file as the manifest of earlier runs, which has to be refused, and at once.
 fn refused(path: PathBuf) {
     let shown = path.display().to_string();
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, stated) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let mut problems = Vec::new();
         let runs: Vec<DumpingdManifest> = earlier_runs(&path, &mut problems);
         tell.send((runs.len(), problems)).unwrap();
     });
-    let (runs, problems) = told.recv_timeout(std::time::Duration::from_secs(30)).expect("it hangs");
+    let (runs, problems) = stated.recv_timeout(std::time::Duration::from_secs(30)).expect("it hangs");
     assert_eq!(runs, 0, "{shown}");
     assert_eq!(problems.len(), 1, "{shown}: {problems:?}");
 }

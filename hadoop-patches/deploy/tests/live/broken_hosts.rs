@@ -29,8 +29,8 @@ fn damage_the_jar(rig: &Rig) {
 /// Breaks a host, installs, and wants all configurations as before and a reason.
 fn broken(rig: &Rig, more: &[&str], reason: &str) {
     let before = confs(rig);
-    let told = rig.wrong("install", more);
-    assert!(problems(&told).contains(reason), "{told:#}");
+    let report = rig.wrong("install", more);
+    assert!(problems(&report).contains(reason), "{report:#}");
     assert_eq!(differ(&before, &confs(rig)), [""; 0]);
 }
 
@@ -42,9 +42,9 @@ fn a_host_that_cannot_be_reached() {
     let config = fs::read_to_string(rig.path("config")).unwrap();
     fs::write(rig.path("config"), format!("{config}Host away\n  ProxyCommand false\n")).unwrap();
     broken(&rig, &["--also", "away"], "cannot be reached");
-    let told = rig.wrong("check", &["--also", "away"]);
-    assert_eq!(told["hosts"][0]["ok"], true);
-    assert_eq!(told["hosts"][2]["ok"], false);
+    let report = rig.wrong("check", &["--also", "away"]);
+    assert_eq!(report["hosts"][0]["ok"], true);
+    assert_eq!(report["hosts"][2]["ok"], false);
 }
 
 #[test]
@@ -100,8 +100,8 @@ fn a_jar_that_is_damaged_later_is_seen_and_repaired() {
     let rig = Rig::new(2, "3");
     rig.ok("install", &[]);
     fs::write(rig.of("h2").join("opt/hadoptic/lib/hadoptic-agent.jar"), "no jar").unwrap();
-    let told = rig.wrong("status", &[]);
-    assert!(problems(&told).contains("the jar is missing or is not the one"), "{told:#}");
+    let report = rig.wrong("status", &[]);
+    assert!(problems(&report).contains("the jar is missing or is not the one"), "{report:#}");
     rig.ok("install", &[]);
     rig.ok("status", &[]);
     rig.ok("remove", &[]);
@@ -119,13 +119,13 @@ fn an_agent_that_dies_is_told_and_started_again() {
     crate::support::sh(&format!(
         "kill -9 {sniffer}; while grep -q '^State:[^ZX]*$' /proc/{sniffer}/status; do sleep 0.1; done 2>/dev/null"
     ));
-    let told = rig.wrong("status", &[]);
-    assert!(problems(&told).contains("sniffer ended without being asked to"), "{told:#}");
-    assert!(!problems(&told).contains("at the very end"), "{told:#}");
+    let report = rig.wrong("status", &[]);
+    assert!(problems(&report).contains("sniffer ended without being asked to"), "{report:#}");
+    assert!(!problems(&report).contains("at the very end"), "{report:#}");
     fs::write(rig.of("h1").join("opt/hadoptic/log/sniffer.log"), b"a line\n\x1b[31mat\xc2\x9b the\xff very end\n")
         .unwrap();
-    let told = rig.wrong("status", &[]);
-    assert!(problems(&told).contains("sniffer.log (a line [31mat the\u{fffd} very end)"), "{told:#}");
+    let report = rig.wrong("status", &[]);
+    assert!(problems(&report).contains("sniffer.log (a line [31mat the\u{fffd} very end)"), "{report:#}");
     let again = rig.ok("start", &[]);
     assert_ne!(again["hosts"][0]["sniffer"], started["hosts"][0]["sniffer"]);
     assert_eq!(again["hosts"][0]["dumpingd"], started["hosts"][0]["dumpingd"]);

@@ -48,8 +48,8 @@ fn killed_in_the_middle_it_goes_on_from_there() {
         !String::from_utf8_lossy(&here.stdout).lines().any(|name| name == "dd")
     });
 
-    let told = rig.ok("collect", &["--out", out.to_str().unwrap()]);
-    assert!(told["hosts"][0]["had_bytes"].as_u64().unwrap() >= had, "{told:#}");
+    let report = rig.ok("collect", &["--out", out.to_str().unwrap()]);
+    assert!(report["hosts"][0]["had_bytes"].as_u64().unwrap() >= had, "{report:#}");
     for host in &rig.hosts {
         let there = rig.of(host).join("cap/jvm/0/jvm-1-1.jsonl");
         assert!(fs::read(out.join(host).join("jvm/0/jvm-1-1.jsonl")).unwrap() == fs::read(there).unwrap());
@@ -138,9 +138,9 @@ fn links_pipes_and_foreign_names_of_container_users_are_left_there() {
         folder.display()
     ));
     let out = rig.path("capture");
-    let told = rig.ok("collect", &["--out", out.to_str().unwrap()]);
+    let report = rig.ok("collect", &["--out", out.to_str().unwrap()]);
     // In 0 all but the folder and what came; in jvm the file `secret` and the folder that is not its user's.
-    assert_eq!(told["hosts"][0]["odd"], 6 + 2, "{told:#}");
+    assert_eq!(report["hosts"][0]["odd"], 6 + 2, "{report:#}");
     let names = |folder: &str| -> Vec<String> {
         let entries = fs::read_dir(out.join(folder)).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()

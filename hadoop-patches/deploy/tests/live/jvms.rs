@@ -41,8 +41,8 @@ fn jvm(rig: &Rig, class: &str, options: &str) -> Child {
 
 /// What status says of a JVM: "yes", "no" or "attached"; "" = it is not seen.
 fn agent_of(rig: &Rig, pid: u32) -> String {
-    let told = rig.ok("status", &[]);
-    let jvms = told["hosts"][0]["jvms"].as_array().unwrap().clone();
+    let report = rig.ok("status", &[]);
+    let jvms = report["hosts"][0]["jvms"].as_array().unwrap().clone();
     let found = jvms.iter().find(|jvm| jvm["pid"] == pid);
     found.map_or_else(String::new, |jvm| jvm["agent"].as_str().unwrap().to_owned())
 }
@@ -57,15 +57,19 @@ fn the_jar_reaches_jvms_by_env_files_or_attached_and_stays_while_a_job_needs_it(
     let before = fs::read(&conf).unwrap();
     let mut early = jvm(&rig, DATANODE, "${HDFS_DATANODE_OPTS-}");
     let seen =
-        |told: &Value| told["hosts"][0]["without_agent"].to_string().contains(&format!("DataNode {}", early.id()));
+        |report: &Value| report["hosts"][0]["without_agent"].to_string().contains(&format!("DataNode {}", early.id()));
     wait_until("the JVM is seen", || {
         fs::read_to_string(format!("/proc/{}/cmdline", early.id())).is_ok_and(|text| text.contains(DATANODE))
     });
-    let told = rig.ok("install", &[]);
-    assert!(seen(&told), "{told:#}");
-    assert_eq!(told["hosts"][1]["without_agent"], Value::Array(Vec::new()), "those of other hosts are not this one's");
-    let told = rig.ok("start", &[]);
-    assert!(seen(&told), "{told:#}");
+    let report = rig.ok("install", &[]);
+    assert!(seen(&report), "{report:#}");
+    assert_eq!(
+        report["hosts"][1]["without_agent"],
+        Value::Array(Vec::new()),
+        "those of other hosts are not this one's"
+    );
+    let report = rig.ok("start", &[]);
+    assert!(seen(&report), "{report:#}");
     assert_eq!(agent_of(&rig, early.id()), "no");
     rig.ok("start", &["--attach"]);
     assert_eq!(agent_of(&rig, early.id()), "attached");
@@ -76,14 +80,14 @@ fn the_jar_reaches_jvms_by_env_files_or_attached_and_stays_while_a_job_needs_it(
     wait_until("the task has the agent", || agent_of(&rig, task.id()) == "yes");
 
     let jar = rig.of("h1").join("opt/hadoptic/lib/hadoptic-agent.jar");
-    let told = rig.wrong("remove", &[]);
-    assert!(problems(&told).contains(&format!("YarnChild {}", task.id())), "{told:#}");
+    let report = rig.wrong("remove", &[]);
+    assert!(problems(&report).contains(&format!("YarnChild {}", task.id())), "{report:#}");
     assert!(jar.exists());
     assert_eq!(fs::read(&conf).unwrap(), before, "nothing names the jar any more");
     task.kill().unwrap();
     task.wait().unwrap();
-    let told = rig.ok("remove", &[]);
-    assert!(told["hosts"][0]["notes"].to_string().contains(&format!("DataNode {}", late.id())), "{told:#}");
+    let report = rig.ok("remove", &[]);
+    assert!(report["hosts"][0]["notes"].to_string().contains(&format!("DataNode {}", late.id())), "{report:#}");
     assert!(!rig.of("h1").join("opt").exists());
     for jvm in [&mut early, &mut late] {
         jvm.kill().unwrap();
@@ -100,8 +104,8 @@ fn another_user_than_hadoptic_runs_the_agents() {
     let modes = rig.tree("h1");
     assert_eq!(modes["opt/hadoptic/bin/sniffer"].0 & 0o7777, 0o755, "never setuid");
     assert_eq!(modes["opt/hadoptic/bin/sniffer"].1, 0);
-    let told = rig.ok("start", &[]);
-    let status = fs::read_to_string(format!("/proc/{}/status", told["hosts"][0]["sniffer"])).unwrap();
+    let report = rig.ok("start", &[]);
+    let status = fs::read_to_string(format!("/proc/{}/status", report["hosts"][0]["sniffer"])).unwrap();
     let uid = status.lines().find(|line| line.starts_with("Uid:")).unwrap();
     assert!(uid.contains("65534"), "{uid}");
     rig.ok("status", &[]);
@@ -120,14 +124,14 @@ fn the_first_daemon_starts_the_agents_and_they_end_after_the_last() {
     let rig = Rig::new(1, "3");
     skip_if!(compile(&rig).err());
     let before = rig.tree("h1");
-    let (code, told) =
+    let (code, report) =
         rig.run("install", &["--started-by", "daemons", "--run-as", DAEMON_USER[0], "--disk-limit", "64MiB"]);
-    if problems(&told).contains("setcap") {
+    if problems(&report).contains("setcap") {
         skip!("no setcap, or no file system with extended attributes");
     }
-    assert_eq!(code, 0, "{told:#}");
-    let told = rig.ok("start", &[]);
-    assert_eq!(told["hosts"][0]["sniffer"], Value::Null, "no daemon is there: {told:#}");
+    assert_eq!(code, 0, "{report:#}");
+    let report = rig.ok("start", &[]);
+    assert_eq!(report["hosts"][0]["sniffer"], Value::Null, "no daemon is there: {report:#}");
     let daemon = || {
         let [user, group] = DAEMON_USER;
         let user = format!("exec setpriv --reuid={user} --regid={group} --clear-groups java");
@@ -139,13 +143,13 @@ fn the_first_daemon_starts_the_agents_and_they_end_after_the_last() {
         rig.enter("h1", &command).stderr(std::process::Stdio::null()).spawn().unwrap()
     };
     let agents = || {
-        let told = rig.run("status", &[]).1;
-        ["sniffer_runs", "dumpingd_runs"].map(|agent| told["hosts"][0][agent]["pid"].as_u64())
+        let report = rig.run("status", &[]).1;
+        ["sniffer_runs", "dumpingd_runs"].map(|agent| report["hosts"][0][agent]["pid"].as_u64())
     };
     let ready = |name: &str| {
         let text = fs::read(rig.of("h1").join(format!("cap/h1/{name}.json"))).unwrap_or_default();
-        let told: Value = serde_json::from_slice(&text).unwrap_or(Value::Null);
-        told["ready"] == true && told["ended"] != true
+        let report: Value = serde_json::from_slice(&text).unwrap_or(Value::Null);
+        report["ready"] == true && report["ended"] != true
     };
     let mut first = daemon();
     wait_until("the daemon starts both", || {
@@ -166,14 +170,14 @@ fn the_first_daemon_starts_the_agents_and_they_end_after_the_last() {
     wait_until("the sniffer comes back", || agents()[0].is_some_and(|pid| pid != sniffer) && ready("sniffer"));
     assert_eq!(agents()[1], Some(dumpingd));
     rig.ok("status", &[]);
-    let told = rig.ok("start", &[]);
+    let report = rig.ok("start", &[]);
     assert_eq!(
-        (&told["hosts"][0]["started"], told["hosts"][0]["sniffer"].as_u64()),
+        (&report["hosts"][0]["started"], report["hosts"][0]["sniffer"].as_u64()),
         (&Value::Bool(false), agents()[0])
     );
 
-    let told = rig.ok("stop", &[]);
-    assert_eq!(told["hosts"][0]["ran"], true);
+    let report = rig.ok("stop", &[]);
+    assert_eq!(report["hosts"][0]["ran"], true);
     // The daemons look every 2 s, and see that they were asked to end.
     std::thread::sleep(std::time::Duration::from_secs(5));
     assert_eq!(agents(), [None, None]);
@@ -187,13 +191,13 @@ fn the_first_daemon_starts_the_agents_and_they_end_after_the_last() {
         jvm.wait().unwrap();
     }
     wait_until("both end after the last daemon", || agents() == [None, None]);
-    let told = rig.ok("status", &[]);
-    assert_eq!(told["hosts"][0]["lost"], 0);
+    let report = rig.ok("status", &[]);
+    assert_eq!(report["hosts"][0]["lost"], 0);
     let out = rig.path("capture");
     rig.ok("collect", &["--out", out.to_str().unwrap()]);
     for name in ["sniffer", "dumpingd"] {
-        let told: Value = serde_json::from_slice(&fs::read(out.join(format!("h1/{name}.json"))).unwrap()).unwrap();
-        assert_eq!(told["ended"], true, "{told:#}");
+        let report: Value = serde_json::from_slice(&fs::read(out.join(format!("h1/{name}.json"))).unwrap()).unwrap();
+        assert_eq!(report["ended"], true, "{report:#}");
     }
     rig.ok("remove", &[]);
     assert_eq!(crate::support::differ(&[before], &[rig.tree("h1")]), [""; 0], "nothing is left");
@@ -210,8 +214,8 @@ fn a_process_that_somebody_calls_an_agent_is_not_stopped() {
     let ticks = stat.rsplit_once(')').unwrap().1.split(' ').nth(20).unwrap().to_owned();
     let lock = rig.of("h1").join("cap/h1/agents.lock");
     fs::write(&lock, format!("sniffer {} {ticks} 1\n", other.id())).unwrap();
-    let told = rig.ok("stop", &[]);
-    assert_eq!(told["hosts"][0]["ran"], false);
+    let report = rig.ok("stop", &[]);
+    assert_eq!(report["hosts"][0]["ran"], false);
     assert!(other.try_wait().unwrap().is_none(), "a process of others was ended");
     other.kill().unwrap();
     other.wait().unwrap();

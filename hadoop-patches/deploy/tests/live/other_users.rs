@@ -86,9 +86,9 @@ fn a_java_that_others_can_change_runs_with_their_rights() {
     let home = rig.there("home");
     fs::write(&conf, format!("export HADOOP_OS_TYPE=${{HADOOP_OS_TYPE:-$(uname -s)}}\nexport JAVA_HOME={home}\n"))
         .unwrap();
-    let told = rig.wrong("check", &[]);
-    assert!(problems(&told).contains("does not load the agent"), "{told:#}");
-    assert!(told["hosts"][0]["notes"].to_string().contains(&format!("can be changed by user {USER}")), "{told:#}");
+    let report = rig.wrong("check", &[]);
+    assert!(problems(&report).contains("does not load the agent"), "{report:#}");
+    assert!(report["hosts"][0]["notes"].to_string().contains(&format!("can be changed by user {USER}")), "{report:#}");
     rig.wrong("install", &[]);
     let by = run_by(&rig);
     assert!(!by.is_empty() && by.iter().all(|uid| *uid == USER.to_string()), "it was run by {by:?}");
@@ -115,10 +115,10 @@ fn agents_that_another_user_has_started_are_not_taken_for_ours() {
         own.id()
     );
     as_user(&rig, &line).wait().unwrap();
-    let told = rig.ok("start", &[]);
-    assert_ne!(told["hosts"][0]["dumpingd"].as_u64(), Some(u64::from(own.id())), "{told:#}");
-    let told = rig.ok("stop", &[]);
-    assert_eq!(told["hosts"][0]["ran"], true);
+    let report = rig.ok("start", &[]);
+    assert_ne!(report["hosts"][0]["dumpingd"].as_u64(), Some(u64::from(own.id())), "{report:#}");
+    let report = rig.ok("stop", &[]);
+    assert_eq!(report["hosts"][0]["ran"], true);
     end(own);
     rig.ok("remove", &[]);
 }
@@ -174,8 +174,8 @@ fn a_manifest_without_end_or_in_place_of_which_there_is_a_pipe_holds_nobody_up()
     for plant in ["truncate -s 3G", "mkfifo", "ln -s /dev/zero"] {
         sh(&format!("rm -f {manifest}; {plant} {manifest}"));
         for command in ["status", "stop"] {
-            let told = rig.run(command, &["--timeout", "30"]).1;
-            assert!(!problems(&told).contains("no answer within"), "{plant}, {command}: {told:#}");
+            let report = rig.run(command, &["--timeout", "30"]).1;
+            assert!(!problems(&report).contains("no answer within"), "{plant}, {command}: {report:#}");
         }
     }
     sh(&format!("rm -f {manifest}"));
@@ -195,11 +195,11 @@ fn an_answer_without_end_is_cut_off() {
     .unwrap();
     let mount = "mount -t tmpfs tmpfs /usr/local; mkdir /usr/local/bin; install -m 755";
     rig.on("h1", &format!("{mount} {} /usr/local/bin/uname", fake.display()));
-    let told = rig.wrong("check", &["--quick"]);
+    let report = rig.wrong("check", &["--quick"]);
     assert!(
-        problems(&told).contains("the host's answer is longer than"),
+        problems(&report).contains("the host's answer is longer than"),
         "{}",
-        told["hosts"][0]["problems"].to_string().len()
+        report["hosts"][0]["problems"].to_string().len()
     );
 }
 
@@ -217,8 +217,11 @@ fn a_sparse_file_of_a_user_stays_where_it_is_and_takes_nothing_from_others() {
     );
     as_user(&rig, &write).wait().unwrap();
     let out = rig.path("capture");
-    let told = rig.wrong("collect", &["--out", out.to_str().unwrap()]);
-    assert!(problems(&told).contains("1 files of user 65534 (3072 MiB) are more than is fetched of one"), "{told:#}");
+    let report = rig.wrong("collect", &["--out", out.to_str().unwrap()]);
+    assert!(
+        problems(&report).contains("1 files of user 65534 (3072 MiB) are more than is fetched of one"),
+        "{report:#}"
+    );
     assert_eq!(fs::read_to_string(out.join("h1/jvm/65534/jvm-2-2.jsonl")).unwrap(), "{}\n");
     assert!(!out.join("h1/jvm/65534/jvm-1-1.jsonl").exists());
     rig.ok("remove", &[]);
@@ -247,11 +250,11 @@ fn of_thousands_of_folders_that_a_user_makes_ten_are_his_and_the_others_nobodys(
     let his: Vec<String> = [USER.to_string()].into_iter().chain((1..=9).map(|n| format!("{USER}.{n}"))).collect();
     let nobodys = 2 * FLOOD + 1 - his.len() as u64;
 
-    let (_, told) = rig.run("status", &[]);
-    assert_eq!(told["hosts"][0]["odd"], nobodys, "{told:#}");
+    let (_, report) = rig.run("status", &[]);
+    assert_eq!(report["hosts"][0]["odd"], nobodys, "{report:#}");
     let out = rig.path("capture");
-    let told = rig.ok("collect", &["--out", out.to_str().unwrap()]);
-    assert_eq!(told["hosts"][0]["odd"], nobodys, "{told:#}");
+    let report = rig.ok("collect", &["--out", out.to_str().unwrap()]);
+    assert_eq!(report["hosts"][0]["odd"], nobodys, "{report:#}");
     let entries = fs::read_dir(out.join("h1/jvm")).unwrap();
     let mut came: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     came.sort();
@@ -301,8 +304,8 @@ fn two_who_change_a_host_at_a_time_do_not_meet() {
     let mut first = rig.command("install", &["--json"]).stdout(Stdio::null()).spawn().unwrap();
     wait_until("the first is in the middle", || Path::new(&format!("{}.waits", go_on.display())).exists());
     for command in ["install", "start", "remove"] {
-        let told = rig.wrong(command, &[]);
-        assert!(problems(&told).contains("another one changes this host (hadoptic install, process"), "{told:#}");
+        let report = rig.wrong(command, &[]);
+        assert!(problems(&report).contains("another one changes this host (hadoptic install, process"), "{report:#}");
     }
     fs::write(&go_on, "").unwrap();
     assert_eq!(first.wait().unwrap().code(), Some(0));
@@ -330,9 +333,9 @@ fn folders_are_whose_files_they_hold_and_the_user_of_the_agents_goes_with_them()
     assert_eq!(mode_of(&rig, "cap"), (0o755, 0));
     assert_eq!(mode_of(&rig, "cap/h1"), (0o750, uid));
     assert_eq!(mode_of(&rig, "cap/jvm"), (0o3777, 0));
-    let told = rig.ok("start", &[]);
+    let report = rig.ok("start", &[]);
     for agent in ["sniffer", "dumpingd"] {
-        let process = format!("/proc/{}", told["hosts"][0][agent]);
+        let process = format!("/proc/{}", report["hosts"][0][agent]);
         let status = fs::read_to_string(format!("{process}/status")).unwrap();
         assert!(status.contains(&format!("Uid:\t{uid}\t{uid}\t{uid}\t{uid}\n")), "{status}");
         assert_eq!(fs::read_to_string(format!("{process}/oom_score_adj")).unwrap().trim(), "500");
@@ -414,9 +417,9 @@ fn a_jar_that_is_missing_or_damaged_ends_no_jvm_and_is_said_once() {
     }
     let said = [run(&daemon).1, run(&task).1].concat();
     assert!(!said.contains("hadoptic"), "it was said before: {said}");
-    let told = rig.wrong("status", &[]);
-    assert!(problems(&told).contains("the jar is missing"), "{told:#}");
-    assert_eq!(told["hosts"][0]["without_jar"], serde_json::json!(["0"]), "{told:#}");
+    let report = rig.wrong("status", &[]);
+    assert!(problems(&report).contains("the jar is missing"), "{report:#}");
+    assert_eq!(report["hosts"][0]["without_jar"], serde_json::json!(["0"]), "{report:#}");
     // Repaired, it is loaded again.
     rig.ok("install", &[]);
     assert!(run(&task).0);

@@ -59,8 +59,8 @@ fn who_may_not_is_told() {
     let rig = Rig::of_kind(Kind::Sudo, 1, "3");
     // A password would be asked for, and nobody is there to give it.
     fs::write(rig.etc("h1", "sudoers"), format!("{OPERATOR} ALL=(ALL) ALL\n")).unwrap();
-    let told = rig.wrong("check", &["--quick", "--user", OPERATOR]);
-    let said = problems(&told);
+    let report = rig.wrong("check", &["--quick", "--user", OPERATOR]);
+    let said = problems(&report);
     assert!(said.contains(&format!("the user {OPERATOR} is not root and may not `sudo -n sh` (")), "{said}");
     assert!(said.contains("sudo: a password is required)"), "{said}");
 }

@@ -61,8 +61,12 @@ fn units_run_come_back_and_end_in_order() {
         });
         assert_eq!(host.property(agent, "NRestarts"), "1");
     }
-    let told = rig.ok("status", &[]);
-    assert_eq!(told["hosts"][0]["sniffer_runs"]["pid"].to_string(), host.property("sniffer", "MainPID"), "{told:#}");
+    let report = rig.ok("status", &[]);
+    assert_eq!(
+        report["hosts"][0]["sniffer_runs"]["pid"].to_string(),
+        host.property("sniffer", "MainPID"),
+        "{report:#}"
+    );
     let again = rig.ok("start", &[]);
     assert_eq!(again["hosts"][0]["started"], false);
 
@@ -88,8 +92,8 @@ fn an_agent_that_cannot_begin_is_told_and_not_started_for_ever() {
     skip_if!(missing(Kind::Systemd));
     let host = Host(Rig::of_kind(Kind::Systemd, 1, "3"));
     host.0.ok("install", &["--systemd", "--sniffer-option=--interface=none9"]);
-    let told = host.0.wrong("start", &[]);
-    assert!(crate::support::problems(&told).contains("none9"), "{told:#}");
+    let report = host.0.wrong("start", &[]);
+    assert!(crate::support::problems(&report).contains("none9"), "{report:#}");
     assert_eq!(host.property("sniffer", "NRestarts"), "0");
     assert_eq!(host.property("sniffer", "ActiveState"), "failed");
     host.0.ok("remove", &[]);

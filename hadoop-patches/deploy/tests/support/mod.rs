@@ -247,21 +247,21 @@ impl Rig {
 
     pub fn run(&self, command: &str, more: &[&str]) -> (i32, Value) {
         let output = self.command(command, more).arg("--json").output().unwrap();
-        told(command, &output)
+        report(command, &output)
     }
 
     /// It must do without a problem.
     pub fn ok(&self, command: &str, more: &[&str]) -> Value {
-        let (code, told) = self.run(command, more);
-        assert_eq!((code, &told["ok"]), (0, &Value::Bool(true)), "{command}: {told:#}");
-        told
+        let (code, report) = self.run(command, more);
+        assert_eq!((code, &report["ok"]), (0, &Value::Bool(true)), "{command}: {report:#}");
+        report
     }
 
     /// It must run and find something wrong.
     pub fn wrong(&self, command: &str, more: &[&str]) -> Value {
-        let (code, told) = self.run(command, more);
-        assert_eq!((code, &told["ok"]), (1, &Value::Bool(false)), "{command}: {told:#}");
-        told
+        let (code, report) = self.run(command, more);
+        assert_eq!((code, &report["ok"]), (1, &Value::Bool(false)), "{command}: {report:#}");
+        report
     }
 
     /// Runs something on a host, in its namespaces.
@@ -299,24 +299,24 @@ impl Rig {
     }
 }
 
-pub fn told(command: &str, output: &Output) -> (i32, Value) {
-    let told = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+pub fn report(command: &str, output: &Output) -> (i32, Value) {
+    let report = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
         panic!(
             "{command}: {error}: {}{}",
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr)
         )
     });
-    (output.status.code().unwrap_or(-1), told)
+    (output.status.code().unwrap_or(-1), report)
 }
 
 /// All problems of a report, in one text.
-pub fn problems(told: &Value) -> String {
+pub fn problems(report: &Value) -> String {
     let texts = |value: &Value| -> Vec<String> {
         value["problems"].as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
     };
-    let mut all = texts(told);
-    all.extend(told["hosts"].as_array().unwrap().iter().flat_map(texts));
+    let mut all = texts(report);
+    all.extend(report["hosts"].as_array().unwrap().iter().flat_map(texts));
     all.join("\n")
 }
 
@@ -324,14 +324,14 @@ pub type Tree = BTreeMap<String, (u32, u32, String)>;
 
 /// All that differs.
 pub fn differ(before: &[Tree], after: &[Tree]) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut report = Vec::new();
     for (host, (before, after)) in before.iter().zip(after).enumerate() {
         let names: std::collections::BTreeSet<&String> = before.keys().chain(after.keys()).collect();
         for name in names.into_iter().filter(|name| before.get(*name) != after.get(*name)) {
-            told.push(format!("h{}/{name}: {:?} -> {:?}", host + 1, before.get(name), after.get(name)));
+            report.push(format!("h{}/{name}: {:?} -> {:?}", host + 1, before.get(name), after.get(name)));
         }
     }
-    told
+    report
 }
 
 fn walk(root: &Path, at: &Path, found: &mut Tree) {

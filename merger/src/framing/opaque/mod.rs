@@ -43,8 +43,8 @@ pub(super) fn is_opaque(conversation: &Conversation<'_>) -> bool {
 /// Reads a connection by what was said of it. Of one that is blind, other connections and the silence of its JVMs tell
 /// too; payload that was seen and not understood is something else.
 pub(super) fn read(conversation: &Conversation<'_>, is_opaque: bool) -> Framed {
-    let told = conversation.records.iter().find_map(|(record, _)| protocol_of(record));
-    let (protocol, drafts) = match told {
+    let recorded = conversation.records.iter().find_map(|(record, _)| protocol_of(record));
+    let (protocol, drafts) = match recorded {
         Some(protocol @ "rpc") => (protocol, rpc::read(conversation)),
         Some(protocol @ "data-transfer") => (protocol, transfer::read(conversation)),
         Some(protocol) => (protocol, shuffle::read(conversation)),

@@ -91,7 +91,7 @@ struct Traffic<'a, 's, P, const REACTS: bool> {
     now: SimTime,
     began: bool,
     looked: SimTime,
-    told: Instant,
+    reported_at: Instant,
     /// Bytes of each lane when the measurement began, and when it ended.
     before: Option<Vec<u64>>,
     after: Option<Vec<u64>>,
@@ -120,9 +120,9 @@ impl<P: FnMut(Progress), const REACTS: bool> Traffic<'_, '_, P, REACTS> {
             return false;
         }
         self.looked = self.now;
-        if self.told.elapsed() >= TELL {
+        if self.reported_at.elapsed() >= TELL {
             (self.progress)(Progress { now: self.now, until: self.until, events: events() });
-            self.told = Instant::now();
+            self.reported_at = Instant::now();
         }
         self.stop.load(Ordering::Relaxed)
     }
@@ -138,8 +138,8 @@ impl<F: PacketFabric<Meter>, P: FnMut(Progress), const R: bool> Workload<F> for 
         // The next look; from one look the first behind the next event, for until then nothing changes.
         let event = if self.is_look(self.now) { fabric.next_event().unwrap_or(SimTime::MAX) } else { self.now };
         let look = self.look_after(self.now.max(event)).min(self.end);
-        let told = self.limit.as_ref().map_or(self.now, |limit| limit.next);
-        let edges = [self.from, self.until, told].into_iter().filter(|edge| *edge > self.now);
+        let next_limit = self.limit.as_ref().map_or(self.now, |limit| limit.next);
+        let edges = [self.from, self.until, next_limit].into_iter().filter(|edge| *edge > self.now);
         edges.chain(self.sources.next_time()).chain([look]).min()
     }
 
@@ -224,7 +224,7 @@ fn drive_with<F: PacketFabric<Meter>, const REACTS: bool>(
         now: SimTime::ZERO,
         began: false,
         looked: SimTime::ZERO,
-        told: Instant::now(),
+        reported_at: Instant::now(),
         before: None,
         after: None,
         stopped: false,

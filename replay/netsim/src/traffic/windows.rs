@@ -42,13 +42,13 @@ pub(super) fn drive_windows(
     };
     let parts = u16::try_from(most.max(1)).unwrap_or(u16::MAX);
     let mut run = network.into_parts(parts, smallest, meter, |hosts| HostSources::new(sending, hosts));
-    let mut told = Instant::now();
+    let mut reported_at = Instant::now();
     let mut stopped_at = SimTime::ZERO;
     let parts = run.parts() as u64;
     let mut look = |window: WindowProgress| {
         stopped_at = window.now;
-        if told.elapsed() >= TELL {
-            told = Instant::now();
+        if reported_at.elapsed() >= TELL {
+            reported_at = Instant::now();
             progress(Progress { now: window.now, until: SimTime(plan.until_ps), events: window.events * parts });
         }
         stop.load(Ordering::Relaxed)

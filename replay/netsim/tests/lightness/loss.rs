@@ -139,11 +139,11 @@ fn losses_in_slots_are_those_of_independent_slots() {
 #[test]
 fn a_limit_of_resends_is_refused_where_messages_are_waited_for() {
     let config: FabricConfig = "kind = \"lightness\"\nresends = 3\n".parse().unwrap();
-    let told = fabric::build(&config, &lab(2, 1)).err().unwrap().to_string();
-    assert!(told.contains("resends") && told.contains("synthetic traffic"), "{told}");
+    let printed = fabric::build(&config, &lab(2, 1)).err().unwrap().to_string();
+    assert!(printed.contains("resends") && printed.contains("synthetic traffic"), "{printed}");
     let config: FabricConfig = "kind = \"lightness\"\nresends = 3\nresequencer = \"tor\"\n".parse().unwrap();
-    let told = config.packets(&lab(2, 1), ()).err().unwrap().to_string();
-    assert!(told.contains("resends") && told.contains("resequencer"), "{told}");
+    let printed = config.packets(&lab(2, 1), ()).err().unwrap().to_string();
+    assert!(printed.contains("resends") && printed.contains("resequencer"), "{printed}");
 }
 
 /// What is lost holds nothing back: messages behind it arrive, and each is delivered or told to be lost.

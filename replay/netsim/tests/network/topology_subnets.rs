@@ -146,10 +146,10 @@ Hca 1 "H3"
 "#;
 
 fn routed(text: &str, format: Format, tables: &str) -> Result<Topology, String> {
-    let told = |error: &dyn std::error::Error| error.to_string();
-    let mut graph = Graph::parse(text, format, "net").map_err(|error| told(&error))?;
-    graph.read_lfts(tables.as_bytes(), "tables").map_err(|error| told(&error))?;
-    GraphConfig::default().topology(&graph, "net", &[]).map_err(|error| told(&error))
+    let stated = |error: &dyn std::error::Error| error.to_string();
+    let mut graph = Graph::parse(text, format, "net").map_err(|error| stated(&error))?;
+    graph.read_lfts(tables.as_bytes(), "tables").map_err(|error| stated(&error))?;
+    GraphConfig::default().topology(&graph, "net", &[]).map_err(|error| stated(&error))
 }
 
 fn names(topology: &Topology) -> Vec<&str> {

@@ -11,7 +11,7 @@ use super::HOME;
 use super::attack::{Attack, Call, HostileOptions, Report, Targets};
 use super::guard::Guard;
 use super::watch::Watch;
-use crate::deployed::{CAPTURE, Deployment, PREFIX, told};
+use crate::deployed::{CAPTURE, Deployment, PREFIX, texts_at};
 use crate::host::Hosts;
 use crate::layout::root;
 use crate::plan::Plan;
@@ -167,7 +167,7 @@ fn call(deployment: &Deployment<'_>, name: &str, step: &str, arguments: &[String
         command: format!("{name} {step}"),
         code: answer.status.code(),
         seconds: answer.seconds,
-        said: told(&answer.said, &["problems", "notes"]),
+        said: texts_at(&answer.said, &["problems", "notes"]),
     })
 }
 

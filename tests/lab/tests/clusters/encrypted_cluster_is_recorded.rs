@@ -45,8 +45,9 @@ fn all_is_encrypted_and_yet_known() {
     for counter in ["shuffle_bytes_error", "hdfs_read_bytes_error", "hdfs_write_bytes_error"] {
         assert!(number(&check, counter).abs() <= 0.005, "{counter}: {check:#}");
     }
-    let told = ["jvm", "jvm, shared segment"].map(|source| check["detail"]["known_by"][source]["byte_share"].as_f64());
-    assert!(told.iter().flatten().sum::<f64>() >= WANTED, "{check:#}");
+    let stated =
+        ["jvm", "jvm, shared segment"].map(|source| check["detail"]["known_by"][source]["byte_share"].as_f64());
+    assert!(stated.iter().flatten().sum::<f64>() >= WANTED, "{check:#}");
 
     let experiment = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../replay/experiments/lab-100mbit.toml");
     let arguments =

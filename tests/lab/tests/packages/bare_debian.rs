@@ -87,10 +87,10 @@ fn packed() -> Result<PathBuf, String> {
         .unwrap();
     match text(&made) {
         _ if made.status.success() => fs::rename(part, &packed).unwrap(),
-        told if UNREACHABLE.iter().any(|words| told.contains(words)) => {
-            return Err(format!("Debian's mirror is not reached: {}", told.lines().last().unwrap_or_default()));
+        stated if UNREACHABLE.iter().any(|words| stated.contains(words)) => {
+            return Err(format!("Debian's mirror is not reached: {}", stated.lines().last().unwrap_or_default()));
         }
-        told => panic!("{told}"),
+        stated => panic!("{stated}"),
     }
     Ok(packed)
 }

@@ -392,7 +392,7 @@ impl<B: BufferPolicy> Lanes<B> {
     }
 
     /// When the first credit of `leaving` is told to the sender of `lane`, or earlier.
-    pub fn first_told(&self, lane: LaneId, leaving: &Return) -> SimTime {
+    pub fn first_known(&self, lane: LaneId, leaving: &Return) -> SimTime {
         let next_update = self.next_updates.get(lane).copied().unwrap_or_default();
         self.free_at(leaving, 1).max(next_update) + self.timing(self.number.link(lane)).back
     }

@@ -74,7 +74,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let link = &self.links[id];
         let waits = link.asking != 0 && link.free_at <= now;
         if waits || self.undecided.as_ref().is_some_and(|undecided| undecided.any(id)) {
-            let at = self.lanes.first_told(lane, leaving);
+            let at = self.lanes.first_known(lane, leaving);
             self.wake(id, at);
         }
     }

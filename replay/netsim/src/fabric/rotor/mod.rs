@@ -587,8 +587,8 @@ impl<O: Observer> Rotor<O> {
             self.counters.lost_bytes += u64::from(bytes);
             let host_places = 2 * count(self.hosts.len());
             let place = Place(host_places + count(self.uplinks.len()) + towards);
-            let told = now.plus_ps(2 * self.config.cable_delay.ps());
-            self.events.schedule(told, Phase::Arrive, place, Event::Lost(id));
+            let known_at = now.plus_ps(2 * self.config.cable_delay.ps());
+            self.events.schedule(known_at, Phase::Arrive, place, Event::Lost(id));
             return;
         }
         self.counters.passed += 1;

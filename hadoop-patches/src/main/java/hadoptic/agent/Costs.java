@@ -18,7 +18,7 @@ public final class Costs {
     private volatile long premainCpuNs;
     /** Patching that premain counts. */
     private volatile long patchedBefore;
-    private long told;
+    private long reportedAt;
 
     /** Premain ends, which began then, in the thread that made this object. */
     void started(long begin) {
@@ -30,8 +30,8 @@ public final class Costs {
     /** Adds to a record what it cost so far, if that is due; in the writer's thread. */
     void tell(JsonLine line) {
         long now = System.nanoTime();
-        if (premainNs != 0 && now - told >= TELL_EVERY_NS) {
-            told = now;
+        if (premainNs != 0 && now - reportedAt >= TELL_EVERY_NS) {
+            reportedAt = now;
             long patching = Patcher.nanoseconds() - patchedBefore;
             line.some("cpu_ns", Cpu.ofProcess())
                     .some("agent_ns", premainCpuNs + patching + Hooks.nanoseconds() + Cpu.ofThread());

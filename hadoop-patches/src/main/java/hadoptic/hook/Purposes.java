@@ -9,7 +9,7 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 public final class Purposes {
     /** What was told last, so that it is not told with each use; a newer one may displace an older one. */
     private static final int SLOTS = 1024;
-    private static final AtomicReferenceArray<Use> TOLD = new AtomicReferenceArray<Use>(SLOTS);
+    private static final AtomicReferenceArray<Use> REPORTED = new AtomicReferenceArray<Use>(SLOTS);
     private static final ThreadLocal<String> DOING = new ThreadLocal<String>();
     /** By port: whether web pages are served there. */
     private static final boolean[] WEB = new boolean[1 << 16];
@@ -51,8 +51,8 @@ public final class Purposes {
         }
         Use use = new Use(now, local, remote, purpose, server, protocol);
         int slot = slot(local, remote);
-        if (!use.sameAs(TOLD.get(slot))) {
-            TOLD.set(slot, use);
+        if (!use.sameAs(REPORTED.get(slot))) {
+            REPORTED.set(slot, use);
             Hooks.record(use);
         }
     }
@@ -82,7 +82,7 @@ public final class Purposes {
     /** A connection was opened: by a thread of which it may be known what it does. */
     static void opened(long now, InetSocketAddress local, InetSocketAddress remote) {
         // an earlier one may have had the same ports
-        TOLD.set(slot(local, remote), null);
+        REPORTED.set(slot(local, remote), null);
         String doing = DOING.get();
         if (doing != null) {
             client(now, local, remote, doing);
@@ -91,7 +91,7 @@ public final class Purposes {
 
     /** A connection was accepted. */
     static void accepted(long now, InetSocketAddress local, InetSocketAddress remote) {
-        TOLD.set(slot(local, remote), null);
+        REPORTED.set(slot(local, remote), null);
         if (WEB[local.getPort() & 0xffff]) {
             server(now, local, remote, "http");
         }

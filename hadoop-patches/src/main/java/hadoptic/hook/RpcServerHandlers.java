@@ -20,7 +20,7 @@ public final class RpcServerHandlers {
         /** When the reader had the bytes of the message on which it works. */
         private volatile long received;
         /** Whether its protocol was told. */
-        private volatile boolean told;
+        private volatile boolean isProtocolReported;
     }
 
     /** The tag of a server's call, and its record. */
@@ -109,8 +109,8 @@ public final class RpcServerHandlers {
                     return;
                 }
                 same = new ServedCall(id, connection, now);
-                if (!connection.told) {
-                    connection.told = true;
+                if (!connection.isProtocolReported) {
+                    connection.isProtocolReported = true;
                     Object of = Fields.get(self, "connection");
                     Object name = Fields.get(of, "protocolName");
                     Purposes.rpc(now, connection.local, connection.remote, true, name == null ? Fields.get(of, "protocol") : name);

@@ -27,7 +27,7 @@ public final class Waits {
             return new long[2];
         }
     };
-    private static volatile long told = System.nanoTime();
+    private static volatile long reportedAt = System.nanoTime();
 
     private Waits() {}
 
@@ -103,10 +103,10 @@ public final class Waits {
     /** Tells the sums that have changed: once a second, at the end all. */
     public static void sample(boolean atOnce) {
         long now = System.nanoTime();
-        if (!atOnce && now - told < TELL_EVERY_NS) {
+        if (!atOnce && now - reportedAt < TELL_EVERY_NS) {
             return;
         }
-        told = now;
+        reportedAt = now;
         for (Connection c = CHANGED.poll(); c != null; c = CHANGED.poll()) {
             c.changed.set(false);
             Wait wait = new Wait(c);

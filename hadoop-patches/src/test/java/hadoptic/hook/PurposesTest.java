@@ -25,14 +25,14 @@ class PurposesTest {
     }
 
     /** Purposes and sides that were told. */
-    private String told() {
-        StringBuilder told = new StringBuilder();
+    private String stated() {
+        StringBuilder stated = new StringBuilder();
         for (Record r = records.poll(); r != null; r = records.poll()) {
             JsonLine line = new JsonLine();
             r.write(line);
-            told.append(line.take().replaceAll(".*\"purpose\":\"([^\"]*)\",\"side\":\"([^\"]*)\".*\n", "$1 $2;"));
+            stated.append(line.take().replaceAll(".*\"purpose\":\"([^\"]*)\",\"side\":\"([^\"]*)\".*\n", "$1 $2;"));
         }
-        return told.toString();
+        return stated.toString();
     }
 
     @Test
@@ -40,10 +40,10 @@ class PurposesTest {
         for (int i = 0; i < 5; i++) {
             Purposes.client(i, HERE, THERE, "read");
         }
-        assertEquals("read client;", told());
+        assertEquals("read client;", stated());
         Purposes.client(6, HERE, THERE, "write");
         Purposes.client(7, HERE, THERE, "read");
-        assertEquals("write client;read client;", told());
+        assertEquals("write client;read client;", stated());
     }
 
     @Test
@@ -51,7 +51,7 @@ class PurposesTest {
         Purposes.client(1, HERE, THERE, "read");
         Purposes.opened(2, HERE, THERE);
         Purposes.client(3, HERE, THERE, "read");
-        assertEquals("read client;read client;", told());
+        assertEquals("read client;read client;", stated());
     }
 
     @Test
@@ -59,25 +59,25 @@ class PurposesTest {
         Handler shuffle = new Purposes.Does("shuffle");
         Object token = assertDoesNotThrow(shuffle);
         Purposes.opened(1, HERE, THERE);
-        assertEquals("shuffle client;", told());
+        assertEquals("shuffle client;", stated());
         end(shuffle, token);
         Purposes.opened(2, HERE, THERE);
-        assertEquals("", told());
+        assertEquals("", stated());
     }
 
     @Test
     void connectionsToAPortOfPagesAreForPages() {
         Purposes.accepted(1, PAGES, THERE);
-        assertEquals("", told());
+        assertEquals("", stated());
         Purposes.begin("http");
         assertEquals("http", Purposes.listens(PAGES));
         Purposes.begin(null);
         Purposes.accepted(2, PAGES, THERE);
-        assertEquals("http server;", told());
+        assertEquals("http server;", stated());
         // another server has the port now
         Purposes.listens(PAGES);
         Purposes.accepted(3, PAGES, THERE);
-        assertEquals("", told());
+        assertEquals("", stated());
     }
 
     @Test
@@ -85,7 +85,7 @@ class PurposesTest {
         Purposes.rpc(1, HERE, THERE, false, "org.apache.hadoop.mapred.TaskUmbilicalProtocol");
         Purposes.rpc(2, HERE, THERE, false, Runnable.class);
         Purposes.rpc(3, null, THERE, false, Runnable.class);
-        assertEquals("umbilical client;rpc client;", told());
+        assertEquals("umbilical client;rpc client;", stated());
     }
 
     private static Object assertDoesNotThrow(Handler handler) {

@@ -25,7 +25,7 @@ class StepTest {
         Hooks.install(new Handler[0], records);
     }
 
-    private List<String> told() {
+    private List<String> stated() {
         List<String> lines = new ArrayList<>();
         for (Record r = records.poll(); r != null; r = records.poll()) {
             JsonLine line = new JsonLine();
@@ -56,7 +56,7 @@ class StepTest {
         Production production = new Production();
         production.opens(7, HERE, THERE);
         write(production, 100);
-        List<String> steps = told();
+        List<String> steps = stated();
         assertEquals(6, steps.size(), steps.toString());
         // when the making of the first packet began is not known
         assertEquals(99 * PACKET, sum(steps, "bytes"));
@@ -76,17 +76,17 @@ class StepTest {
     void whatIsMadeBeforeItsPipelineStandsIsToldWhenItDoesAndUnderItsOwnBlock() {
         Production production = new Production();
         write(production, 40);
-        assertEquals(0, told().size());
+        assertEquals(0, stated().size());
         write(production, 20);
         production.opens(7, HERE, THERE);
-        List<String> first = told();
+        List<String> first = stated();
         assertEquals(39 * PACKET, sum(first, "bytes"));
         assertTrue(first.stream().allMatch(step -> number(step, "block") == 7), first.toString());
         // a pipeline that is built anew for the same block
         production.opens(7, HERE, THERE);
-        assertEquals(0, told().size());
+        assertEquals(0, stated().size());
         production.opens(8, HERE, THERE);
-        List<String> second = told();
+        List<String> second = stated();
         assertEquals(20 * PACKET, sum(second, "bytes"));
         assertTrue(second.stream().allMatch(step -> number(step, "block") == 8), second.toString());
     }
@@ -99,7 +99,7 @@ class StepTest {
         production.queued(2, 300, 1, 0, false);
         production.queued(3, 300, 1, 0, false);
         production.queued(4, 900, 1, 0, true);
-        List<String> steps = told();
+        List<String> steps = stated();
         assertEquals(800, sum(steps, "bytes"));
         assertEquals(2, sum(steps, "work_ns"));
     }
@@ -115,7 +115,7 @@ class StepTest {
             now += 4;
         }
         consumption.ends(now + 1_000_000);
-        List<String> steps = told();
+        List<String> steps = stated();
         // what was done with the last packet is not known, nor how long the first one took to come
         assertEquals(39 * 65_536L, sum(steps, "bytes"));
         assertEquals(39 * 4, sum(steps, "work_ns"));
@@ -130,7 +130,7 @@ class StepTest {
         for (int packet = 0; packet < 17; packet++) {
             consumption.asksAndGets(packet * 10L, 65_536, 6);
         }
-        List<String> steps = told();
+        List<String> steps = stated();
         assertEquals(1, steps.size());
         assertEquals(16 * 4, sum(steps, "work_ns"));
         assertEquals(15 * 6, sum(steps, "read_wait"));

@@ -429,8 +429,8 @@ impl Model<'_> {
         let (left, freed) = (head.left, head.freed);
         assert!(self.fault.is_some() || left <= self.in_queue(queue, packet).arrived, "a flit left before it came");
         let Some(input) = self.queues[queue].input else { return };
-        let told_of = if self.fault == Some(Fault::CreditOneFlitLate) { left - 1 } else { left };
-        let free = if left == flits { credits } else { self.credits_of(told_of) };
+        let reported_units = if self.fault == Some(Fault::CreditOneFlitLate) { left - 1 } else { left };
+        let free = if left == flits { credits } else { self.credits_of(reported_units) };
         self.in_queue(queue, packet).freed = free;
         let vl = self.queues[queue].vl;
         self.flit_left_buffer(input, vl, free - freed);
