@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netsim::units::{Bytes, DurationPs, Rate};
+use netsim::units::{Bytes, DurationPs, Rate, UnitError};
 use serde::{Deserialize, Serialize};
 
 use crate::error::JobError;
@@ -24,6 +24,8 @@ const CLUSTERS: [(&str, &str); 1] = [("hec", include_str!("../profiles/hec.toml"
 /// More nodes, or more tasks of all jobs together, cannot be: ids have 32 bits, and a task has many events.
 const MAX_NODES: u32 = 100_000;
 const MAX_TASKS: u64 = 10_000_000;
+/// Most jobs that `count` keys make.
+const MAX_JOBS: u64 = 10_000;
 /// Steps that a run may have. One takes some 900 bytes until it is written.
 pub(crate) const MAX_STEPS: usize = 20_000_000;
 /// A node's disk or CPU is no slower than a byte a second.
@@ -245,6 +247,7 @@ impl JobFile {
     /// If a key or a value is wrong.
     pub fn of_table(mut table: toml::Table) -> Result<Self, JobError> {
         expand_cluster(&mut table)?;
+        repeat_jobs(&mut table)?;
         expand_jobs(&mut table)?;
         let mut file: Self =
             table.try_into().map_err(|error: toml::de::Error| JobError::Toml(error.message().to_owned()))?;
@@ -515,6 +518,55 @@ fn expand_cluster(table: &mut toml::Table) -> Result<(), JobError> {
         }
     }
     Ok(())
+}
+
+/// Puts `count` jobs in the place of the table that has this key, each submitted `every` so long after the one before. They have
+/// its name, or that of its profile, with a number from 1 on.
+fn repeat_jobs(table: &mut toml::Table) -> Result<(), JobError> {
+    let Some(toml::Value::Array(given)) = table.get_mut("job") else { return Ok(()) };
+    let mut jobs = Vec::new();
+    for job in std::mem::take(given) {
+        let toml::Value::Table(mut keys) = job else {
+            jobs.push(job);
+            continue;
+        };
+        let (count, every) = (keys.remove("count"), keys.remove("every"));
+        let Some(count) = count else {
+            if let Some(every) = every {
+                return Err(JobError::value("job.every", every, "it is for jobs that have a `count`"));
+            }
+            jobs.push(keys.into());
+            continue;
+        };
+        let number = count.as_integer().and_then(|count| u64::try_from(count).ok());
+        let Some(number) = number.filter(|number| *number > 0 && jobs.len() as u64 + number <= MAX_JOBS) else {
+            let reason = format!("a whole number from 1 on, with at most {MAX_JOBS} jobs in all");
+            return Err(JobError::value("job.count", count, reason));
+        };
+        let every = duration("job.every", every.as_ref())?;
+        let first = duration("job.submit", keys.get("submit"))?;
+        let name = keys.get("name").or_else(|| keys.get("profile")).and_then(toml::Value::as_str);
+        let name = name.unwrap_or("job").to_owned();
+        for copy in 0..number {
+            let after = every.0.checked_mul(copy).and_then(|after| after.checked_add(first.0));
+            let Some(submit) = after.map(DurationPs) else {
+                return Err(JobError::value("job.every", every, "the last of these jobs is submitted too late"));
+            };
+            let mut keys = keys.clone();
+            keys.insert("name".to_owned(), format!("{name}-{}", copy + 1).into());
+            keys.insert("submit".to_owned(), submit.to_string().into());
+            jobs.push(keys.into());
+        }
+    }
+    *given = jobs;
+    Ok(())
+}
+
+/// A duration of a table; 0 where it says none.
+fn duration(key: &str, value: Option<&toml::Value>) -> Result<DurationPs, JobError> {
+    let Some(value) = value else { return Ok(DurationPs::ZERO) };
+    let text = value.as_str().unwrap_or_default();
+    text.parse().map_err(|error: UnitError| JobError::value(key, value, error.to_string()))
 }
 
 /// Puts the jobs of a `profile` in the place of the table that names it. Keys beside it go to each of its jobs, those of the

@@ -10,6 +10,9 @@ use crate::nearest::nearest;
 /// Keys that choose what the others of their table are, or what messages call it: without them others may be wrong.
 const CHOOSERS: [&str; 6] = ["kind", "shape", "routing", "profile", "preset", "name"];
 
+/// Names that are listed beside the one that may have been meant.
+const MAX_LISTED: usize = 15;
+
 /// Reads a table: with every key that it uses, or why it cannot be read.
 pub(crate) type Read<'r> = &'r dyn Fn(Table) -> Result<Table, String>;
 
@@ -32,9 +35,12 @@ impl Culprit {
         Self { path, is_known: true, is_value: false, meant: None }
     }
 
-    /// What may have been meant, to stand behind the message.
-    pub(crate) fn suggestion(&self) -> String {
-        self.meant.as_ref().map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"))
+    /// The message with what may have been meant; a long list of keys gives way to it.
+    pub(crate) fn explain(&self, message: &str) -> String {
+        let Some(meant) = &self.meant else { return message.to_owned() };
+        let short = message.split_once(", expected one of");
+        let short = short.filter(|_| !self.is_known && named_as_allowed(message).len() > MAX_LISTED);
+        format!("{}; did you mean `{meant}`?", short.map_or(message, |(short, _)| short))
     }
 }
 

@@ -66,7 +66,7 @@ pub(crate) fn unreadable(
     while unknown.len() < MAX_UNKNOWN && key_of(&next).is_none() {
         let Some(found) = culprit(&rest, read, &next).filter(|found| !found.is_known) else { break };
         rest = without(&rest, &found.path);
-        let explained = format!("{next}{}", found.suggestion());
+        let explained = found.explain(&next);
         unknown.push((found, explained));
         match read(rest.clone()) {
             Err(error) => next = error,
@@ -80,8 +80,8 @@ pub(crate) fn unreadable(
     match errors.len() {
         0 => {
             let found = culprit(table, read, message);
-            let suggestion = found.as_ref().map(Culprit::suggestion).unwrap_or_default();
-            one(found.as_ref(), &format!("{message}{suggestion}"))
+            let explained = found.as_ref().map_or_else(|| message.to_owned(), |found| found.explain(message));
+            one(found.as_ref(), &explained)
         }
         1 => errors.remove(0),
         _ => ExperimentError::Several(errors),

@@ -374,7 +374,7 @@ fn fabric_of(table: toml::Table) -> Result<FabricConfig, String> {
     table.clone().try_into().map_err(|error: toml::de::Error| {
         let message = error.message();
         match culprit(&table, &read, message).filter(|_| locate::key_of(message).is_none()) {
-            Some(found) => format!("fabric.{}: {message}{}", found.path.join("."), found.suggestion()),
+            Some(found) => format!("fabric.{}: {}", found.path.join("."), found.explain(message)),
             None => message.to_owned(),
         }
     })

@@ -107,7 +107,10 @@ fn a_key_that_is_not_known_says_which_may_have_been_meant() {
     }
     let far = error("[fabric]\nkind = \"ideal\"\nqueues = 3", &[]);
     assert!(far.contains("unknown field `queues`") && !far.contains("did you mean"), "{far}");
-    // So do values of which only some are allowed.
+    // Where a guess would stand behind a long list of keys, there is no list.
+    let long = error("[fabric]\nkind = \"lightness\"\nops_decisio = \"head\"", &[]);
+    assert!(long.starts_with("x.toml:3:1: unknown field `ops_decisio`; did you mean `ops_decision`?\n"), "{long}");
+    // Values of which only some are allowed get a guess too.
     let kind = error("[fabric]\nkind = \"ethernt\"", &[]);
     assert!(kind.starts_with("x.toml:2:8: unknown variant `ethernt`"), "{kind}");
     assert!(kind.contains("; did you mean `ethernet`?"), "{kind}");

@@ -6,7 +6,8 @@ use std::process::{Command, Output};
 
 use causal::{JobGraph, Options};
 use mapreduce::JobFile;
-use netsim::fabric;
+use netsim::fabric::{self, FabricKind};
+use replay::experiment::Experiment;
 use replay::generate::generate;
 use replay::workload;
 use serde_json::Value;
@@ -252,4 +253,25 @@ fn the_jobs_of_the_repository_are_what_their_comments_say() {
     assert!((share - 0.01).abs() < 1e-12, "the second job reads 1% of what the first does: {share}");
     let files = fs::read_dir(experiments().join("jobs")).unwrap().count();
     assert_eq!(files, 4, "each has its lines here");
+}
+
+#[test]
+fn the_files_of_a_large_cluster_are_what_their_comments_say() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/scale");
+    let text = fs::read_to_string(folder.join("jobs.toml")).unwrap();
+    let large = JobFile::parse(&text).unwrap();
+    assert_eq!((large.cluster.nodes, large.jobs.len()), (10_000, 500));
+    let maps = |job: &mapreduce::Job| job.input.unwrap().0.div_ceil(large.hadoop.block_bytes);
+    assert!(large.jobs.iter().all(|job| (maps(job), job.reduces) == (190, 10)));
+    assert_eq!(large.jobs[499].submit.ps() - large.jobs[498].submit.ps(), 40_000_000_000);
+    let input: u64 = large.jobs.iter().map(|job| job.input.unwrap().0).sum();
+    assert_eq!(input / 100_000_000_000, 15);
+
+    let fabric = Experiment::read(&folder.join("fat-tree.toml"), &[]).unwrap().fabric;
+    let small = text.replace("= 10000", "= 100").replace("racks = 400", "racks = 4").replace("= 500", "= 5");
+    let small = JobFile::parse(&small).unwrap();
+    let hosts = mapreduce::places(&small.cluster);
+    assert_eq!(fabric.network().unwrap().0.build(&hosts).unwrap().hosts(), 11_664);
+    let (trace, _) = generate(&small, &fabric, &hosts, |_| ()).unwrap();
+    assert_eq!((trace.jobs.len(), trace.tasks.len()), (5, 1_000));
 }

@@ -147,6 +147,10 @@ fn a_mesh_is_saturated_beyond_its_bisection() {
     assert!((0.98..1.002).contains(&busiest), "what waits in front of a link has not crossed it: {busiest}");
     let hot = self::summary(CREDIT, &["traffic.pattern=hot-spot", "traffic.share=0.5", "traffic.load=0.3"]);
     assert!(hot.saturated, "63 hosts send half of their flits to one");
+    let shuffle = include_str!("../../experiments/synthetic/opera-shuffle.toml");
+    let few =
+        self::summary(shuffle, &["traffic.hosts=54", "traffic.racks=18", "traffic.count=53", "fabric.slice=100us"]);
+    assert!(!few.saturated, "53 messages of each host, one after the other, are no steady load");
 }
 
 #[test]

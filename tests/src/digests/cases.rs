@@ -106,6 +106,25 @@ pub(super) const CASES: &[Case] = &[
     results("hot-spot-short", true, &["run", "replay/experiments/synthetic/hot-spot.toml", "--packets"], SHORT),
     results("torus-tornado", false, &["run", "replay/experiments/synthetic/torus-tornado.toml"], &[]),
     results("torus-short", true, &["run", "replay/experiments/synthetic/torus-tornado.toml", "--packets"], SHORT),
+    results(
+        "omni-path",
+        true,
+        &["run", "replay/experiments/synthetic/omni-path.toml", "--packets"],
+        &["traffic.measurement=2000cycles", "traffic.load=[0.5, 1.0]", "run.seeds=2"],
+    ),
+    results(
+        "omni-path-shift",
+        true,
+        &["run", "replay/experiments/synthetic/omni-path-shift.toml"],
+        &["traffic.measurement=2000cycles", "run.seeds=2"],
+    ),
+    // 54 of Opera's 648 hosts.
+    results(
+        "opera-shuffle",
+        true,
+        &["run", "replay/experiments/synthetic/opera-shuffle.toml"],
+        &["traffic.hosts=54", "traffic.racks=18", "traffic.count=53"],
+    ),
     results("ideal-traffic", true, &["run", "replay/experiments/synthetic/ideal.toml", "--packets"], SHORT),
     // 1,024 of its 65,536 hosts.
     results("scale", false, &["run", "replay/experiments/synthetic/scale.toml"], &["fabric.topology.m=16"]),

@@ -7,6 +7,7 @@ mod app;
 mod behaviour;
 mod capacity;
 mod map;
+mod pending_outputs;
 mod pipeline;
 mod plan;
 mod reduce;

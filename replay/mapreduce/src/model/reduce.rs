@@ -6,6 +6,7 @@ use trace::ids::{ConnectionId, TaskId};
 use trace::rows::{Carrier, Evidence, MessageKind};
 
 use super::map::Running;
+use super::pending_outputs::PendingOutputs;
 use super::plan::Actor;
 use super::state::{Fetcher, Model, Reduce, Then, TimerOwner};
 use crate::kernel::{Cause, StepId, Work};
@@ -28,7 +29,7 @@ impl Model {
             timer,
             reported: 0,
             seen: 0,
-            pending: BTreeMap::new(),
+            pending: PendingOutputs::default(),
             fetchers: vec![Fetcher::default(); self.file.hadoop.parallel_copies],
             connections: BTreeMap::new(),
             fetched: 0,
@@ -56,7 +57,7 @@ impl Model {
         let Some(reduce) = &mut self.reduces[task.index()] else { return };
         for (map, done) in &app.completed[reduce.seen..reduce.reported] {
             if let Some(node) = self.tasks[map.index()].node {
-                reduce.pending.entry(node).or_default().push((*map, *done));
+                reduce.pending.add(node, *map, *done);
             }
         }
         reduce.seen = reduce.reported;
@@ -72,14 +73,14 @@ impl Model {
         loop {
             let Some(reduce) = &self.reduces[task.index()] else { return };
             let Some(fetcher) = reduce.fetchers.iter().position(|fetcher| fetcher.at.is_none()) else { return };
-            let is_busy = |node: &NodeId| {
-                reduce.fetchers.iter().any(|fetcher| fetcher.at.as_ref().is_some_and(|(at, _)| at == node))
-            };
-            let free: Vec<NodeId> = reduce.pending.keys().filter(|node| !is_busy(node)).copied().collect();
-            if free.is_empty() {
+            let busy = reduce.fetchers.iter().filter_map(|fetcher| fetcher.at.as_ref().map(|(node, _)| *node));
+            let free = reduce.pending.beside(busy);
+            if free.count == 0 {
                 return;
             }
-            let node = free[self.draw_below(free.len() as u64) as usize];
+            let number = self.draw_below(free.count as u64) as usize;
+            let node = self.reduces[task.index()].as_ref().and_then(|reduce| reduce.pending.node(number, &free));
+            let Some(node) = node else { return };
             self.fetch(task, fetcher, node);
         }
     }
@@ -88,11 +89,7 @@ impl Model {
     fn fetch(&mut self, task: TaskId, fetcher: usize, node: NodeId) {
         let Some(running) = self.running(task) else { return };
         let Some(reduce) = &mut self.reduces[task.index()] else { return };
-        let Some(waiting) = reduce.pending.get_mut(&node) else { return };
-        let taken: Vec<(TaskId, StepId)> = waiting.drain(..waiting.len().min(MAX_MAPS_AT_ONCE)).collect();
-        if waiting.is_empty() {
-            reduce.pending.remove(&node);
-        }
+        let taken = reduce.pending.take(node, MAX_MAPS_AT_ONCE);
         let (timer, assignment, last) = (reduce.timer, reduce.assignment, reduce.fetchers[fetcher].last);
         let known = reduce.connections.get(&node).copied();
         let server = Actor { process: node_manager(node), task: Some(task) };

@@ -9,6 +9,7 @@ use trace::ids::{ConnectionId, ProcessId, TaskId, TimerId};
 use trace::rows::{Carrier, TaskKind};
 
 use super::capacity::{ContainerId, Node, Pending, Queues};
+use super::pending_outputs::PendingOutputs;
 use crate::config::{JobFile, MAX_STEPS};
 use crate::error::JobError;
 use crate::kernel::{Kernel, ResourceId, StepId};
@@ -125,6 +126,14 @@ pub(crate) struct App {
     pub(super) client_knows: bool,
 }
 
+impl App {
+    /// Whether it has asked for a container that it has not got.
+    pub(super) fn wants(&self) -> bool {
+        let wants_task = self.pending.maps > 0 || !self.pending.reduces.is_empty();
+        if self.has_master { wants_task } else { self.asked_master.is_some() }
+    }
+}
+
 /// A fetcher: one of the `mapreduce.reduce.shuffle.parallelcopies` threads.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fetcher {
@@ -142,8 +151,7 @@ pub(super) struct Reduce {
     /// Completed maps that the answer under way reports, and those that it has seen.
     pub(super) reported: usize,
     pub(super) seen: usize,
-    /// Outputs to be fetched, with the step by which the master knew of them.
-    pub(super) pending: BTreeMap<NodeId, Vec<(TaskId, StepId)>>,
+    pub(super) pending: PendingOutputs,
     pub(super) fetchers: Vec<Fetcher>,
     pub(super) connections: BTreeMap<NodeId, ConnectionId>,
     pub(super) fetched: usize,

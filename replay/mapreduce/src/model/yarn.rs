@@ -75,7 +75,7 @@ impl Model {
             self.queues.use_less(app, memory_mb);
             self.queues.masters_mb -= if task.is_none() { memory_mb } else { 0 };
         }
-        let mut apps: Vec<u32> = (0..self.apps.len() as u32).collect();
+        let mut apps: Vec<u32> = (0u32..).zip(&self.apps).filter(|(_, app)| app.wants()).map(|(app, _)| app).collect();
         let mut off_switch = 0;
         loop {
             apps.sort_by(|a, b| self.queues.pressure(*a).total_cmp(&self.queues.pressure(*b)).then(a.cmp(b)));

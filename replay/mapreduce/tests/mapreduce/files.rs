@@ -27,6 +27,21 @@ fn a_file_with_every_key_says_the_same() {
 }
 
 #[test]
+fn a_job_with_a_count_is_so_many_jobs_one_after_the_other() {
+    let text = "[[job]]\nprofile = \"terasort\"\ncount = 3\nevery = \"1500ms\"\nsubmit = \"1s\"\nreduces = 2\n\
+        [[job]]\nname = \"a\"\nprofile = \"protein-clustering\"\ncount = 2\n[[job]]\ncount = 1\n[[job]]\n";
+    let file = JobFile::parse(text).unwrap();
+    let jobs: Vec<(&str, u64)> =
+        file.jobs.iter().map(|job| (job.name.as_str(), job.submit.ps() / 1_000_000_000)).collect();
+    let sorts = [("terasort-1", 1_000), ("terasort-2", 2_500), ("terasort-3", 4_000)];
+    let chains = [("a-1-clustering-1", 0), ("a-1-clustering-2", 0), ("a-2-clustering-1", 0), ("a-2-clustering-2", 0)];
+    assert_eq!(jobs, [&sorts[..], &chains, &[("job-1", 0), ("job-9", 0)]].concat());
+    assert_eq!(file.jobs[6].input_of.as_deref(), Some("a-2-clustering-1"));
+    assert!(file.jobs[..3].iter().all(|job| job.reduces == 2));
+    assert_eq!(JobFile::parse(&file.to_toml().unwrap()).unwrap(), file);
+}
+
+#[test]
 fn what_is_wrong_is_named_with_its_key_and_value() {
     let job = "[[job]]\n";
     for (text, parts) in [
@@ -49,6 +64,13 @@ fn what_is_wrong_is_named_with_its_key_and_value() {
         ("[[job]]\nname = \"a\"\n[[job]]\nname = \"a\"\n", ["job.name = a", "two jobs"]),
         ("[[job]]\nqueue = \"a\"\n", ["job.queue of job-1 = a", "[queues] has"]),
         ("[[job]]\ninput = \"99999999GiB\"\n", ["so many tasks", ""]),
+        ("[[job]]\ncount = 0\n", ["job.count = 0", "a whole number from 1 on"]),
+        ("[[job]]\ncount = \"two\"\n", ["job.count = \"two\"", "at most 10000 jobs"]),
+        ("[[job]]\ncount = 5000\n[[job]]\ncount = 5001\n", ["job.count = 5001", "at most 10000 jobs"]),
+        ("[[job]]\nevery = \"1s\"\n", ["job.every = \"1s\"", "have a `count`"]),
+        ("[[job]]\ncount = 2\nevery = \"1\"\n", ["job.every = \"1\"", "has no unit"]),
+        ("[[job]]\ncount = 3\nevery = \"9999999s\"\n", ["job.every", "too late"]),
+        ("[[job]]\ncount = 2\nsubmit = 3\n", ["job.submit = 3", ""]),
     ] {
         let message =
             error(&if text.contains("[[job]]") || text.is_empty() { text.to_owned() } else { format!("{text}{job}") });

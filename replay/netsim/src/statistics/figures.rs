@@ -153,7 +153,11 @@ impl RunFigures {
             interim: raw.stopped,
             offered_load: load(offered),
             accepted_load: load(accepted),
-            saturation: judge(meter.batches(raw.end.0), raw.end.0),
+            // So many messages and no more are no steady load.
+            saturation: match plan.count {
+                Some(_) => Saturation::No,
+                None => judge(meter.batches(raw.end.0), raw.end.0),
+            },
             packet: meter.packet.clone(),
             network: meter.network.clone(),
             message: meter.message.clone(),
