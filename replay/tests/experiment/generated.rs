@@ -272,6 +272,13 @@ fn the_files_of_a_large_cluster_are_what_their_comments_say() {
     let small = JobFile::parse(&small).unwrap();
     let hosts = mapreduce::places(&small.cluster);
     assert_eq!(fabric.network().unwrap().0.build(&hosts).unwrap().hosts(), 11_664);
-    let (trace, _) = generate(&small, &fabric, &hosts, |_| ()).unwrap();
-    assert_eq!((trace.jobs.len(), trace.tasks.len()), (5, 1_000));
+    let lightness = Experiment::read(&folder.join("lightness.toml"), &[]).unwrap().fabric;
+    let small_lightness = "kind = \"lightness\"\ndecision = \"by-size\"\n".parse().unwrap();
+    let ends = [fabric, lightness, small_lightness].map(|fabric| {
+        let (trace, _) = generate(&small, &fabric, &hosts, |_| ()).unwrap();
+        assert_eq!((trace.jobs.len(), trace.tasks.len()), (5, 1_000));
+        trace.jobs.iter().map(|job| job.finish_ns - job.submit_ns).max().unwrap()
+    });
+    assert!(ends[1] < ends[0] * 11 / 10, "wide enough: {ends:?}");
+    assert!(ends[2] > ends[1], "the deliverable's is not, even for a hundredth of the cluster: {ends:?}");
 }

@@ -115,6 +115,13 @@ impl Builder {
                 name(&mut self, level, index);
             }
         }
+        let cables_above = |level| {
+            [tree.nodes(level), tree.parents(level), tree.cables(level)]
+                .into_iter()
+                .map(|n| n as usize)
+                .product::<usize>()
+        };
+        self.topology.links.reserve_exact(2 * (0..tree.height()).map(cables_above).sum::<usize>());
         for level in 0..tree.height() {
             let (below, above) = (firsts[level].0, firsts[level + 1].0);
             let (copies, copies_above) = (tree.copies(level), tree.copies(level + 1));

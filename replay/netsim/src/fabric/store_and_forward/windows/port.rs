@@ -63,10 +63,10 @@ pub(super) struct Ports {
 
 impl Ports {
     /// The ports in front of `links`.
-    pub fn new(shared: &Shared, links: impl Iterator<Item = LinkId>) -> Self {
+    pub fn new(shared: &Shared, links: impl ExactSizeIterator<Item = LinkId>) -> Self {
         let largest = shared.packet_bytes(u64::MAX);
         let mut made = Self {
-            ports: Vec::new(),
+            ports: Vec::with_capacity(links.len()),
             classes: Vec::new(),
             drops: Vec::new(),
             lists: Vec::new(),
