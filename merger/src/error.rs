@@ -15,9 +15,9 @@ pub enum MergeError {
     /// A file or folder cannot be read.
     #[error("{path}: {source}", path = path.display())]
     Io {
-        /// File.
+        /// The file that the error is about.
         path: PathBuf,
-        /// Reason.
+        /// The system's error.
         source: io::Error,
     },
     /// What does not fit into memory can neither be written nor read again.
@@ -39,7 +39,7 @@ pub enum MergeError {
         path = path.display()
     )]
     NoHosts {
-        /// Folder.
+        /// The folder that the error is about.
         path: PathBuf,
     },
     /// A job history cannot be read.
@@ -67,7 +67,7 @@ pub enum MergeError {
     /// A manifest written by a person is wrong.
     #[error("{path}: {reason}", path = path.display())]
     Manifest {
-        /// File.
+        /// The file that the error is about.
         path: PathBuf,
         /// What is wrong.
         reason: String,
@@ -116,7 +116,7 @@ pub enum MergeError {
     SameName {
         /// Host name.
         host: String,
-        /// Folder.
+        /// The folder that the error is about.
         first: PathBuf,
         /// Its addresses.
         first_addresses: String,

@@ -45,7 +45,7 @@ pub enum StripError {
     /// A packet file is none.
     #[error("{path}: {source}", path = path.display())]
     Packets {
-        /// File.
+        /// The file that the error is about.
         path: PathBuf,
         /// What is wrong with it.
         source: packet::PacketFileError,
@@ -53,7 +53,7 @@ pub enum StripError {
     /// A manifest that tells how much payload there is cannot be read.
     #[error("{path}: {source}; without it, nothing would say that the payload was left out", path = path.display())]
     Manifest {
-        /// File.
+        /// The file that the error is about.
         path: PathBuf,
         /// What is wrong with it.
         source: serde_json::Error,
@@ -61,7 +61,7 @@ pub enum StripError {
     /// The folder is taken.
     #[error("{path}: is there already and not empty; choose another folder", path = path.display())]
     Occupied {
-        /// Folder.
+        /// The folder that the error is about.
         path: PathBuf,
     },
     /// Packets of other tools.

@@ -44,7 +44,7 @@ pub enum OpenError {
          `setcap cap_net_raw+ep PATH/sniffer`"
     )]
     Permission {
-        /// Which.
+        /// The network interface.
         interface: String,
         /// What libpcap says.
         reason: String,
@@ -52,7 +52,7 @@ pub enum OpenError {
     /// libpcap cannot open it.
     #[error("interface {interface} cannot be opened: {reason}")]
     Open {
-        /// Which.
+        /// The network interface.
         interface: String,
         /// What libpcap says.
         reason: String,

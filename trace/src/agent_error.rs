@@ -14,9 +14,9 @@ pub enum AgentError {
     /// A file cannot be written.
     #[error("{path}: {source}", path = path.display())]
     File {
-        /// File.
+        /// The file that the error is about.
         path: PathBuf,
-        /// Reason.
+        /// The system's error.
         source: io::Error,
     },
     /// The system does not tell what has to be known.
@@ -24,7 +24,7 @@ pub enum AgentError {
     System {
         /// What, as it stands behind "cannot find out".
         what: &'static str,
-        /// Reason.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -61,7 +61,7 @@ pub enum JvmRecord {
     },
     /// This process runs this task attempt from now on.
     Attempt {
-        /// When.
+        /// When it happened, nanoseconds since the epoch.
         t: u64,
         /// "attempt_..."
         attempt: String,
@@ -73,7 +73,7 @@ pub enum JvmRecord {
     Open {
         /// When it was established.
         t: u64,
-        /// Thread.
+        /// Java thread id.
         th: u64,
         /// This side.
         local: String,
@@ -82,9 +82,9 @@ pub enum JvmRecord {
     },
     /// A TCP connection was accepted by this process.
     Accept {
-        /// When.
+        /// When it happened, nanoseconds since the epoch.
         t: u64,
-        /// Thread.
+        /// Java thread id.
         th: u64,
         /// This side.
         local: String,
@@ -198,11 +198,11 @@ pub enum JvmRecord {
     },
     /// A DataNode served an operation of the data transfer protocol.
     Block {
-        /// Begin.
+        /// When it began, nanoseconds since the epoch.
         t0: u64,
-        /// End.
+        /// When it ended, nanoseconds since the epoch.
         t1: u64,
-        /// Thread.
+        /// Java thread id.
         th: u64,
         /// "read", "write", "copy", "replace", "transfer", ...
         op: String,
@@ -236,7 +236,7 @@ pub enum JvmRecord {
         t0: u64,
         /// Closed.
         t1: u64,
-        /// Thread.
+        /// Java thread id.
         th: u64,
         /// Block id.
         block: u64,
@@ -256,11 +256,11 @@ pub enum JvmRecord {
     },
     /// A client's writing of one block, when its stream ended.
     BlockWrite {
-        /// Begin.
+        /// When it began, nanoseconds since the epoch.
         t0: u64,
-        /// End.
+        /// When it ended, nanoseconds since the epoch.
         t1: u64,
-        /// Thread.
+        /// Java thread id.
         th: u64,
         /// Block id.
         block: u64,
@@ -283,7 +283,7 @@ pub enum JvmRecord {
         t0: u64,
         /// End of its last packet's work.
         t1: u64,
-        /// Thread.
+        /// Java thread id.
         th: u64,
         /// "write": a client makes data; "read": a client takes it; "receive", "send": a DataNode's end of that.
         op: String,
@@ -346,9 +346,9 @@ pub enum JvmRecord {
     },
     /// A reduce fetched a map's output.
     Fetch {
-        /// Begin.
+        /// When it began, nanoseconds since the epoch.
         t0: u64,
-        /// End.
+        /// When it ended, nanoseconds since the epoch.
         t1: u64,
         /// Fetcher thread.
         th: u64,
@@ -368,9 +368,9 @@ pub enum JvmRecord {
     },
     /// A phase of a task begins: "map", "sort", "shuffle", "merge", "reduce", "commit", "end".
     Phase {
-        /// When.
+        /// When it happened, nanoseconds since the epoch.
         t: u64,
-        /// Thread.
+        /// Java thread id.
         th: u64,
         /// Task attempt.
         attempt: String,
@@ -379,11 +379,11 @@ pub enum JvmRecord {
     },
     /// A part of a task with a begin and an end: "spill" of a map's buffer, "merge" of spills or of fetched outputs.
     Work {
-        /// Begin.
+        /// When it began, nanoseconds since the epoch.
         t0: u64,
-        /// End.
+        /// When it ended, nanoseconds since the epoch.
         t1: u64,
-        /// Thread.
+        /// Java thread id.
         th: u64,
         /// Task attempt, "" = unknown.
         attempt: String,
@@ -392,7 +392,7 @@ pub enum JvmRecord {
     },
     /// A thread was started by another: whatever it does first is because of that one.
     Thread {
-        /// When.
+        /// When it happened, nanoseconds since the epoch.
         t: u64,
         /// The thread that started it.
         th: u64,
@@ -412,7 +412,7 @@ pub enum JvmRecord {
     },
     /// The JVM ends in an orderly way.
     End {
-        /// When.
+        /// When it happened, nanoseconds since the epoch.
         t: u64,
         /// Records dropped in all.
         dropped: u64,

@@ -203,7 +203,7 @@ impl PacketCounts {
 pub struct CountedInterval {
     /// Begin, nanoseconds since the epoch.
     pub from_ns: u64,
-    /// End.
+    /// End, nanoseconds since the epoch.
     pub to_ns: u64,
     /// Counts within.
     #[serde(flatten)]
@@ -552,7 +552,7 @@ pub struct LinkEstimate {
 /// Something that was lost, and how much of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Loss {
-    /// What.
+    /// What was lost, as a clause.
     pub what: String,
     /// How much.
     pub count: u64,

@@ -300,7 +300,7 @@ pub enum PacketFileError {
     Header {
         /// Where it begins.
         at: u64,
-        /// Why.
+        /// What is wrong with it, as a clause.
         reason: String,
     },
 }

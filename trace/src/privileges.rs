@@ -63,9 +63,9 @@ pub enum PrivilegeError {
     /// The folder cannot be handed over.
     #[error("{path} cannot be given to the user that goes on: {source}", path = path.display())]
     Folder {
-        /// Which.
+        /// The file that the error is about.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// The kernel does not let us.

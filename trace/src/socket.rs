@@ -109,7 +109,7 @@ pub enum SocketRecord {
     Lost {
         /// When it was noticed.
         t: u64,
-        /// What.
+        /// What was lost, as a clause.
         what: String,
         /// How many (of what cannot be counted: 1 for each notice).
         count: u64,

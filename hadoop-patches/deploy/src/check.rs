@@ -14,7 +14,7 @@ use crate::ssh::{Session, SshError};
 /// What is looked at.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where.
+    /// Where things lie on the host.
     pub places: Places,
     /// Less room than this in the capture folder is a problem, bytes.
     pub need_free: u64,

@@ -23,9 +23,9 @@ pub enum ProgramError {
     /// One cannot be read.
     #[error("{path}: {source}", path = path.display())]
     Unreadable {
-        /// File.
+        /// The file that the error is about.
         path: PathBuf,
-        /// Reason.
+        /// The system's error.
         source: std::io::Error,
     },
 }

@@ -9,9 +9,9 @@ pub enum HostsError {
     /// The file cannot be read.
     #[error("{path}: {reason}")]
     Unreadable {
-        /// Which.
+        /// The file that the error is about.
         path: String,
-        /// Why.
+        /// What is wrong with it, as a clause.
         reason: String,
     },
     /// A line holds no host.

@@ -23,7 +23,7 @@ use crate::versions::Generation;
 /// What is to be installed, and how.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where.
+    /// Where things lie on the host.
     pub places: Places,
     /// Whether shells and other clients get the agent too.
     pub clients: bool,

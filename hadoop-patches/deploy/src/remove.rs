@@ -16,7 +16,7 @@ use crate::ssh::{Session, SshError};
 /// What is to be removed.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where.
+    /// Where things lie on the host.
     pub places: Places,
     /// Leave what was recorded.
     pub keep_captures: bool,

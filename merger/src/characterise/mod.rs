@@ -42,9 +42,9 @@ pub enum CharacteriseError {
     /// Another file.
     #[error("{path}: {source}", path = path.display())]
     Io {
-        /// File.
+        /// The file that the error is about.
         path: std::path::PathBuf,
-        /// Reason.
+        /// The system's error.
         source: std::io::Error,
     },
 }

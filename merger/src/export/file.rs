@@ -11,9 +11,9 @@ pub enum ExportError {
     /// A file cannot be written.
     #[error("{path}: {source}", path = path.display())]
     Io {
-        /// File.
+        /// The file that the error is about.
         path: PathBuf,
-        /// Reason.
+        /// The system's error.
         source: io::Error,
     },
     /// The program for which it is could not open it.

@@ -36,13 +36,13 @@ pub struct Attempt {
     pub container: String,
     /// Host name, "" = not told.
     pub host: String,
-    /// Launched.
+    /// When it was launched, milliseconds since the epoch.
     pub start_ms: u64,
     /// Reduce: all map outputs are there.
     pub shuffle_end_ms: u64,
     /// Reduce: they are merged.
     pub sort_end_ms: u64,
-    /// End.
+    /// When it ended, milliseconds since the epoch.
     pub finish_ms: u64,
     /// How it ended.
     pub state: AttemptState,
@@ -57,11 +57,11 @@ pub struct History {
     pub name: String,
     /// Host of the (last) application master, "" = not told.
     pub master_host: String,
-    /// Submitted.
+    /// When it was submitted, milliseconds since the epoch.
     pub submit_ms: u64,
-    /// Launched.
+    /// When its master launched it, milliseconds since the epoch.
     pub launch_ms: u64,
-    /// Finished.
+    /// When it ended, milliseconds since the epoch.
     pub finish_ms: u64,
     /// Finished maps.
     pub maps: u32,

@@ -30,9 +30,9 @@ pub enum HistoryError {
     /// A file cannot be opened or read.
     #[error("{path}: {source}; give it read permission or remove it from the capture", path = path.display())]
     Io {
-        /// File.
+        /// The file that the error is about.
         path: PathBuf,
-        /// Reason.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -57,9 +57,9 @@ pub struct Piece {
     pub what: String,
     /// Where: the hosts between which bytes go, or the host that thinks.
     pub place: String,
-    /// Start.
+    /// Start, picoseconds since the job was submitted.
     pub from_ps: u64,
-    /// End.
+    /// End, picoseconds since the job was submitted.
     pub to_ps: u64,
     /// How many steps of the causal graph it covers.
     pub steps: u32,

@@ -26,15 +26,15 @@ pub enum MappingError {
     /// The file cannot be read.
     #[error("{path}: {reason}", path = path.display())]
     Read {
-        /// File.
+        /// The file that the error is about.
         path: PathBuf,
-        /// Reason.
+        /// The system's error.
         reason: io::Error,
     },
     /// A line of the file is wrong.
     #[error("{path}:{line}: \"{text}\": {reason}", path = path.display())]
     Line {
-        /// File.
+        /// The file that the error is about.
         path: PathBuf,
         /// Line, counted from 1.
         line: usize,

@@ -155,7 +155,7 @@ pub enum BindError {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Reason.
+        /// The system's error.
         reason: io::Error,
     },
 }

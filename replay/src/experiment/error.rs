@@ -11,17 +11,17 @@ pub enum ExperimentError {
     /// The file cannot be read.
     #[error("{path}: {source}", path = path.display())]
     Read {
-        /// File.
+        /// The file that the error is about.
         path: PathBuf,
-        /// Reason.
+        /// The system's error.
         source: io::Error,
     },
     /// There is no such file, and none of this name is built in.
     #[error("{path}: {reason}{hint}", path = path.display())]
     NoFile {
-        /// File.
+        /// The file that the error is about.
         path: PathBuf,
-        /// Reason.
+        /// The system's error.
         reason: io::Error,
         /// Which name may have been meant.
         hint: String,

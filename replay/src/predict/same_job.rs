@@ -15,7 +15,7 @@ pub enum JobsDiffer {
     NoJob {
         /// The trace.
         trace: String,
-        /// Why.
+        /// Why its graph cannot be built.
         source: CausalError,
     },
     /// A trace has several jobs of a name.

@@ -70,9 +70,9 @@ pub enum PublishedError {
     /// It cannot be read.
     #[error("{path}: {reason}", path = path.display())]
     Read {
-        /// File.
+        /// The file that the error is about.
         path: PathBuf,
-        /// Reason.
+        /// The system's error.
         reason: io::Error,
     },
     /// It is not of this form.
@@ -81,7 +81,7 @@ pub enum PublishedError {
     /// A value makes no sense.
     #[error("{file}: {reason}")]
     Wrong {
-        /// File.
+        /// The file that the error is about.
         file: String,
         /// What is wrong, and what is allowed.
         reason: String,

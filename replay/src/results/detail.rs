@@ -156,9 +156,9 @@ pub struct PieceDetail {
     pub what: String,
     /// Where.
     pub place: String,
-    /// Start.
+    /// Start, seconds since the job was submitted.
     pub from_s: f64,
-    /// End.
+    /// End, seconds since the job was submitted.
     pub to_s: f64,
     /// Steps of the causal graph that it covers.
     pub steps: u32,

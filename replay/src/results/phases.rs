@@ -13,13 +13,13 @@ use causal::{JobGraph, JobTime, Outcome, PathKind, critical_path_to};
 /// Times of an attempt, seconds since the job was submitted; null where it did not happen or is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Times {
-    /// Start.
+    /// When it started, seconds since the job was submitted.
     pub start: Option<f64>,
     /// Reduces: all map outputs are there.
     pub shuffle_end: Option<f64>,
     /// Reduces: they are merged.
     pub sort_end: Option<f64>,
-    /// End.
+    /// When it ended, seconds since the job was submitted.
     pub finish: Option<f64>,
 }
 

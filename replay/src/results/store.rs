@@ -23,17 +23,17 @@ pub enum StoreError {
     /// A file cannot be read or written.
     #[error("{path}: {source}", path = path.display())]
     Io {
-        /// File.
+        /// The file that the error is about.
         path: PathBuf,
-        /// Reason.
+        /// The system's error.
         source: io::Error,
     },
     /// A file does not hold what it should.
     #[error("{path}: {source}", path = path.display())]
     Json {
-        /// File.
+        /// The file that the error is about.
         path: PathBuf,
-        /// Reason.
+        /// What is wrong with the JSON.
         source: serde_json::Error,
     },
     /// A table cannot be written.
@@ -42,7 +42,7 @@ pub enum StoreError {
     /// Results are there already.
     #[error("{path}: holds results; replace them with --force, or choose another folder", path = path.display())]
     Results {
-        /// Folder.
+        /// The folder that the error is about.
         path: PathBuf,
     },
     /// A part of a sweep is that of another one.
@@ -51,13 +51,13 @@ pub enum StoreError {
         path = path.display(), folder = path.parent().unwrap_or(path).display()
     )]
     OtherPart {
-        /// File.
+        /// The file that the error is about.
         path: PathBuf,
     },
     /// Something that no command of ours wrote is there.
     #[error("{path}: holds something that is no results of replay; choose another folder", path = path.display())]
     Occupied {
-        /// Folder.
+        /// The folder that the error is about.
         path: PathBuf,
     },
     /// The folder holds no results.
@@ -66,7 +66,7 @@ pub enum StoreError {
         path = path.display()
     )]
     NoResults {
-        /// Folder.
+        /// The folder that the error is about.
         path: PathBuf,
     },
 }

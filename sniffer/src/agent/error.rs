@@ -21,9 +21,9 @@ pub enum StartError {
     /// A configuration of Hadoop cannot be read.
     #[error("{path} is no folder with Hadoop's configuration: {source}", path = path.display())]
     Configuration {
-        /// Which.
+        /// The file that the error is about.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// The packet files of earlier runs take all that there may be.

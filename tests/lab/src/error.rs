@@ -18,7 +18,7 @@ pub enum LabError {
     Io {
         /// What, with the file or the address: "cannot write /x".
         action: String,
-        /// Reason.
+        /// The system's error.
         source: io::Error,
     },
     /// A program, or a process of the lab, ended badly.
@@ -51,7 +51,7 @@ pub enum LabError {
     Within {
         /// What.
         action: String,
-        /// Reason.
+        /// Why the action failed.
         source: Box<LabError>,
     },
 }

@@ -29,15 +29,15 @@ pub enum TableError {
     /// A file is missing or cannot be read or written.
     #[error("{path}: {source}", path = path.display())]
     Io {
-        /// File.
+        /// The file that the error is about.
         path: PathBuf,
-        /// Reason.
+        /// The system's error.
         source: io::Error,
     },
     /// A folder that holds none of a trace's files.
     #[error("{folder}: holds no trace (manifest.json is missing){hint}", folder = folder.display())]
     NoTrace {
-        /// Folder.
+        /// The folder that the error is about.
         folder: PathBuf,
         /// What it is instead, and what to do; "" = not known.
         hint: String,
@@ -45,15 +45,15 @@ pub enum TableError {
     /// Not Parquet, or cut off.
     #[error("{path}: {source}", path = path.display())]
     Parquet {
-        /// File.
+        /// The file that the error is about.
         path: PathBuf,
-        /// Reason.
+        /// The Parquet library's error.
         source: Box<PolarsError>,
     },
     /// The table lacks a column.
     #[error("{path}: column `{column}` is missing; it has: {found}", path = path.display())]
     MissingColumn {
-        /// File.
+        /// The file that the error is about.
         path: PathBuf,
         /// Column.
         column: &'static str,
@@ -63,7 +63,7 @@ pub enum TableError {
     /// A column has another type.
     #[error("{path}: column `{column}` has type {found}, expected {expected}", path = path.display())]
     Type {
-        /// File.
+        /// The file that the error is about.
         path: PathBuf,
         /// Column.
         column: &'static str,
@@ -75,17 +75,17 @@ pub enum TableError {
     /// A cell has no meaning.
     #[error("{path}: {source}", path = path.display())]
     Cell {
-        /// File.
+        /// The file that the error is about.
         path: PathBuf,
-        /// Reason.
+        /// What is wrong with a row.
         source: RowError,
     },
     /// The manifest cannot be understood.
     #[error("{path}: {reason}", path = path.display())]
     Manifest {
-        /// File.
+        /// The file that the error is about.
         path: PathBuf,
-        /// Reason.
+        /// What is wrong with it, as a clause.
         reason: String,
     },
 }
