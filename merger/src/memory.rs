@@ -14,9 +14,10 @@ use trace::packet::{PacketReader, PacketView, flag};
 use trace::quantity;
 
 use crate::capture::flows::{FlowKey, canonical};
+use crate::capture::host::is_damage;
 use crate::capture::layout::{FileKind, HostFile, HostFolder};
 use crate::capture::observed::KEPT_BYTES;
-use crate::capture::{find, is_damage, pcap};
+use crate::capture::{find, pcap};
 use crate::error::MergeError;
 use crate::volume::{BASE_BYTES, Volume};
 

@@ -10,7 +10,7 @@ use trace::files::{self, Packing};
 use trace::folder::{Folder, Kind};
 use trace::packet;
 
-use crate::capture::is_damage;
+use crate::capture::host::is_damage;
 use crate::capture::layout::{FileKind, HostFolder, hosts_of, plain_name};
 use crate::error::MergeError;
 

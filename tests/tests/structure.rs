@@ -70,6 +70,17 @@ fn a_circle_is_found_with_what_ties_it() {
 }
 
 #[test]
+fn what_a_macro_defines_is_needed_of_its_file() {
+    let found = circles_of(&[
+        ("lib.rs", "mod rows; mod store;"),
+        ("rows.rs", "row! { Row in \"rows\" { id: u32 } } fn all() { super::store::COLUMNS; }"),
+        ("store.rs", "use super::rows::Row; pub const COLUMNS: u32 = 1; fn write(row: &Row) {}"),
+    ]);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!(found[0].ties, ["rows.rs -> store.rs: COLUMNS", "store.rs -> rows.rs: Row"]);
+}
+
+#[test]
 fn handing_a_name_on_tests_and_other_crates_make_no_circle() {
     let found = circles_of(&[
         ("lib.rs", "pub mod a;"),

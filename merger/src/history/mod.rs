@@ -17,7 +17,7 @@ use trace::files;
 use trace::folder::{Folder, Kind};
 use trace::truth::CountersByJob;
 
-use crate::capture::is_damage;
+use crate::capture::host::is_damage;
 use crate::loss::{Loss, LossKind, Note as _};
 
 pub use conf::read_configuration;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Error, bail};
 use clap::Args;
-use replay::results::tables::describe;
+use replay::results::descriptions::describe;
 use serde_json::{Value, json};
 use trace_tables::describe::TableDescription;
 

@@ -17,6 +17,7 @@
 
 pub mod coflow;
 pub mod congestion;
+pub mod descriptions;
 mod detail;
 mod doubts;
 mod folder;

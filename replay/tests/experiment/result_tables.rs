@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use replay::results::descriptions::describe;
 use replay::results::tables::{
     CircuitResult, CoflowResult, CongestionResult, HistogramResult, LaneResult, LatencyResult, LinkResult,
-    MessageResult, PacketResult, PathResult, TaskResult, TrafficLinkResult, TrafficResult, describe,
+    MessageResult, PacketResult, PathResult, TaskResult, TrafficLinkResult, TrafficResult,
 };
 use trace::rows::Row;
 use trace_tables::describe::TableDescription;

@@ -80,7 +80,9 @@ impl Crate {
     fn defined(&self, module: usize, path: &[String]) -> Option<(usize, String)> {
         let (found, rest) = self.module(module, path, 0)?;
         let item = rest.first()?;
-        Some((self.item(found, item, 0)?, item.clone()))
+        // What a module of the crate has, and no word of it defines or takes in, a macro has made there.
+        let by_macro = || (found != 0).then(|| self.modules[found].file);
+        Some((self.item(found, item, 0).or_else(by_macro)?, item.clone()))
     }
 
     /// The module to which `path` leads as seen from `module`, and what is left of it behind that.
