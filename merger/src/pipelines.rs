@@ -51,7 +51,7 @@ pub(crate) fn number_hops(
             hops.insert((write.connection, write.call), 1);
             continue;
         }
-        let came = arrivals[&write.block]
+        let arrival = arrivals[&write.block]
             .iter()
             .filter(|other| {
                 let from = &connections[other.connection.index()];
@@ -63,7 +63,7 @@ pub(crate) fn number_hops(
                 here && from.first_ns <= row.first_ns && other.connection != write.connection
             })
             .max_by_key(|other| (connections[other.connection.index()].first_ns, other.connection));
-        match came {
+        match arrival {
             Some(other) => {
                 upstream.insert((write.connection, write.call), other.connection);
             }

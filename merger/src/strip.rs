@@ -183,9 +183,9 @@ fn copy(mut input: File, from: &Path, to: &Path) -> Result<(), StripError> {
 
 /// Makes a file that is as readable or private as `input`.
 fn create(input: &File, from: &Path, to: &Path) -> Result<File, StripError> {
-    let rights = input.metadata().map_err(MergeError::io(from))?.permissions();
+    let permissions = input.metadata().map_err(MergeError::io(from))?.permissions();
     let file = File::create_new(to).map_err(MergeError::io(to))?;
-    file.set_permissions(rights).map_err(MergeError::io(to))?;
+    file.set_permissions(permissions).map_err(MergeError::io(to))?;
     Ok(file)
 }
 

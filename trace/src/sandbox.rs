@@ -57,23 +57,23 @@ pub fn confine(needs: &Needs) -> Walls {
 }
 
 /// The same and the view, for an agent that has all its rights still and gives them up by `give_up` between the two. With
-/// `keeps_rights` there is no wall.
+/// `keeps_capabilities` there is no wall.
 ///
 /// # Errors
 /// Those of `give_up`.
 pub fn confine_around<E>(
     needs: &Needs,
-    keeps_rights: bool,
+    keeps_capabilities: bool,
     give_up: impl FnOnce() -> Result<Vec<String>, E>,
 ) -> Result<(Vec<String>, Walls), E> {
-    if keeps_rights {
+    if keeps_capabilities {
         return Ok((give_up()?, Walls::default()));
     }
     let mut walls = Walls::default();
     walls.add("mounts", read_only_view(&needs.writes).map_err(|error| error.to_string()));
-    let rights = give_up()?;
+    let capabilities = give_up()?;
     let rest = confine(needs);
     walls.standing.extend(rest.standing);
     walls.notes.extend(rest.notes);
-    Ok((rights, walls))
+    Ok((capabilities, walls))
 }

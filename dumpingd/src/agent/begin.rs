@@ -148,8 +148,8 @@ fn shut_in(
         starts_programs: settings.source == SourceKind::Lsof,
     };
     let kept = kept(settings, folder);
-    let keeps_rights = settings.run_as == RunAs::Keep;
-    Ok(confine_around(&needs, keeps_rights, || give_up(&settings.run_as, folder, is_own, &kept))?)
+    let keeps_capabilities = settings.run_as == RunAs::Keep;
+    Ok(confine_around(&needs, keeps_capabilities, || give_up(&settings.run_as, folder, is_own, &kept))?)
 }
 
 /// Looking into the processes of others, reading what they made, entering the namespaces of containers.

@@ -83,15 +83,15 @@ fn unit(
     installed: &Installed,
     setting: &Setting,
     (name, about): (&str, &str),
-    (rights, mib): (&str, u64),
+    (capabilities, mib): (&str, u64),
     options: &[String],
 ) -> String {
     let (origin, programs, capture) = (setting.origin, &setting.programs, &installed.capture_dir);
     let (words, folder) = ((setting.words)(installed, name), (setting.folder)(installed));
     let options: String = options.iter().map(|option| format!(" {}", argument(option))).collect();
-    let (user, rights) = match installed.service() {
-        "root" => (String::new(), format!("{rights} {OF_ROOT}")),
-        service => (format!("User={service}\nAmbientCapabilities={rights}\n"), rights.to_owned()),
+    let (user, capabilities) = match installed.service() {
+        "root" => (String::new(), format!("{capabilities} {OF_ROOT}")),
+        service => (format!("User={service}\nAmbientCapabilities={capabilities}\n"), capabilities.to_owned()),
     };
     let stays = if user.is_empty() { " --user root" } else { "" };
     // Exit code 1 says that something was lost, 2 that it cannot run: neither gets better by trying again.
@@ -108,7 +108,7 @@ fn unit(
          {user}\
          Restart=on-abnormal\n\
          RestartSec=1s\n\
-         CapabilityBoundingSet={rights}\n\
+         CapabilityBoundingSet={capabilities}\n\
          NoNewPrivileges=yes\n\
          ProtectSystem=strict\n\
          {folder}\

@@ -52,8 +52,8 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
     let calls = Calls::of(conversation);
     let mut requests = walk(conversation.client, true);
     let seen: BTreeSet<i64> = requests.drafts.iter().map(|draft| draft.call).collect();
-    let unseen = calls.asked.iter().filter(|(_, call)| !seen.contains(call)).copied().collect();
-    assign(&mut requests, conversation.client, unseen);
+    let missing = calls.asked.iter().filter(|(_, call)| !seen.contains(call)).copied().collect();
+    assign(&mut requests, conversation.client, missing);
     let mut methods = calls.methods.clone();
     for draft in &mut requests.drafts {
         if draft.name.is_empty() && draft.kind == MessageKind::RpcRequest {
@@ -64,8 +64,8 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
     }
     let mut responses = walk(conversation.server, false);
     let seen: BTreeSet<i64> = responses.drafts.iter().map(|draft| draft.call).collect();
-    let unseen = calls.answered.iter().filter(|(_, call)| !seen.contains(call)).copied().collect();
-    assign(&mut responses, conversation.server, unseen);
+    let missing = calls.answered.iter().filter(|(_, call)| !seen.contains(call)).copied().collect();
+    assign(&mut responses, conversation.server, missing);
     for draft in &mut responses.drafts {
         if draft.name.is_empty() && draft.kind == MessageKind::RpcResponse {
             draft.name = methods.get(&draft.call).cloned().unwrap_or_default();
@@ -182,7 +182,7 @@ fn resume(direction: &Direction, at: u64, from_client: bool) -> u64 {
 
 /// Gives hidden frames the calls of which nothing was seen and that went at that time; where there are several in one
 /// place, they share its bytes evenly.
-pub(super) fn assign(walk: &mut Walk, direction: &Direction, mut unseen: Vec<(u64, i64)>) {
+pub(super) fn assign(walk: &mut Walk, direction: &Direction, mut missing: Vec<(u64, i64)>) {
     let mut whole = Vec::with_capacity(walk.drafts.len());
     let hidden: BTreeSet<usize> = walk.hidden.iter().copied().collect();
     for (number, mut draft) in std::mem::take(&mut walk.drafts).into_iter().enumerate() {
@@ -198,8 +198,8 @@ pub(super) fn assign(walk: &mut Walk, direction: &Direction, mut unseen: Vec<(u6
         };
         let from = first.sent_ns.saturating_sub(NEAR_NS);
         let to = last.delivered_ns.saturating_add(NEAR_NS);
-        let (calls, rest): (Vec<_>, Vec<_>) = unseen.into_iter().partition(|call| (from..=to).contains(&call.0));
-        unseen = rest;
+        let (calls, rest): (Vec<_>, Vec<_>) = missing.into_iter().partition(|call| (from..=to).contains(&call.0));
+        missing = rest;
         let shares = (calls.len() as u64).min(draft.bytes);
         if shares == 0 {
             whole.push(draft);

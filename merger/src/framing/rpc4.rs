@@ -44,8 +44,8 @@ pub(super) fn read(conversation: &Conversation<'_>) -> Vec<Draft> {
     let calls = Calls::of(conversation);
     let mut requests = requests(conversation.client);
     let seen: BTreeSet<i64> = requests.drafts.iter().map(|draft| draft.call).collect();
-    let unseen = calls.asked.iter().filter(|(_, call)| !seen.contains(call)).copied().collect();
-    assign(&mut requests, conversation.client, unseen);
+    let missing = calls.asked.iter().filter(|(_, call)| !seen.contains(call)).copied().collect();
+    assign(&mut requests, conversation.client, missing);
     let mut methods = calls.methods.clone();
     for draft in requests.drafts.iter_mut().filter(|draft| draft.kind == MessageKind::RpcRequest) {
         if draft.name.is_empty() {

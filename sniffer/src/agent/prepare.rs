@@ -50,8 +50,8 @@ pub(super) fn prepare(settings: &RunSettings, signals: &Signals) -> Result<Run, 
     // From here on with no more rights than needed: files belong to whoever goes on writing them.
     let opens_again = settings.capture.reopen || settings.new_interfaces;
     let needs = Needs { reads_others: follower.is_some(), opens_again };
-    let keeps_rights = settings.run_as == RunAs::Keep;
-    let (capabilities, walls) = sandbox::confine_around(&sandbox_for(&settings), keeps_rights, || {
+    let keeps_capabilities = settings.run_as == RunAs::Keep;
+    let (capabilities, walls) = sandbox::confine_around(&sandbox_for(&settings), keeps_capabilities, || {
         privileges::give_up(&settings.run_as, &settings.out, needs)
     })
     .map_err(AgentError::from)?;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod accounting;
+mod capabilities;
 mod command_line;
 mod disk_limits;
 mod following;
@@ -10,7 +11,6 @@ mod new_interfaces;
 mod pcapng;
 mod recording;
 mod reopening;
-mod rights;
 mod secrets;
 mod several_interfaces;
 #[path = "../support/mod.rs"]

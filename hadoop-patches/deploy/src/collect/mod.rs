@@ -214,7 +214,7 @@ fn fetch(session: &Session, settings: &Settings, listed: &Listed, progress: &Pro
         let to = settings.out.join(&listed.name).join(folder);
         let sizes = files.iter().map(|(name, file)| (name.clone(), file.size)).collect();
         match transfer::fetch(session, from, &sizes, &to, progress) {
-            Ok(came) => fetched.add(came),
+            Ok(received) => fetched.add(received),
             Err(error) if of_agents || matches!(error, SshError::Interrupted) => return Err(error),
             Err(error) => fetched.problems.push(format!("of {folder} not all came: {error}")),
         }

@@ -96,8 +96,8 @@ pub(super) fn fetch(
                     break;
                 }
             }
-            for (name, size, came) in fetch_batch(session, from, to, batch, progress)? {
-                match came {
+            for (name, size, outcome) in fetch_batch(session, from, to, batch, progress)? {
+                match outcome {
                     Came::Whole => {
                         fetched.files += 1;
                         fetched.bytes = fetched.bytes.saturating_add(size);
@@ -173,8 +173,8 @@ fn fetch_batch(
         let mut stream = BufReader::with_capacity(1 << 17, stream);
         for wanted in batch {
             let (name, size) = (wanted.name.to_owned(), wanted.size);
-            let came = take(session, &mut stream, to, wanted, progress)?;
-            done.push((name, size, came));
+            let outcome = take(session, &mut stream, to, wanted, progress)?;
+            done.push((name, size, outcome));
         }
         if line(&mut stream)? != "end\tfetch" {
             return Err(broken());

@@ -256,9 +256,9 @@ fn of_thousands_of_folders_that_a_user_makes_ten_are_his_and_the_others_nobodys(
     let report = rig.ok("collect", &["--out", out.to_str().unwrap()]);
     assert_eq!(report["hosts"][0]["odd"], nobodys, "{report:#}");
     let entries = fs::read_dir(out.join("h1/jvm")).unwrap();
-    let mut came: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    came.sort();
-    assert_eq!(came, [vec!["0".to_owned()], his].concat());
+    let mut fetched: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    fetched.sort();
+    assert_eq!(fetched, [vec!["0".to_owned()], his].concat());
     assert_eq!(fs::read_to_string(out.join("h1/jvm/0/jvm-9-9.jsonl")).unwrap(), "{}\n");
     rig.ok("remove", &[]);
 }
@@ -283,8 +283,8 @@ fn a_file_that_becomes_a_link_or_a_pipe_while_it_is_fetched_discloses_nothing() 
         let out = rig.path(&format!("capture-{number}"));
         let (code, _) = rig.run("collect", &["--out", out.to_str().unwrap(), "--timeout", "60"]);
         assert!(code == 0 || code == 1);
-        let came = fs::read_to_string(out.join("h1/jvm/65534/jvm-1-1.jsonl")).unwrap_or_default();
-        assert!(!came.contains("secret"), "{came}");
+        let fetched = fs::read_to_string(out.join("h1/jvm/65534/jvm-1-1.jsonl")).unwrap_or_default();
+        assert!(!fetched.contains("secret"), "{fetched}");
     }
     end(turning);
 }

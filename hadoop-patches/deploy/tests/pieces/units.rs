@@ -29,11 +29,14 @@ fn an_agent_of_its_own_user_gives_way_to_hadoop_where_memory_is_short() {
         assert_eq!(text.lines().filter(|other| *other == line).count(), 2, "{line}: {text}");
     }
     assert!(text.contains("MemoryMax=1280M\n") && text.contains("MemoryMax=256M\n"), "{text}");
-    let rights = |program: &str| {
+    let capabilities = |program: &str| {
         let unit = text.split("# /etc/systemd/system/").find(|unit| unit.contains(program)).unwrap();
         unit.lines().find(|line| line.starts_with("AmbientCapabilities=")).unwrap().to_owned()
     };
-    assert!(!rights("bin/sniffer").contains("DAC") && !rights("bin/sniffer").contains("SYS_ADMIN"), "{text}");
+    assert!(
+        !capabilities("bin/sniffer").contains("DAC") && !capabilities("bin/sniffer").contains("SYS_ADMIN"),
+        "{text}"
+    );
     let text = units(&["--run-as", "root"]);
     assert!(!text.contains("User=") && text.contains("--user root"), "{text}");
 }

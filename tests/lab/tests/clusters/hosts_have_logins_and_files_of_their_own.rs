@@ -50,9 +50,9 @@ fn logins_see_their_host_only() {
             login(&work, host, "hostname; id -u; grep CapEff /proc/self/status; ls /etc/hadoop/conf/hadoop-env.sh");
         let lines: Vec<&str> = said.lines().collect();
         assert_eq!((lines[0], lines[1]), (host, "0"));
-        let rights = u64::from_str_radix(lines[2].split_whitespace().last().unwrap(), 16).unwrap();
+        let capabilities = u64::from_str_radix(lines[2].split_whitespace().last().unwrap(), 16).unwrap();
         // CAP_NET_RAW, CAP_SYS_PTRACE, CAP_SYS_ADMIN: what the agents begin with.
-        assert_eq!(rights & (1 << 13 | 1 << 19 | 1 << 21), 1 << 13 | 1 << 19 | 1 << 21);
+        assert_eq!(capabilities & (1 << 13 | 1 << 19 | 1 << 21), 1 << 13 | 1 << 19 | 1 << 21);
     }
     let own = "mkdir -p /opt/hadoptic-of-a-test /var/lib/hadoptic-of-a-test; touch /etc/hadoptic-of-a-test /run/here ~/hadoptic-of-a-test; ls /opt";
     assert!(login(&work, "w1", own).contains("hadoptic-of-a-test"));

@@ -102,7 +102,7 @@ struct Waiting {
     /// Where it goes on, once that is chosen.
     choice: Option<Choice>,
     /// When its first flit arrived, when it became the head with that flit ready, and since when it has asked for its link.
-    came: SimTime,
+    arrival: SimTime,
     head_since: Option<SimTime>,
     asks_since: Option<SimTime>,
     started: bool,
@@ -358,7 +358,7 @@ impl<'a> Model<'a> {
                 first_flit_waited: true,
                 last_flit_waited: true,
                 choice: None,
-                came: self.now,
+                arrival: self.now,
                 head_since: None,
                 asks_since: None,
                 started: false,
@@ -466,7 +466,7 @@ impl<'a> Model<'a> {
                 first_flit_waited: false,
                 last_flit_waited: false,
                 choice: None,
-                came: self.now,
+                arrival: self.now,
                 head_since: None,
                 asks_since: None,
                 started: false,

@@ -332,7 +332,7 @@ impl Model<'_> {
             }),
             InputArbitration::Fifo => queues.iter().min_by_key(|queue| {
                 let since = match self.fault {
-                    Some(Fault::FifoSinceArrival) => Some(head(**queue).came),
+                    Some(Fault::FifoSinceArrival) => Some(head(**queue).arrival),
                     Some(Fault::FifoSinceHead) => head(**queue).head_since,
                     _ => head(**queue).asks_since,
                 };
