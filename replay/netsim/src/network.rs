@@ -41,13 +41,40 @@ pub struct LinkFigures {
     pub drops: u64,
     /// Longest queue before it, in bytes.
     pub queue_max_bytes: u64,
-    /// Bytes that crossed it in each interval of [`NetworkFigures::interval_ps`], from time 0 on.
-    pub bytes_by_interval: Vec<u64>,
-    /// Packets that were lost at its queue in each of these intervals, up to the last one with a loss. Fabrics that do not tell, as
-    /// those without losses: empty.
-    pub drops_by_interval: Vec<u64>,
-    /// Longest queue before it in each of these intervals, in bytes; empty where a fabric does not tell.
-    pub queue_by_interval: Vec<u64>,
+    /// What it did over time; `None` where the fabric does not tell.
+    pub intervals: Option<Box<LinkIntervals>>,
+}
+
+/// What a link did in each interval of [`NetworkFigures::interval_ps`], from time 0 on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkIntervals {
+    /// Bytes that crossed it.
+    pub bytes: Vec<u64>,
+    /// Packets that were lost at its queue, up to the last interval with a loss. Fabrics that do not tell, as those without
+    /// losses: empty.
+    pub drops: Vec<u64>,
+    /// Longest queue before it, in bytes; empty where a fabric does not tell.
+    pub queue: Vec<u64>,
+}
+
+impl LinkFigures {
+    /// Bytes that crossed it in each interval.
+    #[must_use]
+    pub fn bytes_by_interval(&self) -> &[u64] {
+        self.intervals.as_ref().map_or(&[], |intervals| &intervals.bytes)
+    }
+
+    /// Packets that were lost at its queue in each interval.
+    #[must_use]
+    pub fn drops_by_interval(&self) -> &[u64] {
+        self.intervals.as_ref().map_or(&[], |intervals| &intervals.drops)
+    }
+
+    /// Longest queue before it in each interval, in bytes.
+    #[must_use]
+    pub fn queue_by_interval(&self) -> &[u64] {
+        self.intervals.as_ref().map_or(&[], |intervals| &intervals.queue)
+    }
 }
 
 /// An optical circuit from its grant to its release.
@@ -139,7 +166,7 @@ pub struct NetworkFigures {
     pub drops: u64,
     /// Packets sent again.
     pub retransmissions: u64,
-    /// Width of the intervals of [`LinkFigures::bytes_by_interval`], in picoseconds.
+    /// Width of the intervals of [`LinkIntervals`], in picoseconds.
     pub interval_ps: u64,
     /// Each link's figures, in a fixed order.
     pub links: Vec<LinkFigures>,

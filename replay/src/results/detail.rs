@@ -226,9 +226,9 @@ impl LinkDetail {
             drops: link.drops,
             queue_max_bytes: link.queue_max_bytes,
             utilisation: (capacity > 0.0).then(|| link.bytes as f64 * 8.0 / capacity),
-            bytes_by_interval: link.bytes_by_interval.clone(),
-            drops_by_interval: link.drops_by_interval.clone(),
-            queue_by_interval: link.queue_by_interval.clone(),
+            bytes_by_interval: link.bytes_by_interval().to_vec(),
+            drops_by_interval: link.drops_by_interval().to_vec(),
+            queue_by_interval: link.queue_by_interval().to_vec(),
         }
     }
 }

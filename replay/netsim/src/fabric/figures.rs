@@ -1,7 +1,7 @@
 //! Counting what crosses a link.
 
 use super::FabricError;
-use crate::network::LinkFigures;
+use crate::network::{LinkFigures, LinkIntervals};
 use crate::time::SimTime;
 use crate::units::{DurationPs, Rate};
 
@@ -108,9 +108,11 @@ impl LinkMeter {
             packets: self.packets,
             drops: self.drops,
             queue_max_bytes: self.queue_max_bytes,
-            bytes_by_interval: self.by_interval.clone(),
-            drops_by_interval: self.drops_by_interval.clone(),
-            queue_by_interval: self.queue_by_interval.clone(),
+            intervals: Some(Box::new(LinkIntervals {
+                bytes: self.by_interval.clone(),
+                drops: self.drops_by_interval.clone(),
+                queue: self.queue_by_interval.clone(),
+            })),
         }
     }
 }
@@ -146,8 +148,8 @@ mod tests {
         meter.dropped(SimTime(35), 10);
         meter.dropped(SimTime(36), 10);
         let figures = meter.figures("a->b", Rate::from_bps(8));
-        assert_eq!(figures.queue_by_interval, [900, 300]);
-        assert_eq!(figures.drops_by_interval, [0, 0, 0, 2]);
+        assert_eq!(figures.queue_by_interval(), [900, 300]);
+        assert_eq!(figures.drops_by_interval(), [0, 0, 0, 2]);
         assert_eq!((figures.queue_max_bytes, figures.drops), (900, 2));
     }
 }

@@ -66,10 +66,10 @@ pub(super) fn drive_windows(
         stopped = run.run_before(now, &mut look);
     }
     let end = if stopped { stopped_at } else { now };
-    let after = after.unwrap_or_else(|| run.link_bytes(end));
+    let mut lane_bytes = after.unwrap_or_else(|| run.link_bytes(end));
     run.forget_packets();
-    let lane_bytes = after.iter().zip(&before).map(|(last, before)| last.saturating_sub(*before)).collect();
-    let raw = Raw { end, stopped, figures: run.figures(), lanes: 1, lane_bytes };
+    lane_bytes.iter_mut().zip(before).for_each(|(bytes, before)| *bytes = bytes.saturating_sub(before));
+    let raw = Raw { end, stopped, figures: run.take_figures(), lanes: 1, lane_bytes };
     let mut records: Vec<PacketRecord> = run.observers_mut().flat_map(Meter::take_records).collect();
     records.sort_by_cached_key(|record| run.order(record));
     let cpu_s = run.others_cpu_s();

@@ -83,8 +83,8 @@ fn used(packets: &[PacketRecord], destination: u32, rate: u64) -> f64 {
 fn assert_bound(figures: &NetworkFigures, rate: u64) {
     assert!(!figures.links.is_empty());
     for link in &figures.links {
-        assert_eq!(link.bytes_by_interval.iter().sum::<u64>(), link.bytes, "{}", link.name);
-        for bytes in &link.bytes_by_interval {
+        assert_eq!(link.bytes_by_interval().iter().sum::<u64>(), link.bytes, "{}", link.name);
+        for bytes in link.bytes_by_interval() {
             let most = u128::from(rate) * u128::from(figures.interval_ps) / 8_000_000_000_000 + u128::from(BYTES);
             assert!(u128::from(*bytes) <= most, "{}: {bytes} of {most} bytes", link.name);
         }

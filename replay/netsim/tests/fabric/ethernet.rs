@@ -121,9 +121,9 @@ fn links_count_every_byte_in_its_interval() {
     let up = figures.links.iter().find(|link| link.name == "w0->rack0").unwrap();
     let packets = bytes.div_ceil(1_448);
     assert_eq!((up.packets, up.bytes), (packets, bytes + packets * 66));
-    assert_eq!(up.bytes_by_interval.iter().sum::<u64>(), up.bytes);
+    assert_eq!(up.bytes_by_interval().iter().sum::<u64>(), up.bytes);
     // 100 ms at 100 Mbit/s are 1,250,000 bytes.
-    assert!((1_245_000..1_255_000).contains(&up.bytes_by_interval[1]), "{:?}", up.bytes_by_interval);
+    assert!((1_245_000..1_255_000).contains(&up.bytes_by_interval()[1]), "{:?}", up.bytes_by_interval());
     let back = figures.links.iter().find(|link| link.name == "w1->rack0").unwrap();
     assert!((packets / 2..packets).contains(&back.packets), "ACKs: {} for {packets}", back.packets);
     assert_eq!(back.bytes, back.packets * 66);

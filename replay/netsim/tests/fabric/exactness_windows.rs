@@ -69,7 +69,7 @@ fn windows(
         bytes.push(run.link_bytes(SimTime(*stop)));
     }
     run.run_before(SimTime::LATEST, |_| false);
-    let figures = run.figures();
+    let figures = run.take_figures();
     (run.into_observer().sorted(), figures, bytes)
 }
 
@@ -114,9 +114,7 @@ fn agree(case: &Case<StoreAndForwardConfig>, stops: &[u64], ways: &[(u16, usize)
     // Windows count no traffic over time.
     figures.interval_ps = 0;
     for link in &mut figures.links {
-        link.bytes_by_interval.clear();
-        link.drops_by_interval.clear();
-        link.queue_by_interval.clear();
+        link.intervals = None;
     }
     let expected = (figures, bytes_at(case, stops));
     for (parts, threads) in ways.iter().copied() {

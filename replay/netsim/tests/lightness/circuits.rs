@@ -349,7 +349,7 @@ proptest! {
             let link = figures.links.iter().find(|link| link.name == format!("{}->OCS", circuit.from)).unwrap();
             let whole = circuit.granted.0.div_ceil(1_000_000)..up.0 / 1_000_000;
             for interval in whole {
-                let passed = link.bytes_by_interval.get(usize::try_from(interval).unwrap()).copied().unwrap_or(0);
+                let passed = link.bytes_by_interval().get(usize::try_from(interval).unwrap()).copied().unwrap_or(0);
                 prop_assert_eq!(passed, 0, "while {:?} is set up", circuit);
             }
             // No port is held twice.

@@ -29,7 +29,7 @@ use crate::routing::Routes;
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, NodeId, Topology};
 use part::Part;
-use port::Ports;
+use port::{PortCounts, Ports};
 use shared::Shared;
 
 pub use seam::{HostMessages, PartObserver};
@@ -157,16 +157,15 @@ impl<O: PartObserver, M: HostMessages> Windows<O, M> {
         (packet.arrived, tie(packet.arrived, Place(up.0 ^ 1)))
     }
 
-    /// The ports among which that of a link is, and its number there.
-    fn port(&self, id: usize) -> (&Ports, usize) {
+    /// The part in front of which a link lies, whether a host is in front of it, and the number of its port there.
+    fn port(&self, id: usize) -> (usize, bool, usize) {
         let from = self.shared.topology.links()[id].from;
-        let number = usize::from(self.shared.place(from).part);
-        let part = &self.parts[number];
+        let part = usize::from(self.shared.place(from).part);
         if self.shared.topology.is_host(from) {
-            let first = self.shared.layout.parts[number].hosts.start;
-            (&part.hosts.ports, (from.0 - first) as usize)
+            let first = self.shared.layout.parts[part].hosts.start;
+            (part, true, (from.0 - first) as usize)
         } else {
-            (&part.ports, self.shared.layout.ports[id] as usize)
+            (part, false, self.shared.layout.ports[id] as usize)
         }
     }
 
@@ -174,8 +173,9 @@ impl<O: PartObserver, M: HostMessages> Windows<O, M> {
     #[must_use]
     pub fn link_bytes(&self, now: SimTime) -> Vec<u64> {
         let begun = |id: usize| {
-            let (ports, number) = self.port(id);
-            ports.begun_bytes(number, now)
+            let (part, of_host, number) = self.port(id);
+            let part = &self.parts[part];
+            if of_host { &part.hosts.ports } else { &part.ports }.begun_bytes(number, now)
         };
         (0..self.shared.topology.links().len()).map(begun).collect()
     }
@@ -185,15 +185,20 @@ impl<O: PartObserver, M: HostMessages> Windows<O, M> {
         self.parts.iter_mut().for_each(Part::forget_packets);
     }
 
-    /// What was counted so far, but for the traffic of links over time.
+    /// What was counted, but for the traffic of links over time. Ports are given up for it, for they are most of what is left in
+    /// memory: no window can be run after it.
     #[must_use]
-    pub fn figures(&self) -> NetworkFigures {
+    pub fn take_figures(&mut self) -> NetworkFigures {
+        let counts = |part: &mut Part<O, M>| {
+            [std::mem::take(&mut part.hosts.ports), std::mem::take(&mut part.ports)].map(Ports::into_counts)
+        };
+        let counts: Vec<[PortCounts; 2]> = self.parts.iter_mut().map(counts).collect();
         let links = (0..self.shared.topology.links().len()).map(|id| {
-            let (ports, number) = self.port(id);
+            let (part, of_host, number) = self.port(id);
             let link = LinkId(count(id));
-            let mut figures = ports.figures(number, self.shared.topology.link_name(link));
-            figures.rate_bps = self.shared.topology.link(link).used_rate().bps().unwrap_or(0);
-            figures
+            let [hosts, switches] = &counts[part];
+            let rate = self.shared.topology.link(link).used_rate();
+            if of_host { hosts } else { switches }.figures(number, self.shared.topology.link_name(link), rate)
         });
         NetworkFigures {
             circuits: Vec::new(),

@@ -51,6 +51,7 @@ pub(super) struct OutPort {
 }
 
 /// Ports of a part, by their numbers there.
+#[derive(Default)]
 pub(super) struct Ports {
     ports: Vec<OutPort>,
     classes: Vec<LinkClass>,
@@ -238,20 +239,28 @@ impl Ports {
         bytes - later
     }
 
-    /// What was counted at `port`, whose link has such a name.
-    pub fn figures(&self, port: usize, name: String) -> LinkFigures {
-        let state = &self.ports[port];
-        LinkFigures {
-            name,
-            rate_bps: self.classes[state.class as usize].rate.bps().unwrap_or(0),
-            bytes: state.bytes,
-            packets: state.packets,
-            drops: self.drops.get(port).copied().unwrap_or(0),
-            queue_max_bytes: state.queue_max,
-            bytes_by_interval: Vec::new(),
-            drops_by_interval: Vec::new(),
-            queue_by_interval: Vec::new(),
-        }
+    /// What was counted at each port, in place of the ports.
+    pub fn into_counts(self) -> PortCounts {
+        let count = |port: &OutPort| [port.bytes, port.packets, port.queue_max];
+        PortCounts { counts: self.ports.iter().map(count).collect(), drops: self.drops }
+    }
+}
+
+/// What was counted at the ports of a part.
+pub(super) struct PortCounts {
+    /// Bytes, packets, and the most bytes that waited.
+    counts: Vec<[u64; 3]>,
+    /// Empty if no port has dropped any.
+    drops: Vec<u64>,
+}
+
+impl PortCounts {
+    /// What was counted at `port`, as the figures of link `name` with `rate`.
+    pub fn figures(&self, port: usize, name: String, rate: Rate) -> LinkFigures {
+        let [bytes, packets, queue_max_bytes] = self.counts[port];
+        let drops = self.drops.get(port).copied().unwrap_or(0);
+        let rate_bps = rate.bps().unwrap_or(0);
+        LinkFigures { name, rate_bps, bytes, packets, drops, queue_max_bytes, intervals: None }
     }
 }
 
