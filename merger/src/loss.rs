@@ -10,7 +10,7 @@ use trace::manifest;
 pub struct Loss {
     /// A file (HOST/NAME, job/NAME), an interface (HOST/NAME), a host or a job; "" = all hosts together.
     pub place: String,
-    /// What.
+    /// What was lost, and why.
     pub kind: LossKind,
     /// How much, in the unit of its kind.
     pub count: u64,

@@ -387,7 +387,7 @@ pub enum JvmRecord {
         th: u64,
         /// Task attempt, "" = unknown.
         attempt: String,
-        /// What.
+        /// Kind of work.
         work: String,
     },
     /// A thread was started by another: whatever it does first is because of that one.

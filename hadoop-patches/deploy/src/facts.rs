@@ -70,7 +70,7 @@ pub fn jvms(answer: &HostAnswer) -> Vec<Jvm> {
 pub struct Facts {
     /// As the agents name it.
     pub name: String,
-    /// Everything.
+    /// What the host said, whole.
     pub answer: HostAnswer,
     /// Hadoop's configuration as it is named there.
     pub conf: Option<String>,

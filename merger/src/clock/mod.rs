@@ -54,7 +54,7 @@ pub(crate) struct TooEarly {
 }
 
 impl TooEarly {
-    /// Both.
+    /// Those of both.
     pub fn plus(self, other: Self) -> Self {
         Self { count: self.count + other.count, worst_ns: self.worst_ns.max(other.worst_ns) }
     }

@@ -44,7 +44,7 @@ struct Timer {
 /// What has to be done after a beat was delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NextHeartbeat {
-    /// Nothing.
+    /// None is made up: the recorded ones go on.
     Recorded,
     /// The server answers, after so many picoseconds.
     Response(u64),

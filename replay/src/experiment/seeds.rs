@@ -14,7 +14,7 @@ const MAX_SEEDS: u32 = 10_000;
 pub enum Seeds {
     /// So many, from `run.seed` on.
     Count(u32),
-    /// These.
+    /// The seeds themselves.
     List(Vec<u64>),
 }
 

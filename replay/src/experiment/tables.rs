@@ -29,7 +29,7 @@ pub struct Experiment {
     /// Processors for which tasks compete. Default: none, computing takes as long as recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
-    /// How.
+    /// Its seeds.
     #[serde(default)]
     pub run: Run,
     /// Where a client's tasks are.

@@ -115,7 +115,7 @@ pub struct CaseKey {
 /// A pattern on a number of hosts under a routing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CongestionCase {
-    /// Which.
+    /// What tells it from the other cases.
     #[serde(flatten)]
     pub key: CaseKey,
     /// Messages of all runs that go from one host to another.

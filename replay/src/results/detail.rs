@@ -154,7 +154,7 @@ pub struct PieceDetail {
     pub kind: String,
     /// More exactly.
     pub what: String,
-    /// Where.
+    /// The hosts between which bytes go, or the host that thinks.
     pub place: String,
     /// Start, seconds since the job was submitted.
     pub from_s: f64,

@@ -18,7 +18,7 @@ pub struct RunSettings {
     pub interfaces: Vec<String>,
     /// Whether interfaces that come up during the run are recorded as well, if none are named.
     pub new_interfaces: bool,
-    /// How.
+    /// What is captured of a frame, and what of it is kept.
     pub capture: CaptureSettings,
     /// Whether only Hadoop's ports are recorded, and where they are told.
     pub follow: Option<FollowSettings>,

@@ -49,7 +49,7 @@ pub enum LabError {
     /// Any of these, while something greater was done.
     #[error("{action}: {source}")]
     Within {
-        /// What.
+        /// What was done, as a clause.
         action: String,
         /// Why the action failed.
         source: Box<LabError>,

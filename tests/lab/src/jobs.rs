@@ -63,9 +63,9 @@ pub struct Done {
 /// Runs jobs on a cluster.
 #[derive(Debug)]
 pub struct Runner<'r, 'a> {
-    /// Where.
+    /// The cluster that runs them.
     pub cluster: &'r mut Cluster<'a>,
-    /// How.
+    /// Sizes, replicas and seed of the jobs.
     pub options: &'r JobOptions,
     /// Where it is said.
     pub progress: &'r Progress,

@@ -61,7 +61,7 @@ pub fn strips(mut activities: Vec<Activity<'_>>) -> Vec<Strip<'_>> {
 /// A time in which a state holds, or an activity's begin or end.
 #[derive(Clone, Copy, Debug)]
 pub struct Change<'a> {
-    /// When.
+    /// Nanoseconds since the epoch.
     pub at: u64,
     /// The activity.
     pub activity: Activity<'a>,
