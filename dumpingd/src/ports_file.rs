@@ -95,30 +95,30 @@ pub fn hadoops<'a>(
 }
 
 /// Adds a connection, or counts it as left out where there are too many. Whether it is told and is new.
-pub fn add_connection(written: &mut HadoopPorts, connection: OpenConnection) -> bool {
-    if written.connections.len() >= MAX_CONNECTIONS && !written.connections.contains(&connection) {
-        written.left_out += 1;
+pub fn add_connection(ports: &mut HadoopPorts, connection: OpenConnection) -> bool {
+    if ports.connections.len() >= MAX_CONNECTIONS && !ports.connections.contains(&connection) {
+        ports.left_out += 1;
         return false;
     }
-    written.connections.insert(connection)
+    ports.connections.insert(connection)
 }
 
 /// The same of a port on which somebody listens.
-pub fn add_listener(written: &mut HadoopPorts, port: u16, who: String) -> bool {
-    if written.listen.len() >= MAX_LISTENERS && !written.listen.contains_key(&port) {
-        written.left_out += 1;
+pub fn add_listener(ports: &mut HadoopPorts, port: u16, who: String) -> bool {
+    if ports.listen.len() >= MAX_LISTENERS && !ports.listen.contains_key(&port) {
+        ports.left_out += 1;
         return false;
     }
-    written.listen.insert(port, who).is_none()
+    ports.listen.insert(port, who).is_none()
 }
 
 /// Adds what another network namespace has.
-pub fn add(written: &mut HadoopPorts, more: HadoopPorts) {
-    written.left_out += more.left_out;
+pub fn add(ports: &mut HadoopPorts, more: HadoopPorts) {
+    ports.left_out += more.left_out;
     for (port, who) in more.listen {
-        add_listener(written, port, who);
+        add_listener(ports, port, who);
     }
     for connection in more.connections {
-        add_connection(written, connection);
+        add_connection(ports, connection);
     }
 }

@@ -24,8 +24,9 @@ const CLUSTERS: [(&str, &str); 1] = [("hec", include_str!("../profiles/hec.toml"
 /// More nodes, or more tasks of all jobs together, cannot be: ids have 32 bits, and a task has many events.
 const MAX_NODES: u32 = 100_000;
 const MAX_TASKS: u64 = 10_000_000;
-/// Most jobs that `count` keys make.
+/// Most jobs that `count` keys make, and how large they may be together, as bytes of TOML: a small file must not fill memory.
 const MAX_JOBS: u64 = 10_000;
+const MAX_REPEATED_BYTES: u64 = 64 << 20;
 /// Steps that a run may have. One takes some 900 bytes until it is written.
 pub(crate) const MAX_STEPS: usize = 20_000_000;
 /// A node's disk or CPU is no slower than a byte a second.
@@ -543,6 +544,10 @@ fn repeat_jobs(table: &mut toml::Table) -> Result<(), JobError> {
             let reason = format!("a whole number from 1 on, with at most {MAX_JOBS} jobs in all");
             return Err(JobError::value("job.count", count, reason));
         };
+        if (keys.to_string().len() as u64).saturating_mul(number) > MAX_REPEATED_BYTES {
+            let reason = format!("so many of this job are larger than {MAX_REPEATED_BYTES} bytes together");
+            return Err(JobError::value("job.count", count, reason));
+        }
         let every = duration("job.every", every.as_ref())?;
         let first = duration("job.submit", keys.get("submit"))?;
         let name = keys.get("name").or_else(|| keys.get("profile")).and_then(toml::Value::as_str);

@@ -42,6 +42,14 @@ fn a_job_with_a_count_is_so_many_jobs_one_after_the_other() {
 }
 
 #[test]
+fn a_small_file_makes_no_large_jobs() {
+    let long = format!("[[job]]\nname = \"{}\"\ncount = 10000\n", "x".repeat(7_000));
+    assert!(error(&long).contains("job.count = 10000: so many of this job are larger than"), "{}", error(&long));
+    let samples = "[[job.map]]\ninput = \"1MiB\"\n".repeat(400);
+    assert!(error(&format!("[[job]]\ncount = 10000\n{samples}")).contains("are larger than"));
+}
+
+#[test]
 fn what_is_wrong_is_named_with_its_key_and_value() {
     let job = "[[job]]\n";
     for (text, parts) in [
