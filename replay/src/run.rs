@@ -220,7 +220,7 @@ fn replay<T>(
     if let Some((attempt, phase, by_s)) = results::backwards(&results.detail.tasks).filter(|_| causal) {
         return Err(RunError::Backwards { attempt: attempt.to_owned(), phase, by_s });
     }
-    results.detail.summary.notes = notes;
+    results.detail.summary.notes.extend(notes);
     Ok((results, keep(&graph, &outcome)))
 }
 

@@ -85,6 +85,39 @@ fn the_like_of_a_recorded_job_takes_as_long() {
     }
 }
 
+/// What `docs/generate.md` says of the bytes and calls of the word count, whose capture has no other job.
+#[test]
+fn the_like_of_a_recorded_job_moves_its_bytes_between_the_same_roles() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    assert!(
+        run("merger", &["build", golden("wordcount").to_str().unwrap(), "--out", &path("trace")])
+            .unwrap()
+            .status
+            .success()
+    );
+    let recorded = run_json("merger", &["characterise", &path("trace"), "--out", &path("recorded")]).unwrap();
+    run_json("replay", &["generate", &path("recorded/job.toml"), "--fabric", "lab-100mbit", "--out", &path("like")])
+        .unwrap();
+    let like = run_json("merger", &["characterise", &path("like"), "--out", &path("of-like")]).unwrap();
+    let data = |of: &Value, from: &str, to: &str| {
+        let rows = of["roles"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["from_role"] == from && row["to_role"] == to).unwrap();
+        row["data_bytes"].as_f64().unwrap()
+    };
+    for (from, to) in [("DataNode", "YarnChild"), ("NodeManager", "YarnChild"), ("YarnChild", "DataNode")] {
+        let (new, old) = (data(&like, from, to), data(&recorded, from, to));
+        assert!((new / old - 1.0).abs() < 1e-3, "{from} to {to}: {new}, recorded {old}");
+    }
+    let requests = |of: &Value, name: &str| {
+        let row = of["calls"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap();
+        row["requests"].as_u64().unwrap()
+    };
+    for name in ["submitApplication", "registerApplicationMaster", "startContainers", "getTask", "done", "/mapOutput"] {
+        assert_eq!(requests(&like, name), requests(&recorded, name), "{name}");
+    }
+}
+
 #[test]
 fn a_recorded_job_that_does_not_grow_takes_as_long() {
     for (capture, phases) in

@@ -40,6 +40,10 @@ pub struct JobParameters {
     pub slow_start: f64,
     /// Exponent of the reduces' shares.
     pub skew: f64,
+    /// Whether maps had second attempts, of which one was killed.
+    pub map_speculative: bool,
+    /// The same of reduces.
+    pub reduce_speculative: bool,
     /// From a task's start to its first call.
     pub container_start_ns: Option<u64>,
     /// From the answer to that to its first read or question for map outputs.
@@ -88,6 +92,8 @@ pub(super) fn parameters_of(of: &Recording<'_>, job: &JobRow) -> Option<JobParam
         replication: of.replication(),
         slow_start: of.slow_start(job),
         skew: of.skew(),
+        map_speculative: of.had_second_attempts(TaskKind::Map),
+        reduce_speculative: of.had_second_attempts(TaskKind::Reduce),
         container_start_ns: of.median_ns(TaskKind::ALL, |task| of.container_start(task)),
         task_start_ns: of.median_ns(TaskKind::ALL, |task| of.task_start(task)),
         master_start_ns: of.master_start(job),
@@ -133,6 +139,8 @@ impl JobParameters {
              yarn.nodemanager.resource.memory-mb = {}\nyarn.scheduler.minimum-allocation-mb = 1\n\
              yarn.app.mapreduce.am.resource.mb = 1\n\
              mapreduce.job.reduce.slowstart.completedmaps = {}\n\
+             # Whether tasks had second attempts.\n\
+             mapreduce.map.speculative = {}\nmapreduce.reduce.speculative = {}\n\
              \n[[job]]\nname = \"job\"\ninput = \"{}B\"\nreduces = {}\nmap_output = {:?}\nreduce_output = {:?}\n\
              map_rate = {}\nsort_rate = {}\nmerge_rate = {}\nreduce_rate = {}\nskew = {:?}\n",
             self.nodes,
@@ -145,6 +153,8 @@ impl JobParameters {
             self.replication,
             1_024 * self.tasks_at_once + 1,
             share(self.slow_start),
+            self.map_speculative,
+            self.reduce_speculative,
             self.input_bytes,
             self.reduces,
             share(self.map_output),

@@ -38,7 +38,12 @@ impl<'a> Recording<'a> {
             }
         }
         let mut outputs: BTreeMap<&str, u64> = BTreeMap::new();
-        for message in trace.messages.iter().filter(|message| message.kind == MessageKind::ShuffleResponse) {
+        // Reduces that were killed fetched outputs once more.
+        let lost: BTreeSet<&str> =
+            graph.tasks().filter(|task| !task.succeeded).map(|task| task.attempt.as_str()).collect();
+        let is_lost = |message: &MessageRow| message.attempt.as_deref().is_some_and(|attempt| lost.contains(attempt));
+        let responses = trace.messages.iter().filter(|message| message.kind == MessageKind::ShuffleResponse);
+        for message in responses.filter(|message| !is_lost(message)) {
             let bytes = outputs.entry(message.map.as_deref().unwrap_or_default()).or_default();
             *bytes = bytes.saturating_add(message.app_bytes);
         }
@@ -203,6 +208,14 @@ impl<'a> Recording<'a> {
         });
         let skew = if below > 0.0 { -above / below } else { 0.0 };
         if skew > 0.05 { (skew * 100.0).round() / 100.0 } else { 0.0 }
+    }
+
+    /// Whether a task of a kind had two attempts, of which one succeeded.
+    pub(super) fn had_second_attempts(&self, kind: TaskKind) -> bool {
+        let task = |attempt: &'a str| attempt.rsplit_once('_').map_or(attempt, |(task, _)| task);
+        let done: BTreeSet<&str> = self.tasks.iter().map(|row| task(&row.attempt)).collect();
+        let mut others = self.graph.tasks().filter(|row| row.kind == kind && !row.succeeded);
+        others.any(|row| done.contains(task(&row.attempt)))
     }
 
     pub(super) fn container_start(&self, task: &TaskRow) -> Option<u64> {

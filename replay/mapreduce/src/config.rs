@@ -88,6 +88,9 @@ pub struct Cluster {
     pub master_start: DurationPs,
     /// Bytes that are read, computed on, sent and written at a time. Default: `1MiB`.
     pub piece: Bytes,
+    /// Workers that are slow, by name (`w1`, ...): computing takes so many times as long there. Default: none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub slow: BTreeMap<String, f64>,
 }
 
 impl Default for Cluster {
@@ -105,6 +108,7 @@ impl Default for Cluster {
             task_start: DurationPs::from_ms(1_000),
             master_start: DurationPs::from_ms(3_000),
             piece: Bytes(1 << 20),
+            slow: BTreeMap::new(),
         }
     }
 }
@@ -474,7 +478,22 @@ impl Cluster {
         if !(1 << 10..=1 << 30).contains(&self.piece.0) {
             return Err(JobError::value("cluster.piece", self.piece, "between 1KiB and 1GiB"));
         }
+        for (name, times) in &self.slow {
+            let key = format!("cluster.slow.{name}");
+            if self.worker(name).is_none() {
+                return Err(JobError::value(key, times, format!("the workers are w1 to w{}", self.nodes)));
+            }
+            if !(1e-3..=1e3).contains(times) {
+                return Err(JobError::value(key, times, "between 0.001 and 1000"));
+            }
+        }
         Ok(())
+    }
+
+    /// The number of the worker of this name, from 0.
+    pub(crate) fn worker(&self, name: &str) -> Option<usize> {
+        let number = name.strip_prefix('w')?.parse::<u32>().ok()?;
+        (number >= 1 && number <= self.nodes && name == format!("w{number}")).then(|| number as usize - 1)
     }
 
     /// Hosts: the workers and the one of the masters.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
+use trace::rows::TaskKind;
 
 use crate::error::JobError;
 
@@ -105,6 +106,22 @@ properties! {
     merge_percent: f64 = 0.66, "mapreduce.reduce.shuffle.merge.percent", "mapred-default.xml";
     /// Whether map outputs are compressed.
     compress: bool = false, "mapreduce.map.output.compress", "mapred-default.xml";
+    /// Whether slow maps get a second attempt.
+    map_speculative: bool = true, "mapreduce.map.speculative", "mapred-default.xml";
+    /// Whether slow reduces get a second attempt.
+    reduce_speculative: bool = true, "mapreduce.reduce.speculative", "mapred-default.xml";
+    /// Share of the running tasks of a kind that may have two attempts.
+    speculative_cap_running: f64 = 0.1, "mapreduce.job.speculative.speculative-cap-running-tasks", "mapred-default.xml";
+    /// Share of all tasks of a kind that may.
+    speculative_cap_total: f64 = 0.01, "mapreduce.job.speculative.speculative-cap-total-tasks", "mapred-default.xml";
+    /// So many may in any case.
+    speculative_minimum: u64 = 10, "mapreduce.job.speculative.minimum-allowed-tasks", "mapred-default.xml";
+    /// Between two looks at all tasks, if the first found none that is too slow.
+    retry_after_no_speculate_ms: u64 = 1000, "mapreduce.job.speculative.retry-after-no-speculate", "mapred-default.xml";
+    /// The same if it found one.
+    retry_after_speculate_ms: u64 = 15000, "mapreduce.job.speculative.retry-after-speculate", "mapred-default.xml";
+    /// Between two reports of a task how far it is.
+    progress_report_ms: u64 = 6000, "mapreduce.task.progress-report.interval", "code";
     /// Between two questions of the client how far the job is.
     client_poll_ms: u64 = 1000, "mapreduce.client.progressmonitor.pollinterval", "mapred-default.xml";
 }
@@ -137,7 +154,7 @@ impl Hadoop {
         const DAY_S: u64 = 86_400;
         const DAY_MS: u64 = DAY_S * 1_000;
         const MAX: u64 = 1 << 40;
-        let bounds: [(&str, u64, u64, u64); 15] = [
+        let bounds: [(&str, u64, u64, u64); 19] = [
             ("dfs.blocksize", self.block_bytes, 1, MAX),
             ("dfs.replication", self.replication.into(), 1, 512),
             ("dfs.client.write.max-packets-in-flight", self.packets_in_flight, 1, 1 << 32),
@@ -158,6 +175,10 @@ impl Hadoop {
             ("mapreduce.task.io.sort.mb", self.sort_mb, 1, 1 << 20),
             ("mapreduce.task.io.sort.factor", self.sort_factor as u64, 2, MAX),
             ("mapreduce.client.progressmonitor.pollinterval", self.client_poll_ms, 1, DAY_MS),
+            ("mapreduce.job.speculative.minimum-allowed-tasks", self.speculative_minimum, 0, MAX),
+            ("mapreduce.job.speculative.retry-after-no-speculate", self.retry_after_no_speculate_ms, 1, DAY_MS),
+            ("mapreduce.job.speculative.retry-after-speculate", self.retry_after_speculate_ms, 1, DAY_MS),
+            ("mapreduce.task.progress-report.interval", self.progress_report_ms, 1, DAY_MS),
         ];
         for (name, value, least, most) in bounds {
             if !(least..=most).contains(&value) {
@@ -176,6 +197,8 @@ impl Hadoop {
             ("mapreduce.reduce.shuffle.input.buffer.percent", self.shuffle_buffer),
             ("mapreduce.reduce.shuffle.memory.limit.percent", self.memory_limit),
             ("mapreduce.reduce.shuffle.merge.percent", self.merge_percent),
+            ("mapreduce.job.speculative.speculative-cap-running-tasks", self.speculative_cap_running),
+            ("mapreduce.job.speculative.speculative-cap-total-tasks", self.speculative_cap_total),
         ];
         for (name, share) in shares {
             if !(0.0..=1.0).contains(&share) {
@@ -198,6 +221,12 @@ impl Hadoop {
             return Err(JobError::value("hadoop.mapreduce.map.sort.spill.percent", 0, "a share above 0"));
         }
         Ok(())
+    }
+
+    /// Whether slow tasks of a kind get a second attempt.
+    #[must_use]
+    pub fn speculates(&self, kind: TaskKind) -> bool {
+        if kind == TaskKind::Reduce { self.reduce_speculative } else { self.map_speculative }
     }
 
     /// The memory of a container that is asked for with `memory_mb`.

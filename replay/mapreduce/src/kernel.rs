@@ -5,7 +5,7 @@
 //! fires a hook when a step has happened or its bytes have arrived, and whoever owns it adds further steps.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 use netsim::time::SimTime;
 use trace::ids::{ConnectionId, ProcessId, TaskId, TimerId};
@@ -167,6 +167,8 @@ pub(crate) struct TimerPlan<H> {
 pub(crate) struct Timer<H> {
     pub(crate) plan: TimerPlan<H>,
     stopped: bool,
+    /// Its process is gone: not even the request that was planned leaves.
+    ended: bool,
     requests: Vec<StepId>,
     responses: Vec<StepId>,
     /// Dependencies whose news waits for the next request, and for the next response.
@@ -220,7 +222,17 @@ pub(crate) struct Kernel<H> {
     outgoing: Vec<Outgoing>,
     fired: VecDeque<Fired<H>>,
     drafts: u32,
+    /// Hooks that fire at a time, without a step.
+    alarms: BTreeSet<Alarm>,
+    alarm_hooks: Vec<H>,
+    /// Tasks whose processes were killed: their steps happen no more.
+    killed: BTreeSet<TaskId>,
+    /// Further steps that do not happen.
+    withdrawn: BTreeSet<StepId>,
 }
+
+/// When a hook fires, and which one.
+type Alarm = (SimTime, usize);
 
 impl<H: Copy> Kernel<H> {
     pub(crate) fn new() -> Self {
@@ -237,6 +249,10 @@ impl<H: Copy> Kernel<H> {
             outgoing: Vec::new(),
             fired: VecDeque::new(),
             drafts: 0,
+            alarms: BTreeSet::new(),
+            alarm_hooks: Vec::new(),
+            killed: BTreeSet::new(),
+            withdrawn: BTreeSet::new(),
         }
     }
 
@@ -336,7 +352,12 @@ impl<H: Copy> Kernel<H> {
         if step.waiting > 0 {
             return;
         }
-        match step.work {
+        let work = step.work;
+        if self.is_off(id) {
+            return;
+        }
+        let step = &self.steps[id.0 as usize];
+        match work {
             Work::Delay(ps) => {
                 let at = step.caused.plus_ps(ps);
                 self.schedule(id, at);
@@ -361,15 +382,68 @@ impl<H: Copy> Kernel<H> {
         self.queue.push(Reverse((caused.plus_ps(delay_ps), self.scheduled, id)));
     }
 
-    /// When the next step happens.
+    /// When the next step happens, or the next alarm goes off.
     pub(crate) fn next(&self) -> Option<SimTime> {
-        self.queue.peek().map(|Reverse((at, ..))| *at)
+        let step = self.queue.peek().map(|Reverse((at, ..))| *at);
+        let alarm = self.alarms.first().map(|(at, _)| *at);
+        step.into_iter().chain(alarm).min()
     }
 
-    /// Lets the next step happen.
+    /// Fires a hook `after_ps` from now. No step: a trace knows nothing of it.
+    pub(crate) fn set_alarm(&mut self, after_ps: u64, hook: H) {
+        self.alarms.insert((self.now.plus_ps(after_ps), self.alarm_hooks.len()));
+        self.alarm_hooks.push(hook);
+    }
+
+    /// How many alarms were set so far.
+    pub(crate) const fn alarms_set(&self) -> usize {
+        self.alarm_hooks.len()
+    }
+
+    /// The process of a task is gone: its steps, and what others do for it, happen no more. A step that has a resource keeps it
+    /// until it would have happened.
+    pub(crate) fn kill(&mut self, task: TaskId) {
+        self.killed.insert(task);
+    }
+
+    pub(crate) fn is_killed(&self, task: TaskId) -> bool {
+        self.killed.contains(&task)
+    }
+
+    /// A step does not happen.
+    pub(crate) fn withdraw(&mut self, step: StepId) {
+        self.withdrawn.insert(step);
+    }
+
+    fn is_off(&self, id: StepId) -> bool {
+        let step = self.step(id);
+        let is_killed = !self.killed.is_empty() && step.task.is_some_and(|task| self.killed.contains(&task));
+        let is_beat_of_ended = || {
+            let is_request = matches!(step.action, Action::Send { from_client: true, .. });
+            step.beat.is_some_and(|(timer, _)| is_request && self.timers[timer.index()].ended)
+        };
+        is_killed || is_beat_of_ended() || (!self.withdrawn.is_empty() && self.withdrawn.contains(&id))
+    }
+
+    /// Lets the next step happen, or the next alarm go off.
     pub(crate) fn act(&mut self) {
+        let step_at = self.queue.peek().map(|Reverse((at, ..))| *at);
+        if let Some((at, number)) = self.alarms.first().copied()
+            && step_at.is_none_or(|step_at| at < step_at)
+        {
+            self.alarms.pop_first();
+            self.now = at;
+            self.fired.push_back(Fired { hook: self.alarm_hooks[number], step: StepId(NONE), moment: On::Sent });
+            return;
+        }
         let Some(Reverse((at, _, id))) = self.queue.pop() else { return };
         self.now = at;
+        if self.is_off(id) {
+            if let Work::Of(resource, _) = self.step(id).work {
+                self.release(resource);
+            }
+            return;
+        }
         self.order.push(id);
         let step = &mut self.steps[id.0 as usize];
         step.happened = at;
@@ -397,15 +471,16 @@ impl<H: Copy> Kernel<H> {
     }
 
     fn release(&mut self, resource: ResourceId) {
-        let waiting = &mut self.resources[resource.0 as usize];
-        match waiting.queue.pop_front() {
-            None => waiting.free += 1,
-            Some(next) => {
-                if let Work::Of(_, ps) = self.step(next).work {
-                    self.schedule(next, self.now.plus_ps(ps));
-                }
+        while let Some(next) = self.resources[resource.0 as usize].queue.pop_front() {
+            if self.is_off(next) {
+                continue;
             }
+            if let Work::Of(_, ps) = self.step(next).work {
+                self.schedule(next, self.now.plus_ps(ps));
+            }
+            return;
         }
+        self.resources[resource.0 as usize].free += 1;
     }
 
     /// The bytes of a step have arrived.
@@ -464,6 +539,7 @@ impl<H: Copy> Kernel<H> {
         self.timers.push(Timer {
             plan,
             stopped: false,
+            ended: false,
             requests: Vec::new(),
             responses: Vec::new(),
             waiting: [Vec::new(), Vec::new()],
@@ -475,6 +551,12 @@ impl<H: Copy> Kernel<H> {
     /// The timer beats no more once its last response has arrived.
     pub(crate) fn stop_timer(&mut self, timer: TimerId) {
         self.timers[timer.index()].stopped = true;
+    }
+
+    /// The timer's process is gone: it sends no further request.
+    pub(crate) fn end_timer(&mut self, timer: TimerId) {
+        let timer = &mut self.timers[timer.index()];
+        (timer.stopped, timer.ended) = (true, true);
     }
 
     fn add_beat(&mut self, timer: TimerId, half: Carrier, beat: u32, cause: Option<Cause>, after_ps: u64) {

@@ -11,7 +11,7 @@ use trace::rows::{
 
 use crate::config::Cluster;
 use crate::kernel::{Action, StepId};
-use crate::model::Model;
+use crate::model::{Model, Task};
 use crate::world::{MessageNote, Protocol};
 
 /// Time 0 of a generated trace: 1 January 2026, 00:00 UTC.
@@ -57,6 +57,8 @@ struct Writing {
     event_of: Vec<u32>,
     /// By draft: the message that it is.
     message_of: Vec<u32>,
+    /// By task of the model: the attempt that it is, or `NONE` if it was never started.
+    task_of: Vec<u32>,
     /// By job.
     volumes: Vec<Volumes>,
     trace: Trace,
@@ -69,13 +71,16 @@ impl Model {
         let mut writing = Writing {
             event_of: vec![NONE; self.kernel.steps.len()],
             message_of: Vec::new(),
+            task_of: Vec::new(),
             volumes: vec![Volumes::default(); self.apps.len()],
             trace: Trace::default(),
             model: self,
         };
+        writing.number_tasks();
         writing.hosts_and_processes();
         writing.connections();
         writing.events();
+        writing.cut_messages();
         writing.dependencies();
         writing.timers();
         writing.tasks();
@@ -94,7 +99,44 @@ impl Writing {
     fn attempt(&self, task: TaskId) -> String {
         let state = &self.model.tasks[task.index()];
         let kind = if state.kind == TaskKind::Reduce { 'r' } else { 'm' };
-        format!("attempt_{}_{kind}_{:06}_0", job_name(state.app as usize), state.number)
+        format!("attempt_{}_{kind}_{:06}_{}", job_name(state.app as usize), state.number, state.attempt)
+    }
+
+    /// Attempts that got a container and were given up before anything was started in it are none.
+    fn number_tasks(&mut self) {
+        let mut count = 0;
+        let is_row = |task: &Task| task.attempt == 0 || self.happened(task.start).is_some();
+        let number = |task: &Task| {
+            let number = if is_row(task) { count } else { return NONE };
+            count += 1;
+            number
+        };
+        let numbers: Vec<u32> = self.model.tasks.iter().map(number).collect();
+        self.task_of = numbers;
+    }
+
+    fn row_of(&self, task: TaskId) -> Option<TaskId> {
+        Some(TaskId(self.task_of[task.index()])).filter(|TaskId(row)| *row != NONE)
+    }
+
+    /// What was sent of messages that were cut off because an attempt was killed.
+    fn cut_messages(&mut self) {
+        let is_killed = |task: &Task| self.happened(task.killed).is_some();
+        if !self.model.tasks.iter().any(is_killed) {
+            return;
+        }
+        let mut sent = vec![0; self.trace.messages.len()];
+        for event in &self.trace.events {
+            if let Some(message) = event.message {
+                sent[message.index()] += event.bytes;
+            }
+        }
+        for (message, sent) in self.trace.messages.iter_mut().zip(sent) {
+            if sent < message.bytes {
+                let share = sent as f64 / message.bytes as f64;
+                (message.bytes, message.app_bytes) = (sent, (message.app_bytes as f64 * share) as u64);
+            }
+        }
     }
 
     fn hosts_and_processes(&mut self) {
@@ -193,7 +235,7 @@ impl Writing {
                 recorded_ns: happened,
                 recorded_delivered_ns: delivered.max(happened),
                 delay_ns: step.delay_ns(),
-                task: step.task,
+                task: step.task.and_then(|task| self.row_of(task)),
                 timer: step.beat.map(|(timer, _)| timer),
                 beat: step.beat.map(|(_, beat)| beat),
             };
@@ -244,6 +286,9 @@ impl Writing {
     /// Adds a message to what its job's messages carried.
     fn count(&mut self, note: &MessageNote) {
         let Some(task) = note.task else { return };
+        if self.model.tasks[task.index()].killed.is_some() {
+            return;
+        }
         let volumes = &mut self.volumes[self.model.tasks[task.index()].app as usize];
         match (note.kind, note.hop) {
             (MessageKind::ShuffleResponse, _) => volumes.shuffled += note.app_bytes,
@@ -321,8 +366,9 @@ impl Writing {
     }
 
     fn tasks(&mut self) {
-        let rows = (0u32..).map(TaskId).zip(&self.model.tasks).map(|(id, task)| TaskRow {
-            task: id,
+        let all = (0u32..).map(TaskId).zip(&self.model.tasks);
+        let rows = all.filter_map(|(id, task)| Some((id, self.row_of(id)?, task))).map(|(id, row, task)| TaskRow {
+            task: row,
             job: JobId(task.app),
             attempt: self.attempt(id),
             kind: task.kind,
@@ -331,8 +377,8 @@ impl Writing {
             start_ns: self.happened(task.start).unwrap_or(EPOCH_NS),
             shuffle_end_ns: self.happened(task.shuffle_end),
             sort_end_ns: self.happened(task.sort_end),
-            finish_ns: self.happened(task.finish).unwrap_or(EPOCH_NS),
-            succeeded: self.happened(task.finish).is_some(),
+            finish_ns: self.happened(task.killed.or(task.finish)).unwrap_or(EPOCH_NS),
+            succeeded: task.killed.is_none() && self.happened(task.finish).is_some(),
         });
         self.trace.tasks = rows.collect();
     }

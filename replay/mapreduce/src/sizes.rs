@@ -47,6 +47,8 @@ pub(crate) const UNREGISTER: Call = call("finishApplicationMaster", 229, 34);
 pub(crate) const START_CONTAINERS: Call = call("startContainers", 1998, 78);
 pub(crate) const GET_TASK: Call = call("getTask", 263, 376);
 pub(crate) const DONE: Call = call("done", 263, 118);
+pub(crate) const STATUS_UPDATE: Call = call("statusUpdate", 635, 107);
+pub(crate) const STOP_CONTAINERS: Call = call("stopContainers", 128, 51);
 pub(crate) const ADD_BLOCK: Call = call("addBlock", 282, 474);
 pub(crate) const COMPLETE: Call = call("complete", 334, 34);
 pub(crate) const NODE_HEARTBEAT: Call = call("nodeHeartbeat", 318, 42);
@@ -56,13 +58,15 @@ pub(crate) const COMPLETION_EVENTS: Call = call("getMapCompletionEvents", 384, 1
 pub(crate) const JOB_REPORT: Call = call("getJobReport", 127, 255);
 
 /// All calls of the model.
-pub(crate) const CALLS: [Call; 13] = [
+pub(crate) const CALLS: [Call; 15] = [
     SUBMIT,
     REGISTER,
     UNREGISTER,
     START_CONTAINERS,
     GET_TASK,
     DONE,
+    STATUS_UPDATE,
+    STOP_CONTAINERS,
     ADD_BLOCK,
     COMPLETE,
     NODE_HEARTBEAT,

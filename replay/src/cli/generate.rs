@@ -62,6 +62,18 @@ pub(super) struct GeneratedJob {
     hdfs_bytes_written: u64,
     /// Maps whose block lay on their own node.
     node_local_maps: usize,
+    /// Attempts that were killed because the other one of their task finished first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    killed: Option<Killed>,
+}
+
+/// What killed attempts did for nothing.
+#[derive(Debug, Serialize)]
+pub(super) struct Killed {
+    attempts: usize,
+    seconds: f64,
+    /// Payload of the messages that were sent for them.
+    bytes: u64,
 }
 
 /// What was generated.
@@ -113,9 +125,10 @@ pub(super) fn write_jobs(
 pub(super) fn figures(folder: PathBuf, trace: &Trace) -> Generated {
     let crosses = |message: &&MessageRow| !trace.connections[message.connection.index()].loopback;
     let local = node_local_maps(trace);
+    let mut killed = killed_attempts(trace);
     let jobs = trace.jobs.iter().map(|job| {
         let phase = |kind| {
-            let of_kind = trace.tasks.iter().filter(|task| task.job == job.job && task.kind == kind);
+            let of_kind = trace.tasks.iter().filter(|task| task.job == job.job && task.kind == kind && task.succeeded);
             let times: Vec<f64> = of_kind.map(|task| seconds(task.finish_ns - task.start_ns)).collect();
             Phase {
                 tasks: times.len(),
@@ -135,6 +148,7 @@ pub(super) fn figures(folder: PathBuf, trace: &Trace) -> Generated {
             hdfs_bytes_read: job.hdfs_bytes_read.unwrap_or(0),
             hdfs_bytes_written: job.hdfs_bytes_written.unwrap_or(0),
             node_local_maps: local.get(&job.job).copied().unwrap_or(0),
+            killed: killed.remove(&job.job),
         }
     });
     Generated {
@@ -147,9 +161,28 @@ pub(super) fn figures(folder: PathBuf, trace: &Trace) -> Generated {
     }
 }
 
+/// By job: what attempts did that were killed.
+fn killed_attempts(trace: &Trace) -> BTreeMap<JobId, Killed> {
+    let mut by_job: BTreeMap<JobId, Killed> = BTreeMap::new();
+    let mut job_of: HashMap<&str, JobId> = HashMap::new();
+    for task in trace.tasks.iter().filter(|task| !task.succeeded) {
+        let killed = by_job.entry(task.job).or_insert(Killed { attempts: 0, seconds: 0.0, bytes: 0 });
+        killed.attempts += 1;
+        killed.seconds += seconds(task.finish_ns - task.start_ns);
+        job_of.insert(&task.attempt, task.job);
+    }
+    for message in &trace.messages {
+        let job = message.attempt.as_deref().and_then(|attempt| job_of.get(attempt));
+        if let Some(killed) = job.and_then(|job| by_job.get_mut(job)) {
+            killed.bytes += message.bytes;
+        }
+    }
+    by_job
+}
+
 /// By job: maps that read their block from their own host.
 fn node_local_maps(trace: &Trace) -> BTreeMap<JobId, usize> {
-    let maps = trace.tasks.iter().filter(|task| task.kind == TaskKind::Map);
+    let maps = trace.tasks.iter().filter(|task| task.kind == TaskKind::Map && task.succeeded);
     let job_of: HashMap<&str, JobId> = maps.map(|map| (map.attempt.as_str(), map.job)).collect();
     let mut local = BTreeMap::new();
     for message in trace.messages.iter().filter(|message| message.kind == MessageKind::BlockRequest) {
@@ -193,8 +226,18 @@ pub(super) fn table_of(generated: &Generated) -> String {
             right(pages::format::bytes(job.hdfs_bytes_written)),
         ]);
     }
+    let killed: String = (generated.jobs.iter())
+        .filter_map(|job| Some((job, job.killed.as_ref()?)))
+        .map(|(job, Killed { attempts, seconds, bytes })| {
+            let bytes = pages::format::bytes(*bytes);
+            format!(
+                "\n{}: {attempts} killed by speculative execution, after {seconds:.1} s and {bytes} in all",
+                job.name
+            )
+        })
+        .collect();
     format!(
-        "{table}\n{} hosts, {} messages, {} between hosts, {} events\ntrace      {}",
+        "{table}{killed}\n{} hosts, {} messages, {} between hosts, {} events\ntrace      {}",
         generated.hosts,
         generated.messages,
         pages::format::bytes(generated.network_bytes),

@@ -36,6 +36,7 @@ mod sweep;
 pub mod synthetic;
 pub mod tables;
 mod transfers;
+mod wasted;
 
 pub use detail::{CircuitDetail, Detail, LinkDetail, PieceDetail, TransferPoint};
 pub use folder::{check_folder, remove_results};
@@ -50,7 +51,7 @@ pub use store::{StoreError, read_comparison, read_detail, write_comparison, writ
 pub(crate) use store::{make_folder, write_text};
 pub use summary::{
     Baseline, CircuitSummary, Comparison, PathShare, Phase, PhaseWait, Summary, TransferClass, TransferError,
-    TransferQuantile,
+    TransferQuantile, WastedWork,
 };
 pub use sweep::{AxisValues, SweepPoint, SweepSummary, label};
 pub use transfers::{KindTransfers, MessageTimes};
@@ -84,6 +85,7 @@ impl RunResults {
         let path: CriticalPath = critical_path(graph, outcome);
         let messages = transfers::of_messages(graph, outcome);
         let tasks = phases::of_tasks(graph, outcome);
+        let wasted = wasted::of(graph, &tasks, &messages);
         let summary = Summary {
             name: experiment.name.clone(),
             fabric: experiment.fabric.kind().to_owned(),
@@ -119,7 +121,8 @@ impl RunResults {
                 .as_ref()
                 .map(|totals| CircuitSummary::new(totals, SimTime(outcome.job_time_ps))),
             doubts: doubts::of(&path, outcome.job_time_ps, experiment.workload.causality),
-            notes: Vec::new(),
+            notes: wasted.iter().map(WastedWork::sentence).collect(),
+            wasted,
         };
         let detail = Detail::new(summary, experiment, graph, tasks, &messages, &path, figures);
         Self { detail, messages }

@@ -69,6 +69,9 @@ pub struct Summary {
     /// Optical circuits, all together; missing where none was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub circuits: Option<CircuitSummary>,
+    /// What attempts did that did not count; missing where all that ran succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wasted: Option<WastedWork>,
     /// Why the trace cannot tell what was asked of it, in words; empty if it can.
     #[serde(default)]
     pub doubts: Vec<String>,
@@ -124,6 +127,30 @@ impl CircuitSummary {
             packets: totals.packets,
             bytes: totals.bytes,
         }
+    }
+}
+
+/// What attempts did that did not succeed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WastedWork {
+    /// Attempts that ran and did not succeed.
+    pub attempts: u32,
+    /// From their starts to their ends in the replay, added up.
+    pub seconds: f64,
+    /// Payload of the messages sent for them.
+    pub bytes: u64,
+}
+
+impl WastedWork {
+    /// In words.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let Self { attempts, seconds, bytes } = self;
+        let (noun, verb) = if *attempts == 1 { ("attempt", "was") } else { ("attempts", "were") };
+        format!(
+            "{attempts} {noun} {verb} killed or failed: {seconds:.1} s of work and {} did not count",
+            pages::format::bytes(*bytes)
+        )
     }
 }
 

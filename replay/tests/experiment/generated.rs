@@ -16,6 +16,10 @@ use trace::rows::{MessageKind, TaskKind, Trace};
 
 const JOB: &str = "[cluster]\nnodes = 6\nracks = 2\n[hadoop]\ndfs.blocksize = 4194304\n\
     yarn.nodemanager.resource.memory-mb = 3072\n[[job]]\nprofile = \"terasort\"\ninput = \"100MiB\"\nreduces = 4\n";
+/// One of the six workers is slow, so that its reduce gets a second attempt; if maps compute longer, they do.
+const SPECULATIVE: &str = "[cluster]\nnodes = 6\nracks = 2\nslow = { w2 = 40.0 }\n[hadoop]\ndfs.blocksize = 4194304\n\
+    yarn.nodemanager.resource.memory-mb = 3072\nmapreduce.task.progress-report.interval = 1000\n\
+    [[job]]\nprofile = \"terasort\"\ninput = \"100MiB\"\nreduces = 6\nreduce_rate = \"5MB/s\"\n";
 const ETHERNET: &str = "kind = \"ethernet\"\nswitch_delay = \"1us\"\n[topology]\nshape = \"racks\"\n\
     host_link = { rate = \"1Gbps\", buffer = \"256KiB\" }\nuplink = { rate = \"2Gbps\", buffer = \"1MiB\" }\n";
 const CREDIT: &str = "kind = \"credit\"\n[topology]\nshape = \"fat-tree\"\ncores = 2\n";
@@ -47,6 +51,53 @@ fn a_replay_over_its_own_network_takes_as_long_to_the_nanosecond() {
         let (simulated, recorded) = replayed(fabric, &generated(fabric, JOB));
         assert!(simulated.abs_diff(recorded) <= 1_000, "{fabric}: {simulated} ps, generated {recorded} ps");
     }
+}
+
+#[test]
+fn a_job_with_killed_attempts_replays_as_it_ran_and_says_what_was_wasted() {
+    for fabric in
+        ["kind = \"ideal\"\nrate = \"1Gbps\"\nlatency = \"5us\"", ETHERNET, CREDIT, LIGHTNESS, STORE_AND_FORWARD]
+    {
+        for (more, kind) in [("map_rate = \"2MB/s\"\n", TaskKind::Map), ("", TaskKind::Reduce)] {
+            let trace = generated(fabric, &format!("{SPECULATIVE}{more}"));
+            assert!(trace.tasks.iter().any(|task| !task.succeeded && task.kind == kind), "{fabric}");
+            let (simulated, recorded) = replayed(fabric, &trace);
+            assert!(simulated.abs_diff(recorded) <= 1_000, "{fabric}: {simulated} ps, generated {recorded} ps");
+        }
+    }
+    let folder = bench();
+    let path = folder.path();
+    fs::write(path.join("slow.toml"), SPECULATIVE).unwrap();
+    let made = json(path, &["generate", "slow.toml", "--out", "trace", "--json"]);
+    let killed = &made["jobs"][0]["killed"];
+    assert!(killed["attempts"].as_u64() >= Some(1) && killed["bytes"].as_u64() > Some(0), "{killed}");
+    let summary = json(path, &["run", "ideal.toml", "--trace", "trace", "--out", "results", "--json"]);
+    let wasted = &summary["wasted"];
+    assert_eq!(wasted["attempts"], killed["attempts"]);
+    let of = |value: &Value| value["seconds"].as_f64().unwrap();
+    assert!((of(wasted) - of(killed)).abs() < 1e-6, "{wasted} {killed}");
+    assert!(summary["notes"].to_string().contains("did not count"), "{summary}");
+    assert!(fs::read_to_string(path.join("results/report.html")).unwrap().contains("did not count"));
+    // All tasks succeed in the end, and what they read, shuffle and write is what a job without second attempts does.
+    let off = json(
+        path,
+        &[
+            "generate",
+            "slow.toml",
+            "--out",
+            "off",
+            "--json",
+            "--set",
+            "hadoop.mapreduce.map.speculative=false",
+            "--set",
+            "hadoop.mapreduce.reduce.speculative=false",
+        ],
+    );
+    for key in ["maps", "reduces", "shuffle_bytes", "hdfs_bytes_read", "hdfs_bytes_written"] {
+        assert_eq!(made["jobs"][0][key], off["jobs"][0][key], "{key}");
+    }
+    assert!(off["jobs"][0].get("killed").is_none());
+    assert!(made["jobs"][0]["job_time_s"].as_f64() < off["jobs"][0]["job_time_s"].as_f64());
 }
 
 #[test]

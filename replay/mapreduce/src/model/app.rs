@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use trace::ids::{ProcessId, TaskId};
 use trace::rows::{Carrier, Evidence, TaskKind};
 
+use super::attempts::Speculation;
 use super::capacity::{ContainerId, Pending};
 use super::plan::Actor;
 use super::state::{App, Block, Model, Task, Then, TimerOwner};
@@ -41,7 +42,8 @@ impl Model {
                 pending: Pending::default(),
                 completed: Vec::new(),
                 completed_seen: 0,
-                reduces_done: 0,
+                reduces_done: Vec::new(),
+                speculation: Speculation::default(),
                 reduces_asked: 0,
                 missed_opportunities: 0,
                 client_knows: false,
@@ -58,21 +60,9 @@ impl Model {
         let number = app as usize;
         let (maps, reduces) = (input.len() as u32, self.apps[number].reduces);
         let first_task = self.tasks.len() as u32;
-        let task = |kind, number| Task {
-            app,
-            kind,
-            number,
-            node: None,
-            process: None,
-            start: None,
-            shuffle_end: None,
-            sort_end: None,
-            finish: None,
-            container: None,
-            assignment: None,
-        };
-        self.tasks.extend((0..maps).map(|number| task(TaskKind::Map, number)));
-        self.tasks.extend((0..reduces).map(|number| task(TaskKind::Reduce, number)));
+        let task = |kind, number, place| Task::new(app, kind, number, (TaskId(place), 0));
+        self.tasks.extend((0..maps).map(|number| task(TaskKind::Map, number, first_task + number)));
+        self.tasks.extend((0..reduces).map(|number| task(TaskKind::Reduce, number, first_task + maps + number)));
         self.reduces.resize_with(self.tasks.len(), || None);
         let reduce_samples = self.deal_reduces(number);
         let share_ends = self.share_ends(number, &reduce_samples);
@@ -123,6 +113,7 @@ impl Model {
         let poll_ps = self.file.hadoop.client_poll_ms * PS_A_MS;
         let client = self.start_timer((CLIENT, master), JOB_REPORT, poll_ps, TimerOwner::Nobody, Some(first), poll_ps);
         self.apps[app as usize].client_timer = Some(client);
+        self.start_speculator(app);
     }
 
     /// A loop of calls; the first leaves `after_ps` after `cause`.
@@ -191,8 +182,11 @@ impl Model {
         self.mark("reduces.asked", Actor::daemon(RESOURCE_MANAGER), Work::Delay(0), then, &[asked]);
     }
 
-    /// The master knows that a task is done.
+    /// The master knows that an attempt is done.
     pub(super) fn task_done(&mut self, task: TaskId, done: StepId) {
+        if !self.is_first_to_finish(task, done) {
+            return;
+        }
         let app = self.app_of(task);
         let kind = self.tasks[task.index()].kind;
         let state = &mut self.apps[app as usize];
@@ -200,11 +194,9 @@ impl Model {
             state.completed.push((task, done));
             return;
         }
-        state.reduces_done += 1;
-        let (Some(master), true) = (state.master, state.reduces_done == state.reduces) else { return };
-        let reduces = state.first_task + state.maps..state.first_task + state.maps + state.reduces;
-        let finished = reduces.filter_map(|reduce| self.tasks[reduce as usize].finish);
-        let causes: Vec<Cause> = finished.map(|step| Cause::sent(step, Evidence::Protocol)).collect();
+        state.reduces_done.push(done);
+        let (Some(master), true) = (state.master, state.reduces_done.len() == state.reduces as usize) else { return };
+        let causes: Vec<Cause> = state.reduces_done.iter().map(|step| Cause::sent(*step, Evidence::Protocol)).collect();
         let then = Some(Then::JobFinished(app));
         self.mark("job.finish", Actor::daemon(master), Work::Delay(0), then, &causes);
     }
@@ -217,6 +209,7 @@ impl Model {
         self.kernel.stop_timer(timer);
         let cause = Cause::sent(finish, Evidence::Thread);
         let left = self.call((Actor::daemon(master), RESOURCE_MANAGER), UNREGISTER, 0, None, &[cause]);
+        self.release_unused(app, left.request);
         let news = cause.by(client, Carrier::Response);
         self.mark("client.knows", Actor::daemon(CLIENT), Work::Delay(0), Some(Then::ClientKnows(app)), &[news]);
         let container = self.containers.iter().position(|container| container.app == app && container.task.is_none());
@@ -243,7 +236,8 @@ impl Model {
             .collect();
         for next in next {
             let written = self.apps[app as usize].output.iter();
-            let input: Vec<Block> = written.filter(|block| block.bytes > 0).cloned().collect();
+            let kept = written.filter(|(task, block)| block.bytes > 0 && self.tasks[task.index()].killed.is_none());
+            let input: Vec<Block> = kept.map(|(_, block)| block.clone()).collect();
             let samples = self.deal_maps(next as usize, input.len());
             self.submit(next, input, samples, Some(Cause::sent(knows, Evidence::Thread)));
         }

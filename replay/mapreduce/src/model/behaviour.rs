@@ -1,5 +1,6 @@
 //! How each task behaves: as the sample does that it is like, or as its job says.
 
+use netsim::kernel::random;
 use netsim::units::Rate;
 use trace::ids::TaskId;
 use trace::rows::TaskKind;
@@ -28,6 +29,7 @@ pub(super) struct Behaviour {
 /// For what samples are dealt.
 const MAPS: u64 = 0x6d61_7073;
 const REDUCES: u64 = 0x7265_6475;
+const AGAIN: u64 = 0x6167_6169;
 
 impl Model {
     pub(super) fn behaviour(&self, task: TaskId) -> Behaviour {
@@ -43,26 +45,39 @@ impl Model {
             output: job.map_output,
         };
         let number = state.number as usize;
+        // A second attempt computes on the same data, at a speed of its own: that of a sample that is drawn.
+        let drawn = |samples: usize| {
+            let salt = AGAIN ^ u64::from(state.first.0) << 32;
+            (state.attempt > 0 && samples > 0).then(|| {
+                random::below(random::draw(self.file.seed, salt, state.attempt.into()), samples as u64) as usize
+            })
+        };
         if state.kind == TaskKind::Reduce {
             let by_job = Behaviour { rate: job.reduce_rate, output: job.reduce_output, ..by_job };
             let sample = app.reduce_samples.get(number).map(|sample| &job.reduce_samples[*sample as usize]);
-            return sample.map_or(by_job, |sample| Behaviour {
-                container_start_ps: sample.container_start.ps(),
-                task_start_ps: sample.task_start.ps(),
-                rate: sample.rate,
-                merge_rate: sample.merge_rate,
-                output: sample.output,
-                ..by_job
+            return sample.map_or(by_job, |sample| {
+                let speed = drawn(job.reduce_samples.len()).map_or(sample, |again| &job.reduce_samples[again]);
+                Behaviour {
+                    container_start_ps: speed.container_start.ps(),
+                    task_start_ps: speed.task_start.ps(),
+                    rate: speed.rate,
+                    merge_rate: speed.merge_rate,
+                    output: sample.output,
+                    ..by_job
+                }
             });
         }
         let sample = app.map_samples.get(number).map(|sample| &job.map_samples[*sample as usize]);
-        sample.map_or(by_job, |sample| Behaviour {
-            container_start_ps: sample.container_start.ps(),
-            task_start_ps: sample.task_start.ps(),
-            rate: sample.rate,
-            sort_rate: sample.sort_rate,
-            output: sample.output,
-            ..by_job
+        sample.map_or(by_job, |sample| {
+            let speed = drawn(job.map_samples.len()).map_or(sample, |again| &job.map_samples[again]);
+            Behaviour {
+                container_start_ps: speed.container_start.ps(),
+                task_start_ps: speed.task_start.ps(),
+                rate: speed.rate,
+                sort_rate: speed.sort_rate,
+                output: sample.output,
+                ..by_job
+            }
         })
     }
 

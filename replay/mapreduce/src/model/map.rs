@@ -57,11 +57,14 @@ impl Model {
 
     pub(super) fn start_map(&mut self, task: TaskId, assignment: StepId) {
         let Some(running) = self.running(task) else { return };
+        self.watch(task, assignment);
         let number = self.tasks[task.index()].number;
         let block = self.apps[running.app as usize].input[number as usize].clone();
         let source = self.closest(&block.replicas, running.node);
         let assignment = Cause::delivered(assignment, Evidence::Thread);
         let computed = self.read_and_compute(running, (block.id, block.bytes), source, assignment);
+        let pieces: Vec<StepId> = computed.iter().map(|(step, _)| *step).collect();
+        self.watch_steps(running, &pieces, &[], None);
         let spilled = self.spill(running, block.bytes, &computed);
         self.finish_task(running, &[Cause::sent(spilled, Evidence::Thread)]);
     }
@@ -160,6 +163,7 @@ impl Model {
         passes.push(rest.iter().sum());
         for bytes in passes {
             last = self.merge_pass(running, "map.merge", bytes, last);
+            self.watch_steps(running, &[], &[last], None);
         }
         last
     }

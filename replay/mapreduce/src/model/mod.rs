@@ -1,9 +1,10 @@
 //! The jobs under way: what YARN, HDFS and the tasks do when something has happened.
 //!
-//! One module a subject: `state` and `capacity` (how things stand), `app` (submission, application master, the job's end), `yarn` (heartbeats, who gets which container),
-//! `behaviour`, `map`, `reduce` (what tasks do), `pipeline` (writing to HDFS), `plan` (how all of them add steps).
+//! One module a subject: `state`, `attempts` and `capacity` (how things stand), `app` (submission, application master, the job's end), `yarn` (heartbeats, who gets which container),
+//! `speculation` (second attempts of slow tasks), `behaviour`, `map`, `reduce` (what tasks do), `pipeline` (writing to HDFS), `plan` (how all of them add steps).
 
 mod app;
+mod attempts;
 mod behaviour;
 mod capacity;
 mod map;
@@ -11,6 +12,7 @@ mod pending_outputs;
 mod pipeline;
 mod plan;
 mod reduce;
+mod speculation;
 mod state;
 mod yarn;
 
@@ -22,6 +24,7 @@ use trace::rows::{Carrier, On, TaskKind};
 
 use crate::kernel::{Fired, StepId};
 pub use state::Model;
+pub(crate) use state::Task;
 use state::{Then, TimerOwner};
 
 impl Model {
@@ -50,6 +53,7 @@ impl Model {
                 (TimerOwner::Node(node), Carrier::Request, On::Delivered) => self.node_update(node, fired.step),
                 (TimerOwner::App(app), Carrier::Response, On::Sent) => self.master_response_leaves(app),
                 (TimerOwner::App(app), Carrier::Response, On::Delivered) => self.ramp_up_reduces(app, fired.step),
+                (TimerOwner::Report(task), Carrier::Request, moment) => self.report(task, moment == On::Delivered),
                 (TimerOwner::Reduce(task), Carrier::Response, On::Sent) => self.events_are_sent(task),
                 (TimerOwner::Reduce(task), Carrier::Response, On::Delivered) => self.events_are_there(task),
                 _ => {}
@@ -58,10 +62,15 @@ impl Model {
             Then::Registered(app) => self.ask_maps(app, fired.step),
             Then::MapsAsked(app) => self.maps_are_asked(app, fired.step),
             Then::ReducesAsked(app, reduces) => self.reduces_are_asked(app, reduces, fired.step),
+            Then::TaskUp(task) if self.kernel.is_killed(task) => {}
             Then::TaskUp(task) => match self.tasks[task.index()].kind {
                 TaskKind::Reduce => self.start_reduce(task, fired.step),
                 TaskKind::Map | TaskKind::Other => self.start_map(task, fired.step),
             },
+            Then::Scan(app) => self.scan(app),
+            Then::SecondAsked(task) => self.second_is_asked(task, fired.step),
+            Then::Killed(task) => self.attempt_is_killed(task, fired.step),
+            Then::Released(container) => self.container_is_released(container, fired.step),
             Then::TaskDone(task) => self.task_done(task, fired.step),
             Then::Exited(container) => self.container_exits(container, fired.step),
             Then::Fetched(task, fetcher) => self.fetched(task, fetcher, fired.step),

@@ -48,7 +48,9 @@ impl Model {
             };
             let acknowledged = self.write_block(running, &block, &|written| ready(start + written), &ends);
             ends = vec![Cause::delivered(acknowledged, Evidence::Exchange), Cause::sent(last, Evidence::Thread)];
-            self.apps[running.app as usize].output.push(block);
+            if let Some(task) = running.actor.task {
+                self.apps[running.app as usize].output.push((task, block));
+            }
             if start + size < bytes {
                 ends.truncate(1);
             }

@@ -121,9 +121,10 @@ impl Model {
         if ps == 0 { Work::Delay(0) } else { Work::Of(self.disk(node), ps) }
     }
 
-    /// A core of a node computes on so many bytes, `factor` times as long as `rate` says.
+    /// A core of a node computes on so many bytes, `factor` times as long as `rate` says, and longer on a slow node.
     pub(super) fn computes(&self, node: NodeId, bytes: u64, rate: Rate, factor: f64) -> Work {
-        let ps = (rate.time_ps(bytes) as f64 * factor).round() as u64;
+        let slowness = self.nodes[node.index()].slowness;
+        let ps = (rate.time_ps(bytes) as f64 * factor * slowness).round() as u64;
         if ps == 0 { Work::Delay(0) } else { Work::Of(self.cpu(node), ps) }
     }
 

@@ -19,6 +19,7 @@ use crate::world::{MessageNote, NodeId, Protocol, node_manager};
 impl Model {
     pub(super) fn start_reduce(&mut self, task: TaskId, assignment: StepId) {
         let (Some(running), Some(master)) = (self.running(task), self.master_of(task)) else { return };
+        self.watch(task, assignment);
         let cause = Some(Cause::delivered(assignment, Evidence::Thread));
         let start_ps = self.behaviour(task).task_start_ps;
         let ends = (running.actor.process, master);
@@ -258,6 +259,7 @@ impl Model {
         let sorted = self.mark("task.sort_end", running.actor, Work::Delay(0), None, &causes);
         self.tasks[task.index()].sort_end = Some(sorted);
         let computed = self.reduce_pieces(running, reduce.input, sorted);
+        self.watch_steps(running, &computed, &[], Some(sorted));
         let ends = self.write_output(running, reduce.input, &computed);
         self.finish_task(running, &ends);
     }

@@ -8,6 +8,7 @@ use netsim::time::SimTime;
 use trace::ids::{ConnectionId, ProcessId, TaskId, TimerId};
 use trace::rows::{Carrier, TaskKind};
 
+use super::attempts::{Speculation, Watched};
 use super::capacity::{ContainerId, Node, Pending, Queues};
 use super::pending_outputs::PendingOutputs;
 use crate::config::{JobFile, MAX_STEPS};
@@ -29,6 +30,14 @@ pub(crate) enum Then {
     MapsAsked(u32),
     /// The same for so many more reduces.
     ReducesAsked(u32, u32),
+    /// The speculator of a job looks at its tasks.
+    Scan(u32),
+    /// The ResourceManager has the request for the second attempt of a task.
+    SecondAsked(TaskId),
+    /// The NodeManager has killed an attempt.
+    Killed(TaskId),
+    /// The ResourceManager knows that a container is not used.
+    Released(ContainerId),
     /// A task's JVM knows its task.
     TaskUp(TaskId),
     /// The master knows that a task is done.
@@ -52,6 +61,8 @@ pub(super) struct Container {
     pub(super) memory_mb: u64,
     /// `None`: the application master's.
     pub(super) task: Option<TaskId>,
+    /// It exited, or was given back.
+    pub(super) has_ended: bool,
 }
 
 /// Whose beats a timer's are.
@@ -60,6 +71,8 @@ pub(super) enum TimerOwner {
     Node(NodeId),
     App(u32),
     Reduce(TaskId),
+    /// An attempt that reports how far it is.
+    Report(TaskId),
     Nobody,
 }
 
@@ -71,13 +84,19 @@ pub(super) struct Block {
     pub(super) replicas: Vec<NodeId>,
 }
 
-/// An attempt of a task; none fails.
+/// An attempt of a task; none fails, but of two one is killed.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
     pub(crate) app: u32,
     pub(crate) kind: TaskKind,
     /// Number among the maps, or the reduces, of its job.
     pub(crate) number: u32,
+    /// Number among the attempts of its task.
+    pub(crate) attempt: u32,
+    /// The first of these attempts.
+    pub(super) first: TaskId,
+    /// Of a first attempt: whether its task is done.
+    pub(super) is_done: bool,
     pub(crate) node: Option<NodeId>,
     pub(crate) process: Option<ProcessId>,
     pub(crate) start: Option<StepId>,
@@ -85,8 +104,33 @@ pub(crate) struct Task {
     pub(crate) sort_end: Option<StepId>,
     pub(crate) finish: Option<StepId>,
     pub(super) container: Option<ContainerId>,
-    /// The response by which it knows what to do.
-    pub(super) assignment: Option<StepId>,
+    /// The master's request to start it.
+    pub(super) launched: Option<StepId>,
+    /// By which the master gave it up.
+    pub(crate) killed: Option<StepId>,
+}
+
+impl Task {
+    /// An attempt that has no container yet; `first` and its number among the attempts of its task.
+    pub(super) const fn new(app: u32, kind: TaskKind, number: u32, (first, attempt): (TaskId, u32)) -> Self {
+        Self {
+            app,
+            kind,
+            number,
+            attempt,
+            first,
+            is_done: false,
+            node: None,
+            process: None,
+            start: None,
+            shuffle_end: None,
+            sort_end: None,
+            finish: None,
+            container: None,
+            launched: None,
+            killed: None,
+        }
+    }
 }
 
 /// A job under way.
@@ -108,7 +152,8 @@ pub(crate) struct App {
     pub(super) fetches: BTreeMap<NodeId, usize>,
     /// By reduce, the sum of the shares of all up to it, of the map output.
     pub(super) share_ends: Vec<f64>,
-    pub(super) output: Vec<Block>,
+    /// What its reduces wrote, by attempt.
+    pub(super) output: Vec<(TaskId, Block)>,
     pub(super) master: Option<ProcessId>,
     pub(super) timer: Option<TimerId>,
     pub(super) client_timer: Option<TimerId>,
@@ -120,7 +165,9 @@ pub(crate) struct App {
     pub(super) completed: Vec<(TaskId, StepId)>,
     /// How many of them the response that is under way to the master came after.
     pub(super) completed_seen: usize,
-    pub(super) reduces_done: u32,
+    /// By which the master knows of each reduce that is done.
+    pub(super) reduces_done: Vec<StepId>,
+    pub(super) speculation: Speculation,
     pub(super) reduces_asked: u32,
     pub(super) missed_opportunities: u64,
     pub(super) client_knows: bool,
@@ -176,6 +223,8 @@ pub struct Model {
     pub(super) queues: Queues,
     pub(super) owners: Vec<TimerOwner>,
     pub(super) reduces: Vec<Option<Box<Reduce>>>,
+    /// Running attempts that may be too slow.
+    pub(super) watched: BTreeMap<TaskId, Watched>,
     pub(super) flows: Vec<(FlowId, FlowId)>,
     pub(super) drawn: u64,
     pub(super) blocks: u64,
@@ -192,7 +241,12 @@ impl Model {
             let (cpu, disk) = (kernel.add_resource(file.cluster.cores), kernel.add_resource(file.cluster.disks));
             Node::new(cpu, disk, file.hadoop.node_memory_mb)
         });
-        let nodes = nodes.collect();
+        let mut nodes: Vec<Node> = nodes.collect();
+        for (name, times) in &file.cluster.slow {
+            if let Some(node) = file.cluster.worker(name) {
+                nodes[node].slowness = *times;
+            }
+        }
         let mut model = Self {
             world: World::new(&file.cluster),
             kernel,
@@ -203,6 +257,7 @@ impl Model {
             queues: Queues::new(&file),
             owners: Vec::new(),
             reduces: Vec::new(),
+            watched: BTreeMap::new(),
             flows: Vec::new(),
             drawn: 0,
             blocks: 0,
@@ -224,7 +279,7 @@ impl Model {
     /// Tasks that are done, and all of them.
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
-        let done: u64 = self.apps.iter().map(|app| app.completed.len() as u64 + u64::from(app.reduces_done)).sum();
+        let done: u64 = self.apps.iter().map(|app| app.completed.len() as u64 + app.reduces_done.len() as u64).sum();
         (done, self.apps.iter().map(|app| u64::from(app.maps) + u64::from(app.reduces)).sum())
     }
 
@@ -243,7 +298,7 @@ impl Model {
     /// Whether there is no room for more of it.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.kernel.steps.len() > MAX_STEPS
+        self.kernel.steps.len() + self.kernel.alarms_set() > MAX_STEPS
     }
 
     /// Why it came to no end.

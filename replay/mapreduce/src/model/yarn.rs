@@ -1,5 +1,6 @@
 //! YARN: heartbeats of nodes, who gets which container, and its start.
 
+use netsim::time::SimTime;
 use trace::ids::{ProcessId, TaskId};
 use trace::rows::{Carrier, Evidence, TaskKind};
 
@@ -32,18 +33,10 @@ impl Model {
 
     /// The ResourceManager knows which maps a job wants, and where their data lies.
     pub(super) fn maps_are_asked(&mut self, app: u32, asked: StepId) {
-        let racks: Vec<u32> = (0..self.file.cluster.nodes).map(|node| self.world.rack(NodeId(node))).collect();
         let state = &mut self.apps[app as usize];
-        let pending = &mut state.pending;
-        pending.asked = Some(asked);
-        pending.maps = state.input.len();
-        pending.is_taken = vec![false; state.input.len()];
-        for (map, block) in (0u32..).zip(&state.input) {
-            for node in &block.replicas {
-                pending.by_node.entry(*node).or_default().push_back(map);
-                pending.by_rack.entry(racks[node.index()]).or_default().push_back(map);
-            }
-            pending.anywhere.push_back(map);
+        state.pending.asked = Some(asked);
+        for (task, block) in (state.first_task..).zip(&state.input) {
+            state.pending.add_map(TaskId(task), asked, &block.replicas, &self.world);
         }
     }
 
@@ -54,8 +47,11 @@ impl Model {
     }
 
     pub(super) fn container_exits(&mut self, container: ContainerId, exit: StepId) {
-        let node = self.containers[container.0 as usize].node;
-        self.nodes[node.index()].ended.push((container, exit));
+        let container_state = &mut self.containers[container.0 as usize];
+        // One that is killed may have been about to end.
+        if !std::mem::replace(&mut container_state.has_ended, true) {
+            self.nodes[container_state.node.index()].ended.push((container, exit));
+        }
     }
 
     /// A node's heartbeat leaves: it tells of the containers that ended.
@@ -67,13 +63,7 @@ impl Model {
     /// A node's heartbeat has arrived: what ended is free, and what is free is given away.
     pub(super) fn node_update(&mut self, node: NodeId, beat: StepId) {
         for (container, exit) in std::mem::take(&mut self.nodes[node.index()].reported) {
-            let Container { app, memory_mb, task, .. } = self.containers[container.0 as usize];
-            let is_map = task.is_some_and(|task| self.tasks[task.index()].kind == TaskKind::Map);
-            let state = &mut self.nodes[node.index()];
-            state.freed.push_back((exit, memory_mb));
-            state.pinned_mb -= if is_map { 0 } else { memory_mb };
-            self.queues.use_less(app, memory_mb);
-            self.queues.masters_mb -= if task.is_none() { memory_mb } else { 0 };
+            self.free(container, exit);
         }
         let mut apps: Vec<u32> = (0u32..).zip(&self.apps).filter(|(_, app)| app.wants()).map(|(app, _)| app).collect();
         let mut off_switch = 0;
@@ -84,6 +74,17 @@ impl Model {
                 return;
             }
         }
+    }
+
+    /// The memory of a container is free.
+    pub(super) fn free(&mut self, container: ContainerId, end: StepId) {
+        let Container { app, node, memory_mb, task, .. } = self.containers[container.0 as usize];
+        let is_map = task.is_some_and(|task| self.tasks[task.index()].kind == TaskKind::Map);
+        let state = &mut self.nodes[node.index()];
+        state.freed.push_back((end, memory_mb));
+        state.pinned_mb -= if is_map { 0 } else { memory_mb };
+        self.queues.use_less(app, memory_mb);
+        self.queues.masters_mb -= if task.is_none() { memory_mb } else { 0 };
     }
 
     /// Gives a job a container on a node, if it wants one that fits: its master first, then reduces, then maps.
@@ -120,16 +121,17 @@ impl Model {
             return true;
         }
         let asked = self.apps[app as usize].pending.asked.filter(|asked| is_known(self, asked));
-        let Some(asked) = asked.filter(|_| free_mb >= map_mb) else { return false };
-        let Some(map) = self.choose_map(app, node, off_switch) else { return false };
-        let map = TaskId(self.apps[app as usize].first_task + map);
+        if asked.is_none() || free_mb < map_mb {
+            return false;
+        }
+        let Some((map, asked)) = self.choose_map(app, node, sent, off_switch) else { return false };
         self.give(app, node, Some(map), map_mb, asked);
         true
     }
 
-    /// The map of a job that a node gets: one with its data there, or after so many missed opportunities one with its data in
+    /// The map of a job that a node gets by a heartbeat that was sent at `sent`, and the step by which it was asked for: one with its data there, or after so many missed opportunities one with its data in
     /// the rack, or anywhere: simpler than `RegularContainerAllocator.canAssign`.
-    fn choose_map(&mut self, app: u32, node: NodeId, off_switch: &mut u64) -> Option<u32> {
+    fn choose_map(&mut self, app: u32, node: NodeId, sent: SimTime, off_switch: &mut u64) -> Option<(TaskId, StepId)> {
         let rack = self.world.rack(node);
         let nodes = u64::from(self.file.cluster.nodes);
         let hadoop = &self.file.hadoop;
@@ -138,20 +140,22 @@ impl Model {
         if pending.maps == 0 {
             return None;
         }
+        let (kernel, wishes) = (&self.kernel, &pending.wishes);
+        let is_known = |wish: u32| kernel.step(wishes[wish as usize].1).happened <= sent;
         let missed = state.missed_opportunities;
-        let mut chosen = Pending::first(pending.by_node.get_mut(&node), &pending.is_taken);
+        let mut chosen = Pending::first(pending.by_node.get_mut(&node), &pending.is_taken, is_known);
         if chosen.is_none() && missed >= hadoop.node_locality_delay.min(nodes) {
-            chosen = Pending::first(pending.by_rack.get_mut(&rack), &pending.is_taken);
+            chosen = Pending::first(pending.by_rack.get_mut(&rack), &pending.is_taken, is_known);
         }
         state.missed_opportunities = if chosen.is_some() { 0 } else { missed + 1 };
         if chosen.is_none() && missed >= nodes.min(pending.maps as u64) && *off_switch < hadoop.offswitch_assignments {
-            chosen = Pending::first(Some(&mut pending.anywhere), &pending.is_taken);
+            chosen = Pending::first(Some(&mut pending.anywhere), &pending.is_taken, is_known);
             *off_switch += u64::from(chosen.is_some());
         }
         let chosen = chosen?;
         pending.is_taken[chosen as usize] = true;
         pending.maps -= 1;
-        Some(chosen)
+        Some(pending.wishes[chosen as usize])
     }
 
     /// Whether a map still fits on some node when so much more of this one is pinned.
@@ -173,8 +177,9 @@ impl Model {
 
     /// A job gets a container, which is started.
     fn give(&mut self, app: u32, node: NodeId, task: Option<TaskId>, memory_mb: u64, asked: StepId) {
+        let task = task.map(|task| self.next_attempt(task));
         let container = ContainerId(self.containers.len() as u32);
-        self.containers.push(Container { app, node, memory_mb, task });
+        self.containers.push(Container { app, node, memory_mb, task, has_ended: false });
         self.queues.use_more(app, memory_mb);
         let is_map = task.is_some_and(|task| self.tasks[task.index()].kind == TaskKind::Map);
         let state = &mut self.nodes[node.index()];
@@ -208,10 +213,10 @@ impl Model {
         let cause = Cause::delivered(launched.request, Evidence::ThreadStart);
         let start_ps = self.behaviour(task).container_start_ps;
         let child = Actor { process, task: Some(task) };
-        let assignment = self.call((child, master), GET_TASK, start_ps, Some(Then::TaskUp(task)), &[cause]);
+        self.call((child, master), GET_TASK, start_ps, Some(Then::TaskUp(task)), &[cause]);
         let state = &mut self.tasks[task.index()];
         (state.node, state.process, state.container) = (Some(node), Some(process), Some(container));
-        (state.start, state.assignment) = (Some(start), Some(assignment.response));
+        (state.start, state.launched) = (Some(start), Some(launched.request));
     }
 
     /// Places a file that was written by a task on each node in turn.

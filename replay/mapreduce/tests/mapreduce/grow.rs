@@ -10,6 +10,7 @@ use super::{run, tasks};
 /// A job of uneven tasks on a few nodes, whose disks take no time, for a trace does not tell them.
 const JOB: &str = "[cluster]\nnodes = 4\nracks = 2\ncores = 64\ndisk_read = \"unlimited\"\ndisk_write = \"unlimited\"\n\
      [hadoop]\ndfs.blocksize = 16000000\nmapreduce.job.reduce.slowstart.completedmaps = 1.0\n\
+     mapreduce.map.speculative = false\nmapreduce.reduce.speculative = false\n\
      [[job]]\nprofile = \"terasort\"\ninput = \"100MB\"\nreduces = 6\nspeed_deviation = 0.5\nskew = 0.6\nmap_rate = \"4MB/s\"\nreduce_rate = \"5MB/s\"\nsort_rate = \"20MB/s\"\nmerge_rate = \"20MB/s\"\n";
 
 fn job_seconds(trace: &Trace) -> f64 {

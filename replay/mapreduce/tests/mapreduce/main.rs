@@ -6,6 +6,7 @@ mod files;
 mod grow;
 mod random_jobs;
 mod samples;
+mod speculation;
 mod times;
 
 use mapreduce::{JobFile, Model};
