@@ -65,11 +65,11 @@ pub(super) struct RunArgs {
     /// the results [default: as many as there are cores].
     #[arg(long, value_name = "N", value_parser = threads)]
     pub(super) threads: Option<usize>,
-    /// A sweep of a job: replays each Nth combination from number K (of 0 to N-1) on, as one of N tasks of GNU parallel, Slurm or
+    /// A sweep: runs each Nth combination from number K (of 0 to N-1) on, as one of N tasks of GNU parallel, Slurm or
     /// YARN. Each leaves a file in RESULTS/parts; those that are there already are passed over.
     #[arg(long, value_name = "K/N", conflicts_with = "gather")]
     pub(super) part: Option<Part>,
-    /// A sweep of a job: replays nothing, and makes table and report of what tasks with --part have left in RESULTS.
+    /// A sweep: runs nothing, and makes table and report of what tasks with --part have left in RESULTS.
     #[arg(long)]
     pub(super) gather: bool,
     /// Synthetic traffic: how networks are run; it does not show in the results.

@@ -12,6 +12,7 @@ mod grow;
 mod jobs;
 mod lightness;
 mod network;
+mod parts;
 mod predict;
 mod predict_text;
 mod program;

@@ -46,10 +46,11 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     if let Some(first) = sweep.points.first() {
         tell_of_left_out(&first.experiment.fabric);
     }
-    if is_shared && (synthetic::has_traffic(&sweep) || !sweep.is_sweep()) {
-        let what =
-            if sweep.is_sweep() { "has synthetic traffic, whose sweeps run in one process" } else { "is no sweep" };
-        bail!("--part and --gather share a sweep of a job among tasks; {} {what}", path.display());
+    if is_shared && !sweep.is_sweep() {
+        bail!("--part and --gather share a sweep among tasks; {} is no sweep", path.display());
+    }
+    if is_shared && args.packets {
+        bail!("--packets: tasks that share a sweep keep no packets; run the combination by itself, by --set");
     }
     if synthetic::has_traffic(&sweep) {
         if args.simulated_trace.is_some() {

@@ -7,13 +7,13 @@ use anyhow::{Error, bail};
 use rayon::prelude::*;
 use replay::experiment::Sweep;
 use replay::report;
-use replay::results::{JobSweep, PartOutcome, Parts, remove_results, write_jobs};
+use replay::results::{JobSweep, PartOutcome, Parts, Summary, remove_results, write_jobs};
 use replay::run::run_jobs;
-use serde::Serialize;
 use trace::stderr::error_chain;
 
 use super::common::{FOUND_WRONG, Part, RunArgs, say, stopped_by_signals, wrong_key};
 use super::jobs::{key_of_jobs, read_all, use_jobs};
+use super::parts::{OwnPart, tell_of_missing};
 use super::progress::Bars;
 use super::table;
 
@@ -38,49 +38,11 @@ pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
 
 /// Replays the combinations of one task that are not there yet, and leaves each as a file.
 fn run_part(args: &RunArgs, sweep: &Sweep, part: Part, parts: &Parts) -> Result<ExitCode, Error> {
-    let mut missing = Vec::new();
-    let own = (0..sweep.points.len()).filter(|number| part.has(*number));
-    let mut all = 0;
-    for number in own {
-        all += 1;
-        // What came to no result is tried again.
-        if !matches!(parts.read(number, &sweep.points[number])?, Some(PartOutcome::Replayed(_))) {
-            missing.push(number);
-        }
-    }
-    let outcomes = replay_all(args, sweep, &missing, |number, outcome| {
+    let own = OwnPart::find::<Summary>(sweep, part, parts)?;
+    let outcomes = replay_all(args, sweep, &own.missing, |number, outcome| {
         Ok(parts.write(number, &sweep.points[number], outcome)?)
     })?;
-    let failed: Vec<&String> = outcomes
-        .iter()
-        .filter_map(|outcome| match outcome {
-            Some(PartOutcome::Failed(reason)) => Some(reason),
-            _ => None,
-        })
-        .collect();
-    let replayed = outcomes.iter().filter(|outcome| matches!(outcome, Some(PartOutcome::Replayed(_)))).count();
-    let done = PartDone { part: part.to_string(), combinations: all, replayed, there_before: all - missing.len() };
-    if args.common.json {
-        say(&serde_json::to_string_pretty(&done)?)?;
-    } else {
-        let PartDone { part, combinations, replayed, there_before } = &done;
-        say(&format!("part {part}: {combinations} combinations, {replayed} replayed, {there_before} there before"))?;
-    }
-    failed.iter().for_each(|reason| trace::stderr::print(format!("replay: {reason}")));
-    Ok(ExitCode::from(if outcomes.iter().all(|outcome| matches!(outcome, Some(PartOutcome::Replayed(_)))) {
-        0
-    } else {
-        FOUND_WRONG
-    }))
-}
-
-/// What a task has done.
-#[derive(Debug, Serialize)]
-struct PartDone {
-    part: String,
-    combinations: usize,
-    replayed: usize,
-    there_before: usize,
+    own.say(args, &outcomes)
 }
 
 /// Replays combinations, as many at a time as there are cores, and hands each to `done` at its end; `None` if they were stopped
@@ -89,8 +51,8 @@ fn replay_all(
     args: &RunArgs,
     sweep: &Sweep,
     numbers: &[usize],
-    done: impl Fn(usize, &PartOutcome) -> Result<(), Error> + Sync,
-) -> Result<Vec<Option<PartOutcome>>, Error> {
+    done: impl Fn(usize, &PartOutcome<Summary>) -> Result<(), Error> + Sync,
+) -> Result<Vec<Option<PartOutcome<Summary>>>, Error> {
     let bars = Bars::new();
     let read = read_all(numbers.iter().map(|number| &sweep.points[*number].experiment), &bars)?;
     let jobs = JobSweep::new(sweep)?;
@@ -118,7 +80,7 @@ fn replay_all(
             drop(bar);
             all.inc(1);
             let outcome = match outcome {
-                Ok(results) => PartOutcome::Replayed(Box::new(results.detail.summary)),
+                Ok(results) => PartOutcome::Done(Box::new(results.detail.summary)),
                 Err(error) => {
                     PartOutcome::Failed(error_chain(wrong_key(args.experiment(), &args.common, error).as_ref()))
                 }
@@ -134,7 +96,7 @@ fn replay_all(
 }
 
 /// Writes table and report of what came of all combinations.
-fn finish(args: &RunArgs, sweep: &Sweep, outcomes: Vec<Option<PartOutcome>>) -> Result<ExitCode, Error> {
+fn finish(args: &RunArgs, sweep: &Sweep, outcomes: Vec<Option<PartOutcome<Summary>>>) -> Result<ExitCode, Error> {
     let common = &args.common;
     let mut jobs = JobSweep::new(sweep)?;
     let missing = outcomes.iter().filter(|outcome| outcome.is_none()).count();
@@ -154,9 +116,8 @@ fn finish(args: &RunArgs, sweep: &Sweep, outcomes: Vec<Option<PartOutcome>>) -> 
             None => bail!("stopped before anything was replayed"),
         }
     }
-    if args.gather && missing > 0 {
-        let all = sweep.points.len();
-        trace::stderr::print(format!("replay: {missing} of {all} combinations are not there yet"));
+    if args.gather {
+        tell_of_missing(missing, sweep);
     }
     remove_results(&common.out)?;
     write_jobs(&common.out, sweep, &jobs)?;

@@ -1,19 +1,23 @@
-//! `run` with synthetic traffic: all combinations of a sweep and all seeds, as many at a time as there are cores.
+//! `run` with synthetic traffic: all combinations of a sweep and all seeds, as many at a time as there are cores; or those of one of
+//! several tasks that share them.
 
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Error, bail};
+use indicatif::ProgressBar;
 use netsim::traffic::{RunOptions, TrafficRun};
 use rayon::prelude::*;
 use replay::experiment::{Experiment, Sweep};
 use replay::report;
 use replay::results::synthetic::{TrafficResults, write_traffic};
-use replay::results::{AxisValues, label, remove_results};
+use replay::results::{AxisValues, PartOutcome, Parts, label, remove_results};
 use replay::run::{RunError, run_traffic};
 use trace::stderr::error_chain;
 
-use super::common::{FOUND_WRONG, RunArgs, say, stopped_by_signals, wrong_key};
+use super::common::{FOUND_WRONG, Part, RunArgs, say, stopped_by_signals, wrong_key};
+use super::parts::{OwnPart, tell_of_missing};
 use super::progress::Bars;
 use super::table;
 
@@ -41,32 +45,24 @@ pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
             *table = table.canonicalize().with_context(|| format!("traffic.table: {}", table.display()))?;
         }
     }
+    let parts = Parts::in_results(&common.out);
     let mut results = TrafficResults::new(&sweep)?;
     let jobs = jobs(&sweep, &results.detail.axes)?;
-    let stop = stopped_by_signals()?;
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0)).build()?;
-    // What threads there are beyond one a run, runs can use themselves.
-    let of_a_run = (threads.current_num_threads() / jobs.len().max(1)).max(1);
-    let options = RunOptions { keep: args.packets, engine: args.engine.into(), threads: of_a_run };
-    let bars = Bars::new();
-    let done = bars.jobs(jobs.len());
-    let outcomes: Vec<Option<Result<TrafficRun, RunError>>> = threads.install(|| {
-        let one = |job: &Job| {
-            if stop.load(Ordering::Relaxed) {
-                return None;
-            }
-            let bar = bars.traffic_bar(&job.label);
-            let outcome = run_traffic(&job.experiment, options, &stop, |progress| bar.show(progress));
-            drop(bar);
-            done.inc(1);
-            Some(outcome)
-        };
-        jobs.par_iter().map(one).collect()
-    });
-    done.finish_and_clear();
-    collect(args, &sweep, &jobs, outcomes, &mut results)?;
+    if let Some(part) = args.part {
+        return run_part(args, &sweep, &jobs, part, &parts);
+    }
+    let mut is_stopped = false;
+    if args.gather {
+        gather(args, &sweep, &parts, &mut results)?;
+    } else {
+        let runner = Runner::new(args, jobs.len())?;
+        let outcomes = runner.threads.install(|| jobs.par_iter().map(|job| runner.run(job)).collect());
+        runner.done.finish_and_clear();
+        collect(args, &sweep, &jobs, outcomes, &mut results)?;
+        is_stopped = runner.stop.load(Ordering::Relaxed);
+    }
     let detail = &mut results.detail;
-    detail.interim |= stop.load(Ordering::Relaxed) && detail.points.iter().any(|point| point.summary.interim);
+    detail.interim |= is_stopped && detail.points.iter().any(|point| point.summary.interim);
     remove_results(&common.out)?;
     write_traffic(&common.out, &sweep, &results, args.packets)?;
     report::write_curves(&common.out, &results.detail)?;
@@ -78,6 +74,84 @@ pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
         say(&format!("{}report     {}", table::of_traffic(&results.detail), report.display()))?;
     }
     Ok(ExitCode::from(if results.detail.failed.is_empty() && !results.detail.interim { 0 } else { FOUND_WRONG }))
+}
+
+/// What all runs have in common.
+struct Runner {
+    threads: rayon::ThreadPool,
+    stop: Arc<AtomicBool>,
+    options: RunOptions,
+    bars: Bars,
+    done: ProgressBar,
+}
+
+impl Runner {
+    fn new(args: &RunArgs, runs: usize) -> Result<Self, Error> {
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0)).build()?;
+        // What threads there are beyond one a run, runs can use themselves.
+        let of_a_run = (threads.current_num_threads() / runs.max(1)).max(1);
+        let options = RunOptions { keep: args.packets, engine: args.engine.into(), threads: of_a_run };
+        let bars = Bars::new();
+        let done = bars.jobs(runs);
+        Ok(Self { threads, stop: stopped_by_signals()?, options, bars, done })
+    }
+
+    /// `None` if it was stopped before it began.
+    fn run(&self, job: &Job) -> Option<Result<TrafficRun, RunError>> {
+        if self.stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        let bar = self.bars.traffic_bar(&job.label);
+        let outcome = run_traffic(&job.experiment, self.options, &self.stop, |progress| bar.show(progress));
+        drop(bar);
+        self.done.inc(1);
+        Some(outcome)
+    }
+}
+
+/// Runs the combinations of one task that are not there yet, and leaves each as a file once all its seeds have run.
+fn run_part(args: &RunArgs, sweep: &Sweep, jobs: &[Job], part: Part, parts: &Parts) -> Result<ExitCode, Error> {
+    let own = OwnPart::find::<Vec<TrafficRun>>(sweep, part, parts)?;
+    let of_point = |point: usize| jobs.iter().filter(move |job| job.point == point).collect::<Vec<&Job>>();
+    let runner = Runner::new(args, own.missing.iter().map(|point| of_point(*point).len()).sum())?;
+    let combination = |number: &usize| {
+        let runs: Vec<_> = of_point(*number).par_iter().map(|job| runner.run(job)).collect();
+        let Some(runs) = runs.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
+        let outcome = match runs.into_iter().collect::<Result<Vec<TrafficRun>, RunError>>() {
+            // Half a run is none.
+            Ok(runs) if runs.iter().any(|run| run.figures.interim) => return Ok(None),
+            Ok(runs) => PartOutcome::Done(Box::new(runs)),
+            Err(error) => PartOutcome::Failed(error_chain(wrong_key(args.experiment(), &args.common, error).as_ref())),
+        };
+        parts.write(*number, &sweep.points[*number], &outcome)?;
+        Ok(Some(outcome))
+    };
+    let outcomes: Result<Vec<_>, Error> = runner.threads.install(|| own.missing.par_iter().map(combination).collect());
+    runner.done.finish_and_clear();
+    own.say(args, &outcomes?)
+}
+
+/// Puts together what tasks have left.
+fn gather(args: &RunArgs, sweep: &Sweep, parts: &Parts, results: &mut TrafficResults) -> Result<(), Error> {
+    let mut missing = 0;
+    for (number, point) in sweep.points.iter().enumerate() {
+        match parts.read::<Vec<TrafficRun>>(number, point)? {
+            Some(PartOutcome::Done(runs)) => results.add(point.values.clone(), &point.experiment, *runs),
+            Some(PartOutcome::Failed(reason)) => {
+                results.detail.failed.insert(label(results.detail.axes.iter().zip(&point.values)), reason);
+            }
+            None => missing += 1,
+        }
+    }
+    results.detail.interim |= missing > 0;
+    if results.detail.points.is_empty() {
+        match results.detail.failed.pop_first() {
+            Some((label, reason)) => bail!("no combination came to a result; {label}: {reason}"),
+            None => bail!("{}: no task with --part has left anything there", args.common.out.display()),
+        }
+    }
+    tell_of_missing(missing, sweep);
+    Ok(())
 }
 
 /// A run for each combination and seed.

@@ -42,7 +42,7 @@ pub use detail::{CircuitDetail, Detail, LinkDetail, PieceDetail, TransferPoint};
 pub use folder::{check_folder, remove_results};
 pub(crate) use ideal::IdealTimes;
 pub use jobs::{JobPoint, JobSweep, read_jobs, write_jobs};
-pub use parts::{PartOutcome, Parts};
+pub use parts::{PartOutcome, PartResult, Parts};
 pub(crate) use phases::backwards;
 pub use phases::{TaskTimes, Times};
 pub use prediction::{read_prediction, write_prediction};

@@ -1,9 +1,11 @@
-//! Combinations of a sweep that separate tasks replay: a file for each in `RESULTS/parts`, until all are gathered.
+//! Combinations of a sweep that separate tasks run: a file for each in `RESULTS/parts`, until all are gathered.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use netsim::traffic::TrafficRun;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
@@ -13,25 +15,46 @@ use crate::experiment::Point;
 
 /// The folder of the parts, in that of the results.
 const FOLDER: &str = "parts";
-/// No more of a part is read: one holds an experiment and a summary.
-const MAX_PART: u64 = 16 << 20;
+/// What a combination comes to.
+pub trait PartResult: Serialize + DeserializeOwned {
+    /// No more of a file is read, bytes.
+    const MAX_BYTES: u64;
+}
+
+/// Of a job.
+impl PartResult for Summary {
+    const MAX_BYTES: u64 = 16 << 20;
+}
+
+/// Of synthetic traffic, a run for each seed: each of them has all links.
+impl PartResult for Vec<TrafficRun> {
+    const MAX_BYTES: u64 = 4 << 30;
+}
 
 /// What came of a combination.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum PartOutcome {
-    /// It was replayed.
-    Replayed(Box<Summary>),
+pub enum PartOutcome<R> {
+    /// It was run.
+    Done(Box<R>),
     /// It came to no result, for this reason.
     Failed(String),
 }
 
 /// `parts/NUMBER.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct PartFile {
+#[derive(Deserialize)]
+#[serde(bound = "R: DeserializeOwned")]
+struct PartFile<R> {
     /// The experiment with every key.
     experiment: String,
-    outcome: PartOutcome,
+    outcome: PartOutcome<R>,
+}
+
+/// The same, to be written.
+#[derive(Serialize)]
+struct WrittenPart<'a, R> {
+    experiment: String,
+    outcome: &'a PartOutcome<R>,
 }
 
 /// Where the parts of a sweep lie.
@@ -55,15 +78,15 @@ impl Parts {
     ///
     /// # Errors
     /// If its file cannot be read, or is of another experiment.
-    pub fn read(&self, number: usize, point: &Point) -> Result<Option<PartOutcome>, StoreError> {
+    pub fn read<R: PartResult>(&self, number: usize, point: &Point) -> Result<Option<PartOutcome<R>>, StoreError> {
         let path = self.path(number);
         let mut text = String::new();
-        match File::open(&path).and_then(|file| file.take(MAX_PART).read_to_string(&mut text)) {
+        match File::open(&path).and_then(|file| file.take(R::MAX_BYTES).read_to_string(&mut text)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(StoreError::Io { path, source }),
             Ok(_) => {}
         }
-        match serde_json::from_str::<PartFile>(&text) {
+        match serde_json::from_str::<PartFile<R>>(&text) {
             Err(source) => Err(StoreError::Json { path, source }),
             Ok(part) if part.experiment != experiment(point, &path)? => Err(StoreError::OtherPart { path }),
             Ok(part) => Ok(Some(part.outcome)),
@@ -74,10 +97,19 @@ impl Parts {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn write(&self, number: usize, point: &Point, outcome: &PartOutcome) -> Result<(), StoreError> {
+    pub fn write<R: PartResult>(
+        &self,
+        number: usize,
+        point: &Point,
+        outcome: &PartOutcome<R>,
+    ) -> Result<(), StoreError> {
         let path = self.path(number);
-        let part = PartFile { experiment: experiment(point, &path)?, outcome: outcome.clone() };
+        let part = WrittenPart { experiment: experiment(point, &path)?, outcome };
         let text = serde_json::to_string(&part).map_err(|source| StoreError::Json { path: path.clone(), source })?;
+        if text.len() as u64 >= R::MAX_BYTES {
+            let reason = format!("a combination has {} bytes of results, more than a part can hold", text.len());
+            return Err(StoreError::Io { path, source: io::Error::other(reason) });
+        }
         // Tasks of several hosts may do the same one: each writes a file of its own first.
         let written = fs::create_dir_all(&self.folder).and_then(|()| {
             let mut unfinished = NamedTempFile::new_in(&self.folder)?;
@@ -94,14 +126,14 @@ fn experiment(point: &Point, path: &Path) -> Result<String, StoreError> {
     point.experiment.to_toml().map_err(wrong)
 }
 
-impl PartOutcome {
+impl PartOutcome<Summary> {
     /// As a combination of the sweep; the reason if it came to no result.
     ///
     /// # Errors
     /// The reason.
     pub fn into_point(self, point: &Point) -> Result<JobPoint, String> {
         match self {
-            Self::Replayed(summary) => Ok(JobPoint { values: point.values.clone(), summary: *summary }),
+            Self::Done(summary) => Ok(JobPoint { values: point.values.clone(), summary: *summary }),
             Self::Failed(reason) => Err(reason),
         }
     }

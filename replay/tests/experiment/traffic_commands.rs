@@ -222,3 +222,64 @@ fn arguments_that_do_not_fit_are_refused() {
         assert!(message.contains(part), "{arguments:?}: {message}");
     }
 }
+
+/// The cells of a sweep's table, but for what this machine took.
+fn table(bench: &Bench, folder: &str) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(bench.path(&format!("{folder}/sweep.csv"))).unwrap();
+    let wall = text.lines().next().unwrap().split(',').position(|name| name == "wall_s");
+    let cells = |line: &str| {
+        let cells = line.split(',').enumerate().filter(|(column, _)| Some(*column) != wall);
+        cells.map(|(_, cell)| cell.to_owned()).collect()
+    };
+    text.lines().map(cells).collect()
+}
+
+#[test]
+fn tasks_that_share_a_sweep_of_traffic_leave_what_one_process_does() {
+    let bench = Bench::new();
+    let text = EXPERIMENT
+        .replace("load = 0.3", "load = [0.1, 0.3, 0.5]")
+        .replace("[traffic]", "[run]\nseeds = [3, 4]\n[traffic]");
+    fs::write(bench.path("sweep.toml"), text).unwrap();
+    assert!(bench.replay(&["run", "sweep.toml", "--out", "one"]).status.success());
+    let part = |part: &str| bench.json(&["run", "sweep.toml", "--out", "many", "--part", part, "--json"]);
+    assert_eq!(part("1/2")["replayed"], 1);
+    // What is missing is said, and what is there shown.
+    let gathered = bench.replay(&["run", "sweep.toml", "--out", "many", "--gather", "--json"]);
+    assert_eq!(gathered.status.code(), Some(1));
+    let shown: Value = serde_json::from_slice(&gathered.stdout).unwrap();
+    assert_eq!((shown["points"].as_array().unwrap().len(), &shown["interim"]), (1, &Value::Bool(true)));
+    assert!(String::from_utf8(gathered.stderr).unwrap().contains("2 of 3 combinations are not there yet"));
+    for (number, replayed, before) in [("0/2", 2, 0), ("1/2", 0, 1)] {
+        let done = part(number);
+        assert_eq!((&done["replayed"], &done["there_before"]), (&replayed.into(), &before.into()), "{number}");
+    }
+    assert!(bench.replay(&["run", "sweep.toml", "--out", "many", "--gather"]).status.success());
+    assert_eq!(table(&bench, "one"), table(&bench, "many"));
+    for file in ["links.parquet", "latency.parquet", "latency.svg", "accepted.svg", "effective.toml"] {
+        let read = |folder: &str| fs::read(bench.path(&format!("{folder}/{file}"))).unwrap();
+        assert!(read("one") == read("many"), "{file}");
+    }
+    assert!(bench.path("many/report.html").is_file());
+}
+
+#[test]
+fn parts_of_traffic_that_are_damaged_or_of_another_experiment_are_refused() {
+    fn sweep<'a>(more: &[&'a str]) -> Vec<&'a str> {
+        [&["run", "sweep.toml", "--out", "r"], more].concat()
+    }
+    let bench = Bench::new();
+    fs::write(bench.path("sweep.toml"), EXPERIMENT.replace("load = 0.3", "load = [0.1, 0.3]")).unwrap();
+    assert!(bench.replay(&sweep(&["--part", "0/1"])).status.success());
+    assert!(bench.fails(&sweep(&["--gather", "--set", "run.seed=7"])).contains("of another experiment"));
+    assert!(bench.fails(&sweep(&["--part", "0/1", "--packets"])).contains("keep no packets"));
+    assert!(bench.fails(&["run", "tree.toml", "--out", "s", "--part", "0/2"]).contains("is no sweep"));
+    assert!(bench.fails(&["run", "sweep.toml", "--out", "empty", "--gather"]).contains("no task with --part"));
+    let path = bench.path("r/parts/000001.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let (before, after) = text.split_once("\"min\":").unwrap();
+    let after = after.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    fs::write(&path, format!("{before}\"min\":18446744073709551615{after}")).unwrap();
+    let message = bench.fails(&sweep(&["--gather"]));
+    assert!(message.contains("000001.json") && message.contains("contradict"), "{message}");
+}

@@ -6,10 +6,11 @@ use crate::network::{HostIndex, Simulation, Token};
 use crate::time::SimTime;
 use crate::topology::{NodeId, Topology};
 use crate::units::{Bytes, Rate};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// A service level, 0 to 15: what a message asks of the network; mapped to virtual lanes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ServiceLevel(pub u8);
 
 /// A message handed over at its source host.
@@ -30,7 +31,7 @@ pub struct Message {
 }
 
 /// How a fabric's links and packets are made, as far as traffic has to know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkTime {
     /// Rate of the link of a host.
     pub rate: Rate,

@@ -73,7 +73,7 @@ pub struct LinkUse {
 }
 
 /// What came out of one run with one seed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunFigures {
     /// Its seed.
     pub seed: u64,
@@ -124,7 +124,7 @@ pub struct RunFigures {
 }
 
 /// What a run took on this machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// How long it took, in seconds.
     pub wall_s: f64,

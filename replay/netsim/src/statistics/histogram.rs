@@ -1,5 +1,7 @@
 //! How times are distributed: mean, standard deviation and extremes exactly, percentiles from buckets.
 
+use serde::{Deserialize, Serialize};
+
 use super::{float, wide};
 
 /// Buckets of a power of two: a bucket is at most 1/256 of its values wide.
@@ -8,7 +10,8 @@ const HALF: usize = 1 << BITS;
 
 /// A distribution of whole numbers in bounded memory (at most 116 KiB): numbers below 512 exactly, larger ones in 256
 /// buckets for each power of two, so that a percentile is off by less than 0.2%.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct Histogram {
     count: u64,
     sum: u128,
@@ -16,6 +19,30 @@ pub struct Histogram {
     min: u64,
     max: u64,
     buckets: Vec<u64>,
+}
+
+/// A histogram as a file has it.
+#[derive(Deserialize)]
+struct Written {
+    count: u64,
+    sum: u128,
+    squares: u128,
+    min: u64,
+    max: u64,
+    buckets: Vec<u64>,
+}
+
+impl TryFrom<Written> for Histogram {
+    type Error = &'static str;
+
+    fn try_from(written: Written) -> Result<Self, Self::Error> {
+        let Written { count, sum, squares, min, max, buckets } = written;
+        let counted = buckets.iter().try_fold(0u64, |all, bucket| all.checked_add(*bucket));
+        if counted != Some(count) || min > max || buckets.len() > bucket_of(u64::MAX) + 1 {
+            return Err("the buckets of a histogram contradict its count, least or largest number");
+        }
+        Ok(Self { count, sum, squares, min, max, buckets })
+    }
 }
 
 impl Histogram {

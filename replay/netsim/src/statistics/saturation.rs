@@ -1,10 +1,12 @@
 //! Whether a network carries what is offered to it.
 
+use serde::{Deserialize, Serialize};
+
 use super::meter::Batch;
 use super::{float, interval, wide};
 
 /// What says that a network is saturated.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Saturation {
     /// It carries what is offered.
     No,

@@ -1,5 +1,7 @@
 //! What the keys of `[traffic]` come to on a fabric.
 
+use serde::{Deserialize, Serialize};
+
 use super::config::{Arrivals, Flows, React, ShareOf, Span, TrafficConfig, TrafficError};
 use super::table::MAX_PS;
 use crate::fabric::packet::{LinkTime, ServiceLevel};
@@ -7,7 +9,7 @@ use crate::time::SimTime;
 use crate::units::{Bytes, Rate};
 
 /// What the keys come to on a fabric.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Links and packets.
     pub link: LinkTime,

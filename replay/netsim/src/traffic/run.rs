@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::options::{EngineKind, RunOptions};
@@ -18,13 +19,14 @@ use crate::time::SimTime;
 use crate::topology::HostPlace;
 
 /// What came out of one run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrafficRun {
     /// What the traffic's keys came to.
     pub plan: Plan,
     /// What was measured.
     pub figures: RunFigures,
-    /// Every packet that was delivered, if that was asked for.
+    /// Every packet that was delivered, if that was asked for. Not serialized.
+    #[serde(skip)]
     pub packets: Vec<PacketRecord>,
 }
 
