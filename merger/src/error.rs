@@ -72,6 +72,22 @@ pub enum MergeError {
         /// What is wrong.
         reason: String,
     },
+    /// A digest that is none, or not whole.
+    #[error("{path}: {reason}; make it again (merger digest CAPTURE --out DIGESTS)", path = path.display())]
+    Digest {
+        /// The file that the error is about.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Nothing can be made of it, or at that place.
+    #[error("{path}: {reason}", path = path.display())]
+    Refused {
+        /// The file or folder that the error is about.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// Two hosts say that they have the same address.
     #[error(
         "hosts {first} and {second} both have address {address}: these are captures of different clusters; merge them \
@@ -87,7 +103,7 @@ pub enum MergeError {
     },
     /// It would take more memory than it may.
     #[error(
-        "this merge takes up to {needed} of memory, more than the {limit} that it may: {packets} packets of {connections} \
+        "this takes up to {needed} of memory, more than the {limit} that it may: {packets} packets of {connections} \
          connections with {kept_bytes} bytes of payload, {jvm_records} records of JVMs, {socket_records} of sockets; the most, \
          {part}, is for {file}; allow more with --memory {needed}, or merge fewer hosts or a shorter capture",
         packets = volume.packets,

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use serde::{Deserialize, Serialize};
 use trace::manifest;
 
 /// Something that was lost, and how much of it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Loss {
     /// A file (HOST/NAME, job/NAME), an interface (HOST/NAME), a host or a job; "" = all hosts together.
     pub place: String,
@@ -20,7 +21,7 @@ pub struct Loss {
 pub(crate) const NEVER_CAPTURED: &str = "payload that was acknowledged and never captured";
 
 /// What can be lost. Errors and reasons are those of the libraries that read the file.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum LossKind {
     /// A file or folder: not looked into.
     LeftOut(String),
@@ -162,7 +163,7 @@ pub enum LossKind {
 }
 
 /// Segments that arrive before they left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EarlySegments {
     /// By more than the clocks' uncertainty.
     Violations,

@@ -66,6 +66,8 @@ enum Command {
     Network(Network),
     /// Say what the tables of a trace, or of a characterisation, mean, column by column.
     Tables(Tables),
+    /// Make of each host's folder a digest: one file, from which build makes the same trace.
+    Digest(Digest),
     /// Copy a capture without what its packets carried, to hand it on.
     Strip(Strip),
     /// Print the manual page, or write those of all subcommands.
@@ -229,6 +231,33 @@ struct Strip {
     json: bool,
 }
 
+#[derive(Args)]
+#[command(
+    after_help = "A host's digest, DIGESTS/HOST/digest.hdg.zst, holds all that a merge takes from the host's folder: packets \
+                        by connection with the payload that is looked at, sockets and their owners, what the JVMs said, and \
+                        what was lost. merger build and check take digests, folders, and both \
+                        beside each other.\n\n\
+                        Examples:\n  \
+                        merger digest capture --out digests\n  \
+                        merger digest capture/w1 --out digests      one host, on that host\n  \
+                        merger build digests --out trace\n\n\
+                        Exit code: 0 = done, 1 = something was refused, 2 = could not run."
+)]
+struct Digest {
+    /// Capture: a folder with a folder for each host, or the folder of one host.
+    capture: PathBuf,
+    /// Folder for the digests, and for a copy of the jobs' histories; made if missing.
+    #[arg(long, value_name = "DIGESTS")]
+    out: PathBuf,
+    /// Memory that it may take, as 1GiB; a quarter of it is for packets, and those beyond go to a temporary file (in TMPDIR).
+    /// Without it: a quarter of the machine's, or of what its control group allows.
+    #[arg(long, value_name = "SIZE", value_parser = trace::quantity::parse_bytes)]
+    memory: Option<u64>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
 #[derive(Clone, Copy, ValueEnum)]
 enum Format {
     /// Paraver: PATH.prv, PATH.pcf, PATH.row, and ready views in the folder PATH.views.
@@ -258,6 +287,7 @@ fn main() -> ExitCode {
         Command::Export(export) => run_export(&export),
         Command::Network(network) => run_network(&network),
         Command::Tables(tables) => run_tables(&tables),
+        Command::Digest(digest) => run_digest(&digest),
         Command::Strip(strip) => run_strip(&strip),
         Command::Man(man) => man.write(Cli::command()).map(|()| ExitCode::SUCCESS).map_err(Into::into),
         Command::Completions { shell } => {
@@ -474,6 +504,35 @@ fn run_export(args: &Export) -> Result<ExitCode> {
     let counts: Vec<String> = counts.map(|(what, count)| format!("{count} {}", what.replace('_', " "))).collect();
     print(&format!("{}: {}\n", args.out.display(), counts.join(", ")))?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn run_digest(args: &Digest) -> Result<ExitCode> {
+    let limit = args.memory.or_else(memory::default_limit).unwrap_or(u64::MAX);
+    memory::check_digest(std::slice::from_ref(&args.capture), limit)?;
+    let for_packets = memory::for_packets(limit);
+    let digests = if io::stderr().is_terminal() {
+        merger::digest::digest(&args.capture, &args.out, for_packets, &Bars::default())
+    } else {
+        merger::digest::digest(&args.capture, &args.out, for_packets, &Silent)
+    }?;
+    let code = if digests.refused.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) };
+    if args.json {
+        print(&format!("{}\n", serde_json::to_string_pretty(&digests)?))?;
+        return Ok(code);
+    }
+    let mut text: String = digests.refused.iter().map(|refused| format!("refused: {refused}\n")).collect();
+    for host in &digests.hosts {
+        text.extend(host.losses.iter().map(|loss| format!("lost: {loss}\n")));
+        text += &format!(
+            "{}: {} packets, {} of {}\n",
+            host.file.display(),
+            host.packets,
+            quantity::show_bytes(host.digest_bytes),
+            quantity::show_bytes(host.capture_bytes)
+        );
+    }
+    print(&text)?;
+    Ok(code)
 }
 
 fn run_strip(args: &Strip) -> Result<ExitCode> {

@@ -17,7 +17,7 @@ use crate::capture::flows::{FlowKey, canonical};
 use crate::capture::host::is_damage;
 use crate::capture::layout::{FileKind, HostFile, HostFolder};
 use crate::capture::observed::KEPT_BYTES;
-use crate::capture::{find, pcap};
+use crate::capture::{digest, find, pcap};
 use crate::error::MergeError;
 use crate::volume::{BASE_BYTES, Volume};
 
@@ -65,6 +65,7 @@ fn volume_of(folder: &HostFolder, file: &HostFile, input: File) -> io::Result<Vo
             Ok(Volume { jvm_records, jvm_bytes, ..Volume::default() })
         }
         FileKind::ForeignManifest => foreign(folder, input),
+        FileKind::Digest => digest::volume_of(input),
         _ => Ok(Volume::default()),
     }
 }
@@ -239,12 +240,25 @@ pub fn for_packets(limit: u64) -> u64 {
 /// # Errors
 /// If it does, or the captures cannot be looked at.
 pub fn check(captures: &[PathBuf], limit: u64) -> Result<Volume, MergeError> {
+    check_with(captures, limit, Volume::memory_bytes)
+}
+
+/// Refuses captures whose digests take more than `limit` bytes to make.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_digest(captures: &[PathBuf], limit: u64) -> Result<Volume, MergeError> {
+    check_with(captures, limit, Volume::digest_bytes)
+}
+
+/// `taken` is what so much takes if packets may take so many bytes of it.
+fn check_with(captures: &[PathBuf], limit: u64, taken: fn(&Volume, u64) -> u64) -> Result<Volume, MergeError> {
     let Measured { volume, heaviest } = measure(captures)?;
-    if volume.memory_bytes(for_packets(limit)) <= limit {
+    if taken(&volume, for_packets(limit)) <= limit {
         return Ok(volume);
     }
     // All in memory, or all but what packets take beyond their share.
-    let needed = volume.memory_bytes(u64::MAX).min(volume.other_bytes().saturating_mul(SHARES) / (SHARES - 1) + SHARES);
+    let needed = taken(&volume, u64::MAX).min(taken(&volume, 0).saturating_mul(SHARES) / (SHARES - 1) + SHARES);
     let show = quantity::show_bytes;
     Err(MergeError::Memory {
         volume: Box::new(volume),

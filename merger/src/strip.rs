@@ -11,8 +11,9 @@ use trace::folder::{Folder, Kind};
 use trace::packet;
 
 use crate::capture::host::is_damage;
-use crate::capture::layout::{FileKind, HostFolder, hosts_of, plain_name};
+use crate::capture::layout::{DIGEST, FileKind, HostFolder, hosts_of, plain_name};
 use crate::error::MergeError;
+use crate::file_copy;
 
 /// What dumpingd told the sniffer: addresses, ports, roles.
 const PORTS: &str = trace::ports::FILE;
@@ -64,6 +65,12 @@ pub enum StripError {
         /// The folder that the error is about.
         path: PathBuf,
     },
+    /// Packets that are packed away.
+    #[error("{path}: holds payload in its own form; strip the capture, and make digests of what is left", path = path.display())]
+    Digest {
+        /// The digest.
+        path: PathBuf,
+    },
     /// Packets of other tools.
     #[error(
         "{path}: names captures of other tools, which are not rewritten here; cut their packets with editcap -s 66, and \
@@ -91,6 +98,9 @@ pub fn strip(capture: &Path, out: &Path) -> Result<Stripped, StripError> {
     }
     if let Some(host) = hosts.iter().find(|host| host.find(&FileKind::ForeignManifest).is_some()) {
         return Err(StripError::Foreign { path: host.folder.path().join("manifest.json") });
+    }
+    if let Some(host) = hosts.iter().find(|host| host.find(&FileKind::Digest).is_some()) {
+        return Err(StripError::Digest { path: host.folder.path().join(DIGEST) });
     }
     let mut stripped = Stripped { out: out.to_owned(), hosts: hosts.len() as u64, ..Stripped::default() };
     stripped.refused.extend(skipped.iter().map(|(name, reason)| format!("{}: {reason}", capture.join(name).display())));
@@ -142,7 +152,7 @@ fn of_host(host: &HostFolder, out: &Path, stripped: &mut Stripped) -> Result<(),
         match file.kind {
             FileKind::Packets(_) => packets(input, &from, &to, stripped)?,
             FileKind::SnifferManifest => manifest(input, &from, &to)?,
-            _ => copy(input, &from, &to)?,
+            _ => file_copy::copy(input, &to).map_err(MergeError::io(to))?,
         }
     }
     Ok(())
@@ -161,7 +171,8 @@ fn of_folder(
         match folder.kind(&name).map_err(MergeError::io(&from))? {
             Some(Kind::File) if known(&name) => {
                 let input = folder.file(&name).map_err(MergeError::io(&from))?;
-                copy(input, &from, &out.join(&name))?;
+                let to = out.join(&name);
+                file_copy::copy(input, &to).map_err(MergeError::io(to))?;
             }
             Some(Kind::File | Kind::Other) => stripped.left_out.push(from),
             // Links in the outer folder were told of already.
@@ -174,21 +185,6 @@ fn of_folder(
     Ok(())
 }
 
-/// Copies a file as it is, as readable or private as it was.
-fn copy(mut input: File, from: &Path, to: &Path) -> Result<(), StripError> {
-    let mut file = create(&input, from, to)?;
-    io::copy(&mut input, &mut file).map_err(MergeError::io(to))?;
-    Ok(())
-}
-
-/// Makes a file that is as readable or private as `input`.
-fn create(input: &File, from: &Path, to: &Path) -> Result<File, StripError> {
-    let permissions = input.metadata().map_err(MergeError::io(from))?.permissions();
-    let file = File::create_new(to).map_err(MergeError::io(to))?;
-    file.set_permissions(permissions).map_err(MergeError::io(to))?;
-    Ok(file)
-}
-
 /// Copies a packet file; one that was packed with zstd is packed again, any other one is not, and loses its ending.
 fn packets(mut input: File, from: &Path, to: &Path, stripped: &mut Stripped) -> Result<(), StripError> {
     let mut head = [0; 6];
@@ -196,7 +192,7 @@ fn packets(mut input: File, from: &Path, to: &Path, stripped: &mut Stripped) -> 
     let packed = Packing::of(&head[..got]) == Packing::Zstd;
     io::Seek::rewind(&mut input).map_err(MergeError::io(from))?;
     let to = if packed { to.to_owned() } else { to.with_file_name(plain_name(&file_name(to))) };
-    let file = BufWriter::new(create(&input, from, &to)?);
+    let file = BufWriter::new(file_copy::create(&input, &to).map_err(MergeError::io(&to))?);
     let mut input = files::unpacked(input).map_err(MergeError::io(from))?;
     let wrong = |source| StripError::Packets { path: from.to_owned(), source };
     let done = if packed {
@@ -221,7 +217,7 @@ fn file_name(path: &Path) -> String {
 /// Copies the sniffer's manifest; it says from now on that no payload was kept.
 fn manifest(input: File, from: &Path, to: &Path) -> Result<(), StripError> {
     let unreadable = |source| StripError::Manifest { path: from.to_owned(), source };
-    let mut file = create(&input, from, to)?;
+    let mut file = file_copy::create(&input, to).map_err(MergeError::io(to))?;
     let text = files::read_whole(input).map_err(MergeError::io(from))?;
     let mut manifest: Value = serde_json::from_slice(&text).map_err(unreadable)?;
     forget_payload(&mut manifest);

@@ -1,6 +1,6 @@
 //! How much captures hold, and the memory that a merge of so much takes.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 // What each part takes at most, bytes. Fitted on 2026-11-22 so that the golden captures and captures of one kind of thing
 // alone come out between 1.7 and 3.2 times what `merger build --json` says that it took in the end: terasort 115 MiB (691,888
@@ -19,7 +19,7 @@ const BYTES_PER_JVM_BYTE: u64 = 3;
 const BYTES_PER_SOCKET_RECORD: u64 = 900;
 
 /// What captures hold, as far as memory is concerned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Volume {
     /// Packets.
     pub packets: u64,
@@ -54,6 +54,13 @@ impl Volume {
     #[must_use]
     pub fn memory_bytes(&self, for_packets: u64) -> u64 {
         self.other_bytes().saturating_add(self.packed_bytes().min(for_packets))
+    }
+
+    /// Memory that the making of digests of this takes at most, bytes.
+    #[must_use]
+    pub fn digest_bytes(&self, for_packets: u64) -> u64 {
+        let without_packets = Self { packets: 0, ..*self };
+        without_packets.other_bytes().saturating_add(self.packed_bytes().min(for_packets))
     }
 
     /// What its packets take in memory or in a temporary file, bytes.

@@ -5,6 +5,8 @@
 mod agents_files;
 #[path = "../../tests/fuzz/checks/corpus.rs"]
 mod corpus;
+#[path = "../../tests/fuzz/checks/digest.rs"]
+mod digest;
 #[path = "../../tests/fuzz/checks/foreign_files.rs"]
 mod foreign_files;
 #[path = "../../tests/fuzz/checks/wire.rs"]
@@ -14,6 +16,11 @@ mod world;
 #[test]
 fn agents_files_keep_their_promises() {
     corpus::each("agents_files", agents_files::check);
+}
+
+#[test]
+fn digests_keep_their_promises() {
+    corpus::each("digest", digest::check);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::process::Command;
 use hadoptic_tests::program;
 
 const COMMANDS: [(&str, &[&str]); 2] = [
-    ("merger", &["", "build", "check", "export", "network", "strip"]),
+    ("merger", &["", "build", "check", "digest", "export", "network", "strip"]),
     (
         "replay",
         &[

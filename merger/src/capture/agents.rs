@@ -10,6 +10,7 @@ use trace::manifest::{DumpingdManifest, SnifferManifest};
 use trace::packet::{Direction, PacketReader};
 use trace::socket::SocketRecord;
 
+use super::digest::{self, DigestError};
 use super::host::{HostCapture, is_damage, own_addresses};
 use super::layout::{FileKind, HostFile, HostFolder};
 use super::reading::Reading;
@@ -20,7 +21,7 @@ use crate::loss::{LossKind, Note as _};
 use crate::progress::Meter;
 
 /// Reads a host's folder.
-pub(super) fn read_folder(folder: &HostFolder, reading: &Reading<'_>) -> Result<HostCapture, MergeError> {
+pub(crate) fn read_folder(folder: &HostFolder, reading: &Reading<'_>) -> Result<HostCapture, MergeError> {
     let name = &folder.name;
     let path = folder.folder.path();
     let mut host = HostCapture {
@@ -29,9 +30,10 @@ pub(super) fn read_folder(folder: &HostFolder, reading: &Reading<'_>) -> Result<
         packets: Packets::within(reading.limit),
         ..HostCapture::default()
     };
-    for (what, reason) in &folder.left_out {
-        host.lost(what, LossKind::LeftOut(reason.clone()), 1);
+    if let Some(file) = folder.find(&FileKind::Digest) {
+        return read_digest(host, folder, file, reading);
     }
+    note_left_out(&mut host, folder);
     let sniffer = read_json::<SnifferManifest>(&mut host, folder, &FileKind::SnifferManifest)?;
     let dumpingd = read_json::<DumpingdManifest>(&mut host, folder, &FileKind::DumpingdManifest)?;
     if let Some(sniffer) = &sniffer {
@@ -77,6 +79,40 @@ pub(super) fn read_folder(folder: &HostFolder, reading: &Reading<'_>) -> Result<
     if host.packets.count == 0 {
         host.notes.push(format!("{name}: no packets in {}", path.display()));
     }
+    Ok(host)
+}
+
+fn note_left_out(host: &mut HostCapture, folder: &HostFolder) {
+    for (what, reason) in &folder.left_out {
+        host.lost(what, LossKind::LeftOut(reason.clone()), 1);
+    }
+}
+
+/// Reads the digest in a folder; beside it there may be nothing of what it was made of.
+fn read_digest(
+    mut host: HostCapture,
+    folder: &HostFolder,
+    file: &HostFile,
+    reading: &Reading<'_>,
+) -> Result<HostCapture, MergeError> {
+    let path = || folder.folder.path().join(file.path());
+    let refuse = |error: &dyn ToString| MergeError::Digest { path: path(), reason: error.to_string() };
+    let beside = folder.files.iter().find(|other| !matches!(other.kind, FileKind::Unknown | FileKind::Digest));
+    if let Some(beside) = beside {
+        let beside = beside.path();
+        return Err(refuse(&format!(
+            "{} lies beside it, which would count twice: remove one of both",
+            beside.display()
+        )));
+    }
+    let input = folder.open(file).map_err(MergeError::io(path()))?;
+    match digest::read(&mut host, input, reading) {
+        Ok(()) => {}
+        Err(DigestError::Io(error)) => return Err(MergeError::io(path())(error)),
+        Err(DigestError::Spill(error)) => return Err(MergeError::Spill(error)),
+        Err(error) => return Err(refuse(&error)),
+    }
+    note_left_out(&mut host, folder);
     Ok(host)
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use trace::files::LineLosses;
 use trace::jvm::JvmRecord;
 use trace::manifest::ForeignProcess;
@@ -91,7 +92,7 @@ impl HostCapture {
 }
 
 /// The file of one JVM.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct JvmFile {
     /// What people call it: HOST/NAME.
     pub file: String,
@@ -110,6 +111,7 @@ pub struct JvmFile {
     /// Whether it says that it ended.
     pub ended: bool,
     /// Its records, the header among them if it is there.
+    #[serde(skip)]
     pub records: Vec<JvmRecord>,
 }
 

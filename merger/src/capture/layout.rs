@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! CAPTURE/HOST/  sniffer.json packets-*.hpk dumpingd.json sockets*.jsonl manifest.json jvm-*.jsonl
+//! CAPTURE/HOST/  digest.hdg.zst       in place of all that
 //! CAPTURE/HOST/jvm/  jvm-*.jsonl  UID/jvm-*.jsonl
 //! ```
 //!
@@ -17,6 +18,8 @@ use trace::folder::{Folder, Kind};
 
 use crate::error::MergeError;
 
+/// A host's digest.
+pub(crate) const DIGEST: &str = "digest.hdg.zst";
 /// The folder of JVM records in a host's folder.
 const JVM_FOLDER: &str = "jvm";
 /// JVM records of a host that are read, at most: a JVM for each second of a day.
@@ -44,6 +47,8 @@ pub(crate) enum FileKind {
     DumpingdManifest,
     /// `manifest.json`: captures of other tools.
     ForeignManifest,
+    /// `digest.hdg.zst`: what `merger digest` made of all that.
+    Digest,
     /// Anything else.
     Unknown,
 }
@@ -55,6 +60,7 @@ impl FileKind {
             "sniffer.json" => return Self::SnifferManifest,
             "dumpingd.json" => return Self::DumpingdManifest,
             "manifest.json" => return Self::ForeignManifest,
+            DIGEST => return Self::Digest,
             _ => {}
         }
         if let Some(interface) = interface_of(plain) {
@@ -132,8 +138,16 @@ impl HostFolder {
 
     /// Bytes of its packet files and of what other tools wrote, as they lie on the disk.
     pub fn bytes(&self) -> u64 {
-        let counted = self.files.iter().filter(|file| matches!(file.kind, FileKind::Packets(_) | FileKind::Unknown));
+        let counted = self
+            .files
+            .iter()
+            .filter(|file| matches!(file.kind, FileKind::Packets(_) | FileKind::Digest | FileKind::Unknown));
         counted.filter_map(|file| Some(self.open(file).ok()?.metadata().ok()?.len())).sum()
+    }
+
+    /// Bytes of all its files, as they lie on the disk.
+    pub fn all_bytes(&self) -> u64 {
+        self.files.iter().filter_map(|file| Some(self.open(file).ok()?.metadata().ok()?.len())).sum()
     }
 
     /// How a file is called in what people read: HOST/NAME.
@@ -298,6 +312,7 @@ fn holds_records(names: &[String]) -> bool {
             || name.starts_with("jvm-")
             || name == "sniffer.json"
             || name == "dumpingd.json"
+            || name == DIGEST
     };
     // A trace has a manifest.json as well, beside its tables.
     let foreign = names.contains(&"manifest.json".to_owned()) && !names.iter().any(|name| name.ends_with(".parquet"));

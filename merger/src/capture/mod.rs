@@ -1,7 +1,8 @@
 //! Reading captures: one folder a host, of our agents or of other tools.
 
 mod again;
-mod agents;
+pub(crate) mod agents;
+pub(crate) mod digest;
 pub mod flows;
 pub(crate) mod foreign;
 pub(crate) mod host;
@@ -10,7 +11,7 @@ pub(crate) mod layout;
 mod listing;
 pub mod observed;
 pub(crate) mod pcap;
-mod reading;
+pub(crate) mod reading;
 pub(crate) mod sense;
 pub mod store;
 

@@ -80,7 +80,7 @@ const FILE: u8 = 128;
 
 /// What a record is told against: the record before it, and the last one of each direction.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Context {
+pub(in crate::capture) struct Context {
     time_ns: u64,
     file: u16,
     ways: [Way; 2],
@@ -98,10 +98,18 @@ impl Context {
     /// Appends a record.
     #[inline]
     pub fn write(&mut self, out: &mut Vec<u8>, packet: &Observed, kept: &[u8]) {
+        let mut head = [0; MAX_HEAD];
+        let length = self.write_head(&mut head, packet, kept.len());
+        out.extend_from_slice(&head[..length]);
+        out.extend_from_slice(kept);
+    }
+
+    /// Writes a record up to its kept payload, and says how many bytes that takes.
+    #[inline]
+    pub fn write_head(&mut self, head: &mut [u8; MAX_HEAD], packet: &Observed, kept_length: usize) -> usize {
         let way = &mut self.ways[usize::from(packet.forward)];
         let sequence = packet.sequence.wrapping_sub(way.next);
         let acknowledgement = packet.acknowledgement.wrapping_sub(way.acknowledgement);
-        let mut head = [0u8; MAX_HEAD];
         let mut what = 0;
         let mut at = 1 + put(&mut head[1..], zigzag(packet.time_ns.wrapping_sub(self.time_ns) as i64));
         if packet.forward {
@@ -133,9 +141,9 @@ impl Context {
             what |= FILE;
             at += put(&mut head[at..], u64::from(packet.file));
         }
-        if !kept.is_empty() {
+        if kept_length != 0 {
             what |= KEPT;
-            at += put(&mut head[at..], kept.len() as u64);
+            at += put(&mut head[at..], kept_length as u64);
         }
         head[0] = what;
         *way = Way {
@@ -145,8 +153,7 @@ impl Context {
             flags: packet.flags,
         };
         (self.time_ns, self.file) = (packet.time_ns, packet.file);
-        out.extend_from_slice(&head[..at]);
-        out.extend_from_slice(kept);
+        at
     }
 
     /// Reads the record that begins at `at`, and moves `at` behind it. `None` if there is no whole one.
@@ -155,39 +162,47 @@ impl Context {
         let mut rest = bytes.get(*at..)?;
         let (&what, behind) = rest.split_first()?;
         rest = behind;
+        let time = get(&mut rest)?;
+        let packet = self.read_behind(what, time, &mut rest)?;
+        let kept_start = u32::try_from(bytes.len() - rest.len()).ok()?;
+        rest = rest.get(usize::from(packet.kept_length)..)?;
+        *at = bytes.len() - rest.len();
+        Some(Observed { kept_start, ..packet })
+    }
+
+    /// Takes what stands behind the first byte and the time of a record from the front of `rest`, up to the kept payload.
+    #[inline]
+    pub fn read_behind(&mut self, what: u8, time: u64, rest: &mut &[u8]) -> Option<Observed> {
         let way = &mut self.ways[usize::from(what & FORWARD != 0)];
-        let time_ns = self.time_ns.wrapping_add(unzigzag(get(&mut rest)?) as u64);
+        let time_ns = self.time_ns.wrapping_add(unzigzag(time) as u64);
         if what & FLAGS != 0 {
             let (&flags, behind) = rest.split_first()?;
-            (way.flags, rest) = (flags, behind);
+            (way.flags, *rest) = (flags, behind);
         }
         if what & WINDOW != 0 {
             let (window, behind) = rest.split_first_chunk::<2>()?;
-            (way.window, rest) = (u16::from_le_bytes(*window), behind);
+            (way.window, *rest) = (u16::from_le_bytes(*window), behind);
         }
         let mut sequence = way.next;
         if what & SEQUENCE != 0 {
-            sequence = sequence.wrapping_add(unzigzag(get(&mut rest)?) as u32);
+            sequence = sequence.wrapping_add(unzigzag(get(rest)?) as u32);
         }
         if what & ACKNOWLEDGEMENT != 0 {
-            way.acknowledgement = way.acknowledgement.wrapping_add(unzigzag(get(&mut rest)?) as u32);
+            way.acknowledgement = way.acknowledgement.wrapping_add(unzigzag(get(rest)?) as u32);
         }
-        let payload_length = if what & PAYLOAD != 0 { u32::try_from(get(&mut rest)?).ok()? } else { 0 };
+        let payload_length = if what & PAYLOAD != 0 { u32::try_from(get(rest)?).ok()? } else { 0 };
         if what & FILE != 0 {
-            self.file = u16::try_from(get(&mut rest)?).ok()?;
+            self.file = u16::try_from(get(rest)?).ok()?;
         }
-        let kept_length = if what & KEPT != 0 { u16::try_from(get(&mut rest)?).ok()? } else { 0 };
-        let kept_start = bytes.len() - rest.len();
-        rest = rest.get(usize::from(kept_length)..)?;
+        let kept_length = if what & KEPT != 0 { u16::try_from(get(rest)?).ok()? } else { 0 };
         way.next = sequence.wrapping_add(payload_length);
         self.time_ns = time_ns;
-        *at = bytes.len() - rest.len();
         Some(Observed {
             time_ns,
             sequence,
             acknowledgement: way.acknowledgement,
             payload_length,
-            kept_start: u32::try_from(kept_start).ok()?,
+            kept_start: 0,
             kept_length,
             window: way.window,
             file: self.file,
@@ -198,7 +213,7 @@ impl Context {
 }
 
 /// Bytes of a record in front of its kept payload, at most: its first one, a time, flags, a window and five numbers.
-const MAX_HEAD: usize = 1 + 10 + 1 + 2 + 5 * 5 + 8;
+pub(super) const MAX_HEAD: usize = 1 + 10 + 1 + 2 + 5 * 5 + 8;
 
 #[cfg(test)]
 mod tests {

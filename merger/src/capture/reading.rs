@@ -1,7 +1,7 @@
 //! What every reader of a host's files is told.
 
 /// How a host is read.
-pub(super) struct Reading<'a> {
+pub(crate) struct Reading<'a> {
     /// Its number among the hosts.
     pub number: usize,
     /// Memory that its packets may take, bytes.

@@ -115,8 +115,12 @@ impl Packets {
         self.take(key, &Observed::of(packet, forward, file), kept(packet))
     }
 
+    /// Takes in a packet whose flow is known.
+    ///
+    /// # Errors
+    /// As [`Packets::push`].
     #[inline]
-    fn take(&mut self, key: FlowKey, packet: &Observed, kept: &[u8]) -> io::Result<()> {
+    pub(super) fn take(&mut self, key: FlowKey, packet: &Observed, kept: &[u8]) -> io::Result<()> {
         let number = match self.last {
             Some((last, number)) if last == key => number,
             _ => self.number_of(key, packet),
@@ -222,6 +226,11 @@ impl Packets {
     /// The flows of which there are packets, in the order of their first ones.
     pub fn keys(&self) -> impl Iterator<Item = &FlowKey> {
         self.flows.iter().map(|flow| &flow.key)
+    }
+
+    /// Each flow and its packets as they came, in the order of [`Packets::keys`].
+    pub(super) fn stored(&self) -> impl Iterator<Item = io::Result<(FlowKey, FlowPackets)>> {
+        (0..self.flows.len()).map(|number| Ok((self.flows[number].key, self.read(number)?)))
     }
 
     /// First and last packet, on the host's clock.

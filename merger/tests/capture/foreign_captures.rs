@@ -190,6 +190,15 @@ fn write(folder: &Path, world: &World, file: &str, bytes: impl Fn(&[Packet]) -> 
     }
 }
 
+/// A capture of tcpdump and `ss`.
+pub fn write_tcpdump_capture(folder: &Path) {
+    write(folder, &talk(), "eth0.pcap", |packets| pcap(packets, Link::Ethernet, true, 256));
+    let listing = "# 1700000000\nESTAB 0 0 10.0.0.1:40000 10.0.0.2:8020 users:((\"java\",pid=50,fd=3))\nno socket\n";
+    fs::write(folder.join("w1/ss.txt"), listing).unwrap();
+    let rest = r#", "sockets": [{"file": "ss.txt", "format": "ss"}], "processes": [{"pid": 50, "role": "DataNode"}]"#;
+    fs::write(folder.join("w1/manifest.json"), manifest("w1", "10.0.0.1", "eth0.pcap", rest)).unwrap();
+}
+
 fn merged(folder: &Path) -> Merged {
     merge(&[folder.to_owned()], &Silent).unwrap()
 }

@@ -5,6 +5,7 @@ mod bad_input;
 mod check_command;
 mod check_figures;
 mod clock_alignment;
+mod digest_command;
 mod foreign_captures;
 mod framing_hadoop_1;
 mod framing_http;
