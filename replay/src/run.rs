@@ -129,6 +129,14 @@ pub fn read_trace(folder: &Path) -> Result<Trace, RunError> {
     Ok(trace_tables::read_trace(folder)?)
 }
 
+/// The same without what a replay does not need: spans and steps.
+///
+/// # Errors
+/// As [`read_trace`].
+pub fn read_causal_trace(folder: &Path) -> Result<Trace, RunError> {
+    Ok(trace_tables::read_causal_trace(folder)?)
+}
+
 /// Replays the experiment's job of `trace` over its fabric. `progress` is called now and then.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Error};
 use replay::experiment::Experiment;
 use replay::generate::{grown_job, read_jobs};
-use replay::run::{GeneratedJobs, Jobs, RunError, read_trace};
+use replay::run::{GeneratedJobs, Jobs, RunError, read_causal_trace, read_trace};
 
 use super::common::Common;
 use super::progress::Bars;
@@ -38,15 +38,27 @@ pub(super) fn path_of_jobs(experiment: &Experiment) -> Result<&Path, RunError> {
     experiment.workload.source().ok_or(RunError::NoTrace)
 }
 
-/// Reads the jobs of an experiment.
-pub(super) fn jobs_of(experiment: &Experiment, bars: &Bars) -> Result<Jobs, Error> {
+/// How much of a recorded job is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tables {
+    /// What a replay needs.
+    Causal,
+    /// All: a simulated trace has the tables of the recorded one.
+    All,
+}
+
+/// Reads the jobs of an experiment. Of a job that is grown all tables are read.
+pub(super) fn jobs_of(experiment: &Experiment, tables: Tables, bars: &Bars) -> Result<Jobs, Error> {
     let job = experiment.workload.job.as_deref();
     if let Some(file) = &experiment.workload.generate {
         return Ok(Jobs::Generated(Box::new(GeneratedJobs::new(read_jobs(file, &[])?, Vec::new(), job)?)));
     }
     let folder = path_of_jobs(experiment)?;
     let spinner = bars.spinner(&format!("reading {}", folder.display()));
-    let trace = read_trace(folder)?;
+    let trace = match (tables, &experiment.workload.grow) {
+        (Tables::Causal, None) => read_causal_trace(folder)?,
+        _ => read_trace(folder)?,
+    };
     spinner.finish_and_clear();
     let Some(growth) = &experiment.workload.grow else { return Ok(Jobs::Recorded(Box::new(trace))) };
     let (file, notes) = grown_job(&folder.display().to_string(), &trace, &[], growth).context("workload.grow")?;
@@ -79,7 +91,7 @@ pub(super) fn read_all<'e>(
     let mut jobs = BTreeMap::new();
     for experiment in experiments {
         if let Entry::Vacant(missing) = jobs.entry(key_of_jobs(experiment)?) {
-            missing.insert(jobs_of(experiment, bars)?);
+            missing.insert(jobs_of(experiment, Tables::Causal, bars)?);
         }
     }
     Ok(jobs)

@@ -22,7 +22,7 @@ use trace::stderr::error_chain;
 use trace_tables::write_trace;
 
 use super::common::{COULD_NOT_RUN, Common, FOUND_WRONG, RunArgs, say, tell_of_left_out, wrong_key};
-use super::jobs::{jobs_of, key_of_jobs, path_of_jobs, read_all, use_jobs};
+use super::jobs::{Tables, jobs_of, key_of_jobs, path_of_jobs, read_all, use_jobs};
 use super::progress::Bars;
 use super::{synthetic, table};
 
@@ -74,7 +74,8 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let experiment = read_experiment(path, common)?;
     path_of_jobs(&experiment)?;
     args.simulated_trace.as_deref().map_or(Ok(()), |folder| refuse_existing("--simulated-trace", folder))?;
-    let jobs = jobs_of(&experiment, &bars)?;
+    let tables = if args.simulated_trace.is_some() { Tables::All } else { Tables::Causal };
+    let jobs = jobs_of(&experiment, tables, &bars)?;
     let results = match &args.simulated_trace {
         None => replay_one(path, &experiment, &jobs, common, &bars)?,
         Some(folder) => {

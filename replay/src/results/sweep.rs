@@ -136,7 +136,7 @@ pub(super) fn write_table<S>(
         let numbers: Option<Vec<f64>> = axis.values.iter().map(|text| text.parse().ok()).collect();
         parquet.push(match numbers {
             Some(_) => column(&cells, &axis.path, Column::F64, |cell| cell.parse::<f64>().ok()),
-            None => column(&cells, &axis.path, Column::Text, |cell| cell.clone()),
+            None => (axis.path.clone(), Column::Text(cells.iter().map(Some).collect())),
         });
         push(&mut csv, &axis.path, cells);
     }

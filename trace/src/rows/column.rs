@@ -16,7 +16,46 @@ pub enum Column {
     /// Floating point: shares.
     F64(Vec<Option<f64>>),
     /// Text.
-    Text(Vec<Option<String>>),
+    Text(TextCells),
+}
+
+/// The cells of a column of text, one behind the other: tables have millions, most of them few different words.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TextCells {
+    bytes: String,
+    /// Of each cell: where it ends in `bytes`, and whether it is not null.
+    ends: Vec<(usize, bool)>,
+}
+
+impl TextCells {
+    /// Appends a cell.
+    pub fn push(&mut self, cell: Option<&str>) {
+        self.bytes.push_str(cell.unwrap_or_default());
+        self.ends.push((self.bytes.len(), cell.is_some()));
+    }
+
+    /// The cell in row `row`: `None` if there is no such row, `Some(None)` if it is null.
+    #[must_use]
+    pub fn get(&self, row: usize) -> Option<Option<&str>> {
+        let (end, is_there) = *self.ends.get(row)?;
+        let begin = row.checked_sub(1).map_or(0, |before| self.ends[before].0);
+        Some(is_there.then(|| &self.bytes[begin..end]))
+    }
+
+    /// All cells in their order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Option<&str>> {
+        (0..self.ends.len()).map(|row| self.get(row).flatten())
+    }
+}
+
+impl<T: AsRef<str>> FromIterator<Option<T>> for TextCells {
+    fn from_iter<I: IntoIterator<Item = Option<T>>>(cells: I) -> Self {
+        let mut text = Self::default();
+        for cell in cells {
+            text.push(cell.as_ref().map(AsRef::as_ref));
+        }
+        text
+    }
 }
 
 /// A value that can stand in a column.
@@ -76,7 +115,30 @@ cell!(u32, U32);
 cell!(u64, U64);
 cell!(i64, I64);
 cell!(f64, F64);
-cell!(String, Text);
+
+impl Cell for String {
+    fn empty() -> Column {
+        Column::Text(TextCells::default())
+    }
+    fn push(&self, column: &mut Column) {
+        column.push_text(Some(self));
+    }
+    fn get(column: &Column, row: usize) -> Option<Self> {
+        column.text(row)?.map(str::to_owned)
+    }
+}
+
+impl Cell for Option<String> {
+    fn empty() -> Column {
+        String::empty()
+    }
+    fn push(&self, column: &mut Column) {
+        column.push_text(self.as_deref());
+    }
+    fn get(column: &Column, row: usize) -> Option<Self> {
+        column.text(row).map(|cell| cell.map(str::to_owned))
+    }
+}
 
 macro_rules! id_cell {
     ($($id:ident),*) => { $(
@@ -146,6 +208,22 @@ pub struct ColumnDescription {
 }
 
 impl Column {
+    /// Appends a cell of text; a column of another type is left alone.
+    pub fn push_text(&mut self, cell: Option<&str>) {
+        if let Self::Text(cells) = self {
+            cells.push(cell);
+        }
+    }
+
+    /// The text in row `row`: `None` if there is no such row or the column is of another type, `Some(None)` if it is null.
+    #[must_use]
+    pub fn text(&self, row: usize) -> Option<Option<&str>> {
+        match self {
+            Self::Text(cells) => cells.get(row),
+            _ => None,
+        }
+    }
+
     /// Its type, as in the file: 64 bits are signed there.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
@@ -293,10 +371,10 @@ macro_rules! named {
                 String::empty()
             }
             fn push(&self, column: &mut $crate::rows::Column) {
-                $crate::rows::Cell::push(&self.as_str().to_owned(), column);
+                column.push_text(Some(self.as_str()));
             }
             fn get(column: &$crate::rows::Column, row: usize) -> Option<Self> {
-                String::get(column, row).and_then(|name| Self::from_name(&name))
+                column.text(row)?.and_then(Self::from_name)
             }
         }
 
@@ -308,12 +386,12 @@ macro_rules! named {
                 String::empty()
             }
             fn push(&self, column: &mut $crate::rows::Column) {
-                $crate::rows::Cell::push(&self.map(|value| value.as_str().to_owned()), column);
+                column.push_text(self.map(|value| value.as_str()));
             }
             fn get(column: &$crate::rows::Column, row: usize) -> Option<Self> {
-                match Option::<String>::get(column, row)? {
+                match column.text(row)? {
                     None => Some(None),
-                    Some(name) => $name::from_name(&name).map(Some),
+                    Some(name) => $name::from_name(name).map(Some),
                 }
             }
         }

@@ -24,7 +24,7 @@ mod trace;
 mod work;
 
 pub use causal::{Carrier, DependencyRow, EventKind, EventRow, Evidence, On, TimerRow};
-pub use column::{Cell, Column, ColumnDescription, Row, RowError, plain_text};
+pub use column::{Cell, Column, ColumnDescription, Row, RowError, TextCells, plain_text};
 pub use network::{ConnectionRow, HostRow, MessageKind, MessageRow, OwnerEvidence, ProcessRow, SpanRow};
 pub use progress::{StepKind, StepRow};
 pub use trace::Trace;

@@ -95,14 +95,23 @@ pub enum TableError {
 /// # Errors
 /// If a table or the manifest is missing, cut off or of another version.
 pub fn read_trace(folder: &Path) -> Result<Trace, TableError> {
+    let causal = read_causal_trace(folder)?;
+    Ok(Trace { spans: read_rows(folder)?, steps: read_rows_if_there(folder)?, ..causal })
+}
+
+/// Reads a trace without spans and steps, which no execution of its causal graph needs.
+///
+/// # Errors
+/// As [`read_trace`].
+pub fn read_causal_trace(folder: &Path) -> Result<Trace, TableError> {
     Ok(Trace {
         manifest: read_manifest(folder)?,
         hosts: read_rows(folder)?,
         processes: read_rows(folder)?,
         connections: read_rows(folder)?,
         messages: read_rows(folder)?,
-        spans: read_rows(folder)?,
-        steps: read_rows_if_there(folder)?,
+        spans: Vec::new(),
+        steps: Vec::new(),
         events: read_rows(folder)?,
         dependencies: read_rows(folder)?,
         timers: read_rows(folder)?,
@@ -199,9 +208,15 @@ fn write_manifest(folder: &Path, manifest: &TraceManifest) -> Result<(), TableEr
 pub fn read_rows<R: Row>(folder: &Path) -> Result<Vec<R>, TableError> {
     let path = folder.join(format!("{}.parquet", R::NAME));
     let file = File::open(&path).map_err(|source| TableError::Io { path: path.clone(), source })?;
-    let frame = ParquetReader::new(file)
-        .finish()
-        .map_err(|source| TableError::Parquet { path: path.clone(), source: Box::new(source) })?;
+    let parquet = |source: PolarsError| TableError::Parquet { path: path.clone(), source: Box::new(source) };
+    let mut reader = ParquetReader::new(file);
+    let there = reader.schema().map_err(parquet)?;
+    if let Some(column) = R::COLUMNS.iter().find(|name| !there.contains(name)) {
+        let found = there.iter_names().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(TableError::MissingColumn { path, column, found });
+    }
+    let needed = R::COLUMNS.iter().map(|name| (*name).to_owned()).collect();
+    let frame = reader.with_columns(Some(needed)).finish().map_err(parquet)?;
     let columns = R::COLUMNS
         .iter()
         .zip(R::empty_columns())
@@ -348,7 +363,7 @@ fn cell_text(column: &Column, row: usize) -> String {
         Column::U64(cells) => text(cells, row),
         Column::I64(cells) => text(cells, row),
         Column::F64(cells) => text(cells, row),
-        Column::Text(cells) => text(cells, row),
+        Column::Text(cells) => cells.get(row).flatten().unwrap_or_default().to_owned(),
     }
 }
 
@@ -362,7 +377,7 @@ fn to_polars(name: &str, column: Column) -> Series {
         }
         Column::I64(cells) => PolarsSeries::new(name.into(), cells),
         Column::F64(cells) => PolarsSeries::new(name.into(), cells),
-        Column::Text(cells) => PolarsSeries::new(name.into(), cells),
+        Column::Text(cells) => PolarsSeries::new(name.into(), cells.iter().collect::<Vec<_>>()),
     }
     .into_column()
 }
@@ -390,9 +405,7 @@ fn from_polars(path: &Path, frame: &DataFrame, name: &'static str, empty: &Colum
         Column::I64(_) => Column::I64(series.i64().map_err(wrong("i64"))?.iter().collect()),
         Column::F64(_) => Column::F64(series.f64().map_err(wrong("f64"))?.iter().collect()),
         Column::Text(_) => match series.dtype() {
-            DataType::String => {
-                Column::Text(series.str().map_err(wrong("text"))?.iter().map(|cell| cell.map(str::to_owned)).collect())
-            }
+            DataType::String => Column::Text(series.str().map_err(wrong("text"))?.iter().collect()),
             other => {
                 return Err(TableError::Type {
                     path: path.into(),
