@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::fabric::FabricConfig;
 use crate::fabric::credit::CreditConfig;
+use crate::fabric::input_queued::InputQueuedConfig;
 use crate::fabric::omni_path::OmniPathConfig;
 use crate::fabric::rotor::RotorConfig;
 use crate::fabric::store_and_forward::StoreAndForwardConfig;
@@ -32,6 +33,7 @@ macro_rules! toml_text {
 toml_text!(
     CreditConfig,
     FabricConfig,
+    InputQueuedConfig,
     OmniPathConfig,
     RotorConfig,
     StoreAndForwardConfig,

@@ -57,6 +57,7 @@ pub const EXPERIMENTS: &[Shipped] = shipped!["":
     "synthetic/fattreesim"
     "synthetic/hot-spot"
     "synthetic/ideal"
+    "synthetic/input-queued"
     "synthetic/omni-path"
     "synthetic/omni-path-shift"
     "synthetic/opera-shuffle"

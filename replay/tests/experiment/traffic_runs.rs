@@ -323,6 +323,20 @@ fn an_omni_path_router_accepts_what_its_paper_says() {
     }
 }
 
+/// What the comment of `synthetic/input-queued.toml` says.
+#[test]
+fn input_queued_routers_accept_and_take_what_booksims_do() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/synthetic/input-queued.toml");
+    let sweep = Sweep::read(&path, &["run.seeds=1".parse().unwrap()]).unwrap();
+    let figures: Vec<_> = sweep.points.iter().map(|point| run(&point.experiment).figures).collect();
+    for (figures, latency) in figures.iter().zip([33.0, 41.0, 60.0]) {
+        close(figures.accepted_load, figures.offered_load.unwrap(), 0.01);
+        // A cycle is 1 ns.
+        close(figures.packet.mean().map(|mean| mean / 1_000.0), latency, latency * 0.03);
+    }
+    close(figures[4].accepted_load, 0.687, 0.02);
+}
+
 /// What the comment of `sweeps/ops-load.toml` says: with more wavelengths more arrives.
 #[test]
 fn more_wavelengths_let_more_through_the_packet_switch() {

@@ -8,9 +8,11 @@
 //! | `credit` | InfiniBand: virtual cut-through, virtual lanes, credits |
 //! | `store-and-forward` | switches that queue whole packets at their outputs, nothing above them at the hosts |
 //! | `omni-path` | Intel's Omni-Path: routers of two crossbars, buffers that virtual lanes share |
+//! | `input-queued` | clocked routers with virtual channels, flit by flit: wormhole or virtual cut-through, separable allocators |
 //! | `rotor` | racks that optical circuit switches join in turn, whatever waits |
 
 pub mod credit;
+mod cycle;
 mod error;
 pub mod ethernet;
 pub mod figures;
@@ -19,6 +21,7 @@ pub mod flows;
 pub mod ideal;
 pub mod ideal_packets;
 mod ids;
+pub mod input_queued;
 mod instant;
 mod kinds;
 pub mod lightness;
@@ -58,6 +61,8 @@ kinds::fabric_kinds! {
         "store-and-forward" => StoreAndForward(store_and_forward::StoreAndForwardConfig),
         /// Omni-Path's routers of two stages.
         "omni-path" => OmniPath(omni_path::OmniPathConfig),
+        /// Clocked routers with queues at their inputs, flit by flit.
+        "input-queued" => InputQueued(input_queued::InputQueuedConfig),
         /// Racks that circuit switches join in turn.
         "rotor" => Rotor(rotor::RotorConfig),
     }

@@ -119,6 +119,8 @@ impl LatticeHops {
                 _ if stays => hop.class.min(1),
                 _ => 1,
             },
+            Lanes::Dally(DallyConfig { mode: Dally::Entry, .. }) if stays => hop.class.min(1),
+            Lanes::Dally(DallyConfig { mode: Dally::Entry, .. }) => u8::from(self.ways.wraps_ahead(router, way)),
             Lanes::Dally(_) => self.basic(router, way),
             Lanes::BubbleVls(BubbleConfig { mode: BubbleMode::Oblivious, .. }) if stays => hop.class,
             Lanes::BubbleVls(bubble @ BubbleConfig { mode: BubbleMode::Oblivious, .. }) => {
@@ -257,6 +259,9 @@ impl LatticeHops {
                 0 => 0,
                 _ => stays.map_or(1, |lane| lane.class),
             },
+            Lanes::Dally(DallyConfig { mode: Dally::Entry, .. }) => {
+                stays.map_or_else(|| u8::from(self.ways.wraps_ahead(router, way)), |lane| lane.class)
+            }
             Lanes::Dally(_) => self.basic(router, way),
             Lanes::BubbleVls(bubble @ BubbleConfig { mode: BubbleMode::Oblivious, .. }) => match stays {
                 Some(lane) => lane.class,

@@ -46,12 +46,14 @@ choices! {
 }
 
 choices! {
-    /// How datelines are kept with several virtual lanes (INSEE's Dally router).
+    /// How datelines are kept with several virtual lanes (INSEE's Dally router, but for `entry`).
     Dally {
         /// Into each axis on class 1, on class 0 from the first router of a ring on.
         Trc = "trc",
         /// Class 0 while the end of the ring lies ahead, else 1.
         Basic = "basic",
+        /// Class 1 on the whole way along a ring whose end lies ahead where it is entered, else 0 (`BookSim2`'s `dim_order`).
+        Entry = "entry",
         /// As `basic`, but packets without an end ahead take either class.
         Improved = "improved",
         /// Any shortest way on more classes, as `improved` where none has room.

@@ -75,6 +75,12 @@ fn the_classes_of_trc_and_basic_are_those_of_the_program() {
     assert_eq!(classes(&ring, &basic, 5, 1), [0, 0, 1]);
     assert_eq!(classes(&ring, &basic, 1, 5), [0, 0, 1]);
     assert_eq!(classes(&ring, &basic, 0, 3), [1, 1, 1]);
+    let entry = routes(&ring, "{ dally = \"entry\" }");
+    // On 1 all along if the wrap lies ahead where the ring is entered.
+    assert_eq!(classes(&ring, &entry, 5, 1), [1, 1, 1]);
+    assert_eq!(classes(&ring, &entry, 1, 5), [1, 1, 1]);
+    assert_eq!(classes(&ring, &entry, 0, 3), [0, 0, 0]);
+    assert_eq!(classes(&ring, &entry, 3, 1), [0, 0]);
     let torus = build("shape = \"torus\"\nsize = [7, 7]");
     let trc = routes(&torus, "{ dally = \"trc\" }");
     // Each dimension begins anew: from (5, 3) to (1, 1), and from (5, 3) to (0, 0).
@@ -199,6 +205,25 @@ fn every_choice_arrives(topology: &Topology, routes: &Routes, seed: u64) {
             }
         }
     }
+}
+
+#[test]
+fn entry_leads_everywhere_on_tori_and_closes_a_circle_on_one_way_rings_alone() {
+    for size in ["[2]", "[3]", "[4]", "[5]", "[8]", "[4, 4]", "[5, 3]", "[2, 3, 4]"] {
+        for shape in ["torus", "mesh"] {
+            let topology = build(&format!("shape = \"{shape}\"\nsize = {size}"));
+            let routes = routes(&topology, "{ dally = \"entry\" }");
+            every_choice_arrives(&topology, &routes, 7);
+            assert_eq!(routes.cycle(&topology), None, "{shape} {size}");
+            assert!(
+                matches!(routes.deadlock_freedom(&topology), Ok(DeadlockFreedom::Acyclic { .. })),
+                "{shape} {size}"
+            );
+        }
+    }
+    let one_way = build("shape = \"torus\"\nsize = [4]\nways = 1");
+    let error = routes(&one_way, "{ dally = \"entry\" }").deadlock_freedom(&one_way).unwrap_err().to_string();
+    assert!(error.contains("wait for each other"), "{error}");
 }
 
 proptest! {

@@ -123,7 +123,7 @@ fn each_mistake_of_a_routing_is_named() {
         (
             "shape = \"torus\"",
             "{ dally = \"fast\" }",
-            &["routing.dally = \"fast\"", "trc", "basic", "improved", "adaptive"],
+            &["routing.dally = \"fast\"", "trc", "basic", "entry", "improved", "adaptive"],
         ),
         ("shape = \"torus\"", "{ dally = \"trc\", order = \"zyx\" }", &["routing.order = \"zyx\"", "dim", "dir"]),
         ("shape = \"torus\"", "{ dally = \"trc\", vcs = 3 }", &["routing.vcs = 3", "adaptive", "2 classes"]),

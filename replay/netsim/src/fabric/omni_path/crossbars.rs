@@ -2,8 +2,8 @@
 
 use super::OmniPath;
 use super::config::Retry;
-use super::cycle::Cycle;
 use super::state::{Event, Request, Target, WritePort};
+use crate::fabric::cycle::Cycle;
 use crate::fabric::ids::{PacketId, UnitId};
 use crate::fabric::packet::Observer;
 use crate::routing::Choice;

@@ -6,7 +6,6 @@
 
 mod config;
 mod crossbars;
-mod cycle;
 mod layout;
 mod sending;
 mod space;
@@ -15,6 +14,7 @@ mod waits;
 
 pub use config::{CentralChoice, FlitBuffers, OmniPathConfig, Retry, StageLatencies};
 
+use super::cycle::Cycle;
 use super::figures::LinkMeter;
 use super::flows::Flows;
 use super::ids::{PacketId, UnitId};
@@ -29,7 +29,6 @@ use crate::routing::Routes;
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, Topology};
 use crate::units::{DurationPs, Rate};
-use cycle::Cycle;
 use layout::Layout;
 use space::Spaces;
 use state::{Event, Packet, Queue, Request, Sender, Unit, WritePort};

@@ -1,8 +1,8 @@
 //! Links: which packet each takes next, of a host or of an output.
 
 use super::OmniPath;
-use super::cycle::Cycle;
 use super::state::{Event, Packet, Sender};
+use crate::fabric::cycle::Cycle;
 use crate::fabric::ids::PacketId;
 use crate::fabric::messages::key;
 use crate::fabric::packet::Observer;

@@ -1,6 +1,6 @@
 //! What is on its way, where it waits, and what waits for what.
 
-use super::cycle::Cycle;
+use crate::fabric::cycle::Cycle;
 use crate::fabric::ids::{MessageId, PacketId, UnitId};
 use crate::fabric::slab::Slab;
 use crate::topology::{LinkId, NodeId};

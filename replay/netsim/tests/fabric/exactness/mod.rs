@@ -1,6 +1,7 @@
 //! Random small networks, and the fast fabrics beside the slow models on them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
+pub mod input_queued;
 pub mod networks;
 pub mod omni_path;
 pub mod topologies;
@@ -8,6 +9,7 @@ pub mod topologies;
 use crate::flit_model::fault::Fault;
 use crate::flit_model::traffic::{Seen, Sending, When, answers};
 use netsim::fabric::credit::CreditConfig;
+use netsim::fabric::input_queued::InputQueuedConfig;
 use netsim::fabric::omni_path::OmniPathConfig;
 use netsim::fabric::packet::PacketFabric;
 use netsim::fabric::store_and_forward::StoreAndForwardConfig;
@@ -34,6 +36,12 @@ pub trait OnTopology: fmt::Display {
 }
 
 impl OnTopology for CreditConfig {
+    fn topology(&self) -> &TopologyConfig {
+        &self.topology
+    }
+}
+
+impl OnTopology for InputQueuedConfig {
     fn topology(&self) -> &TopologyConfig {
         &self.topology
     }

@@ -1,11 +1,11 @@
-//! The clock of all switches: whole cycles, each as long as a flit on a link.
+//! The clock of clocked switches: whole cycles, each as long as a flit on a link.
 
 use crate::fabric::packet::LinkTime;
 use crate::time::SimTime;
 
 /// A cycle, counted from the start of the simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Cycle(pub u64);
+pub(in crate::fabric) struct Cycle(pub u64);
 
 impl Cycle {
     /// None: never.

@@ -1,0 +1,204 @@
+//! What is on its way, where flits wait, and whose the virtual channels are.
+
+use crate::count::count;
+use crate::csr::Csr;
+use crate::fabric::ids::{MessageId, PacketId};
+use crate::topology::{LinkId, NodeId, Topology};
+use typed_index_collections::TiVec;
+
+/// None of something that is numbered.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A packet on its way.
+#[derive(Clone, Copy)]
+pub(super) struct Packet {
+    pub message: MessageId,
+    pub destination: NodeId,
+    pub flits: u32,
+    pub bytes: u32,
+    /// The cycle in which its first flit left its host.
+    pub left: u64,
+    pub key: u64,
+    pub flow: u64,
+    pub switches: u32,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Flit {
+    pub packet: PacketId,
+    pub tail: bool,
+}
+
+/// What becomes of the packet whose flits are first in a queue.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// There is none.
+    Idle,
+    /// Its head asks for a VC.
+    Asking,
+    /// It has been given one, which counts at the end of a cycle.
+    Granted,
+    /// It has one.
+    Active,
+}
+
+/// A VC at the end of a link, at a switch.
+#[derive(Clone, Copy)]
+pub(super) struct InputVc {
+    pub state: State,
+    /// Whether its first flit has been given the crossbar, which counts in cycle `crossbar_at`.
+    pub crosses: bool,
+    /// Flits that wait, and the place of the first among those of this VC.
+    pub flits: u32,
+    pub first: u32,
+    /// When its head asks for a VC; when that which it has been given counts.
+    pub vc_at: u64,
+    /// When its first flit asks for the crossbar; when what it has been given counts.
+    pub crossbar_at: u64,
+    /// The output by which it goes on as its switch counts them, [`NONE`] if it may choose among several; its class of VCs.
+    pub output: u32,
+    pub class: u8,
+    /// The VC that it has been given, among those of all outputs.
+    pub given: u32,
+    /// The way to the output that its first flit has been given.
+    pub way: u32,
+}
+
+impl InputVc {
+    pub const IDLE: Self = Self {
+        state: State::Idle,
+        crosses: false,
+        flits: 0,
+        first: 0,
+        vc_at: 0,
+        crossbar_at: 0,
+        output: NONE,
+        class: 0,
+        given: NONE,
+        way: NONE,
+    };
+}
+
+/// A VC of a link, as its sender knows it.
+#[derive(Clone, Copy)]
+pub(super) struct OutputVc {
+    /// Flits for which there is room.
+    pub credits: u32,
+    /// Whether it is a packet's.
+    pub taken: bool,
+    /// Whether that packet's last flit was sent, and its credit is waited for.
+    pub tail_sent: bool,
+}
+
+impl OutputVc {
+    /// Whether a packet of so many flits may be given it, if it asks for room for the whole packet.
+    pub const fn is_free_for(&self, flits: Option<u32>) -> bool {
+        let room = match flits {
+            Some(flits) => self.credits >= flits,
+            None => true,
+        };
+        room && !self.taken
+    }
+
+    /// A flit is sent.
+    pub const fn send(&mut self, tail: bool, wait_for_credit: bool) {
+        self.credits -= 1;
+        if tail && wait_for_credit {
+            self.tail_sent = true;
+        } else if tail {
+            self.taken = false;
+        }
+    }
+
+    /// A credit has come back; `all` are there if nothing is under way.
+    pub const fn credit(&mut self, all: u32) {
+        self.credits += 1;
+        if self.tail_sent && self.credits == all {
+            (self.taken, self.tail_sent) = (false, false);
+        }
+    }
+}
+
+/// A flit that crosses the crossbar now: the VC in which it lies, as its switch counts them, its way to the output, and whether it was held
+/// for its packet.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Crossing {
+    pub vc: u32,
+    pub way: u32,
+    pub held: bool,
+}
+
+/// What a host is sending.
+#[derive(Clone, Copy)]
+pub(super) struct Host {
+    /// Flits of its packet that have not left, and that packet.
+    pub flits: u32,
+    pub packet: PacketId,
+    /// That packet's VC; the one that was taken last.
+    pub vc: u8,
+    pub listed: bool,
+}
+
+/// Inputs and outputs by number: those of each switch lie next to each other, the outputs of hosts behind those of all switches.
+pub(super) struct Ports {
+    inputs: Csr<LinkId>,
+    outputs: Csr<LinkId>,
+    /// By link; [`NONE`] of those that end at a host.
+    input_of: TiVec<LinkId, u32>,
+    output_of: TiVec<LinkId, u32>,
+    /// Which of its switch's outputs a link is.
+    position: TiVec<LinkId, u32>,
+}
+
+impl Ports {
+    pub fn new(topology: &Topology) -> Self {
+        let (hosts, switches) = (topology.hosts() as usize, topology.switches() as usize);
+        let links = topology.links();
+        let present = links.iter().enumerate().filter(|(_, link)| !link.absent);
+        let ends = present.clone().filter(|(_, link)| link.to.0 >= topology.hosts());
+        let ends = ends.map(|(id, link)| (link.to.0 as usize - hosts, LinkId(count(id))));
+        let inputs = Csr::grouped(switches, ends);
+        let row = |node: usize| if node < hosts { switches + node } else { node - hosts };
+        let begins = present.map(|(id, link)| (row(link.from.0 as usize), LinkId(count(id))));
+        let outputs = Csr::grouped(switches + hosts, begins);
+        let mut input_of: TiVec<LinkId, u32> = vec![NONE; links.len()].into();
+        let mut output_of = input_of.clone();
+        let mut position = input_of.clone();
+        (0..).zip(inputs.items()).for_each(|(number, link)| input_of[*link] = number);
+        (0..).zip(outputs.items()).for_each(|(number, link)| output_of[*link] = number);
+        for row in 0..switches + hosts {
+            (0..).zip(outputs.row(row)).for_each(|(place, link)| position[*link] = place);
+        }
+        Self { inputs, outputs, input_of, output_of, position }
+    }
+
+    pub fn inputs(&self) -> &[LinkId] {
+        self.inputs.items()
+    }
+
+    pub fn outputs(&self) -> &[LinkId] {
+        self.outputs.items()
+    }
+
+    /// The first input of a switch, and how many it has.
+    pub fn inputs_of(&self, switch: u32) -> (u32, u32) {
+        (self.inputs.begin(switch as usize), count(self.inputs.row(switch as usize).len()))
+    }
+
+    /// The first output of a switch, and how many it has.
+    pub fn outputs_of(&self, switch: u32) -> (u32, u32) {
+        (self.outputs.begin(switch as usize), count(self.outputs.row(switch as usize).len()))
+    }
+
+    pub fn input_of(&self, link: LinkId) -> u32 {
+        self.input_of[link]
+    }
+
+    pub fn output_of(&self, link: LinkId) -> u32 {
+        self.output_of[link]
+    }
+
+    pub fn position(&self, link: LinkId) -> u32 {
+        self.position[link]
+    }
+}
