@@ -120,12 +120,12 @@ impl fmt::Display for Part {
 /// How networks are run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Engine {
-    /// In windows of time where the fabric can be, else by events.
+    /// In windows of time where that is quicker, else by events; a large network that cannot use its threads says why.
     #[default]
     Auto,
     /// One event after the other.
     Events,
-    /// In windows of time, on several threads where that is wanted: fabrics of the kind store-and-forward.
+    /// In windows of time, on several threads where that is wanted: fabrics of the kinds store-and-forward and credit.
     Windows,
 }
 

@@ -1,6 +1,7 @@
 //! `run` with synthetic traffic: all combinations of a sweep and all seeds, as many at a time as there are cores; or those of one of
 //! several tasks that share them.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +15,7 @@ use replay::report;
 use replay::results::synthetic::{TrafficResults, write_traffic};
 use replay::results::{AxisValues, PartOutcome, Parts, label, remove_results};
 use replay::run::{RunError, run_traffic};
-use trace::stderr::error_chain;
+use trace::stderr::{error_chain, print};
 
 use super::common::{FOUND_WRONG, Part, RunArgs, say, stopped_by_signals, wrong_key};
 use super::parts::{OwnPart, tell_of_missing};
@@ -180,11 +181,17 @@ fn collect(
     results: &mut TrafficResults,
 ) -> Result<(), Error> {
     let mut outcomes = jobs.iter().zip(outcomes).peekable();
+    let mut by_events = BTreeSet::new();
     for (point, combination) in sweep.points.iter().enumerate() {
         let (mut runs, mut failure) = (Vec::new(), None);
         while let Some((_, outcome)) = outcomes.next_if(|(job, _)| job.point == point) {
             match outcome {
-                Some(Ok(run)) => runs.push(run),
+                Some(Ok(run)) => {
+                    if let Some(reason) = &run.by_events {
+                        by_events.insert(reason.clone());
+                    }
+                    runs.push(run);
+                }
                 Some(Err(error)) => failure = Some(wrong_key(args.experiment(), &args.common, error)),
                 None => results.detail.interim = true,
             }
@@ -197,6 +204,9 @@ fn collect(
             }
             None => results.add(combination.values.clone(), &combination.experiment, runs),
         }
+    }
+    for reason in by_events {
+        print(format!("replay: run one event after the other, by one thread a run: {reason}"));
     }
     if results.detail.points.is_empty() {
         match results.detail.failed.pop_first() {

@@ -2,7 +2,8 @@
 
 use super::FabricError;
 use super::packet::{Observer, PacketFabric};
-use super::store_and_forward::windows::Windowed;
+use super::windowed::Windowing;
+use super::windows::WindowsWanted;
 use crate::network::Network;
 use crate::routing::RoutingConfig;
 use crate::topology::{HostPlace, TopologyConfig};
@@ -40,13 +41,13 @@ pub trait FabricKind {
     /// As [`FabricKind::flows`].
     fn packets<O: Observer>(&self, hosts: &[HostPlace], observer: O) -> Result<Self::Packets<O>, FabricError>;
 
-    /// The same network, to be run in windows, where it can be.
+    /// The same network, to be run in windows where it can be and that is wanted.
     ///
     /// # Errors
     /// As [`FabricKind::flows`].
-    fn windowed(&self, hosts: &[HostPlace]) -> Option<Result<Windowed, FabricError>> {
-        let _ = hosts;
-        None
+    fn windowed(&self, hosts: &[HostPlace], wanted: WindowsWanted) -> Result<Windowing, FabricError> {
+        let _ = (hosts, wanted);
+        Ok(Windowing::Events(None))
     }
 
     /// The width of the intervals of the traffic over time.
@@ -139,13 +140,11 @@ macro_rules! fabric_kinds {
             fn windowed(
                 &self,
                 hosts: &[$crate::topology::HostPlace],
-            ) -> Option<Result<$crate::fabric::store_and_forward::windows::Windowed, $crate::fabric::FabricError>> {
-                let checked = $crate::fabric::limits::check(self)
-                    .and_then(|()| $crate::fabric::figures::check_interval(self.interval()));
-                if let Err(error) = checked {
-                    return Some(Err(error));
-                }
-                match self { $( Self::$Kind(config) => config.windowed(hosts), )+ }
+                wanted: $crate::fabric::windows::WindowsWanted,
+            ) -> Result<$crate::fabric::windowed::Windowing, $crate::fabric::FabricError> {
+                $crate::fabric::limits::check(self)?;
+                $crate::fabric::figures::check_interval(self.interval())?;
+                match self { $( Self::$Kind(config) => config.windowed(hosts, wanted), )+ }
             }
 
             fn interval(&self) -> $crate::units::DurationPs {

@@ -27,6 +27,10 @@ pub(super) struct Open {
     next: MessageId,
 }
 
+/// A message, as one of its packets takes it along into another part of the network.
+#[derive(Clone, Copy)]
+pub(super) struct Carried(Open);
+
 /// A packet, as its host sends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
@@ -163,6 +167,18 @@ impl Messages {
     #[inline]
     pub fn arrived(&mut self, id: MessageId) -> Option<Token> {
         self.ended(id, false)
+    }
+
+    /// A packet of message `id` goes on in another part of the network.
+    pub fn carry_away(&mut self, id: MessageId) -> Carried {
+        let carried = Carried(Open { rest: 0, open: 1, next: MessageId::NONE, ..*self.open.get(id) });
+        self.ended(id, false);
+        carried
+    }
+
+    /// A packet comes from another part of the network, with what its message is there.
+    pub fn carry_in(&mut self, message: Carried) -> MessageId {
+        self.open.insert(message.0)
     }
 
     /// A packet of message `id` was lost.

@@ -34,6 +34,8 @@ mod port;
 pub mod rotor;
 mod slab;
 pub mod store_and_forward;
+pub mod windowed;
+pub mod windows;
 
 use crate::topology::HostPlace;
 

@@ -6,7 +6,7 @@ use strength_reduce::StrengthReducedU64;
 
 use super::Histogram;
 use crate::fabric::packet::{LostPacket, Message, Observer, PacketRecord};
-use crate::fabric::store_and_forward::windows::PartObserver;
+use crate::fabric::windows::PartObserver;
 use crate::network::Token;
 use crate::time::SimTime;
 use crate::traffic::Plan;

@@ -8,7 +8,7 @@ pub enum EngineKind {
     Auto,
     /// By events, one after the other.
     Events,
-    /// In windows, on several threads if wanted. Only `store-and-forward` can be run so.
+    /// In windows, on several threads if wanted. Only `store-and-forward` and `credit` can be run so.
     Windows,
 }
 

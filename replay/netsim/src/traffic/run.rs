@@ -12,6 +12,8 @@ use super::windows::{Outcome, drive_windows};
 use super::{Destinations, Flows, Pattern, Plan, Progress, TrafficConfig, TrafficError, drive, read_table};
 use crate::cost::{memory_peak_bytes, thread_cpu_s};
 use crate::fabric::packet::{HostLinksDiffer, LinkTime, PacketFabric, PacketRecord};
+use crate::fabric::windowed::Windowing;
+use crate::fabric::windows::{HOSTS_OF_A_THREAD, WindowsWanted};
 use crate::fabric::{FabricConfig, FabricError, FabricKind};
 use crate::network::{HostIndex, Simulation};
 use crate::statistics::{Cost, Meter, RunFigures};
@@ -25,9 +27,11 @@ pub struct TrafficRun {
     pub plan: Plan,
     /// What was measured.
     pub figures: RunFigures,
-    /// Every packet that was delivered, if that was asked for. Not serialized.
+    /// Every packet that was delivered, if that was asked for: in the order of arrival, then of source and number. Not serialized.
     #[serde(skip)]
     pub packets: Vec<PacketRecord>,
+    /// Why it ran one event after the other, where threads could have been of use in windows.
+    pub by_events: Option<String>,
 }
 
 /// Why traffic came to no result.
@@ -41,9 +45,13 @@ pub enum TrafficRunError {
     Fabric(#[from] FabricError),
     /// A fabric that only events can run.
     #[error(
-        "the engine \"windows\" runs fabrics of the kind \"store-and-forward\" only: leave the engine out, or \"events\""
+        "the engine \"windows\" runs fabrics of the kinds \"credit\" and \"store-and-forward\" only: leave the engine out, or \
+         \"events\""
     )]
     NoWindows,
+    /// A network that only events can run.
+    #[error("the engine \"windows\" does not run this network: {0}. Leave the engine out, or \"events\"")]
+    NoWindowsHere(String),
 }
 
 /// Runs `traffic` over the fabric of `config`. `stop` ends the run, and `progress` is called now and then.
@@ -82,35 +90,37 @@ pub fn run_on(
         .into());
     }
     let places = traffic.places();
-    let windowed = match options.engine {
-        EngineKind::Events => None,
-        EngineKind::Windows if traffic.react.is_some() => {
+    let asks_back = traffic.asks_back();
+    let wanted = WindowsWanted { threads: options.threads, always: options.engine == EngineKind::Windows, asks_back };
+    let windowing = match (options.engine, asks_back) {
+        (EngineKind::Events, _) => Windowing::Events(None),
+        (EngineKind::Windows, Some(key)) => {
             return Err(TrafficError::key(
-                "react",
-                "the engine \"windows\" does not tell what arrives: \"events\"".to_owned(),
+                key,
+                "the engine \"windows\" does not tell hosts what happens elsewhere: \"events\"".to_owned(),
             )
             .into());
         }
-        EngineKind::Auto if traffic.react.is_some() => None,
-        EngineKind::Auto | EngineKind::Windows => config.windowed(&places).transpose()?,
+        (EngineKind::Auto, _) | (EngineKind::Windows, None) => config.windowed(&places, wanted)?,
     };
     let cost = |others_cpu_s: f64| Cost {
         wall_s: began.0.elapsed().as_secs_f64(),
         cpu_s: thread_cpu_s() - began.1 + others_cpu_s,
         memory_peak_bytes: memory_peak_bytes(),
     };
-    if let Some(network) = windowed {
-        traffic.needs_to_know(false)?;
-        let (link, hosts) = (network.link_time(), network.hosts());
-        let (plan, link, sending) = planned(traffic, link, hosts, seed)?;
-        let Outcome { raw, meter, records, cpu_s } =
-            drive_windows(network, (&plan, &link, &sending), options, stop, progress);
-        let figures = RunFigures::new(&plan, &meter, raw, seed, cost(cpu_s));
-        return Ok(TrafficRun { plan, figures, packets: records });
-    }
-    if options.engine == EngineKind::Windows {
-        return Err(TrafficRunError::NoWindows);
-    }
+    let reason = match windowing {
+        Windowing::Windows(network) => {
+            let (link, hosts) = (network.link_time(), network.hosts());
+            let (plan, link, sending) = planned(traffic, link, hosts, seed)?;
+            let Outcome { raw, meter, records, cpu_s } =
+                drive_windows(network, (&plan, &link, &sending), (options, wanted), stop, progress)?;
+            let figures = RunFigures::new(&plan, &meter, raw, seed, cost(cpu_s));
+            return Ok(TrafficRun { plan, figures, packets: in_order(records), by_events: None });
+        }
+        Windowing::Events(Some(reason)) if wanted.always => return Err(TrafficRunError::NoWindowsHere(reason)),
+        Windowing::Events(None) if wanted.always => return Err(TrafficRunError::NoWindows),
+        Windowing::Events(reason) => reason,
+    };
     let mut fabric = config.packets(&places, Meter::unplanned())?;
     traffic.needs_to_know(fabric.waits_more_than(HostIndex(0), 0).is_some() && fabric.occupancy().is_some())?;
     let (plan, _, sending) = planned(traffic, fabric.link_time(), fabric.hosts(), seed)?;
@@ -118,9 +128,16 @@ pub fn run_on(
     let mut sources = Sources::new(&sending, plan.hosts);
     let raw = drive(&mut fabric, &plan, &mut sources, stop, progress);
     let meter = fabric.observer();
-    let packets = meter.take_records();
+    let packets = in_order(meter.take_records());
     let figures = RunFigures::new(&plan, meter, raw, seed, cost(0.0));
-    Ok(TrafficRun { plan, figures, packets })
+    let large = plan.hosts as usize >= 2 * HOSTS_OF_A_THREAD && options.threads > 1;
+    Ok(TrafficRun { plan, figures, packets, by_events: reason.filter(|_| large) })
+}
+
+/// `records` in the order of arrival, whichever engine saw them: those of one instant by source and number.
+fn in_order(mut records: Vec<PacketRecord>) -> Vec<PacketRecord> {
+    records.sort_unstable_by_key(|record| (record.arrived, record.source, record.number));
+    records
 }
 
 /// What the keys of `traffic` come to for a fabric with such links and hosts.
@@ -168,6 +185,16 @@ fn sending(traffic: &TrafficConfig, link: LinkTime, hosts: u32, seed: u64) -> Re
 }
 
 impl TrafficConfig {
+    /// The key by which hosts ask what has happened elsewhere, if there is one.
+    fn asks_back(&self) -> Option<&'static str> {
+        let keys = [
+            ("react", self.react.is_some()),
+            ("injection_queue", self.injection_queue.is_some()),
+            ("network_limit", self.network_limit.is_some()),
+        ];
+        keys.into_iter().find(|(_, given)| *given).map(|(key, _)| key)
+    }
+
     /// Refuses what only a fabric makes possible that tells what waits in it, unless it `tells`.
     fn needs_to_know(&self, tells: bool) -> Result<(), TrafficError> {
         let keys =

@@ -8,7 +8,7 @@ use super::{Destinations, Drawn, draw, unit};
 use crate::count::count;
 use crate::csr::Csr;
 use crate::fabric::packet::{LinkTime, Message, ServiceLevel};
-use crate::fabric::store_and_forward::windows::HostMessages;
+use crate::fabric::windows::HostMessages;
 use crate::kernel::random::{below, mix};
 use crate::kernel::{EventQueue, Phase, Place};
 use crate::network::{HostIndex, Token};

@@ -5,21 +5,21 @@ use std::time::Instant;
 
 use super::Plan;
 use super::drive::{Progress, Raw, TELL};
-use super::options::{EngineKind, RunOptions};
+use super::options::RunOptions;
 use super::sources::{HostSources, Sending};
+use crate::fabric::FabricError;
 use crate::fabric::packet::{LinkTime, PacketRecord};
-use crate::fabric::store_and_forward::windows::{WindowProgress, Windowed, Windows};
+use crate::fabric::windowed::Windowed;
+use crate::fabric::windows::{WindowProgress, WindowedRun, WindowsWanted};
+use crate::network::HostIndex;
 use crate::statistics::Meter;
 use crate::time::SimTime;
-
-/// A thread more is worth it from so many hosts on.
-const HOSTS_OF_A_THREAD: usize = 2_048;
 
 /// What a run leaves.
 pub(super) struct Outcome {
     pub raw: Raw,
     pub meter: Meter,
-    /// Every packet that was delivered, if it was kept.
+    /// Every packet that was delivered, if it was kept; in any order.
     pub records: Vec<PacketRecord>,
     /// What other threads have computed, in seconds.
     pub cpu_s: f64,
@@ -29,19 +29,28 @@ pub(super) struct Outcome {
 pub(super) fn drive_windows(
     network: Windowed,
     (plan, link, sending): (&Plan, &LinkTime, &Sending),
-    options: RunOptions,
+    (options, wanted): (RunOptions, WindowsWanted),
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Outcome, FabricError> {
+    let meter = Meter::new(plan, options.keep);
+    let parts = wanted.parts(network.hosts() as usize);
+    let messages = |hosts: &[HostIndex]| HostSources::new(sending, hosts);
+    Ok(match network {
+        Windowed::StoreAndForward(network) => {
+            let run = network.into_parts(parts, sending.smallest_packet(link), meter, messages);
+            drive(run, plan, stop, progress)
+        }
+        Windowed::Credit(network) => drive(network.into_parts(meter, messages)?, plan, stop, progress),
+    })
+}
+
+fn drive(
+    mut run: impl WindowedRun<Meter>,
+    plan: &Plan,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Outcome {
-    let smallest = sending.smallest_packet(link);
-    let meter = Meter::new(plan, options.keep);
-    let most = match options.engine {
-        // A window of fewer hosts is over sooner than threads have met.
-        EngineKind::Auto => options.threads.min(network.hosts() as usize / HOSTS_OF_A_THREAD),
-        EngineKind::Events | EngineKind::Windows => options.threads,
-    };
-    let parts = u16::try_from(most.max(1)).unwrap_or(u16::MAX);
-    let mut run = network.into_parts(parts, smallest, meter, |hosts| HostSources::new(sending, hosts));
     let mut reported_at = Instant::now();
     let mut stopped_at = SimTime::ZERO;
     let parts = run.parts() as u64;
@@ -55,29 +64,28 @@ pub(super) fn drive_windows(
     };
     let mut now = SimTime(plan.from_ps);
     let mut stopped = run.run_before(now, &mut look);
-    let before = run.link_bytes(now);
+    let before = run.lane_bytes(now);
     if !stopped {
         now = SimTime(plan.until_ps);
         stopped = run.run_before(now, &mut look);
     }
-    let after = (!stopped).then(|| run.link_bytes(now));
+    let after = (!stopped).then(|| run.lane_bytes(now));
     while !stopped && now.0 < plan.end_ps && outstanding(&run) > 0 {
         now = SimTime(now.0.saturating_add(plan.look_ps()).min(plan.end_ps));
         stopped = run.run_before(now, &mut look);
     }
     let end = if stopped { stopped_at } else { now };
-    let mut lane_bytes = after.unwrap_or_else(|| run.link_bytes(end));
+    let mut lane_bytes = after.unwrap_or_else(|| run.lane_bytes(end));
     run.forget_packets();
     lane_bytes.iter_mut().zip(before).for_each(|(bytes, before)| *bytes = bytes.saturating_sub(before));
-    let raw = Raw { end, stopped, figures: run.take_figures(), lanes: 1, lane_bytes };
-    let mut records: Vec<PacketRecord> = run.observers_mut().flat_map(Meter::take_records).collect();
-    records.sort_by_cached_key(|record| run.order(record));
+    let raw = Raw { end, stopped, figures: run.take_figures(), lanes: run.lanes(), lane_bytes };
+    let records = run.observers_mut().flat_map(Meter::take_records).collect();
     let cpu_s = run.others_cpu_s();
     Outcome { raw, meter: run.into_observer(), records, cpu_s }
 }
 
 /// Packets that count and are under way.
-fn outstanding(run: &Windows<Meter, HostSources<'_>>) -> u64 {
+fn outstanding(run: &impl WindowedRun<Meter>) -> u64 {
     let counted = run.observers().map(Meter::counted);
     let (sent, ended) = counted.fold((0, 0), |sum, meter| (sum.0 + meter.0, sum.1 + meter.1));
     sent - ended

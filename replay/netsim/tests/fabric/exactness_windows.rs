@@ -1,49 +1,18 @@
 //! `store-and-forward` in windows beside its slow model and its event engine: the same packets at the same picosecond, the same figures,
 //! for any number of parts and threads.
 
+use crate::exactness::listed::{bytes_at, listed, stops, without_answers};
 use crate::exactness::networks::stored_networks;
 use crate::exactness::{Case, difference, networks_config, run};
 use crate::flit_model::store_and_forward::play;
-use crate::flit_model::traffic::{Seen, Sending, When};
-use netsim::fabric::packet::{Message, PacketFabric};
-use netsim::fabric::store_and_forward::windows::{HostMessages, Windowed};
+use crate::flit_model::traffic::Seen;
+use netsim::fabric::store_and_forward::windows::Windowed;
 use netsim::fabric::store_and_forward::{StoreAndForward, StoreAndForwardConfig};
-use netsim::network::{HostIndex, NetworkFigures, Simulation};
+use netsim::fabric::windows::WindowedRun;
+use netsim::network::{NetworkFigures, Simulation};
 use netsim::time::SimTime;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
-use std::collections::{BTreeMap, VecDeque};
-
-/// A list of messages, host by host.
-struct Listed(BTreeMap<HostIndex, VecDeque<(SimTime, Message)>>);
-
-impl HostMessages for Listed {
-    fn next_time(&self, host: HostIndex) -> Option<SimTime> {
-        self.0.get(&host)?.front().map(|(at, _)| *at)
-    }
-
-    fn take(&mut self, host: HostIndex) -> Option<Message> {
-        self.0.get_mut(&host)?.pop_front().map(|(_, message)| message)
-    }
-}
-
-fn listed(traffic: &[Sending]) -> Listed {
-    let mut messages: Vec<_> = traffic.iter().enumerate().map(|(number, sending)| (time(sending), number)).collect();
-    messages.sort_unstable();
-    let mut hosts = BTreeMap::<_, VecDeque<_>>::new();
-    for (at, number) in messages {
-        let message = traffic[number].message(number);
-        hosts.entry(message.source).or_default().push_back((at, message));
-    }
-    Listed(hosts)
-}
-
-fn time(sending: &Sending) -> SimTime {
-    match sending.when {
-        When::At(time) => SimTime(time),
-        When::After(..) => panic!("answers need deliveries"),
-    }
-}
 
 /// The bytes of the smallest packet of `case`.
 fn smallest(case: &Case<StoreAndForwardConfig>) -> u64 {
@@ -66,41 +35,11 @@ fn windows(
     let mut bytes = Vec::new();
     for stop in stops {
         assert!(!run.run_before(SimTime(*stop), |_| false));
-        bytes.push(run.link_bytes(SimTime(*stop)));
+        bytes.push(run.lane_bytes(SimTime(*stop)));
     }
     run.run_before(SimTime::LATEST, |_| false);
     let figures = run.take_figures();
     (run.into_observer().sorted(), figures, bytes)
-}
-
-/// The bytes of the links at `stops`, by the event engine.
-fn bytes_at(case: &Case<StoreAndForwardConfig>, stops: &[u64]) -> Vec<Vec<u64>> {
-    let mut fabric = StoreAndForward::new(&case.config, &case.hosts, ()).unwrap();
-    let mut order: Vec<usize> = (0..case.traffic.len()).collect();
-    order.sort_by_key(|number| time(&case.traffic[*number]));
-    let mut order = order.into_iter().peekable();
-    let mut bytes = Vec::new();
-    for stop in stops {
-        while let Some(number) = order.next_if(|number| time(&case.traffic[*number]).0 < *stop) {
-            fabric.run_before(time(&case.traffic[number]));
-            fabric.send(time(&case.traffic[number]), &case.traffic[number].message(number));
-        }
-        fabric.run_before(SimTime(*stop));
-        bytes.push(fabric.lane_bytes(SimTime(*stop)));
-    }
-    bytes
-}
-
-/// Networks without answers, which a list of messages cannot give.
-fn cases() -> impl Strategy<Value = Case<StoreAndForwardConfig>> {
-    stored_networks().prop_map(|mut case| {
-        for sending in &mut case.traffic {
-            if let When::After(_, think) = sending.when {
-                sending.when = When::At(think);
-            }
-        }
-        case
-    })
 }
 
 /// In parts and on threads as `ways` says, everything is as the slow model and the event engine have it.
@@ -116,7 +55,8 @@ fn agree(case: &Case<StoreAndForwardConfig>, stops: &[u64], ways: &[(u16, usize)
     for link in &mut figures.links {
         link.intervals = None;
     }
-    let expected = (figures, bytes_at(case, stops));
+    let mut fabric = StoreAndForward::new(&case.config, &case.hosts, ()).unwrap();
+    let expected = (figures, bytes_at(&mut fabric, &case.traffic, stops));
     for (parts, threads) in ways.iter().copied() {
         let (fast, figures, bytes) = windows(case, parts, threads, stops);
         if let Some(difference) = difference(&fast, &slow, &topology) {
@@ -136,15 +76,11 @@ fn threads_config() -> ProptestConfig {
     ProptestConfig { cases: config.cases.div_ceil(32), ..config }
 }
 
-fn stops() -> impl Strategy<Value = Vec<u64>> {
-    prop::collection::btree_set(1u64..3_000_000, 0..4).prop_map(|stops| stops.into_iter().collect())
-}
-
 proptest! {
     #![proptest_config(networks_config(500, REGRESSIONS))]
 
     #[test]
-    fn in_windows_every_packet_leaves_and_arrives_when_the_slow_model_says(case in cases(), stops in stops()) {
+    fn in_windows_every_packet_leaves_and_arrives_when_the_slow_model_says(case in without_answers(stored_networks()), stops in stops()) {
         agree(&case, &stops, &[(1, 1), (2, 1), (3, 1), (16, 1)])?;
     }
 }
@@ -153,7 +89,7 @@ proptest! {
     #![proptest_config(threads_config())]
 
     #[test]
-    fn threads_show_in_nothing(case in cases(), stops in stops()) {
+    fn threads_show_in_nothing(case in without_answers(stored_networks()), stops in stops()) {
         agree(&case, &stops, &[(2, 2), (3, 3), (16, 2)])?;
     }
 }

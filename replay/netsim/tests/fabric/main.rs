@@ -17,6 +17,7 @@ mod ethernet_cells;
 mod ethernet_host_queue;
 mod exactness;
 mod exactness_credit;
+mod exactness_credit_windows;
 mod exactness_faults;
 mod exactness_input_queued;
 mod exactness_omni_path;

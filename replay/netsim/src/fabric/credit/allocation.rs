@@ -116,6 +116,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     fn requests_of(&mut self, switch: NodeId, now: SimTime) -> Found {
         let mut found = Found::default();
         for output in self.topology.out(switch).to_vec() {
+            let output = self.link_numbers.output(output);
             let link = self.links[output];
             if link.asking == 0 {
                 continue;
@@ -221,6 +222,7 @@ impl<'a, O, S: Strategies> Matching<'a, O, S> {
             lanes: &network.lanes,
             packets: &network.packets,
             number: network.number,
+            links: &network.link_numbers,
             seed: network.seed,
             now: self.now,
         };

@@ -4,8 +4,10 @@ use super::arbiter::Given;
 use super::buffer_policy::BufferPolicy;
 use super::input_arbiter::{Contender, Contest, InputArbiter};
 use super::lanes::{Lanes, Numbering};
+use super::link_numbers::LinkNumbers;
+use super::packet::Packet;
 use super::strategies::Strategies;
-use super::{Credit, NO_MASKS, Packet};
+use super::{Credit, NO_MASKS};
 use crate::count::count;
 use crate::fabric::ids::{LaneId, PacketId};
 use crate::fabric::packet::Observer;
@@ -105,6 +107,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             now,
             seed: self.seed,
             number: self.number,
+            links: &self.link_numbers,
             classes: self.classes,
             inputs: &self.inputs[inputs as usize..],
             lanes: &mut self.lanes,
@@ -289,6 +292,7 @@ struct LaneContest<'a, B, A> {
     now: SimTime,
     seed: u64,
     number: Numbering,
+    links: &'a LinkNumbers,
     classes: u32,
     inputs: &'a [LinkId],
     lanes: &'a mut Lanes<B>,
@@ -302,6 +306,7 @@ pub(super) struct Heads<'a, B> {
     pub lanes: &'a Lanes<B>,
     pub packets: &'a Slab<PacketId, Packet>,
     pub number: Numbering,
+    pub links: &'a LinkNumbers,
     pub seed: u64,
     pub now: SimTime,
 }
@@ -339,7 +344,8 @@ impl<B> Heads<'_, B> {
     #[inline(always)]
     pub fn draw(&self, contender: Contender) -> u64 {
         let queue = LaneId(contender.queue);
-        let place = (1 << 62) + u64::from(self.number.link(queue).0) * 16 + u64::from(self.number.vl(queue));
+        let link = self.links.global(self.number.link(queue));
+        let place = (1 << 62) + u64::from(link.0) * 16 + u64::from(self.number.vl(queue));
         draw(self.seed, place, self.now.0)
     }
 }
@@ -353,7 +359,8 @@ impl<B: BufferPolicy, A: Bits> LaneContest<'_, B, A> {
 
     #[inline(always)]
     fn heads(&self) -> Heads<'_, B> {
-        Heads { lanes: self.lanes, packets: self.packets, number: self.number, seed: self.seed, now: self.now }
+        let Self { packets, number, links, seed, now, .. } = *self;
+        Heads { lanes: self.lanes, packets, number, links, seed, now }
     }
 }
 

@@ -4,6 +4,7 @@ use super::arbiter::Tables;
 use super::config::{Consumption, CreditConfig, LaneAllocation, SharedBuffersConfig, VlWeight};
 use super::link_timing::{FASTEST, LinkTiming, LinkTimings};
 use crate::fabric::FabricError;
+use crate::routing::Routes;
 use crate::topology::{LinkConfig, Topology};
 use crate::units::DurationPs;
 
@@ -143,9 +144,17 @@ impl CreditConfig {
         Ok(())
     }
 
+    /// Refuses what does not go with `routes` on `topology`, where VLs have `credits` credits at least, and routes that can deadlock.
+    pub(super) fn check_routes(&self, routes: &Routes, credits: u32, topology: &Topology) -> Result<(), FabricError> {
+        self.check_room(credits, routes.packets_of_room())?;
+        routes.deadlock_freedom(topology)?;
+        self.bases(routes.classes())?;
+        self.check_lane_allocation(routes.commits_to_room())
+    }
+
     /// Refuses buffers whose VLs have `credits` credits at least, without room for `packets` of the largest packets, which the
     /// routing needs.
-    pub(super) fn check_room(&self, credits: u32, packets: u32) -> Result<(), FabricError> {
+    fn check_room(&self, credits: u32, packets: u32) -> Result<(), FabricError> {
         if u64::from(credits) < self.largest_credits() * u64::from(packets) {
             let key = if self.shared_buffers.is_none() { "credits" } else { "shared_buffers.exclusive" };
             let allowed = match packets {
@@ -158,7 +167,7 @@ impl CreditConfig {
     }
 
     /// Refuses exclusive lanes where packets do not choose lanes by room; `chooses` says whether they do.
-    pub(super) fn check_lane_allocation(&self, chooses: bool) -> Result<(), FabricError> {
+    fn check_lane_allocation(&self, chooses: bool) -> Result<(), FabricError> {
         if self.lane_allocation == LaneAllocation::Exclusive && !chooses {
             let allowed = "a routing whose packets choose among lanes with room: minimal-adaptive, { bubble = \"random\" }, \
                            { bubble = \"shortest\" }, { bubble = \"smart\" }, { dally = \"improved\" }, { dally = \"adaptive\" } or \
@@ -175,7 +184,7 @@ impl CreditConfig {
         Ok(())
     }
 
-    fn largest_flits(&self) -> u64 {
+    pub(super) fn largest_flits(&self) -> u64 {
         (self.mtu.get() + self.headers.get()).div_ceil(self.flit.get())
     }
 

@@ -27,11 +27,12 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         if self.by_packet {
             let hop = self.hop(queue);
             if let Some((lane, enters_ring)) = self.routes.lane(&hop) {
-                self.chosen(queue, lane.link, lane.class, enters_ring, now);
+                let link = self.link_numbers.output(lane.link);
+                self.chosen(queue, link, lane.class, enters_ring, now);
             }
             return;
         }
-        let next = self.routes.next(at, input_link, destination);
+        let next = self.routes.next(at, self.link_numbers.global(input_link), destination);
         let mut position = 0;
         if next.links.len() > 1 {
             let source = self.topology.host_node((packet.key >> 40) as u32);
@@ -41,7 +42,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
                 Choice::ByCredits => {}
             }
         }
-        let Some(link) = next.links.get(position).copied() else { return };
+        let Some(link) = next.links.get(position).map(|link| self.link_numbers.output(*link)) else { return };
         let (class, enters_ring) = (next.class, next.enters_ring);
         self.chosen(queue, link, class, enters_ring, now);
     }
@@ -73,12 +74,12 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let input_link = self.number.link(queue);
         let at = self.links[input_link].to;
         let packet = self.packets.get(self.lanes.ends[queue].buffer.first);
-        let next = self.routes.next(at, input_link, packet.destination);
+        let next = self.routes.next(at, self.link_numbers.global(input_link), packet.destination);
         let vl = u32::from(packet.base) + u32::from(next.class);
         let mut most = i64::MIN;
         let mut several = 0u64;
         for link in next.links {
-            let free = self.lanes.unclaimed(self.number.lane(*link, vl), now);
+            let free = self.lanes.unclaimed(self.number.lane(self.link_numbers.output(*link), vl), now);
             if free > most {
                 (most, several) = (free, 1);
             } else if free == most {
@@ -86,16 +87,17 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             }
         }
         let Some(first) = next.links.first() else { return };
-        let mut link = *first;
+        let mut link = self.link_numbers.output(*first);
         if next.links.len() > 1 {
             let mut position = 0;
             if several > 1 {
                 position = draw(self.seed, u64::from(at.0), packet.key) % several;
             }
             for candidate in next.links {
-                if self.lanes.unclaimed(self.number.lane(*candidate, vl), now) == most {
+                let candidate = self.link_numbers.output(*candidate);
+                if self.lanes.unclaimed(self.number.lane(candidate, vl), now) == most {
                     if position == 0 {
-                        link = *candidate;
+                        link = candidate;
                         break;
                     }
                     position -= 1;
@@ -135,7 +137,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let packet = self.packets.get(self.lanes.ends[queue].buffer.first);
         Hop {
             at: self.links[input_link].to,
-            input_link,
+            input_link: self.link_numbers.global(input_link),
             class: u8::try_from(self.number.vl(queue) % self.classes).unwrap_or(0),
             to: packet.destination,
             key: packet.key,
@@ -162,25 +164,30 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             if let Some(undecided) = &mut self.undecided {
                 undecided.end(queue);
             }
-            self.lanes.claim(self.number.lane(lane.link, base + u32::from(lane.class)), need);
-            self.chosen(queue, lane.link, lane.class, false, now);
+            self.lanes.claim(self.offered(lane, base), need);
+            self.chosen(queue, self.link_numbers.output(lane.link), lane.class, false, now);
         } else {
             for rank in ranks.iter() {
                 let needed = self.needed(rank.required, need);
                 for lane in rank.lanes {
-                    let lane = self.number.lane(lane.link, base + u32::from(lane.class));
+                    let lane = self.offered(*lane, base);
                     self.wait_where_missing(queue, lane, needed, now);
                     if self.lanes.exclusive() {
                         self.wait_for_change(queue, lane, rank.pick, now);
                     }
                 }
                 if let CreditRequirement::BubbleIn(lane) = rank.required {
-                    let lane = self.number.lane(lane.link, base + u32::from(lane.class));
+                    let lane = self.offered(lane, base);
                     self.wait_where_missing(queue, lane, self.bubble(), now);
                 }
             }
         }
         self.ranks = ranks;
+    }
+
+    /// The lane that `offered` is here, of the service level whose VL of class 0 is `base`.
+    fn offered(&self, offered: Offered, base: u32) -> LaneId {
+        self.number.lane(self.link_numbers.output(offered.link), base + u32::from(offered.class))
     }
 
     /// Credits of two of the largest packets.
@@ -237,7 +244,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     /// The lane of `rank` that a packet takes which needs `need` credits.
     fn with_room(&mut self, rank: &Rank, base: u32, need: u32, hop: &Hop, now: SimTime) -> Found {
         if let CreditRequirement::BubbleIn(lane) = rank.required {
-            let lane = self.number.lane(lane.link, base + u32::from(lane.class));
+            let lane = self.offered(lane, base);
             if self.lanes.unclaimed(lane, now) < i64::from(self.bubble()) {
                 return Found::NoRoom;
             }
@@ -246,7 +253,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let mut found: Vec<Offered> = Vec::new();
         let mut most = needed;
         for lane in rank.lanes {
-            let room = self.lanes.unclaimed(self.number.lane(lane.link, base + u32::from(lane.class)), now);
+            let room = self.lanes.unclaimed(self.offered(*lane, base), now);
             if room < most {
                 continue;
             }
@@ -264,7 +271,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         }
         if self.lanes.exclusive() {
             found.retain(|lane| {
-                let lane = self.number.lane(lane.link, base + u32::from(lane.class));
+                let lane = self.offered(*lane, base);
                 !self.lanes.is_held(lane, now)
             });
         }

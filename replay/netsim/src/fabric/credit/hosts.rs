@@ -1,7 +1,8 @@
 //! Hosts: messages are cut into packets as these leave, and packets arrive.
 
+use super::Credit;
+use super::packet::Packet;
 use super::strategies::Strategies;
-use super::{Credit, Packet};
 use crate::fabric::ids::PacketId;
 use crate::fabric::messages::{NUMBER, key};
 use crate::fabric::packet::{Observer, PacketRecord};

@@ -21,6 +21,9 @@ const MAX_VLS: usize = 15;
 /// What is free on a lane that needs no credits: nothing is ever taken of it.
 const UNLIMITED: u32 = 1 << 30;
 
+/// What is free on a lane that begins in another part of the network: who sends on it is not known here.
+pub(super) const ELSEWHERE: u32 = u32::MAX;
+
 /// A credit, in bytes.
 pub(super) const CREDIT: u64 = 64;
 
@@ -195,6 +198,11 @@ impl<B: BufferPolicy> Lanes<B> {
     /// The lanes of `link` need no credits.
     pub fn unlimit(&mut self, link: LinkId) {
         self.number.all(link, self.vls).for_each(|lane| self.ends[lane].sender.free = UNLIMITED);
+    }
+
+    /// The lanes of `link` begin in another part of the network.
+    pub fn begin_elsewhere(&mut self, link: LinkId) {
+        self.number.all(link, self.vls).for_each(|lane| self.ends[lane].sender.free = ELSEWHERE);
     }
 
     /// Whether another packet has `lane`, where a lane has one at a time.

@@ -1,6 +1,6 @@
 //! Time on a link, in whole picoseconds, without accumulating: `docs/fabric.md`, "Time on a link".
 
-use crate::topology::Link;
+use crate::topology::{Link, LinkId};
 use crate::units::{DurationPs, Rate};
 
 /// Bits times picoseconds per second of one byte.
@@ -44,6 +44,18 @@ impl LinkTimings {
         });
         self.of.push(u16::try_from(index).ok()?);
         Some(())
+    }
+}
+
+impl LinkTimings {
+    /// Those of some links, in their order.
+    pub fn of(&self, links: impl Iterator<Item = LinkId>) -> Self {
+        Self { timings: self.timings.clone(), of: links.map(|link| self.of[usize::from(link)]).collect() }
+    }
+
+    /// The times of `link`.
+    pub fn get(&self, link: LinkId) -> &LinkTiming {
+        &self.timings[usize::from(self.of[usize::from(link)])]
     }
 }
 

@@ -8,21 +8,27 @@ mod allocation;
 mod allocator;
 mod arbiter;
 mod arbitration;
+mod border;
 mod buffer_policy;
 mod buffers;
 mod check;
 mod choice;
 mod config;
+mod crossing;
 mod hosts;
 mod input_arbiter;
+mod kind;
 mod lanes;
+mod link_numbers;
 mod link_timing;
+mod packet;
 mod pending;
 mod receiving;
 mod sending;
 mod strategies;
 mod switches;
 mod undecided;
+pub mod windows;
 
 pub use allocator::{AllocationOrder, Allocator, LinkByLink, Request, Requests, SeparableConfig};
 pub use buffer_policy::{BufferPolicy, ConfiguredBuffers, SharedBuffers, StaticBuffers};
@@ -33,23 +39,27 @@ pub use config::{
 pub use input_arbiter::{Age, Contender, Contest, Fifo, InputArbiter, InputArbitration, Longest, Random, RoundRobin};
 pub use strategies::{Configured, Strategies};
 
+use super::FabricError;
 use super::figures::LinkMeter;
-use super::flows::Flows;
-use super::ids::{LaneId, MessageId, PacketId};
+use super::ids::{LaneId, PacketId};
 use super::messages::Messages;
 use super::packet::{HostLinksDiffer, LinkTime, Message, Observer, PacketFabric, host_rate};
 use super::slab::Slab;
-use super::{FabricError, FabricKind};
 use crate::count::count;
 use crate::csr::Csr;
-use crate::network::{Delivery, HostIndex, NetworkFigures, Simulation};
+use crate::network::{Delivery, HostIndex, LinkFigures, NetworkFigures, Simulation};
 use crate::routing::{Ranks, Routes};
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, NodeId, Topology};
 use crate::units::{Bytes, DurationPs};
 use arbiter::{Tables, Turns};
+use border::Border;
 use lanes::{Lanes, Numbering};
+use link_numbers::LinkNumbers;
+use link_timing::LinkTimings;
+use packet::Packet;
 use pending::PendingEvents;
+use std::sync::Arc;
 use switches::Switches;
 use typed_index_collections::TiVec;
 use undecided::Undecided;
@@ -71,32 +81,11 @@ enum Event {
     Switch(NodeId),
 }
 
-/// A packet on its way.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Packet {
-    /// The packet behind it in its queue.
-    next: PacketId,
-    message: MessageId,
-    /// The node to which it goes.
-    destination: NodeId,
-    flits: u16,
-    credits: u16,
-    /// When its first and last flit arrive (or arrived) at the end of its present link.
-    first: SimTime,
-    last: SimTime,
-    left: SimTime,
-    /// Source host x 2^40 + number.
-    key: u64,
-    flow: u64,
-    bytes: u32,
-    switches: u16,
-    /// The VL of class 0.
-    base: u8,
-}
-
 /// Of a link whose lanes have its masks.
 const NO_MASKS: u32 = u32::MAX;
+
+/// Of a link that begins and ends in one part of the network.
+const HERE: u16 = u16::MAX;
 
 /// One direction of a cable, as its sender uses it. It fits into one line of a cache.
 #[derive(Clone, Copy)]
@@ -125,6 +114,8 @@ struct OutputLink {
     to_host: bool,
     /// Whether it takes a packet of each queue at a time, without credits: that of a host with `consumption = "multiple"`.
     parallel: bool,
+    /// The part of the network where it ends, if that is another one than where it begins; else [`HERE`].
+    to_part: u16,
 }
 
 /// What crossed a link in the present interval: the part of its meter that is needed all the time.
@@ -167,8 +158,12 @@ impl Traffic {
 /// A network of InfiniBand.
 pub struct Credit<O, S: Strategies = Configured> {
     observer: O,
-    topology: Topology,
-    routes: Routes,
+    topology: Arc<Topology>,
+    routes: Arc<Routes>,
+    /// How its links are numbered here.
+    link_numbers: LinkNumbers,
+    /// What other parts of the network get, if it is one of several.
+    border: Option<Box<Border>>,
     adaptive: bool,
     /// Whether a packet's one lane depends on the packet.
     by_packet: bool,
@@ -213,6 +208,8 @@ pub struct Credit<O, S: Strategies = Configured> {
     traffic: TiVec<LinkId, Traffic>,
     meters: TiVec<LinkId, LinkMeter>,
     delivered: u64,
+    /// Events at which a link or a switch looked: how many there are depends on the order within an instant, which is nobody's business.
+    looks: u64,
     /// Credits of all VLs of a link together.
     link_credits: u64,
 }
@@ -254,30 +251,43 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         observer: O,
     ) -> Result<Self, FabricError> {
         let config = &config.checked()?;
-        let (input_arbiter, buffers, allocator) = strategies;
         config.set_rates(&mut topology)?;
+        config.check_routes(&routes, strategies.1.min(), &topology)?;
+        let timings = config.timings(&topology)?;
+        let numbers = LinkNumbers::whole(topology.links().len());
+        Self::of_links(config, (Arc::new(topology), Arc::new(routes)), timings, numbers, strategies, observer)
+    }
+
+    /// The part of a network that has the links of `numbers`, whose times are `timings`, all of which was checked.
+    fn of_links(
+        config: &CreditConfig,
+        (topology, routes): (Arc<Topology>, Arc<Routes>),
+        timings: LinkTimings,
+        numbers: LinkNumbers,
+        strategies: (S::Inputs, S::Buffers, S::Allocator),
+        observer: O,
+    ) -> Result<Self, FabricError> {
+        let (input_arbiter, buffers, allocator) = strategies;
         let classes = routes.classes();
-        config.check_room(buffers.min(), routes.packets_of_room())?;
-        routes.deadlock_freedom(&topology)?;
         let tables = Tables::new(&config.arbitration, config.vls);
         let bases = config.bases(classes)?;
-        let timings = config.timings(&topology)?;
         let sizes = Sizes::new(config.mtu.get() + config.headers.get(), config.flit.get());
         let vls = u32::from(config.vls);
         let number = Numbering::new(vls);
 
         // The links that end at each node, in order.
-        let ends = topology.links().iter().enumerate().filter(|(_, link)| !link.absent);
-        let ends = ends.map(|(id, link)| (link.to.0 as usize, LinkId(count(id))));
+        let ends = numbers.all().map(|(id, global)| (id, topology.link(global)));
+        let ends = ends.filter(|(_, link)| !link.absent).map(|(id, link)| (link.to.0 as usize, id));
         let inputs = Csr::grouped(topology.nodes() as usize, ends);
-        let mut slots = vec![0; topology.links().len()];
+        let mut slots = vec![0; numbers.count()];
         for node in 0..topology.nodes() as usize {
             (0..).zip(inputs.row(node)).for_each(|(slot, link)| slots[usize::from(*link)] = slot);
         }
 
         let mut words = 0u32;
-        let mut links: TiVec<LinkId, OutputLink> = TiVec::with_capacity(topology.links().len());
-        for (id, link) in topology.links().iter().enumerate() {
+        let mut links: TiVec<LinkId, OutputLink> = TiVec::with_capacity(numbers.count());
+        for (id, global) in numbers.all() {
+            let link = topology.link(global);
             let from = link.from.0 as usize;
             let from_host = link.from.0 < topology.hosts();
             let asking = if from_host { 1 } else { count(inputs.row(from).len()) * u32::from(classes) };
@@ -289,7 +299,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
                     allowed: "switches with at most 65535 queues",
                 });
             }
-            let own = asking.div_ceil(64).max(1);
+            let own = if numbers.begins_here(&topology, global) { asking.div_ceil(64).max(1) } else { 1 };
             links.push(OutputLink {
                 free_at: SimTime::ZERO,
                 remainder: 0,
@@ -303,7 +313,8 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
                 words: u16::try_from(own).unwrap_or(u16::MAX),
                 masks: if own > 1 { words } else { NO_MASKS },
                 inputs: if from_host { link.from.0 } else { inputs.begin(from) },
-                slot: slots[id],
+                slot: slots[usize::from(id)],
+                to_part: numbers.part_of_end(&topology, global).unwrap_or(HERE),
                 turns: tables.start(),
             });
             if own > 1 {
@@ -311,14 +322,15 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             }
         }
         let adaptive = routes.chooses_by_room();
-        let undecided = routes
-            .commits_to_room()
-            .then(|| Undecided::new(topology.links().len(), number.count(topology.links().len())));
-        config.check_lane_allocation(undecided.is_some())?;
+        let undecided =
+            routes.commits_to_room().then(|| Undecided::new(numbers.count(), number.count(numbers.count())));
         let horizon = config.horizon(&timings);
         let mut lanes = Lanes::new(timings, number, config, adaptive, buffers);
         for (id, _) in links.iter_enumerated().filter(|(_, link)| link.parallel) {
             lanes.unlimit(id);
+        }
+        for (id, _) in numbers.all().filter(|(_, global)| !numbers.begins_here(&topology, *global)) {
+            lanes.begin_elsewhere(id);
         }
         let switches = allocator.cycle().map(|cycle| Switches::new(cycle, topology.nodes() as usize, links.len()));
         Ok(Self {
@@ -326,6 +338,8 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             by_packet: routes.looks_at_packets(),
             classes_at_hosts: routes.classes_at_hosts().into(),
             routes,
+            border: numbers.parts().map(|parts| Box::new(Border::new(parts))),
+            link_numbers: numbers,
             adaptive,
             undecided,
             ranks: Ranks::default(),
@@ -363,6 +377,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             traffic: vec![Traffic::default(); links.len()].into(),
             meters: vec![LinkMeter::default(); links.len()].into(),
             delivered: 0,
+            looks: 0,
             link_credits: match config.shared_buffers {
                 Some(shared) => shared.size.into(),
                 None => u64::from(config.credits) * u64::from(vls),
@@ -374,7 +389,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
 
     /// What it is built of.
     #[must_use]
-    pub const fn topology(&self) -> &Topology {
+    pub fn topology(&self) -> &Topology {
         &self.topology
     }
 
@@ -395,9 +410,15 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             match event {
                 Event::Head(queue) | Event::HeadAndLink(queue) => self.head(queue, at),
                 Event::Ask(queue) => self.ask(queue, at),
-                Event::Link(link) => self.woken(link, at),
+                Event::Link(link) => {
+                    self.looks += 1;
+                    self.woken(link, at);
+                }
                 Event::Deliver(packet) => self.deliver(packet, at, deliveries),
-                Event::Switch(switch) => self.switch_woken(switch, at),
+                Event::Switch(switch) => {
+                    self.looks += 1;
+                    self.switch_woken(switch, at);
+                }
             }
         }
         let looks = !self.looking.is_empty() || self.switches.as_ref().is_some_and(Switches::look);
@@ -416,12 +437,35 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             let state = &mut self.links[link];
             state.listed = false;
             match &mut self.switches {
-                Some(switches) if !state.from_host => switches.look_at(self.topology.link(link).from),
+                Some(switches) if !state.from_host => {
+                    switches.look_at(self.topology.link(self.link_numbers.global(link)).from);
+                }
                 _ => self.arbitrate(link, at),
             }
         }
         self.looking = looking;
         self.allocate_all(at);
+    }
+
+    /// The most credits that the packets of a VL held at the end of `link`.
+    fn most_held(&self, link: LinkId) -> u32 {
+        self.number.all(link, self.vls).map(|lane| self.lanes.ends[lane].buffer.held_most).max().unwrap_or(0)
+    }
+
+    /// The figures of `link`, whose number in the whole network is `global`; `most_held` is what the packets of a VL held at its end.
+    fn link_figures(&self, link: LinkId, global: LinkId, most_held: u32) -> LinkFigures {
+        let mut meter = self.meters[link].clone();
+        self.traffic[link].put_into(&mut meter, self.interval);
+        let rate = self.topology.link(global).used_rate();
+        let figures = meter.figures(&self.topology.link_name(global), rate);
+        LinkFigures { queue_max_bytes: u64::from(most_held) * lanes::CREDIT, ..figures }
+    }
+
+    /// Forgets what is on the way, which is most of the memory. What was counted stays; nothing can happen after it.
+    fn forget_packets(&mut self) {
+        self.packets = Slab::default();
+        self.messages = Messages::new(0, 0, self.mtu, self.headers);
+        self.events.forget();
     }
 
     /// Has `link` look for a packet to start, once all arrivals of the instant are seen.
@@ -477,25 +521,15 @@ impl<O: Observer, S: Strategies> Simulation for Credit<O, S> {
     }
 
     fn events(&self) -> u64 {
-        self.events.processed()
+        self.events.processed() - self.looks
     }
 
     fn figures(&self) -> NetworkFigures {
-        let links = self.topology.links().iter().zip(&self.meters).enumerate();
-        let links = links
-            .map(|(id, (link, meter))| {
-                let lanes = self.number.count(id)..self.number.count(id + 1);
-                let held = self.lanes.ends.raw[lanes].iter().map(|ends| u64::from(ends.buffer.held_most)).max();
-                let mut meter = meter.clone();
-                self.traffic[LinkId(count(id))].put_into(&mut meter, self.interval);
-                let mut figures = meter.figures(&self.topology.link_name(LinkId(count(id))), link.used_rate());
-                figures.queue_max_bytes = held.unwrap_or(0) * lanes::CREDIT;
-                figures
-            })
-            .collect();
+        let links = self.link_numbers.all().map(|(id, global)| self.link_figures(id, global, self.most_held(id)));
+        let links = links.collect();
         NetworkFigures {
             circuits: Vec::new(),
-            events: self.events.processed(),
+            events: self.events(),
             interval_ps: self.interval.ps(),
             links,
             counters: vec![("packets delivered".to_owned(), self.delivered)],
@@ -510,7 +544,7 @@ impl<O: Observer, S: Strategies> PacketFabric<O> for Credit<O, S> {
             self.decide();
         }
         let node = self.topology.host_node(message.source.0);
-        let Some(link) = self.topology.out(node).first().copied() else { return };
+        let Some(link) = self.topology.out(node).first().map(|link| self.link_numbers.output(*link)) else { return };
         let vl = self.bases[usize::from(message.level.0 & 15)];
         let queue = self.number.queue(node, vl.into());
         if self.messages.hand_over(now, message, queue) {
@@ -527,8 +561,7 @@ impl<O: Observer, S: Strategies> PacketFabric<O> for Credit<O, S> {
     }
 
     fn link_time(&self) -> Result<LinkTime, HostLinksDiffer> {
-        let link = LinkTime::new(host_rate(&self.topology)?, Bytes(self.flit), self.mtu, self.headers);
-        Ok(LinkTime { whole_flits: true, ..link })
+        link_time(&self.topology, Bytes(self.flit), self.mtu, self.headers)
     }
 
     fn waits_more_than(&self, host: HostIndex, most: u64) -> Option<bool> {
@@ -558,6 +591,11 @@ impl<O: Observer, S: Strategies> PacketFabric<O> for Credit<O, S> {
     }
 }
 
+/// How links of hosts and packets are made.
+fn link_time(topology: &Topology, flit: Bytes, mtu: Bytes, headers: Bytes) -> Result<LinkTime, HostLinksDiffer> {
+    Ok(LinkTime { whole_flits: true, ..LinkTime::new(host_rate(topology)?, flit, mtu, headers) })
+}
+
 /// Flits and credits of packets.
 #[derive(Clone, Copy)]
 struct Sizes {
@@ -585,19 +623,4 @@ impl Sizes {
         let number = |n: u64| u16::try_from(n).unwrap_or(u16::MAX);
         (number(flits), number(credits))
     }
-}
-
-impl FabricKind for CreditConfig {
-    type Flows = Flows<Credit<()>>;
-    type Packets<O: Observer> = Credit<O>;
-
-    fn flows(&self, hosts: &[HostPlace]) -> Result<Self::Flows, FabricError> {
-        Ok(Flows::new(Credit::new(self, hosts, ())?, self.loopback))
-    }
-
-    fn packets<O: Observer>(&self, hosts: &[HostPlace], observer: O) -> Result<Credit<O>, FabricError> {
-        Credit::new(self, hosts, observer)
-    }
-
-    super::kinds::network_keys! {}
 }

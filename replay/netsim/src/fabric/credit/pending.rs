@@ -36,6 +36,11 @@ impl<E: Copy + Ord> PendingEvents<E> {
         Self { run: Vec::new(), wheel: TimingWheel::new(horizon), taken: 0 }
     }
 
+    /// Forgets all events that are pending, but not how many were taken out.
+    pub fn forget(&mut self) {
+        *self = Self { taken: self.taken, ..Self::new(DurationPs::ZERO) };
+    }
+
     /// How many events were taken out so far.
     pub const fn processed(&self) -> u64 {
         self.taken

@@ -9,12 +9,23 @@ use crate::fabric::packet::Observer;
 use crate::time::SimTime;
 
 impl<O: Observer, S: Strategies> Credit<O, S> {
-    /// A packet comes to the end of `lane`, whose head it can be from `head_at` on.
+    /// A packet comes to the end of `lane`, whose head it can be from `head_at` on; it has started at `now`.
     #[inline]
-    pub(super) fn receive_packet(&mut self, lane: LaneId, id: PacketId, credits: u16, head_at: SimTime) {
+    pub(super) fn receive_packet(
+        &mut self,
+        lane: LaneId,
+        id: PacketId,
+        credits: u16,
+        (now, head_at): (SimTime, SimTime),
+    ) {
+        self.lanes.ends[lane].buffer.takes(credits, now);
+        self.queue_packet(lane, id, head_at);
+    }
+
+    /// A packet is in the queue at the end of `lane`, whose head it can be from `head_at` on.
+    #[inline]
+    pub(super) fn queue_packet(&mut self, lane: LaneId, id: PacketId, head_at: SimTime) {
         let buffer = &mut self.lanes.ends[lane].buffer;
-        buffer.held += u32::from(credits);
-        buffer.held_most = buffer.held_most.max(buffer.held);
         if buffer.first == PacketId::NONE {
             buffer.first = id;
             buffer.last = id;

@@ -2,9 +2,9 @@
 //! sender before it have to know goes there as a packet or as credits, each with its times
 //! (`receive_packet`, `receive_credits`).
 
-use super::lanes::Return;
+use super::lanes::{ELSEWHERE, Return};
 use super::strategies::Strategies;
-use super::{Credit, Event, NO_MASKS};
+use super::{Credit, Event, HERE, NO_MASKS};
 use crate::fabric::ids::{LaneId, PacketId};
 use crate::fabric::packet::Observer;
 use crate::time::SimTime;
@@ -68,16 +68,12 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             }
         }
 
-        let waiting = &mut self.lanes.ends[queue].buffer;
-        waiting.since = ended;
-        waiting.held -= u32::from(credits);
-        waiting.first = next;
+        self.lanes.ends[queue].buffer.gives(credits, ended, next);
         let state = &mut self.links[link];
         // A link that takes a packet of each queue has taken them all.
         let asking = if state.parallel { 0 } else { state.asking };
         let free_at = state.free_at;
         if next == PacketId::NONE {
-            waiting.last = PacketId::NONE;
             if asking != 0 {
                 self.wake(link, free_at);
             }
@@ -95,7 +91,12 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             }
         }
         let timing = self.lanes.wire_of[link];
-        self.receive_credits(queue, Return::new(timing, now, ended, rest, flits, credits), now);
+        let leaving = Return::new(timing, now, ended, rest, flits, credits);
+        if self.lanes.ends[queue].sender.free == ELSEWHERE {
+            self.send_credits_away(queue, leaving);
+        } else {
+            self.receive_credits(queue, leaving, now);
+        }
         Some((flits, credits))
     }
 
@@ -127,7 +128,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             state.free_at = ended + self.packet_gap;
             state.remainder = remainder;
         }
-        let to_host = state.to_host;
+        let (to_host, to_part) = (state.to_host, state.to_part);
         self.traffic[link].crossed(now, bytes, self.interval, &mut self.meters, link);
         let queue = &mut self.lanes.ends[lane].sender;
         if !parallel {
@@ -141,8 +142,10 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         if to_host {
             let read = Return::new(number, now + delay, ended + delay, rest, flits, credits);
             self.receive_at_host(lane, id, (!parallel).then_some(read), ended + delay, now);
+        } else if to_part == HERE {
+            self.receive_packet(lane, id, credits, (now, at));
         } else {
-            self.receive_packet(lane, id, credits, at);
+            self.send_packet_away(to_part, lane, id, (now, at));
         }
         (rest, ended)
     }

@@ -15,6 +15,8 @@ use super::messages::{Messages, NUMBER, key};
 use super::packet::{HostLinksDiffer, LinkTime, LostPacket, Message, Observer, PacketFabric, PacketRecord, host_rate};
 use super::port::Port;
 use super::slab::Slab;
+use super::windowed::{Windowed, Windowing};
+use super::windows::WindowsWanted;
 use super::{FabricError, FabricKind};
 use crate::count::count;
 use crate::kernel::{EventQueue, Phase, Place};
@@ -24,7 +26,6 @@ use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, NodeId, Topology};
 use crate::units::{Bytes, Rate};
 use typed_index_collections::TiVec;
-use windows::Windowed;
 
 /// The largest packet, headers included, and the longest delay in picoseconds: a second.
 const MAX_BYTES: u64 = 1 << 20;
@@ -369,8 +370,11 @@ impl FabricKind for StoreAndForwardConfig {
         StoreAndForward::new(self, hosts, observer)
     }
 
-    fn windowed(&self, hosts: &[HostPlace]) -> Option<Result<Windowed, FabricError>> {
-        Some(Windowed::new(self, hosts))
+    fn windowed(&self, hosts: &[HostPlace], wanted: WindowsWanted) -> Result<Windowing, FabricError> {
+        if let Some(reason) = wanted.by_events() {
+            return Ok(Windowing::Events(Some(reason)));
+        }
+        Ok(Windowing::Windows(Windowed::StoreAndForward(Box::new(windows::Windowed::new(self, hosts)?))))
     }
 
     super::kinds::network_keys! {}

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
 pub mod input_queued;
+pub mod listed;
 pub mod networks;
 pub mod omni_path;
 pub mod topologies;

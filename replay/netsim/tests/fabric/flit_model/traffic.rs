@@ -1,7 +1,7 @@
 //! What is sent, and what was seen of it.
 
 use netsim::fabric::packet::{LostPacket, Message, Observer, PacketRecord, ServiceLevel};
-use netsim::fabric::store_and_forward::windows::PartObserver;
+use netsim::fabric::windows::PartObserver;
 use netsim::network::{Delivery, HostIndex, Token};
 use netsim::time::SimTime;
 

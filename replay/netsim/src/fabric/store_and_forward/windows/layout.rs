@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use crate::count::count;
-use crate::topology::{LinkId, NodeId, Structure, Topology};
+use crate::fabric::windows::levels;
+use crate::topology::{LinkId, NodeId, Topology};
 
 /// Ports of a block at most, unless a single switch has more.
 const BLOCK_PORTS: usize = 1_024;
@@ -43,7 +44,7 @@ impl Layout {
             ports: vec![u32::MAX; topology.links().len()],
             parts: vec![PartLayout::default(); parts as usize],
         };
-        let groups = groups(topology);
+        let groups = levels(topology);
         for part in 0..parts {
             let share = |group: &Range<u32>| {
                 let at = |part: u32| {
@@ -90,19 +91,4 @@ impl Layout {
 fn place(part: usize, block: usize) -> NodePlace {
     let number = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
     NodePlace { part: number(part), block: number(block) }
-}
-
-/// Switches that are shared out together: of a tree those of a level, so that subtrees stay together.
-fn groups(topology: &Topology) -> Vec<Range<u32>> {
-    let sizes = match topology.structure() {
-        Structure::Tree(tree) => (1..=tree.height()).map(|level| tree.nodes(level)).collect(),
-        Structure::Any | Structure::Grid(_) | Structure::Lattice(_) => vec![topology.switches()],
-    };
-    let mut begin = topology.hosts();
-    let group = |size: &u32| {
-        let group = begin..begin + size;
-        begin = group.end;
-        group
-    };
-    sizes.iter().map(group).collect()
 }

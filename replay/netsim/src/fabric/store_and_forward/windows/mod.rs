@@ -10,20 +10,15 @@ mod calendar;
 mod hop;
 mod hosts;
 mod layout;
-mod meeting;
 mod part;
 mod port;
-mod seam;
 mod shared;
-mod threads;
-
-use std::thread;
 
 use super::StoreAndForwardConfig;
 use crate::count::count;
 use crate::fabric::FabricError;
-use crate::fabric::packet::{HostLinksDiffer, LinkTime, PacketRecord, host_rate};
-use crate::kernel::{Place, tie};
+use crate::fabric::packet::{HostLinksDiffer, LinkTime, host_rate};
+use crate::fabric::windows::{self, HostMessages, PartObserver, Threads, WindowProgress, WindowedRun};
 use crate::network::{HostIndex, NetworkFigures};
 use crate::routing::Routes;
 use crate::time::SimTime;
@@ -31,9 +26,6 @@ use crate::topology::{HostPlace, LinkId, NodeId, Topology};
 use part::Part;
 use port::{PortCounts, Ports};
 use shared::Shared;
-
-pub use seam::{HostMessages, PartObserver};
-pub use threads::WindowProgress;
 
 /// A network of switches that store and forward, to be run in windows.
 pub struct Windowed {
@@ -82,8 +74,7 @@ impl Windowed {
             let hosts: Vec<_> = layout.hosts.clone().map(|node| shared.host_of(NodeId(node))).collect();
             Part::new(&shared, part, observer.for_part(), messages(&hosts))
         });
-        let threads = thread::available_parallelism().map_or(1, usize::from);
-        Windows { parts: made.collect(), threads, observer, window: 0, cpu_s: 0.0, shared }
+        Windows { parts: made.collect(), threads: Threads::default(), observer, shared }
     }
 }
 
@@ -91,72 +82,11 @@ impl Windowed {
 pub struct Windows<O, M> {
     shared: Shared,
     parts: Vec<Part<O, M>>,
-    /// Threads for all parts, at most; more than parts are not made.
-    threads: usize,
+    threads: Threads,
     observer: O,
-    /// The first window that is not over.
-    window: u64,
-    /// What threads have computed beside the one that runs them, in seconds.
-    cpu_s: f64,
 }
 
 impl<O: PartObserver, M: HostMessages> Windows<O, M> {
-    /// What all parts have seen so far. It is as if nothing had been seen before.
-    pub fn observers(&self) -> impl Iterator<Item = &O> {
-        self.parts.iter().map(|part| &part.observer)
-    }
-
-    /// The same, to be changed.
-    pub fn observers_mut(&mut self) -> impl Iterator<Item = &mut O> {
-        self.parts.iter_mut().map(|part| &mut part.observer)
-    }
-
-    /// What all parts have seen, together.
-    pub fn into_observer(self) -> O {
-        let mut all = self.observer;
-        self.parts.into_iter().for_each(|part| all.merge(part.observer));
-        all
-    }
-
-    /// Events so far: as many as the event engine would have needed.
-    #[must_use]
-    pub fn events(&self) -> u64 {
-        self.parts.iter().map(Part::events).sum()
-    }
-
-    /// Runs on at most `threads` threads, each with parts next to each other; without it, on as many as there are cores.
-    pub const fn on_threads(&mut self, threads: usize) {
-        self.threads = threads;
-    }
-
-    /// How many parts it has.
-    #[must_use]
-    pub const fn parts(&self) -> usize {
-        self.parts.len()
-    }
-
-    /// The width of a window, in picoseconds.
-    #[must_use]
-    pub const fn window_ps(&self) -> u64 {
-        self.shared.width
-    }
-
-    /// What threads have computed beside the one that runs them, in seconds.
-    #[must_use]
-    pub const fn others_cpu_s(&self) -> f64 {
-        self.cpu_s
-    }
-
-    /// The place of a delivery among all: packets that arrive in one instant come in the order of events, by the link of their
-    /// destination.
-    #[must_use]
-    pub fn order(&self, packet: &PacketRecord) -> (SimTime, u64) {
-        let node = self.shared.topology.host_node(packet.destination.0);
-        let up = self.shared.topology.uplink(node);
-        // The two directions of a cable differ in the last bit.
-        (packet.arrived, tie(packet.arrived, Place(up.0 ^ 1)))
-    }
-
     /// The part in front of which a link lies, whether a host is in front of it, and the number of its port there.
     fn port(&self, id: usize) -> (usize, bool, usize) {
         let from = self.shared.topology.links()[id].from;
@@ -168,10 +98,58 @@ impl<O: PartObserver, M: HostMessages> Windows<O, M> {
             (part, false, self.shared.layout.ports[id] as usize)
         }
     }
+}
 
-    /// Bytes of packets that have begun to cross each link before `now`, the time up to which it has run.
-    #[must_use]
-    pub fn link_bytes(&self, now: SimTime) -> Vec<u64> {
+impl<O: PartObserver, M: HostMessages> WindowedRun<O> for Windows<O, M> {
+    fn run_before(&mut self, until: SimTime, look: impl FnMut(WindowProgress) -> bool) -> bool {
+        self.threads.run_before(&mut self.parts, &self.shared, until, look)
+    }
+
+    fn on_threads(&mut self, threads: usize) {
+        self.threads.most = threads;
+    }
+
+    fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    fn window_ps(&self) -> u64 {
+        self.shared.width
+    }
+
+    fn others_cpu_s(&self) -> f64 {
+        self.threads.others_cpu_s
+    }
+
+    fn events(&self) -> u64 {
+        self.parts.iter().map(windows::Part::events).sum()
+    }
+
+    fn observers<'a>(&'a self) -> impl Iterator<Item = &'a O>
+    where
+        O: 'a,
+    {
+        self.parts.iter().map(|part| &part.observer)
+    }
+
+    fn observers_mut<'a>(&'a mut self) -> impl Iterator<Item = &'a mut O>
+    where
+        O: 'a,
+    {
+        self.parts.iter_mut().map(|part| &mut part.observer)
+    }
+
+    fn into_observer(self) -> O {
+        let mut all = self.observer;
+        self.parts.into_iter().for_each(|part| all.merge(part.observer));
+        all
+    }
+
+    fn lanes(&self) -> u32 {
+        1
+    }
+
+    fn lane_bytes(&self, now: SimTime) -> Vec<u64> {
         let begun = |id: usize| {
             let (part, of_host, number) = self.port(id);
             let part = &self.parts[part];
@@ -180,15 +158,12 @@ impl<O: PartObserver, M: HostMessages> Windows<O, M> {
         (0..self.shared.topology.links().len()).map(begun).collect()
     }
 
-    /// Forgets what is under way, which is most of the memory: no window can be run after it. What was counted stays.
-    pub fn forget_packets(&mut self) {
+    fn forget_packets(&mut self) {
         self.parts.iter_mut().for_each(Part::forget_packets);
     }
 
-    /// What was counted, but for the traffic of links over time. Ports are given up for it, for they are most of what is left in
-    /// memory: no window can be run after it.
-    #[must_use]
-    pub fn take_figures(&mut self) -> NetworkFigures {
+    /// The traffic of links over time is not counted.
+    fn take_figures(&mut self) -> NetworkFigures {
         let counts = |part: &mut Part<O, M>| {
             [std::mem::take(&mut part.hosts.ports), std::mem::take(&mut part.ports)].map(Ports::into_counts)
         };

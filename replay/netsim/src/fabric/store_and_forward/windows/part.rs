@@ -4,10 +4,10 @@ use super::calendar::Calendar;
 use super::hop::Hop;
 use super::hosts::{HostOutput, Hosts};
 use super::port::{OutPort, Ports};
-use super::seam::{HostMessages, PartObserver};
 use super::shared::Shared;
 use crate::fabric::messages::NUMBER;
 use crate::fabric::packet::{LostPacket, PacketRecord};
+use crate::fabric::windows::{self, HostMessages, PartObserver};
 use crate::kernel::{Place, tie};
 use crate::network::{HostIndex, Token};
 use crate::time::SimTime;
@@ -20,12 +20,6 @@ pub(super) struct Mail {
     hops: Vec<(u64, Hop)>,
     /// Messages of several packets that are under way.
     opened: Vec<(Token, u64)>,
-}
-
-impl Mail {
-    pub const fn is_empty(&self) -> bool {
-        self.hops.is_empty() && self.opened.is_empty()
-    }
 }
 
 /// Where packets go that have left.
@@ -107,48 +101,11 @@ impl<O: PartObserver, M: HostMessages> Part<O, M> {
         }
     }
 
-    /// The events so far, as the event engine counts them.
-    pub const fn events(&self) -> u64 {
-        self.arrived + self.hosts.waited
-    }
-
-    /// The first window from `from` on in which something happens here, or in another part because of what this one sends it.
-    pub fn next_window(&self, from: u64) -> Option<u64> {
-        let sent = Some(self.outbox.first).filter(|window| *window != u64::MAX);
-        [self.outbox.arrivals.next_window(from), self.hosts.next_window(from), sent].into_iter().flatten().min()
-    }
-
     /// Forgets what is on the way and what hosts have still to send.
     pub fn forget_packets(&mut self) {
         self.outbox.arrivals = Calendar::new(0);
         self.outbox.mail = Vec::new();
         self.hosts.forget_messages();
-    }
-
-    /// Takes in what another part has sent.
-    pub fn take_in(&mut self, shared: &Shared, mail: &mut Mail) {
-        for (window, hop) in mail.hops.drain(..) {
-            let block = shared.place(hop.node).block;
-            self.outbox.arrivals.push(window, block.into(), hop);
-        }
-        self.outbox.opened.append(&mut mail.opened);
-    }
-
-    /// All that happens from the begin of `window` until its end, or until `limit`, that not included.
-    pub fn run_window(&mut self, shared: &Shared, window: u64, limit: SimTime) {
-        let end = shared.begin(window + 1).min(limit);
-        self.outbox.window = window;
-        self.outbox.begin = shared.begin(window);
-        self.outbox.first = u64::MAX;
-        self.outbox.arrivals.turn_to(window);
-        for (token, packets) in self.outbox.opened.drain(..) {
-            self.observer.opened(token, packets);
-        }
-        self.deliver(shared, window, end);
-        for block in 0..self.blocks.len() {
-            self.run_block(shared, window, block, end);
-        }
-        self.hosts.run(shared, window, end, &mut self.observer, &mut self.outbox);
     }
 
     /// The packets that arrive at hosts.
@@ -241,6 +198,56 @@ impl<O: PartObserver, M: HostMessages> Part<O, M> {
                 });
             }
         }
+    }
+}
+
+impl<O: PartObserver, M: HostMessages> windows::Part for Part<O, M> {
+    type Shared = Shared;
+    type Mail = Mail;
+
+    fn width(shared: &Shared) -> u64 {
+        shared.width
+    }
+
+    fn next_window(&self, _shared: &Shared, from: u64) -> Option<u64> {
+        let sent = Some(self.outbox.first).filter(|window| *window != u64::MAX);
+        [self.outbox.arrivals.next_window(from), self.hosts.next_window(from), sent].into_iter().flatten().min()
+    }
+
+    fn run_window(&mut self, shared: &Shared, window: u64, limit: SimTime) {
+        let end = shared.begin(window + 1).min(limit);
+        self.outbox.window = window;
+        self.outbox.begin = shared.begin(window);
+        self.outbox.first = u64::MAX;
+        self.outbox.arrivals.turn_to(window);
+        for (token, packets) in self.outbox.opened.drain(..) {
+            self.observer.opened(token, packets);
+        }
+        self.deliver(shared, window, end);
+        for block in 0..self.blocks.len() {
+            self.run_block(shared, window, block, end);
+        }
+        self.hosts.run(shared, window, end, &mut self.observer, &mut self.outbox);
+    }
+
+    fn mail(&mut self) -> &mut [Mail] {
+        &mut self.outbox.mail
+    }
+
+    fn is_empty(mail: &Mail) -> bool {
+        mail.hops.is_empty() && mail.opened.is_empty()
+    }
+
+    fn take_in(&mut self, shared: &Shared, _border: SimTime, mail: &mut Mail) {
+        for (window, hop) in mail.hops.drain(..) {
+            let block = shared.place(hop.node).block;
+            self.outbox.arrivals.push(window, block.into(), hop);
+        }
+        self.outbox.opened.append(&mut mail.opened);
+    }
+
+    fn events(&self) -> u64 {
+        self.arrived + self.hosts.waited
     }
 }
 

@@ -1,0 +1,220 @@
+//! `credit` in windows, on several threads: the same packets at the same picoseconds as by events alone.
+//!
+//! A packet that starts on a link shows at its other end when its first flit has arrived; a credit shows at the sender when a first flit
+//! has left, and word of it has come back. So parts of a network run by themselves for the least such time of
+//! the links between them, each with a queue of events of its own; then they exchange packets and credits. What happens in one
+//! instant comes to the same in any order, so that neither the number of parts nor that of threads shows in a result.
+
+mod part;
+mod parts;
+
+use super::config::CreditConfig;
+use super::link_numbers::{Cut, LinkNumbers};
+use super::link_timing::LinkTimings;
+use super::{BufferPolicy, ConfiguredBuffers, Credit, link_time};
+use crate::count::count;
+use crate::fabric::FabricError;
+use crate::fabric::packet::{HostLinksDiffer, LinkTime};
+use crate::fabric::windows::{HostMessages, PartObserver, Threads, WindowProgress, WindowedRun, WindowsWanted};
+use crate::network::{HostIndex, LinkFigures, NetworkFigures, Simulation};
+use crate::routing::{BubbleAt, BubbleConfig, Routes, RoutingConfig};
+use crate::time::SimTime;
+use crate::topology::{HostPlace, LinkId, Topology};
+use crate::units::DurationPs;
+use part::{Part, Shared};
+use parts::Parts;
+use std::sync::Arc;
+
+/// Fewer packets a window and part than these, were all links busy, and threads would meet more than they work.
+const PACKETS_OF_A_WINDOW: u64 = 256;
+
+/// Why a network is not run in windows; nothing where they would be of no use.
+pub struct Unsuited(pub Option<String>);
+
+/// A network of InfiniBand, to be run in windows.
+pub struct Windowed {
+    config: CreditConfig,
+    topology: Arc<Topology>,
+    routes: Arc<Routes>,
+    timings: LinkTimings,
+    parts: Parts,
+}
+
+impl Windowed {
+    /// The network of `config` for `hosts`, unless it is better run by events.
+    ///
+    /// # Errors
+    /// As [`Credit::new`].
+    pub fn new(
+        config: &CreditConfig,
+        hosts: &[HostPlace],
+        wanted: WindowsWanted,
+    ) -> Result<Result<Self, Unsuited>, FabricError> {
+        let config = config.checked()?;
+        if wanted.threads < 2 && !wanted.always {
+            return Ok(Err(Unsuited(None)));
+        }
+        if let Some(reason) = wanted.by_events().or_else(|| reads_neighbours(&config.routing)) {
+            return Ok(Err(Unsuited(Some(reason))));
+        }
+        let mut topology = config.topology.build(hosts)?;
+        config.set_rates(&mut topology)?;
+        let timings = config.timings(&topology)?;
+        let wanted_parts = wanted.parts(topology.hosts() as usize);
+        if wanted_parts < 2 && !wanted.always {
+            return Ok(Err(Unsuited(None)));
+        }
+        let parts = Parts::new(&topology, &timings, wanted_parts);
+        if !wanted.always && parts.packets_of_a_window(&topology, &timings, &config) < PACKETS_OF_A_WINDOW {
+            let window = DurationPs(parts.window_ps);
+            let reason = format!("its parts would be by themselves for {window} at a time, too short to pay");
+            return Ok(Err(Unsuited(Some(reason))));
+        }
+        let routes = Routes::new(&config.routing, &topology, config.seed)?;
+        config.check_routes(&routes, ConfiguredBuffers::new(&config).min(), &topology)?;
+        let (topology, routes) = (Arc::new(topology), Arc::new(routes));
+        Ok(Ok(Self { config, topology, routes, timings, parts }))
+    }
+
+    /// How many hosts it has.
+    #[must_use]
+    pub fn hosts(&self) -> u32 {
+        self.topology.hosts()
+    }
+
+    /// How its hosts' links and its packets are made.
+    ///
+    /// # Errors
+    /// If the links of its hosts differ.
+    pub fn link_time(&self) -> Result<LinkTime, HostLinksDiffer> {
+        link_time(&self.topology, self.config.flit, self.config.mtu, self.config.headers)
+    }
+
+    /// Makes its parts, each of which `observer` sees by one of its own. `messages` gives those of the hosts of each part, whose indexes
+    /// it is told.
+    ///
+    /// # Errors
+    /// When a value makes no sense that only a network shows.
+    pub fn into_parts<O: PartObserver, M: HostMessages>(
+        self,
+        observer: O,
+        mut messages: impl FnMut(&[HostIndex]) -> M,
+    ) -> Result<Windows<O, M>, FabricError> {
+        let Self { config, topology, routes, timings, parts: Parts { count, part_of, window_ps } } = self;
+        let cut = Arc::new(Cut::new(&topology, part_of, count));
+        let mut hosts: Vec<Vec<HostIndex>> = vec![Vec::new(); usize::from(count)];
+        for host in 0..topology.hosts() {
+            hosts[usize::from(cut.part(topology.host_node(host)))].push(HostIndex(host));
+        }
+        let mut parts = Vec::with_capacity(hosts.len());
+        for (number, hosts) in (0..count).zip(hosts) {
+            let links = LinkNumbers::of_part(&topology, &cut, number);
+            let timings = timings.of(links.all().map(|(_, link)| link));
+            let strategies = (config.input_arbitration, ConfiguredBuffers::new(&config), config.allocation);
+            let network = (Arc::clone(&topology), Arc::clone(&routes));
+            let network = Credit::of_links(&config, network, timings, links, strategies, observer.for_part())?;
+            let messages = messages(&hosts);
+            parts.push(Part::new(number, network, messages, hosts));
+        }
+        let shared = Shared { topology, cut, window_ps };
+        Ok(Windows { shared, parts, threads: Threads::default(), observer })
+    }
+}
+
+/// Why a network with this routing cannot be cut up, if it cannot.
+fn reads_neighbours(routing: &RoutingConfig) -> Option<String> {
+    let RoutingConfig::BubbleVls(BubbleConfig { bubble_at: BubbleAt::Here, .. }) = routing else { return None };
+    Some("with bubble_at = \"here\" a switch reads at each instant what the one before it in the ring knows".to_owned())
+}
+
+/// A run in windows.
+pub struct Windows<O, M> {
+    shared: Shared,
+    parts: Vec<Part<O, M>>,
+    threads: Threads,
+    observer: O,
+}
+
+impl<O: PartObserver, M: HostMessages> WindowedRun<O> for Windows<O, M> {
+    fn run_before(&mut self, until: SimTime, look: impl FnMut(WindowProgress) -> bool) -> bool {
+        self.threads.run_before(&mut self.parts, &self.shared, until, look)
+    }
+
+    fn on_threads(&mut self, threads: usize) {
+        self.threads.most = threads;
+    }
+
+    fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    fn window_ps(&self) -> u64 {
+        self.shared.window_ps
+    }
+
+    fn others_cpu_s(&self) -> f64 {
+        self.threads.others_cpu_s
+    }
+
+    fn events(&self) -> u64 {
+        self.parts.iter().map(|part| part.network.events()).sum()
+    }
+
+    fn observers<'a>(&'a self) -> impl Iterator<Item = &'a O>
+    where
+        O: 'a,
+    {
+        self.parts.iter().map(|part| &part.network.observer)
+    }
+
+    fn observers_mut<'a>(&'a mut self) -> impl Iterator<Item = &'a mut O>
+    where
+        O: 'a,
+    {
+        self.parts.iter_mut().map(|part| &mut part.network.observer)
+    }
+
+    fn into_observer(self) -> O {
+        let mut all = self.observer;
+        self.parts.into_iter().for_each(|part| all.merge(part.network.observer));
+        all
+    }
+
+    fn lanes(&self) -> u32 {
+        self.parts.first().map_or(1, |part| part.network.vls)
+    }
+
+    fn lane_bytes(&self, _now: SimTime) -> Vec<u64> {
+        let lanes = self.lanes() as usize;
+        let of_parts: Vec<Vec<u64>> = self.parts.iter().map(|part| part.network.lanes.bytes()).collect();
+        let mut bytes = Vec::with_capacity(self.shared.topology.links().len() * lanes);
+        for (id, link) in self.shared.topology.links().iter().enumerate() {
+            let part = usize::from(self.shared.cut.part(link.from));
+            let place = usize::from(self.shared.cut.output(LinkId(count(id)))) * lanes;
+            bytes.extend_from_slice(&of_parts[part][place..place + lanes]);
+        }
+        bytes
+    }
+
+    fn forget_packets(&mut self) {
+        self.parts.iter_mut().for_each(Part::forget_packets);
+    }
+
+    fn take_figures(&mut self) -> NetworkFigures {
+        let Shared { topology, cut, .. } = &self.shared;
+        let figures = |(id, link): (usize, &crate::topology::Link)| -> LinkFigures {
+            let global = LinkId(count(id));
+            let [sender, receiver] = [link.from, link.to].map(|node| &self.parts[usize::from(cut.part(node))].network);
+            sender.link_figures(cut.output(global), global, receiver.most_held(cut.input(global)))
+        };
+        let interval_ps = self.parts.first().map_or(0, |part| part.network.interval.ps());
+        let delivered = self.parts.iter().map(|part| part.network.delivered).sum();
+        NetworkFigures {
+            events: self.events(),
+            interval_ps,
+            links: topology.links().iter().enumerate().map(figures).collect(),
+            counters: vec![("packets delivered".to_owned(), delivered)],
+            ..NetworkFigures::default()
+        }
+    }
+}

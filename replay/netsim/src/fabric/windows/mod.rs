@@ -1,0 +1,16 @@
+//! Runs in windows of time, on several threads: what the fabrics have in common that can be run so.
+//!
+//! Whatever one part of a network sends another arrives no sooner than a window later. So within a window each part is by itself, and
+//! parts exchange what they have for each other between two windows.
+
+mod levels;
+mod meeting;
+mod seam;
+mod threads;
+mod wanted;
+
+pub(super) use levels::levels;
+pub use seam::{HostMessages, PartObserver, WindowedRun};
+pub use threads::WindowProgress;
+pub(super) use threads::{Part, Threads};
+pub use wanted::{HOSTS_OF_A_THREAD, WindowsWanted};

@@ -1,0 +1,78 @@
+//! What a run in windows asks of whoever wants it: messages host by host, and an observer a part.
+
+use super::threads::WindowProgress;
+use crate::fabric::packet::{Message, Observer};
+use crate::network::{HostIndex, NetworkFigures, Token};
+use crate::time::SimTime;
+
+/// The messages of hosts, each host's in the order of time.
+pub trait HostMessages: Send {
+    /// When `host` hands over its next message, if it does.
+    fn next_time(&self, host: HostIndex) -> Option<SimTime>;
+
+    /// That message; `None` if there is none at that time after all. Either way, the one behind it comes next.
+    fn take(&mut self, host: HostIndex) -> Option<Message>;
+}
+
+/// What sees the packets of one part. A packet is lost or delivered where it is, perhaps in another part than its source's.
+pub trait PartObserver: Observer + Send + Sized {
+    /// One that has seen nothing yet, for a part more.
+    fn for_part(&self) -> Self;
+
+    /// A host of this part hands `message` over at `at`.
+    fn handed_over(&mut self, at: SimTime, message: &Message);
+
+    /// A message of `packets` packets, more than one, is under way to a host of this part.
+    fn opened(&mut self, token: Token, packets: u64);
+
+    /// Adds what another part's has seen.
+    fn merge(&mut self, other: Self);
+}
+
+/// A network that is run in windows.
+pub trait WindowedRun<O: PartObserver> {
+    /// Runs until `until`, that instant not included. `look` is called between two windows; when it returns true, the run stops
+    /// there. Returns whether it did.
+    fn run_before(&mut self, until: SimTime, look: impl FnMut(WindowProgress) -> bool) -> bool;
+
+    /// Runs on at most `threads` threads, each with parts next to each other; without it, on as many as there are cores.
+    fn on_threads(&mut self, threads: usize);
+
+    /// How many parts it has.
+    fn parts(&self) -> usize;
+
+    /// The width of a window, in picoseconds.
+    fn window_ps(&self) -> u64;
+
+    /// What threads have computed beside the one that runs them, in seconds.
+    fn others_cpu_s(&self) -> f64;
+
+    /// Events so far: as many as the event engine would have needed.
+    fn events(&self) -> u64;
+
+    /// What all parts have seen so far. It is as if nothing had been seen before.
+    fn observers<'a>(&'a self) -> impl Iterator<Item = &'a O>
+    where
+        O: 'a;
+
+    /// The same, to be changed.
+    fn observers_mut<'a>(&'a mut self) -> impl Iterator<Item = &'a mut O>
+    where
+        O: 'a;
+
+    /// What all parts have seen, together.
+    fn into_observer(self) -> O;
+
+    /// Virtual lanes of each link.
+    fn lanes(&self) -> u32;
+
+    /// Bytes of packets that have begun to cross each virtual lane of each link before `now`, the time up to which it has run, link by
+    /// link.
+    fn lane_bytes(&self, now: SimTime) -> Vec<u64>;
+
+    /// Forgets what is under way, which is most of the memory: no window can be run after it. What was counted stays.
+    fn forget_packets(&mut self);
+
+    /// What was counted. State of links is given up for it where that is most of what is left in memory: no window can be run after it.
+    fn take_figures(&mut self) -> NetworkFigures;
+}
