@@ -42,8 +42,10 @@
 //! | [`network`] | the seam between a fabric and what sends over it |
 //! | [`engine`] | lets a workload and a network take turns |
 //! | [`fabric`] | the kinds of networks |
+//! | [`circuits`] | schedulers of circuits: demand to matchings and slots |
 //! | [`traffic`], [`statistics`] | synthetic traffic over fabrics that simulate packets, and what is measured of it |
 
+pub mod circuits;
 mod cost;
 mod count;
 mod csr;

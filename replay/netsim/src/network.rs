@@ -102,6 +102,8 @@ pub struct CircuitFigures {
     pub released: Option<SimTime>,
     /// Whether it was given up for another request.
     pub evicted: bool,
+    /// Whether its end was known when it began, as those of a schedule are.
+    pub scheduled: bool,
     /// Packets that crossed it.
     pub packets: u64,
     /// Their bytes on the fibre.

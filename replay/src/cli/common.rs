@@ -72,6 +72,10 @@ pub(super) struct RunArgs {
     /// A sweep: runs nothing, and makes table and report of what tasks with --part have left in RESULTS.
     #[arg(long)]
     pub(super) gather: bool,
+    /// A sweep of a job: the same job over another network too, as a line in the pictures, and from which value of each key on the sweep's
+    /// network is sooner done than that one. `--set fabric...` does not change it.
+    #[arg(long, value_name = "EXPERIMENT", conflicts_with = "part")]
+    pub(super) against: Option<PathBuf>,
     /// Synthetic traffic: how networks are run; it does not show in the results.
     #[arg(long, value_enum, default_value_t)]
     pub(super) engine: Engine,

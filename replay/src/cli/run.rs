@@ -53,6 +53,9 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         bail!("--packets: tasks that share a sweep keep no packets; run the combination by itself, by --set");
     }
     if synthetic::has_traffic(&sweep) {
+        if args.against.is_some() {
+            bail!("--against: {} has synthetic traffic ([traffic]), and no job", path.display());
+        }
         if args.simulated_trace.is_some() {
             bail!(
                 "--simulated-trace: {} replays no recorded job, but has synthetic traffic ([traffic])",
@@ -69,6 +72,9 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     }
     if sweep.is_sweep() {
         return super::sweep::run(args, sweep);
+    }
+    if args.against.is_some() {
+        bail!("--against: {} is no sweep; `replay compare` sets experiments side by side", path.display());
     }
     let bars = Bars::new();
     let experiment = read_experiment(path, common)?;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Error, bail};
 use rayon::prelude::*;
-use replay::experiment::Sweep;
+use replay::experiment::{Experiment, Override, Sweep};
 use replay::report;
 use replay::results::{JobSweep, PartOutcome, Parts, Summary, remove_results, write_jobs};
 use replay::run::run_jobs;
@@ -95,6 +95,19 @@ fn replay_all(
     outcomes
 }
 
+/// The job over the network that the combinations are set against, which takes no key of their fabrics.
+fn reference(args: &RunArgs) -> Result<Option<Box<Summary>>, Error> {
+    let Some(path) = &args.against else { return Ok(None) };
+    let others: Vec<Override> = args.common.overrides.iter().filter(|one| !one.is_of("fabric")).cloned().collect();
+    let mut experiment = Experiment::read(path, &others)?;
+    use_jobs(&mut experiment, &args.common)?;
+    let bars = Bars::new();
+    let jobs = read_all([&experiment], &bars)?;
+    let bar = bars.bar(&experiment.name);
+    let results = run_jobs(&experiment, &jobs[&key_of_jobs(&experiment)?], |progress| bar.show(progress))?;
+    Ok(Some(Box::new(results.detail.summary)))
+}
+
 /// Writes table and report of what came of all combinations.
 fn finish(args: &RunArgs, sweep: &Sweep, outcomes: Vec<Option<PartOutcome<Summary>>>) -> Result<ExitCode, Error> {
     let common = &args.common;
@@ -119,6 +132,7 @@ fn finish(args: &RunArgs, sweep: &Sweep, outcomes: Vec<Option<PartOutcome<Summar
     if args.gather {
         tell_of_missing(missing, sweep);
     }
+    jobs.reference = reference(args)?;
     remove_results(&common.out)?;
     write_jobs(&common.out, sweep, &jobs)?;
     report::write_job_curves(&common.out, &jobs)?;
@@ -127,7 +141,8 @@ fn finish(args: &RunArgs, sweep: &Sweep, outcomes: Vec<Option<PartOutcome<Summar
         say(&serde_json::to_string_pretty(&jobs.summary(sweep))?)?;
     } else {
         let report = common.out.join("report.html");
-        let sentences: String = jobs.circuits_pay().iter().map(|sentence| format!("{sentence}\n")).collect();
+        let pays = jobs.circuits_pay().into_iter().chain(jobs.pays_against());
+        let sentences: String = pays.map(|sentence| format!("{sentence}\n")).collect();
         say(&format!("{}{sentences}report     {}", table::of_jobs(&jobs), report.display()))?;
     }
     let doubted = jobs.points.iter().any(|point| !point.summary.doubts.is_empty());

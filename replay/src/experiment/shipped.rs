@@ -45,6 +45,8 @@ pub const EXPERIMENTS: &[Shipped] = shipped!["":
     "lightness-aod"
     "lightness-by-circuit"
     "rotor"
+    "circuits-solstice"
+    "circuits-sunflow"
     "lab-100mbit"
     "lab-10mbit"
     "sweeps/circuit-set-up"

@@ -44,6 +44,18 @@ pub(super) fn section(detail: &Detail) -> Option<Element> {
 }
 
 fn sentence(summary: &CircuitSummary) -> String {
+    if summary.requests == 0 {
+        return format!(
+            "{} circuits carried something, as they had been scheduled. They held {} of the ports' time; {} of the ports' time ({}, added up \
+             over the ports) went into their set-up. {} packets crossed them, {}.",
+            format::count(summary.set_up),
+            format::share(summary.occupancy),
+            format::share(summary.reconfiguring_share),
+            format::seconds(summary.reconfiguring_s),
+            format::count(summary.packets),
+            format::bytes(summary.bytes),
+        );
+    }
     format!(
         "{} of {} requests were granted, {} refused and repeated. {} circuits were released when idle, {} given up for another request. \
          They held {} of the ports' time; {} of the ports' time ({}, added up over the ports) went into their set-up. {} packets crossed them, {}.",
@@ -78,6 +90,7 @@ fn bars(circuit: &CircuitDetail, detail: &Detail, end_s: f64) -> Vec<Element> {
     let ended = match circuit.end() {
         None => "not released before the job's end",
         Some("evicted") => "given up for another request",
+        Some("scheduled") => "its time was over",
         Some(_) => "released when idle",
     };
     let tip = format!(

@@ -1,11 +1,7 @@
 //! Curves of a sweep: load and latency of synthetic traffic, times of a recorded job.
 
-use std::str::FromStr;
-
-use netsim::units::{Bytes, DurationPs, Length, Rate};
-
 use crate::results::synthetic::{PointDetail, TrafficDetail};
-use crate::results::{AxisValues, JobSweep, Summary, label};
+use crate::results::{AxisValues, JobSweep, Summary, label, quantities};
 use pages::chart::{Chart, Line, standing};
 use pages::markup::Element;
 
@@ -105,6 +101,10 @@ pub(super) fn job_pictures(jobs: &JobSweep) -> Vec<(&'static str, Element)> {
             let points = at.iter().map(|at| (*at, recorded, true));
             lines.push(Line { name: baseline.to_owned(), points: points.collect() });
         }
+        if let Some((reference, value)) = jobs.reference.as_ref().and_then(|one| Some((one, figure(one).0?))) {
+            let points = at.iter().map(|at| (*at, value, false)).collect();
+            lines.push(Line { name: format!("over {}", reference.name), points });
+        }
         let chart = Chart {
             title,
             over: &axis.path,
@@ -121,20 +121,7 @@ pub(super) fn job_pictures(jobs: &JobSweep) -> Vec<(&'static str, Element)> {
 
 /// Where values stand along an axis: as numbers or quantities where all are, else one after the other.
 fn positions(values: &[String]) -> Vec<f64> {
-    fn all(values: &[String], of: impl Fn(&str) -> Option<f64>) -> Option<Vec<f64>> {
-        values.iter().map(|text| of(text)).collect()
-    }
-    #[expect(clippy::cast_precision_loss, reason = "for a drawing")]
-    fn quantity<T: FromStr>(text: &str, of: fn(T) -> Option<u64>) -> Option<f64> {
-        of(text.parse().ok()?).map(|value| value as f64)
-    }
-    let one_by_one = || (0u32..).map(f64::from).take(values.len()).collect();
-    all(values, |text| text.parse().ok().filter(|value: &f64| value.is_finite()))
-        .or_else(|| all(values, |text| quantity(text, Rate::bps)))
-        .or_else(|| all(values, |text| quantity(text, |time: DurationPs| Some(time.ps()))))
-        .or_else(|| all(values, |text| quantity(text, |size: Bytes| Some(size.get()))))
-        .or_else(|| all(values, |text| quantity(text, |length: Length| Some(length.0))))
-        .unwrap_or_else(one_by_one)
+    quantities(values).unwrap_or_else(|| (0u32..).map(f64::from).take(values.len()).collect())
 }
 
 #[cfg(test)]

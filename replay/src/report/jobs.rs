@@ -14,7 +14,7 @@ pub fn page(jobs: &JobSweep) -> String {
     let remarks = first.into_iter().flat_map(|summary| summary.doubts.iter().chain(&summary.notes));
     let main = element("main")
         .child(element("section").with("class", "headline").child(element("h1").text(headline(jobs))))
-        .children(jobs.circuits_pay().iter().map(|sentence| parts::note(sentence)))
+        .children(jobs.circuits_pay().iter().chain(&jobs.pays_against()).map(|sentence| parts::note(sentence)))
         .children(jobs.interim.then(|| parts::note("The sweep was stopped: these are interim results.")))
         .children(jobs.failed.iter().map(|(what, reason)| parts::note(&format!("{what}: {reason}"))))
         .children(remarks.map(|note| parts::note(note)))

@@ -113,6 +113,9 @@ pub struct CircuitDetail {
     pub released_s: Option<f64>,
     /// Whether it was given up for another request.
     pub evicted: bool,
+    /// Whether its end was known when it began, as those of a schedule are.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scheduled: bool,
     /// Packets that crossed it.
     pub packets: u64,
     /// Their bytes.
@@ -133,6 +136,7 @@ impl From<&CircuitFigures> for CircuitDetail {
             last_used_s: circuit.last_used.map(|at| seconds(at.0)),
             released_s: circuit.released.map(|at| seconds(at.0)),
             evicted: circuit.evicted,
+            scheduled: circuit.scheduled,
             packets: circuit.packets,
             bytes: circuit.bytes,
         }
@@ -140,10 +144,15 @@ impl From<&CircuitFigures> for CircuitDetail {
 }
 
 impl CircuitDetail {
-    /// Why it ended: "idle" (released after it had been idle) or "evicted" (given up for another request); `None` if it did not.
+    /// Why it ended: "idle" (released after it had been idle), "evicted" (given up for another request) or "scheduled" (its time was over);
+    /// `None` if it did not.
     #[must_use]
     pub fn end(&self) -> Option<&'static str> {
-        self.released_s.map(|_| if self.evicted { "evicted" } else { "idle" })
+        self.released_s.map(|_| match (self.evicted, self.scheduled) {
+            (true, _) => "evicted",
+            (_, true) => "scheduled",
+            _ => "idle",
+        })
     }
 }
 

@@ -44,6 +44,9 @@ pub struct JobSweep {
     pub points: Vec<JobPoint>,
     /// Combinations that came to none, each with the reason.
     pub failed: BTreeMap<String, String>,
+    /// The same job over a network that the combinations are set against.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Box<Summary>>,
 }
 
 impl JobSweep {
@@ -59,6 +62,7 @@ impl JobSweep {
             axes: AxisValues::of(sweep),
             points: Vec::new(),
             failed: BTreeMap::new(),
+            reference: None,
         })
     }
 
@@ -88,6 +92,7 @@ impl JobSweep {
             axes: self.axes.clone(),
             points: self.points.iter().map(point).collect(),
             failed: self.failed.clone(),
+            reference: self.reference.as_deref().cloned(),
         }
     }
 }

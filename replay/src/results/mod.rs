@@ -15,6 +15,7 @@
 //! | `parts/` | combinations of a sweep that tasks replayed (`--part`), until they are gathered |
 //! | `plots/` | figures of nodes and links, throughput and transfer times, as pictures (SVG) |
 
+mod against;
 pub mod coflow;
 pub mod congestion;
 pub mod descriptions;
@@ -27,6 +28,7 @@ mod parts;
 mod phases;
 mod prediction;
 pub mod program;
+mod quantities;
 mod seconds;
 mod set_up;
 mod simulated_trace;
@@ -46,6 +48,7 @@ pub use parts::{PartOutcome, PartResult, Parts};
 pub(crate) use phases::backwards;
 pub use phases::{TaskTimes, Times};
 pub use prediction::{read_prediction, write_prediction};
+pub(crate) use quantities::quantities;
 pub use simulated_trace::simulated_trace;
 pub use store::{StoreError, read_comparison, read_detail, write_comparison, write_run};
 pub(crate) use store::{make_folder, write_text};

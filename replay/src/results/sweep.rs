@@ -71,6 +71,13 @@ pub struct SweepSummary<S> {
     pub points: Vec<SweepPoint<S>>,
     /// Combinations that came to none, each with the reason.
     pub failed: BTreeMap<String, String>,
+    /// The same over a network that they are set against.
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    pub reference: Option<S>,
+}
+
+const fn none<S>() -> Option<S> {
+    None
 }
 
 /// The values of a combination as `summary.json` has them, by the path of their keys.

@@ -141,7 +141,7 @@ row! {
         released_s: Option<f64>,
         /// Whether it was given up for another one.
         evicted: bool,
-        /// Why it ended: "idle" (not used for long), "evicted" (given up for another one); null = not before the job's end.
+        /// Why it ended: "idle" (not used for long), "evicted" (given up for another one), "scheduled" (its time was over); null = not before the job's end.
         end: Option<String>,
         /// Packets that crossed it.
         packets: u64,

@@ -12,13 +12,15 @@ const JOB: &str = "[cluster]\nnodes = 64\nracks = 16\ncores = 16\ndisk_read = \"
     [hadoop]\ndfs.blocksize = 8388608\nyarn.resourcemanager.nodemanagers.heartbeat-interval-ms = 20\n\
     yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms = 20\n\
     [[job]]\nprofile = \"terasort\"\ninput = \"1GiB\"\nreduces = 128\nmap_rate = \"200MB/s\"\nreduce_rate = \"200MB/s\"\n";
-const NETWORKS: [&str; 11] = [
+const NETWORKS: [&str; 13] = [
     "ideal",
     "gigabit",
     "ethernet-10g",
     "fat-tree",
     "infiniband",
     "rotor",
+    "circuits-solstice",
+    "circuits-sunflow",
     "lightness-ops",
     "lightness-ocs",
     "lightness-aod",

@@ -188,6 +188,19 @@ fn rotor_has_messages_of_1_mib_wait_for_their_circuit_and_loses_nothing() {
 }
 
 #[test]
+fn circuits_by_demand_are_set_up_for_what_waits_and_lose_nothing() {
+    for (name, results) in [("solstice", run("circuits-solstice.toml")), ("sunflow", run("circuits-sunflow.toml"))] {
+        assert_eq!(rates(&results), BTreeSet::from([10 * GBIT, 40 * GBIT]), "{name}");
+        assert!(counter(&results, "circuits planned") > 0, "{name}");
+        assert_eq!((results.detail.summary.drops, results.detail.summary.retransmissions), (0, 0), "{name}");
+        // What waits is known after 10 us, and a circuit up 10 us later.
+        assert!(times(&results)[..2].iter().all(|time| *time >= 20_000_000), "{name}: {:?}", times(&results));
+        // No circuit is planned for more than 1 ms beside its guard band: 5 MB at 40 Gbit/s.
+        assert!(results.detail.circuits.iter().all(|circuit| circuit.bytes <= 5_001_500), "{name}");
+    }
+}
+
+#[test]
 fn lightness_mixed_takes_circuits_for_messages_of_1_mib_and_the_packet_switch_for_smaller_ones() {
     let results = run("lightness-mixed.toml");
     // Each piece of 64 KiB is two packets of 32 KiB, whatever their way.

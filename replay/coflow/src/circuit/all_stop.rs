@@ -2,36 +2,16 @@
 
 use std::collections::VecDeque;
 
+use netsim::circuits::{DemandMatrix, MatrixScheduler};
 use netsim::time::SimTime;
 use netsim::units::{DurationPs, Rate};
 
-use super::demand_matrix::DemandMatrix;
 use super::{Circuit, demands};
 use crate::demand::{CoflowError, PortId, Workload};
 use crate::packet::Completion;
 
 /// Slots after which a simulation is given up.
 const MAX_SLOTS: u64 = 10_000_000;
-
-/// How the ports are connected for a while.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Slot {
-    /// To which port each sends: a permutation.
-    pub to: Vec<usize>,
-    /// How long, without the set-up before it.
-    pub duration: DurationPs,
-}
-
-/// Turns demand into slots.
-pub trait MatrixScheduler {
-    /// Slots for a demand that is not zero, at least one of which carries some of it.
-    fn slots(&mut self, demand: &DemandMatrix) -> Vec<Slot>;
-
-    /// Whether slots take place and last as long as they say, whatever there is to be sent.
-    fn is_oblivious(&self) -> bool {
-        false
-    }
-}
 
 /// When each coflow of the workload is complete, in its order. `on_circuit` gets each circuit that was set up for something.
 ///

@@ -2,20 +2,12 @@
 //! for as long as it is set up.
 
 mod all_stop;
-mod birkhoff;
-mod demand_matrix;
-mod matching;
-mod max_weight;
 mod rotor;
-mod solstice;
 mod sunflow;
 
-pub use all_stop::{MatrixScheduler, Slot, all_stop};
-pub use birkhoff::Birkhoff;
-pub use demand_matrix::DemandMatrix;
-pub use max_weight::MaxWeight;
+pub use all_stop::all_stop;
+pub use netsim::circuits::{Birkhoff, DemandMatrix, MatrixScheduler, MaxWeight, Slot, Solstice};
 pub use rotor::Rotor;
-pub use solstice::Solstice;
 pub use sunflow::{Priority, sunflow};
 
 use netsim::time::SimTime;

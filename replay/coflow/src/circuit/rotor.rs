@@ -1,9 +1,7 @@
 //! All ports in turn, whatever there is to be sent (RotorNet, Mellette and others, SIGCOMM 2017), without detours.
 
+use netsim::circuits::{DemandMatrix, MatrixScheduler, Slot};
 use netsim::units::DurationPs;
-
-use super::all_stop::{MatrixScheduler, Slot};
-use super::demand_matrix::DemandMatrix;
 
 /// Connects each port with all others one after the other, and with itself where a port has something for itself.
 #[derive(Clone, Copy, Debug)]

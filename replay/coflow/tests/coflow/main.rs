@@ -5,6 +5,7 @@ mod benchmark_files;
 mod by_hand;
 mod circuits;
 mod extremes;
+mod over_packets;
 mod plain_sunflow;
 mod published;
 mod rates;

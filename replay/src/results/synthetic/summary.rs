@@ -210,6 +210,7 @@ impl TrafficResults {
             axes: detail.axes.clone(),
             points: detail.points.iter().map(point).collect(),
             failed: detail.failed.clone(),
+            reference: None,
         }
     }
 }

@@ -257,6 +257,7 @@ impl Lightness {
             last_used: span.last_used,
             released: span.released,
             evicted: span.evicted,
+            scheduled: false,
             packets: span.packets,
             bytes: span.bytes,
         }

@@ -33,6 +33,30 @@ pub enum RotorRouting {
     Expander,
 }
 
+/// Who decides which circuits there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RotorScheduler {
+    /// The switches go through their matchings, whatever waits.
+    #[default]
+    Rotor,
+    /// The matching with the most that waits, slice by slice.
+    MaxWeight,
+    /// Matchings of Birkhoff and von Neumann, until all that waits is sent.
+    Birkhoff,
+    /// Solstice's slices by halves, until all that waits is sent.
+    Solstice,
+    /// Circuits one by one without stopping the others, whoever has waited longest first, each for all that waits (Sunflow).
+    Sunflow,
+}
+
+impl RotorScheduler {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// How much of a circuit each host of a rack may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -70,6 +94,17 @@ pub enum Reconfiguration {
 }
 
 impl Reconfiguration {
+    /// The least, and the most; of an exponential part its mean.
+    fn least_and_most(&self) -> (DurationPs, DurationPs) {
+        match *self {
+            Self::Constant(time) => (time, time),
+            Self::Uniform { uniform: [least, most] } => (least, most),
+            Self::Exponential { exponential: [least, mean] } => {
+                (least, DurationPs(least.ps().saturating_add(mean.ps())))
+            }
+        }
+    }
+
     /// The time for 64 random `bits`, in picoseconds; an exponential part ends at 45 times its mean.
     #[must_use]
     pub fn draw_ps(&self, bits: u64) -> u64 {
@@ -88,6 +123,11 @@ impl Reconfiguration {
 fn exponential(bits: u64, mean_ps: u64) -> u64 {
     let unit = ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
     (-unit.ln() * mean_ps as f64) as u64
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+fn no_time(time: &DurationPs) -> bool {
+    *time == DurationPs::ZERO
 }
 
 /// The keys of a `rotor` fabric; what they mean exactly is in `docs/rotor.md`.
@@ -120,6 +160,15 @@ pub struct RotorConfig {
     /// Bytes that a `ToR` may send over a circuit from one change to the next. Default: what the time allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Bytes>,
+    /// Who decides which circuits there are. Default: `rotor`.
+    #[serde(skip_serializing_if = "RotorScheduler::is_default")]
+    pub scheduler: RotorScheduler,
+    /// Circuits by demand: how old what waits is when circuits are planned from it. Default: none.
+    #[serde(skip_serializing_if = "no_time")]
+    pub demand_age: DurationPs,
+    /// Circuits by demand: for how long at most two racks are to be connected in one plan. Default: `1ms` (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub demand_limit: Option<DurationPs>,
     /// How much of a circuit each host of a rack may use. Default: `any`.
     #[serde(skip_serializing_if = "HostShare::is_default")]
     pub host_share: HostShare,
@@ -163,6 +212,9 @@ impl Default for RotorConfig {
             margin: DurationPs(0),
             clock_skew: DurationPs(0),
             budget: None,
+            scheduler: RotorScheduler::default(),
+            demand_age: DurationPs::ZERO,
+            demand_limit: None,
             host_share: HostShare::default(),
             routing: RotorRouting::default(),
             bulk_threshold: None,
@@ -186,7 +238,12 @@ const MAX_BYTES: u64 = 1 << 20;
 const MAX_HOSTS: usize = 4_096;
 /// Distances between racks are kept for each slice of a cycle.
 const MAX_EXPANDER_RACKS: usize = 256;
+/// Matchings of so many racks are found in milliseconds.
+const MAX_PLANNED_RACKS: usize = 128;
 const MAX_UPLINKS: u32 = 64;
+/// For how long two racks are connected in one plan.
+const MAX_DEMAND_AGE: DurationPs = DurationPs::from_ms(100_000);
+const DEMAND_LIMIT: DurationPs = DurationPs::from_ms(1);
 /// The longest time from one change to the next.
 const MAX_PERIOD: DurationPs = DurationPs::from_ms(3_600_000);
 /// What waits is looked at in each slice.
@@ -208,6 +265,39 @@ impl RotorConfig {
         }
     }
 
+    /// For how long at most two racks are to be connected in one plan.
+    #[must_use]
+    pub fn demand_limit(&self) -> DurationPs {
+        self.demand_limit.unwrap_or(DEMAND_LIMIT)
+    }
+
+    /// The time of the largest packet over an uplink.
+    pub(super) fn largest_packet_ps(&self) -> u64 {
+        self.uplink_rate.time_ps(self.mtu.get() + self.headers.get())
+    }
+
+    /// How much of a circuit's time nothing is sent in: the guard band, and the margins.
+    pub(super) fn kept_clear_ps(&self) -> u64 {
+        self.guard.ps().saturating_add(self.margin.ps().saturating_mul(2))
+    }
+
+    /// For how long an uplink may send before the switch passes anything, as its clock is ahead or the switch slow.
+    fn early_ps(&self) -> u64 {
+        let (_, most) = self.reconfiguration_delay.least_and_most();
+        let ready = self.guard.ps().max(most.ps()).saturating_add(self.clock_skew.ps());
+        ready.saturating_sub(self.guard.ps().saturating_add(self.margin.ps()))
+    }
+
+    /// How much longer than what it is planned for a circuit is: what is kept clear, and where something may be lost, as much and a packet,
+    /// for a circuit without room to send it again might lose it for ever.
+    pub(super) fn beside_planned_ps(&self) -> u64 {
+        let again = match self.early_ps() {
+            0 => 0,
+            early => early.saturating_add(self.largest_packet_ps()),
+        };
+        self.kept_clear_ps().saturating_add(again)
+    }
+
     /// How many slices a matching lasts.
     #[must_use]
     pub const fn hold(&self) -> u64 {
@@ -226,8 +316,7 @@ impl RotorConfig {
 
     /// Whether each of so many hosts of a rack can send a packet in its share of a circuit.
     pub(super) fn check_share(&self, hosts: usize) -> Result<(), FabricError> {
-        let dark = self.guard.ps().saturating_add(self.margin.ps().saturating_mul(2));
-        let open_ps = self.slice.ps().saturating_mul(self.hold()).saturating_sub(dark);
+        let open_ps = self.slice.ps().saturating_mul(self.hold()).saturating_sub(self.kept_clear_ps());
         let largest = self.mtu.get() + self.headers.get();
         if self.host_share == HostShare::Equal && self.share(open_ps, hosts) < largest {
             return Err(wrong("host_share", "equal", "any, or a slice in which each host of a rack can send a packet"));
@@ -239,6 +328,7 @@ impl RotorConfig {
     pub(super) fn check(&self, hosts: usize, racks: usize) -> Result<(), FabricError> {
         self.check_sizes(hosts, racks)?;
         self.check_belonging()?;
+        self.check_scheduler(racks)?;
         self.check_times()
     }
 
@@ -290,6 +380,42 @@ impl RotorConfig {
         Ok(())
     }
 
+    fn check_scheduler(&self, racks: usize) -> Result<(), FabricError> {
+        if self.scheduler == RotorScheduler::Rotor {
+            let belongs = "leave it out: it belongs to a scheduler by demand";
+            if self.demand_age > DurationPs::ZERO {
+                return Err(wrong("demand_age", self.demand_age, belongs));
+            }
+            return self.demand_limit.map_or(Ok(()), |limit| Err(wrong("demand_limit", limit, belongs)));
+        }
+        if racks > MAX_PLANNED_RACKS {
+            return Err(wrong("scheduler", format!("by demand with {racks} racks"), "at most 128 racks"));
+        }
+        if self.uplinks != 1 {
+            return Err(wrong("uplinks", self.uplinks, "1 with a scheduler by demand: it has one switch"));
+        }
+        if self.change != Change::Together {
+            return Err(wrong("change", "in-turn", "together, with a scheduler by demand"));
+        }
+        if self.routing != RotorRouting::Direct {
+            let routing = if self.routing == RotorRouting::TwoHop { "two-hop" } else { "expander" };
+            return Err(wrong(
+                "routing",
+                routing,
+                "direct, with a scheduler by demand: circuits lead where something is to go",
+            ));
+        }
+        if self.demand_age > MAX_DEMAND_AGE {
+            return Err(wrong("demand_age", self.demand_age, "at most 100s"));
+        }
+        match self.demand_limit {
+            Some(limit) if limit == DurationPs::ZERO || limit > MAX_DEMAND_AGE => {
+                Err(wrong("demand_limit", limit, "from 1ps to 100s"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn check_times(&self) -> Result<(), FabricError> {
         if self.slice < MIN_SLICE {
             return Err(wrong("slice", self.slice, "at least 100ns"));
@@ -302,22 +428,17 @@ impl RotorConfig {
         if lasts > MAX_PERIOD.ps() {
             return Err(wrong("slice", self.slice, "at most 60min from one change of a switch to its next one"));
         }
-        let delay = self.reconfiguration_delay;
-        let (least, most) = match delay {
-            Reconfiguration::Constant(time) => (time, time),
-            Reconfiguration::Uniform { uniform: [least, most] } => (least, most),
-            Reconfiguration::Exponential { exponential: [least, mean] } => {
-                (least, DurationPs(least.ps().saturating_add(mean.ps())))
-            }
-        };
+        let (least, most) = self.reconfiguration_delay.least_and_most();
         if least > most {
             let value = format!("uniform from {least} to {most}");
             return Err(wrong("reconfiguration_delay", value, "the least first, the most second"));
         }
-        let unlimited = matches!(delay, Reconfiguration::Exponential { .. });
-        if let Some(budget) = self.budget.filter(|_| unlimited || most > self.guard || self.clock_skew > self.margin) {
-            let allowed = "leave it out where packets may be lost, which could be all that it allows: it needs a guard as long as any \
-                           reconfiguration_delay, and a margin of clock_skew";
+        // What an uplink sends before the switch passes anything is lost, and counts: of the budget something has to be left then.
+        let early = self.early_ps();
+        let left = |budget: &Bytes| self.uplink_rate.time_ps(budget.get().saturating_sub(2 * largest));
+        if let Some(budget) = self.budget.filter(|budget| early > 0 && left(budget) < early) {
+            let allowed = "more, or none: what falls into a guard band is lost and counts, which could be all that it allows; two packets, and what an \
+                           uplink sends in the time by which reconfiguration_delay is longer than guard, and clock_skew than margin";
             return Err(wrong("budget", budget, allowed));
         }
         let packet = self.host_rate.time_ps(largest).saturating_add(self.uplink_rate.time_ps(largest));

@@ -20,6 +20,8 @@ pub(super) struct Counters {
     pub from_uplink_queue: u64,
     pub rerouted: u64,
     pub longest_transit: u64,
+    /// Circuits that were planned by demand.
+    pub planned: u64,
 }
 
 impl Counters {
@@ -28,8 +30,8 @@ impl Counters {
         self.guard_band + self.reconfiguring + self.no_place
     }
 
-    /// Each with its name.
-    pub fn named(&self) -> Vec<(String, u64)> {
+    /// Each with its name; those of planned circuits where there are some to be.
+    pub fn named(&self, plans: bool) -> Vec<(String, u64)> {
         let named = [
             ("packets delivered", self.delivered),
             ("packets within racks", self.within_racks),
@@ -46,6 +48,7 @@ impl Counters {
             ("packets routed anew when their circuit was over", self.rerouted),
             ("longest transit queue in packets", self.longest_transit),
         ];
-        named.map(|(name, value)| (name.to_owned(), value)).into()
+        let planned = plans.then_some(("circuits planned", self.planned));
+        named.into_iter().chain(planned).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }

@@ -3,26 +3,31 @@
 //! What waits for a circuit waits at its host, which is asked for it when the circuit is there; a `ToR` holds only what comes from other racks. What
 //! becomes of a packet at a switch is known when it is sent, as the schedule is.
 
+mod circuit_log;
 mod config;
+mod control;
 mod counters;
 mod paths;
 mod schedule;
+mod seams;
 mod state;
 
-pub use config::{Change, HostShare, Reconfiguration, RotorConfig, RotorRouting};
+pub use config::{Change, HostShare, Reconfiguration, RotorConfig, RotorRouting, RotorScheduler};
 
+use super::FabricError;
 use super::figures::LinkMeter;
-use super::flows::Flows;
 use super::ids::PacketId;
-use super::messages::{Cut, Messages, NUMBER, key};
-use super::packet::{HostLinksDiffer, LinkTime, Message, Observer, PacketFabric, PacketRecord};
+use super::messages::{Cut, Messages, NUMBER, key, packets_of};
+use super::packet::{Message, Observer, PacketRecord};
 use super::slab::Slab;
-use super::{FabricError, FabricKind, Places};
+use crate::circuits::CircuitScheduler;
 use crate::count::count;
 use crate::kernel::{EventQueue, Phase, Place};
-use crate::network::{Delivery, NetworkFigures, Simulation};
+use crate::network::Delivery;
 use crate::time::SimTime;
 use crate::topology::{HostPlace, Placing};
+use circuit_log::{Carried, CircuitLog};
+use control::Control;
 use counters::Counters;
 use paths::Paths;
 use schedule::{Fate, Period, Rack, Schedule};
@@ -47,6 +52,10 @@ enum Event {
     Lost(PacketId),
     /// A packet is at its host.
     Arrived(PacketId),
+    /// The controller learns what waits.
+    Look,
+    /// It plans circuits from what it has learned.
+    Plan,
 }
 
 /// Where an uplink's next packet is.
@@ -82,6 +91,10 @@ pub struct Rotor<O> {
     observer: O,
     config: RotorConfig,
     schedule: Schedule,
+    control: Option<Control>,
+    circuits: CircuitLog,
+    /// When something happened last.
+    now: SimTime,
     paths: Paths,
     names: Vec<String>,
     racks: Vec<String>,
@@ -108,6 +121,32 @@ impl<O: Observer> Rotor<O> {
     /// # Errors
     /// When two hosts have one name, or a value makes no sense.
     pub fn new(config: &RotorConfig, hosts: &[HostPlace], observer: O) -> Result<Self, FabricError> {
+        Self::controlled(config, hosts, observer, None)
+    }
+
+    /// As [`Rotor::new`], with circuits that `scheduler` decides about. The configuration's keys are those of a scheduler by demand.
+    ///
+    /// # Errors
+    /// As [`Rotor::new`], and when the configuration's scheduler is none by demand.
+    pub fn with(
+        config: &RotorConfig,
+        hosts: &[HostPlace],
+        observer: O,
+        scheduler: Box<dyn CircuitScheduler + Send>,
+    ) -> Result<Self, FabricError> {
+        if config.scheduler == RotorScheduler::Rotor {
+            let (key, allowed) = ("scheduler", "one by demand, in whose place another one decides");
+            return Err(FabricError::Value { key, value: "rotor".to_owned(), allowed });
+        }
+        Self::controlled(config, hosts, observer, Some(scheduler))
+    }
+
+    fn controlled(
+        config: &RotorConfig,
+        hosts: &[HostPlace],
+        observer: O,
+        scheduler: Option<Box<dyn CircuitScheduler + Send>>,
+    ) -> Result<Self, FabricError> {
         let placing = Placing::of(hosts)?;
         config.check(hosts.len(), placing.racks.len())?;
         let racks = placing.racks.len();
@@ -126,8 +165,15 @@ impl<O: Observer> Rotor<O> {
         let uplinks = racks * config.uplinks as usize;
         let largest = config.mtu.get() + config.headers.get();
         let number = hosts.len();
+        let control = match scheduler {
+            Some(scheduler) => Some(Control::with(config, racks, scheduler)),
+            None => Control::of(config, racks),
+        };
         Ok(Self {
             observer,
+            control,
+            circuits: CircuitLog::new(uplinks),
+            now: SimTime::ZERO,
             paths: Paths::new(count(racks), schedule.cycle(), config.seed),
             schedule,
             names: hosts.iter().map(|host| host.name.clone()).collect(),
@@ -163,7 +209,7 @@ impl<O: Observer> Rotor<O> {
     /// The rack with which `switch` joins `rack` at `at`, or is about to when its change is over; none if the port is dark.
     #[must_use]
     pub fn joined(&self, switch: u32, rack: u32, at: SimTime) -> Option<u32> {
-        self.schedule.joined(switch, &self.schedule.period(switch, at.0), rack)
+        self.schedule.joined(switch, &self.schedule.at(switch, rack, at.0)?, rack)
     }
 
     fn hand_over(&mut self, now: SimTime, message: &Message, of_bytes: u64) {
@@ -173,9 +219,13 @@ impl<O: Observer> Rotor<O> {
         if rack == to || of_bytes < self.config.bulk_from() {
             self.messages.hand_over(now, message, hosts * hosts + source as usize);
             self.push(now, source);
-        } else if self.messages.hand_over(now, message, source as usize * hosts + destination as usize) {
-            self.hosts[source as usize].waiting[to as usize] += 1;
-            self.more_pending(now, rack, to);
+        } else {
+            let headers = packets_of(message.bytes, self.config.mtu.get()) * self.config.headers.get();
+            self.more_waits(now, rack, to, (message.bytes + headers).max(1));
+            if self.messages.hand_over(now, message, source as usize * hosts + destination as usize) {
+                self.hosts[source as usize].waiting[to as usize] += 1;
+                self.more_pending(now, rack, to);
+            }
         }
     }
 
@@ -221,7 +271,10 @@ impl<O: Observer> Rotor<O> {
     }
 
     fn happen(&mut self, now: SimTime, event: Event, deliveries: &mut Vec<Delivery>) {
+        self.now = now;
         match event {
+            Event::Look => self.look(now),
+            Event::Plan => self.plan(now),
             Event::Push(host) => {
                 self.hosts[host as usize].pushes = false;
                 self.push(now, host);
@@ -287,10 +340,10 @@ impl<O: Observer> Rotor<O> {
     fn way(&mut self, now: SimTime, rack: Rack, to: Rack, key: u64) -> Option<(u32, Period)> {
         let slice = match self.config.change {
             Change::InTurn => self.schedule.slice_of(rack, now.0),
-            Change::Together => self.schedule.current(0, rack, now.0).begin / self.config.slice.ps(),
+            Change::Together => self.schedule.current(0, rack, now.0)?.begin / self.config.slice.ps(),
         };
         let switch = self.paths.next(&self.schedule, slice, rack, to, key)?;
-        Some((switch, self.schedule.current(switch, rack, now.0)))
+        Some((switch, self.schedule.current(switch, rack, now.0)?))
     }
 
     fn route_anew(&mut self, now: SimTime, packets: VecDeque<PacketId>) {
@@ -302,6 +355,7 @@ impl<O: Observer> Rotor<O> {
 
     /// A packet waits at the `ToR` of `rack` for the circuit to rack `to`; one that was lost is the first.
     fn wait(&mut self, now: SimTime, id: PacketId, rack: Rack, to: Rack, first: bool) {
+        self.more_waits(now, rack, to, self.packets.get(id).bytes.into());
         let queue = &mut self.tors[rack as usize].transit[to as usize];
         if first {
             queue.push_front(id);
@@ -312,13 +366,51 @@ impl<O: Observer> Rotor<O> {
         self.more_pending(now, rack, to);
     }
 
+    /// More bytes wait for a circuit: the controller looks at them if it would not otherwise.
+    fn more_waits(&mut self, now: SimTime, rack: Rack, to: Rack, bytes: u64) {
+        if let Some(at) = self.control.as_mut().and_then(|control| control.more(now, rack, to, bytes)) {
+            self.events.schedule(at, Phase::Decide, self.control_place(), Event::Look);
+        }
+    }
+
+    fn look(&mut self, now: SimTime) {
+        let rate = self.config.uplink_rate;
+        if let Some(control) = &mut self.control {
+            let plans = control.look(now, |bytes| rate.time_ps(bytes));
+            self.events.schedule(plans, Phase::Decide, self.control_place(), Event::Plan);
+        }
+    }
+
+    /// Circuits are planned, and those uplinks look for packets that have some.
+    fn plan(&mut self, now: SimTime) {
+        let Some(control) = &mut self.control else { return };
+        let (circuits, looks) = control.plan(now);
+        self.counters.planned += circuits.len() as u64;
+        for (number, circuit) in &circuits {
+            self.schedule.add(now, *number, circuit);
+        }
+        for at in looks {
+            self.events.schedule(at, Phase::Decide, self.control_place(), Event::Look);
+        }
+        let mut racks: Vec<Rack> = circuits.iter().map(|(_, circuit)| count(circuit.from)).collect();
+        racks.sort_unstable();
+        racks.dedup();
+        racks.into_iter().for_each(|rack| self.wake(now, rack, 0));
+    }
+
+    fn control_place(&self) -> Place {
+        Place(2 * count(self.hosts.len()) + count(self.uplinks.len()) + count(self.tors.len()))
+    }
+
     /// One queue or packet more waits at `rack` for rack `to`.
     fn more_pending(&mut self, now: SimTime, rack: Rack, to: Rack) {
         let tor = &mut self.tors[rack as usize];
         tor.pending[to as usize] += 1;
         tor.pending_all += 1;
-        // With shares an uplink may have nothing to take of those that wait already.
-        if tor.pending[to as usize] == 1 || self.config.host_share == HostShare::Equal {
+        // With shares, or over two hops, an uplink may have nothing to take of those that wait already; a packet at the ToR may fit where those
+        // whose host is busy do not.
+        let may_sleep = self.config.host_share == HostShare::Equal || self.config.routing == RotorRouting::TwoHop;
+        if tor.pending[to as usize] == 1 || may_sleep || !tor.transit[to as usize].is_empty() {
             (0..self.schedule.switches()).for_each(|switch| self.wake(now, rack, switch));
         }
     }
@@ -354,7 +446,7 @@ impl<O: Observer> Rotor<O> {
     /// An uplink sends what it has for the rack with which it is joined, if it still has the time for it.
     fn serve(&mut self, now: SimTime, rack: Rack, switch: u32) {
         let index = self.uplink(rack, switch);
-        let period = self.schedule.current(switch, rack, now.0);
+        let Some(period) = self.schedule.current(switch, rack, now.0) else { return };
         if self.uplinks[index].queue_period != period.number {
             let over = std::mem::take(&mut self.uplinks[index].queue);
             self.route_anew(now, over);
@@ -413,7 +505,8 @@ impl<O: Observer> Rotor<O> {
         }
         let (mut next, mut after) = (*period, close);
         for _ in 0..self.schedule.cycle() {
-            next = self.schedule.period(switch, next.end);
+            let Some(behind) = self.schedule.next(switch, rack, &next) else { return };
+            next = behind;
             let (open, close) = self.schedule.window(rack, &next);
             let joined = self.schedule.joined(switch, &next, rack);
             if joined.is_some_and(|other| self.has_any(rack, index, other)) {
@@ -441,11 +534,9 @@ impl<O: Observer> Rotor<O> {
             return None;
         }
         let host = self.free_host(now, rack, uplink, period, |host| host.waiting.iter().any(|waiting| *waiting > 0))?;
-        let state = &mut self.hosts[host as usize];
+        let state = &self.hosts[host as usize];
         let racks = count(state.waiting.len());
-        let turn = state.rack_turn;
-        let to = (0..racks).map(|step| (turn + step) % racks).find(|to| state.waiting[*to as usize] > 0)?;
-        state.rack_turn = (to + 1) % racks;
+        let to = (0..racks).map(|step| (state.rack_turn + step) % racks).find(|to| state.waiting[*to as usize] > 0)?;
         self.at_host(host, to)
     }
 
@@ -514,16 +605,26 @@ impl<O: Observer> Rotor<O> {
             Source::Queue => self.uplinks[uplink].queue.pop_front(),
             Source::Transit => {
                 self.less_pending(rack, other);
-                self.tors[rack as usize].transit[other as usize].pop_front()
+                let id = self.tors[rack as usize].transit[other as usize].pop_front();
+                if let (Some(control), Some(id)) = (&mut self.control, id) {
+                    control.less(rack, other, self.packets.get(id).bytes.into());
+                }
+                id
             }
             Source::Host(host, to) => {
                 let queue = host as usize * self.hosts.len() + to as usize;
                 let cut = self.messages.cut(queue)?;
                 let there = self.rack_of[to as usize];
+                if let Some(control) = &mut self.control {
+                    control.less(rack, there, cut.bytes.into());
+                }
                 let hosts = &self.tors[there as usize].hosts;
                 let place = hosts.binary_search(&to).unwrap_or(0);
                 let state = &mut self.hosts[host as usize];
                 state.turn[there as usize] = count((place + 1) % hosts.len());
+                if there != other {
+                    state.rack_turn = (there + 1) % count(state.waiting.len());
+                }
                 if self.messages.is_empty(queue) {
                     state.waiting[there as usize] -= 1;
                     self.less_pending(rack, there);
@@ -556,6 +657,18 @@ impl<O: Observer> Rotor<O> {
         self.counters.on_short_ways += u64::from(packet.hurries);
         let cable = self.config.cable_delay.ps();
         let last = ends.plus_ps(cable);
+        let carried = Carried {
+            from: packet.rack,
+            to: other,
+            switch,
+            begin: SimTime(period.begin),
+            up: SimTime(self.schedule.up(switch, period)),
+            end: SimTime(period.end),
+            last_used: ends,
+            packets: 1,
+            bytes,
+        };
+        self.circuits.sent(index, carried);
         let fate = self.schedule.fate(switch, period, starts.plus_ps(cable).0, last.0);
         match fate {
             Fate::Passes => {}
@@ -638,97 +751,5 @@ impl<O: Observer> Rotor<O> {
 
     fn down_place(&self, host: u32) -> Place {
         Place(count(self.hosts.len()) + host)
-    }
-}
-
-impl<O: Observer> Simulation for Rotor<O> {
-    fn hosts(&self) -> u32 {
-        count(self.hosts.len())
-    }
-
-    fn next_event(&self) -> Option<SimTime> {
-        self.events.next_time()
-    }
-
-    fn run_before(&mut self, until: SimTime) {
-        let Some(last) = until.0.checked_sub(1) else { return };
-        let mut deliveries = Vec::new();
-        while let Some((now, event)) = self.events.pop_until(SimTime(last)) {
-            self.happen(now, event, &mut deliveries);
-            deliveries.clear();
-        }
-    }
-
-    fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime {
-        super::instant::collect_instant(self, until, deliveries, |network| &mut network.events, Self::happen)
-    }
-
-    fn events(&self) -> u64 {
-        self.events.processed()
-    }
-
-    fn figures(&self) -> NetworkFigures {
-        let mut links = Vec::new();
-        for (host, name) in self.names.iter().enumerate() {
-            let rack = &self.racks[self.rack_of[host] as usize];
-            links.push(self.up[host].figures(&format!("{name}->{rack}"), self.config.host_rate));
-            links.push(self.down[host].figures(&format!("{rack}->{name}"), self.config.host_rate));
-        }
-        let switches = self.schedule.switches() as usize;
-        for (index, meter) in self.over.iter().enumerate() {
-            let name = format!("{}->rotor{}", self.racks[index / switches], index % switches);
-            links.push(meter.figures(&name, self.config.uplink_rate));
-        }
-        NetworkFigures {
-            events: self.events.processed(),
-            drops: self.counters.lost(),
-            retransmissions: self.counters.lost(),
-            interval_ps: self.config.interval.ps(),
-            links,
-            counters: self.counters.named(),
-            ..NetworkFigures::default()
-        }
-    }
-}
-
-impl<O: Observer> PacketFabric<O> for Rotor<O> {
-    fn send(&mut self, now: SimTime, message: &Message) {
-        self.hand_over(now, message, message.bytes);
-    }
-
-    fn send_part(&mut self, now: SimTime, message: &Message, of_bytes: u64) {
-        self.hand_over(now, message, of_bytes);
-    }
-
-    fn observer(&mut self) -> &mut O {
-        &mut self.observer
-    }
-
-    fn link_time(&self) -> Result<LinkTime, HostLinksDiffer> {
-        Ok(LinkTime::new(self.config.host_rate, self.config.flit, self.config.mtu, self.config.headers))
-    }
-
-    fn lane_bytes(&self, _now: SimTime) -> Vec<u64> {
-        let hosts = self.up.iter().zip(&self.down).flat_map(|(up, down)| [up.bytes(), down.bytes()]);
-        hosts.chain(self.over.iter().map(LinkMeter::bytes)).collect()
-    }
-}
-
-impl FabricKind for RotorConfig {
-    type Flows = Flows<Rotor<()>>;
-    type Packets<O: Observer> = Rotor<O>;
-
-    fn flows(&self, hosts: &[HostPlace]) -> Result<Self::Flows, FabricError> {
-        Ok(Flows::new(Rotor::new(self, hosts, ())?, self.loopback))
-    }
-
-    fn packets<O: Observer>(&self, hosts: &[HostPlace], observer: O) -> Result<Rotor<O>, FabricError> {
-        Rotor::new(self, hosts, observer)
-    }
-
-    super::kinds::interval_key! {}
-
-    fn places(&self) -> Places {
-        Places { hosts: None, racks: None, apart: true }
     }
 }

@@ -1,8 +1,11 @@
 //! Which rack each circuit switch joins with which, and when.
 
-use super::config::{Change, Reconfiguration, RotorConfig};
+use super::config::{Change, Reconfiguration, RotorConfig, RotorScheduler};
+use crate::circuits::PlannedCircuit;
 use crate::count::count;
 use crate::kernel::random::{below, draw};
+use crate::time::SimTime;
+use std::collections::VecDeque;
 
 /// What draws are for: places of [`draw`].
 const ORDER: u64 = 1;
@@ -51,6 +54,8 @@ pub(super) struct Schedule {
     /// Picoseconds by which each `ToR`'s clock is behind, and `most_skew` added, so that none is below 0.
     skews: Vec<u64>,
     most_skew: u64,
+    /// Of circuits by demand: by rack the periods of its uplink, in order, and to which rack each leads.
+    planned: Option<Vec<VecDeque<(Period, Rack)>>>,
 }
 
 impl Schedule {
@@ -81,7 +86,19 @@ impl Schedule {
             seed: config.seed,
             skews: (0..racks).map(skew).collect(),
             most_skew,
+            planned: (config.scheduler != RotorScheduler::Rotor).then(|| vec![VecDeque::new(); racks as usize]),
         }
+    }
+
+    /// Adds a planned circuit, and forgets those of its rack that are over.
+    pub fn add(&mut self, now: SimTime, number: u64, circuit: &PlannedCircuit) {
+        let Some(periods) = self.planned.as_mut().and_then(|planned| planned.get_mut(circuit.from)) else { return };
+        let over = now.0.saturating_sub(2 * self.most_skew);
+        while periods.front().is_some_and(|(period, _)| period.end < over) {
+            periods.pop_front();
+        }
+        let period = Period { number, begin: circuit.begin.0, end: circuit.end.0 };
+        periods.push_back((period, count(circuit.to)));
     }
 
     /// Switches: uplinks of a rack.
@@ -99,8 +116,27 @@ impl Schedule {
         Period { number, begin, end: number * lasts + turn }
     }
 
-    /// The rack with which `switch` joins `rack` in `period`; none if it is dark.
+    /// The period of the uplink of `rack` to `switch` in which `at` lies; none where no circuit is planned for then.
+    pub fn at(&self, switch: u32, rack: Rack, at: u64) -> Option<Period> {
+        let Some(planned) = &self.planned else { return Some(self.period(switch, at)) };
+        let mut periods = planned[rack as usize].iter().map(|(period, _)| *period);
+        periods.find(|period| period.begin <= at && at < period.end)
+    }
+
+    /// The period of the uplink of `rack` to `switch` behind `period`.
+    pub fn next(&self, switch: u32, rack: Rack, period: &Period) -> Option<Period> {
+        let Some(planned) = &self.planned else { return Some(self.period(switch, period.end)) };
+        let place = planned[rack as usize].partition_point(|(one, _)| one.number <= period.number);
+        planned[rack as usize].get(place).map(|(period, _)| *period)
+    }
+
+    /// The rack to which `switch` leads from `rack` in `period`; none if it is dark.
     pub fn joined(&self, switch: u32, period: &Period, rack: Rack) -> Option<Rack> {
+        if let Some(planned) = &self.planned {
+            let periods = &planned[rack as usize];
+            let place = periods.partition_point(|(one, _)| one.number < period.number);
+            return periods.get(place).filter(|(one, _)| one == period).map(|(_, to)| *to);
+        }
         let order = &self.matchings[switch as usize];
         let turn = usize::try_from(period.number % order.len() as u64).unwrap_or(0);
         let other = order[turn][rack as usize];
@@ -118,14 +154,25 @@ impl Schedule {
         )
     }
 
-    /// The first period of `switch`, by the clock of `rack`, whose time to send is not over at `at`.
-    pub fn current(&self, switch: u32, rack: Rack, at: u64) -> Period {
+    /// The first period of `switch`, by the clock of `rack`, whose time to send is not over at `at`; none where none is planned.
+    pub fn current(&self, switch: u32, rack: Rack, at: u64) -> Option<Period> {
+        if let Some(planned) = &self.planned {
+            let periods = &planned[rack as usize];
+            let place = periods.partition_point(|(period, _)| self.window(rack, period).1 <= at);
+            return periods.get(place).map(|(period, _)| *period);
+        }
         // By the clock it may be the one before or behind; skews are shorter than half a period.
         let mut period = self.period(switch, at.saturating_sub(self.most_skew));
         while self.window(rack, &period).1 <= at {
             period = self.period(switch, period.end);
         }
-        period
+        Some(period)
+    }
+
+    /// When the switch passes something in `period`.
+    pub fn up(&self, switch: u32, period: &Period) -> u64 {
+        let delay = self.delay.draw_ps(draw(self.seed, CHANGES + u64::from(switch), period.number));
+        (period.begin + self.guard.max(delay)).min(period.end)
     }
 
     /// What becomes of a packet whose first bit comes to `switch` at `first` and its last one at `last`, sent in `period`.
@@ -143,8 +190,11 @@ impl Schedule {
         (at + self.most_skew).saturating_sub(self.skews[rack as usize]) / self.slice
     }
 
-    /// After so many slices everything comes again.
+    /// After so many slices everything comes again; of circuits by demand, how many are planned at most for a rack.
     pub fn cycle(&self) -> u64 {
+        if let Some(planned) = &self.planned {
+            return planned.iter().map(VecDeque::len).max().unwrap_or(0) as u64;
+        }
         self.hold * self.matchings.iter().map(Vec::len).max().unwrap_or(1) as u64
     }
 

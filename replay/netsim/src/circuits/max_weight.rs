@@ -1,10 +1,10 @@
 //! The matching with the most demand, again and again.
 
-use netsim::units::DurationPs;
+use crate::units::DurationPs;
 
-use super::all_stop::{MatrixScheduler, Slot};
 use super::demand_matrix::DemandMatrix;
 use super::matching::heaviest;
+use super::{MatrixScheduler, Slot};
 
 /// Connects the ports so that the sum of what is waiting is greatest, for one slot.
 #[derive(Clone, Copy, Debug)]

@@ -1,10 +1,10 @@
 //! Birkhoff and von Neumann: a matrix whose ports all have the same sum is a sum of matchings.
 
-use netsim::units::DurationPs;
+use crate::units::DurationPs;
 
-use super::all_stop::{MatrixScheduler, Slot};
 use super::demand_matrix::DemandMatrix;
 use super::matching::Matching;
+use super::{MatrixScheduler, Slot};
 
 /// Stuffs the demand and takes one matching after the other, each for as long as its smallest demand.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,12 +1,14 @@
 //! Solstice (Liu and others: *Scheduling Techniques for Hybrid Circuit/Packet Networks*, CoNEXT 2015), without the packet
 //! network beside the circuits.
 
-use netsim::units::DurationPs;
+use crate::units::DurationPs;
 
-use super::all_stop::{MatrixScheduler, Slot};
 use super::demand_matrix::DemandMatrix;
 use super::matching::Matching;
-use crate::demand::MAX_DELAY_S;
+use super::{MatrixScheduler, Slot};
+
+/// The longest of the shortest slices.
+const MAX_SHORTEST: DurationPs = DurationPs::from_ms(100_000);
 
 /// Stuffs the demand and slices it by halves: while there is a matching of demands that are all at least as long as the slice,
 /// it is taken for that long; else the slice is halved.
@@ -19,7 +21,7 @@ pub struct Solstice {
 
 impl MatrixScheduler for Solstice {
     fn slots(&mut self, demand: &DemandMatrix) -> Vec<Slot> {
-        let shortest = self.shortest.ps().clamp(1, MAX_DELAY_S * 1_000_000_000_000);
+        let shortest = self.shortest.ps().clamp(1, MAX_SHORTEST.ps());
         let mut left = demand.clone();
         left.round_up(shortest);
         left.stuff();
