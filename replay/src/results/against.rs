@@ -6,6 +6,9 @@ use pages::format;
 
 use super::jobs::{JobPoint, JobSweep};
 
+/// The places of points along a key, by the values of the other keys.
+type ByOthers<'s> = BTreeMap<Vec<(usize, usize)>, Vec<(f64, &'s JobPoint)>>;
+
 impl JobSweep {
     /// A sentence for each swept key whose values are quantities, and each combination of the others: from which value on the job is done
     /// sooner than over the reference. None where there is no reference.
@@ -15,7 +18,7 @@ impl JobSweep {
         let mut lines = Vec::new();
         for (along, axis) in self.axes.iter().enumerate() {
             let Some(at) = super::quantities::quantities(&axis.values).filter(|at| at.len() > 1) else { continue };
-            let mut groups: BTreeMap<Vec<(usize, usize)>, Vec<(f64, &JobPoint)>> = BTreeMap::new();
+            let mut groups: ByOthers = BTreeMap::new();
             for point in &self.points {
                 let Some(place) = point.values.get(along).and_then(|value| at.get(*value)) else { continue };
                 let others = point.values.iter().copied().enumerate().filter(|(number, _)| *number != along);
@@ -60,14 +63,17 @@ fn sentence(key: &str, points: &[(String, f64)], limit: f64, over: &str) -> Stri
         )
     };
     match (up, down) {
-        _ if paying == points.len() => format!("sooner done at every {key} that was tried: it takes {over}."),
+        _ if paying == points.len() => format!("sooner done at every value of {key} that was tried: it takes {over}."),
         (Some(point), _) => says(point, "up"),
         (None, Some(point)) => says(point, "down"),
         (None, None) if paying == 0 => {
             let best = points.iter().map(|(_, time)| *time).fold(f64::INFINITY, f64::min);
-            format!("sooner done at no {key} that was tried: at best it takes {}, and {over}.", format::seconds(best))
+            format!(
+                "sooner done at no value of {key} that was tried: at best it takes {}, and {over}.",
+                format::seconds(best)
+            )
         }
-        (None, None) => format!("sooner done at some {key} in the middle only; it takes {over}."),
+        (None, None) => format!("sooner done at some values of {key} in the middle only; it takes {over}."),
     }
 }
 
@@ -85,8 +91,8 @@ mod tests {
         assert!(of(&[12.0, 11.0, 9.0, 8.0]).starts_with("sooner done from wavelengths = 4 up, where it takes 9"));
         assert!(of(&[8.0, 9.0, 11.0]).starts_with("sooner done from wavelengths = 2 down"));
         assert!(of(&[9.0, 11.0, 9.0]).ends_with("at some other values, too."));
-        assert!(of(&[9.0, 9.0]).contains("every wavelengths"));
-        assert!(of(&[11.0, 10.0]).contains("no wavelengths"));
+        assert!(of(&[9.0, 9.0]).contains("every value of wavelengths"));
+        assert!(of(&[11.0, 10.0]).contains("no value of wavelengths"));
         assert!(of(&[11.0, 9.0, 11.0]).contains("in the middle only"));
     }
 }
