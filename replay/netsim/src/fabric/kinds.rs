@@ -240,6 +240,10 @@ macro_rules! fabric_kinds {
                 match self { $( Self::$Kind(network) => network.waits_more_than(host, most), )+ }
             }
 
+            fn is_full(&self, message: &$crate::fabric::packet::Message, most: u64) -> Option<bool> {
+                match self { $( Self::$Kind(network) => network.is_full(message, most), )+ }
+            }
+
             fn occupancy(&self) -> Option<(u64, u64)> {
                 match self { $( Self::$Kind(network) => network.occupancy(), )+ }
             }

@@ -120,6 +120,11 @@ impl Messages {
         })
     }
 
+    /// The number of the next packet of a message that `host` is handed over.
+    pub fn next_number(&self, host: HostIndex) -> u64 {
+        self.numbers[host.0 as usize]
+    }
+
     /// How many packets wait in `queue`, counted until there are more than `most`.
     pub fn waiting(&self, queue: usize, most: u64) -> u64 {
         let (mut message, last) = self.queues[queue];

@@ -211,6 +211,12 @@ pub trait PacketFabric<O: Observer>: Simulation {
         None
     }
 
+    /// Whether `message` would have to wait at its host behind more than `most` packets that have not begun to leave; `None` if the
+    /// fabric does not tell.
+    fn is_full(&self, message: &Message, most: u64) -> Option<bool> {
+        self.waits_more_than(message.source, most)
+    }
+
     /// Packets that have begun to leave their hosts and have not arrived, and how many of the largest fit into the buffers between
     /// switches; `None` if the fabric does not tell.
     fn occupancy(&self) -> Option<(u64, u64)> {

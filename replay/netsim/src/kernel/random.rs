@@ -26,6 +26,14 @@ pub fn below(bits: u64, bound: u64) -> u64 {
     u64::try_from((u128::from(bits) * u128::from(bound)) >> 64).unwrap_or(0)
 }
 
+/// A number in [0, 1) from 64 random bits: the first 53 of them.
+#[must_use]
+#[inline]
+#[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
+pub fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1u64 << 53) as f64
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

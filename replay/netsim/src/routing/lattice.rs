@@ -165,6 +165,26 @@ impl LatticeWays {
         Some(Way { axis, forward: *steps > 0, left: steps.unsigned_abs() })
     }
 
+    /// The direction of the first step from host `from` to host `to`: 2 x axis forward, 1 more back.
+    pub(super) fn first_direction(&self, from: NodeId, to: NodeId, key: u64) -> Option<usize> {
+        let way = self.way(self.target(from), self.target(to), self.pattern(to, key))?;
+        Some(2 * way.axis + usize::from(!way.forward))
+    }
+
+    /// The direction with most steps on that way: of several the first.
+    pub(super) fn longest_direction(&self, from: NodeId, to: NodeId, key: u64) -> Option<usize> {
+        let (from, pattern) = (self.target(from), self.pattern(to, key));
+        let record = self.records.record(&self.lattice, self.at(from), self.at(self.target(to)), pattern);
+        let most = record.iter().map(|steps| steps.unsigned_abs()).max().filter(|most| *most > 0)?;
+        let axis = record.iter().position(|steps| steps.unsigned_abs() == most)?;
+        Some(2 * axis + usize::from(record[axis] < 0))
+    }
+
+    /// All directions that lead nearer, a bit each.
+    pub(super) fn nearer_directions(&self, from: NodeId, to: NodeId) -> u32 {
+        self.records.nearer(&self.lattice, self.at(self.target(from)), self.at(self.target(to)))
+    }
+
     /// The directions that lead nearer and are there, with their links.
     pub(super) fn nearer(&self, router: u32, target: u32) -> impl Iterator<Item = (usize, bool, LinkId)> {
         let directions = self.records.nearer(&self.lattice, self.at(router), self.at(target));

@@ -277,6 +277,43 @@ impl Routes {
         self.spread.unwrap_or(1)
     }
 
+    /// Directions of a lattice that this routing follows: two for each axis, forward and back.
+    #[must_use]
+    pub fn directions(&self) -> Option<usize> {
+        match &self.next_hops {
+            NextHops::Lattice(lattice) => Some(2 * lattice.ways().axes()),
+            _ => None,
+        }
+    }
+
+    /// The first direction of the way of packet `key` from host `from` to host `to`, axis by axis: 2 x axis forward, 1 more back.
+    /// `None` between hosts of one router, and without directions.
+    #[must_use]
+    pub fn first_direction(&self, from: NodeId, to: NodeId, key: u64) -> Option<usize> {
+        match &self.next_hops {
+            NextHops::Lattice(lattice) => lattice.ways().first_direction(from, to, key),
+            _ => None,
+        }
+    }
+
+    /// The direction in which that way has most steps: of several the first.
+    #[must_use]
+    pub fn longest_direction(&self, from: NodeId, to: NodeId, key: u64) -> Option<usize> {
+        match &self.next_hops {
+            NextHops::Lattice(lattice) => lattice.ways().longest_direction(from, to, key),
+            _ => None,
+        }
+    }
+
+    /// All directions that lead nearer from host `from` to host `to`, a bit each.
+    #[must_use]
+    pub fn nearer_directions(&self, from: NodeId, to: NodeId) -> u32 {
+        match &self.next_hops {
+            NextHops::Lattice(lattice) => lattice.ways().nearer_directions(from, to),
+            _ => 0,
+        }
+    }
+
     /// Which of `ways` links a packet takes that stands at `at`: its key, the flow it belongs to, and the hosts from
     /// which it comes and to which it goes.
     #[inline]

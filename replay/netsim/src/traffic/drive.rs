@@ -161,8 +161,8 @@ impl<F: PacketFabric<Meter>, P: FnMut(Progress), const R: bool> Workload<F> for 
         let above = self.limit.as_ref().is_some_and(|limit| limit.above);
         let most = self.injection_queue;
         let full =
-            |fabric: &F, host| above || most.is_some_and(|most| fabric.waits_more_than(host, most) == Some(true));
-        while let Some(message) = self.sources.next_at(now, |host| full(fabric, host)) {
+            |fabric: &F, message: &_| above || most.is_some_and(|most| fabric.is_full(message, most) == Some(true));
+        while let Some(message) = self.sources.next_at(now, |message| full(fabric, message)) {
             fabric.observer().handed_over(now, &message);
             fabric.send(now, &message);
         }

@@ -28,6 +28,8 @@ pub use sources::{Drawing, DrawnSources, Sending, Source, Sources};
 pub use table::{TableError, TimedMessage, read_table};
 pub use torus::{Distances, Local, Torus};
 
+use crate::kernel::random::unit;
+
 /// What is drawn: in the upper bits of the place, away from the places of the fabrics.
 #[derive(Clone, Copy)]
 enum Drawn {
@@ -45,10 +47,4 @@ enum Drawn {
 /// The number that `host` draws of `what` for its message `count`.
 fn draw(seed: u64, what: Drawn, host: u32, count: u64) -> u64 {
     crate::kernel::random::draw(seed, ((what as u64) << 56) | u64::from(host), count)
-}
-
-/// A number in [0, 1) from 64 random bits.
-#[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
-fn unit(bits: u64) -> f64 {
-    (bits >> 11) as f64 / (1u64 << 53) as f64
 }

@@ -203,8 +203,8 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// The next message, if it is handed over at `now`. A host of which `full` says so hands nothing over: it has one message fewer.
-    pub fn next_at(&mut self, now: SimTime, full: impl Fn(HostIndex) -> bool) -> Option<Message> {
+    /// The next message, if it is handed over at `now`. One of which `full` says so is not: its host has one message fewer.
+    pub fn next_at(&mut self, now: SimTime, full: impl Fn(&Message) -> bool) -> Option<Message> {
         match self {
             Self::Drawn(sources) => sources.next_at(now, full),
             Self::Table { messages, next, counts, flows } => {
@@ -254,23 +254,22 @@ impl DrawnSources<'_> {
     }
 
     /// The next message that a host owes at `now`.
-    fn owed_at(&mut self, now: SimTime, full: &impl Fn(HostIndex) -> bool) -> Option<Message> {
+    fn owed_at(&mut self, now: SimTime, full: &impl Fn(&Message) -> bool) -> Option<Message> {
         loop {
             let (_, host) = self.owing.pop_until(now)?;
-            if full(HostIndex(host)) {
+            let message = self.drawing.message(host, self.number(host));
+            if message.as_ref().is_some_and(full) {
                 self.owes(host, now);
                 continue;
             }
             let reactions = &mut self.reactions[host as usize];
             reactions.owed -= 1;
-            let owes_more = reactions.owed > 0;
-            let count = self.number(host);
-            self.reactions[host as usize].count += 1;
-            if owes_more {
+            reactions.count += 1;
+            if reactions.owed > 0 {
                 self.owes(host, now);
             }
-            if let Some(message) = self.drawing.message(host, count) {
-                return Some(message);
+            if message.is_some() {
+                return message;
             }
         }
     }
@@ -282,7 +281,7 @@ impl DrawnSources<'_> {
         self.sources[place].count - refused + self.reactions.get(place).map_or(0, |reactions| reactions.count)
     }
 
-    fn next_at(&mut self, now: SimTime, full: impl Fn(HostIndex) -> bool) -> Option<Message> {
+    fn next_at(&mut self, now: SimTime, full: impl Fn(&Message) -> bool) -> Option<Message> {
         if !self.reactions.is_empty()
             && let Some(message) = self.owed_at(now, &full)
         {
@@ -293,15 +292,14 @@ impl DrawnSources<'_> {
             let count = self.number(host);
             self.sources[host as usize].count += 1;
             self.schedule(host);
+            let Some(message) = self.drawing.message(host, count) else { continue };
             if let Some(refused) = self.refused.get_mut(host as usize)
-                && full(HostIndex(host))
+                && full(&message)
             {
                 *refused += 1;
                 continue;
             }
-            if let Some(message) = self.drawing.message(host, count) {
-                return Some(message);
-            }
+            return Some(message);
         }
     }
 }

@@ -2,8 +2,8 @@
 //! differs from it.
 
 use crate::exactness::networks::{
-    allocated_networks, arbitrated_networks, credit_networks, exclusive_networks, lattice_networks, minimal_networks,
-    shared_networks, stored_networks,
+    allocated_networks, arbitrated_networks, credit_networks, exclusive_networks, injected_networks, lattice_networks,
+    minimal_networks, shared_networks, stored_networks, transit_networks,
 };
 use crate::exactness::{Case, drive, found};
 use crate::flit_model::fault::Fault;
@@ -131,6 +131,35 @@ fn mistakes_with_shared_buffers_are_found() {
         &shared_networks(),
         CASES,
         &[Fault::ExclusiveForgotten, Fault::MaximumForgotten, Fault::ExclusiveCountsAsShared],
+        with_credits,
+        with_mistake,
+    );
+    assert_all(&found);
+}
+
+#[test]
+fn mistakes_with_transit_first_are_found() {
+    let found = found(
+        &transit_networks(),
+        CASES,
+        &[
+            Fault::TransitAlwaysFirst,
+            Fault::TransitDrawnWithoutTime,
+            Fault::ReserveForgotten,
+            Fault::ReserveHoldsPacket,
+        ],
+        with_credits,
+        with_mistake,
+    );
+    assert_all(&found);
+}
+
+#[test]
+fn mistakes_with_several_queues_of_hosts_are_found() {
+    let found = found(
+        &injected_networks(),
+        CASES,
+        &[Fault::LeavingPacketCounts, Fault::QueuesFromFirst, Fault::ShortestInPackets],
         with_credits,
         with_mistake,
     );

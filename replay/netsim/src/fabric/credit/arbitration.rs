@@ -7,14 +7,15 @@ use super::lanes::{Lanes, Numbering};
 use super::link_numbers::LinkNumbers;
 use super::packet::Packet;
 use super::strategies::Strategies;
-use super::{Credit, NO_MASKS};
+use super::{Credit, NO_MASKS, OutputLink};
 use crate::count::count;
 use crate::fabric::ids::{LaneId, PacketId};
 use crate::fabric::packet::Observer;
 use crate::fabric::slab::Slab;
-use crate::kernel::random::draw;
+use crate::kernel::random::{draw, unit};
 use crate::time::SimTime;
 use crate::topology::LinkId;
+use typed_index_collections::TiVec;
 
 impl<O: Observer, S: Strategies> Credit<O, S> {
     /// The head of `queue` is ready: its link has to look, as soon as it is free.
@@ -25,7 +26,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let lane = buffer.chosen;
         let (link, vl) = (self.number.link(lane), self.number.vl(lane));
         let slot = self.links[self.number.link(queue)].slot;
-        let bit = if self.classes == 1 { slot } else { slot * self.classes + self.number.vl(queue) % self.classes };
+        let bit = if self.stride == 1 { slot } else { slot * self.stride + self.number.vl(queue) % self.stride };
         let state = &mut self.links[link];
         state.asking |= 1 << vl;
         if state.masks == NO_MASKS {
@@ -44,7 +45,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     /// The queue whose bit is `bit` in the masks of VL `vl` of a link whose sender's inputs begin at `inputs`.
     #[inline(always)]
     pub(super) fn queue_of(&self, inputs: u32, vl: u32, bit: u32) -> LaneId {
-        queue_of(self.number, self.classes, &self.inputs[inputs as usize..], vl, bit)
+        queue_of(self.number, self.stride, &self.inputs[inputs as usize..], vl, bit)
     }
 
     /// The masks of the queues that ask for `link` and `vl`.
@@ -99,7 +100,71 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
 
     /// What the arbiter takes of the queues of `asking`, whose switch's inputs begin at `inputs`.
     #[inline(always)]
-    fn contest<A: Bits>(&mut self, asking: A, inputs: u32, lane: LaneId, vl: u32, now: SimTime) -> Result<u32, u32> {
+    fn contest<A: Bits + Clone>(
+        &mut self,
+        asking: A,
+        inputs: u32,
+        lane: LaneId,
+        vl: u32,
+        now: SimTime,
+    ) -> Result<u32, u32> {
+        if self.transit_priority > 0.0 && self.transit_first(lane, now) {
+            return self.contest_by_origin(asking, inputs, lane, vl, now);
+        }
+        self.contest_of_all(asking, inputs, lane, vl, now)
+    }
+
+    /// Whether heads from other switches go before those of a host at this arbitration of `lane`.
+    fn transit_first(&self, lane: LaneId, now: SimTime) -> bool {
+        let place = TRANSIT + 16 * u64::from(self.number.link(lane).0) + u64::from(self.number.vl(lane));
+        unit(draw(self.seed, place, now.0)) < self.transit_priority
+    }
+
+    /// The same as [`Self::contest`], of heads from other switches; only where none of them may start of those of hosts.
+    #[inline(never)]
+    fn contest_by_origin<A: Bits + Clone>(
+        &mut self,
+        asking: A,
+        inputs: u32,
+        lane: LaneId,
+        vl: u32,
+        now: SimTime,
+    ) -> Result<u32, u32> {
+        let mut least_need = u32::MAX;
+        for from_host in [false, true] {
+            let inputs = &self.inputs[inputs as usize..];
+            let bits = asking.clone();
+            let contest = LaneContest {
+                asking: OfOrigin { bits, from_host, stride: self.stride, inputs, links: &self.links },
+                lane,
+                vl,
+                now,
+                seed: self.seed,
+                number: self.number,
+                links: &self.link_numbers,
+                stride: self.stride,
+                inputs,
+                lanes: &mut self.lanes,
+                packets: &self.packets,
+                least_need: u32::MAX,
+            };
+            match contest.input(&self.input_arbiter) {
+                Ok(bit) => return Ok(bit),
+                Err(need) => least_need = least_need.min(need),
+            }
+        }
+        Err(least_need)
+    }
+
+    #[inline(always)]
+    fn contest_of_all<A: Bits>(
+        &mut self,
+        asking: A,
+        inputs: u32,
+        lane: LaneId,
+        vl: u32,
+        now: SimTime,
+    ) -> Result<u32, u32> {
         let contest = LaneContest {
             asking,
             lane,
@@ -108,7 +173,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             seed: self.seed,
             number: self.number,
             links: &self.link_numbers,
-            classes: self.classes,
+            stride: self.stride,
             inputs: &self.inputs[inputs as usize..],
             lanes: &mut self.lanes,
             packets: &self.packets,
@@ -126,7 +191,11 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             return;
         }
         if state.parallel {
-            self.start_all(link, now);
+            if state.from_host {
+                self.inject_all(link, now);
+            } else {
+                self.start_all(link, now);
+            }
             return;
         }
         if free_at > now {
@@ -189,7 +258,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     fn begin(&mut self, link: LinkId, given: Given, bit: u32, now: SimTime) {
         let vl = u32::from(given.vl);
         let started = if self.links[link].from_host {
-            self.leave_host(link, vl, bit, now)
+            self.leave_host(link, vl, bit, now).map(|(flits, credits, _)| (flits, credits))
         } else {
             self.leave_queue(link, vl, bit, now)
         };
@@ -201,11 +270,11 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
 
 /// The queue whose bit is `bit` in the masks of VL `vl` of a link whose sender's inputs are `inputs`.
 #[inline(always)]
-fn queue_of(number: Numbering, classes: u32, inputs: &[LinkId], vl: u32, bit: u32) -> LaneId {
-    if classes == 1 {
+fn queue_of(number: Numbering, stride: u32, inputs: &[LinkId], vl: u32, bit: u32) -> LaneId {
+    if stride == 1 {
         return number.lane(inputs[bit as usize], vl);
     }
-    number.lane(inputs[(bit / classes) as usize], vl / classes * classes + bit % classes)
+    number.lane(inputs[(bit / stride) as usize], vl / stride * stride + bit % stride)
 }
 
 /// The set bits of a mask, from one of them on and once around.
@@ -215,6 +284,7 @@ pub(super) trait Bits {
 }
 
 /// Those of a mask of one word.
+#[derive(Clone)]
 struct AskingWord {
     /// What is left behind the beginning, then before it.
     bits: u64,
@@ -245,6 +315,7 @@ impl Bits for AskingWord {
 }
 
 /// Those of a mask of several words.
+#[derive(Clone)]
 pub(super) struct Asking<'a> {
     masks: &'a [u64],
     /// What is left of the present word.
@@ -284,6 +355,29 @@ impl Bits for Asking<'_> {
     }
 }
 
+/// Those of `bits` that stand for queues of packets from hosts, or from other switches.
+struct OfOrigin<'a, A> {
+    bits: A,
+    from_host: bool,
+    stride: u32,
+    inputs: &'a [LinkId],
+    links: &'a TiVec<LinkId, OutputLink>,
+}
+
+impl<A: Bits> Bits for OfOrigin<'_, A> {
+    fn next(&mut self) -> Option<u32> {
+        loop {
+            let bit = self.bits.next()?;
+            if self.links[self.inputs[(bit / self.stride) as usize]].from_host == self.from_host {
+                return Some(bit);
+            }
+        }
+    }
+}
+
+/// Where it is drawn which packets go first: behind the places of links and switches.
+const TRANSIT: u64 = 1 << 61;
+
 /// The heads of a switch that ask for a lane.
 struct LaneContest<'a, B, A> {
     asking: A,
@@ -293,7 +387,7 @@ struct LaneContest<'a, B, A> {
     seed: u64,
     number: Numbering,
     links: &'a LinkNumbers,
-    classes: u32,
+    stride: u32,
     inputs: &'a [LinkId],
     lanes: &'a mut Lanes<B>,
     packets: &'a Slab<PacketId, Packet>,
@@ -368,7 +462,7 @@ impl<B: BufferPolicy, A: Bits> Contest for LaneContest<'_, B, A> {
     #[inline(always)]
     fn next(&mut self) -> Option<Contender> {
         while let Some(position) = self.asking.next() {
-            let queue = queue_of(self.number, self.classes, self.inputs, self.vl, position);
+            let queue = queue_of(self.number, self.stride, self.inputs, self.vl, position);
             let need = self.lanes.ends[queue].buffer.need;
             // What is not there for one is not there for another that needs as much.
             if need < self.least_need {

@@ -1,7 +1,7 @@
 //! What is allowed in a `credit` fabric, and what follows from its keys.
 
 use super::arbiter::Tables;
-use super::config::{Consumption, CreditConfig, LaneAllocation, SharedBuffersConfig, VlWeight};
+use super::config::{Consumption, CreditConfig, InjectionChoice, LaneAllocation, SharedBuffersConfig, VlWeight};
 use super::link_timing::{FASTEST, LinkTiming, LinkTimings};
 use crate::fabric::FabricError;
 use crate::routing::Routes;
@@ -10,6 +10,8 @@ use crate::units::DurationPs;
 
 /// A gibibyte.
 const MAX_CREDITS: u32 = 1 << 24;
+/// Queues of a host at most.
+const MAX_INJECTORS: u8 = 15;
 /// Iterations of an allocation at most.
 const MAX_ITERATIONS: u8 = 64;
 /// The largest packet, headers included.
@@ -182,6 +184,98 @@ impl CreditConfig {
             return Err(wrong("consumption", "\"multiple\" with an allocation".to_owned(), "single"));
         }
         Ok(())
+    }
+
+    /// Checks how packets of hosts come between others, where buffers have room for `room` credits of a VL, and `escapes` says whether
+    /// the routing has an escape beside lanes that are taken by room.
+    pub(super) fn check_injection(&self, escapes: bool, room: u32) -> Result<(), FabricError> {
+        if !(0.0..=1.0).contains(&self.transit_priority) {
+            return Err(wrong("transit_priority", format!("{:?}", self.transit_priority), "a share, from 0.0 to 1.0"));
+        }
+        if self.transit_priority > 0.0 && self.allocation.is_some() {
+            return Err(wrong("transit_priority", "a share beside an allocation".to_owned(), "0.0, or no allocation"));
+        }
+        self.check_injectors()?;
+        if self.injection_reserve > 0 && !escapes {
+            let allowed = "0, or routings with an escape beside lanes that are taken by room: \
+                           { bubble = \"random\", \"shortest\" or \"smart\" }, { dally = \"adaptive\" }, or, but on trees, minimal-adaptive";
+            return Err(wrong(
+                "injection_reserve",
+                format!("{} with {}", self.injection_reserve, self.routing),
+                allowed,
+            ));
+        }
+        let needed = (u64::from(self.injection_reserve) + 1).saturating_mul(self.largest_credits());
+        if self.injection_reserve > 0 && u64::from(room) < needed {
+            let value = format!("{} packets, and one more are {needed} credits of {room}", self.injection_reserve);
+            return Err(wrong("injection_reserve", value, "so few that a packet fits beside them into a VL's buffer"));
+        }
+        Ok(())
+    }
+
+    /// Lanes of a link: its VLs, or as many as hosts have queues.
+    pub(super) fn lanes_of_a_link(&self) -> u32 {
+        let queues = self.injection.map_or(0, |injection| injection.queues);
+        u32::from(self.vls.max(queues))
+    }
+
+    /// Checks what several queues of hosts go together with.
+    fn check_injectors(&self) -> Result<(), FabricError> {
+        let Some(injection) = self.injection else { return Ok(()) };
+        if injection.queues == 0 || injection.queues > MAX_INJECTORS {
+            return Err(wrong("injection.queues", injection.queues, "from 1 to 15 queues"));
+        }
+        let needs_full = injection.choice == InjectionChoice::DorShortest;
+        if needs_full != injection.full.is_some() {
+            let value = injection.full.map_or_else(|| "not given".to_owned(), |full| full.to_string());
+            return Err(wrong(
+                "injection.full",
+                value,
+                "packets, with choice = \"dor-shortest\" alone, which needs it",
+            ));
+        }
+        if self.allocation.is_some() {
+            return Err(wrong("injection", "queues beside an allocation".to_owned(), "none, or no allocation"));
+        }
+        if self.shared_buffers.is_some() {
+            return Err(wrong(
+                "injection",
+                "queues beside shared_buffers".to_owned(),
+                "none, or credits for each lane",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Checks the queues of hosts on a lattice, or none, with `directions`, whose routing takes `classes` classes, at hosts
+    /// `at_hosts`.
+    pub(super) fn check_directions(
+        &self,
+        directions: Option<usize>,
+        classes: u8,
+        at_hosts: u8,
+    ) -> Result<(), FabricError> {
+        let Some(injection) = self.injection else { return Ok(()) };
+        if self.vls != classes || at_hosts != 1 {
+            let value = format!("queues with vls = {} and {}", self.vls, self.routing);
+            return Err(wrong(
+                "injection",
+                value,
+                "as many vls as the routing has classes, which hosts do not choose among",
+            ));
+        }
+        match directions {
+            _ if !injection.choice.by_direction() => Ok(()),
+            Some(directions) if directions == usize::from(injection.queues) => Ok(()),
+            Some(directions) => {
+                let value = format!("{}, where each router has {directions} directions", injection.queues);
+                Err(wrong("injection.queues", value, "a queue for each direction, or choice = \"shortest\""))
+            }
+            None => {
+                let allowed = "\"shortest\", or routings { dally = MODE }, { bubble = MODE }, { dor = TIES }";
+                Err(wrong("injection.choice", format!("{:?} with {}", injection.choice, self.routing), allowed))
+            }
+        }
     }
 
     pub(super) fn largest_flits(&self) -> u64 {

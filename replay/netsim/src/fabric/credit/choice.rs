@@ -138,7 +138,11 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         Hop {
             at: self.links[input_link].to,
             input_link: self.link_numbers.global(input_link),
-            class: u8::try_from(self.number.vl(queue) % self.classes).unwrap_or(0),
+            // Queues of hosts are no classes.
+            class: match self.links[input_link].from_host && self.injectors.is_some() {
+                true => 0,
+                false => u8::try_from(self.number.vl(queue) % self.classes).unwrap_or(0),
+            },
             to: packet.destination,
             key: packet.key,
         }
@@ -168,7 +172,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             self.chosen(queue, self.link_numbers.output(lane.link), lane.class, false, now);
         } else {
             for rank in ranks.iter() {
-                let needed = self.needed(rank.required, need);
+                let needed = self.needed(&rank, need, hop.input_link);
                 for lane in rank.lanes {
                     let lane = self.offered(*lane, base);
                     self.wait_where_missing(queue, lane, needed, now);
@@ -195,12 +199,23 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         2 * self.sizes.largest.1 as u32
     }
 
-    /// Credits that a packet that needs `need` must find in the lane that it takes.
-    const fn needed(&self, required: CreditRequirement, need: u32) -> u32 {
-        match required {
+    /// Credits that a packet that needs `need` and came by `input_link` must find in the lane of `rank` that it takes.
+    fn needed(&self, rank: &Rank, need: u32, input_link: LinkId) -> u32 {
+        match rank.required {
             CreditRequirement::Bubble => self.bubble(),
-            CreditRequirement::Packet | CreditRequirement::BubbleIn(_) => need,
+            CreditRequirement::BubbleIn(_) => need,
+            CreditRequirement::Packet => need + self.reserve(rank, input_link),
         }
+    }
+
+    /// Credits that a packet that came by `input_link` leaves free in the lanes of `rank`.
+    fn reserve(&self, rank: &Rank, input_link: LinkId) -> u32 {
+        if self.injection_reserve == 0 || !self.links[input_link].from_host {
+            return 0;
+        }
+        let escape = self.routes.escape_classes();
+        let reserved = |lane: &Offered| lane.class >= escape && !self.links[lane.link].to_host;
+        if rank.lanes.first().is_some_and(reserved) { self.injection_reserve } else { 0 }
     }
 
     /// The head of `queue` looks again when `need` unclaimed credits are there on `lane`, if they are not now.
@@ -249,7 +264,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
                 return Found::NoRoom;
             }
         }
-        let needed = i64::from(self.needed(rank.required, need));
+        let needed = i64::from(self.needed(rank, need, hop.input_link));
         let mut found: Vec<Offered> = Vec::new();
         let mut most = needed;
         for lane in rank.lanes {

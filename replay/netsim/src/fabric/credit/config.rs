@@ -38,6 +38,42 @@ impl Consumption {
     }
 }
 
+/// By what a message takes one of several queues of its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InjectionChoice {
+    /// The queue with the fewest flits.
+    Shortest,
+    /// That of the first direction of its way, axis by axis.
+    Dor,
+    /// The same; if it is full, as `shortest`.
+    DorShortest,
+    /// Of those of the directions that lead nearer, the one with the fewest flits.
+    ShortestProfitable,
+    /// That of the direction with most steps ahead.
+    LongestPath,
+}
+
+impl InjectionChoice {
+    /// Whether each queue stands for a direction of a lattice.
+    pub(super) const fn by_direction(self) -> bool {
+        !matches!(self, Self::Shortest)
+    }
+}
+
+/// Several queues of each host, which its link takes side by side: `{ queues = 4, choice = "shortest" }`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InjectionConfig {
+    /// How many.
+    pub queues: u8,
+    /// Which of them a message takes.
+    pub choice: InjectionChoice,
+    /// `dor-shortest`: a queue is full in which more packets wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub full: Option<u64>,
+}
+
 /// How many packets may have committed themselves to one lane, of routings that commit packets to room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -136,6 +172,16 @@ pub struct SharedBuffersConfig {
     pub max: u32,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, clippy::float_cmp, reason = "serde hands references over; 0 is exact")]
+fn is_zero(share: &f64) -> bool {
+    *share == 0.0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands references over")]
+const fn is_none(packets: &u32) -> bool {
+    *packets == 0
+}
+
 /// The keys of a `credit` fabric; what they mean exactly is in `docs/fabric.md`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -191,6 +237,16 @@ pub struct CreditConfig {
     /// Who is next among the inputs that ask for one VL. Default: `round-robin`.
     #[serde(skip_serializing_if = "InputArbitration::is_default")]
     pub input_arbitration: InputArbitration,
+    /// The share of arbitrations in which heads that came from other switches go before those of a host (INSEE's IPR). Default: none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub transit_priority: f64,
+    /// Of the largest packets, the room that a packet from a host leaves in a lane that is not the escape's (INSEE's LBR). Default: 0.
+    #[serde(skip_serializing_if = "is_none")]
+    pub injection_reserve: u32,
+    /// Several queues of each host, whose packets its link takes side by side (INSEE's injectors). Default: one, one packet after the
+    /// other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub injection: Option<InjectionConfig>,
     /// How many packets a switch hands to one of its hosts at a time. Default: `single`.
     #[serde(skip_serializing_if = "Consumption::is_default")]
     pub consumption: Consumption,
@@ -230,6 +286,9 @@ impl Default for CreditConfig {
             sl_to_vl: Vec::new(),
             arbitration: VlArbitration::default(),
             input_arbitration: InputArbitration::default(),
+            transit_priority: 0.0,
+            injection_reserve: 0,
+            injection: None,
             consumption: Consumption::default(),
             lane_allocation: LaneAllocation::default(),
             allocation: None,

@@ -31,11 +31,19 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         equals.get(usize::try_from(position).unwrap_or(0)).copied()
     }
 
-    /// The first packet of a host's queue starts on class `class` of the host's link. Returns its flits and credits.
-    pub(super) fn leave_host(&mut self, link: LinkId, vl: u32, class: u32, now: SimTime) -> Option<(u16, u16)> {
+    /// The first packet of a host's queue starts on class `class` of the host's link. Returns its flits and credits, and
+    /// when its last flit has left.
+    pub(super) fn leave_host(
+        &mut self,
+        link: LinkId,
+        vl: u32,
+        class: u32,
+        now: SimTime,
+    ) -> Option<(u16, u16, SimTime)> {
         let node = self.links[link].inputs;
         let queue = self.number.queue(NodeId(node), vl);
         let cut = self.messages.cut(queue)?;
+        self.dequeued(queue, cut.bytes);
         if self.messages.is_empty(queue) {
             self.links[link].asking &= !(1 << vl);
             self.lanes.ends[self.number.lane(link, vl)].sender.mask = 0;
@@ -55,15 +63,16 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             flow: message.flow,
             bytes: cut.bytes,
             switches: 0,
-            base: u8::try_from(vl).unwrap_or(0),
+            // Queues of hosts are no lanes of a service level.
+            base: if self.injectors.is_some() { 0 } else { u8::try_from(vl).unwrap_or(0) },
         };
         let id = self.packets.insert(packet);
-        self.start(id, link, vl + class, now);
+        let (_, ended) = self.start(id, link, vl + class, now);
         let state = &self.links[link];
-        if state.asking != 0 {
+        if state.asking != 0 && !state.parallel {
             self.wake(link, state.free_at);
         }
-        Some((flits, credits))
+        Some((flits, credits, ended))
     }
 
     /// A packet has arrived at its host.

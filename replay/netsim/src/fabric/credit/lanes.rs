@@ -163,6 +163,7 @@ pub(super) struct Lanes<B> {
 impl<B: BufferPolicy> Lanes<B> {
     /// The lanes of each link, with buffers by `policy` at their ends.
     pub fn new(timings: LinkTimings, numbering: Numbering, config: &CreditConfig, adaptive: bool, policy: B) -> Self {
+        let width = config.lanes_of_a_link();
         let lane = Lane {
             mask: 0,
             free: policy.max(),
@@ -177,7 +178,7 @@ impl<B: BufferPolicy> Lanes<B> {
         let pause = config.credit_min_time;
         Self {
             policy,
-            vls: config.vls.into(),
+            vls: width,
             ends: vec![LaneEnds { sender: lane, buffer: Buffer::EMPTY }; number].into(),
             timings: timings.timings,
             wire_of: timings.of.into(),

@@ -16,6 +16,8 @@ mod choice;
 mod config;
 mod crossing;
 mod hosts;
+mod injection;
+mod injectors;
 mod input_arbiter;
 mod kind;
 mod lanes;
@@ -33,7 +35,8 @@ pub mod windows;
 pub use allocator::{AllocationOrder, Allocator, LinkByLink, Request, Requests, SeparableConfig};
 pub use buffer_policy::{BufferPolicy, ConfiguredBuffers, SharedBuffers, StaticBuffers};
 pub use config::{
-    Consumption, CreditConfig, LaneAllocation, SharedBuffersConfig, Speed, Start, VlArbitration, VlWeight,
+    Consumption, CreditConfig, InjectionChoice, InjectionConfig, LaneAllocation, SharedBuffersConfig, Speed, Start,
+    VlArbitration, VlWeight,
 };
 
 pub use input_arbiter::{Age, Contender, Contest, Fifo, InputArbiter, InputArbitration, Longest, Random, RoundRobin};
@@ -54,6 +57,7 @@ use crate::topology::{HostPlace, LinkId, NodeId, Topology};
 use crate::units::{Bytes, DurationPs};
 use arbiter::{Tables, Turns};
 use border::Border;
+use injectors::Injectors;
 use lanes::{Lanes, Numbering};
 use link_numbers::LinkNumbers;
 use link_timing::LinkTimings;
@@ -112,7 +116,8 @@ struct OutputLink {
     listed: bool,
     from_host: bool,
     to_host: bool,
-    /// Whether it takes a packet of each queue at a time, without credits: that of a host with `consumption = "multiple"`.
+    /// Whether it takes a packet of each queue at a time: that to a host with `consumption = "multiple"`, which needs no credits, and that
+    /// of a host with several queues.
     parallel: bool,
     /// The part of the network where it ends, if that is another one than where it begins; else [`HERE`].
     to_part: u16,
@@ -175,6 +180,9 @@ pub struct Credit<O, S: Strategies = Configured> {
     ranks: Ranks,
     seed: u64,
     classes: u32,
+    /// Queues of an input that may ask for one VL of a link: the classes of its service level's lanes, or all.
+    stride: u32,
+    /// Lanes of a link.
     vls: u32,
     number: Numbering,
     flit: u64,
@@ -190,6 +198,12 @@ pub struct Credit<O, S: Strategies = Configured> {
     tables: Tables,
     input_arbiter: S::Inputs,
     allocator: S::Allocator,
+    /// The share of arbitrations in which heads from other switches go first.
+    transit_priority: f64,
+    /// Credits that a packet from a host leaves free in a lane that is not the escape's.
+    injection_reserve: u32,
+    /// The queues of hosts, if they have several.
+    injectors: Option<Injectors>,
     /// What switches know that allocate, if they do.
     switches: Option<Switches>,
     links: TiVec<LinkId, OutputLink>,
@@ -272,8 +286,11 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let tables = Tables::new(&config.arbitration, config.vls);
         let bases = config.bases(classes)?;
         let sizes = Sizes::new(config.mtu.get() + config.headers.get(), config.flit.get());
-        let vls = u32::from(config.vls);
+        let vls = config.lanes_of_a_link();
         let number = Numbering::new(vls);
+        config.check_directions(routes.directions(), classes, routes.classes_at_hosts())?;
+        // Queues of a switch's input that may ask for one VL of a link.
+        let stride = if config.injection.is_some() { vls } else { u32::from(classes) };
 
         // The links that end at each node, in order.
         let ends = numbers.all().map(|(id, global)| (id, topology.link(global)));
@@ -290,7 +307,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             let link = topology.link(global);
             let from = link.from.0 as usize;
             let from_host = link.from.0 < topology.hosts();
-            let asking = if from_host { 1 } else { count(inputs.row(from).len()) * u32::from(classes) };
+            let asking = if from_host { 1 } else { count(inputs.row(from).len()) * stride };
             if asking > u16::MAX.into() {
                 let value = format!("{asking} queues for a link of {}", topology.name(link.from));
                 return Err(FabricError::Value {
@@ -308,7 +325,10 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
                 listed: false,
                 from_host,
                 to_host: link.to.0 < topology.hosts(),
-                parallel: config.consumption == Consumption::Multiple && !from_host && link.to.0 < topology.hosts(),
+                parallel: match from_host {
+                    true => config.injection.is_some(),
+                    false => config.consumption == Consumption::Multiple && link.to.0 < topology.hosts(),
+                },
                 to: link.to,
                 words: u16::try_from(own).unwrap_or(u16::MAX),
                 masks: if own > 1 { words } else { NO_MASKS },
@@ -324,14 +344,16 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let adaptive = routes.chooses_by_room();
         let undecided =
             routes.commits_to_room().then(|| Undecided::new(numbers.count(), number.count(numbers.count())));
+        config.check_injection(undecided.is_some() && routes.escape_classes() > 0, buffers.min())?;
         let horizon = config.horizon(&timings);
         let mut lanes = Lanes::new(timings, number, config, adaptive, buffers);
-        for (id, _) in links.iter_enumerated().filter(|(_, link)| link.parallel) {
+        for (id, _) in links.iter_enumerated().filter(|(_, link)| link.parallel && link.to_host) {
             lanes.unlimit(id);
         }
         for (id, _) in numbers.all().filter(|(_, global)| !numbers.begins_here(&topology, *global)) {
             lanes.begin_elsewhere(id);
         }
+        let injectors = config.injection.map(|injection| Injectors::new(injection, number, topology.hosts()));
         let switches = allocator.cycle().map(|cycle| Switches::new(cycle, topology.nodes() as usize, links.len()));
         Ok(Self {
             observer,
@@ -345,6 +367,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             ranks: Ranks::default(),
             seed: config.seed,
             classes: u32::from(classes),
+            stride,
             vls,
             number,
             flit: config.flit.get(),
@@ -359,6 +382,9 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             tables,
             input_arbiter,
             allocator,
+            injectors,
+            transit_priority: config.transit_priority,
+            injection_reserve: config.injection_reserve.saturating_mul(sizes.largest.1.into()),
             switches,
             inputs: inputs.items().to_vec(),
             masks: vec![0; words as usize],
@@ -380,7 +406,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             looks: 0,
             link_credits: match config.shared_buffers {
                 Some(shared) => shared.size.into(),
-                None => u64::from(config.credits) * u64::from(vls),
+                None => u64::from(config.credits) * u64::from(config.vls),
             },
             links,
             topology,
@@ -545,8 +571,12 @@ impl<O: Observer, S: Strategies> PacketFabric<O> for Credit<O, S> {
         }
         let node = self.topology.host_node(message.source.0);
         let Some(link) = self.topology.out(node).first().map(|link| self.link_numbers.output(*link)) else { return };
-        let vl = self.bases[usize::from(message.level.0 & 15)];
+        let vl = match &self.injectors {
+            None => self.bases[usize::from(message.level.0 & 15)],
+            Some(_) => self.injector_of(message),
+        };
         let queue = self.number.queue(node, vl.into());
+        self.enqueued(queue, message.bytes);
         if self.messages.hand_over(now, message, queue) {
             let state = &mut self.links[link];
             state.asking |= 1 << vl;
@@ -572,6 +602,13 @@ impl<O: Observer, S: Strategies> PacketFabric<O> for Credit<O, S> {
             waiting = waiting.saturating_add(self.messages.waiting(queue, most));
         }
         Some(waiting > most)
+    }
+
+    fn is_full(&self, message: &Message, most: u64) -> Option<bool> {
+        match self.injectors {
+            None => self.waits_more_than(message.source, most),
+            Some(_) => Some(self.injector_is_full(message, most)),
+        }
     }
 
     fn occupancy(&self) -> Option<(u64, u64)> {

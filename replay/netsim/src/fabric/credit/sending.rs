@@ -131,7 +131,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let (to_host, to_part) = (state.to_host, state.to_part);
         self.traffic[link].crossed(now, bytes, self.interval, &mut self.meters, link);
         let queue = &mut self.lanes.ends[lane].sender;
-        if !parallel {
+        if !(parallel && to_host) {
             queue.free -= u32::from(credits);
         }
         let sum = queue.flits.overflowing_add(flits.into());

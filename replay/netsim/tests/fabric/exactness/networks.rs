@@ -4,8 +4,8 @@ use super::Case;
 use super::topologies::{BEAT, Network, buffer, duration, grids, lattices, network, trees, without_faults};
 use crate::flit_model::traffic::{Sending, When};
 use netsim::fabric::credit::{
-    AllocationOrder, Consumption, Credit, CreditConfig, InputArbitration, LaneAllocation, SeparableConfig,
-    SharedBuffersConfig, Start, VlArbitration, VlWeight,
+    AllocationOrder, Consumption, Credit, CreditConfig, InjectionChoice, InjectionConfig, InputArbitration,
+    LaneAllocation, SeparableConfig, SharedBuffersConfig, Start, VlArbitration, VlWeight,
 };
 use netsim::fabric::store_and_forward::{StoreAndForward, StoreAndForwardConfig};
 use netsim::routing::{
@@ -353,6 +353,60 @@ pub fn exclusive_networks() -> impl Strategy<Value = Case<CreditConfig>> {
             if Credit::new(&config, &case.hosts, ()).is_ok() {
                 case.config = config;
             }
+        }
+        case
+    })
+}
+
+/// Networks whose hosts have several queues, and what is sent on them.
+pub fn injected_networks() -> impl Strategy<Value = Case<CreditConfig>> {
+    use InjectionChoice::{Dor, DorShortest, LongestPath, Shortest, ShortestProfitable};
+    let networks = prop_oneof![
+        1 => credit_networks().boxed(),
+        5 => lattice_networks().boxed(),
+        1 => minimal_networks().boxed(),
+        2 => exclusive_networks().boxed(),
+    ];
+    let choice = select(vec![Shortest, Dor, DorShortest, ShortestProfitable, LongestPath]);
+    (networks, choice, 1..6u8, 0..3u64).prop_map(|(mut case, choice, queues, full)| {
+        let topology = case.config.topology.build(&case.hosts).unwrap();
+        let routing = case.config.routing.with_vls(case.config.vls);
+        let routes = Routes::new(&routing, &topology, 1).unwrap();
+        let injection =
+            |choice, queues| InjectionConfig { queues, choice, full: (choice == DorShortest).then_some(full) };
+        let config = &mut case.config;
+        config.injection = Some(match routes.directions() {
+            Some(directions) if choice != Shortest => injection(choice, u8::try_from(directions).unwrap()),
+            _ => injection(Shortest, queues),
+        });
+        config.vls = routes.classes();
+        config.routing = routing;
+        config.sl_to_vl.clear();
+        config.arbitration = VlArbitration::default();
+        if Credit::new(config, &case.hosts, ()).is_err() {
+            config.injection = None;
+        }
+        case
+    })
+}
+
+/// Networks in which packets of hosts come behind those that are under way, and what is sent on them.
+pub fn transit_networks() -> impl Strategy<Value = Case<CreditConfig>> {
+    let networks = prop_oneof![
+        2 => credit_networks().boxed(),
+        2 => arbitrated_networks().boxed(),
+        2 => minimal_networks().boxed(),
+        4 => lattice_networks().boxed(),
+        1 => exclusive_networks().boxed(),
+    ];
+    let priority = prop_oneof![1 => Just(0.0), 2 => Just(1.0), 3 => 0.0..1.0f64];
+    (networks, priority, 0..3u32).prop_map(|(mut case, transit_priority, injection_reserve)| {
+        case.config.transit_priority = transit_priority;
+        let largest = (case.config.mtu.get() + case.config.headers.get()).div_ceil(case.config.flit.get());
+        let more = u32::try_from((largest * case.config.flit.get()).div_ceil(64)).unwrap() * injection_reserve;
+        let config = CreditConfig { injection_reserve, credits: case.config.credits + more, ..case.config.clone() };
+        if Credit::new(&config, &case.hosts, ()).is_ok() {
+            case.config = config;
         }
         case
     })

@@ -81,6 +81,20 @@ pub enum Fault {
     EscapeForgotten,
     /// A packet takes the lane with most room, where any will do.
     MostRoomAlways,
+    /// A packet that is leaving its host counts as waiting.
+    LeavingPacketCounts,
+    /// Of queues of a host that are as long the first is taken.
+    QueuesFromFirst,
+    /// The length of a host's queue is counted in packets.
+    ShortestInPackets,
+    /// Packets from other switches go first at each arbitration.
+    TransitAlwaysFirst,
+    /// It is drawn once and for all whether they go first.
+    TransitDrawnWithoutTime,
+    /// Packets of hosts leave no room.
+    ReserveForgotten,
+    /// The packet itself counts as room that it leaves.
+    ReserveHoldsPacket,
     /// A packet commits itself to a lane with any credits.
     RoomForAnything,
     /// An exclusive lane is nobody's as soon as its packet has started.

@@ -54,7 +54,7 @@ impl Windowed {
         if wanted.threads < 2 && !wanted.always {
             return Ok(Err(Unsuited(None)));
         }
-        if let Some(reason) = wanted.by_events().or_else(|| reads_neighbours(&config.routing)) {
+        if let Some(reason) = wanted.by_events().or_else(|| by_events(&config)) {
             return Ok(Err(Unsuited(Some(reason))));
         }
         let mut topology = config.topology.build(hosts)?;
@@ -121,10 +121,20 @@ impl Windowed {
     }
 }
 
-/// Why a network with this routing cannot be cut up, if it cannot.
-fn reads_neighbours(routing: &RoutingConfig) -> Option<String> {
-    let RoutingConfig::BubbleVls(BubbleConfig { bubble_at: BubbleAt::Here, .. }) = routing else { return None };
-    Some("with bubble_at = \"here\" a switch reads at each instant what the one before it in the ring knows".to_owned())
+/// Why a network of `config` is run by events only, if it is.
+fn by_events(config: &CreditConfig) -> Option<String> {
+    if let RoutingConfig::BubbleVls(BubbleConfig { bubble_at: BubbleAt::Here, .. }) = config.routing {
+        let reason =
+            "with bubble_at = \"here\" a switch reads at each instant what the one before it in the ring knows";
+        return Some(reason.to_owned());
+    }
+    let keys = [
+        ("injection", config.injection.is_some()),
+        ("injection_reserve", config.injection_reserve > 0),
+        ("transit_priority", config.transit_priority > 0.0),
+    ];
+    let (key, _) = keys.into_iter().find(|(_, is_set)| *is_set)?;
+    Some(format!("{key} is simulated by events only"))
 }
 
 /// A run in windows.

@@ -1,6 +1,7 @@
 //! The fabric `credit`, flit by flit.
 
 mod allocating;
+mod injecting;
 mod sending;
 
 use super::arbiter::VlArbiter;
@@ -207,7 +208,7 @@ pub fn play(config: &CreditConfig, topology: &Topology, traffic: &[Sending], fau
 
 impl<'a> Model<'a> {
     fn new(config: &'a CreditConfig, topology: &'a Topology, traffic: &'a [Sending], fault: Option<Fault>) -> Self {
-        let vls = usize::from(config.vls);
+        let vls = usize::from(config.vls.max(config.injection.map_or(0, |injection| injection.queues)));
         let mut queues = Vec::new();
         let mut at_node = Vec::new();
         for node in (0..topology.nodes()).map(NodeId) {
@@ -329,7 +330,7 @@ impl<'a> Model<'a> {
         let sending = self.traffic[message];
         let node = self.topology.host_node(sending.source);
         // On the link of its source host a packet's class is 0.
-        let vl = self.vl(sending.level, 0);
+        let vl = if self.config.injection.is_some() { self.injector(&sending) } else { self.vl(sending.level, 0) };
         let queue = self.at_node[node.0 as usize].start + vl;
         let lengths = cut(sending.bytes, self.config.mtu.get(), self.config.headers.get());
         self.missing[message] = lengths.len() as u64;

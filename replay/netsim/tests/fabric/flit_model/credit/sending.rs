@@ -5,7 +5,7 @@ use crate::flit_model::fault::Fault;
 use crate::flit_model::routing::rule;
 use crate::flit_model::{bits, bps, t};
 use netsim::fabric::credit::{InputArbitration, LaneAllocation, SharedBuffersConfig, Start};
-use netsim::kernel::random::draw;
+use netsim::kernel::random::{draw, unit};
 use netsim::routing::{BusyPolicy, CreditRequirement, Hop, Lane, Pick, Ranks, RoutingConfig};
 use netsim::time::SimTime;
 use netsim::topology::{LinkId, NodeId};
@@ -48,7 +48,8 @@ impl Model<'_> {
         let destination = self.topology.host_node(packet.destination);
         let Some(input) = self.queues[queue].input else {
             let link = self.topology.out(node)[0].0 as usize;
-            return Choice { link, vl: self.vl(packet.level, 0), enters_ring: false };
+            let vl = if self.config.injection.is_some() { self.queues[queue].vl } else { self.vl(packet.level, 0) };
+            return Choice { link, vl, enters_ring: false };
         };
         if self.routes.looks_at_packets() {
             let (lane, enters_ring) = self.routes.lane(&self.hop(queue)).expect("there is a way");
@@ -76,10 +77,13 @@ impl Model<'_> {
     /// What the routing has to know of the head of a switch's queue.
     fn hop(&self, queue: usize) -> Hop {
         let packet = &self.packets[self.queues[queue].waiting[0].packet];
+        let input = self.queues[queue].input.unwrap();
+        // Queues of hosts are no classes.
+        let vl = if self.is_injected(input) { 0 } else { self.queues[queue].vl };
         Hop {
             at: self.queues[queue].node,
-            input_link: LinkId(u32::try_from(self.queues[queue].input.unwrap()).unwrap()),
-            class: u8::try_from(self.queues[queue].vl % usize::from(self.routes.classes())).unwrap(),
+            input_link: LinkId(u32::try_from(input).unwrap()),
+            class: u8::try_from(vl % usize::from(self.routes.classes())).unwrap(),
             to: self.topology.host_node(packet.destination),
             key: packet.key(),
         }
@@ -106,7 +110,17 @@ impl Model<'_> {
             let enough = match offer.required {
                 _ if self.fault == Some(Fault::RoomForAnything) => 1,
                 CreditRequirement::Bubble if self.fault != Some(Fault::BubbleForgotten) => 2 * largest,
-                _ => packet.credits,
+                CreditRequirement::BubbleIn(_) | CreditRequirement::Bubble => packet.credits,
+                CreditRequirement::Packet => {
+                    let reserved = offer.lanes.iter().any(|lane| self.is_reserved(queue, lane));
+                    let packets = if reserved { u64::from(self.config.injection_reserve) } else { 0 };
+                    match self.fault {
+                        Some(Fault::ReserveForgotten) => packet.credits,
+                        // The program's: so much room before the packet has come.
+                        Some(Fault::ReserveHoldsPacket) => packet.credits.max(packets * largest),
+                        _ => packet.credits + packets * largest,
+                    }
+                }
             };
             if let CreditRequirement::BubbleIn(here) = offer.required {
                 let before = self.topology.link(here.link).from;
@@ -142,6 +156,14 @@ impl Model<'_> {
             }
         }
         None
+    }
+
+    /// Whether the head of `queue` has to leave room in `lane`: it came from a host, and the lane is none of the escape's and leads on.
+    fn is_reserved(&self, queue: usize, lane: &Lane) -> bool {
+        let hosts = self.topology.hosts();
+        let from = self.queues[queue].input.map(|input| self.topology.links()[input].from.0);
+        let leads_on = self.topology.link(lane.link).to.0 >= hosts;
+        from.is_some_and(|from| from < hosts) && leads_on && lane.class >= self.routes.escape_classes()
     }
 
     /// Whether a lane is another packet's: one that has chosen it and has not started, or one that is sent on it.
@@ -239,7 +261,7 @@ impl Model<'_> {
         }
         for (link, asking) in asking.iter().enumerate() {
             let from_host = self.topology.links()[link].from.0 < self.topology.hosts();
-            if self.needs_no_credits(link) {
+            if self.needs_no_credits(link) || self.is_injected(link) {
                 asking.iter().for_each(|(queue, vl)| self.start(link, *vl, *queue));
             } else if self.links[link].free && (from_host || self.config.allocation.is_none()) {
                 self.arbitrate(link, asking);
@@ -315,7 +337,25 @@ impl Model<'_> {
             Some(Fault::InputsFromFirst) => usize::MAX,
             _ => self.links[link].lanes[vl].last_taken,
         };
-        self.by_rule(self.config.input_arbitration, last, queues)
+        let hosts = self.topology.hosts();
+        let in_transit = |queue: &usize| {
+            let input = self.queues[*queue].input;
+            input.is_some_and(|input| self.topology.links()[input].from.0 >= hosts)
+        };
+        let transit: Vec<usize> = queues.iter().copied().filter(in_transit).collect();
+        let first = !transit.is_empty() && self.transit_first(link, vl);
+        self.by_rule(self.config.input_arbitration, last, if first { &transit } else { queues })
+    }
+
+    /// Whether packets from other switches go first at this arbitration.
+    fn transit_first(&self, link: usize, vl: usize) -> bool {
+        let place = (1 << 61) + 16 * link as u64 + vl as u64;
+        let drawn = match self.fault {
+            Some(Fault::TransitAlwaysFirst) => 0.0,
+            Some(Fault::TransitDrawnWithoutTime) => unit(draw(self.config.seed, place, 0)),
+            _ => unit(draw(self.config.seed, place, self.now.0)),
+        };
+        drawn < self.config.transit_priority
     }
 
     /// Which of `queues`, in order of queues, `rule` takes; in turn that is the first behind `last`.
@@ -364,9 +404,10 @@ impl Model<'_> {
         if self.queues[queue].input.is_none() {
             self.packets[packet].left = self.now;
         }
-        let alone = !self.needs_no_credits(link);
+        let alone = !self.needs_no_credits(link) && !self.is_injected(link);
+        let needs_credits = !self.needs_no_credits(link);
         let state = &mut self.links[link];
-        if alone {
+        if needs_credits {
             state.lanes[vl].taken += self.packets[packet].credits;
         }
         // A link that starts at the very instant at which it becomes free goes on with its remainder.
@@ -411,7 +452,7 @@ impl Model<'_> {
         let rate = bps(self.topology.links()[link].rate);
         let gap = if self.fault == Some(Fault::PacketGapForgotten) { 0 } else { self.config.packet_gap.ps() };
         self.links[link].sent.retain(|sent| sent.queue != queue);
-        if !self.needs_no_credits(link) {
+        if !self.needs_no_credits(link) && !self.is_injected(link) {
             self.links[link].remainder = (u128::from(flits) * bits(self.flit()) + remainder) % rate;
             self.note(self.now.plus_ps(gap), Step::Move, Happening::LinkFree { link });
         }

@@ -1,0 +1,59 @@
+//! Hosts with several queues, whose packets leave side by side.
+
+use super::Model;
+use crate::flit_model::fault::Fault;
+use crate::flit_model::traffic::Sending;
+use netsim::fabric::credit::InjectionChoice;
+use netsim::kernel::random::draw;
+
+impl Model<'_> {
+    /// Whether a link is that of a host with several queues.
+    pub(super) fn is_injected(&self, link: usize) -> bool {
+        self.config.injection.is_some() && self.topology.links()[link].from.0 < self.topology.hosts()
+    }
+
+    /// The queue that a message takes which is handed over now.
+    pub(super) fn injector(&self, sending: &Sending) -> usize {
+        let injection = self.config.injection.expect("there are several queues");
+        let host = self.topology.host_node(sending.source);
+        let to = self.topology.host_node(sending.destination);
+        let key = (u64::from(sending.source) << 40) + self.numbers[sending.source as usize];
+        let all: Vec<usize> = (0..usize::from(injection.queues)).collect();
+        // Packets that have not begun to leave.
+        let waiting = |queue: usize| {
+            let queue = &self.queues[self.at_node[host.0 as usize].start + queue];
+            let counts = |started: bool| !started || self.fault == Some(Fault::LeavingPacketCounts);
+            let packets = queue.waiting.iter().filter(move |waiting| counts(waiting.started));
+            packets.map(|waiting| self.packets[waiting.packet].flits).collect::<Vec<u64>>()
+        };
+        let shortest = |queues: &[usize]| {
+            let first = match self.fault {
+                Some(Fault::QueuesFromFirst) => 0,
+                _ => draw(self.config.seed, (1 << 60) + u64::from(host.0), key) % all.len() as u64,
+            };
+            let first = usize::try_from(first).unwrap();
+            let length = |queue: usize| match self.fault {
+                Some(Fault::ShortestInPackets) => waiting(queue).len() as u64,
+                _ => waiting(queue).iter().sum(),
+            };
+            let turned = |queue: usize| (queue + all.len() - first) % all.len();
+            queues.iter().copied().min_by_key(|queue| (length(*queue), turned(*queue))).expect("there is a queue")
+        };
+        let of_direction = |direction: Option<usize>| direction.unwrap_or_else(|| shortest(&all));
+        match injection.choice {
+            InjectionChoice::Shortest => shortest(&all),
+            InjectionChoice::Dor => of_direction(self.routes.first_direction(host, to, key)),
+            InjectionChoice::LongestPath => of_direction(self.routes.longest_direction(host, to, key)),
+            InjectionChoice::DorShortest => {
+                let full = usize::try_from(injection.full.unwrap()).unwrap();
+                let first = self.routes.first_direction(host, to, key);
+                first.filter(|queue| waiting(*queue).len() <= full).unwrap_or_else(|| shortest(&all))
+            }
+            InjectionChoice::ShortestProfitable => {
+                let nearer = self.routes.nearer_directions(host, to);
+                let queues: Vec<usize> = all.iter().copied().filter(|queue| nearer >> queue & 1 == 1).collect();
+                shortest(if queues.is_empty() { &all } else { &queues })
+            }
+        }
+    }
+}
