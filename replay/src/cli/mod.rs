@@ -56,6 +56,8 @@ Examples:
   replay run my-network.toml --trace trace/ --out results/ \\
       --set fabric.topology.host_link.rate=25Gbps \\
       --set workload.cpu_factor=0.5 --json
+  replay run sweeps/wavelengths-and-buffers --generate terasort --out results/ \\
+      --against ethernet-10g
 
 RESULTS holds summary.json, effective.toml, report.html and the tables messages, tasks, links, traffic and critical_path \
 as Parquet.

@@ -104,6 +104,29 @@ fn wavelengths_gain_and_so_do_buffers_up_to_16_places() {
 }
 
 #[test]
+fn a_sweep_says_from_which_value_on_it_is_sooner_done_than_another_network() {
+    let bench = Bench::new(SWEEP);
+    fs::write(bench.path("other.toml"), "[fabric]\nkind = \"ideal\"\nrate = \"50Mbps\"").unwrap();
+    let arguments =
+        ["run", "sweep.toml", "--out", "results", "--against", "other.toml", "--set", "workload.cpu_factors.map=1.0"];
+    let output = bench.replay(0, &arguments);
+    let message = String::from_utf8_lossy(&output.stdout);
+    let other = bench.json(0, &["run", "other.toml", "--trace", "trace", "--out", "other", "--json"]);
+    let summary: Value = serde_json::from_str(&bench.text("results/summary.json")).unwrap();
+    assert_eq!(summary["reference"]["job_time_s"], other["job_time_s"]);
+    let page = bench.text("results/report.html");
+    for text in ["ooner done from rate = 100Mbps up", "over other"] {
+        assert!(message.contains(text) && page.contains(text), "{message}");
+    }
+    // A key of the sweep's network does not change the other one, and a single run has nothing to say.
+    let faster =
+        bench.json(0, &[&arguments[..], &["--force", "--json", "--set", "fabric.rate=[1Gbps,2Gbps]"]].concat());
+    assert_eq!(faster["reference"]["job_time_s"], other["job_time_s"]);
+    let output = bench.replay(2, &["run", "other.toml", "--trace", "trace", "--out", "one", "--against", "sweep.toml"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is no sweep"));
+}
+
+#[test]
 fn each_combination_comes_out_as_by_itself() {
     let bench = Bench::new(SWEEP);
     let sweep = bench.json(0, &["run", "sweep.toml", "--out", "results", "--json"]);

@@ -132,6 +132,9 @@ fn a_large_network_uses_its_threads_or_says_why_not() {
     assert_eq!(by_itself(uniform, LARGE, EngineKind::Events), (None, events));
     let (reason, _) = by_itself(&format!("{uniform}\ninjection_queue = 4"), LARGE, EngineKind::Auto);
     assert!(reason.unwrap().contains("traffic.injection_queue"));
+    let first = LARGE.replace("headers", "transit_priority = 1.0\nheaders");
+    let (reason, _) = by_itself(uniform, &first, EngineKind::Auto);
+    assert!(reason.unwrap().contains("transit_priority"));
     let short = LARGE.replace("100ns", "0ns").replace("headers", "mtu = \"4KiB\"\nheaders");
     let (reason, _) = by_itself(uniform, &short, EngineKind::Auto);
     assert!(reason.unwrap().contains("too short"));

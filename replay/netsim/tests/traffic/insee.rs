@@ -79,3 +79,37 @@ fn lanes_are_given_away_one_packet_at_a_time_only_where_packets_choose_them() {
         assert!(error.contains(needle), "{error}");
     }
 }
+
+#[test]
+fn keys_of_injection_that_do_not_fit_are_refused_by_name() {
+    let smart = "routing = { bubble = \"smart\" }\nvls = 2";
+    for (keys, needles) in [
+        ("routing = \"dor\"\nvls = 2\ntransit_priority = 1.5".to_owned(), ["transit_priority", "0.0 to 1.0"]),
+        (
+            "routing = \"dor\"\nvls = 2\ntransit_priority = 0.5\nallocation = {}".to_owned(),
+            ["transit_priority", "allocation"],
+        ),
+        ("routing = \"dor\"\nvls = 2\ninjection_reserve = 1".to_owned(), ["injection_reserve", "escape"]),
+        (format!("{smart}\ncredits = 50\ninjection_reserve = 5"), ["injection_reserve", "VL's buffer"]),
+        (format!("{smart}\ninjection = {{ queues = 16, choice = \"shortest\" }}"), ["injection.queues", "1 to 15"]),
+        (format!("{smart}\ninjection = {{ queues = 3, choice = \"dor\" }}"), ["injection.queues", "4 directions"]),
+        (format!("{smart}\ninjection = {{ queues = 4, choice = \"dor-shortest\" }}"), ["injection.full", "not given"]),
+        (
+            "routing = \"minimal-adaptive\"\nvls = 3\ninjection = { queues = 4, choice = \"dor\" }".to_owned(),
+            ["injection.choice", "shortest"],
+        ),
+        (
+            "routing = { bubble = \"smart\", vcs = 2 }\nvls = 4\ninjection = { queues = 4, choice = \"dor\" }"
+                .to_owned(),
+            ["injection", "as many vls"],
+        ),
+    ] {
+        let config: FabricConfig = format!("kind = \"credit\"\nmtu = \"512B\"\n{keys}\n{TORUS}").parse().unwrap();
+        let traffic = TrafficConfig::default();
+        let error = traffic::run(&traffic, &config, 1, RunOptions::default(), &AtomicBool::new(false), &mut |_| {});
+        let error = error.map(|_| ()).unwrap_err().to_string();
+        for needle in needles {
+            assert!(error.contains(needle), "{keys}: {error}");
+        }
+    }
+}
