@@ -172,7 +172,7 @@ pub struct SharedBuffersConfig {
     pub max: u32,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, clippy::float_cmp, reason = "serde hands references over; 0 is exact")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands references over")]
 fn is_zero(share: &f64) -> bool {
     *share == 0.0
 }

@@ -99,6 +99,10 @@ struct OutVc {
 type Way = (LinkId, u32);
 /// The way `number` from an input.
 type From = (LinkId, u32);
+/// A flit on a link: its VC, its packet, its number there.
+type FlitOnWire = (LinkId, u8, (usize, u32));
+/// A VC that asks, whether by speculation, and for which packet.
+type Rival = (u8, bool, usize);
 
 /// One asks for another; both by number, and the packet for which it does.
 #[derive(Clone, Copy, Debug)]
@@ -125,7 +129,7 @@ struct Model<'a> {
     held: BTreeMap<From, (Way, u8)>,
     /// When the next flit may leave by a link.
     leaves: BTreeMap<LinkId, u64>,
-    wires: BTreeMap<u64, Vec<(LinkId, u8, (usize, u32))>>,
+    wires: BTreeMap<u64, Vec<FlitOnWire>>,
     credits: BTreeMap<u64, Vec<(LinkId, u8)>>,
     hosts: Vec<VecDeque<usize>>,
     /// What a host sends: packet, flits that have left, VC.
@@ -396,7 +400,7 @@ impl Model<'_> {
         for link in &ins {
             let port = Self::position(&ins, *link);
             // By way from this input and way to an output: who asks.
-            let mut rivals: BTreeMap<(From, Way), Vec<(u8, bool, usize)>> = BTreeMap::new();
+            let mut rivals: BTreeMap<(From, Way), Vec<Rival>> = BTreeMap::new();
             for vc in 0..self.config.vcs {
                 let from = (*link, u32::from(vc) % input_speedup);
                 let state = &self.inputs[&(*link, vc)];
