@@ -224,6 +224,8 @@ pub struct Credit<O, S: Strategies = Configured> {
     delivered: u64,
     /// Events at which a link or a switch looked: how many there are depends on the order within an instant, which is nobody's business.
     looks: u64,
+    /// Credits of a VL's buffer, or of all of a link where they share it.
+    room: u32,
     /// Credits of all VLs of a link together.
     link_credits: u64,
 }
@@ -404,6 +406,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             meters: vec![LinkMeter::default(); links.len()].into(),
             delivered: 0,
             looks: 0,
+            room: config.shared_buffers.map_or(config.credits, |shared| shared.size),
             link_credits: match config.shared_buffers {
                 Some(shared) => shared.size.into(),
                 None => u64::from(config.credits) * u64::from(config.vls),
@@ -473,9 +476,12 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         self.allocate_all(at);
     }
 
-    /// The most credits that the packets of a VL held at the end of `link`.
+    /// The most credits that the packets of a VL held at the end of `link`: no more than there are, though a packet that leaves counts whole.
     fn most_held(&self, link: LinkId) -> u32 {
-        self.number.all(link, self.vls).map(|lane| self.lanes.ends[lane].buffer.held_most).max().unwrap_or(0)
+        let held =
+            self.number.all(link, self.vls).map(|lane| self.lanes.ends[lane].buffer.held_most).max().unwrap_or(0);
+        let is_unlimited = self.links[link].parallel && self.links[link].to_host;
+        if is_unlimited { held } else { held.min(self.room) }
     }
 
     /// The figures of `link`, whose number in the whole network is `global`; `most_held` is what the packets of a VL held at its end.

@@ -9,7 +9,7 @@ use netsim::fabric::credit::{
 };
 use netsim::fabric::store_and_forward::{StoreAndForward, StoreAndForwardConfig};
 use netsim::routing::{
-    BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Equals, Order, Routes, RoutingConfig, Ties,
+    BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Equals, Order, Routes, RoutingConfig, RoutingError, Ties,
 };
 use netsim::topology::{HostPlace, TopologyConfig};
 use netsim::units::{Buffer, Bytes, DurationPs};
@@ -245,7 +245,9 @@ fn lattice_routing() -> impl Strategy<Value = RoutingConfig> {
 fn with_classes(config: &mut CreditConfig, hosts: &[HostPlace], routing: RoutingConfig, groups: u8) {
     let classes = |config: &CreditConfig| {
         let topology = config.topology.build(hosts).unwrap();
-        Routes::new(&routing, &topology, 1).map(|routes| (routes.classes(), routes.packets_of_room()))
+        let routes = Routes::new(&routing, &topology, 1)?;
+        routes.deadlock_freedom(&topology)?;
+        Ok::<_, RoutingError>((routes.classes(), routes.packets_of_room()))
     };
     if classes(config).is_err() {
         config.topology = without_faults(config.topology.clone());
