@@ -95,12 +95,15 @@ fn replay_all(
     outcomes
 }
 
-/// The job over the network that the combinations are set against, which takes no key of their fabrics.
-fn reference(args: &RunArgs) -> Result<Option<Box<Summary>>, Error> {
+/// The job of the first combination over the network that all are set against, which takes no key of their fabrics.
+fn reference(args: &RunArgs, sweep: &Sweep) -> Result<Option<Box<Summary>>, Error> {
     let Some(path) = &args.against else { return Ok(None) };
     let others: Vec<Override> = args.common.overrides.iter().filter(|one| !one.is_of("fabric")).cloned().collect();
     let mut experiment = Experiment::read(path, &others)?;
-    use_jobs(&mut experiment, &args.common)?;
+    if let Some(first) = sweep.points.first() {
+        experiment.workload = first.experiment.workload.clone();
+    }
+    experiment.check().map_err(Error::msg)?;
     let bars = Bars::new();
     let jobs = read_all([&experiment], &bars)?;
     let bar = bars.bar(&experiment.name);
@@ -132,7 +135,7 @@ fn finish(args: &RunArgs, sweep: &Sweep, outcomes: Vec<Option<PartOutcome<Summar
     if args.gather {
         tell_of_missing(missing, sweep);
     }
-    jobs.reference = reference(args)?;
+    jobs.reference = reference(args, sweep)?;
     remove_results(&common.out)?;
     write_jobs(&common.out, sweep, &jobs)?;
     report::write_job_curves(&common.out, &jobs)?;

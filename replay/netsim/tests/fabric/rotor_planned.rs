@@ -42,6 +42,19 @@ fn what_waits_alone_takes_a_set_up_and_its_own_time() {
     }
 }
 
+/// Without a guard band the circuit is there before a packet has left its host: the circuit has to last for that time, too.
+#[test]
+fn what_waits_alone_comes_through_circuits_without_a_guard_band() {
+    for scheduler in SCHEDULERS {
+        let text = "guard = \"0us\"\nreconfiguration_delay = \"0us\"\nmargin = \"1us\"\nclock_skew = \"1us\"\nslice = \"25us\"\n";
+        let mut network = rotor(&configured(scheduler, text), 3, 2);
+        network.send(SimTime::ZERO, &message(2, 5, 36_887, 0));
+        network.run_before(SimTime(1_000_000_000_000));
+        assert_eq!(network.next_event(), None, "{scheduler}");
+        assert_eq!(packets(&mut network).len(), 26, "{scheduler}");
+    }
+}
+
 /// Without a scheduler by demand the same pair waits for its turn.
 #[test]
 fn a_pair_alone_is_sooner_done_than_by_turns() {
@@ -179,6 +192,8 @@ proptest! {
             network.send(at, &with_token(message(from, to, *bytes, 0), token));
             wanted.insert(token, bytes.div_ceil(config.mtu.get()).max(1));
         }
+        network.run_before(at.plus_ps(1_000_000_000_000));
+        prop_assert!(network.next_event().is_none(), "a second later something waits: {:?}", network.figures().counters);
         for packet in &packets(&mut network) {
             *wanted.get_mut(&packet.token.0).unwrap() -= 1;
         }

@@ -288,14 +288,23 @@ impl RotorConfig {
         ready.saturating_sub(self.guard.ps().saturating_add(self.margin.ps()))
     }
 
-    /// How much longer than what it is planned for a circuit is: what is kept clear, and where something may be lost, as much and a packet,
-    /// for a circuit without room to send it again might lose it for ever.
+    /// For how long an uplink may be open before a packet that leaves its host at the circuit's beginning is there.
+    fn missed_ps(&self) -> u64 {
+        let largest = self.mtu.get() + self.headers.get();
+        let there =
+            self.host_rate.time_ps(largest).saturating_add(self.host_delay.ps()).saturating_add(self.cable_delay.ps());
+        let closed = self.guard.ps().saturating_add(self.margin.ps()).saturating_sub(self.clock_skew.ps());
+        there.saturating_sub(closed)
+    }
+
+    /// How much longer than what it is planned for a circuit is: what is kept clear, until a packet can be there, and where something may
+    /// be lost, as much and a packet. A circuit without room for these might never carry the last packet.
     pub(super) fn beside_planned_ps(&self) -> u64 {
         let again = match self.early_ps() {
             0 => 0,
             early => early.saturating_add(self.largest_packet_ps()),
         };
-        self.kept_clear_ps().saturating_add(again)
+        self.kept_clear_ps().saturating_add(self.missed_ps()).saturating_add(again)
     }
 
     /// How many slices a matching lasts.
