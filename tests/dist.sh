@@ -72,6 +72,7 @@ stage() {
     done
     gzip -9n "$root"/share/man/man1/*.1
     install -m 644 "$jar" "$root/share/hadoptic/"
+    install -m 755 hadoop-patches/deploy/yarn/digest-on-yarn.sh "$root/share/hadoptic/"
     "$root/bin/hadoptic" units --packaged --out "$root/lib/systemd/system"
     documents "$root/share/doc/hadoptic"
 }

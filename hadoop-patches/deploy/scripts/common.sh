@@ -87,6 +87,19 @@ head_of() {
         as "$1" timeout 10 head -c "$3" "$2" 2>/dev/null
     fi
 }
+# Prints $3 bytes of the file $1 of the current folder from $2 on: of no link, and without waiting for a pipe.
+if dd if=/dev/null iflag=nofollow,nonblock,skip_bytes,count_bytes count=0 2>/dev/null; then
+    part() { dd if="./$1" iflag=nofollow,nonblock,fullblock,skip_bytes,count_bytes bs=64k skip="$2" count="$3" 2>/dev/null; }
+else
+    part() { [ ! -L "./$1" ] && [ -f "./$1" ] && tail -c +$(($2 + 1)) "./$1" 2>/dev/null | head -c "$3"; }
+fi
+# Prints the size of a file of the current folder that has one name and this OWNER (uid, "" = anybody).
+size_of_own() {
+    about=$(stat -c '%h %u %s %F' -- "./$1" 2>/dev/null)
+    case $about in "1 "*" regular file" | "1 "*" regular empty file") ;; *) return 1 ;; esac
+    set -- $about
+    [ "${OWNER:-$2}" = "$2" ] && printf '%s\n' "$3"
+}
 # The last lines of a log in one.
 last_words() { timeout 10 tail -c 2048 -- "$1" 2>/dev/null | tail -n 3 | tr '\n' ' ' | tr -d '[:cntrl:]' | tail -c 600; }
 # emit NAME PATH MOST: a file of at most so many bytes, read with the rights of its way's keeper.

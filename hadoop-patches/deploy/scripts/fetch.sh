@@ -3,17 +3,6 @@
 # Users write in their folders: what is opened is a file of that name itself, with one name and of its owner, and no
 # link or pipe; and there are always as many bytes as were announced, whoever cuts the file meanwhile.
 cd -- "$FOLDER" || fail "$FOLDER is not there"
-if dd if=/dev/null iflag=nofollow,nonblock,skip_bytes,count_bytes count=0 2>/dev/null; then
-    part() { dd if="./$1" iflag=nofollow,nonblock,fullblock,skip_bytes,count_bytes bs=64k skip="$2" count="$3" 2>/dev/null; }
-else
-    part() { [ ! -L "./$1" ] && [ -f "./$1" ] && tail -c +$(($2 + 1)) "./$1" 2>/dev/null | head -c "$3"; }
-fi
-size_of_own() {
-    about=$(stat -c '%h %u %s %F' -- "./$1" 2>/dev/null)
-    case $about in "1 "*" regular file" | "1 "*" regular empty file") ;; *) return 1 ;; esac
-    set -- $about
-    [ "${OWNER:-$2}" = "$2" ] && printf '%s\n' "$3"
-}
 # A manifest is replaced as a whole by agents that run: what is announced, sent and summed up has to be one of them.
 copy=
 trap '[ -z "$copy" ] || rm -f -- "$copy"' EXIT

@@ -11,7 +11,7 @@ made=$(sort -u -r "$PREFIX/run/made" 2>/dev/null)
 mode=$(cat "$PREFIX/run/capture_mode" 2>/dev/null)
 user=$(cat "$PREFIX/run/made_user" 2>/dev/null)
 # First what daemons call when they miss an agent.
-rm -f -- "$PREFIX/bin/start-sniffer" "$PREFIX/bin/start-dumpingd" "$PREFIX/bin/sniffer" "$PREFIX/bin/dumpingd"
+rm -f -- "$PREFIX/bin/start-sniffer" "$PREFIX/bin/start-dumpingd" "$PREFIX/bin/sniffer" "$PREFIX/bin/dumpingd" "$PREFIX/bin/merger"
 rm -rf -- "$PREFIX/backup" "$PREFIX/log" "$PREFIX/new"
 if [ "$KEEP_CAPTURES" != yes ]; then
     rm -rf -- "${CAPTURE:?}/${host:?}" "${CAPTURE:?}/jvm"

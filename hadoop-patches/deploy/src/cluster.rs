@@ -93,6 +93,36 @@ impl Programs {
     }
 }
 
+/// The program that makes digests on hosts.
+pub struct Merger {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Where it was found, and how it is linked, in words.
+    pub described: String,
+}
+
+impl Merger {
+    /// Reads it from this machine: the file that is named, else the one beside this program.
+    ///
+    /// # Errors
+    /// If it is not there; says how to build it.
+    pub fn read(file: Option<&Path>) -> Result<Self, ProgramError> {
+        let beside =
+            || std::env::current_exe().ok().and_then(|exe| exe.parent().map(PathBuf::from)).unwrap_or_default();
+        let path = file.map_or_else(|| beside().join("merger"), PathBuf::from);
+        match std::fs::read(&path) {
+            Ok(bytes) => {
+                let described = format!("{} ({})", path.display(), elf::linking(&bytes).name());
+                Ok(Self { bytes, described })
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(ProgramError::Missing { path, build: "tables" })
+            }
+            Err(source) => Err(ProgramError::Unreadable { path, source }),
+        }
+    }
+}
+
 /// A report for each host; those of which nothing came say why.
 #[must_use]
 pub fn reports<T>(fleet: &Fleet, outcomes: &[Outcome<T>], names: impl Fn(&T) -> String) -> Vec<HostReport> {

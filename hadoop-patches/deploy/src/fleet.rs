@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 
 use crate::ssh::{Session, Ssh, SshError, SshSettings};
@@ -78,7 +78,42 @@ impl Fleet {
         with: &[A],
         step: impl Fn(&Session, &A) -> Result<T, SshError> + Sync,
     ) -> Vec<Outcome<T>> {
-        let bar = bar(label, self.hosts.len());
+        self.all(&bar(label, self.hosts.len()), with, step)
+    }
+
+    /// The same for steps that take long: each host has a line of its own while it is at work, in which `step` counts bytes.
+    pub fn each_shown<A: Sync, T: Send>(
+        &self,
+        label: &'static str,
+        with: &[A],
+        step: impl Fn(&Session, &A, &ProgressBar) -> Result<T, SshError> + Sync,
+    ) -> Vec<Outcome<T>> {
+        let lines = MultiProgress::new();
+        if !io::stderr().is_terminal() {
+            lines.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        let total = lines.add(bar(label, self.hosts.len()));
+        let outcomes = self.all(&total, with, |session, with| {
+            let line = lines.insert_before(&total, ProgressBar::new(0));
+            if let Ok(style) = ProgressStyle::with_template("{prefix:>9} [{bar:30}] {bytes}/{total_bytes} {eta} {msg}")
+            {
+                line.set_style(style);
+            }
+            line.set_prefix(session.host.clone());
+            let outcome = step(session, with, &line);
+            line.finish_and_clear();
+            outcome
+        });
+        let _ = lines.clear();
+        outcomes
+    }
+
+    fn all<A: Sync, T: Send>(
+        &self,
+        bar: &ProgressBar,
+        with: &[A],
+        step: impl Fn(&Session, &A) -> Result<T, SshError> + Sync,
+    ) -> Vec<Outcome<T>> {
         let all = self.pool.install(|| {
             self.hosts
                 .par_iter()

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, ensure};
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use deploy::check;
-use deploy::cluster::Programs;
-use deploy::collect::{self, History};
+use deploy::cluster::{Merger, Programs};
+use deploy::collect::{self, DigestSettings, History, host_digest};
 use deploy::fleet::Fleet;
 use deploy::install;
 use deploy::installed::StartedBy;
@@ -78,7 +78,16 @@ Examples:
   hadoptic collect --workers workers --also master1 --out capture
   hadoptic collect --workers workers --out capture --compress \\
       --job-history-hdfs gateway1:/tmp/hadoop-yarn/staging/history
-  merger build capture --out trace";
+  merger build capture --out trace
+  hadoptic collect --workers workers --also master1 --out digests --digest
+  merger build digests --out trace";
+
+const DIGEST_EXAMPLES: &str = "\
+Examples:
+  hadoptic digest --workers workers --also master1
+  hadoptic digest --workers workers --memory 4GiB --jobs 4 --json
+  hadoptic collect --workers workers --also master1 --out digests --digest
+  merger build digests --out trace";
 
 const REMOVE_EXAMPLES: &str = "\
 Examples:
@@ -117,6 +126,13 @@ enum Command {
     /// Goes on where it was broken off; every file's checksum is compared with the host's.
     #[command(after_help = COLLECT_EXAMPLES)]
     Collect(Collect),
+    /// Make of what each host recorded a digest there: one file, from which `merger build` makes the same trace.
+    ///
+    /// Brings the program merger, which runs on all hosts at once (--jobs), with the rights of the agents' user, lowest
+    /// priority, idle disk and bounded memory. A digest that is there of just these files is not made again. `collect
+    /// --digest` does all that too, and fetches the digests.
+    #[command(after_help = DIGEST_EXAMPLES)]
+    Digest(Digest),
     /// Take everything away: lines, programs, what was recorded.
     #[command(after_help = REMOVE_EXAMPLES)]
     Remove(Remove),
@@ -321,6 +337,11 @@ struct Collect {
     /// there is said. 0 = all. Default: what the host was allowed to record (`install --disk-limit`) and a quarter more.
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     max_bytes: Option<u64>,
+    /// Fetch of each host a digest, which is made there (as by `hadoptic digest`), in place of all files.
+    #[arg(long)]
+    digest: bool,
+    #[command(flatten)]
+    digest_options: DigestOptions,
     /// Pack what goes over the network (`ssh -C`): for links slower than some 200 Mbit/s.
     #[arg(long)]
     compress: bool,
@@ -340,6 +361,46 @@ struct Collect {
     /// As whom HDFS is read.
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     hdfs_user: String,
+}
+
+/// How digests are made on the hosts.
+#[derive(Args)]
+struct DigestOptions {
+    /// The program merger, which makes them there; it has to be of the hosts' architecture. Default: beside this one.
+    #[arg(long, value_name = "FILE")]
+    merger: Option<PathBuf>,
+    /// So much of a host's memory it may take.
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes)]
+    memory: u64,
+    /// Also where sniffer and dumpingd run: a digest of what is there by then, made beside the job.
+    #[arg(long)]
+    while_recording: bool,
+}
+
+impl DigestOptions {
+    fn settings(&self) -> Result<DigestSettings> {
+        ensure!(self.memory >= MIN_DIGEST_MEMORY, "--memory {}: less than 16MiB will not do", self.memory);
+        Ok(DigestSettings {
+            merger: Merger::read(self.merger.as_deref())?,
+            memory: self.memory,
+            while_recording: self.while_recording,
+        })
+    }
+}
+
+/// With less a digest is not begun, bytes.
+const MIN_DIGEST_MEMORY: u64 = 16 << 20;
+
+#[derive(Args)]
+struct Digest {
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
+    digest: DigestOptions,
+    /// Of JVMs no more is taken than a quarter of this, of those of one user a sixteenth. 0 = all. Default: what the host was
+    /// allowed to record (`install --disk-limit`) and a quarter more.
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    max_bytes: Option<u64>,
 }
 
 #[derive(Args)]
@@ -403,13 +464,25 @@ fn execute(command: Command) -> Result<ExitCode> {
             over(&options.common, false, |fleet| Ok(agents::stop(fleet, &places(&options.common.places), options.wait)))
         }
         Command::Collect(options) => {
+            let wants = &options.digest_options;
+            ensure!(
+                options.digest || (wants.merger.is_none() && !wants.while_recording),
+                "--merger and --while-recording are for digests: say --digest too"
+            );
             let settings = collect::Settings {
                 places: places(&options.common.places),
                 out: options.out.clone(),
                 max_bytes: options.max_bytes,
                 history: history(&options)?,
+                digest: options.digest.then(|| options.digest_options.settings()).transpose()?,
             };
             over(&options.common, options.compress, |fleet| Ok(collect::collect(fleet, &settings)?))
+        }
+        Command::Digest(options) => {
+            let settings = options.digest.settings()?;
+            over(&options.common, false, |fleet| {
+                Ok(host_digest::digest(fleet, &places(&options.common.places), options.max_bytes, &settings))
+            })
         }
         Command::Remove(options) => {
             let settings = remove::Settings {

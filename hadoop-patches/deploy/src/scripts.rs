@@ -45,6 +45,12 @@ scripts! {
     RECORDS = "records.sh";
     /// What there is to collect.
     LIST = "list.sh";
+    /// Makes a folder for the program that makes digests, where it is not there.
+    MERGER_BEGIN = "merger_begin.sh";
+    /// Puts it in its place.
+    MERGER_END = "merger_end.sh";
+    /// Makes the digest of what was recorded.
+    DIGEST = "digest.sh";
     /// Prints files.
     FETCH = "fetch.sh";
     /// Finds a job's files.

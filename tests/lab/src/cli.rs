@@ -133,6 +133,9 @@ struct RunArgs {
     /// With --deployed-by: the first daemon of each host starts the agents there, and they end after the last
     #[arg(long, requires = "deployed_by", help_heading = "Recording")]
     agents_by_daemons: bool,
+    /// With --agents-by-daemons: have hosts make digests of what they recorded too, and fetch them into this folder
+    #[arg(long, value_name = "FOLDER", requires = "agents_by_daemons", help_heading = "Recording")]
+    digests: Option<PathBuf>,
     /// With --deployed-by: a hostile user on each host plants and spoils what he can, while jobs run for so long
     #[arg(long, value_name = "SECONDS", requires = "deployed_by", conflicts_with = "agents_by_daemons")]
     #[arg(help_heading = "Recording")]
@@ -254,6 +257,7 @@ fn run(args: &RunArgs) -> Result<u8> {
     let (mut recorder, capture) = args.record.recorder(args.deployed_by.as_deref())?;
     if let Recorder::Deployed(deployer) = &mut recorder {
         deployer.by_daemons = args.agents_by_daemons;
+        deployer.digests.clone_from(&args.digests);
         deployer.hostile =
             args.hostile.map(|seconds| HostileOptions { seconds, seed: jobs.seed, tricks: args.hostile_trick.clone() });
     }

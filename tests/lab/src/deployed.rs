@@ -52,6 +52,8 @@ pub struct Deployer {
     pub agents: Agents,
     /// Whether the first daemon of each host starts the agents, and not `hadoptic start`.
     pub by_daemons: bool,
+    /// Where digests that are made on the hosts go, beside what is fetched of them as it is.
+    pub digests: Option<PathBuf>,
     /// Users who would spoil it. The cluster is then started after the agents.
     pub hostile: Option<HostileOptions>,
 }
@@ -68,7 +70,7 @@ impl Deployer {
                 program.display()
             )
         })?;
-        Ok(Self { program, agents, by_daemons: false, hostile: None })
+        Ok(Self { program, agents, by_daemons: false, digests: None, hostile: None })
     }
 }
 
@@ -262,6 +264,15 @@ impl<'a> Deployment<'a> {
         let out = ["--out".to_owned(), capture.display().to_string()];
         self.step("collect", &out, progress)?;
         let mut problems = Vec::new();
+        if let Some(digests) = &self.deployer.digests {
+            // Nothing is recorded any more: it is of just what was fetched.
+            progress.step("hadoptic collect --digest");
+            let out = ["--out".to_owned(), digests.display().to_string(), "--digest".to_owned()];
+            let answer = self.call("collect-digest", "collect", &out)?;
+            if !answer.status.success() {
+                problems.push(format!("hadoptic collect --digest: {}", complaints(&answer.said)));
+            }
+        }
         for (host, agent) in self.plan.hosts.iter().flat_map(|host| ["sniffer", "dumpingd"].map(|agent| (host, agent)))
         {
             let path = capture.join(&host.name).join(format!("{agent}.json"));

@@ -5,44 +5,26 @@
 
 pub mod choose;
 mod history;
+pub mod host_digest;
+mod listing;
 mod settings;
 mod transfer;
 
-use std::collections::BTreeSet;
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
 
-use crate::answer::HostAnswer;
 use crate::cluster::{reports, same_names};
-use crate::fleet::{Fleet, bar};
-use crate::installed::{FILE, Installed};
-use crate::report::{HostReport, Report, size};
-use crate::scripts;
-use crate::ssh::{Reader, Session, SshError};
-use choose::{Folders, Left, Limits};
+use crate::fleet::{Fleet, Outcome, bar};
+use crate::report::{Report, size};
+use crate::ssh::{Session, SshError};
+pub use host_digest::DigestSettings;
+use host_digest::Made;
+use listing::{HostListing, list, tell_what_stays};
 pub use settings::{History, Settings};
 use transfer::{Fetched, Source};
-
-#[derive(Clone, Debug)]
-struct Listed {
-    name: String,
-    reader: Reader,
-    folders: Folders,
-    left: Left,
-    /// Things that are no files of the agents', by folder.
-    odd: Vec<(String, u64)>,
-    /// Folders of which not all files were listed.
-    unlisted: BTreeSet<String>,
-    running: Vec<String>,
-}
-
-impl Listed {
-    fn bytes(&self) -> u64 {
-        self.folders.values().flat_map(|files| files.values()).fold(0, |sum, file| sum.saturating_add(file.size))
-    }
-}
 
 /// Why nothing can be collected.
 #[derive(Debug, thiserror::Error)]
@@ -60,10 +42,28 @@ pub fn collect(fleet: &Fleet, settings: &Settings) -> Result<Report, CollectErro
     transfer::make_folder(&settings.out).map_err(|source| CollectError { folder: settings.out.clone(), source })?;
     let mut report =
         Report { command: "collect", heads: vec!["folder", "files", "bytes", "here already"], ..Report::default() };
-    let listed = fleet.each("list", |session| list(session, settings));
+    let listed = fleet.each("list", |session| list(session, &settings.places, settings.max_bytes));
     report.hosts = reports(fleet, &listed, |listed| listed.name.clone());
     report.problems = same_names(&report.hosts);
-    let total = listed.iter().flatten().map(Listed::bytes).fold(0, u64::saturating_add);
+    let with_digest = settings.digest.is_some();
+    let other = listed.iter().flatten().find(|listed| holds_other(&settings.out.join(&listed.name), with_digest));
+    if let Some(listed) = other {
+        let (what, without) = if with_digest { ("files", "without") } else { ("a digest", "with") };
+        let folder = settings.out.join(&listed.name);
+        report.problems.push(format!(
+            "{} holds {what} of an earlier collect {without} --digest, and a merge takes the one or the other: choose another --out",
+            folder.display()
+        ));
+    }
+    if !report.problems.is_empty() {
+        return Ok(report);
+    }
+    let made: Option<Vec<Outcome<Made>>> =
+        settings.digest.as_ref().map(|digest| host_digest::make(fleet, &settings.places, digest, &listed));
+    let total = match &made {
+        Some(made) => made.iter().flatten().map(|made| made.size).fold(0, u64::saturating_add),
+        None => listed.iter().flatten().map(HostListing::bytes).fold(0, u64::saturating_add),
+    };
     let free = trace::budget::free_bytes(&settings.out).unwrap_or(u64::MAX).saturating_add(here(&settings.out));
     if total > free {
         report.problems.push(format!(
@@ -77,14 +77,24 @@ pub fn collect(fleet: &Fleet, settings: &Settings) -> Result<Report, CollectErro
         return Ok(report);
     }
     let progress = bytes_bar(total);
-    let fetched = fleet.each_with("collect", &listed, |session, listed| match listed {
-        Ok(listed) => fetch(session, settings, listed, &progress),
+    let made: Vec<Option<&Outcome<Made>>> = match &made {
+        Some(made) => made.iter().map(Some).collect(),
+        None => vec![None; listed.len()],
+    };
+    let with: Vec<_> = listed.iter().zip(&made).collect();
+    let fetched = fleet.each_with("collect", &with, |session, with| match with {
+        (Ok(listed), None) => fetch(session, settings, listed, &progress),
+        (Ok(listed), Some(Ok(made))) => fetch_digest(session, settings, listed, made, &progress),
         // It is in the report already.
-        Err(_) => Ok(Fetched::default()),
+        _ => Ok(Fetched::default()),
     });
     progress.finish_and_clear();
-    for ((host, listed), fetched) in report.hosts.iter_mut().zip(&listed).zip(&fetched) {
+    for (((host, listed), made), fetched) in report.hosts.iter_mut().zip(&listed).zip(&made).zip(&fetched) {
         let Ok(listed) = listed else { continue };
+        match made {
+            Some(made) => host_digest::tell(host, listed, made),
+            None => tell_what_stays(host, listed),
+        }
         match fetched {
             Ok(fetched) => {
                 host.cells =
@@ -97,7 +107,6 @@ pub fn collect(fleet: &Fleet, settings: &Settings) -> Result<Report, CollectErro
             }
             Err(reason) => host.problem(format!("{reason}; run collect again: it goes on where it was broken off")),
         }
-        tell_what_stays(host, listed);
     }
     if let Some(history) = &settings.history {
         history::fetch_all(fleet, settings, history, &mut report);
@@ -111,39 +120,9 @@ pub fn collect(fleet: &Fleet, settings: &Settings) -> Result<Report, CollectErro
     Ok(report)
 }
 
-fn tell_what_stays(host: &mut HostReport, listed: &Listed) {
-    if !listed.running.is_empty() {
-        host.notes.push(format!(
-            "{} still run: what they record from now on is not in the capture",
-            listed.running.join(" and ")
-        ));
-    }
-    for (folder, (files, bytes)) in &listed.left.folders {
-        let whose =
-            if folder.is_empty() { "of the agents".to_owned() } else { format!("of user {}", choose::user_of(folder)) };
-        host.problem(format!(
-            "{files} files {whose} ({}) are more than is fetched of one, and stay there: look at them, or say --max-bytes 0",
-            size(*bytes)
-        ));
-    }
-    for folder in &listed.unlisted {
-        host.problem(format!(
-            "{folder} holds more files than are listed in its time (60 s, 100,000 files): the others stay there, look whose they are"
-        ));
-    }
-    for (folder, count) in &listed.odd {
-        host.notes.push(format!(
-            "{count} things in {folder} are no files of the agents' (links, pipes, second names, other names): left there"
-        ));
-    }
-    let left = listed.left.folders.values().map(|(_, bytes)| *bytes).fold(0, u64::saturating_add);
-    host.fact("left_bytes", left);
-    host.fact("odd", listed.odd.iter().map(|(_, count)| *count).fold(0, u64::saturating_add));
-}
-
 /// What lies in a capture already, bytes: it is not fetched again.
 fn here(folder: &Path) -> u64 {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let sizes = entries.filter_map(|entry| {
         let about = entry.metadata().ok()?;
         Some(if about.is_dir() { here(&entry.path()) } else { about.len() })
@@ -162,46 +141,13 @@ fn bytes_bar(total: u64) -> ProgressBar {
     bar
 }
 
-fn list(session: &Session, settings: &Settings) -> Result<Listed, SshError> {
-    let what = "list what was recorded";
-    let failed = |message| SshError::Failed { what: what.to_owned(), message };
-    let places = &settings.places;
-    let variables = [("PREFIX", places.prefix.as_str()), ("CAPTURE", places.capture_dir.as_str())];
-    let runs = HostAnswer::parse("runs", &session.run(what, &variables, &[], scripts::RUNS)?).map_err(failed)?;
-    let name = runs.value("name").unwrap_or_default().to_owned();
-    if !choose::is_plain(&name) {
-        return Err(failed(format!("its own name is \"{name}\": no folder can be called so")));
-    }
-    let reader = Reader::from_answer(&runs);
-    let answer =
-        HostAnswer::parse("list", &session.run_as(reader, what, &variables, scripts::LIST)?).map_err(failed)?;
-    let mut folders = choose::listed(&answer);
-    let installed = runs.file(FILE).map(|file| Installed::parse(&file.bytes)).transpose().map_err(failed)?;
-    let disk = runs.numbers("disk").get(1).copied().unwrap_or(0).saturating_mul(1024);
-    let limits = Limits::of(settings.max_bytes, installed.and_then(|installed| installed.disk_limit), disk);
-    let left = choose::within(&mut folders, limits);
-    let odd = |text: &str| {
-        let (folder, count) = text.split_once(' ')?;
-        let folder = if folder == "." { "the agents' folder" } else { folder };
-        Some((folder.to_owned(), count.trim().parse().ok().filter(|count| *count > 0)?))
-    };
-    Ok(Listed {
-        name,
-        reader,
-        left,
-        folders,
-        odd: answer.all("odd").filter_map(odd).collect(),
-        unlisted: answer.all("unlisted").map(str::to_owned).collect(),
-        running: ["sniffer", "dumpingd"]
-            .into_iter()
-            .filter(|agent| runs.value(agent).is_some())
-            .map(str::to_owned)
-            .collect(),
-    })
-}
-
 /// Each folder by itself: what a user does to his files breaks off no other's.
-fn fetch(session: &Session, settings: &Settings, listed: &Listed, progress: &ProgressBar) -> Result<Fetched, SshError> {
+fn fetch(
+    session: &Session,
+    settings: &Settings,
+    listed: &HostListing,
+    progress: &ProgressBar,
+) -> Result<Fetched, SshError> {
     let mut fetched = Fetched::default();
     for (folder, files) in &listed.folders {
         let of_agents = folder.is_empty();
@@ -220,4 +166,23 @@ fn fetch(session: &Session, settings: &Settings, listed: &Listed, progress: &Pro
         }
     }
     Ok(fetched)
+}
+
+fn fetch_digest(
+    session: &Session,
+    settings: &Settings,
+    listed: &HostListing,
+    made: &Made,
+    progress: &ProgressBar,
+) -> Result<Fetched, SshError> {
+    let from = format!("{}/{}/{}", settings.places.capture_dir, listed.name, host_digest::FOLDER);
+    let from = Source { folder: &from, owner: "", reader: listed.reader };
+    transfer::fetch(session, from, &host_digest::files(made), &settings.out.join(&listed.name), progress)
+}
+
+/// Whether a host's folder here holds a digest, or with `with_digest` anything else.
+fn holds_other(folder: &Path, with_digest: bool) -> bool {
+    let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let mut names = names.filter_map(|name| name.into_string().ok());
+    names.any(|name| name.starts_with(host_digest::FILE) != with_digest)
 }

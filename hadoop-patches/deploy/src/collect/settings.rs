@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use super::host_digest::DigestSettings;
 use crate::places::Places;
 
 /// What is to be collected.
-#[derive(Clone, Debug)]
 pub struct Settings {
     /// Where it lies.
     pub places: Places,
@@ -15,6 +15,8 @@ pub struct Settings {
     pub max_bytes: Option<u64>,
     /// Where the histories of jobs lie.
     pub history: Option<History>,
+    /// Of each host a digest in place of all files, made like this.
+    pub digest: Option<DigestSettings>,
 }
 
 /// Where the histories of jobs lie.

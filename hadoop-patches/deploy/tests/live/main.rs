@@ -3,6 +3,7 @@
 
 mod broken_hosts;
 mod collecting;
+mod digests;
 mod jvms;
 mod login_shells;
 mod other_users;

@@ -1,10 +1,10 @@
 //! Deployed for it, the first daemon of each host starts the agents, once a host; what is killed comes back, and they end in
-//! order after the last daemon. Nothing of them is left.
+//! order after the last daemon. The hosts' digests give the trace that what they recorded gives. Nothing of them is left.
 
 use std::fs;
 use std::path::Path;
 
-use crate::common::recording::built;
+use crate::common::recording::{answer, built, tables};
 use trace::manifest::{DumpingdManifest, SnifferManifest};
 use trace::truth::Truth;
 
@@ -15,11 +15,12 @@ const PREFIX: &str = "tdaemons";
 fn one_pair_a_host_from_the_first_daemon_to_the_last() {
     let _turn = crate::common::turn();
     let folder = tempfile::tempdir().unwrap();
-    let capture = folder.path().join("capture");
+    let [capture, digests] = ["capture", "digests"].map(|name| folder.path().join(name));
     let output = crate::common::run(&format!(
         "run --prefix {PREFIX} --workers 1 --job putget --size 4MB --output-replication 1 --links unshaped --uplink unshaped \
-         --json --capture {} --deployed-by {} --agents-by-daemons --agent-jar {} --sniffer {} --dumpingd {}",
+         --json --capture {} --digests {} --deployed-by {} --agents-by-daemons --agent-jar {} --sniffer {} --dumpingd {}",
         capture.display(),
+        digests.display(),
         built("hadoptic").display(),
         built("hadoptic-agent.jar").display(),
         built("sniffer").display(),
@@ -41,6 +42,13 @@ fn one_pair_a_host_from_the_first_daemon_to_the_last() {
         );
         assert!(dumpingd.tracepoint, "{host}");
     }
+    // What the hosts made of it themselves gives the same trace.
+    let trace_of = |capture: &Path| {
+        let out = capture.with_extension("trace");
+        answer("merger", &["build", capture.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+        tables(&out)
+    };
+    assert_eq!(trace_of(&digests), trace_of(&capture));
     let inodes = truth.hosts.iter().map(|host| host.netns).collect();
     assert_eq!(crate::common::traces(PREFIX, &inodes, None), crate::common::Traces::default());
 }

@@ -1,6 +1,7 @@
 //! Jobs on a cluster of some version under agents that `hadoptic` deploys: the hosts are afterwards as they were, every connection has its owners, every byte its message, the
 //! counters agree, and replayed on a model of its own network the job takes the time that it took.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -98,6 +99,20 @@ pub fn is_recorded_on(version: &str, prefix: &str, java_home: Option<&Path>) {
     }
     let inodes = truth.hosts.iter().map(|host| host.netns).collect();
     assert_eq!(super::traces(prefix, &inodes, None), super::Traces::default());
+}
+
+/// The tables of a trace, by name, as checksums.
+pub fn tables(trace: &Path) -> BTreeMap<String, String> {
+    let files = fs::read_dir(trace).unwrap().map(|entry| entry.unwrap().path());
+    let tables = files.filter(|path| path.extension().is_some_and(|extension| extension == "parquet"));
+    let tables: BTreeMap<String, String> = tables
+        .map(|path| {
+            let sum = Command::new("sha256sum").stdin(fs::File::open(&path).unwrap()).output().unwrap();
+            (path.file_name().unwrap().display().to_string(), String::from_utf8(sum.stdout).unwrap())
+        })
+        .collect();
+    assert!(tables.len() > 5, "{tables:?}");
+    tables
 }
 
 /// Methods that the Java agent looked for in vain.
