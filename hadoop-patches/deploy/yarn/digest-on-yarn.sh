@@ -27,8 +27,11 @@ in_container() {
     umask 077
     work=$(mktemp -d "$PWD/digest.XXXXXX") && cd "$work" || exit 1
     trap 'cd / && rm -rf -- "$work"' EXIT
-    [ -r "$capture/$host" ] && [ -x "$capture/$host" ] ||
-        fail "$(id -un) may not read $capture/$host on $host, or nothing was recorded there"
+    [ -d "$capture/$host" ] || fail "there is no $capture/$host on $host: nothing was recorded there"
+    [ -r "$capture/$host" ] && [ -x "$capture/$host" ] || fail "$(id -un) may not read $capture/$host on $host"
+    for file in "$capture/$host"/*; do
+        [ -r "$file" ] || fail "$(id -un) may not read $file on $host: containers have to run as who records there"
+    done
     [ -x "$program" ] || fail "there is no $program on $host: name Hadoop's program, as it is called on all hosts, with --hadoop"
     if fs -test -e "$hdfs/$host/digest.hdg.zst"; then exit 0; fi
     # Whoever comes second to a host leaves it to the first.

@@ -245,3 +245,49 @@ fn no_digest_is_made_where_it_could_harm() {
     rig.ok("remove", &[]);
     assert_eq!(differ(&[before], &[rig.tree("h1")]), [""; 0], "nothing is left");
 }
+
+#[test]
+#[ignore = "needs root: acts as other users"]
+fn a_container_reads_what_its_user_may_read_and_takes_no_other_program() {
+    skip_if!((!program("merger").exists()).then_some("no merger (`make tables`)"));
+    // HDFS is a folder here.
+    let folder = tempfile::Builder::new().prefix("hadoptic-container-").tempdir_in("/tmp").unwrap();
+    let at = folder.path().display().to_string();
+    let (capture, hdfs, merger) = (format!("{at}/capture"), format!("{at}/hdfs"), program("merger"));
+    let host = nix::unistd::gethostname().unwrap().into_string().unwrap();
+    let hadoop = "#!/bin/sh\nshift\ncase $1 in -test) [ -e \"$3\" ] ;; -mkdir) shift; mkdir \"$@\" ;; -get | -put) cp \"$2\" \"$3\" ;; esac\n";
+    fs::write(folder.path().join("hadoop"), hadoop).unwrap();
+    sh(&format!(
+        "cd {at}; chmod 755 . hadoop; mkdir -p hdfs/.claims capture/{host} capture/jvm/0 cwd; cp {0} hdfs/.merger; cp {1}/* capture/{host}; \
+         mv capture/{host}/jvm-* capture/jvm/0; chmod 750 capture/{host}; chmod 600 capture/{host}/*; chmod 2750 capture/jvm/0; \
+         chgrp -R {USER} capture/jvm/0; chown -R {USER}:{USER} capture/{host} hdfs; chmod 777 cwd",
+        merger.display(),
+        golden().join("w1").display()
+    ));
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("yarn/digest-on-yarn.sh");
+    let sum = deploy::digest::of(&fs::read(&merger).unwrap());
+    let container = |uid: u32, sum: &str| {
+        let mut call = Command::new("setpriv");
+        call.arg(format!("--reuid={uid}")).arg(format!("--regid={USER}")).args(["--clear-groups", "sh", "-s", "--"]);
+        call.args(["--in-container", &hdfs, &capture, sum, "256", "no", &format!("{at}/hadoop")]);
+        call.current_dir(format!("{at}/cwd")).stdin(fs::File::open(&script).unwrap());
+        let output = call.output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    // One of the same group, as files are not.
+    let (_, said) = container(USER - 1, &sum);
+    assert!(said.contains("may not read") && said.contains("dumpingd.json"), "{said}");
+    let (done, said) = container(USER, &deploy::digest::of(b"another program"));
+    assert!(!done && said.contains("is not the program that was put there"), "{said}");
+    let digest = Path::new(&hdfs).join(&host).join("digest.hdg.zst");
+    assert!(!digest.exists());
+    // It left its host, and whoever calls again clears the claims.
+    fs::remove_dir(Path::new(&hdfs).join(".claims").join(&host)).unwrap();
+    let (done, said) = container(USER, &sum);
+    assert!(done && fs::metadata(&digest).unwrap().len() > 100_000, "{said}");
+    assert_eq!(fs::read_dir(format!("{at}/cwd")).unwrap().count(), 0, "nothing is left in the container's folder");
+    // Made already: nothing is done, with whatever program.
+    let before = fs::metadata(&digest).unwrap().modified().unwrap();
+    assert!(container(USER, "").0);
+    assert_eq!(fs::metadata(&digest).unwrap().modified().unwrap(), before);
+}
