@@ -48,8 +48,8 @@ pub(super) struct Made {
     pub now: bool,
     packets: u64,
     told: Vec<String>,
-    /// Files of users that were no files, or got shorter.
-    refused: Vec<String>,
+    /// Files of users that were no files, or got shorter: by folder how many, and one of their names.
+    refused: BTreeMap<String, (u64, String)>,
 }
 
 /// What `merger digest --json` prints, as far as it is told.
@@ -206,8 +206,17 @@ fn run(
         now: said.value("made") == Some("yes"),
         packets,
         told: told.take(MAX_TOLD).map(|text| plain(&text)).collect(),
-        refused: said.all("refused").map(plain).collect(),
+        refused: refused(&said),
     })
+}
+
+fn refused(said: &HostAnswer) -> BTreeMap<String, (u64, String)> {
+    let mut folders = BTreeMap::new();
+    for path in said.all("refused").map(plain) {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
+        folders.entry(folder.to_owned()).or_insert_with(|| (0, name.to_owned())).0 += 1;
+    }
+    folders
 }
 
 /// Words of a host, for a terminal.
@@ -226,9 +235,10 @@ pub(super) fn tell(host: &mut HostReport, listed: &HostListing, made: &Outcome<M
             if !made.told.is_empty() {
                 host.notes.push(format!("merger says of the digest: {}", made.told.join("; ")));
             }
-            for name in &made.refused {
+            for (folder, (files, name)) in &made.refused {
                 host.problem(format!(
-                    "{name} is no file of its own, or got shorter: it is not in the digest (look who made it)"
+                    "{files} files in {folder} ({name}) are no files of their own any more, or got shorter: they are not in the digest \
+                     (look who made them)"
                 ));
             }
         }

@@ -45,6 +45,7 @@ fn a_hostile_user_gets_nowhere() {
     h3_no_packet_file_is_removed(&run);
     h4_all_writers_together_stay_within_the_budget(&run);
     h5_nothing_of_roots_is_written_through_his_folders(&run);
+    digests_are_made_beside_him(&run);
     h8_packet_files_rotate(&run);
     h9_sparse_files_do_not_fill_the_operators_disk(&run);
     pipes_stop_no_agent_and_no_operator(&run);
@@ -97,7 +98,7 @@ fn he_did_all_that_he_can(run: &Run) {
         assert_eq!(played.achieved, Vec::<String>::new(), "{host}");
     }
     let called: Vec<&str> = run.report.calls.iter().filter_map(|call| call.command.rsplit(' ').next()).collect();
-    for command in ["check", "install", "start", "status", "remove"] {
+    for command in ["check", "install", "start", "digest", "status", "remove"] {
         assert!(called.contains(&command), "{command}: {called:?}");
     }
     assert!(run.report.calls.iter().all(|call| call.code.is_some()), "{:?}", run.report.calls);
@@ -154,6 +155,15 @@ fn h4_all_writers_together_stay_within_the_budget(run: &Run) {
 fn h5_nothing_of_roots_is_written_through_his_folders(run: &Run) {
     assert_eq!(run.report.of_root, Vec::<String>::new());
     assert!(run.report.calls.iter().any(|call| call.command.starts_with("other-install")), "{:?}", run.report.calls);
+}
+
+/// Digests are made meanwhile, of all but what is his: only that is complained of.
+fn digests_are_made_beside_him(run: &Run) {
+    let calls: Vec<_> = run.report.calls.iter().filter(|call| call.command.ends_with("digest")).collect();
+    assert!(!calls.is_empty() && calls.iter().all(|call| matches!(call.code, Some(0 | 1))), "{calls:?}");
+    let of_him = |words: &str| words.contains(&UID.to_string());
+    let wrong = calls.iter().flat_map(|call| &call.said).filter(|words| words.contains("digest:") && !of_him(words));
+    assert_eq!(wrong.collect::<Vec<_>>(), Vec::<&String>::new());
 }
 
 fn h8_packet_files_rotate(run: &Run) {
