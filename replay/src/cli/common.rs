@@ -61,6 +61,9 @@ pub(super) struct RunArgs {
     /// Synthetic traffic: writes every packet into packets.parquet.
     #[arg(long)]
     pub(super) packets: bool,
+    /// Synthetic traffic: counts what each host sends each other one, into pairs.parquet; as many rows as pairs that talk.
+    #[arg(long)]
+    pub(super) pairs: bool,
     /// How many threads: runs of a sweep at a time, and parts of a large network where there are fewer runs. It does not show in
     /// the results [default: as many as there are cores].
     #[arg(long, value_name = "N", value_parser = threads)]

@@ -49,8 +49,10 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     if is_shared && !sweep.is_sweep() {
         bail!("--part and --gather share a sweep among tasks; {} is no sweep", path.display());
     }
-    if is_shared && args.packets {
-        bail!("--packets: tasks that share a sweep keep no packets; run the combination by itself, by --set");
+    for (option, given, what) in [("--packets", args.packets, "packets"), ("--pairs", args.pairs, "pairs")] {
+        if is_shared && given {
+            bail!("{option}: tasks that share a sweep keep no {what}; run the combination by itself, by --set");
+        }
     }
     if synthetic::has_traffic(&sweep) {
         if args.against.is_some() {
@@ -67,8 +69,10 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     if args.simulated_trace.is_some() && sweep.is_sweep() {
         bail!("--simulated-trace: {} is a sweep; a simulated trace is that of a single replay", path.display());
     }
-    if args.packets {
-        bail!("--packets: {} has no synthetic traffic ([traffic])", path.display());
+    for (option, given) in [("--packets", args.packets), ("--pairs", args.pairs)] {
+        if given {
+            bail!("{option}: {} has no synthetic traffic ([traffic])", path.display());
+        }
     }
     if sweep.is_sweep() {
         return super::sweep::run(args, sweep);

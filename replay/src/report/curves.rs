@@ -2,13 +2,14 @@
 
 use crate::results::synthetic::{PointDetail, TrafficDetail};
 use crate::results::{AxisValues, JobSweep, Summary, label, quantities};
+use netsim::statistics::float;
 use pages::chart::{Chart, Line, standing};
 use pages::markup::Element;
 
-/// The pictures of a sweep over loads, as files: name and SVG. None where the load has only one value.
+/// The pictures of traffic, as files: name and SVG. Those over the load only where it has several values.
 #[must_use]
 pub(super) fn curves(detail: &TrafficDetail) -> Vec<(&'static str, String)> {
-    let pictures = [("latency.svg", latency(detail)), ("accepted.svg", accepted(detail))];
+    let pictures = [("latency.svg", latency(detail)), ("accepted.svg", accepted(detail)), ("cdf.svg", cdf(detail))];
     pictures.into_iter().filter_map(|(name, picture)| Some((name, standing(&picture?)))).collect()
 }
 
@@ -22,6 +23,39 @@ pub(super) fn latency(detail: &TrafficDetail) -> Option<Element> {
 pub(super) fn accepted(detail: &TrafficDetail) -> Option<Element> {
     let lines = over_load(detail, |point| point.summary.accepted_load)?;
     Some(load_chart("Accepted load (flits per node and flit time)", true).draw(&lines))
+}
+
+/// A picture shows so many distributions at most.
+const MAX_DISTRIBUTIONS: usize = 8;
+
+/// The share of the packets over the latency that they do not exceed; of sweeps with few combinations only.
+pub(super) fn cdf(detail: &TrafficDetail) -> Option<Element> {
+    if detail.points.len() > MAX_DISTRIBUTIONS {
+        return None;
+    }
+    let line = |point: &PointDetail| {
+        let all: u64 = point.latency.iter().map(|(.., packets)| packets).sum();
+        let mut so_far = 0;
+        let points = point.latency.iter().map(|(from, width, packets)| {
+            so_far += packets;
+            (from + width, float(so_far) / float(all), false)
+        });
+        Line { name: label(detail.axes.iter().zip(&point.values)), points: points.collect() }
+    };
+    let mut lines: Vec<Line> = detail.points.iter().filter(|point| !point.latency.is_empty()).map(line).collect();
+    if let [only] = &mut lines[..] {
+        "packets".clone_into(&mut only.name);
+    }
+    let chart = Chart {
+        title: "Share of the packets that take no longer, source queue included",
+        over: "Packet latency (ns)",
+        places: &[],
+        hollow: "",
+        diagonal: false,
+        dots: false,
+        joined: true,
+    };
+    (!lines.is_empty()).then(|| chart.draw(&lines))
 }
 
 const fn load_chart(title: &str, diagonal: bool) -> Chart<'_> {

@@ -19,6 +19,7 @@ pub fn page(detail: &TrafficDetail) -> String {
         .children(detail.failed.iter().map(|(what, reason)| note(&format!("{what}: {reason}"))))
         .child(overview(detail))
         .children(pictures(detail))
+        .children(distributions(detail))
         .children(detail.points.iter().map(|point| one(detail, point)))
         .child(parts::configuration(&detail.effective));
     let job = div("job").child(element("strong").text(&detail.name)).child(element("span").text("synthetic traffic"));
@@ -75,6 +76,10 @@ fn pictures(detail: &TrafficDetail) -> Option<Element> {
         let hollow = note("Hollow points are saturated. Loads are flits per node and flit time of the host link.");
         element("section").child(element("h2").text("Over the offered load")).children(drawn).child(hollow)
     })
+}
+
+fn distributions(detail: &TrafficDetail) -> Option<Element> {
+    Some(element("section").child(element("h2").text("How latencies are distributed")).child(curves::cdf(detail)?))
 }
 
 /// One combination.

@@ -4,9 +4,9 @@ use trace_tables::describe::TableDescription;
 
 use super::sweep::described;
 use super::tables::{
-    CircuitResult, CoflowResult, CongestionResult, HistogramResult, LaneResult, LatencyResult, LinkResult,
-    MessageResult, PacketResult, PathResult, PredictedTaskResult, ProgramMessageResult, ProgramRankResult,
-    ShuffleResult, TaskResult, TrafficLinkResult, TrafficResult,
+    CircuitResult, CoflowResult, CongestionResult, HistogramResult, IntervalResult, LaneResult, LatencyResult,
+    LinkResult, MessageResult, PacketResult, PairResult, PathResult, PredictedTaskResult, ProgramMessageResult,
+    ProgramRankResult, ShuffleResult, TaskResult, TrafficLinkResult, TrafficResult,
 };
 use super::{jobs, synthetic};
 
@@ -27,6 +27,8 @@ pub fn describe() -> [(&'static str, Vec<TableDescription>); 6] {
         TableDescription::of::<TrafficLinkResult>(),
         TableDescription::of::<LaneResult>(),
         TableDescription::of::<LatencyResult>(),
+        TableDescription::of::<IntervalResult>(),
+        TableDescription::of::<PairResult>(),
         TableDescription::of::<PacketResult>(),
         described(&synthetic::COLUMNS),
     ];

@@ -18,7 +18,7 @@ const MARKS: [&str; 7] = [
 ];
 
 /// All other files that commands write.
-const OTHERS: [&str; 36] = [
+const OTHERS: [&str; 40] = [
     "effective.toml",
     "report.html",
     "messages.parquet",
@@ -38,6 +38,10 @@ const OTHERS: [&str; 36] = [
     "traffic.json",
     "lanes.parquet",
     "latency.parquet",
+    "intervals.parquet",
+    "pairs.parquet",
+    "cdf.csv",
+    "cdf.svg",
     "packets.parquet",
     "latency.svg",
     "accepted.svg",

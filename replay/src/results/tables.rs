@@ -225,6 +225,71 @@ row! {
 }
 
 row! {
+    /// What happened in an interval of a run with `traffic.evolution`, in a batch of its measurement or in a burst, to packets whenever they were handed over. Loads are flits per node and flit
+    /// time of a host's link.
+    IntervalResult in "intervals" {
+        /// Combination of the sweep, from 0, in the order of the table `sweep`.
+        point: u32,
+        /// Seed of the run.
+        seed: u64,
+        /// "evolution": an interval of the whole run; "batch": a batch of the measurement; "burst": a burst.
+        kind: String,
+        /// Number among those of its kind, from 0.
+        number: u32,
+        /// Its begin, picoseconds since the run's.
+        from_ps: u64,
+        /// Its end; of a burst, when the last packet arrived.
+        until_ps: u64,
+        /// Packets handed over in it; null = not counted (bursts).
+        offered_packets: Option<u64>,
+        /// Packets that arrived in it.
+        accepted_packets: u64,
+        /// Packets that were lost in it.
+        lost_packets: u64,
+        /// Load that was handed over; null = not counted, or links without a rate.
+        offered_load: Option<f64>,
+        /// Load that arrived; null as before.
+        accepted_load: Option<f64>,
+        /// Packets handed over so far that had neither arrived nor been lost at its end; null = only known from the run's begin on.
+        under_way_packets: Option<u64>,
+        /// Mean number of switches that those which arrived have passed; null = none arrived, or not counted.
+        hops_mean: Option<f64>,
+        /// Mean time from hand-over to arrival of those which arrived in it, nanoseconds; null as before.
+        packet_latency_mean_ns: Option<f64>,
+        /// Its standard deviation.
+        packet_latency_deviation_ns: Option<f64>,
+        /// The longest.
+        packet_latency_max_ns: Option<f64>,
+        /// Mean time from when the packet left its host, nanoseconds.
+        network_latency_mean_ns: Option<f64>,
+        /// Its standard deviation.
+        network_latency_deviation_ns: Option<f64>,
+        /// The longest.
+        network_latency_max_ns: Option<f64>,
+    }
+}
+
+row! {
+    /// What a host has sent another one in the whole run (`--pairs`).
+    PairResult in "pairs" {
+        /// Combination of the sweep, from 0, in the order of the table `sweep`.
+        point: u32,
+        /// Seed of the run.
+        seed: u64,
+        /// Number of the sending host.
+        source: u32,
+        /// Number of the receiving host.
+        destination: u32,
+        /// Packets handed over.
+        offered_packets: u64,
+        /// Packets that arrived.
+        accepted_packets: u64,
+        /// Bytes of these, headers included.
+        accepted_bytes: u64,
+    }
+}
+
+row! {
     /// A packet of synthetic traffic (`--packets`). Times are picoseconds since the run's begin.
     PacketResult in "packets" {
         /// Combination of the sweep, from 0, in the order of the table `sweep`.

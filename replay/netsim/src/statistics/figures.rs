@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Histogram, Meter, Saturation, float, judge, wide};
+use super::{Histogram, Meter, PairCount, Saturation, Series, SeriesSpan, float, judge, wide};
 use crate::network::LinkFigures;
-use crate::traffic::{Plan, Raw};
+use crate::time::SimTime;
+use crate::traffic::{Burst, Plan, Raw};
 
 /// How times are distributed, all in one unit; null where nothing was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -117,6 +118,18 @@ pub struct RunFigures {
     pub simulated_ps: u64,
     /// What each link carried.
     pub links: Vec<LinkUse>,
+    /// From when until when packets counted, in picoseconds.
+    pub measured_ps: (u64, u64),
+    /// Whether the network had settled when the measurement began; `None` where it was not looked at.
+    pub settled: Option<bool>,
+    /// Batches of the measurement that were whole at the end.
+    pub batches: Vec<SeriesSpan>,
+    /// Intervals of the whole run, the last one perhaps cut off.
+    pub evolution: Vec<SeriesSpan>,
+    /// Bursts that were over at the end.
+    pub bursts: Vec<Burst>,
+    /// What hosts have sent each other, by source and destination.
+    pub pairs: Vec<(u32, u32, PairCount)>,
     /// Counters of the fabric's own.
     pub counters: Vec<(String, u64)>,
     /// What it took on this machine.
@@ -154,9 +167,10 @@ impl RunFigures {
             offered_load: load(offered),
             accepted_load: load(accepted),
             // So many messages and no more are no steady load.
-            saturation: match plan.count {
-                Some(_) => Saturation::No,
-                None => judge(meter.batches(raw.end.0), raw.end.0),
+            saturation: if plan.count.is_some() || plan.bursts.is_some() {
+                Saturation::No
+            } else {
+                judge(meter.batches(raw.end.0), raw.end.0)
             },
             packet: meter.packet.clone(),
             network: meter.network.clone(),
@@ -173,11 +187,37 @@ impl RunFigures {
             flit_hops: meter.flit_hops,
             events: raw.figures.events,
             simulated_ps: raw.end.0,
+            measured_ps: raw.measured_ps,
+            settled: raw.settled,
+            batches: batches(plan, meter, raw.end),
+            evolution: meter.evolution().map(|series| evolution(series, raw.end)).unwrap_or_default(),
+            bursts: std::mem::take(&mut raw.bursts),
+            pairs: meter.pairs().into_iter().flatten().map(|((from, to), count)| (*from, *to, *count)).collect(),
             counters: std::mem::take(&mut raw.figures.counters),
             links: links(raw, measured_ps),
             cost,
         }
     }
+}
+
+/// The batches of the measurement that were whole at `end`.
+fn batches(plan: &Plan, meter: &Meter, end: SimTime) -> Vec<SeriesSpan> {
+    let (Some((count, _)), Some(steps)) = (plan.steps.batches, meter.steps()) else { return Vec::new() };
+    if plan.until_ps <= plan.from_ps {
+        return Vec::new();
+    }
+    steps.spans(steps.whole(end).min(usize::try_from(count).unwrap_or(usize::MAX)))
+}
+
+/// All intervals until `end`, the last one cut off there.
+fn evolution(series: &Series, end: SimTime) -> Vec<SeriesSpan> {
+    let whole = series.whole(end);
+    let mut spans = series.spans(whole.saturating_add(1));
+    spans.retain(|span| span.from_ps < end.0);
+    if let Some(last) = spans.last_mut() {
+        last.until_ps = last.until_ps.min(end.0);
+    }
+    spans
 }
 
 fn links(raw: Raw, measured_ps: u64) -> Vec<LinkUse> {

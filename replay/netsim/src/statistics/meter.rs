@@ -1,10 +1,11 @@
 //! Sees the packets of a run and counts those that count.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
+use serde::{Deserialize, Serialize};
 use strength_reduce::StrengthReducedU64;
 
-use super::Histogram;
+use super::{Histogram, Series};
 use crate::fabric::packet::{LostPacket, Message, Observer, PacketRecord};
 use crate::fabric::windows::PartObserver;
 use crate::network::Token;
@@ -56,6 +57,58 @@ struct Open {
     lost: bool,
 }
 
+/// What one host has sent another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairCount {
+    /// Packets handed over.
+    pub offered: u64,
+    /// Packets that arrived.
+    pub accepted: u64,
+    /// Bytes of these, headers included.
+    pub accepted_bytes: u64,
+}
+
+/// What is counted only where it is wanted.
+#[derive(Clone, Debug, Default)]
+struct Extras {
+    /// The whole run in intervals.
+    evolution: Option<Series>,
+    /// The intervals by which it is told whether the network has settled, then those of the measurement.
+    steps: Option<Series>,
+    /// By source and destination.
+    pairs: Option<BTreeMap<(u32, u32), PairCount>>,
+}
+
+impl Extras {
+    fn series(&mut self) -> impl Iterator<Item = &mut Series> {
+        [&mut self.evolution, &mut self.steps].into_iter().flatten()
+    }
+
+    fn emptied(&self) -> Self {
+        Self {
+            evolution: self.evolution.as_ref().map(Series::emptied),
+            steps: self.steps.as_ref().map(Series::emptied),
+            pairs: self.pairs.as_ref().map(|_| BTreeMap::new()),
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (mine, theirs) in [(&mut self.evolution, &other.evolution), (&mut self.steps, &other.steps)] {
+            if let (Some(mine), Some(theirs)) = (mine, theirs) {
+                mine.add(theirs);
+            }
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.pairs, &other.pairs) {
+            for (pair, count) in theirs {
+                let mine = mine.entry(*pair).or_default();
+                mine.offered += count.offered;
+                mine.accepted += count.accepted;
+                mine.accepted_bytes += count.accepted_bytes;
+            }
+        }
+    }
+}
+
 /// Counts the packets of a run.
 #[derive(Clone, Debug)]
 pub struct Meter {
@@ -67,6 +120,7 @@ pub struct Meter {
     batches: Vec<Batch>,
     /// Every packet that was delivered, if it is wanted.
     records: Option<Vec<PacketRecord>>,
+    extras: Option<Box<Extras>>,
     /// From hand-over to arrival, of the packets that count.
     pub packet: Histogram,
     /// From leaving the source host to arrival, of the packets that count.
@@ -78,6 +132,8 @@ pub struct Meter {
     /// Packets that count, and those of them that have arrived or were lost.
     counted: u64,
     ended: u64,
+    /// When the last packet arrived or was lost.
+    last_end: SimTime,
     /// Packets that count and were lost.
     pub lost: u64,
     /// All messages handed over.
@@ -106,6 +162,8 @@ impl Meter {
             open: HashMap::new(),
             batches: vec![Batch::default(); usize::try_from(BATCHES).unwrap_or(1)],
             records: keep.then(Vec::new),
+            extras: None,
+            last_end: SimTime::ZERO,
             packet: Histogram::default(),
             network: Histogram::default(),
             message: Histogram::default(),
@@ -127,6 +185,51 @@ impl Meter {
     #[must_use]
     pub fn unplanned() -> Self {
         Self::new(&Plan::none(), false)
+    }
+
+    /// Counts what happens in intervals of `length_ps` picoseconds, too, from the start on.
+    pub fn count_evolution(&mut self, length_ps: u64) {
+        self.extras.get_or_insert_default().evolution = Some(Series::new(SimTime::ZERO, length_ps));
+    }
+
+    /// Counts what each host sends each other one, too.
+    pub fn count_pairs(&mut self) {
+        self.extras.get_or_insert_default().pairs = Some(BTreeMap::new());
+    }
+
+    /// From `start` on, counts what happens in steps of `length_ps` picoseconds.
+    pub fn count_steps(&mut self, start: SimTime, length_ps: u64) {
+        self.extras.get_or_insert_default().steps = Some(Series::new(start, length_ps));
+    }
+
+    /// What happened in the intervals of the whole run, if that was wanted.
+    #[must_use]
+    pub fn evolution(&self) -> Option<&Series> {
+        self.extras.as_ref()?.evolution.as_ref()
+    }
+
+    /// What happened in steps, if that was wanted.
+    #[must_use]
+    pub fn steps(&self) -> Option<&Series> {
+        self.extras.as_ref()?.steps.as_ref()
+    }
+
+    /// What each host has sent each other one, by source and destination, if that was wanted.
+    #[must_use]
+    pub fn pairs(&self) -> Option<&BTreeMap<(u32, u32), PairCount>> {
+        self.extras.as_ref()?.pairs.as_ref()
+    }
+
+    /// When the last packet so far arrived or was lost.
+    #[must_use]
+    pub const fn last_end(&self) -> SimTime {
+        self.last_end
+    }
+
+    /// Measures from `from` until `until`, neither of them past: what is handed over before does not count.
+    pub fn measure(&mut self, from: SimTime, until: SimTime) {
+        (self.plan.from_ps, self.plan.until_ps) = (from.0, until.0);
+        self.length = StrengthReducedU64::new(until.since_ps(from).max(1));
     }
 
     /// Whether what is handed over at `at` counts.
@@ -167,6 +270,12 @@ impl Meter {
             self.plan.link.message(message.bytes)
         };
         self.all_messages += 1;
+        if let Some(extras) = &mut self.extras {
+            extras.series().for_each(|series| series.offered(now, packets, wire));
+            if let Some(pairs) = &mut extras.pairs {
+                pairs.entry((message.source.0, message.destination.0)).or_default().offered += packets;
+            }
+        }
         if let Some(batch) = self.batch(now) {
             batch.offered += wire;
             batch.sent += packets;
@@ -185,6 +294,10 @@ impl Meter {
             mine.extend(theirs);
         }
         self.open.extend(other.open);
+        if let (Some(mine), Some(theirs)) = (&mut self.extras, &other.extras) {
+            mine.add(theirs);
+        }
+        self.last_end = self.last_end.max(other.last_end);
         for (mine, theirs) in [
             (&mut self.packet, other.packet),
             (&mut self.network, other.network),
@@ -267,7 +380,8 @@ impl Meter {
 
 impl PartObserver for Meter {
     fn for_part(&self) -> Self {
-        Self::new(&self.plan, self.records.is_some())
+        let extras = self.extras.as_ref().map(|extras| Box::new(extras.emptied()));
+        Self { extras, ..Self::new(&self.plan, self.records.is_some()) }
     }
 
     #[inline]
@@ -293,7 +407,16 @@ impl Observer for Meter {
         if let Some(records) = &mut self.records {
             records.push(*packet);
         }
+        self.last_end = self.last_end.max(packet.arrived);
         let wire = self.plan.link.on_wire(u64::from(packet.bytes));
+        if let Some(extras) = &mut self.extras {
+            extras.series().for_each(|series| series.accepted(packet, wire));
+            if let Some(pairs) = &mut extras.pairs {
+                let pair = pairs.entry((packet.source.0, packet.destination.0)).or_default();
+                pair.accepted += 1;
+                pair.accepted_bytes += u64::from(packet.bytes);
+            }
+        }
         if let Some(batch) = self.batch(packet.arrived) {
             batch.accepted += wire;
         }
@@ -317,6 +440,10 @@ impl Observer for Meter {
 
     fn dropped(&mut self, packet: &LostPacket) {
         self.all_lost += 1;
+        self.last_end = self.last_end.max(packet.at);
+        if let Some(extras) = &mut self.extras {
+            extras.series().for_each(|series| series.lost(packet));
+        }
         self.completes(packet.token, true);
         if self.counts(packet.handed_over) {
             self.lost += 1;

@@ -5,12 +5,14 @@ mod figures;
 mod histogram;
 mod meter;
 mod saturation;
+mod series;
 
 pub use confidence::{Interval, interval};
 pub use figures::{Cost, Distribution, LinkUse, RunFigures};
 pub use histogram::Histogram;
-pub use meter::{Batch, Meter};
+pub use meter::{Batch, Meter, PairCount};
 pub use saturation::{Saturation, judge};
+pub use series::{MAX_ROWS, Series, SeriesRow, SeriesSpan, Times};
 
 /// A count as a number to compute with.
 #[expect(clippy::cast_precision_loss, reason = "statistics")]

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::span::Span;
+use super::steps::Convergence;
 use super::table::TableError;
 use crate::fabric::packet::ServiceLevel;
 use crate::units::{Bytes, DurationPs};
@@ -205,66 +206,6 @@ pub enum Flows {
     Message,
 }
 
-/// A time, or a number of flit times of the host link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Span {
-    /// A time.
-    Time(DurationPs),
-    /// So many flit times.
-    Cycles(u64),
-}
-
-impl FromStr for Span {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let trimmed = text.trim();
-        if let Some(number) = trimmed.strip_suffix("cycles").or_else(|| trimmed.strip_suffix("cycle")) {
-            return number.trim().replace('_', "").parse().map(Self::Cycles).map_err(|_| {
-                format!("\"{text}\" is no number of cycles; write it like \"5000 cycles\", or a time like \"20us\"")
-            });
-        }
-        trimmed.parse().map(Self::Time).map_err(|error: crate::units::UnitError| format!("{error}, or \"5000 cycles\""))
-    }
-}
-
-impl fmt::Display for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Time(time) => time.fmt(f),
-            Self::Cycles(cycles) => write!(f, "{cycles} cycles"),
-        }
-    }
-}
-
-impl Serialize for Span {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Span {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl serde::de::Visitor<'_> for Text {
-            type Value = Span;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a duration with its unit, like \"20us\", or a number of flit times, like \"5000 cycles\"")
-            }
-
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Span, E> {
-                text.parse().map_err(E::custom)
-            }
-
-            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Span, E> {
-                Err(E::custom(format!("\"{number}\" has no unit; write \"{number} cycles\", or a time like \"20us\"")))
-            }
-        }
-        deserializer.deserialize_any(Text)
-    }
-}
-
 /// The keys of `[traffic]`; what they mean exactly is in `docs/traffic.md`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -353,6 +294,12 @@ pub struct TrafficConfig {
     /// How often hosts are told what lies in the network. Default: always.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_limit_every: Option<Span>,
+    /// Bursts of messages, each handed over at once when the one before has arrived, in place of a load and of times. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bursts: Option<u64>,
+    /// `bursts`: messages of each host in a burst. Default: as many as there are hosts (INSEE's).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<u64>,
     /// What hashes of flows take for one flow. Default: `pair`.
     pub flows: Flows,
     /// Service levels, 0 to 15, each with its share of the messages. Default: all of level 0.
@@ -363,6 +310,18 @@ pub struct TrafficConfig {
     /// How long packets count that are handed over. Default: `20000 cycles` (ours); for `table` until the last message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measurement: Option<Span>,
+    /// The measurement begins when the network has settled behind the warm-up. Default: it begins at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub convergence: Option<Convergence>,
+    /// Batches of the measurement, in place of `measurement`; each has figures of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batches: Option<u64>,
+    /// How long each is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<Span>,
+    /// Counts what happens in intervals of this length through the whole run. Default: it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evolution: Option<Span>,
     /// How long packets that count may take longer, at most. Default: `20000 cycles` (ours); for `table` without end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain: Option<Span>,
@@ -432,6 +391,8 @@ impl TrafficConfig {
         self.check_tornado()?;
         self.check_lengths()?;
         self.check_count()?;
+        self.check_bursts()?;
+        self.check_steps()?;
         mine("table", self.table.is_some(), Pattern::Table)?;
         if self.pattern == Pattern::Table {
             if self.table.is_none() {

@@ -3,6 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use super::bursts::Burst;
+use super::options::RunOptions;
+use super::steps::Settling;
 use super::{Plan, Sources};
 use crate::engine::{self, Workload};
 use crate::fabric::packet::PacketFabric;
@@ -34,6 +37,12 @@ pub struct Raw {
     pub lanes: u32,
     /// Bytes that crossed each lane of each link in the measurement, flits filled up; empty without a measurement.
     pub lane_bytes: Vec<u64>,
+    /// From when until when packets counted, in picoseconds.
+    pub measured_ps: (u64, u64),
+    /// Whether the network had settled when the measurement began; `None` where it was not looked at.
+    pub settled: Option<bool>,
+    /// The bursts that are over.
+    pub bursts: Vec<Burst>,
 }
 
 /// Progress is told no more often.
@@ -41,11 +50,50 @@ pub(super) const TELL: Duration = Duration::from_millis(100);
 
 /// A run looks up this often in its measurement. Behind it, it looks as often whether all that counts has arrived, and ends if so.
 const LOOKS: u64 = 256;
+/// With bursts it looks no more often than each microsecond whether the last packets of one were lost.
+const MIN_BURST_LOOK_PS: u64 = 1_000_000;
 
 impl Plan {
     /// The time between two looks.
     pub(crate) fn look_ps(&self) -> u64 {
-        ((self.until_ps - self.from_ps) / LOOKS).max(1)
+        if let Some(bursts) = self.bursts {
+            // What a burst takes a host's link, or longer.
+            let bytes = self.wire_bytes.saturating_mul(bursts.messages);
+            return self.link.rate.time_ps(bytes).max(MIN_BURST_LOOK_PS);
+        }
+        (self.steps.measurement_ps / LOOKS).max(1)
+    }
+
+    /// The meter of a run.
+    pub(super) fn meter(&self, options: RunOptions) -> Meter {
+        let mut meter = Meter::new(self, options.keep);
+        if let Some(length_ps) = self.steps.evolution_ps {
+            meter.count_evolution(length_ps);
+        }
+        if options.pairs {
+            meter.count_pairs();
+        }
+        match (self.steps.convergence, self.steps.batches) {
+            (Some((interval_ps, ..)), _) => meter.count_steps(SimTime(self.steps.warm_up_ps), interval_ps),
+            (None, Some((_, batch_ps))) => meter.count_steps(SimTime(self.from_ps), batch_ps),
+            (None, None) => {}
+        }
+        meter
+    }
+
+    /// Has `meter` measure from `from` on.
+    pub(super) fn begin_measurement(&self, meter: &mut Meter, from: SimTime) -> SimTime {
+        let until = SimTime(from.0.saturating_add(self.steps.measurement_ps));
+        meter.measure(from, until);
+        if let Some((_, batch_ps)) = self.steps.batches {
+            meter.count_steps(from, batch_ps);
+        }
+        until
+    }
+
+    /// The end of the measurement as far as it is known, for progress.
+    pub(super) fn foreseen(&self) -> SimTime {
+        SimTime(self.until_ps.min(self.end_ps))
     }
 }
 
@@ -80,9 +128,13 @@ struct Traffic<'a, 's, P, const REACTS: bool> {
     sources: &'a mut Sources<'s>,
     stop: &'a AtomicBool,
     progress: P,
+    plan: &'a Plan,
     from: SimTime,
     until: SimTime,
     end: SimTime,
+    /// Waits until the measurement can begin.
+    settling: Option<Settling>,
+    settled: Option<bool>,
     /// Packets that may wait at a host before it hands nothing over any more.
     injection_queue: Option<u64>,
     limit: Option<NetworkLimit>,
@@ -121,10 +173,24 @@ impl<P: FnMut(Progress), const REACTS: bool> Traffic<'_, '_, P, REACTS> {
         }
         self.looked = self.now;
         if self.reported_at.elapsed() >= TELL {
-            (self.progress)(Progress { now: self.now, until: self.until, events: events() });
+            let until = self.until.min(self.plan.foreseen());
+            (self.progress)(Progress { now: self.now, until, events: events() });
             self.reported_at = Instant::now();
         }
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Looks whether the network has settled, if it is time to; then the measurement begins.
+    fn settle(&mut self, now: SimTime, meter: &mut Meter) {
+        let Some(settling) = self.settling.as_mut().filter(|settling| settling.next() == now) else { return };
+        let steps = meter.steps();
+        let Some(settled) = settling.look(|index| steps.map(|steps| steps.get(index)).unwrap_or_default()) else {
+            return;
+        };
+        (self.settling, self.settled) = (None, Some(settled));
+        self.from = now;
+        self.until = self.plan.begin_measurement(meter, now);
+        self.end = SimTime(self.until.0.saturating_add(self.plan.steps.drain_ps));
     }
 }
 
@@ -139,12 +205,14 @@ impl<F: PacketFabric<Meter>, P: FnMut(Progress), const R: bool> Workload<F> for 
         let event = if self.is_look(self.now) { fabric.next_event().unwrap_or(SimTime::MAX) } else { self.now };
         let look = self.look_after(self.now.max(event)).min(self.end);
         let next_limit = self.limit.as_ref().map_or(self.now, |limit| limit.next);
-        let edges = [self.from, self.until, next_limit].into_iter().filter(|edge| *edge > self.now);
+        let settling = self.settling.as_ref().map_or(self.now, Settling::next);
+        let edges = [self.from, self.until, next_limit, settling].into_iter().filter(|edge| *edge > self.now);
         edges.chain(self.sources.next_time()).chain([look]).min()
     }
 
     fn tick(&mut self, now: SimTime, fabric: &mut F) {
         (self.now, self.began) = (now, true);
+        self.settle(now, fabric.observer());
         if now >= self.from && self.before.is_none() {
             self.before = Some(fabric.lane_bytes(now));
         }
@@ -166,6 +234,11 @@ impl<F: PacketFabric<Meter>, P: FnMut(Progress), const R: bool> Workload<F> for 
             fabric.observer().handed_over(now, &message);
             fabric.send(now, &message);
         }
+        self.sources.look(now, fabric.observer());
+        if self.sources.bursts().is_some_and(|(_, done)| done) {
+            self.done = true;
+            return;
+        }
         if now >= self.until && self.sources.next_time().is_none() && fabric.next_event().is_none() {
             self.done = true;
             return;
@@ -174,8 +247,10 @@ impl<F: PacketFabric<Meter>, P: FnMut(Progress), const R: bool> Workload<F> for 
         self.done = self.stopped;
     }
 
-    fn delivered(&mut self, delivery: &Delivery, _fabric: &mut F) {
+    fn delivered(&mut self, delivery: &Delivery, fabric: &mut F) {
         self.sources.delivered(delivery.at, delivery.token);
+        self.sources.look(delivery.at, fabric.observer());
+        self.done |= self.sources.bursts().is_some_and(|(_, done)| done);
     }
 
     fn is_done(&self) -> bool {
@@ -192,9 +267,10 @@ pub fn drive<F: PacketFabric<Meter>>(
     stop: &AtomicBool,
     progress: impl FnMut(Progress),
 ) -> Raw {
-    match plan.react {
-        Some(_) => drive_with::<F, true>(fabric, plan, sources, stop, progress),
-        None => drive_with::<F, false>(fabric, plan, sources, stop, progress),
+    if plan.react.is_some() || plan.bursts.is_some() {
+        drive_with::<F, true>(fabric, plan, sources, stop, progress)
+    } else {
+        drive_with::<F, false>(fabric, plan, sources, stop, progress)
     }
 }
 
@@ -210,6 +286,9 @@ fn drive_with<F: PacketFabric<Meter>, const REACTS: bool>(
         sources,
         stop,
         progress,
+        plan,
+        settling: Settling::new(&plan.steps),
+        settled: None,
         from: SimTime(plan.from_ps),
         until: SimTime(plan.until_ps),
         end: SimTime(plan.end_ps),
@@ -231,9 +310,22 @@ fn drive_with<F: PacketFabric<Meter>, const REACTS: bool>(
         done: false,
     };
     engine::run(fabric, &mut traffic, SimTime::MAX);
-    let Traffic { now, stopped, before, after, .. } = traffic;
+    let Traffic { now, from, until, settled, stopped, before, after, .. } = traffic;
     let last = after.unwrap_or_else(|| fabric.lane_bytes(now));
     let before = before.unwrap_or_default();
     let lane_bytes = last.iter().zip(&before).map(|(last, before)| last.saturating_sub(*before)).collect();
-    Raw { end: now, stopped, figures: fabric.figures(), lanes: fabric.lanes(), lane_bytes }
+    let bursts = sources.bursts().map(|(done, _)| done.to_vec());
+    // Bursts are measured until the last one is over.
+    let end = bursts.as_ref().and_then(|bursts| bursts.last()).map_or(now, |last| now.max(SimTime(last.until_ps)));
+    let until = if bursts.is_some() { end } else { until };
+    Raw {
+        end,
+        stopped,
+        figures: fabric.figures(),
+        lanes: fabric.lanes(),
+        lane_bytes,
+        measured_ps: (from.0, until.0),
+        settled,
+        bursts: bursts.unwrap_or_default(),
+    }
 }

@@ -4,27 +4,36 @@
 //! what is drawn, the host and how many it drew before, so that a host more or a thread more shifts nothing.
 
 mod arrivals;
+mod burst_sources;
+mod bursts;
 mod config;
+mod drawing;
 mod drive;
 mod options;
 mod pattern;
 mod plan;
 mod run;
 mod sources;
+mod span;
+mod step_keys;
+mod steps;
 mod table;
 mod torus;
 mod windows;
 
 pub use arrivals::Gaps;
-pub use config::{
-    Arrivals, Flows, Length, Neighbour, Pattern, React, ShareOf, Span, TrafficConfig, TrafficError, Wrap,
-};
+pub use burst_sources::BurstSources;
+pub use bursts::{Burst, BurstPlan};
+pub use config::{Arrivals, Flows, Length, Neighbour, Pattern, React, ShareOf, TrafficConfig, TrafficError, Wrap};
+pub use drawing::{Drawing, Source};
 pub use drive::{Progress, Raw, drive};
 pub use options::{EngineKind, RunOptions};
 pub use pattern::Destinations;
 pub use plan::Plan;
 pub use run::{TrafficRun, TrafficRunError, run, run_on};
-pub use sources::{Drawing, DrawnSources, Sending, Source, Sources};
+pub use sources::{DrawnSources, Sending, Sources};
+pub use span::Span;
+pub use steps::{Convergence, StepPlan};
 pub use table::{TableError, TimedMessage, read_table};
 pub use torus::{Distances, Local, Torus};
 

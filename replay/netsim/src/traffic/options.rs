@@ -17,6 +17,8 @@ pub enum EngineKind {
 pub struct RunOptions {
     /// Whether the record of every packet is kept.
     pub keep: bool,
+    /// Whether it is counted what each host sends each other one.
+    pub pairs: bool,
     /// How the fabric is run.
     pub engine: EngineKind,
     /// Threads at most.
@@ -24,8 +26,8 @@ pub struct RunOptions {
 }
 
 impl Default for RunOptions {
-    /// No records, one thread.
+    /// No records, no pairs, one thread.
     fn default() -> Self {
-        Self { keep: false, engine: EngineKind::Auto, threads: 1 }
+        Self { keep: false, pairs: false, engine: EngineKind::Auto, threads: 1 }
     }
 }

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::config::{Arrivals, Flows, React, ShareOf, Span, TrafficConfig, TrafficError};
+use super::bursts::BurstPlan;
+use super::config::{Arrivals, Flows, React, ShareOf, TrafficConfig, TrafficError};
+use super::span::Span;
+use super::steps::StepPlan;
 use super::table::MAX_PS;
 use crate::fabric::packet::{LinkTime, ServiceLevel};
 use crate::time::SimTime;
@@ -33,6 +36,10 @@ pub struct Plan {
     pub lengths: Vec<(u64, f64)>,
     /// Messages of each host; as many as there is time for if none.
     pub count: Option<u64>,
+    /// Bursts in place of a load.
+    pub bursts: Option<BurstPlan>,
+    /// How the measurement begins, and its parts.
+    pub steps: StepPlan,
     /// Packets that may wait at a host before it hands nothing over any more.
     pub injection_queue: Option<u64>,
     /// The share of the network's buffers above which nobody hands anything over, and how often that is told, in picoseconds.
@@ -63,6 +70,8 @@ impl Plan {
             levels: Vec::new(),
             lengths: Vec::new(),
             count: None,
+            bursts: None,
+            steps: StepPlan::default(),
             injection_queue: None,
             network_limit: None,
             react: None,
@@ -131,7 +140,17 @@ impl TrafficConfig {
                 ));
             }
         }
-        let (from_ps, until_ps, end_ps) = self.times(&link, last)?;
+        let times = self.times(&link, last)?;
+        let steps = self.steps(&link, times)?;
+        let (from_ps, until_ps, end_ps) = match steps.convergence {
+            // Until the network has settled nothing counts.
+            Some((interval_ps, _, latest_ps)) => {
+                let spans = [interval_ps, steps.measurement_ps, steps.drain_ps];
+                let end = spans.into_iter().fold(latest_ps, u64::saturating_add);
+                (SimTime::LATEST.0, SimTime::LATEST.0, end)
+            }
+            None => times,
+        };
         Ok(Plan {
             link,
             hosts,
@@ -144,6 +163,8 @@ impl TrafficConfig {
             levels: self.shares()?,
             lengths,
             count: self.count,
+            bursts: self.burst_plan(hosts),
+            steps,
             injection_queue: self.injection_queue,
             network_limit: self.network_limit(&link)?,
             react: self.react,
@@ -231,6 +252,9 @@ impl TrafficConfig {
             let reason = "its last message leaves later than a simulated day".to_owned();
             return Err(TrafficError::key(if self.count.is_some() { "count" } else { "table" }, reason));
         }
+        if self.bursts.is_some() {
+            return Ok((0, MAX_PS, MAX_PS));
+        }
         // The last message ends what would else be measured for a time.
         let ends_itself = last.is_some() || self.count.is_some();
         let from = match self.warm_up {
@@ -239,6 +263,15 @@ impl TrafficConfig {
         };
         let length = match (self.measurement, last) {
             (None, Some(last)) => (last + 1).saturating_sub(from),
+            (None, None) if self.batches.is_some() => {
+                let batch = ps("batch", self.batch.unwrap_or(Span::Cycles(0)))?;
+                let length = batch.saturating_mul(self.batches.unwrap_or(0));
+                if length > MAX_PS {
+                    let batches = self.batches.unwrap_or(0);
+                    return Err(TrafficError::value("batches", batches, "at most a simulated day together"));
+                }
+                length
+            }
             (given, _) => ps("measurement", given.unwrap_or(Span::Cycles(DEFAULT_MEASUREMENT)))?,
         };
         let until = from + length;
@@ -258,7 +291,7 @@ impl TrafficConfig {
 }
 
 /// `span` in picoseconds.
-fn span_ps(key: &str, span: Span, link: &LinkTime) -> Result<u64, TrafficError> {
+pub(super) fn span_ps(key: &str, span: Span, link: &LinkTime) -> Result<u64, TrafficError> {
     match span {
         Span::Time(time) if time.ps() <= MAX_PS => Ok(time.ps()),
         Span::Cycles(1..) if link.rate == Rate::UNLIMITED => Err(TrafficError::value(

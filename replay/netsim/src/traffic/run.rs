@@ -6,8 +6,9 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::drawing::Drawing;
 use super::options::{EngineKind, RunOptions};
-use super::sources::{Drawing, Sending, Sources};
+use super::sources::{Sending, Sources};
 use super::windows::{Outcome, drive_windows};
 use super::{Destinations, Flows, Pattern, Plan, Progress, TrafficConfig, TrafficError, drive, read_table};
 use crate::cost::{memory_peak_bytes, thread_cpu_s};
@@ -111,9 +112,10 @@ pub fn run_on(
     let reason = match windowing {
         Windowing::Windows(network) => {
             let (link, hosts) = (network.link_time(), network.hosts());
-            let (plan, link, sending) = planned(traffic, link, hosts, seed)?;
+            let (mut plan, link, sending) = planned(traffic, link, hosts, seed)?;
             let Outcome { raw, meter, records, cpu_s } =
                 drive_windows(network, (&plan, &link, &sending), (options, wanted), stop, progress)?;
+            (plan.from_ps, plan.until_ps) = raw.measured_ps;
             let figures = RunFigures::new(&plan, &meter, raw, seed, cost(cpu_s));
             return Ok(TrafficRun { plan, figures, packets: in_order(records), by_events: None });
         }
@@ -123,10 +125,11 @@ pub fn run_on(
     };
     let mut fabric = config.packets(&places, Meter::unplanned())?;
     traffic.needs_to_know(fabric.waits_more_than(HostIndex(0), 0).is_some() && fabric.occupancy().is_some())?;
-    let (plan, _, sending) = planned(traffic, fabric.link_time(), fabric.hosts(), seed)?;
-    *fabric.observer() = Meter::new(&plan, options.keep);
+    let (mut plan, _, sending) = planned(traffic, fabric.link_time(), fabric.hosts(), seed)?;
+    *fabric.observer() = plan.meter(options);
     let mut sources = Sources::new(&sending, plan.hosts);
     let raw = drive(&mut fabric, &plan, &mut sources, stop, progress);
+    (plan.from_ps, plan.until_ps) = raw.measured_ps;
     let meter = fabric.observer();
     let packets = in_order(meter.take_records());
     let figures = RunFigures::new(&plan, meter, raw, seed, cost(0.0));
@@ -189,6 +192,7 @@ impl TrafficConfig {
     fn asks_back(&self) -> Option<&'static str> {
         let keys = [
             ("react", self.react.is_some()),
+            ("bursts", self.bursts.is_some()),
             ("injection_queue", self.injection_queue.is_some()),
             ("network_limit", self.network_limit.is_some()),
         ];

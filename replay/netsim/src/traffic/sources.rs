@@ -1,27 +1,20 @@
 //! The hosts as sources of messages: of all in the order of time, or of each by itself.
 
-use super::arrivals::Gaps;
-use super::config::{Arrivals, Flows, React};
-use super::plan::Plan;
-use super::table::{MAX_PS, TimedMessage};
-use super::{Destinations, Drawn, draw, unit};
+use super::burst_sources::BurstSources;
+use super::bursts::Burst;
+use super::config::{Flows, React};
+use super::drawing::{Drawing, Source, message};
+use super::table::TimedMessage;
+use super::{Drawn, draw, unit};
 use crate::count::count;
 use crate::csr::Csr;
-use crate::fabric::packet::{LinkTime, Message, ServiceLevel};
+use crate::fabric::packet::{LinkTime, Message};
 use crate::fabric::windows::HostMessages;
-use crate::kernel::random::{below, mix};
+use crate::kernel::random::below;
 use crate::kernel::{EventQueue, Phase, Place};
 use crate::network::{HostIndex, Token};
+use crate::statistics::Meter;
 use crate::time::SimTime;
-
-/// The state of one host: 16 bytes.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Source {
-    /// When it hands over its next message.
-    moment: u64,
-    /// How many it has handed over.
-    count: u64,
-}
 
 /// What hosts send in a run.
 pub enum Sending {
@@ -36,96 +29,12 @@ pub enum Sending {
     },
 }
 
-/// How hosts draw their messages.
-pub struct Drawing {
-    plan: Plan,
-    seed: u64,
-    gaps: Gaps,
-    destinations: Destinations,
-}
-
-impl Plan {
-    /// Whether hosts may hand over less than they draw.
-    const fn waits(&self) -> bool {
-        self.injection_queue.is_some() || self.network_limit.is_some()
-    }
-}
-
-impl Drawing {
-    /// Messages of `plan`, drawn with `seed`.
-    #[must_use]
-    pub fn new(plan: &Plan, destinations: Destinations, seed: u64) -> Self {
-        Self { plan: plan.clone(), seed, gaps: Gaps::new(plan, seed), destinations }
-    }
-
-    /// The same messages, measured by `plan`.
-    pub(super) fn set_plan(&mut self, plan: &Plan) {
-        self.plan = plan.clone();
-    }
-
-    /// When `host` hands over the message behind those of `source`; `None` if not before the run's end.
-    fn next_time(&self, host: u32, source: &mut Source) -> Option<SimTime> {
-        if self.destinations.is_silent(host) || self.plan.count.is_some_and(|most| source.count >= most) {
-            return None;
-        }
-        source.moment = self.gaps.next(host, source.count, source.moment);
-        let at = match self.plan.arrivals {
-            Arrivals::Bernoulli => self.plan.link.cycle_ps(source.moment),
-            Arrivals::Exponential | Arrivals::Fixed => source.moment,
-        };
-        (at < self.plan.end_ps).then_some(SimTime(at))
-    }
-
-    /// Message `count` of `host`; `None` if it is left out.
-    fn message(&self, host: u32, count: u64) -> Option<Message> {
-        let destination = self.destinations.destination(self.seed, host, count)?;
-        let level = self.level(host, count);
-        Some(message(host, destination, self.bytes(host, count), level, count, self.plan.flows))
-    }
-
-    /// How long message `count` of `host` is.
-    fn bytes(&self, host: u32, count: u64) -> u64 {
-        if self.plan.lengths.is_empty() {
-            return self.plan.bytes;
-        }
-        let drawn = unit(draw(self.seed, Drawn::Length, host, count));
-        let found = self.plan.lengths.iter().find(|(_, upper)| drawn < *upper).or(self.plan.lengths.last());
-        found.map_or(self.plan.bytes, |(bytes, _)| *bytes)
-    }
-
-    /// When the last message of `hosts` hosts is handed over, where there is a number of them.
-    pub(super) fn last(&self, hosts: u32) -> Option<SimTime> {
-        self.plan.count?;
-        let of_host = |host: u32| {
-            let (mut source, mut last) = (Source::default(), None);
-            while let Some(at) = self.next_time(host, &mut source) {
-                last = Some(at);
-                source.count += 1;
-                if at.0 > MAX_PS {
-                    break;
-                }
-            }
-            last
-        };
-        (0..hosts).filter_map(of_host).max()
-    }
-
-    fn level(&self, host: u32, count: u64) -> ServiceLevel {
-        match self.plan.levels.as_slice() {
-            [(level, _)] => *level,
-            levels => {
-                let drawn = unit(draw(self.seed, Drawn::Level, host, count));
-                let found = levels.iter().find(|(_, upper)| drawn < *upper).or(levels.last());
-                found.map_or_else(ServiceLevel::default, |(level, _)| *level)
-            }
-        }
-    }
-}
-
 /// All messages of a run, one after the other.
 pub enum Sources<'a> {
     /// At random times, to the destinations of a pattern.
     Drawn(Box<DrawnSources<'a>>),
+    /// In bursts, to the destinations of a pattern.
+    Bursts(BurstSources<'a>),
     /// From a table.
     Table {
         /// The messages in the order of time.
@@ -170,6 +79,9 @@ impl<'a> Sources<'a> {
                 return Self::Table { messages, next: 0, counts: vec![0; hosts as usize], flows: *flows };
             }
         };
+        if let Some(bursts) = drawing.plan.bursts {
+            return Self::Bursts(BurstSources::new(drawing, bursts, hosts));
+        }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
         let horizon = (drawing.plan.gap_ps * 4.0) as u64;
         let mut sources = DrawnSources {
@@ -191,8 +103,25 @@ impl<'a> Sources<'a> {
     #[must_use]
     pub fn next_time(&self) -> Option<SimTime> {
         match self {
+            Self::Bursts(sources) => sources.next_time(),
             Self::Drawn(sources) => sources.queue.next_time().into_iter().chain(sources.owing.next_time()).min(),
             Self::Table { messages, next, .. } => messages.get(*next).map(|message| message.at),
+        }
+    }
+
+    /// Looks at `now` whether a burst is over.
+    pub fn look(&mut self, now: SimTime, meter: &Meter) {
+        if let Self::Bursts(sources) = self {
+            sources.look(now, meter);
+        }
+    }
+
+    /// The bursts that are over, and whether those are all; `None` where there are none.
+    #[must_use]
+    pub fn bursts(&self) -> Option<(&[Burst], bool)> {
+        match self {
+            Self::Bursts(sources) => Some((sources.done(), sources.is_done())),
+            _ => None,
         }
     }
 
@@ -206,6 +135,7 @@ impl<'a> Sources<'a> {
     /// The next message, if it is handed over at `now`. One of which `full` says so is not: its host has one message fewer.
     pub fn next_at(&mut self, now: SimTime, full: impl Fn(&Message) -> bool) -> Option<Message> {
         match self {
+            Self::Bursts(sources) => sources.next_at(now),
             Self::Drawn(sources) => sources.next_at(now, full),
             Self::Table { messages, next, counts, flows } => {
                 let timed = messages.get(*next).filter(|message| message.at == now)?;
@@ -419,14 +349,4 @@ impl Sending {
 
 fn of_table(timed: &TimedMessage, count: u64, flows: Flows) -> Message {
     message(timed.source, timed.destination, timed.bytes, timed.level, count, flows)
-}
-
-/// A message; its token is its source x 2^40 + its number there, as the keys of packets.
-fn message(source: u32, destination: u32, bytes: u64, level: ServiceLevel, count: u64, flows: Flows) -> Message {
-    let token = (u64::from(source) << 40) | (count & ((1 << 40) - 1));
-    let flow = match flows {
-        Flows::Pair => (u64::from(source) << 32) | u64::from(destination),
-        Flows::Message => mix(token),
-    };
-    Message { source: HostIndex(source), destination: HostIndex(destination), bytes, level, flow, token: Token(token) }
 }

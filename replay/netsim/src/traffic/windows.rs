@@ -7,12 +7,13 @@ use super::Plan;
 use super::drive::{Progress, Raw, TELL};
 use super::options::RunOptions;
 use super::sources::{HostSources, Sending};
+use super::steps::Settling;
 use crate::fabric::FabricError;
 use crate::fabric::packet::{LinkTime, PacketRecord};
 use crate::fabric::windowed::Windowed;
 use crate::fabric::windows::{WindowProgress, WindowedRun, WindowsWanted};
 use crate::network::HostIndex;
-use crate::statistics::Meter;
+use crate::statistics::{Meter, SeriesRow};
 use crate::time::SimTime;
 
 /// What a run leaves.
@@ -33,7 +34,7 @@ pub(super) fn drive_windows(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, FabricError> {
-    let meter = Meter::new(plan, options.keep);
+    let meter = plan.meter(options);
     let parts = wanted.parts(network.hosts() as usize);
     let messages = |hosts: &[HostIndex]| HostSources::new(sending, hosts);
     Ok(match network {
@@ -58,30 +59,64 @@ fn drive(
         stopped_at = window.now;
         if reported_at.elapsed() >= TELL {
             reported_at = Instant::now();
-            progress(Progress { now: window.now, until: SimTime(plan.until_ps), events: window.events * parts });
+            progress(Progress { now: window.now, until: plan.foreseen(), events: window.events * parts });
         }
         stop.load(Ordering::Relaxed)
     };
-    let mut now = SimTime(plan.from_ps);
-    let mut stopped = run.run_before(now, &mut look);
+    let (mut from, mut until, mut last) = (SimTime(plan.from_ps), SimTime(plan.until_ps), SimTime(plan.end_ps));
+    let (mut settling, mut settled, mut stopped) = (Settling::new(&plan.steps), None, false);
+    while let Some(waiting) = settling.as_mut().filter(|_| !stopped) {
+        from = waiting.next();
+        stopped = run.run_before(from, &mut look);
+        settled = waiting.look(|index| row(&run, index)).filter(|_| !stopped);
+        if settled.is_some() {
+            settling = None;
+            run.observers_mut().for_each(|meter| until = plan.begin_measurement(meter, from));
+            last = SimTime(until.0.saturating_add(plan.steps.drain_ps));
+        }
+    }
+    let mut now = from;
+    stopped = stopped || run.run_before(now, &mut look);
     let before = run.lane_bytes(now);
     if !stopped {
-        now = SimTime(plan.until_ps);
+        now = until;
         stopped = run.run_before(now, &mut look);
     }
     let after = (!stopped).then(|| run.lane_bytes(now));
-    while !stopped && now.0 < plan.end_ps && outstanding(&run) > 0 {
-        now = SimTime(now.0.saturating_add(plan.look_ps()).min(plan.end_ps));
+    while !stopped && now < last && outstanding(&run) > 0 {
+        now = SimTime(now.0.saturating_add(plan.look_ps()).min(last.0));
         stopped = run.run_before(now, &mut look);
     }
     let end = if stopped { stopped_at } else { now };
     let mut lane_bytes = after.unwrap_or_else(|| run.lane_bytes(end));
     run.forget_packets();
     lane_bytes.iter_mut().zip(before).for_each(|(bytes, before)| *bytes = bytes.saturating_sub(before));
-    let raw = Raw { end, stopped, figures: run.take_figures(), lanes: run.lanes(), lane_bytes };
+    let raw = Raw {
+        end,
+        stopped,
+        figures: run.take_figures(),
+        lanes: run.lanes(),
+        lane_bytes,
+        measured_ps: (from.0, until.0),
+        settled,
+        bursts: Vec::new(),
+    };
     let records = run.observers_mut().flat_map(Meter::take_records).collect();
     let cpu_s = run.others_cpu_s();
-    Outcome { raw, meter: run.into_observer(), records, cpu_s }
+    let mut meter = run.into_observer();
+    if settled.is_some() {
+        meter.measure(from, until);
+    }
+    Outcome { raw, meter, records, cpu_s }
+}
+
+/// Interval `index` of what all parts have seen.
+fn row(run: &impl WindowedRun<Meter>, index: usize) -> SeriesRow {
+    let rows = run.observers().filter_map(Meter::steps).map(|steps| steps.get(index));
+    rows.fold(SeriesRow::default(), |mut sum, row| {
+        sum.add(&row);
+        sum
+    })
 }
 
 /// Packets that count and are under way.

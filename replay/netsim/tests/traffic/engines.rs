@@ -61,7 +61,7 @@ const CREDIT_TORUS: &str = r#"
 fn outcome(traffic: &str, fabric: &str, engine: EngineKind, threads: usize) -> String {
     let traffic: TrafficConfig = traffic.parse().unwrap();
     let config: FabricConfig = fabric.parse().unwrap();
-    let options = RunOptions { keep: true, engine, threads };
+    let options = RunOptions { keep: true, pairs: true, engine, threads };
     let mut run = traffic::run(&traffic, &config, 7, options, &AtomicBool::new(false), &mut |_| {}).unwrap();
     run.figures.cost = Cost::default();
     assert!(run.figures.packets > 300, "{} packets are few", run.figures.packets);
@@ -119,7 +119,7 @@ const LARGE: &str = r#"
 fn by_itself(traffic: &str, fabric: &str, engine: EngineKind) -> (Option<String>, u64) {
     let traffic = format!("{traffic}\nwarm_up = \"0us\"\nmeasurement = \"1us\"\ndrain = \"1us\"");
     let (traffic, config): (TrafficConfig, FabricConfig) = (traffic.parse().unwrap(), fabric.parse().unwrap());
-    let options = RunOptions { keep: false, engine, threads: 2 };
+    let options = RunOptions { engine, threads: 2, ..RunOptions::default() };
     let run = traffic::run(&traffic, &config, 7, options, &AtomicBool::new(false), &mut |_| {}).unwrap();
     (run.by_events, run.figures.events)
 }

@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod arrivals;
+mod bursts;
 mod distances;
 mod engines;
 mod insee;
 mod over_flows;
 mod patterns;
+mod steps;

@@ -8,14 +8,18 @@
 //! | `links.parquet` | each link of each run |
 //! | `lanes.parquet` | each virtual lane of each link, where there are several |
 //! | `latency.parquet` | how latencies are distributed |
+//! | `cdf.csv`, `cdf.svg` | the same as shares of the packets that took no longer |
+//! | `intervals.parquet` | intervals, batches and bursts, if there are any |
+//! | `pairs.parquet` | what each host has sent each other one, if that was asked for |
 //! | `packets.parquet` | every packet, if that was asked for |
 //! | `latency.svg`, `accepted.svg` | of a sweep over loads: latency and accepted load over offered load |
 //! | `traffic.json` | what the report is drawn from |
 //! | `report.html` | the report |
 
+mod intervals;
 mod store;
 mod summary;
 
 pub(super) use store::COLUMNS;
 pub use store::{read_traffic, write_traffic};
-pub use summary::{PointDetail, TrafficDetail, TrafficResults, TrafficSummary};
+pub use summary::{BatchFigure, PointDetail, TrafficDetail, TrafficResults, TrafficSummary};

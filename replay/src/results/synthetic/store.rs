@@ -4,6 +4,7 @@ use std::path::Path;
 
 use trace_tables::{write_row_iter, write_rows};
 
+use super::intervals;
 use super::summary::{TrafficDetail, TrafficResults, TrafficSummary};
 use crate::experiment::Sweep;
 use crate::results::StoreError;
@@ -11,7 +12,7 @@ use crate::results::store::{make_folder, read_json, write_json, write_text};
 use crate::results::sweep::{Cells, SweepColumn, write_table};
 use crate::results::tables::{LaneResult, LatencyResult, PacketResult, TrafficLinkResult};
 use netsim::fabric::packet::PacketRecord;
-use netsim::statistics::{Histogram, LinkUse, RunFigures};
+use netsim::statistics::{Histogram, LinkUse, RunFigures, float};
 use netsim::traffic::TrafficRun;
 
 /// Writes all but the report of the results into a folder, which is made where it is missing; `keep` writes the packets, too.
@@ -32,6 +33,8 @@ pub fn write_traffic(folder: &Path, sweep: &Sweep, results: &TrafficResults, kee
     }
     write_links(folder, results)?;
     write_latency(folder, results)?;
+    write_text(&folder.join("cdf.csv"), &cdf(results))?;
+    intervals::write(folder, results)?;
     if keep {
         write_packets(folder, results)?;
     }
@@ -127,14 +130,11 @@ pub(in crate::results) const COLUMNS: [SweepColumn<TrafficSummary>; 24] = [
     ("events", "Events of the simulator.", Cells::Count(|row| row.events)),
 ];
 
-/// All runs, each with the number of its combination.
-fn runs(results: &TrafficResults) -> impl Iterator<Item = (u32, &TrafficRun)> {
-    (0u32..).zip(&results.runs).flat_map(|(point, runs)| runs.iter().map(move |run| (point, run)))
-}
-
 fn write_links(folder: &Path, results: &TrafficResults) -> Result<(), StoreError> {
     let links = || {
-        runs(results).flat_map(|(point, run)| run.figures.links.iter().map(move |link| (point, run.figures.seed, link)))
+        results
+            .runs()
+            .flat_map(|(point, run)| run.figures.links.iter().map(move |link| (point, run.figures.seed, link)))
     };
     let row = |(point, seed, link): (u32, u64, &LinkUse)| TrafficLinkResult {
         point,
@@ -162,15 +162,40 @@ fn write_links(folder: &Path, results: &TrafficResults) -> Result<(), StoreError
     if lanes.peek().is_none() { Ok(()) } else { Ok(write_row_iter(folder, lanes)?) }
 }
 
+/// The times whose distributions are written.
+type LatencyOf = fn(&RunFigures) -> &Histogram;
+const LATENCIES: [(&str, LatencyOf); 3] =
+    [("packet", |run| &run.packet), ("network", |run| &run.network), ("message", |run| &run.message)];
+
+/// All runs of a combination together.
+fn pooled(runs: &[TrafficRun], times: LatencyOf) -> Histogram {
+    let mut pool = Histogram::default();
+    runs.iter().for_each(|run| pool.add(times(&run.figures)));
+    pool
+}
+
+/// For each upper end of a bucket, the share of the packets that took no longer.
+fn cdf(results: &TrafficResults) -> String {
+    let mut text = "point,kind,up_to_ns,share\n".to_owned();
+    for (point, runs) in results.runs.iter().enumerate() {
+        for (kind, times) in LATENCIES {
+            let pool = pooled(runs, times);
+            let mut so_far = 0;
+            for (low, width, count) in pool.buckets() {
+                so_far += count;
+                let (up_to, share) = (float(low + width - 1) / 1e3, float(so_far) / float(pool.count()));
+                text.push_str(&format!("{point},{kind},{up_to},{share}\n"));
+            }
+        }
+    }
+    text
+}
+
 fn write_latency(folder: &Path, results: &TrafficResults) -> Result<(), StoreError> {
-    type Times = fn(&RunFigures) -> &Histogram;
-    const KINDS: [(&str, Times); 3] =
-        [("packet", |run| &run.packet), ("network", |run| &run.network), ("message", |run| &run.message)];
     let mut rows = Vec::new();
     for (point, runs) in (0u32..).zip(&results.runs) {
-        for (kind, times) in KINDS {
-            let mut pool = Histogram::default();
-            runs.iter().for_each(|run| pool.add(times(&run.figures)));
+        for (kind, times) in LATENCIES {
+            let pool = pooled(runs, times);
             let row =
                 |(from_ps, width_ps, count)| LatencyResult { point, kind: kind.to_owned(), from_ps, width_ps, count };
             rows.extend(pool.buckets().map(row));
@@ -196,5 +221,5 @@ fn write_packets(folder: &Path, results: &TrafficResults) -> Result<(), StoreErr
         };
         run.packets.iter().map(row).collect::<Vec<_>>()
     };
-    Ok(write_rows(folder, &runs(results).flat_map(of_run).collect::<Vec<_>>())?)
+    Ok(write_rows(folder, &results.runs().flat_map(of_run).collect::<Vec<_>>())?)
 }

@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use crate::experiment::{Experiment, Sweep};
 use crate::results::sweep::{AxisValues, SweepPoint, SweepSummary, json_values};
-use netsim::statistics::{Distribution, Histogram, LinkUse, RunFigures, Saturation, float, interval};
+use netsim::statistics::{
+    Distribution, Histogram, LinkUse, RunFigures, Saturation, SeriesRow, SeriesSpan, float, interval,
+};
 use netsim::traffic::{Plan, TrafficRun};
 
 /// `summary.json` of synthetic traffic. Loads are flits per node and flit time of the host link (the cycle); what is null
@@ -102,8 +104,28 @@ pub struct TrafficSummary {
     pub cycle_ns: f64,
     /// Payload of a message; of a table's messages null.
     pub message_bytes: Option<u64>,
+    /// Whether the network had settled when the measurement began, with each seed; null without `traffic.convergence`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled: Option<bool>,
+    /// Figures of the batches of the measurement, by key; empty without `traffic.batches`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub batches: BTreeMap<String, BatchFigure>,
+    /// Distribution of the times that bursts took, in cycles; null without `traffic.bursts`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst_cycles: Option<Distribution>,
     /// Counters of the fabric's own.
     pub counters: BTreeMap<String, u64>,
+}
+
+/// A figure of the batches of a measurement, of all seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BatchFigure {
+    /// Batches that have it.
+    pub count: usize,
+    /// Its mean.
+    pub mean: f64,
+    /// Its standard deviation (of a sample).
+    pub deviation: f64,
 }
 
 /// A combination as the report shows it.
@@ -183,6 +205,11 @@ impl TrafficResults {
         let links = links.into_iter().take(MAX_LINKS).cloned().collect();
         self.detail.points.push(PointDetail { values, summary, links, latency: latency.collect() });
         self.runs.push(runs);
+    }
+
+    /// All runs, each with the number of its combination.
+    pub(super) fn runs(&self) -> impl Iterator<Item = (u32, &TrafficRun)> {
+        (0u32..).zip(&self.runs).flat_map(|(point, runs)| runs.iter().map(move |run| (point, run)))
     }
 
     /// What `summary.json` holds.
@@ -295,9 +322,65 @@ impl TrafficSummary {
             measured_until_ns: float(plan.until_ps) / 1e3,
             cycle_ns: cycle / 1e3,
             message_bytes: message_bytes(traffic, plan),
+            settled: figures.iter().filter_map(|run| run.settled).reduce(|all, one| all && one),
+            batches: batches(runs, cycle),
+            burst_cycles: burst_cycles(&figures, cycle),
             counters,
         })
     }
+}
+
+/// INSEE's figures of batches: loads, packets, distances and latencies in cycles.
+fn batches(runs: &[TrafficRun], cycle: f64) -> BTreeMap<String, BatchFigure> {
+    let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for run in runs {
+        for SeriesSpan { from_ps, until_ps, row } in &run.figures.batches {
+            let of_time = |bytes: u64| load(&run.plan, bytes, until_ps - from_ps);
+            let cycles = |ps: Option<f64>| ps.filter(|_| cycle > 0.0).map(|ps| ps / cycle);
+            for (key, value) in [
+                ("offered_load", of_time(row.offered_bytes)),
+                ("accepted_load", of_time(row.accepted_bytes)),
+                ("offered_packets", Some(float(row.offered))),
+                ("accepted_packets", Some(float(row.accepted))),
+                ("lost_packets", Some(float(row.lost))),
+                ("hops_mean", hops(row)),
+                ("packet_latency_mean_cycles", cycles(row.packet.mean())),
+                ("packet_latency_deviation_cycles", cycles(row.packet.deviation())),
+                ("packet_latency_max_cycles", cycles(row.packet.max().map(float))),
+                ("network_latency_mean_cycles", cycles(row.network.mean())),
+                ("network_latency_deviation_cycles", cycles(row.network.deviation())),
+                ("network_latency_max_cycles", cycles(row.network.max().map(float))),
+            ] {
+                values.entry(key).or_default().extend(value);
+            }
+        }
+    }
+    let figure = |(key, values): (&str, Vec<f64>)| {
+        let count = values.len();
+        let mean = values.iter().sum::<f64>() / float(count as u64);
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let deviation = if count > 1 { (squares / float(count as u64 - 1)).sqrt() } else { 0.0 };
+        (count > 0).then(|| (key.to_owned(), BatchFigure { count, mean, deviation }))
+    };
+    values.into_iter().filter_map(figure).collect()
+}
+
+fn burst_cycles(figures: &[&RunFigures], cycle: f64) -> Option<Distribution> {
+    let mut times = Histogram::default();
+    let bursts = figures.iter().flat_map(|run| &run.bursts);
+    bursts.for_each(|burst| times.record(burst.until_ps - burst.from_ps));
+    (times.count() > 0).then(|| Distribution::new(&times, cycle))
+}
+
+/// The load that `bytes` on the hosts' links are in a time.
+pub(super) fn load(plan: &Plan, bytes: u64, span_ps: u64) -> Option<f64> {
+    let capacity = float(plan.link.rate.bps()?) / 8e12 * float(span_ps) * f64::from(plan.hosts);
+    (capacity > 0.0).then(|| float(bytes) / capacity)
+}
+
+/// The mean number of switches that the packets of `row` have passed.
+pub(super) fn hops(row: &SeriesRow) -> Option<f64> {
+    (row.accepted > 0).then(|| float(row.switches) / float(row.accepted))
 }
 
 fn message_bytes(traffic: &netsim::traffic::TrafficConfig, plan: &Plan) -> Option<u64> {
