@@ -103,7 +103,9 @@ pub fn generate(
     let mut network = fabric::build(fabric, hosts)?;
     let latest = fabric::latest(network.figures().interval_ps);
     let model = run(file, &mut network, latest, progress)?;
-    Ok((model.into_trace(), network.figures()))
+    let mut figures = network.figures();
+    figures.equalise_intervals();
+    Ok((model.into_trace(), figures))
 }
 
 /// Runs the jobs over a network, until `latest` at most.

@@ -221,7 +221,8 @@ fn replay<T>(
     let mut fabric = fabric::build(&experiment.fabric, &hosts)?;
     let outcome =
         workload::run(&graph, &mut fabric, &mut progress).map_err(|error| endless(experiment, error.into()))?;
-    let figures = fabric.figures();
+    let mut figures = fabric.figures();
+    figures.equalise_intervals();
     let wall_s = began.elapsed().as_secs_f64();
     let mut results = RunResults::new(experiment, &graph, &outcome, &figures, wall_s);
     let causal = experiment.workload.causality != Causality::Recorded;

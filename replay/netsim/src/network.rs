@@ -45,7 +45,7 @@ pub struct LinkFigures {
     pub intervals: Option<Box<LinkIntervals>>,
 }
 
-/// What a link did in each interval of [`NetworkFigures::interval_ps`], from time 0 on.
+/// What a link did in each interval of [`NetworkFigures::interval_ps`], or that so often made twice as long, from time 0 on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkIntervals {
     /// Bytes that crossed it.
@@ -55,6 +55,8 @@ pub struct LinkIntervals {
     pub drops: Vec<u64>,
     /// Longest queue before it, in bytes; empty where a fabric does not tell.
     pub queue: Vec<u64>,
+    /// How often the intervals were made twice as long: a link keeps 65,536 of them at most.
+    pub doublings: u32,
 }
 
 impl LinkFigures {
@@ -178,6 +180,28 @@ pub struct NetworkFigures {
     pub circuits: Vec<CircuitFigures>,
     /// All circuits together; `None` where none was ever asked for.
     pub circuit_totals: Option<CircuitTotals>,
+}
+
+impl NetworkFigures {
+    /// Makes the intervals of all links as long as the longest, where some have longer ones ([`LinkIntervals::doublings`]).
+    pub fn equalise_intervals(&mut self) {
+        let of = |link: &LinkFigures| link.intervals.as_ref().map_or(0, |intervals| intervals.doublings);
+        let most = self.links.iter().map(of).max().unwrap_or(0);
+        self.interval_ps <<= most;
+        for intervals in self.links.iter_mut().filter_map(|link| link.intervals.as_mut()) {
+            for _ in std::mem::take(&mut intervals.doublings)..most {
+                double(&mut intervals.bytes, |first, second| first + second);
+                double(&mut intervals.drops, |first, second| first + second);
+                double(&mut intervals.queue, u64::max);
+            }
+        }
+    }
+}
+
+/// Makes intervals twice as long.
+pub(crate) fn double(list: &mut Vec<u64>, both: impl Fn(u64, u64) -> u64) {
+    let pairs = list.chunks(2).map(|pair| pair.iter().copied().reduce(&both).unwrap_or(0));
+    *list = pairs.collect();
 }
 
 /// What has events of its own in simulated time: a network, as the [engine](crate::engine) drives it.

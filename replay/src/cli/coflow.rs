@@ -110,6 +110,9 @@ impl ValueEnum for SchedulerName {
             Scheduler::EqualShare => "packets: the smaller of two ports' equal parts (CoflowSim's FAIR)",
             Scheduler::Fifo => "packets: coflows by arrival, all flows of one ending together (MADD)",
             Scheduler::Varys => "packets: coflows by their smallest bottleneck (SEBF with MADD)",
+            Scheduler::VarysCoflowSim => {
+                "packets: Varys with CoflowSim's arithmetic (its SEBF), for --rate 1048576000bps --megabyte binary"
+            }
             Scheduler::Sunflow => "circuits one by one, coflows by their smallest bottleneck",
             Scheduler::SunflowFifo => "circuits one by one, coflows by arrival",
             Scheduler::Solstice => "all circuits anew: matchings of slices that are halved",

@@ -7,7 +7,7 @@ pub use fabric::{CoflowFabricError, run_on_fabric};
 use std::fmt;
 
 use coflow::circuit::{Birkhoff, Circuit, MatrixScheduler, MaxWeight, Priority, Rotor, Solstice, all_stop, sunflow};
-use coflow::packet::{Clock, Completion, EqualShare, Madd, MaxMin, Order, RateAllocator, simulate};
+use coflow::packet::{Clock, Completion, EqualShare, Madd, MaxMin, Order, RateAllocator, coflowsim_sebf, simulate};
 use coflow::{CoflowError, Workload, bounds};
 use netsim::time::SimTime;
 use netsim::units::{DurationPs, Rate};
@@ -24,6 +24,8 @@ pub enum Scheduler {
     Fifo,
     /// Coflows by their smallest bottleneck.
     Varys,
+    /// The same with `CoflowSim`'s arithmetic.
+    VarysCoflowSim,
     /// Circuits one by one, coflows by their smallest bottleneck.
     Sunflow,
     /// Circuits one by one, coflows by arrival.
@@ -40,11 +42,12 @@ pub enum Scheduler {
 
 impl Scheduler {
     /// All, packet-switched ones first.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Fair,
         Self::EqualShare,
         Self::Fifo,
         Self::Varys,
+        Self::VarysCoflowSim,
         Self::Sunflow,
         Self::SunflowFifo,
         Self::Solstice,
@@ -61,6 +64,7 @@ impl Scheduler {
             Self::EqualShare => "equal-share",
             Self::Fifo => "fifo",
             Self::Varys => "varys",
+            Self::VarysCoflowSim => "varys-coflowsim",
             Self::Sunflow => "sunflow",
             Self::SunflowFifo => "sunflow-fifo",
             Self::Solstice => "solstice",
@@ -73,7 +77,7 @@ impl Scheduler {
     /// Whether it sets up circuits.
     #[must_use]
     pub const fn is_of_circuits(self) -> bool {
-        !matches!(self, Self::Fair | Self::EqualShare | Self::Fifo | Self::Varys)
+        !matches!(self, Self::Fair | Self::EqualShare | Self::Fifo | Self::Varys | Self::VarysCoflowSim)
     }
 }
 
@@ -191,6 +195,7 @@ fn run_together(
         Scheduler::EqualShare => packets(&mut EqualShare),
         Scheduler::Fifo => packets(&mut Madd { order: Order::Arrival }),
         Scheduler::Varys => packets(&mut Madd { order: bottleneck }),
+        Scheduler::VarysCoflowSim => coflowsim_sebf(workload, rate, clock),
         Scheduler::Solstice => matchings(&mut Solstice { shortest }),
         Scheduler::Birkhoff => matchings(&mut Birkhoff),
         Scheduler::MaxWeight => matchings(&mut MaxWeight { slot }),

@@ -44,6 +44,7 @@ pub const EXPERIMENTS: &[Shipped] = shipped!["":
     "lightness-mixed"
     "lightness-aod"
     "lightness-by-circuit"
+    "lightness-solstice"
     "rotor"
     "circuits-solstice"
     "circuits-sunflow"

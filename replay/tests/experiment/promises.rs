@@ -211,6 +211,19 @@ fn lightness_mixed_takes_circuits_for_messages_of_1_mib_and_the_packet_switch_fo
 }
 
 #[test]
+fn lightness_solstice_plans_circuits_for_messages_of_1_mib_and_takes_the_packet_switch_for_smaller_ones() {
+    let results = run("lightness-solstice.toml");
+    assert_eq!(counter(&results, "packets by circuit"), (LARGE / PIECE) * 2);
+    assert_eq!(counter(&results, "packets by OPS"), SMALL.div_ceil(PIECE) * 2 - 1);
+    assert_eq!(counter(&results, "circuit requests"), 0);
+    assert!(counter(&results, "circuits set up") > 0);
+    assert!(results.detail.circuits.iter().all(|circuit| circuit.scheduled));
+    let [large, small, _] = times(&results)[..] else { panic!() };
+    // What waits is known after 1 ms, and a circuit up 25 ms later.
+    assert!((26_000_000_000..753_000_000_000).contains(&large) && small < 26_000_000_000, "{large} and {small}");
+}
+
+#[test]
 fn lightness_aod_joins_tors_to_the_packet_switch_before_a_packet_passes() {
     let results = run("lightness-aod.toml");
     assert_eq!(counter(&results, "packets by circuit"), 0);

@@ -1,9 +1,11 @@
 //! A packet-switched network that is as good as its ports: flows as fluids whose rates a scheduler decides.
 
+mod coflowsim;
 mod equal_share;
 mod madd;
 mod max_min;
 
+pub use coflowsim::coflowsim_sebf;
 pub use equal_share::EqualShare;
 pub use madd::{Madd, Order};
 pub use max_min::MaxMin;

@@ -1,10 +1,11 @@
 //! Schedulers of circuits by demand: matrices of what waits to slots of matchings.
 //!
-//! The fabric `rotor` has a [`CircuitScheduler`] decide about its circuits; the ports of coflows (crate `coflow`) take slots from a
+//! The fabrics `rotor` and `lightness` have a [`CircuitScheduler`] decide about their circuits; the ports of coflows (crate `coflow`) take slots from a
 //! [`MatrixScheduler`].
 
 mod all_stop;
 mod birkhoff;
+mod control;
 mod demand_matrix;
 mod matching;
 mod max_weight;
@@ -14,6 +15,7 @@ mod solstice;
 
 pub use all_stop::AllStop;
 pub use birkhoff::Birkhoff;
+pub(crate) use control::{ByDemand, Control, ControlTimes};
 pub use demand_matrix::DemandMatrix;
 pub use max_weight::MaxWeight;
 pub use one_by_one::OneByOne;

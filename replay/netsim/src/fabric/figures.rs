@@ -1,13 +1,16 @@
 //! Counting what crosses a link.
 
 use super::FabricError;
-use crate::network::{LinkFigures, LinkIntervals};
+use crate::network::{LinkFigures, LinkIntervals, double};
 use crate::time::SimTime;
 use crate::units::{DurationPs, Rate};
 
-/// So many intervals of traffic over time are kept: no run goes on beyond them, and what is already certain to cross a
+/// So many intervals of traffic over time there are: no run goes on beyond them, and what is already certain to cross a
 /// link later is counted in the last one.
 pub(super) const MAX_INTERVALS: u64 = 1 << 22;
+
+/// So many are kept of a link: where there are more, each is made twice as long.
+const MAX_KEPT: u64 = 1 << 16;
 
 /// Width of the intervals of the traffic over time, where a configuration names none.
 pub(super) const DEFAULT_INTERVAL: DurationPs = DurationPs::from_ms(100);
@@ -34,6 +37,8 @@ pub struct LinkMeter {
     by_interval: Vec<u64>,
     drops_by_interval: Vec<u64>,
     queue_by_interval: Vec<u64>,
+    /// How often the intervals were made twice as long.
+    doublings: u32,
     /// The interval that was counted last: its begin and its index.
     begin_ps: u64,
     index: usize,
@@ -46,7 +51,7 @@ impl LinkMeter {
         self.bytes += bytes;
         self.packets += 1;
         // Mostly it is the same interval as before, and dividing takes long.
-        if at.0.wrapping_sub(self.begin_ps) >= interval_ps || self.by_interval.is_empty() {
+        if at.0.wrapping_sub(self.begin_ps) >= interval_ps << self.doublings || self.by_interval.is_empty() {
             self.turn_to(at, interval_ps);
         }
         self.by_interval[self.index] += bytes;
@@ -60,17 +65,34 @@ impl LinkMeter {
 
     /// Makes the interval of `at` the one that is counted.
     fn turn_to(&mut self, at: SimTime, interval_ps: u64) {
-        self.begin_ps = at.0 / interval_ps.max(1) * interval_ps.max(1);
-        self.index = interval_of(at, interval_ps);
+        self.index = self.interval_of(at, interval_ps);
+        let width = interval_ps.max(1) << self.doublings;
+        self.begin_ps = at.0 / width * width;
         if self.index >= self.by_interval.len() {
             self.by_interval.resize(self.index + 1, 0);
         }
     }
 
+    /// The number of the interval in which `at` lies, all of them made longer where there would be too many.
+    fn interval_of(&mut self, at: SimTime, interval_ps: u64) -> usize {
+        let number = (at.0 / interval_ps.max(1)).min(MAX_INTERVALS);
+        while number >> self.doublings >= MAX_KEPT {
+            double(&mut self.by_interval, |first, second| first + second);
+            double(&mut self.drops_by_interval, |first, second| first + second);
+            double(&mut self.queue_by_interval, u64::max);
+            self.doublings += 1;
+            self.index /= 2;
+            let width = interval_ps.max(1) << self.doublings;
+            self.begin_ps = self.begin_ps / width * width;
+        }
+        usize::try_from(number >> self.doublings).unwrap_or(usize::MAX)
+    }
+
     /// A packet was lost in front of the link at `at`.
     pub fn dropped(&mut self, at: SimTime, interval_ps: u64) {
         self.drops += 1;
-        *of_interval(&mut self.drops_by_interval, at, interval_ps) += 1;
+        let interval = self.interval_of(at, interval_ps);
+        *of_interval(&mut self.drops_by_interval, interval) += 1;
     }
 
     /// The queue in front of the link holds `bytes` from `at` on.
@@ -78,11 +100,10 @@ impl LinkMeter {
     pub fn queued(&mut self, at: SimTime, bytes: u64, interval_ps: u64) {
         self.queue_max_bytes = self.queue_max_bytes.max(bytes);
         // Dividing takes long, and what is queued mostly crosses in the interval that is counted.
-        let counted = at.0.wrapping_sub(self.begin_ps) < interval_ps && self.index < self.queue_by_interval.len();
-        let longest = match self.queue_by_interval.get_mut(self.index) {
-            Some(longest) if counted => longest,
-            _ => of_interval(&mut self.queue_by_interval, at, interval_ps),
-        };
+        let counted = at.0.wrapping_sub(self.begin_ps) < interval_ps << self.doublings
+            && self.index < self.queue_by_interval.len();
+        let interval = if counted { self.index } else { self.interval_of(at, interval_ps) };
+        let longest = of_interval(&mut self.queue_by_interval, interval);
         *longest = (*longest).max(bytes);
     }
 
@@ -112,23 +133,18 @@ impl LinkMeter {
                 bytes: self.by_interval.clone(),
                 drops: self.drops_by_interval.clone(),
                 queue: self.queue_by_interval.clone(),
+                doublings: self.doublings,
             })),
         }
     }
 }
 
-/// The number of the interval in which `at` lies.
-fn interval_of(at: SimTime, interval_ps: u64) -> usize {
-    usize::try_from((at.0 / interval_ps.max(1)).min(MAX_INTERVALS)).unwrap_or(usize::MAX)
-}
-
-/// What `list` holds for the interval in which `at` lies, from now on.
-fn of_interval(list: &mut Vec<u64>, at: SimTime, interval_ps: u64) -> &mut u64 {
-    let index = interval_of(at, interval_ps);
-    if index >= list.len() {
-        list.resize(index + 1, 0);
+/// What `list` holds for an interval, from now on.
+fn of_interval(list: &mut Vec<u64>, interval: usize) -> &mut u64 {
+    if interval >= list.len() {
+        list.resize(interval + 1, 0);
     }
-    &mut list[index]
+    &mut list[interval]
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ mod flit_model_by_hand;
 mod input_queued;
 mod lightness;
 mod lightness_published;
+mod link_intervals;
 mod omni_path;
 mod properties;
 mod rotor;

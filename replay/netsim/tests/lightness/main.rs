@@ -9,3 +9,4 @@ mod circuits;
 mod common;
 mod loss;
 mod model;
+mod planned;

@@ -1,13 +1,59 @@
 //! What values of a LIGHTNESS fabric make sense.
 
-use super::config::{DecidedAt, Decision, LightnessConfig, Resequencer};
+use super::config::{DecidedAt, Decision, LightnessConfig, OcsScheduler, Resequencer};
 use crate::fabric::FabricError;
+use crate::units::DurationPs;
+
+/// So many ports a scheduler by demand looks at, and this is its longest time.
+const MAX_PLANNED_PORTS: usize = 256;
+const MAX_TIME: DurationPs = DurationPs::from_ms(100_000);
 
 impl LightnessConfig {
     /// Checks the values against each other and against the number of racks.
     pub(super) fn check(&self, racks: usize, hosts: usize) -> Result<(), FabricError> {
         self.check_packets()?;
-        self.check_optics(racks, hosts)
+        self.check_optics(racks, hosts)?;
+        self.check_scheduler(racks)
+    }
+
+    /// What belongs to a scheduler by demand, and what one can not do.
+    fn check_scheduler(&self, racks: usize) -> Result<(), FabricError> {
+        let wrong = |key, value: String, allowed| Err(FabricError::Value { key, value, allowed });
+        let times = [("slice", self.slice), ("demand_age", self.demand_age), ("demand_limit", self.demand_limit)];
+        if self.scheduler == OcsScheduler::OnDemand {
+            let given = times.into_iter().find_map(|(key, time)| Some((key, time?)));
+            let allowed = "leave it out: it belongs to another scheduler than \"on-demand\"";
+            return given.map_or(Ok(()), |(key, time)| wrong(key, time.to_string(), allowed));
+        }
+        if matches!(self.decision, Decision::Ops | Decision::Direct) {
+            let allowed =
+                "on-demand, or a decision that takes circuits (ocs, by-size, by-flow, by-circuit, by-destination)";
+            return wrong("scheduler", "by demand, without circuits".to_owned(), allowed);
+        }
+        if self.ocs_output_size > 0 {
+            let allowed =
+                "0 with a scheduler by demand: circuits end when it says, and nothing may be left in the switch";
+            return wrong("ocs_output_size", self.ocs_output_size.to_string(), allowed);
+        }
+        let ports = racks * (self.circuit_fibers_per_tor(racks) * self.circuit_wavelengths()) as usize;
+        if ports > MAX_PLANNED_PORTS {
+            let allowed = "at most 256 ports at the circuit switch: racks x ocs_wavelengths x fibres of a rack";
+            return wrong("scheduler", format!("by demand with {ports} ports"), allowed);
+        }
+        for (key, time) in times {
+            if let Some(time) = time.filter(|time| *time > MAX_TIME) {
+                return wrong(key, time.to_string(), "at most 100s");
+            }
+        }
+        if self.ocs_first_message_delay > MAX_TIME {
+            let allowed = "at most 100s with a scheduler by demand";
+            return wrong("ocs_first_message_delay", self.ocs_first_message_delay.to_string(), allowed);
+        }
+        if self.largest_circuit_packet_ps() > self.demand_limit().ps() {
+            let allowed = "at least the time of the largest packet over a circuit (photonic_packet_max at tor_rate, and the ToR's start-up)";
+            return wrong("demand_limit", self.demand_limit().to_string(), allowed);
+        }
+        Ok(())
     }
 
     fn check_packets(&self) -> Result<(), FabricError> {

@@ -69,6 +69,23 @@ pub enum WavelengthAssignment {
     FirstFit,
 }
 
+/// Who decides which circuits there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OcsScheduler {
+    /// `ToR`s ask for circuits, and the circuit switch answers.
+    #[default]
+    OnDemand,
+    /// A controller that looks at all that waits: the matching with the most, for a slice.
+    MaxWeight,
+    /// Matchings of Birkhoff and von Neumann, until all that was seen is sent.
+    Birkhoff,
+    /// Solstice's slices by halves, until all that was seen is sent.
+    Solstice,
+    /// Circuits one by one, without stopping the others, for all that waits for them (Sunflow).
+    Sunflow,
+}
+
 /// Where packets that overtook each other are put in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -240,6 +257,20 @@ pub struct LightnessConfig {
     /// An idle circuit is given up for a waiting request once it has been up for so long. Default: `10ms` (ours).
     pub circuit_hold: DurationPs,
 
+    /// Who decides which circuits there are. Default: `on-demand` (the deliverable).
+    pub scheduler: OcsScheduler,
+    /// With a scheduler that looks at what waits: `max-weight`'s slot and the shortest slice of `solstice`, without the set-up. Default:
+    /// `10ms` (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice: Option<DurationPs>,
+    /// With such a scheduler: how old the demand is from which it plans. Default: `0ps` (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub demand_age: Option<DurationPs>,
+    /// With such a scheduler: for how long two racks are joined at most in a plan, in whole packets of the largest length. Default: `1s`
+    /// (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub demand_limit: Option<DurationPs>,
+
     /// Decides on which wavelength a flow goes. Default: 1.
     pub seed: u64,
     /// Traffic of a server to itself.
@@ -308,6 +339,10 @@ impl Default for LightnessConfig {
             retry_request_delay: DurationPs::from_ms(1),
             circuit_idle: DurationPs::from_ms(2_000),
             circuit_hold: DurationPs::from_ms(10),
+            scheduler: OcsScheduler::default(),
+            slice: None,
+            demand_age: None,
+            demand_limit: None,
             seed: 1,
             loopback: PipeConfig::default(),
             interval: DEFAULT_INTERVAL,

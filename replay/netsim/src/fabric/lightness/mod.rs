@@ -18,12 +18,13 @@ mod config;
 mod names;
 mod ocs;
 mod ops;
+mod planned;
 mod rack;
 mod server;
 mod state;
 mod tor;
 
-pub use config::{Arbiter, DecidedAt, Decision, LightnessConfig, Resequencer, WavelengthAssignment};
+pub use config::{Arbiter, DecidedAt, Decision, LightnessConfig, OcsScheduler, Resequencer, WavelengthAssignment};
 pub use names::{PARAMETERS, Parameter};
 pub use state::aod::AodConfig;
 pub use state::ocs::CircuitSpan;
@@ -37,6 +38,7 @@ use super::packet::{HostLinksDiffer, LinkTime, Observer};
 use super::pipe::Pipe;
 use super::slab::Slab;
 use super::{FabricError, FabricKind, Places};
+use crate::circuits::Control;
 use crate::count::count;
 use crate::kernel::random::{below, draw};
 use crate::kernel::{EventQueue, Place};
@@ -82,6 +84,14 @@ enum Event {
     CircuitAsked(u32),
     /// The circuit switch has seen all requests of the instant.
     OcsDecides,
+    /// The controller of planned circuits learns what waits.
+    OcsLooks,
+    /// It plans circuits from what it has learned.
+    OcsPlans,
+    /// The next planned circuit of an input port begins to be set up.
+    CircuitBegins(u32),
+    /// It is over.
+    CircuitEnds(u32),
     /// A circuit can be used.
     CircuitUp(u32),
     /// A refused circuit is asked for again.
@@ -165,6 +175,8 @@ pub struct Lightness {
     channels: Vec<Channel>,
     ops: Ops,
     ocs: Ocs,
+    /// Who plans circuits from what waits; none where ToRs ask for them.
+    control: Option<Control>,
     circuits: Vec<Circuit>,
     /// By source and destination rack; `u32::MAX` where none was ever asked for.
     circuit_index: Vec<u32>,
@@ -217,8 +229,10 @@ impl Lightness {
                 inputs: vec![None; circuit_ports],
                 outputs: vec![None; circuit_ports],
                 last: vec![0; racks.len()],
+                planned: vec![VecDeque::new(); circuit_ports],
                 ..Ocs::default()
             },
+            control: config.control(circuit_ports),
             circuits: Vec::new(),
             queue: EventQueue::new(horizon.clamp(1 << 24, 1 << 36)),
             meters: Meters {
@@ -257,7 +271,7 @@ impl Lightness {
             last_used: span.last_used,
             released: span.released,
             evicted: span.evicted,
-            scheduled: false,
+            scheduled: self.control.is_some(),
             packets: span.packets,
             bytes: span.bytes,
         }
@@ -313,6 +327,10 @@ impl Lightness {
             Event::Received(id) => self.received(now, id, deliveries),
             Event::CircuitAsked(circuit) => self.circuit_asked(now, circuit),
             Event::OcsDecides => self.ocs_decides(now),
+            Event::OcsLooks => self.ocs_looks(now),
+            Event::OcsPlans => self.ocs_plans(now),
+            Event::CircuitBegins(input) => self.circuit_begins(now, input),
+            Event::CircuitEnds(input) => self.circuit_ends(now, input),
             Event::CircuitUp(circuit) => self.circuit_up(now, circuit),
             Event::CircuitRetry(circuit) => self.retry_circuit(now, circuit),
             Event::CircuitSent(circuit) => self.circuit_sent(now, circuit),
@@ -470,6 +488,7 @@ impl Network for Lightness {
             planned: 0,
             sent: 0,
             sent_bytes: 0,
+            handed_over: 0,
             to_circuit: self.circuit_hosts[destination.0 as usize],
             received: 0,
             early: BTreeSet::new(),

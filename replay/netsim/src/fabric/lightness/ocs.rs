@@ -35,6 +35,7 @@ impl Lightness {
                 output_free: SimTime::ZERO,
                 asked: SimTime::ZERO,
                 granted: SimTime::ZERO,
+                closes: SimTime::MAX,
                 span: NO_SPAN,
                 idle_since: SimTime::ZERO,
                 idle_event: false,
@@ -43,8 +44,11 @@ impl Lightness {
         self.circuit_index[index]
     }
 
-    /// A ToR asks for a circuit, unless it has already.
+    /// A ToR asks for a circuit, unless it has already, or a scheduler sees what waits.
     pub(super) fn ask_for_circuit(&mut self, now: SimTime, index: u32) {
+        if self.control.is_some() {
+            return;
+        }
         let circuit = &mut self.circuits[index as usize];
         if circuit.state != State::Down {
             return;
@@ -147,7 +151,7 @@ impl Lightness {
     }
 
     /// A circuit's span begins: its number, where there is room for it.
-    fn begin_span(&mut self, asked: SimTime, granted: SimTime, input: u32, output: u32) -> u32 {
+    pub(super) fn begin_span(&mut self, asked: SimTime, granted: SimTime, input: u32, output: u32) -> u32 {
         let spans = &mut self.ocs.spans;
         if spans.len() >= MAX_SPANS {
             return NO_SPAN;
@@ -162,7 +166,7 @@ impl Lightness {
         self.ocs.spans.get_mut(self.circuits[index as usize].span as usize)
     }
 
-    fn release(&mut self, now: SimTime, index: u32, evicted: bool) {
+    pub(super) fn release(&mut self, now: SimTime, index: u32, evicted: bool) {
         if let State::Up(input, output, up) = self.circuits[index as usize].state {
             self.ocs.totals.released(self.circuits[index as usize].granted, up, now);
             self.ocs.inputs[input as usize] = None;
@@ -189,7 +193,7 @@ impl Lightness {
         self.use_circuit(now, index);
     }
 
-    /// All circuits together; `None` where none was ever asked for.
+    /// All circuits together; `None` where none was ever asked for or planned.
     pub(super) fn circuit_totals(&self) -> Option<CircuitTotals> {
         let counters = &self.counters;
         let mut totals = self.ocs.totals.clone();
@@ -206,7 +210,7 @@ impl Lightness {
                 State::Down | State::Requested | State::Fixed => {}
             }
         }
-        (counters.circuit_requests > 0).then_some(totals)
+        (counters.circuit_requests > 0 || counters.circuits > 0).then_some(totals)
     }
 
     /// Sends the next packet that waits for a circuit, or asks for the circuit.
@@ -227,16 +231,20 @@ impl Lightness {
             self.watch_idle(now, index);
             return;
         };
-        if !self.take_place(id) {
-            self.circuits[index as usize].wants_place = true;
-            self.outputs[to as usize].circuits.push_back(index);
-            return;
-        }
         let wire = u64::from(self.packets.get(id).wire);
         let rate = if buffer > 0 { tor_rate } else { tor_rate.min(ocs_rate) };
         let stream = rate.time_ps(wire).saturating_add(self.byte_delay.time_ps(wire));
         let head = now.plus_ps(self.config.tor_startup_delay.ps());
         let sent = head.plus_ps(stream);
+        if sent > circuit.closes {
+            return;
+        }
+        if !self.take_place(id) {
+            self.circuits[index as usize].wants_place = true;
+            self.outputs[to as usize].circuits.push_back(index);
+            return;
+        }
+        self.circuit_not_wanted(from, to, wire);
         self.meters.ocs[from as usize].crossed(now, wire, self.config.interval.ps());
         self.counters.by_circuit += 1;
         if !fixed {
@@ -293,6 +301,9 @@ impl Lightness {
 
     /// A circuit has nothing to do: it will be looked at again when it may be released.
     fn watch_idle(&mut self, now: SimTime, index: u32) {
+        if self.control.is_some() {
+            return;
+        }
         let place = self.circuit_place(index);
         let circuit = &mut self.circuits[index as usize];
         if matches!(circuit.state, State::Up(..)) && !circuit.idle_event {

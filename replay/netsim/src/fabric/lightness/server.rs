@@ -7,7 +7,7 @@
 //! With a network of its own below the ToRs ([`super::rack`]), that network's links and switches take the place of the
 //! links here; places in front of channels are still taken before a packet leaves its server.
 
-use super::config::Resequencer;
+use super::config::{Decision, Resequencer};
 use super::state::server::{Outgoing, Packet};
 use super::state::tor::Way;
 use super::{Event, Lightness};
@@ -34,8 +34,10 @@ impl Lightness {
             self.send_within(now, below, bytes, token);
             return;
         }
+        self.circuits_wanted(now, flow, bytes, of_bytes);
         let largest = self.config.photonic_packet_max.get();
         let packets = bytes.div_ceil(largest).max(1);
+        let entry = &mut self.flows[flow as usize];
         entry.planned += packets;
         entry.marks.push_back((entry.planned - 1, token));
         entry.outgoing.push_back(Outgoing { left: bytes, total: of_bytes });
@@ -74,9 +76,13 @@ impl Lightness {
         entry.sent += 1;
         entry.sent_bytes += payload;
         let more = !entry.outgoing.is_empty();
-        let wire = self.config.wire_bytes(payload);
-        let small = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
+        let (source, destination) = (entry.source, entry.destination);
         let below = entry.below;
+        let wire = self.config.wire_bytes(payload);
+        if self.config.decision == Decision::ByCircuit && matches!(way, Way::Ops(_)) {
+            self.circuit_not_wanted(self.rack_of[source as usize], self.rack_of[destination as usize], wire);
+        }
+        let small = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
         let packet = Packet {
             flow,
             number,
@@ -174,7 +180,7 @@ impl Lightness {
         true
     }
 
-    /// A packet has left its destination's ToR: circuits that waited for a place there go on.
+    /// A packet has left its destination's ToR: the circuits that waited for a place there go on, the next one where one is not up any more.
     fn give_place_back(&mut self, now: SimTime, id: PacketId) {
         let packet = self.packets.get_mut(id);
         if !std::mem::take(&mut packet.placed) {
@@ -182,7 +188,10 @@ impl Lightness {
         }
         let rack = self.rack_of[self.flows[packet.flow as usize].destination as usize] as usize;
         self.outputs[rack].taken -= 1;
-        if let Some(circuit) = self.outputs[rack].circuits.pop_front() {
+        let most = self.config.tor_output_buffer.unwrap_or(u32::MAX);
+        while self.outputs[rack].taken < most
+            && let Some(circuit) = self.outputs[rack].circuits.pop_front()
+        {
             self.circuits[circuit as usize].wants_place = false;
             self.use_circuit(now, circuit);
         }

@@ -1,5 +1,6 @@
 //! The keys of a `rotor` fabric, and what they may be.
 
+use crate::circuits::{ByDemand, CircuitScheduler, ControlTimes};
 use crate::fabric::FabricError;
 use crate::fabric::figures::DEFAULT_INTERVAL;
 use crate::fabric::pipe::PipeConfig;
@@ -305,6 +306,30 @@ impl RotorConfig {
             early => early.saturating_add(self.largest_packet_ps()),
         };
         self.kept_clear_ps().saturating_add(self.missed_ps()).saturating_add(again)
+    }
+
+    /// The scheduler by demand; none where the switches go through their matchings whatever waits.
+    pub(super) fn by_demand(&self) -> Option<Box<dyn CircuitScheduler + Send>> {
+        let by_demand = match self.scheduler {
+            RotorScheduler::Rotor => return None,
+            RotorScheduler::MaxWeight => ByDemand::MaxWeight,
+            RotorScheduler::Birkhoff => ByDemand::Birkhoff,
+            RotorScheduler::Solstice => ByDemand::Solstice,
+            RotorScheduler::Sunflow => ByDemand::Sunflow,
+        };
+        let slot = self.slice.ps().saturating_sub(self.kept_clear_ps()).max(self.largest_packet_ps()).max(1);
+        Some(by_demand.scheduler(DurationPs(slot)))
+    }
+
+    /// What the controller of circuits by demand goes by.
+    pub(super) fn control_times(&self) -> ControlTimes {
+        ControlTimes {
+            age: self.demand_age.ps(),
+            limit: self.demand_limit().ps(),
+            set_up: self.beside_planned_ps(),
+            packet: self.largest_packet_ps(),
+            retry: self.slice.ps(),
+        }
     }
 
     /// How many slices a matching lasts.

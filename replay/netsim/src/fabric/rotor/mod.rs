@@ -5,7 +5,6 @@
 
 mod circuit_log;
 mod config;
-mod control;
 mod counters;
 mod paths;
 mod schedule;
@@ -20,14 +19,13 @@ use super::ids::PacketId;
 use super::messages::{Cut, Messages, NUMBER, key, packets_of};
 use super::packet::{Message, Observer, PacketRecord};
 use super::slab::Slab;
-use crate::circuits::CircuitScheduler;
+use crate::circuits::{CircuitScheduler, Control};
 use crate::count::count;
 use crate::kernel::{EventQueue, Phase, Place};
 use crate::network::Delivery;
 use crate::time::SimTime;
 use crate::topology::{HostPlace, Placing};
 use circuit_log::{Carried, CircuitLog};
-use control::Control;
 use counters::Counters;
 use paths::Paths;
 use schedule::{Fate, Period, Rack, Schedule};
@@ -165,10 +163,8 @@ impl<O: Observer> Rotor<O> {
         let uplinks = racks * config.uplinks as usize;
         let largest = config.mtu.get() + config.headers.get();
         let number = hosts.len();
-        let control = match scheduler {
-            Some(scheduler) => Some(Control::with(config, racks, scheduler)),
-            None => Control::of(config, racks),
-        };
+        let scheduler = scheduler.or_else(|| config.by_demand());
+        let control = scheduler.map(|scheduler| Control::new(config.control_times(), racks, scheduler));
         Ok(Self {
             observer,
             control,
@@ -368,7 +364,7 @@ impl<O: Observer> Rotor<O> {
 
     /// More bytes wait for a circuit: the controller looks at them if it would not otherwise.
     fn more_waits(&mut self, now: SimTime, rack: Rack, to: Rack, bytes: u64) {
-        if let Some(at) = self.control.as_mut().and_then(|control| control.more(now, rack, to, bytes)) {
+        if let Some(at) = self.control.as_mut().and_then(|control| control.more(now, rack, to, bytes.into())) {
             self.events.schedule(at, Phase::Decide, self.control_place(), Event::Look);
         }
     }
@@ -376,7 +372,7 @@ impl<O: Observer> Rotor<O> {
     fn look(&mut self, now: SimTime) {
         let rate = self.config.uplink_rate;
         if let Some(control) = &mut self.control {
-            let plans = control.look(now, |bytes| rate.time_ps(bytes));
+            let plans = control.look(now, |bytes| rate.time_ps(u64::try_from(bytes).unwrap_or(u64::MAX)));
             self.events.schedule(plans, Phase::Decide, self.control_place(), Event::Plan);
         }
     }

@@ -38,6 +38,8 @@ pub struct Circuit {
     /// When it was asked for, and granted.
     pub asked: SimTime,
     pub granted: SimTime,
+    /// What its ToR sends must have left by then.
+    pub closes: SimTime,
     /// Its present span's number; [`NO_SPAN`] where none is remembered.
     pub span: u32,
     /// Since when it has nothing to do, and whether an event looks at that.
@@ -66,10 +68,20 @@ pub struct Ocs {
     /// The rack whose request was granted last, for each destination's rack; and the destination of the last one.
     pub last: Vec<u32>,
     pub last_output: u32,
+    /// By input port the circuits that a scheduler has planned, the present one among them, in order.
+    pub planned: Vec<VecDeque<Planned>>,
     /// All circuits that were released.
     pub totals: CircuitTotals,
     /// The circuits that were set up, as many as are remembered.
     pub spans: Vec<CircuitSpan>,
+}
+
+/// A circuit that a scheduler has planned.
+#[derive(Clone, Copy, Debug)]
+pub struct Planned {
+    pub circuit: u32,
+    pub output: u32,
+    pub end: SimTime,
 }
 
 /// So many circuits are remembered.

@@ -32,6 +32,8 @@ pub struct ServerFlow {
     pub sent: u64,
     /// Bytes of all messages sent so far.
     pub sent_bytes: u64,
+    /// Bytes of all messages handed over so far, where circuits are planned.
+    pub handed_over: u64,
     /// Whether its destination is one of those that the circuit switch is for.
     pub to_circuit: bool,
     /// All packets below this number have arrived.

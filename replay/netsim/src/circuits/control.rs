@@ -1,28 +1,57 @@
 //! What the controller of a demand-driven circuit switch knows, and when it looks and plans.
 
-use super::config::{RotorConfig, RotorScheduler};
-use super::schedule::Rack;
-use crate::circuits::{
+use super::{
     AllStop, Birkhoff, CircuitScheduler, DemandMatrix, MaxWeight, OneByOne, Outlook, PlannedCircuit, Solstice,
 };
 use crate::time::SimTime;
 use crate::units::DurationPs;
 use std::collections::{BTreeSet, VecDeque};
 
+/// Schedulers by demand, as configurations name them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ByDemand {
+    MaxWeight,
+    Birkhoff,
+    Solstice,
+    Sunflow,
+}
+
+impl ByDemand {
+    /// The scheduler; `slot` is the slot of max-weight, and the shortest slice of Solstice.
+    pub fn scheduler(self, slot: DurationPs) -> Box<dyn CircuitScheduler + Send> {
+        match self {
+            Self::MaxWeight => Box::new(AllStop(MaxWeight { slot })),
+            Self::Birkhoff => Box::new(AllStop(Birkhoff)),
+            Self::Solstice => Box::new(AllStop(Solstice { shortest: slot })),
+            Self::Sunflow => Box::new(OneByOne),
+        }
+    }
+}
+
+/// What a controller goes by, in picoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ControlTimes {
+    /// How old the demand is from which it plans.
+    pub age: u64,
+    /// For how long two ports are joined at most in a plan.
+    pub limit: u64,
+    /// What a circuit takes beside the time that was planned for it.
+    pub set_up: u64,
+    /// Of the largest packet.
+    pub packet: u64,
+    /// When it looks again where a scheduler has nothing for what waits.
+    pub retry: u64,
+}
+
 /// The controller: it learns what waits, and plans circuits from that some time later.
-pub(super) struct Control {
+pub(crate) struct Control {
     scheduler: Box<dyn CircuitScheduler + Send>,
-    racks: usize,
-    age: u64,
-    limit: u64,
-    set_up: u64,
-    /// Time of the largest packet over an uplink.
-    packet: u64,
-    retry: u64,
-    /// Bytes by rack x racks + other rack, headers included, and since when some wait or their last circuit is over.
-    waiting: Vec<u64>,
+    ports: usize,
+    times: ControlTimes,
+    /// By port x ports + other port what waits, and since when some waits or the last circuit for it is over.
+    waiting: Vec<u128>,
     since: Vec<SimTime>,
-    all: u64,
+    all: u128,
     /// Until when input and output ports are taken.
     inputs: Vec<SimTime>,
     outputs: Vec<SimTime>,
@@ -33,72 +62,54 @@ pub(super) struct Control {
 }
 
 impl Control {
-    /// That of `config` for `racks` racks; none where the switches go through their matchings whatever waits.
-    pub fn of(config: &RotorConfig, racks: usize) -> Option<Self> {
-        let packet = config.largest_packet_ps();
-        let slot = DurationPs(config.slice.ps().saturating_sub(config.kept_clear_ps()).max(packet).max(1));
-        let scheduler: Box<dyn CircuitScheduler + Send> = match config.scheduler {
-            RotorScheduler::Rotor => return None,
-            RotorScheduler::MaxWeight => Box::new(AllStop(MaxWeight { slot })),
-            RotorScheduler::Birkhoff => Box::new(AllStop(Birkhoff)),
-            RotorScheduler::Solstice => Box::new(AllStop(Solstice { shortest: slot })),
-            RotorScheduler::Sunflow => Box::new(OneByOne),
-        };
-        Some(Self::with(config, racks, scheduler))
-    }
-
-    /// With a scheduler of one's own.
-    pub fn with(config: &RotorConfig, racks: usize, scheduler: Box<dyn CircuitScheduler + Send>) -> Self {
+    /// For `ports` ports.
+    pub fn new(times: ControlTimes, ports: usize, scheduler: Box<dyn CircuitScheduler + Send>) -> Self {
         Self {
             scheduler,
-            racks,
-            age: config.demand_age.ps(),
-            limit: config.demand_limit().ps(),
-            set_up: config.beside_planned_ps(),
-            packet: config.largest_packet_ps(),
-            retry: config.slice.ps(),
-            waiting: vec![0; racks * racks],
-            since: vec![SimTime::ZERO; racks * racks],
+            ports,
+            times,
+            waiting: vec![0; ports * ports],
+            since: vec![SimTime::ZERO; ports * ports],
             all: 0,
-            inputs: vec![SimTime::ZERO; racks],
-            outputs: vec![SimTime::ZERO; racks],
+            inputs: vec![SimTime::ZERO; ports],
+            outputs: vec![SimTime::ZERO; ports],
             looks: BTreeSet::new(),
             seen: VecDeque::new(),
             circuits: 0,
         }
     }
 
-    /// More bytes wait. Returns when to look because of that.
-    pub fn more(&mut self, now: SimTime, rack: Rack, to: Rack, bytes: u64) -> Option<SimTime> {
-        let pair = rack as usize * self.racks + to as usize;
+    /// More waits, in bytes or whatever the fabric counts. Returns when to look because of that.
+    pub fn more(&mut self, now: SimTime, from: u32, to: u32, amount: u128) -> Option<SimTime> {
+        let pair = from as usize * self.ports + to as usize;
         let first_of_all = self.all == 0 && self.looks.is_empty() && self.seen.is_empty();
         let first_of_pair = self.waiting[pair] == 0;
         if first_of_pair {
             self.since[pair] = self.since[pair].max(now);
         }
-        self.waiting[pair] += bytes;
-        self.all += bytes;
+        self.waiting[pair] += amount;
+        self.all += amount;
         let looks = if self.scheduler.is_one_by_one() { first_of_pair } else { first_of_all };
         (looks && self.looks.insert(now)).then_some(now)
     }
 
-    /// Bytes are on their way.
-    pub fn less(&mut self, rack: Rack, to: Rack, bytes: u64) {
-        self.waiting[rack as usize * self.racks + to as usize] -= bytes;
-        self.all -= bytes;
+    /// Some of it is on its way.
+    pub fn less(&mut self, from: u32, to: u32, amount: u128) {
+        self.waiting[from as usize * self.ports + to as usize] -= amount;
+        self.all -= amount;
     }
 
-    /// It learns what waits at `now`. Returns when it plans from that.
-    pub fn look(&mut self, now: SimTime, time_of: impl Fn(u64) -> u64) -> SimTime {
+    /// It learns what waits at `now`; `time_of` is the time that an amount takes. Returns when it plans from that.
+    pub fn look(&mut self, now: SimTime, time_of: impl Fn(u128) -> u64) -> SimTime {
         self.looks.remove(&now);
-        let mut demand = DemandMatrix::new(self.racks);
-        for (pair, bytes) in self.waiting.iter().enumerate().filter(|(_, bytes)| **bytes > 0) {
+        let mut demand = DemandMatrix::new(self.ports);
+        for (pair, amount) in self.waiting.iter().enumerate().filter(|(_, amount)| **amount > 0) {
             // In whole packets, as no circuit carries a part of one.
-            let time = time_of(*bytes).min(self.limit).div_ceil(self.packet.max(1)) * self.packet;
-            *demand.cell(pair / self.racks, pair % self.racks) = time.max(1);
+            let time = time_of(*amount).min(self.times.limit).div_ceil(self.times.packet.max(1)) * self.times.packet;
+            *demand.cell(pair / self.ports, pair % self.ports) = time.max(1);
         }
         self.seen.push_back(demand);
-        now.plus_ps(self.age)
+        now.plus_ps(self.times.age)
     }
 
     /// Plans from what it has seen first. Returns the circuits, each with its number, and when to look again.
@@ -113,7 +124,7 @@ impl Control {
                 since: &self.since,
                 inputs: &self.inputs,
                 outputs: &self.outputs,
-                set_up: DurationPs(self.set_up),
+                set_up: DurationPs(self.times.set_up),
             })
         };
         let mut ends = BTreeSet::new();
@@ -125,18 +136,18 @@ impl Control {
             numbered.push((self.circuits, circuit));
             self.inputs[circuit.from] = self.inputs[circuit.from].max(circuit.end);
             self.outputs[circuit.to] = self.outputs[circuit.to].max(circuit.end);
-            self.since[circuit.from * self.racks + circuit.to] = circuit.end;
+            self.since[circuit.from * self.ports + circuit.to] = circuit.end;
             ends.insert(circuit.end);
         }
         if !self.scheduler.is_one_by_one() {
             ends = ends.into_iter().next_back().into_iter().collect();
         }
-        let before = |end: SimTime| SimTime(end.0.saturating_sub(self.age)).max(now);
+        let before = |end: SimTime| SimTime(end.0.saturating_sub(self.times.age)).max(now);
         let mut looks: Vec<SimTime> = ends.into_iter().map(before).collect();
         let is_over = numbered.is_empty() && !self.scheduler.is_one_by_one();
         if is_over && self.all > 0 && self.looks.is_empty() && self.seen.is_empty() {
             // What has come since it looked; or the scheduler has nothing for what waits.
-            looks.push(if demand.is_zero() { now } else { now.plus_ps(self.retry) });
+            looks.push(if demand.is_zero() { now } else { now.plus_ps(self.times.retry) });
         }
         looks.retain(|at| self.looks.insert(*at));
         (numbered, looks)
