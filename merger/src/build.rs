@@ -102,9 +102,9 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
             return Ok((Vec::new(), TooEarly::default(), Carried::default()));
         }
         let mut views = survey::load(&hosts, flow)?;
-        let to_compare = survey::both_saw(flow, &views, &book);
-        let early = to_compare.filter(|both| alignment.to_compare.contains(&(both.a, both.b)));
-        let early = early.map(|both| alignment.too_early(&both)).unwrap_or_default();
+        let to_compare = survey::pair(flow, &book).filter(|pair| alignment.to_compare.contains(pair));
+        let both = to_compare.and_then(|_| survey::both_saw(flow, &views, &book));
+        let early = both.map(|both| alignment.too_early(&both)).unwrap_or_default();
         move_packets(&mut views, &alignment);
         let carried = network::carried(flow, &views, &book);
         let read: Vec<(usize, Read)> =
@@ -159,7 +159,7 @@ fn move_to_reference(hosts: &mut [HostCapture], alignment: &Alignment) {
 }
 
 fn move_packets(views: &mut Views, alignment: &Alignment) {
-    for (host, view) in views {
+    for (host, view) in views.iter_mut().filter(|(host, _)| !alignment.is_still(*host)) {
         view.packets.iter_mut().for_each(|packet| packet.time_ns = alignment.apply(*host, packet.time_ns));
     }
 }

@@ -1,7 +1,7 @@
 //! One direction of a connection in a fifth of the memory: its segments one after the other, each told against the one before.
 
 use crate::segments::{Segment, Stream};
-use crate::varint::{get, push, unzigzag, zigzag};
+use crate::varint::{MAX_BYTES, get, put, unzigzag, zigzag};
 
 /// Segments between two places at which reading can begin.
 const BLOCK: usize = 16;
@@ -30,6 +30,9 @@ struct Context {
     sent_ns: u64,
     window_bytes: u64,
 }
+
+/// Bytes of a segment at most: what it has, and six numbers.
+const MAX_RECORD: usize = 1 + 6 * MAX_BYTES;
 
 const GAP: u8 = 1;
 const WINDOW: u8 = 2;
@@ -86,19 +89,22 @@ impl Context {
             (segment.retransmitted, RETRANSMITTED),
             (segment.in_flight_bytes != 0, IN_FLIGHT),
         ];
-        out.push(what.iter().filter(|(is, _)| *is).fold(0, |all, (_, bit)| all | bit));
-        push(out, u64::from(segment.bytes));
-        push(out, zigzag(segment.sent_ns.wrapping_sub(self.sent_ns) as i64));
-        push(out, segment.delivered_ns.wrapping_sub(segment.sent_ns));
+        let mut record = [0; MAX_RECORD];
+        record[0] = what.iter().filter(|(is, _)| *is).fold(0, |all, (_, bit)| all | bit);
+        let mut at = 1;
+        at += put(&mut record[at..], u64::from(segment.bytes));
+        at += put(&mut record[at..], zigzag(segment.sent_ns.wrapping_sub(self.sent_ns) as i64));
+        at += put(&mut record[at..], segment.delivered_ns.wrapping_sub(segment.sent_ns));
         if gap != 0 {
-            push(out, gap);
+            at += put(&mut record[at..], gap);
         }
         if segment.window_bytes != self.window_bytes {
-            push(out, segment.window_bytes);
+            at += put(&mut record[at..], segment.window_bytes);
         }
         if segment.in_flight_bytes != 0 {
-            push(out, segment.in_flight_bytes);
+            at += put(&mut record[at..], segment.in_flight_bytes);
         }
+        out.extend_from_slice(&record[..at]);
         *self = Self {
             end: segment.offset.wrapping_add(u64::from(segment.bytes)),
             sent_ns: segment.sent_ns,

@@ -79,6 +79,11 @@ fn ends(flow: &ObservedFlow, book: &AddressBook) -> Option<(usize, usize)> {
     (low != high && flow.hosts.contains(&low) && flow.hosts.contains(&high)).then_some((low, high))
 }
 
+/// The two hosts that [`both_saw`] compares, the one with the lower number first.
+pub(crate) fn pair(flow: &ObservedFlow, book: &AddressBook) -> Option<(usize, usize)> {
+    ends(flow, book).map(|(low, high)| (low.min(high), low.max(high)))
+}
+
 /// What the two hosts between which a flow went both saw, before its times are moved.
 pub(crate) fn both_saw(flow: &ObservedFlow, views: &Views, book: &AddressBook) -> Option<BothSaw> {
     let (low, high) = ends(flow, book)?;

@@ -27,7 +27,8 @@ pub(crate) fn put(out: &mut [u8], mut number: u64) -> usize {
 }
 
 /// Appends a number.
-pub(crate) fn push(out: &mut Vec<u8>, number: u64) {
+#[cfg(test)]
+fn push(out: &mut Vec<u8>, number: u64) {
     let mut bytes = [0; MAX_BYTES];
     let length = put(&mut bytes, number);
     out.extend_from_slice(&bytes[..length]);

@@ -12,6 +12,7 @@ mod listing;
 pub mod observed;
 pub(crate) mod pcap;
 pub(crate) mod reading;
+mod recent;
 pub(crate) mod sense;
 pub mod store;
 

@@ -11,7 +11,8 @@ use foldhash::quality::RandomState;
 use trace::packet::PacketView;
 
 use super::flows::{FlowKey, canonical};
-use super::observed::{Context, Observed, kept};
+use super::observed::{Context, MAX_HEAD, Observed, kept};
+use super::recent::Recent;
 
 /// Memory that the packets of a host may take where nobody says, bytes.
 const DEFAULT_LIMIT: u64 = 1 << 30;
@@ -27,6 +28,7 @@ pub struct Packets {
     flows: Vec<StoredFlow>,
     /// The flow of the packet before, and its key.
     last: Option<(FlowKey, u32)>,
+    recent: Recent,
     /// Bytes of packets in memory, and how many may be.
     held: u64,
     limit: u64,
@@ -56,7 +58,7 @@ struct StoredFlow {
     /// Parts in the file, in order: where each begins and how long it is.
     parts: Vec<(u64, u32)>,
     /// What follows on them.
-    bytes: Vec<u8>,
+    bytes: Chunks,
     context: Context,
     packets: u32,
     file: u16,
@@ -68,6 +70,53 @@ struct StoredFlow {
 impl StoredFlow {
     fn spilled(&self) -> u64 {
         self.parts.iter().map(|(_, length)| u64::from(*length)).sum()
+    }
+}
+
+/// Bytes that are appended, in pieces: none is moved once it is written.
+#[derive(Clone, Debug, Default)]
+struct Chunks {
+    full: Vec<Vec<u8>>,
+    last: Vec<u8>,
+    /// Bytes of the full ones.
+    before: usize,
+}
+
+/// Bytes of a chunk: as many as are there already, within these bounds.
+const MIN_CHUNK: usize = 64;
+const MAX_CHUNK: usize = 64 << 10;
+
+impl Chunks {
+    fn len(&self) -> usize {
+        self.before + self.last.len()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.full.iter().chain([&self.last]).map(Vec::as_slice)
+    }
+
+    /// Where so many bytes can be appended at once, and how much memory that takes more.
+    #[inline]
+    fn room(&mut self, bytes: usize) -> (&mut Vec<u8>, usize) {
+        let more = if self.last.capacity() - self.last.len() < bytes { self.grow(bytes) } else { 0 };
+        (&mut self.last, more)
+    }
+
+    fn grow(&mut self, bytes: usize) -> usize {
+        let next = Vec::with_capacity(self.len().clamp(MIN_CHUNK, MAX_CHUNK).max(bytes));
+        let more = next.capacity();
+        let full = std::mem::replace(&mut self.last, next);
+        if full.is_empty() {
+            return more.saturating_sub(full.capacity());
+        }
+        self.before += full.len();
+        self.full.push(full);
+        more
+    }
+
+    fn shrink_to_fit(&mut self) {
+        self.full.shrink_to_fit();
+        self.last.shrink_to_fit();
     }
 }
 
@@ -96,6 +145,7 @@ impl Packets {
             numbers: HashMap::default(),
             flows: Vec::new(),
             last: None,
+            recent: Recent::default(),
             held: 0,
             limit: limit.min(MAX_FLOW_BYTES / 2),
             spill: None,
@@ -110,9 +160,15 @@ impl Packets {
     /// If packets have to leave memory, and there is no room for them on the disk either; or if one flow has more than 4 GiB.
     #[inline]
     pub fn push(&mut self, packet: &PacketView<'_>, host: usize, file: u16) -> io::Result<()> {
+        if let Some((number, forward)) = self.recent.find(packet) {
+            return self.add(number, &Observed::of(packet, forward, file), kept(packet));
+        }
         let (source, destination) = (canonical(packet.source), canonical(packet.destination));
         let (key, forward) = FlowKey::of(source, destination, host);
-        self.take(key, &Observed::of(packet, forward, file), kept(packet))
+        let observed = Observed::of(packet, forward, file);
+        let number = self.number_of(key, &observed);
+        self.recent.keep(packet, number, forward);
+        self.add(number, &observed, kept(packet))
     }
 
     /// Takes in a packet whose flow is known.
@@ -125,14 +181,19 @@ impl Packets {
             Some((last, number)) if last == key => number,
             _ => self.number_of(key, packet),
         };
+        self.add(number, packet, kept)
+    }
+
+    #[inline]
+    fn add(&mut self, number: u32, packet: &Observed, kept: &[u8]) -> io::Result<()> {
         let flow = &mut self.flows[number as usize];
-        let before = flow.bytes.capacity();
-        flow.context.write(&mut flow.bytes, packet, kept);
+        let (room, more) = flow.bytes.room(MAX_HEAD + kept.len());
+        flow.context.write(room, packet, kept);
         flow.packets += 1;
         flow.several_files |= flow.file != packet.file;
         flow.first_ns = flow.first_ns.min(packet.time_ns);
         flow.last_ns = flow.last_ns.max(packet.time_ns);
-        self.held += (flow.bytes.capacity() - before) as u64;
+        self.held += more as u64;
         self.count += 1;
         if self.held > self.limit { self.spill() } else { Ok(()) }
     }
@@ -144,7 +205,7 @@ impl Packets {
             self.flows.push(StoredFlow {
                 key,
                 parts: Vec::new(),
-                bytes: Vec::new(),
+                bytes: Chunks::default(),
                 context: Context::default(),
                 packets: 0,
                 file: first.file,
@@ -165,18 +226,18 @@ impl Packets {
             none => none.insert(Spill { file: Arc::new(tempfile::tempfile()?), length: 0 }),
         };
         let mut out = io::BufWriter::with_capacity(1 << 20, &*spill.file);
-        for flow in self.flows.iter_mut().filter(|flow| !flow.bytes.is_empty()) {
+        for flow in self.flows.iter_mut().filter(|flow| flow.bytes.len() > 0) {
             let length = u32::try_from(flow.bytes.len()).map_err(io::Error::other)?;
             if flow.spilled() + u64::from(length) > MAX_FLOW_BYTES {
                 return Err(too_much(&flow.key));
             }
-            out.write_all(&flow.bytes)?;
+            flow.bytes.iter().try_for_each(|chunk| out.write_all(chunk))?;
             match flow.parts.last_mut() {
                 Some((at, before)) if *at + u64::from(*before) == spill.length => *before += length,
                 _ => flow.parts.push((spill.length, length)),
             }
             spill.length += u64::from(length);
-            flow.bytes = Vec::new();
+            flow.bytes = Chunks::default();
         }
         out.flush()?;
         self.held = self.flows.len() as u64 * FLOW_BYTES;
@@ -261,7 +322,8 @@ impl Packets {
             return Err(too_much(&flow.key));
         }
         let spilled = usize::try_from(flow.spilled()).map_err(io::Error::other)?;
-        let mut kept = vec![0; spilled];
+        let mut kept = Vec::with_capacity(spilled + flow.bytes.len());
+        kept.resize(spilled, 0);
         if let Some(spill) = &self.spill {
             let mut rest = kept.as_mut_slice();
             for &(at, length) in &flow.parts {
@@ -270,7 +332,7 @@ impl Packets {
                 rest = behind;
             }
         }
-        kept.extend_from_slice(&flow.bytes);
+        flow.bytes.iter().for_each(|chunk| kept.extend_from_slice(chunk));
         let mut packets = Vec::with_capacity(flow.packets as usize);
         let (mut context, mut at) = (Context::default(), 0);
         while let Some(packet) = context.read(&kept, &mut at) {

@@ -46,6 +46,9 @@ pub struct Alignment {
     pub(crate) to_compare: BTreeSet<(usize, usize)>,
 }
 
+/// What is less early than this is rounding, nanoseconds.
+const EARLY_NS: f64 = 0.5;
+
 /// Packets that after alignment arrive before they left: how many, and by how many nanoseconds at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TooEarly {
@@ -67,6 +70,11 @@ impl Alignment {
         self.maps[host].apply(self.corrections[host].apply(t_ns))
     }
 
+    /// Whether times of a host's clock are those of the reference already.
+    pub(crate) fn is_still(&self, host: usize) -> bool {
+        !self.is_corrected(host) && self.maps.get(host).is_none_or(|map| map.offset_ns == 0.0 && map.rate == 0.0)
+    }
+
     /// Whether what was done to a host's clock had to be undone: its times may be out of order.
     pub(crate) fn is_corrected(&self, host: usize) -> bool {
         self.corrections.get(host).is_some_and(|correction| *correction != Correction::default())
@@ -78,17 +86,24 @@ impl Alignment {
     }
 
     fn of_points(&self, a: usize, b: usize, forward: &[Point], backward: &[Point]) -> TooEarly {
+        let early = self.early_ns(a, b, forward, backward).filter(|early| *early > EARLY_NS);
+        early.fold(TooEarly::default(), |all, early| all.plus(TooEarly { count: 1, worst_ns: early.ceil() as u64 }))
+    }
+
+    /// How much too early the earliest packet is on the edge of what two hosts saw of each other.
+    fn earliest_ns(&self, fit: &PairFit) -> f64 {
+        self.early_ns(fit.a, fit.b, &fit.forward.points, &fit.backward.points).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// By how much each packet arrives before it left; below 0 for all that arrive later.
+    fn early_ns(&self, a: usize, b: usize, forward: &[Point], backward: &[Point]) -> impl Iterator<Item = f64> {
         let (a, b) = (self.maps[a], self.maps[b]);
-        let aligned_difference = |&(at_a, difference): &Point| {
+        let aligned_difference = move |&(at_a, difference): &Point| {
             let at_b = at_a.saturating_add(difference);
             difference as f64 + b.delta_ns(at_b) - a.delta_ns(at_a)
         };
-        let early = forward
-            .iter()
-            .map(|point| -aligned_difference(point))
-            .chain(backward.iter().map(aligned_difference))
-            .filter(|early| *early > 0.5);
-        early.fold(TooEarly::default(), |all, early| all.plus(TooEarly { count: 1, worst_ns: early.ceil() as u64 }))
+        let there = forward.iter().map(move |point| -aligned_difference(point));
+        there.chain(backward.iter().map(aligned_difference))
     }
 }
 
@@ -107,10 +122,11 @@ pub(crate) fn align(
     let seen = points(&fits);
     if fits.iter().all(jumps::is_straight) {
         let corrections = vec![Correction::default(); hosts];
-        let to_compare = fits.iter().map(|fit| (fit.a, fit.b)).collect();
-        let spanned = span(hosts, reference, &fits);
-        let mut alignment = Alignment { corrections, compared: seen, to_compare, ..spanned };
+        let mut alignment = Alignment { corrections, compared: seen, ..span(hosts, reference, &fits) };
         refine(&mut alignment, &fits);
+        // Straight maps leave the earliest of all packets on the edge.
+        let may_be_early = fits.iter().filter(|fit| alignment.earliest_ns(fit) > EARLY_NS / 2.0);
+        alignment.to_compare = may_be_early.map(|fit| (fit.a, fit.b)).collect();
         return Ok(alignment);
     }
     fits = whole()?;

@@ -227,17 +227,14 @@ const SEQUENCE_AT: u32 = 72;
 const LENGTH_AT: u32 = 40;
 
 fn stamps(packets: &[Observed], forward: bool) -> Vec<Stamp> {
-    let mut stamps: Vec<Stamp> = packets
-        .iter()
-        .filter(|packet| packet.forward == forward)
-        .map(|packet| {
-            let key = u128::from(packet.sequence) << SEQUENCE_AT
-                | u128::from(packet.payload_length) << LENGTH_AT
-                | u128::from(packet.acknowledgement) << 8
-                | u128::from(packet.flags);
-            (key, packet.time_ns)
-        })
-        .collect();
+    let mut stamps: Vec<Stamp> = Vec::with_capacity(packets.len());
+    stamps.extend(packets.iter().filter(|packet| packet.forward == forward).map(|packet| {
+        let key = u128::from(packet.sequence) << SEQUENCE_AT
+            | u128::from(packet.payload_length) << LENGTH_AT
+            | u128::from(packet.acknowledgement) << 8
+            | u128::from(packet.flags);
+        (key, packet.time_ns)
+    }));
     // Nearly ordered already.
     stamps.sort_by_key(|stamp| stamp.0);
     stamps

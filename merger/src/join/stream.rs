@@ -276,9 +276,11 @@ impl<'a> Way<'a> {
             (None, None) => return,
         };
         let last = arrivals.last().map(|&(_, time)| time);
+        // Both are ordered: nothing is looked for twice.
+        let mut at = 0;
         for segment in &mut built.stream.segments {
             let end = segment.offset + u64::from(segment.bytes);
-            let at = arrivals.partition_point(|&(reach, _)| reach < end);
+            at += arrivals[at..].iter().take_while(|&&(reach, _)| reach < end).count();
             // What the capture ended before is taken to have arrived with the last thing that did.
             let arrived = arrivals.get(at).map(|&(_, time)| time).or(last).unwrap_or(segment.sent_ns);
             if at < arrivals.len() {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 
+use foldhash::quality::RandomState;
 use rayon::prelude::*;
 
 use super::windows::{Ends, WINDOW_NS, ends};
@@ -67,9 +68,12 @@ impl TransitTimes {
             let Some(ends) = ends else { continue };
             let (Some(sender), Some(receiver)) = (view(ends.from), view(ends.to)) else { continue };
             let (both, again) = both_saw(sender, receiver, forward);
-            for (arrived, took) in both {
+            if let Some(took) = both.iter().map(|(_, took)| *took).min() {
                 transit.least_ns.entry(ends).and_modify(|least| *least = took.min(*least)).or_insert(took);
-                let window = (ends, arrived / WINDOW_NS);
+            }
+            for of_window in both.chunk_by(|(a, _), (b, _)| a / WINDOW_NS == b / WINDOW_NS) {
+                let window = (ends, of_window[0].0 / WINDOW_NS);
+                let took = of_window.iter().map(|(_, took)| *took).max().unwrap_or(i64::MIN);
                 transit.longest_ns.entry(window).and_modify(|longest| *longest = took.max(*longest)).or_insert(took);
             }
             transit.lost.extend(again.into_iter().map(|left| (ends, left / WINDOW_NS)));
@@ -93,19 +97,128 @@ impl TransitTimes {
 /// When packets arrived and how long they were under way, nanoseconds; without those that the sender's host saw twice: when these left
 /// first.
 fn both_saw(sender: &[Observed], receiver: &[Observed], forward: bool) -> (Vec<(u64, i64)>, Vec<u64>) {
-    let own = |packet: &&Observed| packet.forward == forward && packet.payload_length > 0;
+    match both_saw_in_order(sender, receiver, forward) {
+        Some(both) => (both, Vec::new()),
+        None => both_saw_in_any_order(sender, receiver, forward),
+    }
+}
+
+fn is_data(packet: &Observed, forward: bool) -> bool {
+    packet.forward == forward && packet.payload_length > 0
+}
+
+/// When a packet arrived and how long it was under way.
+fn took(arrived_ns: u64, left_ns: u64) -> Option<(u64, i64)> {
+    Some((arrived_ns, i64::try_from(arrived_ns).ok()? - i64::try_from(left_ns).ok()?))
+}
+
+/// As [`both_saw`] where nothing was sent twice, and both hosts saw all in the order of its sequence numbers, which did not come
+/// round; `None` elsewhere.
+fn both_saw_in_order(sender: &[Observed], receiver: &[Observed], forward: bool) -> Option<Vec<(u64, i64)>> {
+    let data = |packets| Data { packets, forward };
+    let base = data(sender).next().map_or(0, |first| first.sequence);
+    let offset = |packet: &Observed| packet.sequence.wrapping_sub(base) as i32;
+    let is_in_order = |packets| data(packets).map(offset).is_sorted_by(|a, b| a < b);
+    if !is_in_order(sender) || !is_in_order(receiver) {
+        return None;
+    }
+    let mut sent = data(sender).peekable();
+    let mut both = Vec::with_capacity(sender.len().min(receiver.len()));
+    for got in data(receiver) {
+        while sent.next_if(|sent| offset(sent) < offset(got)).is_some() {}
+        if let Some(left) =
+            sent.next_if(|sent| (sent.sequence, sent.payload_length) == (got.sequence, got.payload_length))
+        {
+            both.extend(took(got.time_ns, left.time_ns));
+        }
+    }
+    Some(both)
+}
+
+/// The packets with payload that went one way.
+struct Data<'p> {
+    packets: &'p [Observed],
+    forward: bool,
+}
+
+impl<'p> Iterator for Data<'p> {
+    type Item = &'p Observed;
+
+    fn next(&mut self) -> Option<&'p Observed> {
+        let at = self.packets.iter().position(|packet| is_data(packet, self.forward))?;
+        let packet = &self.packets[at];
+        self.packets = &self.packets[at + 1..];
+        Some(packet)
+    }
+}
+
+fn both_saw_in_any_order(sender: &[Observed], receiver: &[Observed], forward: bool) -> (Vec<(u64, i64)>, Vec<u64>) {
     let key = |packet: &Observed| (packet.sequence, packet.payload_length);
-    let mut sent: HashMap<(u32, u32), Option<u64>> = HashMap::new();
+    let mut sent: HashMap<(u32, u32), Option<u64>, RandomState> = HashMap::default();
     let mut again = Vec::new();
-    for packet in sender.iter().filter(own) {
+    for packet in sender.iter().filter(|packet| is_data(packet, forward)) {
         let first = sent.entry(key(packet)).and_modify(|time| again.extend(time.take()));
         first.or_insert(Some(packet.time_ns));
     }
-    let took = |packet: &Observed| {
+    let taken = |packet: &Observed| {
         // Whoever is taken out is matched once.
-        let left = sent.remove(&key(packet)).flatten()?;
-        let took = i64::try_from(packet.time_ns).ok()? - i64::try_from(left).ok()?;
-        Some((packet.time_ns, took))
+        took(packet.time_ns, sent.remove(&key(packet)).flatten()?)
     };
-    (receiver.iter().filter(own).filter_map(took).collect(), again)
+    (receiver.iter().filter(|packet| is_data(packet, forward)).filter_map(taken).collect(), again)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_in_order_is_matched_as_what_is_in_any(
+            base in prop_oneof![any::<u32>(), Just(u32::MAX - 20)],
+            segments in prop::collection::vec((1u32..9, prop_oneof![Just(0u32), Just(0), 0u32..3], 0u8..10), 0..12),
+            far in prop_oneof![Just(0u32), any::<u32>()],
+        ) {
+            let (mut sender, mut receiver, mut next) = (Vec::new(), Vec::new(), base);
+            for (number, (length, gap, fate)) in segments.into_iter().enumerate() {
+                next = next.wrapping_add(gap);
+                let packet = Observed {
+                    sequence: next, payload_length: length, forward: fate != 9, time_ns: number as u64 * 10, ..Observed::default()
+                };
+                next = next.wrapping_add(length);
+                if fate == 7 {
+                    next = next.wrapping_add(far);
+                }
+                if fate != 0 {
+                    sender.push(packet);
+                }
+                if fate == 1 {
+                    sender.push(packet);
+                }
+                if fate != 2 {
+                    let payload_length = if fate == 3 { length + 1 } else { length };
+                    receiver.push(Observed { time_ns: packet.time_ns + 7, payload_length, ..packet });
+                }
+            }
+            for forward in [true, false] {
+                if let Some(both) = both_saw_in_order(&sender, &receiver, forward) {
+                    prop_assert_eq!((both, Vec::new()), both_saw_in_any_order(&sender, &receiver, forward));
+                }
+            }
+        }
+
+        #[test]
+        fn plain_streams_are_in_order(base in any::<u32>(), lengths in prop::collection::vec(1u32..2000, 1..40)) {
+            let mut next = base;
+            let packets: Vec<Observed> = lengths.iter().map(|&payload_length| {
+                let packet = Observed { sequence: next, payload_length, forward: true, ..Observed::default() };
+                next = next.wrapping_add(payload_length);
+                packet
+            }).collect();
+            prop_assert_eq!(both_saw_in_order(&packets, &packets, true).map(|both| both.len()), Some(packets.len()));
+        }
+    }
 }

@@ -95,19 +95,39 @@ fn frame_bytes(packet: &Observed) -> u64 {
 /// What a flow carried. The packets' times are on one clock.
 pub(crate) fn carried(flow: &ObservedFlow, views: &Views, book: &AddressBook) -> Carried {
     let mut carried = Carried::default();
-    let both = [false, true].map(|forward| ends(&flow.key, forward, book));
-    for (host, view) in views {
-        for packet in &view.packets {
-            let Some(ends) = both[usize::from(packet.forward)] else { continue };
+    for (forward, ends) in [false, true].into_iter().filter_map(|way| Some((way, ends(&flow.key, way, book)?))) {
+        for (host, view) in views {
             let side = match *host {
                 host if host == ends.from => &mut carried.sent,
                 host if host == ends.to => &mut carried.arrived,
                 _ => continue,
             };
-            let parts = side.entry(ends).or_default().entry(packet.time_ns / WINDOW_NS).or_default();
-            let part = packet.time_ns % WINDOW_NS * PARTS as u64 / WINDOW_NS;
-            parts[part as usize] += frame_bytes(packet);
+            let of_way = view.packets.iter().filter(|packet| packet.forward == forward);
+            add_windows(side.entry(ends).or_default(), of_way);
         }
     }
+    carried.sent.retain(|_, windows| !windows.is_empty());
+    carried.arrived.retain(|_, windows| !windows.is_empty());
     carried
+}
+
+/// Adds the frames of packets, of which nearly each is in the window of the one before.
+fn add_windows<'p>(windows: &mut Windows, packets: impl Iterator<Item = &'p Observed>) {
+    let mut add = |window: u64, parts: &[u64; PARTS]| {
+        if parts.iter().any(|part| *part > 0) {
+            let sums = windows.entry(window).or_default();
+            sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+        }
+    };
+    let (mut window, mut parts) = (0, [0; PARTS]);
+    for packet in packets {
+        let of_packet = packet.time_ns / WINDOW_NS;
+        if of_packet != window {
+            add(window, &parts);
+            (window, parts) = (of_packet, [0; PARTS]);
+        }
+        let part = packet.time_ns % WINDOW_NS * PARTS as u64 / WINDOW_NS;
+        parts[part as usize] += frame_bytes(packet);
+    }
+    add(window, &parts);
 }
