@@ -61,11 +61,13 @@ fn status(key: &str) -> u64 {
 }
 
 fn main() -> Result<()> {
+    // As merger does.
+    rayon::ThreadPoolBuilder::new().use_current_thread().build_global()?;
     let mut arguments = std::env::args().skip(1);
     let capture = PathBuf::from(arguments.next().context("phases CAPTURE [MEMORY]")?);
     let mut options = Options::default();
     if let Some(memory) = arguments.next() {
-        options.packet_bytes = parse_bytes(&memory).map_err(anyhow::Error::msg)? / 4;
+        options.packet_bytes = parse_bytes(&memory).map_err(anyhow::Error::msg)? / 8;
     }
     let phases = Phases { running: Mutex::new(("start".into(), taken()?)) };
     let built = trace_with(&[capture], &options, &phases)?;

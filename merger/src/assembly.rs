@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 use trace::ids::{ConnectionId, HostId, MessageId, ProcessId};
+use trace::jvm::JvmRecord;
 use trace::manifest::LinkEstimate;
 use trace::rows::{ConnectionRow, HostRow, MessageRow, OwnerEvidence};
 use trace::socket::SocketRecord;
@@ -14,7 +15,7 @@ use crate::framing::Draft;
 use crate::history::Histories;
 use crate::inference;
 use crate::join::{AddressBook, Early, ObservedConnection};
-use crate::joined::{Joined, JvmEvent, Stream};
+use crate::joined::{Joined, JvmEvent, Stream, ThreadStart};
 use crate::loss::{Loss, LossKind, Note as _};
 use crate::merged::{Clocks, HostClock, Merged};
 use crate::network;
@@ -97,6 +98,7 @@ pub(crate) struct Assembly {
     pub processes: Processes,
     pub book: AddressBook,
     pub jvm: Vec<(usize, JvmEvent)>,
+    pub threads: Vec<ThreadStart>,
     pub packets: u64,
     pub links_of_network: Vec<LinkEstimate>,
     /// What is wanted.
@@ -106,8 +108,19 @@ pub(crate) struct Assembly {
 impl Assembly {
     /// Makes rows of everything.
     pub fn put_together(self, links: &[ObservedConnection], attribution: &[Attribution], read: Vec<Read>) -> Merged {
-        let Self { hosts, histories, alignment, order, mut processes, book, jvm, packets, links_of_network, span } =
-            self;
+        let Self {
+            hosts,
+            histories,
+            alignment,
+            order,
+            mut processes,
+            book,
+            jvm,
+            threads,
+            packets,
+            links_of_network,
+            span,
+        } = self;
         let window_ns = (
             links.iter().map(|link| link.first_ns).min().unwrap_or(0),
             links.iter().map(|link| link.last_ns).max().unwrap_or(0),
@@ -150,7 +163,7 @@ impl Assembly {
         let upstream = pipelines::number_hops(&mut drafts, &connections, &processes.rows);
         inference::clients(&drafts, &upstream, &mut connections, &processes.rows);
         let messages = message_rows(drafts, times, span, &connections, &processes);
-        let jvm: Vec<JvmEvent> = jvm.into_iter().map(|(_, event)| event).collect();
+        let mut jvm: Vec<JvmEvent> = jvm.into_iter().map(|(_, event)| event).collect();
         let records: Vec<Vec<usize>> = attribution
             .iter()
             .map(|attribution| attribution.records.iter().map(|(number, _)| *number).collect())
@@ -159,6 +172,9 @@ impl Assembly {
         spans.retain(|row| span.meets(row.begin_ns, row.end_ns));
         let mut steps = steps::join(&jvm, &records, &connections, &messages);
         steps.retain(|row| span.meets(row.begin_ns, row.end_ns));
+        // What others say stands in spans and steps.
+        jvm.retain(|event| matches!(event.record, JvmRecord::Phase { .. } | JvmRecord::Work { .. }));
+        jvm.shrink_to_fit();
         let clocks = Clocks {
             hosts: host_clocks(&rows, &alignment, &order),
             reference: hosts[alignment.reference].name.clone(),
@@ -180,6 +196,7 @@ impl Assembly {
             steps,
             streams,
             jvm,
+            threads,
             histories,
             losses,
             window_ns,

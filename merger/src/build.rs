@@ -4,13 +4,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 use trace::ids::ProcessId;
 use trace::jvm::JvmRecord;
 use trace::rows::OwnerEvidence;
+use trace::socket::SocketRecord;
 
 use crate::assembly::{Assembly, Order, Read, ReadDirection, Times};
+use crate::capture::host::StartedThread;
 use crate::capture::store::Packets;
 use crate::capture::{self, HostCapture};
 use crate::clock::{self, Alignment, TooEarly};
@@ -18,13 +21,13 @@ use crate::error::MergeError;
 use crate::framing::{self, Conversation, Fetches};
 use crate::history;
 use crate::join::{self, AddressBook, Direction, Found, ObservedConnection, ObservedFlow};
-use crate::joined::JvmEvent;
+use crate::joined::{JvmEvent, ThreadStart};
 use crate::kernel::kernel_bytes;
 use crate::loss::{LossKind, Note as _};
 use crate::merged::Merged;
 use crate::network::{self, Carried};
 use crate::owners::{self, Attribution, End, Findings, Listeners};
-use crate::packed_stream::PackedStream;
+use crate::packed_stream::{PackedStream, StreamSpill};
 use crate::processes::Processes;
 use crate::progress::Unit;
 pub use crate::progress::{Progress, Silent};
@@ -35,11 +38,15 @@ use crate::window::Window;
 /// How captures are merged.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Memory that packets may take, bytes; what goes beyond lies in a temporary file.
+    /// Memory that packets may take, bytes, and a quarter of that for the segments of connections that were read; what goes
+    /// beyond lies in temporary files.
     pub packet_bytes: u64,
     /// The part of the captures that is wanted: connections that were open then, messages and spans that lie in it.
     pub window: Window,
 }
+
+/// Which part of the packets' share of memory segments get.
+const STREAMS_SHARE: u64 = 4;
 
 impl Default for Options {
     fn default() -> Self {
@@ -80,9 +87,14 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     let listeners = Listeners::gather(&hosts, &processes);
     let Survey { flows, found, .. } = survey;
     let links = links(&hosts, &book, &listeners, &alignment, &flows, found)?;
-    let jvm = jvm_events(&mut hosts, &processes);
+    let (jvm, threads) = jvm_events(&mut hosts, &processes);
     let Findings { attribution, contradicted } =
         owners::investigate(&links, &hosts, &book, &processes, &listeners, &jvm);
+    // Of the others all is known now.
+    for host in &mut hosts {
+        host.sockets.retain(|record| matches!(record, SocketRecord::Listen { .. }));
+        host.sockets.shrink_to_fit();
+    }
     note_contradicted(&mut hosts, &processes, &order, &contradicted);
     progress.step("reading connections", packets, Unit::Packets);
     let reader = Reader {
@@ -93,35 +105,33 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         serving: serving(&jvm),
         neighbours: neighbours(&links, &attribution, &jvm),
         uncertainty_ns: &alignment.uncertainty_ns,
+        spill: StreamSpill::beyond(options.packet_bytes / STREAMS_SHARE),
     };
     let (links, attribution): (Vec<ObservedConnection>, Vec<Attribution>) =
         links.into_iter().zip(attribution).filter(|(link, _)| span.meets(link.first_ns, link.last_ns)).unzip();
     let by_flow = by_flow(&links, flows.len());
+    let carried = Mutex::new(Carried::default());
     let read = by_flow.par_iter().zip(&flows).map(|(numbers, flow)| {
         if numbers.is_empty() {
-            return Ok((Vec::new(), TooEarly::default(), Carried::default()));
+            return Ok((Vec::new(), TooEarly::default()));
         }
         let mut views = survey::load(&hosts, flow)?;
         let to_compare = survey::pair(flow, &book).filter(|pair| alignment.to_compare.contains(pair));
         let both = to_compare.and_then(|_| survey::both_saw(flow, &views, &book));
         let early = both.map(|both| alignment.too_early(&both)).unwrap_or_default();
         move_packets(&mut views, &alignment);
-        let carried = network::carried(flow, &views, &book);
-        let read: Vec<(usize, Read)> =
-            numbers.iter().map(|&number| (number, reader.read(&links[number], &attribution[number], &views))).collect();
+        carried.lock().unwrap_or_else(PoisonError::into_inner).add(network::carried(flow, &views, &book));
+        let read = numbers.iter().map(|&number| {
+            let read = reader.read(&links[number], &attribution[number], &views)?;
+            Ok((number, read))
+        });
+        let read = read.collect::<io::Result<Vec<(usize, Read)>>>()?;
         progress.done(survey::packets_of(&views));
-        Ok((read, early, carried))
+        Ok((read, early))
     });
     let read = read.collect::<io::Result<Vec<_>>>().map_err(MergeError::Spill)?;
-    let early = read.iter().fold(TooEarly::default(), |all, (_, early, _)| all.plus(*early));
-    let mut carried = Carried::default();
-    let mut read: Vec<(usize, Read)> = read
-        .into_iter()
-        .flat_map(|(read, _, of_flow)| {
-            carried.add(of_flow);
-            read
-        })
-        .collect();
+    let early = read.iter().fold(TooEarly::default(), |all, (_, early)| all.plus(*early));
+    let mut read: Vec<(usize, Read)> = read.into_iter().flat_map(|(read, _)| read).collect();
     read.sort_unstable_by_key(|(number, _)| *number);
     let read: Vec<Read> = read.into_iter().map(|(_, read)| read).collect();
     drop(reader);
@@ -134,11 +144,12 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         move_packets(&mut views, &alignment);
         Ok(views)
     };
-    let links_of_network = network::links(&hosts, &book, &carried, &flows, aligned).map_err(MergeError::Spill)?;
+    let carried = carried.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let links_of_network = network::links(&hosts, &book, carried, &flows, aligned).map_err(MergeError::Spill)?;
     // Rows are made of what was read; the packets would lie beside them to no use.
     hosts.iter_mut().for_each(|host| host.packets = Packets::default());
     let assembly =
-        Assembly { hosts, histories, alignment, order, processes, book, jvm, packets, links_of_network, span };
+        Assembly { hosts, histories, alignment, order, processes, book, jvm, threads, packets, links_of_network, span };
     Ok(assembly.put_together(&links, &attribution, read))
 }
 
@@ -152,8 +163,10 @@ fn move_to_reference(hosts: &mut [HostCapture], alignment: &Alignment) {
             let t = records::socket_time(record);
             *t = moved(*t);
         }
-        for record in host.jvms.iter_mut().flat_map(|jvm| &mut jvm.records) {
-            records::move_jvm(record, moved);
+        for jvm in &mut host.jvms {
+            jvm.records.iter_mut().for_each(|record| records::move_jvm(record, moved));
+            jvm.clocks.iter_mut().for_each(|t| *t = moved(*t));
+            jvm.threads.iter_mut().for_each(|thread| thread.at_ns = moved(thread.at_ns));
         }
     });
 }
@@ -225,19 +238,22 @@ fn note_contradicted(
     }
 }
 
-/// What all JVMs said, by time, with the number of the host.
-fn jvm_events(hosts: &mut [HostCapture], processes: &Processes) -> Vec<(usize, JvmEvent)> {
-    let mut events: Vec<(usize, JvmEvent)> = Vec::new();
+/// What all JVMs said of work, by time, with the number of the host; and the threads that were started.
+fn jvm_events(hosts: &mut [HostCapture], processes: &Processes) -> (Vec<(usize, JvmEvent)>, Vec<ThreadStart>) {
+    let (mut events, mut threads) = (Vec::new(), Vec::new());
     for (number, host) in hosts.iter_mut().enumerate() {
         for jvm in &mut host.jvms {
-            if let Some(process) = processes.find(number, jvm.pid, jvm.start_ticks) {
-                let records = std::mem::take(&mut jvm.records);
-                events.extend(records.into_iter().map(|record| (number, JvmEvent { process, record })));
-            }
+            let Some(process) = processes.find(number, jvm.pid, jvm.start_ticks) else { continue };
+            let started = std::mem::take(&mut jvm.threads).into_iter();
+            threads.extend(started.map(|StartedThread { at_ns, by, child }| ThreadStart { process, at_ns, by, child }));
+            let of_work = std::mem::take(&mut jvm.records).into_iter().filter(records::is_of_work);
+            events.extend(of_work.map(|record| (number, JvmEvent { process, record })));
         }
     }
-    events.sort_by_key(|(_, event)| (records::begin_of(&event.record), event.process));
-    events
+    // Keys are sorted, and each event moved once: they are large.
+    events.sort_by_cached_key(|(_, event)| (records::begin_of(&event.record), event.process));
+    threads.sort_by_key(|start| (start.at_ns, start.process));
+    (events, threads)
 }
 
 /// Sizes of map outputs as reduces fetched them.
@@ -302,11 +318,12 @@ struct Reader<'a> {
     /// The protocol of each listener, as records of connections to it tell.
     neighbours: HashMap<(Option<usize>, SocketAddr), &'static str>,
     uncertainty_ns: &'a [f64],
+    spill: StreamSpill,
 }
 
 impl Reader<'_> {
     /// Reads a connection, of its flow's packets on the reference clock.
-    fn read(&self, link: &ObservedConnection, attribution: &Attribution, views: &Views) -> Read {
+    fn read(&self, link: &ObservedConnection, attribution: &Attribution, views: &Views) -> io::Result<Read> {
         let usual = |address: SocketAddr| self.book.host_of(address.ip(), link.host).and_then(|host| self.shifts[host]);
         let direction = |from_client: bool, receiver: SocketAddr| {
             link.direction(from_client, views, self.book, usual(receiver), self.uncertainty_ns)
@@ -333,15 +350,17 @@ impl Reader<'_> {
         let messages = messages.collect();
         let [at_client, at_server] = &attribution.ends;
         // The payload is not needed any more, and is most of the memory.
-        let summed = |direction: &Direction, end: &End| ReadDirection {
-            stream: PackedStream::of(&direction.stream),
-            end: direction.end,
-            seen: direction.seen,
-            retransmitted: direction.retransmitted,
-            early: direction.early,
-            kernel_bytes: kernel_bytes(&end.counters, &direction.stream, link.syn_seen, link.end_seen),
+        let summed = |direction: &Direction, end: &End| {
+            Ok::<ReadDirection, io::Error>(ReadDirection {
+                stream: self.spill.keep(PackedStream::of(&direction.stream))?,
+                end: direction.end,
+                seen: direction.seen,
+                retransmitted: direction.retransmitted,
+                early: direction.early,
+                kernel_bytes: kernel_bytes(&end.counters, &direction.stream, link.syn_seen, link.end_seen),
+            })
         };
-        let directions = [summed(&client, at_client), summed(&server, at_server)];
-        Read { protocol: framed.protocol, messages, directions }
+        let directions = [summed(&client, at_client)?, summed(&server, at_server)?];
+        Ok(Read { protocol: framed.protocol, messages, directions })
     }
 }

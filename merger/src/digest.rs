@@ -67,8 +67,10 @@ pub fn digest(capture: &Path, out: &Path, packet_bytes: u64, progress: &impl Pro
     progress.step("making digests", hosts.iter().map(HostFolder::bytes).sum(), Unit::Bytes);
     let done = |bytes: u64| progress.done(bytes);
     let limit = packet_bytes / hosts.len().max(1) as u64;
-    let of_hosts: Result<Vec<HostDigest>, MergeError> =
-        hosts.par_iter().map(|folder| of_host(folder, out, &Reading { number: 0, limit, done: &done })).collect();
+    let of_hosts: Result<Vec<HostDigest>, MergeError> = hosts
+        .par_iter()
+        .map(|folder| of_host(folder, out, &Reading { number: 0, limit, keeps_all: true, done: &done }))
+        .collect();
     let mut digests = Digests { out: out.into(), hosts: of_hosts?, ..Digests::default() };
     let refused = skipped.iter().map(|(name, reason)| format!("{}: {reason}", capture.join(name).display()));
     digests.refused.extend(refused);

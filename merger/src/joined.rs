@@ -26,8 +26,10 @@ pub struct Joined {
     pub steps: Vec<StepRow>,
     /// Payload of each connection, by [`ConnectionId::index`].
     pub streams: Vec<[PackedStream; 2]>,
-    /// What the JVMs said, times moved to the reference clock, ordered by time.
+    /// What the JVMs said of phases and work of tasks, times moved to the reference clock, ordered by time.
     pub jvm: Vec<JvmEvent>,
+    /// Threads that others started, ordered by time.
+    pub threads: Vec<ThreadStart>,
     /// What Hadoop itself recorded of the jobs.
     pub histories: Histories,
     /// What was lost on the way here, but for what the histories lack.
@@ -42,6 +44,19 @@ impl Joined {
     pub fn stream(&self, connection: ConnectionId, from_client: bool) -> &PackedStream {
         &self.streams[connection.index()][usize::from(!from_client)]
     }
+}
+
+/// A thread that another one of its process started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadStart {
+    /// The process.
+    pub process: ProcessId,
+    /// When, nanoseconds since the epoch.
+    pub at_ns: u64,
+    /// The thread that started it, by its id in the JVM.
+    pub by: u64,
+    /// The new thread.
+    pub child: u64,
 }
 
 /// A record of a JVM, and whose it is.

@@ -94,8 +94,8 @@ struct Build {
     /// Replace a trace that is in that folder.
     #[arg(long)]
     force: bool,
-    /// Memory that the merge may take, as 8GiB; a quarter of it is for packets, and those beyond go to a temporary file (in
-    /// TMPDIR). A merge that needs more all the same is refused before it begins. Without it: a quarter of the
+    /// Memory that the merge may take, as 8GiB; an eighth of it is for packets and a 32nd for the segments of connections that
+    /// were read, and those beyond go to temporary files (in TMPDIR). A merge that needs more all the same is refused before it begins. Without it: a quarter of the
     /// machine's, or of what its control group allows.
     #[arg(long, value_name = "SIZE", value_parser = trace::quantity::parse_bytes)]
     memory: Option<u64>,
@@ -249,7 +249,7 @@ struct Digest {
     /// Folder for the digests, and for a copy of the jobs' histories; made if missing.
     #[arg(long, value_name = "DIGESTS")]
     out: PathBuf,
-    /// Memory that it may take, as 1GiB; a quarter of it is for packets, and those beyond go to a temporary file (in TMPDIR).
+    /// Memory that it may take, as 1GiB; an eighth of it is for packets, and those beyond go to a temporary file (in TMPDIR).
     /// Without it: a quarter of the machine's, or of what its control group allows.
     #[arg(long, value_name = "SIZE", value_parser = trace::quantity::parse_bytes)]
     memory: Option<u64>,
@@ -280,6 +280,7 @@ enum Format {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    one_pool();
     let done = match cli.command {
         Command::Build(build) => run_build(&build),
         Command::Check(check) => run_check(&check),
@@ -298,6 +299,12 @@ fn main() -> ExitCode {
         }
     };
     done.unwrap_or_else(|error| trace::stderr::exit_code("merger", error.as_ref()))
+}
+
+/// Lets this thread be one of those that work in parallel: what one gave back of memory another cannot take again, and the steps in
+/// between are this one's. Where there are no more threads to be had, the pool is made as ever.
+fn one_pool() {
+    let _ = rayon::ThreadPoolBuilder::new().use_current_thread().build_global();
 }
 
 /// Names in it come from captures, where users choose them: control characters, which could steer a terminal, become U+FFFD.

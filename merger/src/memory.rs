@@ -227,7 +227,7 @@ pub fn peak_bytes() -> u64 {
 }
 
 /// Packets may take one of so many equal shares of a merge's memory.
-const SHARES: u64 = 4;
+const SHARES: u64 = 8;
 
 /// Memory that packets may take of so much, bytes.
 #[must_use]

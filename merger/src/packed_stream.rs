@@ -1,16 +1,85 @@
-//! One direction of a connection in a fifth of the memory: its segments one after the other, each told against the one before.
+//! One direction of a connection in a fifth of the memory: its segments one after the other, each told against the one before. Those of a
+//! long capture lie in a temporary file.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::segments::{Segment, Stream};
 use crate::varint::{MAX_BYTES, get, put, unzigzag, zigzag};
 
 /// Segments between two places at which reading can begin.
-const BLOCK: usize = 16;
+const BLOCK: usize = 64;
 
 /// The segments of a [`Stream`], packed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct PackedStream {
-    bytes: Vec<u8>,
+    bytes: Bytes,
     blocks: Vec<Block>,
+}
+
+/// Where segments lie.
+#[derive(Clone, Debug)]
+enum Bytes {
+    Held(Vec<u8>),
+    Spilled { file: Arc<File>, at: u64, length: usize },
+}
+
+impl Default for Bytes {
+    fn default() -> Self {
+        Self::Held(Vec::new())
+    }
+}
+
+/// What streams may take of memory together, and the temporary file for those beyond. The file has no name, and goes with the last
+/// stream in it.
+#[derive(Debug)]
+pub(crate) struct StreamSpill {
+    limit: u64,
+    held: AtomicU64,
+    file: Mutex<Option<Arc<File>>>,
+    /// Bytes of the file.
+    end: AtomicU64,
+}
+
+/// A stream of so few bytes stays in memory: to name its place in a file takes as much.
+const SMALL_BYTES: usize = 128;
+
+impl StreamSpill {
+    /// Of those that come, no more than `limit` bytes are held in memory, small ones apart.
+    pub fn beyond(limit: u64) -> Self {
+        Self { limit, held: AtomicU64::new(0), file: Mutex::new(None), end: AtomicU64::new(0) }
+    }
+
+    /// Takes a stream in.
+    ///
+    /// # Errors
+    /// If the file cannot be made or written.
+    pub fn keep(&self, mut stream: PackedStream) -> io::Result<PackedStream> {
+        let Bytes::Held(bytes) = &stream.bytes else { return Ok(stream) };
+        let length = bytes.len();
+        let counted = length as u64;
+        if length <= SMALL_BYTES || self.held.fetch_add(counted, Ordering::Relaxed) + counted <= self.limit {
+            return Ok(stream);
+        }
+        self.held.fetch_sub(counted, Ordering::Relaxed);
+        let file = self.file()?;
+        let at = self.end.fetch_add(counted, Ordering::Relaxed);
+        file.write_all_at(bytes, at)?;
+        stream.bytes = Bytes::Spilled { file, at, length };
+        Ok(stream)
+    }
+
+    fn file(&self) -> io::Result<Arc<File>> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*file {
+            Some(file) => Ok(Arc::clone(file)),
+            None => Ok(Arc::clone(file.insert(Arc::new(tempfile::tempfile()?)))),
+        }
+    }
 }
 
 /// Where a block begins: what its first segment is told against.
@@ -43,40 +112,59 @@ impl PackedStream {
     /// Packs the segments of a stream.
     #[must_use]
     pub fn of(stream: &Stream) -> Self {
-        let mut packed = Self::default();
+        let (mut bytes, mut blocks) = (Vec::new(), Vec::with_capacity(stream.segments.len().div_ceil(BLOCK)));
         let mut context = Context::default();
         for (number, segment) in stream.segments.iter().enumerate() {
             if number % BLOCK == 0 {
-                packed.blocks.push(Block { offset: segment.offset, at: packed.bytes.len(), context });
+                blocks.push(Block { offset: segment.offset, at: bytes.len(), context });
             }
-            context.write(&mut packed.bytes, segment);
+            context.write(&mut bytes, segment);
         }
-        packed.bytes.shrink_to_fit();
-        packed.blocks.shrink_to_fit();
-        packed
+        bytes.shrink_to_fit();
+        Self { bytes: Bytes::Held(bytes), blocks }
     }
 
     /// All segments.
-    #[must_use]
-    pub fn unpacked(&self) -> Stream {
-        Stream { segments: self.segments_from(0).collect() }
+    ///
+    /// # Errors
+    /// If they lie in a file that cannot be read.
+    pub fn unpacked(&self) -> io::Result<Stream> {
+        Ok(Stream { segments: self.segments(0, self.blocks.len(), |_| true)? })
     }
 
     /// The segments that hold bytes of `offset..offset + bytes`, as [`Stream::range`] has them.
-    #[must_use]
-    pub fn range(&self, offset: u64, bytes: u64) -> Vec<Segment> {
+    ///
+    /// # Errors
+    /// If they lie in a file that cannot be read.
+    pub fn range(&self, offset: u64, bytes: u64) -> io::Result<Vec<Segment>> {
         let end = offset.saturating_add(bytes);
         let before = self.blocks.partition_point(|block| block.offset <= offset).saturating_sub(1);
-        let segments = self.segments_from(before);
-        let begun = segments.skip_while(|segment| segment.offset + u64::from(segment.bytes) <= offset);
-        begun.take_while(|segment| segment.offset < end).collect()
+        let behind = self.blocks.partition_point(|block| block.offset < end);
+        self.segments(before, behind, |segment| {
+            segment.offset + u64::from(segment.bytes) > offset && segment.offset < end
+        })
     }
 
-    fn segments_from(&self, number: usize) -> impl Iterator<Item = Segment> + '_ {
-        let block = self.blocks.get(number);
-        let mut context = block.map(|block| block.context).unwrap_or_default();
-        let mut rest = block.and_then(|block| self.bytes.get(block.at..)).unwrap_or(&[]);
-        std::iter::from_fn(move || context.read(&mut rest))
+    /// Those segments of some blocks that are wanted.
+    fn segments(&self, from: usize, to: usize, is_wanted: impl Fn(&Segment) -> bool) -> io::Result<Vec<Segment>> {
+        let Some(first) = self.blocks.get(from) else { return Ok(Vec::new()) };
+        let bytes = self.bytes.read(first.at, self.blocks.get(to.max(from)).map(|block| block.at))?;
+        let (mut context, mut rest) = (first.context, &bytes[..]);
+        Ok(std::iter::from_fn(|| context.read(&mut rest)).filter(is_wanted).collect())
+    }
+}
+
+impl Bytes {
+    /// Those between two places; `None` = to the end.
+    fn read(&self, from: usize, to: Option<usize>) -> io::Result<Cow<'_, [u8]>> {
+        match self {
+            Self::Held(bytes) => Ok(bytes.get(from..to.unwrap_or(bytes.len())).unwrap_or(&[]).into()),
+            Self::Spilled { file, at, length } => {
+                let mut bytes = vec![0; to.unwrap_or(*length).saturating_sub(from)];
+                file.read_exact_at(&mut bytes, at + from as u64)?;
+                Ok(bytes.into())
+            }
+        }
     }
 }
 
@@ -151,7 +239,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_part_is_as_it_was(
-            mut segments in prop::collection::vec(segment(), 0..70), from in 0u64..800_000, bytes in 0u64..400_000,
+            mut segments in prop::collection::vec(segment(), 0..300), from in 0u64..4_000_000, bytes in 0u64..400_000,
+            limit in prop_oneof![Just(0), Just(u64::MAX)],
         ) {
             let mut end = 0;
             for segment in &mut segments {
@@ -160,9 +249,14 @@ mod tests {
                 end = segment.offset + u64::from(segment.bytes);
             }
             let stream = Stream { segments };
-            let packed = PackedStream::of(&stream);
-            prop_assert_eq!(packed.range(from, bytes), stream.range(from, bytes));
-            prop_assert_eq!(packed.unpacked(), stream);
+            let spill = StreamSpill::beyond(limit);
+            // Something lies in front of it in the file.
+            spill.keep(PackedStream::of(&stream)).unwrap();
+            let packed = spill.keep(PackedStream::of(&stream)).unwrap();
+            let is_large = matches!(&PackedStream::of(&stream).bytes, Bytes::Held(bytes) if bytes.len() > SMALL_BYTES);
+            prop_assert_eq!(matches!(packed.bytes, Bytes::Spilled { .. }), limit == 0 && is_large);
+            prop_assert_eq!(packed.range(from, bytes).unwrap(), stream.range(from, bytes));
+            prop_assert_eq!(packed.unpacked().unwrap(), stream);
         }
     }
 }

@@ -93,6 +93,8 @@ impl Processes {
 fn from_jvm(known: &mut Known, jvm: &JvmFile) {
     // The agent is put into Hadoop's JVMs only.
     known.hadoop = Some(true);
+    let set_apart = jvm.clocks.iter().copied().chain(jvm.threads.iter().map(|thread| thread.at_ns));
+    set_apart.for_each(|t| known.seen_at(t));
     for record in &jvm.records {
         known.seen_at(begin_of(record));
         known.seen_at(end_of(record));

@@ -38,6 +38,23 @@ pub(crate) fn move_jvm(record: &mut JvmRecord, mut to: impl FnMut(u64) -> u64) {
     }
 }
 
+/// Whether a record tells of a connection, or of what a task or a thread did there; the others are of the JVM and its clock.
+pub(crate) fn is_of_work(record: &JvmRecord) -> bool {
+    use JvmRecord as R;
+    !matches!(
+        record,
+        R::Header { .. }
+            | R::Clock { .. }
+            | R::Attempt { .. }
+            | R::Listen { .. }
+            | R::Use { .. }
+            | R::Wait { .. }
+            | R::Thread { .. }
+            | R::Drift { .. }
+            | R::End { .. }
+    )
+}
+
 /// When what a record tells began.
 #[must_use]
 pub(crate) fn begin_of(record: &JvmRecord) -> u64 {

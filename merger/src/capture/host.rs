@@ -113,6 +113,44 @@ pub struct JvmFile {
     /// Its records, the header among them if it is there.
     #[serde(skip)]
     pub records: Vec<JvmRecord>,
+    /// When it read its clocks, where those records were set apart.
+    #[serde(skip)]
+    pub clocks: Vec<u64>,
+    /// Threads that were started, where those records were set apart.
+    #[serde(skip)]
+    pub threads: Vec<StartedThread>,
+}
+
+/// A thread that another one of its JVM started.
+#[derive(Clone, Copy, Debug)]
+pub struct StartedThread {
+    /// When, nanoseconds since the epoch.
+    pub at_ns: u64,
+    /// The thread that started it.
+    pub by: u64,
+    /// The new thread.
+    pub child: u64,
+}
+
+impl JvmFile {
+    /// Leaves of the records of clocks and threads, which are most of all, no more than a merge wants to know.
+    pub(in crate::capture) fn set_apart(&mut self) {
+        let Self { records, clocks, threads, .. } = self;
+        records.retain(|record| match record {
+            JvmRecord::Clock { t, .. } => {
+                clocks.push(*t);
+                false
+            }
+            JvmRecord::Thread { t, th, child, .. } => {
+                threads.push(StartedThread { at_ns: *t, by: *th, child: *child });
+                false
+            }
+            _ => true,
+        });
+        records.shrink_to_fit();
+        clocks.shrink_to_fit();
+        threads.shrink_to_fit();
+    }
 }
 
 /// Whether an error comes from a file and not from the machine.

@@ -43,7 +43,7 @@ pub fn read(captures: &[PathBuf], packet_bytes: u64, progress: &impl Progress) -
     let read: Vec<Result<HostCapture, MergeError>> = hosts
         .par_iter()
         .enumerate()
-        .map(|(number, folders)| read_host(folders, &Reading { number, limit, done: &done }))
+        .map(|(number, folders)| read_host(folders, &Reading { number, limit, keeps_all: false, done: &done }))
         .collect();
     let mut hosts = read.into_iter().collect::<Result<Vec<_>, _>>()?;
     check_addresses(&hosts)?;

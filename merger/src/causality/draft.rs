@@ -192,6 +192,8 @@ impl Graph {
         }
         let waits = &mut self.events[event].causes;
         if !waits.iter().any(|known| (known.event, known.on, known.by) == (cause.event, cause.on, cause.by)) {
+            // Most events wait for one.
+            waits.reserve_exact(1);
             waits.push(cause);
         }
         true

@@ -59,13 +59,13 @@ pub struct Causal {
 /// Finds the causes of everything that the captures hold.
 ///
 /// # Errors
-/// If there are too many events.
+/// If there are too many events, or a temporary file cannot be read.
 pub fn build(joined: &Joined) -> Result<Causal, CausalityError> {
     let histories = &joined.histories;
     let work = Work::new(joined, histories);
     let index = Index::new(joined);
     let mut graph = Graph::default();
-    let pieces = Pieces::cut(joined, &mut graph);
+    let pieces = Pieces::cut(joined, &mut graph)?;
     let timers = Timers::find(joined, &index, &pieces, &mut graph);
     let measured = Measured::new(joined);
     let consumed = hidden::consume(joined, &index, &pieces, &measured, &mut graph);

@@ -15,6 +15,7 @@
 //! On loopback nothing is the network's: what happens there is the pace of the two processes.
 
 use std::collections::HashMap;
+use std::io;
 use std::ops::Range;
 
 use trace::ids::{ConnectionId, MessageId, ProcessId};
@@ -64,7 +65,10 @@ struct Lead {
 
 impl Pieces {
     /// Cuts all messages, and ties the pieces of each to one another.
-    pub fn cut(joined: &Joined, graph: &mut Graph) -> Self {
+    ///
+    /// # Errors
+    /// If the segments of messages lie in a file that cannot be read.
+    pub fn cut(joined: &Joined, graph: &mut Graph) -> io::Result<Self> {
         let mut pieces = Self::default();
         let mut streams: HashMap<(ConnectionId, bool), StreamState> = HashMap::new();
         for message in &joined.messages {
@@ -73,10 +77,12 @@ impl Pieces {
                 .entry((message.connection, message.from_client))
                 .or_insert_with(|| StreamState::new(connection));
             let first = graph.events.len();
-            pieces.cut_message(joined, graph, message, state);
+            let segments =
+                joined.stream(message.connection, message.from_client).range(message.offset, message.bytes)?;
+            pieces.cut_message(joined, graph, message, &segments, state);
             pieces.by_message.push(first..graph.events.len());
         }
-        pieces
+        Ok(pieces)
     }
 
     /// The first event of a message.
@@ -106,8 +112,14 @@ impl Pieces {
         true
     }
 
-    fn cut_message(&mut self, joined: &Joined, graph: &mut Graph, message: &MessageRow, state: &mut StreamState) {
-        let segments = joined.stream(message.connection, message.from_client).range(message.offset, message.bytes);
+    fn cut_message(
+        &mut self,
+        joined: &Joined,
+        graph: &mut Graph,
+        message: &MessageRow,
+        segments: &[Segment],
+        state: &mut StreamState,
+    ) {
         let in_one = message.bytes <= PIECE_BYTES && !is_stream(message.kind);
         let mut current: Option<Open> = None;
         for (index, segment) in segments.iter().enumerate() {

@@ -8,7 +8,6 @@
 use std::collections::{HashMap, HashSet};
 
 use trace::ids::{MessageId, ProcessId};
-use trace::jvm::JvmRecord;
 use trace::rows::{Evidence, MessageKind};
 
 use super::draft::{Cause, Draft, Graph};
@@ -64,11 +63,9 @@ impl Threads {
         let mut threads = Self::default();
         threads.take_spans(joined, index, pieces, graph, consumed);
         threads.take_deliveries(joined, pieces, timers, graph);
-        for event in &joined.jvm {
-            if let JvmRecord::Thread { t, th, child, .. } = event.record {
-                threads.handed.entry((event.process, child)).or_default().push((t, th));
-                threads.children.entry((event.process, th)).or_default().push((child, t));
-            }
+        for start in &joined.threads {
+            threads.handed.entry((start.process, start.child)).or_default().push((start.at_ns, start.by));
+            threads.children.entry((start.process, start.by)).or_default().push((start.child, start.at_ns));
         }
         for moments in threads.moments.values_mut().chain(threads.received.values_mut()) {
             moments.sort_by_key(|moment| moment.at);

@@ -101,12 +101,13 @@ impl Filled<'_> {
 pub(crate) fn links(
     hosts: &[HostCapture],
     book: &AddressBook,
-    carried: &Carried,
+    carried: Carried,
     flows: &[ObservedFlow],
     packets: impl Fn(&ObservedFlow) -> io::Result<Views> + Sync,
 ) -> io::Result<Vec<LinkEstimate>> {
     let racks = Racks::of(hosts);
-    let loads = loads(carried, &racks);
+    let loads = loads(&carried, &racks);
+    drop(carried);
     let filled: BTreeMap<DirectedLink, Filled> = loads
         .iter()
         .filter_map(|(link, windows)| {
@@ -132,8 +133,8 @@ pub(crate) fn links(
             let here: Vec<(Ends, u64)> = full
                 .iter()
                 .flat_map(|window| {
-                    let ends = windows.get(window).into_iter().flat_map(|load| load.by_ends.keys());
-                    ends.map(|ends| (*ends, *window))
+                    let ends = windows.get(window).into_iter().flat_map(Load::ends);
+                    ends.map(|ends| (ends, *window))
                 })
                 .filter(|(ends, window)| seen.is_some() && waits_only_at(*link, *ends, *window, &racks, &filled))
                 .collect();
@@ -204,10 +205,8 @@ fn full_windows(link: DirectedLink, filled: &BTreeMap<DirectedLink, Filled>, wai
                     (DirectedLink::Out(_), DirectedLink::In(_)) | (DirectedLink::In(_), DirectedLink::Out(_))
                 );
             let Some(there) = of_other.windows.get(&window).filter(|_| *other != link && !same) else { return false };
-            let common: u64 =
-                load.by_ends.iter().filter(|(ends, _)| there.by_ends.contains_key(ends)).map(|(_, bytes)| bytes).sum();
             of_other.was_full(there)
-                && common as f64 >= MOST * load.bytes() as f64
+                && load.common_bytes(there) as f64 >= MOST * load.bytes() as f64
                 && may_hold_up(*other, link, || waited(waits, load, window))
         })
     };
@@ -240,7 +239,7 @@ fn waits_only_at(
 
 /// Whether the bytes of a window waited on their way, behind the link of their sender.
 fn waited(waits: &Waits, load: &Load, window: u64) -> bool {
-    load.by_ends.keys().filter_map(|ends| waits.longest(*ends, window)).max() > Some(WAITED_NS)
+    load.ends().filter_map(|ends| waits.longest(ends, window)).max() > Some(WAITED_NS)
 }
 
 /// Whether `other` may be what holds bytes up that cross `own` too. What waits in front of a sender's own link has not left the

@@ -33,15 +33,33 @@ type Windows = BTreeMap<u64, [u64; PARTS]>;
 /// What a link carried in a window.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Load {
-    /// By the hosts between which it went.
-    pub by_ends: BTreeMap<Ends, u64>,
+    /// By the hosts between which it went, ordered: a few.
+    by_ends: Vec<(Ends, u64)>,
     parts: [u64; PARTS],
 }
 
 impl Load {
     pub fn add(&mut self, ends: Ends, parts: &[u64; PARTS]) {
-        *self.by_ends.entry(ends).or_default() += parts.iter().sum::<u64>();
+        let bytes = parts.iter().sum::<u64>();
+        match self.by_ends.binary_search_by_key(&ends, |(known, _)| *known) {
+            Ok(at) => self.by_ends[at].1 += bytes,
+            Err(at) => {
+                self.by_ends.reserve_exact(1);
+                self.by_ends.insert(at, (ends, bytes));
+            }
+        }
         self.parts.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+    }
+
+    /// The hosts between which bytes went.
+    pub fn ends(&self) -> impl Iterator<Item = Ends> {
+        self.by_ends.iter().map(|(ends, _)| *ends)
+    }
+
+    /// Bytes between hosts between which the other carried something too.
+    pub fn common_bytes(&self, other: &Self) -> u64 {
+        let is_there = |ends: &Ends| other.by_ends.binary_search_by_key(ends, |(known, _)| *known).is_ok();
+        self.by_ends.iter().filter(|(ends, _)| is_there(ends)).map(|(_, bytes)| bytes).sum()
     }
 
     pub fn bytes(&self) -> u64 {

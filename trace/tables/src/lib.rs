@@ -4,8 +4,10 @@ pub mod describe;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
+use std::thread;
 
 use polars::prelude::{
     Column as Series, DataFrame, DataType, IntoColumn, KeyValueMetadata, NamedFrom, ParquetCompression, ParquetReader,
@@ -126,39 +128,61 @@ pub fn read_causal_trace(folder: &Path) -> Result<Trace, TableError> {
 /// If something cannot be written.
 pub fn write_trace(folder: &Path, trace: &Trace) -> Result<(), TableError> {
     fs::create_dir_all(folder).map_err(|source| TableError::Io { path: folder.into(), source })?;
-    write_rows(folder, &trace.hosts)?;
-    write_rows(folder, &trace.processes)?;
-    write_rows(folder, &trace.connections)?;
-    write_messages(folder, trace)?;
-    write_rows(folder, &trace.spans)?;
-    write_rows(folder, &trace.steps)?;
-    write_rows(folder, &trace.events)?;
-    write_rows(folder, &trace.dependencies)?;
-    write_rows(folder, &trace.timers)?;
-    write_rows(folder, &trace.tasks)?;
-    write_rows(folder, &trace.jobs)?;
+    let network = || {
+        write_rows(folder, &trace.hosts)?;
+        write_rows(folder, &trace.processes)?;
+        write_rows(folder, &trace.connections)?;
+        write_messages(folder, trace)?;
+        write_rows(folder, &trace.spans)?;
+        write_rows(folder, &trace.steps)
+    };
+    let causal = || {
+        write_rows(folder, &trace.events)?;
+        write_rows(folder, &trace.dependencies)?;
+        write_rows(folder, &trace.timers)?;
+        write_rows(folder, &trace.tasks)?;
+        write_rows(folder, &trace.jobs)
+    };
+    // Both take about as long.
+    let written = thread::scope(|scope| {
+        let causal = scope.spawn(causal);
+        let network = network();
+        network.and(causal.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    });
+    written?;
     write_manifest(folder, &trace.manifest)
 }
 
 /// Messages, with the processes at both ends.
 fn write_messages(folder: &Path, trace: &Trace) -> Result<(), TableError> {
     let table = describe::messages();
-    let process = |is_sender: bool| {
+    let process = |messages: &[MessageRow], is_sender: bool| {
         let of = |message: &MessageRow| {
             let row = trace.connections.get(message.connection.index())?;
             if message.from_client == is_sender { row.client_process } else { row.server_process }
         };
-        Column::U32(trace.messages.iter().map(|message| of(message).map(|process| process.0)).collect())
+        Column::U32(messages.iter().map(|message| of(message).map(|process| process.0)).collect())
     };
-    let mut columns = MessageRow::to_columns(&trace.messages);
-    columns.extend([process(true), process(false)]);
-    write_table(folder, &table, columns, trace.messages.len())
+    write_table(folder, &table, &trace.messages, |messages| {
+        let mut columns = MessageRow::to_columns(messages);
+        columns.extend([process(messages, true), process(messages, false)]);
+        columns
+    })
 }
 
-/// Writes `FOLDER/NAME.parquet`, with what it means in its footer.
-fn write_table(folder: &Path, table: &TableDescription, columns: Vec<Column>, rows: usize) -> Result<(), TableError> {
-    let columns = table.columns.iter().map(|column| column.name.to_owned()).zip(columns).collect();
-    write_with_metadata(&folder.join(format!("{}.parquet", table.name)), columns, rows, table.metadata())
+/// Writes `FOLDER/NAME.parquet`, with what it means in its footer: columns are made of the rows of one row group at a time.
+fn write_table<R>(
+    folder: &Path,
+    table: &TableDescription,
+    rows: &[R],
+    to_columns: impl Fn(&[R]) -> Vec<Column>,
+) -> Result<(), TableError> {
+    let path = folder.join(format!("{}.parquet", table.name));
+    let frame = |rows: &[R]| {
+        let columns = table.columns.iter().map(|column| column.name.to_owned()).zip(to_columns(rows)).collect();
+        to_frame(&path, columns, rows.len())
+    };
+    write_batches(&path, frame(&[])?.schema(), rows.chunks(ROW_GROUP_ROWS).map(frame), table.metadata())
 }
 
 fn read_manifest(folder: &Path) -> Result<TraceManifest, TableError> {
@@ -237,7 +261,7 @@ fn read_rows_if_there<R: Row>(folder: &Path) -> Result<Vec<R>, TableError> {
 /// # Errors
 /// If it cannot be written.
 pub fn write_rows<R: Row>(folder: &Path, rows: &[R]) -> Result<(), TableError> {
-    write_table(folder, &TableDescription::of::<R>(), R::to_columns(rows), rows.len())
+    write_table(folder, &TableDescription::of::<R>(), rows, R::to_columns)
 }
 
 /// Writes the same file from rows that are made as they are written: no more of them are in memory at a time than a row group has.

@@ -144,7 +144,7 @@ mod tests {
         file.write_all(bytes).unwrap();
         io::Seek::rewind(&mut file).unwrap();
         let mut host = HostCapture { name: "w1".into(), ..HostCapture::default() };
-        read(&mut host, file, &Reading { number: 3, limit: 1 << 20, done: &|_| {} })?;
+        read(&mut host, file, &Reading { number: 3, limit: 1 << 20, keeps_all: true, done: &|_| {} })?;
         Ok(host)
     }
 

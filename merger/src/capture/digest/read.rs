@@ -35,9 +35,14 @@ pub(crate) fn read(host: &mut HostCapture, file: File, reading: &Reading<'_>) ->
         return Err(DigestError::Senseless("the time of its recording cannot be".into()));
     }
     host.sockets = records(&mut input, |record: &mut SocketRecord| sense::socket(record))?;
+    let mut jvm_records = 0;
     for _ in 0..input.number()? {
         let mut jvm: JvmFile = input.record()?;
         jvm.records = records(&mut input, |record: &mut JvmRecord| sense::jvm(record))?;
+        jvm_records += jvm.records.len() as u64;
+        if !reading.keeps_all {
+            jvm.set_apart();
+        }
         host.jvms.push(jvm);
     }
     let mut block = Block::default();
@@ -48,7 +53,6 @@ pub(crate) fn read(host: &mut HostCapture, file: File, reading: &Reading<'_>) ->
         return Err(DigestError::Senseless("its end is missing".into()));
     }
     input.end()?;
-    let jvm_records = host.jvms.iter().map(|jvm| jvm.records.len() as u64).sum::<u64>();
     let (said, read) = (head.volume, host.packets.count);
     if (said.packets, said.socket_records, said.jvm_records) != (read, host.sockets.len() as u64, jvm_records) {
         return Err(DigestError::Senseless("it holds other numbers of packets and records than it says".into()));

@@ -2,7 +2,7 @@
 #![allow(dead_code, clippy::too_many_arguments, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use merger::causality::{Causal, build};
-use merger::joined::{Joined, JvmEvent, Segment, Stream};
+use merger::joined::{Joined, JvmEvent, Segment, Stream, ThreadStart};
 use merger::packed_stream::PackedStream;
 use trace::ids::{ConnectionId, EventId, HostId, MessageId, ProcessId};
 use trace::jvm::JvmRecord;
@@ -119,7 +119,7 @@ impl Scenario {
         segments: &[Segment],
     ) -> usize {
         let packed = &mut self.joined.streams[connection.index()][usize::from(!from_client)];
-        let mut stream: Stream = packed.unpacked();
+        let mut stream: Stream = packed.unpacked().unwrap();
         let offset = stream.segments.last().map_or(0, |last| last.offset + u64::from(last.bytes));
         let mut end = offset;
         for segment in segments {
@@ -238,7 +238,12 @@ impl Scenario {
     }
 
     pub fn jvm(&mut self, process: ProcessId, record: JvmRecord) {
-        self.joined.jvm.push(JvmEvent { process, record });
+        match record {
+            JvmRecord::Thread { t, th, child, .. } => {
+                self.joined.threads.push(ThreadStart { process, at_ns: t, by: th, child });
+            }
+            record => self.joined.jvm.push(JvmEvent { process, record }),
+        }
     }
 
     /// Numbers messages in order of time and tells the causes.
