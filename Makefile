@@ -10,7 +10,7 @@ JAR     := hadoop-patches/target/hadoptic-agent.jar
 OUT     ?= out
 LAB     ?= --links 100mbit --uplink 50mbit --size 128MB
 
-.PHONY: help demo test lab bench predict fuzz lint agents static dist tables needs clean
+.PHONY: help demo test lab bench scaling predict fuzz lint agents static dist tables needs clean
 
 help:
 	@echo "make demo    replay a real captured job, as it was and grown to 64 workers, over several fabrics; ends with where the reports lie"
@@ -19,6 +19,7 @@ help:
 	@echo "make static  sniffer and dumpingd that run on any Linux of this architecture: target/static"
 	@echo "make dist    a tarball and a .deb of all programs, the Java agent, manual pages, completions, units: target/package"
 	@echo "make bench   benchmarks of the hot paths, beside peers; writes docs/benchmarks.md"
+	@echo "make scaling how time and memory grow with the network (figure 14 of INSEE); writes docs/scaling.md"
 	@echo "make predict jobs run on several networks, and predicted for each from the others: errors beside real runs (root, hours)"
 	@echo "make fuzz    ten minutes of fuzzing for each reader of foreign bytes (cargo-fuzz)"
 	@echo "make lint    format, clippy and rustdoc without warnings"
@@ -55,6 +56,10 @@ bench:
 	cargo bench --profile release $(TABLES) --bench queue --bench fabric --bench packets --bench congestion
 	cargo build --release --manifest-path tests/peers/Cargo.toml
 	target/release/benchmarks --out docs
+
+scaling:
+	cargo build --release $(TABLES)
+	target/release/scaling --out docs
 
 predict:
 	@if [ "$$(id -u)" != 0 ]; then echo "make predict runs clusters in network namespaces: run it as root" >&2; exit 2; fi
