@@ -2,6 +2,7 @@
 
 pub mod digests;
 pub mod prediction;
+pub mod process;
 pub mod structure;
 
 use std::fs::{self, File};

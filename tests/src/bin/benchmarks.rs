@@ -14,6 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use hadoptic_tests::process::memory_peak_bytes;
 use serde_json::{Value, json};
 
 /// Experiments and the peers' configurations.
@@ -148,13 +149,6 @@ fn simulate(name: &str) -> Result<Value> {
     let mut summary = summary?;
     summary["memory_peak_bytes"] = memory.into();
     Ok(summary)
-}
-
-/// The high water mark of a process, while it runs.
-fn memory_peak_bytes(pid: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let mark = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(mark.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
 fn number(of: &Value, key: &str) -> Result<f64> {

@@ -13,6 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use hadoptic_tests::process::{cpu_seconds, memory_peak_bytes};
 use pages::chart::{Chart, Line, standing};
 
 const REPLAY: &str = "target/release/replay";
@@ -218,22 +219,6 @@ fn measure(arguments: &[String]) -> Result<Cost> {
     let _ = fs::remove_dir_all(&results);
     ensure!(status.success(), "{command:?}: {status}");
     Ok(Cost { cpu_s, memory_mib: memory as f64 / MIB })
-}
-
-/// What a process has computed so far, threads that have ended included; in the kernel's ticks of 10 ms.
-fn cpu_seconds(pid: u32) -> Option<f64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in brackets may have spaces; user and system time are the 12th and 13th behind it.
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
-    let mut ticks = || fields.next()?.parse::<u64>().ok();
-    Some((ticks()? + ticks()?) as f64 / 100.0)
-}
-
-/// The high water mark of a process.
-fn memory_peak_bytes(pid: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let mark = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(mark.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
 /// How well a straight line fits: the share of the squares about the mean that it explains.

@@ -310,7 +310,7 @@ fn drive_with<F: PacketFabric<Meter>, const REACTS: bool>(
         done: false,
     };
     engine::run(fabric, &mut traffic, SimTime::MAX);
-    let Traffic { now, from, until, settled, stopped, before, after, .. } = traffic;
+    let Traffic { now, from, until, settling, settled, stopped, before, after, .. } = traffic;
     let last = after.unwrap_or_else(|| fabric.lane_bytes(now));
     let before = before.unwrap_or_default();
     let lane_bytes = last.iter().zip(&before).map(|(last, before)| last.saturating_sub(*before)).collect();
@@ -318,6 +318,8 @@ fn drive_with<F: PacketFabric<Meter>, const REACTS: bool>(
     // Bursts are measured until the last one is over.
     let end = bursts.as_ref().and_then(|bursts| bursts.last()).map_or(now, |last| now.max(SimTime(last.until_ps)));
     let until = if bursts.is_some() { end } else { until };
+    // Stopped before the network had settled: nothing was measured.
+    let (from, until) = if settling.is_some() { (end, end) } else { (from, until) };
     Raw {
         end,
         stopped,

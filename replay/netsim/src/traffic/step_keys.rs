@@ -59,6 +59,10 @@ impl TrafficConfig {
         let convergence = match self.convergence {
             Some(Convergence { interval, threshold, most }) => {
                 let interval = ps("convergence.interval", interval)?;
+                if ps("convergence.most", most)? / interval >= MAX_ROWS as u64 {
+                    let allowed = format!("less than {MAX_ROWS} times traffic.convergence.interval");
+                    return Err(TrafficError::value("convergence.most", format!("\"{most}\""), &allowed));
+                }
                 Some((interval, threshold, from.saturating_add(ps("convergence.most", most)?)))
             }
             None => None,

@@ -91,6 +91,8 @@ fn drive(
     let mut lane_bytes = after.unwrap_or_else(|| run.lane_bytes(end));
     run.forget_packets();
     lane_bytes.iter_mut().zip(before).for_each(|(bytes, before)| *bytes = bytes.saturating_sub(before));
+    // Stopped before the network had settled: nothing was measured.
+    let (from, until) = if settling.is_some() { (end, end) } else { (from, until) };
     let raw = Raw {
         end,
         stopped,

@@ -125,6 +125,22 @@ fn what_never_settles_is_measured_all_the_same_and_says_so() {
 }
 
 #[test]
+fn a_run_that_is_stopped_before_it_settles_has_measured_nothing() {
+    let traffic =
+        "load = 0.4\nwarm_up = \"20us\"\nconvergence = { interval = \"10us\", threshold = 1e-9, most = \"600ms\" }";
+    let traffic: TrafficConfig = traffic.parse().unwrap();
+    for engine in [EngineKind::Events, EngineKind::Windows] {
+        let (stop, options) = (AtomicBool::new(true), RunOptions { engine, ..RunOptions::default() });
+        let run =
+            traffic::run(&traffic, &TREE.parse::<FabricConfig>().unwrap(), 5, options, &stop, &mut |_| {}).unwrap();
+        let figures = &run.figures;
+        assert!(figures.interim && figures.settled.is_none(), "{engine:?}");
+        assert_eq!(figures.measured_ps, (figures.simulated_ps, figures.simulated_ps), "{engine:?}");
+        assert_eq!((figures.packet.count(), figures.accepted_load), (0, None), "{engine:?}");
+    }
+}
+
+#[test]
 fn pairs_are_those_of_the_packets() {
     let run = run("load = 0.6\nwarm_up = \"20us\"\nmeasurement = \"100us\"");
     let mut plain: BTreeMap<(u32, u32), (u64, u64)> = BTreeMap::new();
@@ -168,6 +184,10 @@ fn what_contradicts_them_is_refused() {
         ("batches = 3\nbatch = \"1us\"\ncount = 3", "traffic.batches: with traffic.count"),
         ("convergence = { threshold = 0.0 }", "traffic.convergence.threshold = 0.0: above 0"),
         ("convergence = { interval = \"0 cycles\" }", "traffic.convergence.interval = \"0 cycles\": longer than 0"),
+        (
+            "convergence = { interval = \"1ns\", most = \"66us\" }",
+            "traffic.convergence.most = \"66us\": less than 65536 times",
+        ),
         ("evolution = \"0ns\"", "traffic.evolution"),
     ] {
         let traffic: TrafficConfig = traffic.parse().unwrap();
