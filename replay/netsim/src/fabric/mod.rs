@@ -9,8 +9,10 @@
 //! | `store-and-forward` | switches that queue whole packets at their outputs, nothing above them at the hosts |
 //! | `omni-path` | Intel's Omni-Path: routers of two crossbars, buffers that virtual lanes share |
 //! | `input-queued` | clocked routers with virtual channels, flit by flit: wormhole or virtual cut-through, separable allocators |
+//! | `input-output-queued` | clocked routers with queues at inputs and outputs: virtual cut-through, VCs drawn anew each cycle |
 //! | `rotor` | racks that optical circuit switches join in turn, whatever waits |
 
+mod clocked;
 pub mod credit;
 mod cycle;
 mod error;
@@ -21,6 +23,7 @@ pub mod flows;
 pub mod ideal;
 pub mod ideal_packets;
 mod ids;
+pub mod input_output_queued;
 pub mod input_queued;
 mod instant;
 mod kinds;
@@ -65,6 +68,8 @@ kinds::fabric_kinds! {
         "omni-path" => OmniPath(omni_path::OmniPathConfig),
         /// Clocked routers with queues at their inputs, flit by flit.
         "input-queued" => InputQueued(input_queued::InputQueuedConfig),
+        /// Clocked routers with queues at their inputs and outputs.
+        "input-output-queued" => InputOutputQueued(input_output_queued::InputOutputQueuedConfig),
         /// Racks that circuit switches join in turn.
         "rotor" => Rotor(rotor::RotorConfig),
     }

@@ -124,7 +124,7 @@ pub fn run_on(
         Windowing::Events(reason) => reason,
     };
     let mut fabric = config.packets(&places, Meter::unplanned())?;
-    traffic.needs_to_know(fabric.waits_more_than(HostIndex(0), 0).is_some() && fabric.occupancy().is_some())?;
+    traffic.needs_to_know(fabric.waits_more_than(HostIndex(0), 0).is_some(), fabric.occupancy().is_some())?;
     let (mut plan, _, sending) = planned(traffic, fabric.link_time(), fabric.hosts(), seed)?;
     *fabric.observer() = plan.meter(options);
     let mut sources = Sources::new(&sending, plan.hosts);
@@ -199,16 +199,18 @@ impl TrafficConfig {
         keys.into_iter().find(|(_, given)| *given).map(|(key, _)| key)
     }
 
-    /// Refuses what only a fabric makes possible that tells what waits in it, unless it `tells`.
-    fn needs_to_know(&self, tells: bool) -> Result<(), TrafficError> {
-        let keys =
-            [("injection_queue", self.injection_queue.is_some()), ("network_limit", self.network_limit.is_some())];
-        match keys.into_iter().find(|(_, given)| *given && !tells) {
-            Some((key, _)) => {
-                Err(TrafficError::key(key, "only a credit fabric tells what waits in it; leave this out".to_owned()))
-            }
-            None => Ok(()),
+    /// Refuses what only a fabric makes possible that tells what waits at its hosts, and how full it is.
+    fn needs_to_know(&self, tells_waiting: bool, tells_occupancy: bool) -> Result<(), TrafficError> {
+        if self.injection_queue.is_some() && !tells_waiting {
+            let reason = "this kind of fabric does not tell what waits at its hosts; leave this out, or take credit, omni-path, \
+                          input-queued or input-output-queued";
+            return Err(TrafficError::key("injection_queue", reason.to_owned()));
         }
+        if self.network_limit.is_some() && !tells_occupancy {
+            let reason = "only a credit fabric tells how full it is; leave this out";
+            return Err(TrafficError::key("network_limit", reason.to_owned()));
+        }
+        Ok(())
     }
 
     /// The hosts that the traffic asks for, in their racks; none where the topology says how many there are.

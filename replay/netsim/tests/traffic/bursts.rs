@@ -78,6 +78,7 @@ fn every_fabric_takes_bursts() {
         "kind = \"ethernet\"\n[topology]\nshape = \"single-switch\"\nhost_link = { rate = \"10Gbps\", delay = \"50ns\" }",
         "kind = \"credit\"\nrouting = \"shortest\"\n[topology]\nshape = \"single-switch\"\nhost_link = { rate = \"10Gbps\", delay = \"50ns\" }",
         "kind = \"input-queued\"\nrouting = \"shortest\"\n[topology]\nshape = \"single-switch\"\nhost_link = { rate = \"10Gbps\", delay = \"50ns\" }",
+        "kind = \"input-output-queued\"\nrouting = \"shortest\"\n[topology]\nshape = \"single-switch\"\nhost_link = { rate = \"10Gbps\", delay = \"50ns\" }",
     ] {
         let run = run("pattern = \"uniform\"\nhosts = 8\nbursts = 3\nburst = 4", fabric);
         let accepted: Vec<u64> = run.figures.bursts.iter().map(|burst| burst.accepted).collect();

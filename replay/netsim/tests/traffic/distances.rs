@@ -253,16 +253,25 @@ fn deliveries_bring_about_as_many_messages_as_their_branching_says() {
 }
 
 #[test]
-fn only_credit_tells_what_waits_at_hosts() {
-    for kind in ["store-and-forward", "ideal", "ethernet"] {
+fn hosts_are_told_what_waits_by_fabrics_that_know() {
+    let refused = |kind: &str, keys: &str| {
         let topology = if kind == "ideal" { "" } else { "[topology]\nshape = \"single-switch\"" };
         let fabric: FabricConfig = format!("kind = \"{kind}\"\n{topology}").parse().unwrap();
-        for (key, value) in [("injection_queue", "4"), ("network_limit", "0.5")] {
-            let config = config(&format!("hosts = 4\n{key} = {value}"));
-            let error = traffic::run(&config, &fabric, 3, RunOptions::default(), &AtomicBool::new(false), &mut |_| {});
-            let error = error.unwrap_err().to_string();
-            assert!(error.contains(&format!("traffic.{key}")), "{kind}: {error}");
+        let config = config(&format!(
+            "hosts = 4\nload = 2.0\nwarm_up = \"100 cycles\"\nmeasurement = \"1000 cycles\"\ndrain = \"1 cycles\"\n{keys}"
+        ));
+        let run = traffic::run(&config, &fabric, 3, RunOptions::default(), &AtomicBool::new(false), &mut |_| {});
+        run.err().map(|error| error.to_string())
+    };
+    for kind in ["store-and-forward", "ideal", "ethernet"] {
+        for keys in ["injection_queue = 4", "network_limit = 0.5"] {
+            let error = refused(kind, keys).unwrap();
+            assert!(error.contains(&format!("traffic.{}", &keys[..13])), "{kind}: {error}");
         }
+    }
+    for kind in ["credit", "omni-path", "input-queued", "input-output-queued"] {
+        assert_eq!(refused(kind, "injection_queue = 4"), None, "{kind}");
+        assert_eq!(refused(kind, "network_limit = 0.5").is_some(), kind != "credit", "{kind}");
     }
 }
 

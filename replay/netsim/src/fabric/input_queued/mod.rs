@@ -5,15 +5,18 @@
 //! work (`router`), each by what there was when the cycle began, so that their order does not matter: whatever passes between them takes a
 //! cycle at least. Nothing happens at switches and hosts where nothing waits.
 
-mod calendar;
 mod config;
 mod hosts;
-mod matching;
 mod router;
 mod state;
 
-pub use config::{Arbiter, FlowControl, InputQueuedConfig, Order, PipelineLatencies, SeparableAllocator};
+pub use super::clocked::separable::{Arbiter, Order, SeparableAllocator};
+pub use config::{FlowControl, InputQueuedConfig, PipelineLatencies};
 
+use super::clocked::calendar::Calendar;
+use super::clocked::matching::{Matcher, Request};
+use super::clocked::ports::{NONE, Ports};
+use super::clocked::{check_ahead, clock, delays};
 use super::cycle::Cycle;
 use super::figures::LinkMeter;
 use super::flows::Flows;
@@ -27,15 +30,9 @@ use crate::network::{Delivery, HostIndex, NetworkFigures, Simulation};
 use crate::routing::Routes;
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, Topology};
-use crate::units::{DurationPs, Rate};
-use calendar::Calendar;
-use matching::{Matcher, Request};
-use state::{Crossing, Flit, Host, InputVc, NONE, OutputVc, Packet, Ports};
+use state::{Crossing, Flit, Host, InputVc, OutputVc, Packet};
 use std::collections::BTreeMap;
 use typed_index_collections::TiVec;
-
-/// So many cycles ahead something may be under way.
-const MAX_AHEAD: u64 = 1 << 22;
 
 /// A flit at the end of a link.
 struct Arrival {
@@ -135,8 +132,8 @@ impl<O: Observer> InputQueued<O> {
         config.check()?;
         config.check_routes(&routes)?;
         routes.deadlock_freedom(&topology)?;
-        let clock = clock(config, &topology)?;
-        let delays = delays(config, &topology, &clock)?;
+        let clock = clock(config.flit, config.mtu, config.headers, &topology)?;
+        let delays = delays(config.latency.link, &topology, &clock)?;
         let ahead = ahead(config, &delays)?;
         let ports = Ports::new(&topology);
         let (inputs, outputs, vcs) = (ports.inputs().len(), ports.outputs().len(), usize::from(config.vcs));
@@ -303,55 +300,12 @@ impl<O: Observer> InputQueued<O> {
     }
 }
 
-/// The clock of the switches: the links' flit time.
-fn clock(config: &InputQueuedConfig, topology: &Topology) -> Result<LinkTime, FabricError> {
-    let wrong = |value: String, allowed| FabricError::Value { key: "topology", value, allowed };
-    let mut links = topology.links().iter().filter(|link| !link.absent);
-    let rate = links.next().map_or(Rate::UNLIMITED, |link| link.rate);
-    if let Some(link) = links.find(|link| link.rate != rate) {
-        let value = format!("rates of {rate} and {}", link.rate);
-        return Err(wrong(value, "links of one rate: a flit's time on them is the cycle of the switches"));
-    }
-    if topology.links().iter().any(|link| link.burst_bytes > 0) {
-        return Err(wrong("a burst".to_owned(), "wires: a link with credits has no token bucket (burst)"));
-    }
-    let clock = LinkTime::new(rate, config.flit, config.mtu, config.headers);
-    if clock.cycle_ps(1) == 0 {
-        return Err(wrong(format!("a rate of {rate}"), "rates at which a flit takes a picosecond at least"));
-    }
-    Ok(LinkTime { whole_flits: true, ..clock })
-}
-
-/// Whole cycles that each link takes, beside that in which a flit is sent.
-fn delays(
-    config: &InputQueuedConfig,
-    topology: &Topology,
-    clock: &LinkTime,
-) -> Result<TiVec<LinkId, u32>, FabricError> {
-    let delay = |delay_ps: u64| {
-        let cycles = Cycle::from(SimTime(delay_ps), clock).0;
-        u32::try_from(cycles).ok().and_then(|cycles| cycles.checked_add(config.latency.link))
-    };
-    let delays = topology.links().iter().map(|link| {
-        delay(link.delay_ps).ok_or_else(|| FabricError::Value {
-            key: "topology",
-            value: format!("a delay of {}", DurationPs(link.delay_ps)),
-            allowed: "delays of at most 4194304 cycles",
-        })
-    });
-    delays.collect()
-}
-
 /// How many cycles ahead something may be under way: over the slowest link, behind all that waits at its output.
 fn ahead(config: &InputQueuedConfig, delays: &TiVec<LinkId, u32>) -> Result<usize, FabricError> {
     let slowest = delays.iter().copied().max().unwrap_or(0);
     let queued = u64::from(config.buffer) * u64::from(config.vcs);
     let ahead = u64::from(slowest) + u64::from(config.latency.crossbar.max(config.latency.credit)) + queued + 2;
-    usize::try_from(ahead).ok().filter(|_| ahead <= MAX_AHEAD).ok_or_else(|| FabricError::Value {
-        key: "topology",
-        value: format!("{ahead} cycles under way on the slowest link"),
-        allowed: "delays, buffers and latencies of at most 4194304 cycles together",
-    })
+    check_ahead(ahead)
 }
 
 impl<O: Observer> Simulation for InputQueued<O> {

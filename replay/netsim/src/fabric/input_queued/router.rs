@@ -1,9 +1,11 @@
 //! Routers: what a switch does in a cycle. All of it is decided by what there was when the cycle began.
 
 use super::InputQueued;
-use super::config::{Arbiter, FlowControl};
-use super::matching::{Instant, Rank, Request, Stage, Turns};
-use super::state::{Crossing, Flit, InputVc, NONE, Packet, State};
+use super::config::FlowControl;
+use super::state::{Crossing, Flit, InputVc, Packet, State};
+use crate::fabric::clocked::matching::{Instant, Rank, Request, Stage, Turns};
+use crate::fabric::clocked::ports::NONE;
+use crate::fabric::clocked::separable::Arbiter;
 use crate::fabric::cycle::Cycle;
 use crate::fabric::packet::Observer;
 use crate::routing::{Choice, Hop};

@@ -19,7 +19,7 @@ use proptest::sample::select;
 const MAX_HOSTS: usize = 9;
 
 /// Topologies whose links all are `link`, each with a routing.
-fn topology(link: LinkConfig) -> impl Strategy<Value = (TopologyConfig, RoutingConfig)> {
+pub fn topology(link: LinkConfig) -> impl Strategy<Value = (TopologyConfig, RoutingConfig)> {
     let single = (2..7u32).prop_map(move |nodes| {
         (TopologyConfig::SingleSwitch(SingleSwitchConfig { nodes: Some(nodes), host_link: link }), RoutingConfig::Ecmp)
     });
@@ -56,7 +56,7 @@ impl FromRouting for InputQueuedConfig {
     }
 }
 
-fn link() -> impl Strategy<Value = LinkConfig> {
+pub fn link() -> impl Strategy<Value = LinkConfig> {
     let rate = prop_oneof![3 => Just(10_000_000_000u64), 1 => Just(9_999_999_937)];
     let delay = prop_oneof![3 => Just(0), 1 => (1..6u64).prop_map(|beats| beats * BEAT), 1 => 1..300_000u64];
     (rate, delay).prop_map(|(rate, delay)| LinkConfig {
@@ -66,7 +66,7 @@ fn link() -> impl Strategy<Value = LinkConfig> {
     })
 }
 
-fn allocator() -> impl Strategy<Value = SeparableAllocator> {
+pub fn allocator() -> impl Strategy<Value = SeparableAllocator> {
     let order = select(vec![Order::InputFirst, Order::OutputFirst]);
     let arbiter = prop_oneof![3 => Just(Arbiter::RoundRobin), 1 => Just(Arbiter::Random), 1 => Just(Arbiter::Age)];
     (order, 1..4u8, arbiter).prop_map(|(order, iterations, arbiter)| SeparableAllocator { order, iterations, arbiter })

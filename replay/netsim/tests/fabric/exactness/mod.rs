@@ -1,6 +1,7 @@
 //! Random small networks, and the fast fabrics beside the slow models on them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
+pub mod input_output_queued;
 pub mod input_queued;
 pub mod listed;
 pub mod networks;
@@ -10,6 +11,7 @@ pub mod topologies;
 use crate::flit_model::fault::Fault;
 use crate::flit_model::traffic::{Seen, Sending, When, answers};
 use netsim::fabric::credit::CreditConfig;
+use netsim::fabric::input_output_queued::InputOutputQueuedConfig;
 use netsim::fabric::input_queued::InputQueuedConfig;
 use netsim::fabric::omni_path::OmniPathConfig;
 use netsim::fabric::packet::PacketFabric;
@@ -37,6 +39,12 @@ pub trait OnTopology: fmt::Display {
 }
 
 impl OnTopology for CreditConfig {
+    fn topology(&self) -> &TopologyConfig {
+        &self.topology
+    }
+}
+
+impl OnTopology for InputOutputQueuedConfig {
     fn topology(&self) -> &TopologyConfig {
         &self.topology
     }

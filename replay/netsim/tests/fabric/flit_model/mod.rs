@@ -8,6 +8,7 @@
 pub mod arbiter;
 pub mod credit;
 pub mod fault;
+pub mod input_output_queued;
 pub mod input_queued;
 pub mod omni_path;
 pub mod routing;

@@ -1,12 +1,12 @@
 //! Allocators: which of the requests of a switch are granted, so that no input and no output is granted twice.
 
-use super::config::{Arbiter, Order, SeparableAllocator};
+use super::separable::{Arbiter, Order, SeparableAllocator};
 use crate::count::count;
 use crate::kernel::random::draw;
 
 /// An input asks for an output, both numbered within their switch.
 #[derive(Clone, Copy)]
-pub(super) struct Request {
+pub(in crate::fabric) struct Request {
     pub input: u32,
     pub output: u32,
     /// Granted only by those who have no other request.
@@ -18,14 +18,14 @@ pub(super) struct Request {
 
 /// Which of both allocations of a switch, for draws.
 #[derive(Clone, Copy)]
-pub(super) enum Stage {
+pub(in crate::fabric) enum Stage {
     VcAllocation = 0,
     SwitchAllocation = 1,
 }
 
 /// Where and when an allocation takes place.
 #[derive(Clone, Copy)]
-pub(super) struct Instant {
+pub(in crate::fabric) struct Instant {
     pub seed: u64,
     pub switch: u32,
     pub cycle: u64,
@@ -33,7 +33,7 @@ pub(super) struct Instant {
 }
 
 /// In what order requests are chosen: the least one wins.
-pub(super) type Rank = (bool, u64, u64, u64);
+pub(in crate::fabric) type Rank = (bool, u64, u64, u64);
 
 impl Request {
     /// Its rank for an arbiter, to which it comes with `number` of `of`, and whose turn begins at `turn`; `place` is unlike that of any other
@@ -58,7 +58,7 @@ impl Instant {
 
 /// Makes allocations, and keeps what it needs for that between two of them.
 #[derive(Default)]
-pub(super) struct Matcher {
+pub(in crate::fabric) struct Matcher {
     /// By input and by output: whether it is granted, and the request that has been chosen for it; all unset between two allocations.
     inputs: Vec<Side>,
     outputs: Vec<Side>,
@@ -77,7 +77,7 @@ struct Side {
 const FREE: Side = Side { granted: false, request: u32::MAX, rank: (true, u64::MAX, u64::MAX, u64::MAX) };
 
 /// Where round robins begin: those of inputs, over outputs, and those of outputs, over inputs.
-pub(super) struct Turns<'a> {
+pub(in crate::fabric) struct Turns<'a> {
     pub inputs: &'a mut [u32],
     pub outputs: &'a mut [u32],
 }

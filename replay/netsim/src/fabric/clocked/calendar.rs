@@ -1,7 +1,7 @@
 //! What arrives in which cycle, not too far ahead.
 
 /// Things by cycle, in a ring of cycles.
-pub(super) struct Calendar<T> {
+pub(in crate::fabric) struct Calendar<T> {
     slots: Vec<Vec<T>>,
     waiting: usize,
 }

@@ -1,0 +1,220 @@
+//! The crossbars: which packets move from inputs to outputs.
+
+use super::InputOutputQueued;
+use super::config::Requests;
+use super::state::{Asked, Event, Packet, Queued};
+use crate::fabric::clocked::matching::{Instant, Request, Stage, Turns};
+use crate::fabric::packet::Observer;
+use crate::kernel::random::{below, draw};
+use crate::routing::{Choice, Hop, RoutingConfig};
+use crate::topology::{LinkId, NodeId};
+
+/// Where a packet may go on: links, a class of their VCs, and whether it enters a ring that keeps a bubble.
+struct Ways<'a> {
+    links: &'a [LinkId],
+    class: u8,
+    enters_ring: bool,
+}
+
+/// A switch in a cycle.
+struct Here {
+    switch: u32,
+    now: u64,
+    /// The first VC of its inputs and of its outputs.
+    first_input_vc: u32,
+    first_output_vc: u32,
+    /// What all its draws of this cycle come from.
+    drawn: u64,
+}
+
+impl<O: Observer> InputOutputQueued<O> {
+    /// A packet has become the first in a VC of an input that nothing moves out of.
+    pub(super) fn asks(&mut self, input_vc: u32) {
+        let link = self.ports.inputs()[(input_vc / self.vcs) as usize];
+        let switch = self.topology.link(link).to.0 - self.topology.hosts();
+        let asking = &mut self.asking[switch as usize];
+        if asking.is_empty() {
+            self.working.push(switch);
+        }
+        asking.push(input_vc);
+    }
+
+    /// Grants what can be granted at `switch` in the cycle `now`. Returns whether packets still ask.
+    pub(super) fn switch_works(&mut self, switch: u32, now: u64) -> bool {
+        let here = Here {
+            switch,
+            now,
+            first_input_vc: self.ports.inputs_of(switch).0 * self.vcs,
+            first_output_vc: self.ports.outputs_of(switch).0 * self.vcs,
+            drawn: draw(self.config.seed, (1 << 61) + u64::from(switch), now),
+        };
+        let mut asking = std::mem::take(&mut self.asking[switch as usize]);
+        let mut asked = std::mem::take(&mut self.asked);
+        for input_vc in &asking {
+            self.ask(&here, *input_vc, &mut asked);
+        }
+        if self.config.allocator.is_some() {
+            self.match_asked(&here, &mut asked);
+        } else if asked.len() > 1 {
+            asked.sort_unstable_by_key(|asked| (asked.rank, asked.input_vc, asked.output_vc));
+        }
+        for Asked { input_vc, output_vc, needs, .. } in &asked {
+            let granted = self.input_vcs[*input_vc as usize].moves_until > now;
+            if !granted && self.output_vcs[*output_vc as usize].moves_until <= now {
+                self.grant(*input_vc, *output_vc, *needs, now);
+            }
+        }
+        if !asked.is_empty() {
+            asking.retain(|input_vc| self.input_vcs[*input_vc as usize].moves_until <= now);
+        }
+        asked.clear();
+        self.asked = asked;
+        let more = !asking.is_empty();
+        self.asking[switch as usize] = asking;
+        more
+    }
+
+    /// Where the packet goes on that is first in a VC of `link`.
+    fn ways<'a>(&'a self, node: NodeId, link: LinkId, vc: u32, packet: &Packet, one: &'a mut [LinkId; 1]) -> Ways<'a> {
+        if self.by_packet {
+            let class = u8::try_from(vc / self.vcs_of_class).unwrap_or(0);
+            let hop = Hop { at: node, input_link: link, class, to: packet.destination, key: packet.key };
+            let Some((lane, enters_ring)) = self.routes.lane(&hop) else {
+                return Ways { links: &[], class: 0, enters_ring: false };
+            };
+            one[0] = lane.link;
+            return Ways { links: one, class: lane.class, enters_ring };
+        }
+        let next = self.routes.next(node, link, packet.destination);
+        let all = Ways { links: next.links, class: next.class, enters_ring: next.enters_ring };
+        if next.links.len() == 1 || *self.routes.config() == RoutingConfig::Adaptive {
+            return all;
+        }
+        let source = self.topology.host_node(self.messages.get(packet.message).source.0);
+        match self.routes.choose(next.links.len(), node, packet.key, packet.flow, source, packet.destination) {
+            Choice::Index(index) => Ways { links: &next.links[index..=index], ..all },
+            Choice::ByCredits => all,
+        }
+    }
+
+    /// What the packet that is first in `input_vc` asks for.
+    fn ask(&self, here: &Here, input_vc: u32, asked: &mut Vec<Asked>) {
+        let Some(id) = self.input_vcs[input_vc as usize].waiting.front() else { return };
+        let packet = self.packets.get(*id);
+        let link = self.ports.inputs()[(input_vc / self.vcs) as usize];
+        let from_host = self.topology.is_host(self.topology.link(link).from);
+        let mut one = [link];
+        let ways = self.ways(self.topology.link(link).to, link, input_vc % self.vcs, packet, &mut one);
+        let begin = asked.len();
+        for link in ways.links {
+            let output = self.ports.output_of(*link);
+            let to_host = self.topology.is_host(self.topology.link(*link).to);
+            // Who turns, into a ring or to a host, leaves room for another packet where rings keep bubbles.
+            let bubble = self.keeps_bubbles && (ways.enters_ring || to_host);
+            let needs = packet.flits + if bubble { self.largest_flits } else { 0 };
+            let vcs = if to_host { 0..self.vcs } else { self.vcs_of(ways.class) };
+            let first = output * self.vcs;
+            if !self.config.busy_outputs && (first..first + self.vcs).any(|vc| self.moves_into(vc, here.now)) {
+                continue;
+            }
+            for vc in vcs {
+                if self.moves_into(first + vc, here.now) || self.room(output, vc, here.now) < needs {
+                    continue;
+                }
+                asked.push(Asked { rank: (from_host, 0), input_vc, output_vc: first + vc, needs });
+            }
+        }
+        let local = input_vc - here.first_input_vc;
+        if self.config.requests == Requests::One && asked.len() > begin + 1 {
+            let bits = draw(here.drawn, 0, local.into());
+            let number = below(bits, (asked.len() - begin) as u64) as usize;
+            asked[begin] = asked[begin + number];
+            asked.truncate(begin + 1);
+        }
+        let transit_first = self.config.transit_priority;
+        for asked in &mut asked[begin..] {
+            let place = (u64::from(local) << 32) + u64::from(asked.output_vc - here.first_output_vc);
+            asked.rank = (from_host && transit_first, draw(here.drawn, 1, place));
+        }
+    }
+
+    /// The VCs of a class.
+    fn vcs_of(&self, class: u8) -> std::ops::Range<u32> {
+        let first = u32::from(class) * self.vcs_of_class;
+        first..first + self.vcs_of_class
+    }
+
+    /// Whether a packet moves into a VC of an output that was granted before `now`.
+    fn moves_into(&self, output_vc: u32, now: u64) -> bool {
+        self.output_vcs[output_vc as usize].moves_until > now
+    }
+
+    /// Flits for which a VC of an output has room at the begin of the cycle `now`.
+    fn room(&self, output: u32, vc: u32, now: u64) -> u32 {
+        let leaves = &self.outputs[output as usize];
+        let held = self.output_vcs[(output * self.vcs + vc) as usize].flits;
+        let left = if u32::from(leaves.vc) == vc {
+            // No more than its flits.
+            u32::try_from(now - leaves.since.min(now)).unwrap_or(u32::MAX).min(leaves.flits)
+        } else {
+            0
+        };
+        self.config.output_buffer + left - held
+    }
+
+    /// Leaves of `asked` what the separable allocator grants.
+    fn match_asked(&mut self, here: &Here, asked: &mut Vec<Asked>) {
+        let Some(allocator) = self.config.allocator else { return };
+        asked.sort_unstable_by_key(|asked| (asked.input_vc, asked.output_vc));
+        let (input_vcs, output_vcs) =
+            (self.ports.inputs_of(here.switch).1 * self.vcs, self.ports.outputs_of(here.switch).1 * self.vcs);
+        let requests = asked.iter().map(|asked| {
+            let waiting = &self.input_vcs[asked.input_vc as usize].waiting;
+            let age = waiting.front().map_or((0, 0), |id| (self.packets.get(*id).left, self.packets.get(*id).key));
+            Request {
+                input: asked.input_vc - here.first_input_vc,
+                output: asked.output_vc - here.first_output_vc,
+                speculative: false,
+                age,
+                granted: false,
+            }
+        });
+        self.requests.extend(requests);
+        let (inputs, outputs) = (here.first_input_vc as usize, here.first_output_vc as usize);
+        let mut turns = Turns {
+            inputs: &mut self.input_turns[inputs..inputs + input_vcs as usize],
+            outputs: &mut self.output_turns[outputs..outputs + output_vcs as usize],
+        };
+        let instant =
+            Instant { seed: self.config.seed, switch: here.switch, cycle: here.now, stage: Stage::SwitchAllocation };
+        self.matcher.allocate(&allocator, &mut self.requests, &mut turns, &instant);
+        let mut granted = self.requests.drain(..).map(|request| request.granted);
+        asked.retain(|_| granted.next().unwrap_or(false));
+    }
+
+    /// The packet that is first in `input_vc` moves into `output_vc` from `now` on, a flit a cycle.
+    fn grant(&mut self, input_vc: u32, output_vc: u32, needs: u32, now: u64) {
+        let input = &mut self.input_vcs[input_vc as usize];
+        let Some(id) = input.waiting.pop_front() else { return };
+        let flits = self.packets.get(id).flits;
+        let moved = now + u64::from(flits);
+        input.moves_until = moved;
+        if !input.waiting.is_empty() {
+            self.calendar.put(moved, Event::Moved { input_vc });
+        }
+        let ready_at = now + u64::from(self.config.latency.crossbar);
+        let given = &mut self.output_vcs[output_vc as usize];
+        given.moves_until = moved;
+        given.flits += flits;
+        given.queue.push_back(Queued { packet: id, flits, ready_at, needs });
+        let (output, vc) = (output_vc / self.vcs, output_vc % self.vcs);
+        self.outputs[output as usize].waiting |= 1 << vc;
+        self.try_output(output, ready_at.max(self.outputs[output as usize].free_from()), now);
+
+        // The credits of its flits go back as they move.
+        let link = self.ports.inputs()[(input_vc / self.vcs) as usize];
+        let sender_vc = self.ports.output_of(link) * self.vcs + input_vc % self.vcs;
+        let at = now + 1 + u64::from(self.delays[link.back()]);
+        self.calendar.put(at, Event::Credits { output_vc: sender_vc, flits });
+    }
+}

@@ -1,0 +1,354 @@
+//! `input-output-queued`: routers with queues at their inputs and outputs, as CAMINOS' `Basic` and `InputOutput` have them; defined in
+//! `docs/input-output-queued.md`.
+//!
+//! They are clocked. A packet moves, leaves and arrives flit by flit, but as it only begins to where there is room for all of it, its flits follow
+//! each other in every cycle: here it is enough to know when its first one does. In each cycle first what arrives is seen; then switches at which
+//! packets ask grant VCs of outputs (`crossbar`), then outputs and hosts that have something to send look whether they may (`links`).
+
+mod config;
+mod crossbar;
+mod links;
+mod state;
+
+pub use config::{InputOutputQueuedConfig, Requests, RouterLatencies};
+
+use super::clocked::calendar::Calendar;
+use super::clocked::matching::{Matcher, Request};
+use super::clocked::ports::Ports;
+use super::clocked::{check_ahead, clock, delays};
+use super::cycle::Cycle;
+use super::figures::LinkMeter;
+use super::flows::Flows;
+use super::ids::PacketId;
+use super::messages::{Messages, NUMBER};
+use super::packet::{HostLinksDiffer, LinkTime, Message, Observer, PacketFabric, PacketRecord, host_rate};
+use super::slab::Slab;
+use super::{FabricError, FabricKind};
+use crate::count::count;
+use crate::network::{Delivery, HostIndex, NetworkFigures, Simulation};
+use crate::routing::Routes;
+use crate::time::SimTime;
+use crate::topology::{HostPlace, LinkId, Topology};
+use state::{Asked, Event, InputVc, Output, OutputVc, Packet};
+use std::collections::BTreeMap;
+use typed_index_collections::TiVec;
+
+/// A network of input-output-queued routers.
+pub struct InputOutputQueued<O> {
+    observer: O,
+    config: InputOutputQueuedConfig,
+    topology: Topology,
+    routes: Routes,
+    /// Whether a packet's way depends on more than place and destination.
+    by_packet: bool,
+    keeps_bubbles: bool,
+    largest_flits: u32,
+    ports: Ports,
+    clock: LinkTime,
+    /// Cycles that a link takes, beside that in which a flit is sent.
+    delays: TiVec<LinkId, u32>,
+    vcs: u32,
+    vcs_of_class: u32,
+    /// By input, then VC.
+    input_vcs: Vec<InputVc>,
+    /// By output, then VC; those of hosts have credits only.
+    output_vcs: Vec<OutputVc>,
+    outputs: Vec<Output>,
+    /// Where round robins of a separable allocator begin: by VC of an input, and of an output.
+    input_turns: Vec<u32>,
+    output_turns: Vec<u32>,
+    /// By switch: VCs of inputs whose first packet asks. Switches where there are some.
+    asking: Vec<Vec<u32>>,
+    working: Vec<u32>,
+    /// Outputs that look in this cycle whether a packet may leave.
+    trying: Vec<u32>,
+    packets: Slab<PacketId, Packet>,
+    messages: Messages,
+    calendar: Calendar<Event>,
+    /// Hosts that have something to send from a cycle on.
+    wakes: BTreeMap<u64, Vec<u32>>,
+    /// The first cycle that has not been worked off.
+    now: u64,
+    /// Whether its arrivals have been seen.
+    open: bool,
+    matcher: Matcher,
+    /// What is used within one cycle of one switch.
+    asked: Vec<Asked>,
+    requests: Vec<Request>,
+    meters: TiVec<LinkId, LinkMeter>,
+    lane_bytes: Vec<u64>,
+    delivered: u64,
+    moved: u64,
+}
+
+impl<O: Observer> InputOutputQueued<O> {
+    /// The network of `config` for `hosts`; `observer` sees its packets.
+    ///
+    /// # Errors
+    /// When the hosts do not fit into the topology, or a value makes no sense.
+    pub fn new(config: &InputOutputQueuedConfig, hosts: &[HostPlace], observer: O) -> Result<Self, FabricError> {
+        config.check()?;
+        let topology = config.topology.build(hosts)?;
+        let routes = Routes::new(&config.routing, &topology, config.seed)?;
+        Self::on(config, topology, routes, observer)
+    }
+
+    /// The network of `config` on a topology and a routing that were made elsewhere, in place of its own.
+    ///
+    /// # Errors
+    /// When a value makes no sense, or packets may wait for each other for ever.
+    pub fn on(
+        config: &InputOutputQueuedConfig,
+        topology: Topology,
+        routes: Routes,
+        observer: O,
+    ) -> Result<Self, FabricError> {
+        config.check()?;
+        config.check_routes(&routes)?;
+        routes.deadlock_freedom(&topology)?;
+        let clock = clock(config.flit, config.mtu, config.headers, &topology)?;
+        let delays = delays(config.latency.link, &topology, &clock)?;
+        let slowest = delays.iter().copied().max().unwrap_or(0);
+        let ahead = check_ahead(u64::from(slowest) + u64::from(config.latency.crossbar) + config.largest_flits() + 2)?;
+        let ports = Ports::new(&topology);
+        let (inputs, outputs, vcs) = (ports.inputs().len(), ports.outputs().len(), usize::from(config.vcs));
+        let (hosts, links) = (topology.hosts() as usize, topology.links().len());
+        Ok(Self {
+            observer,
+            by_packet: routes.looks_at_packets(),
+            keeps_bubbles: routes.packets_of_room() > 1,
+            largest_flits: u32::try_from(config.largest_flits()).unwrap_or(u32::MAX),
+            vcs_of_class: (config.vcs / routes.classes()).into(),
+            routes,
+            clock,
+            delays,
+            vcs: config.vcs.into(),
+            input_vcs: vec![InputVc::default(); inputs * vcs],
+            output_vcs: vec![OutputVc::new(config.buffer); outputs * vcs],
+            outputs: vec![Output::IDLE; outputs],
+            input_turns: vec![0; inputs * vcs],
+            output_turns: vec![0; outputs * vcs],
+            asking: vec![Vec::new(); topology.switches() as usize],
+            working: Vec::new(),
+            trying: Vec::new(),
+            packets: Slab::default(),
+            messages: Messages::new(topology.hosts(), hosts, config.mtu, config.headers),
+            calendar: Calendar::new(ahead),
+            wakes: BTreeMap::new(),
+            now: 0,
+            open: false,
+            matcher: Matcher::default(),
+            asked: Vec::new(),
+            requests: Vec::new(),
+            meters: vec![LinkMeter::default(); links].into(),
+            lane_bytes: vec![0; links * vcs],
+            delivered: 0,
+            moved: 0,
+            ports,
+            config: config.clone(),
+            topology,
+        })
+    }
+
+    /// What it is built of.
+    #[must_use]
+    pub const fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// The next cycle in which anything happens.
+    fn next_cycle(&self) -> Option<u64> {
+        if self.open || !self.working.is_empty() {
+            return Some(self.now);
+        }
+        let woken = self.wakes.keys().next().copied();
+        [woken, self.calendar.next(self.now)].into_iter().flatten().min()
+    }
+
+    /// Sees the arrivals of the next cycle, if it is not later than `until`. Returns it.
+    fn arrive(&mut self, until: u64, deliveries: &mut Vec<Delivery>) -> Option<u64> {
+        let now = self.next_cycle().filter(|cycle| *cycle <= until)?;
+        if std::mem::replace(&mut self.open, true) {
+            return Some(now);
+        }
+        self.now = now;
+        let events = self.calendar.take(now);
+        for event in &events {
+            match *event {
+                Event::Arrives { input_vc, packet } => {
+                    let state = &mut self.input_vcs[input_vc as usize];
+                    state.waiting.push_back(packet);
+                    if state.waiting.len() == 1 {
+                        if state.moves_until <= now {
+                            self.asks(input_vc);
+                        } else {
+                            let moved = state.moves_until;
+                            self.calendar.put(moved, Event::Moved { input_vc });
+                        }
+                    }
+                }
+                Event::Delivered { packet } => self.deliver(packet, now, deliveries),
+                Event::Credits { output_vc, flits } => {
+                    self.output_vcs[output_vc as usize].credits_return(now, flits);
+                    let output = output_vc / self.vcs;
+                    let free = self.outputs[output as usize].free_from();
+                    self.try_output(output, free.max(now), now);
+                }
+                Event::Moved { input_vc } => self.asks(input_vc),
+                Event::Try { output } => self.trying.push(output),
+            }
+        }
+        self.calendar.keep(now, events);
+        if let Some(hosts) = self.wakes.remove(&now) {
+            hosts.into_iter().for_each(|host| self.wake_host(host));
+        }
+        Some(now)
+    }
+
+    /// Has `host` try to send from the present cycle on.
+    fn wake_host(&mut self, host: u32) {
+        let output = self.ports.output_of(self.topology.uplink(crate::topology::NodeId(host)));
+        let free = self.outputs[output as usize].free_from();
+        self.try_output(output, free.max(self.now), self.now);
+    }
+
+    /// Has switches and hosts do what they do in the cycle whose arrivals have been seen.
+    fn work(&mut self) {
+        if !std::mem::replace(&mut self.open, false) {
+            return;
+        }
+        let now = self.now;
+        let mut working = std::mem::take(&mut self.working);
+        working.retain(|switch| self.switch_works(*switch, now));
+        self.working = working;
+        let mut trying = std::mem::take(&mut self.trying);
+        trying.drain(..).for_each(|output| self.output_tries(output, now));
+        self.trying = trying;
+        self.now += 1;
+    }
+
+    fn deliver(&mut self, id: PacketId, now: u64, deliveries: &mut Vec<Delivery>) {
+        let packet = self.packets.remove(id);
+        let at = Cycle(now).begins(&self.clock);
+        let message = self.messages.get(packet.message);
+        let record = PacketRecord {
+            handed_over: message.handed_over,
+            left: Cycle(packet.left).begins(&self.clock),
+            arrived: at,
+            source: message.source,
+            destination: message.destination,
+            number: packet.key & NUMBER,
+            bytes: packet.bytes,
+            flits: packet.flits,
+            switches: packet.switches,
+            token: message.token,
+        };
+        self.delivered += 1;
+        self.observer.delivered(&record);
+        if let Some(token) = self.messages.arrived(packet.message) {
+            deliveries.push(Delivery { token, at });
+        }
+    }
+}
+
+impl<O: Observer> Simulation for InputOutputQueued<O> {
+    fn hosts(&self) -> u32 {
+        self.topology.hosts()
+    }
+
+    fn next_event(&self) -> Option<SimTime> {
+        self.next_cycle().map(|cycle| Cycle(cycle).begins(&self.clock))
+    }
+
+    fn run_before(&mut self, until: SimTime) {
+        let Some(last) = until.0.checked_sub(1) else { return };
+        let last = Cycle::until(SimTime(last), &self.clock).0;
+        let mut deliveries = Vec::new();
+        while self.arrive(last, &mut deliveries).is_some() {
+            self.work();
+            deliveries.clear();
+        }
+    }
+
+    fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime {
+        let before = deliveries.len();
+        let last = Cycle::until(until, &self.clock).0;
+        while let Some(cycle) = self.arrive(last, deliveries) {
+            if deliveries.len() > before {
+                deliveries[before..].sort_by_key(|delivery| delivery.token.0);
+                return Cycle(cycle).begins(&self.clock);
+            }
+            self.work();
+        }
+        until
+    }
+
+    fn events(&self) -> u64 {
+        self.moved
+    }
+
+    fn figures(&self) -> NetworkFigures {
+        let links = self.topology.links().iter().zip(&self.meters).enumerate();
+        let links =
+            links.map(|(id, (link, meter))| meter.figures(&self.topology.link_name(LinkId(count(id))), link.rate));
+        NetworkFigures {
+            events: self.moved,
+            interval_ps: self.config.interval.ps(),
+            links: links.collect(),
+            counters: vec![("packets delivered".to_owned(), self.delivered)],
+            ..NetworkFigures::default()
+        }
+    }
+}
+
+impl<O: Observer> PacketFabric<O> for InputOutputQueued<O> {
+    fn send(&mut self, now: SimTime, message: &Message) {
+        let at = Cycle::from(now, &self.clock).0;
+        if self.open && at > self.now {
+            self.work();
+        }
+        let node = self.topology.host_node(message.source.0);
+        self.messages.hand_over(now, message, node.0 as usize);
+        if self.open {
+            self.wake_host(node.0);
+        } else {
+            self.wakes.entry(at.max(self.now)).or_default().push(node.0);
+        }
+    }
+
+    fn observer(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
+    fn link_time(&self) -> Result<LinkTime, HostLinksDiffer> {
+        host_rate(&self.topology)?;
+        Ok(self.clock)
+    }
+
+    fn waits_more_than(&self, host: HostIndex, most: u64) -> Option<bool> {
+        Some(self.messages.waiting(self.topology.host_node(host.0).0 as usize, most) > most)
+    }
+
+    fn lanes(&self) -> u32 {
+        self.vcs
+    }
+
+    fn lane_bytes(&self, _now: SimTime) -> Vec<u64> {
+        self.lane_bytes.clone()
+    }
+}
+
+impl FabricKind for InputOutputQueuedConfig {
+    type Flows = Flows<InputOutputQueued<()>>;
+    type Packets<O: Observer> = InputOutputQueued<O>;
+
+    fn flows(&self, hosts: &[HostPlace]) -> Result<Self::Flows, FabricError> {
+        Ok(Flows::new(InputOutputQueued::new(self, hosts, ())?, self.loopback))
+    }
+
+    fn packets<O: Observer>(&self, hosts: &[HostPlace], observer: O) -> Result<InputOutputQueued<O>, FabricError> {
+        InputOutputQueued::new(self, hosts, observer)
+    }
+
+    super::kinds::network_keys! {}
+}

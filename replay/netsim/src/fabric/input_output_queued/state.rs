@@ -1,0 +1,147 @@
+//! What is on its way, and where packets wait.
+
+use crate::fabric::ids::{MessageId, PacketId};
+use crate::topology::NodeId;
+use std::collections::VecDeque;
+
+/// Never.
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// A packet on its way.
+#[derive(Clone, Copy)]
+pub(super) struct Packet {
+    pub message: MessageId,
+    pub destination: NodeId,
+    pub flits: u32,
+    pub bytes: u32,
+    /// The cycle in which its first flit left its host.
+    pub left: u64,
+    pub key: u64,
+    pub flow: u64,
+    pub switches: u32,
+}
+
+/// A VC at the end of a link, at a switch.
+#[derive(Clone, Default)]
+pub(super) struct InputVc {
+    /// Packets of which a flit has arrived and that have no VC of an output, in order.
+    pub waiting: VecDeque<PacketId>,
+    /// The cycle from which nothing moves out of it that was granted: then the next packet is first.
+    pub moves_until: u64,
+}
+
+/// A packet in the queue of an output.
+#[derive(Clone, Copy)]
+pub(super) struct Queued {
+    pub packet: PacketId,
+    pub flits: u32,
+    /// When its first flit is there.
+    pub ready_at: u64,
+    /// Flits for which there must be credits when it begins to leave.
+    pub needs: u32,
+}
+
+/// A VC of a link, at its sender.
+#[derive(Clone)]
+pub(super) struct OutputVc {
+    /// Packets that have not begun to leave, in order.
+    pub queue: VecDeque<Queued>,
+    /// Flits of the packets in `queue`, and of the packet that leaves.
+    pub flits: u32,
+    /// The cycle from which no packet moves into it.
+    pub moves_until: u64,
+    credits: u32,
+    /// The credits that come back one a cycle: from which cycle on, and how many.
+    returning: (u64, u32),
+}
+
+impl OutputVc {
+    pub const fn new(credits: u32) -> Self {
+        Self { queue: VecDeque::new(), flits: 0, moves_until: 0, credits, returning: (0, 0) }
+    }
+
+    /// The credits that have come by `now`.
+    pub fn credits(&self, now: u64) -> u32 {
+        let (from, all) = self.returning;
+        let came = (now + 1).saturating_sub(from).min(u64::from(all));
+        // No more than `all`.
+        self.credits + u32::try_from(came).unwrap_or(all)
+    }
+
+    /// From `now` on so many credits come, one a cycle; all that were to come before have.
+    pub const fn credits_return(&mut self, now: u64, flits: u32) {
+        self.credits += self.returning.1;
+        self.returning = (now, flits);
+    }
+
+    /// A packet begins to leave.
+    pub const fn take_credits(&mut self, now: u64, flits: u32) {
+        if self.credits >= flits {
+            self.credits -= flits;
+            return;
+        }
+        // Some of its credits are those that come now; they are there by now.
+        let missing = flits - self.credits;
+        self.credits = 0;
+        let (from, all) = self.returning;
+        self.returning = (from + missing as u64, all - missing);
+        debug_assert!(from + missing as u64 <= now + 1, "credits are taken before they come");
+    }
+
+    /// The cycle in which there are `needs` credits, if that is known by `now` and later.
+    pub fn has_credits_at(&self, needs: u32, now: u64) -> Option<u64> {
+        let (from, all) = self.returning;
+        let missing = needs.checked_sub(self.credits).filter(|missing| *missing > 0 && *missing <= all)?;
+        Some(from + u64::from(missing) - 1).filter(|at| *at > now)
+    }
+}
+
+/// A link, at its sender.
+#[derive(Clone, Copy)]
+pub(super) struct Output {
+    /// The packet that leaves, or left last: from which cycle on, its flits, and its VC.
+    pub since: u64,
+    pub flits: u32,
+    pub vc: u8,
+    /// The VC with which the choice of the next packet begins.
+    pub turn: u8,
+    /// VCs with packets that have not begun to leave, a bit each.
+    pub waiting: u16,
+    /// When it is looked at next whether a packet may leave.
+    pub try_at: u64,
+}
+
+impl Output {
+    pub const IDLE: Self = Self { since: 0, flits: 0, vc: 0, turn: 0, waiting: 0, try_at: NEVER };
+
+    /// The cycle from which the link is free.
+    pub const fn free_from(&self) -> u64 {
+        self.since + self.flits as u64
+    }
+}
+
+/// A packet first in `input_vc` asks for `output_vc`, both numbered among all.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    /// What decides the order of random grants, the least first: whether a host sent it, and what was drawn.
+    pub rank: (bool, u64),
+    pub input_vc: u32,
+    pub output_vc: u32,
+    /// Flits for which there must be credits when it leaves.
+    pub needs: u32,
+}
+
+/// What happens in a cycle, before hosts and switches work.
+#[derive(Clone, Copy)]
+pub(super) enum Event {
+    /// The first flit of a packet arrives at a switch, in a VC of an input.
+    Arrives { input_vc: u32, packet: PacketId },
+    /// The last flit of a packet arrives at its host.
+    Delivered { packet: PacketId },
+    /// Credits of a VC of an output come back, one a cycle.
+    Credits { output_vc: u32, flits: u32 },
+    /// The packet that moved out of a VC of an input has done so.
+    Moved { input_vc: u32 },
+    /// An output looks whether a packet may leave.
+    Try { output: u32 },
+}

@@ -1,0 +1,73 @@
+//! `input-output-queued` beside the slow model, packet by packet, and mistakes that the comparison finds.
+
+use crate::exactness::input_output_queued::input_output_queued_networks;
+use crate::exactness::{Case, difference, drive, networks_config, run};
+use crate::flit_model::input_output_queued::{Mistake, play};
+use crate::flit_model::traffic::{Seen, When};
+use netsim::fabric::input_output_queued::{InputOutputQueued, InputOutputQueuedConfig};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+fn fabric(case: &Case<InputOutputQueuedConfig>) -> InputOutputQueued<Seen> {
+    InputOutputQueued::new(&case.config, &case.hosts, Seen::default()).unwrap()
+}
+
+proptest! {
+    #![proptest_config(networks_config(600, "tests/regressions/fabric_exactness_input_output_queued.txt"))]
+
+    #[test]
+    fn every_packet_leaves_and_arrives_when_the_slow_model_says(case in input_output_queued_networks()) {
+        let topology = case.config.topology.build(&case.hosts).unwrap();
+        let slow = play(&case.config, &topology, &case.traffic, None);
+        prop_assert_eq!(slow.deliveries.len(), case.traffic.len(), "something is stuck");
+        let fast = drive(&mut fabric(&case), &case.traffic);
+        if let Some(difference) = difference(&fast, &slow, &topology) {
+            return Err(TestCaseError::fail(difference));
+        }
+        if case.traffic.iter().all(|sending| matches!(sending.when, When::At(_))) {
+            prop_assert_eq!(run(&mut fabric(&case), &case.traffic).packets, slow.packets);
+        }
+    }
+}
+
+#[test]
+fn mistakes_are_found() {
+    let mistakes = [
+        Mistake::RoomForHead,
+        Mistake::CreditForHead,
+        Mistake::NothingDrawn,
+        Mistake::DrawnOnce,
+        Mistake::GrantsInOrder,
+        Mistake::AsksForOne,
+        Mistake::TurnStays,
+        Mistake::FlitsTakeTurns,
+        Mistake::NoBubble,
+        Mistake::NoBubbleToHosts,
+        Mistake::BubbleInOutputOnly,
+        Mistake::BusyAsked,
+        Mistake::NoPriority,
+        Mistake::CrossbarAtOnce,
+        Mistake::LeavesLater,
+        Mistake::OneMovesToOutput,
+        Mistake::AsksEarly,
+        Mistake::HostsTakeTurns,
+        Mistake::ClassesAtHosts,
+        Mistake::HostsHaveBuffers,
+        Mistake::OtherOrder,
+        Mistake::OneIteration,
+    ];
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    let mut left = mistakes.to_vec();
+    for _ in 0..2_000 {
+        if left.is_empty() {
+            break;
+        }
+        let case = input_output_queued_networks().new_tree(&mut runner).unwrap().current();
+        let topology = case.config.topology.build(&case.hosts).unwrap();
+        let right = drive(&mut fabric(&case), &case.traffic);
+        left.retain(|mistake| play(&case.config, &topology, &case.traffic, Some(*mistake)) == right);
+    }
+    assert_eq!(left, [], "mistakes that no network shows");
+}
