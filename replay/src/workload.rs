@@ -3,9 +3,10 @@
 use causal::{CausalError, Chunk, Execution, JobGraph, JobTime, Outcome, Progress, Transport};
 use netsim::engine::{self, Workload};
 use netsim::fabric;
-use netsim::network::{Delivery, FlowId, HostIndex, Network, Token};
+use netsim::network::{Delivery, FlowId, FlowKind, HostIndex, Network, Token};
 use netsim::time::SimTime;
 use trace::ids::{ConnectionId, HostId};
+use trace::rows::ConnectionRow;
 
 /// Between two calls of the progress function this many things happen.
 const STEPS_A_REPORT: u64 = 4_096;
@@ -16,14 +17,29 @@ const LATEST: SimTime = SimTime(JobTime::MAX.0.unsigned_abs());
 type Flows = Vec<Option<(FlowId, FlowId)>>;
 
 /// A network that carries the bytes of a job.
-struct Carrying<'n, N> {
+struct Carrying<'n, 'g, N> {
     network: &'n mut N,
     flows: &'n mut Flows,
+    connections: &'g [ConnectionRow],
 }
 
-impl<N: Network> Transport for Carrying<'_, N> {
+/// What a connection is for, by its protocol in the trace.
+fn kind(protocol: &str) -> FlowKind {
+    match protocol {
+        "rpc" => FlowKind::Calls,
+        "data-transfer" => FlowKind::Storage,
+        "shuffle" => FlowKind::Shuffle,
+        _ => FlowKind::Other,
+    }
+}
+
+impl<N: Network> Transport for Carrying<'_, '_, N> {
     fn connect(&mut self, connection: ConnectionId, HostId(client): HostId, HostId(server): HostId) {
-        self.flows[connection.index()] = Some(self.network.open_connection(HostIndex(client), HostIndex(server)));
+        let flows = self.network.open_connection(HostIndex(client), HostIndex(server));
+        let kind = kind(&self.connections[connection.index()].protocol);
+        self.network.describe(flows.0, kind);
+        self.network.describe(flows.1, kind);
+        self.flows[connection.index()] = Some(flows);
     }
 
     fn send(&mut self, now: JobTime, chunk: Chunk) {
@@ -37,6 +53,7 @@ impl<N: Network> Transport for Carrying<'_, N> {
 /// A job under way, with whoever wants to know how far it has come.
 struct RecordedJob<'g, 't, P> {
     execution: Execution<'g, 't>,
+    connections: &'g [ConnectionRow],
     flows: Flows,
     progress: P,
     steps: u64,
@@ -57,14 +74,15 @@ impl<N: Network, P: FnMut(Progress)> Workload<N> for RecordedJob<'_, '_, P> {
     }
 
     fn tick(&mut self, _: SimTime, network: &mut N) {
-        self.execution.act(&mut Carrying { network, flows: &mut self.flows });
+        self.execution.act(&mut Carrying { network, flows: &mut self.flows, connections: self.connections });
         self.step_done();
     }
 
     fn delivered(&mut self, delivery: &Delivery, network: &mut N) {
         let at = JobTime::SUBMISSION.plus_ps(delivery.at.0);
         let token = causal::Token(delivery.token.0);
-        self.execution.delivered(at, token, &mut Carrying { network, flows: &mut self.flows });
+        let carrying = &mut Carrying { network, flows: &mut self.flows, connections: self.connections };
+        self.execution.delivered(at, token, carrying);
         self.step_done();
     }
 
@@ -89,8 +107,9 @@ pub fn run<N: Network>(
     }
     let of_fabric = fabric::latest(network.figures().interval_ps);
     let mut flows = vec![None; graph.trace.connections.len()];
-    let execution = Execution::new(graph, &mut Carrying { network, flows: &mut flows });
-    let mut job = RecordedJob { execution, flows, progress, steps: 0 };
+    let connections = &graph.trace.connections;
+    let execution = Execution::new(graph, &mut Carrying { network, flows: &mut flows, connections });
+    let mut job = RecordedJob { execution, connections, flows, progress, steps: 0 };
     let latest = of_fabric.min(LATEST);
     engine::run(network, &mut job, latest);
     let next = engine::next_time(network, &job);

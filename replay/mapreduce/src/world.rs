@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use netsim::network::FlowKind;
 use trace::ids::{ConnectionId, HostId, ProcessId, TaskId};
 use trace::rows::MessageKind;
 
@@ -61,6 +62,15 @@ impl Protocol {
             Self::Rpc => "rpc",
             Self::DataTransfer => "data-transfer",
             Self::Shuffle => "shuffle",
+        }
+    }
+
+    /// What a network is told of its connections.
+    pub(crate) const fn kind(self) -> FlowKind {
+        match self {
+            Self::Rpc => FlowKind::Calls,
+            Self::DataTransfer => FlowKind::Storage,
+            Self::Shuffle => FlowKind::Shuffle,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! ([`crate::engine`]). A network knows hosts, flows and bytes; it does not know Hadoop.
 
 use crate::time::SimTime;
+use serde::{Deserialize, Serialize};
 
 /// A host of the network, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,6 +13,21 @@ pub struct HostIndex(pub u32);
 /// One direction of a connection: bytes are delivered in the order in which they were handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u32);
+
+/// What a flow is for, as far as its workload knows: a hint, of which a network may make use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlowKind {
+    /// Calls of procedures, and their answers.
+    Calls,
+    /// What files are read and written by.
+    Storage,
+    /// What tasks exchange with tasks.
+    Shuffle,
+    /// Something else, or nothing is known of it.
+    #[default]
+    Other,
+}
 
 /// What the workload calls the bytes of one [`Network::send`]; given back with their delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -246,6 +262,11 @@ pub trait Network: Simulation {
     /// Opens the two flows of a TCP-like connection, which share round-trip state; by default two plain flows.
     fn open_connection(&mut self, client: HostIndex, server: HostIndex) -> (FlowId, FlowId) {
         (self.open_flow(client, server), self.open_flow(server, client))
+    }
+
+    /// Says what a flow is for, before anything is sent on it.
+    fn describe(&mut self, flow: FlowId, kind: FlowKind) {
+        let _ = (flow, kind);
     }
 
     /// Hands `bytes` to `flow` at `now`, which is never earlier than the last time given to this network.

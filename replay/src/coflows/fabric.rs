@@ -4,7 +4,7 @@ use coflow::packet::Completion;
 use coflow::{Coflow, Workload};
 use netsim::engine::{self, End, Workload as Driver};
 use netsim::fabric::{self, FabricConfig, FabricError};
-use netsim::network::{Delivery, HostIndex, Network, Token};
+use netsim::network::{Delivery, FlowKind, HostIndex, Network, Token};
 use netsim::time::SimTime;
 use netsim::topology::HostPlace;
 use thiserror::Error;
@@ -92,6 +92,7 @@ impl<N: Network, F: FnMut()> Driver<N> for Coflows<'_, F> {
     fn tick(&mut self, now: SimTime, network: &mut N) {
         for flow in &self.coflows[self.arrived].flows {
             let way = network.open_flow(HostIndex(flow.from.0.into()), HostIndex(flow.to.0.into()));
+            network.describe(way, FlowKind::Shuffle);
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 1e18")]
             let bytes = flow.bytes.ceil() as u64;
             network.send(now, way, bytes, Token(self.arrived as u64));

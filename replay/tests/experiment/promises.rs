@@ -211,6 +211,26 @@ fn lightness_mixed_takes_circuits_for_messages_of_1_mib_and_the_packet_switch_fo
 }
 
 #[test]
+fn by_kind_goes_by_what_a_connection_of_the_trace_is_for() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/lightness-ocs.toml");
+    let mut experiment = Experiment::read(&path, &[]).unwrap();
+    experiment.workload.handshakes = false;
+    let packets = |bytes: u64| bytes.div_ceil(32 << 10);
+    for (kinds, by_circuit) in [("calls", packets(LARGE)), ("storage", packets(SMALL)), ("shuffle", 0), ("other", 0)] {
+        let text = format!("kind = \"lightness\"\ndecision = \"by-kind\"\ncircuit_kinds = [\"{kinds}\"]");
+        experiment.fabric = text.parse().unwrap();
+        let mut trace = job();
+        // The large message is a call's, the small one between the racks a block's, the one within a rack a map output's.
+        for (connection, protocol) in trace.connections.iter_mut().zip(["rpc", "data-transfer", "shuffle"]) {
+            protocol.clone_into(&mut connection.protocol);
+        }
+        let results = run_experiment(&experiment, &trace, |_| {}).unwrap();
+        assert_eq!(counter(&results, "packets by circuit"), by_circuit, "{kinds}");
+        assert_eq!(counter(&results, "packets by OPS"), packets(LARGE) + packets(SMALL) - by_circuit, "{kinds}");
+    }
+}
+
+#[test]
 fn lightness_solstice_plans_circuits_for_messages_of_1_mib_and_takes_the_packet_switch_for_smaller_ones() {
     let results = run("lightness-solstice.toml");
     assert_eq!(counter(&results, "packets by circuit"), (LARGE / PIECE) * 2);

@@ -35,8 +35,13 @@ impl Model {
         }
         for sent in self.kernel.take_outgoing() {
             while self.flows.len() <= sent.connection.index() {
-                let (client, server) = self.world.ends(ConnectionId(self.flows.len() as u32));
-                self.flows.push(network.open_connection(HostIndex(client.0), HostIndex(server.0)));
+                let connection = ConnectionId(self.flows.len() as u32);
+                let (client, server) = self.world.ends(connection);
+                let flows = network.open_connection(HostIndex(client.0), HostIndex(server.0));
+                let kind = self.world.connections[connection.index()].protocol.kind();
+                network.describe(flows.0, kind);
+                network.describe(flows.1, kind);
+                self.flows.push(flows);
             }
             let (from_client, from_server) = self.flows[sent.connection.index()];
             let flow = if sent.from_client { from_client } else { from_server };

@@ -190,6 +190,10 @@ macro_rules! fabric_kinds {
                 match self { $( Self::$Kind(network) => network.open_connection(client, server), )+ }
             }
 
+            fn describe(&mut self, flow: $crate::network::FlowId, kind: $crate::network::FlowKind) {
+                match self { $( Self::$Kind(network) => network.describe(flow, kind), )+ }
+            }
+
             fn send(
                 &mut self,
                 now: $crate::time::SimTime,

@@ -2,7 +2,7 @@
 
 use crate::common::{fabric, lab, run_all};
 use netsim::fabric::{Fabric, FabricConfig};
-use netsim::network::{Delivery, HostIndex, Network, Simulation, Token};
+use netsim::network::{Delivery, FlowKind, HostIndex, Network, Simulation, Token};
 use netsim::time::SimTime;
 use proptest::prelude::*;
 
@@ -229,6 +229,67 @@ fn by_destination_takes_the_circuit_to_the_named_hosts_and_racks() {
     let config: FabricConfig = "kind = \"lightness\"\ncircuit_destinations = [\"w9\"]".parse().unwrap();
     let Err(error) = netsim::fabric::build(&config, &lab(3, 2)) else { panic!("w9 is not there") };
     assert!(error.to_string().contains("circuit_destinations = w9"), "{error}");
+}
+
+#[test]
+fn by_kind_takes_the_circuit_for_flows_of_the_named_kinds() {
+    let text = format!("{IDEAL_SERVERS}decision = \"by-kind\"\nocs_first_message_delay = \"1us\"\n");
+    let passed = |kinds: &str| {
+        let mut network = fabric(&format!("{text}circuit_kinds = {kinds}\n"), &lab(2, 4));
+        let kinds = [FlowKind::Calls, FlowKind::Storage, FlowKind::Shuffle, FlowKind::Other];
+        for ((token, packets), kind) in (0..).zip([1, 10, 100, 1_000]).zip(kinds) {
+            let flow = network.open_flow(HostIndex(0), HostIndex(4));
+            // Of the last one nothing is said.
+            if kind != FlowKind::Other {
+                network.describe(flow, kind);
+            }
+            network.send(SimTime::ZERO, flow, packets * (32 << 10), Token(token));
+        }
+        assert_eq!(run_all(&mut network).len(), 4);
+        (counter(&network, "packets by OPS"), counter(&network, "packets by circuit"))
+    };
+    assert_eq!(passed("[\"shuffle\"]"), (1_011, 100));
+    assert_eq!(passed("[\"shuffle\", \"storage\"]"), (1_001, 110));
+    assert_eq!(passed("[\"other\"]"), (111, 1_000));
+    assert_eq!(passed("[\"calls\", \"storage\", \"shuffle\", \"other\"]"), (0, 1_111));
+    let of = |kinds: &str| format!("{text}circuit_kinds = {kinds}\n").parse::<FabricConfig>();
+    let Err(error) = netsim::fabric::build(&of("[]").unwrap(), &lab(2, 1)) else { panic!("no kind") };
+    assert!(error.to_string().contains("circuit_kinds = []"), "{error}");
+    let error = of("[\"shufle\"]").unwrap_err().to_string();
+    assert!(error.contains("shufle") && error.contains("`shuffle`"), "{error}");
+}
+
+/// What a refused request is told again and again is known: its repetitions cost nothing, and are counted.
+#[test]
+fn repetitions_of_a_refused_request_are_no_events() {
+    let run = |retry: &str| {
+        let text = format!(
+            "{IDEAL_SERVERS}decision = \"ocs\"\nocs_wavelengths = 1\ncable_delay = \"250ns\"\nretry_request_delay = \"{retry}\"\n"
+        );
+        let mut network = fabric(&text, &lab(4, 1));
+        for source in 0..3 {
+            let flow = network.open_flow(HostIndex(source), HostIndex(3));
+            network.send(SimTime::from_ns(u64::from(source)), flow, 1_000, Token(u64::from(source)));
+        }
+        // Two of three wait; seen at two times, in between and after all.
+        let mut deliveries = Vec::new();
+        while deliveries.is_empty() {
+            network.advance(SimTime::from_ns(2_000_000_000), &mut deliveries);
+        }
+        let early = (counter(&network, "circuit requests"), counter(&network, "circuits refused"));
+        let events = network.figures().events;
+        deliveries.extend(run_all(&mut network));
+        let late = (counter(&network, "circuit requests"), counter(&network, "circuits refused"));
+        assert_eq!(late.0, late.1 + 3, "each circuit was granted once");
+        (deliveries.len(), early, events, late)
+    };
+    // The first message is there after 753,003.5 us and what it takes itself, and two repeat each (1 + .75) or (1,000 + .75) us.
+    let (often, rarely) = (run("1us"), run("1ms"));
+    assert_eq!((often.0, rarely.0), (3, 3));
+    let repeated = |each_ns: u64| 2 * (753_000_000 / each_ns);
+    assert!(often.1.1.abs_diff(repeated(1_500)) < 20, "{often:?}");
+    assert!(rarely.1.1.abs_diff(repeated(1_000_500)) < 6, "{rarely:?}");
+    assert!(often.2 < 100 && rarely.2 < 100, "{often:?} {rarely:?}");
 }
 
 #[test]

@@ -433,7 +433,7 @@ proptest! {
         if name == "expander" {
             text += "bulk_threshold = \"6kB\"\n";
         }
-        if let Some(packets) = budget.filter(|_| name != "expander") {
+        if let Some(packets) = budget {
             text += &format!("budget = \"{}B\"\n", packets * PACKET);
         }
         let config: RotorConfig = text.parse().unwrap();
@@ -447,13 +447,6 @@ proptest! {
             at += gap_ns * 1_000 + 1;
             let from = from % racks;
             let to = (from + 1 + step % (racks - 1)) % racks;
-            // Of expander all messages are short, or all are bulk: where both wait for one uplink, a bulk packet may leave its host
-            // sooner than in the plain model.
-            let number = match (name, seed & 1) {
-                ("expander", 0) => number.min(4),
-                ("expander", _) => number.max(5),
-                _ => number,
-            };
             let bytes = number * PAYLOAD;
             network.run_before(SimTime(at));
             let [from32, to32] = [from, to].map(|host| u32::try_from(host).unwrap());

@@ -248,7 +248,8 @@ fn times() -> impl Strategy<Value = Times> {
 
 fn case() -> impl Strategy<Value = (Times, Vec<Message>)> {
     times().prop_flat_map(|times| {
-        let one = (0..30_000_000u64, 0..times.racks, 1..times.racks, 0..6_000u64);
+        let gap = prop_oneof![3 => 0..30_000_000u64, 1 => Just(0)];
+        let one = (gap, 0..times.racks, 1..times.racks, 0..6_000u64);
         let messages = prop::collection::vec(one, 1..16).prop_map(move |list| {
             let mut at = 0;
             let message = |(gap, from, step, bytes): (u64, usize, usize, u64)| {

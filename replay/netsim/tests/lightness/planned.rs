@@ -3,7 +3,7 @@
 use crate::common::{fabric, lab, run_all};
 use netsim::fabric::Fabric;
 use netsim::fabric::lightness::Lightness;
-use netsim::network::{CircuitFigures, HostIndex, LinkFigures, Network, NetworkFigures, Simulation, Token};
+use netsim::network::{CircuitFigures, FlowKind, HostIndex, LinkFigures, Network, NetworkFigures, Simulation, Token};
 use netsim::time::SimTime;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -186,7 +186,7 @@ proptest! {
     fn circuits_keep_apart_and_bytes_add_up(
         messages in prop::collection::vec((0..900u64, 0..10u32, 1..10u32, 0..60_000u64), 1..40),
         scheduler in 0..4usize,
-        decision in prop_oneof![Just("ocs"), Just("by-size"), Just("by-flow"), Just("by-circuit"), Just("by-destination")],
+        decision in prop_oneof![Just("ocs"), Just("by-size"), Just("by-flow"), Just("by-circuit"), Just("by-destination"), Just("by-kind")],
         (ports, hosts) in (1..4u32, 1..3usize),
         (set_up, age, limit, slice) in (0..200u64, 0..100u64, 60..2_000u64, 1..300u64),
         (cable, ack, pass) in (0..300u64, 0..2_000u64, 0..2_000u64),
@@ -196,7 +196,7 @@ proptest! {
         let output = output.map_or_else(String::new, |places| format!("tor_output_buffer = {places}\n"));
         let text = format!(
             "kind = \"lightness\"\nscheduler = \"{}\"\ndecision = \"{decision}\"\ndecision_threshold = \"20kB\"\n\
-             circuit_destinations = [\"rack1\", \"rack3\"]\nserver_rate = \"{server}\"\nocs_wavelengths = {ports}\n\
+             circuit_destinations = [\"rack1\", \"rack3\"]\ncircuit_kinds = [\"storage\"]\nserver_rate = \"{server}\"\nocs_wavelengths = {ports}\n\
              photonic_packet_min = \"1B\"\nphotonic_packet_max = \"9000B\"\nocs_first_message_delay = \"{set_up}us\"\n\
              demand_age = \"{age}us\"\ndemand_limit = \"{limit}us\"\nslice = \"{slice}us\"\ncable_delay = \"{cable}ns\"\n\
              ocs_ack_delay = \"{ack}ns\"\nocs_delay = \"{pass}ns\"\ntor_max_messages = {places}\n{output}interval = \"1us\"\n",
@@ -213,7 +213,11 @@ proptest! {
             while network.advance(at, &mut found) < at {}
             let from = from % number;
             let to = (from + 1 + (step - 1) % (number - 1)) % number;
-            let flow = *flows.entry((from, to)).or_insert_with(|| network.open_flow(HostIndex(from), HostIndex(to)));
+            let flow = *flows.entry((from, to)).or_insert_with(|| {
+                let flow = network.open_flow(HostIndex(from), HostIndex(to));
+                network.describe(flow, if from % 2 == 0 { FlowKind::Storage } else { FlowKind::Calls });
+                flow
+            });
             network.send(at, flow, *bytes, Token(token));
             let rack = |host: u32| host as usize / hosts;
             within += if rack(from) == rack(to) { (*bytes).max(1) } else { 0 };

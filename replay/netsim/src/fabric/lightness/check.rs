@@ -26,8 +26,7 @@ impl LightnessConfig {
             return given.map_or(Ok(()), |(key, time)| wrong(key, time.to_string(), allowed));
         }
         if matches!(self.decision, Decision::Ops | Decision::Direct) {
-            let allowed =
-                "on-demand, or a decision that takes circuits (ocs, by-size, by-flow, by-circuit, by-destination)";
+            let allowed = "on-demand, or a decision that takes circuits (ocs, by-size, by-flow, by-circuit, by-destination, by-kind)";
             return wrong("scheduler", "by demand, without circuits".to_owned(), allowed);
         }
         if self.ocs_output_size > 0 {
@@ -58,6 +57,10 @@ impl LightnessConfig {
 
     fn check_packets(&self) -> Result<(), FabricError> {
         let wrong = |key, value: String, allowed| Err(FabricError::Value { key, value, allowed });
+        if self.decision == Decision::ByKind && self.circuit_kinds.is_empty() {
+            let allowed = "some of calls, storage, shuffle and other, with decision = \"by-kind\"";
+            return wrong("circuit_kinds", "[]".to_owned(), allowed);
+        }
         if self.photonic_packet_max.get() == 0 || self.photonic_packet_max.get() > 1 << 30 {
             return wrong("photonic_packet_max", self.photonic_packet_max.to_string(), "from 1B to 1GiB");
         }

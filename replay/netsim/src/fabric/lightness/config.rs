@@ -6,6 +6,7 @@ use super::state::rack::RackConfig;
 use crate::count::count;
 use crate::fabric::figures::DEFAULT_INTERVAL;
 use crate::fabric::pipe::PipeConfig;
+use crate::network::FlowKind;
 use crate::units::{Bytes, DurationPs, Length, PerByte, Rate};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -21,6 +22,8 @@ pub enum Decision {
     Ocs,
     /// Static: packets to `circuit_destinations` through the circuit switch, others through the packet switch.
     ByDestination,
+    /// Flows of `circuit_kinds` through the circuit switch, others through the packet switch.
+    ByKind,
     /// Messages of `decision_threshold` and more through the circuit switch, others through the packet switch. What counts is
     /// the message of the application (a block, a map's output), however it is cut into pieces.
     BySize,
@@ -130,6 +133,9 @@ pub struct LightnessConfig {
     pub decision_threshold: Bytes,
     /// Names of hosts and racks to which `by-destination` takes the circuit switch. Default: none.
     pub circuit_destinations: Vec<String>,
+    /// What flows are for that `by-kind` takes to the circuit switch. Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub circuit_kinds: Vec<FlowKind>,
 
     /// Rate of a ToR's optical ports. Default: `10Gbps` (the deliverable).
     pub tor_rate: Rate,
@@ -295,6 +301,7 @@ impl Default for LightnessConfig {
             decision: Decision::default(),
             decision_threshold: Bytes(1 << 20),
             circuit_destinations: Vec::new(),
+            circuit_kinds: Vec::new(),
             tor_rate: TEN_GIGABITS,
             tor_startup_delay: DurationPs::from_ns(1_678),
             tor_byte_delay: None,

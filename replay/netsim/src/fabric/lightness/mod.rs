@@ -20,6 +20,7 @@ mod ocs;
 mod ops;
 mod planned;
 mod rack;
+mod refused;
 mod server;
 mod state;
 mod tor;
@@ -43,14 +44,14 @@ use crate::count::count;
 use crate::kernel::random::{below, draw};
 use crate::kernel::{EventQueue, Place};
 use crate::network::{
-    CircuitFigures, Delivery, FlowId, HostIndex, LinkFigures, Network, NetworkFigures, Simulation, Token,
+    CircuitFigures, Delivery, FlowId, FlowKind, HostIndex, LinkFigures, Network, NetworkFigures, Simulation, Token,
 };
 use crate::time::SimTime;
 use crate::topology::{HostPlace, Placing, TopologyError};
 use crate::units::{Bytes, PerByte, Rate};
 use config::Cables;
 use state::aod::Aod;
-use state::ocs::{Circuit, Ocs};
+use state::ocs::{Circuit, Ocs, Refused};
 use state::ops::{Ops, Refusals};
 use state::rack::RackNetwork;
 use state::server::{Nic, OutputBuffer, Packet, ServerFlow};
@@ -94,8 +95,8 @@ enum Event {
     CircuitEnds(u32),
     /// A circuit can be used.
     CircuitUp(u32),
-    /// A refused circuit is asked for again.
-    CircuitRetry(u32),
+    /// A circuit may be given up if it is idle.
+    CircuitHeld(u32),
     /// A circuit has sent a packet.
     CircuitSent(u32),
     /// A circuit may have been idle for long.
@@ -175,6 +176,9 @@ pub struct Lightness {
     channels: Vec<Channel>,
     ops: Ops,
     ocs: Ocs,
+    refused: Refused,
+    /// Up to when everything has happened.
+    now: SimTime,
     /// Who plans circuits from what waits; none where ToRs ask for them.
     control: Option<Control>,
     circuits: Vec<Circuit>,
@@ -232,6 +236,8 @@ impl Lightness {
                 planned: vec![VecDeque::new(); circuit_ports],
                 ..Ocs::default()
             },
+            refused: Refused::new(racks.len()),
+            now: SimTime::ZERO,
             control: config.control(circuit_ports),
             circuits: Vec::new(),
             queue: EventQueue::new(horizon.clamp(1 << 24, 1 << 36)),
@@ -332,7 +338,7 @@ impl Lightness {
             Event::CircuitBegins(input) => self.circuit_begins(now, input),
             Event::CircuitEnds(input) => self.circuit_ends(now, input),
             Event::CircuitUp(circuit) => self.circuit_up(now, circuit),
-            Event::CircuitRetry(circuit) => self.retry_circuit(now, circuit),
+            Event::CircuitHeld(circuit) => self.may_be_given_up(now, circuit),
             Event::CircuitSent(circuit) => self.circuit_sent(now, circuit),
             Event::CircuitIdle(circuit) => self.circuit_idle(now, circuit),
             Event::CircuitDrained(circuit) => self.circuit_drained(now, circuit),
@@ -404,7 +410,8 @@ impl Simulation for Lightness {
 
     fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime {
         if self.rack_network.is_none() {
-            return collect_instant(self, until, deliveries, |network| &mut network.queue, Self::process);
+            self.now = collect_instant(self, until, deliveries, |network| &mut network.queue, Self::process);
+            return self.now;
         }
         // An instant at a time: what happens below the ToRs first, then what hangs on it.
         let before = deliveries.len();
@@ -419,11 +426,13 @@ impl Simulation for Lightness {
             }
         }
         deliveries[before..].sort_by_key(|delivery| delivery.token.0);
+        self.now = until;
         until
     }
 
     fn figures(&self) -> NetworkFigures {
         let counters = &self.counters;
+        let uncounted = self.uncounted();
         let below = self.rack_network.as_ref().map(RackNetwork::figures).unwrap_or_default();
         let named = [
             ("packets within racks", counters.electrical),
@@ -439,9 +448,9 @@ impl Simulation for Lightness {
             ("NACKs: a packet of the same fibre in the way", counters.refused.same_fibre),
             ("NACKs: no place in the ToR's output", counters.refused.no_place),
             ("NACKs: faults", counters.refused.faults),
-            ("circuit requests", counters.circuit_requests),
+            ("circuit requests", counters.circuit_requests + uncounted.0),
             ("circuits set up", counters.circuits),
-            ("circuits refused", counters.circuits_refused),
+            ("circuits refused", counters.circuits_refused + uncounted.1),
             ("circuits released", counters.circuits_released),
             ("circuits evicted", counters.circuits_evicted),
             ("AoD requests", counters.aod_requests),
@@ -490,6 +499,7 @@ impl Network for Lightness {
             sent_bytes: 0,
             handed_over: 0,
             to_circuit: self.circuit_hosts[destination.0 as usize],
+            kind_to_circuit: self.config.circuit_kinds.contains(&FlowKind::Other),
             received: 0,
             early: BTreeSet::new(),
             lost: BTreeSet::new(),
@@ -498,6 +508,10 @@ impl Network for Lightness {
             marks: VecDeque::new(),
         });
         FlowId(id)
+    }
+
+    fn describe(&mut self, flow: FlowId, kind: FlowKind) {
+        self.flows[flow.0 as usize].kind_to_circuit = self.config.circuit_kinds.contains(&kind);
     }
 
     fn send(&mut self, now: SimTime, flow: FlowId, bytes: u64, token: Token) {

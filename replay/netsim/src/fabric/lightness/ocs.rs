@@ -3,7 +3,7 @@
 //! A packet needs a circuit from its ToR to the other one: an input port at the one, an output port at the other, both
 //! free. Requests of one instant are answered in turn. A granted circuit can be used after a fixed delay, which holds
 //! all of the control plane's work, and stays until it was idle for long, or is given up for another request; a refused
-//! request is repeated. Two ToRs joined back to back are a circuit that is always up.
+//! request is repeated ([`super::refused`]). Two ToRs joined back to back are a circuit that is always up.
 
 use super::config::Decision;
 use super::state::ocs::{Circuit, CircuitSpan, MAX_SPANS, NO_SPAN, State};
@@ -33,6 +33,7 @@ impl Lightness {
                 wants_place: false,
                 draining: 0,
                 output_free: SimTime::ZERO,
+                refused: None,
                 asked: SimTime::ZERO,
                 granted: SimTime::ZERO,
                 closes: SimTime::MAX,
@@ -71,67 +72,66 @@ impl Lightness {
 
     /// A request is at the circuit switch.
     pub(super) fn circuit_asked(&mut self, now: SimTime, index: u32) {
+        self.count_repetitions(now, index);
         if self.ocs.requests.is_empty() {
             self.queue.schedule(now, Phase::Decide, self.ocs_place(), Event::OcsDecides);
         }
         self.ocs.requests.push(index);
     }
 
-    /// A refused request is repeated.
-    pub(super) fn retry_circuit(&mut self, now: SimTime, index: u32) {
-        if self.circuits[index as usize].state == State::Requested {
-            self.request(now, index);
-        }
-    }
-
-    /// All requests of an instant are there. Each output port's are answered in turn, behind the rack whose request it
-    /// granted last; and so are the outputs, for requests of one rack share its inputs.
+    /// All requests of an instant are there, and are answered in turn.
     pub(super) fn ocs_decides(&mut self, now: SimTime) {
-        let racks = crate::count::count(self.racks.len());
-        let mut requests = std::mem::take(&mut self.ocs.requests);
-        let behind = |number: u32, last: u32| (number + racks - last - 1) % racks;
-        requests.sort_unstable_by_key(|index| {
-            let Circuit { from, to, .. } = self.circuits[*index as usize];
-            (behind(to, self.ocs.last_output), behind(from, self.ocs.last[to as usize]))
-        });
-        for index in requests {
-            self.answer(now, index);
-        }
-    }
-
-    fn answer(&mut self, now: SimTime, index: u32) {
-        let Circuit { from, to, .. } = self.circuits[index as usize];
-        let ports = (self.port_for(now, from, true), self.port_for(now, to, false));
-        if let (Some((input, of_input)), Some((output, of_output))) = ports {
-            for circuit in [of_input, of_output].into_iter().flatten() {
-                self.counters.circuits_evicted += 1;
-                self.release(now, circuit, true);
+        let requests = std::mem::take(&mut self.ocs.requests);
+        self.ocs.deciding = requests.into_iter().map(|index| (self.rank(index), index)).collect();
+        self.ocs.decided = Some(now);
+        let mut granted = Vec::new();
+        while let Some((rank, index)) = self.ocs.deciding.pop_first() {
+            self.ocs.turn = Some(rank);
+            if self.answer(now, index) {
+                granted.push(index);
             }
-            self.ocs.inputs[input as usize] = Some(index);
-            self.ocs.outputs[output as usize] = Some(index);
+        }
+        self.ocs.turn = None;
+        for index in granted {
+            let Circuit { from, to, .. } = self.circuits[index as usize];
             self.ocs.last[to as usize] = from;
             self.ocs.last_output = to;
-            let asked = self.circuits[index as usize].asked;
-            self.circuits[index as usize].granted = now;
-            self.circuits[index as usize].span = self.begin_span(asked, now, input, output);
-            self.counters.circuits += 1;
-            self.circuits[index as usize].state = State::SettingUp(input, output);
-            let up = now.plus_ps(self.config.ocs_first_message_delay.ps() + self.circuit_answer_ps());
-            self.queue.schedule(up, Phase::Arrive, self.circuit_place(index), Event::CircuitUp(index));
-        } else {
-            self.counters.circuits_refused += 1;
-            let again = now.plus_ps(self.circuit_answer_ps() + self.config.retry_request_delay.ps());
-            self.queue.schedule(again, Phase::Arrive, self.circuit_place(index), Event::CircuitRetry(index));
         }
+    }
+
+    /// Grants or refuses a request. Returns whether it was granted.
+    fn answer(&mut self, now: SimTime, index: u32) -> bool {
+        let Circuit { from, to, .. } = self.circuits[index as usize];
+        let ports = (self.port_for(now, from, true), self.port_for(now, to, false));
+        let (Some((input, of_input)), Some((output, of_output))) = ports else {
+            self.refuse_circuit(now, index);
+            return false;
+        };
+        let given_up = [of_input, of_output].into_iter().flatten();
+        for circuit in given_up.clone() {
+            self.counters.circuits_evicted += 1;
+            self.release(now, circuit, true);
+        }
+        self.ocs.inputs[input as usize] = Some(index);
+        self.ocs.outputs[output as usize] = Some(index);
+        let asked = self.circuits[index as usize].asked;
+        self.circuits[index as usize].granted = now;
+        self.circuits[index as usize].span = self.begin_span(asked, now, input, output);
+        self.counters.circuits += 1;
+        self.circuits[index as usize].state = State::SettingUp(input, output);
+        let up = now.plus_ps(self.config.ocs_first_message_delay.ps() + self.circuit_answer_ps());
+        self.queue.schedule(up, Phase::Arrive, self.circuit_place(index), Event::CircuitUp(index));
+        given_up.for_each(|circuit| self.ports_may_be_had(now, circuit));
+        true
     }
 
     /// From an answer of the circuit switch until the ToR has dealt with it.
-    fn circuit_answer_ps(&self) -> u64 {
+    pub(super) fn circuit_answer_ps(&self) -> u64 {
         self.config.ocs_ack_delay.ps() + self.cables.from_ocs + self.config.circuit_ack_ps()
     }
 
     /// A free port of `rack`; if there is none, one whose circuit can be given up, with that circuit.
-    fn port_for(&self, now: SimTime, rack: u32, input: bool) -> Option<(u32, Option<u32>)> {
+    pub(super) fn port_for(&self, now: SimTime, rack: u32, input: bool) -> Option<(u32, Option<u32>)> {
         let mut ports = rack * self.tor_circuits..(rack + 1) * self.tor_circuits;
         let holders = if input { &self.ocs.inputs } else { &self.ocs.outputs };
         if let Some(port) = ports.clone().find(|port| holders[*port as usize].is_none()) {
@@ -183,10 +183,14 @@ impl Lightness {
     /// A circuit can be used.
     pub(super) fn circuit_up(&mut self, now: SimTime, index: u32) {
         let circuit = &mut self.circuits[index as usize];
+        circuit.idle_since = now;
         if let State::SettingUp(input, output) = circuit.state {
             circuit.state = State::Up(input, output, now);
+            if self.control.is_none() {
+                let held = now.plus_ps(self.config.circuit_hold.ps());
+                self.queue.schedule(held, Phase::Arrive, self.circuit_place(index), Event::CircuitHeld(index));
+            }
         }
-        circuit.idle_since = now;
         if let Some(span) = self.span_of(index) {
             span.up = Some(now);
         }
@@ -198,9 +202,10 @@ impl Lightness {
         let counters = &self.counters;
         let mut totals = self.ocs.totals.clone();
         totals.ports = self.ocs.inputs.len() as u64;
-        totals.requests = counters.circuit_requests;
+        let uncounted = self.uncounted();
+        totals.requests = counters.circuit_requests + uncounted.0;
         totals.granted = counters.circuits;
-        totals.refused = counters.circuits_refused;
+        totals.refused = counters.circuits_refused + uncounted.1;
         totals.idle = counters.circuits_released;
         totals.evicted = counters.circuits_evicted;
         for circuit in &self.circuits {
@@ -284,6 +289,7 @@ impl Lightness {
         circuit.draining -= 1;
         circuit.idle_since = now;
         self.use_circuit(now, index);
+        self.may_be_given_up(now, index);
     }
 
     /// A circuit has sent a packet's last byte.
@@ -297,6 +303,7 @@ impl Lightness {
         if let Some(flow) = next {
             self.pass_on(now, flow, Way::Circuit(index));
         }
+        self.may_be_given_up(now, index);
     }
 
     /// A circuit has nothing to do: it will be looked at again when it may be released.
@@ -326,6 +333,7 @@ impl Lightness {
         if until <= now {
             self.counters.circuits_released += 1;
             self.release(now, index, false);
+            self.ports_may_be_had(now, index);
         } else {
             circuit.idle_event = true;
             self.queue.schedule(until, Phase::Arrive, place, Event::CircuitIdle(index));

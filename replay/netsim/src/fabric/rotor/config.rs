@@ -299,11 +299,15 @@ impl RotorConfig {
     }
 
     /// How much longer than what it is planned for a circuit is: what is kept clear, until a packet can be there, and where something may
-    /// be lost, as much and a packet. A circuit without room for these might never carry the last packet.
+    /// be lost, as much, a packet, and until a loss is known and the packet at the switch again. A circuit without room for these might never carry
+    /// the last packet.
     pub(super) fn beside_planned_ps(&self) -> u64 {
         let again = match self.early_ps() {
             0 => 0,
-            early => early.saturating_add(self.largest_packet_ps()),
+            early => {
+                let known = self.cable_delay.ps().saturating_mul(2);
+                early.saturating_add(self.largest_packet_ps()).saturating_add(known)
+            }
         };
         self.kept_clear_ps().saturating_add(self.missed_ps()).saturating_add(again)
     }

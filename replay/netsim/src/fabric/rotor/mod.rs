@@ -447,6 +447,12 @@ impl<O: Observer> Rotor<O> {
             let over = std::mem::take(&mut self.uplinks[index].queue);
             self.route_anew(now, over);
         }
+        // Packets that were routed anew have it look again at once; but it asks no host sooner than it must.
+        let asks = self.uplinks[index].free.0.saturating_sub(self.lead_ps);
+        if now.0 < asks {
+            self.serve_at(SimTime(asks), rack, switch);
+            return;
+        }
         let (open, close) = self.schedule.window(rack, &period);
         let looks = open.saturating_sub(self.lead_ps);
         let joined = self.schedule.joined(switch, &period, rack);

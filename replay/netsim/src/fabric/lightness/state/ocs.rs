@@ -3,7 +3,7 @@
 use crate::fabric::ids::PacketId;
 use crate::network::CircuitTotals;
 use crate::time::SimTime;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// How far a circuit is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub struct Circuit {
     /// Packets in the output's buffer, and until when the output is in use.
     pub draining: u32,
     pub output_free: SimTime,
+    /// When its last request was refused, if it waits for the next one to be answered.
+    pub refused: Option<SimTime>,
     /// When it was asked for, and granted.
     pub asked: SimTime,
     pub granted: SimTime,
@@ -57,6 +59,9 @@ impl Circuit {
     }
 }
 
+/// The place of a request among those of its instant.
+pub type Rank = (u32, u32);
+
 /// The circuit switch.
 #[derive(Default)]
 pub struct Ocs {
@@ -65,6 +70,10 @@ pub struct Ocs {
     pub outputs: Vec<Option<u32>>,
     /// Requests of this instant.
     pub requests: Vec<u32>,
+    /// When requests were answered last, those of that instant that are still to be answered, and whose turn it is.
+    pub decided: Option<SimTime>,
+    pub deciding: BTreeSet<(Rank, u32)>,
+    pub turn: Option<Rank>,
     /// The rack whose request was granted last, for each destination's rack; and the destination of the last one.
     pub last: Vec<u32>,
     pub last_output: u32,
@@ -74,6 +83,25 @@ pub struct Ocs {
     pub totals: CircuitTotals,
     /// The circuits that were set up, as many as are remembered.
     pub spans: Vec<CircuitSpan>,
+}
+
+/// Circuits that were refused, by the racks of their ports; each is in both.
+#[derive(Default)]
+pub struct Refused {
+    by_input: Vec<Vec<u32>>,
+    by_output: Vec<Vec<u32>>,
+}
+
+impl Refused {
+    pub fn new(racks: usize) -> Self {
+        Self { by_input: vec![Vec::new(); racks], by_output: vec![Vec::new(); racks] }
+    }
+
+    /// Those with an input port, or an output port, at `rack`.
+    pub fn of(&mut self, rack: u32, input: bool) -> &mut Vec<u32> {
+        let lists = if input { &mut self.by_input } else { &mut self.by_output };
+        &mut lists[rack as usize]
+    }
 }
 
 /// A circuit that a scheduler has planned.

@@ -36,6 +36,8 @@ pub struct ServerFlow {
     pub handed_over: u64,
     /// Whether its destination is one of those that the circuit switch is for.
     pub to_circuit: bool,
+    /// Whether what it is for is one of those.
+    pub kind_to_circuit: bool,
     /// All packets below this number have arrived.
     pub received: u64,
     /// Numbers of those that arrived early.
