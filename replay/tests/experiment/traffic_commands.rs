@@ -73,6 +73,8 @@ fn without_times(mut value: Value) -> Value {
                 map.remove("wall_s");
                 map.remove("cpu_s");
                 map.remove("memory_peak_bytes");
+                map.remove("event_rate");
+                map.remove("parallel");
                 map.values_mut().for_each(strip);
             }
             Value::Array(values) => values.iter_mut().for_each(strip),
@@ -282,4 +284,47 @@ fn parts_of_traffic_that_are_damaged_or_of_another_experiment_are_refused() {
     fs::write(&path, format!("{before}\"min\":18446744073709551615{after}")).unwrap();
     let message = bench.fails(&sweep(&["--gather"]));
     assert!(message.contains("000001.json") && message.contains("contradict"), "{message}");
+}
+
+/// What a run says of its parts and threads.
+#[test]
+fn a_run_says_how_it_was_made_in_windows_and_what_crossed_between_parts() {
+    let bench = Bench::new();
+    fs::write(
+        bench.path("saf.toml"),
+        "[traffic]\npattern = \"uniform\"\nload = 0.3\nsize = \"1000B\"\ncount = 20\nwarm_up = \"0ns\"\n\
+         [fabric]\nkind = \"store-and-forward\"\nmtu = \"1000B\"\nheaders = \"0B\"\n\
+         [fabric.topology]\nshape = \"k-ary-n-tree\"\nk = 4\nn = 2\n\
+         host_link = { rate = \"8Gbps\", delay = \"50ns\" }\nuplink = { rate = \"8Gbps\", delay = \"20ns\" }\n",
+    )
+    .unwrap();
+    let of = |name: &str, more: &[&str]| {
+        let out = bench.path(name);
+        bench.json(&[&["run", "saf.toml", "--json", "--out", out.to_str().unwrap()], more].concat())
+    };
+    let by_events = of("events", &["--engine", "events"]);
+    assert_eq!(by_events["parallel"], Value::Null);
+    let alone = of("alone", &["--engine", "windows", "--threads", "1"]);
+    assert_eq!(alone["parallel"]["parts"], 1);
+    assert_eq!(alone["parallel"]["remote_events"], 0);
+    assert_eq!(alone["parallel"]["barrier_wait_s"], 0.0);
+    // The shortest link: 1,000 B at 8 Gbit/s, and 20 ns.
+    assert_eq!(alone["parallel"]["lookahead_ns"], 1020.0);
+    let four = of("four", &["--engine", "windows", "--threads", "4"]);
+    let parallel = &four["parallel"];
+    assert_eq!((&parallel["parts"], &parallel["windows"]), (&Value::from(4), &alone["parallel"]["windows"]));
+    // A quarter of the hosts and of each level's switches is a part. Of the packets 12 of 15 go over the top, by any of four switches there, of which
+    // three are in another part, and so are three of the four edge switches below.
+    let (remote, events) = (parallel["remote_events"].as_f64().unwrap(), four["events"].as_f64().unwrap());
+    let over_the_top = 320.0 * 12.0 / 15.0;
+    let crossings = over_the_top * (0.75 + 0.75);
+    assert!((remote - crossings).abs() < 0.15 * crossings, "{remote} of {crossings}");
+    assert!((parallel["remote_share"].as_f64().unwrap() - remote / events).abs() < 1e-12);
+    assert!(four["event_rate"].as_f64().unwrap() > 0.0);
+    // Nearest neighbours share their switch: nothing crosses.
+    let near = ["--set", "traffic.pattern=nearest-neighbour", "--engine", "windows", "--threads", "4"];
+    assert_eq!(of("near", &near)["parallel"]["remote_events"], 0);
+    for other in [alone, four] {
+        assert_eq!(without_times(other), without_times(by_events.clone()));
+    }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 /// Keys of JSON objects, and columns of `sweep.csv`, that depend on the machine.
-const OF_THE_MACHINE: [&str; 3] = ["wall_s", "cpu_s", "memory_peak_bytes"];
+const OF_THE_MACHINE: [&str; 5] = ["wall_s", "cpu_s", "memory_peak_bytes", "event_rate", "parallel"];
 
 /// A file as it is digested; `None` for `sweep.parquet`, which has the rows of `sweep.csv` and their times.
 pub(super) fn file(path: &Path, bytes: &[u8], work: &Path) -> Option<Vec<u8>> {

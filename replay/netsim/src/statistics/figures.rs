@@ -146,6 +146,26 @@ pub struct Cost {
     /// The most memory that the program has had so far, in bytes, with all runs side by side; `None` where the system does
     /// not say.
     pub memory_peak_bytes: Option<u64>,
+    /// How it was run in windows; `None` by events.
+    #[serde(default)]
+    pub parallel: Option<ParallelCost>,
+}
+
+/// What it took to run a network in windows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ParallelCost {
+    /// Parts of the network.
+    pub parts: usize,
+    /// Threads that ran them.
+    pub threads: usize,
+    /// The width of a window, in picoseconds: nothing that one part does shows sooner in another.
+    pub lookahead_ps: u64,
+    /// Windows in which something happened.
+    pub windows: u64,
+    /// Packets and credits that one part sent another.
+    pub remote_events: u64,
+    /// How long threads waited for each other, added up, in seconds.
+    pub barrier_wait_s: f64,
 }
 
 impl RunFigures {

@@ -8,7 +8,7 @@ mod saturation;
 mod series;
 
 pub use confidence::{Interval, interval};
-pub use figures::{Cost, Distribution, LinkUse, RunFigures};
+pub use figures::{Cost, Distribution, LinkUse, ParallelCost, RunFigures};
 pub use histogram::Histogram;
 pub use meter::{Batch, Meter, PairCount};
 pub use saturation::{Saturation, judge};

@@ -1,14 +1,21 @@
 //! How hosts draw their messages.
 
+use std::ops::Range;
+use std::{panic, thread};
+
 use super::arrivals::Gaps;
 use super::config::{Arrivals, Flows};
 use super::plan::Plan;
 use super::table::MAX_PS;
 use super::{Destinations, Drawn, draw, unit};
+use crate::cost::thread_cpu_s;
 use crate::fabric::packet::{Message, ServiceLevel};
 use crate::kernel::random::mix;
 use crate::network::{HostIndex, Token};
 use crate::time::SimTime;
+
+/// Fewer hosts are not worth a thread of their own.
+const HOSTS_OF_A_SHARE: u32 = 1_024;
 
 /// The state of one host: 16 bytes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,21 +83,36 @@ impl Drawing {
         found.map_or(self.plan.bytes, |(bytes, _)| *bytes)
     }
 
-    /// When the last message of `hosts` hosts is handed over, where there is a number of them.
-    pub(super) fn last(&self, hosts: u32) -> Option<SimTime> {
-        self.plan.count?;
-        let of_host = |host: u32| {
-            let (mut source, mut last) = (Source::default(), None);
-            while let Some(at) = self.next_time(host, &mut source) {
-                last = Some(at);
-                source.count += 1;
-                if at.0 > MAX_PS {
-                    break;
-                }
+    /// When the last message of `hosts` hosts is handed over, where there is a number of them, found on `threads` threads; and what others than
+    /// this one computed for it, in seconds.
+    pub(super) fn last(&self, hosts: u32, threads: usize) -> (Option<SimTime>, f64) {
+        if self.plan.count.is_none() {
+            return (None, 0.0);
+        }
+        let of_hosts = |hosts: Range<u32>| hosts.filter_map(|host| self.last_of(host)).max();
+        let share = hosts.div_ceil(u32::try_from(threads).unwrap_or(u32::MAX).max(1)).max(HOSTS_OF_A_SHARE);
+        let mut shares = (0..hosts).step_by(share as usize).map(|first| first..first.saturating_add(share).min(hosts));
+        let mine = shares.next().unwrap_or_default();
+        thread::scope(|scope| {
+            let others: Vec<_> = shares.map(|hosts| scope.spawn(|| (of_hosts(hosts), thread_cpu_s()))).collect();
+            others.into_iter().fold((of_hosts(mine), 0.0), |(last, cpu_s), other| {
+                let (at, more_s) = other.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked));
+                (last.max(at), cpu_s + more_s)
+            })
+        })
+    }
+
+    /// When `host` hands over its last message.
+    fn last_of(&self, host: u32) -> Option<SimTime> {
+        let (mut source, mut last) = (Source::default(), None);
+        while let Some(at) = self.next_time(host, &mut source) {
+            last = Some(at);
+            source.count += 1;
+            if at.0 > MAX_PS {
+                break;
             }
-            last
-        };
-        (0..hosts).filter_map(of_host).max()
+        }
+        last
     }
 
     fn level(&self, host: u32, count: u64) -> ServiceLevel {

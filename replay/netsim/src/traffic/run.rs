@@ -17,7 +17,7 @@ use crate::fabric::windowed::Windowing;
 use crate::fabric::windows::{HOSTS_OF_A_THREAD, WindowsWanted};
 use crate::fabric::{FabricConfig, FabricError, FabricKind};
 use crate::network::{HostIndex, Simulation};
-use crate::statistics::{Cost, Meter, RunFigures};
+use crate::statistics::{Cost, Meter, ParallelCost, RunFigures};
 use crate::time::SimTime;
 use crate::topology::HostPlace;
 
@@ -104,19 +104,21 @@ pub fn run_on(
         }
         (EngineKind::Auto, _) | (EngineKind::Windows, None) => config.windowed(&places, wanted)?,
     };
-    let cost = |others_cpu_s: f64| Cost {
+    let cost = |others_cpu_s: f64, parallel: Option<ParallelCost>| Cost {
         wall_s: began.0.elapsed().as_secs_f64(),
         cpu_s: thread_cpu_s() - began.1 + others_cpu_s,
         memory_peak_bytes: memory_peak_bytes(),
+        parallel,
     };
     let reason = match windowing {
         Windowing::Windows(network) => {
             let (link, hosts) = (network.link_time(), network.hosts());
-            let (mut plan, link, sending) = planned(traffic, link, hosts, seed)?;
-            let Outcome { raw, meter, records, cpu_s } =
+            let Planned { mut plan, link, sending, others_cpu_s } =
+                planned(traffic, link, hosts, seed, options.threads)?;
+            let Outcome { raw, meter, records, cpu_s, parallel } =
                 drive_windows(network, (&plan, &link, &sending), (options, wanted), stop, progress)?;
             (plan.from_ps, plan.until_ps) = raw.measured_ps;
-            let figures = RunFigures::new(&plan, &meter, raw, seed, cost(cpu_s));
+            let figures = RunFigures::new(&plan, &meter, raw, seed, cost(cpu_s + others_cpu_s, Some(parallel)));
             return Ok(TrafficRun { plan, figures, packets: in_order(records), by_events: None });
         }
         Windowing::Events(Some(reason)) if wanted.always => return Err(TrafficRunError::NoWindowsHere(reason)),
@@ -125,14 +127,15 @@ pub fn run_on(
     };
     let mut fabric = config.packets(&places, Meter::unplanned())?;
     traffic.needs_to_know(fabric.waits_more_than(HostIndex(0), 0).is_some(), fabric.occupancy().is_some())?;
-    let (mut plan, _, sending) = planned(traffic, fabric.link_time(), fabric.hosts(), seed)?;
+    let Planned { mut plan, sending, others_cpu_s, .. } =
+        planned(traffic, fabric.link_time(), fabric.hosts(), seed, options.threads)?;
     *fabric.observer() = plan.meter(options);
     let mut sources = Sources::new(&sending, plan.hosts);
     let raw = drive(&mut fabric, &plan, &mut sources, stop, progress);
     (plan.from_ps, plan.until_ps) = raw.measured_ps;
     let meter = fabric.observer();
     let packets = in_order(meter.take_records());
-    let figures = RunFigures::new(&plan, meter, raw, seed, cost(0.0));
+    let figures = RunFigures::new(&plan, meter, raw, seed, cost(others_cpu_s, None));
     let large = plan.hosts as usize >= 2 * HOSTS_OF_A_THREAD && options.threads > 1;
     Ok(TrafficRun { plan, figures, packets, by_events: reason.filter(|_| large) })
 }
@@ -143,13 +146,23 @@ fn in_order(mut records: Vec<PacketRecord>) -> Vec<PacketRecord> {
     records
 }
 
-/// What the keys of `traffic` come to for a fabric with such links and hosts.
+/// What the keys of a traffic come to.
+struct Planned {
+    plan: Plan,
+    link: LinkTime,
+    sending: Sending,
+    /// What other threads have computed for it, in seconds.
+    others_cpu_s: f64,
+}
+
+/// What the keys of `traffic` come to for a fabric with such links and hosts, reckoned on `threads` threads.
 fn planned(
     traffic: &TrafficConfig,
     link: Result<LinkTime, HostLinksDiffer>,
     hosts: u32,
     seed: u64,
-) -> Result<(Plan, LinkTime, Sending), TrafficError> {
+    threads: usize,
+) -> Result<Planned, TrafficError> {
     let link = link.map_err(|differ| {
         TrafficError::key("load", format!("it is a share of what a host's link carries, and {differ}"))
     })?;
@@ -157,7 +170,7 @@ fn planned(
         let reason = "\"message\": the fabric's hosts keep one connection a pair: \"pair\"";
         return Err(TrafficError::key("flows", reason.to_owned()));
     }
-    let (plan, sending) = sending(traffic, link, traffic.hosts.unwrap_or(hosts), seed)?;
+    let (plan, sending, others_cpu_s) = sending(traffic, link, traffic.hosts.unwrap_or(hosts), seed, threads)?;
     let longest = sending.longest().unwrap_or(plan.bytes);
     if link.whole_messages && u32::try_from(link.message(longest).1).is_err() {
         let reason = format!(
@@ -165,10 +178,16 @@ fn planned(
         );
         return Err(TrafficError::key("size", reason));
     }
-    Ok((plan, link, sending))
+    Ok(Planned { plan, link, sending, others_cpu_s })
 }
 
-fn sending(traffic: &TrafficConfig, link: LinkTime, hosts: u32, seed: u64) -> Result<(Plan, Sending), TrafficError> {
+fn sending(
+    traffic: &TrafficConfig,
+    link: LinkTime,
+    hosts: u32,
+    seed: u64,
+    threads: usize,
+) -> Result<(Plan, Sending, f64), TrafficError> {
     let destinations = Destinations::new(traffic, hosts)?;
     if traffic.pattern == Pattern::Table
         && let Some(path) = &traffic.table
@@ -176,15 +195,16 @@ fn sending(traffic: &TrafficConfig, link: LinkTime, hosts: u32, seed: u64) -> Re
         let messages = read_table(path, hosts)?;
         let last = messages.last().map(|message| message.at.0);
         let plan = traffic.plan(link, hosts, last)?;
-        return Ok((plan, Sending::Table { messages, flows: traffic.flows }));
+        return Ok((plan, Sending::Table { messages, flows: traffic.flows }, 0.0));
     }
     let mut plan = traffic.plan(link, hosts, None)?;
     let mut drawing = Drawing::new(&plan, destinations, seed);
-    if let Some(last) = drawing.last(hosts) {
+    let (last, others_cpu_s) = drawing.last(hosts, threads);
+    if let Some(last) = last {
         plan = traffic.plan(link, hosts, Some(last.0))?;
         drawing.set_plan(&plan);
     }
-    Ok((plan, Sending::Drawn(Box::new(drawing))))
+    Ok((plan, Sending::Drawn(Box::new(drawing)), others_cpu_s))
 }
 
 impl TrafficConfig {

@@ -1,5 +1,7 @@
 //! The hosts as sources of messages: of all in the order of time, or of each by itself.
 
+use std::ops::RangeInclusive;
+
 use super::burst_sources::BurstSources;
 use super::bursts::Burst;
 use super::config::{Flows, React};
@@ -328,22 +330,27 @@ impl Sending {
         }
     }
 
-    /// The bytes of the smallest packet, headers included, that messages are cut into.
+    /// The bytes of the smallest packet and of the largest one, headers included, that messages are cut into.
     #[must_use]
-    pub fn smallest_packet(&self, link: &LinkTime) -> u64 {
+    pub fn packet_bytes(&self, link: &LinkTime) -> RangeInclusive<u64> {
         let (mtu, headers) = (u64::from(link.mtu.max(1)), u64::from(link.headers));
+        let first = |bytes: u64| (bytes.min(mtu) + headers).max(1);
         let last = |bytes: u64| match bytes % mtu {
             0 if bytes > 0 => mtu + headers,
             rest => (rest + headers).max(1),
         };
-        let smallest = match self {
-            Self::Drawn(drawing) => {
-                let lengths = drawing.plan.lengths.iter().map(|(bytes, _)| last(*bytes));
-                lengths.min().or_else(|| Some(last(drawing.plan.bytes)))
-            }
-            Self::Table { messages, .. } => messages.iter().map(|message| last(message.bytes)).min(),
+        let of = |lengths: &mut dyn Iterator<Item = u64>| {
+            lengths.map(|bytes| (last(bytes), first(bytes))).reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))
         };
-        smallest.unwrap_or(1)
+        let sizes = match self {
+            Self::Drawn(drawing) => {
+                let lengths = of(&mut drawing.plan.lengths.iter().map(|(bytes, _)| *bytes));
+                lengths.or_else(|| of(&mut [drawing.plan.bytes].into_iter()))
+            }
+            Self::Table { messages, .. } => of(&mut messages.iter().map(|message| message.bytes)),
+        };
+        let (smallest, largest) = sizes.unwrap_or((1, mtu + headers));
+        smallest..=largest
     }
 }
 

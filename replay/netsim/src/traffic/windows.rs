@@ -11,9 +11,9 @@ use super::steps::Settling;
 use crate::fabric::FabricError;
 use crate::fabric::packet::{LinkTime, PacketRecord};
 use crate::fabric::windowed::Windowed;
-use crate::fabric::windows::{WindowProgress, WindowedRun, WindowsWanted};
+use crate::fabric::windows::{WindowProgress, WindowedRun, WindowsCost, WindowsWanted};
 use crate::network::HostIndex;
-use crate::statistics::{Meter, SeriesRow};
+use crate::statistics::{Meter, ParallelCost, SeriesRow};
 use crate::time::SimTime;
 
 /// What a run leaves.
@@ -24,6 +24,7 @@ pub(super) struct Outcome {
     pub records: Vec<PacketRecord>,
     /// What other threads have computed, in seconds.
     pub cpu_s: f64,
+    pub parallel: ParallelCost,
 }
 
 /// Runs until every packet that counts has arrived, but no longer than the plan says, as `drive` does.
@@ -39,7 +40,7 @@ pub(super) fn drive_windows(
     let messages = |hosts: &[HostIndex]| HostSources::new(sending, hosts);
     Ok(match network {
         Windowed::StoreAndForward(network) => {
-            let run = network.into_parts(parts, sending.smallest_packet(link), meter, messages);
+            let run = network.into_parts(parts, &sending.packet_bytes(link), meter, messages);
             drive(run, plan, stop, progress)
         }
         Windowed::Credit(network) => drive(network.into_parts(meter, messages)?, plan, stop, progress),
@@ -104,12 +105,20 @@ fn drive(
         bursts: Vec::new(),
     };
     let records = run.observers_mut().flat_map(Meter::take_records).collect();
-    let cpu_s = run.others_cpu_s();
+    let WindowsCost { threads, windows, remote_events, barrier_wait_s, others_cpu_s } = run.cost();
+    let parallel = ParallelCost {
+        parts: run.parts(),
+        threads,
+        lookahead_ps: run.window_ps(),
+        windows,
+        remote_events,
+        barrier_wait_s,
+    };
     let mut meter = run.into_observer();
     if settled.is_some() {
         meter.measure(from, until);
     }
-    Outcome { raw, meter, records, cpu_s }
+    Outcome { raw, meter, records, cpu_s: others_cpu_s, parallel }
 }
 
 /// Interval `index` of what all parts have seen.

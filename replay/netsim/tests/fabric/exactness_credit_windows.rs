@@ -20,7 +20,7 @@ use proptest::test_runner::TestCaseResult;
 
 /// What a run in windows with `parts` parts on `threads` threads shows, stopped now and then on its way, and the bytes of its lanes at
 /// these stops.
-fn windows(
+pub fn windows(
     case: &Case<CreditConfig>,
     parts: usize,
     threads: usize,

@@ -13,24 +13,27 @@ use netsim::network::{NetworkFigures, Simulation};
 use netsim::time::SimTime;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
+use std::ops::RangeInclusive;
 
-/// The bytes of the smallest packet of `case`.
-fn smallest(case: &Case<StoreAndForwardConfig>) -> u64 {
+/// The bytes of the smallest packet and of the largest one of `case`.
+pub fn packet_bytes(case: &Case<StoreAndForwardConfig>) -> RangeInclusive<u64> {
     let (mtu, headers) = (case.config.mtu.get(), case.config.headers.get());
     let last = |bytes: u64| if bytes > 0 && bytes.is_multiple_of(mtu) { mtu } else { bytes % mtu };
-    case.traffic.iter().map(|sending| (last(sending.bytes) + headers).max(1)).min().unwrap_or(1)
+    let lasts = case.traffic.iter().map(|sending| (last(sending.bytes) + headers).max(1));
+    let firsts = case.traffic.iter().map(|sending| (sending.bytes.min(mtu) + headers).max(1));
+    lasts.min().unwrap_or(1)..=firsts.max().unwrap_or(1)
 }
 
 /// What a run in windows with `parts` parts on `threads` threads shows, stopped now and then on its way, and the bytes of its links at
 /// these stops.
-fn windows(
+pub fn windows(
     case: &Case<StoreAndForwardConfig>,
     parts: u16,
     threads: usize,
     stops: &[u64],
 ) -> (Seen, NetworkFigures, Vec<Vec<u64>>) {
     let network = Windowed::new(&case.config, &case.hosts).unwrap();
-    let mut run = network.into_parts(parts, smallest(case), Seen::default(), |_| listed(&case.traffic));
+    let mut run = network.into_parts(parts, &packet_bytes(case), Seen::default(), |_| listed(&case.traffic));
     run.on_threads(threads);
     let mut bytes = Vec::new();
     for stop in stops {

@@ -24,6 +24,7 @@ mod exactness_input_queued;
 mod exactness_omni_path;
 mod exactness_store_and_forward;
 mod exactness_windows;
+mod exactness_windows_faults;
 mod extremes;
 mod flit_model;
 mod flit_model_by_hand;

@@ -11,6 +11,6 @@ mod wanted;
 
 pub(super) use levels::levels;
 pub use seam::{HostMessages, PartObserver, WindowedRun};
-pub use threads::WindowProgress;
-pub(super) use threads::{Part, Threads};
+pub(super) use threads::{Part, Threads, in_shares};
+pub use threads::{WindowProgress, WindowsCost};
 pub use wanted::{HOSTS_OF_A_THREAD, WindowsWanted};

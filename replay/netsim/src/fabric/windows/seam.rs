@@ -1,6 +1,6 @@
 //! What a run in windows asks of whoever wants it: messages host by host, and an observer a part.
 
-use super::threads::WindowProgress;
+use super::threads::{WindowProgress, WindowsCost};
 use crate::fabric::packet::{Message, Observer};
 use crate::network::{HostIndex, NetworkFigures, Token};
 use crate::time::SimTime;
@@ -15,7 +15,7 @@ pub trait HostMessages: Send {
 }
 
 /// What sees the packets of one part. A packet is lost or delivered where it is, perhaps in another part than its source's.
-pub trait PartObserver: Observer + Send + Sized {
+pub trait PartObserver: Observer + Send + Sync + Sized {
     /// One that has seen nothing yet, for a part more.
     fn for_part(&self) -> Self;
 
@@ -44,8 +44,8 @@ pub trait WindowedRun<O: PartObserver> {
     /// The width of a window, in picoseconds.
     fn window_ps(&self) -> u64;
 
-    /// What threads have computed beside the one that runs them, in seconds.
-    fn others_cpu_s(&self) -> f64;
+    /// What it has taken so far.
+    fn cost(&self) -> WindowsCost;
 
     /// Events so far: as many as the event engine would have needed.
     fn events(&self) -> u64;
@@ -68,7 +68,7 @@ pub trait WindowedRun<O: PartObserver> {
 
     /// Bytes of packets that have begun to cross each virtual lane of each link before `now`, the time up to which it has run, link by
     /// link.
-    fn lane_bytes(&self, now: SimTime) -> Vec<u64>;
+    fn lane_bytes(&mut self, now: SimTime) -> Vec<u64>;
 
     /// Forgets what is under way, which is most of the memory: no window can be run after it. What was counted stays.
     fn forget_packets(&mut self);

@@ -1,7 +1,9 @@
 //! Parts on threads, window by window, until a time.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 use std::{panic, thread};
 
 use super::meeting::Meeting;
@@ -40,6 +42,9 @@ pub(in crate::fabric) trait Part: Send {
     /// Whether there is nothing in `mail`.
     fn is_empty(mail: &Self::Mail) -> bool;
 
+    /// How many packets and credits there are in `mail`.
+    fn events_of(mail: &Self::Mail) -> usize;
+
     /// Takes in what another part has sent in the window that ended at `border`, and leaves it empty.
     fn take_in(&mut self, shared: &Self::Shared, border: SimTime, mail: &mut Self::Mail);
 
@@ -54,15 +59,38 @@ pub(in crate::fabric) struct Threads {
     pub most: usize,
     /// The first window that is not over.
     window: u64,
+    pub cost: WindowsCost,
+}
+
+/// What it took to run parts.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WindowsCost {
+    /// Threads that ran them.
+    pub threads: usize,
+    /// Windows in which something happened.
+    pub windows: u64,
+    /// Packets and credits that one part sent another.
+    pub remote_events: u64,
+    /// How long threads waited for each other between two windows, added up, in seconds.
+    pub barrier_wait_s: f64,
     /// What threads have computed beside the one that runs them, in seconds.
     pub others_cpu_s: f64,
+}
+
+impl WindowsCost {
+    /// Adds what another thread took for the same windows.
+    fn add(&mut self, other: Self) {
+        self.remote_events += other.remote_events;
+        self.barrier_wait_s += other.barrier_wait_s;
+        self.others_cpu_s += other.others_cpu_s;
+    }
 }
 
 impl Default for Threads {
     /// As many as there are cores, at time 0.
     fn default() -> Self {
         let most = thread::available_parallelism().map_or(1, usize::from);
-        Self { most, window: 0, others_cpu_s: 0.0 }
+        Self { most, window: 0, cost: WindowsCost::default() }
     }
 }
 
@@ -79,7 +107,10 @@ impl Threads {
         let from = self.window;
         self.window = until.0 / P::width(shared);
         if let [part] = parts {
-            return alone(part, shared, from, until, &mut look);
+            let ran = alone(part, shared, from, until, &mut look);
+            self.cost.threads = 1;
+            self.cost.windows += ran.cost.windows;
+            return ran.stopped;
         }
         // A thread more than there are cores would only wait for one of them at each window.
         let of_a_thread = parts.len().div_ceil(self.most.clamp(1, parts.len().max(1))).max(1);
@@ -89,18 +120,56 @@ impl Threads {
             let groups = (1..).zip(others.chunks_mut(of_a_thread)).map(|(group, parts)| {
                 let exchange = &exchange;
                 scope.spawn(move || {
-                    together(parts, group * of_a_thread, shared, exchange, from, until, &mut |_| false);
-                    thread_cpu_s()
+                    let ran = together(parts, group * of_a_thread, shared, exchange, from, until, &mut |_| false);
+                    WindowsCost { others_cpu_s: thread_cpu_s(), ..ran.cost }
                 })
             });
             let groups: Vec<_> = groups.collect();
-            let stopped = together(mine, 0, shared, &exchange, from, until, &mut look);
+            let ran = together(mine, 0, shared, &exchange, from, until, &mut look);
+            self.cost.threads = groups.len() + 1;
+            self.cost.windows += ran.cost.windows;
+            self.cost.add(ran.cost);
             for group in groups {
-                self.others_cpu_s += group.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked));
+                self.cost.add(group.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked)));
             }
-            stopped
+            ran.stopped
         })
     }
+}
+
+/// What `of` makes of the numbers below `count`, in their order, in `shares` shares, each on a thread of its own; and what other threads than this one
+/// computed for it, in seconds.
+pub(in crate::fabric) fn in_shares<R: Send>(
+    count: usize,
+    shares: usize,
+    of: impl Fn(Range<usize>) -> Vec<R> + Sync,
+) -> (Vec<R>, f64) {
+    let share = count.div_ceil(shares.max(1)).max(1);
+    if share >= count {
+        return (of(0..count), 0.0);
+    }
+    thread::scope(|scope| {
+        let of = &of;
+        let ranges = (share..count).step_by(share).map(|first| first..count.min(first + share));
+        let others: Vec<_> = ranges.map(|range| scope.spawn(move || (of(range), thread_cpu_s()))).collect();
+        let mut made = of(0..share);
+        made.reserve_exact(count.saturating_sub(made.len()));
+        let mut others_cpu_s = 0.0;
+        for other in others {
+            let (more, cpu_s) = other.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked));
+            made.extend(more);
+            others_cpu_s += cpu_s;
+        }
+        (made, others_cpu_s)
+    })
+}
+
+/// What a thread did until a time.
+#[derive(Default)]
+struct Ran {
+    /// Whether it was told to stop.
+    stopped: bool,
+    cost: WindowsCost,
 }
 
 /// When `window` begins.
@@ -114,15 +183,18 @@ fn alone<P: Part>(
     mut from: u64,
     until: SimTime,
     look: &mut impl FnMut(WindowProgress) -> bool,
-) -> bool {
+) -> Ran {
+    let mut ran = Ran::default();
     while let Some(window) = part.next_window(shared, from).filter(|window| begin::<P>(shared, *window) < until) {
         part.run_window(shared, window, until);
+        ran.cost.windows += 1;
         from = window + 1;
         if look(WindowProgress { now: begin::<P>(shared, from), events: part.events() }) {
-            return true;
+            ran.stopped = true;
+            break;
         }
     }
-    false
+    ran
 }
 
 /// What threads share while they run parts that send each other `M`.
@@ -166,12 +238,14 @@ fn together<P: Part>(
     mut from: u64,
     until: SimTime,
     look: &mut impl FnMut(WindowProgress) -> bool,
-) -> bool {
+) -> Ran {
     let _member = exchange.meeting.member();
-    let (mut stop, mut border) = (false, begin::<P>(shared, from));
+    let (mut ran, mut border) = (Ran::default(), begin::<P>(shared, from));
     for round in 0.. {
         let mine = parts.iter().filter_map(|part| part.next_window(shared, from)).min().unwrap_or(u64::MAX);
-        let window = exchange.agree(round, Some(mine).filter(|_| !stop));
+        let came = Instant::now();
+        let window = exchange.agree(round, Some(mine).filter(|_| !ran.stopped));
+        ran.cost.barrier_wait_s += came.elapsed().as_secs_f64();
         for (number, part) in (first..).zip(&mut *parts) {
             for row in &exchange.mail[(round + 1) % 2] {
                 part.take_in(shared, border, &mut row[number].lock().unwrap_or_else(PoisonError::into_inner));
@@ -180,20 +254,42 @@ fn together<P: Part>(
         let Some(window) = window.filter(|window| begin::<P>(shared, *window) < until) else { break };
         for (number, part) in (first..).zip(&mut *parts) {
             part.run_window(shared, window, until);
-            send(part, &exchange.mail[round % 2][number]);
+            ran.cost.remote_events += send(part, &exchange.mail[round % 2][number]);
         }
+        ran.cost.windows += 1;
         from = window + 1;
         border = begin::<P>(shared, from).min(until);
-        stop = look(WindowProgress { now: begin::<P>(shared, from), events: parts.first().map_or(0, Part::events) });
+        ran.stopped =
+            look(WindowProgress { now: begin::<P>(shared, from), events: parts.first().map_or(0, Part::events) });
     }
-    stop
+    ran
 }
 
-/// Puts what `part` has for others where they find it.
-fn send<P: Part>(part: &mut P, row: &[Mutex<P::Mail>]) {
+/// Puts what `part` has for others where they find it. Returns how many events that brings about.
+fn send<P: Part>(part: &mut P, row: &[Mutex<P::Mail>]) -> u64 {
+    let mut events = 0;
     for (mail, slot) in part.mail().iter_mut().zip(row) {
         if !P::is_empty(mail) {
+            events += P::events_of(mail) as u64;
             std::mem::swap(mail, &mut *slot.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+    events
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+
+    #[test]
+    fn shares_are_put_together_in_order() {
+        for count in [0, 1, 2, 7, 100] {
+            for shares in [0, 1, 2, 3, 7, 200] {
+                let (made, _) = in_shares(count, shares, |range| range.map(|number| number * 3).collect());
+                assert_eq!(made, (0..count).map(|number| number * 3).collect::<Vec<_>>(), "{count} in {shares}");
+            }
         }
     }
 }

@@ -15,7 +15,9 @@ use super::{BufferPolicy, ConfiguredBuffers, Credit, link_time};
 use crate::count::count;
 use crate::fabric::FabricError;
 use crate::fabric::packet::{HostLinksDiffer, LinkTime};
-use crate::fabric::windows::{HostMessages, PartObserver, Threads, WindowProgress, WindowedRun, WindowsWanted};
+use crate::fabric::windows::{
+    HostMessages, PartObserver, Threads, WindowProgress, WindowedRun, WindowsCost, WindowsWanted,
+};
 use crate::network::{HostIndex, LinkFigures, NetworkFigures, Simulation};
 use crate::routing::{BubbleAt, BubbleConfig, Routes, RoutingConfig};
 use crate::time::SimTime;
@@ -162,8 +164,8 @@ impl<O: PartObserver, M: HostMessages> WindowedRun<O> for Windows<O, M> {
         self.shared.window_ps
     }
 
-    fn others_cpu_s(&self) -> f64 {
-        self.threads.others_cpu_s
+    fn cost(&self) -> WindowsCost {
+        self.threads.cost
     }
 
     fn events(&self) -> u64 {
@@ -194,7 +196,7 @@ impl<O: PartObserver, M: HostMessages> WindowedRun<O> for Windows<O, M> {
         self.parts.first().map_or(1, |part| part.network.vls)
     }
 
-    fn lane_bytes(&self, _now: SimTime) -> Vec<u64> {
+    fn lane_bytes(&mut self, _now: SimTime) -> Vec<u64> {
         let lanes = self.lanes() as usize;
         let of_parts: Vec<Vec<u64>> = self.parts.iter().map(|part| part.network.lanes.bytes()).collect();
         let mut bytes = Vec::with_capacity(self.shared.topology.links().len() * lanes);

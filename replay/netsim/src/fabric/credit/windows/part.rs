@@ -116,6 +116,10 @@ impl<O: PartObserver, M: HostMessages> windows::Part for Part<O, M> {
         mail.is_empty()
     }
 
+    fn events_of(mail: &Mail) -> usize {
+        mail.packets.len() + mail.credits.len()
+    }
+
     fn take_in(&mut self, _shared: &Shared, border: SimTime, mail: &mut Mail) {
         for (token, packets) in mail.opened.drain(..) {
             self.network.observer.opened(token, packets);

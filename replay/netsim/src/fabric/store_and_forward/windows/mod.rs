@@ -14,18 +14,23 @@ mod part;
 mod port;
 mod shared;
 
+use std::ops::RangeInclusive;
+
 use super::StoreAndForwardConfig;
 use crate::count::count;
 use crate::fabric::FabricError;
 use crate::fabric::packet::{HostLinksDiffer, LinkTime, host_rate};
-use crate::fabric::windows::{self, HostMessages, PartObserver, Threads, WindowProgress, WindowedRun};
+use crate::fabric::windows::{
+    self, HOSTS_OF_A_THREAD, HostMessages, PartObserver, Threads, WindowProgress, WindowedRun, WindowsCost,
+};
 use crate::network::{HostIndex, NetworkFigures};
 use crate::routing::Routes;
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, NodeId, Topology};
+use layout::PartLayout;
 use part::Part;
 use port::{PortCounts, Ports};
-use shared::Shared;
+use shared::{PortPlace, Shared};
 
 /// A network of switches that store and forward, to be run in windows.
 pub struct Windowed {
@@ -60,22 +65,39 @@ impl Windowed {
         Ok(LinkTime::new(host_rate(&self.topology)?, self.config.flit, self.config.mtu, self.config.headers))
     }
 
-    /// Makes `parts` parts of it (fewer if it is small), none of whose packets is shorter than `smallest` bytes. `messages` gives those of the
-    /// hosts of each part, whose indexes it is told.
+    /// Makes `parts` parts of it (fewer if it is small), all of whose packets are as long as `packet_bytes` says. `messages` gives those of the hosts
+    /// of each part, whose indexes it is told.
     pub fn into_parts<O: PartObserver, M: HostMessages>(
         self,
         parts: u16,
-        smallest: u64,
+        packet_bytes: &RangeInclusive<u64>,
         observer: O,
-        mut messages: impl FnMut(&[HostIndex]) -> M,
+        messages: impl Fn(&[HostIndex]) -> M + Sync,
     ) -> Windows<O, M> {
-        let shared = Shared::new(&self.config, self.topology, self.routes, parts, smallest);
-        let made = shared.layout.parts.iter().zip(0..).map(|(layout, part)| {
+        let shared = Shared::new(&self.config, self.topology, self.routes, parts, packet_bytes);
+        let mut threads = Threads::default();
+        let part = |(number, layout): (u16, &PartLayout)| {
             let hosts: Vec<_> = layout.hosts.clone().map(|node| shared.host_of(NodeId(node))).collect();
-            Part::new(&shared, part, observer.for_part(), messages(&hosts))
+            Part::new(&shared, number, observer.for_part(), messages(&hosts))
+        };
+        let (parts, others_cpu_s) = windows::in_shares(shared.layout.parts.len(), shares(&shared), |numbers| {
+            (0..).zip(&shared.layout.parts).skip(numbers.start).take(numbers.len()).map(part).collect()
         });
-        Windows { parts: made.collect(), threads: Threads::default(), observer, shared }
+        threads.cost.others_cpu_s += others_cpu_s;
+        Windows { parts, threads, observer, shared }
     }
+}
+
+/// What `of` makes of each link and its port; and what other threads computed for it, in seconds.
+fn of_links<R: Send>(shared: &Shared, of: impl Fn(LinkId, PortPlace) -> R + Sync) -> (Vec<R>, f64) {
+    windows::in_shares(shared.topology.links().len(), shares(shared), |ids| {
+        ids.map(|id| LinkId(count(id))).map(|link| of(link, shared.port(link))).collect()
+    })
+}
+
+/// Threads that set up what there is for each host and link, and count it in the end.
+fn shares(shared: &Shared) -> usize {
+    shared.layout.parts.len().min(shared.topology.hosts() as usize / HOSTS_OF_A_THREAD)
 }
 
 /// A run in windows.
@@ -84,20 +106,6 @@ pub struct Windows<O, M> {
     parts: Vec<Part<O, M>>,
     threads: Threads,
     observer: O,
-}
-
-impl<O: PartObserver, M: HostMessages> Windows<O, M> {
-    /// The part in front of which a link lies, whether a host is in front of it, and the number of its port there.
-    fn port(&self, id: usize) -> (usize, bool, usize) {
-        let from = self.shared.topology.links()[id].from;
-        let part = usize::from(self.shared.place(from).part);
-        if self.shared.topology.is_host(from) {
-            let first = self.shared.layout.parts[part].hosts.start;
-            (part, true, (from.0 - first) as usize)
-        } else {
-            (part, false, self.shared.layout.ports[id] as usize)
-        }
-    }
 }
 
 impl<O: PartObserver, M: HostMessages> WindowedRun<O> for Windows<O, M> {
@@ -117,8 +125,8 @@ impl<O: PartObserver, M: HostMessages> WindowedRun<O> for Windows<O, M> {
         self.shared.width
     }
 
-    fn others_cpu_s(&self) -> f64 {
-        self.threads.others_cpu_s
+    fn cost(&self) -> WindowsCost {
+        self.threads.cost
     }
 
     fn events(&self) -> u64 {
@@ -149,13 +157,12 @@ impl<O: PartObserver, M: HostMessages> WindowedRun<O> for Windows<O, M> {
         1
     }
 
-    fn lane_bytes(&self, now: SimTime) -> Vec<u64> {
-        let begun = |id: usize| {
-            let (part, of_host, number) = self.port(id);
-            let part = &self.parts[part];
-            if of_host { &part.hosts.ports } else { &part.ports }.begun_bytes(number, now)
-        };
-        (0..self.shared.topology.links().len()).map(begun).collect()
+    fn lane_bytes(&mut self, now: SimTime) -> Vec<u64> {
+        let ports: Vec<_> = self.parts.iter().map(|part| [&part.hosts.ports, &part.ports]).collect();
+        let (bytes, others_cpu_s) =
+            of_links(&self.shared, |_, port| ports[port.part][port.kind].begun_bytes(port.number, now));
+        self.threads.cost.others_cpu_s += others_cpu_s;
+        bytes
     }
 
     fn forget_packets(&mut self) {
@@ -168,13 +175,12 @@ impl<O: PartObserver, M: HostMessages> WindowedRun<O> for Windows<O, M> {
             [std::mem::take(&mut part.hosts.ports), std::mem::take(&mut part.ports)].map(Ports::into_counts)
         };
         let counts: Vec<[PortCounts; 2]> = self.parts.iter_mut().map(counts).collect();
-        let links = (0..self.shared.topology.links().len()).map(|id| {
-            let (part, of_host, number) = self.port(id);
-            let link = LinkId(count(id));
-            let [hosts, switches] = &counts[part];
-            let rate = self.shared.topology.link(link).used_rate();
-            if of_host { hosts } else { switches }.figures(number, self.shared.topology.link_name(link), rate)
+        let topology = &self.shared.topology;
+        let (links, others_cpu_s) = of_links(&self.shared, |link, port| {
+            let rate = topology.link(link).used_rate();
+            counts[port.part][port.kind].figures(port.number, topology.link_name(link), rate)
         });
+        self.threads.cost.others_cpu_s += others_cpu_s;
         NetworkFigures {
             circuits: Vec::new(),
             circuit_totals: None,
@@ -182,7 +188,7 @@ impl<O: PartObserver, M: HostMessages> WindowedRun<O> for Windows<O, M> {
             drops: self.parts.iter().map(|part| part.dropped).sum(),
             retransmissions: 0,
             interval_ps: 0,
-            links: links.collect(),
+            links,
             counters: vec![("packets delivered".to_owned(), self.parts.iter().map(|part| part.delivered).sum())],
         }
     }

@@ -16,10 +16,18 @@ use crate::topology::NodeId;
 /// What one part sends another in a window.
 #[derive(Default)]
 pub(super) struct Mail {
-    /// Packets, each with the window in which it arrives.
-    hops: Vec<(u64, Hop)>,
+    hops: Vec<Hop>,
+    /// Of each of `hops`, when and where it arrives.
+    arrivals: Vec<Arrival>,
     /// Messages of several packets that are under way.
     opened: Vec<(Token, u64)>,
+}
+
+/// The window in which a packet arrives, and the block of the part that it goes to.
+#[derive(Clone, Copy)]
+struct Arrival {
+    window: u64,
+    block: u32,
 }
 
 /// Where packets go that have left.
@@ -46,7 +54,9 @@ impl HostOutput for Outbox {
             self.arrivals.push(window, port.block.into(), hop);
         } else {
             self.first = self.first.min(window);
-            self.mail[usize::from(port.part)].hops.push((window, hop));
+            let mail = &mut self.mail[usize::from(port.part)];
+            mail.hops.push(hop);
+            mail.arrivals.push(Arrival { window, block: port.block.into() });
         }
     }
 
@@ -238,10 +248,13 @@ impl<O: PartObserver, M: HostMessages> windows::Part for Part<O, M> {
         mail.hops.is_empty() && mail.opened.is_empty()
     }
 
-    fn take_in(&mut self, shared: &Shared, _border: SimTime, mail: &mut Mail) {
-        for (window, hop) in mail.hops.drain(..) {
-            let block = shared.place(hop.node).block;
-            self.outbox.arrivals.push(window, block.into(), hop);
+    fn events_of(mail: &Mail) -> usize {
+        mail.hops.len()
+    }
+
+    fn take_in(&mut self, _shared: &Shared, _border: SimTime, mail: &mut Mail) {
+        for (Arrival { window, block }, hop) in mail.arrivals.drain(..).zip(mail.hops.drain(..)) {
+            self.outbox.arrivals.push(window, block, hop);
         }
         self.outbox.opened.append(&mut mail.opened);
     }

@@ -65,7 +65,7 @@ pub(super) struct Ports {
 impl Ports {
     /// The ports in front of `links`.
     pub fn new(shared: &Shared, links: impl ExactSizeIterator<Item = LinkId>) -> Self {
-        let largest = shared.packet_bytes(u64::MAX);
+        let largest = shared.largest;
         let mut made = Self {
             ports: Vec::with_capacity(links.len()),
             classes: Vec::new(),

@@ -1,5 +1,7 @@
 //! What all parts read and none changes.
 
+use std::ops::RangeInclusive;
+
 use super::layout::{Layout, NodePlace};
 use strength_reduce::StrengthReducedU64;
 
@@ -12,6 +14,15 @@ use crate::topology::{LinkId, NodeId, Topology};
 
 use super::hop::Hop;
 
+/// Where a port is simulated.
+#[derive(Clone, Copy)]
+pub(super) struct PortPlace {
+    pub part: usize,
+    /// 0: among the ports of hosts; 1: among those of switches.
+    pub kind: usize,
+    pub number: usize,
+}
+
 /// The network, and how it is cut up.
 pub(super) struct Shared {
     pub topology: Topology,
@@ -21,6 +32,8 @@ pub(super) struct Shared {
     hosts: Vec<HostIndex>,
     /// Whether that is the host of the same number, so that nothing needs to be looked up.
     in_order: bool,
+    /// Bytes of the largest packet.
+    pub largest: u32,
     pub flit: u64,
     pub mtu: u64,
     pub headers: u64,
@@ -31,17 +44,24 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// `smallest`: the bytes of the smallest packet that there will be.
-    pub fn new(config: &StoreAndForwardConfig, topology: Topology, routes: Routes, parts: u16, smallest: u64) -> Self {
+    /// `packet_bytes`: the bytes of the smallest packet that there will be, and of the largest one.
+    pub fn new(
+        config: &StoreAndForwardConfig,
+        topology: Topology,
+        routes: Routes,
+        parts: u16,
+        packet_bytes: &RangeInclusive<u64>,
+    ) -> Self {
         let mut hosts = vec![HostIndex(u32::MAX); topology.hosts() as usize];
         (0..topology.hosts()).for_each(|host| hosts[topology.host_node(host).0 as usize] = HostIndex(host));
         let layout = Layout::new(&topology, parts);
-        let width = lookahead(config, &topology, smallest).clamp(1, u32::MAX.into());
+        let width = lookahead(config, &topology, *packet_bytes.start()).clamp(1, u32::MAX.into());
         let in_order = hosts.iter().zip(0..).all(|(host, node)| host.0 == node);
         Self {
             hosts,
             in_order,
             layout,
+            largest: u32::try_from(*packet_bytes.end()).unwrap_or(u32::MAX),
             flit: config.flit.get(),
             mtu: config.mtu.get(),
             headers: config.headers.get(),
@@ -66,6 +86,18 @@ impl Shared {
     #[inline]
     pub fn place(&self, node: NodeId) -> NodePlace {
         self.layout.places[node.0 as usize]
+    }
+
+    /// Where the port in front of a link is simulated.
+    pub fn port(&self, id: LinkId) -> PortPlace {
+        let from = self.topology.link(id).from;
+        let part = usize::from(self.place(from).part);
+        if self.topology.is_host(from) {
+            let first = self.layout.parts[part].hosts.start;
+            PortPlace { part, kind: 0, number: (from.0 - first) as usize }
+        } else {
+            PortPlace { part, kind: 1, number: self.layout.ports[id.0 as usize] as usize }
+        }
     }
 
     /// The length of a packet that takes what it can of `rest` bytes of payload.
