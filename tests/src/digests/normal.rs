@@ -36,7 +36,7 @@ fn without_keys(value: &mut Value) {
         Value::Object(fields) => {
             for (key, field) in fields {
                 if OF_THE_MACHINE.contains(&key.as_str()) {
-                    *field = Value::from(0);
+                    *field = if field.is_number() { Value::from(0) } else { Value::Null };
                 } else {
                     without_keys(field);
                 }
