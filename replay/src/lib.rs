@@ -6,6 +6,7 @@ pub mod experiment;
 pub mod generate;
 pub mod long_messages;
 mod nearest;
+pub mod peers;
 pub mod predict;
 pub mod published;
 pub mod report;

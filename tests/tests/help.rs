@@ -18,6 +18,7 @@ const COMMANDS: [(&str, &[&str]); 2] = [
             "report",
             "dimemas",
             "lightness",
+            "peers",
             "topology",
             "routing",
             "congestion",

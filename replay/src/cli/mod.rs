@@ -13,6 +13,7 @@ mod jobs;
 mod lightness;
 mod network;
 mod parts;
+mod peers;
 mod predict;
 mod predict_text;
 mod program;
@@ -155,6 +156,17 @@ Examples:
 
 Exit codes: 0 done; 1 a simulated figure is not what the model's arithmetic gives; 2 could not run.";
 
+const PEERS_EXAMPLES: &str = "\
+Examples:
+  replay peers
+  replay peers peers/caminos-basic peers/booksim2 --seeds 10
+  replay peers my-network.toml --figures my-run.csv --json
+
+Loads agree within 1% below saturation and 3% at it, latencies within 3% below it; or, below it, within three standard \
+errors. docs/peers.md has the columns of tables.
+
+Exit codes: 0 done; 1 a figure differs, and no mechanism is named; 2 could not run.";
+
 const TOPOLOGY_EXAMPLES: &str = "\
 Examples:
   replay topology --shape fat-tree --nodes 64 --racks 4 --cores 2
@@ -286,6 +298,9 @@ enum Command {
     /// Simulates what LIGHTNESS' deliverable published, and puts published and simulated figures side by side.
     #[command(after_help = LIGHTNESS_EXAMPLES)]
     Lightness(lightness::LightnessArgs),
+    /// Puts figures of other simulators beside ours, over several seeds.
+    #[command(after_help = PEERS_EXAMPLES)]
+    Peers(peers::PeersArgs),
     /// Reckons a topology (counts, distances, bisection), and writes it as a graph.
     ///
     /// The topology is that of an experiment, or of a shape and its keys.
@@ -349,6 +364,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Experiments(args) => experiments::show(&args),
         Command::Dimemas(args) => dimemas::serve(args),
         Command::Lightness(args) => lightness::show(&args),
+        Command::Peers(args) => peers::show(&args),
         Command::Topology(args) => topology::show(&args),
         Command::Routing(args) => routing::show(&args),
         Command::Congestion(args) => congestion::show(&args),

@@ -17,6 +17,7 @@ mod experiment_files;
 mod experiment_sweeps;
 mod generated;
 mod job_sweeps;
+mod peers_command;
 mod predictions;
 mod program_command;
 mod promises;

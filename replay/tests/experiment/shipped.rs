@@ -26,7 +26,8 @@ fn refused(folder: &Path, arguments: &[&str]) -> String {
 /// The names of the files in a folder of the repository's experiments.
 fn names(folder: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments").join(folder);
-    let files = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+    let files = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    let files = files.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
     files.map(|path| format!("{folder}{}", path.file_stem().unwrap().to_str().unwrap())).collect()
 }
 
@@ -37,7 +38,7 @@ fn all_files_of_the_repository_are_built_in() {
         names
     };
     let held = |files: &[Shipped], before: &str| files.iter().map(|file| format!("{before}{}", file.name)).collect();
-    let of_folders = ["", "sweeps/", "synthetic/"].into_iter().flat_map(names).collect();
+    let of_folders = ["", "peers/", "sweeps/", "synthetic/"].into_iter().flat_map(names).collect();
     assert_eq!(sorted(held(EXPERIMENTS, "")), sorted(of_folders));
     assert_eq!(sorted(held(JOBS, "jobs/")), sorted(names("jobs/")));
     for file in EXPERIMENTS.iter().chain(JOBS) {
