@@ -8,7 +8,7 @@ use anyhow::{Context, Error};
 use clap::Args;
 use replay::experiment::Override;
 use replay::published::fit;
-use replay::published::{LIGHTNESS, Outcome, Published, svg};
+use replay::published::{Chosen, LIGHTNESS, Outcome, Published, svg};
 
 use super::common::{FOUND_WRONG, say};
 use super::table;
@@ -18,7 +18,7 @@ pub(super) struct LightnessArgs {
     /// Files of published figures [default: those of LIGHTNESS' deliverable, which the program holds].
     files: Vec<PathBuf>,
     /// In place of that, searches what the deliverable leaves open for the readings that fit figures 19 and 21 together.
-    #[arg(long, conflicts_with_all = ["files", "overrides"])]
+    #[arg(long, conflicts_with = "files")]
     fit: bool,
     /// Prints JSON in place of tables.
     #[arg(long)]
@@ -27,7 +27,8 @@ pub(super) struct LightnessArgs {
     /// fit.txt; made where it is missing.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Replaces a value of each file by its path, such as fabric.window=4; may be given more than once.
+    /// Replaces a value of each file by its path, such as fabric.window=4; with --fit, searches only readings that have this value; may
+    /// be given more than once.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     overrides: Vec<Override>,
 }
@@ -37,15 +38,17 @@ const SHOWN_READINGS: usize = 12;
 
 /// Searches for the readings that fit figures 19 and 21.
 fn show_fit(args: &LightnessArgs) -> Result<ExitCode, Error> {
-    let fits = fit::search();
+    let chosen = Chosen::by(&args.overrides)?;
+    let fits = chosen.of(fit::search());
     let family = fit::family(&fits);
+    let at_10_gbit = fit::closest_at_10_gbit(|reading| chosen.has(reading));
     let json = serde_json::to_string_pretty(&serde_json::json!({
         "readings": fits.len(),
         "fits_ppm": fit::FITS_PPM,
         "family": family,
-        "closest_at_10_gbit": fit::closest_at_10_gbit(),
+        "closest_at_10_gbit": at_10_gbit,
     }))?;
-    let text = table::of_fits(&fits, SHOWN_READINGS);
+    let text = table::of_fits(&fits, at_10_gbit, SHOWN_READINGS);
     if let Some(folder) = &args.out {
         let named = || format!("cannot write to {}", folder.display());
         fs::create_dir_all(folder).with_context(named)?;

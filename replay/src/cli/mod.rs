@@ -151,6 +151,7 @@ const LIGHTNESS_EXAMPLES: &str = "\
 Examples:
   replay lightness
   replay lightness --fit
+  replay lightness --fit --set fabric.window=1
   replay lightness experiments/lightness/figure-16-collision.toml \\
       --json --out results/
 

@@ -225,12 +225,11 @@ pub(super) fn of_published(outcome: &Outcome) -> String {
     format!("{}\n{table}\n{notes}\n", outcome.title)
 }
 
-/// The family of readings that fit figures 19 and 21, and the closest `most` of them.
-pub(super) fn of_fits(fits: &[Fit], most: usize) -> String {
+/// The family of readings that fit figures 19 and 21, the closest `most` of them, and the closest with InfiniBand at 10 Gbit/s.
+pub(super) fn of_fits(fits: &[Fit], at_10_gbit: Option<Fit>, most: usize) -> String {
     let mut headers = vec!["flit", "packets", "window", "cables: OPS", "OCS", "IB", "servers' links", "OPS' output"];
     headers.extend(["InfiniBand", "its packets", "OCS/OPS", "IB/OPS", "IB/OCS", "IB/OPS 32 KB", "largest"]);
     let mut table = new_table(&headers);
-    let at_10_gbit = fit::closest_at_10_gbit();
     for fit in fits.iter().take(most).chain(&at_10_gbit) {
         let mut row: Vec<Cell> = reading_cells(fit).into_iter().map(Cell::new).collect();
         row.extend(fit.deviations_ppm().map(points));

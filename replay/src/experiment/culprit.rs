@@ -38,6 +38,9 @@ impl Culprit {
     /// The message with what may have been meant; a long list of keys gives way to it.
     pub(crate) fn explain(&self, message: &str) -> String {
         let Some(meant) = &self.meant else { return message.to_owned() };
+        if let (Some(_), Some(key)) = (missing_field(message), self.path.last()) {
+            return format!("unknown field `{key}`; did you mean `{meant}`?");
+        }
         let short = message.split_once(", expected one of");
         let short = short.filter(|_| !self.is_known && named_as_allowed(message).len() > MAX_LISTED);
         format!("{}; did you mean `{meant}`?", short.map_or(message, |(short, _)| short))
@@ -63,6 +66,11 @@ pub(crate) fn culprit(table: &Table, read: Read, message: &str) -> Option<Culpri
         let (step, fate) = fates.swap_remove(index);
         path.extend(step);
         without = fate.ok();
+    }
+    if let Some(key) = missing_field(message).and_then(|missing| misspelt(table, &path, missing, read)) {
+        path.push(key);
+        let meant = missing_field(message).map(str::to_owned);
+        return Some(Culprit { path, is_known: false, is_value: false, meant });
     }
     let (key, above) = path.split_last()?;
     let value = get(table, &path);
@@ -97,6 +105,22 @@ pub(crate) fn through_lists(table: &Table, path: &[String], read: Read, message:
 /// The table without a key.
 pub(crate) fn without(table: &Table, path: &[String]) -> Table {
     changed(table, path, None)
+}
+
+/// The key that a table lacks, if that is what a message says.
+fn missing_field(message: &str) -> Option<&str> {
+    message.strip_prefix("missing field `")?.split('`').next()
+}
+
+/// The key of the table at `path` that stands for the one that is missing there: with its name all is good, or the names are alike.
+fn misspelt(table: &Table, path: &[String], missing: &str, read: Read) -> Option<String> {
+    let Value::Table(inner) = get(table, path)? else { return None };
+    let at = |key: &str| [path, &[key.to_owned()]].concat();
+    let is_good = |(key, value): &(&String, &Value)| {
+        read(changed(&changed(table, &at(key), None), &at(missing), Some((*value).clone()))).is_ok()
+    };
+    let by_trial = inner.iter().find(is_good).map(|(key, _)| key.as_str());
+    by_trial.or_else(|| nearest(missing, inner.keys().map(String::as_str))).map(str::to_owned)
 }
 
 /// The names in backquotes behind "expected".

@@ -46,6 +46,28 @@ pub(crate) fn wrong(file: &str, text: &str, overrides: &[Override], message: &st
     of_culprit(file, text, overrides, (named.as_ref(), &fate), message)
 }
 
+/// The error `message` of a key of a fabric whose keys stand in the table `at_table` of the file, in place of `[fabric]`; `None` if that key
+/// does not stand there.
+pub(crate) fn wrong_below(file: &str, text: &str, at_table: &[&str], message: &str) -> Option<ExperimentError> {
+    let path = key_of(message)?;
+    let (_, key) = path.split_first().filter(|(first, _)| *first == "fabric")?;
+    names_of(key).into_iter().find_map(|name| {
+        let place: Vec<String> = at_table.iter().map(|step| (*step).to_owned()).chain(name.clone()).collect();
+        let span = span_of(text, &place, false)?;
+        let message = message.replacen(&path.join("."), &format!("fabric.{}", name.join(".")), 1);
+        Some(at(file, text, Some(span), &message))
+    })
+}
+
+/// The error `message` at the place of a table, or of one of its keys.
+pub(crate) fn wrong_at(file: &str, text: &str, places: &[&[&str]], message: &str) -> ExperimentError {
+    let span = places.iter().find_map(|place| {
+        let path: Vec<String> = place.iter().map(|step| (*step).to_owned()).collect();
+        span_of(text, &path, false)
+    });
+    at(file, text, span, message)
+}
+
 /// The errors of a `table`, the file with the overrides, that cannot be read: all keys that are not known, or else `message`.
 pub(crate) fn unreadable(
     file: &str,
@@ -161,15 +183,21 @@ fn as_written(text: &str, overrides: &[Override], message: &str) -> String {
     if is_written(&path) {
         return message.to_owned();
     }
-    let key = key.join(".");
-    let names = PARAMETERS.iter().filter(|parameter| parameter.key == key).map(|parameter| {
-        let scope = parameter.scope.split('.').filter(|part| !part.is_empty());
-        ["fabric"].into_iter().chain(scope).chain([parameter.name]).map(str::to_owned).collect::<Vec<_>>()
-    });
+    let names = names_of(key).into_iter().map(|name| [vec!["fabric".to_owned()], name].concat());
     match names.into_iter().find(|name| is_written(name)) {
         Some(name) => message.replacen(&path.join("."), &name.join("."), 1),
         None => message.to_owned(),
     }
+}
+
+/// What a key of a fabric may be called: by its path below the fabric, or by one of the deliverable's names for it.
+fn names_of(key: &[String]) -> Vec<Vec<String>> {
+    let ours = key.join(".");
+    let names = PARAMETERS.iter().filter(|parameter| parameter.key == ours).map(|parameter| {
+        let scope = parameter.scope.split('.').filter(|part| !part.is_empty());
+        scope.chain([parameter.name]).map(str::to_owned).collect()
+    });
+    std::iter::once(key.to_vec()).chain(names).collect()
 }
 
 /// Where a key, or its value, stands in a file.

@@ -58,7 +58,7 @@ impl Override {
     }
 
     /// The whole argument, for messages.
-    pub(super) fn argument(&self) -> &str {
+    pub(crate) fn argument(&self) -> &str {
         &self.argument
     }
 

@@ -421,10 +421,10 @@ pub fn family(fits: &[Fit]) -> &[Fit] {
     &fits[..fits.partition_point(|fit| fit.largest_ppm() <= FITS_PPM)]
 }
 
-/// The closest reading with InfiniBand at the fibres' 10 Gbit/s.
+/// The closest with InfiniBand at the fibres' 10 Gbit/s of the readings that `is_one` takes.
 #[must_use]
-pub fn closest_at_10_gbit() -> Option<Fit> {
-    Reading::all().map(|reading| reading.at(10_000)).min_by_key(Fit::closeness)
+pub fn closest_at_10_gbit(is_one: impl Fn(&Reading) -> bool) -> Option<Fit> {
+    Reading::all().filter(|reading| is_one(reading)).map(|reading| reading.at(10_000)).min_by_key(Fit::closeness)
 }
 
 /// For an InfiniBand the closest rate of each reading of OPS and OCS.

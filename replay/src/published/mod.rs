@@ -31,9 +31,11 @@
 //!
 //! A message's time lasts from its handing over to its delivery.
 
+mod chosen;
 mod figure;
 pub mod fit;
 
+pub use chosen::Chosen;
 pub use figure::svg;
 
 use crate::experiment::culprit::culprit;
@@ -189,6 +191,18 @@ pub struct RowOutcome {
     pub less: Vec<Less>,
 }
 
+/// What is wrong with a row, and the key of the row that says it.
+struct Wrong {
+    reason: String,
+    key: &'static str,
+}
+
+impl Wrong {
+    fn of(key: &'static str) -> impl Fn(String) -> Self {
+        move |reason| Self { reason, key }
+    }
+}
+
 /// How much less time a row takes than another one, in percent of that.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Less {
@@ -268,9 +282,12 @@ impl Published {
         if hosts == 0 || hosts > 65_536 {
             return Err(wrong(format!("{hosts} hosts (racks x hosts_per_rack): from 1 to 65536 are possible")));
         }
-        for message in &published.messages {
-            if let Some(host) = [message.from, message.to].into_iter().find(|host| u64::from(*host) >= hosts) {
-                return Err(wrong(format!("host {host} of a message is not there: hosts are 0 to {}", hosts - 1)));
+        for (number, message) in published.messages.iter().enumerate() {
+            let ends = [("from", message.from), ("to", message.to)];
+            if let Some((key, host)) = ends.into_iter().find(|(_, host)| u64::from(*host) >= hosts) {
+                let reason = format!("host {host} of a message is not there: hosts are 0 to {}", hosts - 1);
+                let number = number.to_string();
+                return Err(locate::wrong_at(file, text, &[&["message", &number, key]], &reason).into());
             }
         }
         let messages: u64 = published.messages.iter().map(|message| u64::from(message.count)).sum();
@@ -286,15 +303,24 @@ impl Published {
     /// When a row's fabric cannot be built, or a message has no size or is never delivered.
     pub fn run(&self) -> Result<Outcome, PublishedError> {
         let mut rows = Vec::new();
-        for row in &self.rows {
-            let outcome = self.run_row(row, &rows).map_err(|reason| self.wrong(row, &reason))?;
+        for (number, row) in self.rows.iter().enumerate() {
+            let outcome = self.run_row(row, &rows).map_err(|wrong| self.wrong(number, row, &wrong))?;
             rows.push(outcome);
         }
         Ok(Outcome { file: self.file.clone(), title: self.title.clone(), notes: self.notes.clone(), rows })
     }
 
-    fn wrong(&self, row: &Row, reason: &str) -> PublishedError {
-        match locate::wrong(&self.file, &self.text, &self.overrides, reason) {
+    /// What is wrong with a row, at its key where that stands in the row, else in `[fabric]` or an override.
+    fn wrong(&self, number: usize, row: &Row, Wrong { reason, key }: &Wrong) -> PublishedError {
+        let (file, text, number) = (self.file.as_str(), self.text.as_str(), number.to_string());
+        let of_row = |key: &str| locate::wrong_below(file, text, &["row", &number, key], reason);
+        let error = of_row(key).or_else(|| of_row("fabric")).unwrap_or_else(|| {
+            let error = locate::wrong(file, text, &self.overrides, reason);
+            let is_without_line = matches!(&error, ExperimentError::Wrong { place, .. } if place == file);
+            let places: [&[&str]; 2] = [&["row", &number, key], &["row", &number]];
+            if is_without_line { locate::wrong_at(file, text, &places, reason) } else { error }
+        });
+        match error {
             ExperimentError::Wrong { place, reason } => {
                 PublishedError::Wrong { file: place, reason: format!("row \"{}\": {reason}", row.what) }
             }
@@ -302,12 +328,13 @@ impl Published {
         }
     }
 
-    fn run_row(&self, row: &Row, earlier: &[RowOutcome]) -> Result<RowOutcome, String> {
-        let time = self.time(row, &row.set)?;
+    fn run_row(&self, row: &Row, earlier: &[RowOutcome]) -> Result<RowOutcome, Wrong> {
+        let time = self.time(row, "set", &row.set)?;
         let simulated_ps = match &row.beyond {
             Some(keys) => {
-                let without = self.time(row, keys)?;
-                time.checked_sub(without).ok_or("it takes less time than the run that it is compared with (beyond)")?
+                let without = self.time(row, "beyond", keys)?;
+                let less = "it takes less time than the run that it is compared with (beyond)";
+                time.checked_sub(without).ok_or_else(|| Wrong::of("beyond")(less.to_owned()))?
             }
             None => time,
         };
@@ -318,30 +345,38 @@ impl Published {
             arithmetic_ps,
             simulated_ps,
             as_computed: arithmetic_ps.is_none_or(|arithmetic| arithmetic == simulated_ps),
-            less: row.less.iter().map(|than| than.of(simulated_ps, earlier)).collect::<Result<_, _>>()?,
+            less: row
+                .less
+                .iter()
+                .map(|than| than.of(simulated_ps, earlier))
+                .collect::<Result<_, _>>()
+                .map_err(Wrong::of("less"))?,
         })
     }
 
-    /// The time of the message that counts, in a run with `keys` in the fabric.
-    fn time(&self, row: &Row, keys: &toml::Table) -> Result<u64, String> {
+    /// The time of the message that counts, in a run with the keys of `of` in the fabric, which are `keys`.
+    fn time(&self, row: &Row, of: &'static str, keys: &toml::Table) -> Result<u64, Wrong> {
         let mut table = row.fabric.as_ref().unwrap_or(&self.fabric).clone();
         table.extend(keys.clone());
-        let config = fabric_of(table)?;
-        let mut network = fabric::build(&config, &self.hosts()).map_err(|error| error.to_string())?;
-        let handed_over = self.hand_overs(row)?;
+        let config = fabric_of(table).map_err(Wrong::of(of))?;
+        let built = fabric::build(&config, &self.hosts());
+        let mut network = built.map_err(|error| Wrong::of(of)(error.to_string()))?;
+        let handed_over = self.hand_overs(row).map_err(Wrong::of("bytes"))?;
+        let wrong = |reason: String| Wrong::of("message")(reason);
         let mut departures = Departures::new(&handed_over);
         engine::run(&mut network, &mut departures, SimTime::LATEST);
         let delivered = departures.delivered;
         if row.all {
             let last = delivered.values().max().filter(|_| delivered.len() == handed_over.len());
-            let last =
-                last.ok_or_else(|| format!("{} of {} messages were delivered", delivered.len(), handed_over.len()))?;
+            let few = || wrong(format!("{} of {} messages were delivered", delivered.len(), handed_over.len()));
+            let last = last.ok_or_else(few)?;
             return Ok(last.since_ps(handed_over[0].at));
         }
         let number = row.message.unwrap_or(handed_over.len());
         let index = number.checked_sub(1).filter(|index| *index < handed_over.len());
-        let index = index.ok_or_else(|| format!("message = {number}: there are 1 to {}", handed_over.len()))?;
-        let arrived = delivered.get(&index).ok_or("the message that counts was never delivered")?;
+        let index = index.ok_or_else(|| wrong(format!("message = {number}: there are 1 to {}", handed_over.len())))?;
+        let never = || wrong("the message that counts was never delivered".to_owned());
+        let arrived = delivered.get(&index).ok_or_else(never)?;
         Ok(arrived.since_ps(handed_over[index].at))
     }
 

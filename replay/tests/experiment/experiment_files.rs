@@ -114,6 +114,23 @@ fn a_key_that_is_not_known_says_which_may_have_been_meant() {
     let kind = error("[fabric]\nkind = \"ethernt\"", &[]);
     assert!(kind.starts_with("x.toml:2:8: unknown variant `ethernt`"), "{kind}");
     assert!(kind.contains("; did you mean `ethernet`?"), "{kind}");
+    // A key that chooses what the others of its table are: by its name, or because all is good with it.
+    let topology = "[fabric]\nkind = \"ethernet\"\n[fabric.topology]\n";
+    for (text, place, key, meant) in [
+        (format!("{topology}shpe = \"racks\""), "x.toml:4:1", "shpe", "shape"),
+        (format!("{topology}Shape = \"rcks\"\nuplink = {{}}"), "x.toml:4:1", "Shape", "shape"),
+        (format!("{topology}type = \"fat-tree\"\ncores = 3"), "x.toml:4:1", "type", "shape"),
+        ("[fabric]\nknd = \"radio\"".to_owned(), "x.toml:2:1", "knd", "kind"),
+        ("[fabric]\nmodel = \"credit\"\nvls = 2".to_owned(), "x.toml:2:1", "model", "kind"),
+    ] {
+        let printed = error(&text, &[]);
+        let expected = format!("{place}: unknown field `{key}`; did you mean `{meant}`?\n");
+        assert!(printed.starts_with(&expected) && printed.matches("x.toml").count() == 1, "{printed}");
+    }
+    let change = error(&format!("{topology}shape = \"racks\""), &["fabric.topology={ shpe = \"racks\" }"]);
+    assert!(change.starts_with("--set fabric.topology={ shpe = \"racks\" }: unknown field `shpe`"), "{change}");
+    let none = error(&format!("{topology}uplink = {{}}"), &[]);
+    assert!(none.starts_with("x.toml:3:9: missing field `shape`"), "{none}");
     let far = error("[fabric]\nkind = \"radio\"", &[]);
     assert!(far.contains("unknown variant `radio`") && !far.contains("did you mean"), "{far}");
 }

@@ -111,6 +111,46 @@ fn what_is_wrong_with_a_file_is_named() {
             file("kind = \"lightness\"\nnumWavelengths = 0", message, row),
             "f.toml:4:1: row \"w\": fabric.numWavelengths = 0",
         ),
+        // Keys of a row: those that are set for it, those of the run beside it, those of its own fabric.
+        (
+            file("kind = \"lightness\"", message, "bytes = \"1B\"\nset = { window = 0 }"),
+            "f.toml:10:9: row \"w\": fabric.window = 0",
+        ),
+        (
+            file(
+                "kind = \"lightness\"\nwindow = 2",
+                message,
+                "bytes = \"1B\"\n[row.set]\ndecision = \"ocs\"\nwindow = 0",
+            ),
+            "f.toml:13:1: row \"w\": fabric.window = 0",
+        ),
+        (
+            file("kind = \"lightness\"", message, "bytes = \"1B\"\nset = { numWavelengths = 0 }"),
+            "f.toml:10:9: row \"w\": fabric.numWavelengths = 0",
+        ),
+        (
+            file("kind = \"lightness\"", message, "bytes = \"1B\"\n[row.set.ops.switch]\nOPSDelay = \"1 parsec\""),
+            "f.toml:11:1: row \"w\": fabric.ops",
+        ),
+        (
+            file("kind = \"lightness\"", message, "bytes = \"1B\"\nset = { windw = 2 }"),
+            "f.toml:10:9: row \"w\": fabric.windw: unknown field `windw`; did you mean `window`?",
+        ),
+        (
+            file("kind = \"lightness\"", message, "bytes = \"1B\"\nbeyond = { wavelengths = 0 }"),
+            "f.toml:10:12: row \"w\": fabric.wavelengths = 0",
+        ),
+        (
+            file("kind = \"ideal\"", message, "bytes = \"1B\"\nfabric = { kind = \"lightness\", window = 0 }"),
+            "f.toml:10:32: row \"w\": fabric.window = 0",
+        ),
+        (
+            file("kind = \"ethernet\"", message, "bytes = \"1B\"\nset = { topology = { shpe = \"racks\" } }"),
+            "f.toml:10:22: row \"w\": fabric.topology.shpe: unknown field `shpe`; did you mean `shape`?",
+        ),
+        (file(fabric, message, "bytes = \"1B\"\nmessage = 2"), "f.toml:10:1: row \"w\": message = 2"),
+        (file(fabric, message, ""), "f.toml:7:1: row \"w\": neither the row nor"),
+        (file(fabric, "from = 0\nto = 2", row), "f.toml:6:1: host 2"),
     ];
     for (error, place) in lines {
         assert!(error.starts_with(place), "{place}: {error}");
@@ -147,4 +187,27 @@ fn keys_of_figures_can_be_set_and_the_fit_be_written() {
     assert!(replay(&["lightness", "--fit", "--out", out.to_str().unwrap()]).status.success());
     let fit: serde_json::Value = serde_json::from_slice(&std::fs::read(out.join("fit.json")).unwrap()).unwrap();
     assert!(fit["family"].as_array().unwrap().len() > 1 && out.join("fit.txt").exists());
+    // Those of the family in which keys have given values, of OPS and OCS and of InfiniBand.
+    let chosen = ["lightness", "--fit", "--json", "--set", "fabric.window=1", "--set", "fabric.mtu=2KiB"];
+    let output = replay(&chosen);
+    let some: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    let is_chosen = |fit: &&serde_json::Value| {
+        let reading = &fit["reading"];
+        reading["optics"]["window"] == 1 && reading["infiniband"]["mtu"] == 2_048
+    };
+    let all: Vec<&serde_json::Value> = fit["family"].as_array().unwrap().iter().filter(is_chosen).collect();
+    assert_eq!(some["family"].as_array().unwrap().iter().collect::<Vec<_>>(), all);
+    assert_eq!(some["readings"].as_u64().unwrap(), fit["readings"].as_u64().unwrap() / 2 / 6);
+    assert!(is_chosen(&&some["closest_at_10_gbit"]), "{some}");
+    for (change, expected) in [
+        ("fabric.window=3", "no reading has this value"),
+        ("fabric.topology.uplink.rate=10Gbps", "its rate is what is searched"),
+        ("fabric.windw=1", "unknown field `windw`"),
+        ("window=1", "a path begins with fabric"),
+    ] {
+        let output = replay(&["lightness", "--fit", "--set", change]);
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{printed}");
+        assert!(printed.contains(&format!("--set {change}: ")) && printed.contains(expected), "{printed}");
+    }
 }
