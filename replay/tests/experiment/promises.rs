@@ -1,6 +1,6 @@
 //! What the comment of each experiment of the repository promises happens: one test a file.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::common::{MS, TraceBuilder};
@@ -37,29 +37,52 @@ fn message(builder: &mut TraceBuilder, connection: ConnectionId, bytes: u64, at:
     last.unwrap()
 }
 
-/// A job of a large and a small message between the racks, and one within a rack, one after the other.
-fn job() -> Trace {
+/// A job of messages (from, to, protocol, bytes) one after the other, those of equal ends and protocol on one connection.
+fn job_of(messages: &[(u32, u32, &'static str, u64)]) -> Trace {
     let mut builder = TraceBuilder::new(&HOSTS);
-    let pairs = [(0, 1), (2, 3), (1, 3)].map(|(from, to)| builder.connection(from, to));
+    let mut connections: BTreeMap<(u32, u32, &str), ConnectionId> = BTreeMap::new();
     let mut last = EventId(0);
-    for (index, (connection, bytes)) in pairs.into_iter().zip([LARGE, SMALL, SMALL]).enumerate() {
-        let at = 10 * MS + 100 * MS * i64::try_from(index).unwrap();
+    for (index, (from, to, protocol, bytes)) in (0..).zip(messages) {
+        let connection = *connections.entry((*from, *to, *protocol)).or_insert_with(|| {
+            let connection = builder.connection(*from, *to);
+            (*protocol).clone_into(&mut builder.trace.connections[connection.index()].protocol);
+            connection
+        });
         let first = EventId(u32::try_from(builder.trace.events.len()).unwrap());
-        let end = message(&mut builder, connection, bytes, at);
+        let end = message(&mut builder, connection, *bytes, 10 * MS + 100 * MS * index);
         builder.after(first, last, On::Delivered);
         last = end;
     }
-    let finish = builder.mark("job.finish", 0, 400 * MS);
+    let finish = builder.mark("job.finish", 0, 100 * MS * i64::try_from(messages.len() + 1).unwrap());
     builder.after(finish, last, On::Delivered);
     builder.build()
 }
 
+/// A job of a large and a small message between the racks, and one within a rack, one after the other.
+fn job() -> Trace {
+    job_of(&[(0, 1, "rpc", LARGE), (2, 3, "rpc", SMALL), (1, 3, "rpc", SMALL)])
+}
+
 fn run(name: &str) -> RunResults {
+    run_job(name, &job())
+}
+
+fn run_job(name: &str, job: &Trace) -> RunResults {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments").join(name);
     let mut experiment = Experiment::read(&path, &[]).unwrap();
     // Wires alone, not what the processes thought.
     experiment.workload.handshakes = false;
-    run_experiment(&experiment, &job(), |_| {}).unwrap()
+    run_experiment(&experiment, job, |_| {}).unwrap()
+}
+
+/// Packets of 32 KiB of a message between racks that leaves in pieces.
+fn packets(bytes: u64) -> u64 {
+    bytes / PIECE * 2 + (bytes % PIECE).div_ceil(32 << 10)
+}
+
+/// Packets by circuit, those by OPS, and circuits that were set up.
+fn ways(results: &RunResults) -> [u64; 3] {
+    ["packets by circuit", "packets by OPS", "circuits set up"].map(|name| counter(results, name))
 }
 
 fn counter(results: &RunResults, name: &str) -> u64 {
@@ -88,8 +111,8 @@ fn every_experiment_has_its_test() {
     let names = files.filter(|path| path.is_file()).map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned());
     let tested = include_str!("promises.rs");
     for name in names {
-        let call = format!("run(\"{name}.toml\")");
-        assert!(tested.contains(&call), "experiments/{name}.toml has no test here: {call}");
+        let calls = [format!("run(\"{name}.toml\")"), format!("run_job(\"{name}.toml\", ")];
+        assert!(calls.iter().any(|call| tested.contains(call)), "experiments/{name}.toml has no test here: {calls:?}");
     }
 }
 
@@ -228,6 +251,49 @@ fn by_kind_goes_by_what_a_connection_of_the_trace_is_for() {
         assert_eq!(counter(&results, "packets by circuit"), by_circuit, "{kinds}");
         assert_eq!(counter(&results, "packets by OPS"), packets(LARGE) + packets(SMALL) - by_circuit, "{kinds}");
     }
+}
+
+#[test]
+fn lightness_by_flow_takes_circuits_once_a_connection_has_sent_1_mib() {
+    let results = run("lightness-by-flow.toml");
+    assert_eq!(ways(&results), [packets(LARGE - (1 << 20)), packets(1 << 20) + packets(SMALL), 1]);
+    // However many messages it takes.
+    let small = job_of(&[(0, 1, "rpc", SMALL); 8]);
+    let [by_circuit, by_ops, circuits] = ways(&run_job("lightness-by-flow.toml", &small));
+    assert_eq!((by_circuit + by_ops, circuits), (8 * packets(SMALL), 1));
+    assert!((1..=3 * packets(SMALL)).contains(&by_circuit), "of 1.6 MB what is behind the first MiB: {by_circuit}");
+}
+
+#[test]
+fn lightness_by_kind_takes_circuits_for_shuffles_alone() {
+    let all =
+        job_of(&[(0, 1, "shuffle", SMALL), (0, 1, "rpc", LARGE), (2, 3, "data-transfer", LARGE), (1, 0, "", LARGE)]);
+    let results = run_job("lightness-by-kind.toml", &all);
+    assert_eq!(ways(&results), [packets(SMALL), 3 * packets(LARGE), 1]);
+    // Calls alone need no circuit.
+    assert_eq!(ways(&run("lightness-by-kind.toml")), [0, packets(LARGE) + packets(SMALL), 0]);
+}
+
+#[test]
+fn lightness_by_destination_takes_circuits_to_the_hosts_of_a_rack() {
+    // To w1 and w3 of /r2, and back to w0 of /r1.
+    let job = job_of(&[(0, 1, "rpc", SMALL), (2, 3, "shuffle", LARGE), (1, 0, "rpc", LARGE)]);
+    let results = run_job("lightness-by-destination.toml", &job);
+    assert_eq!(ways(&results), [packets(SMALL) + packets(LARGE), packets(LARGE), 1]);
+    let circuits: Vec<(&str, &str)> =
+        results.detail.circuits.iter().map(|circuit| (circuit.from.as_str(), circuit.to.as_str())).collect();
+    assert_eq!(circuits, [("/r1", "/r2")]);
+}
+
+#[test]
+fn lightness_by_prediction_takes_circuits_once_messages_of_the_kind_were_large() {
+    let shuffle = (0, 1, "shuffle", LARGE);
+    let job = job_of(&[shuffle, (2, 3, "rpc", SMALL), shuffle, (2, 3, "rpc", SMALL), shuffle, (2, 3, "rpc", SMALL)]);
+    let results = run_job("lightness-by-prediction.toml", &job);
+    // Of the first nothing is known.
+    assert_eq!(ways(&results), [2 * packets(LARGE), packets(LARGE) + 3 * packets(SMALL), 1]);
+    let of = ["messages predicted", "elephants predicted to be mice", "mice predicted to be elephants"];
+    assert_eq!(of.map(|name| counter(&results, name)), [6, 1, 0]);
 }
 
 #[test]

@@ -29,6 +29,16 @@ pub enum FabricError {
         /// What is allowed.
         allowed: &'static str,
     },
+    /// A name of a host or rack that is not there.
+    #[error("fabric.{key} = {name}: no host or rack has this name; there are {known}")]
+    NoPlace {
+        /// The key, below `fabric`.
+        key: &'static str,
+        /// The name that was given.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
     /// A value that makes no sense.
     #[error("fabric.{key} = {value}: {allowed}")]
     Value {

@@ -228,7 +228,18 @@ fn by_destination_takes_the_circuit_to_the_named_hosts_and_racks() {
     assert_eq!((counter(&network, "packets by OPS"), counter(&network, "packets by circuit")), (1, 3));
     let config: FabricConfig = "kind = \"lightness\"\ncircuit_destinations = [\"w9\"]".parse().unwrap();
     let Err(error) = netsim::fabric::build(&config, &lab(3, 2)) else { panic!("w9 is not there") };
-    assert!(error.to_string().contains("circuit_destinations = w9"), "{error}");
+    let said = "fabric.circuit_destinations = w9: no host or rack has this name; there are the racks rack0, rack1, rack2, and the hosts w0, w1,";
+    assert!(error.to_string().starts_with(said), "{error}");
+    let config: FabricConfig = "kind = \"lightness\"\ndecision = \"by-destination\"".parse().unwrap();
+    let Err(error) = netsim::fabric::build(&config, &lab(3, 2)) else { panic!("nobody is named") };
+    assert!(error.to_string().contains("circuit_destinations = []"), "{error}");
+    // Of many names some are told.
+    let config: FabricConfig = "kind = \"lightness\"\ncircuit_destinations = [\"x\"]".parse().unwrap();
+    let Err(error) = netsim::fabric::build(&config, &lab(1, 40)) else { panic!("x is not there") };
+    assert!(
+        error.to_string().ends_with("the racks rack0, and the hosts w0, w1, w2, w3, w4, w5, w6, w7, w8 and so on"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -121,7 +121,7 @@ proptest! {
     fn full_buffers_make_no_deadlock(
         messages in prop::collection::vec((0..100u64, 0..8u32, 1..8u32, 0..30_000u64), 1..30),
         places in (1..4u32, 1..4u32, 1..3u32, 0..3u32),
-        decision in prop_oneof![Just("ops"), Just("ocs"), Just("by-size"), Just("by-flow"), Just("by-circuit")],
+        decision in prop_oneof![Just("ops"), Just("ocs"), Just("by-size"), Just("by-flow"), Just("by-prediction"), Just("by-circuit")],
         window in 1..4u32,
         tor in any::<bool>(),
         drop in prop::collection::vec(1..30u64, 0..4),

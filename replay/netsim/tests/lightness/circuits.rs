@@ -303,7 +303,7 @@ proptest! {
     #[test]
     fn bytes_add_up_and_nothing_passes_during_a_set_up(
         messages in prop::collection::vec((0..300u64, 0..4u32, 1..4u32, 80..60_000u64), 1..30),
-        decision in prop_oneof![Just("ocs"), Just("by-size"), Just("by-flow"), Just("by-circuit")],
+        decision in prop_oneof![Just("ocs"), Just("by-size"), Just("by-flow"), Just("by-prediction"), Just("by-circuit")],
         set_up in 1..200u64,
         hold in 0..30u64,
     ) {

@@ -10,3 +10,4 @@ mod common;
 mod loss;
 mod model;
 mod planned;
+mod prediction;

@@ -186,7 +186,7 @@ proptest! {
     fn circuits_keep_apart_and_bytes_add_up(
         messages in prop::collection::vec((0..900u64, 0..10u32, 1..10u32, 0..60_000u64), 1..40),
         scheduler in 0..4usize,
-        decision in prop_oneof![Just("ocs"), Just("by-size"), Just("by-flow"), Just("by-circuit"), Just("by-destination"), Just("by-kind")],
+        decision in prop_oneof![Just("ocs"), Just("by-size"), Just("by-flow"), Just("by-prediction"), Just("by-circuit"), Just("by-destination"), Just("by-kind")],
         (ports, hosts) in (1..4u32, 1..3usize),
         (set_up, age, limit, slice) in (0..200u64, 0..100u64, 60..2_000u64, 1..300u64),
         (cable, ack, pass) in (0..300u64, 0..2_000u64, 0..2_000u64),

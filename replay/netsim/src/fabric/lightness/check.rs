@@ -7,6 +7,8 @@ use crate::units::DurationPs;
 /// So many ports a scheduler by demand looks at, and this is its longest time.
 const MAX_PLANNED_PORTS: usize = 256;
 const MAX_TIME: DurationPs = DurationPs::from_ms(100_000);
+/// No moving average has more messages.
+const MAX_HISTORY: u32 = 1_000_000;
 
 impl LightnessConfig {
     /// Checks the values against each other and against the number of racks.
@@ -26,7 +28,7 @@ impl LightnessConfig {
             return given.map_or(Ok(()), |(key, time)| wrong(key, time.to_string(), allowed));
         }
         if matches!(self.decision, Decision::Ops | Decision::Direct) {
-            let allowed = "on-demand, or a decision that takes circuits (ocs, by-size, by-flow, by-circuit, by-destination, by-kind)";
+            let allowed = "on-demand, or a decision that takes circuits (ocs, by-size, by-flow, by-prediction, by-circuit, by-destination, by-kind)";
             return wrong("scheduler", "by demand, without circuits".to_owned(), allowed);
         }
         if self.ocs_output_size > 0 {
@@ -60,6 +62,19 @@ impl LightnessConfig {
         if self.decision == Decision::ByKind && self.circuit_kinds.is_empty() {
             let allowed = "some of calls, storage, shuffle and other, with decision = \"by-kind\"";
             return wrong("circuit_kinds", "[]".to_owned(), allowed);
+        }
+        if self.decision == Decision::ByDestination && self.circuit_destinations.is_empty() {
+            let allowed = "names of hosts and racks, with decision = \"by-destination\"";
+            return wrong("circuit_destinations", "[]".to_owned(), allowed);
+        }
+        if let Some(history) = self.prediction_history {
+            if self.decision != Decision::ByPrediction {
+                let allowed = "leave it out: it belongs to decision = \"by-prediction\"";
+                return wrong("prediction_history", history.to_string(), allowed);
+            }
+            if history == 0 || history > MAX_HISTORY {
+                return wrong("prediction_history", history.to_string(), "from 1 to 1000000 messages");
+            }
         }
         if self.photonic_packet_max.get() == 0 || self.photonic_packet_max.get() > 1 << 30 {
             return wrong("photonic_packet_max", self.photonic_packet_max.to_string(), "from 1B to 1GiB");

@@ -2,6 +2,7 @@
 
 use super::names;
 use super::state::aod::AodConfig;
+use super::state::predictor::Predictor;
 use super::state::rack::RackConfig;
 use crate::count::count;
 use crate::fabric::figures::DEFAULT_INTERVAL;
@@ -29,6 +30,9 @@ pub enum Decision {
     BySize,
     /// Through the packet switch until a flow has sent `decision_threshold`, from then on through the circuit switch.
     ByFlow,
+    /// As `by-size`, but a message is taken to be as large as those before it were: of the same kind, from the same rack to the same
+    /// one, from the same end of their connections (their exponential moving average).
+    ByPrediction,
     /// Through the circuit switch where a circuit is up; else through the packet switch, and a circuit is asked for.
     ByCircuit,
     /// Neither: two ToRs joined back to back by a fibre, the test bed of the deliverable's Table 1.
@@ -129,8 +133,12 @@ pub struct LightnessConfig {
 
     /// Which way packets take. Default: `ops` (ours).
     pub decision: Decision,
-    /// The size from which `by-size` and `by-flow` take the circuit switch. Default: `1MiB` (ours).
+    /// The size from which `by-size`, `by-flow` and `by-prediction` take the circuit switch. Default: `1MiB` (ours).
     pub decision_threshold: Bytes,
+    /// With `by-prediction`: messages of the moving average, of which the newest counts one part in so many; 1: the last message alone.
+    /// Default: 8 (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prediction_history: Option<u32>,
     /// Names of hosts and racks to which `by-destination` takes the circuit switch. Default: none.
     pub circuit_destinations: Vec<String>,
     /// What flows are for that `by-kind` takes to the circuit switch. Default: none.
@@ -286,6 +294,7 @@ pub struct LightnessConfig {
 }
 
 const TEN_GIGABITS: Rate = Rate::from_bps(10_000_000_000);
+const PREDICTION_HISTORY: u32 = 8;
 
 impl Default for LightnessConfig {
     fn default() -> Self {
@@ -300,6 +309,7 @@ impl Default for LightnessConfig {
             round_to_flits: false,
             decision: Decision::default(),
             decision_threshold: Bytes(1 << 20),
+            prediction_history: None,
             circuit_destinations: Vec::new(),
             circuit_kinds: Vec::new(),
             tor_rate: TEN_GIGABITS,
@@ -397,6 +407,12 @@ impl LightnessConfig {
             (None, Some(three)) => PerByte::from_three_bytes(three),
             (None, None) => PerByte::from_ps(1_350),
         }
+    }
+
+    /// What learns the sizes of messages; none where something else decides.
+    pub(super) fn predictor(&self) -> Option<Predictor> {
+        let history = self.prediction_history.unwrap_or(PREDICTION_HISTORY);
+        (self.decision == Decision::ByPrediction).then(|| Predictor::new(history, self.decision_threshold.get()))
     }
 
     /// The delays of all cables.

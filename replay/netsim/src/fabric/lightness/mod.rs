@@ -53,6 +53,7 @@ use config::Cables;
 use state::aod::Aod;
 use state::ocs::{Circuit, Ocs, Refused};
 use state::ops::{Ops, Refusals};
+use state::predictor::Predictor;
 use state::rack::RackNetwork;
 use state::server::{Nic, OutputBuffer, Packet, ServerFlow};
 use state::tor::Channel;
@@ -164,6 +165,8 @@ pub struct Lightness {
     rack_of: Vec<u32>,
     /// Whether a host, or its rack, is one of `circuit_destinations`.
     circuit_hosts: Vec<bool>,
+    /// What was learned of messages' sizes, where that decides.
+    predictor: Option<Predictor>,
     nics: Vec<Nic>,
     /// What lies below the ToRs, where it is a fabric of its own.
     rack_network: Option<RackNetwork>,
@@ -250,6 +253,7 @@ impl Lightness {
             },
             counters: Counters::default(),
             lost: Vec::new(),
+            predictor: config.predictor(),
             config: config.clone(),
             racks,
             rack_of,
@@ -375,15 +379,24 @@ impl Lightness {
     }
 }
 
+/// An error lists fewer names.
+const MAX_LISTED: usize = 9;
+
 /// For each host whether it, or its rack, is one of `circuit_destinations`.
 fn circuit_hosts(config: &LightnessConfig, hosts: &[HostPlace]) -> Result<Vec<bool>, FabricError> {
     let named = |name: &String| hosts.iter().any(|host| host.name == *name || host.rack == *name);
     if let Some(unknown) = config.circuit_destinations.iter().find(|name| !named(name)) {
-        return Err(FabricError::Value {
-            key: "circuit_destinations",
-            value: unknown.clone(),
-            allowed: "names of hosts and racks that are there",
-        });
+        let racks: BTreeSet<&str> = hosts.iter().map(|host| host.rack.as_str()).collect();
+        let listed = |names: Vec<&str>| match names.get(..MAX_LISTED) {
+            Some(first) => format!("{} and so on", first.join(", ")),
+            None => names.join(", "),
+        };
+        let racks = listed(racks.into_iter().collect());
+        let known = format!(
+            "the racks {racks}, and the hosts {}",
+            listed(hosts.iter().map(|host| host.name.as_str()).collect())
+        );
+        return Err(FabricError::NoPlace { key: "circuit_destinations", name: unknown.clone(), known });
     }
     let wanted: BTreeSet<&str> = config.circuit_destinations.iter().map(String::as_str).collect();
     let is_wanted = |host: &HostPlace| wanted.contains(host.name.as_str()) || wanted.contains(host.rack.as_str());
@@ -462,6 +475,14 @@ impl Simulation for Lightness {
         let mut links = self.links();
         let named = named.map(|(name, value)| (name.to_owned(), value)).into_iter();
         let lost = self.config.resends.map(|_| ("packets lost after their last resend".to_owned(), counters.lost));
+        let predicted = self.predictor.iter().flat_map(|predictor| {
+            let figures = [
+                ("messages predicted", predictor.messages),
+                ("elephants predicted to be mice", predictor.elephants_missed),
+                ("mice predicted to be elephants", predictor.mice_mistaken),
+            ];
+            figures.map(|(name, value)| (name.to_owned(), value))
+        });
         let of_racks = below.counters.into_iter().map(|(name, value)| (format!("below ToRs: {name}"), value));
         let own_drops: u64 = links.iter().map(|link| link.drops).sum();
         links.splice(0..0, below.links);
@@ -471,7 +492,7 @@ impl Simulation for Lightness {
             retransmissions: counters.resent + below.retransmissions,
             interval_ps: self.config.interval.ps(),
             links,
-            counters: named.chain(lost).chain(of_racks).collect(),
+            counters: named.chain(lost).chain(predicted).chain(of_racks).collect(),
             circuits: self.ocs.spans.iter().map(|span| self.circuit_figures(span)).collect(),
             circuit_totals: self.circuit_totals(),
         }
@@ -500,6 +521,9 @@ impl Network for Lightness {
             handed_over: 0,
             to_circuit: self.circuit_hosts[destination.0 as usize],
             kind_to_circuit: self.config.circuit_kinds.contains(&FlowKind::Other),
+            kind: FlowKind::Other,
+            by_server: false,
+            begun: None,
             received: 0,
             early: BTreeSet::new(),
             lost: BTreeSet::new(),
@@ -510,8 +534,16 @@ impl Network for Lightness {
         FlowId(id)
     }
 
+    fn open_connection(&mut self, client: HostIndex, server: HostIndex) -> (FlowId, FlowId) {
+        let (there, back) = (self.open_flow(client, server), self.open_flow(server, client));
+        self.flows[back.0 as usize].by_server = true;
+        (there, back)
+    }
+
     fn describe(&mut self, flow: FlowId, kind: FlowKind) {
-        self.flows[flow.0 as usize].kind_to_circuit = self.config.circuit_kinds.contains(&kind);
+        let entry = &mut self.flows[flow.0 as usize];
+        entry.kind = kind;
+        entry.kind_to_circuit = self.config.circuit_kinds.contains(&kind);
     }
 
     fn send(&mut self, now: SimTime, flow: FlowId, bytes: u64, token: Token) {

@@ -80,8 +80,8 @@ impl Lightness {
             Decision::Ocs | Decision::ByCircuit => 0,
             Decision::ByDestination if self.flows[flow as usize].to_circuit => 0,
             Decision::ByKind if self.flows[flow as usize].kind_to_circuit => 0,
-            Decision::BySize if of_bytes >= threshold => 0,
-            Decision::ByDestination | Decision::ByKind | Decision::BySize => return 0,
+            Decision::BySize | Decision::ByPrediction if of_bytes >= threshold => 0,
+            Decision::ByDestination | Decision::ByKind | Decision::BySize | Decision::ByPrediction => return 0,
             // A packet goes over a circuit if its first byte is behind the threshold.
             Decision::ByFlow => threshold.saturating_sub(before).div_ceil(largest).saturating_mul(largest),
         };

@@ -8,6 +8,7 @@
 //! links here; places in front of channels are still taken before a packet leaves its server.
 
 use super::config::{Decision, Resequencer};
+use super::state::predictor::Class;
 use super::state::server::{Outgoing, Packet};
 use super::state::tor::Way;
 use super::{Event, Lightness};
@@ -34,6 +35,7 @@ impl Lightness {
             self.send_within(now, below, bytes, token);
             return;
         }
+        let of_bytes = self.taken_size(flow, bytes, of_bytes);
         self.circuits_wanted(now, flow, bytes, of_bytes);
         let largest = self.config.photonic_packet_max.get();
         let packets = bytes.div_ceil(largest).max(1);
@@ -46,6 +48,18 @@ impl Lightness {
             self.nics[source as usize].turn.push_back(flow);
             self.try_nic(now, source);
         }
+    }
+
+    /// The size for which the message of a part of `bytes` is taken: `of_bytes`, or what is predicted.
+    fn taken_size(&mut self, flow: u32, bytes: u64, of_bytes: u64) -> u64 {
+        let Some(predictor) = &mut self.predictor else { return of_bytes };
+        let entry = &mut self.flows[flow as usize];
+        let (from, to) = (self.rack_of[entry.source as usize], self.rack_of[entry.destination as usize]);
+        if from == to {
+            return of_bytes;
+        }
+        let class = Class { from, to, kind: entry.kind, by_server: entry.by_server };
+        predictor.part(&mut entry.begun, class, bytes, of_bytes)
     }
 
     /// Sends a server's next packet, if its link is free and there is a place for one.

@@ -34,7 +34,7 @@ impl Lightness {
             Decision::Ocs | Decision::Direct => true,
             Decision::ByDestination => entry.to_circuit,
             Decision::ByKind => entry.kind_to_circuit,
-            Decision::BySize => size >= self.config.decision_threshold.get(),
+            Decision::BySize | Decision::ByPrediction => size >= self.config.decision_threshold.get(),
             Decision::ByFlow => entry.sent_bytes >= self.config.decision_threshold.get(),
             Decision::ByCircuit => {
                 let circuit = self.circuit_between(from, to);

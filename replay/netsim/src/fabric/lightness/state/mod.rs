@@ -3,6 +3,7 @@
 pub mod aod;
 pub mod ocs;
 pub mod ops;
+pub mod predictor;
 pub mod rack;
 pub mod server;
 pub mod tor;

@@ -1,16 +1,17 @@
 //! What servers know: their flows, packets and links.
 
+use super::predictor::Begun;
 use super::rack::RackFlow;
 use super::tor::Way;
 use crate::fabric::ids::PacketId;
 use crate::fabric::pipe::Pipe;
-use crate::network::Token;
+use crate::network::{FlowKind, Token};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What was handed over and of which something is still to be sent.
 pub struct Outgoing {
     pub left: u64,
-    /// Bytes of the application's message of which it is a part.
+    /// Bytes of the application's message of which it is a part, or those that were predicted for it.
     pub total: u64,
 }
 
@@ -38,6 +39,12 @@ pub struct ServerFlow {
     pub to_circuit: bool,
     /// Whether what it is for is one of those.
     pub kind_to_circuit: bool,
+    /// What it is for.
+    pub kind: FlowKind,
+    /// Whether the server of a connection sends on it.
+    pub by_server: bool,
+    /// Where sizes are predicted, the message of which not all was handed over.
+    pub begun: Option<Begun>,
     /// All packets below this number have arrived.
     pub received: u64,
     /// Numbers of those that arrived early.
