@@ -3,17 +3,18 @@
 use crate::format;
 use crate::markup::{Element, element};
 
-const WIDTH: f64 = 720.0;
-const HEIGHT: f64 = 380.0;
-const LEFT: f64 = 70.0;
-const RIGHT: f64 = 20.0;
-const TOP: f64 = 34.0;
-const BOTTOM: f64 = 48.0;
+pub(crate) const WIDTH: f64 = 720.0;
+pub(crate) const HEIGHT: f64 = 380.0;
+pub(crate) const LEFT: f64 = 70.0;
+pub(crate) const RIGHT: f64 = 20.0;
+pub(crate) const TOP: f64 = 34.0;
+pub(crate) const BOTTOM: f64 = 48.0;
 /// Of one legend entry.
 const ROW: f64 = 18.0;
 /// Values further apart than this are drawn by their logarithms.
 const LINEAR_UP_TO: f64 = 12.0;
-const COLOURS: [&str; 8] = ["#1f6feb", "#d1242f", "#1a7f37", "#9a6700", "#8250df", "#0e7490", "#bf3989", "#57606a"];
+pub(crate) const COLOURS: [&str; 8] =
+    ["#1f6feb", "#d1242f", "#1a7f37", "#9a6700", "#8250df", "#0e7490", "#bf3989", "#57606a"];
 
 /// A line: its name and its points, each with whether it is hollow.
 pub struct Line {
@@ -42,16 +43,23 @@ pub struct Chart<'a> {
 }
 
 /// Where values are drawn.
-struct Scale {
-    low: f64,
-    high: f64,
-    logarithmic: bool,
+pub(crate) struct Scale {
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    pub(crate) logarithmic: bool,
     from: f64,
     to: f64,
 }
 
 impl Scale {
-    fn at(&self, value: f64) -> f64 {
+    /// From the lower to the upper edge, for values from `least` to `high`: from 0 on, or by logarithms if they are far apart.
+    pub(crate) fn upwards(least: f64, high: f64, may_be_logarithmic: bool) -> Self {
+        let logarithmic = may_be_logarithmic && least > 0.0 && high / least > LINEAR_UP_TO;
+        let low = if logarithmic { least * 0.8 } else { 0.0 };
+        Self { low, high: high * 1.1, logarithmic, from: HEIGHT - BOTTOM, to: TOP }
+    }
+
+    pub(crate) fn at(&self, value: f64) -> f64 {
         let of = |value: f64| if self.logarithmic { value.max(f64::MIN_POSITIVE).log10() } else { value };
         let span = of(self.high) - of(self.low);
         let share = if span > 0.0 { (of(value) - of(self.low)) / span } else { 0.0 };
@@ -86,16 +94,14 @@ impl Chart<'_> {
             lines.iter().flat_map(|line| &line.points).map(of).fold(0.0f64, f64::max).max(f64::MIN_POSITIVE)
         };
         let least = lines.iter().flat_map(|line| &line.points).map(|point| point.1).fold(f64::INFINITY, f64::min);
-        let high = most(|point| point.1);
-        let logarithmic = !self.diagonal && least > 0.0 && high / least > LINEAR_UP_TO;
         let x = self.along(most(|point| point.0));
-        let low = if logarithmic { least * 0.8 } else { 0.0 };
-        let y = Scale { low, high: high * 1.1, logarithmic, from: HEIGHT - BOTTOM, to: TOP };
-        let picture = self.axes(&x, &y, lines.iter().filter(|line| !line.name.is_empty()).count());
+        let y = Scale::upwards(least, most(|point| point.1), !self.diagonal);
+        let named: Vec<&str> = lines.iter().map(|line| line.name.as_str()).filter(|name| !name.is_empty()).collect();
+        let picture = self.axes(&x, &y, named.len());
         let curves = lines.iter().enumerate();
         let picture =
             picture.children(curves.flat_map(|(index, one)| self.curve(one, COLOURS[index % COLOURS.len()], &x, &y)));
-        legend(picture, lines)
+        legend(picture, &named)
     }
 
     /// The scale of its lower edge, which reaches to `high` where it has no places.
@@ -112,17 +118,7 @@ impl Chart<'_> {
 
     /// The frame: titles, ticks and what they are called; room for a legend below.
     fn axes(&self, x: &Scale, y: &Scale, legend: usize) -> Element {
-        #[expect(clippy::cast_precision_loss, reason = "for a drawing")]
-        let height = HEIGHT + ROW * legend as f64;
-        let mut picture = element("svg")
-            .with("viewBox", format!("0 0 {WIDTH} {height}"))
-            .with("width", "100%")
-            .with("role", "img")
-            .with("aria-label", self.title)
-            .with("font-family", "sans-serif")
-            .with("font-size", 12)
-            .child(text(LEFT, 20.0, self.title, "start").with("font-weight", "bold"))
-            .child(text(f64::midpoint(LEFT, WIDTH - RIGHT), HEIGHT - 10.0, self.over, "middle"));
+        let mut picture = paper(self.title, self.over, legend);
         let named = self.places.iter().map(|(at, name)| (*at, (*name).to_owned()));
         let round = x.ticks().into_iter().filter(|tick| *tick <= x.high).map(|tick| (tick, number(tick)));
         let ticks: Vec<(f64, String)> = if self.places.is_empty() { round.collect() } else { named.collect() };
@@ -134,14 +130,7 @@ impl Chart<'_> {
                 "middle",
             ));
         }
-        for tick in y.ticks().into_iter().filter(|tick| *tick <= y.high) {
-            picture = picture.child(line((LEFT, y.at(tick)), (WIDTH - RIGHT, y.at(tick)))).child(text(
-                LEFT - 8.0,
-                y.at(tick) + 4.0,
-                &number(tick),
-                "end",
-            ));
-        }
+        picture = upward_ticks(picture, y);
         if self.diagonal {
             let end = x.high.min(y.high);
             let diagonal = line((x.at(0.0), y.at(0.0)), (x.at(end), y.at(end)));
@@ -180,16 +169,44 @@ impl Chart<'_> {
     }
 }
 
-/// What the lines are called, below the picture.
-fn legend(mut picture: Element, lines: &[Line]) -> Element {
-    for (index, one) in lines.iter().filter(|line| !line.name.is_empty()).enumerate() {
+/// An empty picture with its title, what lies along its lower edge, and room for so many lines of a legend.
+pub(crate) fn paper(title: &str, over: &str, legend: usize) -> Element {
+    #[expect(clippy::cast_precision_loss, reason = "for a drawing")]
+    let height = HEIGHT + ROW * legend as f64;
+    element("svg")
+        .with("viewBox", format!("0 0 {WIDTH} {height}"))
+        .with("width", "100%")
+        .with("role", "img")
+        .with("aria-label", title)
+        .with("font-family", "sans-serif")
+        .with("font-size", 12)
+        .child(text(LEFT, 20.0, title, "start").with("font-weight", "bold"))
+        .child(text(f64::midpoint(LEFT, WIDTH - RIGHT), HEIGHT - 10.0, over, "middle"))
+}
+
+/// Ticks along the left edge, and what they are called.
+pub(crate) fn upward_ticks(mut picture: Element, y: &Scale) -> Element {
+    for tick in y.ticks().into_iter().filter(|tick| *tick <= y.high) {
+        picture = picture.child(line((LEFT, y.at(tick)), (WIDTH - RIGHT, y.at(tick)))).child(text(
+            LEFT - 8.0,
+            y.at(tick) + 4.0,
+            &number(tick),
+            "end",
+        ));
+    }
+    picture
+}
+
+/// What lines or bars are called, below the picture.
+pub(crate) fn legend(mut picture: Element, names: &[&str]) -> Element {
+    for (index, name) in names.iter().enumerate() {
         #[expect(clippy::cast_precision_loss, reason = "for a drawing")]
         let at = HEIGHT + ROW * index as f64;
         let mark = element("rect").with("x", LEFT).with("y", at).with("width", 12).with("height", 12);
         picture = picture.child(mark.with("fill", COLOURS[index % COLOURS.len()])).child(text(
             LEFT + 18.0,
             at + 10.0,
-            &one.name,
+            name,
             "start",
         ));
     }
@@ -205,7 +222,7 @@ pub fn standing(picture: &Element) -> String {
     format!("{}\n", body.replacen('>', &format!(" xmlns=\"http://www.w3.org/2000/svg\">{white}"), 1))
 }
 
-fn text(x: f64, y: f64, content: &str, anchor: &str) -> Element {
+pub(crate) fn text(x: f64, y: f64, content: &str, anchor: &str) -> Element {
     let place = element("text").with("x", format!("{x:.1}")).with("y", format!("{y:.1}"));
     place.with("text-anchor", anchor).with("fill", "currentColor").text(content)
 }

@@ -3,5 +3,6 @@
 pub mod chart;
 pub mod document;
 pub mod format;
+pub mod grouped;
 pub mod markup;
 pub mod parts;

@@ -79,6 +79,10 @@ pub(super) struct RunArgs {
     /// network is sooner done than that one. `--set fabric...` does not change it.
     #[arg(long, value_name = "EXPERIMENT", conflicts_with = "part")]
     pub(super) against: Option<PathBuf>,
+    /// A sweep: pictures in which bars are grouped by the values of this key, with a bar for each combination of the others [default: a size of
+    /// packets or messages (traffic.size, traffic.flits, fabric.mtu, fabric.photonic_packet_max), where one is swept].
+    #[arg(long, value_name = "PATH", conflicts_with = "part")]
+    pub(super) group_by: Option<String>,
     /// Synthetic traffic: how networks are run; it does not show in the results.
     #[arg(long, value_enum, default_value_t)]
     pub(super) engine: Engine,

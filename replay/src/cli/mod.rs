@@ -66,8 +66,9 @@ as Parquet.
 An experiment with a [traffic] table runs synthetic traffic; a list makes a sweep, run on all cores:
   replay run synthetic/fat-tree --out results/ \\
       --set traffic.load=[0.1,0.3,0.5] --set run.seeds=5
-RESULTS then holds the tables links, latency and sweep, and curves of latency and accepted load. SIGINT ends it with \
-interim results. A saturated network is a result, not a failure.
+  replay run sweeps/packet-sizes --out results/ --group-by fabric.decision
+RESULTS then holds the tables links, latency and sweep, curves of latency and accepted load over the load, and bars of both \
+grouped by packet size or another key. SIGINT ends it with interim results. A saturated network is a result, not a failure.
 
 Exit codes: 0 done; 1 ran and found something wrong, or was stopped; 2 could not run.";
 

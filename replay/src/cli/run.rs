@@ -49,6 +49,11 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     if is_shared && !sweep.is_sweep() {
         bail!("--part and --gather share a sweep among tasks; {} is no sweep", path.display());
     }
+    if let Some(key) = args.group_by.as_ref().filter(|key| sweep.axes.iter().all(|axis| axis.path != **key)) {
+        let swept: Vec<&str> = sweep.axes.iter().map(|axis| axis.path.as_str()).collect();
+        let swept = if swept.is_empty() { "none".to_owned() } else { swept.join(", ") };
+        bail!("--group-by {key}: no such key has several values in {}; those that have: {swept}", path.display());
+    }
     for (option, given, what) in [("--packets", args.packets, "packets"), ("--pairs", args.pairs, "pairs")] {
         if is_shared && given {
             bail!("{option}: tasks that share a sweep keep no {what}; run the combination by itself, by --set");

@@ -114,7 +114,7 @@ fn reference(args: &RunArgs, sweep: &Sweep) -> Result<Option<Box<Summary>>, Erro
 /// Writes table and report of what came of all combinations.
 fn finish(args: &RunArgs, sweep: &Sweep, outcomes: Vec<Option<PartOutcome<Summary>>>) -> Result<ExitCode, Error> {
     let common = &args.common;
-    let mut jobs = JobSweep::new(sweep)?;
+    let mut jobs = JobSweep { group_by: args.group_by.clone(), ..JobSweep::new(sweep)? };
     let missing = outcomes.iter().filter(|outcome| outcome.is_none()).count();
     for (point, outcome) in sweep.points.iter().zip(outcomes) {
         match outcome.map(|outcome| outcome.into_point(point)) {

@@ -48,6 +48,7 @@ pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
     }
     let parts = Parts::in_results(&common.out);
     let mut results = TrafficResults::new(&sweep)?;
+    results.detail.group_by.clone_from(&args.group_by);
     let jobs = jobs(&sweep, &results.detail.axes)?;
     if let Some(part) = args.part {
         return run_part(args, &sweep, &jobs, part, &parts);

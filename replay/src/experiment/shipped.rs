@@ -64,6 +64,7 @@ pub const EXPERIMENTS: &[Shipped] = shipped!["":
     "sweeps/nodes"
     "sweeps/ops-load"
     "sweeps/ops-loss"
+    "sweeps/packet-sizes"
     "sweeps/wavelengths-and-buffers"
     "synthetic/fat-tree"
     "synthetic/fattreesim"

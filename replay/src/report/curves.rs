@@ -1,16 +1,76 @@
-//! Curves of a sweep: load and latency of synthetic traffic, times of a recorded job.
+//! Curves of a sweep, and bars grouped by one of its keys: load and latency of synthetic traffic, times of a recorded job.
 
-use crate::results::synthetic::{PointDetail, TrafficDetail};
-use crate::results::{AxisValues, JobSweep, Summary, label, quantities};
+use crate::results::synthetic::{PointDetail, TrafficDetail, TrafficSummary};
+use crate::results::{AxisValues, JobSweep, Summary, grouping, label, quantities};
 use netsim::statistics::float;
 use pages::chart::{Chart, Line, standing};
+use pages::grouped::{Grouped, Series};
 use pages::markup::Element;
 
 /// The pictures of traffic, as files: name and SVG. Those over the load only where it has several values.
 #[must_use]
 pub(super) fn curves(detail: &TrafficDetail) -> Vec<(&'static str, String)> {
-    let pictures = [("latency.svg", latency(detail)), ("accepted.svg", accepted(detail)), ("cdf.svg", cdf(detail))];
-    pictures.into_iter().filter_map(|(name, picture)| Some((name, standing(&picture?)))).collect()
+    let pictures = [
+        ("latency.svg", latency(detail)),
+        ("accepted.svg", accepted(detail)),
+        ("lost.svg", lost(detail)),
+        ("nacks.svg", refused(detail)),
+        ("cdf.svg", cdf(detail)),
+    ];
+    let pictures = pictures.into_iter().filter_map(|(name, picture)| Some((name, picture?)));
+    pictures.chain(grouped(detail)).map(|(name, picture)| (name, standing(&picture))).collect()
+}
+
+/// A picture has so many bars in each group at most.
+const MAX_BARS: usize = 24;
+
+/// A figure of a combination of synthetic traffic.
+type TrafficFigure = fn(&TrafficSummary) -> Option<f64>;
+
+/// Latency and accepted load as bars, grouped by a size of packets or the key that was chosen.
+pub(super) fn grouped(detail: &TrafficDetail) -> Vec<(&'static str, Element)> {
+    let Some(by) = grouping(&detail.axes, detail.group_by.as_deref()) else { return Vec::new() };
+    let figures: [(&str, &str, TrafficFigure); 4] = [
+        ("latency-grouped.svg", "Mean packet latency, source queue included (ns)", |row| row.packet_latency_mean_ns),
+        ("accepted-grouped.svg", "Accepted load (flits per node and flit time)", |row| row.accepted_load),
+        ("lost-grouped.svg", LOST, lost_share),
+        ("nacks-grouped.svg", REFUSED, refused_share),
+    ];
+    let of_all = |figure: TrafficFigure| detail.points.iter().filter_map(move |point| figure(&point.summary));
+    let says_something = |figure| of_all(figure).any(|value| value > 0.0);
+    let figures = figures.into_iter().filter(|(.., figure)| says_something(*figure));
+    let draw = |(name, title, figure): (&'static str, &str, TrafficFigure)| {
+        let points = detail
+            .points
+            .iter()
+            .filter_map(|point| Some((point.values.as_slice(), (figure(&point.summary)?, point.summary.saturated))));
+        Some((name, bars(&detail.axes, by, (title, ", saturated"), points)?))
+    };
+    figures.filter_map(draw).collect()
+}
+
+/// Bars in groups by the values of the key of number `by`: in each one for each combination of the others; `None` without any, or with too
+/// many.
+fn bars<'p>(
+    axes: &[AxisValues],
+    by: usize,
+    (title, hollow): (&str, &str),
+    points: impl Iterator<Item = (&'p [usize], (f64, bool))>,
+) -> Option<Element> {
+    let axis = axes.get(by)?;
+    let mut series: Vec<Series> = Vec::new();
+    for (values, bar) in points {
+        let others = axes.iter().zip(values).enumerate().filter(|(number, _)| *number != by);
+        let name = label(others.map(|(_, one)| one));
+        let known = series.iter().position(|one| one.name == name).unwrap_or_else(|| {
+            series.push(Series { name, values: vec![None; axis.values.len()] });
+            series.len() - 1
+        });
+        let place = series[known].values.get_mut(*values.get(by)?)?;
+        *place = Some(bar);
+    }
+    let picture = Grouped { title, over: &axis.path, groups: &axis.values, hollow };
+    (1..=MAX_BARS).contains(&series.len()).then(|| picture.draw(&series))
 }
 
 /// Mean packet latency over offered load.
@@ -23,6 +83,37 @@ pub(super) fn latency(detail: &TrafficDetail) -> Option<Element> {
 pub(super) fn accepted(detail: &TrafficDetail) -> Option<Element> {
     let lines = over_load(detail, |point| point.summary.accepted_load)?;
     Some(load_chart("Accepted load (flits per node and flit time)", true).draw(&lines))
+}
+
+const LOST: &str = "Packets that were lost (share of those measured)";
+const REFUSED: &str = "Attempts that the optical packet switch refused (share)";
+
+/// The share of the packets that count which was lost.
+fn lost_share(row: &TrafficSummary) -> Option<f64> {
+    let all = row.drops_measured + row.packets_measured + row.packets_undelivered;
+    (all > 0).then(|| float(row.drops_measured) / float(all))
+}
+
+/// NACKs by attempts, each of which is answered by an ACK or a NACK; of fabrics that count them.
+fn refused_share(row: &TrafficSummary) -> Option<f64> {
+    let [acks, nacks] = ["ACKs", "NACKs"].map(|name| row.counters.get(name).copied().unwrap_or(0));
+    (acks + nacks > 0).then(|| float(nacks) / float(acks + nacks))
+}
+
+/// What was lost over the offered load, if anything was.
+pub(super) fn lost(detail: &TrafficDetail) -> Option<Element> {
+    share_over_load(detail, LOST, lost_share)
+}
+
+/// What the optical packet switch refused over the offered load, if it refused anything.
+pub(super) fn refused(detail: &TrafficDetail) -> Option<Element> {
+    share_over_load(detail, REFUSED, refused_share)
+}
+
+fn share_over_load(detail: &TrafficDetail, title: &str, share: TrafficFigure) -> Option<Element> {
+    let lines = over_load(detail, |point| share(&point.summary))?;
+    let is_there = lines.iter().flat_map(|line| &line.points).any(|(_, value, _)| *value > 0.0);
+    is_there.then(|| load_chart(title, false).draw(&lines))
 }
 
 /// A picture shows so many distributions at most.
@@ -112,7 +203,23 @@ fn of_phase(summary: &Summary, name: &str) -> (Option<f64>, Option<f64>) {
 /// The pictures of a sweep of a recorded job, as files: name and SVG.
 #[must_use]
 pub(super) fn job_curves(jobs: &JobSweep) -> Vec<(&'static str, String)> {
-    job_pictures(jobs).into_iter().map(|(name, picture)| (name, standing(&picture))).collect()
+    let pictures = job_pictures(jobs).into_iter().chain(grouped_jobs(jobs));
+    pictures.map(|(name, picture)| (name, standing(&picture))).collect()
+}
+
+/// The names of the files of bars, in the order of [`OF_JOBS`].
+const GROUPED_JOBS: [&str; 5] =
+    ["job_time-grouped.svg", "map-grouped.svg", "shuffle-grouped.svg", "sort-grouped.svg", "reduce-grouped.svg"];
+
+/// Times as bars, grouped by a size of packets or the key that was chosen.
+pub(super) fn grouped_jobs(jobs: &JobSweep) -> Vec<(&'static str, Element)> {
+    let Some(by) = grouping(&jobs.axes, jobs.group_by.as_deref()) else { return Vec::new() };
+    let draw = |(name, (_, title, figure)): (&'static str, JobCurve)| {
+        let points = jobs.points.iter();
+        let points = points.filter_map(|point| Some((point.values.as_slice(), (figure(&point.summary).0?, false))));
+        Some((name, bars(&jobs.axes, by, (title, ""), points)?))
+    };
+    GROUPED_JOBS.into_iter().zip(OF_JOBS).filter_map(draw).collect()
 }
 
 /// Times over the key with most values, a line for each combination of the others and one for the recording.

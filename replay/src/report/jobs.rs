@@ -76,6 +76,7 @@ fn overview(jobs: &JobSweep) -> Element {
 }
 
 fn pictures(jobs: &JobSweep) -> Option<Element> {
-    let drawn: Vec<Element> = curves::job_pictures(jobs).into_iter().map(|(_, picture)| picture).collect();
+    let all = curves::job_pictures(jobs).into_iter().chain(curves::grouped_jobs(jobs));
+    let drawn: Vec<Element> = all.map(|(_, picture)| picture).collect();
     (!drawn.is_empty()).then(|| element("section").child(element("h2").text("Over the swept key")).children(drawn))
 }

@@ -19,6 +19,7 @@ pub fn page(detail: &TrafficDetail) -> String {
         .children(detail.failed.iter().map(|(what, reason)| note(&format!("{what}: {reason}"))))
         .child(overview(detail))
         .children(pictures(detail))
+        .children(grouped(detail))
         .children(distributions(detail))
         .children(detail.points.iter().map(|point| one(detail, point)))
         .child(parts::configuration(&detail.effective));
@@ -71,10 +72,19 @@ fn overview(detail: &TrafficDetail) -> Element {
 }
 
 fn pictures(detail: &TrafficDetail) -> Option<Element> {
-    let drawn: Vec<Element> = [curves::latency(detail), curves::accepted(detail)].into_iter().flatten().collect();
+    let all = [curves::latency(detail), curves::accepted(detail), curves::lost(detail), curves::refused(detail)];
+    let drawn: Vec<Element> = all.into_iter().flatten().collect();
     (!drawn.is_empty()).then(|| {
         let hollow = note("Hollow points are saturated. Loads are flits per node and flit time of the host link.");
         element("section").child(element("h2").text("Over the offered load")).children(drawn).child(hollow)
+    })
+}
+
+fn grouped(detail: &TrafficDetail) -> Option<Element> {
+    let drawn: Vec<Element> = curves::grouped(detail).into_iter().map(|(_, picture)| picture).collect();
+    (!drawn.is_empty()).then(|| {
+        let hollow = note("Hollow bars are saturated.");
+        element("section").child(element("h2").text("By packet size or another key")).children(drawn).child(hollow)
     })
 }
 

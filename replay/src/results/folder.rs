@@ -18,7 +18,7 @@ const MARKS: [&str; 7] = [
 ];
 
 /// All other files that commands write.
-const OTHERS: [&str; 40] = [
+const OTHERS: [&str; 51] = [
     "effective.toml",
     "report.html",
     "messages.parquet",
@@ -35,6 +35,11 @@ const OTHERS: [&str; 40] = [
     "shuffle.svg",
     "sort.svg",
     "reduce.svg",
+    "job_time-grouped.svg",
+    "map-grouped.svg",
+    "shuffle-grouped.svg",
+    "sort-grouped.svg",
+    "reduce-grouped.svg",
     "traffic.json",
     "lanes.parquet",
     "latency.parquet",
@@ -45,6 +50,12 @@ const OTHERS: [&str; 40] = [
     "packets.parquet",
     "latency.svg",
     "accepted.svg",
+    "latency-grouped.svg",
+    "accepted-grouped.svg",
+    "lost.svg",
+    "nacks.svg",
+    "lost-grouped.svg",
+    "nacks-grouped.svg",
     "coflows.parquet",
     "program_messages.parquet",
     "program_ranks.parquet",

@@ -6,6 +6,7 @@
 //! | `effective.toml` | the experiment with every key; running it again gives the same result |
 //! | `sweep.parquet`, `sweep.csv` | a row for each combination |
 //! | `job_time.svg`, `map.svg`, `shuffle.svg`, `sort.svg`, `reduce.svg` | times over the swept key |
+//! | `job_time-grouped.svg` and so on | the same as bars, grouped by a size of packets or another key |
 //! | `jobs.json` | what the report is drawn from |
 //! | `report.html` | the report |
 
@@ -47,6 +48,9 @@ pub struct JobSweep {
     /// The same job over a network that the combinations are set against.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Box<Summary>>,
+    /// The path of the key by whose values pictures are grouped, where it was chosen ([`grouping`](super::grouping)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_by: Option<String>,
 }
 
 impl JobSweep {
@@ -63,6 +67,7 @@ impl JobSweep {
             points: Vec::new(),
             failed: BTreeMap::new(),
             reference: None,
+            group_by: None,
         })
     }
 

@@ -56,7 +56,7 @@ pub use summary::{
     Baseline, CircuitSummary, Comparison, PathShare, Phase, PhaseWait, Summary, TransferClass, TransferError,
     TransferQuantile, WastedWork,
 };
-pub use sweep::{AxisValues, SweepPoint, SweepSummary, label};
+pub use sweep::{AxisValues, SweepPoint, SweepSummary, grouping, label};
 pub use transfers::{KindTransfers, MessageTimes};
 
 use seconds::seconds;

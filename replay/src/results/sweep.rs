@@ -39,6 +39,31 @@ impl AxisValues {
     }
 }
 
+/// Keys that are sizes of packets or messages: table and last part of the path, those before others.
+const PACKET_SIZES: [(&str, &str); 5] = [
+    ("traffic.", "size"),
+    ("traffic.", "flits"),
+    ("traffic.", "packets"),
+    ("fabric.", "photonic_packet_max"),
+    ("fabric.", "mtu"),
+];
+
+/// The number of the key by whose values pictures are grouped: the one at the path `chosen`, else a size of packets or messages; `None` if no
+/// such key has several values.
+#[must_use]
+pub fn grouping(axes: &[AxisValues], chosen: Option<&str>) -> Option<usize> {
+    if let Some(path) = chosen {
+        return axes.iter().position(|axis| axis.path == path);
+    }
+    let of = |(table, last): &(&str, &str)| {
+        axes.iter().position(|axis| {
+            let key = axis.path.strip_prefix(table).and_then(|below| below.rsplit('.').next());
+            key == Some(last) && axis.values.len() > 1
+        })
+    };
+    PACKET_SIZES.iter().find_map(of)
+}
+
 /// Some keys with their values: "load = 0.3, vls = 2".
 pub fn label<'a>(values: impl IntoIterator<Item = (&'a AxisValues, &'a usize)>) -> String {
     let pairs = values.into_iter().map(|(axis, index)| {

@@ -182,6 +182,38 @@ fn the_folder_holds_a_table_curves_and_a_report() {
     assert_eq!(without_wall(&bench.text("again/sweep.csv")), without_wall(&csv));
 }
 
+#[test]
+fn bars_are_grouped_by_a_key_that_is_chosen_or_a_packet_size() {
+    let bench = Bench::new(SWEEP);
+    bench.replay(0, &["run", "sweep.toml", "--out", "plain"]);
+    assert!(!bench.path("plain/job_time-grouped.svg").exists());
+    bench.replay(0, &["run", "sweep.toml", "--out", "results", "--group-by", "fabric.rate"]);
+    let bars = bench.text("results/job_time-grouped.svg");
+    // Three groups of two, two entries of the legend, the paper.
+    assert_eq!(bars.matches("<rect").count(), 3 * 2 + 2 + 1, "{bars}");
+    for words in [">20Mbps</text>", ">map = 0.5</text>", "map = 2.0: "] {
+        assert!(bars.contains(words), "{words} in {bars}");
+    }
+    let page = bench.text("results/report.html");
+    bench.replay(0, &["report", "results", "--out", "again.html"]);
+    assert_eq!(bench.text("again.html"), page);
+    // A packet size needs no choice.
+    let ethernet = SWEEP.split("[fabric]").next().unwrap().to_owned() + "[fabric]\nkind = \"ethernet\"\n";
+    fs::write(bench.path("ethernet.toml"), ethernet).unwrap();
+    bench.replay(0, &["run", "ethernet.toml", "--out", "sizes", "--set", "fabric.mtu=[1500B,9000B]"]);
+    let bars = bench.text("sizes/shuffle-grouped.svg");
+    assert!(bars.contains(">1500B</text>") && bars.contains(">9000B</text>") && bars.contains("fabric.mtu"), "{bars}");
+    // What is replaced goes, too.
+    bench.replay(0, &["run", "sweep.toml", "--out", "results", "--force"]);
+    assert!(!bench.path("results/job_time-grouped.svg").exists());
+    let wrong = bench.replay(2, &["run", "sweep.toml", "--out", "wrong", "--group-by", "fabric.rat"]);
+    let error = String::from_utf8(wrong.stderr).unwrap();
+    assert!(
+        error.contains("--group-by fabric.rat: ") && error.contains("fabric.rate, workload.cpu_factors.map"),
+        "{error}"
+    );
+}
+
 /// A table less the times of this machine.
 fn without_wall(csv: &str) -> Vec<Vec<String>> {
     let wall = csv.lines().next().unwrap().split(',').position(|name| name == "wall_s").unwrap();

@@ -169,6 +169,53 @@ fn a_sweep_gives_the_same_on_any_number_of_threads_and_one_table_at_the_end() {
     assert!(table.contains("traffic.load") && table.contains("accepted") && table.contains("report"), "{table}");
 }
 
+/// What the comment of `sweeps/packet-sizes.toml` says.
+#[test]
+fn bars_are_grouped_by_packet_size() {
+    let bench = Bench::new();
+    let printed = bench.json(&["run", "sweeps/packet-sizes", "--out", "sizes", "--json"]);
+    let time = |size: &str, decision: &str| {
+        let is =
+            |point: &&Value| point["values"]["traffic.size"] == size && point["values"]["fabric.decision"] == decision;
+        printed["points"].as_array().unwrap().iter().find(is).unwrap()["packet_latency_mean_ns"].as_f64().unwrap()
+    };
+    for (size, less) in [("80B", 0.1242), ("1500B", 0.3094), ("32KiB", 0.0334)] {
+        let found = 1.0 - time(size, "ocs") / time(size, "ops");
+        assert!((found - less).abs() < 0.0001, "{size}: {found}");
+    }
+    let bars = |folder: &str| fs::read_to_string(bench.path(&format!("{folder}/latency-grouped.svg"))).unwrap();
+    let picture = bars("sizes");
+    // Five groups of two, two entries of the legend, the paper.
+    assert_eq!(picture.matches("<rect").count(), 5 * 2 + 2 + 1, "{picture}");
+    let place = |words: &str| picture.find(words).unwrap_or_else(|| panic!("{words} in {picture}"));
+    assert!(place(">80B</text>") < place(">1500B</text>") && place(">1500B</text>") < place(">32KiB</text>"));
+    assert!(place("decision = ops: ") > 0 && place("traffic.size") > 0);
+    let page = fs::read_to_string(bench.path("sizes/report.html")).unwrap();
+    assert!(page.contains("By packet size or another key"));
+    assert!(bench.replay(&["report", "sizes", "--out", "again.html"]).status.success());
+    assert_eq!(fs::read_to_string(bench.path("again.html")).unwrap(), page);
+    // By another key.
+    let arguments = ["run", "sweeps/packet-sizes", "--out", "decisions", "--group-by", "fabric.decision", "--json"];
+    bench.json(&arguments);
+    let picture = bars("decisions");
+    assert!(picture.contains(">ocs</text>") && picture.contains(">size = 80B</text>"), "{picture}");
+    let wrong = bench.fails(&["run", "sweeps/packet-sizes", "--out", "wrong", "--group-by", "traffic.load"]);
+    assert!(wrong.contains("those that have: fabric.decision, traffic.size"), "{wrong}");
+    let alone = bench.fails(&["run", "tree.toml", "--out", "wrong", "--group-by", "traffic.load"]);
+    assert!(alone.contains("those that have: none"), "{alone}");
+    // What an optical packet switch refuses and what is lost, over the load.
+    let loss = ["run", "sweeps/ops-loss", "--set", "traffic.load=[0.2,0.8]", "--set", "traffic.measurement=100us"];
+    bench.json(&[&loss[..], &["--out", "loss", "--json"]].concat());
+    for name in ["lost.svg", "nacks.svg"] {
+        let picture = fs::read_to_string(bench.path(&format!("loss/{name}"))).unwrap();
+        assert_eq!(picture.matches("<polyline").count(), 3, "a line for each number of wavelengths");
+    }
+    assert!(!bench.path("decisions/lost-grouped.svg").exists(), "nothing was lost");
+    // Without a packet size and without a choice there are none.
+    bench.json(&["run", "tree.toml", "--set", "traffic.load=[0.1,0.2]", "--out", "loads", "--json"]);
+    assert!(!bench.path("loads/latency-grouped.svg").exists());
+}
+
 #[test]
 fn a_saturated_network_is_a_result() {
     let bench = Bench::new();

@@ -13,6 +13,8 @@
 //! | `pairs.parquet` | what each host has sent each other one, if that was asked for |
 //! | `packets.parquet` | every packet, if that was asked for |
 //! | `latency.svg`, `accepted.svg` | of a sweep over loads: latency and accepted load over offered load |
+//! | `lost.svg`, `nacks.svg` | of a sweep over loads: the shares of the packets lost, and of the attempts that an optical packet switch refused |
+//! | `latency-grouped.svg`, `accepted-grouped.svg` | of a sweep over a size of packets, or another key: the same as bars, grouped by it |
 //! | `traffic.json` | what the report is drawn from |
 //! | `report.html` | the report |
 

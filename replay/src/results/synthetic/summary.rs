@@ -179,6 +179,9 @@ pub struct TrafficDetail {
     /// Which of them changes the offered load ([`Sweep::load_axis`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_axis: Option<usize>,
+    /// The path of the key by whose values pictures are grouped, where it was chosen ([`grouping`](crate::results::grouping)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_by: Option<String>,
     /// The combinations that came to a result.
     pub points: Vec<PointDetail>,
     /// Combinations that came to none, each with the reason.
@@ -209,6 +212,7 @@ impl TrafficResults {
             effective: sweep.to_toml()?,
             axes: AxisValues::of(sweep),
             load_axis: sweep.load_axis(),
+            group_by: None,
             points: Vec::new(),
             failed: BTreeMap::new(),
         };
