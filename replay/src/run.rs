@@ -251,7 +251,9 @@ pub fn run_traffic(
 fn endless(experiment: &Experiment, error: RunError) -> RunError {
     let reason = match error {
         RunError::Causal(error @ CausalError::Endless { .. }) => error.to_string(),
-        RunError::Job(error @ (JobError::Endless { .. } | JobError::TooLong { .. })) => error.to_string(),
+        RunError::Job(error @ (JobError::Endless { .. } | JobError::TooLong { goes_on: false, .. })) => {
+            error.to_string()
+        }
         other => return other,
     };
     let slowest = match fabric::slowest(&experiment.fabric) {

@@ -27,8 +27,9 @@ const MAX_TASKS: u64 = 10_000_000;
 /// Most jobs that `count` keys make, and how large they may be together, as bytes of TOML: a small file must not fill memory.
 const MAX_JOBS: u64 = 10_000;
 const MAX_REPEATED_BYTES: u64 = 64 << 20;
-/// Steps that a run may have. One takes some 900 bytes until it is written.
-pub(crate) const MAX_STEPS: usize = 20_000_000;
+/// Steps that a run may have where the file does not say, and at most: they are numbered by 32 bits.
+const MAX_STEPS: u32 = 20_000_000;
+const MOST_STEPS: u32 = 1_000_000_000;
 /// A node's disk or CPU is no slower than a byte a second.
 const MIN_RATE_BPS: u64 = 8;
 /// No delay of the file is longer: a day.
@@ -41,6 +42,10 @@ pub struct JobFile {
     /// For whatever is drawn: places of blocks, phases of heartbeats, speeds of tasks. Default: 1.
     #[serde(default = "one")]
     pub seed: u64,
+    /// Steps that a run may have: all that happens in the simulated world, heartbeats among it. One takes some 900 bytes of memory until it is
+    /// written. Default: 20,000,000.
+    #[serde(default = "max_steps", skip_serializing_if = "is_max_steps")]
+    pub max_steps: u32,
     /// The machines.
     #[serde(default)]
     pub cluster: Cluster,
@@ -60,6 +65,14 @@ pub struct JobFile {
 
 const fn one() -> u64 {
     1
+}
+
+const fn max_steps() -> u32 {
+    MAX_STEPS
+}
+
+fn is_max_steps(steps: &u32) -> bool {
+    *steps == MAX_STEPS
 }
 
 /// The machines: the `[cluster]` table.
@@ -313,11 +326,14 @@ impl JobFile {
             let maps = job.input.map_or(u64::from(job.reduces), |input| (input.0 as f64 / map_bytes).ceil() as u64);
             tasks = tasks.saturating_add(maps).saturating_add(job.reduces.into());
         }
-        let steps = self.expected_steps();
-        if steps > MAX_STEPS as f64 && tasks <= MAX_TASKS {
+        if !(1..=MOST_STEPS).contains(&self.max_steps) {
+            return Err(JobError::value("max_steps", self.max_steps, format!("between 1 and {MOST_STEPS}")));
+        }
+        let (steps, most) = (self.expected_steps(), self.max_steps);
+        if steps > f64::from(most) && tasks <= MAX_TASKS {
             let reason = format!(
-                "it makes about {steps:.1e} steps; at most {MAX_STEPS} are possible: give larger pieces, less input, or \
-                 fewer maps or reduces"
+                "it makes about {steps:.1e} steps, and max_steps = {most}: give larger pieces, less input, fewer maps or \
+                 reduces, or a larger max_steps (one takes some 900 bytes of memory until it is written)"
             );
             return Err(JobError::value("cluster.piece", self.cluster.piece, reason));
         }

@@ -36,14 +36,19 @@ pub enum JobError {
     },
     /// More happens than memory has room for.
     #[error(
-        "after {at} s of simulated time {steps} things have happened, heartbeats among them; no more are possible: is the \
-         network, a disk or a CPU too slow for this job?"
+        "max_steps = {most}: so many steps were taken after {at} s of simulated time, heartbeats among them; {progress}. Where jobs \
+         go on, a larger max_steps in the job file lets them end (a step takes some 900 bytes of memory until it is written), \
+         and rarer heartbeats take fewer; where they do not, is the network, a disk or a CPU too slow for this job?"
     )]
     TooLong {
-        /// Steps.
-        steps: usize,
+        /// Steps that are allowed.
+        most: u32,
         /// When, seconds.
         at: String,
+        /// How far the jobs have come, in words.
+        progress: String,
+        /// Whether a task was done in the last half of the time.
+        goes_on: bool,
     },
     /// Longer than times reach.
     #[error("the jobs are not done after {at} of simulated time: too slow a network, disk or CPU")]

@@ -11,7 +11,7 @@ use trace::rows::{Carrier, TaskKind};
 use super::attempts::{Speculation, Watched};
 use super::capacity::{ContainerId, Node, Pending, Queues};
 use super::pending_outputs::PendingOutputs;
-use crate::config::{JobFile, MAX_STEPS};
+use crate::config::JobFile;
 use crate::error::JobError;
 use crate::kernel::{Kernel, ResourceId, StepId};
 use crate::sizes::CallSizes;
@@ -298,7 +298,7 @@ impl Model {
     /// Whether there is no room for more of it.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.kernel.steps.len() + self.kernel.alarms_set() > MAX_STEPS
+        self.kernel.steps.len() + self.kernel.alarms_set() > self.file.max_steps as usize
     }
 
     /// Why it came to no end.
@@ -306,9 +306,27 @@ impl Model {
     pub fn halted(&self) -> JobError {
         let at = format!("{:.3}", self.kernel.now.0 as f64 / 1e12);
         if self.is_full() {
-            return JobError::TooLong { steps: self.kernel.steps.len(), at };
+            let (done, tasks) = self.progress();
+            let last = self.last_done();
+            let progress = match last {
+                Some(last) => {
+                    format!("{done} of {tasks} tasks are done, the last of them after {:.3} s", last.0 as f64 / 1e12)
+                }
+                None => format!("none of {tasks} tasks is done"),
+            };
+            let goes_on = last.is_some_and(|last| last.0 >= self.kernel.now.0 / 2);
+            return JobError::TooLong { most: self.file.max_steps, at, progress, goes_on };
         }
         JobError::Halt { jobs: self.apps.iter().filter(|app| !app.client_knows).count(), at }
+    }
+
+    /// When the last task was done.
+    fn last_done(&self) -> Option<SimTime> {
+        let of = |app: &App| {
+            let steps = app.completed.last().map(|(_, step)| *step).into_iter().chain(app.reduces_done.last().copied());
+            steps.map(|step| self.kernel.step(step).happened).max()
+        };
+        self.apps.iter().filter_map(of).max()
     }
 
     /// A number below `bound`, which is not 0.

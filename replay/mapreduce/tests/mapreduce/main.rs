@@ -7,6 +7,7 @@ mod grow;
 mod random_jobs;
 mod samples;
 mod speculation;
+mod steps;
 mod times;
 
 use mapreduce::{JobFile, Model};
