@@ -332,10 +332,13 @@ impl JobFile {
         let (steps, most) = (self.expected_steps(), self.max_steps);
         if steps > f64::from(most) && tasks <= MAX_TASKS {
             let reason = format!(
-                "it makes about {steps:.1e} steps, and max_steps = {most}: give larger pieces, less input, fewer maps or \
-                 reduces, or a larger max_steps (one takes some 900 bytes of memory until it is written)"
+                "it makes about {steps:.1e} steps, and max_steps allows {most}: give larger pieces (cluster.piece), less input, \
+                 fewer maps or reduces, or a larger max_steps (a step takes some 900 bytes of memory until it is written)"
             );
-            return Err(JobError::value("cluster.piece", self.cluster.piece, reason));
+            // What the file says is to blame, not what it leaves as it is.
+            let is_default = is_max_steps(&most);
+            let piece = JobError::value("cluster.piece", self.cluster.piece, &reason);
+            return Err(if is_default { piece } else { JobError::value("max_steps", most, reason) });
         }
         if tasks > MAX_TASKS {
             return Err(JobError::value(

@@ -80,7 +80,7 @@ pub(crate) fn culprit(table: &Table, read: Read, message: &str) -> Option<Culpri
     let is_known = read(changed(table, &path, Some(another))) != Err(message.to_owned());
     let known = without.as_ref().and_then(|whole| get(whole, above)?.as_table().cloned());
     let of_table = known.iter().flat_map(Table::keys).map(String::as_str);
-    let names: Vec<&str> = if known.is_some() { of_table.collect() } else { named_as_allowed(message) };
+    let names: Vec<&str> = of_table.chain(named_as_allowed(message)).collect();
     let meant = match value.as_ref().and_then(Value::as_str) {
         _ if !is_known => nearest(key, names),
         Some(value) if message.starts_with("unknown variant") => nearest(value, named_as_allowed(message)),

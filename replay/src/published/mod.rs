@@ -261,17 +261,23 @@ impl Published {
     /// When it, or an override, is not of this form.
     pub fn parse(text: &str, file: &str, overrides: &[Override]) -> Result<Self, PublishedError> {
         let wrong = |reason: String| PublishedError::Wrong { file: file.to_owned(), reason };
+        let read = |table: toml::Table| {
+            table.clone().try_into::<Self>().map(|_| table).map_err(|error| error.message().to_owned())
+        };
         // Read once as it is, for errors with their line.
-        let mut published: Self = toml::from_str(text).map_err(|error| locate::syntax_error(file, text, &error))?;
+        let mut published: Self =
+            toml::from_str(text).map_err(|error: toml::de::Error| match text.parse::<toml::Table>() {
+                Ok(table) if error.message().starts_with("unknown field") => {
+                    locate::unreadable(file, text, &[], (&table, &read), error.message())
+                }
+                _ => locate::syntax_error(file, text, &error),
+            })?;
         if !overrides.is_empty() {
             let mut table: toml::Table = text.parse().map_err(|error: toml::de::Error| wrong(error.to_string()))?;
             for change in overrides {
                 change.apply(&mut table)?;
             }
             published = table.clone().try_into().map_err(|error: toml::de::Error| {
-                let read = |table: toml::Table| {
-                    table.clone().try_into::<Self>().map(|_| table).map_err(|error| error.message().to_owned())
-                };
                 locate::unreadable(file, text, overrides, (&table, &read), error.message())
             })?;
         }

@@ -148,6 +148,12 @@ fn what_is_wrong_with_a_file_is_named() {
             file("kind = \"ethernet\"", message, "bytes = \"1B\"\nset = { topology = { shpe = \"racks\" } }"),
             "f.toml:10:22: row \"w\": fabric.topology.shpe: unknown field `shpe`; did you mean `shape`?",
         ),
+        (
+            file(fabric, message, "bytes = \"1B\"\nsett = {}"),
+            "f.toml:10:1: unknown field `sett`, expected one of `what`, `fabric`, `set`, `beyond`, `bytes`, `message`, `all`, `published`, \
+             `arithmetic`, `less`; did you mean `set`?",
+        ),
+        (file(fabric, "form = 0\nto = 1", row), "f.toml:5:1: unknown field `form`, expected one of"),
         (file(fabric, message, "bytes = \"1B\"\nmessage = 2"), "f.toml:10:1: row \"w\": message = 2"),
         (file(fabric, message, ""), "f.toml:7:1: row \"w\": neither the row nor"),
         (file(fabric, "from = 0\nto = 2", row), "f.toml:6:1: host 2"),
