@@ -100,7 +100,7 @@ proptest! {
     #[test]
     fn an_ideal_rack_is_as_ideal_links(
         messages in prop::collection::vec((1..100_000u64, 0..6u32, 1..6u32, 0..50_000u64), 1..20),
-        decision in prop_oneof![Just("ops"), Just("by-size"), Just("by-flow")],
+        decision in prop_oneof![Just("ops"), Just("by-size"), Just("by-flow"), Just("by-prediction")],
         window in 1..4u32,
     ) {
         let keys = format!(

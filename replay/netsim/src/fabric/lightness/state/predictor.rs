@@ -30,7 +30,7 @@ pub struct Begun {
     predicted: u64,
 }
 
-/// What was learned: of two racks at most eight classes.
+/// What was learned: from one rack to another one of at most eight classes.
 pub struct Predictor {
     history: u32,
     threshold: u64,
