@@ -327,4 +327,28 @@ macro_rules! network_keys {
     };
 }
 
-pub(super) use {each_kind, fabric_kinds, interval_key, network_keys};
+/// [`FabricKind`] of a configuration with the keys of `network_keys` and `loopback`: a network of packets, and of flows over them.
+macro_rules! packet_kind {
+    ($Config:ty => $Network:ident) => {
+        impl $crate::fabric::FabricKind for $Config {
+            type Flows = $crate::fabric::flows::Flows<$Network<()>>;
+            type Packets<O: $crate::fabric::packet::Observer> = $Network<O>;
+
+            fn flows(&self, hosts: &[$crate::topology::HostPlace]) -> Result<Self::Flows, $crate::fabric::FabricError> {
+                Ok($crate::fabric::flows::Flows::new($Network::new(self, hosts, ())?, self.loopback))
+            }
+
+            fn packets<O: $crate::fabric::packet::Observer>(
+                &self,
+                hosts: &[$crate::topology::HostPlace],
+                observer: O,
+            ) -> Result<$Network<O>, $crate::fabric::FabricError> {
+                $Network::new(self, hosts, observer)
+            }
+
+            $crate::fabric::kinds::network_keys! {}
+        }
+    };
+}
+
+pub(super) use {each_kind, fabric_kinds, interval_key, network_keys, packet_kind};

@@ -1,7 +1,10 @@
-//! What clocked routers share: the cycle of their links, a calendar of cycles, numbered ports, separable allocators.
+//! What clocked routers share: the cycle of their links, a calendar of cycles, numbered ports, packets, separable allocators, and what makes them
+//! packet fabrics.
 
 pub(in crate::fabric) mod calendar;
 pub(in crate::fabric) mod matching;
+pub(in crate::fabric) mod network;
+pub(in crate::fabric) mod packet;
 pub(in crate::fabric) mod ports;
 pub(in crate::fabric) mod separable;
 
@@ -54,7 +57,7 @@ pub(in crate::fabric) fn delays(
         delay(link.delay_ps).ok_or_else(|| FabricError::Value {
             key: "topology",
             value: format!("a delay of {}", DurationPs(link.delay_ps)),
-            allowed: "delays of at most 4194304 cycles",
+            allowed: "delays of less than 4294967296 cycles, latency.link among them",
         })
     });
     delays.collect()

@@ -2,8 +2,9 @@
 
 use super::InputOutputQueued;
 use super::config::Requests;
-use super::state::{Asked, Event, Packet, Queued};
+use super::state::{Asked, Event, Queued};
 use crate::fabric::clocked::matching::{Instant, Request, Stage, Turns};
+use crate::fabric::clocked::packet::Packet;
 use crate::fabric::packet::Observer;
 use crate::kernel::random::{below, draw};
 use crate::routing::{Choice, Hop, RoutingConfig};

@@ -1,10 +1,10 @@
 //! What begins to leave: by the links of switches, and of hosts.
 
 use super::InputOutputQueued;
-use super::state::{Event, NEVER, Output, Packet};
+use super::state::{Event, NEVER, Output};
+use crate::fabric::clocked::packet::Packet;
 use crate::fabric::cycle::Cycle;
 use crate::fabric::ids::PacketId;
-use crate::fabric::messages::key;
 use crate::fabric::packet::Observer;
 use crate::topology::{LinkId, NodeId};
 
@@ -108,16 +108,8 @@ impl<O: Observer> InputOutputQueued<O> {
         };
         let Some(cut) = self.messages.cut(host.0 as usize) else { return };
         let message = self.messages.get(cut.message);
-        let packet: PacketId = self.packets.insert(Packet {
-            message: cut.message,
-            destination: self.topology.host_node(message.destination.0),
-            flits,
-            bytes: cut.bytes,
-            left: now,
-            key: key(message.source, cut.number),
-            flow: message.flow,
-            switches: 0,
-        });
+        let destination = self.topology.host_node(message.destination.0);
+        let packet: PacketId = self.packets.insert(Packet::new(cut, message, destination, flits, now));
         self.output_vcs[first + vc].take_credits(now, flits);
         let state = &mut self.outputs[output as usize];
         (state.since, state.flits) = (now, flits);

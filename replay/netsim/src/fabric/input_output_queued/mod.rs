@@ -14,22 +14,21 @@ pub use config::{InputOutputQueuedConfig, Requests, RouterLatencies};
 
 use super::clocked::calendar::Calendar;
 use super::clocked::matching::{Matcher, Request};
+use super::clocked::network::{ClockedNetwork, Parts};
+use super::clocked::packet::Packet;
 use super::clocked::ports::Ports;
 use super::clocked::{check_ahead, clock, delays};
-use super::cycle::Cycle;
 use super::figures::LinkMeter;
-use super::flows::Flows;
 use super::ids::PacketId;
-use super::messages::{Messages, NUMBER};
-use super::packet::{HostLinksDiffer, LinkTime, Message, Observer, PacketFabric, PacketRecord, host_rate};
+use super::messages::Messages;
+use super::packet::{LinkTime, Message, Observer};
 use super::slab::Slab;
-use super::{FabricError, FabricKind};
-use crate::count::count;
-use crate::network::{Delivery, HostIndex, NetworkFigures, Simulation};
+use super::FabricError;
+use crate::network::Delivery;
 use crate::routing::Routes;
 use crate::time::SimTime;
-use crate::topology::{HostPlace, LinkId, Topology};
-use state::{Asked, Event, InputVc, Output, OutputVc, Packet};
+use crate::topology::{HostPlace, LinkId, NodeId, Topology};
+use state::{Asked, Event, InputVc, Output, OutputVc};
 use std::collections::BTreeMap;
 use typed_index_collections::TiVec;
 
@@ -156,7 +155,46 @@ impl<O: Observer> InputOutputQueued<O> {
         &self.topology
     }
 
-    /// The next cycle in which anything happens.
+    /// Has `host` try to send from the present cycle on.
+    fn wake_host(&mut self, host: u32) {
+        let output = self.ports.output_of(self.topology.uplink(NodeId(host)));
+        let free = self.outputs[output as usize].free_from();
+        self.try_output(output, free.max(self.now), self.now);
+    }
+
+    fn deliver(&mut self, id: PacketId, now: u64, deliveries: &mut Vec<Delivery>) {
+        let packet = self.packets.remove(id);
+        let record = packet.record(self.messages.get(packet.message), now, &self.clock);
+        self.delivered += 1;
+        self.observer.delivered(&record);
+        if let Some(token) = self.messages.arrived(packet.message) {
+            deliveries.push(Delivery { token, at: record.arrived });
+        }
+    }
+}
+
+impl<O: Observer> ClockedNetwork for InputOutputQueued<O> {
+    type Observer = O;
+
+    fn parts(&self) -> Parts<'_> {
+        Parts {
+            topology: &self.topology,
+            clock: &self.clock,
+            messages: &self.messages,
+            queues: 1,
+            lanes: self.vcs,
+            meters: &self.meters,
+            lane_bytes: &self.lane_bytes,
+            interval: self.config.interval,
+            delivered: self.delivered,
+            events: self.moved,
+        }
+    }
+
+    fn observer_mut(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
     fn next_cycle(&self) -> Option<u64> {
         if self.open || !self.working.is_empty() {
             return Some(self.now);
@@ -165,7 +203,6 @@ impl<O: Observer> InputOutputQueued<O> {
         [woken, self.calendar.next(self.now)].into_iter().flatten().min()
     }
 
-    /// Sees the arrivals of the next cycle, if it is not later than `until`. Returns it.
     fn arrive(&mut self, until: u64, deliveries: &mut Vec<Delivery>) -> Option<u64> {
         let now = self.next_cycle().filter(|cycle| *cycle <= until)?;
         if std::mem::replace(&mut self.open, true) {
@@ -205,14 +242,6 @@ impl<O: Observer> InputOutputQueued<O> {
         Some(now)
     }
 
-    /// Has `host` try to send from the present cycle on.
-    fn wake_host(&mut self, host: u32) {
-        let output = self.ports.output_of(self.topology.uplink(crate::topology::NodeId(host)));
-        let free = self.outputs[output as usize].free_from();
-        self.try_output(output, free.max(self.now), self.now);
-    }
-
-    /// Has switches and hosts do what they do in the cycle whose arrivals have been seen.
     fn work(&mut self) {
         if !std::mem::replace(&mut self.open, false) {
             return;
@@ -227,128 +256,18 @@ impl<O: Observer> InputOutputQueued<O> {
         self.now += 1;
     }
 
-    fn deliver(&mut self, id: PacketId, now: u64, deliveries: &mut Vec<Delivery>) {
-        let packet = self.packets.remove(id);
-        let at = Cycle(now).begins(&self.clock);
-        let message = self.messages.get(packet.message);
-        let record = PacketRecord {
-            handed_over: message.handed_over,
-            left: Cycle(packet.left).begins(&self.clock),
-            arrived: at,
-            source: message.source,
-            destination: message.destination,
-            number: packet.key & NUMBER,
-            bytes: packet.bytes,
-            flits: packet.flits,
-            switches: packet.switches,
-            token: message.token,
-        };
-        self.delivered += 1;
-        self.observer.delivered(&record);
-        if let Some(token) = self.messages.arrived(packet.message) {
-            deliveries.push(Delivery { token, at });
-        }
-    }
-}
-
-impl<O: Observer> Simulation for InputOutputQueued<O> {
-    fn hosts(&self) -> u32 {
-        self.topology.hosts()
+    fn open_cycle(&self) -> Option<u64> {
+        self.open.then_some(self.now)
     }
 
-    fn next_event(&self) -> Option<SimTime> {
-        self.next_cycle().map(|cycle| Cycle(cycle).begins(&self.clock))
-    }
-
-    fn run_before(&mut self, until: SimTime) {
-        let Some(last) = until.0.checked_sub(1) else { return };
-        let last = Cycle::until(SimTime(last), &self.clock).0;
-        let mut deliveries = Vec::new();
-        while self.arrive(last, &mut deliveries).is_some() {
-            self.work();
-            deliveries.clear();
-        }
-    }
-
-    fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime {
-        let before = deliveries.len();
-        let last = Cycle::until(until, &self.clock).0;
-        while let Some(cycle) = self.arrive(last, deliveries) {
-            if deliveries.len() > before {
-                deliveries[before..].sort_by_key(|delivery| delivery.token.0);
-                return Cycle(cycle).begins(&self.clock);
-            }
-            self.work();
-        }
-        until
-    }
-
-    fn events(&self) -> u64 {
-        self.moved
-    }
-
-    fn figures(&self) -> NetworkFigures {
-        let links = self.topology.links().iter().zip(&self.meters).enumerate();
-        let links =
-            links.map(|(id, (link, meter))| meter.figures(&self.topology.link_name(LinkId(count(id))), link.rate));
-        NetworkFigures {
-            events: self.moved,
-            interval_ps: self.config.interval.ps(),
-            links: links.collect(),
-            counters: vec![("packets delivered".to_owned(), self.delivered)],
-            ..NetworkFigures::default()
-        }
-    }
-}
-
-impl<O: Observer> PacketFabric<O> for InputOutputQueued<O> {
-    fn send(&mut self, now: SimTime, message: &Message) {
-        let at = Cycle::from(now, &self.clock).0;
-        if self.open && at > self.now {
-            self.work();
-        }
-        let node = self.topology.host_node(message.source.0);
-        self.messages.hand_over(now, message, node.0 as usize);
+    fn hand_over(&mut self, now: SimTime, message: &Message, host: NodeId, cycle: u64) {
+        self.messages.hand_over(now, message, host.0 as usize);
         if self.open {
-            self.wake_host(node.0);
+            self.wake_host(host.0);
         } else {
-            self.wakes.entry(at.max(self.now)).or_default().push(node.0);
+            self.wakes.entry(cycle.max(self.now)).or_default().push(host.0);
         }
     }
-
-    fn observer(&mut self) -> &mut O {
-        &mut self.observer
-    }
-
-    fn link_time(&self) -> Result<LinkTime, HostLinksDiffer> {
-        host_rate(&self.topology)?;
-        Ok(self.clock)
-    }
-
-    fn waits_more_than(&self, host: HostIndex, most: u64) -> Option<bool> {
-        Some(self.messages.waiting(self.topology.host_node(host.0).0 as usize, most) > most)
-    }
-
-    fn lanes(&self) -> u32 {
-        self.vcs
-    }
-
-    fn lane_bytes(&self, _now: SimTime) -> Vec<u64> {
-        self.lane_bytes.clone()
-    }
 }
 
-impl FabricKind for InputOutputQueuedConfig {
-    type Flows = Flows<InputOutputQueued<()>>;
-    type Packets<O: Observer> = InputOutputQueued<O>;
-
-    fn flows(&self, hosts: &[HostPlace]) -> Result<Self::Flows, FabricError> {
-        Ok(Flows::new(InputOutputQueued::new(self, hosts, ())?, self.loopback))
-    }
-
-    fn packets<O: Observer>(&self, hosts: &[HostPlace], observer: O) -> Result<InputOutputQueued<O>, FabricError> {
-        InputOutputQueued::new(self, hosts, observer)
-    }
-
-    super::kinds::network_keys! {}
-}
+super::kinds::packet_kind! { InputOutputQueuedConfig => InputOutputQueued }

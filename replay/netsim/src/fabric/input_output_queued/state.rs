@@ -1,25 +1,10 @@
 //! What is on its way, and where packets wait.
 
-use crate::fabric::ids::{MessageId, PacketId};
-use crate::topology::NodeId;
+use crate::fabric::ids::PacketId;
 use std::collections::VecDeque;
 
 /// Never.
 pub(super) const NEVER: u64 = u64::MAX;
-
-/// A packet on its way.
-#[derive(Clone, Copy)]
-pub(super) struct Packet {
-    pub message: MessageId,
-    pub destination: NodeId,
-    pub flits: u32,
-    pub bytes: u32,
-    /// The cycle in which its first flit left its host.
-    pub left: u64,
-    pub key: u64,
-    pub flow: u64,
-    pub switches: u32,
-}
 
 /// A VC at the end of a link, at a switch.
 #[derive(Clone, Default)]

@@ -2,10 +2,10 @@
 
 use super::InputQueued;
 use super::config::FlowControl;
-use super::state::{Host, Packet};
+use super::state::Host;
+use crate::fabric::clocked::packet::Packet;
 use crate::fabric::cycle::Cycle;
 use crate::fabric::ids::PacketId;
-use crate::fabric::messages::key;
 use crate::fabric::packet::Observer;
 use crate::topology::NodeId;
 
@@ -52,17 +52,8 @@ impl<O: Observer> InputQueued<O> {
         let Some(vc) = (1..=self.vcs).map(|step| (last + step) % self.vcs).find(may) else { return false };
         let Some(cut) = self.messages.cut(host as usize) else { return false };
         let message = self.messages.get(cut.message);
-        let packet = Packet {
-            message: cut.message,
-            destination: self.topology.host_node(message.destination.0),
-            flits,
-            bytes: cut.bytes,
-            left: now,
-            key: key(message.source, cut.number),
-            flow: message.flow,
-            switches: 0,
-        };
-        let packet: PacketId = self.packets.insert(packet);
+        let destination = self.topology.host_node(message.destination.0);
+        let packet: PacketId = self.packets.insert(Packet::new(cut, message, destination, flits, now));
         self.output_vcs[(first + vc) as usize].taken = true;
         let state = &mut self.hosts[host as usize];
         (state.flits, state.packet) = (flits, packet);

@@ -15,22 +15,21 @@ pub use config::{FlowControl, InputQueuedConfig, PipelineLatencies};
 
 use super::clocked::calendar::Calendar;
 use super::clocked::matching::{Matcher, Request};
+use super::clocked::network::{ClockedNetwork, Parts};
+use super::clocked::packet::Packet;
 use super::clocked::ports::{NONE, Ports};
 use super::clocked::{check_ahead, clock, delays};
-use super::cycle::Cycle;
 use super::figures::LinkMeter;
-use super::flows::Flows;
 use super::ids::PacketId;
-use super::messages::{Messages, NUMBER};
-use super::packet::{HostLinksDiffer, LinkTime, Message, Observer, PacketFabric, PacketRecord, host_rate};
+use super::messages::Messages;
+use super::packet::{LinkTime, Message, Observer};
 use super::slab::Slab;
-use super::{FabricError, FabricKind};
-use crate::count::count;
-use crate::network::{Delivery, HostIndex, NetworkFigures, Simulation};
+use super::FabricError;
+use crate::network::Delivery;
 use crate::routing::Routes;
 use crate::time::SimTime;
-use crate::topology::{HostPlace, LinkId, Topology};
-use state::{Crossing, Flit, Host, InputVc, OutputVc, Packet};
+use crate::topology::{HostPlace, LinkId, NodeId, Topology};
+use state::{Crossing, Flit, Host, InputVc, OutputVc};
 use std::collections::BTreeMap;
 use typed_index_collections::TiVec;
 
@@ -198,7 +197,63 @@ impl<O: Observer> InputQueued<O> {
         &self.topology
     }
 
-    /// The next cycle in which anything happens.
+    /// A flit leaves over `link` in cycle `now`.
+    fn sent(&mut self, link: LinkId, vc: u8, packet: PacketId, tail: bool, now: u64) {
+        self.moved += 1;
+        self.lane_bytes[usize::from(link) * self.vcs as usize + usize::from(vc)] += self.config.flit.get();
+        let at = now + 1 + u64::from(self.delays[link]);
+        self.arrivals.put(at, Arrival { link, vc, flit: Flit { packet, tail } });
+    }
+
+    /// The credit of a flit that has left the end of `link` goes back to its sender.
+    fn credit_back(&mut self, link: LinkId, vc: u8, now: u64) {
+        let output = self.ports.output_of(link) * self.vcs + u32::from(vc);
+        let from_host = self.topology.is_host(self.topology.link(link).from);
+        let counts = if from_host { 0 } else { u64::from(self.config.latency.credit) };
+        self.credits.put(now + 1 + u64::from(self.delays[LinkId(link.0 ^ 1)]) + counts, output);
+    }
+
+    fn deliver(&mut self, id: PacketId, now: u64, deliveries: &mut Vec<Delivery>) {
+        let packet = self.packets.remove(id);
+        let record = packet.record(self.messages.get(packet.message), now, &self.clock);
+        self.delivered += 1;
+        self.observer.delivered(&record);
+        if let Some(token) = self.messages.arrived(packet.message) {
+            deliveries.push(Delivery { token, at: record.arrived });
+        }
+    }
+}
+
+/// How many cycles ahead something may be under way: over the slowest link, behind all that waits at its output.
+fn ahead(config: &InputQueuedConfig, delays: &TiVec<LinkId, u32>) -> Result<usize, FabricError> {
+    let slowest = delays.iter().copied().max().unwrap_or(0);
+    let queued = u64::from(config.buffer) * u64::from(config.vcs);
+    let ahead = u64::from(slowest) + u64::from(config.latency.crossbar.max(config.latency.credit)) + queued + 2;
+    check_ahead(ahead)
+}
+
+impl<O: Observer> ClockedNetwork for InputQueued<O> {
+    type Observer = O;
+
+    fn parts(&self) -> Parts<'_> {
+        Parts {
+            topology: &self.topology,
+            clock: &self.clock,
+            messages: &self.messages,
+            queues: 1,
+            lanes: self.vcs,
+            meters: &self.meters,
+            lane_bytes: &self.lane_bytes,
+            interval: self.config.interval,
+            delivered: self.delivered,
+            events: self.moved,
+        }
+    }
+
+    fn observer_mut(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
     fn next_cycle(&self) -> Option<u64> {
         if self.open || !self.working.is_empty() || !self.sending.is_empty() {
             return Some(self.now);
@@ -207,7 +262,6 @@ impl<O: Observer> InputQueued<O> {
         [woken, self.arrivals.next(self.now), self.credits.next(self.now)].into_iter().flatten().min()
     }
 
-    /// Sees the arrivals of the next cycle, if it is not later than `until`. Returns it.
     fn arrive(&mut self, until: u64, deliveries: &mut Vec<Delivery>) -> Option<u64> {
         let now = self.next_cycle().filter(|cycle| *cycle <= until)?;
         if std::mem::replace(&mut self.open, true) {
@@ -237,7 +291,6 @@ impl<O: Observer> InputQueued<O> {
         Some(now)
     }
 
-    /// Has hosts and switches do what they do in the cycle whose arrivals have been seen.
     fn work(&mut self) {
         if !std::mem::replace(&mut self.open, false) {
             return;
@@ -260,152 +313,18 @@ impl<O: Observer> InputQueued<O> {
         self.now += 1;
     }
 
-    /// A flit leaves over `link` in cycle `now`.
-    fn sent(&mut self, link: LinkId, vc: u8, packet: PacketId, tail: bool, now: u64) {
-        self.moved += 1;
-        self.lane_bytes[usize::from(link) * self.vcs as usize + usize::from(vc)] += self.config.flit.get();
-        let at = now + 1 + u64::from(self.delays[link]);
-        self.arrivals.put(at, Arrival { link, vc, flit: Flit { packet, tail } });
+    fn open_cycle(&self) -> Option<u64> {
+        self.open.then_some(self.now)
     }
 
-    /// The credit of a flit that has left the end of `link` goes back to its sender.
-    fn credit_back(&mut self, link: LinkId, vc: u8, now: u64) {
-        let output = self.ports.output_of(link) * self.vcs + u32::from(vc);
-        let from_host = self.topology.is_host(self.topology.link(link).from);
-        let counts = if from_host { 0 } else { u64::from(self.config.latency.credit) };
-        self.credits.put(now + 1 + u64::from(self.delays[LinkId(link.0 ^ 1)]) + counts, output);
-    }
-
-    fn deliver(&mut self, id: PacketId, now: u64, deliveries: &mut Vec<Delivery>) {
-        let packet = self.packets.remove(id);
-        let at = Cycle(now).begins(&self.clock);
-        let message = self.messages.get(packet.message);
-        let record = PacketRecord {
-            handed_over: message.handed_over,
-            left: Cycle(packet.left).begins(&self.clock),
-            arrived: at,
-            source: message.source,
-            destination: message.destination,
-            number: packet.key & NUMBER,
-            bytes: packet.bytes,
-            flits: packet.flits,
-            switches: packet.switches,
-            token: message.token,
-        };
-        self.delivered += 1;
-        self.observer.delivered(&record);
-        if let Some(token) = self.messages.arrived(packet.message) {
-            deliveries.push(Delivery { token, at });
-        }
-    }
-}
-
-/// How many cycles ahead something may be under way: over the slowest link, behind all that waits at its output.
-fn ahead(config: &InputQueuedConfig, delays: &TiVec<LinkId, u32>) -> Result<usize, FabricError> {
-    let slowest = delays.iter().copied().max().unwrap_or(0);
-    let queued = u64::from(config.buffer) * u64::from(config.vcs);
-    let ahead = u64::from(slowest) + u64::from(config.latency.crossbar.max(config.latency.credit)) + queued + 2;
-    check_ahead(ahead)
-}
-
-impl<O: Observer> Simulation for InputQueued<O> {
-    fn hosts(&self) -> u32 {
-        self.topology.hosts()
-    }
-
-    fn next_event(&self) -> Option<SimTime> {
-        self.next_cycle().map(|cycle| Cycle(cycle).begins(&self.clock))
-    }
-
-    fn run_before(&mut self, until: SimTime) {
-        let Some(last) = until.0.checked_sub(1) else { return };
-        let last = Cycle::until(SimTime(last), &self.clock).0;
-        let mut deliveries = Vec::new();
-        while self.arrive(last, &mut deliveries).is_some() {
-            self.work();
-            deliveries.clear();
-        }
-    }
-
-    fn advance(&mut self, until: SimTime, deliveries: &mut Vec<Delivery>) -> SimTime {
-        let before = deliveries.len();
-        let last = Cycle::until(until, &self.clock).0;
-        while let Some(cycle) = self.arrive(last, deliveries) {
-            if deliveries.len() > before {
-                deliveries[before..].sort_by_key(|delivery| delivery.token.0);
-                return Cycle(cycle).begins(&self.clock);
-            }
-            self.work();
-        }
-        until
-    }
-
-    fn events(&self) -> u64 {
-        self.moved
-    }
-
-    fn figures(&self) -> NetworkFigures {
-        let links = self.topology.links().iter().zip(&self.meters).enumerate();
-        let links =
-            links.map(|(id, (link, meter))| meter.figures(&self.topology.link_name(LinkId(count(id))), link.rate));
-        NetworkFigures {
-            events: self.moved,
-            interval_ps: self.config.interval.ps(),
-            links: links.collect(),
-            counters: vec![("packets delivered".to_owned(), self.delivered)],
-            ..NetworkFigures::default()
-        }
-    }
-}
-
-impl<O: Observer> PacketFabric<O> for InputQueued<O> {
-    fn send(&mut self, now: SimTime, message: &Message) {
-        let at = Cycle::from(now, &self.clock).0;
-        if self.open && at > self.now {
-            self.work();
-        }
-        let node = self.topology.host_node(message.source.0);
-        self.messages.hand_over(now, message, node.0 as usize);
+    fn hand_over(&mut self, now: SimTime, message: &Message, host: NodeId, cycle: u64) {
+        self.messages.hand_over(now, message, host.0 as usize);
         if self.open {
-            self.wake_host(node.0);
+            self.wake_host(host.0);
         } else {
-            self.wakes.entry(at.max(self.now)).or_default().push(node.0);
+            self.wakes.entry(cycle.max(self.now)).or_default().push(host.0);
         }
     }
-
-    fn observer(&mut self) -> &mut O {
-        &mut self.observer
-    }
-
-    fn link_time(&self) -> Result<LinkTime, HostLinksDiffer> {
-        host_rate(&self.topology)?;
-        Ok(self.clock)
-    }
-
-    fn waits_more_than(&self, host: HostIndex, most: u64) -> Option<bool> {
-        Some(self.messages.waiting(self.topology.host_node(host.0).0 as usize, most) > most)
-    }
-
-    fn lanes(&self) -> u32 {
-        self.vcs
-    }
-
-    fn lane_bytes(&self, _now: SimTime) -> Vec<u64> {
-        self.lane_bytes.clone()
-    }
 }
 
-impl FabricKind for InputQueuedConfig {
-    type Flows = Flows<InputQueued<()>>;
-    type Packets<O: Observer> = InputQueued<O>;
-
-    fn flows(&self, hosts: &[HostPlace]) -> Result<Self::Flows, FabricError> {
-        Ok(Flows::new(InputQueued::new(self, hosts, ())?, self.loopback))
-    }
-
-    fn packets<O: Observer>(&self, hosts: &[HostPlace], observer: O) -> Result<InputQueued<O>, FabricError> {
-        InputQueued::new(self, hosts, observer)
-    }
-
-    super::kinds::network_keys! {}
-}
+super::kinds::packet_kind! { InputQueuedConfig => InputQueued }

@@ -2,8 +2,9 @@
 
 use super::InputQueued;
 use super::config::FlowControl;
-use super::state::{Crossing, Flit, InputVc, Packet, State};
+use super::state::{Crossing, Flit, InputVc, State};
 use crate::fabric::clocked::matching::{Instant, Rank, Request, Stage, Turns};
+use crate::fabric::clocked::packet::Packet;
 use crate::fabric::clocked::ports::NONE;
 use crate::fabric::clocked::separable::Arbiter;
 use crate::fabric::cycle::Cycle;

@@ -1,22 +1,7 @@
 //! What is on its way, where flits wait, and whose the virtual channels are.
 
 use crate::fabric::clocked::ports::NONE;
-use crate::fabric::ids::{MessageId, PacketId};
-use crate::topology::NodeId;
-
-/// A packet on its way.
-#[derive(Clone, Copy)]
-pub(super) struct Packet {
-    pub message: MessageId,
-    pub destination: NodeId,
-    pub flits: u32,
-    pub bytes: u32,
-    /// The cycle in which its first flit left its host.
-    pub left: u64,
-    pub key: u64,
-    pub flow: u64,
-    pub switches: u32,
-}
+use crate::fabric::ids::PacketId;
 
 #[derive(Clone, Copy)]
 pub(super) struct Flit {
