@@ -8,6 +8,7 @@ use netsim::network::{Delivery, FlowId, HostIndex, Network, Token};
 use netsim::time::SimTime;
 use netsim::units::DurationPs;
 
+use crate::background::{BACKGROUND, Background};
 use crate::builder::{MatchBy, Moment, Operation, OperationId, Program, RankId};
 use crate::matching::{Envelope, Matching};
 use crate::stuck::StuckError;
@@ -80,6 +81,7 @@ pub struct Driver<'p> {
     /// When the last operation of each rank ended.
     ranks_end: Vec<SimTime>,
     truncated: Option<StuckError>,
+    background: Option<Background>,
 }
 
 impl<'p> Driver<'p> {
@@ -108,9 +110,16 @@ impl<'p> Driver<'p> {
             messages: Vec::new(),
             ranks_end: vec![SimTime::ZERO; program.ranks() as usize],
             truncated: None,
+            background: None,
             open,
             program,
         }
+    }
+
+    /// The same with traffic beside, which ends when the program does.
+    #[must_use]
+    pub fn beside(self, background: Background) -> Self {
+        Self { background: Some(background), ..self }
     }
 
     /// Runs it to its end: when that is.
@@ -123,6 +132,7 @@ impl<'p> Driver<'p> {
             return Err(truncated);
         }
         match end {
+            End::Done(_) if self.is_stuck() => Err(self.stuck()),
             End::Done(at) => match self.matching.left() {
                 Some(send) => Err(self.not_received(send)),
                 None => Ok(at),
@@ -131,6 +141,17 @@ impl<'p> Driver<'p> {
             End::Idle if self.in_flight.is_empty() => Err(self.stuck()),
             End::Idle => Err(StuckError::Lost(self.in_flight.len() as u64)),
         }
+    }
+
+    /// What was sent beside.
+    #[must_use]
+    pub const fn background(&self) -> Option<&Background> {
+        self.background.as_ref()
+    }
+
+    /// Whether nothing of the program can happen any more, whatever is sent beside, and it is not through.
+    fn is_stuck(&self) -> bool {
+        self.left > 0 && self.due.is_empty() && self.in_flight.is_empty()
     }
 
     /// The messages that arrived, in the order in which they did.
@@ -307,10 +328,15 @@ impl<'p> Driver<'p> {
 
 impl<N: Network> Workload<N> for Driver<'_> {
     fn next_tick(&self, _: &N) -> Option<SimTime> {
-        self.due.peek().map(|Reverse((at, _))| *at)
+        let beside = self.background.as_ref().and_then(Background::next_time);
+        self.due.peek().map(|Reverse((at, _))| *at).into_iter().chain(beside).min()
     }
 
     fn tick(&mut self, now: SimTime, network: &mut N) {
+        if self.due.peek().is_none_or(|Reverse((at, _))| *at > now) {
+            self.background.iter_mut().for_each(|background| background.send(now, network));
+            return;
+        }
         let Some(Reverse((_, due))) = self.due.pop() else { return };
         match due {
             Due::Earliest(id) => self.ready(id, now),
@@ -325,6 +351,9 @@ impl<N: Network> Workload<N> for Driver<'_> {
     }
 
     fn delivered(&mut self, delivery: &Delivery, _: &mut N) {
+        if delivery.token == BACKGROUND {
+            return;
+        }
         let Ok(send) = u32::try_from(delivery.token.0).map(OperationId) else { return };
         let Some(sent) = self.in_flight.remove(&send) else { return };
         self.messages.push(MessageTimes { send, sent, delivered: delivery.at });
@@ -340,7 +369,8 @@ impl<N: Network> Workload<N> for Driver<'_> {
     }
 
     fn is_done(&self) -> bool {
-        (self.left == 0 && self.in_flight.is_empty()) || self.truncated.is_some()
+        let stuck = self.background.is_some() && self.is_stuck();
+        (self.left == 0 && self.in_flight.is_empty()) || self.truncated.is_some() || stuck
     }
 }
 

@@ -9,6 +9,7 @@
 //! message, the one that was posted first does. A CPU does one operation at a time: of those that are ready, sends and receives before
 //! calculations, and those first that stand first in the file.
 
+mod background;
 mod builder;
 mod collectives;
 pub mod dimemas;
@@ -24,6 +25,7 @@ mod stuck;
 pub mod trc;
 pub mod vef;
 
+pub use background::Background;
 pub use builder::{MAX_RANKS, Operation, OperationId, Program, RankId};
 pub use driver::{Driver, MessageTimes, Options};
 pub use kernels::{Kernel, KernelKind};

@@ -74,6 +74,27 @@ fn a_schedule_takes_its_ways_its_calculations_and_overheads() {
 }
 
 #[test]
+fn hosts_without_a_rank_send_beside() {
+    let folder = folder();
+    let on_nodes = ["question.goal", "--fabric", "fat-tree", "--nodes", "16"];
+    let of = |more: &[&str]| json(folder.path(), &[&on_nodes, more].concat());
+    let (alone, beside) = (of(&[]), of(&["--background", "1us:1KiB"]));
+    assert_eq!(beside["messages"], 2, "messages are the program's");
+    // A fat-tree has room: those of other racks are in nobody's way.
+    assert!(time_ns(&beside) >= time_ns(&alone), "{beside:#}");
+    for (arguments, needles) in [
+        (&["--background", "1us"][..], ["20us:1KiB", "--background"]),
+        (&["--background", "0us:1KiB"], ["above 0", "--background"]),
+        (&["--background-seed", "3"], ["--background <TIME:SIZE>", "required"]),
+    ] {
+        let error = run(folder.path(), 2, &[&["question.goal", "--fabric", "linear.toml"], arguments].concat());
+        assert!(needles.iter().all(|needle| error.contains(needle)), "{error}");
+    }
+    let error = run(folder.path(), 2, &["question.goal", "--fabric", "linear.toml", "--background", "1us:1KiB"]);
+    assert!(error.contains("of 2 hosts 0 have no rank"), "{error}");
+}
+
+#[test]
 fn flows_begin_at_their_times_and_have_connections_of_their_own() {
     let folder = folder();
     let found = json(folder.path(), &["flows.txt", "--fabric", "linear.toml", "--fabric", "ethernet-10g"]);

@@ -1,6 +1,7 @@
 //! Programs over networks whose times can be worked out by hand, and beside a slow plain model.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod background;
 mod closed_forms;
 mod files;
 mod kernels;

@@ -1,5 +1,6 @@
 //! `program`.
 
+mod beside;
 mod placing;
 mod source;
 
@@ -23,6 +24,7 @@ use replay::results::{check_folder, remove_results};
 use super::common::{say, tell_of_left_out, threads};
 use super::progress::Bars;
 use super::table::{new_table, right};
+use beside::Beside;
 use placing::Placing;
 use source::{Form, Source};
 
@@ -38,6 +40,8 @@ pub(super) struct ProgramArgs {
     print: Option<Form>,
     #[command(flatten)]
     placing: Placing,
+    #[command(flatten)]
+    beside: Beside,
     /// How many hosts the fabric has [default: those of a fat-tree; else one for each rank].
     #[arg(long, value_name = "N")]
     nodes: Option<u32>,
@@ -143,6 +147,9 @@ fn run(program: &Program, experiment: &Experiment, args: &ProgramArgs) -> Result
     let mut network = fabric::build(&experiment.fabric, &places)?;
     let options = Options { overhead: args.overhead, compute_factor: args.compute_factor };
     let mut driver = Driver::new(program, &hosts, options);
+    if let Some(background) = args.beside.background(&hosts, nodes)? {
+        driver = driver.beside(background);
+    }
     let end = driver.run(&mut network)?;
     Ok(ProgramRun::new(&experiment.name, program, &driver, &hosts, end, &network.figures(), nodes))
 }
