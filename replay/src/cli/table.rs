@@ -169,9 +169,8 @@ pub(super) fn of_traffic(detail: &TrafficDetail) -> String {
         row.push(right(busiest));
         row.push(right(summary.packets_measured.to_string()));
         row.push(right(events_per_second(summary)));
-        row.push(Cell::new(
-            summary.saturated_because.as_ref().map_or_else(String::new, |why| format!("saturated: {why}")),
-        ));
+        let saturated = summary.saturated_because.as_ref().map(|why| format!("saturated: {why}"));
+        row.push(Cell::new(saturated.into_iter().chain(summary.losses()).collect::<Vec<_>>().join("; ")));
         table.add_row(row);
     }
     let failed = detail.failed.iter().map(|(what, reason)| format!("{what}: {reason}\n"));

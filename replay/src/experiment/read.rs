@@ -43,7 +43,9 @@ impl Experiment {
             *jobs = folder.join(&*jobs);
         }
         if let Some(traffic) = &mut self.traffic {
-            for file in [&mut traffic.table, &mut traffic.distances].into_iter().flatten() {
+            let background = traffic.background.as_mut().map(|background| &mut background.distances);
+            let own = [&mut traffic.table, &mut traffic.distances];
+            for file in own.into_iter().chain(background).flatten() {
                 *file = folder.join(&*file);
             }
         }

@@ -127,6 +127,7 @@ fn one(detail: &TrafficDetail, point: &PointDetail) -> Element {
     let busiest = ["link", "rate", "utilisation", "bytes", "longest queue", "lost"];
     let body = div("point")
         .children(summary.saturated_because.iter().map(|reason| note(&format!("Saturated: {reason}."))))
+        .children(summary.losses().map(|lost| note(&format!("Packets {lost}."))))
         .child(table(&headers, 1, kinds.into_iter().map(row)))
         .children(histogram(point))
         .child(element("h4").text("The busiest links"))

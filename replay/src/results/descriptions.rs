@@ -4,9 +4,10 @@ use trace_tables::describe::TableDescription;
 
 use super::sweep::described;
 use super::tables::{
-    CircuitResult, CoflowResult, CongestionResult, HistogramResult, IntervalResult, LaneResult, LatencyResult,
-    LinkResult, MessageResult, PacketResult, PairResult, PathResult, PredictedTaskResult, ProgramMessageResult,
-    ProgramRankResult, ShuffleResult, TaskResult, TrafficLinkResult, TrafficResult,
+    CircuitResult, CoflowResult, CongestionResult, HistogramResult, HopsResult, IntervalResult, LaneResult,
+    LatencyResult, LinkResult, MessageResult, OccupancyResult, PacketResult, PairResult, PathResult,
+    PredictedTaskResult, ProgramMessageResult, ProgramRankResult, ShuffleResult, TaskResult, TrafficLinkResult,
+    TrafficResult,
 };
 use super::{jobs, synthetic};
 
@@ -27,6 +28,8 @@ pub fn describe() -> [(&'static str, Vec<TableDescription>); 6] {
         TableDescription::of::<TrafficLinkResult>(),
         TableDescription::of::<LaneResult>(),
         TableDescription::of::<LatencyResult>(),
+        TableDescription::of::<HopsResult>(),
+        TableDescription::of::<OccupancyResult>(),
         TableDescription::of::<IntervalResult>(),
         TableDescription::of::<PairResult>(),
         TableDescription::of::<PacketResult>(),

@@ -18,7 +18,7 @@ const MARKS: [&str; 7] = [
 ];
 
 /// All other files that commands write.
-const OTHERS: [&str; 51] = [
+const OTHERS: [&str; 53] = [
     "effective.toml",
     "report.html",
     "messages.parquet",
@@ -45,6 +45,8 @@ const OTHERS: [&str; 51] = [
     "latency.parquet",
     "intervals.parquet",
     "pairs.parquet",
+    "hops.parquet",
+    "occupancy.parquet",
     "cdf.csv",
     "cdf.svg",
     "packets.parquet",

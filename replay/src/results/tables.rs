@@ -225,6 +225,38 @@ row! {
 }
 
 row! {
+    /// How far packets went that count, of all runs of a combination with `traffic.offered_hops`.
+    HopsResult in "hops" {
+        /// Combination of the sweep, from 0, in the order of the table `sweep`.
+        point: u32,
+        /// "offered": on the shortest way, as they were handed over; "accepted": on their way, as they arrived.
+        kind: String,
+        /// Switches.
+        switches: u64,
+        /// Packets.
+        packets: u64,
+    }
+}
+
+row! {
+    /// How long so many packets lay in the queue at the end of a link, of one virtual lane, in one run with `traffic.occupancy`. Queues in which none ever lay are left out.
+    OccupancyResult in "occupancy" {
+        /// Combination of the sweep, from 0, in the order of the table `sweep`.
+        point: u32,
+        /// Seed of the run.
+        seed: u64,
+        /// Link, as in `links`.
+        link: String,
+        /// Virtual lane, from 0.
+        vl: u32,
+        /// Packets, from 0.
+        packets: u32,
+        /// Share of the measurement in which so many lay there.
+        share: f64,
+    }
+}
+
+row! {
     /// What happened in an interval of a run with `traffic.evolution`, in a batch of its measurement or in a burst, to packets whenever they were handed over. Loads are flits per node and flit
     /// time of a host's link.
     IntervalResult in "intervals" {

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use replay::results::descriptions::describe;
 use replay::results::tables::{
-    CircuitResult, CoflowResult, CongestionResult, HistogramResult, LaneResult, LatencyResult, LinkResult,
-    MessageResult, PacketResult, PathResult, TaskResult, TrafficLinkResult, TrafficResult,
+    CircuitResult, CoflowResult, CongestionResult, HistogramResult, HopsResult, LaneResult, LatencyResult, LinkResult,
+    MessageResult, OccupancyResult, PacketResult, PathResult, TaskResult, TrafficLinkResult, TrafficResult,
 };
 use trace::rows::Row;
 use trace_tables::describe::TableDescription;
@@ -54,10 +54,26 @@ fn tables_hold_what_their_definition_says() {
     assert_eq!(all(&mut links.iter().map(|row| row.bytes)), all(&mut traffic.iter().map(|row| row.bytes)));
     assert!(rows::<CircuitResult>(&job).iter().all(|row| row.up_s.is_none_or(|up| up >= row.granted_s)));
     assert!(rows::<PathResult>(&job).windows(2).all(|pair| pair[0].from_s <= pair[1].from_s));
-    let short = ["--set", "traffic.warm_up=1us", "--set", "traffic.measurement=10us", "--packets"];
+    let counts = ["--set", "traffic.offered_hops=true", "--set", "traffic.occupancy=true"];
+    let short =
+        [&["--set", "traffic.warm_up=1us", "--set", "traffic.measurement=10us", "--packets"][..], &counts].concat();
     run(&[&["run", "tree.toml", "--out", "traffic", "--set", "traffic.load=[0.1, 0.2]"][..], &short].concat());
     let traffic = path.join("traffic");
     assert!(rows::<TrafficLinkResult>(&traffic).iter().any(|row| row.point == 1 && row.bytes > 0));
+    let of_kind = |hops: &[HopsResult], kind: &str| {
+        let mine = hops.iter().filter(|row| row.kind == kind && row.point == 1);
+        mine.map(|row| (row.switches, row.packets)).collect::<Vec<_>>()
+    };
+    let hops: Vec<HopsResult> = rows(&traffic);
+    assert_eq!(
+        of_kind(&hops, "offered"),
+        of_kind(&hops, "accepted"),
+        "ways of trees are shortest, and all have arrived"
+    );
+    assert!(of_kind(&hops, "offered").iter().all(|(switches, packets)| [1, 3, 5].contains(switches) && *packets > 0));
+    let queues: Vec<OccupancyResult> = rows(&traffic);
+    let first = queues.iter().take_while(|row| (&row.link, row.vl) == (&queues[0].link, queues[0].vl));
+    assert!((first.map(|row| row.share).sum::<f64>() - 1.0).abs() < 1e-9, "shares of a queue add up");
     assert!(rows::<LaneResult>(&traffic).iter().all(|row| row.vl < 2));
     assert!(rows::<LatencyResult>(&traffic).iter().all(|row| row.width_ps > 0));
     assert!(rows::<PacketResult>(&traffic).iter().all(|row| row.arrived_ps > row.left_ps));

@@ -231,6 +231,27 @@ fn full_queues_drop_and_lost_packets_are_told() {
 }
 
 #[test]
+fn losses_are_told_by_reason_and_round_trips_and_the_background_with_them() {
+    let of_hosts = summary(CREDIT, &["traffic.load=3.0", "traffic.injection_queue=2", "traffic.full_queue=\"drop\""]);
+    assert_eq!(of_hosts.drops_by_reason.keys().collect::<Vec<_>>(), ["full_queue"]);
+    assert_eq!(of_hosts.drops_by_reason.values().sum::<u64>(), of_hosts.drops);
+    assert!(of_hosts.losses().unwrap().ends_with("at full queues of hosts") && of_hosts.saturated);
+    let in_network = summary(MESH, &["traffic.load=1.0", "fabric.topology.link.buffer=\"2 packets\""]);
+    assert_eq!(in_network.drops_by_reason.keys().collect::<Vec<_>>(), ["in_network"]);
+    let none = summary(CREDIT, &[]);
+    assert!(none.losses().is_none() && none.round_trip_ns.is_none() && none.background_packets.is_none());
+    let beside = "traffic.background={ pattern = \"uniform\", load = 0.1 }";
+    let asked = summary(
+        &CREDIT.replace("load = 0.2\n", "").replace("warm_up = \"2000 cycles\"\nmeasurement = \"8000 cycles\"\n", ""),
+        &["traffic.pattern=\"ping-pong\"", "traffic.count=5", "traffic.turnaround=\"1us\"", beside],
+    );
+    let (ns, cycles) = (asked.round_trip_ns.unwrap(), asked.round_trip_cycles.unwrap());
+    assert_eq!((ns.count, asked.messages), (32 * 5, 2 * 32 * 5));
+    assert!(ns.min.unwrap() > 1_000.0 && (ns.mean.unwrap() / asked.cycle_ns / cycles.mean.unwrap() - 1.0).abs() < 1e-9);
+    assert!(asked.background_packets.unwrap() > 0);
+}
+
+#[test]
 fn lanes_share_a_link_by_service_level() {
     let levels = ["traffic.levels.0=0.25", "traffic.levels.1=0.75", "traffic.load=0.4"];
     let run = run(&experiment(CREDIT, &levels));

@@ -13,7 +13,7 @@ use std::fs;
 
 use anyhow::{Context, Result, bail, ensure};
 use netsim::fabric::FabricConfig;
-use netsim::fabric::packet::{LinkTime, LostPacket, Message, Observer, PacketRecord, ServiceLevel};
+use netsim::fabric::packet::{LinkTime, Loss, LostPacket, Message, Observer, PacketRecord, ServiceLevel};
 use netsim::fabric::store_and_forward::StoreAndForwardConfig;
 use netsim::kernel::{Place, tie};
 use netsim::network::{HostIndex, Token};
@@ -213,6 +213,7 @@ impl Model {
                 source: HostIndex(packet.source),
                 number: packet.number,
                 token: Token((u64::from(packet.source) << 40) | packet.number),
+                reason: Loss::InNetwork,
             });
             self.free.push(id);
         }

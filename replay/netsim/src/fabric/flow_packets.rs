@@ -5,7 +5,7 @@
 //! time that it is in the network.
 
 use super::ids::MessageId;
-use super::packet::{HostLinksDiffer, LinkTime, LostPacket, Message, Observer, PacketFabric, PacketRecord};
+use super::packet::{HostLinksDiffer, LinkTime, Loss, LostPacket, Message, Observer, PacketFabric, PacketRecord};
 use super::slab::Slab;
 use crate::network::{Delivery, FlowId, HostIndex, Network, NetworkFigures, Simulation, Token};
 use crate::time::SimTime;
@@ -94,7 +94,7 @@ impl<N: FlowFabric, O: Observer> FlowPackets<N, O> {
         for (at, token) in self.network.take_lost() {
             let Ok(id) = u32::try_from(token.0) else { continue };
             let Sent { handed_over, source, number, token, .. } = self.sent.remove(MessageId(id));
-            self.observer.dropped(&LostPacket { at, handed_over, source, number, token });
+            self.observer.dropped(&LostPacket { at, handed_over, source, number, token, reason: Loss::InNetwork });
         }
     }
 }

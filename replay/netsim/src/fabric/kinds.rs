@@ -252,6 +252,18 @@ macro_rules! fabric_kinds {
                 match self { $( Self::$Kind(network) => network.occupancy(), )+ }
             }
 
+            fn lose_blocked_heads(&mut self) -> bool {
+                match self { $( Self::$Kind(network) => network.lose_blocked_heads(), )+ }
+            }
+
+            fn count_occupancy(&mut self) -> bool {
+                match self { $( Self::$Kind(network) => network.count_occupancy(), )+ }
+            }
+
+            fn occupancy_times(&self, now: $crate::time::SimTime) -> Vec<Vec<u64>> {
+                match self { $( Self::$Kind(network) => network.occupancy_times(now), )+ }
+            }
+
             fn lanes(&self) -> u32 {
                 match self { $( Self::$Kind(network) => network.lanes(), )+ }
             }

@@ -4,7 +4,7 @@
 //! source costs little.
 
 use super::ids::MessageId;
-use super::packet::Message;
+use super::packet::{Loss, LostPacket, Message};
 use super::slab::Slab;
 use crate::network::{HostIndex, Token};
 use crate::time::SimTime;
@@ -184,6 +184,15 @@ impl Messages {
     /// A packet comes from another part of the network, with what its message is there.
     pub fn carry_in(&mut self, message: Carried) -> MessageId {
         self.open.insert(message.0)
+    }
+
+    /// The next packet of `queue` is lost at `at`, as it finds no room; nothing without one.
+    pub fn lose_head(&mut self, queue: usize, at: SimTime) -> Option<LostPacket> {
+        let Cut { message, number, .. } = self.cut(queue)?;
+        self.begun -= 1;
+        let Open { handed_over, source, token, .. } = *self.get(message);
+        self.lost(message);
+        Some(LostPacket { at, handed_over, source, number, token, reason: Loss::BlockedHead })
     }
 
     /// A packet of message `id` was lost.

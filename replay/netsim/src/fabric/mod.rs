@@ -30,6 +30,7 @@ mod kinds;
 pub mod lightness;
 mod limits;
 mod messages;
+mod occupancy;
 pub mod omni_path;
 pub mod packet;
 pub mod pipe;

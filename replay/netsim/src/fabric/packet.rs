@@ -147,6 +147,17 @@ pub struct PacketRecord {
     pub token: Token,
 }
 
+/// Why a packet was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Loss {
+    /// The queue of its host was full when its message was handed over.
+    FullQueue,
+    /// It was the first in the queue of its host, and found no room.
+    BlockedHead,
+    /// It had left its host.
+    InNetwork,
+}
+
 /// What happened to one packet that was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LostPacket {
@@ -160,6 +171,8 @@ pub struct LostPacket {
     pub number: u64,
     /// The message it belongs to.
     pub token: Token,
+    /// Why.
+    pub reason: Loss,
 }
 
 /// Sees each packet as it is delivered or lost. What it does not need costs nothing: calls are static.
@@ -167,7 +180,7 @@ pub trait Observer {
     /// A packet was delivered.
     fn delivered(&mut self, packet: &PacketRecord);
 
-    /// A packet was lost in a full queue.
+    /// A packet was lost.
     fn dropped(&mut self, packet: &LostPacket) {
         let _ = packet;
     }
@@ -221,6 +234,24 @@ pub trait PacketFabric<O: Observer>: Simulation {
     /// switches; `None` if the fabric does not tell.
     fn occupancy(&self) -> Option<(u64, u64)> {
         None
+    }
+
+    /// Has hosts lose the first packet of their queue wherever it finds no room when it could leave, from now on. Returns whether the fabric
+    /// can do that.
+    fn lose_blocked_heads(&mut self) -> bool {
+        false
+    }
+
+    /// Counts from now on how long so many packets lie in each queue. Returns whether the fabric can do that; it must be empty.
+    fn count_occupancy(&mut self) -> bool {
+        false
+    }
+
+    /// For each virtual lane of each link, link by link, how long 0, 1, ... packets have lain in the queue at its end before `now`, in a unit
+    /// of time of the fabric; empty without [`PacketFabric::count_occupancy`].
+    fn occupancy_times(&self, now: SimTime) -> Vec<Vec<u64>> {
+        let _ = now;
+        Vec::new()
     }
 
     /// How many virtual lanes each link has.

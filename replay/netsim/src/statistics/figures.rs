@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Histogram, Meter, PairCount, Saturation, Series, SeriesSpan, float, judge, wide};
+use super::{Histogram, Losses, Meter, PairCount, Saturation, Series, SeriesSpan, float, judge, wide};
 use crate::network::LinkFigures;
 use crate::time::SimTime;
 use crate::traffic::{Burst, Plan, Raw};
@@ -73,6 +73,17 @@ pub struct LinkUse {
     pub queue_max_bytes: u64,
 }
 
+/// How long so many packets lay in a queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QueueUse {
+    /// The link at whose end it is.
+    pub link: String,
+    /// Its virtual lane.
+    pub lane: u32,
+    /// The share of the measurement in which 0, 1, ... packets lay in it.
+    pub shares: Vec<f64>,
+}
+
 /// What came out of one run with one seed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunFigures {
@@ -108,6 +119,16 @@ pub struct RunFigures {
     pub packets: u64,
     /// All packets lost in the run.
     pub drops: u64,
+    /// The same by reason.
+    pub losses: Losses,
+    /// Switches on the shortest ways, as packets were handed over; `None` where that was not counted.
+    pub offered_hops: Option<Histogram>,
+    /// From the hand-over of a question to the arrival of its answer; empty without questions.
+    pub round_trip: Histogram,
+    /// How long so many packets lay in queues; empty where that was not counted.
+    pub occupancy: Vec<QueueUse>,
+    /// Packets of the background that have arrived.
+    pub background: u64,
     /// Switches that all packets delivered have passed.
     pub packet_hops: u64,
     /// Flits x switches of all packets delivered.
@@ -187,7 +208,7 @@ impl RunFigures {
             offered_load: load(offered),
             accepted_load: load(accepted),
             // So many messages and no more are no steady load.
-            saturation: if plan.count.is_some() || plan.bursts.is_some() {
+            saturation: if plan.count.is_some() || plan.bursts.is_some() || plan.ping_pong.is_some() {
                 Saturation::No
             } else {
                 judge(meter.batches(raw.end.0), raw.end.0)
@@ -202,7 +223,12 @@ impl RunFigures {
             lost: meter.lost,
             messages: meter.all_messages,
             packets: meter.all_packets,
-            drops: meter.all_lost,
+            drops: meter.losses.all(),
+            losses: meter.losses,
+            offered_hops: meter.offered_hops().cloned(),
+            round_trip: meter.round_trip.clone(),
+            occupancy: queues(&raw),
+            background: meter.background,
             packet_hops: meter.packet_hops,
             flit_hops: meter.flit_hops,
             events: raw.figures.events,
@@ -238,6 +264,18 @@ fn evolution(series: &Series, end: SimTime) -> Vec<SeriesSpan> {
         last.until_ps = last.until_ps.min(end.0);
     }
     spans
+}
+
+/// How long so many packets lay in those queues in which there ever were some.
+fn queues(raw: &Raw) -> Vec<QueueUse> {
+    let names = raw.figures.links.iter().flat_map(|link| (0..raw.lanes).map(|lane| (&link.name, lane)));
+    let used = names.zip(&raw.occupancy).filter(|(_, times)| times.iter().skip(1).any(|time| *time > 0));
+    let queue = |((link, lane), times): ((&String, u32), &Vec<u64>)| {
+        let all = float(times.iter().sum());
+        let shares = times.iter().map(|time| float(*time) / all).collect();
+        QueueUse { link: link.clone(), lane, shares }
+    };
+    used.map(queue).collect()
 }
 
 fn links(raw: Raw, measured_ps: u64) -> Vec<LinkUse> {

@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, HashMap};
 use serde::{Deserialize, Serialize};
 use strength_reduce::StrengthReducedU64;
 
-use super::{Histogram, Series};
-use crate::fabric::packet::{LostPacket, Message, Observer, PacketRecord};
+use super::{Histogram, Losses, Series};
+use crate::fabric::packet::{Loss, LostPacket, Message, Observer, PacketRecord};
 use crate::fabric::windows::PartObserver;
 use crate::network::Token;
 use crate::time::SimTime;
-use crate::traffic::Plan;
+use crate::topology::HostDistances;
+use crate::traffic::{Plan, is_background};
+use std::sync::Arc;
 
 /// Parts of the measurement, for standard errors.
 const BATCHES: u64 = 20;
@@ -77,6 +79,10 @@ struct Extras {
     steps: Option<Series>,
     /// By source and destination.
     pairs: Option<BTreeMap<(u32, u32), PairCount>>,
+    /// Switches on the shortest ways, and on those of the packets that count, as they were handed over.
+    offered_hops: Option<(Arc<HostDistances>, Histogram)>,
+    /// Messages of which packets were lost, where somebody asks for them.
+    lost: Option<Vec<Token>>,
 }
 
 impl Extras {
@@ -89,6 +95,8 @@ impl Extras {
             evolution: self.evolution.as_ref().map(Series::emptied),
             steps: self.steps.as_ref().map(Series::emptied),
             pairs: self.pairs.as_ref().map(|_| BTreeMap::new()),
+            offered_hops: self.offered_hops.as_ref().map(|(distances, _)| (distances.clone(), Histogram::default())),
+            lost: self.lost.as_ref().map(|_| Vec::new()),
         }
     }
 
@@ -97,6 +105,12 @@ impl Extras {
             if let (Some(mine), Some(theirs)) = (mine, theirs) {
                 mine.add(theirs);
             }
+        }
+        if let (Some((_, mine)), Some((_, theirs))) = (&mut self.offered_hops, &other.offered_hops) {
+            mine.add(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.lost, &other.lost) {
+            mine.extend(theirs);
         }
         if let (Some(mine), Some(theirs)) = (&mut self.pairs, &other.pairs) {
             for (pair, count) in theirs {
@@ -129,6 +143,8 @@ pub struct Meter {
     pub message: Histogram,
     /// Switches on the way, of the packets that count.
     pub hops: Histogram,
+    /// From the hand-over of a question to the arrival of its answer, of those that count.
+    pub round_trip: Histogram,
     /// Packets that count, and those of them that have arrived or were lost.
     counted: u64,
     ended: u64,
@@ -141,7 +157,9 @@ pub struct Meter {
     /// All packets delivered.
     pub all_packets: u64,
     /// All packets lost.
-    pub all_lost: u64,
+    pub losses: Losses,
+    /// Packets of the background that have arrived.
+    pub background: u64,
     /// Switches that all packets delivered have passed.
     pub packet_hops: u64,
     /// Flits x switches of all packets delivered.
@@ -168,12 +186,14 @@ impl Meter {
             network: Histogram::default(),
             message: Histogram::default(),
             hops: Histogram::default(),
+            round_trip: Histogram::default(),
             counted: 0,
             ended: 0,
             lost: 0,
             all_messages: 0,
             all_packets: 0,
-            all_lost: 0,
+            losses: Losses::default(),
+            background: 0,
             packet_hops: 0,
             flit_hops: 0,
             waiting: 0,
@@ -195,6 +215,34 @@ impl Meter {
     /// Counts what each host sends each other one, too.
     pub fn count_pairs(&mut self) {
         self.extras.get_or_insert_default().pairs = Some(BTreeMap::new());
+    }
+
+    /// Counts how far apart the hosts of the packets are that are handed over and count, too.
+    pub fn count_offered_hops(&mut self, distances: Arc<HostDistances>) {
+        self.extras.get_or_insert_default().offered_hops = Some((distances, Histogram::default()));
+    }
+
+    /// Keeps the messages of which packets are lost, for [`Meter::take_lost`].
+    pub fn keep_lost(&mut self) {
+        self.extras.get_or_insert_default().lost = Some(Vec::new());
+    }
+
+    /// The messages of which packets were lost since the last call, if that was wanted; one may be there several times.
+    pub fn take_lost(&mut self) -> Vec<Token> {
+        self.extras.as_mut().and_then(|extras| extras.lost.as_mut()).map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Switches on the shortest ways of the packets that count, as they were handed over, if that was wanted.
+    #[must_use]
+    pub fn offered_hops(&self) -> Option<&Histogram> {
+        Some(&self.extras.as_ref()?.offered_hops.as_ref()?.1)
+    }
+
+    /// A question that was handed over at `from` has its answer at `until`.
+    pub fn round_trip(&mut self, from: SimTime, until: SimTime) {
+        if self.counts(from) {
+            self.round_trip.record(until.since_ps(from));
+        }
     }
 
     /// From `start` on, counts what happens in steps of `length_ps` picoseconds.
@@ -256,6 +304,27 @@ impl Meter {
         }
     }
 
+    /// A message finds its host's queue full at `now`, and is lost as it is handed over.
+    pub fn refused(&mut self, now: SimTime, message: &Message) {
+        let packets = self.sent(now, message);
+        self.lose(Loss::FullQueue, packets, now, now);
+    }
+
+    /// `packets` packets that were handed over at `handed_over` are lost at `at`.
+    fn lose(&mut self, reason: Loss, packets: u64, handed_over: SimTime, at: SimTime) {
+        self.losses.count(reason, packets);
+        self.last_end = self.last_end.max(at);
+        if let Some(extras) = &mut self.extras {
+            extras.series().for_each(|series| series.lost(at, packets));
+        }
+        if self.counts(handed_over) {
+            self.lost += packets;
+            self.ended += packets;
+            // Which part it was handed over in is not told; that packets were lost is known to all.
+            self.batches.iter_mut().for_each(|batch| batch.lossy = true);
+        }
+    }
+
     /// A message of several packets is under way.
     pub fn opened(&mut self, token: Token, packets: u64) {
         self.open.insert(token.0, Open { packets, lost: false });
@@ -275,6 +344,12 @@ impl Meter {
             if let Some(pairs) = &mut extras.pairs {
                 pairs.entry((message.source.0, message.destination.0)).or_default().offered += packets;
             }
+        }
+        if self.counts(now)
+            && let Some((distances, hops)) = self.extras.as_mut().and_then(|extras| extras.offered_hops.as_mut())
+        {
+            let switches = distances.between(message.source.0, message.destination.0);
+            (0..packets).for_each(|_| hops.record(switches));
         }
         if let Some(batch) = self.batch(now) {
             batch.offered += wire;
@@ -303,6 +378,7 @@ impl Meter {
             (&mut self.network, other.network),
             (&mut self.message, other.message),
             (&mut self.hops, other.hops),
+            (&mut self.round_trip, other.round_trip),
         ] {
             mine.add(&theirs);
         }
@@ -312,12 +388,13 @@ impl Meter {
             (&mut self.lost, other.lost),
             (&mut self.all_messages, other.all_messages),
             (&mut self.all_packets, other.all_packets),
-            (&mut self.all_lost, other.all_lost),
+            (&mut self.background, other.background),
             (&mut self.packet_hops, other.packet_hops),
             (&mut self.flit_hops, other.flit_hops),
         ] {
             *mine += theirs;
         }
+        self.losses.add(&other.losses);
         self.waiting += other.waiting;
         self.travelling += other.travelling;
     }
@@ -401,6 +478,10 @@ impl PartObserver for Meter {
 impl Observer for Meter {
     #[inline]
     fn delivered(&mut self, packet: &PacketRecord) {
+        if self.plan.has_background && is_background(packet.token) {
+            self.background += 1;
+            return;
+        }
         self.all_packets += 1;
         self.packet_hops += u64::from(packet.switches);
         self.flit_hops += u64::from(packet.flits) * u64::from(packet.switches);
@@ -439,17 +520,13 @@ impl Observer for Meter {
     }
 
     fn dropped(&mut self, packet: &LostPacket) {
-        self.all_lost += 1;
-        self.last_end = self.last_end.max(packet.at);
-        if let Some(extras) = &mut self.extras {
-            extras.series().for_each(|series| series.lost(packet));
+        if self.plan.has_background && is_background(packet.token) {
+            return;
         }
         self.completes(packet.token, true);
-        if self.counts(packet.handed_over) {
-            self.lost += 1;
-            self.ended += 1;
-            // Which part it was handed over in is not told; that packets were lost is known to all.
-            self.batches.iter_mut().for_each(|batch| batch.lossy = true);
+        if let Some(lost) = self.extras.as_mut().and_then(|extras| extras.lost.as_mut()) {
+            lost.push(packet.token);
         }
+        self.lose(packet.reason, 1, packet.handed_over, packet.at);
     }
 }

@@ -3,13 +3,15 @@
 mod confidence;
 mod figures;
 mod histogram;
+mod losses;
 mod meter;
 mod saturation;
 mod series;
 
 pub use confidence::{Interval, interval};
-pub use figures::{Cost, Distribution, LinkUse, ParallelCost, RunFigures};
+pub use figures::{Cost, Distribution, LinkUse, ParallelCost, QueueUse, RunFigures};
 pub use histogram::Histogram;
+pub use losses::Losses;
 pub use meter::{Batch, Meter, PairCount};
 pub use saturation::{Saturation, judge};
 pub use series::{MAX_ROWS, Series, SeriesRow, SeriesSpan, Times};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use strength_reduce::StrengthReducedU64;
 
 use super::{float, wide};
-use crate::fabric::packet::{LostPacket, PacketRecord};
+use crate::fabric::packet::PacketRecord;
 use crate::time::SimTime;
 
 /// Intervals of a series at most: what comes later is not in it.
@@ -140,10 +140,10 @@ impl Series {
         }
     }
 
-    /// A packet is lost.
-    pub fn lost(&mut self, packet: &LostPacket) {
-        if let Some(row) = self.row(packet.at) {
-            row.lost += 1;
+    /// `packets` packets are lost at `at`.
+    pub fn lost(&mut self, at: SimTime, packets: u64) {
+        if let Some(row) = self.row(at) {
+            row.lost += packets;
         }
     }
 

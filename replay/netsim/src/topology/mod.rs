@@ -16,6 +16,7 @@
 
 mod builder;
 mod cut;
+mod distances;
 mod error;
 mod export;
 mod faults;
@@ -36,6 +37,7 @@ mod structure;
 mod tree;
 mod trees;
 
+pub use distances::HostDistances;
 pub use error::TopologyError;
 pub use export::Export;
 pub use faults::FaultsConfig;

@@ -62,7 +62,7 @@ impl<'a> BurstSources<'a> {
             return;
         }
         let until = meter.last_end().max(self.at);
-        let (accepted, lost) = (meter.all_packets, meter.all_lost);
+        let (accepted, lost) = (meter.all_packets, meter.losses.all());
         self.done.push(Burst {
             from_ps: self.at.0,
             until_ps: until.0,

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::losing::{BlockedHead, FullQueue};
+use super::ping_pong::{Noise, Partner};
 use super::span::Span;
 use super::steps::Convergence;
 use super::table::TableError;
@@ -86,6 +88,8 @@ pub enum Pattern {
     Distribute,
     /// To one host after the other, from a drawn one on.
     RandomDistribute,
+    /// To a partner that answers, and again when the answer has come (`FatTreeSim`).
+    PingPong,
     /// Messages from a file.
     Table,
 }
@@ -111,6 +115,7 @@ impl Pattern {
             Self::NearestNeighbour => "nearest-neighbour",
             Self::Distribute => "distribute",
             Self::RandomDistribute => "random-distribute",
+            Self::PingPong => "ping-pong",
             Self::Table => "table",
         }
     }
@@ -282,9 +287,39 @@ pub struct TrafficConfig {
     /// Messages of each host, in place of `measurement` and `drain`: the run ends when they have arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// Packets that may wait at a host: one that has more hands nothing over (`credit` only). Default: without limit.
+    /// Packets that may wait at a host: one that has more hands nothing over. Default: without limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub injection_queue: Option<u64>,
+    /// What a host does with a message when more wait. Default: `wait`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub full_queue: Option<FullQueue>,
+    /// What a host does with its first packet where that finds no room. Default: `wait`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocked_head: Option<BlockedHead>,
+    /// `ping-pong`: whom hosts ask. Default: `nearest`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partner: Option<Partner>,
+    /// `ping-pong`: payload of an answer. Default: that of a question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply: Option<Bytes>,
+    /// `ping-pong`: from a question's arrival to the hand-over of its answer. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turnaround: Option<Span>,
+    /// `ping-pong`: questions of a host that are out at a time. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<u32>,
+    /// `ping-pong`: what hosts take longer before they hand a message over. Default: nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise: Option<Noise>,
+    /// Traffic beside, which is not measured: its pattern, load and lengths. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<Box<Self>>,
+    /// Whether it is counted how far apart the hosts of packets are as these are handed over. Default: false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub offered_hops: bool,
+    /// Whether it is counted how many packets lie in queues. Default: false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub occupancy: bool,
     /// Messages that answer to deliveries, beside those of `load`. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub react: Option<React>,
@@ -340,7 +375,7 @@ impl TrafficConfig {
     pub fn arrivals(&self) -> Arrivals {
         self.arrivals.unwrap_or(match self.pattern {
             Pattern::RandomDestination => Arrivals::Exponential,
-            Pattern::NearestNeighbour => Arrivals::Fixed,
+            Pattern::NearestNeighbour | Pattern::PingPong => Arrivals::Fixed,
             _ => Arrivals::Bernoulli,
         })
     }
@@ -393,6 +428,21 @@ impl TrafficConfig {
         self.check_count()?;
         self.check_bursts()?;
         self.check_steps()?;
+        for (key, given) in [
+            ("partner", self.partner.is_some()),
+            ("reply", self.reply.is_some()),
+            ("turnaround", self.turnaround.is_some()),
+            ("window", self.window.is_some()),
+            ("noise", self.noise.is_some()),
+        ] {
+            mine(key, given, Pattern::PingPong)?;
+        }
+        self.check_ping_pong()?;
+        if self.full_queue.is_some() && self.injection_queue.is_none() {
+            let reason = "it says what a host does whose traffic.injection_queue is full, which is not given";
+            return Err(TrafficError::key("full_queue", reason.to_owned()));
+        }
+        self.check_background()?;
         mine("table", self.table.is_some(), Pattern::Table)?;
         if self.pattern == Pattern::Table {
             if self.table.is_none() {
@@ -408,6 +458,7 @@ impl TrafficConfig {
                 ("lengths", !self.lengths.is_empty(), "how long they are"),
                 ("count", self.count.is_some(), "how many there are"),
                 ("injection_queue", self.injection_queue.is_some(), "when messages are handed over"),
+                ("full_queue", self.full_queue.is_some(), "when messages are handed over"),
                 ("network_limit", self.network_limit.is_some(), "when messages are handed over"),
                 ("react", self.react.is_some(), "when messages are handed over"),
                 ("levels", !self.levels.is_empty(), "which service level they have"),

@@ -115,7 +115,7 @@ impl Drawing {
         last
     }
 
-    fn level(&self, host: u32, count: u64) -> ServiceLevel {
+    pub(super) fn level(&self, host: u32, count: u64) -> ServiceLevel {
         match self.plan.levels.as_slice() {
             [(level, _)] => *level,
             levels => {

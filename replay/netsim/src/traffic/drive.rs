@@ -3,13 +3,16 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use super::background::{BACKGROUND, is_background};
 use super::bursts::Burst;
+use super::losing::FullQueue;
 use super::options::RunOptions;
+use super::sources::{Fate, Room};
 use super::steps::Settling;
 use super::{Plan, Sources};
 use crate::engine::{self, Workload};
-use crate::fabric::packet::PacketFabric;
-use crate::network::{Delivery, NetworkFigures};
+use crate::fabric::packet::{Message, PacketFabric};
+use crate::network::{Delivery, NetworkFigures, Token};
 use crate::statistics::Meter;
 use crate::time::SimTime;
 
@@ -37,6 +40,9 @@ pub struct Raw {
     pub lanes: u32,
     /// Bytes that crossed each lane of each link in the measurement, flits filled up; empty without a measurement.
     pub lane_bytes: Vec<u64>,
+    /// How long 0, 1, ... packets lay in the queue at the end of each lane of each link in the measurement, in a unit of the fabric; empty
+    /// where that was not counted.
+    pub occupancy: Vec<Vec<u64>>,
     /// From when until when packets counted, in picoseconds.
     pub measured_ps: (u64, u64),
     /// Whether the network had settled when the measurement began; `None` where it was not looked at.
@@ -50,12 +56,18 @@ pub(super) const TELL: Duration = Duration::from_millis(100);
 
 /// A run looks up this often in its measurement. Behind it, it looks as often whether all that counts has arrived, and ends if so.
 const LOOKS: u64 = 256;
-/// With bursts it looks no more often than each microsecond whether the last packets of one were lost.
+/// With bursts and questions it looks no more often than each microsecond whether the last packets of one were lost.
 const MIN_BURST_LOOK_PS: u64 = 1_000_000;
 
 impl Plan {
     /// The time between two looks.
     pub(crate) fn look_ps(&self) -> u64 {
+        if let (Some(plan), Some(_)) = (self.ping_pong, self.count) {
+            // What a host's questions take its link, and their answers to come, or longer.
+            let link_ps = self.link.rate.time_ps(self.wire_bytes.saturating_mul(plan.window.into()));
+            let noise_ps = plan.noise.map_or(0, |noise| noise.mean.ps());
+            return link_ps.saturating_add(plan.turnaround_ps).saturating_add(noise_ps).max(MIN_BURST_LOOK_PS);
+        }
         if let Some(bursts) = self.bursts {
             // What a burst takes a host's link, or longer.
             let bytes = self.wire_bytes.saturating_mul(bursts.messages);
@@ -72,6 +84,9 @@ impl Plan {
         }
         if options.pairs {
             meter.count_pairs();
+        }
+        if self.ping_pong.is_some() {
+            meter.keep_lost();
         }
         match (self.steps.convergence, self.steps.batches) {
             (Some((interval_ps, ..)), _) => meter.count_steps(SimTime(self.steps.warm_up_ps), interval_ps),
@@ -126,6 +141,8 @@ impl NetworkLimit {
 /// Sources that send, and what is looked at meanwhile.
 struct Traffic<'a, 's, P, const REACTS: bool> {
     sources: &'a mut Sources<'s>,
+    /// What is sent beside them, and not measured.
+    background: Option<&'a mut Sources<'s>>,
     stop: &'a AtomicBool,
     progress: P,
     plan: &'a Plan,
@@ -135,8 +152,6 @@ struct Traffic<'a, 's, P, const REACTS: bool> {
     /// Waits until the measurement can begin.
     settling: Option<Settling>,
     settled: Option<bool>,
-    /// Packets that may wait at a host before it hands nothing over any more.
-    injection_queue: Option<u64>,
     limit: Option<NetworkLimit>,
     /// Looks are no further apart, while something happens.
     slice_ps: u64,
@@ -145,10 +160,36 @@ struct Traffic<'a, 's, P, const REACTS: bool> {
     looked: SimTime,
     reported_at: Instant,
     /// Bytes of each lane when the measurement began, and when it ended.
-    before: Option<Vec<u64>>,
-    after: Option<Vec<u64>>,
+    before: Option<Lanes>,
+    after: Option<Lanes>,
     stopped: bool,
     done: bool,
+}
+
+/// What was counted of lanes until an instant.
+struct Lanes {
+    bytes: Vec<u64>,
+    occupancy: Vec<Vec<u64>>,
+}
+
+impl Lanes {
+    fn of<F: PacketFabric<Meter>>(fabric: &F, now: SimTime) -> Self {
+        Self { bytes: fabric.lane_bytes(now), occupancy: fabric.occupancy_times(now) }
+    }
+}
+
+/// Whether the host of `message` takes it; `above`: whether nobody hands anything over.
+fn room<F: PacketFabric<Meter>>(fabric: &F, plan: &Plan, above: bool, message: &Message) -> Room {
+    if above {
+        return Room::Wait;
+    }
+    match (plan.injection_queue, plan.full_queue) {
+        (Some(most), full) if fabric.is_full(message, most) == Some(true) => match full {
+            FullQueue::Wait => Room::Wait,
+            FullQueue::Drop => Room::Drop,
+        },
+        _ => Room::Free,
+    }
 }
 
 impl<P: FnMut(Progress), const REACTS: bool> Traffic<'_, '_, P, REACTS> {
@@ -192,6 +233,28 @@ impl<P: FnMut(Progress), const REACTS: bool> Traffic<'_, '_, P, REACTS> {
         self.until = self.plan.begin_measurement(meter, now);
         self.end = SimTime(self.until.0.saturating_add(self.plan.steps.drain_ps));
     }
+
+    /// Hands over all whose time is `now`.
+    fn hand_over<F: PacketFabric<Meter>>(&mut self, now: SimTime, fabric: &mut F) {
+        let above = self.limit.as_ref().is_some_and(|limit| limit.above);
+        let plan = self.plan;
+        while let Some(fate) = self.sources.next_at(now, |message| room(fabric, plan, above, message)) {
+            match fate {
+                Fate::HandedOver(message) => {
+                    fabric.observer().handed_over(now, &message);
+                    fabric.send(now, &message);
+                }
+                Fate::Refused(message) => fabric.observer().refused(now, &message),
+            }
+        }
+        let Some(background) = &mut self.background else { return };
+        // What finds no room is not measured either.
+        while let Some(fate) = background.next_at(now, |message| room(fabric, plan, above, message)) {
+            if let Fate::HandedOver(message) = fate {
+                fabric.send(now, &Message { token: Token(message.token.0 | BACKGROUND), ..message });
+            }
+        }
+    }
 }
 
 impl<F: PacketFabric<Meter>, P: FnMut(Progress), const R: bool> Workload<F> for Traffic<'_, '_, P, R> {
@@ -207,17 +270,18 @@ impl<F: PacketFabric<Meter>, P: FnMut(Progress), const R: bool> Workload<F> for 
         let next_limit = self.limit.as_ref().map_or(self.now, |limit| limit.next);
         let settling = self.settling.as_ref().map_or(self.now, Settling::next);
         let edges = [self.from, self.until, next_limit, settling].into_iter().filter(|edge| *edge > self.now);
-        edges.chain(self.sources.next_time()).chain([look]).min()
+        let background = self.background.as_ref().and_then(|background| background.next_time());
+        edges.chain(self.sources.next_time()).chain(background).chain([look]).min()
     }
 
     fn tick(&mut self, now: SimTime, fabric: &mut F) {
         (self.now, self.began) = (now, true);
         self.settle(now, fabric.observer());
         if now >= self.from && self.before.is_none() {
-            self.before = Some(fabric.lane_bytes(now));
+            self.before = Some(Lanes::of(fabric, now));
         }
         if now >= self.until && self.after.is_none() {
-            self.after = Some(fabric.lane_bytes(now));
+            self.after = Some(Lanes::of(fabric, now));
         }
         if now >= self.end || (self.is_look(now) && fabric.observer().outstanding() == 0) {
             self.done = true;
@@ -226,16 +290,10 @@ impl<F: PacketFabric<Meter>, P: FnMut(Progress), const R: bool> Workload<F> for 
         if let Some(limit) = &mut self.limit {
             limit.look(now, &*fabric);
         }
-        let above = self.limit.as_ref().is_some_and(|limit| limit.above);
-        let most = self.injection_queue;
-        let full =
-            |fabric: &F, message: &_| above || most.is_some_and(|most| fabric.is_full(message, most) == Some(true));
-        while let Some(message) = self.sources.next_at(now, |message| full(fabric, message)) {
-            fabric.observer().handed_over(now, &message);
-            fabric.send(now, &message);
-        }
+        self.sources.hear_of_losses(now, fabric.observer());
+        self.hand_over(now, fabric);
         self.sources.look(now, fabric.observer());
-        if self.sources.bursts().is_some_and(|(_, done)| done) {
+        if self.sources.is_done() {
             self.done = true;
             return;
         }
@@ -248,9 +306,15 @@ impl<F: PacketFabric<Meter>, P: FnMut(Progress), const R: bool> Workload<F> for 
     }
 
     fn delivered(&mut self, delivery: &Delivery, fabric: &mut F) {
-        self.sources.delivered(delivery.at, delivery.token);
+        if is_background(delivery.token) {
+            return;
+        }
+        self.sources.delivered(delivery.at, delivery.token, fabric.observer());
         self.sources.look(delivery.at, fabric.observer());
-        self.done |= self.sources.bursts().is_some_and(|(_, done)| done);
+        if self.sources.answer_at_once() {
+            self.hand_over(delivery.at, fabric);
+        }
+        self.done |= self.sources.is_done();
     }
 
     fn is_done(&self) -> bool {
@@ -258,32 +322,34 @@ impl<F: PacketFabric<Meter>, P: FnMut(Progress), const R: bool> Workload<F> for 
     }
 }
 
-/// Runs until every packet that counts has arrived, but no longer than the plan says. `stop` ends it sooner; `progress` is
-/// called now and then.
-pub fn drive<F: PacketFabric<Meter>>(
+/// Runs until every packet of `sources` that counts has arrived, with a `background` beside them, but no longer than the plan says. `stop`
+/// ends it sooner; `progress` is called now and then.
+pub fn drive<'a, F: PacketFabric<Meter>>(
     fabric: &mut F,
     plan: &Plan,
-    sources: &mut Sources<'_>,
+    sources: &mut Sources<'a>,
+    background: Option<&mut Sources<'a>>,
     stop: &AtomicBool,
     progress: impl FnMut(Progress),
 ) -> Raw {
-    if plan.react.is_some() || plan.bursts.is_some() {
-        drive_with::<F, true>(fabric, plan, sources, stop, progress)
+    if plan.react.is_some() || plan.bursts.is_some() || plan.ping_pong.is_some() {
+        drive_with::<F, true>(fabric, plan, (sources, background), stop, progress)
     } else {
-        drive_with::<F, false>(fabric, plan, sources, stop, progress)
+        drive_with::<F, false>(fabric, plan, (sources, background), stop, progress)
     }
 }
 
 /// The same, with or without a look at what is delivered.
-fn drive_with<F: PacketFabric<Meter>, const REACTS: bool>(
+fn drive_with<'a, F: PacketFabric<Meter>, const REACTS: bool>(
     fabric: &mut F,
     plan: &Plan,
-    sources: &mut Sources<'_>,
+    (sources, background): (&mut Sources<'a>, Option<&mut Sources<'a>>),
     stop: &AtomicBool,
     progress: impl FnMut(Progress),
 ) -> Raw {
     let mut traffic = Traffic::<_, REACTS> {
         sources,
+        background,
         stop,
         progress,
         plan,
@@ -292,7 +358,6 @@ fn drive_with<F: PacketFabric<Meter>, const REACTS: bool>(
         from: SimTime(plan.from_ps),
         until: SimTime(plan.until_ps),
         end: SimTime(plan.end_ps),
-        injection_queue: plan.injection_queue,
         limit: plan.network_limit.map(|(share, every_ps)| NetworkLimit {
             share,
             every_ps,
@@ -311,13 +376,21 @@ fn drive_with<F: PacketFabric<Meter>, const REACTS: bool>(
     };
     engine::run(fabric, &mut traffic, SimTime::MAX);
     let Traffic { now, from, until, settling, settled, stopped, before, after, .. } = traffic;
-    let last = after.unwrap_or_else(|| fabric.lane_bytes(now));
-    let before = before.unwrap_or_default();
-    let lane_bytes = last.iter().zip(&before).map(|(last, before)| last.saturating_sub(*before)).collect();
-    let bursts = sources.bursts().map(|(done, _)| done.to_vec());
-    // Bursts are measured until the last one is over.
-    let end = bursts.as_ref().and_then(|bursts| bursts.last()).map_or(now, |last| now.max(SimTime(last.until_ps)));
-    let until = if bursts.is_some() { end } else { until };
+    let bursts = sources.bursts().map(<[Burst]>::to_vec);
+    // Bursts, and so many questions, are measured until the last one is over.
+    let ends_itself = bursts.is_some() || (plan.ping_pong.is_some() && plan.count.is_some());
+    let last_burst = bursts.as_ref().and_then(|bursts| bursts.last()).map(|last| SimTime(last.until_ps));
+    let last_answer = Some(fabric.observer().last_end()).filter(|_| ends_itself && bursts.is_none());
+    let end = [last_burst, last_answer].into_iter().flatten().fold(now, SimTime::max);
+    let until = if ends_itself { end } else { until };
+    let last = after.unwrap_or_else(|| Lanes::of(fabric, if ends_itself { end } else { now }));
+    let (lane_bytes, occupancy) = match before {
+        Some(before) => (
+            last.bytes.iter().zip(&before.bytes).map(|(last, before)| last.saturating_sub(*before)).collect(),
+            last.occupancy.iter().zip(&before.occupancy).map(|(last, before)| without(last, before)).collect(),
+        ),
+        None => (Vec::new(), Vec::new()),
+    };
     // Stopped before the network had settled: nothing was measured.
     let (from, until) = if settling.is_some() { (end, end) } else { (from, until) };
     Raw {
@@ -326,8 +399,15 @@ fn drive_with<F: PacketFabric<Meter>, const REACTS: bool>(
         figures: fabric.figures(),
         lanes: fabric.lanes(),
         lane_bytes,
+        occupancy,
         measured_ps: (from.0, until.0),
         settled,
         bursts: bursts.unwrap_or_default(),
     }
+}
+
+/// What of `last` has come since `before`.
+fn without(last: &[u64], before: &[u64]) -> Vec<u64> {
+    let before = before.iter().copied().chain(std::iter::repeat(0));
+    last.iter().zip(before).map(|(last, before)| last.saturating_sub(before)).collect()
 }

@@ -4,13 +4,18 @@
 //! what is drawn, the host and how many it drew before, so that a host more or a thread more shifts nothing.
 
 mod arrivals;
+mod background;
 mod burst_sources;
 mod bursts;
 mod config;
 mod drawing;
 mod drive;
+mod losing;
 mod options;
 mod pattern;
+mod ping_pong;
+mod ping_pong_keys;
+mod ping_pong_sources;
 mod plan;
 mod run;
 mod sources;
@@ -22,16 +27,20 @@ mod torus;
 mod windows;
 
 pub use arrivals::Gaps;
+pub(crate) use background::is_background;
 pub use burst_sources::BurstSources;
 pub use bursts::{Burst, BurstPlan};
 pub use config::{Arrivals, Flows, Length, Neighbour, Pattern, React, ShareOf, TrafficConfig, TrafficError, Wrap};
 pub use drawing::{Drawing, Source};
 pub use drive::{Progress, Raw, drive};
+pub use losing::{BlockedHead, FullQueue};
 pub use options::{EngineKind, RunOptions};
 pub use pattern::Destinations;
+pub use ping_pong::{Noise, NoiseDistribution, Partner, PingPongPlan};
+pub use ping_pong_sources::PingPongSources;
 pub use plan::Plan;
 pub use run::{TrafficRun, TrafficRunError, run, run_on};
-pub use sources::{DrawnSources, Sending, Sources};
+pub use sources::{DrawnSources, Fate, Room, Sending, Sources};
 pub use span::Span;
 pub use steps::{Convergence, StepPlan};
 pub use table::{TableError, TimedMessage, read_table};
@@ -51,6 +60,9 @@ enum Drawn {
     Length = 7,
     React = 8,
     Reactions = 9,
+    Noise = 10,
+    NoiseAngle = 11,
+    Background = 12,
 }
 
 /// The number that `host` draws of `what` for its message `count`.

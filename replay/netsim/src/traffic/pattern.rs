@@ -1,6 +1,7 @@
 //! Where messages go.
 
 use super::config::{Pattern, TrafficConfig, TrafficError, Wrap};
+use super::ping_pong::Partner;
 use super::torus::{Distances, Local, Torus};
 use super::{Drawn, draw, unit};
 use crate::kernel::random::below;
@@ -114,6 +115,7 @@ impl Destinations {
             })?),
             Pattern::Tornado => fixed(tornado(config, hosts)?),
             Pattern::NearestNeighbour => neighbours(config, hosts),
+            Pattern::PingPong => partners(config, hosts),
             Pattern::HotSpot => hot_spot(config, hosts),
             Pattern::HotRegion => Ok(hot_region(config, hosts)),
             Pattern::Local => Ok(Self::Local(Local::new(Torus::new(config.sides.as_deref(), hosts)?)?)),
@@ -249,6 +251,19 @@ fn neighbours(config: &TrafficConfig, hosts: u32) -> Result<Destinations, Traffi
             Destinations::OneOfTwo { to: nearest.zip(second).map(|(nearest, second)| [nearest, second]).collect() }
         }
     })
+}
+
+/// Whom hosts of a ping-pong ask.
+fn partners(config: &TrafficConfig, hosts: u32) -> Result<Destinations, TrafficError> {
+    let (bit, needs) = match config.partner.unwrap_or_default() {
+        Partner::Random => return Ok(Destinations::Uniform { hosts, to_self: false }),
+        Partner::Nearest => (1, "an even number of hosts"),
+        Partner::SecondNearest => (2, "a multiple of 4 (hosts stand in pairs, and pairs in pairs)"),
+    };
+    if !hosts.is_multiple_of(2 * bit) {
+        return Err(misfit(config, hosts, needs));
+    }
+    Ok(Destinations::Fixed { to: (0..hosts).map(|host| host ^ bit).collect(), to_self: false })
 }
 
 fn hot_spot(config: &TrafficConfig, hosts: u32) -> Result<Destinations, TrafficError> {

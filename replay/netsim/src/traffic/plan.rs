@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::bursts::BurstPlan;
 use super::config::{Arrivals, Flows, React, ShareOf, TrafficConfig, TrafficError};
+use super::losing::{BlockedHead, FullQueue};
+use super::ping_pong::PingPongPlan;
 use super::span::Span;
 use super::steps::StepPlan;
 use super::table::MAX_PS;
@@ -42,10 +44,18 @@ pub struct Plan {
     pub steps: StepPlan,
     /// Packets that may wait at a host before it hands nothing over any more.
     pub injection_queue: Option<u64>,
+    /// What a host does with a message when more wait.
+    pub full_queue: FullQueue,
+    /// What it does with the first packet that finds no room.
+    pub blocked_head: BlockedHead,
     /// The share of the network's buffers above which nobody hands anything over, and how often that is told, in picoseconds.
     pub network_limit: Option<(f64, u64)>,
     /// Messages that answer to deliveries.
     pub react: Option<React>,
+    /// Questions and answers in place of a load.
+    pub ping_pong: Option<PingPongPlan>,
+    /// Whether there is traffic beside, which is not measured.
+    pub has_background: bool,
     /// From when on packets count that are handed over, in picoseconds.
     pub from_ps: u64,
     /// Until when.
@@ -73,8 +83,12 @@ impl Plan {
             bursts: None,
             steps: StepPlan::default(),
             injection_queue: None,
+            full_queue: FullQueue::Wait,
+            blocked_head: BlockedHead::Wait,
             network_limit: None,
             react: None,
+            ping_pong: None,
+            has_background: false,
             from_ps: 0,
             until_ps: 0,
             end_ps: 0,
@@ -92,7 +106,7 @@ impl TrafficConfig {
         let (bytes, lengths) = self.lengths(&link)?;
         let (packets, wire_bytes) = link.message(bytes);
         let flit_ps = link.flit_ps();
-        if flit_ps <= 0.0 && self.interval.is_none() && last.is_none() {
+        if flit_ps <= 0.0 && self.interval.is_none() && last.is_none() && !self.is_ping_pong() {
             return Err(TrafficError::key(
                 "load",
                 "it is a share of what a host's link carries, and that is unlimited: give the link a rate, or \
@@ -166,8 +180,12 @@ impl TrafficConfig {
             bursts: self.burst_plan(hosts),
             steps,
             injection_queue: self.injection_queue,
+            full_queue: self.full_queue.unwrap_or_default(),
+            blocked_head: self.blocked_head.unwrap_or_default(),
             network_limit: self.network_limit(&link)?,
             react: self.react,
+            ping_pong: self.ping_pong(&link, bytes)?,
+            has_background: self.background.is_some(),
             from_ps,
             until_ps,
             end_ps,
@@ -252,7 +270,7 @@ impl TrafficConfig {
             let reason = "its last message leaves later than a simulated day".to_owned();
             return Err(TrafficError::key(if self.count.is_some() { "count" } else { "table" }, reason));
         }
-        if self.bursts.is_some() {
+        if self.bursts.is_some() || (self.is_ping_pong() && self.count.is_some()) {
             return Ok((0, MAX_PS, MAX_PS));
         }
         // The last message ends what would else be measured for a time.

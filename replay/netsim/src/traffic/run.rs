@@ -1,5 +1,6 @@
 //! Runs traffic over a fabric.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::drawing::Drawing;
+use super::losing::BlockedHead;
 use super::options::{EngineKind, RunOptions};
 use super::sources::{Sending, Sources};
 use super::windows::{Outcome, drive_windows};
@@ -19,7 +21,7 @@ use crate::fabric::{FabricConfig, FabricError, FabricKind};
 use crate::network::{HostIndex, Simulation};
 use crate::statistics::{Cost, Meter, ParallelCost, RunFigures};
 use crate::time::SimTime;
-use crate::topology::HostPlace;
+use crate::topology::{HostDistances, HostPlace};
 
 /// What came out of one run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -98,7 +100,7 @@ pub fn run_on(
         (EngineKind::Windows, Some(key)) => {
             return Err(TrafficError::key(
                 key,
-                "the engine \"windows\" does not tell hosts what happens elsewhere: \"events\"".to_owned(),
+                "the engine \"windows\" does not know it: leave the engine out, or \"events\"".to_owned(),
             )
             .into());
         }
@@ -115,8 +117,13 @@ pub fn run_on(
             let (link, hosts) = (network.link_time(), network.hosts());
             let Planned { mut plan, link, sending, others_cpu_s } =
                 planned(traffic, link, hosts, seed, options.threads)?;
-            let Outcome { raw, meter, records, cpu_s, parallel } =
-                drive_windows(network, (&plan, &link, &sending), (options, wanted), stop, progress)?;
+            let Outcome { raw, meter, records, cpu_s, parallel } = drive_windows(
+                network,
+                (&plan, &link, &sending),
+                (traffic.meter(&plan, config, options)?, wanted),
+                stop,
+                progress,
+            )?;
             (plan.from_ps, plan.until_ps) = raw.measured_ps;
             let figures = RunFigures::new(&plan, &meter, raw, seed, cost(cpu_s + others_cpu_s, Some(parallel)));
             return Ok(TrafficRun { plan, figures, packets: in_order(records), by_events: None });
@@ -127,11 +134,25 @@ pub fn run_on(
     };
     let mut fabric = config.packets(&places, Meter::unplanned())?;
     traffic.needs_to_know(fabric.waits_more_than(HostIndex(0), 0).is_some(), fabric.occupancy().is_some())?;
-    let Planned { mut plan, sending, others_cpu_s, .. } =
+    if traffic.blocked_head == Some(BlockedHead::Extract) && !fabric.lose_blocked_heads() {
+        let reason = "\"extract\": the hosts of this kind of fabric do not; leave this out, or take credit (with one queue a VL \
+                      at hosts), input-queued or input-output-queued";
+        return Err(TrafficError::key("blocked_head", reason.to_owned()).into());
+    }
+    if traffic.occupancy && !fabric.count_occupancy() {
+        let reason = "this kind of fabric does not tell what lies in its queues; leave this out, or take credit, omni-path, \
+                      input-queued or input-output-queued";
+        return Err(TrafficError::key("occupancy", reason.to_owned()).into());
+    }
+    let Planned { mut plan, link, sending, others_cpu_s } =
         planned(traffic, fabric.link_time(), fabric.hosts(), seed, options.threads)?;
-    *fabric.observer() = plan.meter(options);
+    *fabric.observer() = traffic.meter(&plan, config, options)?;
     let mut sources = Sources::new(&sending, plan.hosts);
-    let raw = drive(&mut fabric, &plan, &mut sources, stop, progress);
+    let background = traffic.background(link, &plan, seed)?;
+    check_length("background.size", &link, background.as_ref().map_or(0, |background| background.plan.bytes))?;
+    let background = background.map(Sending::Drawn);
+    let mut background = background.as_ref().map(|background| Sources::new(background, plan.hosts));
+    let raw = drive(&mut fabric, &plan, &mut sources, background.as_mut(), stop, progress);
     (plan.from_ps, plan.until_ps) = raw.measured_ps;
     let meter = fabric.observer();
     let packets = in_order(meter.take_records());
@@ -171,14 +192,20 @@ fn planned(
         return Err(TrafficError::key("flows", reason.to_owned()));
     }
     let (plan, sending, others_cpu_s) = sending(traffic, link, traffic.hosts.unwrap_or(hosts), seed, threads)?;
-    let longest = sending.longest().unwrap_or(plan.bytes);
-    if link.whole_messages && u32::try_from(link.message(longest).1).is_err() {
-        let reason = format!(
-            "a message of {longest} bytes: the fabric's hosts take messages of less than 4 GiB, headers included"
-        );
-        return Err(TrafficError::key("size", reason));
-    }
+    check_length("size", &link, sending.longest().unwrap_or(plan.bytes))?;
+    check_length("reply", &link, plan.ping_pong.map_or(0, |plan| plan.reply_bytes))?;
     Ok(Planned { plan, link, sending, others_cpu_s })
+}
+
+/// Refuses messages of `bytes`, as `key` says, that are too long for what is below.
+fn check_length(key: &str, link: &LinkTime, bytes: u64) -> Result<(), TrafficError> {
+    if link.whole_messages && u32::try_from(link.message(bytes).1).is_err() {
+        let reason = format!(
+            "a message of {bytes} bytes: the fabric's hosts take messages of less than 4 GiB, headers included"
+        );
+        return Err(TrafficError::key(key, reason));
+    }
+    Ok(())
 }
 
 fn sending(
@@ -199,6 +226,9 @@ fn sending(
     }
     let mut plan = traffic.plan(link, hosts, None)?;
     let mut drawing = Drawing::new(&plan, destinations, seed);
+    if plan.ping_pong.is_some() {
+        return Ok((plan, Sending::Drawn(Box::new(drawing)), 0.0));
+    }
     let (last, others_cpu_s) = drawing.last(hosts, threads);
     if let Some(last) = last {
         plan = traffic.plan(link, hosts, Some(last.0))?;
@@ -208,13 +238,35 @@ fn sending(
 }
 
 impl TrafficConfig {
-    /// The key by which hosts ask what has happened elsewhere, if there is one.
+    /// The meter of a run of `plan` on a fabric of `config`.
+    fn meter(&self, plan: &Plan, config: &impl FabricKind, options: RunOptions) -> Result<Meter, TrafficRunError> {
+        let mut meter = plan.meter(options);
+        if self.offered_hops {
+            let Some((topology, ..)) = config.network() else {
+                let reason = "the fabric has no topology; leave this out";
+                return Err(TrafficError::key("offered_hops", reason.to_owned()).into());
+            };
+            let topology = topology.build(&self.places()).map_err(FabricError::from)?;
+            let distances = HostDistances::new(&topology).map_err(|switches| {
+                let reason = format!("{switches} switches have hosts; ways are looked at between 4096 at most");
+                TrafficError::key("offered_hops", reason)
+            })?;
+            meter.count_offered_hops(Arc::new(distances));
+        }
+        Ok(meter)
+    }
+
+    /// The key that a run in windows knows nothing of, if there is one: most of them ask what has happened elsewhere.
     fn asks_back(&self) -> Option<&'static str> {
         let keys = [
             ("react", self.react.is_some()),
             ("bursts", self.bursts.is_some()),
             ("injection_queue", self.injection_queue.is_some()),
             ("network_limit", self.network_limit.is_some()),
+            ("blocked_head", self.blocked_head == Some(BlockedHead::Extract)),
+            ("pattern", self.is_ping_pong()),
+            ("background", self.background.is_some()),
+            ("occupancy", self.occupancy),
         ];
         keys.into_iter().find(|(_, given)| *given).map(|(key, _)| key)
     }

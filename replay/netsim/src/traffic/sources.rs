@@ -6,6 +6,7 @@ use super::burst_sources::BurstSources;
 use super::bursts::Burst;
 use super::config::{Flows, React};
 use super::drawing::{Drawing, Source, message};
+use super::ping_pong_sources::PingPongSources;
 use super::table::TimedMessage;
 use super::{Drawn, draw, unit};
 use crate::count::count;
@@ -37,6 +38,8 @@ pub enum Sources<'a> {
     Drawn(Box<DrawnSources<'a>>),
     /// In bursts, to the destinations of a pattern.
     Bursts(BurstSources<'a>),
+    /// By questions and answers.
+    PingPong(Box<PingPongSources<'a>>),
     /// From a table.
     Table {
         /// The messages in the order of time.
@@ -48,6 +51,26 @@ pub enum Sources<'a> {
         /// What hashes of flows take for one flow.
         flows: Flows,
     },
+}
+
+/// Whether a host takes a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// It does.
+    Free,
+    /// Not now: it draws none for this time.
+    Wait,
+    /// It does not, and the message is lost.
+    Drop,
+}
+
+/// What becomes of a message whose time has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is handed over.
+    HandedOver(Message),
+    /// It is lost, as its host has no room for it.
+    Refused(Message),
 }
 
 /// Hosts that draw their messages.
@@ -84,6 +107,9 @@ impl<'a> Sources<'a> {
         if let Some(bursts) = drawing.plan.bursts {
             return Self::Bursts(BurstSources::new(drawing, bursts, hosts));
         }
+        if let Some(plan) = drawing.plan.ping_pong {
+            return Self::PingPong(Box::new(PingPongSources::new(drawing, plan, hosts)));
+        }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
         let horizon = (drawing.plan.gap_ps * 4.0) as u64;
         let mut sources = DrawnSources {
@@ -106,6 +132,7 @@ impl<'a> Sources<'a> {
     pub fn next_time(&self) -> Option<SimTime> {
         match self {
             Self::Bursts(sources) => sources.next_time(),
+            Self::PingPong(sources) => sources.next_time(),
             Self::Drawn(sources) => sources.queue.next_time().into_iter().chain(sources.owing.next_time()).min(),
             Self::Table { messages, next, .. } => messages.get(*next).map(|message| message.at),
         }
@@ -118,34 +145,60 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// The bursts that are over, and whether those are all; `None` where there are none.
+    /// The bursts that are over; `None` where there are none.
     #[must_use]
-    pub fn bursts(&self) -> Option<(&[Burst], bool)> {
+    pub fn bursts(&self) -> Option<&[Burst]> {
         match self {
-            Self::Bursts(sources) => Some((sources.done(), sources.is_done())),
+            Self::Bursts(sources) => Some(sources.done()),
             _ => None,
         }
     }
 
-    /// The message with `token` has arrived at `now`: its host may owe more from now on.
-    pub fn delivered(&mut self, now: SimTime, token: Token) {
-        if let Self::Drawn(sources) = self {
-            sources.delivered(now, token);
+    /// Whether they have handed over all that there is, and know that it has arrived: only of those that ask for that.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        match self {
+            Self::Bursts(sources) => sources.is_done(),
+            Self::PingPong(sources) => sources.is_done(),
+            Self::Drawn(_) | Self::Table { .. } => false,
         }
     }
 
-    /// The next message, if it is handed over at `now`. One of which `full` says so is not: its host has one message fewer.
-    pub fn next_at(&mut self, now: SimTime, full: impl Fn(&Message) -> bool) -> Option<Message> {
+    /// Whether what they hand over because of a delivery can be handed over at that instant.
+    #[must_use]
+    pub const fn answer_at_once(&self) -> bool {
+        matches!(self, Self::PingPong(_))
+    }
+
+    /// The message with `token` has arrived at `now`: its host may owe more from now on, or answers.
+    pub fn delivered(&mut self, now: SimTime, token: Token, meter: &mut Meter) {
         match self {
-            Self::Bursts(sources) => sources.next_at(now),
-            Self::Drawn(sources) => sources.next_at(now, full),
+            Self::Drawn(sources) => sources.delivered(now, token),
+            Self::PingPong(sources) => sources.delivered(now, token, meter),
+            Self::Bursts(_) | Self::Table { .. } => {}
+        }
+    }
+
+    /// Tells those that wait for them, at `now`, which messages were lost.
+    pub fn hear_of_losses(&mut self, now: SimTime, meter: &mut Meter) {
+        if let Self::PingPong(sources) = self {
+            meter.take_lost().into_iter().for_each(|token| sources.lost(now, token));
+        }
+    }
+
+    /// The next message, if its time is `now`; `room` says whether its host takes it.
+    pub fn next_at(&mut self, now: SimTime, room: impl Fn(&Message) -> Room) -> Option<Fate> {
+        match self {
+            Self::Bursts(sources) => sources.next_at(now).map(Fate::HandedOver),
+            Self::PingPong(sources) => sources.next_at(now).map(Fate::HandedOver),
+            Self::Drawn(sources) => sources.next_at(now, room),
             Self::Table { messages, next, counts, flows } => {
                 let timed = messages.get(*next).filter(|message| message.at == now)?;
                 *next += 1;
                 let count = &mut counts[timed.source as usize];
                 let message = of_table(timed, *count, *flows);
                 *count += 1;
-                Some(message)
+                Some(Fate::HandedOver(message))
             }
         }
     }
@@ -186,11 +239,12 @@ impl DrawnSources<'_> {
     }
 
     /// The next message that a host owes at `now`.
-    fn owed_at(&mut self, now: SimTime, full: &impl Fn(&Message) -> bool) -> Option<Message> {
+    fn owed_at(&mut self, now: SimTime, room: &impl Fn(&Message) -> Room) -> Option<Fate> {
         loop {
             let (_, host) = self.owing.pop_until(now)?;
             let message = self.drawing.message(host, self.number(host));
-            if message.as_ref().is_some_and(full) {
+            let room = message.as_ref().map_or(Room::Free, room);
+            if room == Room::Wait {
                 self.owes(host, now);
                 continue;
             }
@@ -200,8 +254,8 @@ impl DrawnSources<'_> {
             if reactions.owed > 0 {
                 self.owes(host, now);
             }
-            if message.is_some() {
-                return message;
+            if let Some(message) = message {
+                return Some(fate(message, room));
             }
         }
     }
@@ -213,11 +267,11 @@ impl DrawnSources<'_> {
         self.sources[place].count - refused + self.reactions.get(place).map_or(0, |reactions| reactions.count)
     }
 
-    fn next_at(&mut self, now: SimTime, full: impl Fn(&Message) -> bool) -> Option<Message> {
+    fn next_at(&mut self, now: SimTime, room: impl Fn(&Message) -> Room) -> Option<Fate> {
         if !self.reactions.is_empty()
-            && let Some(message) = self.owed_at(now, &full)
+            && let Some(fate) = self.owed_at(now, &room)
         {
-            return Some(message);
+            return Some(fate);
         }
         loop {
             let (_, host) = self.queue.pop_until(now)?;
@@ -225,14 +279,20 @@ impl DrawnSources<'_> {
             self.sources[host as usize].count += 1;
             self.schedule(host);
             let Some(message) = self.drawing.message(host, count) else { continue };
-            if let Some(refused) = self.refused.get_mut(host as usize)
-                && full(&message)
-            {
-                *refused += 1;
-                continue;
+            let Some(refused) = self.refused.get_mut(host as usize) else { return Some(Fate::HandedOver(message)) };
+            match room(&message) {
+                Room::Wait => *refused += 1,
+                room => return Some(fate(message, room)),
             }
-            return Some(message);
         }
+    }
+}
+
+/// What becomes of `message`, whose host does not wait.
+const fn fate(message: Message, room: Room) -> Fate {
+    match room {
+        Room::Free | Room::Wait => Fate::HandedOver(message),
+        Room::Drop => Fate::Refused(message),
     }
 }
 

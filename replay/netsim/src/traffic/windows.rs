@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use super::Plan;
 use super::drive::{Progress, Raw, TELL};
-use super::options::RunOptions;
 use super::sources::{HostSources, Sending};
 use super::steps::Settling;
 use crate::fabric::FabricError;
@@ -31,11 +30,10 @@ pub(super) struct Outcome {
 pub(super) fn drive_windows(
     network: Windowed,
     (plan, link, sending): (&Plan, &LinkTime, &Sending),
-    (options, wanted): (RunOptions, WindowsWanted),
+    (meter, wanted): (Meter, WindowsWanted),
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, FabricError> {
-    let meter = plan.meter(options);
     let parts = wanted.parts(network.hosts() as usize);
     let messages = |hosts: &[HostIndex]| HostSources::new(sending, hosts);
     Ok(match network {
@@ -100,6 +98,7 @@ fn drive(
         figures: run.take_figures(),
         lanes: run.lanes(),
         lane_bytes,
+        occupancy: Vec::new(),
         measured_ps: (from.0, until.0),
         settled,
         bursts: Vec::new(),

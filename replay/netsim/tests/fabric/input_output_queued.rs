@@ -139,6 +139,8 @@ fn what_makes_no_sense_is_refused() {
         ("vcs = 17", "from 1 to 16"),
         ("buffer = 7\n[topology]\nshape = \"single-switch\"\nnodes = 4", "a packet of mtu and headers"),
         ("output_buffer = 7\n[topology]\nshape = \"single-switch\"\nnodes = 4", "output_buffer"),
+        // CAMINOS' `output_buffer_size: 0` is a router without these queues: another one.
+        ("output_buffer = 0\n[topology]\nshape = \"single-switch\"\nnodes = 4", "a router without queues"),
         ("flit = \"0B\"", "flit"),
         ("latency = { crossbar = 65537 }", "latency.crossbar"),
         ("allocator = { iterations = 0 }", "allocator.iterations"),

@@ -16,6 +16,7 @@ mod ethernet_against_linux;
 mod ethernet_cells;
 mod ethernet_host_queue;
 mod exactness;
+mod exactness_counting;
 mod exactness_credit;
 mod exactness_credit_windows;
 mod exactness_faults;

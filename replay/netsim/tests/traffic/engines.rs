@@ -72,7 +72,7 @@ fn outcome(traffic: &str, fabric: &str, engine: EngineKind, threads: usize) -> S
 fn engines_and_threads_do_not_show_in_what_is_measured() {
     for fabric in [TREE, TORUS, CREDIT_TREE, CREDIT_TORUS] {
         for traffic in [
-            "pattern = \"uniform\"\nload = 0.5",
+            "pattern = \"uniform\"\nload = 0.5\noffered_hops = true",
             "pattern = \"uniform\"\nload = 1.4\narrivals = \"bernoulli\"",
             "pattern = \"hot-spot\"\nshare = 0.3\nload = 0.3\nsize = \"10KB\"",
             "pattern = \"transpose\"\nload = 0.7\narrivals = \"fixed\"\nflows = \"message\"\nsize = \"300B\"",

@@ -9,6 +9,8 @@
 //! | `lanes.parquet` | each virtual lane of each link, where there are several |
 //! | `latency.parquet` | how latencies are distributed |
 //! | `cdf.csv`, `cdf.svg` | the same as shares of the packets that took no longer |
+//! | `hops.parquet` | how far packets went, if that was asked for |
+//! | `occupancy.parquet` | how many packets lay in queues, if that was asked for |
 //! | `intervals.parquet` | intervals, batches and bursts, if there are any |
 //! | `pairs.parquet` | what each host has sent each other one, if that was asked for |
 //! | `packets.parquet` | every packet, if that was asked for |
@@ -18,6 +20,7 @@
 //! | `traffic.json` | what the report is drawn from |
 //! | `report.html` | the report |
 
+mod counts;
 mod intervals;
 mod store;
 mod summary;

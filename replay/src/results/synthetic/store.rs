@@ -4,8 +4,8 @@ use std::path::Path;
 
 use trace_tables::{write_row_iter, write_rows};
 
-use super::intervals;
 use super::summary::{TrafficDetail, TrafficResults, TrafficSummary};
+use super::{counts, intervals};
 use crate::experiment::Sweep;
 use crate::results::StoreError;
 use crate::results::store::{make_folder, read_json, write_json, write_text};
@@ -35,6 +35,7 @@ pub fn write_traffic(folder: &Path, sweep: &Sweep, results: &TrafficResults, kee
     write_latency(folder, results)?;
     write_text(&folder.join("cdf.csv"), &cdf(results))?;
     intervals::write(folder, results)?;
+    counts::write(folder, results)?;
     if keep {
         write_packets(folder, results)?;
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::experiment::{Experiment, Sweep};
 use crate::results::sweep::{AxisValues, SweepPoint, SweepSummary, json_values};
 use netsim::statistics::{
-    Distribution, Histogram, LinkUse, RunFigures, Saturation, SeriesRow, SeriesSpan, float, interval,
+    Distribution, Histogram, LinkUse, Losses, RunFigures, Saturation, SeriesRow, SeriesSpan, float, interval,
 };
 use netsim::traffic::{Plan, TrafficRun};
 
@@ -80,6 +80,21 @@ pub struct TrafficSummary {
     pub drops: u64,
     /// Those of them that count.
     pub drops_measured: u64,
+    /// All of them by the reasons that there were: "full_queue", "blocked_head", "in_network".
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub drops_by_reason: BTreeMap<String, u64>,
+    /// Switches on the shortest ways of the packets that count, as they were handed over; null without `traffic.offered_hops`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_hops: Option<Distribution>,
+    /// Times from a question to its answer, in nanoseconds; null without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip_ns: Option<Distribution>,
+    /// The same in cycles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip_cycles: Option<Distribution>,
+    /// Packets of the background that have arrived; null without `traffic.background`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background_packets: Option<u64>,
     /// Messages handed over in the whole run.
     pub messages: u64,
     /// Switches that these packets have passed, added up.
@@ -289,6 +304,9 @@ impl TrafficSummary {
             *counters.entry(name.clone()).or_insert(0) += count;
         }
         let (packet, network, message, hops) = pooled(&figures);
+        let round_trip = of_all(&figures, |run| Some(&run.round_trip));
+        let mut losses = Losses::default();
+        figures.iter().for_each(|run| losses.add(&run.losses));
         let named = |unit: f64| {
             let of = |name: &str, histogram: &Histogram| (name.to_owned(), Distribution::new(histogram, unit));
             BTreeMap::from([of("packet", &packet), of("network", &network), of("message", &message)])
@@ -338,6 +356,14 @@ impl TrafficSummary {
             packets_undelivered: sum(|run| run.undelivered),
             drops: sum(|run| run.drops),
             drops_measured: sum(|run| run.lost),
+            drops_by_reason: losses.by_name().map(|(name, packets)| (name.to_owned(), packets)).collect(),
+            offered_hops: figures
+                .iter()
+                .any(|run| run.offered_hops.is_some())
+                .then(|| Distribution::new(&of_all(&figures, |run| run.offered_hops.as_ref()), 1.0)),
+            round_trip_ns: (round_trip.count() > 0).then(|| Distribution::new(&round_trip, 1e3)),
+            round_trip_cycles: (round_trip.count() > 0 && cycle > 0.0).then(|| Distribution::new(&round_trip, cycle)),
+            background_packets: plan.has_background.then(|| sum(|run| run.background)),
             messages: sum(|run| run.messages),
             packet_hops: sum(|run| run.packet_hops),
             flit_hops: sum(|run| run.flit_hops),
@@ -357,6 +383,23 @@ impl TrafficSummary {
             burst_cycles: burst_cycles(&figures, cycle),
             counters,
         })
+    }
+}
+
+impl TrafficSummary {
+    /// How many packets were lost, by reason, in words; `None` without losses.
+    #[must_use]
+    pub fn losses(&self) -> Option<String> {
+        let words = |(reason, packets): (&String, &u64)| {
+            let place = match reason.as_str() {
+                "full_queue" => "at full queues of hosts",
+                "blocked_head" => "as blocked heads of hosts' queues",
+                _ => "in the network",
+            };
+            format!("{packets} {place}")
+        };
+        let all: Vec<String> = self.drops_by_reason.iter().map(words).collect();
+        (!all.is_empty()).then(|| format!("lost: {}", all.join(", ")))
     }
 }
 
@@ -459,6 +502,13 @@ fn pooled(figures: &[&RunFigures]) -> (Histogram, Histogram, Histogram, Histogra
     }
     let [packet, network, message, hops] = pools;
     (packet, network, message, hops)
+}
+
+/// One distribution of all runs that have it together.
+fn of_all<'a>(figures: &[&'a RunFigures], of: impl Fn(&'a RunFigures) -> Option<&'a Histogram>) -> Histogram {
+    let mut pool = Histogram::default();
+    figures.iter().filter_map(|run| of(run)).for_each(|one| pool.add(one));
+    pool
 }
 
 /// Half the widths of the confidence intervals over the seeds.

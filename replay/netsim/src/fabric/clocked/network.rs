@@ -4,6 +4,7 @@ use crate::count::count;
 use crate::fabric::cycle::Cycle;
 use crate::fabric::figures::LinkMeter;
 use crate::fabric::messages::Messages;
+use crate::fabric::occupancy::Occupancy;
 use crate::fabric::packet::{HostLinksDiffer, LinkTime, Message, Observer, PacketFabric, host_rate};
 use crate::network::{Delivery, HostIndex, NetworkFigures, Simulation};
 use crate::time::SimTime;
@@ -25,6 +26,8 @@ pub(in crate::fabric) struct Parts<'a> {
     pub interval: DurationPs,
     pub delivered: u64,
     pub events: u64,
+    /// What lies in the queues at the ends of its links, by link, then lane, in cycles; `None` where that is not counted.
+    pub occupancy: Option<&'a Occupancy>,
 }
 
 /// A clocked network: in each cycle first what arrives is seen, then hosts and switches work.
@@ -50,6 +53,16 @@ pub(in crate::fabric) trait ClockedNetwork {
 
     /// `message` is handed over to `host` at `now`, and counts from `cycle` on; none before it is open.
     fn hand_over(&mut self, now: SimTime, message: &Message, host: NodeId, cycle: u64);
+
+    /// As [`PacketFabric::lose_blocked_heads`].
+    fn lose_heads(&mut self) -> bool {
+        false
+    }
+
+    /// Where what lies in queues is counted, if it can be.
+    fn occupancy_slot(&mut self) -> Option<&mut Option<Box<Occupancy>>> {
+        None
+    }
 }
 
 impl<N: ClockedNetwork> Simulation for N {
@@ -127,6 +140,22 @@ impl<O: Observer, N: ClockedNetwork<Observer = O>> PacketFabric<O> for N {
         let first = topology.host_node(host.0).0 as usize * queues;
         let waiting = (first..first + queues).map(|queue| messages.waiting(queue, most));
         Some(waiting.fold(0, u64::saturating_add) > most)
+    }
+
+    fn lose_blocked_heads(&mut self) -> bool {
+        self.lose_heads()
+    }
+
+    fn count_occupancy(&mut self) -> bool {
+        let queues = self.parts().lane_bytes.len();
+        let Some(occupancy) = self.occupancy_slot() else { return false };
+        *occupancy = Some(Box::new(Occupancy::new(queues)));
+        true
+    }
+
+    fn occupancy_times(&self, now: SimTime) -> Vec<Vec<u64>> {
+        let Parts { occupancy, clock, .. } = self.parts();
+        occupancy.map(|occupancy| occupancy.times(Cycle::from(now, clock).0)).unwrap_or_default()
     }
 
     fn lanes(&self) -> u32 {

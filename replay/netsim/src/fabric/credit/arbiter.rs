@@ -30,6 +30,13 @@ pub(super) struct Turns {
     high_bytes: u32,
 }
 
+impl Turns {
+    /// The link is free, and nothing starts.
+    pub const fn rest(&mut self) {
+        self.high_bytes = 0;
+    }
+}
+
 /// Which VL was given a turn, and by which table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Given {

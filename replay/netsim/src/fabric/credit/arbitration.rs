@@ -217,7 +217,11 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             }
         }
         if may == 0 {
-            self.wait_for_all(link, asking, &found);
+            if self.loses_heads && self.links[link].from_host {
+                self.lose_head(link, now);
+            } else {
+                self.wait_for_all(link, asking, &found);
+            }
             return;
         }
         let state = &mut self.links[link];

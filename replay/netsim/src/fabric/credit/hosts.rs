@@ -75,6 +75,27 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         Some((flits, credits, ended))
     }
 
+    /// The first packet on the lowest VL of a host is lost, as none finds room; the host's link is busy for a flit's time with that.
+    pub(super) fn lose_head(&mut self, link: LinkId, now: SimTime) {
+        let busy = self.lanes.timings[usize::from(self.lanes.wire_of[link])].first(0);
+        let state = &mut self.links[link];
+        (state.free_at, state.remainder) = (now + busy, 0);
+        state.turns.rest();
+        let vl = state.asking.trailing_zeros();
+        let queue = self.number.queue(NodeId(state.inputs), vl);
+        let lost = self.messages.lose_head(queue, now);
+        lost.iter().for_each(|lost| self.observer.dropped(lost));
+        let state = &mut self.links[link];
+        if self.messages.is_empty(queue) {
+            state.asking &= !(1 << vl);
+            self.lanes.ends[self.number.lane(link, vl)].sender.mask = 0;
+        }
+        if state.asking != 0 {
+            let free_at = state.free_at;
+            self.wake(link, free_at);
+        }
+    }
+
     /// A packet has arrived at its host.
     pub(super) fn deliver(&mut self, id: PacketId, now: SimTime, deliveries: &mut Vec<Delivery>) {
         let packet = self.packets.remove(id);

@@ -46,6 +46,7 @@ use super::FabricError;
 use super::figures::LinkMeter;
 use super::ids::{LaneId, PacketId};
 use super::messages::Messages;
+use super::occupancy::Occupancy;
 use super::packet::{HostLinksDiffer, LinkTime, Message, Observer, PacketFabric, host_rate};
 use super::slab::Slab;
 use crate::count::count;
@@ -222,6 +223,10 @@ pub struct Credit<O, S: Strategies = Configured> {
     traffic: TiVec<LinkId, Traffic>,
     meters: TiVec<LinkId, LinkMeter>,
     delivered: u64,
+    /// Whether hosts lose the first packet of a queue where none may start.
+    loses_heads: bool,
+    /// What lies in its queues, by lane, if that is counted.
+    occupancy: Option<Box<Occupancy>>,
     /// Events at which a link or a switch looked: how many there are depends on the order within an instant, which is nobody's business.
     looks: u64,
     /// Credits of a VL's buffer, or of all of a link where they share it.
@@ -405,6 +410,8 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             traffic: vec![Traffic::default(); links.len()].into(),
             meters: vec![LinkMeter::default(); links.len()].into(),
             delivered: 0,
+            loses_heads: false,
+            occupancy: None,
             looks: 0,
             room: config.shared_buffers.map_or(config.credits, |shared| shared.size),
             link_credits: match config.shared_buffers {
@@ -623,6 +630,24 @@ impl<O: Observer, S: Strategies> PacketFabric<O> for Credit<O, S> {
         let between = between.filter(|(link, state)| !link.absent && !state.from_host && !state.to_host).count();
         let largest = u64::from(self.sizes.largest.1).max(1);
         Some((begun - self.delivered, between as u64 * self.link_credits / largest))
+    }
+
+    fn lose_blocked_heads(&mut self) -> bool {
+        // Several queues of a host are taken from side by side.
+        self.loses_heads = self.injectors.is_none();
+        self.loses_heads
+    }
+
+    fn count_occupancy(&mut self) -> bool {
+        self.occupancy = Some(Box::new(Occupancy::new(self.lanes.ends.len())));
+        true
+    }
+
+    fn occupancy_times(&self, now: SimTime) -> Vec<Vec<u64>> {
+        let Some(occupancy) = &self.occupancy else { return Vec::new() };
+        let mut times = occupancy.times(now.0);
+        let lanes = (0..self.links.len()).flat_map(|link| self.number.all(LinkId::from(link), self.vls));
+        lanes.map(|lane| std::mem::take(&mut times[usize::from(lane)])).collect()
     }
 
     fn lanes(&self) -> u32 {

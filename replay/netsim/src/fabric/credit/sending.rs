@@ -68,6 +68,9 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             }
         }
 
+        if let Some(occupancy) = &mut self.occupancy {
+            occupancy.leaves(queue.into(), now.0, ended.0);
+        }
         self.lanes.ends[queue].buffer.gives(credits, ended, next);
         let state = &mut self.links[link];
         // A link that takes a packet of each queue has taken them all.
@@ -143,6 +146,10 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             let read = Return::new(number, now + delay, ended + delay, rest, flits, credits);
             self.receive_at_host(lane, id, (!parallel).then_some(read), ended + delay, now);
         } else if to_part == HERE {
+            if let Some(occupancy) = &mut self.occupancy {
+                let comes = self.packets.get(id).first;
+                occupancy.enters(lane.into(), now.0, comes.0);
+            }
             self.receive_packet(lane, id, credits, (now, at));
         } else {
             self.send_packet_away(to_part, lane, id, (now, at));

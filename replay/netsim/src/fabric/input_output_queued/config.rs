@@ -157,6 +157,11 @@ impl InputOutputQueuedConfig {
             if flits > MAX_FLITS {
                 return Err(wrong(key, flits, "at most 1048576 flits"));
             }
+            if flits == 0 && key == "output_buffer" {
+                let allowed = "a packet of mtu and headers at least: a router without queues at its outputs (CAMINOS' output_buffer_size: 0) is \
+                               not modelled; kind = \"input-queued\" has none";
+                return Err(wrong(key, flits, allowed));
+            }
             if u64::from(flits) < needed {
                 let value = format!("{flits} flits, with packets of {}", self.largest_flits());
                 let allowed = "a packet of mtu and headers at least, two with a routing that keeps bubbles";

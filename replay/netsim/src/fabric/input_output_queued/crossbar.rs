@@ -214,6 +214,9 @@ impl<O: Observer> InputOutputQueued<O> {
 
         // The credits of its flits go back as they move.
         let link = self.ports.inputs()[(input_vc / self.vcs) as usize];
+        if let Some(occupancy) = &mut self.occupancy {
+            occupancy.leaves(usize::from(link) * self.vcs as usize + (input_vc % self.vcs) as usize, now, moved);
+        }
         let sender_vc = self.ports.output_of(link) * self.vcs + input_vc % self.vcs;
         let at = now + 1 + u64::from(self.delays[link.back()]);
         self.calendar.put(at, Event::Credits { output_vc: sender_vc, flits });

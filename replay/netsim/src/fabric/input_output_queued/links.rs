@@ -101,6 +101,14 @@ impl<O: Observer> InputOutputQueued<O> {
         let first = (output * self.vcs) as usize;
         let vcs = &self.output_vcs[first..first + self.vcs as usize];
         let Some(vc) = vcs.iter().position(|vc| vc.credits(now) >= flits) else {
+            if self.loses_heads {
+                let lost = self.messages.lose_head(host.0 as usize, Cycle(now).begins(&self.clock));
+                lost.iter().for_each(|lost| self.observer.dropped(lost));
+                if !self.messages.is_empty(host.0 as usize) {
+                    self.try_output(output, now + 1, now);
+                }
+                return;
+            }
             if let Some(at) = vcs.iter().filter_map(|vc| vc.has_credits_at(flits, now)).min() {
                 self.try_output(output, at, now);
             }
@@ -123,14 +131,17 @@ impl<O: Observer> InputOutputQueued<O> {
     /// A packet begins to cross `link`.
     fn begins_to_cross(&mut self, link: LinkId, vc: u32, packet: PacketId, flits: u32, now: u64) {
         self.moved += u64::from(flits);
-        self.lane_bytes[usize::from(link) * self.vcs as usize + vc as usize] +=
-            u64::from(flits) * self.config.flit.get();
+        let lane = usize::from(link) * self.vcs as usize + vc as usize;
+        self.lane_bytes[lane] += u64::from(flits) * self.config.flit.get();
         let bytes = self.packets.get(packet).bytes;
         self.meters[link].crossed(Cycle(now).begins(&self.clock), bytes.into(), self.config.interval.ps());
         let first = now + 1 + u64::from(self.delays[link]);
         if self.topology.is_host(self.topology.link(link).to) {
             self.calendar.put(first + u64::from(flits) - 1, Event::Delivered { packet });
         } else {
+            if let Some(occupancy) = &mut self.occupancy {
+                occupancy.enters(lane, now, first);
+            }
             let input_vc = self.ports.input_of(link) * self.vcs + vc;
             self.calendar.put(first, Event::Arrives { input_vc, packet });
         }

@@ -12,6 +12,7 @@ mod state;
 
 pub use config::{InputOutputQueuedConfig, Requests, RouterLatencies};
 
+use super::FabricError;
 use super::clocked::calendar::Calendar;
 use super::clocked::matching::{Matcher, Request};
 use super::clocked::network::{ClockedNetwork, Parts};
@@ -21,9 +22,9 @@ use super::clocked::{check_ahead, clock, delays};
 use super::figures::LinkMeter;
 use super::ids::PacketId;
 use super::messages::Messages;
+use super::occupancy::Occupancy;
 use super::packet::{LinkTime, Message, Observer};
 use super::slab::Slab;
-use super::FabricError;
 use crate::network::Delivery;
 use crate::routing::Routes;
 use crate::time::SimTime;
@@ -77,6 +78,10 @@ pub struct InputOutputQueued<O> {
     meters: TiVec<LinkId, LinkMeter>,
     lane_bytes: Vec<u64>,
     delivered: u64,
+    /// Whether hosts lose the first packet of their queue where it finds no room.
+    loses_heads: bool,
+    /// What lies in its queues, if that is counted.
+    occupancy: Option<Box<Occupancy>>,
     moved: u64,
 }
 
@@ -142,6 +147,8 @@ impl<O: Observer> InputOutputQueued<O> {
             meters: vec![LinkMeter::default(); links].into(),
             lane_bytes: vec![0; links * vcs],
             delivered: 0,
+            loses_heads: false,
+            occupancy: None,
             moved: 0,
             ports,
             config: config.clone(),
@@ -188,6 +195,7 @@ impl<O: Observer> ClockedNetwork for InputOutputQueued<O> {
             interval: self.config.interval,
             delivered: self.delivered,
             events: self.moved,
+            occupancy: self.occupancy.as_deref(),
         }
     }
 
@@ -267,6 +275,15 @@ impl<O: Observer> ClockedNetwork for InputOutputQueued<O> {
         } else {
             self.wakes.entry(cycle.max(self.now)).or_default().push(host.0);
         }
+    }
+
+    fn lose_heads(&mut self) -> bool {
+        self.loses_heads = true;
+        true
+    }
+
+    fn occupancy_slot(&mut self) -> Option<&mut Option<Box<Occupancy>>> {
+        Some(&mut self.occupancy)
     }
 }
 

@@ -30,10 +30,11 @@ impl<O: Observer> InputQueued<O> {
         let state = &mut self.hosts[host as usize];
         let output = &mut self.output_vcs[first + usize::from(state.vc)];
         if output.credits > 0 {
+            let head = state.flits == self.packets.get(state.packet).flits;
             state.flits -= 1;
             let (packet, tail, vc) = (state.packet, state.flits == 0, state.vc);
             output.send(tail, self.config.wait_for_tail_credit);
-            self.sent(link, vc, packet, tail, now);
+            self.sent(link, vc, packet, (head, tail), now);
         }
         self.hosts[host as usize].flits > 0 || !self.messages.is_empty(host as usize)
     }
@@ -49,7 +50,13 @@ impl<O: Observer> InputQueued<O> {
             let output = &self.output_vcs[(first + vc) as usize];
             output.credits > 0 && output.is_free_for(room)
         };
-        let Some(vc) = (1..=self.vcs).map(|step| (last + step) % self.vcs).find(may) else { return false };
+        let Some(vc) = (1..=self.vcs).map(|step| (last + step) % self.vcs).find(may) else {
+            if self.loses_heads {
+                let lost = self.messages.lose_head(host as usize, Cycle(now).begins(&self.clock));
+                lost.iter().for_each(|lost| self.observer.dropped(lost));
+            }
+            return false;
+        };
         let Some(cut) = self.messages.cut(host as usize) else { return false };
         let message = self.messages.get(cut.message);
         let destination = self.topology.host_node(message.destination.0);

@@ -13,6 +13,7 @@ mod state;
 pub use super::clocked::separable::{Arbiter, Order, SeparableAllocator};
 pub use config::{FlowControl, InputQueuedConfig, PipelineLatencies};
 
+use super::FabricError;
 use super::clocked::calendar::Calendar;
 use super::clocked::matching::{Matcher, Request};
 use super::clocked::network::{ClockedNetwork, Parts};
@@ -22,9 +23,9 @@ use super::clocked::{check_ahead, clock, delays};
 use super::figures::LinkMeter;
 use super::ids::PacketId;
 use super::messages::Messages;
+use super::occupancy::Occupancy;
 use super::packet::{LinkTime, Message, Observer};
 use super::slab::Slab;
-use super::FabricError;
 use crate::network::Delivery;
 use crate::routing::Routes;
 use crate::time::SimTime;
@@ -103,6 +104,10 @@ pub struct InputQueued<O> {
     meters: TiVec<LinkId, LinkMeter>,
     lane_bytes: Vec<u64>,
     delivered: u64,
+    /// Whether hosts lose the first packet of their queue where it finds no room.
+    loses_heads: bool,
+    /// What lies in its queues, if that is counted.
+    occupancy: Option<Box<Occupancy>>,
     moved: u64,
 }
 
@@ -184,6 +189,8 @@ impl<O: Observer> InputQueued<O> {
             meters: vec![LinkMeter::default(); links].into(),
             lane_bytes: vec![0; links * vcs],
             delivered: 0,
+            loses_heads: false,
+            occupancy: None,
             moved: 0,
             ports,
             config: config.clone(),
@@ -197,12 +204,24 @@ impl<O: Observer> InputQueued<O> {
         &self.topology
     }
 
-    /// A flit leaves over `link` in cycle `now`.
-    fn sent(&mut self, link: LinkId, vc: u8, packet: PacketId, tail: bool, now: u64) {
+    /// A flit, the first of its packet if `head`, leaves over `link` in cycle `now`.
+    fn sent(&mut self, link: LinkId, vc: u8, packet: PacketId, (head, tail): (bool, bool), now: u64) {
         self.moved += 1;
-        self.lane_bytes[usize::from(link) * self.vcs as usize + usize::from(vc)] += self.config.flit.get();
+        let lane = self.lane(link, vc);
+        self.lane_bytes[lane] += self.config.flit.get();
         let at = now + 1 + u64::from(self.delays[link]);
+        if let Some(occupancy) = &mut self.occupancy
+            && head
+            && !self.topology.is_host(self.topology.link(link).to)
+        {
+            occupancy.enters(lane, self.now, at);
+        }
         self.arrivals.put(at, Arrival { link, vc, flit: Flit { packet, tail } });
+    }
+
+    /// The number of a VC of a link among those of all.
+    fn lane(&self, link: LinkId, vc: u8) -> usize {
+        usize::from(link) * self.vcs as usize + usize::from(vc)
     }
 
     /// The credit of a flit that has left the end of `link` goes back to its sender.
@@ -247,6 +266,7 @@ impl<O: Observer> ClockedNetwork for InputQueued<O> {
             interval: self.config.interval,
             delivered: self.delivered,
             events: self.moved,
+            occupancy: self.occupancy.as_deref(),
         }
     }
 
@@ -324,6 +344,15 @@ impl<O: Observer> ClockedNetwork for InputQueued<O> {
         } else {
             self.wakes.entry(cycle.max(self.now)).or_default().push(host.0);
         }
+    }
+
+    fn lose_heads(&mut self) -> bool {
+        self.loses_heads = true;
+        true
+    }
+
+    fn occupancy_slot(&mut self) -> Option<&mut Option<Box<Occupancy>>> {
+        Some(&mut self.occupancy)
     }
 }
 

@@ -421,6 +421,12 @@ impl<O: Observer> InputQueued<O> {
         let input_link = self.ports.inputs()[switch.inputs.0 as usize + (vc / self.vcs) as usize];
         let input_vc = u8::try_from(vc % self.vcs).unwrap_or(0);
         self.credit_back(input_link, input_vc, now);
+        if flit.tail {
+            let lane = self.lane(input_link, input_vc);
+            if let Some(occupancy) = &mut self.occupancy {
+                occupancy.leaves(lane, now, now + 1);
+            }
+        }
 
         // The output: as many flits a cycle come as it has ways, and one leaves.
         let output = given / self.vcs;
@@ -435,7 +441,7 @@ impl<O: Observer> InputQueued<O> {
             let at = Cycle(leaves).begins(&self.clock);
             self.meters[link].crossed(at, packet.bytes.into(), self.config.interval.ps());
         }
-        self.sent(link, output_vc, flit.packet, flit.tail, leaves);
+        self.sent(link, output_vc, flit.packet, (was_head, flit.tail), leaves);
 
         if self.config.hold_switch {
             let from = self.input_way(switch, vc) as usize;

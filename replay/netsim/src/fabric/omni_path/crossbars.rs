@@ -38,6 +38,9 @@ impl<O: Observer> OmniPath<O> {
         state.switches += 1;
         state.ready = now.plus(stages.max(lag));
         let ready = state.ready;
+        if let Some(occupancy) = &mut self.occupancy {
+            occupancy.enters(usize::from(link) * self.vls + usize::from(packet.vl), now.0, now.0);
+        }
         let lane = self.lane(unit, packet.vl);
         if self.asking[lane].push(id, &mut self.packets) {
             self.wake_unit(unit, ready);
@@ -162,6 +165,9 @@ impl<O: Observer> OmniPath<O> {
         self.units[unit].free_at = until;
         if is_input {
             let link = self.layout.link_into(unit);
+            if let Some(occupancy) = &mut self.occupancy {
+                occupancy.leaves(usize::from(link) * self.vls + usize::from(packet.vl), now.0, until.0);
+            }
             let back = self.delays[LinkId(link.0 ^ 1)];
             self.schedule(until.plus(back), Event::Credits(link, packet.vl, packet.credits));
         } else {

@@ -14,15 +14,16 @@ mod waits;
 
 pub use config::{CentralChoice, FlitBuffers, OmniPathConfig, Retry, StageLatencies};
 
+use super::FabricError;
 use super::clocked::network::{ClockedNetwork, Parts};
 use super::clocked::{clock, delays};
 use super::cycle::Cycle;
 use super::figures::LinkMeter;
 use super::ids::{PacketId, UnitId};
 use super::messages::{Messages, NUMBER};
+use super::occupancy::Occupancy;
 use super::packet::{LinkTime, Message, Observer, PacketRecord};
 use super::slab::Slab;
-use super::FabricError;
 use crate::kernel::{EventQueue, Phase, Place};
 use crate::network::Delivery;
 use crate::routing::Routes;
@@ -70,6 +71,8 @@ pub struct OmniPath<O> {
     meters: TiVec<LinkId, LinkMeter>,
     lane_bytes: Vec<u64>,
     delivered: u64,
+    /// What lies in its queues, if that is counted.
+    occupancy: Option<Box<Occupancy>>,
 }
 
 impl<O: Observer> OmniPath<O> {
@@ -125,6 +128,7 @@ impl<O: Observer> OmniPath<O> {
             meters: vec![LinkMeter::default(); links].into(),
             lane_bytes: vec![0; links * usize::from(vls)],
             delivered: 0,
+            occupancy: None,
             config: config.clone(),
             layout,
             topology,
@@ -183,6 +187,7 @@ impl<O: Observer> ClockedNetwork for OmniPath<O> {
             interval: self.config.interval,
             delivered: self.delivered,
             events: self.events.processed(),
+            occupancy: self.occupancy.as_deref(),
         }
     }
 
@@ -234,6 +239,10 @@ impl<O: Observer> ClockedNetwork for OmniPath<O> {
         if self.messages.hand_over(now, message, host.0 as usize * self.vls + usize::from(vl)) {
             self.wake(self.topology.uplink(host), Cycle(cycle));
         }
+    }
+
+    fn occupancy_slot(&mut self) -> Option<&mut Option<Box<Occupancy>>> {
+        Some(&mut self.occupancy)
     }
 }
 

@@ -12,7 +12,9 @@ pub use config::StoreAndForwardConfig;
 use super::flows::Flows;
 use super::ids::{MessageId, PacketId};
 use super::messages::{Messages, NUMBER, key};
-use super::packet::{HostLinksDiffer, LinkTime, LostPacket, Message, Observer, PacketFabric, PacketRecord, host_rate};
+use super::packet::{
+    HostLinksDiffer, LinkTime, Loss, LostPacket, Message, Observer, PacketFabric, PacketRecord, host_rate,
+};
 use super::port::Port;
 use super::slab::Slab;
 use super::windowed::{Windowed, Windowing};
@@ -256,7 +258,7 @@ impl<O: Observer> StoreAndForward<O> {
         let (source, token, handed_over) = (message.source, message.token, message.handed_over);
         self.dropped += 1;
         let number = packet.key & NUMBER;
-        self.observer.dropped(&LostPacket { at: now, handed_over, source, number, token });
+        self.observer.dropped(&LostPacket { at: now, handed_over, source, number, token, reason: Loss::InNetwork });
         let link = self.topology.out(self.topology.host_node(source.0)).first().copied();
         if let (true, Some(link)) = (self.resends, link) {
             let passage = self.ports[link].send(now, packet.bytes, self.interval_ps);

@@ -10,7 +10,7 @@ pub struct WindowsWanted {
     pub threads: usize,
     /// Whether it is to be in windows even where events are quicker.
     pub always: bool,
-    /// The key by which hosts ask at each instant what happens elsewhere, so that it must be by events.
+    /// The key that a run in windows knows nothing of, mostly as hosts ask by it what happens elsewhere, so that it must be by events.
     pub asks_back: Option<&'static str>,
 }
 
@@ -25,6 +25,6 @@ impl WindowsWanted {
     /// Why it cannot be in windows, if it cannot.
     #[must_use]
     pub fn by_events(self) -> Option<String> {
-        self.asks_back.map(|key| format!("traffic.{key} needs to know at each instant what happens elsewhere"))
+        self.asks_back.map(|key| format!("traffic.{key} is not known to runs in windows"))
     }
 }

@@ -95,6 +95,8 @@ pub enum Fault {
     ReserveForgotten,
     /// The packet itself counts as room that it leaves.
     ReserveHoldsPacket,
+    /// The next packet without room is lost a picosecond later.
+    LossTakesNoTime,
     /// A packet commits itself to a lane with any credits.
     RoomForAnything,
     /// An exclusive lane is nobody's as soon as its packet has started.

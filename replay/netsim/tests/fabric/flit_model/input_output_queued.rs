@@ -1,6 +1,7 @@
 //! `input-output-queued`, cycle by cycle and flit by flit, to be checked against `docs/input-output-queued.md`: in each cycle every virtual channel
 //! of every switch is looked at, and every flit moves by itself.
 
+use super::counting::{Counted, Counting};
 use super::cut;
 use super::routing::{Labels, rule};
 use super::traffic::{Seen, Sending, When, answers};
@@ -61,6 +62,12 @@ pub enum Mistake {
     OtherOrder,
     /// One iteration of an allocator.
     OneIteration,
+    /// All packets that find no room in a cycle are lost.
+    LosesAll,
+    /// The first packet of a host is lost while the one before leaves, too.
+    LosesWhileSending,
+    /// A packet has left a queue with its first flit.
+    GoneWithHead,
 }
 
 #[derive(Clone, Debug)]
@@ -120,6 +127,7 @@ struct Model<'a> {
     sends: Vec<Option<(usize, u32, u8)>>,
     last_vc: Vec<u8>,
     numbers: Vec<u64>,
+    counting: Counting,
 }
 
 impl Model<'_> {
@@ -337,6 +345,9 @@ impl Model<'_> {
                 };
                 self.crossing.get_mut(&to).unwrap().push_back((now + latency, flit));
                 self.gives_credit(from, now);
+                if if self.wrong(Mistake::GoneWithHead) { flit.1 == 0 } else { self.is_tail(flit) } {
+                    self.counting.leaves(from, flit.0);
+                }
                 if self.is_tail(flit) {
                     self.given.remove(&from);
                     self.taken.remove(&to);
@@ -421,7 +432,17 @@ impl Model<'_> {
                 self.last_vc[host] = vc;
                 self.packets[packet].left = now;
                 self.packets[packet].record.left = self.begins(now);
+            } else if self.counting.loses_heads {
+                let all = if self.wrong(Mistake::LosesAll) { self.hosts[host].len() } else { 1 };
+                self.counting.lost.extend(self.hosts[host].drain(..all));
             }
+        } else if self.counting.loses_heads
+            && self.wrong(Mistake::LosesWhileSending)
+            && let Some(packet) = self.hosts[host].front().copied()
+            && (0..self.config.vcs).all(|vc| self.credits[&(link, vc)] < self.flits(packet))
+        {
+            self.hosts[host].pop_front();
+            self.counting.lost.push(packet);
         }
         if let Some((packet, sent, vc)) = self.sends[host] {
             let tail = self.is_tail((packet, sent));
@@ -466,6 +487,17 @@ pub fn play(
     traffic: &[Sending],
     mistake: Option<Mistake>,
 ) -> Seen {
+    count(config, topology, traffic, mistake, false).seen
+}
+
+/// The same, and what lies in queues; `loses_heads`: whether hosts lose what finds no room.
+pub fn count(
+    config: &InputOutputQueuedConfig,
+    topology: &Topology,
+    traffic: &[Sending],
+    mistake: Option<Mistake>,
+    loses_heads: bool,
+) -> Counted {
     let routes = Routes::new(&config.routing, topology, config.seed).unwrap();
     let hosts = topology.hosts() as usize;
     let mut model = Model {
@@ -493,6 +525,7 @@ pub fn play(
         sends: vec![None; hosts],
         last_vc: vec![config.vcs - 1; hosts],
         numbers: vec![0; hosts],
+        counting: Counting::new(loses_heads),
     };
     for link in model.links(|_, _| true) {
         for vc in 0..config.vcs {
@@ -528,6 +561,9 @@ pub fn play(
         still = if arrived.is_empty() { still + 1 } else { 0 };
         for (vc, flit) in arrived {
             if !topology.is_host(topology.link(vc.0).to) {
+                if flit.1 == 0 {
+                    model.counting.comes(vc, flit.0);
+                }
                 let queue = model.inputs.get_mut(&vc).unwrap();
                 queue.push_back(flit);
                 assert!(mistake.is_some() || queue.len() <= config.buffer as usize, "more than fits");
@@ -543,7 +579,7 @@ pub fn play(
                 seen.packets.push(record);
                 let left = open.get_mut(&record.token.0).unwrap();
                 *left -= 1;
-                if *left == 0 {
+                if *left == 0 && model.counting.is_whole(record.token.0) {
                     delivered.push((record.token, at));
                 }
             }
@@ -563,8 +599,13 @@ pub fn play(
                 hand_over(&mut model, &mut open, time, number, &traffic[number]);
             }
         }
+        model.counting.look();
         for host in 0..hosts {
             model.host(host, now);
+        }
+        for packet in std::mem::take(&mut model.counting.lost) {
+            let (record, at) = (model.packets[packet].record, model.begins(now));
+            model.counting.loses(&record, at, &mut open, &mut seen);
         }
         for switch in (topology.hosts()..topology.nodes()).map(NodeId) {
             model.switch(switch, now);
@@ -574,7 +615,8 @@ pub fn play(
             break;
         }
     }
-    seen.sorted()
+    let queues = model.counting.queues(topology.links().len(), config.vcs);
+    Counted { seen: seen.sorted(), queues, end: model.begins(now) }
 }
 
 /// Message `number` is handed over at `time`.

@@ -1,6 +1,7 @@
 //! `input-queued`, cycle by cycle and flit by flit, to be checked against `docs/input-queued.md`: in each cycle every virtual channel of every
 //! switch is looked at, and every arbiter goes through all that ask it.
 
+use super::counting::{Counted, Counting};
 use super::cut;
 use super::routing::{Labels, rule};
 use super::traffic::{Seen, Sending, When, answers};
@@ -52,6 +53,12 @@ pub enum Mistake {
     ClassesAtHosts,
     /// A VC that was given counts at once.
     GivenAtOnce,
+    /// All packets that find no room in a cycle are lost.
+    LosesAll,
+    /// The first packet of a host is lost while the one before leaves, too.
+    LosesWhileSending,
+    /// A packet has left a queue with its first flit.
+    GoneWithHead,
 }
 
 #[derive(Clone, Debug)]
@@ -136,6 +143,7 @@ struct Model<'a> {
     sends: Vec<Option<(usize, u32, u8)>>,
     last_vc: Vec<u8>,
     numbers: Vec<u64>,
+    counting: Counting,
 }
 
 impl Model<'_> {
@@ -526,6 +534,9 @@ impl Model<'_> {
         self.takes_credit(to, tail);
         let late = if self.wrong(Mistake::CreditsLate) { u64::from(self.config.latency.crossbar) } else { 0 };
         self.gives_credit(vc, now + late);
+        if if self.wrong(Mistake::GoneWithHead) { flit.1 == 0 } else { tail } {
+            self.counting.leaves(vc, flit.0);
+        }
         let next = self.leaves.get(&to.0).copied().unwrap_or(0);
         let leaves = next.max(now + u64::from(self.config.latency.crossbar));
         self.leaves.insert(to.0, leaves + 1);
@@ -588,7 +599,17 @@ impl Model<'_> {
                 self.outputs.get_mut(&(link, vc)).unwrap().taken = true;
                 self.packets[packet].left = now;
                 self.packets[packet].record.left = self.begins(now);
+            } else if self.counting.loses_heads {
+                let all = if self.wrong(Mistake::LosesAll) { self.hosts[host].len() } else { 1 };
+                self.counting.lost.extend(self.hosts[host].drain(..all));
             }
+        } else if self.counting.loses_heads
+            && self.wrong(Mistake::LosesWhileSending)
+            && let Some(packet) = self.hosts[host].front().copied()
+            && (0..self.config.vcs).all(|vc| !self.free(&self.outputs[&(link, vc)], packet))
+        {
+            self.hosts[host].pop_front();
+            self.counting.lost.push(packet);
         }
         if let Some((packet, sent, vc)) = self.sends[host]
             && self.outputs[&(link, vc)].credits > 0
@@ -610,6 +631,17 @@ impl Model<'_> {
 
 /// What happens to `traffic` in the network of `config` on `topology`. What is stuck is not delivered.
 pub fn play(config: &InputQueuedConfig, topology: &Topology, traffic: &[Sending], mistake: Option<Mistake>) -> Seen {
+    count(config, topology, traffic, mistake, false).seen
+}
+
+/// The same, and what lies in queues; `loses_heads`: whether hosts lose what finds no room.
+pub fn count(
+    config: &InputQueuedConfig,
+    topology: &Topology,
+    traffic: &[Sending],
+    mistake: Option<Mistake>,
+    loses_heads: bool,
+) -> Counted {
     let routes = Routes::new(&config.routing, topology, config.seed).unwrap();
     let hosts = topology.hosts() as usize;
     let rate = topology.links()[0].rate;
@@ -633,6 +665,7 @@ pub fn play(config: &InputQueuedConfig, topology: &Topology, traffic: &[Sending]
         sends: vec![None; hosts],
         last_vc: vec![config.vcs - 1; hosts],
         numbers: vec![0; hosts],
+        counting: Counting::new(loses_heads),
     };
     for (id, link) in (0..).zip(topology.links()) {
         if link.absent {
@@ -684,11 +717,14 @@ pub fn play(config: &InputQueuedConfig, topology: &Topology, traffic: &[Sending]
                     seen.packets.push(record);
                     let left = open.get_mut(&record.token.0).unwrap();
                     *left -= 1;
-                    if *left == 0 {
+                    if *left == 0 && model.counting.is_whole(record.token.0) {
                         delivered.push((record.token, at));
                     }
                 }
                 continue;
+            }
+            if flit.1 == 0 {
+                model.counting.comes((link, vc), flit.0);
             }
             let state = model.inputs.get_mut(&(link, vc)).unwrap();
             state.flits.push_back(flit);
@@ -743,8 +779,13 @@ pub fn play(config: &InputQueuedConfig, topology: &Topology, traffic: &[Sending]
             }
         }
         let before = model.outputs.clone();
+        model.counting.look();
         for host in 0..hosts {
             model.host(host, now);
+        }
+        for packet in std::mem::take(&mut model.counting.lost) {
+            let (record, at) = (model.packets[packet].record, model.begins(now));
+            model.counting.loses(&record, at, &mut open, &mut seen);
         }
         for switch in (topology.hosts()..topology.nodes()).map(NodeId) {
             model.allocate_vcs(switch, now, &before);
@@ -758,5 +799,6 @@ pub fn play(config: &InputQueuedConfig, topology: &Topology, traffic: &[Sending]
             break;
         }
     }
-    seen.sorted()
+    let queues = model.counting.queues(topology.links().len(), config.vcs);
+    Counted { seen: seen.sorted(), queues, end: model.begins(now) }
 }

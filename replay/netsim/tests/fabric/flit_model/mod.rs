@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
 pub mod arbiter;
+pub mod counting;
 pub mod credit;
 pub mod fault;
 pub mod input_output_queued;

@@ -6,7 +6,7 @@ use super::hosts::{HostOutput, Hosts};
 use super::port::{OutPort, Ports};
 use super::shared::Shared;
 use crate::fabric::messages::NUMBER;
-use crate::fabric::packet::{LostPacket, PacketRecord};
+use crate::fabric::packet::{Loss, LostPacket, PacketRecord};
 use crate::fabric::windows::{self, HostMessages, PartObserver};
 use crate::kernel::{Place, tie};
 use crate::network::{HostIndex, Token};
@@ -205,6 +205,7 @@ impl<O: PartObserver, M: HostMessages> Part<O, M> {
                     source: source(hop),
                     number: hop.key & NUMBER,
                     token: hop.token,
+                    reason: Loss::InNetwork,
                 });
             }
         }

@@ -189,12 +189,37 @@ struct Model<'a> {
     missing: Vec<u64>,
     /// Messages of which all packets arrived in this instant.
     complete: Vec<usize>,
+    stays: Vec<Stay>,
+    /// Whether hosts lose the first packet of a queue where none may start; messages of which they have.
+    loses_heads: bool,
+    broken: Vec<usize>,
     seen: Seen,
+}
+
+/// A packet lay in the queue at the end of a link.
+#[derive(Clone, Copy, Debug)]
+pub struct Stay {
+    pub link: usize,
+    pub vl: usize,
+    /// From when its first flit had arrived until its last one had left.
+    pub from: SimTime,
+    pub until: SimTime,
 }
 
 /// What happens to `traffic`.
 pub fn play(config: &CreditConfig, topology: &Topology, traffic: &[Sending], fault: Option<Fault>) -> Seen {
-    let mut model = Model::new(config, topology, traffic, fault);
+    observe(config, topology, traffic, fault, false).0
+}
+
+/// The same, and when packets lay in queues; `loses_heads`: whether hosts lose what finds no room.
+pub fn observe(
+    config: &CreditConfig,
+    topology: &Topology,
+    traffic: &[Sending],
+    fault: Option<Fault>,
+    loses_heads: bool,
+) -> (Seen, Vec<Stay>) {
+    let mut model = Model { loses_heads, ..Model::new(config, topology, traffic, fault) };
     while let Some(now) = model.timeline.next_instant() {
         model.now = now;
         while let Some(happening) = model.timeline.take(now) {
@@ -203,7 +228,7 @@ pub fn play(config: &CreditConfig, topology: &Topology, traffic: &[Sending], fau
         model.choices();
         model.arbitrations();
     }
-    model.seen.sorted()
+    (model.seen.sorted(), model.stays)
 }
 
 impl<'a> Model<'a> {
@@ -265,6 +290,9 @@ impl<'a> Model<'a> {
             numbers: vec![0; topology.hosts() as usize],
             missing: vec![0; traffic.len()],
             complete: Vec::new(),
+            stays: Vec::new(),
+            loses_heads: false,
+            broken: Vec::new(),
             seen: Seen::default(),
         }
     }
@@ -281,7 +309,7 @@ impl<'a> Model<'a> {
             Happening::FirstFlitWaited { queue, packet } => self.in_queue(queue, packet).first_flit_waited = true,
             Happening::LastFlitWaited { queue, packet } => self.in_queue(queue, packet).last_flit_waited = true,
             // The packet whose last flit has left; the next one becomes the head.
-            Happening::HeadLeft { queue } => drop(self.queues[queue].waiting.pop_front()),
+            Happening::HeadLeft { queue } => self.head_left(queue),
             Happening::LinkFree { link } => {
                 self.links[link].free = true;
                 self.links[link].free_since = Some(self.now);
@@ -291,6 +319,14 @@ impl<'a> Model<'a> {
             Happening::Deliver => self.deliver(),
             Happening::UpdateLeaves { link, vl } => self.update_leaves(link, vl),
             Happening::UpdateArrives { link, vl, credits } => self.links[link].lanes[vl].taken -= credits,
+        }
+    }
+
+    fn head_left(&mut self, queue: usize) {
+        let Queue { input, vl, waiting, .. } = &mut self.queues[queue];
+        let left = waiting.pop_front().expect("a packet has left");
+        if let Some(link) = *input {
+            self.stays.push(Stay { link, vl: *vl, from: left.arrival, until: self.now });
         }
     }
 
@@ -385,7 +421,7 @@ impl<'a> Model<'a> {
         });
         let message = delivered.message;
         self.missing[message] -= 1;
-        if self.missing[message] == 0 {
+        if self.missing[message] == 0 && !self.broken.contains(&message) {
             self.complete.push(message);
             self.note(self.now, Step::Deliver, Happening::Deliver);
         }

@@ -1,11 +1,13 @@
 //! What a switch or host sends next: choosing, arbitrating, sending, and the credits that come back.
 
-use super::{Choice, Happening, Model, Sent, Step};
+use super::{Choice, Happening, Model, Packet, Sent, Step};
 use crate::flit_model::fault::Fault;
 use crate::flit_model::routing::rule;
+use crate::flit_model::traffic::Dropped;
 use crate::flit_model::{bits, bps, t};
 use netsim::fabric::credit::{InputArbitration, LaneAllocation, SharedBuffersConfig, Start};
 use netsim::kernel::random::{draw, unit};
+use netsim::network::HostIndex;
 use netsim::routing::{BusyPolicy, CreditRequirement, Hop, Lane, Pick, Ranks, RoutingConfig};
 use netsim::time::SimTime;
 use netsim::topology::{LinkId, NodeId};
@@ -265,9 +267,30 @@ impl Model<'_> {
                 asking.iter().for_each(|(queue, vl)| self.start(link, *vl, *queue));
             } else if self.links[link].free && (from_host || self.config.allocation.is_none()) {
                 self.arbitrate(link, asking);
+                if from_host && asking.is_empty() && self.loses_heads {
+                    self.lose_head(link);
+                }
             }
         }
         self.allocations();
+    }
+
+    /// The first packet of a host's lowest VL that has one is lost, and the host's link is busy for a flit's time.
+    fn lose_head(&mut self, link: usize) {
+        let host = self.topology.links()[link].from.0 as usize;
+        let queues = self.at_node[host].clone();
+        let Some(queue) = queues.into_iter().find(|queue| !self.queues[*queue].waiting.is_empty()) else { return };
+        let lost = self.queues[queue].waiting.pop_front().expect("one waits").packet;
+        let Packet { source, number, message, .. } = self.packets[lost];
+        let token = message as u64;
+        self.seen.dropped.push(Dropped { source: HostIndex(source), number, at: self.now, token });
+        self.missing[message] -= 1;
+        self.broken.push(message);
+        let state = &mut self.links[link];
+        (state.free, state.remainder) = (false, 0);
+        let busy = t(1, bits(self.flit()), 0, bps(self.topology.links()[link].rate), 0);
+        let busy = if self.fault == Some(Fault::LossTakesNoTime) { 1 } else { busy };
+        self.note(self.now.plus_ps(busy), Step::Move, Happening::LinkFree { link });
     }
 
     /// Notes of the heads of queues since when they are there, and since when they ask.
