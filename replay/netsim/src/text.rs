@@ -9,6 +9,7 @@ use crate::fabric::input_output_queued::InputOutputQueuedConfig;
 use crate::fabric::input_queued::InputQueuedConfig;
 use crate::fabric::omni_path::OmniPathConfig;
 use crate::fabric::rotor::RotorConfig;
+use crate::fabric::spinnaker::SpinnakerRouterConfig;
 use crate::fabric::store_and_forward::StoreAndForwardConfig;
 use crate::topology::TopologyConfig;
 use crate::traffic::TrafficConfig;
@@ -38,6 +39,7 @@ toml_text!(
     InputQueuedConfig,
     OmniPathConfig,
     RotorConfig,
+    SpinnakerRouterConfig,
     StoreAndForwardConfig,
     TopologyConfig,
     TrafficConfig

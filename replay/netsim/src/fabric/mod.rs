@@ -10,6 +10,7 @@
 //! | `omni-path` | Intel's Omni-Path: routers of two crossbars, buffers that virtual lanes share |
 //! | `input-queued` | clocked routers with virtual channels, flit by flit: wormhole or virtual cut-through, separable allocators |
 //! | `input-output-queued` | clocked routers with queues at inputs and outputs: virtual cut-through, VCs drawn anew each cycle |
+//! | `spinnaker` | clocked routers that route one packet at a time, and lose what waits too long |
 //! | `rotor` | racks that optical circuit switches join in turn, whatever waits |
 
 mod clocked;
@@ -37,6 +38,7 @@ pub mod pipe;
 mod port;
 pub mod rotor;
 mod slab;
+pub mod spinnaker;
 pub mod store_and_forward;
 pub mod windowed;
 pub mod windows;
@@ -71,6 +73,8 @@ kinds::fabric_kinds! {
         "input-queued" => InputQueued(input_queued::InputQueuedConfig),
         /// Clocked routers with queues at their inputs and outputs.
         "input-output-queued" => InputOutputQueued(input_output_queued::InputOutputQueuedConfig),
+        /// Clocked routers that route one packet at a time.
+        "spinnaker" => Spinnaker(spinnaker::SpinnakerRouterConfig),
         /// Racks that circuit switches join in turn.
         "rotor" => Rotor(rotor::RotorConfig),
     }

@@ -141,7 +141,7 @@ pub fn run_on(
     }
     if traffic.occupancy && !fabric.count_occupancy() {
         let reason = "this kind of fabric does not tell what lies in its queues; leave this out, or take credit, omni-path, \
-                      input-queued or input-output-queued";
+                      input-queued, input-output-queued or spinnaker";
         return Err(TrafficError::key("occupancy", reason.to_owned()).into());
     }
     let Planned { mut plan, link, sending, others_cpu_s } =
@@ -275,7 +275,7 @@ impl TrafficConfig {
     fn needs_to_know(&self, tells_waiting: bool, tells_occupancy: bool) -> Result<(), TrafficError> {
         if self.injection_queue.is_some() && !tells_waiting {
             let reason = "this kind of fabric does not tell what waits at its hosts; leave this out, or take credit, omni-path, \
-                          input-queued or input-output-queued";
+                          input-queued, input-output-queued or spinnaker";
             return Err(TrafficError::key("injection_queue", reason.to_owned()));
         }
         if self.network_limit.is_some() && !tells_occupancy {

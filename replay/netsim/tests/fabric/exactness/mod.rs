@@ -6,6 +6,7 @@ pub mod input_queued;
 pub mod listed;
 pub mod networks;
 pub mod omni_path;
+pub mod spinnaker;
 pub mod topologies;
 
 use crate::flit_model::fault::Fault;
@@ -15,6 +16,7 @@ use netsim::fabric::input_output_queued::InputOutputQueuedConfig;
 use netsim::fabric::input_queued::InputQueuedConfig;
 use netsim::fabric::omni_path::OmniPathConfig;
 use netsim::fabric::packet::PacketFabric;
+use netsim::fabric::spinnaker::SpinnakerRouterConfig;
 use netsim::fabric::store_and_forward::StoreAndForwardConfig;
 use netsim::network::Delivery;
 use netsim::time::SimTime;
@@ -57,6 +59,12 @@ impl OnTopology for InputQueuedConfig {
 }
 
 impl OnTopology for OmniPathConfig {
+    fn topology(&self) -> &TopologyConfig {
+        &self.topology
+    }
+}
+
+impl OnTopology for SpinnakerRouterConfig {
     fn topology(&self) -> &TopologyConfig {
         &self.topology
     }

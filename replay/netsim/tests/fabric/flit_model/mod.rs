@@ -13,6 +13,7 @@ pub mod input_output_queued;
 pub mod input_queued;
 pub mod omni_path;
 pub mod routing;
+pub mod spinnaker;
 pub mod store_and_forward;
 pub mod timeline;
 pub mod traffic;
