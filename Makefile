@@ -10,7 +10,7 @@ JAR     := hadoop-patches/target/hadoptic-agent.jar
 OUT     ?= out
 LAB     ?= --links 100mbit --uplink 50mbit --size 128MB
 
-.PHONY: help demo test lab bench scaling predict fuzz lint agents static dist tables needs clean
+.PHONY: help demo test lab bench scaling predict job-matrix fuzz lint agents static dist tables needs clean
 
 help:
 	@echo "make demo    replay a real captured job, as it was and grown to 64 workers, over several fabrics; ends with where the reports lie"
@@ -21,6 +21,7 @@ help:
 	@echo "make bench   benchmarks of the hot paths, beside peers; writes docs/benchmarks.md"
 	@echo "make scaling how time and memory grow with the network (figure 14 of INSEE); writes docs/scaling.md"
 	@echo "make predict jobs run on several networks, and predicted for each from the others: errors beside real runs (root, hours)"
+	@echo "make job-matrix  jobs run in many sizes, and made of one recorded run: errors beside real runs (root, many hours)"
 	@echo "make fuzz    ten minutes of fuzzing for each reader of foreign bytes (cargo-fuzz)"
 	@echo "make lint    format, clippy and rustdoc without warnings"
 
@@ -68,6 +69,13 @@ predict:
 	target/release/lab setup
 	target/release/lab setup --hadoop 1.2.1
 	target/release/predict-matrix tests/prediction/plan.toml --out $(OUT)/predict
+
+job-matrix:
+	@if [ "$$(id -u)" != 0 ]; then echo "make job-matrix runs clusters in network namespaces: run it as root" >&2; exit 2; fi
+	@$(MAKE) --no-print-directory needs agents
+	cargo build --release $(TABLES)
+	target/release/lab setup
+	target/release/job-matrix tests/jobs/plan.toml --out $(OUT)/jobs
 
 fuzz:
 	@tests/fuzz.sh

@@ -5,20 +5,19 @@ use std::collections::BTreeSet;
 use rayon::prelude::*;
 use trace::ids::{ConnectionId, HostId, MessageId, ProcessId};
 use trace::jvm::JvmRecord;
-use trace::manifest::LinkEstimate;
-use trace::rows::{ConnectionRow, HostRow, MessageRow, OwnerEvidence};
-use trace::socket::SocketRecord;
+use trace::rows::{ConnectionRow, HostRow, LimitRow, MessageRow, OwnerEvidence};
+use trace::socket::{SocketRecord, TcpCounters};
 
 use crate::capture::HostCapture;
 use crate::clock::Alignment;
 use crate::framing::Draft;
 use crate::history::Histories;
 use crate::inference;
-use crate::join::{AddressBook, Early, ObservedConnection};
+use crate::join::{AddressBook, Early, Limits, ObservedConnection};
 use crate::joined::{Joined, JvmEvent, Stream, ThreadStart};
 use crate::loss::{Loss, LossKind, Note as _};
 use crate::merged::{Clocks, HostClock, Merged};
-use crate::network;
+use crate::network::{self, FullTimes, Links};
 use crate::owners::Attribution;
 use crate::packed_stream::PackedStream;
 use crate::pipelines;
@@ -64,6 +63,27 @@ pub(crate) struct ReadDirection {
     pub early: Early,
     /// What the kernel of its sender counted.
     pub kernel_bytes: Option<u64>,
+    /// What held its sender up, by packets.
+    pub limits: Option<Limits>,
+    /// The last counters of its sender's socket, where they are of its whole life.
+    pub kernel_limits: Option<TcpCounters>,
+}
+
+impl ReadDirection {
+    /// What held it up; `None` where nothing is known, or nothing was sent.
+    fn limit_row(&self, connection: ConnectionId, from_client: bool) -> Option<LimitRow> {
+        let ns = |of: fn(&TcpCounters) -> u64| self.kernel_limits.as_ref().map(|last| of(last).saturating_mul(1_000));
+        let is_known = self.limits.is_some() || self.kernel_limits.is_some();
+        (is_known && self.seen > 0).then(|| LimitRow {
+            connection,
+            from_client,
+            busy_ns: self.limits.map(|limits| limits.busy_ns),
+            window_limited_ns: self.limits.and_then(|limits| limits.window_limited_ns),
+            kernel_busy_ns: ns(|last| last.busy_us),
+            kernel_window_limited_ns: ns(|last| last.rwnd_limited_us),
+            kernel_buffer_limited_ns: ns(|last| last.sndbuf_limited_us),
+        })
+    }
 }
 
 /// When a message went, nanoseconds since the epoch.
@@ -100,7 +120,7 @@ pub(crate) struct Assembly {
     pub jvm: Vec<(usize, JvmEvent)>,
     pub threads: Vec<ThreadStart>,
     pub packets: u64,
-    pub links_of_network: Vec<LinkEstimate>,
+    pub links_of_network: Links,
     /// What is wanted.
     pub span: Span,
 }
@@ -128,6 +148,7 @@ impl Assembly {
         let window_ns = span.part_of(window_ns);
         let mut rows = host_rows(&hosts, &alignment, &order, window_ns.0);
         let mut connections = Vec::with_capacity(links.len());
+        let mut limits = Vec::new();
         let mut streams: Vec<[PackedStream; 2]> = Vec::with_capacity(links.len());
         let mut drafts: Vec<(ConnectionId, Draft)> = Vec::new();
         let mut times: Vec<Times> = Vec::new();
@@ -144,6 +165,8 @@ impl Assembly {
                 None => peer(&mut rows, address.ip().to_string()),
             });
             connections.push(connection_row(id, link, attribution, &client, &server, read.protocol, end_hosts));
+            limits.extend(client.limit_row(id, true));
+            limits.extend(server.limit_row(id, false));
             times.extend(read.messages.iter().map(|(_, times)| times));
             drafts.extend(read.messages.into_iter().map(|(draft, _)| (id, draft)));
             streams.push([client.stream, server.stream]);
@@ -186,11 +209,17 @@ impl Assembly {
             worst_ns: alignment.worst_ns,
             early_segments: early,
         };
-        let network = network::estimate(links_of_network, &rows, &connections);
+        let Links { estimates, full_uplinks: of_number } = links_of_network;
+        let network = network::estimate(estimates, &rows, &connections);
+        let mut full_uplinks = vec![FullTimes::default(); rows.len()];
+        for (number, times) in of_number.into_iter().enumerate() {
+            full_uplinks[order.id_of(number).index()] = times;
+        }
         let joined = Joined {
             hosts: rows,
             processes: processes.rows,
             connections,
+            limits,
             messages,
             spans,
             steps,
@@ -199,6 +228,7 @@ impl Assembly {
             threads,
             histories,
             losses,
+            full_uplinks,
             window_ns,
         };
         Merged { joined, notes, packets, clocks, network }

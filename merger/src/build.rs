@@ -22,7 +22,7 @@ use crate::framing::{self, Conversation, Fetches};
 use crate::history;
 use crate::join::{self, AddressBook, Direction, Found, ObservedConnection, ObservedFlow};
 use crate::joined::{JvmEvent, ThreadStart};
-use crate::kernel::kernel_bytes;
+use crate::kernel::{kernel_bytes, kernel_limits};
 use crate::loss::{LossKind, Note as _};
 use crate::merged::Merged;
 use crate::network::{self, Carried};
@@ -358,6 +358,8 @@ impl Reader<'_> {
                 retransmitted: direction.retransmitted,
                 early: direction.early,
                 kernel_bytes: kernel_bytes(&end.counters, &direction.stream, link.syn_seen, link.end_seen),
+                limits: direction.limits,
+                kernel_limits: kernel_limits(&end.counters, link.syn_seen),
             })
         };
         let directions = [summed(&client, at_client)?, summed(&server, at_server)?];

@@ -71,6 +71,7 @@ pub fn trace_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         hosts: joined.hosts,
         processes: joined.processes,
         connections: joined.connections,
+        limits: joined.limits,
         messages: joined.messages,
         spans: joined.spans,
         steps: joined.steps,

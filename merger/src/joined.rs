@@ -2,10 +2,11 @@
 
 use trace::ids::{ConnectionId, ProcessId};
 use trace::jvm::JvmRecord;
-use trace::rows::{ConnectionRow, HostRow, MessageRow, ProcessRow, SpanRow, StepRow};
+use trace::rows::{ConnectionRow, HostRow, LimitRow, MessageRow, ProcessRow, SpanRow, StepRow};
 
 use crate::history::Histories;
 use crate::loss::Loss;
+use crate::network::FullTimes;
 use crate::packed_stream::PackedStream;
 pub use crate::segments::{Segment, Stream};
 
@@ -18,6 +19,8 @@ pub struct Joined {
     pub processes: Vec<ProcessRow>,
     /// Connections with their owners.
     pub connections: Vec<ConnectionRow>,
+    /// What held their senders up, ordered by connection.
+    pub limits: Vec<LimitRow>,
     /// Messages, ordered by `sent_ns`.
     pub messages: Vec<MessageRow>,
     /// Processing spans.
@@ -34,6 +37,8 @@ pub struct Joined {
     pub histories: Histories,
     /// What was lost on the way here, but for what the histories lack.
     pub losses: Vec<Loss>,
+    /// By host: when its link to its switch was full. Empty = nothing is known.
+    pub full_uplinks: Vec<FullTimes>,
     /// First and last packet, nanoseconds since the epoch.
     pub window_ns: (u64, u64),
 }

@@ -32,3 +32,11 @@ pub fn kernel_bytes(
     let first = counters.iter().find(|(_, died, _)| !*died)?;
     Some(until_last.saturating_sub(once(&first.2)) + sent_by(first.0))
 }
+
+/// The last counters of a socket that was opened and died within the capture: its times are those of its whole life.
+#[must_use]
+pub fn kernel_limits(counters: &[(u64, bool, TcpCounters)], opened_in_capture: bool) -> Option<TcpCounters> {
+    let (_, _, last) = counters.iter().find(|(_, died, _)| *died && opened_in_capture)?;
+    // Kernels before 4.10 do not count them.
+    (last.busy_us > 0).then_some(*last)
+}

@@ -10,6 +10,7 @@ use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result, bail};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
+use job_profile::{CoreSharing, Learn};
 use man_pages::ManArgs;
 use merger::build::Options;
 use merger::built_trace::{BuiltTrace, trace_with};
@@ -146,6 +147,16 @@ struct Characterise {
     /// Folder for report.html, characteristics.json, flows.txt and each table as Parquet and CSV; made if missing.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// The job of which DIR/job.toml is, by its id [default: that with the largest shuffle].
+    #[arg(long, value_name = "ID", requires = "out")]
+    job: Option<String>,
+    /// Cores of each recorded worker, for DIR/job.toml: its rates are then those of tasks that compete with none, and its like's
+    /// tasks compete for so many [default: what tasks cost each other stays in the rates].
+    #[arg(long, value_name = "N", requires = "out", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    cores: Option<u32>,
+    /// All workers share --cores, as in a lab on one machine.
+    #[arg(long, requires = "cores")]
+    shared: bool,
     /// Print one JSON object instead of tables.
     #[arg(long)]
     json: bool,
@@ -431,7 +442,8 @@ fn run_characterise(args: &Characterise) -> Result<ExitCode> {
     let trace = read_trace(&args.trace)?;
     let found = characterise::characterise(&trace);
     if let Some(folder) = &args.out {
-        characterise::write(folder, &trace, &found)?;
+        let sharing = args.cores.map(|cores| CoreSharing { cores, shared: args.shared });
+        characterise::write(folder, &trace, &found, Learn { job: args.job.as_deref(), sharing })?;
     }
     if args.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&found)?))?;

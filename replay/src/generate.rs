@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use causal::{JobTime, Progress};
+use causal::{CausalError, JobGraph, JobTime, Options, Progress};
+use job_profile::Learn;
 use mapreduce::{Growth, JobError, JobFile, Model};
 use netsim::engine::{self, End};
 use netsim::fabric::{self, FabricConfig, FabricError};
@@ -36,6 +37,9 @@ pub enum GrowError {
     /// There is nothing to learn from.
     #[error("{0}: no job with maps and reduces that can be replayed")]
     NoJob(String),
+    /// The job that was named.
+    #[error(transparent)]
+    Named(#[from] CausalError),
     /// What was learned makes no job.
     #[error("the job of {place}: {source}")]
     Job {
@@ -72,17 +76,22 @@ pub fn jobs_of_text(place: &str, text: &str, overrides: &[Override]) -> Result<J
 }
 
 /// Learns the job of a trace, and grows it. `place` is where the trace lies, for errors; `overrides` change the job as it was
-/// recorded. Also returns what the trace does not say of the job.
+/// recorded, and `learn` says which one it is. Where it tells of processors, the grown job's tasks compete for as many. Also returns
+/// what the trace does not say of the job.
 ///
 /// # Errors
 /// If the trace has no job that can be learned, or an override or a number is wrong.
 pub fn grown_job(
     place: &str,
     trace: &Trace,
+    learn: Learn<'_>,
     overrides: &[Override],
     growth: &Growth,
 ) -> Result<(JobFile, Vec<String>), GrowError> {
-    let profile = job_profile::profile(trace).ok_or_else(|| GrowError::NoJob(place.to_owned()))?;
+    if learn.job.is_some() {
+        JobGraph::new(trace, learn.job, Options::default())?;
+    }
+    let profile = job_profile::profile(trace, learn).ok_or_else(|| GrowError::NoJob(place.to_owned()))?;
     let (file, notes) =
         JobFile::of_profile(&profile).map_err(|source| GrowError::Job { place: place.to_owned(), source })?;
     let file = jobs_of_text(&format!("the job of {place}"), &file.to_toml()?, overrides)?;

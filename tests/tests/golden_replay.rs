@@ -131,7 +131,9 @@ fn faster_links_of_hosts_shorten_the_job_until_the_network_is_no_part_of_it() {
         points.iter().map(|point| point["values"]["fabric.topology.host_link.rate"].as_str().unwrap()).collect();
     assert_eq!(rates, ["10Mbps", "30Mbps", "100Mbps", "300Mbps", "1Gbps", "10Gbps"]);
     let times: Vec<f64> = points.iter().map(|point| number(point, "job_time_s")).collect();
-    assert!(times.is_sorted_by(|slower, faster| slower > faster), "{times:?}");
+    // Where the network is no part of it, chance is: other packets meet.
+    assert!(times[..4].is_sorted_by(|slower, faster| slower > faster), "{times:?}");
+    assert!(times[3..].is_sorted_by(|slower, faster| 1.005 * slower > *faster), "{times:?}");
     assert!(times[4] / times[5] < 1.02, "{times:?}");
     assert!(number(&points[4], "network_share") < 0.05, "{:#}", points[4]);
 }

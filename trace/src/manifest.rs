@@ -471,6 +471,9 @@ pub enum SocketListing {
     Ss,
     /// `lsof -nP -iTCP -F pcnTf` outputs, each preceded by a line `# <nanoseconds since the epoch>`.
     Lsof,
+    /// What `tcplife`, `tcpconnect` or `tcpaccept` print, of bcc or bpftrace, with their header; each line, or some, preceded by one as
+    /// of `ss`.
+    Tcplife,
 }
 
 /// A process and its role.

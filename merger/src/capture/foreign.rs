@@ -162,6 +162,7 @@ fn take_listing(host: &mut HostCapture, shown: &str, input: File, format: Socket
     let mut listing = match format {
         SocketListing::Ss => listing::Reader::ss(),
         SocketListing::Lsof => listing::Reader::lsof(),
+        SocketListing::Tcplife => listing::Reader::life(),
     };
     let read = files::unpacked(input)
         .and_then(|input| files::lines(input, MAX_LINE_BYTES, |_, line| listing.line(&String::from_utf8_lossy(line))));

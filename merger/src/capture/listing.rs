@@ -1,4 +1,4 @@
-//! What `ss` and `lsof` print, as records of sockets and owners.
+//! What `ss`, `lsof` and `tcplife` print, as records of sockets and owners.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use trace::socket::{Owner, SocketRecord, TcpCounters};
 
 use super::flows::canonical;
+use super::life::Columns;
 use super::sense::MAX_COUNT;
 use crate::time_text::time_ns as time;
 
@@ -70,8 +71,15 @@ pub(super) struct Reader {
     t: Option<u64>,
     /// Lines so far.
     lines: u64,
-    /// What stands above the next line of `lsof`; `None` = the listing is of `ss`.
-    lsof: Option<Lsof>,
+    format: Format,
+}
+
+/// Who prints, and what stands above the next line.
+enum Format {
+    Ss,
+    Lsof(Lsof),
+    /// The columns of the last header.
+    Life(Option<Columns>),
 }
 
 /// A process and one of its files, as far as `lsof` has told of them.
@@ -86,12 +94,21 @@ struct Lsof {
 impl Reader {
     /// Of outputs of `ss -tanpeiO`, each after a line with its time.
     pub fn ss() -> Self {
-        Self { listed: Listed::default(), seen: BTreeSet::new(), t: None, lines: 0, lsof: None }
+        Self::of(Format::Ss)
+    }
+
+    fn of(format: Format) -> Self {
+        Self { listed: Listed::default(), seen: BTreeSet::new(), t: None, lines: 0, format }
     }
 
     /// Of outputs of `lsof -nP -iTCP -F pcnTf`, each after a line with its time.
     pub fn lsof() -> Self {
-        Self { lsof: Some(Lsof::default()), ..Self::ss() }
+        Self::of(Format::Lsof(Lsof::default()))
+    }
+
+    /// Of `tcplife` and its like, a line with its time before each connection, or each few of them.
+    pub fn life() -> Self {
+        Self::of(Format::Life(None))
     }
 
     /// Takes the next line.
@@ -120,18 +137,18 @@ impl Reader {
         if line.starts_with('#') {
             return;
         }
-        match self.lsof.take() {
-            Some(mut lsof) => {
-                self.lsof_line(t, &mut lsof, line);
-                self.lsof = Some(lsof);
-            }
-            None => self.ss_line(t, line),
+        let mut format = std::mem::replace(&mut self.format, Format::Ss);
+        match &mut format {
+            Format::Ss => self.ss_line(t, line),
+            Format::Lsof(lsof) => self.lsof_line(t, lsof, line),
+            Format::Life(columns) => self.life_line(t, columns, line),
         }
+        self.format = format;
     }
 
     /// The file of which `lsof` told last, if it did.
     fn end_file(&mut self) {
-        if let Some(lsof) = &mut self.lsof {
+        if let Format::Lsof(lsof) = &mut self.format {
             lsof_file(&mut self.listed, &mut self.seen, self.t.unwrap_or(0), lsof);
             lsof.name.clear();
             lsof.state.clear();
@@ -148,6 +165,22 @@ impl Reader {
         if !line.starts_with("State") && ss_line(&mut self.listed, &mut self.seen, t, line).is_none() {
             self.listed.ignored_lines += 1;
         }
+    }
+
+    /// A connection is told of when it ends, or when it begins: it is taken to have been there in the middle of its life.
+    fn life_line(&mut self, t: u64, columns: &mut Option<Columns>, line: &str) {
+        if let Some(header) = Columns::of_header(line) {
+            *columns = Some(header);
+            return;
+        }
+        let Some(told) = columns.as_ref().and_then(|columns| columns.read(line)) else {
+            self.listed.ignored_lines += 1;
+            return;
+        };
+        let t = t.saturating_sub(told.life_ns / 2);
+        self.listed.process(&mut self.seen, t, told.pid, &told.command);
+        let owner = Some(Owner { pid: told.pid, start_ticks: 0 });
+        self.listed.socket(t, told.local, Some(told.remote), SocketLine { owner, ..SocketLine::default() });
     }
 
     fn lsof_line(&mut self, t: u64, lsof: &mut Lsof, line: &str) {

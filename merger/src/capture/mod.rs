@@ -8,6 +8,7 @@ pub(crate) mod foreign;
 pub(crate) mod host;
 mod jvms;
 pub(crate) mod layout;
+mod life;
 mod listing;
 pub mod observed;
 pub(crate) mod pcap;

@@ -132,13 +132,20 @@ impl Graph {
     pub fn work(&mut self, name: &str, piece: Draft, causes: &[Cause], work_ns: u64) -> Draft {
         let begin = causes.iter().filter_map(|cause| self.yielded(*cause)).max().unwrap_or(0);
         let end = begin.saturating_add(work_ns).min(self.happened(piece)).max(begin);
-        self.work_until(name, piece, causes, end - begin, end)
+        let process = self.events[piece].row.process;
+        self.work_until(name, process, causes, end - begin, end)
     }
 
-    /// Adds a mark of work on `piece` that takes `work_ns` after its causes; in the recording it may have been done
+    /// Adds a mark of a process's work that takes `work_ns` after its causes; in the recording it may have been done
     /// until `at`.
-    pub fn work_until(&mut self, name: &str, piece: Draft, causes: &[Cause], work_ns: u64, at: u64) -> Draft {
-        let process = self.events[piece].row.process;
+    pub fn work_until(
+        &mut self,
+        name: &str,
+        process: Option<ProcessId>,
+        causes: &[Cause],
+        work_ns: u64,
+        at: u64,
+    ) -> Draft {
         let mark = self.mark(name, process, None, at, causes);
         self.events[mark].work_ns = Some(work_ns);
         mark

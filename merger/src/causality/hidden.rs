@@ -12,7 +12,8 @@ use trace::jvm::JvmRecord;
 use trace::rows::{Evidence, MessageKind, MessageRow, StepKind};
 
 use super::draft::{Cause, Draft, Graph};
-use super::index::{Index, receiver, sender, span};
+use super::held_back::{self, Taken};
+use super::index::{Index, receiver, sender, sender_host, span};
 use super::measured::Measured;
 use super::pieces::Pieces;
 use crate::capture::sense::MAX_COUNT;
@@ -50,14 +51,18 @@ struct Step {
     got: Option<Draft>,
     /// Time since the piece before.
     took: u64,
-    /// Whether the next hop was transferring for most of that time: then it was in the way.
+    /// Whether the next hop was transferring for most of that time, or its link was full: then it was in the way.
     held_up: bool,
     /// Bytes that had left here and not yet come to the next hop's end.
     between: u64,
 }
 
 /// Goes through a write and its next hop side by side.
-fn steps(graph: &Graph, pieces: &Pieces, message: &MessageRow, next_hop: &MessageRow) -> Vec<Step> {
+fn steps(joined: &Joined, graph: &Graph, pieces: &Pieces, message: &MessageRow, next_hop: &MessageRow) -> Vec<Step> {
+    // What waits for the link of the next hop's sender is not seen on its way yet.
+    let forwards = sender_host(joined, next_hop);
+    let full_uplink = joined.full_uplinks.get(forwards.index());
+    let is_full = |at: u64| full_uplink.is_some_and(|full| full.holds(at));
     let next: Vec<Draft> = pieces.all(next_hop.message).collect();
     let busy = Busy::new(graph, &next);
     let mut arrived = 0;
@@ -69,7 +74,7 @@ fn steps(graph: &Graph, pieces: &Pieces, message: &MessageRow, next_hop: &Messag
                 arrived += 1;
             }
             let took = to.saturating_sub(from);
-            let held_up = busy.within(from, to) * 2 > took;
+            let held_up = busy.within(from, to) * 2 > took || (is_full(from) && is_full(to));
             let got = arrived.checked_sub(1).map(|last| next[last]);
             let passed = got.map_or(0, |got| pieces.offset(got) - next_hop.offset + graph.events[got].row.bytes);
             let between = (pieces.offset(pair[1]) - message.offset).saturating_sub(passed);
@@ -129,7 +134,7 @@ impl Production {
         next_hop: &MessageRow,
     ) {
         let Some(kind) = kind_of(joined, sender(joined, message)) else { return };
-        let steps = steps(graph, pieces, message, next_hop);
+        let steps = steps(joined, graph, pieces, message, next_hop);
         let half = steps.iter().map(|step| step.between).max().unwrap_or(0) / 2;
         let filling = steps.iter().take_while(|step| step.between < half);
         let (time, bytes) = filling
@@ -164,7 +169,7 @@ pub fn throttle(
     let pace = production.of(kind_of(joined, sender(joined, message)));
     // Production goes on while pieces are held up: it is a chain of its own, from the last piece that was not.
     let mut produced: Option<Draft> = None;
-    for step in steps(graph, pieces, message, next_hop) {
+    for step in steps(joined, graph, pieces, message, next_hop) {
         let made = measured.and_then(|made| made.get(&step.piece).copied());
         let (true, Some(got)) = (step.held_up, step.got) else {
             produced = None;
@@ -197,6 +202,7 @@ pub fn consume(
 ) -> HashMap<Draft, Draft> {
     let mut paces: BTreeMap<Kind, Vec<Pace>> = BTreeMap::new();
     let mut remote: Vec<(Kind, MessageId, u64)> = Vec::new();
+    let mut by_readers: Vec<(MessageId, Taken)> = Vec::new();
     for message in &joined.messages {
         if message.kind != MessageKind::BlockData || message.from_client || message.bytes < MIN_STREAM_BYTES {
             continue;
@@ -206,13 +212,25 @@ pub fn consume(
             let last = pieces.last(message.message);
             let took = graph.happened(last).saturating_sub(message.sent_ns);
             let bytes = message.bytes.saturating_sub(graph.events[last].row.bytes);
-            paces.entry(kind).or_default().push(Pace::of(took, bytes));
+            paces.entry(kind.clone()).or_default().push(Pace::of(took, bytes));
+        }
+        if let Some(taken) = Taken::of(graph, pieces, message.message) {
+            by_readers.push((message.message, taken));
+        } else if joined.connections[message.connection.index()].loopback {
+            // Its pace is that of its reader, and stands in its pieces.
         } else if let Some(closed) = closed_ns(joined, index, message) {
             remote.push((kind, message.message, closed));
         }
     }
     let spills = Spills::of(joined);
     let mut consumed = HashMap::new();
+    for (message, taken) in by_readers {
+        let row = &joined.messages[message.index()];
+        let works = taken.works(graph, pieces, message, closed_ns(joined, index, row));
+        let latest = taken.latest(works.len());
+        mark_consumed(graph, pieces, (message, receiver(joined, row)), (&works, &latest), &mut consumed);
+        held_back::wait_for_room(graph, pieces, message, &consumed);
+    }
     for (kind, message, closed) in remote {
         let row = &joined.messages[message.index()];
         let peers = paces.get(&kind).and_then(|paces| median(paces));
@@ -237,7 +255,9 @@ pub fn consume(
             (None, None) => None,
         };
         if let Some(works) = works {
-            mark_consumed(graph, pieces, message, &works, &mut consumed);
+            let reader = receiver(joined, row);
+            let latest = vec![u64::MAX; works.len()];
+            mark_consumed(graph, pieces, (message, reader), (&works, &latest), &mut consumed);
         }
     }
     consumed
@@ -284,7 +304,8 @@ fn closed_ns(joined: &Joined, index: &Index<'_>, message: &MessageRow) -> Option
 fn median(paces: &[Pace]) -> Option<Pace> {
     let mut paces = paces.to_vec();
     paces.sort_by(|a, b| a.0.total_cmp(&b.0));
-    paces.get(paces.len() / 2).copied()
+    // Of two the faster one: what tasks cost each other on shared processors is in both.
+    paces.get(paces.len().checked_sub(1)? / 2).copied()
 }
 
 /// The work on each piece with which the reader can have been done when it closed its stream, but for what is cut at the end. What it
@@ -298,9 +319,13 @@ fn fitting(
     most: &[u64],
 ) -> Option<Vec<u64>> {
     let scaled = |work: u64, part: f64| (work as f64 * part) as u64;
+    let sum = |works: &[u64]| works.iter().fold(0u64, |sum, work| sum.saturating_add(*work));
+    // What it has done altogether counts, and not when: its own work comes in lumps.
+    let (all, more) = (sum(most), sum(most).saturating_sub(sum(least)));
+    let share = more as f64 / all.max(1) as f64;
     let between = |part: f64| -> Vec<u64> {
         let least = least.iter().copied().chain(std::iter::repeat(0));
-        most.iter().zip(least).map(|(most, least)| least + scaled(most.saturating_sub(least), part)).collect()
+        most.iter().zip(least).map(|(most, least)| least + scaled(*most, share * part)).collect()
     };
     let parts_of_least = |part: f64| -> Vec<u64> { least.iter().map(|work| scaled(*work, part)).collect() };
     let upper = PARTS.iter().map(|part| between(*part));
@@ -327,17 +352,17 @@ fn cut(graph: &Graph, pieces: &Pieces, message: MessageId, closed: u64, mut work
 fn mark_consumed(
     graph: &mut Graph,
     pieces: &Pieces,
-    message: MessageId,
-    works: &[u64],
+    (message, reader): (MessageId, Option<ProcessId>),
+    (works, latest): (&[u64], &[u64]),
     consumed: &mut HashMap<Draft, Draft>,
 ) {
     let mut before: Option<Draft> = None;
-    for (piece, &work) in pieces.all(message).zip(works) {
+    for ((piece, work), latest) in pieces.all(message).zip(works).zip(latest) {
         let mut causes = vec![Cause::delivered(piece, Evidence::Stream)];
         causes.extend(before.map(|before| Cause::sent(before, Evidence::Stream)));
         let begin = graph.arrived(piece).max(before.map_or(0, |before| graph.happened(before)));
-        let at = begin.saturating_add(work);
-        let mark = graph.work_until("block.consumed", piece, &causes, work, at);
+        let at = begin.saturating_add(*work).min(*latest).max(begin);
+        let mark = graph.work_until("block.consumed", reader, &causes, at - begin, at);
         consumed.insert(piece, mark);
         before = Some(mark);
     }

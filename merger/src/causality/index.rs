@@ -175,6 +175,12 @@ pub fn receiver(joined: &Joined, message: &MessageRow) -> Option<ProcessId> {
     if message.from_client { connection.server_process } else { connection.client_process }
 }
 
+/// The host that sends a message.
+pub fn sender_host(joined: &Joined, message: &MessageRow) -> HostId {
+    let connection = &joined.connections[message.connection.index()];
+    if message.from_client { connection.client_host } else { connection.server_host }
+}
+
 /// The host that gets a message.
 pub fn receiver_host(joined: &Joined, message: &MessageRow) -> HostId {
     let connection = &joined.connections[message.connection.index()];

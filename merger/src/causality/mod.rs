@@ -10,6 +10,7 @@ mod clients;
 mod draft;
 mod error;
 mod findings;
+mod held_back;
 mod hidden;
 mod index;
 mod measured;

@@ -3,14 +3,14 @@
 //! For each piece after the first the question is what kept it from leaving earlier:
 //!
 //! - the **network**: bytes of the stream were still on their way (they arrived later than this piece left, or more
-//!   than two full segments were not acknowledged). The simulated network has to pace it: it is handed over with the
+//!   than two full segments were not acknowledged), or the link of the sender's own host was full. The simulated network has to pace it: it is handed over with the
 //!   piece before it, without delay.
 //! - the **receiver**: its window was small because it had not read what it had; what it did meanwhile is thinking.
 //!   The piece waits for the piece before it to be handed over, and for what lies one full window back to have
 //!   arrived, plus the recorded time.
 //! - the **sender**: it had nothing to send. The piece waits for the piece before it, plus the recorded pause. If that
 //!   one spent longer on its way than the sender then paused, the pause is counted from its arrival, so that the
-//!   network's time does not become thinking.
+//!   network's time does not become thinking; while bytes that the network paced are still on their way, it paces this piece too.
 //!
 //! On loopback nothing is the network's: what happens there is the pace of the two processes.
 
@@ -22,7 +22,9 @@ use trace::ids::{ConnectionId, MessageId, ProcessId};
 use trace::rows::{ConnectionRow, Evidence, MessageKind, MessageRow};
 
 use super::draft::{Cause, Draft, Graph};
+use super::index::sender_host;
 use crate::joined::{Joined, Segment};
+use crate::network::FullTimes;
 
 /// Bytes of a piece at most, but for the rest of its last segment. HDFS forwards and acknowledges packets of 64 KiB.
 pub const PIECE_BYTES: u64 = 64 * 1024;
@@ -51,6 +53,8 @@ pub struct Pieces {
     offsets: Vec<u64>,
     /// How the first piece of a message follows on what was sent before it on the same stream.
     leads: HashMap<MessageId, Lead>,
+    /// By piece that left when its receiver's window had room for it: the piece whose reading made room.
+    room: HashMap<Draft, Draft>,
     /// How often each pace was seen: network, receiver, sender.
     pub paces: [u64; 3],
 }
@@ -76,10 +80,11 @@ impl Pieces {
             let state = streams
                 .entry((message.connection, message.from_client))
                 .or_insert_with(|| StreamState::new(connection));
+            let full_uplink = joined.full_uplinks.get(sender_host(joined, message).index());
             let first = graph.events.len();
             let segments =
                 joined.stream(message.connection, message.from_client).range(message.offset, message.bytes)?;
-            pieces.cut_message(joined, graph, message, &segments, state);
+            pieces.cut_message(joined, graph, (message, full_uplink), &segments, state);
             pieces.by_message.push(first..graph.events.len());
         }
         Ok(pieces)
@@ -105,6 +110,11 @@ impl Pieces {
         self.offsets[piece]
     }
 
+    /// The piece a window before, if this one waited for the receiver to read that.
+    pub fn makes_room(&self, piece: Draft) -> Option<Draft> {
+        self.room.get(&piece).copied()
+    }
+
     /// Lets a message follow on what was sent before it on the same stream, as the pieces of one message do.
     pub fn follow(&self, graph: &mut Graph, message: MessageId) -> bool {
         let Some(lead) = self.leads.get(&message) else { return false };
@@ -116,7 +126,7 @@ impl Pieces {
         &mut self,
         joined: &Joined,
         graph: &mut Graph,
-        message: &MessageRow,
+        (message, full_uplink): (&MessageRow, Option<&FullTimes>),
         segments: &[Segment],
         state: &mut StreamState,
     ) {
@@ -138,7 +148,7 @@ impl Pieces {
                 sent_ns: segment.sent_ns,
                 arrived_ns: 0,
                 idle_ns: 0,
-                lead: state.lead(segment, idle, begin),
+                lead: state.lead(segment, idle, begin, full_uplink),
             });
             if open.bytes > 0 {
                 open.idle_ns += idle;
@@ -163,6 +173,9 @@ impl Pieces {
                 self.leads.insert(message.message, lead);
             } else {
                 self.paces[lead.pace as usize] += 1;
+                if lead.pace == Pace::Receiver && message.kind == MessageKind::BlockData {
+                    self.room.extend(lead.lag.map(|lag| (piece, lag)));
+                }
                 tie(graph, piece, lead);
             }
         }
@@ -207,8 +220,13 @@ fn tie(graph: &mut Graph, piece: Draft, lead: Lead) {
         Pace::Sender => {
             let on_its_way = graph.arrived(previous).saturating_sub(graph.happened(previous));
             let arrived = graph.arrived(previous) <= graph.happened(piece);
-            if arrived && (graph.events[previous].paced || on_its_way > lead.idle) {
+            let paced = graph.events[previous].paced;
+            if arrived && (paced || on_its_way > lead.idle) {
                 graph.wait(piece, Cause::delivered(previous, Evidence::Stream));
+            } else if paced {
+                // What the network paced was handed over long before it left: a pause of the sender's that is counted from then
+                // would be the network's time. So the network paces this one as well.
+                graph.events[piece].paced = graph.wait(piece, Cause::sent(previous, Evidence::Stream));
             } else {
                 graph.wait(piece, Cause::sent(previous, Evidence::Stream));
             }
@@ -269,11 +287,14 @@ impl StreamState {
             && segment.window_bytes.saturating_sub(segment.in_flight_bytes) < self.window_bytes.max(PIECE_BYTES) / 2
     }
 
-    fn lead(&self, segment: &Segment, idle: u64, offset: u64) -> Option<Lead> {
+    fn lead(&self, segment: &Segment, idle: u64, offset: u64, full_uplink: Option<&FullTimes>) -> Option<Lead> {
         let previous = self.pieces.last()?.1;
         let idle_sum = self.piece_idle_ns + idle;
         let span = segment.sent_ns.saturating_sub(self.piece_sent_ns);
-        let thinks = self.loopback || idle > self.round_trip_ns || idle_sum > (span / 10 * 3).max(100_000);
+        // What waits for its sender's own link has not left it yet: pauses while that is full are the network's.
+        let held_up = full_uplink.is_some_and(|full| full.holds(segment.sent_ns));
+        let pauses = idle > self.round_trip_ns || idle_sum > (span / 10 * 3).max(100_000);
+        let thinks = self.loopback || (pauses && !held_up);
         let window = if self.window_bytes == 0 { UNKNOWN_WINDOW_BYTES } else { self.window_bytes };
         let lag = offset
             .checked_sub(window)

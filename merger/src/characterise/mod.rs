@@ -17,6 +17,8 @@ mod view;
 
 use std::path::Path;
 
+use causal::{CausalError, JobGraph};
+use job_profile::Learn;
 use trace::rows::{Row, Trace};
 use trace_tables::describe::TableDescription;
 use trace_tables::{TableError, write_csv, write_rows};
@@ -39,6 +41,9 @@ pub enum CharacteriseError {
     /// The list of flows.
     #[error(transparent)]
     Export(#[from] ExportError),
+    /// The job that was named.
+    #[error(transparent)]
+    Job(#[from] CausalError),
     /// Another file.
     #[error("{path}: {source}", path = path.display())]
     Io {
@@ -110,11 +115,14 @@ pub fn describe() -> Vec<TableDescription> {
 
 /// Writes `characteristics.json`, `report.html`, `flows.txt`, `job.toml` (for `replay generate`, where the trace has a job
 /// with maps and reduces) and each table as `NAME.parquet` and `NAME.csv` into a folder,
-/// which is made where it is missing.
+/// which is made where it is missing. `learn`: of which job `job.toml` is.
 ///
 /// # Errors
 /// If something cannot be written.
-pub fn write(folder: &Path, trace: &Trace, found: &Characteristics) -> Result<(), CharacteriseError> {
+pub fn write(folder: &Path, trace: &Trace, found: &Characteristics, learn: Learn<'_>) -> Result<(), CharacteriseError> {
+    if learn.job.is_some() {
+        JobGraph::new(trace, learn.job, causal::Options::default())?;
+    }
     std::fs::create_dir_all(folder).map_err(|source| CharacteriseError::Io { path: folder.into(), source })?;
     table(folder, &found.roles)?;
     table(folder, &found.kinds)?;
@@ -130,7 +138,7 @@ pub fn write(folder: &Path, trace: &Trace, found: &Characteristics) -> Result<()
     export::flows(trace, &folder.join("flows.txt"))?;
     let json = serde_json::to_string_pretty(found).map_err(std::io::Error::other);
     text(&folder.join("characteristics.json"), json.map(|json| json + "\n"))?;
-    if let Some(parameters) = job_profile::parameters(trace) {
+    if let Some(parameters) = job_profile::parameters(trace, learn) {
         text(&folder.join("job.toml"), Ok(parameters.to_toml()))?;
     }
     text(&folder.join("report.html"), Ok(page::page(trace, found)))

@@ -1,6 +1,7 @@
 //! How complete a trace is, and how sure.
 
 mod counters;
+mod limits;
 mod negotiated;
 mod path;
 mod report;
@@ -11,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use trace::ids::{ConnectionId, ProcessId};
 use trace::rows::{ConnectionRow, MessageKind, OwnerEvidence, Trace};
 
+pub use limits::{Limited, LimitsDetail};
 pub use path::PathDetail;
 pub use report::{Detail, HostDetail, IncompleteConnection, KernelDetail, Known, Negotiated, Report, Short, Volumes};
 use report::{error, named};
@@ -54,6 +56,7 @@ pub fn check(trace: &Trace) -> Report {
     owners(trace, &counted, &mut report);
     messages(trace, &counted, &mut report);
     kernel(trace, &counted, &mut report);
+    report.detail.limits = limits::compare(trace, &counted);
     counters::compare(trace, &mut report);
     causes(trace, &mut report);
     report.detail.critical_paths = path::follow(trace);
@@ -81,6 +84,7 @@ pub(crate) fn rows(trace: &Trace) -> BTreeMap<String, u64> {
     [
         ("processes", trace.processes.len()),
         ("connections", trace.connections.len()),
+        ("limits", trace.limits.len()),
         ("messages", trace.messages.len()),
         ("spans", trace.spans.len()),
         ("steps", trace.steps.len()),

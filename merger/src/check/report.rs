@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::limits::LimitsDetail;
 use super::path::PathDetail;
 
 /// What a check found. Shares and errors are fractions; error = (captured - counter) / counter.
@@ -97,6 +98,8 @@ pub struct Detail {
     pub critical_paths: Vec<PathDetail>,
     /// What was lost on the way.
     pub losses: Vec<trace::manifest::Loss>,
+    /// What held senders up.
+    pub limits: LimitsDetail,
     /// What each agent ("sniffer", "dumpingd", "jvm") left out of its record on all hosts, by unit.
     pub unwritten_by: BTreeMap<String, BTreeMap<String, u64>>,
     /// What the reader should know.

@@ -2,7 +2,7 @@
 
 use comfy_table::{ContentArrangement, Table, presets};
 
-use super::{IncompleteConnection, Report, target};
+use super::{IncompleteConnection, Report, limits, target};
 use crate::loss::NEVER_CAPTURED;
 use trace::manifest::Loss;
 
@@ -116,6 +116,9 @@ pub fn show(report: &Report) -> String {
         bytes(kernel.absolute_difference_bytes),
         kernel.unknown_ends
     );
+    if let Some(text) = limits::text(&detail.limits) {
+        out += &format!("{text}\n");
+    }
     if !detail.without_owner.is_empty() {
         let shown = &detail.without_owner[..detail.without_owner.len().min(SHOWN)];
         out += &format!(

@@ -19,7 +19,7 @@ use crate::capture::store::FlowPackets;
 use crate::joined::Stream;
 use content::Content;
 use split::{Part, pair, split};
-pub use stream::Early;
+pub use stream::{Early, Limits};
 use stream::{View, Way, window_shift};
 
 /// A connection, before it is known whose it is.
@@ -65,6 +65,8 @@ pub struct Direction {
     pub retransmitted: u64,
     /// Segments that arrived before they left.
     pub early: Early,
+    /// What held the sender up; `None` if its host was not captured.
+    pub limits: Option<Limits>,
 }
 
 /// Which hosts have an address.
@@ -280,6 +282,7 @@ impl ObservedConnection {
             self.sightings.iter().find(|seen| seen.host == wanted)?.view(views)
         };
         let (mut sender, mut receiver) = (view_of(source), view_of(destination));
+        let is_sender_captured = sender.is_some();
         if sender.is_none() && receiver.is_none() {
             // Somebody between the two watched.
             let between = self.sightings.first().and_then(|seen| seen.view(views));
@@ -307,6 +310,7 @@ impl ObservedConnection {
             seen: built.seen,
             retransmitted: built.retransmitted,
             early: built.early,
+            limits: if is_sender_captured { built.limits } else { None },
         }
     }
 }

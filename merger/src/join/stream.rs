@@ -8,6 +8,9 @@ use crate::capture::observed::Observed;
 use crate::capture::store::FlowPackets;
 use crate::joined::{Segment, Stream};
 
+/// Payload of a full segment over Ethernet without options (1,500 bytes less IPv4 and TCP headers).
+const MAX_SEGMENT_BYTES: u64 = 1_460;
+
 /// What one host saw of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'a> {
@@ -51,6 +54,43 @@ pub(super) struct Built {
     pub retransmitted: u64,
     /// Segments that by the aligned clocks arrived before they left.
     pub early: Early,
+    /// What held the sender up; `None` if its host was not captured.
+    pub limits: Option<Limits>,
+}
+
+/// How long a sender waited for others, as its host's packets tell it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes were sent and not acknowledged, nanoseconds.
+    pub busy_ns: u64,
+    /// The receiver's window had no room for a full segment beside them, nanoseconds; `None` = windows are not known.
+    pub window_limited_ns: Option<u64>,
+}
+
+/// Reckons [`Limits`] from packet to packet.
+#[derive(Debug, Default)]
+struct LimitClock {
+    limits: Limits,
+    at_ns: Option<u64>,
+    /// The largest payload so far: with segmentation offload more than a segment.
+    largest: u64,
+}
+
+impl LimitClock {
+    /// Time goes on to the next packet, with so much on its way since the last one.
+    fn advance(&mut self, to_ns: u64, in_flight: u64, window_bytes: Option<u64>) {
+        let passed_ns = self.at_ns.map_or(0, |at_ns| to_ns.saturating_sub(at_ns));
+        self.at_ns = Some(self.at_ns.map_or(to_ns, |at_ns| at_ns.max(to_ns)));
+        if in_flight == 0 {
+            return;
+        }
+        self.limits.busy_ns += passed_ns;
+        if let Some(window_bytes) = window_bytes {
+            let segment = self.largest.min(MAX_SEGMENT_BYTES);
+            let limited_ns = self.limits.window_limited_ns.get_or_insert(0);
+            *limited_ns += if in_flight + segment > window_bytes { passed_ns } else { 0 };
+        }
+    }
 }
 
 /// Segments that by the aligned clocks arrived before they left; their delivery was moved to when they left.
@@ -173,8 +213,11 @@ impl<'a> Way<'a> {
     fn send(&self, view: View<'_>, base: u32, built: &mut Built, seen: &mut Ranges) {
         let (mut sent, mut heard) = (Unwrap::new(base), Unwrap::new(base));
         let (mut highest, mut acknowledged, mut window_bytes) = (0u64, 0u64, 0u64);
+        let mut clock = LimitClock::default();
         let mut again: Vec<(u64, u64)> = Vec::new();
         for packet in view.packets {
+            let known_window = self.window_shift.map(|_| window_bytes);
+            clock.advance(packet.time_ns, highest.saturating_sub(acknowledged), known_window);
             if self.is_ack(packet) {
                 acknowledged = acknowledged.max(heard.offset(packet.acknowledgement).max(0) as u64);
                 window_bytes = match self.window_shift {
@@ -208,8 +251,10 @@ impl<'a> Way<'a> {
                     again.push((start, end));
                 }
                 highest = highest.max(end);
+                clock.largest = clock.largest.max(u64::from(packet.payload_length));
             }
         }
+        built.limits = Some(clock.limits);
         if !again.is_empty() {
             mark_retransmitted(&mut built.stream.segments, &again);
         }

@@ -6,6 +6,7 @@
 //! the two held them up. Of a link that was never full only a lower bound of its rate is known.
 
 pub mod file;
+mod full_times;
 mod plateau;
 mod queues;
 mod show;
@@ -21,6 +22,7 @@ use trace::rows::{ConnectionRow, HostRow};
 use crate::capture::HostCapture;
 use crate::join::{AddressBook, ObservedFlow};
 use crate::survey::Views;
+pub use full_times::FullTimes;
 pub use show::show;
 
 use plateau::{Plateau, plateau};
@@ -97,6 +99,14 @@ impl Filled<'_> {
     }
 }
 
+/// What is known of the links.
+#[derive(Debug, Default)]
+pub(crate) struct Links {
+    pub estimates: Vec<LinkEstimate>,
+    /// By host: when its link to the switch was full.
+    pub full_uplinks: Vec<FullTimes>,
+}
+
 /// Estimates the links' rates and queues from what hosts sent each other. `packets` are those of a flow, with times on one clock.
 pub(crate) fn links(
     hosts: &[HostCapture],
@@ -104,7 +114,7 @@ pub(crate) fn links(
     carried: Carried,
     flows: &[ObservedFlow],
     packets: impl Fn(&ObservedFlow) -> io::Result<Views> + Sync,
-) -> io::Result<Vec<LinkEstimate>> {
+) -> io::Result<Links> {
     let racks = Racks::of(hosts);
     let loads = loads(&carried, &racks);
     drop(carried);
@@ -120,7 +130,12 @@ pub(crate) fn links(
     let touched = |ends: &Ends| racks.way(*ends).iter().any(|link| filled.contains_key(link));
     let waits = Waits::new(flows, book, touched, packets)?;
     let direct = racks.several() == 2;
-    let links = loads
+    let full_uplink = |host: usize| {
+        let filled = filled.get(&DirectedLink::Up(host));
+        filled.map(|filled| FullTimes::of(filled.plateau, filled.windows)).unwrap_or_default()
+    };
+    let full_uplinks = (0..hosts.len()).map(full_uplink).collect();
+    let estimates = loads
         .iter()
         // Between two racks what leaves the one comes to the other: one link.
         .filter(|(link, _)| !(direct && matches!(link, DirectedLink::In(_))))
@@ -151,7 +166,7 @@ pub(crate) fn links(
             }
         })
         .collect();
-    Ok(links)
+    Ok(Links { estimates, full_uplinks })
 }
 
 /// Bits per second of bytes in a window.

@@ -375,6 +375,42 @@ fn ss_and_lsof_name_owners() {
     }
 }
 
+/// Connections of some milliseconds, on one port one after the other: what a listing once a second misses.
+#[test]
+fn tcplife_names_the_owners_of_short_connections() {
+    let mut world = World::new(&["w1", "m1"]);
+    for (number, ms) in [500, 600, 700].into_iter().enumerate() {
+        let mut talk = world.connect((0, 40_000), (1, 8020), [77 + number as u32, 88], at(ms));
+        world.say(&mut talk, true, at(ms + 1), &[1; 100]);
+        world.close(&mut talk, at(ms + 10));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &world, "eth0.pcap", |packets| pcap(packets, Link::Ethernet, true, 65_535));
+    let header = "PID   COMM       LADDR           LPORT RADDR           RPORT TX_KB RX_KB MS\n";
+    let line = |pid: u32, (local, remote): (&str, &str), ended_ms: u64| {
+        format!("# {}\n{pid} IPC Client (1) {local} {remote} 0 0 10.10\n", at(ended_ms) + 100_000)
+    };
+    let client = ("10.0.0.1 40000", "10.0.0.2 8020");
+    let w1 =
+        format!("{header}{}{}{}lost 3 events\n", line(11, client, 510), line(12, client, 610), line(13, client, 710));
+    let m1 = format!("{header}{}", line(99, (client.1, client.0), 510));
+    for (host, address, listing) in [("w1", "10.0.0.1", w1), ("m1", "10.0.0.2", m1)] {
+        let at = folder.path().join(host);
+        fs::write(at.join("tcplife.txt"), listing).unwrap();
+        let rest = r#", "sockets": [{"file": "tcplife.txt", "format": "tcplife"}]"#;
+        fs::write(at.join("manifest.json"), manifest(host, address, "eth0.pcap", rest)).unwrap();
+    }
+    let merged = merged(folder.path());
+    let pid =
+        |process: Option<trace::ids::ProcessId>| process.map(|process| merged.joined.processes[process.index()].pid);
+    let clients: Vec<Option<u32>> = merged.joined.connections.iter().map(|row| pid(row.client_process)).collect();
+    assert_eq!(clients, [Some(11), Some(12), Some(13)]);
+    assert!(merged.joined.connections.iter().all(|row| row.client_evidence == OwnerEvidence::Scan));
+    assert_eq!(pid(merged.joined.connections[0].server_process), Some(99));
+    let ignored: Vec<u64> = merged.losses().iter().map(|loss| loss.count).collect();
+    assert_eq!(ignored, [1], "{:?}", merged.losses());
+}
+
 #[test]
 fn a_wrong_manifest_is_refused_with_its_path_and_reason() {
     for (text, reason) in [

@@ -18,6 +18,7 @@ mod history_jhist;
 mod hostile;
 mod join_connections;
 mod layout;
+mod limits;
 mod memory;
 mod owners;
 mod steps;

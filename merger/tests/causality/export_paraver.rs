@@ -209,6 +209,7 @@ fn trace_of_two_hosts() -> Trace {
         hosts: inferred.joined.hosts,
         processes: inferred.joined.processes,
         connections: inferred.joined.connections,
+        limits: Vec::new(),
         messages: inferred.joined.messages,
         spans: inferred.joined.spans,
         steps: inferred.joined.steps,

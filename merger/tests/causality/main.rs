@@ -8,6 +8,7 @@ mod export_lists;
 mod export_otlp;
 mod export_paraver;
 mod export_vef;
+mod held_back;
 mod job;
 mod mrv1;
 mod pieces;

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trace::ids::{EventId, ProcessId};
+use trace::ids::{EventId, HostId, ProcessId};
 
 use super::graph::{JobGraph, JobPeriod};
 use super::options::{Causality, CoreSharing};
@@ -93,7 +93,7 @@ impl Computing {
     /// The work of a job's events; `None` where tasks do not compete.
     pub fn new(graph: &JobGraph) -> Option<Self> {
         let sharing = graph.options.cores.filter(|_| graph.options.causality == Causality::Trace)?;
-        let places = if sharing.shared { 1 } else { graph.trace.hosts.len().max(1) };
+        let places = sharing.places(graph);
         let processors = vec![Processors::new(sharing.cores); places];
         Some(Self {
             work: work(graph, sharing, &processors),
@@ -155,11 +155,17 @@ impl Computing {
     }
 }
 
-/// How much each event is to compute, from how long it took beside all others of the recording.
-fn work(graph: &JobGraph, sharing: CoreSharing, processors: &[Processors]) -> BTreeMap<EventId, Work> {
+/// An event that a task's process computed in the recording, or its end.
+struct Edge {
+    at: JobTime,
+    is_end: bool,
+    event: EventId,
+}
+
+/// Ends and beginnings of what was computed, in the order of time, and what of it is known: where, and for how long.
+fn computed(graph: &JobGraph, sharing: CoreSharing) -> (Vec<Edge>, BTreeMap<EventId, Work>) {
     let outcome = recorded(graph);
-    // Ends and beginnings of what was computed, in the order of time: work is reckoned between them.
-    let mut edges: Vec<(JobTime, bool, EventId)> = Vec::new();
+    let mut edges: Vec<Edge> = Vec::new();
     let mut work: BTreeMap<EventId, Work> = BTreeMap::new();
     for row in graph.during().filter(|row| graph.period(row.event) == JobPeriod::During) {
         let Some(process) = graph.computing(row.event) else { continue };
@@ -168,18 +174,25 @@ fn work(graph: &JobGraph, sharing: CoreSharing, processors: &[Processors]) -> BT
         let alone_ps = to.since_ps(from);
         if alone_ps > 0 {
             let host = graph.trace.processes[process.index()].host;
-            let place = if sharing.shared { 0 } else { host.index() };
+            let place = sharing.place(host);
             work.insert(row.event, Work { process, place, units: 0, alone_ps });
-            edges.extend([(from, false, row.event), (to, true, row.event)]);
+            edges.push(Edge { at: from, is_end: false, event: row.event });
+            edges.push(Edge { at: to, is_end: true, event: row.event });
         }
     }
-    edges.sort_unstable();
+    edges.sort_unstable_by_key(|edge| (edge.at, edge.is_end, edge.event));
+    (edges, work)
+}
+
+/// How much each event is to compute, from how long it took beside all others of the recording.
+fn work(graph: &JobGraph, sharing: CoreSharing, processors: &[Processors]) -> BTreeMap<EventId, Work> {
+    let (edges, mut work) = computed(graph, sharing);
     let mut processors = processors.to_vec();
-    for (at, ends, event) in edges {
-        let Some(work) = work.get_mut(&event) else { continue };
+    for edge in edges {
+        let Some(work) = work.get_mut(&edge.event) else { continue };
         let processors = &mut processors[work.place];
-        processors.advance(at);
-        if ends {
+        processors.advance(edge.at);
+        if edge.is_end {
             processors.end(work.process);
             work.units = processors.progress - work.units;
         } else {
@@ -194,6 +207,65 @@ fn work(graph: &JobGraph, sharing: CoreSharing, processors: &[Processors]) -> BT
     }
     work.retain(|_, work| work.units > 0 && work.alone_ps > 0);
     work
+}
+
+/// What a process that computed got of the processors in the recording, over time.
+#[derive(Clone, Debug)]
+pub struct RecordedCores {
+    sharing: CoreSharing,
+    /// By place: what a process that computes all the time has done at a time. Straight lines lie between the points.
+    progress: Vec<Vec<(JobTime, u128)>>,
+}
+
+impl RecordedCores {
+    /// The processors of a recorded job.
+    #[must_use]
+    pub fn new(graph: &JobGraph, sharing: CoreSharing) -> Self {
+        let places = sharing.places(graph);
+        let mut processors = vec![Processors::new(sharing.cores); places];
+        let mut progress = vec![vec![(JobTime::SUBMISSION, 0)]; places];
+        let (edges, work) = computed(graph, sharing);
+        for edge in edges {
+            let Some(work) = work.get(&edge.event) else { continue };
+            let processors = &mut processors[work.place];
+            processors.advance(edge.at);
+            progress[work.place].push((processors.at, processors.progress));
+            if edge.is_end {
+                processors.end(work.process);
+            } else {
+                processors.begin(work.process);
+            }
+        }
+        Self { sharing, progress }
+    }
+
+    /// What a process on a host that computed between two times would have taken for it alone, picoseconds.
+    #[must_use]
+    pub fn alone_ps(&self, host: HostId, from: JobTime, to: JobTime) -> u64 {
+        let Some(progress) = self.progress.get(self.sharing.place(host)) else { return to.since_ps(from) };
+        let at = |time: JobTime| {
+            let next = progress.partition_point(|(at, _)| *at < time);
+            let (before, done) = progress[next.saturating_sub(1)];
+            let passed_ps = u128::from(time.since_ps(before));
+            match progress.get(next).filter(|(after, _)| *after > before) {
+                Some((after, more)) => done + (more - done) * passed_ps / u128::from(after.since_ps(before)),
+                None => done + passed_ps * UNIT,
+            }
+        };
+        u64::try_from((at(to) - at(from).min(at(to))) / UNIT).unwrap_or(u64::MAX)
+    }
+}
+
+impl CoreSharing {
+    /// Which of the processors a host has.
+    const fn place(self, host: HostId) -> usize {
+        if self.shared { 0 } else { host.index() }
+    }
+
+    /// How many processors there are, each of a host or one of all.
+    fn places(self, graph: &JobGraph) -> usize {
+        if self.shared { 1 } else { graph.trace.hosts.len().max(1) }
+    }
 }
 
 /// `value * of / whole`; to the unit where both are the same.

@@ -25,6 +25,7 @@ mod recorded;
 mod time;
 mod transport;
 
+pub use cores::RecordedCores;
 pub use doubt::{Doubt, doubts, thinking_of_coordinators};
 pub use error::CausalError;
 pub use execution::{Execution, Progress};

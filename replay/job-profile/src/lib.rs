@@ -1,11 +1,22 @@
 //! The profile of a recorded MapReduce job: what each of its tasks did, by bytes, apart from the network of the recording.
 //!
 //! [`parameters`] are medians over the tasks, [`profile`] has them one by one. Both are of one job of a trace, that with the largest
-//! shuffle. Times are nanoseconds, sizes bytes; `None` = the trace does not tell.
+//! shuffle or one that is named ([`Learn`]). Times are nanoseconds, sizes bytes; `None` = the trace does not tell. Given the processors for which tasks competed
+//! ([`CoreSharing`]), times are those that a task would have taken with one of its own.
 
 mod parameters;
 mod recording;
 mod tasks;
 
+pub use causal::CoreSharing;
 pub use parameters::{JobParameters, parameters};
 pub use tasks::{CallProfile, JobProfile, MapProfile, ReduceProfile, profile};
+
+/// Which job is learned, and on which machines it ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Learn<'a> {
+    /// Its id; `None` = the job with the largest shuffle.
+    pub job: Option<&'a str>,
+    /// The processors for which its tasks competed; `None` = what they cost each other stays in what is learned.
+    pub sharing: Option<CoreSharing>,
+}

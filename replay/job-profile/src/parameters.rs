@@ -1,14 +1,15 @@
 //! The parameters of a job's like: what `replay generate` makes such a job from.
 //!
-//! All is of one job, that with the largest shuffle. A rate is a median over tasks; where a network may have held a task back, only
+//! All is of one job. A rate is a median over tasks; where a network may have held a task back, only
 //! what was not on the network counts: maps whose block lay on their own host, and of reduces the thinking on the critical
 //! path to their end.
 
 use std::fmt::Write as _;
 
-use causal::{JobGraph, Options};
+use causal::{CoreSharing, JobGraph, Options};
 use trace::rows::{JobRow, TaskKind, Trace};
 
+use crate::Learn;
 use crate::recording::Recording;
 
 /// What was learned of a job. Times are nanoseconds, rates bytes a second; `None` = the trace does not tell.
@@ -24,6 +25,9 @@ pub struct JobParameters {
     pub racks: usize,
     /// Tasks that ran on one node at once, at most.
     pub tasks_at_once: usize,
+    /// The processors for which tasks competed, if they were told: rates and starts are those of a processor of one's own.
+    #[serde(skip)]
+    pub sharing: Option<CoreSharing>,
     /// Maps that completed.
     pub maps: u32,
     /// Reduces that completed.
@@ -62,14 +66,15 @@ pub struct JobParameters {
     pub notes: Vec<String>,
 }
 
-/// Learns them; `None` if the trace has no job that can be replayed, or none with maps and reduces.
+/// Learns them; `None` if the trace has no job that can be replayed, or none with maps and reduces. Where the sharing of processors is told, rates and starts
+/// are those of a processor of one's own.
 #[must_use]
-pub fn parameters(trace: &Trace) -> Option<JobParameters> {
-    let graph = JobGraph::new(trace, None, Options::default()).ok()?;
-    parameters_of(&Recording::new(trace, &graph), graph.job)
+pub fn parameters(trace: &Trace, learn: Learn<'_>) -> Option<JobParameters> {
+    let graph = JobGraph::new(trace, learn.job, Options::default()).ok()?;
+    parameters_of(&Recording::new(trace, &graph, learn.sharing), graph.job, learn.sharing)
 }
 
-pub(super) fn parameters_of(of: &Recording<'_>, job: &JobRow) -> Option<JobParameters> {
+pub(super) fn parameters_of(of: &Recording<'_>, job: &JobRow, sharing: Option<CoreSharing>) -> Option<JobParameters> {
     let input_bytes = job.hdfs_bytes_read.filter(|bytes| *bytes > 0)?;
     let fetched = job.shuffle_bytes?;
     if job.maps == 0 || job.reduces == 0 {
@@ -84,6 +89,7 @@ pub(super) fn parameters_of(of: &Recording<'_>, job: &JobRow) -> Option<JobParam
         nodes: of.nodes().len(),
         racks: of.racks().max(1),
         tasks_at_once: of.tasks_at_once(),
+        sharing,
         maps: job.maps,
         reduces: job.reduces,
         input_bytes,
@@ -99,10 +105,11 @@ pub(super) fn parameters_of(of: &Recording<'_>, job: &JobRow) -> Option<JobParam
         master_start_ns: of.master_start(job),
         map_rate,
         sort_rate: of.median_rate(&[TaskKind::Map], |task| {
-            Some((fetched / u64::from(job.maps), of.sent(task, "done")?.saturating_sub(of.input(task)?.1.delivered_ns)))
+            let last = of.input(task)?.1.delivered_ns;
+            Some((fetched / u64::from(job.maps), of.alone_ns(task, last, of.sent(task, "done")?)))
         }),
         merge_rate: of.median_rate(&[TaskKind::Reduce], |task| {
-            Some((of.fetched(task), task.sort_end_ns?.saturating_sub(task.shuffle_end_ns?)))
+            Some((of.fetched(task), of.alone_ns(task, task.shuffle_end_ns?, task.sort_end_ns?)))
         }),
         reduce_rate: of
             .median_rate(&[TaskKind::Reduce], |task| Some((of.fetched(task), of.thinking_after_sort(task)?))),
@@ -128,11 +135,21 @@ impl JobParameters {
             let _ = writeln!(text, "# {}", plain(note));
         }
         let share = |value: f64| (value * 1e6).round() / 1e6;
+        let cores = match self.sharing {
+            Some(CoreSharing { cores, shared }) => format!(
+                "# Cores as they were told; a trace does not tell disks: what they took is in the rates below.\n\
+                 cores = {cores}\ncore_sharing = \"{}\"\n",
+                if shared { "cluster" } else { "node" }
+            ),
+            None => format!(
+                "# A trace does not tell cores and disks; what they took is in the rates below.\ncores = {}\n",
+                self.tasks_at_once
+            ),
+        };
         let _ = write!(
             text,
             "\n[cluster]\nnodes = {}\nracks = {}\n\
-             # A trace does not tell cores and disks; what they took is in the rates below.\n\
-             cores = {}\ndisk_read = \"unlimited\"\ndisk_write = \"unlimited\"\n\
+             {}disk_read = \"unlimited\"\ndisk_write = \"unlimited\"\n\
              container_start = {}\ntask_start = {}\nmaster_start = {}\n\
              \n[hadoop]\n# The input by the maps.\ndfs.blocksize = {}\ndfs.replication = {}\n\
              # As many tasks at once as one node had at most; a master takes the place of none.\n\
@@ -145,7 +162,7 @@ impl JobParameters {
              map_rate = {}\nsort_rate = {}\nmerge_rate = {}\nreduce_rate = {}\nskew = {:?}\n",
             self.nodes,
             self.racks,
-            self.tasks_at_once,
+            cores,
             time(self.container_start_ns),
             time(self.task_start_ns),
             time(self.master_start_ns),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use causal::{JobGraph, Outcome, PathKind, critical_path_to, recorded};
+use causal::{CoreSharing, JobGraph, JobTime, Outcome, PathKind, RecordedCores, critical_path_to, recorded};
 use trace::ids::{ConnectionId, EventId, HostId, ProcessId, TaskId};
 use trace::rows::{EventKind, JobRow, MessageKind, MessageRow, TaskKind, TaskRow, Trace};
 
@@ -19,10 +19,12 @@ pub(super) struct Recording<'a> {
     outcome: Outcome,
     /// The event by which each task has ended.
     ends: BTreeMap<TaskId, EventId>,
+    /// The processors for which tasks competed; `None` = how long something took is what it is.
+    cores: Option<RecordedCores>,
 }
 
 impl<'a> Recording<'a> {
-    pub(super) fn new(trace: &'a Trace, graph: &'a JobGraph<'a>) -> Self {
+    pub(super) fn new(trace: &'a Trace, graph: &'a JobGraph<'a>, sharing: Option<CoreSharing>) -> Self {
         let tasks: Vec<&TaskRow> = graph.tasks().filter(|task| task.succeeded).collect();
         let marks = trace.events.iter().filter(|event| event.kind == EventKind::Mark && event.name == "task.finish");
         let ends = marks.filter_map(|event| Some((event.task?, event.event))).collect();
@@ -47,7 +49,18 @@ impl<'a> Recording<'a> {
             let bytes = outputs.entry(message.map.as_deref().unwrap_or_default()).or_default();
             *bytes = bytes.saturating_add(message.app_bytes);
         }
-        Self { outputs, trace, graph, tasks, nodes, by_process, outcome: recorded(graph), ends }
+        let cores = sharing.map(|sharing| RecordedCores::new(graph, sharing));
+        Self { outputs, trace, graph, tasks, nodes, by_process, outcome: recorded(graph), ends, cores }
+    }
+
+    /// What a task took from one recorded time to another, if it had a processor of its own.
+    pub(super) fn alone_ns(&self, task: &TaskRow, from_ns: u64, to_ns: u64) -> u64 {
+        let alone_ps = self.alone_ps(task, self.graph.job_time(from_ns), self.graph.job_time(to_ns));
+        alone_ps.map_or_else(|| to_ns.saturating_sub(from_ns), |ps| ps / 1_000)
+    }
+
+    fn alone_ps(&self, task: &TaskRow, from: JobTime, to: JobTime) -> Option<u64> {
+        Some(self.cores.as_ref()?.alone_ps(task.host?, from, to))
     }
 
     fn messages(&self, task: &TaskRow) -> impl Iterator<Item = &'a MessageRow> + '_ {
@@ -219,7 +232,7 @@ impl<'a> Recording<'a> {
     }
 
     pub(super) fn container_start(&self, task: &TaskRow) -> Option<u64> {
-        Some(self.sent(task, "getTask")?.saturating_sub(task.start_ns))
+        Some(self.alone_ns(task, task.start_ns, self.sent(task, "getTask")?))
     }
 
     pub(super) fn task_start(&self, task: &TaskRow) -> Option<u64> {
@@ -228,7 +241,7 @@ impl<'a> Recording<'a> {
             TaskKind::Reduce => self.sent(task, "getMapCompletionEvents")?,
             TaskKind::Map | TaskKind::Other => self.input(task)?.0.sent_ns,
         };
-        Some(begins.saturating_sub(assigned))
+        Some(self.alone_ns(task, assigned, begins))
     }
 
     pub(super) fn master_start(&self, job: &JobRow) -> Option<u64> {
@@ -253,7 +266,7 @@ impl<'a> Recording<'a> {
                     .messages(task)
                     .filter(|message| message.kind == MessageKind::BlockData && message.name == "read");
                 let bytes = data.map(|message| message.app_bytes).fold(0, u64::saturating_add);
-                Some((bytes, last.delivered_ns.saturating_sub(first.sent_ns)))
+                Some((bytes, self.alone_ns(task, first.sent_ns, last.delivered_ns)))
             })
         };
         rate(true).or_else(|| {
@@ -268,7 +281,17 @@ impl<'a> Recording<'a> {
     pub(super) fn thinking_after_sort(&self, task: &TaskRow) -> Option<u64> {
         let from = self.graph.job_time(task.sort_end_ns?).ps();
         let path = critical_path_to(self.graph, &self.outcome, *self.ends.get(&task.task)?, from);
-        Some((path.total_of_ps(PathKind::Think) + path.total_of_ps(PathKind::HiddenWork)) / 1_000)
+        let role = task.process.and_then(|process| self.trace.processes.get(process.index())).map(|row| &row.role);
+        let lengths = path.pieces.iter().map(|piece| match piece.kind {
+            // Daemons and masters compete with nobody.
+            PathKind::Think if role.is_some_and(|role| piece.role() == role) => {
+                let at = |ps| JobTime::SUBMISSION.plus_ps(ps);
+                self.alone_ps(task, at(piece.from_ps), at(piece.to_ps)).unwrap_or(piece.length_ps())
+            }
+            PathKind::Think | PathKind::HiddenWork => piece.length_ps(),
+            _ => 0,
+        });
+        Some(lengths.sum::<u64>() / 1_000)
     }
 
     pub(super) fn median_ns(&self, kinds: &[TaskKind], of: impl Fn(&TaskRow) -> Option<u64>) -> Option<u64> {

@@ -6,6 +6,7 @@ use causal::{JobGraph, Options};
 use trace::ids::{ConnectionId, HostId, TimerId};
 use trace::rows::{EventRow, MessageKind, MessageRow, TaskKind, TaskRow, TimerRow, Trace};
 
+use crate::Learn;
 use crate::parameters::{JobParameters, parameters_of};
 use crate::recording::Recording;
 
@@ -82,13 +83,13 @@ pub struct CallProfile {
     pub service_ns: u64,
 }
 
-/// Profiles the job with the largest shuffle; `None` if the trace has no job that can be replayed, or none with maps and reduces
-/// that read and shuffle.
+/// Profiles a job; `None` if the trace has no job that can be replayed, or none with maps and reduces
+/// that read and shuffle. Where the sharing of processors is told, times are what tasks would have taken with a processor of their own.
 #[must_use]
-pub fn profile(trace: &Trace) -> Option<JobProfile> {
-    let graph = JobGraph::new(trace, None, Options::default()).ok()?;
-    let of = Recording::new(trace, &graph);
-    let parameters = parameters_of(&of, graph.job)?;
+pub fn profile(trace: &Trace, learn: Learn<'_>) -> Option<JobProfile> {
+    let graph = JobGraph::new(trace, learn.job, Options::default()).ok()?;
+    let of = Recording::new(trace, &graph, learn.sharing);
+    let parameters = parameters_of(&of, graph.job, learn.sharing)?;
     let nodes = of.ordered_nodes();
     let kind = |kind: TaskKind| {
         let mut tasks: Vec<&TaskRow> = of.tasks.iter().filter(|task| task.kind == kind).copied().collect();
@@ -118,8 +119,8 @@ fn map_profile(of: &Recording<'_>, task: &TaskRow, nodes: &[HostId]) -> Option<M
         node,
         container_start_ns: of.container_start(task),
         task_start_ns: of.task_start(task),
-        reading_ns: (!of.reads_elsewhere(task)).then(|| last.delivered_ns.saturating_sub(first.sent_ns)),
-        sorting_ns: of.sent(task, "done").map(|done| done.saturating_sub(last.delivered_ns)),
+        reading_ns: (!of.reads_elsewhere(task)).then(|| of.alone_ns(task, first.sent_ns, last.delivered_ns)),
+        sorting_ns: of.sent(task, "done").map(|done| of.alone_ns(task, last.delivered_ns, done)),
     })
 }
 
@@ -129,7 +130,7 @@ fn reduce_profile(of: &Recording<'_>, task: &TaskRow) -> ReduceProfile {
         output_bytes: of.written(task),
         container_start_ns: of.container_start(task),
         task_start_ns: of.task_start(task),
-        merging_ns: task.sort_end_ns.zip(task.shuffle_end_ns).map(|(sorted, shuffled)| sorted.saturating_sub(shuffled)),
+        merging_ns: task.sort_end_ns.zip(task.shuffle_end_ns).map(|(end, begin)| of.alone_ns(task, begin, end)),
         computing_ns: of.thinking_after_sort(task),
     }
 }

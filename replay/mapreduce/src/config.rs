@@ -83,8 +83,11 @@ pub struct Cluster {
     pub nodes: u32,
     /// Racks over which workers are dealt in turn; the masters stand in the first. Default: 1.
     pub racks: u32,
-    /// Cores of a worker. Default: 8.
+    /// Cores of a worker, or of all. Default: 8.
     pub cores: u32,
+    /// Who competes for cores. Default: `none`.
+    #[serde(skip_serializing_if = "CoreScope::is_none")]
+    pub core_sharing: CoreScope,
     /// Disks of a worker, each with a queue of its own; the next free one serves. Default: 1.
     pub disks: u32,
     /// What a disk reads. Default: `80MB/s`; `unlimited`: all that is read is in memory.
@@ -113,6 +116,7 @@ impl Default for Cluster {
             nodes: 16,
             racks: 1,
             cores: 8,
+            core_sharing: CoreScope::None,
             disks: 1,
             disk_read: disk,
             disk_write: disk,
@@ -123,6 +127,26 @@ impl Default for Cluster {
             piece: Bytes(1 << 20),
             slow: BTreeMap::new(),
         }
+    }
+}
+
+/// Who competes for cores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CoreScope {
+    /// A piece of computing has a core of its worker until it is done, others wait; starts need none.
+    #[default]
+    None,
+    /// A worker's tasks take turns on its cores, while they start as well.
+    Node,
+    /// The tasks of all workers take turns on `cores`, as in a lab on one machine.
+    Cluster,
+}
+
+impl CoreScope {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    const fn is_none(&self) -> bool {
+        matches!(self, Self::None)
     }
 }
 

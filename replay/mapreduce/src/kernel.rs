@@ -145,6 +145,8 @@ struct Waiter {
 struct Resource {
     free: u32,
     queue: VecDeque<StepId>,
+    /// Who has had it for so long, and is not done, goes to the end of the queue; `None` = who has it keeps it until it is done.
+    turn_ps: Option<u64>,
 }
 
 /// A loop that sends on its own account.
@@ -260,9 +262,9 @@ impl<H: Copy> Kernel<H> {
         &self.steps[step as usize]
     }
 
-    /// A resource that `servers` steps can have at a time.
-    pub(crate) fn add_resource(&mut self, servers: u32) -> ResourceId {
-        self.resources.push(Resource { free: servers, queue: VecDeque::new() });
+    /// A resource that `servers` steps can have at a time, each until it is done, or for turns of `turn_ps`.
+    pub(crate) fn add_resource(&mut self, servers: u32, turn_ps: Option<u64>) -> ResourceId {
+        self.resources.push(Resource { free: servers, queue: VecDeque::new(), turn_ps });
         ResourceId(self.resources.len() as u32 - 1)
     }
 
@@ -362,16 +364,40 @@ impl<H: Copy> Kernel<H> {
                 let at = step.caused.plus_ps(ps);
                 self.schedule(id, at);
             }
-            Work::Of(resource, ps) => {
-                let resource = &mut self.resources[resource.0 as usize];
+            Work::Of(number, _) => {
+                let resource = &mut self.resources[number.0 as usize];
                 if resource.free > 0 {
                     resource.free -= 1;
-                    self.schedule(id, self.now.plus_ps(ps));
+                    self.serve(id);
                 } else {
                     resource.queue.push_back(id);
                 }
             }
         }
+    }
+
+    /// A step has its resource: until it is done, or for a turn.
+    fn serve(&mut self, id: StepId) {
+        let Work::Of(resource, ps) = self.step(id).work else { return };
+        match self.resources[resource.0 as usize].turn_ps {
+            None => self.schedule(id, self.now.plus_ps(ps)),
+            Some(turn_ps) => {
+                let turn_ps = turn_ps.min(ps);
+                self.steps[id.0 as usize].work = Work::Of(resource, ps - turn_ps);
+                if turn_ps == ps {
+                    self.schedule(id, self.now.plus_ps(ps));
+                } else {
+                    self.scheduled += 1;
+                    self.queue.push(Reverse((self.now.plus_ps(turn_ps), self.scheduled, id)));
+                }
+            }
+        }
+    }
+
+    /// What a step has left to do when its turn is over; `None` if it is done, or needs no resource that is had by turns.
+    fn left(&self, id: StepId) -> Option<ResourceId> {
+        let Work::Of(resource, left_ps) = self.step(id).work else { return None };
+        (left_ps > 0 && self.resources[resource.0 as usize].turn_ps.is_some()).then_some(resource)
     }
 
     /// A step happens at the first whole nanosecond after its cause that is neither before `at` nor past.
@@ -444,6 +470,11 @@ impl<H: Copy> Kernel<H> {
             }
             return;
         }
+        if let Some(resource) = self.left(id) {
+            self.resources[resource.0 as usize].queue.push_back(id);
+            self.release(resource);
+            return;
+        }
         self.order.push(id);
         let step = &mut self.steps[id.0 as usize];
         step.happened = at;
@@ -475,9 +506,7 @@ impl<H: Copy> Kernel<H> {
             if self.is_off(next) {
                 continue;
             }
-            if let Work::Of(_, ps) = self.step(next).work {
-                self.schedule(next, self.now.plus_ps(ps));
-            }
+            self.serve(next);
             return;
         }
         self.resources[resource.0 as usize].free += 1;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Error;
 use clap::Args;
+use job_profile::{CoreSharing, Learn};
 use mapreduce::{Amount, Growth, Speed};
 use netsim::units::Bytes;
 use replay::experiment::Override;
@@ -49,6 +50,16 @@ pub(super) struct GrowArgs {
     /// Speed of the disks. A trace tells none: give rates by --set cluster.disk_read and cluster.disk_write.
     #[arg(long, value_name = "Nx", default_value = "1x")]
     disk: Speed,
+    /// The job to grow, by its id [default: that with the largest shuffle].
+    #[arg(long, value_name = "ID")]
+    job: Option<String>,
+    /// Cores of each recorded worker: what tasks cost each other there is taken out of what is learned, and the grown job's tasks
+    /// compete for so many [default: it stays in the rates].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    cores: Option<u32>,
+    /// All workers share --cores, as in a lab on one machine.
+    #[arg(long, requires = "cores")]
+    shared: bool,
     /// The network on which the grown job runs: the fabric of this experiment [default: an infinitely fast one].
     #[arg(long, value_name = "EXPERIMENT")]
     fabric: Option<PathBuf>,
@@ -95,7 +106,9 @@ pub(super) fn run(args: &GrowArgs) -> Result<ExitCode, Error> {
         cpu: args.cpu,
         disk: args.disk,
     };
-    let (grown, mut notes) = grown_job(&args.trace.display().to_string(), &recorded, &args.overrides, &growth)?;
+    let sharing = args.cores.map(|cores| CoreSharing { cores, shared: args.shared });
+    let learn = Learn { job: args.job.as_deref(), sharing };
+    let (grown, mut notes) = grown_job(&args.trace.display().to_string(), &recorded, learn, &args.overrides, &growth)?;
     let trace = write_jobs(&grown, args.fabric.as_deref(), &args.out, &bars, "grow")?;
     let masters = masters(&trace);
     notes.extend(masters.iter().filter(|master| master.busy > BUSY).map(|master| {

@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Error};
+use job_profile::Learn;
 use replay::experiment::Experiment;
 use replay::generate::{grown_job, read_jobs};
 use replay::run::{GeneratedJobs, Jobs, RunError, read_causal_trace, read_trace};
@@ -61,8 +62,11 @@ pub(super) fn jobs_of(experiment: &Experiment, tables: Tables, bars: &Bars) -> R
     };
     spinner.finish_and_clear();
     let Some(growth) = &experiment.workload.grow else { return Ok(Jobs::Recorded(Box::new(trace))) };
-    let (file, notes) = grown_job(&folder.display().to_string(), &trace, &[], growth).context("workload.grow")?;
-    Ok(Jobs::Generated(Box::new(GeneratedJobs::new(file, notes, job)?)))
+    // `workload.job` is the recorded one; the grown file has one job only.
+    let learn = Learn { job, sharing: experiment.core_sharing() };
+    let (file, notes) =
+        grown_job(&folder.display().to_string(), &trace, learn, &[], growth).context("workload.grow")?;
+    Ok(Jobs::Generated(Box::new(GeneratedJobs::new(file, notes, None)?)))
 }
 
 /// What jobs are known by: experiments of one key run the same jobs.
@@ -77,7 +81,7 @@ pub(super) struct JobsKey {
 /// The key of an experiment's jobs.
 pub(super) fn key_of_jobs(experiment: &Experiment) -> Result<JobsKey, RunError> {
     let workload = &experiment.workload;
-    let growth = workload.grow.as_ref().map(|growth| format!("{growth:?}"));
+    let growth = workload.grow.as_ref().map(|growth| format!("{growth:?} {:?}", experiment.core_sharing()));
     let is_generated = workload.generate.is_some() || growth.is_some();
     let job = workload.job.clone().filter(|_| is_generated);
     Ok(JobsKey { path: path_of_jobs(experiment)?.to_owned(), growth, job })

@@ -174,9 +174,15 @@ impl Experiment {
             handshakes: workload.handshakes,
             timers: workload.timers,
             production: workload.production,
-            cores: self.cpu.map(|cpu| CoreSharing { cores: cpu.cores, shared: cpu.shared }),
+            cores: self.core_sharing(),
             jitter: Jitter { share: workload.jitter, seed: self.run.seed },
         }
+    }
+
+    /// The processors for which tasks compete; `None` = for none.
+    #[must_use]
+    pub fn core_sharing(&self) -> Option<CoreSharing> {
+        self.cpu.map(|cpu| CoreSharing { cores: cpu.cores, shared: cpu.shared })
     }
 
     /// The experiment that a table says, or what is wrong with it.
@@ -270,11 +276,11 @@ impl Experiment {
             return Err("workload.grow.racks = 0: at least 1".to_owned());
         }
         let as_recorded = Options { jitter: self.options().jitter, ..Options::default() };
-        let is_as_recorded = self.options() == as_recorded && self.workload.jitter == 0.0;
-        if self.workload.grow.is_some() && !is_as_recorded {
-            return Err("workload.grow: cpu_factor, cpu_factors, causality, handshakes, timers, production, jitter and [cpu] are for jobs as recorded; workload.grow.cpu makes cores faster".to_owned());
+        let is_as_recorded = |options: &Options| *options == as_recorded && self.workload.jitter == 0.0;
+        if self.workload.grow.is_some() && !is_as_recorded(&Options { cores: None, ..self.options() }) {
+            return Err("workload.grow: cpu_factor, cpu_factors, causality, handshakes, timers, production and jitter are for jobs as recorded; workload.grow.cpu makes cores faster".to_owned());
         }
-        if self.workload.generate.is_some() && !is_as_recorded {
+        if self.workload.generate.is_some() && !is_as_recorded(&self.options()) {
             return Err("workload.generate: cpu_factor, cpu_factors, causality, handshakes, timers, production, jitter and [cpu] are for recorded jobs; the job file has map_rate, reduce_rate and cores".to_owned());
         }
         if self.dispatcher.task_mapping == Some(true) && self.dispatcher.task_filename.is_none() {

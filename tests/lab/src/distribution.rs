@@ -45,6 +45,10 @@ pub enum Client {
     TeraValidate,
     /// Count words.
     WordCount,
+    /// Sort lines by their keys, which Hadoop's `HashPartitioner` shares out.
+    Sort,
+    /// Copy files within HDFS by a job of maps only.
+    DistCp,
     /// Files of HDFS.
     FsShell,
     /// Where blocks are.
@@ -71,6 +75,10 @@ pub struct Names {
     pub sort_output_replication: Option<&'static str>,
     /// Whether the sort's check only says whether rows are in order, so that they have to be counted.
     pub counts_rows: bool,
+    /// Class that reads lines of a key, a tab and a value.
+    pub key_value_input: &'static str,
+    /// Class that writes them.
+    pub text_output: &'static str,
 }
 
 impl Distribution {
@@ -170,6 +178,8 @@ impl Distribution {
             Client::TeraSort => job("terasort"),
             Client::TeraValidate => job("teravalidate"),
             Client::WordCount => job("wordcount"),
+            Client::Sort => job("sort"),
+            Client::DistCp => Call::new("hadoop", &["distcp"]),
             Client::FsShell => Call::new("hadoop", &["fs"]),
             Client::Fsck if self.major() == 1 => Call::new("hadoop", &["fsck"]),
             Client::Fsck => Call::new("hdfs", &["fsck"]),
@@ -215,12 +225,16 @@ impl Distribution {
                 reduces: "mapred.reduce.tasks",
                 sort_output_replication: None,
                 counts_rows: true,
+                key_value_input: "org.apache.hadoop.mapred.KeyValueTextInputFormat",
+                text_output: "org.apache.hadoop.mapred.TextOutputFormat",
             },
             Self::V2_10_2 | Self::V3_3_6 | Self::V3_4_2 | Self::V3_5_0 => &Names {
                 maps: "mapreduce.job.maps",
                 reduces: "mapreduce.job.reduces",
                 sort_output_replication: Some("mapreduce.terasort.output.replication"),
                 counts_rows: false,
+                key_value_input: "org.apache.hadoop.mapreduce.lib.input.KeyValueTextInputFormat",
+                text_output: "org.apache.hadoop.mapreduce.lib.output.TextOutputFormat",
             },
         }
     }

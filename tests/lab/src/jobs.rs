@@ -1,7 +1,9 @@
 //! What the lab has the cluster do, and whether it did it right.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Read};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -11,6 +13,7 @@ use trace::truth::{BlockPlacement, TruthJob};
 
 use crate::cluster::{ClientRun, Cluster};
 use crate::distribution::Client;
+use crate::keyed::{KeyedText, Sorted};
 use crate::placement;
 use crate::progress::Progress;
 use crate::text::{self, Counts, Text};
@@ -26,6 +29,10 @@ pub enum JobKind {
     Terasort,
     /// Count the words of a generated text and compare with the known counts.
     Wordcount,
+    /// Sort lines of few keys by Hadoop's `sort`, most of them for one reduce; check the order and that none was lost.
+    SkewedSort,
+    /// Copy generated rows within HDFS by a job of maps only, and compare the copies.
+    Distcp,
     /// Put a file into HDFS, get it back and compare.
     Putget,
 }
@@ -100,6 +107,8 @@ impl Runner<'_, '_> {
         match kind {
             JobKind::Terasort => self.terasort(number),
             JobKind::Wordcount => self.wordcount(number),
+            JobKind::SkewedSort => self.skewed_sort(number),
+            JobKind::Distcp => self.distcp(number),
             JobKind::Putget => self.putget(number),
         }
     }
@@ -222,6 +231,51 @@ impl Runner<'_, '_> {
         Ok(())
     }
 
+    fn skewed_sort(&mut self, number: usize) -> Result<()> {
+        let [input, output] = ["in", "out"].map(|part| format!("/skewed-sort-{number}-{part}"));
+        let local = self.cluster.exchange(&format!("skewed-sort-{number}-in"))?;
+        self.progress.step("writing lines with skewed keys");
+        let options = self.options;
+        let mut text = KeyedText::new(options.seed);
+        write_files(&local, options, |file, bytes| text.write(file, bytes))?;
+        let put =
+            [define("dfs.replication", options.input_replication), words(&["-put", &local.to_string_lossy(), &input])];
+        self.client("put", Client::FsShell, &put.concat())?;
+        let names = self.cluster.distribution.names();
+        let (reduces, text_class) = (options.reduces.to_string(), "org.apache.hadoop.io.Text");
+        let sort = ["-r", &reduces, "-inFormat", names.key_value_input, "-outFormat", names.text_output]
+            .into_iter()
+            .chain(["-outKey", text_class, "-outValue", text_class, &input, &output]);
+        let replication = define("dfs.replication", options.output_replication);
+        let arguments: Vec<String> = replication.into_iter().chain(sort.map(str::to_owned)).collect();
+        self.client("skewed-sort", Client::Sort, &arguments)?;
+        let folder = self.cluster.exchange(&format!("skewed-sort-{number}-out"))?;
+        self.get(&format!("{output}/part-*"), &folder)?;
+        let sorted = Sorted::read(&folder, "part-").at("cannot read", &folder)?;
+        if let Err(problem) = sorted.and_then(|sorted| sorted.check(text.written())) {
+            self.done.problems.push(format!("skewed-sort {number}: {problem}"));
+        }
+        Ok(())
+    }
+
+    fn distcp(&mut self, number: usize) -> Result<()> {
+        let [from, to] = ["in", "out"].map(|part| format!("/distcp-{number}-{part}"));
+        self.generate_rows(&from)?;
+        let replication = define("dfs.replication", self.options.output_replication);
+        let maps = words(&["-m", &self.options.maps.to_string()]);
+        self.client("distcp", Client::DistCp, &[replication, maps, words(&[&from, &to])].concat())?;
+        let mut folders = Vec::new();
+        for (part, remote) in [("in", &from), ("out", &to)] {
+            let folder = self.cluster.exchange(&format!("distcp-{number}-{part}"))?;
+            self.get(&format!("{remote}/part-*"), &folder)?;
+            folders.push(folder);
+        }
+        if let Some(problem) = difference(&folders[0], &folders[1]).at("cannot compare with", &folders[0])? {
+            self.done.problems.push(format!("distcp {number}: {problem}"));
+        }
+        Ok(())
+    }
+
     fn putget(&mut self, number: usize) -> Result<()> {
         let remote = format!("/putget-{number}");
         let folder = self.cluster.exchange(&format!("putget-{number}"))?;
@@ -301,13 +355,23 @@ fn job_id(output: &str) -> Option<String> {
 /// Writes one text file for each map; returns the counts of the words in all.
 fn write_text(folder: &Path, options: &JobOptions) -> Result<Counts> {
     let mut text = Text::new(options.seed);
+    write_files(folder, options, |file, bytes| text.write(file, bytes).map(|_| ()))?;
+    Ok(text.counts())
+}
+
+/// Writes one file for each map.
+fn write_files(
+    folder: &Path,
+    options: &JobOptions,
+    mut write: impl FnMut(&mut BufWriter<File>, u64) -> io::Result<()>,
+) -> Result<()> {
     let share = options.size.0.div_ceil(u64::from(options.maps));
     for number in 0..options.maps {
         let path = folder.join(format!("text-{number:05}"));
-        let file = File::create(&path).at("cannot write", &path)?;
-        text.write(&mut BufWriter::new(file), share).at("cannot write", &path)?;
+        let mut file = BufWriter::new(File::create(&path).at("cannot write", &path)?);
+        write(&mut file, share).and_then(|()| file.flush()).at("cannot write", &path)?;
     }
-    Ok(text.counts())
+    Ok(())
 }
 
 /// TeraValidate's report has one line, the checksum of the rows, when they are in order; TeraGen counts the same.
@@ -372,6 +436,23 @@ fn read_all(folder: &Path, beginning: &str) -> io::Result<String> {
         }
     }
     Ok(all)
+}
+
+/// How two folders of files differ; `None` = not at all. Two empty folders differ: nothing was copied.
+fn difference(source: &Path, copy: &Path) -> io::Result<Option<String>> {
+    let names = |folder: &Path| -> io::Result<BTreeSet<OsString>> {
+        fs::read_dir(folder)?.map(|entry| entry.map(|e| e.file_name())).collect()
+    };
+    let (from, to) = (names(source)?, names(copy)?);
+    if from.is_empty() || from != to {
+        return Ok(Some(format!("{from:?} were to be copied, and {to:?} are there")));
+    }
+    for name in &from {
+        if !same(&source.join(name), &copy.join(name))? {
+            return Ok(Some(format!("{name:?} is not what was copied")));
+        }
+    }
+    Ok(None)
 }
 
 fn same(a: &Path, b: &Path) -> io::Result<bool> {

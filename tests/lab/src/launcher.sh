@@ -71,6 +71,7 @@ mapred:historyserver) class=org.apache.hadoop.mapreduce.v2.hs.JobHistoryServer k
 *:fsck) class=org.apache.hadoop.hdfs.tools.DFSck ;;
 *:dfsadmin) class=org.apache.hadoop.hdfs.tools.DFSAdmin ;;
 *:jar) class=org.apache.hadoop.util.RunJar ;;
+*:distcp) class=org.apache.hadoop.tools.DistCp ;;
 *:version) class=org.apache.hadoop.util.VersionInfo ;;
 *:classpath)
     echo "$HADOOP_CONF_DIR:$LAYOUT_CLASS_PATH"

@@ -25,6 +25,7 @@ pub mod history;
 pub mod host;
 pub mod hostile;
 pub mod jobs;
+pub mod keyed;
 pub mod launcher;
 pub mod layout;
 pub mod lease;

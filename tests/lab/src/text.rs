@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// Words that the text is made of.
-const VOCABULARY: usize = 20_000;
+pub const VOCABULARY: usize = 20_000;
 /// Words a line.
 const LINE_WORDS: usize = 10;
 
@@ -64,7 +64,7 @@ impl Text {
         while written < bytes {
             line.clear();
             for position in 0..LINE_WORDS {
-                let rank = self.rank();
+                let rank = zipf(&mut self.numbers, VOCABULARY);
                 self.counts[rank] += 1;
                 line.push_str(&self.words[rank]);
                 line.push(if position + 1 == LINE_WORDS { '\n' } else { ' ' });
@@ -81,16 +81,17 @@ impl Text {
         let pairs = self.words.iter().zip(&self.counts).filter(|(_, count)| **count > 0);
         pairs.map(|(word, count)| (word.clone(), *count)).collect()
     }
+}
 
-    /// A rank with a probability of about 1 / rank (Zipf), by inverting the integral of 1 / x.
-    fn rank(&mut self) -> usize {
-        let rank = ((VOCABULARY + 1) as f64).powf(self.numbers.share());
-        (rank as usize - 1).min(VOCABULARY - 1)
-    }
+/// A rank below `count` with a probability of about 1 / (rank + 1) (Zipf), by inverting the integral of 1 / x.
+pub fn zipf(numbers: &mut Numbers, count: usize) -> usize {
+    let rank = ((count + 1) as f64).powf(numbers.share());
+    (rank as usize - 1).min(count - 1)
 }
 
 /// The word of a rank: syllables, frequent words short.
-fn word(rank: usize) -> String {
+#[must_use]
+pub fn word(rank: usize) -> String {
     const CONSONANTS: &[u8] = b"bdfghklmnprstvz";
     const VOWELS: &[u8] = b"aeiou";
     let syllables = CONSONANTS.len() * VOWELS.len();

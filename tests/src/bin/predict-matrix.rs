@@ -1,10 +1,9 @@
 //! The matrix of predictions: jobs are run on several networks, and what captures on each predict for the others is held against
 //! the real runs there. Goes on where it was stopped. Needs root, `lab`, `merger` and `replay` beside it.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::Parser;
 use hadoptic_tests::prediction::cells::predict_all;
 use hadoptic_tests::prediction::plan::Plan;
@@ -37,29 +36,12 @@ fn main() -> Result<()> {
     }
     let matrix = predict_all(&plan, &args.out, &tell)?;
     ensure!(!matrix.rows.is_empty(), "{}: no runs on two networks of the plan", args.out.display());
-    write_rows(&args.out.join("matrix.csv"), &matrix.rows, &origin()?)?;
+    write_rows(&args.out.join("matrix.csv"), &matrix.rows, &Origin::here()?)?;
     write_ablations(&args.out.join("ablations.csv"), &matrix.ablations)?;
     std::fs::write(args.out.join("matrix.svg"), scatter(&matrix.rows))?;
     println!("{}", summary::text(&matrix.rows, &matrix.ablations));
     println!("{}", args.out.join("matrix.csv").display());
     Ok(())
-}
-
-fn origin() -> Result<Origin> {
-    let cpu = std::fs::read_to_string("/proc/cpuinfo")?;
-    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or(": unknown");
-    let cpus = std::thread::available_parallelism()?;
-    let commit = Command::new("git").args(["rev-parse", "--short", "HEAD"]).current_dir(here()).output();
-    let commit = commit.ok().filter(|done| done.status.success()).map(|done| done.stdout).unwrap_or_default();
-    Ok(Origin {
-        machine: format!("{cpus} x {}", model.trim_start_matches([' ', '\t', ':'])),
-        date: chrono::Utc::now().format("%F").to_string(),
-        commit: String::from_utf8(commit).context("git names no commit")?.trim().to_owned(),
-    })
-}
-
-fn here() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// Predicted over measured time; hollow where the prediction is of one capture.

@@ -6,23 +6,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
-use trace::truth::Truth;
 
 use super::noise::{median, noise_floor};
-use super::plan::{Cluster, Job, Network, Plan};
-use super::record::{Run, runs_of, text};
+use super::plan::{Cluster, Plan, WITHOUT_AGENT};
+use super::record::runs_of;
 use super::table::{AblationRow, Row};
+use crate::lab_network::Network;
+use crate::lab_runs::{Job, Run, text};
 use crate::run;
-
-/// Bytes of a full Ethernet frame and of the TCP payload in it, with time stamps: the lab measures payload, fabrics count frames.
-const FRAME_BYTES: f64 = 1514.0;
-const PAYLOAD_BYTES: f64 = 1448.0;
-/// Faster than any link of the lab: it holds nothing up.
-const NO_LIMIT: &str = "100gbit";
-/// What is left out, one at a time, of predictions from several captures.
-const WITHOUT: [&str; 5] = ["causality", "timers", "production", "tcp", "cpu-sharing"];
-/// The name of the ablation that needs another trace.
-const WITHOUT_AGENT: &str = "agent";
 
 /// Everything that was predicted.
 #[derive(Debug, Default)]
@@ -87,47 +78,17 @@ pub fn predict_all(plan: &Plan, out: &Path, tell: &dyn Fn(&str)) -> Result<Matri
 
 /// The networks that have runs.
 fn sides<'p>(plan: &'p Plan, cluster: &Cluster, out: &Path) -> Result<Vec<Side<'p>>> {
-    let folder = out.join(&cluster.hadoop).join("networks");
+    let folder = out.join(cluster.folder()).join("networks");
     let mut sides = Vec::new();
     for network in &plan.networks {
         let runs = runs_of(out, cluster, network, plan.runs)?;
         let Some(first) = runs.first() else { continue };
         let experiment = folder.join(format!("{}.toml", network.name));
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-        fs::write(&experiment, experiment_text(network, &first.truth)?)?;
+        fs::write(&experiment, network.experiment_of_recorded(&first.truth)?)?;
         sides.push(Side { network, runs, experiment });
     }
     Ok(sides)
-}
-
-/// The lab's network as an experiment: rates as they were set, or as they were measured where none was; processors as the machine
-/// has them, shared by all hosts.
-fn experiment_text(network: &Network, truth: &Truth) -> Result<String> {
-    let measured = truth.links.iter().flat_map(|link| [link.measured_ab_bps, link.measured_ba_bps]).flatten();
-    let slowest_bps = measured.fold(f64::INFINITY, f64::min) * FRAME_BYTES / PAYLOAD_BYTES;
-    let rate = |set: &str| match set {
-        "unshaped" if slowest_bps.is_finite() => Ok(format!("{slowest_bps:.0}bps")),
-        "unshaped" => anyhow::bail!("{}: the lab has measured no link", network.name),
-        set => Ok(set.to_owned()),
-    };
-    let links = rate(&network.links)?;
-    let uplink = if network.uplink == "unshaped" && network.links != "unshaped" {
-        NO_LIMIT.to_owned()
-    } else {
-        rate(&network.uplink)?
-    };
-    let racks: String = truth.hosts.iter().map(|host| format!("{} = \"{}\"\n", host.name, host.rack)).collect();
-    let link = |name: &str, rate: &str| {
-        format!("[fabric.topology.{name}]\nrate = \"{rate}\"\nbuffer = \"170 packets\"\nburst = \"32KiB\"\n\n")
-    };
-    Ok(format!(
-        "[workload.racks]\n{racks}\n[cpu]\ncores = {}\nshared = true\n\n\
-         [fabric]\nkind = \"ethernet\"\nhost_queue = \"170 packets\"\n\n\
-         [fabric.topology]\nshape = \"racks\"\njoined = \"direct\"\n\n{}{}",
-        truth.machine.cpus,
-        link("host_link", &links),
-        link("uplink", &uplink)
-    ))
 }
 
 fn predict_from(
@@ -140,7 +101,9 @@ fn predict_from(
     matrix: &mut Matrix,
 ) -> Result<()> {
     let others: Vec<&Side> = sides.iter().filter(|side| side.network.name != from.network.name).collect();
-    let of_job: Vec<&Run> = from.runs.iter().filter(|run| run.job_s(job.name()).is_some()).collect();
+    // A run whose trace was removed still is a real run.
+    let is_capture = |run: &&Run| run.job_s(job.name()).is_some() && run.trace().is_dir();
+    let of_job: Vec<&Run> = from.runs.iter().filter(is_capture).collect();
     let mut groups: Vec<Vec<&Run>> = of_job.iter().map(|run| vec![*run]).collect();
     if plan.captures > 1 && of_job.len() >= plan.captures {
         groups.push(of_job[..plan.captures].to_vec());
@@ -148,9 +111,10 @@ fn predict_from(
     for group in groups {
         let many = group.len() > 1;
         let traces: Vec<PathBuf> = group.iter().map(|run| run.trace()).collect();
-        let predicted = predict(plan, job, from, &others, &traces, if many { &WITHOUT } else { &[] })?;
+        let replayed_without = plan.without.iter().map(String::as_str).filter(|what| many && *what != WITHOUT_AGENT);
+        let predicted = predict(plan, job, from, &others, &traces, &replayed_without.collect::<Vec<_>>())?;
         let mut without: BTreeMap<&str, f64> = BTreeMap::new();
-        if many {
+        if many && plan.without.iter().any(|what| what == WITHOUT_AGENT) {
             let traces: Vec<PathBuf> = group.iter().map(|run| run.trace_without_agent()).collect();
             for side in &others {
                 // A trace that cannot answer says so and ends with an error: then there is no row.

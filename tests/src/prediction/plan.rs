@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-/// Rates are given to the lab as they stand here.
-const UNSHAPED: &str = "unshaped";
+use crate::lab_network::Network;
+use crate::lab_runs::Job;
 
 /// What to record and to predict.
 #[derive(Clone, Debug, Deserialize)]
@@ -24,6 +24,10 @@ pub struct Plan {
     pub size: String,
     /// Reduces of each job.
     pub reduces: u32,
+    /// What is left out, one at a time, of predictions from several captures, as `replay predict --without` names it, and `agent`: the
+    /// Java agent's records [default: all of it].
+    #[serde(default = "everything")]
+    pub without: Vec<String>,
     /// Clusters by version.
     #[serde(rename = "cluster")]
     pub clusters: Vec<Cluster>,
@@ -32,62 +36,31 @@ pub struct Plan {
     pub networks: Vec<Network>,
 }
 
+/// The name of the ablation that needs another trace.
+pub const WITHOUT_AGENT: &str = "agent";
+
+fn everything() -> Vec<String> {
+    ["causality", "timers", "production", "tcp", "cpu-sharing", WITHOUT_AGENT].map(str::to_owned).into()
+}
+
 /// A version of Hadoop and its jobs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cluster {
     /// The version, as `lab run --hadoop` takes it.
     pub hadoop: String,
+    /// Folder of its runs, where several clusters have one version [default: the version].
+    pub folder: Option<String>,
     /// Jobs, one after the other in each run.
     pub jobs: Vec<Job>,
 }
 
-/// A job of the lab.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub enum Job {
-    /// TeraSort; its own teragen and teravalidate run beside it.
-    Terasort,
-    /// WordCount.
-    Wordcount,
-}
-
-impl Job {
-    /// What the lab calls it.
+impl Cluster {
+    /// Folder of its runs, beside those of the other clusters.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Terasort => "terasort",
-            Self::Wordcount => "wordcount",
-        }
+    pub fn folder(&self) -> &str {
+        self.folder.as_deref().unwrap_or(&self.hadoop)
     }
-
-    /// The name with which it is submitted.
-    #[must_use]
-    pub const fn submitted_as(self) -> &'static str {
-        match self {
-            Self::Terasort => "TeraSort",
-            Self::Wordcount => "word count",
-        }
-    }
-}
-
-/// A network of the lab.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Network {
-    /// Its name, also of files.
-    pub name: String,
-    /// Rate of the hosts' links.
-    #[serde(default = "unshaped")]
-    pub links: String,
-    /// Rate between the racks.
-    #[serde(default = "unshaped")]
-    pub uplink: String,
-}
-
-fn unshaped() -> String {
-    UNSHAPED.to_owned()
 }
 
 impl Plan {
@@ -112,9 +85,18 @@ impl Plan {
         );
         let names: BTreeSet<&str> = self.networks.iter().map(|network| network.name.as_str()).collect();
         ensure!(names.len() == self.networks.len() && names.len() > 1, "give at least two networks, each its own name");
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
         for name in names {
-            let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
             ensure!(!name.is_empty() && name.chars().all(is_plain), "network \"{name}\": letters, digits and - only");
+        }
+        let folders: BTreeSet<&str> = self.clusters.iter().map(Cluster::folder).collect();
+        ensure!(
+            folders.len() == self.clusters.len(),
+            "two clusters share a folder: give one of them `folder = \"NAME\"`"
+        );
+        for folder in folders {
+            let is_version = folder.chars().all(|c| is_plain(c) || c == '.') && !folder.starts_with('.');
+            ensure!(!folder.is_empty() && is_version, "folder \"{folder}\": letters, digits, . and - only");
         }
         Ok(())
     }
@@ -130,7 +112,25 @@ mod tests {
     fn the_plan_of_the_repository_can_be_read() {
         let plan = Plan::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("prediction/plan.toml")).unwrap();
         assert!(plan.runs >= 5, "a noise floor of fewer than five runs says little");
-        assert!(plan.networks.iter().any(|network| network.links == UNSHAPED));
+        assert!(plan.networks.iter().any(|network| network.links == "unshaped"));
+        let jobs: Vec<Job> = plan.clusters.iter().flat_map(|cluster| cluster.jobs.clone()).collect();
+        assert!(jobs.contains(&Job::SkewedSort) && jobs.contains(&Job::Distcp), "{jobs:?}");
+    }
+
+    #[test]
+    fn clusters_of_one_version_have_folders_of_their_own() {
+        let plan = |folder: &str| {
+            let text = format!(
+                "runs = 1\ncaptures = 1\nseeds = 1\nsize = \"1MB\"\nreduces = 1\n\
+                 [[cluster]]\nhadoop = \"3.4.2\"\njobs = [\"terasort\"]\n\
+                 [[cluster]]\nhadoop = \"3.4.2\"\n{folder}jobs = [\"skewed-sort\", \"distcp\"]\n\
+                 [[network]]\nname = \"a\"\n[[network]]\nname = \"b\"\n"
+            );
+            toml::from_str::<Plan>(&text).unwrap().check()
+        };
+        assert!(plan("").unwrap_err().to_string().contains("folder = "));
+        assert!(plan("folder = \"..\"\n").unwrap_err().to_string().contains("\"..\""));
+        assert!(plan("folder = \"3.4.2-more\"\n").is_ok());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The matrix as tables: `matrix.csv` and `ablations.csv`.
 
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -38,7 +39,7 @@ pub struct Row {
     pub null_error: f64,
     /// Real runs within the interval.
     pub covered: usize,
-    /// The highest load of the machine when a capture of it began.
+    /// The most processors that were busy when a capture of it began.
     pub load: f64,
 }
 
@@ -70,6 +71,26 @@ pub struct Origin {
     pub date: String,
     /// Commit of the programs.
     pub commit: String,
+}
+
+impl Origin {
+    /// This machine, today, and the commit of this checkout.
+    ///
+    /// # Errors
+    /// If the machine does not say what it is.
+    pub fn here() -> Result<Self> {
+        let cpu = std::fs::read_to_string("/proc/cpuinfo")?;
+        let model = cpu.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or(": unknown");
+        let cpus = std::thread::available_parallelism()?;
+        let checkout = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let commit = Command::new("git").args(["rev-parse", "--short", "HEAD"]).current_dir(checkout).output();
+        let commit = commit.ok().filter(|done| done.status.success()).map(|done| done.stdout).unwrap_or_default();
+        Ok(Self {
+            machine: format!("{cpus} x {}", model.trim_start_matches([' ', '\t', ':'])),
+            date: chrono::Utc::now().format("%F").to_string(),
+            commit: String::from_utf8(commit).context("git names no commit")?.trim().to_owned(),
+        })
+    }
 }
 
 /// Writes the predictions.

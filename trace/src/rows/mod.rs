@@ -5,6 +5,7 @@
 //! | `hosts` | [`HostRow`] | hosts, racks, clocks |
 //! | `processes` | [`ProcessRow`] | pid and start time, role |
 //! | `connections` | [`ConnectionRow`] | TCP connections, both sides as one, owners |
+//! | `limits` | [`LimitRow`] | what held their senders up: receivers, buffers, the network |
 //! | `messages` | [`MessageRow`] | what applications meant as one unit |
 //! | `spans` | [`SpanRow`] | when processes worked on a message |
 //! | `steps` | [`StepRow`] | what was made and taken of messages, by bytes |
@@ -25,7 +26,7 @@ mod work;
 
 pub use causal::{Carrier, DependencyRow, EventKind, EventRow, Evidence, On, TimerRow};
 pub use column::{Cell, Column, ColumnDescription, Row, RowError, TextCells, plain_text};
-pub use network::{ConnectionRow, HostRow, MessageKind, MessageRow, OwnerEvidence, ProcessRow, SpanRow};
+pub use network::{ConnectionRow, HostRow, LimitRow, MessageKind, MessageRow, OwnerEvidence, ProcessRow, SpanRow};
 pub use progress::{StepKind, StepRow};
 pub use trace::Trace;
 pub use work::{JobRow, TaskKind, TaskRow};

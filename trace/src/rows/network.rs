@@ -123,6 +123,28 @@ row! {
     }
 }
 
+row! {
+    /// What held a direction of a connection up, while its sender had bytes that were not acknowledged: as the packets of the sender's
+    /// host tell it, and as the sender's kernel counted it. Directions with payload only.
+    LimitRow in "limits" {
+        /// Connection.
+        connection: ConnectionId,
+        /// Whether it is the direction from client to server.
+        from_client: bool,
+        /// Time with bytes sent that were not acknowledged, nanoseconds; null = the sender's host was not captured.
+        busy_ns: Option<u64>,
+        /// The part of it in which the receiver's window had no room for a full segment; null = windows are not known as well.
+        window_limited_ns: Option<u64>,
+        /// tcpi_busy_time of the sender's socket over its whole life, which also counts bytes that were not sent yet; null = not
+        /// known, or it was open before the capture or after its last scan.
+        kernel_busy_ns: Option<u64>,
+        /// tcpi_rwnd_limited: had bytes to send and no room in the receiver's window.
+        kernel_window_limited_ns: Option<u64>,
+        /// tcpi_sndbuf_limited: the program waited for room in the send buffer, and nothing was left to send.
+        kernel_buffer_limited_ns: Option<u64>,
+    }
+}
+
 named! {
     /// What a message is.
     MessageKind {

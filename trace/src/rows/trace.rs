@@ -1,8 +1,8 @@
 //! A whole trace in memory.
 
 use super::{
-    ConnectionRow, DependencyRow, EventRow, HostRow, JobRow, MessageRow, ProcessRow, SpanRow, StepRow, TaskRow,
-    TimerRow,
+    ConnectionRow, DependencyRow, EventRow, HostRow, JobRow, LimitRow, MessageRow, ProcessRow, SpanRow, StepRow,
+    TaskRow, TimerRow,
 };
 use crate::manifest::TraceManifest;
 
@@ -17,6 +17,8 @@ pub struct Trace {
     pub processes: Vec<ProcessRow>,
     /// Connections.
     pub connections: Vec<ConnectionRow>,
+    /// What held their senders up; none in traces of earlier versions.
+    pub limits: Vec<LimitRow>,
     /// Messages.
     pub messages: Vec<MessageRow>,
     /// Processing spans.

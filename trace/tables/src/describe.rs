@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 use trace::rows::{
-    ColumnDescription, ConnectionRow, DependencyRow, EventRow, HostRow, JobRow, MessageRow, ProcessRow, Row, SpanRow,
-    StepRow, TaskRow, TimerRow,
+    ColumnDescription, ConnectionRow, DependencyRow, EventRow, HostRow, JobRow, LimitRow, MessageRow, ProcessRow, Row,
+    SpanRow, StepRow, TaskRow, TimerRow,
 };
 
 /// What a table means.
@@ -78,6 +78,7 @@ pub fn trace_tables() -> Vec<TableDescription> {
         TableDescription::of::<HostRow>(),
         TableDescription::of::<ProcessRow>(),
         TableDescription::of::<ConnectionRow>(),
+        TableDescription::of::<LimitRow>(),
         messages(),
         TableDescription::of::<SpanRow>(),
         TableDescription::of::<StepRow>(),

@@ -98,10 +98,15 @@ pub enum TableError {
 /// If a table or the manifest is missing, cut off or of another version.
 pub fn read_trace(folder: &Path) -> Result<Trace, TableError> {
     let causal = read_causal_trace(folder)?;
-    Ok(Trace { spans: read_rows(folder)?, steps: read_rows_if_there(folder)?, ..causal })
+    Ok(Trace {
+        limits: read_rows_if_there(folder)?,
+        spans: read_rows(folder)?,
+        steps: read_rows_if_there(folder)?,
+        ..causal
+    })
 }
 
-/// Reads a trace without spans and steps, which no execution of its causal graph needs.
+/// Reads a trace without limits, spans and steps, which no execution of its causal graph needs.
 ///
 /// # Errors
 /// As [`read_trace`].
@@ -111,6 +116,7 @@ pub fn read_causal_trace(folder: &Path) -> Result<Trace, TableError> {
         hosts: read_rows(folder)?,
         processes: read_rows(folder)?,
         connections: read_rows(folder)?,
+        limits: Vec::new(),
         messages: read_rows(folder)?,
         spans: Vec::new(),
         steps: Vec::new(),
@@ -132,6 +138,7 @@ pub fn write_trace(folder: &Path, trace: &Trace) -> Result<(), TableError> {
         write_rows(folder, &trace.hosts)?;
         write_rows(folder, &trace.processes)?;
         write_rows(folder, &trace.connections)?;
+        write_rows(folder, &trace.limits)?;
         write_messages(folder, trace)?;
         write_rows(folder, &trace.spans)?;
         write_rows(folder, &trace.steps)

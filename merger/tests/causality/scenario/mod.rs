@@ -23,7 +23,7 @@ pub struct Scenario {
     pub captures: Vec<std::path::PathBuf>,
     spans: Vec<(SpanRow, Option<usize>, Option<usize>)>,
     messages: Vec<MessageRow>,
-    steps: Vec<(StepRow, usize)>,
+    pub steps: Vec<(StepRow, usize)>,
 }
 
 impl Scenario {

@@ -101,7 +101,7 @@ impl Model {
         };
         let request = self.message(note(MessageKind::BlockRequest, READ_REQUEST_BYTES, 0));
         let there = (connection, true);
-        let ready = Work::Delay(running.behaviour.task_start_ps);
+        let ready = self.starts(running.node, running.behaviour.task_start_ps);
         let asked = self.send(running.actor, there, request, READ_REQUEST_BYTES, ready, None, &[assignment]);
         let wire: u64 = self.pieces(bytes).map(block_wire_bytes).sum();
         let data = self.message(note(MessageKind::BlockData, wire, bytes));

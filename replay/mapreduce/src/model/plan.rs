@@ -5,6 +5,7 @@ use trace::ids::{ConnectionId, ProcessId, TaskId};
 use trace::rows::{Evidence, MessageKind, On};
 
 use super::state::{Model, Then};
+use crate::config::CoreScope;
 use crate::kernel::{Action, Cause, DraftId, NewStep, StepId, Work};
 use crate::sizes::Call;
 use crate::world::{MessageNote, NodeId};
@@ -77,6 +78,18 @@ impl Model {
         then: Option<Then>,
         causes: &[Cause],
     ) -> Called {
+        self.call_after((client, server), call, Work::Delay(delay_ps), then, causes)
+    }
+
+    /// The same, sent when some work is done.
+    pub(super) fn call_after(
+        &mut self,
+        (client, server): (Actor, ProcessId),
+        call: Call,
+        work: Work,
+        then: Option<Then>,
+        causes: &[Cause],
+    ) -> Called {
         let call = self.call_sizes.of(call);
         let connection = self.world.rpc(client.process, server);
         let number = self.next_call();
@@ -84,7 +97,6 @@ impl Model {
             |kind, bytes| MessageNote { call: number, task: client.task, ..MessageNote::new(kind, call.name, bytes) };
         let request = self.message(note(MessageKind::RpcRequest, call.request));
         let response = self.message(note(MessageKind::RpcResponse, call.response));
-        let work = Work::Delay(delay_ps);
         let request = self.send(client, (connection, true), request, call.request, work, None, causes);
         let response = self.send(
             Actor::daemon(server),
@@ -126,6 +138,15 @@ impl Model {
         let slowness = self.nodes[node.index()].slowness;
         let ps = (rate.time_ps(bytes) as f64 * factor * slowness).round() as u64;
         if ps == 0 { Work::Delay(0) } else { Work::Of(self.cpu(node), ps) }
+    }
+
+    /// A task starts on a node: it computes where tasks take turns, and else takes so long.
+    pub(super) fn starts(&self, node: NodeId, ps: u64) -> Work {
+        if self.file.cluster.core_sharing == CoreScope::None || ps == 0 {
+            Work::Delay(ps)
+        } else {
+            Work::Of(self.cpu(node), ps)
+        }
     }
 
     /// Bytes cut into the pieces that are handled at a time; at least one, of 0 bytes if there are none.

@@ -20,11 +20,17 @@ impl Model {
     pub(super) fn start_reduce(&mut self, task: TaskId, assignment: StepId) {
         let (Some(running), Some(master)) = (self.running(task), self.master_of(task)) else { return };
         self.watch(task, assignment);
-        let cause = Some(Cause::delivered(assignment, Evidence::Thread));
-        let start_ps = self.behaviour(task).task_start_ps;
+        let assigned = Cause::delivered(assignment, Evidence::Thread);
+        let (first, after_ps) = match self.starts(running.node, running.behaviour.task_start_ps) {
+            Work::Delay(ps) => (assigned, ps),
+            computes @ Work::Of(..) => {
+                let started = self.mark("task.started", running.actor, computes, None, &[assigned]);
+                (Cause::sent(started, Evidence::Thread), 0)
+            }
+        };
         let ends = (running.actor.process, master);
         let owner = TimerOwner::Reduce(task);
-        let timer = self.start_timer(ends, COMPLETION_EVENTS, EVENTS_PAUSE_PS, owner, cause, start_ps);
+        let timer = self.start_timer(ends, COMPLETION_EVENTS, EVENTS_PAUSE_PS, owner, Some(first), after_ps);
         self.reduces[task.index()] = Some(Box::new(Reduce {
             assignment,
             timer,

@@ -11,11 +11,14 @@ use trace::rows::{Carrier, TaskKind};
 use super::attempts::{Speculation, Watched};
 use super::capacity::{ContainerId, Node, Pending, Queues};
 use super::pending_outputs::PendingOutputs;
-use crate::config::JobFile;
+use crate::config::{CoreScope, JobFile};
 use crate::error::JobError;
 use crate::kernel::{Kernel, ResourceId, StepId};
 use crate::sizes::CallSizes;
 use crate::world::{NodeId, World};
+
+/// How long a task has a core that others wait for, picoseconds: some time slices of Linux.
+const TURN_PS: u64 = 20_000_000_000;
 
 /// What follows when a step has happened, or has arrived.
 #[derive(Clone, Copy, Debug)]
@@ -237,8 +240,12 @@ impl Model {
     #[must_use]
     pub fn new(file: JobFile) -> Self {
         let mut kernel = Kernel::new();
+        let sharing = file.cluster.core_sharing;
+        let turn_ps = (sharing != CoreScope::None).then_some(TURN_PS);
+        let of_all = (sharing == CoreScope::Cluster).then(|| kernel.add_resource(file.cluster.cores, turn_ps));
         let nodes = (0..file.cluster.nodes).map(|_| {
-            let (cpu, disk) = (kernel.add_resource(file.cluster.cores), kernel.add_resource(file.cluster.disks));
+            let cpu = of_all.unwrap_or_else(|| kernel.add_resource(file.cluster.cores, turn_ps));
+            let disk = kernel.add_resource(file.cluster.disks, None);
             Node::new(cpu, disk, file.hadoop.node_memory_mb)
         });
         let mut nodes: Vec<Node> = nodes.collect();

@@ -211,9 +211,9 @@ impl Model {
         let start = self.mark("task.start", actor, Work::Delay(0), None, &[cause]);
         let process = self.world.start_process(node, "YarnChild", CHILD, Some(task));
         let cause = Cause::delivered(launched.request, Evidence::ThreadStart);
-        let start_ps = self.behaviour(task).container_start_ps;
+        let work = self.starts(node, self.behaviour(task).container_start_ps);
         let child = Actor { process, task: Some(task) };
-        self.call((child, master), GET_TASK, start_ps, Some(Then::TaskUp(task)), &[cause]);
+        self.call_after((child, master), GET_TASK, work, Some(Then::TaskUp(task)), &[cause]);
         let state = &mut self.tasks[task.index()];
         (state.node, state.process, state.container) = (Some(node), Some(process), Some(container));
         (state.start, state.launched) = (Some(start), Some(launched.request));

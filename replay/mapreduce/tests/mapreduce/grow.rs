@@ -1,6 +1,6 @@
 //! Jobs learned from a trace, and grown.
 
-use job_profile::profile;
+use job_profile::{Learn, profile};
 use mapreduce::{Amount, Growth, JobFile, Speed};
 use netsim::units::Bytes;
 use trace::rows::{TaskKind, Trace};
@@ -25,7 +25,7 @@ fn mean_seconds(trace: &Trace, kind: TaskKind) -> f64 {
 
 fn learned(text: &str) -> (Trace, JobFile) {
     let trace = run(text);
-    let (file, _) = JobFile::of_profile(&profile(&trace).unwrap()).unwrap();
+    let (file, _) = JobFile::of_profile(&profile(&trace, Learn::default()).unwrap()).unwrap();
     (trace, file)
 }
 
@@ -135,5 +135,18 @@ fn nothing_grows_beyond_what_can_be() {
     ] {
         assert!(file.grow(&growth).is_err(), "{growth:?}");
     }
-    assert!(profile(&Trace::default()).is_none());
+    assert!(profile(&Trace::default(), Learn::default()).is_none());
+}
+
+/// Of two jobs the one with the larger shuffle is learned, unless the other is named.
+#[test]
+fn a_job_of_several_can_be_named() {
+    let two = format!("{JOB}[[job]]\nprofile = \"wordcount\"\ninput = \"48MB\"\nreduces = 2\nsubmit = \"90s\"\n");
+    let trace = run(&two);
+    let maps = |learn| profile(&trace, learn).map(|learned| learned.parameters.maps);
+    let id = |number: usize| Some(trace.jobs[number].id.as_str());
+    assert_eq!(maps(Learn::default()), Some(7));
+    assert_eq!(maps(Learn { job: id(0), ..Learn::default() }), Some(7));
+    assert_eq!(maps(Learn { job: id(1), ..Learn::default() }), Some(3));
+    assert_eq!(maps(Learn { job: Some("job_0_0"), ..Learn::default() }), None);
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod bytes;
+mod core_sharing;
 mod files;
 mod grow;
 mod random_jobs;

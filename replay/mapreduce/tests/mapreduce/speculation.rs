@@ -1,6 +1,6 @@
 //! Second attempts of slow tasks, by hand: who gets one and when, which one counts, what the other has wasted.
 
-use job_profile::parameters;
+use job_profile::{Learn, parameters};
 use mapreduce::JobFile;
 use trace::rows::{TaskKind, TaskRow, Trace};
 
@@ -154,7 +154,8 @@ fn a_slow_reduce_gets_one_and_its_output_counts_once() {
 
 #[test]
 fn a_job_with_second_attempts_is_learned_as_one() {
-    let learned = |text: &str| JobFile::parse(&parameters(&run(text)).unwrap().to_toml()).unwrap().hadoop;
+    let learned =
+        |text: &str| JobFile::parse(&parameters(&run(text), Learn::default()).unwrap().to_toml()).unwrap().hadoop;
     let of = |hadoop: mapreduce::Hadoop| (hadoop.map_speculative, hadoop.reduce_speculative);
     assert_eq!(of(learned(&six_nodes("w3 = 10.0", SORT))), (true, false));
     assert_eq!(of(learned(&six_nodes("", SORT))), (false, false));

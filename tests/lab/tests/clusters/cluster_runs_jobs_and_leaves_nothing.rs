@@ -1,4 +1,4 @@
-//! A real cluster runs a sort and a put with get; its truth agrees with what was asked, and nothing stays.
+//! A real cluster runs two sorts, a copy and a put with get; its truth agrees with what was asked, and nothing stays.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ const PREFIX: &str = "trun";
 
 #[test]
 #[ignore = "needs root: hosts in namespaces"]
-fn a_sort_and_a_put_on_two_workers() {
+fn all_jobs_on_two_workers() {
     let _turn = crate::common::turn();
     let tcpdump = lab::tool::find("tcpdump").is_some();
     if !tcpdump {
@@ -20,8 +20,8 @@ fn a_sort_and_a_put_on_two_workers() {
     let folder = tempfile::tempdir().unwrap();
     let capture = folder.path().join("capture");
     let output = crate::common::run(&format!(
-        "run --prefix {PREFIX} --workers 2 --job terasort --job putget --size 16MB --links 200mbit --uplink 100mbit \
-         --quiet --remote-maps 1 --json {recorder} --capture {}",
+        "run --prefix {PREFIX} --workers 2 --job terasort --job skewed-sort --job distcp --job putget --size 16MB \
+         --links 200mbit --uplink 100mbit --quiet --remote-maps 1 --json {recorder} --capture {}",
         capture.display()
     ));
     let said = crate::common::stderr(&output);
@@ -57,7 +57,8 @@ fn the_kernel_counted_traffic(truth: &Truth) {
 
 fn jobs_are_as_asked(truth: &Truth) {
     let kinds: Vec<&str> = truth.jobs.iter().map(|job| job.kind.as_str()).collect();
-    assert_eq!(kinds, ["teragen", "terasort", "teravalidate", "get", "put", "get"]);
+    let sorts = ["teragen", "terasort", "teravalidate", "get", "put", "skewed-sort", "get"];
+    assert_eq!(kinds, [&sorts[..], &["teragen", "distcp", "get", "get", "put", "get"]].concat());
     let sort = &truth.jobs[1];
     assert_eq!((sort.maps, sort.reduces, sort.remote_maps), (2, 2, Some(1)));
     assert!(sort.client_start_ns < sort.submitted_ns && sort.submitted_ns < sort.finished_ns);
@@ -70,6 +71,13 @@ fn jobs_are_as_asked(truth: &Truth) {
         files += 1;
     }
     assert_eq!((bytes, files), (16_000_000, 2));
+    let skewed = &truth.jobs[5];
+    assert_eq!((skewed.maps, skewed.reduces), (2, 2));
+    let parts = truth.blocks.iter().filter(|block| block.file.starts_with("/skewed-sort-2-out/part-r-"));
+    let mut parts: Vec<u64> = parts.map(|block| block.bytes).collect();
+    parts.sort_unstable();
+    assert!(parts.len() == 2 && parts[1] > 3 * parts[0], "{parts:?}");
+    assert_eq!((truth.jobs[8].kind.as_str(), truth.jobs[8].reduces), ("distcp", 0));
 }
 
 fn counters_are_those_of_the_sort(truth: &Truth, path: &std::path::Path) {
