@@ -2,6 +2,7 @@
 
 use crate::scenario::{MS, Scenario};
 use merger::joined::Segment;
+use merger::network::FullTimes;
 use trace::rows::{EventRow, Evidence, MessageKind, On};
 
 /// Who waits for whom, for which moment, and why.
@@ -15,7 +16,19 @@ fn block_data(
     count: u64,
     timing: impl Fn(u64) -> (u64, u64, u64, u64),
 ) -> (Vec<EventRow>, Vec<Edge>) {
+    block_data_over(FullTimes::default(), loopback, bytes, count, timing)
+}
+
+/// The same, while the link of the sender's host is full at some times.
+fn block_data_over(
+    full_uplink: FullTimes,
+    loopback: bool,
+    bytes: u32,
+    count: u64,
+    timing: impl Fn(u64) -> (u64, u64, u64, u64),
+) -> (Vec<EventRow>, Vec<Edge>) {
     let mut s = Scenario::default();
+    s.joined.full_uplinks = vec![FullTimes::default(), full_uplink];
     let a = s.host("a");
     let b = if loopback { a } else { s.host("b") };
     let (task, node) = (s.process(a, "YarnChild", (0, 9_000 * MS)), s.process(b, "DataNode", (0, 9_000 * MS)));
@@ -56,6 +69,41 @@ fn what_the_link_took_is_no_thinking() {
     assert!(pieces[1..].iter().all(|piece| piece.delay_ns == 0), "all time was the network's");
     assert!(edges.iter().all(|edge| edge.2 == On::Sent && edge.3 == Evidence::Stream && edge.1 + 1 == edge.0));
     assert_eq!(pieces.iter().map(|piece| piece.bytes).sum::<u64>(), 700 * u64::from(MSS));
+}
+
+/// A pause of the sender's behind bytes that the network paced and that are still on their way is not counted from when those were
+/// handed over, long before they left.
+#[test]
+fn what_follows_on_paced_bytes_that_are_under_way_is_paced() {
+    let (pieces, _) = block_data(false, MSS, 405, |n| match n {
+        0..225 => (MS + n * AT_100M, 4 * MS + n * AT_100M, 30_000, 3_000_000),
+        // 64 KiB, a segment each millisecond, of which the last is slow to arrive.
+        225..270 => {
+            let sent = 30 * MS + (n - 225) * MS;
+            (sent, sent + if n == 269 { 3 * MS } else { MS / 5 }, 1_460, 3_000_000)
+        }
+        _ => {
+            let sent = 75 * MS + (n - 270) * AT_100M;
+            (sent, sent + 3 * MS, 30_000, 3_000_000)
+        }
+    });
+    let delays: Vec<u64> = pieces[1..].iter().map(|piece| piece.delay_ns).collect();
+    assert!(delays.iter().all(|delay| *delay < MS), "{delays:?}");
+}
+
+/// What waits for its sender's own link is captured when it leaves: bursts of a token bucket, with pauses that nobody thinks.
+#[test]
+fn pauses_while_the_senders_own_link_is_full_are_no_thinking() {
+    let bursts = |n: u64| {
+        let sent = MS + n / 45 * 28 * MS + n % 45 * 10_000;
+        (sent, sent + 100_000, 1_460, 3_000_000)
+    };
+    let thought = |full| {
+        let (pieces, _) = block_data_over(full, false, MSS, 450, bursts);
+        pieces[1..].iter().map(|piece| piece.delay_ns).sum::<u64>()
+    };
+    assert!(thought(FullTimes::default()) > 200 * MS, "a sender that pauses thinks");
+    assert_eq!(thought(FullTimes::between(0, 9_000 * MS)), 0);
 }
 
 #[test]
