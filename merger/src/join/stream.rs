@@ -81,14 +81,15 @@ impl LimitClock {
     fn advance(&mut self, to_ns: u64, in_flight: u64, window_bytes: Option<u64>) {
         let passed_ns = self.at_ns.map_or(0, |at_ns| to_ns.saturating_sub(at_ns));
         self.at_ns = Some(self.at_ns.map_or(to_ns, |at_ns| at_ns.max(to_ns)));
-        if in_flight == 0 {
+        // A closed window lets nothing be sent, though all that was is acknowledged.
+        let segment = self.largest.min(MAX_SEGMENT_BYTES);
+        let is_full = window_bytes.is_some_and(|window_bytes| in_flight + segment > window_bytes);
+        if in_flight == 0 && !is_full {
             return;
         }
         self.limits.busy_ns += passed_ns;
-        if let Some(window_bytes) = window_bytes {
-            let segment = self.largest.min(MAX_SEGMENT_BYTES);
-            let limited_ns = self.limits.window_limited_ns.get_or_insert(0);
-            *limited_ns += if in_flight + segment > window_bytes { passed_ns } else { 0 };
+        if window_bytes.is_some() {
+            *self.limits.window_limited_ns.get_or_insert(0) += if is_full { passed_ns } else { 0 };
         }
     }
 }
@@ -214,12 +215,14 @@ impl<'a> Way<'a> {
         let (mut sent, mut heard) = (Unwrap::new(base), Unwrap::new(base));
         let (mut highest, mut acknowledged, mut window_bytes) = (0u64, 0u64, 0u64);
         let mut clock = LimitClock::default();
+        let mut has_heard = false;
         let mut again: Vec<(u64, u64)> = Vec::new();
         for packet in view.packets {
-            let known_window = self.window_shift.map(|_| window_bytes);
+            let known_window = self.window_shift.filter(|_| has_heard).map(|_| window_bytes);
             clock.advance(packet.time_ns, highest.saturating_sub(acknowledged), known_window);
             if self.is_ack(packet) {
                 acknowledged = acknowledged.max(heard.offset(packet.acknowledgement).max(0) as u64);
+                has_heard = true;
                 window_bytes = match self.window_shift {
                     _ if packet.has(flag::SYN) => u64::from(packet.window),
                     Some(shift) => u64::from(packet.window) << shift,

@@ -131,7 +131,7 @@ row! {
         connection: ConnectionId,
         /// Whether it is the direction from client to server.
         from_client: bool,
-        /// Time with bytes sent that were not acknowledged, nanoseconds; null = the sender's host was not captured.
+        /// Time with bytes sent that were not acknowledged, or a window without room, nanoseconds; null = the sender's host was not captured.
         busy_ns: Option<u64>,
         /// The part of it in which the receiver's window had no room for a full segment; null = windows are not known as well.
         window_limited_ns: Option<u64>,
