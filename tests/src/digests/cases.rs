@@ -118,6 +118,21 @@ pub(super) const CASES: &[Case] = &[
         &["run", "replay/experiments/synthetic/omni-path-shift.toml"],
         &["traffic.measurement=2000cycles", "run.seeds=2"],
     ),
+    results(
+        "input-queued",
+        true,
+        &["run", "replay/experiments/synthetic/input-queued.toml", "--packets"],
+        &["traffic.warm_up=1000cycles", "traffic.measurement=1000cycles", "traffic.load=[0.3, 1.0]", "run.seeds=1"],
+    ),
+    results("input-queued-torus", true, &["run", "tests/bench/input-queued-torus8x8-p8-0.3.toml", "--packets"], SHORT),
+    results(
+        "input-output-queued",
+        true,
+        &["run", "tests/bench/input-output-queued-ft64-p8-0.9.toml", "--packets"],
+        SHORT,
+    ),
+    results("insee-torus", true, &["run", "tests/bench/insee-torus.toml", "--packets"], &[]),
+    results("insee-tree", true, &["run", "tests/bench/insee-tree.toml", "--packets"], &[]),
     // 54 of Opera's 648 hosts.
     results(
         "opera-shuffle",

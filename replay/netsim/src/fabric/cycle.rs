@@ -23,9 +23,15 @@ impl Cycle {
 
     /// The first cycle that does not begin before `time`.
     pub fn from(time: SimTime, clock: &LinkTime) -> Self {
-        let bps = u128::from(clock.rate.bps().unwrap_or(u64::MAX));
-        let begun = u128::from(time.0) * bps / (u128::from(clock.flit) * 8_000_000_000_000);
-        let begun = u64::try_from(begun).unwrap_or(u64::MAX);
+        let bps = clock.rate.bps().unwrap_or(u64::MAX);
+        let begun = match (time.0.checked_mul(bps), u64::from(clock.flit).checked_mul(8_000_000_000_000)) {
+            // Mostly 64 bits are enough, and dividing by them is quicker.
+            (Some(product), Some(flit)) => product / flit,
+            _ => {
+                let begun = u128::from(time.0) * u128::from(bps) / (u128::from(clock.flit) * 8_000_000_000_000);
+                u64::try_from(begun).unwrap_or(u64::MAX)
+            }
+        };
         // Begins are rounded down, so that the cycle behind may begin at `time`, too.
         let first = (begun..).take(2).find(|cycle| clock.cycle_ps(*cycle) >= time.0);
         Self(first.unwrap_or(begun.saturating_add(1)))

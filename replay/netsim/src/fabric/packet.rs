@@ -80,6 +80,11 @@ impl LinkTime {
     #[must_use]
     pub fn cycle_ps(&self, number: u64) -> u64 {
         let Some(bps) = self.rate.bps() else { return 0 };
+        // Mostly 64 bits are enough, and dividing by them is quicker.
+        let flit = u64::from(self.flit).checked_mul(8_000_000_000_000);
+        if let Some(product) = flit.and_then(|flit| flit.checked_mul(number)) {
+            return product / bps;
+        }
         let ps = u128::from(number) * u128::from(self.flit) * 8_000_000_000_000 / u128::from(bps);
         u64::try_from(ps).unwrap_or(u64::MAX)
     }

@@ -14,7 +14,7 @@ use super::minimal::MinimalHops;
 use super::routes::NextHops;
 use super::{Candidates, Lane, Routes, RoutingError};
 use crate::topology::{LinkId, NodeId, Topology};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 
 /// Why a routing is free of deadlock.
@@ -123,6 +123,29 @@ impl Waits {
     }
 }
 
+impl Waits {
+    /// Who waits for whom at any router waits so at each, where a lattice is uniform: what packets to one router wait for stands for all.
+    fn spread(&mut self, lattice: &LatticeHops) {
+        let (ways, classes) = (lattice.ways(), self.classes);
+        let lane_of = |channel: usize| Some((ways.direction_of(LinkId::from(channel / classes))?, channel % classes));
+        let mut turns = BTreeSet::new();
+        for (channel, behind) in self.next.iter().enumerate() {
+            let from = lane_of(channel);
+            turns.extend(behind.iter().filter_map(|to| Some((from?, lane_of(*to as usize)?))));
+        }
+        for router in 0..ways.routers() {
+            for (((axis, forward), class), ((next_axis, next_forward), next_class)) in &turns {
+                let from = ways.behind(router, *axis, *forward);
+                let to = ways.port(router, *next_axis, *next_forward);
+                let (Some(from), Some(to)) = (from, to) else { continue };
+                let (channel, behind) = (usize::from(from) * classes + class, usize::from(*to) * classes + next_class);
+                self.note(channel, behind);
+                (self.used[channel], self.used[behind]) = (true, true);
+            }
+        }
+    }
+}
+
 impl Routes {
     /// Whether the routing is free of deadlock in a network without losses, and why.
     ///
@@ -180,6 +203,7 @@ impl Routes {
     fn steps(&self, topology: &Topology) -> u64 {
         let targets = match &self.next_hops {
             NextHops::Table(_) => u64::from(topology.hosts()),
+            NextHops::Lattice(lattice) if lattice.is_uniform() => 1,
             _ => u64::from(topology.switches().min(topology.hosts())),
         };
         let patterns = match &self.next_hops {
@@ -206,7 +230,12 @@ impl Routes {
         };
         if let NextHops::Lattice(lattice) = &self.next_hops {
             let uplinks = sources.iter().map(|source| topology.uplink(*source)).collect::<Vec<_>>();
-            waits.follow(topology, lattice, &uplinks, &targets);
+            if lattice.is_uniform() {
+                waits.follow(topology, lattice, &uplinks, &targets[..1]);
+                waits.spread(lattice);
+            } else {
+                waits.follow(topology, lattice, &uplinks, &targets);
+            }
             return waits;
         }
         let mut seen = vec![u32::MAX; channels];
@@ -358,4 +387,66 @@ fn shortest_circle(next: &[Vec<u32>], start: usize) -> Vec<usize> {
         }
     }
     vec![start]
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+    use crate::routing::RoutingConfig;
+    use crate::topology::TopologyConfig;
+    use serde::Deserialize;
+
+    #[derive(Deserialize)]
+    struct Keys {
+        routing: RoutingConfig,
+        topology: TopologyConfig,
+    }
+
+    /// The waits between routers, found by following packets to all of them or, `once`, to the first one.
+    fn waits_between_routers(topology: &Topology, lattice: &LatticeHops, once: bool) -> Vec<Vec<u32>> {
+        let classes = usize::from(lattice.classes());
+        let channels = topology.links().len() * classes;
+        let mut waits = Waits { classes, next: vec![Vec::new(); channels], used: vec![false; channels] };
+        let hosts: Vec<NodeId> = (0..topology.hosts()).map(NodeId).collect();
+        let uplinks: Vec<LinkId> = hosts.iter().map(|host| topology.uplink(*host)).collect();
+        waits.follow(topology, lattice, &uplinks, if once { &hosts[..1] } else { &hosts });
+        if once {
+            waits.spread(lattice);
+        }
+        let is_inner = |channel: usize| lattice.ways().direction_of(LinkId::from(channel / classes)).is_some();
+        let sorted = |(channel, mut behind): (usize, Vec<u32>)| {
+            behind.retain(|behind| is_inner(channel) && is_inner(*behind as usize));
+            behind.sort_unstable();
+            behind
+        };
+        waits.next.into_iter().enumerate().map(sorted).collect()
+    }
+
+    #[test]
+    fn on_a_uniform_lattice_one_destination_stands_for_all() {
+        for shape in [
+            "shape = \"torus\"\nsize = [4, 5]",
+            "shape = \"torus\"\nsize = [2, 3, 4]",
+            "shape = \"torus\"\nsize = [5]",
+            "shape = \"torus\"\nsize = [4, 4]\nways = 1",
+            "shape = \"torus\"\nsize = [6, 3]\ntwist = { y = { x = 3 } }",
+            "shape = \"midimew\"\nrouters = 13",
+            "shape = \"spinnaker\"\nsize = [4, 4]",
+        ] {
+            for mode in ["oblivious", "random", "smart"] {
+                let text = format!("routing = {{ bubble = \"{mode}\", vcs = 2 }}\n[topology]\n{shape}");
+                let Keys { routing, topology } =
+                    toml::from_str(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+                let topology = topology.build(&[]).unwrap();
+                let routes = Routes::new(&routing, &topology, 1).unwrap();
+                let NextHops::Lattice(lattice) = &routes.next_hops else { panic!("{shape} is no lattice") };
+                assert!(lattice.is_uniform(), "{shape}");
+                let all = waits_between_routers(&topology, lattice, false);
+                assert!(all.iter().any(|behind| !behind.is_empty()), "{shape}");
+                assert_eq!(waits_between_routers(&topology, lattice, true), all, "{shape}, {mode}");
+            }
+        }
+    }
 }

@@ -103,6 +103,20 @@ impl LatticeWays {
         self.lattice.axes()
     }
 
+    pub(super) fn routers(&self) -> u32 {
+        self.lattice.routers()
+    }
+
+    /// Whether the lattice looks the same from all routers: it closes in itself, and no link is missing.
+    pub(super) fn is_uniform(&self) -> bool {
+        let has = |router, axis, forward| self.port(router, axis, forward).is_some();
+        let is_as_first = |router: u32| {
+            (0..self.axes())
+                .all(|axis| [false, true].into_iter().all(|way| has(router, axis, way) == has(0, axis, way)))
+        };
+        self.lattice.wraps && (1..self.routers()).all(is_as_first)
+    }
+
     pub(super) fn has_rings(&self) -> bool {
         (0..self.axes()).any(|axis| self.is_ring(axis))
     }
@@ -182,12 +196,16 @@ impl LatticeWays {
 
     /// All directions that lead nearer, a bit each.
     pub(super) fn nearer_directions(&self, from: NodeId, to: NodeId) -> u32 {
-        self.records.nearer(&self.lattice, self.at(self.target(from)), self.at(self.target(to)))
+        self.directions_to(self.target(from), self.target(to))
     }
 
-    /// The directions that lead nearer and are there, with their links.
-    pub(super) fn nearer(&self, router: u32, target: u32) -> impl Iterator<Item = (usize, bool, LinkId)> {
-        let directions = self.records.nearer(&self.lattice, self.at(router), self.at(target));
+    /// All directions that lead nearer from one router to another, a bit each.
+    pub(super) fn directions_to(&self, router: u32, target: u32) -> u32 {
+        self.records.nearer(&self.lattice, self.at(router), self.at(target))
+    }
+
+    /// Those of `directions` (a bit each) that are there at `router`, with their links.
+    pub(super) fn ports(&self, router: u32, directions: u32) -> impl Iterator<Item = (usize, bool, LinkId)> {
         (0..2 * self.axes()).filter(move |bit| directions >> bit & 1 == 1).filter_map(move |bit| {
             let (axis, forward) = (bit / 2, bit % 2 == 0);
             self.port(router, axis, forward).map(|link| (axis, forward, *link))

@@ -64,6 +64,11 @@ impl LatticeHops {
         }
     }
 
+    /// Whether packets go on from a router as they do from any other one to a destination that lies in the same direction.
+    pub(super) fn is_uniform(&self) -> bool {
+        self.ways.ties == Ties::Draw && matches!(self.lanes, Lanes::BubbleVls(_)) && self.ways.is_uniform()
+    }
+
     /// Whether packets have several lanes to choose from, or commit themselves to room.
     pub(super) const fn ranked(&self) -> bool {
         match self.lanes {
@@ -149,12 +154,16 @@ impl LatticeHops {
             return one(escape, CreditRequirement::Packet, ranks);
         }
         let required = if enters { self.bubble(hop, escape) } else { CreditRequirement::Packet };
+        let nearer = match self.ranked() {
+            true => self.ways.directions_to(self.ways.router(hop.at), self.ways.target(hop.to)),
+            false => 0,
+        };
         match self.lanes {
             Lanes::Dateline | Lanes::Bubble => one(escape, required, ranks),
             Lanes::Dally(dally) => {
                 if dally.mode == Dally::Adaptive {
                     ranks.push(
-                        self.adaptive(hop, 2, |_, _| true),
+                        self.adaptive(hop, nearer, 2, |_, _| true),
                         Pick::Drawn,
                         CreditRequirement::Packet,
                         BusyPolicy::Wait,
@@ -175,11 +184,11 @@ impl LatticeHops {
                 match bubble.mode {
                     BubbleMode::Oblivious => {}
                     BubbleMode::Random => {
-                        let straight = self.adaptive(hop, 1, own);
+                        let straight = self.adaptive(hop, nearer, 1, own);
                         let straight = straight.filter(|lane| lane.class == hop.class);
                         ranks.push(straight, Pick::Drawn, CreditRequirement::Packet, BusyPolicy::NextRank);
                         ranks.push(
-                            self.adaptive(hop, 1, |_, _| true),
+                            self.adaptive(hop, nearer, 1, |_, _| true),
                             Pick::Drawn,
                             CreditRequirement::Packet,
                             BusyPolicy::Wait,
@@ -191,7 +200,7 @@ impl LatticeHops {
                             Equals::First => Pick::FirstOfMost,
                         };
                         ranks.push(
-                            self.adaptive(hop, 1, |_, _| true),
+                            self.adaptive(hop, nearer, 1, |_, _| true),
                             pick,
                             CreditRequirement::Packet,
                             BusyPolicy::Wait,
@@ -201,12 +210,12 @@ impl LatticeHops {
                         let axes = self.ways.axes();
                         let first = input_direction.map_or(0, |(axis, _)| axis);
                         for axis in (0..axes).map(|trial| (first + trial) % axes) {
-                            let straight = self.adaptive(hop, 1, |on, forward| on == axis && own(on, forward));
+                            let straight = self.adaptive(hop, nearer, 1, |on, forward| on == axis && own(on, forward));
                             let mut straight = straight.filter(|lane| lane.class == hop.class).peekable();
                             if straight.peek().is_some() {
                                 ranks.push(straight, Pick::Drawn, CreditRequirement::Packet, BusyPolicy::NextRank);
                             } else {
-                                let turning = self.adaptive(hop, 1, |on, _| on == axis);
+                                let turning = self.adaptive(hop, nearer, 1, |on, _| on == axis);
                                 ranks.push(turning, Pick::Drawn, CreditRequirement::Packet, BusyPolicy::NextRank);
                             }
                         }
@@ -217,11 +226,17 @@ impl LatticeHops {
         }
     }
 
-    /// The lanes from class `first` on of the directions that lead nearer, as far as `wanted`.
-    fn adaptive(&self, hop: &Hop, first: u8, wanted: impl Fn(usize, bool) -> bool) -> impl Iterator<Item = Lane> {
+    /// The lanes from class `first` on of `directions` (a bit each), as far as `wanted`.
+    fn adaptive(
+        &self,
+        hop: &Hop,
+        directions: u32,
+        first: u8,
+        wanted: impl Fn(usize, bool) -> bool,
+    ) -> impl Iterator<Item = Lane> {
         let classes = first..self.classes();
-        let nearer = self.ways.nearer(self.ways.router(hop.at), self.ways.target(hop.to));
-        nearer
+        self.ways
+            .ports(self.ways.router(hop.at), directions)
             .filter(move |(axis, forward, _)| wanted(*axis, *forward))
             .flat_map(move |(_, _, link)| classes.clone().map(move |class| Lane { link, class }))
     }

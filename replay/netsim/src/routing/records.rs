@@ -6,6 +6,7 @@
 //! to carry nothing: dimension order holds from the first router to the last.
 
 use crate::topology::{Lattice, MAX_ENTRIES};
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 /// Axes at most.
@@ -18,6 +19,8 @@ pub(super) type Record = [i32; MAX_AXES];
 #[derive(Clone, Debug)]
 pub(super) struct Records {
     axes: usize,
+    /// Whether the box has wraps that shift nothing: then each dimension can be reckoned by itself.
+    is_straight: bool,
     /// Of a box with wraps, by the router that lies from the first one as the destination from the source; else empty, for there the
     /// record is the difference.
     begins: Vec<u32>,
@@ -30,7 +33,8 @@ impl Records {
     /// Those of `lattice`; else how many entries there would be.
     pub(super) fn of(lattice: &Lattice) -> Result<Self, u64> {
         let axes = lattice.axes();
-        let mut records = Self { axes, begins: vec![0], steps: Vec::new(), directions: Vec::new() };
+        let is_straight = lattice.wraps && lattice.twist.iter().flatten().all(|shift| *shift == 0);
+        let mut records = Self { axes, is_straight, begins: vec![0], steps: Vec::new(), directions: Vec::new() };
         if !lattice.wraps {
             return Ok(records);
         }
@@ -59,16 +63,12 @@ impl Records {
             }
             return record;
         };
-        let all = self.steps[self.begins[difference] as usize..self.begins[difference + 1] as usize].chunks(self.axes);
-        let turned = |record: &&[i32]| -> Record {
-            let mut turned = [0; MAX_AXES];
-            for (axis, steps) in record.iter().enumerate() {
-                turned[axis] = if pattern >> axis & 1 == 1 { -steps } else { *steps };
-            }
-            turned
-        };
+        let all = &self.steps[self.begins[difference] as usize..self.begins[difference + 1] as usize];
         let mut record = [0; MAX_AXES];
-        if let Some(least) = all.min_by_key(turned) {
+        // Mostly there is one.
+        if all.len() == self.axes {
+            record[..self.axes].copy_from_slice(all);
+        } else if let Some(least) = all.chunks(self.axes).min_by(|one, other| compare(one, other, pattern)) {
             record[..self.axes].copy_from_slice(least);
         }
         record
@@ -87,12 +87,30 @@ impl Records {
         if self.directions.is_empty() {
             return None;
         }
+        if self.is_straight {
+            let steps = from.iter().zip(to).zip(&lattice.size).rev();
+            // Coordinates lie in the box.
+            let number = steps.fold(0, |number, ((from, to), size)| {
+                let steps = if to >= from { (to - from) as u32 } else { size - (from - to) as u32 };
+                number * size + steps
+            });
+            return Some(number as usize);
+        }
         let mut point = [0i64; MAX_AXES];
         for (at, (from, to)) in point.iter_mut().zip(from.iter().zip(to)) {
             *at = i64::from(to - from);
         }
         lattice.router(&mut point[..from.len()]).map(|router| router as usize)
     }
+}
+
+/// The order of two records for packets of `pattern`.
+fn compare(one: &[i32], other: &[i32], pattern: u32) -> Ordering {
+    let turned = |(axis, (one, other)): (usize, (&i32, &i32))| match pattern >> axis & 1 {
+        1 => other.cmp(one),
+        _ => one.cmp(other),
+    };
+    one.iter().zip(other).enumerate().map(turned).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }
 
 /// Bit 2 x axis for steps forward, the next one for steps back.

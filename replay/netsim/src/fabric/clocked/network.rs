@@ -22,7 +22,6 @@ pub(in crate::fabric) struct Parts<'a> {
     /// Virtual channels or lanes of each link.
     pub lanes: u32,
     pub meters: &'a TiVec<LinkId, LinkMeter>,
-    pub lane_bytes: &'a [u64],
     pub interval: DurationPs,
     pub delivered: u64,
     pub events: u64,
@@ -53,6 +52,9 @@ pub(in crate::fabric) trait ClockedNetwork {
 
     /// `message` is handed over to `host` at `now`, and counts from `cycle` on; none before it is open.
     fn hand_over(&mut self, now: SimTime, message: &Message, host: NodeId, cycle: u64);
+
+    /// As [`PacketFabric::lane_bytes`].
+    fn bytes_of_lanes(&self) -> Vec<u64>;
 
     /// As [`PacketFabric::lose_blocked_heads`].
     fn lose_heads(&mut self) -> bool {
@@ -147,7 +149,8 @@ impl<O: Observer, N: ClockedNetwork<Observer = O>> PacketFabric<O> for N {
     }
 
     fn count_occupancy(&mut self) -> bool {
-        let queues = self.parts().lane_bytes.len();
+        let Parts { topology, lanes, .. } = self.parts();
+        let queues = topology.links().len() * lanes as usize;
         let Some(occupancy) = self.occupancy_slot() else { return false };
         *occupancy = Some(Box::new(Occupancy::new(queues)));
         true
@@ -163,6 +166,6 @@ impl<O: Observer, N: ClockedNetwork<Observer = O>> PacketFabric<O> for N {
     }
 
     fn lane_bytes(&self, _now: SimTime) -> Vec<u64> {
-        self.parts().lane_bytes.to_vec()
+        self.bytes_of_lanes()
     }
 }

@@ -50,12 +50,34 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     /// The heads of an instant choose, those of a switch one after the other.
     pub(super) fn choose_all(&mut self, now: SimTime) {
         let mut choosing = std::mem::take(&mut self.choosing);
-        choosing.sort_by_cached_key(|queue| self.place_in_choice(*queue, now));
-        choosing.dedup();
+        if choosing.len() > 1 {
+            let mut ordered = std::mem::take(&mut self.ordered);
+            ordered.extend(choosing.drain(..).map(|queue| (self.place_in_choice(queue, now), queue)));
+            ordered.sort_unstable();
+            ordered.dedup();
+            choosing.extend(ordered.drain(..).map(|(_, queue)| queue));
+            self.ordered = ordered;
+        }
         for queue in choosing.drain(..) {
             if self.undecided.is_some() { self.choose_with_room(queue, now) } else { self.choose(queue, now) }
         }
         self.choosing = choosing;
+    }
+
+    /// Heads that wait for room on `link` choose again, those that may find it now.
+    pub(super) fn look_again(&mut self, link: LinkId, now: SimTime) {
+        let Some(mut undecided) = self.undecided.take() else { return };
+        let mut vls = undecided.waited_for(link);
+        while vls != 0 {
+            let vl = vls.trailing_zeros();
+            vls &= vls - 1;
+            let lane = self.number.lane(link, vl);
+            let room = self.lanes.unclaimed(lane, now);
+            if let Some(need) = undecided.look_again((link, vl, lane), room, &mut self.choosing) {
+                self.wait_for_room(lane, need);
+            }
+        }
+        self.undecided = Some(undecided);
     }
 
     /// A switch, and a queue's place in the order in which its heads choose at `now`.
@@ -66,7 +88,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let queues = self.topology.out(at).len() as u64 * u64::from(self.vls);
         let number = u64::from(self.links[input_link].slot * self.vls + vl);
         let start = draw(self.seed, u64::from(at.0), (1 << 63) + now.0) % queues;
-        (at.0, (number + queues - start - 1) % queues)
+        (at.0, if number > start { number - start - 1 } else { number + queues - start - 1 })
     }
 
     /// The head of `queue` chooses the link with the most credits that nobody has in mind.
@@ -223,10 +245,11 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         if self.lanes.unclaimed(lane, now) >= i64::from(need) {
             return;
         }
-        if let Some(undecided) = &mut self.undecided {
-            undecided.wait(queue, self.number.link(lane));
+        let place = (self.number.link(lane), self.number.vl(lane), lane);
+        // Who waits for that already has seen to it.
+        if self.undecided.as_mut().is_some_and(|undecided| undecided.wait(queue, place, need)) {
+            self.wait_for_room(lane, need);
         }
-        self.wait_for_room(lane, need);
     }
 
     /// The head of `queue` looks again when `lane`, which has one packet at a time, is nobody's; and, where `pick` compares lanes, when
@@ -235,7 +258,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let link = self.number.link(lane);
         if self.lanes.is_held(lane, now) {
             if let Some(undecided) = &mut self.undecided {
-                undecided.wait(queue, link);
+                undecided.wait(queue, (link, self.number.vl(lane), lane), 0);
             }
             if let Some(until) = self.lanes.held_until(lane) {
                 self.wake(link, until);
@@ -265,7 +288,8 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             }
         }
         let needed = i64::from(self.needed(rank, need, hop.input_link));
-        let mut found: Vec<Offered> = Vec::new();
+        let mut found = std::mem::take(&mut self.found);
+        found.clear();
         let mut most = needed;
         for lane in rank.lanes {
             let room = self.lanes.unclaimed(self.offered(*lane, base), now);
@@ -278,17 +302,21 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             }
             found.push(*lane);
         }
+        let taken = self.pick(&mut found, rank.pick, base, hop, now);
+        self.found = found;
+        taken
+    }
+
+    /// The lane that a packet takes of those `found` with room.
+    fn pick(&self, found: &mut Vec<Offered>, pick: Pick, base: u32, hop: &Hop, now: SimTime) -> Found {
         if found.is_empty() {
             return Found::NoRoom;
         }
-        if rank.pick == Pick::FirstOfMost {
+        if pick == Pick::FirstOfMost {
             found.truncate(1);
         }
         if self.lanes.exclusive() {
-            found.retain(|lane| {
-                let lane = self.offered(*lane, base);
-                !self.lanes.is_held(lane, now)
-            });
+            found.retain(|lane| !self.lanes.is_held(self.offered(*lane, base), now));
         }
         let position = match found.len() {
             0 | 1 => 0,

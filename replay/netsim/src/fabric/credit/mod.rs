@@ -52,7 +52,7 @@ use super::slab::Slab;
 use crate::count::count;
 use crate::csr::Csr;
 use crate::network::{Delivery, HostIndex, LinkFigures, NetworkFigures, Simulation};
-use crate::routing::{Ranks, Routes};
+use crate::routing::{Lane, Ranks, Routes};
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, NodeId, Topology};
 use crate::units::{Bytes, DurationPs};
@@ -219,6 +219,9 @@ pub struct Credit<O, S: Strategies = Configured> {
     /// The instant whose arrivals have been seen, while choices and arbitrations are still to be made.
     open: Option<SimTime>,
     choosing: Vec<LaneId>,
+    /// The same in the order in which they choose, and the lanes that one finds: nothing between two instants.
+    ordered: Vec<((u32, u64), LaneId)>,
+    found: Vec<Lane>,
     looking: Vec<LinkId>,
     traffic: TiVec<LinkId, Traffic>,
     meters: TiVec<LinkId, LinkMeter>,
@@ -406,6 +409,8 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             events: PendingEvents::new(horizon),
             open: None,
             choosing: Vec::new(),
+            ordered: Vec::new(),
+            found: Vec::new(),
             looking: Vec::new(),
             traffic: vec![Traffic::default(); links.len()].into(),
             meters: vec![LinkMeter::default(); links.len()].into(),
@@ -522,8 +527,8 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         if state.wake == at {
             state.wake = SimTime::MAX;
             self.look(link);
-            if let Some(undecided) = &mut self.undecided {
-                undecided.look_again(link, &mut self.choosing);
+            if self.undecided.as_ref().is_some_and(|undecided| undecided.any(link)) {
+                self.look_again(link, at);
             }
         }
     }

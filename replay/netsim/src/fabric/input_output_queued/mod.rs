@@ -191,7 +191,6 @@ impl<O: Observer> ClockedNetwork for InputOutputQueued<O> {
             queues: 1,
             lanes: self.vcs,
             meters: &self.meters,
-            lane_bytes: &self.lane_bytes,
             interval: self.config.interval,
             delivered: self.delivered,
             events: self.moved,
@@ -280,6 +279,10 @@ impl<O: Observer> ClockedNetwork for InputOutputQueued<O> {
     fn lose_heads(&mut self) -> bool {
         self.loses_heads = true;
         true
+    }
+
+    fn bytes_of_lanes(&self) -> Vec<u64> {
+        self.lane_bytes.clone()
     }
 
     fn occupancy_slot(&mut self) -> Option<&mut Option<Box<Occupancy>>> {

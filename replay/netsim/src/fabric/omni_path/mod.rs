@@ -183,7 +183,6 @@ impl<O: Observer> ClockedNetwork for OmniPath<O> {
             queues: self.vls,
             lanes: self.config.vls.into(),
             meters: &self.meters,
-            lane_bytes: &self.lane_bytes,
             interval: self.config.interval,
             delivered: self.delivered,
             events: self.events.processed(),
@@ -239,6 +238,10 @@ impl<O: Observer> ClockedNetwork for OmniPath<O> {
         if self.messages.hand_over(now, message, host.0 as usize * self.vls + usize::from(vl)) {
             self.wake(self.topology.uplink(host), Cycle(cycle));
         }
+    }
+
+    fn bytes_of_lanes(&self) -> Vec<u64> {
+        self.lane_bytes.clone()
     }
 
     fn occupancy_slot(&mut self) -> Option<&mut Option<Box<Occupancy>>> {

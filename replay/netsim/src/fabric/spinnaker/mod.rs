@@ -344,7 +344,6 @@ impl<O: Observer> ClockedNetwork for Spinnaker<O> {
             queues: 1,
             lanes: 1,
             meters: &self.meters,
-            lane_bytes: &self.lane_bytes,
             interval: self.config.interval,
             delivered: self.delivered,
             events: self.moved,
@@ -418,6 +417,10 @@ impl<O: Observer> ClockedNetwork for Spinnaker<O> {
         } else {
             self.wakes.entry(cycle.max(self.now)).or_default().push(host.0);
         }
+    }
+
+    fn bytes_of_lanes(&self) -> Vec<u64> {
+        self.lane_bytes.clone()
     }
 
     fn occupancy_slot(&mut self) -> Option<&mut Option<Box<Occupancy>>> {

@@ -90,12 +90,24 @@ pub fn input_queued_networks() -> impl Strategy<Value = Case<InputQueuedConfig>>
     let sizes = (1..9u32, prop_oneof![2 => Just(64u64), 1 => 1..100u64], 1..20u32);
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let speedups = (prop_oneof![2 => Just(1u8), 1 => 2..4u8], prop_oneof![2 => Just(1u8), 1 => 2..4u8]);
-    let router = (latencies(), allocator(), allocator(), flags, speedups, any::<u64>());
-    let base = (link().prop_flat_map(topology), sizes, 1..5u8);
+    // Where allocators are the plainest, they are made in another way.
+    let plain = prop_oneof![2 => Just((false, false)), 1 => any::<(bool, bool)>()];
+    let router = (latencies(), allocator(), allocator(), flags, speedups, any::<u64>(), plain);
+    let base = (link().prop_flat_map(topology), sizes, prop_oneof![12 => 1..5u8, 1 => Just(16)]);
     (base, router, drafts(50), select(vec![0u64, 3])).prop_map(|(base, router, drafts, headers)| {
         let ((topology, routing), (flits, flit, buffer), vcs) = base;
-        let (mut latency, vc_allocator, switch_allocator, flags, speedups, seed) = router;
-        let (cut_through, wait_for_tail_credit, speculative, hold_switch) = flags;
+        let (mut latency, mut vc_allocator, mut switch_allocator, flags, mut speedups, seed, plain) = router;
+        let (cut_through, wait_for_tail_credit, mut speculative, mut hold_switch) = flags;
+        if plain.0 || plain.1 {
+            speculative = false;
+        }
+        if plain.0 {
+            (vc_allocator, latency.vc_allocation) = (SeparableAllocator::default(), 1);
+        }
+        if plain.1 {
+            (switch_allocator, latency.switch_allocation) = (SeparableAllocator::default(), 1);
+            (hold_switch, speedups) = (false, (1, 1));
+        }
         let rings = matches!(topology, TopologyConfig::Torus(_)) || !matches!(routing, RoutingConfig::Dor);
         let vcs = if rings && matches!(topology, TopologyConfig::Torus(_) | TopologyConfig::Mesh(_)) {
             vcs.div_ceil(2) * 2

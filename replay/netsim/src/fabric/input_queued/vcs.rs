@@ -1,0 +1,233 @@
+//! Heads ask for virtual channels, and are given them.
+
+use super::InputQueued;
+use super::state::{Offer, Owner, PortVc, State, Switch, behind, bits, next};
+use crate::fabric::clocked::matching::{Instant, Request, Stage, Turns};
+use crate::fabric::clocked::ports::NONE;
+use crate::fabric::clocked::separable::Arbiter;
+use crate::fabric::packet::Observer;
+
+impl<O: Observer> InputQueued<O> {
+    /// The VCs of an output that a packet of `class` may be given, a bit each.
+    fn vcs_of(&self, output: u32, class: u8) -> u16 {
+        let all = u16::MAX >> (16 - self.vcs);
+        if self.outputs[output as usize].to_host {
+            return all;
+        }
+        let own = u32::from(self.vcs_of_class);
+        (u16::MAX >> (16 - own)) << (u32::from(class) * own)
+    }
+
+    /// Those that are nobody's and have room for so many flits.
+    fn free_vcs(&self, output: u32, class: u8, room: u32) -> u16 {
+        let mut free = self.outputs[output as usize].free & self.vcs_of(output, class);
+        if room > 0 {
+            for vc in bits(free) {
+                if self.output_vcs[(output * self.vcs + vc) as usize].credits < room {
+                    free &= !(1 << vc);
+                }
+            }
+        }
+        free
+    }
+
+    /// The outputs by which the head in `at` may go on, in order.
+    fn outputs_of(&self, switch: &Switch, at: PortVc, outputs: &mut Vec<u32>) {
+        outputs.clear();
+        let index = self.index(at);
+        let output = self.input_vcs[index].output;
+        if output != NONE {
+            outputs.push(switch.outputs.0 + output);
+            return;
+        }
+        let link = self.ends[at.port() as usize].link;
+        let packet = self.packet_of(index);
+        let next = self.routes.next(self.node_of(at.port()), link, packet.destination);
+        outputs.extend(next.links.iter().map(|link| self.ports.output_of(*link)));
+    }
+
+    /// The outputs by which a head may go on of which a VC that it may be given is nobody's and has a credit: what it may ask for by speculation.
+    pub(super) fn speculated_outputs(&self, switch: &Switch, at: PortVc, outputs: &mut Vec<u32>) {
+        self.outputs_of(switch, at, outputs);
+        let class = self.input_vcs[self.index(at)].class;
+        outputs.retain(|output| self.free_vcs(*output, class, 1) != 0);
+    }
+
+    /// A head that found no VC waits until one of `outputs` may have one.
+    fn wait_for_vc(&mut self, at: PortVc, outputs: &[u32]) {
+        self.ends[at.port() as usize].heads &= !at.bit();
+        for output in outputs {
+            let waiting = &mut self.waiting[*output as usize];
+            if !waiting.contains(&at) {
+                waiting.push(at);
+            }
+        }
+    }
+
+    /// Heads ask for VCs, and are given them; whose VC counts at the end of this cycle is noted in `given`.
+    pub(super) fn allocate_vcs(&mut self, switch: &Switch, now: u64) {
+        if self.plain_vcs {
+            self.match_vcs(switch, now);
+            return;
+        }
+        let mut requests = std::mem::take(&mut self.requests);
+        let mut outputs = std::mem::take(&mut self.candidates);
+        requests.clear();
+        self.asking.clear();
+        self.asked.clear();
+        let latency = u64::from(self.config.latency.vc_allocation);
+        for input in switch.inputs() {
+            for vc in bits(self.ends[input as usize].heads) {
+                let at = PortVc::new(input, vc);
+                let index = self.index(at);
+                let state = self.input_vcs[index];
+                match state.state {
+                    State::Granted if state.vc_at == now => {
+                        let given = state.given;
+                        if self.free_vcs(given.port(), state.class, state.room) & given.bit() != 0 {
+                            self.given.push(at);
+                        } else {
+                            // Somebody else was given it in between.
+                            let state = &mut self.input_vcs[index];
+                            (state.state, state.vc_at) = (State::Asking, now + 1);
+                        }
+                    }
+                    State::Asking if state.vc_at <= now => {
+                        self.outputs_of(switch, at, &mut outputs);
+                        let before = requests.len();
+                        self.ask_for_vcs(switch, at, &outputs, &mut requests);
+                        self.input_vcs[index].vc_at = now + latency;
+                        if requests.len() == before && !self.config.speculative {
+                            self.wait_for_vc(at, &outputs);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        if !requests.is_empty() {
+            let range = |(first, ports): (u32, u32)| {
+                let first = (first * self.vcs) as usize;
+                first..first + (ports * self.vcs) as usize
+            };
+            let (inputs, outputs) = (range(switch.inputs), range(switch.outputs));
+            let mut turns = Turns { inputs: &mut self.vc_turns[inputs], outputs: &mut self.given_turns[outputs] };
+            let instant =
+                Instant { seed: self.config.seed, switch: switch.number, cycle: now, stage: Stage::VcAllocation };
+            self.matcher.allocate(&self.config.vc_allocator, &mut requests, &mut turns, &instant);
+            for index in (0..requests.len()).filter(|index| requests[*index].granted) {
+                let (at, to) = (self.asking[index], self.asked[index]);
+                let place = self.index(at);
+                let state = &mut self.input_vcs[place];
+                (state.state, state.given, state.vc_at) = (State::Granted, to, now + latency - 1);
+                if latency == 1 {
+                    self.given.push(at);
+                }
+            }
+        }
+        (self.requests, self.candidates) = (requests, outputs);
+    }
+
+    /// The head in `at` asks for all VCs of `outputs` that are free for it.
+    fn ask_for_vcs(&mut self, switch: &Switch, at: PortVc, outputs: &[u32], requests: &mut Vec<Request>) {
+        let index = self.index(at);
+        let (class, room) = (self.input_vcs[index].class, self.input_vcs[index].room);
+        let age = if self.config.vc_allocator.arbiter == Arbiter::Age { self.age_of(index) } else { (0, 0) };
+        let input = Switch::number_of(at, switch.inputs.0, self.vcs);
+        for output in outputs {
+            for vc in bits(self.free_vcs(*output, class, room)) {
+                let to = PortVc::new(*output, vc);
+                let output = Switch::number_of(to, switch.outputs.0, self.vcs);
+                requests.push(Request { input, output, speculative: false, age, granted: false });
+                self.asking.push(at);
+                self.asked.push(to);
+            }
+        }
+    }
+
+    /// The same as [`Self::allocate_vcs`] where heads choose first, once, by round robin, and are given it at the end of the same cycle.
+    fn match_vcs(&mut self, switch: &Switch, now: u64) {
+        let mut offers = std::mem::take(&mut self.offers);
+        let mut offered = std::mem::take(&mut self.offered);
+        let mut outputs = std::mem::take(&mut self.candidates);
+        let (inputs, of) = (switch.inputs.1 * self.vcs, switch.outputs.1 * self.vcs);
+        for input in switch.inputs() {
+            for vc in bits(self.ends[input as usize].heads) {
+                let at = PortVc::new(input, vc);
+                let index = self.index(at);
+                if self.input_vcs[index].vc_at > now {
+                    continue;
+                }
+                self.outputs_of(switch, at, &mut outputs);
+                let Some(to) = self.first_free(switch, at, &outputs, of) else {
+                    self.wait_for_vc(at, &outputs);
+                    continue;
+                };
+                let number = Switch::number_of(to, switch.outputs.0, self.vcs);
+                let turn = self.given_turns[self.index(to)];
+                let rank = behind(Switch::number_of(at, switch.inputs.0, self.vcs), turn, inputs);
+                let offer = &mut offers[number as usize];
+                if offer.rank == u32::MAX {
+                    offered.push(number);
+                }
+                if rank < offer.rank {
+                    *offer = Offer { rank, from: at, to };
+                }
+            }
+        }
+        for number in offered.drain(..) {
+            let Offer { from, to, .. } = std::mem::replace(&mut offers[number as usize], Offer::NONE);
+            let (at, place) = (self.index(from), self.index(to));
+            self.vc_turns[at] = next(number, of);
+            self.given_turns[place] = next(Switch::number_of(from, switch.inputs.0, self.vcs), inputs);
+            let state = &mut self.input_vcs[at];
+            (state.state, state.given, state.vc_at) = (State::Granted, to, now);
+            self.given.push(from);
+        }
+        (self.offers, self.offered, self.candidates) = (offers, offered, outputs);
+    }
+
+    /// Of the VCs of `outputs` that are free for the head in `at`, the first at its turn or behind it.
+    fn first_free(&self, switch: &Switch, at: PortVc, outputs: &[u32], of: u32) -> Option<PortVc> {
+        let index = self.index(at);
+        let (state, turn) = (&self.input_vcs[index], self.vc_turns[index]);
+        let mut first: Option<(u32, PortVc)> = None;
+        for output in outputs {
+            let free = self.free_vcs(*output, state.class, state.room);
+            if free == 0 {
+                continue;
+            }
+            let begin = (output - switch.outputs.0) * self.vcs;
+            let later = if turn > begin && turn < begin + self.vcs { free & (u16::MAX << (turn - begin)) } else { 0 };
+            let vc = if later != 0 { later.trailing_zeros() } else { free.trailing_zeros() };
+            let rank = behind(begin + vc, turn, of);
+            if first.is_none_or(|(least, _)| rank < least) {
+                first = Some((rank, PortVc::new(*output, vc)));
+            }
+        }
+        first.map(|(_, to)| to)
+    }
+
+    /// VCs that were given become their packets'.
+    pub(super) fn given_vcs_count(&mut self, now: u64) {
+        let mut given = std::mem::take(&mut self.given);
+        for at in given.drain(..) {
+            let index = self.index(at);
+            let state = &mut self.input_vcs[index];
+            state.state = State::Active;
+            if !self.config.speculative {
+                state.crossbar_at = now + 1;
+            }
+            let (to, crosses) = (state.given, state.crosses);
+            let place = self.index(to);
+            self.outputs[to.port() as usize].free &= !to.bit();
+            let vc = &mut self.output_vcs[place];
+            vc.owner = Owner::Input(at);
+            let ready = crosses || vc.credits > 0;
+            let end = &mut self.ends[at.port() as usize];
+            end.heads &= !at.bit();
+            end.ready = if ready { end.ready | at.bit() } else { end.ready & !at.bit() };
+        }
+        self.given = given;
+    }
+}
