@@ -34,6 +34,19 @@ const AGAINST_CAMINOS: [&str; 8] = [
     "ft64-p1-0.5",
     "ft1024-p1-0.5",
 ];
+/// The same with routers as CAMINOS has them (`input-output-queued-NAME.toml`, `NAME.cfg`).
+const CAMINOS_ROUTERS: [&str; 5] = ["ft64-p8-0.1", "ft64-p8-0.5", "ft64-p8-0.9", "torus8x8-p8-0.3", "ft64-p1-0.5"];
+/// The same with BookSim2's routers (`input-queued-NAME.toml`), and the share of CAMINOS' flit-hops a second that BookSim2 did on one machine
+/// (single threads, medians of three).
+const BOOKSIM2_ROUTERS: [(&str, f64); 7] = [
+    ("ft64-p8-0.1", 539.0 / 867.0),
+    ("ft64-p8-0.5", 500.0 / 1_548.0),
+    ("ft64-p8-0.9", 367.0 / 1_365.0),
+    ("torus8x8-p8-0.3", 625.0 / 1_126.0),
+    ("ft512-p8-0.5", 134.0 / 966.0),
+    ("ft1024-p8-0.5", 128.0 / 383.0),
+    ("ft64-p1-0.5", 301.0 / 1_034.0),
+];
 /// 65,536 hosts below a three-level tree of 64-port switches.
 /// `store-and-forward` at three sizes, one thread, for us and for the plain model over a binary heap.
 const AGAINST_HEAP: [&str; 3] = ["heap-1024", "heap-65536", "heap-524288"];
@@ -83,7 +96,19 @@ fn main() -> Result<()> {
     let options = options()?;
     let mut figures = Vec::new();
     for name in wanted(&AGAINST_CAMINOS, &options) {
-        figures.extend(against_caminos(name, options.runs)?);
+        figures.extend(against_caminos(name, name, options.runs)?);
+    }
+    for case in CAMINOS_ROUTERS {
+        let name = format!("input-output-queued-{case}");
+        if name.contains(&options.only) {
+            figures.extend(against_caminos(&name, case, options.runs)?);
+        }
+    }
+    for (case, share) in BOOKSIM2_ROUTERS {
+        let name = format!("input-queued-{case}");
+        if name.contains(&options.only) {
+            figures.push(against_booksim2(&name, case, share, options.runs)?);
+        }
     }
     for name in wanted(&AGAINST_HEAP, &options) {
         figures.extend(against_heap(name, options.runs)?);
@@ -160,20 +185,45 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-fn against_caminos(name: &str, runs: usize) -> Result<Vec<Figure>> {
+/// What CAMINOS prints of `case`, and its flit-hops a second.
+fn caminos(case: &str) -> Result<(Value, f64)> {
+    let mut caminos = Command::new(CAMINOS);
+    caminos.arg(Path::new(CASES).join(format!("{case}.cfg")));
+    let output = caminos.output().with_context(|| format!("cannot run {caminos:?}"))?;
+    let peer = json_of(&caminos, &output)?;
+    // Its hops are links between switches; ours are switches. All cycles cost time, those of the warm-up too.
+    let phits = number(&peer, "accepted_load")? * number(&peer, "cycle")? * number(&peer, "servers")?;
+    let speed = phits * (number(&peer, "average_packet_hops")? + 1.0) / number(&peer, "user_time")?;
+    Ok((peer, speed))
+}
+
+/// BookSim2 itself is not run: its speed is `share` of that which CAMINOS has here and now.
+fn against_booksim2(name: &str, case: &str, share: f64, runs: usize) -> Result<Figure> {
+    announce(name);
+    let (mut ours, mut peers) = (Vec::new(), Vec::new());
+    for _ in 0..runs {
+        let summary = simulate(name)?;
+        ours.push(number(&summary, "flit_hops")? / number(&summary, "cpu_s")?);
+        peers.push(caminos(case)?.1 * share);
+    }
+    Ok(Figure {
+        name: format!("{name}: speed"),
+        ours: median(ours),
+        peer: Some(("BookSim2, reckoned from CAMINOS", median(peers))),
+        unit: "flit-hops per second of CPU",
+        more_is_better: true,
+    })
+}
+
+fn against_caminos(name: &str, case: &str, runs: usize) -> Result<Vec<Figure>> {
     announce(name);
     let (mut ours, mut peers) = (Vec::new(), Vec::new());
     let mut last = (Value::Null, Value::Null);
     for _ in 0..runs {
         let summary = simulate(name)?;
         ours.push(number(&summary, "flit_hops")? / number(&summary, "cpu_s")?);
-        let mut caminos = Command::new(CAMINOS);
-        caminos.arg(Path::new(CASES).join(format!("{name}.cfg")));
-        let output = caminos.output().with_context(|| format!("cannot run {caminos:?}"))?;
-        let peer = json_of(&caminos, &output)?;
-        // Its hops are links between switches; ours are switches. All cycles cost time, those of the warm-up too.
-        let phits = number(&peer, "accepted_load")? * number(&peer, "cycle")? * number(&peer, "servers")?;
-        peers.push(phits * (number(&peer, "average_packet_hops")? + 1.0) / number(&peer, "user_time")?);
+        let (peer, speed) = caminos(case)?;
+        peers.push(speed);
         last = (summary, peer);
     }
     let figure = |what: &str, ours: f64, peer: f64, unit| Figure {
@@ -359,7 +409,8 @@ Written by `make bench`; the same as numbers for programs: `benchmarks.json`. A 
 CAMINOS' router is `Basic`: up/down or dimension order, 4 VCs of 16 flits at both ends of a link, a packet draws link and VC anew in
 each cycle. Ours is set up to have its loads and latencies within 3% below saturation: `credit` with 4 VLs of 16 credits, links without a delay of
 their own (a cycle of CAMINOS' link is the time of a flit), `adaptive` on trees (it takes the link with most credits that nobody has in mind),
-`bubble` on the torus; at load .9 it has 15 VLs, as a packet keeps its VL here.
+`bubble` on the torus; at load .9 it has 15 VLs, as a packet keeps its VL here. `input-output-queued` has CAMINOS' router itself, `input-queued` that of BookSim2. BookSim2 is not
+run here: on one machine it did so much of what CAMINOS did (500 k flit-hops a second beside 1.548 M for ft64-p8-0.5), and its speed here is that share of CAMINOS' in the same run.
 Speeds are per second of CPU time of one thread. What is simulated: `tests/bench/`. A flit-hop is a flit through a switch.
 
 ";
