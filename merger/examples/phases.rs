@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use merger::build::Options;
-use merger::built_trace::trace_with;
+use merger::built_trace::write_with;
 use merger::progress::{Progress, Unit};
 use trace::quantity::parse_bytes;
 
@@ -70,11 +70,9 @@ fn main() -> Result<()> {
         options.packet_bytes = parse_bytes(&memory).map_err(anyhow::Error::msg)? / 8;
     }
     let phases = Phases { running: Mutex::new(("start".into(), taken()?)) };
-    let built = trace_with(&[capture], &options, &phases)?;
-    phases.end("writing tables");
     let out = tempfile::tempdir()?;
-    trace_tables::write_trace(&out.path().join("trace"), &built.trace)?;
+    let written = write_with(&[capture], &options, &out.path().join("trace"), &phases)?;
     phases.end("");
-    println!("{} packets", built.packets);
+    println!("{} packets", written.packets);
     Ok(())
 }

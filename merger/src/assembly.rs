@@ -2,19 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use rayon::prelude::*;
 use trace::ids::{ConnectionId, HostId, MessageId, ProcessId};
 use trace::jvm::JvmRecord;
-use trace::rows::{ConnectionRow, HostRow, LimitRow, MessageRow, OwnerEvidence};
+use trace::rows::{ConnectionRow, HostRow, LimitRow, OwnerEvidence};
 use trace::socket::{SocketRecord, TcpCounters};
 
 use crate::capture::HostCapture;
 use crate::clock::Alignment;
+use crate::compact::Message;
 use crate::framing::Draft;
 use crate::history::Histories;
 use crate::inference;
 use crate::join::{AddressBook, Early, Limits, ObservedConnection};
-use crate::joined::{Joined, JvmEvent, Stream, ThreadStart};
+use crate::joined::{Joined, Stream, ThreadStart};
+use crate::jvm_events::JvmEvents;
 use crate::loss::{Loss, LossKind, Note as _};
 use crate::merged::{Clocks, HostClock, Merged};
 use crate::network::{self, FullTimes, Links};
@@ -23,9 +24,10 @@ use crate::packed_stream::PackedStream;
 use crate::pipelines;
 use crate::processes::Processes;
 use crate::roles;
-use crate::spans;
+use crate::spans::{self, Finder};
 use crate::steps;
 use crate::window::Span;
+use crate::words::{Word, Words};
 
 /// The rows of hosts: the reference first, then by name; behind them peers of which nothing was captured.
 pub(crate) struct Order {
@@ -50,7 +52,7 @@ impl Order {
 /// A connection, read.
 pub(crate) struct Read {
     pub protocol: &'static str,
-    pub messages: Vec<(Draft, Times)>,
+    pub messages: Vec<Message>,
     pub directions: [ReadDirection; 2],
 }
 
@@ -87,16 +89,14 @@ impl ReadDirection {
 }
 
 /// When a message went, nanoseconds since the epoch.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Times {
+struct Times {
     sent: u64,
     sent_end: u64,
     delivered: u64,
 }
 
 impl Times {
-    /// Of a message in its stream; `begin` is when its connection began.
-    pub fn of(draft: &Draft, stream: &Stream, begin: u64) -> Self {
+    fn of(draft: &Draft, stream: &Stream, begin: u64) -> Self {
         let segments = stream.range(draft.offset, draft.bytes);
         // Bytes that the capture lost have the times of what was seen next to them.
         let at = stream.segments.partition_point(|segment| segment.offset < draft.offset);
@@ -109,6 +109,37 @@ impl Times {
     }
 }
 
+/// A message of a connection and of one of its streams; `begin` is when the connection began. It has no number yet.
+pub(crate) fn message(
+    connection: ConnectionId,
+    draft: Draft,
+    (stream, begin): (&Stream, u64),
+    words: &Words,
+) -> Message {
+    let times = Times::of(&draft, stream, begin);
+    Message {
+        message: MessageId(0),
+        connection,
+        from_client: draft.from_client,
+        kind: draft.kind,
+        name: words.of(&draft.name),
+        call: draft.call,
+        offset: draft.offset,
+        bytes: draft.bytes,
+        app_bytes: draft.app_bytes,
+        sent_ns: times.sent,
+        sent_end_ns: times.sent_end,
+        delivered_ns: times.delivered,
+        block: draft.block,
+        attempt: draft.attempt.map(|attempt| words.of(&attempt)),
+        map: draft.map.map(|map| words.of(&map)),
+        reduce: draft.reduce,
+        hop: draft.hop,
+        unread_bytes: draft.unread_bytes,
+        evidence: words.of(draft.evidence),
+    }
+}
+
 /// All that connections are put together with.
 pub(crate) struct Assembly {
     pub hosts: Vec<HostCapture>,
@@ -117,17 +148,24 @@ pub(crate) struct Assembly {
     pub order: Order,
     pub processes: Processes,
     pub book: AddressBook,
-    pub jvm: Vec<(usize, JvmEvent)>,
+    pub jvm: JvmEvents,
     pub threads: Vec<ThreadStart>,
     pub packets: u64,
     pub links_of_network: Links,
     /// What is wanted.
     pub span: Span,
+    /// Of messages.
+    pub words: Words,
 }
 
 impl Assembly {
     /// Makes rows of everything.
-    pub fn put_together(self, links: &[ObservedConnection], attribution: &[Attribution], read: Vec<Read>) -> Merged {
+    pub fn put_together(
+        self,
+        links: Vec<ObservedConnection>,
+        attribution: Vec<Attribution>,
+        read: Vec<Read>,
+    ) -> Merged {
         let Self {
             hosts,
             histories,
@@ -140,6 +178,7 @@ impl Assembly {
             packets,
             links_of_network,
             span,
+            words,
         } = self;
         let window_ns = (
             links.iter().map(|link| link.first_ns).min().unwrap_or(0),
@@ -150,12 +189,11 @@ impl Assembly {
         let mut connections = Vec::with_capacity(links.len());
         let mut limits = Vec::new();
         let mut streams: Vec<[PackedStream; 2]> = Vec::with_capacity(links.len());
-        let mut drafts: Vec<(ConnectionId, Draft)> = Vec::new();
-        let mut times: Vec<Times> = Vec::new();
+        let mut messages: Vec<Message> = Vec::with_capacity(read.iter().map(|read| read.messages.len()).sum());
         let mut losses: Vec<Loss> = hosts.iter().flat_map(|host| host.losses.clone()).collect();
         let mut notes: Vec<String> = hosts.iter().flat_map(|host| host.notes.clone()).collect();
         let mut early = Early::default();
-        for (number, ((link, attribution), read)) in links.iter().zip(attribution).zip(read).enumerate() {
+        for (number, ((link, attribution), read)) in links.iter().zip(&attribution).zip(read).enumerate() {
             let id = ConnectionId(number as u32);
             let [client, server] = read.directions;
             early.add(&client.early);
@@ -167,13 +205,15 @@ impl Assembly {
             connections.push(connection_row(id, link, attribution, &client, &server, read.protocol, end_hosts));
             limits.extend(client.limit_row(id, true));
             limits.extend(server.limit_row(id, false));
-            times.extend(read.messages.iter().map(|(_, times)| times));
-            drafts.extend(read.messages.into_iter().map(|(draft, _)| (id, draft)));
+            messages.extend(read.messages);
             streams.push([client.stream, server.stream]);
         }
+        drop(links);
+        let connection_of = connections_of(&attribution, jvm.len());
+        drop(attribution);
         let missing = connections.iter().map(|row| row.client_missing_bytes.saturating_add(row.server_missing_bytes));
         losses.lost("", LossKind::NeverCaptured, missing.fold(0, u64::saturating_add));
-        let by_inference = roles::infer(&drafts, &connections, &listening(&hosts, &processes), &mut processes.rows);
+        let by_inference = roles::infer(&messages, &connections, &listening(&hosts, &processes), &mut processes.rows);
         if !by_inference.is_empty() {
             let names = by_inference.iter().map(|process| {
                 let row = &processes.rows[process.index()];
@@ -182,22 +222,26 @@ impl Assembly {
             let names = names.collect::<Vec<_>>().join(", ");
             notes.push(format!("roles that nobody told, inferred from what the processes asked and answered: {names}"));
         }
-        inference::attempts_of_processes(&drafts, &connections, &mut processes.rows);
-        let upstream = pipelines::number_hops(&mut drafts, &connections, &processes.rows);
-        inference::clients(&drafts, &upstream, &mut connections, &processes.rows);
-        let messages = message_rows(drafts, times, span, &connections, &processes);
-        let mut jvm: Vec<JvmEvent> = jvm.into_iter().map(|(_, event)| event).collect();
-        let records: Vec<Vec<usize>> = attribution
-            .iter()
-            .map(|attribution| attribution.records.iter().map(|(number, _)| *number).collect())
-            .collect();
-        let mut spans = spans::join(&jvm, &records, &connections, &messages);
-        spans.retain(|row| span.meets(row.begin_ns, row.end_ns));
-        let mut steps = steps::join(&jvm, &records, &connections, &messages);
-        steps.retain(|row| span.meets(row.begin_ns, row.end_ns));
-        // What others say stands in spans and steps.
-        jvm.retain(|event| matches!(event.record, JvmRecord::Phase { .. } | JvmRecord::Work { .. }));
-        jvm.shrink_to_fit();
+        inference::attempts_of_processes(&messages, &connections, &mut processes.rows);
+        let upstream = pipelines::number_hops(&mut messages, &connections, &processes.rows);
+        inference::clients(&messages, &upstream, &mut connections, &processes.rows);
+        drop(upstream);
+        number_messages(&mut messages, span, &connections, &processes, &words);
+        let finder = Finder::new(&messages);
+        let (mut spans, mut steps, mut of_tasks) = (Vec::new(), Vec::new(), Vec::new());
+        for ((_, event), connection) in jvm.iter().zip(connection_of) {
+            let of_event = spans::of(&event, connection, &finder, &words);
+            spans.extend(of_event.filter(|row| span.meets(row.begin_ns, row.end_ns)));
+            let of_event = steps::of(&event, connection, &finder);
+            steps.extend(of_event.filter(|row| span.meets(row.begin_ns, row.end_ns)));
+            // What others say stands in spans and steps.
+            if matches!(event.record, JvmRecord::Phase { .. } | JvmRecord::Work { .. }) {
+                of_tasks.push(event);
+            }
+        }
+        steps::order(&mut steps);
+        drop(finder);
+        drop(jvm);
         let clocks = Clocks {
             hosts: host_clocks(&rows, &alignment, &order),
             reference: hosts[alignment.reference].name.clone(),
@@ -224,7 +268,7 @@ impl Assembly {
             spans,
             steps,
             streams,
-            jvm,
+            jvm: of_tasks,
             threads,
             histories,
             losses,
@@ -342,51 +386,37 @@ fn connection_row(
     }
 }
 
-fn message_rows(
-    drafts: Vec<(ConnectionId, Draft)>,
-    times: Vec<Times>,
+/// The connection of each event of JVMs, where it is known.
+fn connections_of(attribution: &[Attribution], events: usize) -> Vec<Option<ConnectionId>> {
+    let mut connection_of = vec![None; events];
+    for (connection, attribution) in (0..).map(ConnectionId).zip(attribution) {
+        for (number, _) in &attribution.records {
+            connection_of[*number] = Some(connection);
+        }
+    }
+    connection_of
+}
+
+/// Leaves the messages that are wanted, in order, with their numbers and the attempts of those who sent them.
+fn number_messages(
+    messages: &mut Vec<Message>,
     span: Span,
     connections: &[ConnectionRow],
     processes: &Processes,
-) -> Vec<MessageRow> {
-    let mut rows: Vec<MessageRow> = drafts
-        .into_par_iter()
-        .zip(times)
-        .filter(|(_, times)| span.meets(times.sent, times.delivered))
-        .map(|((connection, draft), times)| {
-            let row = &connections[connection.index()];
-            let attempt = draft.attempt.or_else(|| {
-                let process = row.client_process?;
-                processes.rows[process.index()].attempt.clone()
-            });
-            MessageRow {
-                message: MessageId(0),
-                connection,
-                from_client: draft.from_client,
-                kind: draft.kind,
-                name: draft.name,
-                call: draft.call,
-                offset: draft.offset,
-                bytes: draft.bytes,
-                app_bytes: draft.app_bytes,
-                sent_ns: times.sent,
-                sent_end_ns: times.sent_end,
-                delivered_ns: times.delivered,
-                block: draft.block,
-                attempt,
-                map: draft.map,
-                reduce: draft.reduce,
-                hop: draft.hop,
-                unread_bytes: draft.unread_bytes,
-                evidence: draft.evidence.to_owned(),
-            }
-        })
-        .collect();
-    rows.par_sort_by_key(|row| (row.sent_ns, row.connection, !row.from_client, row.offset));
-    for (number, row) in rows.iter_mut().enumerate() {
-        row.message = MessageId(number as u32);
+    words: &Words,
+) {
+    messages.retain(|message| span.meets(message.sent_ns, message.delivered_ns));
+    let attempts = processes.rows.iter().map(|row| row.attempt.as_deref().map(|attempt| words.of(attempt)));
+    let attempts: Vec<Option<Word>> = attempts.collect();
+    // Keys are sorted, and each message is moved once.
+    messages.sort_by_cached_key(|message| (message.sent_ns, message.connection, !message.from_client, message.offset));
+    for (number, message) in (0..).zip(messages) {
+        message.message = MessageId(number);
+        if message.attempt.is_none() {
+            let client = connections[message.connection.index()].client_process;
+            message.attempt = client.and_then(|process| attempts[process.index()].clone());
+        }
     }
-    rows
 }
 
 /// Hosts that share no packets with the reference.

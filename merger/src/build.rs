@@ -1,18 +1,18 @@
 //! The whole way from captures to what all hosts' captures say together.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
-use trace::ids::ProcessId;
+use trace::ids::{ConnectionId, ProcessId};
 use trace::jvm::JvmRecord;
 use trace::rows::OwnerEvidence;
 use trace::socket::SocketRecord;
 
-use crate::assembly::{Assembly, Order, Read, ReadDirection, Times};
+use crate::assembly::{self, Assembly, Order, Read, ReadDirection};
 use crate::capture::host::StartedThread;
 use crate::capture::store::Packets;
 use crate::capture::{self, HostCapture};
@@ -21,9 +21,11 @@ use crate::error::MergeError;
 use crate::framing::{self, Conversation, Fetches};
 use crate::history;
 use crate::join::{self, AddressBook, Direction, Found, ObservedConnection, ObservedFlow};
-use crate::joined::{JvmEvent, ThreadStart};
+use crate::joined::ThreadStart;
+use crate::jvm_events::JvmEvents;
 use crate::kernel::{kernel_bytes, kernel_limits};
 use crate::loss::{LossKind, Note as _};
+use crate::maps::{HashMap, HashSet};
 use crate::merged::Merged;
 use crate::network::{self, Carried};
 use crate::owners::{self, Attribution, End, Findings, Listeners};
@@ -34,6 +36,7 @@ pub use crate::progress::{Progress, Silent};
 use crate::records;
 use crate::survey::{self, Survey, Views};
 use crate::window::Window;
+use crate::words::Words;
 
 /// How captures are merged.
 #[derive(Clone, Debug)]
@@ -97,15 +100,17 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     }
     note_contradicted(&mut hosts, &processes, &order, &contradicted);
     progress.step("reading connections", packets, Unit::Packets);
+    let (fetches, serving) = fetches_and_serving(&jvm);
     let reader = Reader {
         book: &book,
         shifts: usual_shifts(&links, &book, hosts.len()),
         jvm: &jvm,
-        fetches: fetches(&jvm),
-        serving: serving(&jvm),
+        fetches,
+        serving,
         neighbours: neighbours(&links, &attribution, &jvm),
         uncertainty_ns: &alignment.uncertainty_ns,
         spill: StreamSpill::beyond(options.packet_bytes / STREAMS_SHARE),
+        words: Words::default(),
     };
     let (links, attribution): (Vec<ObservedConnection>, Vec<Attribution>) =
         links.into_iter().zip(attribution).filter(|(link, _)| span.meets(link.first_ns, link.last_ns)).unzip();
@@ -122,7 +127,7 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         move_packets(&mut views, &alignment);
         carried.lock().unwrap_or_else(PoisonError::into_inner).add(network::carried(flow, &views, &book));
         let read = numbers.iter().map(|&number| {
-            let read = reader.read(&links[number], &attribution[number], &views)?;
+            let read = reader.read(number, (&links[number], &attribution[number]), &views)?;
             Ok((number, read))
         });
         let read = read.collect::<io::Result<Vec<(usize, Read)>>>()?;
@@ -134,7 +139,7 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     let mut read: Vec<(usize, Read)> = read.into_iter().flat_map(|(read, _)| read).collect();
     read.sort_unstable_by_key(|(number, _)| *number);
     let read: Vec<Read> = read.into_iter().map(|(_, read)| read).collect();
-    drop(reader);
+    let Reader { words, .. } = reader;
     alignment.early += early.count;
     alignment.worst_ns = alignment.worst_ns.max(early.worst_ns);
     let was_read = flows.into_iter().zip(&by_flow).filter(|(_, numbers)| !numbers.is_empty());
@@ -148,9 +153,21 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     let links_of_network = network::links(&hosts, &book, carried, &flows, aligned).map_err(MergeError::Spill)?;
     // Rows are made of what was read; the packets would lie beside them to no use.
     hosts.iter_mut().for_each(|host| host.packets = Packets::default());
-    let assembly =
-        Assembly { hosts, histories, alignment, order, processes, book, jvm, threads, packets, links_of_network, span };
-    Ok(assembly.put_together(&links, &attribution, read))
+    let assembly = Assembly {
+        hosts,
+        histories,
+        alignment,
+        order,
+        processes,
+        book,
+        jvm,
+        threads,
+        packets,
+        links_of_network,
+        span,
+        words,
+    };
+    Ok(assembly.put_together(links, attribution, read))
 }
 
 fn move_to_reference(hosts: &mut [HostCapture], alignment: &Alignment) {
@@ -163,8 +180,11 @@ fn move_to_reference(hosts: &mut [HostCapture], alignment: &Alignment) {
             let t = records::socket_time(record);
             *t = moved(*t);
         }
+        if alignment.is_still(number) {
+            return;
+        }
         for jvm in &mut host.jvms {
-            jvm.records.iter_mut().for_each(|record| records::move_jvm(record, moved));
+            jvm.records = jvm.records.changed(|record| records::move_jvm(record, moved));
             jvm.clocks.iter_mut().for_each(|t| *t = moved(*t));
             jvm.threads.iter_mut().for_each(|thread| thread.at_ns = moved(thread.at_ns));
         }
@@ -239,50 +259,48 @@ fn note_contradicted(
 }
 
 /// What all JVMs said of work, by time, with the number of the host; and the threads that were started.
-fn jvm_events(hosts: &mut [HostCapture], processes: &Processes) -> (Vec<(usize, JvmEvent)>, Vec<ThreadStart>) {
-    let (mut events, mut threads) = (Vec::new(), Vec::new());
+fn jvm_events(hosts: &mut [HostCapture], processes: &Processes) -> (JvmEvents, Vec<ThreadStart>) {
+    let (mut files, mut threads) = (Vec::new(), Vec::new());
     for (number, host) in hosts.iter_mut().enumerate() {
         for jvm in &mut host.jvms {
             let Some(process) = processes.find(number, jvm.pid, jvm.start_ticks) else { continue };
             let started = std::mem::take(&mut jvm.threads).into_iter();
             threads.extend(started.map(|StartedThread { at_ns, by, child }| ThreadStart { process, at_ns, by, child }));
-            let of_work = std::mem::take(&mut jvm.records).into_iter().filter(records::is_of_work);
-            events.extend(of_work.map(|record| (number, JvmEvent { process, record })));
+            files.push((number, process, std::mem::take(&mut jvm.records)));
         }
     }
-    // Keys are sorted, and each event moved once: they are large.
-    events.sort_by_cached_key(|(_, event)| (records::begin_of(&event.record), event.process));
     threads.sort_by_key(|start| (start.at_ns, start.process));
-    (events, threads)
+    (JvmEvents::of(files.into_iter()), threads)
 }
 
-/// Sizes of map outputs as reduces fetched them.
-fn fetches(jvm: &[(usize, JvmEvent)]) -> Fetches {
-    jvm.iter()
-        .filter_map(|(_, event)| match &event.record {
-            JvmRecord::Fetch { map, reduce, bytes, raw, .. } => Some(((map.clone(), *reduce), (*bytes, *raw))),
-            _ => None,
-        })
-        .collect()
-}
-
-/// Processes whose JVMs spoke of operations that they served.
-fn serving(jvm: &[(usize, JvmEvent)]) -> HashSet<ProcessId> {
+/// Sizes of map outputs as reduces fetched them, and processes whose JVMs spoke of operations that they served.
+fn fetches_and_serving(jvm: &JvmEvents) -> (Fetches, HashSet<ProcessId>) {
     use JvmRecord as R;
-    let serves = |record: &R| matches!(record, R::Rpc { .. } | R::Block { .. } | R::ShuffleServed { .. });
-    jvm.iter().filter(|(_, event)| serves(&event.record)).map(|(_, event)| event.process).collect()
+    let (mut fetches, mut serving) = (Fetches::new(), HashSet::default());
+    for (_, event) in jvm.iter() {
+        match event.record {
+            R::Fetch { map, reduce, bytes, raw, .. } => {
+                fetches.insert((map, reduce), (bytes, raw));
+            }
+            R::Rpc { .. } | R::Block { .. } | R::ShuffleServed { .. } => {
+                serving.insert(event.process);
+            }
+            _ => {}
+        }
+    }
+    (fetches, serving)
 }
 
 /// The protocols of listeners. Where records differ, as no two should, the first one stands.
 fn neighbours(
     links: &[ObservedConnection],
     attribution: &[Attribution],
-    jvm: &[(usize, JvmEvent)],
+    jvm: &JvmEvents,
 ) -> HashMap<(Option<usize>, SocketAddr), &'static str> {
-    let mut protocols = HashMap::new();
+    let mut protocols = HashMap::default();
     for (link, attribution) in links.iter().zip(attribution) {
         let recorded =
-            attribution.records.iter().find_map(|&(number, _)| framing::opaque::protocol_of(&jvm[number].1.record));
+            attribution.records.iter().find_map(|&(number, _)| framing::opaque::protocol_of(&jvm.record(number)?));
         if let Some(protocol) = recorded {
             protocols.entry((link.host, link.server)).or_insert(protocol);
         }
@@ -311,7 +329,7 @@ struct Reader<'a> {
     book: &'a AddressBook,
     /// The window scale that most connections of each host use.
     shifts: Vec<Option<u32>>,
-    jvm: &'a [(usize, JvmEvent)],
+    jvm: &'a JvmEvents,
     fetches: Fetches,
     /// Processes that spoke of operations that they served.
     serving: HashSet<ProcessId>,
@@ -319,18 +337,27 @@ struct Reader<'a> {
     neighbours: HashMap<(Option<usize>, SocketAddr), &'static str>,
     uncertainty_ns: &'a [f64],
     spill: StreamSpill,
+    /// Of messages.
+    words: Words,
 }
 
 impl Reader<'_> {
-    /// Reads a connection, of its flow's packets on the reference clock.
-    fn read(&self, link: &ObservedConnection, attribution: &Attribution, views: &Views) -> io::Result<Read> {
+    /// Reads a connection, by its number, of its flow's packets on the reference clock.
+    fn read(
+        &self,
+        number: usize,
+        (link, attribution): (&ObservedConnection, &Attribution),
+        views: &Views,
+    ) -> io::Result<Read> {
         let usual = |address: SocketAddr| self.book.host_of(address.ip(), link.host).and_then(|host| self.shifts[host]);
         let direction = |from_client: bool, receiver: SocketAddr| {
             link.direction(from_client, views, self.book, usual(receiver), self.uncertainty_ns)
         };
         let (client, server) = (direction(true, link.server), direction(false, link.client));
-        let records =
-            attribution.records.iter().map(|&(number, at_client)| (&self.jvm[number].1.record, at_client)).collect();
+        let known = attribution.records.iter();
+        let known: Vec<(JvmRecord, bool)> =
+            known.filter_map(|&(number, at_client)| Some((self.jvm.record(number)?, at_client))).collect();
+        let records = known.iter().map(|(record, at_client)| (record, *at_client)).collect();
         let conversation = Conversation {
             client: &client,
             server: &server,
@@ -342,12 +369,12 @@ impl Reader<'_> {
             neighbours: self.neighbours.get(&(link.host, link.server)).copied(),
         };
         let framed = framing::read(&conversation);
-        let messages = framed.drafts.into_iter().map(|draft| {
+        let connection = ConnectionId(u32::try_from(number).unwrap_or(u32::MAX));
+        let mut messages = Vec::with_capacity(framed.drafts.len());
+        messages.extend(framed.drafts.into_iter().map(|draft| {
             let direction = if draft.from_client { &client } else { &server };
-            let times = Times::of(&draft, &direction.stream, link.first_ns);
-            (draft, times)
-        });
-        let messages = messages.collect();
+            assembly::message(connection, draft, (&direction.stream, link.first_ns), &self.words)
+        }));
         let [at_client, at_server] = &attribution.ends;
         // The payload is not needed any more, and is most of the memory.
         let summed = |direction: &Direction, end: &End| {

@@ -1,15 +1,21 @@
 //! From captures to a whole trace, its causal part included.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::fs;
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::thread;
 
 use trace::manifest::TraceManifest;
-use trace::rows::Trace;
+use trace::rows::{MessageRow, SpanRow, Trace};
+use trace_tables::{TableError, write_manifest, write_message_iter, write_row_iter, write_rows};
 
 use crate::build::{Options, merge_with};
-use crate::causality::{self, CausalityError};
+use crate::causality::{self, CausalRows, CausalityError};
 use crate::error::MergeError;
+use crate::joined::Joined;
 use crate::loss::{self, Loss};
-use crate::merged::HostClock;
+use crate::merged::{HostClock, Merged};
 use crate::progress::{Progress, Unit};
 
 /// Why a trace could not be made.
@@ -21,6 +27,9 @@ pub enum BuildError {
     /// The causes cannot be told.
     #[error(transparent)]
     Causality(#[from] CausalityError),
+    /// The tables cannot be written.
+    #[error(transparent)]
+    Tables(#[from] TableError),
 }
 
 /// A trace, and figures about its making.
@@ -28,6 +37,21 @@ pub enum BuildError {
 pub struct BuiltTrace {
     /// The trace.
     pub trace: Trace,
+    /// Packets read.
+    pub packets: u64,
+    /// How clocks were aligned.
+    pub clocks: Vec<HostClock>,
+}
+
+/// What stands in a trace that was written, and figures about its making.
+#[derive(Clone, Debug, Default)]
+pub struct WrittenTrace {
+    /// Its manifest.
+    pub manifest: TraceManifest,
+    /// Rows of each table but that of hosts.
+    pub rows: BTreeMap<String, u64>,
+    /// Payload bytes by protocol.
+    pub bytes_by_protocol: BTreeMap<String, u64>,
     /// Packets read.
     pub packets: u64,
     /// How clocks were aligned.
@@ -49,37 +73,115 @@ pub fn trace_of(captures: &[PathBuf], progress: &impl Progress) -> Result<BuiltT
 pub fn trace_with(captures: &[PathBuf], options: &Options, progress: &impl Progress) -> Result<BuiltTrace, BuildError> {
     let merged = merge_with(captures, options, progress)?;
     progress.step("finding causes", 1, Unit::Nothing);
-    let causal = causality::build(&merged.joined)?;
-    let (losses, mut notes) = (merged.losses(), merged.notes());
-    let joined = merged.joined;
-    let of_histories = joined.histories.losses.iter();
-    notes.extend(of_histories.map(ToString::to_string));
-    notes.extend(causal.findings.notes());
-    let manifest = TraceManifest {
-        version: 1,
-        program: format!("merger {}", env!("CARGO_PKG_VERSION")),
-        captures: captures.iter().map(|path| path.display().to_string()).collect(),
-        start_ns: joined.window_ns.0,
-        end_ns: joined.window_ns.1,
-        reference_host: joined.hosts.first().map(|host| host.name.clone()).unwrap_or_default(),
-        losses: loss::sum(losses).iter().map(Loss::written).collect(),
-        notes,
-        network: Some(merged.network),
-    };
+    let causal = causality::find(&merged.joined)?;
+    let manifest = manifest(captures, &merged, &causal);
+    let Merged { joined, packets, clocks, .. } = merged;
     let trace = Trace {
         manifest,
         hosts: joined.hosts,
         processes: joined.processes,
         connections: joined.connections,
         limits: joined.limits,
-        messages: joined.messages,
-        spans: joined.spans,
+        messages: joined.messages.iter().map(MessageRow::from).collect(),
+        spans: joined.spans.iter().map(SpanRow::from).collect(),
         steps: joined.steps,
-        events: causal.events,
-        dependencies: causal.dependencies,
+        events: causal.events().collect(),
+        dependencies: causal.dependencies().collect(),
         timers: causal.timers,
         tasks: causal.tasks,
         jobs: causal.jobs,
     };
-    Ok(BuiltTrace { trace, packets: merged.packets, clocks: merged.clocks.hosts })
+    Ok(BuiltTrace { trace, packets, clocks: clocks.hosts })
+}
+
+/// As [`trace_with`], and writes the trace to a folder as [`trace_tables::write_trace`] does, without ever having all of its rows.
+///
+/// # Errors
+/// As [`trace_with`], or if something cannot be written.
+pub fn write_with(
+    captures: &[PathBuf],
+    options: &Options,
+    folder: &Path,
+    progress: &impl Progress,
+) -> Result<WrittenTrace, BuildError> {
+    let mut merged = merge_with(captures, options, progress)?;
+    progress.step("finding causes", 1, Unit::Nothing);
+    fs::create_dir_all(folder).map_err(|source| TableError::Io { path: folder.into(), source })?;
+    // What causes are found of stands in tables too, which are written meanwhile.
+    let joined = &merged.joined;
+    let (causal, written) = both(|| causality::find(joined), || write_joined(folder, joined));
+    let causal = causal?;
+    written?;
+    let manifest = manifest(captures, &merged, &causal);
+    let joined = &mut merged.joined;
+    // Only to find causes.
+    (joined.streams, joined.jvm, joined.threads) = (Vec::new(), Vec::new(), Vec::new());
+    progress.step("writing tables", 1, Unit::Nothing);
+    let nodes = || write_row_iter(folder, causal.events());
+    let edges = || {
+        write_row_iter(folder, causal.dependencies())?;
+        write_rows(folder, &causal.timers)?;
+        write_rows(folder, &causal.tasks)?;
+        write_rows(folder, &causal.jobs)
+    };
+    let (nodes, edges) = both(nodes, edges);
+    nodes.and(edges)?;
+    write_manifest(folder, &manifest)?;
+    let mut bytes_by_protocol: BTreeMap<String, u64> = BTreeMap::new();
+    for row in &joined.connections {
+        let name = if row.protocol.is_empty() { "unknown" } else { &row.protocol };
+        *bytes_by_protocol.entry(name.to_owned()).or_default() += row.client_bytes + row.server_bytes;
+    }
+    let rows = [
+        ("processes", joined.processes.len()),
+        ("connections", joined.connections.len()),
+        ("limits", joined.limits.len()),
+        ("messages", joined.messages.len()),
+        ("spans", joined.spans.len()),
+        ("steps", joined.steps.len()),
+        ("events", causal.events().len()),
+        ("dependencies", causal.dependency_count()),
+        ("timers", causal.timers.len()),
+        ("tasks", causal.tasks.len()),
+        ("jobs", causal.jobs.len()),
+    ];
+    let rows = rows.map(|(name, rows)| (name.to_owned(), rows as u64)).into();
+    Ok(WrittenTrace { manifest, rows, bytes_by_protocol, packets: merged.packets, clocks: merged.clocks.hosts })
+}
+
+/// Does two things at once.
+fn both<A, B: Send>(here: impl FnOnce() -> A, beside: impl FnOnce() -> B + Send) -> (A, B) {
+    thread::scope(|scope| {
+        let beside = scope.spawn(beside);
+        let here = here();
+        (here, beside.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })
+}
+
+fn write_joined(folder: &Path, joined: &Joined) -> Result<(), TableError> {
+    write_rows(folder, &joined.hosts)?;
+    write_rows(folder, &joined.processes)?;
+    write_rows(folder, &joined.connections)?;
+    write_rows(folder, &joined.limits)?;
+    write_message_iter(folder, &joined.connections, joined.messages.iter().map(MessageRow::from))?;
+    write_row_iter(folder, joined.spans.iter().map(SpanRow::from))?;
+    write_rows(folder, &joined.steps)
+}
+
+fn manifest(captures: &[PathBuf], merged: &Merged, causal: &CausalRows) -> TraceManifest {
+    let joined = &merged.joined;
+    let mut notes = merged.notes();
+    notes.extend(joined.histories.losses.iter().map(ToString::to_string));
+    notes.extend(causal.findings.notes());
+    TraceManifest {
+        version: 1,
+        program: format!("merger {}", env!("CARGO_PKG_VERSION")),
+        captures: captures.iter().map(|path| path.display().to_string()).collect(),
+        start_ns: joined.window_ns.0,
+        end_ns: joined.window_ns.1,
+        reference_host: joined.hosts.first().map(|host| host.name.clone()).unwrap_or_default(),
+        losses: loss::sum(merged.losses()).iter().map(Loss::written).collect(),
+        notes,
+        network: Some(merged.network.clone()),
+    }
 }

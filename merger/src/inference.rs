@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use trace::ids::{ConnectionId, HostId, ProcessId};
+use trace::ids::{HostId, ProcessId};
 use trace::rows::{ConnectionRow, MessageKind, OwnerEvidence, ProcessRow};
 
-use crate::framing::Draft;
+use crate::compact::Message;
 use crate::pipelines::Upstream;
 
 /// Roles of processes that run task attempts.
@@ -15,16 +15,12 @@ fn runs_tasks(role: &str) -> bool {
 }
 
 /// Gives processes of tasks the attempt that their own connections name.
-pub(crate) fn attempts_of_processes(
-    drafts: &[(ConnectionId, Draft)],
-    connections: &[ConnectionRow],
-    processes: &mut [ProcessRow],
-) {
-    for (connection, draft) in drafts {
-        let Some(process) = connections[connection.index()].client_process else { continue };
+pub(crate) fn attempts_of_processes(messages: &[Message], connections: &[ConnectionRow], processes: &mut [ProcessRow]) {
+    for message in messages {
+        let Some(process) = connections[message.connection.index()].client_process else { continue };
         let row = &mut processes[process.index()];
         if row.attempt.is_none() && runs_tasks(&row.role) {
-            row.attempt.clone_from(&draft.attempt);
+            row.attempt = message.attempt.as_deref().map(str::to_owned);
         }
     }
 }
@@ -32,7 +28,7 @@ pub(crate) fn attempts_of_processes(
 /// Gives connections without a client the process that can only be it: the DataNode that passes a block on, or the
 /// process of the attempt that is named. Evidence: inferred.
 pub(crate) fn clients(
-    drafts: &[(ConnectionId, Draft)],
+    messages: &[Message],
     upstream: &Upstream,
     connections: &mut [ConnectionRow],
     processes: &[ProcessRow],
@@ -47,25 +43,25 @@ pub(crate) fn clients(
             by_reduce.entry((row.host, reduce)).and_modify(|known| *known = None).or_insert(Some(row.process));
         }
     }
-    for (connection, draft) in drafts {
-        let row = &connections[connection.index()];
+    for message in messages {
+        let row = &connections[message.connection.index()];
         if row.client_process.is_some() {
             continue;
         }
-        let client = match (draft.kind, draft.hop) {
-            (MessageKind::BlockRequest, Some(2..)) => {
-                upstream.get(&(*connection, draft.call)).and_then(|from| connections[from.index()].server_process)
-            }
+        let client = match (message.kind, message.hop) {
+            (MessageKind::BlockRequest, Some(2..)) => upstream
+                .get(&(message.connection, message.call))
+                .and_then(|from| connections[from.index()].server_process),
             (MessageKind::ShuffleRequest, _) => {
-                draft.reduce.and_then(|reduce| by_reduce.get(&(row.client_host, reduce)).copied().flatten())
+                message.reduce.and_then(|reduce| by_reduce.get(&(row.client_host, reduce)).copied().flatten())
             }
-            _ => draft
+            _ => message
                 .attempt
                 .as_deref()
                 .and_then(|attempt| by_attempt.get(&(row.client_host, attempt)).copied().flatten()),
         };
         if client.is_some() {
-            let row = &mut connections[connection.index()];
+            let row = &mut connections[message.connection.index()];
             (row.client_process, row.client_evidence) = (client, OwnerEvidence::Inferred);
         }
     }

@@ -2,8 +2,9 @@
 
 use trace::ids::{ConnectionId, ProcessId};
 use trace::jvm::JvmRecord;
-use trace::rows::{ConnectionRow, HostRow, LimitRow, MessageRow, ProcessRow, SpanRow, StepRow};
+use trace::rows::{ConnectionRow, HostRow, LimitRow, ProcessRow, StepRow};
 
+use crate::compact::{Message, ProcessingSpan};
 use crate::history::Histories;
 use crate::loss::Loss;
 use crate::network::FullTimes;
@@ -22,9 +23,9 @@ pub struct Joined {
     /// What held their senders up, ordered by connection.
     pub limits: Vec<LimitRow>,
     /// Messages, ordered by `sent_ns`.
-    pub messages: Vec<MessageRow>,
+    pub messages: Vec<Message>,
     /// Processing spans.
-    pub spans: Vec<SpanRow>,
+    pub spans: Vec<ProcessingSpan>,
     /// Production and consumption of messages, ordered by message.
     pub steps: Vec<StepRow>,
     /// Payload of each connection, by [`ConnectionId::index`].

@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use job_profile::{CoreSharing, Learn};
 use man_pages::ManArgs;
 use merger::build::Options;
-use merger::built_trace::{BuiltTrace, trace_with};
+use merger::built_trace::{trace_with, write_with};
 use merger::characterise;
 use merger::check::{check, show};
 use merger::export;
@@ -26,8 +26,13 @@ use merger::time_text::time_ns;
 use merger::window::Window;
 use trace::manifest::TraceManifest;
 use trace::quantity;
+use trace::rows::Trace;
 use trace_tables::describe::{TableDescription, trace_tables};
-use trace_tables::{read_trace, write_trace};
+use trace_tables::read_trace;
+
+/// What one thread gave back another can take, and what none needs goes back to the system.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Joins the captures of all hosts of a Hadoop cluster into one causal trace: who said what to whom, and because of
 /// what.
@@ -353,9 +358,12 @@ fn run_build(build: &Build) -> Result<ExitCode> {
     let (foreseen, options) = look(&build.captures, build.memory)?;
     let options =
         Options { window: Window { from_ns: build.from, to_ns: build.to, job: build.job.clone() }, ..options };
-    let built = merge(&build.captures, &options)?;
-    write_trace(&build.out, &built.trace)?;
-    let summary = Summary::new(&built, build.out.clone(), began.elapsed().as_secs_f64(), foreseen);
+    let written = if io::stderr().is_terminal() {
+        write_with(&build.captures, &options, &build.out, &Bars::default())
+    } else {
+        write_with(&build.captures, &options, &build.out, &Silent)
+    };
+    let summary = Summary::new(written?, build.out.clone(), began.elapsed().as_secs_f64(), foreseen);
     if build.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&summary)?))?;
     } else {
@@ -408,13 +416,13 @@ fn look(captures: &[PathBuf], memory: Option<u64>) -> Result<(u64, Options)> {
     Ok((foreseen, options))
 }
 
-fn merge(captures: &[PathBuf], options: &Options) -> Result<BuiltTrace> {
+fn merge(captures: &[PathBuf], options: &Options) -> Result<Trace> {
     let built = if io::stderr().is_terminal() {
         trace_with(captures, options, &Bars::default())
     } else {
         trace_with(captures, options, &Silent)
     };
-    Ok(built?)
+    Ok(built?.trace)
 }
 
 fn run_check(args: &Check) -> Result<ExitCode> {
@@ -425,7 +433,7 @@ fn run_check(args: &Check) -> Result<ExitCode> {
         }
         captures => {
             let (_, options) = look(captures, args.memory)?;
-            merge(captures, &options)?.trace
+            merge(captures, &options)?
         }
     };
     let report = check(&trace);

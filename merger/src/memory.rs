@@ -1,12 +1,11 @@
 //! How much memory a merge will take, told before it begins, and how much it may take.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::hash::BuildHasher as _;
 use std::io::{self, Seek as _};
 use std::path::{Path, PathBuf};
 
-use foldhash::quality::RandomState;
 use rayon::prelude::*;
 use trace::files::{self, MAX_RECORD_BYTES};
 use trace::manifest::ForeignManifest;
@@ -19,6 +18,7 @@ use crate::capture::layout::{FileKind, HostFile, HostFolder};
 use crate::capture::observed::KEPT_BYTES;
 use crate::capture::{digest, find, pcap};
 use crate::error::MergeError;
+use crate::maps::HashMap;
 use crate::volume::{BASE_BYTES, Volume};
 
 /// What captures hold.
@@ -156,7 +156,7 @@ struct Counted {
     packets: u64,
     kept_bytes: u64,
     /// Pairs of addresses, hashed: packets between them by which a connection may begin, as SYN, as its answer, and as RST.
-    flows: HashMap<u64, [u64; 3], RandomState>,
+    flows: HashMap<u64, [u64; 3]>,
 }
 
 impl Counted {

@@ -1,6 +1,6 @@
 //! Whose the two ends of each connection are, and what else is known of each: the JVMs' records and the kernel's counters.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use trace::ids::ProcessId;
@@ -11,6 +11,8 @@ use trace::socket::{SocketRecord, TcpCounters};
 use crate::capture::HostCapture;
 use crate::join::{AddressBook, ObservedConnection};
 use crate::joined::JvmEvent;
+use crate::jvm_events::JvmEvents;
+use crate::maps::HashMap;
 use crate::processes::Processes;
 use crate::records::{begin_of, end_of, ends_of};
 
@@ -46,7 +48,7 @@ struct Index<'a> {
 
 impl<'a> Index<'a> {
     fn new(links: &'a [ObservedConnection], book: &AddressBook) -> Self {
-        let mut by_end: HashMap<_, Vec<_>> = HashMap::new();
+        let mut by_end: HashMap<_, Vec<_>> = HashMap::default();
         for (number, link) in links.iter().enumerate() {
             for (at_client, local, remote) in [(true, link.client, link.server), (false, link.server, link.client)] {
                 if let Some(host) = book.host_of(local.ip(), link.host) {
@@ -103,15 +105,15 @@ impl Listeners {
             }
             for jvm in &host.jvms {
                 let process = processes.find(number, jvm.pid, jvm.start_ticks);
-                for record in &jvm.records {
-                    match record {
+                for record in jvm.records.iter() {
+                    match &record {
                         JvmRecord::Listen { t, local, .. } => {
                             if let Some(local) = crate::records::address(local) {
                                 add(number, *t, local, process);
                             }
                         }
                         JvmRecord::Accept { t, .. } => {
-                            if let Some((Some(local), _)) = ends_of(record) {
+                            if let Some((Some(local), _)) = ends_of(&record) {
                                 add(number, *t, local, process);
                             }
                         }
@@ -178,7 +180,7 @@ pub fn investigate(
     book: &AddressBook,
     processes: &Processes,
     listeners: &Listeners,
-    jvm: &[(usize, JvmEvent)],
+    jvm: &JvmEvents,
 ) -> Findings {
     let index = Index::new(links, book);
     let mut attribution: Vec<Attribution> = vec![Attribution::default(); links.len()];
@@ -191,10 +193,22 @@ pub fn investigate(
             *entry = new;
         }
     };
+    // Records that do not name the connection.
+    let (mut calls, mut fetches) = (Vec::new(), Vec::new());
     for (number, (host, event)) in jvm.iter().enumerate() {
-        let Some((Some(local), remote)) = ends_of(&event.record) else { continue };
+        let (local, remote) = match ends_of(&event.record) {
+            Some((Some(local), remote)) => (local, remote),
+            Some((None, _)) => {
+                calls.push(number);
+                continue;
+            }
+            None => {
+                fetches.extend(matches!(event.record, JvmRecord::Fetch { .. }).then_some(number));
+                continue;
+            }
+        };
         let (from, to) = (begin_of(&event.record), end_of(&event.record));
-        let Some((link, at_client)) = index.find(*host, local, remote, from, to) else { continue };
+        let Some((link, at_client)) = index.find(host, local, remote, from, to) else { continue };
         let itself = matches!(event.record, JvmRecord::Open { .. } | JvmRecord::Accept { .. });
         let evidence = if itself { OwnerEvidence::Jvm } else { OwnerEvidence::Inferred };
         claim(link, at_client, evidence, index.distance(link, from, to), event.process);
@@ -243,7 +257,7 @@ pub fn investigate(
                 *contradicted.entry(process).or_default() += 1;
                 attribution[link]
                     .records
-                    .retain(|&(number, of_client)| of_client != at_client || owners.contains(&jvm[number].1.process));
+                    .retain(|&(number, of_client)| of_client != at_client || owners.contains(&jvm.process(number)));
                 (owners[0], OwnerEvidence::Scan)
             }
             _ => (process, evidence),
@@ -252,8 +266,8 @@ pub fn investigate(
         end.process = Some(process);
         end.evidence = Some(if named_by_hand(hosts, processes, process) { OwnerEvidence::Manifest } else { evidence });
     }
-    attach_calls(&mut attribution, links, book, jvm);
-    attach_fetches(&mut attribution, links, hosts, book, jvm);
+    attach_calls(&mut attribution, links, book, (jvm, &calls));
+    attach_fetches(&mut attribution, links, hosts, book, (jvm, &fetches));
     for attribution in &mut attribution {
         attribution.records.sort_unstable();
         for end in &mut attribution.ends {
@@ -291,20 +305,21 @@ fn attach_calls(
     attribution: &mut [Attribution],
     links: &[ObservedConnection],
     book: &AddressBook,
-    jvm: &[(usize, JvmEvent)],
+    (jvm, calls): (&JvmEvents, &[usize]),
 ) {
-    let mut by_client: HashMap<(ProcessId, SocketAddr), Vec<usize>> = HashMap::new();
+    let mut by_client: HashMap<(ProcessId, SocketAddr), Vec<usize>> = HashMap::default();
     for (number, link) in links.iter().enumerate() {
         if let Some(process) = attribution[number].ends[0].process {
             by_client.entry((process, link.server)).or_default().push(number);
         }
     }
-    for (number, (host, event)) in jvm.iter().enumerate() {
+    for &number in calls {
+        let Some((host, event)) = jvm.get(number) else { continue };
         let Some((None, remote)) = ends_of(&event.record) else { continue };
         let (from, to) = (begin_of(&event.record), end_of(&event.record));
         let open = by_client.get(&(event.process, remote)).into_iter().flatten().rev().find(|&&link| {
             let at = &links[link];
-            at.first_ns <= to && at.last_ns + SLACK_NS >= from && book.host_of(at.client.ip(), at.host) == Some(*host)
+            at.first_ns <= to && at.last_ns + SLACK_NS >= from && book.host_of(at.client.ip(), at.host) == Some(host)
         });
         if let Some(&link) = open {
             attribution[link].records.push((number, true));
@@ -319,16 +334,20 @@ fn attach_fetches(
     links: &[ObservedConnection],
     hosts: &[HostCapture],
     book: &AddressBook,
-    jvm: &[(usize, JvmEvent)],
+    (jvm, fetches): (&JvmEvents, &[usize]),
 ) {
-    let mut by_client: HashMap<(ProcessId, u16), Vec<usize>> = HashMap::new();
+    let mut by_client: HashMap<(ProcessId, u16), Vec<usize>> = HashMap::default();
     for (number, link) in links.iter().enumerate() {
         if let Some(process) = attribution[number].ends[0].process {
             by_client.entry((process, link.server.port())).or_default().push(number);
         }
     }
-    for (number, (_, event)) in jvm.iter().enumerate() {
-        let JvmRecord::Fetch { t0, host, .. } = &event.record else { continue };
+    for &number in fetches {
+        let Some(JvmEvent { process, record: JvmRecord::Fetch { t0, host, .. } }) =
+            jvm.get(number).map(|(_, event)| event)
+        else {
+            continue;
+        };
         let Some((name, port)) = host.rsplit_once(':') else { continue };
         let Ok(port) = port.parse::<u16>() else { continue };
         let short = name.split('.').next().unwrap_or(name);
@@ -336,9 +355,9 @@ fn attach_fetches(
             let server = book.host_of(link.server.ip(), link.host).map(|host| hosts[host].name.as_str());
             server.is_some_and(|server| server == name || server == short) || link.server.ip().to_string() == name
         };
-        let open = by_client.get(&(event.process, port)).into_iter().flatten().rev().find(|&&link| {
+        let open = by_client.get(&(process, port)).into_iter().flatten().rev().find(|&&link| {
             let link = &links[link];
-            link.first_ns <= *t0 && *t0 <= link.last_ns && is_there(link)
+            link.first_ns <= t0 && t0 <= link.last_ns && is_there(link)
         });
         if let Some(&link) = open {
             attribution[link].records.push((number, true));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use trace::ids::{ConnectionId, ProcessId};
 use trace::rows::{ConnectionRow, MessageKind, ProcessRow};
 
-use crate::framing::Draft;
+use crate::compact::Message;
 
 /// The longest pipeline that is followed.
 const MAX_NODES: usize = 32;
@@ -25,18 +25,16 @@ struct Write {
 /// which that DataNode receives the block. Where the writer is not known, a block that came to its host before is taken
 /// to be passed on: pipelines are opened hop by hop.
 pub(crate) fn number_hops(
-    drafts: &mut [(ConnectionId, Draft)],
+    messages: &mut [Message],
     connections: &[ConnectionRow],
     processes: &[ProcessRow],
 ) -> Upstream {
     let is_data_node =
         |process: Option<ProcessId>| process.is_some_and(|process| processes[process.index()].role == "DataNode");
-    let writes: Vec<Write> = drafts
+    let writes: Vec<Write> = messages
         .iter()
-        .filter(|(_, draft)| draft.kind == MessageKind::BlockRequest && draft.name == "write")
-        .filter_map(|(connection, draft)| {
-            Some(Write { connection: *connection, call: draft.call, block: draft.block? })
-        })
+        .filter(|message| message.kind == MessageKind::BlockRequest && message.name == "write")
+        .filter_map(|message| Some(Write { connection: message.connection, call: message.call, block: message.block? }))
         .collect();
     let mut arrivals: BTreeMap<u64, Vec<Write>> = BTreeMap::new();
     for write in &writes {
@@ -86,8 +84,8 @@ pub(crate) fn number_hops(
             break;
         }
     }
-    for (connection, draft) in drafts.iter_mut().filter(|(_, draft)| draft.name == "write") {
-        draft.hop = hops.get(&(*connection, draft.call)).copied();
+    for message in messages.iter_mut().filter(|message| message.name == "write") {
+        message.hop = hops.get(&(message.connection, message.call)).copied();
     }
     upstream
 }

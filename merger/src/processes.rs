@@ -95,10 +95,10 @@ fn from_jvm(known: &mut Known, jvm: &JvmFile) {
     known.hadoop = Some(true);
     let set_apart = jvm.clocks.iter().copied().chain(jvm.threads.iter().map(|thread| thread.at_ns));
     set_apart.for_each(|t| known.seen_at(t));
-    for record in &jvm.records {
-        known.seen_at(begin_of(record));
-        known.seen_at(end_of(record));
-        match record {
+    for record in jvm.records.iter() {
+        known.seen_at(begin_of(&record));
+        known.seen_at(end_of(&record));
+        match &record {
             JvmRecord::Header { main, role, container, .. } => {
                 known.main.clone_from(main);
                 known.role.clone_from(role);

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trace::ids::{ConnectionId, ProcessId};
+use trace::ids::ProcessId;
 use trace::rows::{ConnectionRow, MessageKind, ProcessRow};
 
-use crate::framing::Draft;
+use crate::compact::Message;
 use crate::processes::UNKNOWN_ROLE;
 
 const LOCALIZER: &str = "ContainerLocalizer";
@@ -56,23 +56,23 @@ const CALLS_1: [(&str, &str, &str); 7] = [
 /// works for a task attempt runs it, whatever it asks; one that asks for files, and on whose `listening` nobody could call, is
 /// a client.
 pub(crate) fn infer(
-    drafts: &[(ConnectionId, Draft)],
+    messages: &[Message],
     connections: &[ConnectionRow],
     listening: &BTreeSet<ProcessId>,
     processes: &mut [ProcessRow],
 ) -> Vec<ProcessId> {
-    let is_1 = drafts.iter().any(|(_, draft)| draft.name == "heartbeat" && draft.kind == MessageKind::RpcRequest)
-        && !drafts.iter().any(|(_, draft)| draft.name == "nodeHeartbeat" || draft.name == "allocate");
+    let is_1 = messages.iter().any(|message| message.name == "heartbeat" && message.kind == MessageKind::RpcRequest)
+        && !messages.iter().any(|message| message.name == "nodeHeartbeat" || message.name == "allocate");
     let (calls, shuffles, runner): (&[_], _, _) =
         if is_1 { (&CALLS_1, "TaskTracker", "Child") } else { (&CALLS, "NodeManager", "YarnChild") };
     let mut reported: BTreeMap<ProcessId, BTreeSet<&str>> = BTreeMap::new();
     // Of those that ask a NameNode or a DataNode: the attempts for which they work.
     let mut asking: BTreeMap<ProcessId, BTreeSet<Option<&str>>> = BTreeMap::new();
-    for (connection, draft) in drafts {
-        let row = &connections[connection.index()];
-        let (client, server) = match draft.kind {
+    for message in messages {
+        let row = &connections[message.connection.index()];
+        let (client, server) = match message.kind {
             MessageKind::RpcRequest => {
-                let call = calls.iter().find(|(name, ..)| *name == draft.name);
+                let call = calls.iter().find(|(name, ..)| message.name == *name);
                 call.map_or(("", ""), |(_, client, server)| (*client, *server))
             }
             MessageKind::BlockRequest => ("", "DataNode"),
@@ -80,7 +80,7 @@ pub(crate) fn infer(
             _ => continue,
         };
         if let Some(process) = row.client_process.filter(|_| matches!(server, "NameNode" | "DataNode")) {
-            asking.entry(process).or_default().insert(draft.attempt.as_deref());
+            asking.entry(process).or_default().insert(message.attempt.as_deref());
         }
         for (process, role) in [(row.client_process, client), (row.server_process, server)] {
             if let Some(process) = process.filter(|_| !role.is_empty()) {

@@ -1,41 +1,17 @@
 //! Processing spans: what JVMs say about when they worked on which message.
 
-use std::collections::HashMap;
-
 use trace::ids::{ConnectionId, MessageId};
 use trace::jvm::JvmRecord;
-use trace::rows::{ConnectionRow, MessageKind, MessageRow, SpanRow};
+use trace::rows::MessageKind;
 
+use crate::compact::{Message, ProcessingSpan};
 use crate::joined::JvmEvent;
-
-/// Joins the records of JVMs with messages. `records` are, for each connection, the numbers of its events in `jvm`.
-#[must_use]
-pub fn join(
-    jvm: &[JvmEvent],
-    records: &[Vec<usize>],
-    connections: &[ConnectionRow],
-    messages: &[MessageRow],
-) -> Vec<SpanRow> {
-    let connection_of = connections_of_records(connections, records);
-    let finder = Finder::new(messages);
-    jvm.iter()
-        .enumerate()
-        .filter_map(|(number, event)| span(event, connection_of.get(&number).copied(), &finder))
-        .collect()
-}
-
-/// The connection of each event that names one, by the event's number.
-pub(crate) fn connections_of_records(
-    connections: &[ConnectionRow],
-    records: &[Vec<usize>],
-) -> HashMap<usize, ConnectionId> {
-    let pairs = connections.iter().zip(records);
-    pairs.flat_map(|(row, numbers)| numbers.iter().map(|&number| (number, row.connection))).collect()
-}
+use crate::maps::HashMap;
+use crate::words::Words;
 
 /// Messages by what records name them.
 pub(crate) struct Finder<'a> {
-    messages: &'a [MessageRow],
+    messages: &'a [Message],
     calls: HashMap<(ConnectionId, bool, i64), MessageId>,
     blocks: HashMap<(ConnectionId, u64), Vec<MessageId>>,
     maps: HashMap<(&'a str, u32), Vec<MessageId>>,
@@ -43,13 +19,13 @@ pub(crate) struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    pub(crate) fn new(messages: &'a [MessageRow]) -> Self {
+    pub(crate) fn new(messages: &'a [Message]) -> Self {
         let mut finder = Self {
             messages,
-            calls: HashMap::new(),
-            blocks: HashMap::new(),
-            maps: HashMap::new(),
-            requests: HashMap::new(),
+            calls: HashMap::default(),
+            blocks: HashMap::default(),
+            maps: HashMap::default(),
+            requests: HashMap::default(),
         };
         for row in messages {
             match row.kind {
@@ -57,7 +33,7 @@ impl<'a> Finder<'a> {
                     finder.calls.insert((row.connection, row.from_client, row.call), row.message);
                 }
                 MessageKind::ShuffleResponse => {
-                    if let (Some(map), Some(reduce)) = (&row.map, row.reduce) {
+                    if let (Some(map), Some(reduce)) = (row.map.as_deref(), row.reduce) {
                         finder.maps.entry((map, reduce)).or_default().push(row.message);
                     }
                 }
@@ -102,8 +78,8 @@ impl<'a> Finder<'a> {
         block: u64,
         from_client: bool,
         time: (u64, u64),
-    ) -> Option<&MessageRow> {
-        let apart = |row: &MessageRow| row.sent_ns.saturating_sub(time.1).max(time.0.saturating_sub(row.delivered_ns));
+    ) -> Option<&Message> {
+        let apart = |row: &Message| row.sent_ns.saturating_sub(time.1).max(time.0.saturating_sub(row.delivered_ns));
         self.blocks
             .get(&(connection, block))?
             .iter()
@@ -113,7 +89,7 @@ impl<'a> Finder<'a> {
     }
 
     /// The message with a map's output that was delivered nearest to a time.
-    pub(crate) fn map(&self, connection: Option<ConnectionId>, map: &str, reduce: u32, t: u64) -> Option<&MessageRow> {
+    pub(crate) fn map(&self, connection: Option<ConnectionId>, map: &str, reduce: u32, t: u64) -> Option<&Message> {
         self.maps
             .get(&(map, reduce))?
             .iter()
@@ -122,38 +98,33 @@ impl<'a> Finder<'a> {
             .min_by_key(|row| row.delivered_ns.abs_diff(t))
     }
 
-    fn request_before(&self, response: &MessageRow) -> Option<MessageId> {
+    fn request_before(&self, response: &Message) -> Option<MessageId> {
         let requests = self.requests.get(&response.connection)?;
         requests.iter().rev().copied().find(|&message| self.messages[message.index()].call == response.call)
     }
 }
 
-fn span(event: &JvmEvent, connection: Option<ConnectionId>, finder: &Finder<'_>) -> Option<SpanRow> {
+/// What a record says of a process's work, joined with messages; its connection where it is known.
+pub(crate) fn of(
+    event: &JvmEvent,
+    connection: Option<ConnectionId>,
+    finder: &Finder<'_>,
+    words: &Words,
+) -> Option<ProcessingSpan> {
     use JvmRecord as R;
-    let blank = SpanRow {
-        process: event.process,
-        thread: 0,
-        kind: String::new(),
-        name: String::new(),
-        connection,
-        request: None,
-        response: None,
-        received_ns: 0,
-        begin_ns: 0,
-        end_ns: 0,
-    };
     let fill =
         |kind: &str, name: &str, thread: u64, times: [u64; 3], messages: (Option<MessageId>, Option<MessageId>)| {
-            SpanRow {
+            ProcessingSpan {
+                process: event.process,
                 thread,
-                kind: kind.to_owned(),
-                name: name.to_owned(),
+                kind: words.of(kind),
+                name: words.of(name),
+                connection,
                 request: messages.0,
                 response: messages.1,
                 received_ns: times[0],
                 begin_ns: times[1],
                 end_ns: times[2],
-                ..blank.clone()
             }
         };
     Some(match &event.record {
@@ -185,7 +156,7 @@ fn span(event: &JvmEvent, connection: Option<ConnectionId>, finder: &Finder<'_>)
             let request = response.and_then(|row| finder.request_before(row));
             let connection = response.map(|row| row.connection);
             let span = fill("fetch", map, *th, [*t0, *t0, *t1], (request, response.map(|row| row.message)));
-            SpanRow { connection, ..span }
+            ProcessingSpan { connection, ..span }
         }
         _ => return None,
     })

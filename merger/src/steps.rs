@@ -2,32 +2,20 @@
 
 use trace::ids::{ConnectionId, MessageId};
 use trace::jvm::JvmRecord;
-use trace::rows::{ConnectionRow, MessageRow, StepKind, StepRow};
+use trace::rows::{StepKind, StepRow};
 
 use crate::joined::JvmEvent;
-use crate::spans::{Finder, connections_of_records};
+use crate::spans::Finder;
 
-/// Joins the records of steps with the messages whose bytes they tell of, ordered by message, kind and begin. `records` are,
-/// for each connection, the numbers of its events in `jvm`. What fits no message is left out.
-#[must_use]
-pub fn join(
-    jvm: &[JvmEvent],
-    records: &[Vec<usize>],
-    connections: &[ConnectionRow],
-    messages: &[MessageRow],
-) -> Vec<StepRow> {
-    let connection_of = connections_of_records(connections, records);
-    let finder = Finder::new(messages);
-    let numbered = jvm.iter().enumerate();
-    let mut steps: Vec<StepRow> =
-        numbered.filter_map(|(number, event)| step(event, connection_of.get(&number).copied(), &finder)).collect();
+/// Orders steps by message, kind and begin.
+pub(crate) fn order(steps: &mut [StepRow]) {
     steps.sort_by(|a, b| {
         (a.message, a.kind as u8, a.begin_ns, a.first_byte).cmp(&(b.message, b.kind as u8, b.begin_ns, b.first_byte))
     });
-    steps
 }
 
-fn step(event: &JvmEvent, connection: Option<ConnectionId>, finder: &Finder<'_>) -> Option<StepRow> {
+/// What a record says of the bytes of a message; its connection where it is known. What fits no message is left out.
+pub(crate) fn of(event: &JvmEvent, connection: Option<ConnectionId>, finder: &Finder<'_>) -> Option<StepRow> {
     let whole = |message: MessageId, kind: StepKind, bytes: u64, (begin_ns, end_ns): (u64, u64)| StepRow {
         message,
         process: event.process,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use trace::manifest::Loss;
 
-use crate::built_trace::BuiltTrace;
+use crate::built_trace::WrittenTrace;
 use crate::check::table_parts::{bytes, plain};
 use crate::memory;
 
@@ -42,31 +42,24 @@ pub struct Summary {
 impl Summary {
     /// Of a trace that was written to a folder.
     #[must_use]
-    pub fn new(built: &BuiltTrace, trace: PathBuf, wall_s: f64, memory_estimate_bytes: u64) -> Self {
-        let rows = crate::check::rows(&built.trace);
-        let mut bytes_by_protocol: BTreeMap<String, u64> = BTreeMap::new();
-        for row in &built.trace.connections {
-            let name = if row.protocol.is_empty() { "unknown" } else { &row.protocol };
-            *bytes_by_protocol.entry(name.to_owned()).or_default() += row.client_bytes + row.server_bytes;
-        }
-        let manifest = &built.trace.manifest;
+    pub fn new(written: WrittenTrace, trace: PathBuf, wall_s: f64, memory_estimate_bytes: u64) -> Self {
+        let WrittenTrace { manifest, rows, bytes_by_protocol, packets, clocks } = written;
         Self {
             trace,
-            packets: built.packets,
+            packets,
             wall_s,
             memory_estimate_bytes,
             memory_peak_bytes: memory::peak_bytes(),
             duration_s: manifest.end_ns.saturating_sub(manifest.start_ns) as f64 / 1e9,
-            reference_host: manifest.reference_host.clone(),
-            clocks: built
-                .clocks
-                .iter()
-                .map(|clock| (clock.host.clone(), (clock.offset_ns, clock.drift_ppm, clock.uncertainty_ns)))
+            reference_host: manifest.reference_host,
+            clocks: clocks
+                .into_iter()
+                .map(|clock| (clock.host, (clock.offset_ns, clock.drift_ppm, clock.uncertainty_ns)))
                 .collect(),
             rows,
             bytes_by_protocol,
-            losses: manifest.losses.clone(),
-            notes: manifest.notes.clone(),
+            losses: manifest.losses,
+            notes: manifest.notes,
         }
     }
 

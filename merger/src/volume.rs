@@ -2,21 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-// What each part takes at most, bytes. Fitted on 2026-11-22 so that the golden captures and captures of one kind of thing
-// alone come out between 1.7 and 3.2 times what `merger build --json` says that it took in the end: terasort 115 MiB (691,888
-// packets), wordcount 53, encrypted 35; 120,000 connections of a packet each, 242; 1,000,000 packets without payload, 94;
-// 300,000 with 200 bytes each, 131; 400,000 records of JVMs, 192 to 216; as many of sockets, each of another process, 266.
+// What each part takes at most, bytes. Fitted on 2026-11-26 so that the golden captures and captures of one kind of thing
+// alone come out between 1.2 and 3.3 times what `merger build --json` says that it took in the end: terasort 113 MiB (691,888
+// packets), wordcount 74, encrypted 62; 120,000 connections of a packet each, 523; 1,000,000 packets without payload, 53;
+// 300,000 with 200 bytes each, 123; 400,000 records of JVMs, 156 of calls and 69 of threads; as many of sockets, each of another
+// process, 269.
 
-/// A merge of nothing takes 25 MiB, and more where there are more threads.
-pub(crate) const BASE_BYTES: u64 = 64 << 20;
+/// A merge of nothing takes 40 MiB, and more where there are more threads.
+pub(crate) const BASE_BYTES: u64 = 112 << 20;
 /// What stays of a packet: its segment, its share of messages and causes.
-const BYTES_PER_PACKET: u64 = 25;
+const BYTES_PER_PACKET: u64 = 4;
 /// A packet without its payload, packed, while it is in memory: vectors grow by half of what they hold on average.
 const PACKED_BYTES: u64 = 18;
-const BYTES_PER_CONNECTION: u64 = 1_800;
-const BYTES_PER_JVM_RECORD: u64 = 1_000;
-const BYTES_PER_JVM_BYTE: u64 = 3;
-const BYTES_PER_SOCKET_RECORD: u64 = 900;
+const BYTES_PER_CONNECTION: u64 = 2_400;
+const BYTES_PER_JVM_RECORD: u64 = 300;
+const BYTES_PER_SOCKET_RECORD: u64 = 450;
 
 /// What captures hold, as far as memory is concerned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,7 +75,6 @@ impl Volume {
             (self.packets, BYTES_PER_PACKET),
             (self.connections, BYTES_PER_CONNECTION),
             (self.jvm_records, BYTES_PER_JVM_RECORD),
-            (self.jvm_bytes, BYTES_PER_JVM_BYTE),
             (self.socket_records, BYTES_PER_SOCKET_RECORD),
             (self.socket_bytes, 1),
         ];

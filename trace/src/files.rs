@@ -50,11 +50,24 @@ pub fn read_json_lines<T: DeserializeOwned>(path: &Path) -> io::Result<(Vec<T>, 
 pub fn json_lines<T: DeserializeOwned>(
     input: impl BufRead,
     longest: usize,
+    take: impl FnMut(T),
+) -> io::Result<LineLosses> {
+    parsed_lines(input, longest, |line| serde_json::from_slice(line), take)
+}
+
+/// As [`json_lines`], with a reader of records.
+///
+/// # Errors
+/// As [`json_lines`].
+pub fn parsed_lines<T>(
+    input: impl BufRead,
+    longest: usize,
+    parse: impl Fn(&[u8]) -> serde_json::Result<T>,
     mut take: impl FnMut(T),
 ) -> io::Result<LineLosses> {
     let mut malformed = 0;
     let mut first_malformed = None;
-    let (mut losses, _) = lines(input, longest, |number, line| match serde_json::from_slice(line) {
+    let (mut losses, _) = lines(input, longest, |number, line| match parse(line) {
         Ok(record) => take(record),
         Err(error) => {
             malformed += 1;

@@ -457,6 +457,49 @@ pub enum JvmRecord {
     },
 }
 
+impl JvmRecord {
+    /// Reads a line. Most lines tell of clocks and threads: by how they begin these are read without the detour on which others find
+    /// out what they are.
+    ///
+    /// # Errors
+    /// If it is no record.
+    pub fn of_line(line: &[u8]) -> serde_json::Result<Self> {
+        /// The fields of [`JvmRecord::Thread`].
+        #[derive(Deserialize)]
+        struct Thread {
+            t: u64,
+            th: u64,
+            child: u64,
+            name: String,
+        }
+        /// The fields of [`JvmRecord::Clock`].
+        #[derive(Deserialize)]
+        struct Clock {
+            t: u64,
+            mono: i64,
+            #[serde(default)]
+            dropped: u64,
+            #[serde(default)]
+            unwritten: u64,
+            #[serde(default)]
+            cpu_ns: u64,
+            #[serde(default)]
+            agent_ns: u64,
+        }
+        if line.starts_with(b"{\"k\":\"thread\",")
+            && let Ok(Thread { t, th, child, name }) = serde_json::from_slice(line)
+        {
+            return Ok(Self::Thread { t, th, child, name });
+        }
+        if line.starts_with(b"{\"k\":\"clock\",")
+            && let Ok(Clock { t, mono, dropped, unwritten, cpu_ns, agent_ns }) = serde_json::from_slice(line)
+        {
+            return Ok(Self::Clock { t, mono, dropped, unwritten, cpu_ns, agent_ns });
+        }
+        serde_json::from_slice(line)
+    }
+}
+
 /// Numbers that are left out where they are 0.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
 const fn is_zero(number: &u64) -> bool {

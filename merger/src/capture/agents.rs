@@ -11,7 +11,7 @@ use trace::packet::{Direction, PacketReader};
 use trace::socket::SocketRecord;
 
 use super::digest::{self, DigestError};
-use super::host::{HostCapture, JvmFile, is_damage, own_addresses};
+use super::host::{HostCapture, is_damage, own_addresses};
 use super::layout::{FileKind, HostFile, HostFolder};
 use super::reading::Reading;
 use super::store::Packets;
@@ -62,8 +62,7 @@ pub(crate) fn read_folder(folder: &HostFolder, reading: &Reading<'_>) -> Result<
             }
             FileKind::Sockets(_) => read_sockets(&mut host, &folder.shown(file), input)?,
             FileKind::Jvm { .. } => {
-                let mut jvm = jvms::read(&mut host, folder, file, input)?;
-                jvm.iter_mut().filter(|_| !reading.keeps_all).for_each(JvmFile::set_apart);
+                let jvm = jvms::read(&mut host, folder, file, input, reading.keeps_all)?;
                 host.jvms.extend(jvm);
             }
             FileKind::ForeignManifest => foreign::read(&mut host, folder, file, input, reading, &mut file_number)?,

@@ -11,6 +11,7 @@ use trace::jvm::JvmRecord;
 use trace::manifest::ForeignProcess;
 use trace::socket::SocketRecord;
 
+use super::packed_records::PackedRecords;
 use super::store::Packets;
 use crate::loss::{Loss, LossKind, Note as _};
 
@@ -112,7 +113,7 @@ pub struct JvmFile {
     pub ended: bool,
     /// Its records, the header among them if it is there.
     #[serde(skip)]
-    pub records: Vec<JvmRecord>,
+    pub records: PackedRecords,
     /// When it read its clocks, where those records were set apart.
     #[serde(skip)]
     pub clocks: Vec<u64>,
@@ -133,23 +134,23 @@ pub struct StartedThread {
 }
 
 impl JvmFile {
-    /// Leaves of the records of clocks and threads, which are most of all, no more than a merge wants to know.
-    pub(in crate::capture) fn set_apart(&mut self) {
-        let Self { records, clocks, threads, .. } = self;
-        records.retain(|record| match record {
-            JvmRecord::Clock { t, .. } => {
-                clocks.push(*t);
-                false
+    /// Takes a record in: of those of clocks and threads, which are most of all, no more than a merge wants to know, but where all
+    /// is kept.
+    pub(in crate::capture) fn take(&mut self, record: &JvmRecord, keeps_all: bool) {
+        match record {
+            JvmRecord::Clock { t, .. } if !keeps_all => self.clocks.push(*t),
+            JvmRecord::Thread { t, th, child, .. } if !keeps_all => {
+                self.threads.push(StartedThread { at_ns: *t, by: *th, child: *child });
             }
-            JvmRecord::Thread { t, th, child, .. } => {
-                threads.push(StartedThread { at_ns: *t, by: *th, child: *child });
-                false
-            }
-            _ => true,
-        });
-        records.shrink_to_fit();
-        clocks.shrink_to_fit();
-        threads.shrink_to_fit();
+            _ => self.records.push(record),
+        }
+    }
+
+    /// Gives memory back when all records are there.
+    pub(in crate::capture) fn settle(&mut self) {
+        self.records.settle();
+        self.clocks.shrink_to_fit();
+        self.threads.shrink_to_fit();
     }
 }
 

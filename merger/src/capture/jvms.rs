@@ -1,7 +1,7 @@
 //! What JVMs say. A JVM's file was written by a user's process and is a claim: what contradicts what the agents saw is left
 //! out, and named.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::net::IpAddr;
 
@@ -14,25 +14,46 @@ use super::layout::{FileKind, HostFile, HostFolder};
 use super::sense;
 use crate::error::MergeError;
 use crate::loss::{LossKind, Note as _};
+use crate::maps::HashMap;
 
-/// Reads the file of a JVM; `None` if nothing of it can be used.
+/// Reads the file of a JVM; `None` if nothing of it can be used. Where not all is kept, the records of clocks and threads are set apart.
 pub(super) fn read(
     host: &mut HostCapture,
     folder: &HostFolder,
     file: &HostFile,
     input: File,
+    keeps_all: bool,
 ) -> Result<Option<JvmFile>, MergeError> {
     let FileKind::Jvm { pid, start_ticks, user } = file.kind else { return Ok(None) };
     let shown = folder.shown(file);
     let mut jvm = JvmFile { file: shown.clone(), pid, inner_pid: pid, start_ticks, user, ..JvmFile::default() };
-    let mut senseless = 0u64;
+    let (mut senseless, mut headers) = (0u64, Vec::new());
+    let (mut dropped, mut unwritten) = (RunningCount::default(), RunningCount::default());
     let read = files::unpacked(input).and_then(|input| {
-        files::json_lines(input, MAX_RECORD_BYTES, |mut record: JvmRecord| {
-            if sense::jvm(&mut record) {
-                jvm.records.push(record);
-            } else {
+        files::parsed_lines(input, MAX_RECORD_BYTES, JvmRecord::of_line, |mut record| {
+            if !sense::jvm(&mut record) {
                 senseless += 1;
+                return;
             }
+            match &record {
+                JvmRecord::Header { pid, ns_pid, start_ticks, netns, addresses, .. } => {
+                    headers.push((*pid, *start_ticks));
+                    jvm.inner_pid = ns_pid.last().copied().unwrap_or(*pid);
+                    jvm.netns = *netns;
+                    jvm.addresses.extend(own_addresses(addresses));
+                }
+                JvmRecord::Clock { dropped: d, unwritten: u, .. } => {
+                    dropped.since(*d);
+                    unwritten.since(*u);
+                }
+                JvmRecord::End { dropped: d, unwritten: u, .. } => {
+                    dropped.in_all(*d);
+                    unwritten.in_all(*u);
+                    jvm.ended = true;
+                }
+                _ => {}
+            }
+            jvm.take(&record, keeps_all);
         })
     });
     match read {
@@ -44,28 +65,7 @@ pub(super) fn read(
         Err(error) => return Err(MergeError::io(folder.folder.path().join(file.path()))(error)),
     }
     host.lost(&shown, LossKind::SenselessJvmRecords, senseless);
-    let mut headers = Vec::new();
-    let (mut dropped, mut unwritten) = (RunningCount::default(), RunningCount::default());
-    for record in &jvm.records {
-        match record {
-            JvmRecord::Header { pid, ns_pid, start_ticks, netns, addresses, .. } => {
-                headers.push((*pid, *start_ticks));
-                jvm.inner_pid = ns_pid.last().copied().unwrap_or(*pid);
-                jvm.netns = *netns;
-                jvm.addresses.extend(own_addresses(addresses));
-            }
-            JvmRecord::Clock { dropped: d, unwritten: u, .. } => {
-                dropped.since(*d);
-                unwritten.since(*u);
-            }
-            JvmRecord::End { dropped: d, unwritten: u, .. } => {
-                dropped.in_all(*d);
-                unwritten.in_all(*u);
-                jvm.ended = true;
-            }
-            _ => {}
-        }
-    }
+    jvm.settle();
     if headers.iter().any(|header| *header != (pid, start_ticks)) {
         host.lost(&shown, LossKind::ForeignHeader, 1);
         return Ok(None);
@@ -100,8 +100,8 @@ struct Seen {
 /// Gives JVMs the pid that the machine knows them by, and leaves out those that cannot be whose they say: dumpingd saw the
 /// process with another user, or another file tells of the same process.
 pub(super) fn settle(host: &mut HostCapture) {
-    let mut seen: HashMap<(u32, u64), Seen> = HashMap::new();
-    let mut inner: HashMap<(u32, u64, u64), u32> = HashMap::new();
+    let mut seen: HashMap<(u32, u64), Seen> = HashMap::default();
+    let mut inner: HashMap<(u32, u64, u64), u32> = HashMap::default();
     for record in &host.sockets {
         if let SocketRecord::Process { owner, netns, uid, ns_pid, .. } = record {
             seen.insert((owner.pid, owner.start_ticks), Seen { netns: *netns, uid: *uid });

@@ -11,6 +11,7 @@ pub(crate) mod layout;
 mod life;
 mod listing;
 pub mod observed;
+pub mod packed_records;
 pub(crate) mod pcap;
 pub(crate) mod reading;
 mod recent;

@@ -1,18 +1,17 @@
 //! The packets of one host, gathered by the two addresses between which they went: packed in memory, and beyond a limit
 //! in a temporary file, from which each flow is read by itself.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
-use foldhash::quality::RandomState;
 use trace::packet::PacketView;
 
 use super::flows::{FlowKey, canonical};
 use super::observed::{Context, MAX_HEAD, Observed, kept};
 use super::recent::Recent;
+use crate::maps::HashMap;
 
 /// Memory that the packets of a host may take where nobody says, bytes.
 const DEFAULT_LIMIT: u64 = 1 << 30;
@@ -24,7 +23,7 @@ const FLOW_BYTES: u64 = 300;
 /// The packets of one host.
 #[derive(Clone, Debug)]
 pub struct Packets {
-    numbers: HashMap<FlowKey, u32, RandomState>,
+    numbers: HashMap<FlowKey, u32>,
     flows: Vec<StoredFlow>,
     /// The flow of the packet before, and its key.
     last: Option<(FlowKey, u32)>,

@@ -3,6 +3,8 @@
 use causal::RecordedBeats;
 use trace::rows::{DependencyRow, EventKind, EventRow, Evidence, On};
 
+use super::draft::Rows;
+
 /// What a check of the graph found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
@@ -31,17 +33,31 @@ pub struct Report {
 /// late as much later. A send that only the network paced may be handed over earlier than it left.
 #[must_use]
 pub fn verify(events: &[EventRow], dependencies: &[DependencyRow]) -> Report {
-    let mut report = Report::default();
-    let mut happened = vec![0u64; events.len()];
-    let mut delivered = vec![0u64; events.len()];
     let beats = RecordedBeats::new(events);
-    let mut edges = dependencies.iter().peekable();
-    for (number, event) in events.iter().enumerate() {
+    replay(events.iter().cloned(), dependencies.iter().cloned(), &beats)
+}
+
+/// As [`verify`], of rows that are made as they are looked at.
+pub(super) fn verify_rows(rows: &Rows) -> Report {
+    replay(rows.events(), rows.dependencies(), &RecordedBeats::new(rows.events()))
+}
+
+fn replay(
+    events: impl ExactSizeIterator<Item = EventRow>,
+    dependencies: impl Iterator<Item = DependencyRow>,
+    beats: &RecordedBeats,
+) -> Report {
+    let mut report = Report::default();
+    let count = events.len();
+    let mut happened = vec![0u64; count];
+    let mut delivered = vec![0u64; count];
+    let mut edges = dependencies.peekable();
+    for (number, event) in events.enumerate() {
         let mut latest = None;
         // What only the network paced may be handed over earlier than it left, and work hidden behind it be done so.
         let (mut forced, mut stream) = (event.delay_ns == 0 || event.kind == EventKind::Mark, false);
         while let Some(edge) = edges.next_if(|edge| edge.event.index() <= number) {
-            if edge.event.index() != number || edge.on_event.index() >= events.len() {
+            if edge.event.index() != number || edge.on_event.index() >= count {
                 report.dangling += 1;
                 continue;
             }
@@ -82,7 +98,7 @@ pub fn verify(events: &[EventRow], dependencies: &[DependencyRow]) -> Report {
         let error = if stream && forced { late } else { at.abs_diff(event.recorded_ns) };
         report.off += u64::from(error > 1_000_000);
         if report.worst.as_ref().is_none_or(|(worst, _)| *worst < error) {
-            report.worst = Some((error, event.clone()));
+            report.worst = Some((error, event));
         }
     }
     report.dangling += edges.count() as u64;

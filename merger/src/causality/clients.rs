@@ -1,6 +1,6 @@
 //! Programs that submit jobs: when they are told that a job is finished, and which of them followed which.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use trace::ids::{HostId, ProcessId, TimerId};
 use trace::rows::{Carrier, Evidence};
@@ -8,6 +8,7 @@ use trace::rows::{Carrier, Evidence};
 use super::draft::{Cause, Draft};
 use super::index::role;
 use super::rules::CauseInference;
+use crate::maps::HashMap;
 
 /// The last polls of clients, and what waits for their answers.
 pub(super) struct LastPolls {
@@ -24,17 +25,17 @@ impl LastPolls {
         let mut loops = Vec::new();
         for (number, beats) in (0..).zip(&graph.beats) {
             let (Some(first), Some(last)) = (beats.first(), beats.last()) else { continue };
-            if role(inference.joined, graph.events[last.request].row.process) == "Client" {
+            if role(inference.joined, graph.process(last.request)) == "Client" {
                 let (begin, end) = (graph.happened(first.request), graph.happened(last.response));
                 loops.push((begin, end, last.response, TimerId(number)));
             }
         }
         let mut waiting: HashMap<Draft, Vec<Draft>> =
             loops.iter().map(|(_, _, response, _)| (*response, Vec::new())).collect();
-        for (number, event) in graph.events.iter().enumerate().filter(|(_, event)| event.row.timer.is_none()) {
-            for cause in &event.causes {
+        for event in (0..graph.count()).filter(|event| !graph.is_beat(*event)) {
+            for cause in graph.causes(event) {
                 if let Some(events) = waiting.get_mut(&cause.event) {
-                    events.push(number);
+                    events.push(event);
                 }
             }
         }
@@ -50,13 +51,12 @@ impl LastPolls {
         let events: BTreeSet<Draft> =
             polls.iter().filter_map(|(response, _)| self.waiting.get(response)).flatten().copied().collect();
         for event in events {
-            let causes = &inference.graph.events[event].causes;
-            let poll =
-                causes.iter().find_map(|cause| polls.iter().rfind(|(response, _)| *response == cause.event).copied());
+            let poll = |cause: Cause| polls.iter().rfind(|(response, _)| *response == cause.event).copied();
+            let poll = inference.graph.causes(event).find_map(poll);
             let Some((response, timer)) = poll else { continue };
             let news = Cause::sent(finish, Evidence::Protocol).carried(timer, Carrier::Response);
             if inference.graph.yielded(news) == Some(inference.graph.arrived(response)) {
-                inference.graph.events[event].causes.retain(|cause| cause.event != response);
+                inference.graph.forget_cause(event, response);
                 inference.graph.wait(event, news);
             }
         }
@@ -66,7 +66,7 @@ impl LastPolls {
 /// A client program that was started when another on its host had ended is taken to have waited for that.
 pub(super) fn follow(inference: &mut CauseInference<'_>) {
     let clients = || inference.joined.processes.iter().filter(|process| process.role == "Client");
-    let mut ends: HashMap<HostId, Vec<(u64, ProcessId)>> = HashMap::new();
+    let mut ends: HashMap<HostId, Vec<(u64, ProcessId)>> = HashMap::default();
     for process in clients() {
         ends.entry(process.host).or_default().push((process.last_seen_ns, process.process));
     }

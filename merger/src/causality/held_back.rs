@@ -1,13 +1,12 @@
 //! Readers that hold their own bytes back. Where a receiver's window was full, a piece left when there was room for it: then the
 //! reader had taken what lies a window before. So the stream itself tells when what was read, and how long the reader worked on it.
 
-use std::collections::HashMap;
-
 use trace::ids::MessageId;
 use trace::rows::Evidence;
 
 use super::draft::{Cause, Draft, Graph};
 use super::pieces::Pieces;
+use crate::maps::HashMap;
 
 /// When the reader of a message had taken its pieces, as far as its window tells.
 #[derive(Clone, Debug)]
@@ -37,7 +36,7 @@ impl Taken {
     pub fn works(&self, graph: &Graph, pieces: &Pieces, message: MessageId, closed: Option<u64>) -> Vec<u64> {
         let all = pieces.all(message);
         let bytes = |from: usize, to: usize| -> u64 {
-            all.clone().skip(from).take(to - from).map(|piece| graph.events[piece].row.bytes).sum()
+            all.clone().skip(from).take(to - from).map(|piece| graph.bytes(piece)).sum()
         };
         let begin = graph.arrived(all.start);
         let mut works: Vec<u64> = Vec::with_capacity(all.len());
@@ -45,7 +44,7 @@ impl Taken {
         let add = |works: &mut Vec<u64>, until: usize, took: u64| {
             let (from, whole) = (works.len(), bytes(works.len(), until).max(1));
             for piece in all.clone().skip(from).take(until - from) {
-                let part = u128::from(took) * u128::from(graph.events[piece].row.bytes) / u128::from(whole);
+                let part = u128::from(took) * u128::from(graph.bytes(piece)) / u128::from(whole);
                 works.push(u64::try_from(part).unwrap_or(u64::MAX));
             }
         };

@@ -5,19 +5,21 @@
 //! did not, it is read where nothing hides it: from the pieces that writers of the same kind made before their pipelines were full, and from the tasks of the same kind that read
 //! their input from their own host.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use trace::ids::{MessageId, ProcessId};
 use trace::jvm::JvmRecord;
-use trace::rows::{Evidence, MessageKind, MessageRow, StepKind};
+use trace::rows::{Evidence, MessageKind, StepKind};
 
 use super::draft::{Cause, Draft, Graph};
 use super::held_back::{self, Taken};
-use super::index::{Index, receiver, sender, sender_host, span};
+use super::index::{Index, receiver, sender, sender_host};
 use super::measured::Measured;
 use super::pieces::Pieces;
 use crate::capture::sense::MAX_COUNT;
+use crate::compact::Message;
 use crate::joined::Joined;
+use crate::maps::HashMap;
 
 /// Streams below this tell nothing of a reader's pace.
 const MIN_STREAM_BYTES: u64 = 1 << 20;
@@ -58,7 +60,7 @@ struct Step {
 }
 
 /// Goes through a write and its next hop side by side.
-fn steps(joined: &Joined, graph: &Graph, pieces: &Pieces, message: &MessageRow, next_hop: &MessageRow) -> Vec<Step> {
+fn steps(joined: &Joined, graph: &Graph, pieces: &Pieces, message: &Message, next_hop: &Message) -> Vec<Step> {
     // What waits for the link of the next hop's sender is not seen on its way yet.
     let forwards = sender_host(joined, next_hop);
     let full_uplink = joined.full_uplinks.get(forwards.index());
@@ -76,7 +78,7 @@ fn steps(joined: &Joined, graph: &Graph, pieces: &Pieces, message: &MessageRow, 
             let took = to.saturating_sub(from);
             let held_up = busy.within(from, to) * 2 > took || (is_full(from) && is_full(to));
             let got = arrived.checked_sub(1).map(|last| next[last]);
-            let passed = got.map_or(0, |got| pieces.offset(got) - next_hop.offset + graph.events[got].row.bytes);
+            let passed = got.map_or(0, |got| pieces.offset(got) - next_hop.offset + graph.bytes(got));
             let between = (pieces.offset(pair[1]) - message.offset).saturating_sub(passed);
             Step { previous: pair[0], piece: pair[1], got, took, held_up, between }
         })
@@ -125,20 +127,13 @@ pub struct Production {
 
 impl Production {
     /// Looks at a write and its next hop.
-    pub fn look(
-        &mut self,
-        joined: &Joined,
-        graph: &Graph,
-        pieces: &Pieces,
-        message: &MessageRow,
-        next_hop: &MessageRow,
-    ) {
+    pub fn look(&mut self, joined: &Joined, graph: &Graph, pieces: &Pieces, message: &Message, next_hop: &Message) {
         let Some(kind) = kind_of(joined, sender(joined, message)) else { return };
         let steps = steps(joined, graph, pieces, message, next_hop);
         let half = steps.iter().map(|step| step.between).max().unwrap_or(0) / 2;
         let filling = steps.iter().take_while(|step| step.between < half);
-        let (time, bytes) = filling
-            .fold((0, 0), |(time, bytes), step| (time + step.took, bytes + graph.events[step.previous].row.bytes));
+        let (time, bytes) =
+            filling.fold((0, 0), |(time, bytes), step| (time + step.took, bytes + graph.bytes(step.previous)));
         if bytes >= MIN_PRODUCED_BYTES {
             let pace = Pace::of(time, bytes);
             let fastest = self.fastest.entry(kind).or_insert(pace);
@@ -164,7 +159,7 @@ pub fn throttle(
     pieces: &Pieces,
     production: &Production,
     measured: Option<&HashMap<Draft, Draft>>,
-    (message, next_hop): (&MessageRow, &MessageRow),
+    (message, next_hop): (&Message, &Message),
 ) {
     let pace = production.of(kind_of(joined, sender(joined, message)));
     // Production goes on while pieces are held up: it is a chain of its own, from the last piece that was not.
@@ -179,16 +174,16 @@ pub fn throttle(
             continue;
         };
         let made = made.unwrap_or_else(|| {
-            let work = pace.time(graph.events[step.previous].row.bytes);
+            let work = pace.time(graph.bytes(step.previous));
             let before = Cause::sent(produced.unwrap_or(step.previous), Evidence::Stream);
             graph.work("block.produced", step.piece, &[before], work)
         });
         produced = Some(made);
-        graph.events[step.piece].causes.clear();
+        graph.forget_causes(step.piece);
         let waits = graph.wait(step.piece, Cause::sent(made, Evidence::Stream));
         graph.wait(step.piece, Cause::sent(step.previous, Evidence::Stream));
         graph.wait(step.piece, Cause::delivered(got, Evidence::Pipeline));
-        graph.events[step.piece].paced = waits;
+        graph.set_paced(step.piece, waits);
     }
 }
 
@@ -211,7 +206,7 @@ pub fn consume(
         if joined.connections[message.connection.index()].loopback {
             let last = pieces.last(message.message);
             let took = graph.happened(last).saturating_sub(message.sent_ns);
-            let bytes = message.bytes.saturating_sub(graph.events[last].row.bytes);
+            let bytes = message.bytes.saturating_sub(graph.bytes(last));
             paces.entry(kind.clone()).or_default().push(Pace::of(took, bytes));
         }
         if let Some(taken) = Taken::of(graph, pieces, message.message) {
@@ -223,7 +218,7 @@ pub fn consume(
         }
     }
     let spills = Spills::of(joined);
-    let mut consumed = HashMap::new();
+    let mut consumed = HashMap::default();
     for (message, taken) in by_readers {
         let row = &joined.messages[message.index()];
         let works = taken.works(graph, pieces, message, closed_ns(joined, index, row));
@@ -234,9 +229,7 @@ pub fn consume(
     for (kind, message, closed) in remote {
         let row = &joined.messages[message.index()];
         let peers = paces.get(&kind).and_then(|paces| median(paces));
-        let at = |pace: Pace| -> Vec<u64> {
-            pieces.all(message).map(|piece| pace.time(graph.events[piece].row.bytes)).collect()
-        };
+        let at = |pace: Pace| -> Vec<u64> { pieces.all(message).map(|piece| pace.time(graph.bytes(piece))).collect() };
         let works = match (measured.curve(message, StepKind::Consume), peers) {
             (Some(curve), _) => {
                 let own = curve.of_pieces(graph, pieces, row);
@@ -268,7 +261,7 @@ struct Spills(HashMap<ProcessId, Vec<(u64, u64)>>);
 
 impl Spills {
     fn of(joined: &Joined) -> Self {
-        let mut spills: HashMap<ProcessId, Vec<(u64, u64)>> = HashMap::new();
+        let mut spills: HashMap<ProcessId, Vec<(u64, u64)>> = HashMap::default();
         for event in &joined.jvm {
             if let JvmRecord::Work { t0, t1, work, .. } = &event.record
                 && work == "spill"
@@ -296,9 +289,9 @@ fn kind_of(joined: &Joined, process: Option<ProcessId>) -> Option<Kind> {
 }
 
 /// When the reader closed its stream.
-fn closed_ns(joined: &Joined, index: &Index<'_>, message: &MessageRow) -> Option<u64> {
+fn closed_ns(joined: &Joined, index: &Index<'_>, message: &Message) -> Option<u64> {
     let request = index.exchange(message)?.requests.first()?;
-    Some(span(joined, *index.made_in.get(request)?).end_ns)
+    Some(index.made_in(joined, *request)?.end_ns)
 }
 
 fn median(paces: &[Pace]) -> Option<Pace> {

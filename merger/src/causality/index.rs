@@ -1,12 +1,12 @@
 //! Where to find messages: by call, by exchange, by the process that got or sent them.
 
-use std::collections::HashMap;
-
 use trace::ids::{ConnectionId, HostId, MessageId, ProcessId};
 use trace::jvm::JvmRecord;
-use trace::rows::{MessageKind, MessageRow, SpanRow};
+use trace::rows::MessageKind;
 
+use crate::compact::{Message, ProcessingSpan};
 use crate::joined::Joined;
+use crate::maps::HashMap;
 
 /// An RPC call and its response.
 #[derive(Clone, Copy, Debug)]
@@ -34,23 +34,26 @@ pub struct Exchange {
     pub acks: Vec<MessageId>,
 }
 
+/// The last calls of connections, by their ids.
+type OpenCalls = HashMap<(ConnectionId, i64), u32>;
+
 /// The index.
 #[derive(Clone, Debug, Default)]
 pub struct Index<'a> {
     /// All RPC calls in order of their requests.
     pub calls: Vec<Call>,
-    /// Call of each request and response.
-    pub call_of: HashMap<MessageId, usize>,
+    /// By message the call of which it is request or response.
+    call_of: Places,
     /// Calls by method, in order.
-    pub by_method: HashMap<&'a str, Vec<usize>>,
-    /// Exchanges by connection and number.
-    pub exchanges: HashMap<(ConnectionId, i64), Exchange>,
+    by_method: HashMap<&'a str, Vec<u32>>,
+    /// Exchanges but calls by connection and number.
+    exchanges: HashMap<(ConnectionId, i64), Exchange>,
     /// Messages of a connection, in order.
     pub of_connection: Vec<Vec<MessageId>>,
-    /// Span in which a process made the request: calls, block reads and writes, fetches.
-    pub made_in: HashMap<MessageId, usize>,
-    /// Span in which a process worked on the request.
-    pub served_in: HashMap<MessageId, usize>,
+    /// By request the span in which a process made it: calls, block reads and writes, fetches.
+    made_in: Places,
+    /// By request the span in which a process worked on it.
+    served_in: Places,
     /// Block data and their hops by block id.
     pub pipelines: HashMap<u64, Vec<MessageId>>,
     /// Map outputs by the process that got them.
@@ -64,17 +67,46 @@ pub struct Index<'a> {
     /// TaskTrackers of Hadoop 1.x.
     pub trackers: Vec<ProcessId>,
     /// Calls by who made them and by method, in order.
-    of_client: HashMap<(ProcessId, &'a str), Vec<usize>>,
+    of_client: HashMap<(ProcessId, &'a str), Vec<u32>>,
+}
+
+/// A place in a list by message, if it has one.
+#[derive(Clone, Debug, Default)]
+struct Places(Vec<u32>);
+
+impl Places {
+    fn of(messages: usize) -> Self {
+        Self(vec![u32::MAX; messages])
+    }
+
+    fn set(&mut self, message: MessageId, place: u32) {
+        if let Some(known) = self.0.get_mut(message.index()) {
+            *known = place;
+        }
+    }
+
+    fn get(&self, message: MessageId) -> Option<usize> {
+        self.0.get(message.index()).filter(|place| **place != u32::MAX).map(|place| *place as usize)
+    }
 }
 
 impl<'a> Index<'a> {
     /// Makes the index.
     pub fn new(joined: &'a Joined) -> Self {
-        let mut index = Self { of_connection: vec![Vec::new(); joined.connections.len()], ..Self::default() };
+        let places = || Places::of(joined.messages.len());
+        let mut index = Self {
+            of_connection: vec![Vec::new(); joined.connections.len()],
+            call_of: places(),
+            made_in: places(),
+            served_in: places(),
+            ..Self::default()
+        };
+        let mut open = OpenCalls::default();
         for message in &joined.messages {
             index.of_connection[message.connection.index()].push(message.message);
-            index.take(joined, message);
+            index.take(joined, message, &mut open);
         }
+        index.of_connection.iter_mut().for_each(Vec::shrink_to_fit);
         for (number, event) in joined.jvm.iter().enumerate() {
             if matches!(event.record, JvmRecord::Phase { .. }) {
                 index.phases.entry(event.process).or_default().push(number);
@@ -82,17 +114,17 @@ impl<'a> Index<'a> {
         }
         let trackers = joined.processes.iter().filter(|process| process.role == "TaskTracker");
         index.trackers = trackers.map(|process| process.process).collect();
-        for (number, span) in joined.spans.iter().enumerate() {
+        for (number, span) in (0..).zip(&joined.spans) {
             let Some(request) = span.request else { continue };
             match span.kind.as_str() {
-                "call" | "block-read" | "block-write" | "fetch" => index.made_in.insert(request, number),
-                _ => index.served_in.insert(request, number),
-            };
+                "call" | "block-read" | "block-write" | "fetch" => index.made_in.set(request, number),
+                _ => index.served_in.set(request, number),
+            }
         }
         index
     }
 
-    fn take(&mut self, joined: &'a Joined, message: &'a MessageRow) {
+    fn take(&mut self, joined: &'a Joined, message: &'a Message, open: &mut OpenCalls) {
         let id = message.message;
         let key = (message.connection, message.call);
         if let Some(process) = sender(joined, message) {
@@ -101,25 +133,24 @@ impl<'a> Index<'a> {
         match message.kind {
             MessageKind::RpcRequest => {
                 let connection = &joined.connections[message.connection.index()];
-                let number = self.calls.len();
+                let number = u32::try_from(self.calls.len()).unwrap_or(u32::MAX);
                 self.calls.push(Call {
                     request: id,
                     response: None,
                     client: connection.client_process,
                     server: connection.server_process,
                 });
-                self.call_of.insert(id, number);
+                self.call_of.set(id, number);
                 self.by_method.entry(message.name.as_str()).or_default().push(number);
                 if let Some(client) = connection.client_process {
                     self.of_client.entry((client, message.name.as_str())).or_default().push(number);
                 }
-                self.exchanges.entry(key).or_default().requests.push(id);
+                open.insert(key, number);
             }
             MessageKind::RpcResponse => {
-                let request = self.exchanges.get(&key).and_then(|exchange| exchange.requests.last());
-                if let Some(number) = request.and_then(|request| self.call_of.get(request)).copied() {
-                    self.calls[number].response = Some(id);
-                    self.call_of.insert(id, number);
+                if let Some(number) = open.get(&key).copied() {
+                    self.calls[number as usize].response = Some(id);
+                    self.call_of.set(id, number);
                 }
             }
             MessageKind::BlockRequest | MessageKind::ShuffleRequest | MessageKind::HttpRequest => {
@@ -148,41 +179,56 @@ impl<'a> Index<'a> {
     }
 
     /// The exchange of a message.
-    pub fn exchange(&self, message: &MessageRow) -> Option<&Exchange> {
+    pub fn exchange(&self, message: &Message) -> Option<&Exchange> {
         self.exchanges.get(&(message.connection, message.call))
     }
 
     /// Calls of a method that a process made, in order.
     pub fn calls_by(&self, client: ProcessId, method: &'a str) -> impl DoubleEndedIterator<Item = Call> {
-        self.of_client.get(&(client, method)).into_iter().flatten().map(|number| self.calls[*number])
+        self.of_client.get(&(client, method)).into_iter().flatten().map(|number| self.calls[*number as usize])
+    }
+
+    /// The call of a request or a response.
+    pub fn call(&self, message: MessageId) -> Option<Call> {
+        self.call_of.get(message).map(|number| self.calls[number])
+    }
+
+    /// The span in which a process made a request.
+    pub fn made_in<'j>(&self, joined: &'j Joined, request: MessageId) -> Option<&'j ProcessingSpan> {
+        self.made_in.get(request).map(|number| &joined.spans[number])
+    }
+
+    /// The span in which a process worked on a request.
+    pub fn served_in<'j>(&self, joined: &'j Joined, request: MessageId) -> Option<&'j ProcessingSpan> {
+        self.served_in.get(request).map(|number| &joined.spans[number])
     }
 
     /// Calls of a method, in order.
     pub fn calls_of(&self, method: &str) -> impl Iterator<Item = Call> {
-        self.by_method.get(method).into_iter().flatten().map(|number| self.calls[*number])
+        self.by_method.get(method).into_iter().flatten().map(|number| self.calls[*number as usize])
     }
 }
 
 /// The process that sends a message.
-pub fn sender(joined: &Joined, message: &MessageRow) -> Option<ProcessId> {
+pub fn sender(joined: &Joined, message: &Message) -> Option<ProcessId> {
     let connection = &joined.connections[message.connection.index()];
     if message.from_client { connection.client_process } else { connection.server_process }
 }
 
 /// The process that gets a message.
-pub fn receiver(joined: &Joined, message: &MessageRow) -> Option<ProcessId> {
+pub fn receiver(joined: &Joined, message: &Message) -> Option<ProcessId> {
     let connection = &joined.connections[message.connection.index()];
     if message.from_client { connection.server_process } else { connection.client_process }
 }
 
 /// The host that sends a message.
-pub fn sender_host(joined: &Joined, message: &MessageRow) -> HostId {
+pub fn sender_host(joined: &Joined, message: &Message) -> HostId {
     let connection = &joined.connections[message.connection.index()];
     if message.from_client { connection.client_host } else { connection.server_host }
 }
 
 /// The host that gets a message.
-pub fn receiver_host(joined: &Joined, message: &MessageRow) -> HostId {
+pub fn receiver_host(joined: &Joined, message: &Message) -> HostId {
     let connection = &joined.connections[message.connection.index()];
     if message.from_client { connection.server_host } else { connection.client_host }
 }
@@ -190,9 +236,4 @@ pub fn receiver_host(joined: &Joined, message: &MessageRow) -> HostId {
 /// The role of a process, "" = not known.
 pub fn role(joined: &Joined, process: Option<ProcessId>) -> &str {
     process.map_or("", |process| joined.processes[process.index()].role.as_str())
-}
-
-/// A span by its number.
-pub fn span(joined: &Joined, number: usize) -> &SpanRow {
-    &joined.spans[number]
 }

@@ -4,16 +4,16 @@
 //! marks of its own: each part of the block is made after the part before, when the queue has room, and takes the time that
 //! the writer worked on it. What the network did meanwhile is not in it.
 
-use std::collections::HashMap;
-
 use trace::ids::{MessageId, ProcessId};
-use trace::rows::{Evidence, MessageRow, StepKind, StepRow};
+use trace::rows::{Evidence, StepKind, StepRow};
 
 use super::draft::{Cause, Draft, Graph};
 use super::index::{Index, sender};
 use super::pieces::Pieces;
 use crate::capture::sense::MAX_COUNT;
+use crate::compact::Message;
 use crate::joined::Joined;
+use crate::maps::HashMap;
 
 /// Data that a writer has made and that is not yet acknowledged, at most: `dfs.client.write.max-packets-in-flight` (80) and the
 /// one that was let in, in packets of 126 checksummed chunks of 512 bytes.
@@ -55,12 +55,12 @@ impl Curve {
     }
 
     /// Nanoseconds of work on what each piece of a message of block data carries.
-    pub fn of_pieces(&self, graph: &Graph, pieces: &Pieces, message: &MessageRow) -> Vec<u64> {
+    pub fn of_pieces(&self, graph: &Graph, pieces: &Pieces, message: &Message) -> Vec<u64> {
         let begin = self.steps.first().map_or(0, |first| first.0);
         let data = |wire: u64| begin.saturating_add(share(message.app_bytes, wire, message.bytes));
         let of = |piece: Draft| {
             let from = pieces.offset(piece).saturating_sub(message.offset);
-            self.work(data(from), data(from.saturating_add(graph.events[piece].row.bytes)))
+            self.work(data(from), data(from.saturating_add(graph.bytes(piece))))
         };
         pieces.all(message.message).map(of).collect()
     }
@@ -129,19 +129,19 @@ impl Writers {
         index: &Index<'_>,
         (pieces, graph): (&Pieces, &mut Graph),
         measured: &Measured,
-        message: &MessageRow,
+        message: &Message,
     ) -> Option<HashMap<Draft, Draft>> {
         let curve = measured.curve(message.message, StepKind::Produce)?;
         let maker = measured.makers.get(&message.message).copied()?;
         let all: Vec<Draft> = pieces.all(message.message).collect();
         let data = |wire: u64| share(message.app_bytes, wire, message.bytes);
         let end = |graph: &Graph, piece: Draft| {
-            data((pieces.offset(piece) - message.offset).saturating_add(graph.events[piece].row.bytes))
+            data((pieces.offset(piece) - message.offset).saturating_add(graph.bytes(piece)))
         };
         let acks = Acks::new(index, pieces, graph, message);
         let before = self.last.get(&maker).copied().filter(|made| graph.happened(*made) <= message.sent_ns);
         let mut before = before.or_else(|| asked(joined, index, pieces, graph, message)).unwrap_or(all[0]);
-        let mut marks = HashMap::new();
+        let mut marks = HashMap::default();
         for pair in all.windows(2) {
             let (from, to) = (end(graph, pair[0]), end(graph, pair[1]));
             let mut causes = vec![Cause::sent(before, Evidence::Stream)];
@@ -163,8 +163,8 @@ pub fn receive(
     index: &Index<'_>,
     (pieces, graph): (&Pieces, &mut Graph),
     measured: &Measured,
-    message: &MessageRow,
-    next_hop: Option<&MessageRow>,
+    message: &Message,
+    next_hop: Option<&Message>,
 ) -> Option<Vec<Draft>> {
     let works = measured.curve(message.message, StepKind::Receive)?.of_pieces(graph, pieces, message);
     let acks = index.exchange(message)?.acks.last()?;
@@ -173,7 +173,7 @@ pub fn receive(
     let begins = next_hop.map_or(0, |next| next.offset);
     let mut marks: Vec<Draft> = Vec::with_capacity(works.len());
     for (piece, work) in pieces.all(message.message).zip(works) {
-        let end = pieces.offset(piece).saturating_sub(message.offset).saturating_add(graph.events[piece].row.bytes);
+        let end = pieces.offset(piece).saturating_sub(message.offset).saturating_add(graph.bytes(piece));
         let after = forwarded.partition_point(|next| pieces.offset(*next).saturating_sub(begins) < end);
         let mut causes = vec![Cause::delivered(piece, Evidence::Stream)];
         causes.extend(marks.last().map(|before| Cause::sent(*before, Evidence::Stream)));
@@ -185,7 +185,7 @@ pub fn receive(
 
 /// Lets the pieces of what a server reads and sends wait for their reading, which goes on from the first piece on whatever the
 /// network does.
-pub fn serve(pieces: &Pieces, graph: &mut Graph, measured: &Measured, message: &MessageRow, kind: StepKind) {
+pub fn serve(pieces: &Pieces, graph: &mut Graph, measured: &Measured, message: &Message, kind: StepKind) {
     let Some(curve) = measured.curve(message.message, kind) else { return };
     let works = curve.of_pieces(graph, pieces, message);
     let mut before = pieces.first(message.message);
@@ -196,7 +196,7 @@ pub fn serve(pieces: &Pieces, graph: &mut Graph, measured: &Measured, message: &
 }
 
 /// The call by which the block was asked for: its first packet was in the queue then.
-fn asked(joined: &Joined, index: &Index<'_>, pieces: &Pieces, graph: &Graph, message: &MessageRow) -> Option<Draft> {
+fn asked(joined: &Joined, index: &Index<'_>, pieces: &Pieces, graph: &Graph, message: &Message) -> Option<Draft> {
     let calls = index.calls_by(sender(joined, message)?, "addBlock").rev();
     let mut requests = calls.map(|call| pieces.last(call.request));
     requests.find(|request| graph.happened(*request) <= message.sent_ns)
@@ -209,10 +209,10 @@ struct Acks {
 }
 
 impl Acks {
-    fn new(index: &Index<'_>, pieces: &Pieces, graph: &Graph, message: &MessageRow) -> Self {
+    fn new(index: &Index<'_>, pieces: &Pieces, graph: &Graph, message: &Message) -> Self {
         let messages = index.exchange(message).map(|exchange| exchange.acks.as_slice()).unwrap_or_default();
         let all: Vec<Draft> = messages.iter().flat_map(|acks| pieces.all(*acks)).collect();
-        let bytes = |piece: &Draft| graph.events[*piece].row.bytes;
+        let bytes = |piece: &Draft| graph.bytes(*piece);
         let whole: u64 = all.iter().map(bytes).sum();
         let mut seen = 0;
         let until = all.iter().map(|piece| {

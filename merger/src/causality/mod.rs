@@ -23,11 +23,9 @@ mod threads;
 mod timers;
 mod yarn;
 
-use std::collections::HashMap;
-
 use trace::rows::{DependencyRow, EventRow, JobRow, TaskRow, TimerRow};
 
-use self::draft::Graph;
+use self::draft::{Graph, Rows};
 pub use self::error::CausalityError;
 pub use self::findings::Findings;
 use self::hidden::Production;
@@ -39,6 +37,7 @@ use self::tasks::Work;
 use self::threads::Threads;
 use self::timers::Timers;
 use crate::joined::Joined;
+use crate::maps::HashMap;
 
 /// The causal part of a trace.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,11 +56,59 @@ pub struct Causal {
     pub findings: Findings,
 }
 
+/// The causal part of a trace, whose events and dependencies are made row by row, as they are written.
+#[derive(Clone, Debug)]
+pub struct CausalRows {
+    rows: Rows,
+    /// Loops that send on their own account.
+    pub timers: Vec<TimerRow>,
+    /// Task attempts.
+    pub tasks: Vec<TaskRow>,
+    /// Jobs.
+    pub jobs: Vec<JobRow>,
+    /// How well that went.
+    pub findings: Findings,
+}
+
+impl CausalRows {
+    /// Nodes of the graph.
+    pub fn events(&self) -> impl ExactSizeIterator<Item = EventRow> {
+        self.rows.events()
+    }
+
+    /// Its edges, ordered by the event that waits.
+    pub fn dependencies(&self) -> impl Iterator<Item = DependencyRow> {
+        self.rows.dependencies()
+    }
+
+    /// How many edges there are.
+    #[must_use]
+    pub fn dependency_count(&self) -> usize {
+        self.rows.dependency_count()
+    }
+}
+
 /// Finds the causes of everything that the captures hold.
 ///
 /// # Errors
 /// If there are too many events, or a temporary file cannot be read.
 pub fn build(joined: &Joined) -> Result<Causal, CausalityError> {
+    let found = find(joined)?;
+    Ok(Causal {
+        events: found.events().collect(),
+        dependencies: found.dependencies().collect(),
+        timers: found.timers,
+        tasks: found.tasks,
+        jobs: found.jobs,
+        findings: found.findings,
+    })
+}
+
+/// As [`build`], in less memory.
+///
+/// # Errors
+/// As [`build`].
+pub fn find(joined: &Joined) -> Result<CausalRows, CausalityError> {
     let histories = &joined.histories;
     let work = Work::new(joined, histories);
     let index = Index::new(joined);
@@ -80,7 +127,7 @@ pub fn build(joined: &Joined) -> Result<Causal, CausalityError> {
         production: Production::default(),
         measured: &measured,
         writers: Writers::default(),
-        received: HashMap::new(),
+        received: HashMap::default(),
         graph: &mut graph,
     };
     // A cluster has the one or the other.
@@ -107,17 +154,10 @@ pub fn build(joined: &Joined) -> Result<Causal, CausalityError> {
     let findings = Findings {
         without_master: masterless.map(|job| job.history.id.clone()).collect(),
         paces,
-        report: check::verify(&rows.events, &rows.dependencies),
+        report: check::verify_rows(&rows),
         disbelieved,
         cyclic: rows.cyclic,
         without_beat,
     };
-    Ok(Causal {
-        events: rows.events,
-        dependencies: rows.dependencies,
-        timers: timers.into_rows(),
-        tasks: work.tasks,
-        jobs: work.jobs,
-        findings,
-    })
+    Ok(CausalRows { rows, timers: timers.into_rows(), tasks: work.tasks, jobs: work.jobs, findings })
 }

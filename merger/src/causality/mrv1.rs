@@ -7,8 +7,6 @@
 //! task when all have; with its end the job is finished. A slot is free again when the attempt's JVM has ended. Trackers
 //! with reduces ask the JobTracker for completed maps, and reduces ask their tracker.
 
-use std::collections::HashMap;
-
 use trace::ids::{MessageId, ProcessId, TaskId, TimerId};
 use trace::rows::{Carrier, Evidence, TaskKind, TaskRow};
 
@@ -19,7 +17,9 @@ use super::rules::CauseInference;
 use super::slots::{Container, Slots};
 use super::tasks::{JobOf, Work};
 use super::yarn::{Marks, enough_maps, in_time, last_call, map_finishes, phases, submit};
-use crate::history::Histories;
+use crate::history::{Histories, SLOW_START_1};
+use crate::maps::HashMap;
+use crate::words::Word;
 
 /// Share of completed maps at which reduces are launched, where the configuration does not say (mapred-default.xml).
 const DEFAULT_SLOW_START: f64 = 0.05;
@@ -114,7 +114,7 @@ fn finish_tasks(inference: &mut CauseInference<'_>, work: &Work<'_>, job: &JobOf
 
 /// Marks "container.end": an attempt's JVM has ended and its slot is free. Slots of reduces (true) and those of maps.
 fn end_attempts(inference: &mut CauseInference<'_>, work: &Work<'_>, marks: &Marks) -> HashMap<bool, Slots> {
-    let mut containers: HashMap<bool, Vec<Container>> = HashMap::new();
+    let mut containers: HashMap<bool, Vec<Container>> = HashMap::default();
     for task in &work.tasks {
         let Some(host) = task.host else { continue };
         let (end, cause) = match task.process {
@@ -154,7 +154,7 @@ impl Order {
         let first = worked().map(|row| row.start_ns).min().unwrap_or(u64::MAX);
         let setup = rows().filter(|row| row.kind == TaskKind::Other && row.start_ns < first);
         let share = histories
-            .setting(&job.history.id, "mapred.reduce.slowstart.completed.maps")
+            .setting(&job.history.id, SLOW_START_1)
             .and_then(|value| value.parse::<f64>().ok())
             .unwrap_or(DEFAULT_SLOW_START);
         let finished = map_finishes(inference, job, marks, work);
@@ -196,7 +196,7 @@ fn start_tasks(
 ) {
     let order = Order::new(inference, work, job, histories, marks);
     // What the JobTracker knows of other trackers' attempts.
-    let mut known: HashMap<Draft, Draft> = HashMap::new();
+    let mut known: HashMap<Draft, Draft> = HashMap::default();
     let mut attempts: Vec<TaskId> = job.attempts.iter().map(|(task, _)| *task).collect();
     attempts.sort_by_key(|task| (work.tasks[task.index()].start_ns, *task));
     for task in attempts {
@@ -271,7 +271,7 @@ fn start_child(
     let mut causes = vec![launched];
     if let Some(heard) = inference.graph.yielded(launched) {
         let got = inference.threads.received_between(tracker.process, heard, at);
-        let fetched = got.iter().rev().find(|moment| !inference.graph.events[moment.cause.event].row.from_client);
+        let fetched = got.iter().rev().find(|moment| !inference.graph.is_from_client(moment.cause.event));
         causes.extend(fetched.map(|moment| Cause { evidence: Evidence::Protocol, ..moment.cause }));
     }
     causes.retain(|cause| inference.graph.yielded(*cause).is_some_and(|yielded| yielded <= at));
@@ -288,13 +288,13 @@ fn fetches(
     requests: Option<&Vec<MessageId>>,
     marks: &Marks,
 ) {
-    let mut known: HashMap<Draft, Draft> = HashMap::new();
-    let mut passed_on: HashMap<(Draft, ProcessId), Draft> = HashMap::new();
+    let mut known: HashMap<Draft, Draft> = HashMap::default();
+    let mut passed_on: HashMap<(Draft, ProcessId), Draft> = HashMap::default();
     for request in requests.into_iter().flatten() {
         let message = &inference.joined.messages[request.index()];
         let Some(process) = sender(inference.joined, message) else { continue };
         let Some(exchange) = inference.index.exchange(message) else { continue };
-        let maps: Vec<String> =
+        let maps: Vec<Word> =
             exchange.data.iter().filter_map(|data| inference.joined.messages[data.index()].map.clone()).collect();
         for map in &maps {
             let Some(row) = work.task_of(map).filter(|row| row.job == job.job) else { continue };

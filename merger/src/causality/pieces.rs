@@ -14,16 +14,18 @@
 //!
 //! On loopback nothing is the network's: what happens there is the pace of the two processes.
 
-use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 
+use rayon::prelude::*;
 use trace::ids::{ConnectionId, MessageId, ProcessId};
-use trace::rows::{ConnectionRow, Evidence, MessageKind, MessageRow};
+use trace::rows::{ConnectionRow, Evidence, MessageKind};
 
-use super::draft::{Cause, Draft, Graph};
+use super::draft::{Cause, Draft, Graph, number};
 use super::index::sender_host;
+use crate::compact::Message;
 use crate::joined::{Joined, Segment};
+use crate::maps::HashMap;
 use crate::network::FullTimes;
 
 /// Bytes of a piece at most, but for the rest of its last segment. HDFS forwards and acknowledges packets of 64 KiB.
@@ -37,6 +39,9 @@ const UNKNOWN_ROUND_TRIP_NS: u64 = 250_000;
 /// Window that is assumed where none was heard.
 const UNKNOWN_WINDOW_BYTES: u64 = 256 * 1024;
 
+/// Messages whose segments are unpacked in parallel before they are cut, one after the other.
+const READ_AT_ONCE: usize = 256;
+
 /// What kept a piece from leaving earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pace {
@@ -48,7 +53,8 @@ enum Pace {
 /// The events of all messages.
 #[derive(Clone, Debug, Default)]
 pub struct Pieces {
-    by_message: Vec<Range<Draft>>,
+    /// By message: where its events begin, which follow on each other; and behind the last one where all end.
+    begins: Vec<u32>,
     /// Offset of each piece's first byte in its stream, by draft.
     offsets: Vec<u64>,
     /// How the first piece of a message follows on what was sent before it on the same stream.
@@ -73,36 +79,41 @@ impl Pieces {
     /// # Errors
     /// If the segments of messages lie in a file that cannot be read.
     pub fn cut(joined: &Joined, graph: &mut Graph) -> io::Result<Self> {
-        let mut pieces = Self::default();
-        let mut streams: HashMap<(ConnectionId, bool), StreamState> = HashMap::new();
-        for message in &joined.messages {
-            let connection = &joined.connections[message.connection.index()];
-            let state = streams
-                .entry((message.connection, message.from_client))
-                .or_insert_with(|| StreamState::new(connection));
-            let full_uplink = joined.full_uplinks.get(sender_host(joined, message).index());
-            let first = graph.events.len();
-            let segments =
-                joined.stream(message.connection, message.from_client).range(message.offset, message.bytes)?;
-            pieces.cut_message(joined, graph, (message, full_uplink), &segments, state);
-            pieces.by_message.push(first..graph.events.len());
+        let mut pieces = Self { begins: Vec::with_capacity(joined.messages.len() + 1), ..Self::default() };
+        let mut streams: HashMap<(ConnectionId, bool), StreamState> = HashMap::default();
+        for messages in joined.messages.chunks(READ_AT_ONCE) {
+            let segments = messages.par_iter().map(|message| {
+                joined.stream(message.connection, message.from_client).range(message.offset, message.bytes)
+            });
+            let segments = segments.collect::<io::Result<Vec<_>>>()?;
+            for (message, segments) in messages.iter().zip(segments) {
+                let connection = &joined.connections[message.connection.index()];
+                let state = streams
+                    .entry((message.connection, message.from_client))
+                    .or_insert_with(|| StreamState::new(connection));
+                let full_uplink = joined.full_uplinks.get(sender_host(joined, message).index());
+                pieces.begins.push(number(graph.count()));
+                pieces.cut_message(joined, graph, (message, full_uplink), &segments, state);
+            }
         }
+        pieces.begins.push(number(graph.count()));
+        pieces.offsets.shrink_to_fit();
         Ok(pieces)
     }
 
     /// The first event of a message.
     pub fn first(&self, message: MessageId) -> Draft {
-        self.by_message[message.index()].start
+        self.begins[message.index()] as usize
     }
 
     /// The last event of a message.
     pub fn last(&self, message: MessageId) -> Draft {
-        self.by_message[message.index()].end - 1
+        self.begins[message.index() + 1] as usize - 1
     }
 
     /// All events of a message.
     pub fn all(&self, message: MessageId) -> Range<Draft> {
-        self.by_message[message.index()].clone()
+        self.begins[message.index()] as usize..self.begins[message.index() + 1] as usize
     }
 
     /// Offset of the piece's first byte within its stream.
@@ -126,7 +137,7 @@ impl Pieces {
         &mut self,
         joined: &Joined,
         graph: &mut Graph,
-        (message, full_uplink): (&MessageRow, Option<&FullTimes>),
+        (message, full_uplink): (&Message, Option<&FullTimes>),
         segments: &[Segment],
         state: &mut StreamState,
     ) {
@@ -163,14 +174,16 @@ impl Pieces {
         self.complete(joined, graph, message);
     }
 
-    fn close(&mut self, joined: &Joined, graph: &mut Graph, message: &MessageRow, state: &mut StreamState, open: Open) {
-        let is_first = graph.events.len() == self.first_of_next();
+    fn close(&mut self, joined: &Joined, graph: &mut Graph, message: &Message, state: &mut StreamState, open: Open) {
+        let is_first = graph.count() == self.first_of_current();
         let process = sender(&joined.connections[message.connection.index()], message.from_client);
         let piece = graph.send(message, process, open.bytes, open.sent_ns, open.arrived_ns);
         self.offsets.push(open.offset);
         if let Some(lead) = open.lead {
             if is_first {
-                self.leads.insert(message.message, lead);
+                if follows(message.kind) {
+                    self.leads.insert(message.message, lead);
+                }
             } else {
                 self.paces[lead.pace as usize] += 1;
                 if lead.pace == Pace::Receiver && message.kind == MessageKind::BlockData {
@@ -185,23 +198,21 @@ impl Pieces {
     }
 
     /// Draft of the first piece of the message that is being cut.
-    fn first_of_next(&self) -> Draft {
-        self.by_message.last().map_or(0, |range| range.end)
+    fn first_of_current(&self) -> Draft {
+        self.begins.last().map_or(0, |begin| *begin as usize)
     }
 
     /// A message whose bytes the capture lost is one piece; one that was seen in part carries all its bytes.
-    fn complete(&mut self, joined: &Joined, graph: &mut Graph, message: &MessageRow) {
-        let first = self.first_of_next();
-        if graph.events.len() == first {
+    fn complete(&mut self, joined: &Joined, graph: &mut Graph, message: &Message) {
+        let first = self.first_of_current();
+        if graph.count() == first {
             let process = sender(&joined.connections[message.connection.index()], message.from_client);
             graph.send(message, process, message.bytes, message.sent_ns, message.delivered_ns);
             self.offsets.push(message.offset);
             return;
         }
-        let seen: u64 = graph.events[first..].iter().map(|event| event.row.bytes).sum();
-        if let Some(last) = graph.events.last_mut() {
-            last.row.bytes += message.bytes.saturating_sub(seen);
-        }
+        let seen: u64 = (first..graph.count()).map(|piece| graph.bytes(piece)).sum();
+        graph.add_bytes(graph.count() - 1, message.bytes.saturating_sub(seen));
     }
 }
 
@@ -209,7 +220,8 @@ fn tie(graph: &mut Graph, piece: Draft, lead: Lead) {
     let previous = lead.previous;
     match lead.pace {
         Pace::Network => {
-            graph.events[piece].paced = graph.wait(piece, Cause::sent(previous, Evidence::Stream));
+            let waits = graph.wait(piece, Cause::sent(previous, Evidence::Stream));
+            graph.set_paced(piece, waits);
         }
         Pace::Receiver => {
             graph.wait(piece, Cause::sent(previous, Evidence::Stream));
@@ -220,13 +232,14 @@ fn tie(graph: &mut Graph, piece: Draft, lead: Lead) {
         Pace::Sender => {
             let on_its_way = graph.arrived(previous).saturating_sub(graph.happened(previous));
             let arrived = graph.arrived(previous) <= graph.happened(piece);
-            let paced = graph.events[previous].paced;
+            let paced = graph.is_paced(previous);
             if arrived && (paced || on_its_way > lead.idle) {
                 graph.wait(piece, Cause::delivered(previous, Evidence::Stream));
             } else if paced {
                 // What the network paced was handed over long before it left: a pause of the sender's that is counted from then
                 // would be the network's time. So the network paces this one as well.
-                graph.events[piece].paced = graph.wait(piece, Cause::sent(previous, Evidence::Stream));
+                let waits = graph.wait(piece, Cause::sent(previous, Evidence::Stream));
+                graph.set_paced(piece, waits);
             } else {
                 graph.wait(piece, Cause::sent(previous, Evidence::Stream));
             }
@@ -316,6 +329,14 @@ impl StreamState {
 
 fn sender(connection: &ConnectionRow, from_client: bool) -> Option<ProcessId> {
     if from_client { connection.client_process } else { connection.server_process }
+}
+
+/// Messages that may be asked for what they follow on ([`Pieces::follow`]).
+fn follows(kind: MessageKind) -> bool {
+    matches!(
+        kind,
+        MessageKind::BlockData | MessageKind::ShuffleResponse | MessageKind::HttpResponse | MessageKind::Unknown
+    )
 }
 
 /// Messages that are produced or taken bit by bit.

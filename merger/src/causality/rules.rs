@@ -1,18 +1,18 @@
 //! What each kind of message waits for.
 
-use std::collections::HashMap;
-
 use trace::ids::{MessageId, ProcessId};
-use trace::rows::{Evidence, MessageKind, MessageRow, StepKind};
+use trace::rows::{Evidence, MessageKind, StepKind};
 
 use super::draft::{Cause, Draft, Graph};
 use super::hidden::{self, Production};
-use super::index::{Index, role, sender, span};
+use super::index::{Index, role, sender};
 use super::measured::{self, Measured, Writers};
 use super::pieces::Pieces;
 use super::threads::Threads;
 use super::timers::Timers;
+use crate::compact::Message;
 use crate::joined::Joined;
+use crate::maps::HashMap;
 
 /// Longest time between the last thing that a daemon got and what it then did because of that.
 const DAEMON_MEMORY_NS: u64 = 5_000_000_000;
@@ -48,12 +48,12 @@ pub struct CauseInference<'a> {
 
 impl<'a> CauseInference<'a> {
     /// Lets a message wait for `cause`.
-    pub fn wait(&mut self, message: &MessageRow, cause: Cause) -> bool {
+    pub fn wait(&mut self, message: &Message, cause: Cause) -> bool {
         self.graph.wait(self.pieces.first(message.message), cause)
     }
 
     /// Whether nothing is known yet of what a message waits for.
-    pub fn is_root(&self, message: &MessageRow) -> bool {
+    pub fn is_root(&self, message: &Message) -> bool {
         self.graph.is_root(self.pieces.first(message.message))
     }
 
@@ -77,7 +77,7 @@ impl<'a> CauseInference<'a> {
         }
     }
 
-    fn by_kind(&mut self, message: &MessageRow) {
+    fn by_kind(&mut self, message: &Message) {
         match message.kind {
             MessageKind::RpcConnect | MessageKind::Sasl => self.connect(message),
             MessageKind::RpcRequest => self.rpc_request(message),
@@ -95,7 +95,7 @@ impl<'a> CauseInference<'a> {
     }
 
     /// Messages that open an RPC connection go because of the call that needs it.
-    fn connect(&mut self, message: &MessageRow) {
+    fn connect(&mut self, message: &Message) {
         if let Some(answered) = self.last_before(message, true) {
             self.wait(message, Cause::delivered(self.pieces.last(answered.message), Evidence::Exchange));
             return;
@@ -120,7 +120,7 @@ impl<'a> CauseInference<'a> {
         }
     }
 
-    fn rpc_request(&mut self, message: &MessageRow) {
+    fn rpc_request(&mut self, message: &Message) {
         self.after_opening(message);
         // What a DataNode received it reports at once; what it began to receive or deleted goes with its next heartbeat.
         if message.name == "blockReceivedAndDeleted"
@@ -136,10 +136,10 @@ impl<'a> CauseInference<'a> {
     }
 
     /// The last block that a DataNode had received whole before it reported one.
-    fn last_block(&self, message: &MessageRow) -> Option<Cause> {
+    fn last_block(&self, message: &Message) -> Option<Cause> {
         let received = self.threads.received_between(sender(self.joined, message)?, 0, self.made_at(message));
         let blocks = received.iter().rev().map(|moment| moment.cause).find(|cause| {
-            let id = self.graph.events[cause.event].row.message;
+            let id = self.graph.message(cause.event);
             id.is_some_and(|id| self.joined.messages[id.index()].kind == MessageKind::BlockData)
         });
         blocks.map(|cause| Cause { evidence: Evidence::Protocol, ..cause })
@@ -154,7 +154,7 @@ impl<'a> CauseInference<'a> {
     }
 
     /// The first call on a connection goes right behind its opening, and after what the server answered to that.
-    fn after_opening(&mut self, message: &MessageRow) {
+    fn after_opening(&mut self, message: &Message) {
         if let Some(before) = self.last_on_stream(message)
             && matches!(before.kind, MessageKind::RpcConnect | MessageKind::Sasl)
         {
@@ -168,7 +168,7 @@ impl<'a> CauseInference<'a> {
     }
 
     /// Lets a call wait for `cause`, or, where a connection was opened for it after that, the opening.
-    pub fn call_because(&mut self, message: &MessageRow, cause: Cause) {
+    pub fn call_because(&mut self, message: &Message, cause: Cause) {
         let opening = *self.index.of_connection[message.connection.index()].first().unwrap_or(&message.message);
         let opening = &self.joined.messages[opening.index()];
         let opens = opening.from_client
@@ -183,7 +183,7 @@ impl<'a> CauseInference<'a> {
     }
 
     /// What the process that makes a request had got before, until `until` at most.
-    pub fn causes_of_request(&self, message: &MessageRow, until: u64) -> Vec<Cause> {
+    pub fn causes_of_request(&self, message: &Message, until: u64) -> Vec<Cause> {
         let process = sender(self.joined, message);
         let mut causes = Vec::new();
         let until = self.made_at(message).min(until);
@@ -191,7 +191,7 @@ impl<'a> CauseInference<'a> {
             let at = at.min(until);
             if let Some(moment) = self.threads.latest(self.joined, thread, at) {
                 causes.push(moment.cause);
-                let beat = self.graph.events[moment.cause.event].row.timer.is_some();
+                let beat = self.graph.is_beat(moment.cause.event);
                 if !beat && at.saturating_sub(self.graph.arrived(moment.cause.event)) <= AT_ONCE_NS {
                     return causes;
                 }
@@ -207,7 +207,7 @@ impl<'a> CauseInference<'a> {
             let heuristic = self.heuristic(process, until);
             // A loop that also does what others leave to it does that because of them, not because of its last beat.
             if fed_by_queues && heuristic.is_some() {
-                causes.retain(|cause| self.graph.events[cause.event].row.timer.is_none());
+                causes.retain(|cause| !self.graph.is_beat(cause.event));
             }
             causes.extend(heuristic);
         }
@@ -218,13 +218,13 @@ impl<'a> CauseInference<'a> {
     }
 
     /// Thread that made a request, and when it handed it over.
-    pub fn made_by(&self, message: &MessageRow) -> Option<((ProcessId, u64), u64)> {
-        let made = span(self.joined, *self.index.made_in.get(&message.message)?);
+    pub fn made_by(&self, message: &Message) -> Option<((ProcessId, u64), u64)> {
+        let made = self.index.made_in(self.joined, message.message)?;
         Some(((made.process, made.thread), made.begin_ns.min(made.received_ns)))
     }
 
     /// When a request was made: by its thread's word, or before the opening of the connection that it needed.
-    fn made_at(&self, message: &MessageRow) -> u64 {
+    fn made_at(&self, message: &Message) -> u64 {
         let made = self.made_by(message).map_or(message.sent_ns, |(_, at)| at.min(message.sent_ns));
         let connection = &self.joined.connections[message.connection.index()];
         let opens = self.index.of_connection[message.connection.index()].first() == Some(&message.message);
@@ -239,14 +239,10 @@ impl<'a> CauseInference<'a> {
         (!daemon || until.saturating_sub(moment.at) <= DAEMON_MEMORY_NS).then_some(moment.cause)
     }
 
-    fn rpc_response(&mut self, message: &MessageRow) {
-        let Some(call) = self.index.call_of.get(&message.message).map(|number| self.index.calls[*number]) else {
-            return;
-        };
+    fn rpc_response(&mut self, message: &Message) {
+        let Some(call) = self.index.call(message.message) else { return };
         self.wait(message, Cause::delivered(self.pieces.last(call.request), Evidence::CallId));
-        let Some(served) = self.index.served_in.get(&call.request).map(|number| span(self.joined, *number)) else {
-            return;
-        };
+        let Some(served) = self.index.served_in(self.joined, call.request) else { return };
         let (thread, until) = ((served.process, served.thread), served.end_ns.min(message.sent_ns));
         let request = self.pieces.last(call.request);
         if let Some(moment) = self.threads.latest_serving(self.joined, thread, request, served.begin_ns, until)
@@ -257,7 +253,7 @@ impl<'a> CauseInference<'a> {
         }
     }
 
-    fn ping(&mut self, message: &MessageRow) {
+    fn ping(&mut self, message: &Message) {
         if let Some(before) = self.last_on_stream(message) {
             let piece = self.pieces.last(before.message);
             self.wait(message, Cause::sent(piece, Evidence::Timer));
@@ -265,7 +261,7 @@ impl<'a> CauseInference<'a> {
     }
 
     /// A request of the data transfer protocol: forwarded by a pipeline, or made by a client.
-    fn block_request(&mut self, message: &MessageRow) {
+    fn block_request(&mut self, message: &Message) {
         if let Some(upstream) = self.upstream(message, MessageKind::BlockRequest) {
             self.wait(message, Cause::delivered(self.pieces.last(upstream), Evidence::Pipeline));
             return;
@@ -289,7 +285,7 @@ impl<'a> CauseInference<'a> {
             .map(|answer| Cause::delivered(self.pieces.last(answer), Evidence::Thread))
     }
 
-    fn block_response(&mut self, message: &MessageRow) {
+    fn block_response(&mut self, message: &Message) {
         let Some(exchange) = self.index.exchange(message) else { return };
         let request = exchange.requests.first().copied();
         if let Some(request) = request {
@@ -300,7 +296,7 @@ impl<'a> CauseInference<'a> {
         }
     }
 
-    fn block_data(&mut self, message: &MessageRow) {
+    fn block_data(&mut self, message: &Message) {
         if let Some(upstream) = self.upstream(message, MessageKind::BlockData) {
             self.forward(message, upstream);
         }
@@ -327,7 +323,7 @@ impl<'a> CauseInference<'a> {
 
     /// An application master writes the job's history as a log: each piece that it flushes tells of what happened since
     /// the piece before. It does not think meanwhile, it waits for the next thing to tell of.
-    fn log(&mut self, message: &MessageRow) {
+    fn log(&mut self, message: &Message) {
         let Some(master) = sender(self.joined, message).filter(|id| role(self.joined, Some(*id)) == "MRAppMaster")
         else {
             return;
@@ -344,7 +340,7 @@ impl<'a> CauseInference<'a> {
 
     /// Whether an event is part of a block's transfer, such as the acknowledgement of what was written.
     fn is_of_a_block(&self, event: Draft) -> bool {
-        let message = self.graph.events[event].row.message.map(|id| self.joined.messages[id.index()].kind);
+        let message = self.graph.message(event).map(|id| self.joined.messages[id.index()].kind);
         matches!(message, Some(MessageKind::BlockAck | MessageKind::BlockResponse | MessageKind::BlockData))
     }
 
@@ -362,7 +358,7 @@ impl<'a> CauseInference<'a> {
     }
 
     /// Each piece of a later hop waits for the bytes of the hop before, and for what its DataNode did with those before them.
-    fn forward(&mut self, message: &MessageRow, upstream: MessageId) {
+    fn forward(&mut self, message: &Message, upstream: MessageId) {
         let first = self.pieces.first(upstream);
         let received: Vec<Draft> = self.received(upstream).map(<[Draft]>::to_vec).unwrap_or_default();
         let begin = self.joined.messages[upstream.index()].offset;
@@ -386,7 +382,7 @@ impl<'a> CauseInference<'a> {
     }
 
     /// An acknowledgement waits for the data that had come, and for the acknowledgement from further down.
-    fn block_acks(&mut self, message: &MessageRow) {
+    fn block_acks(&mut self, message: &Message) {
         let Some(exchange) = self.index.exchange(message) else { return };
         let data: Vec<Draft> = exchange.data.iter().flat_map(|data| self.pieces.all(*data)).collect();
         let below = self.downstream(message, MessageKind::BlockAck);
@@ -413,11 +409,11 @@ impl<'a> CauseInference<'a> {
             // What a packet waits for before it is acknowledged is the rest of it, which is on its way. Only the last
             // acknowledgement says how long the DataNode takes.
             let has_prior = piece != self.pieces.first(message.message) && piece != self.pieces.last(message.message);
-            self.graph.events[piece].paced = has_prior;
+            self.graph.set_paced(piece, has_prior);
         }
     }
 
-    fn block_status(&mut self, message: &MessageRow) {
+    fn block_status(&mut self, message: &Message) {
         let Some(exchange) = self.index.exchange(message) else { return };
         let mut pieces = exchange.data.iter().rev().flat_map(|data| self.pieces.all(*data).rev());
         let last = pieces.find(|piece| self.graph.arrived(*piece) <= message.sent_ns);
@@ -427,7 +423,7 @@ impl<'a> CauseInference<'a> {
     }
 
     /// A request over HTTP: what its thread does next, after what came on its connection.
-    pub fn request(&mut self, message: &MessageRow) {
+    pub fn request(&mut self, message: &Message) {
         for cause in self.causes_of_request(message, message.sent_ns) {
             self.wait(message, cause);
         }
@@ -437,7 +433,7 @@ impl<'a> CauseInference<'a> {
     }
 
     /// The first part of an answer waits for the request, the others for the part before.
-    fn response(&mut self, message: &MessageRow) {
+    fn response(&mut self, message: &Message) {
         let Some(exchange) = self.index.exchange(message) else { return };
         if let Some(request) = exchange.requests.first().copied() {
             self.wait(message, Cause::delivered(self.pieces.last(request), Evidence::Exchange));
@@ -449,7 +445,7 @@ impl<'a> CauseInference<'a> {
     }
 
     /// From headers alone: an answer to what came on the connection, or what the process does after what it got.
-    fn by_order(&mut self, message: &MessageRow) {
+    fn by_order(&mut self, message: &Message) {
         let answered = self.last_before(message, true);
         let said = self.last_on_stream(message);
         if let Some(answered) = answered
@@ -475,18 +471,18 @@ impl<'a> CauseInference<'a> {
     }
 
     /// The last message on the connection before, from the other end; with `arrived`, only one that had come.
-    fn last_before(&self, message: &MessageRow, arrived: bool) -> Option<&'a MessageRow> {
+    fn last_before(&self, message: &Message, arrived: bool) -> Option<&'a Message> {
         self.before(message).find(|other| {
             other.from_client != message.from_client && (!arrived || other.delivered_ns <= message.sent_ns)
         })
     }
 
     /// The last message on the connection before, in the same direction.
-    fn last_on_stream(&self, message: &MessageRow) -> Option<&'a MessageRow> {
+    fn last_on_stream(&self, message: &Message) -> Option<&'a Message> {
         self.before(message).find(|other| other.from_client == message.from_client)
     }
 
-    fn before(&self, message: &MessageRow) -> impl Iterator<Item = &'a MessageRow> + use<'a> {
+    fn before(&self, message: &Message) -> impl Iterator<Item = &'a Message> + use<'a> {
         let joined = self.joined;
         let messages: &'a [MessageId] = &self.index.of_connection[message.connection.index()];
         let place = messages.partition_point(|other| *other < message.message);
@@ -494,17 +490,17 @@ impl<'a> CauseInference<'a> {
     }
 
     /// The message of the same kind and block on the hop before.
-    fn upstream(&self, message: &MessageRow, kind: MessageKind) -> Option<MessageId> {
+    fn upstream(&self, message: &Message, kind: MessageKind) -> Option<MessageId> {
         let hop = message.hop?.checked_sub(1).filter(|hop| *hop > 0)?;
         self.on_hop(message, kind, hop)
     }
 
-    fn downstream(&self, message: &MessageRow, kind: MessageKind) -> Option<MessageId> {
+    fn downstream(&self, message: &Message, kind: MessageKind) -> Option<MessageId> {
         self.on_hop(message, kind, message.hop? + 1)
     }
 
     /// Of several (a block that was written again) the one that began nearest to this.
-    fn on_hop(&self, message: &MessageRow, kind: MessageKind, hop: u32) -> Option<MessageId> {
+    fn on_hop(&self, message: &Message, kind: MessageKind, hop: u32) -> Option<MessageId> {
         let messages = self.index.pipelines.get(&message.block?)?;
         messages
             .iter()

@@ -1,10 +1,9 @@
 //! Room on hosts: which containers ran there, and whose end made room for another.
 
-use std::collections::HashMap;
-
 use trace::ids::HostId;
 
 use super::draft::Draft;
+use crate::maps::HashMap;
 
 /// A container that ran: when it was started, when it ended, and the mark of its end.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +27,7 @@ pub(super) struct Slots {
 impl Slots {
     /// Looks at all containers of a kind.
     pub fn of(containers: &[Container]) -> Self {
-        let mut by_host: HashMap<HostId, Vec<&Container>> = HashMap::new();
+        let mut by_host: HashMap<HostId, Vec<&Container>> = HashMap::default();
         for container in containers {
             by_host.entry(container.host).or_default().push(container);
         }

@@ -1,7 +1,5 @@
 //! Jobs and task attempts as rows: what the job history says, on the reference clock and joined with processes.
 
-use std::collections::HashMap;
-
 use trace::ids::{HostId, JobId, MessageId, ProcessId, TaskId};
 use trace::rows::{HostRow, JobRow, MessageKind, ProcessRow, TaskKind, TaskRow};
 
@@ -9,6 +7,7 @@ use super::index::Index;
 use crate::capture::sense::LATEST_NS;
 use crate::history::{Attempt, AttemptState, Histories, History};
 use crate::joined::Joined;
+use crate::maps::HashMap;
 
 /// A job with its attempts.
 #[derive(Clone, Debug)]
@@ -81,7 +80,7 @@ impl<'a> Work<'a> {
 
     /// The requests to which map outputs of each job came, in order.
     pub fn shuffle_requests(&self, joined: &Joined, index: &Index<'_>) -> HashMap<JobId, Vec<MessageId>> {
-        let mut requests: HashMap<JobId, Vec<MessageId>> = HashMap::new();
+        let mut requests: HashMap<JobId, Vec<MessageId>> = HashMap::default();
         for message in joined.messages.iter().filter(|message| message.kind == MessageKind::ShuffleRequest) {
             let data = index.exchange(message).map_or(&[][..], |exchange| &exchange.data);
             let maps = data.iter().filter_map(|data| joined.messages[data.index()].map.as_deref());
@@ -103,7 +102,7 @@ impl<'a> Work<'a> {
 
 /// Processes by the attempt that they ran: as they said themselves, or as their messages name it most often.
 fn runners(joined: &Joined) -> HashMap<&str, ProcessId> {
-    let mut named: HashMap<(&str, ProcessId), u32> = HashMap::new();
+    let mut named: HashMap<(&str, ProcessId), u32> = HashMap::default();
     for message in joined.messages.iter().filter(|message| message.from_client) {
         let client = joined.connections[message.connection.index()].client_process;
         if let (Some(attempt), Some(process)) = (&message.attempt, client)

@@ -5,8 +5,6 @@
 //! them; for work that was handed over that is what the other thread had got. A thread that started others and waited
 //! for them acts because of the last thing that those got.
 
-use std::collections::{HashMap, HashSet};
-
 use trace::ids::{MessageId, ProcessId};
 use trace::rows::{Evidence, MessageKind};
 
@@ -14,7 +12,8 @@ use super::draft::{Cause, Draft, Graph};
 use super::index::{Index, role};
 use super::pieces::Pieces;
 use super::timers::Timers;
-use crate::joined::Joined;
+use crate::joined::{Joined, ThreadStart};
+use crate::maps::{HashMap, HashSet};
 
 /// A thread of a process.
 pub type Thread = (ProcessId, u64);
@@ -38,9 +37,10 @@ pub struct Moment {
 #[derive(Clone, Debug, Default)]
 pub struct Threads {
     moments: HashMap<Thread, Vec<Moment>>,
-    /// Work that a thread was started for or that was handed over to it: when, and by which thread; in order.
-    handed: HashMap<Thread, Vec<(u64, u64)>>,
-    children: HashMap<Thread, Vec<(u64, u64)>>,
+    /// Work that a thread was started for or that was handed over to it, by its place among all: ordered by the thread, and when.
+    handed: Vec<u32>,
+    /// The same, ordered by the thread that started another.
+    started: Vec<u32>,
     /// Threads that do nothing but beat: nobody waits for them.
     beating: HashSet<Thread>,
     /// What a process got, but for beats of timers and openings of connections, in order.
@@ -63,15 +63,20 @@ impl Threads {
         let mut threads = Self::default();
         threads.take_spans(joined, index, pieces, graph, consumed);
         threads.take_deliveries(joined, pieces, timers, graph);
-        for start in &joined.threads {
-            threads.handed.entry((start.process, start.child)).or_default().push((start.at_ns, start.by));
-            threads.children.entry((start.process, start.by)).or_default().push((start.child, start.at_ns));
-        }
         for moments in threads.moments.values_mut().chain(threads.received.values_mut()) {
             moments.sort_by_key(|moment| moment.at);
         }
         threads.beating = beating(joined, timers);
-        threads.handed.values_mut().for_each(|handed| handed.sort_unstable());
+        let all: Vec<u32> = (0..).zip(&joined.threads).map(|(place, _)| place).collect();
+        (threads.handed, threads.started) = (all.clone(), all);
+        threads.handed.sort_by_cached_key(|place| {
+            let start = start(joined, *place);
+            (start.process, start.child, start.at_ns, start.by)
+        });
+        threads.started.sort_by_cached_key(|place| {
+            let start = start(joined, *place);
+            (start.process, start.by)
+        });
         threads
     }
 
@@ -83,7 +88,7 @@ impl Threads {
         graph: &Graph,
         consumed: &HashMap<Draft, Draft>,
     ) {
-        let mut readers: HashMap<MessageId, usize> = HashMap::new();
+        let mut readers: HashMap<MessageId, usize> = HashMap::default();
         for span in &joined.spans {
             let thread = (span.process, span.thread);
             let mut add = |at: u64, cause: Cause| self.moments.entry(thread).or_default().push(Moment { at, cause });
@@ -178,10 +183,11 @@ impl Threads {
 
     fn follow(&self, joined: &Joined, thread: Thread, until: u64, generations: u32) -> Option<Moment> {
         let own = self.own(thread, until);
-        let joins =
-            waits_for_children(role(joined, Some(thread.0))).then(|| self.ended_children(thread, until)).flatten();
+        let joins = waits_for_children(role(joined, Some(thread.0)))
+            .then(|| self.ended_children(joined, thread, until))
+            .flatten();
         let own = [own, joins].into_iter().flatten().max_by_key(|moment| moment.at);
-        let handed = self.handed_over(thread, until).filter(|(at, _)| own.is_none_or(|own| own.at < *at));
+        let handed = self.handed_over(joined, thread, until).filter(|(at, _)| own.is_none_or(|own| own.at < *at));
         handed
             .filter(|_| generations > 0)
             .and_then(|(at, by)| {
@@ -191,10 +197,13 @@ impl Threads {
             .or(own)
     }
 
-    fn handed_over(&self, thread: Thread, until: u64) -> Option<(u64, u64)> {
-        let handed = self.handed.get(&thread)?;
-        let after = handed.partition_point(|(at, _)| *at <= until);
-        Some(handed[after.checked_sub(1)?])
+    fn handed_over(&self, joined: &Joined, thread: Thread, until: u64) -> Option<(u64, u64)> {
+        let after = self.handed.partition_point(|place| {
+            let start = start(joined, *place);
+            (start.process, start.child, start.at_ns) <= (thread.0, thread.1, until)
+        });
+        let last = start(joined, self.handed[after.checked_sub(1)?]);
+        ((last.process, last.child) == thread).then_some((last.at_ns, last.by))
     }
 
     fn own(&self, thread: Thread, until: u64) -> Option<Moment> {
@@ -204,12 +213,16 @@ impl Threads {
     }
 
     /// The last thing that a thread's children got, of those that got nothing more after `until`.
-    fn ended_children(&self, thread: Thread, until: u64) -> Option<Moment> {
-        let children = self.children.get(&thread)?;
-        children
-            .iter()
-            .filter(|(child, started)| *started <= until && !self.beating.contains(&(thread.0, *child)))
-            .filter_map(|(child, _)| self.moments.get(&(thread.0, *child))?.last().copied())
+    fn ended_children(&self, joined: &Joined, thread: Thread, until: u64) -> Option<Moment> {
+        let first = self.started.partition_point(|place| {
+            let start = start(joined, *place);
+            (start.process, start.by) < thread
+        });
+        let from_there = self.started[first..].iter().map(|place| start(joined, *place));
+        from_there
+            .take_while(|start| (start.process, start.by) == thread)
+            .filter(|start| start.at_ns <= until && !self.beating.contains(&(thread.0, start.child)))
+            .filter_map(|start| self.moments.get(&(thread.0, start.child))?.last().copied())
             .filter(|last| last.at <= until)
             .max_by_key(|last| last.at)
             .map(|last| Moment { cause: Cause { evidence: Evidence::Thread, ..last.cause }, ..last })
@@ -231,9 +244,13 @@ impl Threads {
     }
 }
 
+fn start(joined: &Joined, place: u32) -> &ThreadStart {
+    &joined.threads[place as usize]
+}
+
 /// Threads all of whose calls are beats.
 fn beating(joined: &Joined, timers: &Timers) -> HashSet<Thread> {
-    let mut beating: HashMap<Thread, bool> = HashMap::new();
+    let mut beating: HashMap<Thread, bool> = HashMap::default();
     for span in &joined.spans {
         let beats = span.request.is_some_and(|request| timers.of_message(request).is_some());
         *beating.entry((span.process, span.thread)).or_insert(true) &= beats;

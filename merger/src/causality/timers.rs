@@ -1,14 +1,16 @@
 //! Loops that beat on their own account: which RPC methods they call, and their beats.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use trace::ids::{ConnectionId, MessageId, ProcessId, TimerId};
 use trace::rows::{Evidence, TimerRow};
 
 use super::draft::{Beat, Cause, Graph};
-use super::index::{Call, Index, role, span};
+use super::index::{Call, Index, role};
 use super::pieces::Pieces;
 use crate::joined::Joined;
+use crate::maps::{HashMap, HashSet};
+use crate::words::Word;
 
 /// Methods that are called by loops with a pause, and by nothing else.
 ///
@@ -57,7 +59,7 @@ impl Timers {
         }
         let mut timers = Self::default();
         for ((process, _, name), calls) in groups {
-            timers.add(joined, pieces, graph, process, name, &calls);
+            timers.add(joined, pieces, graph, process, name.as_str().to_owned(), &calls);
         }
         timers
     }
@@ -80,8 +82,7 @@ impl Timers {
             let beat = Beat { request: pieces.last(call.request), response: pieces.last(answer) };
             let number = u32::try_from(beats.len()).unwrap_or(u32::MAX);
             for half in [beat.request, beat.response] {
-                graph.events[half].row.timer = Some(timer);
-                graph.events[half].row.beat = Some(number);
+                graph.set_beat(half, timer, number);
             }
             if let Some(last) = last {
                 let first = pieces.first(call.request);
@@ -132,16 +133,15 @@ impl Timers {
 }
 
 /// Whose calls a timer is made of: the process, or where it is unknown the connection, and the method.
-type Group = (Option<ProcessId>, Option<ConnectionId>, String);
+type Group = (Option<ProcessId>, Option<ConnectionId>, Word);
 
 fn beats(joined: &Joined, index: &Index<'_>, workers: &HashSet<(ProcessId, u64)>, call: &Call) -> bool {
     let name = joined.messages[call.request.index()].name.as_str();
     match name {
         // Both the task's own thread (at the end of each phase) and the thread that reports progress call it.
-        "statusUpdate" => index.made_in.get(&call.request).is_none_or(|number| {
-            let made = span(joined, *number);
-            !workers.contains(&(made.process, made.thread))
-        }),
+        "statusUpdate" => {
+            index.made_in(joined, call.request).is_none_or(|made| !workers.contains(&(made.process, made.thread)))
+        }
         // Hadoop 1's TaskTracker; the localizer of YARN has a method of that name that is no loop.
         "heartbeat" => role(joined, call.client) == "TaskTracker",
         name => LOOPS.contains(&name),

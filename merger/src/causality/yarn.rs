@@ -9,8 +9,6 @@
 //! (`mapreduce.job.reduce.slowstart.completedmaps`), and asked for with the next. A reduce learns of completed maps by
 //! polling. The job is finished when the master has committed it.
 
-use std::collections::HashMap;
-
 use trace::ids::{HostId, MessageId, ProcessId, TaskId, TimerId};
 use trace::jvm::JvmRecord;
 use trace::rows::{Carrier, Evidence, TaskKind};
@@ -21,7 +19,8 @@ use super::index::{Call, receiver_host, role, sender};
 use super::rules::CauseInference;
 use super::slots::{Container, Slots};
 use super::tasks::{JobOf, Work};
-use crate::history::Histories;
+use crate::history::{Histories, SLOW_START};
+use crate::maps::HashMap;
 
 /// Share of completed maps at which reduces are scheduled, where the configuration does not say
 /// (mapred-default.xml of Hadoop 3.4).
@@ -46,7 +45,7 @@ pub struct Marks {
 /// Tells the causes of everything that YARN decides, and sets the marks of jobs and tasks.
 pub fn infer(inference: &mut CauseInference<'_>, work: &Work<'_>, histories: &Histories) -> Marks {
     let mut marks = Marks::default();
-    let mut starts: HashMap<TaskId, Call> = HashMap::new();
+    let mut starts: HashMap<TaskId, Call> = HashMap::default();
     for job in &work.of {
         starts.extend(match_starts(inference, work, job));
     }
@@ -92,7 +91,7 @@ pub fn finish_jobs(inference: &mut CauseInference<'_>, work: &Work<'_>, marks: &
 /// The call that started each attempt's container: of the master's calls to the attempt's host, the one whose response
 /// came nearest to the attempt's start.
 fn match_starts(inference: &CauseInference<'_>, work: &Work<'_>, job: &JobOf<'_>) -> HashMap<TaskId, Call> {
-    let mut starts = HashMap::new();
+    let mut starts = HashMap::default();
     let Some(master) = job.master else { return starts };
     let mut calls: Vec<(HostId, u64, Call)> = inference
         .index
@@ -198,7 +197,7 @@ struct MasterStarts {
 
 impl MasterStarts {
     fn find(inference: &CauseInference<'_>) -> Self {
-        let mut by_host: HashMap<HostId, Vec<Call>> = HashMap::new();
+        let mut by_host: HashMap<HostId, Vec<Call>> = HashMap::default();
         for call in inference.index.calls_of("startContainers") {
             if role(inference.joined, call.client) == "ResourceManager" {
                 let request = &inference.joined.messages[call.request.index()];
@@ -286,11 +285,12 @@ fn start_process(inference: &mut CauseInference<'_>, process: ProcessId, start: 
     let row = &inference.joined.processes[process.index()];
     let at = inference.index.first_sent.get(&process).map_or(row.first_seen_ns, |sent| row.first_seen_ns.min(*sent));
     if let Some(node) = start.server {
-        let fetched =
-            inference.threads.received_between(node, inference.graph.arrived(asked), at).iter().rev().find(|moment| {
-                let event = &inference.graph.events[moment.cause.event].row;
-                !event.from_client
-            });
+        let fetched = inference
+            .threads
+            .received_between(node, inference.graph.arrived(asked), at)
+            .iter()
+            .rev()
+            .find(|moment| !inference.graph.is_from_client(moment.cause.event));
         causes.extend(fetched.map(|moment| Cause { evidence: Evidence::Protocol, ..moment.cause }));
     }
     causes.retain(|cause| inference.graph.yielded(*cause).is_some_and(|yielded| yielded <= at));
@@ -316,9 +316,7 @@ impl Assignments {
         let allocate = job.master.and_then(|master| inference.timers.of(master, "allocate"));
         let mut this = Self { allocate, maps_asked: None, reduces_asked: None };
         let (Some(allocate), Some(master)) = (allocate, job.master) else { return this };
-        let server = inference.graph.beats[allocate.index()]
-            .first()
-            .map(|beat| inference.graph.events[beat.response].row.process);
+        let server = inference.graph.beats[allocate.index()].first().map(|beat| inference.graph.process(beat.response));
         let server = server.flatten();
         let finish_of_maps = map_finishes(inference, job, marks, work);
         let first_start = inference
@@ -330,7 +328,7 @@ impl Assignments {
             this.maps_asked = ask_for_maps(inference, master, allocate, server, first_start);
         }
         let share = histories
-            .setting(&job.history.id, "mapreduce.job.reduce.slowstart.completedmaps")
+            .setting(&job.history.id, SLOW_START)
             .and_then(|value| value.parse::<f64>().ok())
             .unwrap_or(DEFAULT_SLOW_START);
         let enough = enough_maps(share, finish_of_maps.len());
@@ -359,7 +357,7 @@ impl Assignments {
             beats.partition_point(|beat| inference.graph.arrived(beat.response) <= request.sent_ns).checked_sub(1)?;
         let learnt_at = inference.graph.happened(beats[learnt].response);
         let learnt_before = learnt.checked_sub(1).map_or(0, |before| inference.graph.happened(beats[before].response));
-        let manager = inference.graph.events[beats[learnt].response].row.process;
+        let manager = inference.graph.process(beats[learnt].response);
         let reported = last_arrival(inference, node, Carrier::Request, learnt_at);
         let at = reported.max(learnt_before + 1).min(learnt_at);
         let asked = if kind == TaskKind::Reduce { self.reduces_asked } else { self.maps_asked };
@@ -399,7 +397,7 @@ fn ask_for_maps(
     let asked = beats[learnt.saturating_sub(1)].request;
     let (sent, arrived) = (inference.graph.happened(asked), inference.graph.arrived(asked));
     let answers = inference.threads.received_between(master, 0, sent).iter().rev();
-    let ready = answers.map(|moment| moment.cause).find(|cause| !inference.graph.events[cause.event].row.from_client);
+    let ready = answers.map(|moment| moment.cause).find(|cause| !inference.graph.is_from_client(cause.event));
     let ready = ready.or_else(|| inference.threads.origin(master))?;
     let news = in_time(inference, ready.carried(allocate, Carrier::Request), arrived);
     Some(inference.graph.mark("maps.asked", server, None, arrived, &[news]))

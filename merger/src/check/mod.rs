@@ -80,7 +80,7 @@ pub fn check(trace: &Trace) -> Report {
 }
 
 /// Rows of each table.
-pub(crate) fn rows(trace: &Trace) -> BTreeMap<String, u64> {
+fn rows(trace: &Trace) -> BTreeMap<String, u64> {
     [
         ("processes", trace.processes.len()),
         ("connections", trace.connections.len()),

@@ -21,6 +21,7 @@ use crate::capture::host::is_damage;
 use crate::loss::{Loss, LossKind, Note as _};
 
 pub use conf::read_configuration;
+pub(crate) use conf::{SLOW_START, SLOW_START_1};
 pub(crate) use events::job_of;
 pub use events::{Attempt, AttemptState, History};
 
@@ -42,7 +43,7 @@ pub enum HistoryError {
 pub struct Histories {
     /// One for each job, ordered by submission.
     pub jobs: Vec<History>,
-    /// Configuration of each job: name to value.
+    /// Configuration of each job: name to value of the settings that are asked for.
     pub configurations: BTreeMap<String, BTreeMap<String, String>>,
     /// Rack of each host that they name.
     pub racks: BTreeMap<String, String>,

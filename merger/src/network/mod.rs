@@ -28,7 +28,7 @@ pub use show::show;
 use plateau::{Plateau, plateau};
 use queues::Waits;
 pub(crate) use windows::{Carried, carried};
-use windows::{Ends, Load, WINDOW_NS};
+use windows::{Ends, Load, WINDOW_NS, Windows};
 
 /// A link was full if it was so, and no other explains it, in so many windows: half a second in all.
 const FULL_WINDOWS: usize = 10;
@@ -83,16 +83,16 @@ impl<'h> Racks<'h> {
     }
 }
 
-/// What each link carried, window by window.
-type Loads<'h> = BTreeMap<DirectedLink<'h>, BTreeMap<u64, Load>>;
+/// What a link carried, window by window.
+type Loads = BTreeMap<u64, Load>;
 
 /// A link on a plateau.
-struct Filled<'l> {
+struct Filled {
     plateau: Plateau,
-    windows: &'l BTreeMap<u64, Load>,
+    windows: Loads,
 }
 
-impl Filled<'_> {
+impl Filled {
     /// Whether it was full in a window.
     fn was_full(&self, load: &Load) -> bool {
         self.plateau.holds(load.bytes()) && load.is_even()
@@ -116,30 +116,32 @@ pub(crate) fn links(
     packets: impl Fn(&ObservedFlow) -> io::Result<Views> + Sync,
 ) -> io::Result<Links> {
     let racks = Racks::of(hosts);
-    let loads = loads(&carried, &racks);
+    let mut filled: BTreeMap<DirectedLink, Filled> = BTreeMap::new();
+    // Windows are made link by link, and those of links on no plateau are not needed any more.
+    let mut carried_bps: BTreeMap<DirectedLink, u64> = BTreeMap::new();
+    for (link, parts) in by_link(&carried, &racks) {
+        let windows = loads(&parts);
+        carried_bps.insert(link, carried_for_long(&windows));
+        let Some(most) = windows.values().map(Load::bytes).max() else { continue };
+        let even = windows.values().filter(|load| load.is_even()).map(Load::bytes);
+        if let Some(plateau) = plateau(even, most, BURST_BYTES) {
+            filled.insert(link, Filled { plateau, windows });
+        }
+    }
     drop(carried);
-    let filled: BTreeMap<DirectedLink, Filled> = loads
-        .iter()
-        .filter_map(|(link, windows)| {
-            let most = windows.values().map(Load::bytes).max()?;
-            let even = windows.values().filter(|load| load.is_even()).map(Load::bytes);
-            let plateau = plateau(even, most, BURST_BYTES)?;
-            Some((*link, Filled { plateau, windows }))
-        })
-        .collect();
     let touched = |ends: &Ends| racks.way(*ends).iter().any(|link| filled.contains_key(link));
     let waits = Waits::new(flows, book, touched, packets)?;
     let direct = racks.several() == 2;
     let full_uplink = |host: usize| {
         let filled = filled.get(&DirectedLink::Up(host));
-        filled.map(|filled| FullTimes::of(filled.plateau, filled.windows)).unwrap_or_default()
+        filled.map(|filled| FullTimes::of(filled.plateau, &filled.windows)).unwrap_or_default()
     };
     let full_uplinks = (0..hosts.len()).map(full_uplink).collect();
-    let estimates = loads
+    let estimates = carried_bps
         .iter()
         // Between two racks what leaves the one comes to the other: one link.
         .filter(|(link, _)| !(direct && matches!(link, DirectedLink::In(_))))
-        .map(|(link, windows)| {
+        .map(|(link, carried_bps)| {
             let (from, to) = names(*link, hosts, &racks, direct);
             let full = full_windows(*link, &filled, &waits, direct);
             let plateau = filled.get(link).map(|filled| filled.plateau).filter(|_| full.len() >= FULL_WINDOWS);
@@ -148,8 +150,8 @@ pub(crate) fn links(
             let here: Vec<(Ends, u64)> = full
                 .iter()
                 .flat_map(|window| {
-                    let ends = windows.get(window).into_iter().flat_map(Load::ends);
-                    ends.map(|ends| (ends, *window))
+                    let load = filled.get(link).and_then(|filled| filled.windows.get(window));
+                    load.into_iter().flat_map(Load::ends).map(|ends| (ends, *window))
                 })
                 .filter(|(ends, window)| seen.is_some() && waits_only_at(*link, *ends, *window, &racks, &filled))
                 .collect();
@@ -158,7 +160,7 @@ pub(crate) fn links(
             LinkEstimate {
                 from,
                 to,
-                rate_bps: plateau.map_or_else(|| carried_for_long(windows), |it| per_window(it.bytes)),
+                rate_bps: plateau.map_or(*carried_bps, |it| per_window(it.bytes)),
                 at_least: plateau.is_none(),
                 full_s: full.len() as f64 * WINDOW_NS as f64 / 1e9,
                 queue_bytes: queue,
@@ -175,7 +177,7 @@ const fn per_window(bytes: u64) -> u64 {
 }
 
 /// The most that a link carried for a while, bits per second, less what a burst may have been of it: no link has a lower rate.
-fn carried_for_long(windows: &BTreeMap<u64, Load>) -> u64 {
+fn carried_for_long(windows: &Loads) -> u64 {
     let bytes: Vec<(u64, u64)> = windows.iter().map(|(at, load)| (*at, load.bytes())).collect();
     let most_of = |count: u64| {
         let (mut sum, mut behind, mut most) = (0, 0, 0);
@@ -192,18 +194,26 @@ fn carried_for_long(windows: &BTreeMap<u64, Load>) -> u64 {
     WHILES.into_iter().map(most_of).max().unwrap_or(0)
 }
 
-fn loads<'h>(carried: &Carried, racks: &Racks<'h>) -> Loads<'h> {
-    let mut loads: Loads = BTreeMap::new();
+/// What hosts sent each other over each link.
+fn by_link<'c, 'h>(carried: &'c Carried, racks: &Racks<'h>) -> BTreeMap<DirectedLink<'h>, Vec<(Ends, &'c Windows)>> {
+    let mut by_link: BTreeMap<DirectedLink, Vec<(Ends, &Windows)>> = BTreeMap::new();
     for (ends, windows) in &carried.sent {
-        for (window, parts) in windows {
-            loads.entry(DirectedLink::Up(ends.from)).or_default().entry(*window).or_default().add(*ends, parts);
-        }
+        by_link.entry(DirectedLink::Up(ends.from)).or_default().push((*ends, windows));
     }
     for (ends, windows) in &carried.arrived {
         for link in racks.way(*ends).into_iter().skip(1) {
-            for (window, parts) in windows {
-                loads.entry(link).or_default().entry(*window).or_default().add(*ends, parts);
-            }
+            by_link.entry(link).or_default().push((*ends, windows));
+        }
+    }
+    by_link
+}
+
+/// What a link carried in each window.
+fn loads(parts: &[(Ends, &Windows)]) -> Loads {
+    let mut loads = Loads::new();
+    for (ends, windows) in parts {
+        for (window, parts) in *windows {
+            loads.entry(*window).or_default().add(*ends, parts);
         }
     }
     loads

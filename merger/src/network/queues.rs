@@ -1,20 +1,23 @@
 //! How long bytes waited on their way, beyond the least time between two hosts.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use foldhash::quality::RandomState;
 use rayon::prelude::*;
 
 use super::windows::{Ends, WINDOW_NS, ends};
 use crate::capture::observed::Observed;
 use crate::join::{AddressBook, ObservedFlow};
+use crate::maps::HashMap;
 use crate::survey::Views;
 
 /// The longest waits between two hosts, by window of their arrival.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
-    longest_ns: BTreeMap<(Ends, u64), u64>,
+    /// The least time under way, by the clocks.
+    least_ns: BTreeMap<Ends, i64>,
+    /// The longest time of each window.
+    longest_ns: BTreeMap<(Ends, u64), i64>,
     /// Windows in which a packet left that had to be sent again.
     lost: BTreeSet<(Ends, u64)>,
 }
@@ -34,15 +37,13 @@ impl Waits {
         let transit =
             of_flows.map(|(flow, both)| Ok::<TransitTimes, io::Error>(TransitTimes::of_flow(both, &packets(flow)?)));
         let transit = transit.try_reduce(TransitTimes::default, |all, other| Ok(all.and(other)))?;
-        let least = |ends: &Ends| transit.least_ns.get(ends).copied().unwrap_or(0);
-        let longest_ns =
-            transit.longest_ns.iter().map(|((ends, window), took)| ((*ends, *window), took.abs_diff(least(ends))));
-        Ok(Self { longest_ns: longest_ns.collect(), lost: transit.lost })
+        Ok(Self { least_ns: transit.least_ns, longest_ns: transit.longest_ns, lost: transit.lost })
     }
 
     /// The longest wait of what arrived in a window.
     pub fn longest(&self, ends: Ends, window: u64) -> Option<u64> {
-        self.longest_ns.get(&(ends, window)).copied()
+        let least_ns = self.least_ns.get(&ends).copied().unwrap_or(0);
+        self.longest_ns.get(&(ends, window)).map(|took| took.abs_diff(least_ns))
     }
 
     /// Whether packets that left in a window were sent again.
@@ -154,7 +155,7 @@ impl<'p> Iterator for Data<'p> {
 
 fn both_saw_in_any_order(sender: &[Observed], receiver: &[Observed], forward: bool) -> (Vec<(u64, i64)>, Vec<u64>) {
     let key = |packet: &Observed| (packet.sequence, packet.payload_length);
-    let mut sent: HashMap<(u32, u32), Option<u64>, RandomState> = HashMap::default();
+    let mut sent: HashMap<(u32, u32), Option<u64>> = HashMap::default();
     let mut again = Vec::new();
     for packet in sender.iter().filter(|packet| is_data(packet, forward)) {
         let first = sent.entry(key(packet)).and_modify(|time| again.extend(time.take()));

@@ -27,8 +27,8 @@ pub(super) struct Ends {
     pub to: usize,
 }
 
-/// Bytes of frames by window (number since the epoch) and part of it.
-type Windows = BTreeMap<u64, [u64; PARTS]>;
+/// Bytes of frames by window (number since the epoch) and part of it: of 10 ms, 4 GiB at most.
+pub(super) type Windows = BTreeMap<u64, [u32; PARTS]>;
 
 /// What a link carried in a window.
 #[derive(Clone, Debug, Default)]
@@ -39,8 +39,8 @@ pub(super) struct Load {
 }
 
 impl Load {
-    pub fn add(&mut self, ends: Ends, parts: &[u64; PARTS]) {
-        let bytes = parts.iter().sum::<u64>();
+    pub fn add(&mut self, ends: Ends, parts: &[u32; PARTS]) {
+        let bytes = parts.iter().map(|part| u64::from(*part)).sum::<u64>();
         match self.by_ends.binary_search_by_key(&ends, |(known, _)| *known) {
             Ok(at) => self.by_ends[at].1 += bytes,
             Err(at) => {
@@ -48,7 +48,7 @@ impl Load {
                 self.by_ends.insert(at, (ends, bytes));
             }
         }
-        self.parts.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+        self.parts.iter_mut().zip(parts).for_each(|(sum, part)| *sum += u64::from(*part));
     }
 
     /// The hosts between which bytes went.
@@ -90,7 +90,7 @@ impl Carried {
                 let all = all.entry(ends).or_default();
                 for (window, parts) in windows {
                     let sums = all.entry(window).or_default();
-                    sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+                    sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum = sum.saturating_add(part));
                 }
             }
         }
@@ -134,10 +134,11 @@ fn add_windows<'p>(windows: &mut Windows, packets: impl Iterator<Item = &'p Obse
     let mut add = |window: u64, parts: &[u64; PARTS]| {
         if parts.iter().any(|part| *part > 0) {
             let sums = windows.entry(window).or_default();
-            sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+            let parts = parts.iter().map(|part| u32::try_from(*part).unwrap_or(u32::MAX));
+            sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum = sum.saturating_add(part));
         }
     };
-    let (mut window, mut parts) = (0, [0; PARTS]);
+    let (mut window, mut parts) = (0, [0u64; PARTS]);
     for packet in packets {
         let of_packet = packet.time_ns / WINDOW_NS;
         if of_packet != window {

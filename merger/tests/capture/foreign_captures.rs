@@ -205,7 +205,7 @@ fn merged(folder: &Path) -> Merged {
 
 fn facts(merged: &Merged) -> Vec<(String, i64, u64, u64, u64)> {
     let rows = merged.joined.messages.iter();
-    rows.map(|m| (m.name.clone(), m.call, m.bytes, m.sent_ns, m.delivered_ns)).collect()
+    rows.map(|m| (m.name.to_string(), m.call, m.bytes, m.sent_ns, m.delivered_ns)).collect()
 }
 
 #[test]

@@ -215,7 +215,8 @@ fn map_outputs_are_sized_by_the_head_of_the_answer() {
     assert_eq!(merged.joined.connections[0].protocol, "shuffle");
     let asked: Vec<_> = messages(&merged, true).iter().map(|m| (m.kind, m.reduce)).collect();
     assert_eq!(asked, [(ShuffleRequest, Some(2)), (ShuffleRequest, Some(2))]);
-    let answered: Vec<_> = messages(&merged, false).iter().map(|m| (m.kind, m.app_bytes, m.map.clone())).collect();
+    let answered: Vec<_> =
+        messages(&merged, false).iter().map(|m| (m.kind, m.app_bytes, m.map.as_deref().map(str::to_owned))).collect();
     let wanted = SIZES
         .map(|(number, bytes)| (ShuffleResponse, bytes, Some(format!("attempt_202611211537_0001_m_{number:06}_0"))));
     assert_eq!(answered, wanted);

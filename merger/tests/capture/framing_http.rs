@@ -68,8 +68,10 @@ fn each_map_is_a_message_with_its_size() {
     assert_eq!(merged.joined.connections[0].protocol, "shuffle");
     let asked: Vec<_> = messages(&merged, true).iter().map(|m| (m.kind, m.name.as_str(), m.reduce)).collect();
     assert_eq!(asked, [(ShuffleRequest, "/mapOutput", Some(2))]);
-    let stated: Vec<_> =
-        messages(&merged, false).iter().map(|m| (m.kind, m.map.clone(), m.reduce, m.app_bytes)).collect();
+    let stated: Vec<_> = messages(&merged, false)
+        .iter()
+        .map(|m| (m.kind, m.map.as_deref().map(str::to_owned), m.reduce, m.app_bytes))
+        .collect();
     let wanted: Vec<_> = sizes
         .iter()
         .enumerate()

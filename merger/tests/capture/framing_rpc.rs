@@ -99,7 +99,8 @@ fn hidden_calls_get_their_ids_from_the_jvm() {
     world.jvm(1, 77, "NameNode", records);
     let merged = world.merged();
     assert_bytes_are_conserved(&merged);
-    let asked: Vec<_> = messages(&merged, true).iter().map(|m| (m.call, m.name.clone(), m.evidence.clone())).collect();
+    let asked: Vec<_> =
+        messages(&merged, true).iter().map(|m| (m.call, m.name.as_str(), m.evidence.as_str())).collect();
     let wanted = [
         (0, "", "framing"),
         (1, "getFileInfo", "framing"),
@@ -107,7 +108,7 @@ fn hidden_calls_get_their_ids_from_the_jvm() {
         (3, "mkdirs", "jvm"),
         (4, "rename", "framing"),
     ];
-    assert_eq!(asked, wanted.map(|(call, name, how)| (call, name.to_owned(), how.to_owned())));
+    assert_eq!(asked, wanted);
     // And the JVM's spans are about these messages.
     let spans: Vec<_> = merged.joined.spans.iter().map(|span| (span.name.as_str(), span.request.is_some())).collect();
     assert_eq!(spans, [("getFileInfo", true), ("create", true), ("mkdirs", true), ("rename", true)]);

@@ -2,10 +2,10 @@
 
 use crate::world::wire::{ack, data_packets, read_block, read_response, read_status, write_block, write_response};
 use crate::world::{Talk, World, assert_bytes_are_conserved, at, messages};
+use merger::compact::Message;
 use merger::merged::Merged;
 use trace::jvm::JvmRecord;
 use trace::rows::MessageKind::{BlockAck, BlockData, BlockRequest, BlockResponse, BlockStatus};
-use trace::rows::MessageRow;
 
 const MAP: &str = "DFSClient_attempt_1700000000000_0001_m_000003_0_-1234567_1";
 const ATTEMPT: &str = "attempt_1700000000000_0001_m_000003_0";
@@ -28,7 +28,7 @@ fn read(world: &mut World, talk: &mut Talk, t: u64, id: u64, offset: u64, data: 
     world.say(talk, true, arrived + 100_000, &read_status());
 }
 
-fn data(merged: &Merged) -> Vec<&MessageRow> {
+fn data(merged: &Merged) -> Vec<&Message> {
     merged.joined.messages.iter().filter(|m| m.kind == BlockData).collect()
 }
 

@@ -23,7 +23,7 @@ fn private(names: &[&str]) -> World {
 }
 
 fn cuts(merged: &Merged, from_client: bool) -> Vec<(MessageKind, i64, u64, String)> {
-    messages(merged, from_client).iter().map(|m| (m.kind, m.call, m.bytes, m.evidence.clone())).collect()
+    messages(merged, from_client).iter().map(|m| (m.kind, m.call, m.bytes, m.evidence.to_string())).collect()
 }
 
 fn wanted(cuts: &[(MessageKind, i64, usize, &str)]) -> Vec<(MessageKind, i64, u64, String)> {

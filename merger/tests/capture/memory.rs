@@ -1,11 +1,14 @@
 //! `--memory`: what a merge takes is said before it begins, and one that takes more than it may is refused.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::world::{World, at, golden_captures};
 use merger::build::{Options, Silent};
-use merger::built_trace::trace_with;
+use merger::built_trace::{trace_with, write_with};
 use serde_json::Value;
 
 fn merger(arguments: &[&str]) -> Output {
@@ -37,7 +40,7 @@ fn a_merge_that_takes_too_much_is_refused_before_it_begins_with_the_way_out() {
         // What it proposes is enough.
         let enough = said.split("--memory ").nth(1).unwrap().split([',', ' ']).next().unwrap();
         assert_eq!(build(&capture, &out, enough).status.code(), Some(0), "{said}");
-        std::fs::remove_dir_all(&out).unwrap();
+        fs::remove_dir_all(&out).unwrap();
     }
     assert_eq!(merger(&["build", "x", "--out", "y", "--memory", "much"]).status.code(), Some(2));
 }
@@ -67,5 +70,27 @@ fn packets_that_lie_in_a_temporary_file_make_the_same_trace() {
         for packet_bytes in [0, 2 << 20] {
             assert!(made(packet_bytes) == whole, "{} in {packet_bytes} bytes", capture.display());
         }
+    }
+}
+
+#[test]
+fn a_trace_that_is_written_row_by_row_is_the_whole_one_to_the_byte() {
+    for capture in golden_captures() {
+        let folder = tempfile::tempdir().unwrap();
+        let (whole, rows) = (folder.path().join("whole"), folder.path().join("rows"));
+        let trace = trace_with(std::slice::from_ref(&capture), &Options::default(), &Silent).unwrap().trace;
+        trace_tables::write_trace(&whole, &trace).unwrap();
+        let written = write_with(std::slice::from_ref(&capture), &Options::default(), &rows, &Silent).unwrap();
+        let files = |folder: &Path| -> BTreeMap<OsString, Vec<u8>> {
+            let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
+            entries.map(|entry| (entry.file_name(), fs::read(entry.path()).unwrap())).collect()
+        };
+        let (whole, rows) = (files(&whole), files(&rows));
+        assert!(whole.keys().eq(rows.keys()) && whole.len() > 10);
+        let other: Vec<&OsString> = whole.keys().filter(|name| whole[*name] != rows[*name]).collect();
+        assert!(other.is_empty(), "{}: {other:?}", capture.display());
+        let counted = ["messages", "spans", "events", "dependencies"].map(|name| written.rows[name] as usize);
+        let there = [trace.messages.len(), trace.spans.len(), trace.events.len(), trace.dependencies.len()];
+        assert_eq!(counted, there, "{}", capture.display());
     }
 }

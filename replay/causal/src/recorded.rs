@@ -1,5 +1,6 @@
 //! The recording as an outcome: what everything waited for on the network that was there.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 
 use trace::ids::{EventId, TimerId};
@@ -17,9 +18,10 @@ pub struct RecordedBeats {
 impl RecordedBeats {
     /// The beats among the events of a trace.
     #[must_use]
-    pub fn new(events: &[EventRow]) -> Self {
+    pub fn new(events: impl IntoIterator<Item = impl Borrow<EventRow>>) -> Self {
         let mut of: HashMap<_, Vec<EventId>> = HashMap::new();
         for (number, event) in (0u32..).map(EventId).zip(events) {
+            let event: &EventRow = event.borrow();
             if let Some(timer) = event.timer {
                 of.entry((timer, JobGraph::half_of_beat(event))).or_default().push(number);
             }

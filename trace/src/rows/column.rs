@@ -181,6 +181,8 @@ pub trait Row: Sized {
     fn describe_columns() -> Vec<ColumnDescription>;
     /// Turns rows into columns, in the order of [`Row::COLUMNS`].
     fn to_columns(rows: &[Self]) -> Vec<Column>;
+    /// Appends the row to columns in the order of [`Row::COLUMNS`]; more columns may follow.
+    fn append_to(&self, columns: &mut [Column]);
     /// Empty columns, which tell the types.
     fn empty_columns() -> Vec<Column> {
         Self::to_columns(&[])
@@ -304,6 +306,13 @@ macro_rules! row {
                     }
                     column
                 }),*]
+            }
+
+            fn append_to(&self, columns: &mut [$crate::rows::Column]) {
+                let mut columns = columns.iter_mut();
+                $(if let Some(column) = columns.next() {
+                    $crate::rows::Cell::push(&self.$field, column);
+                })*
             }
 
             fn from_columns(

@@ -2,6 +2,7 @@
 
 pub mod describe;
 
+use std::borrow::Borrow;
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::panic::resume_unwind;
@@ -14,8 +15,9 @@ use polars::prelude::{
     ParquetWriter, PolarsError, Schema, SerReader,
 };
 
+use trace::ids::ProcessId;
 use trace::manifest::TraceManifest;
-use trace::rows::{Column, MessageRow, Row, RowError, Trace};
+use trace::rows::{Cell as _, Column, ConnectionRow, MessageRow, Row, RowError, Trace};
 
 use describe::TableDescription;
 
@@ -139,7 +141,7 @@ pub fn write_trace(folder: &Path, trace: &Trace) -> Result<(), TableError> {
         write_rows(folder, &trace.processes)?;
         write_rows(folder, &trace.connections)?;
         write_rows(folder, &trace.limits)?;
-        write_messages(folder, trace)?;
+        write_message_iter(folder, &trace.connections, &trace.messages)?;
         write_rows(folder, &trace.spans)?;
         write_rows(folder, &trace.steps)
     };
@@ -160,36 +162,10 @@ pub fn write_trace(folder: &Path, trace: &Trace) -> Result<(), TableError> {
     write_manifest(folder, &trace.manifest)
 }
 
-/// Messages, with the processes at both ends.
-fn write_messages(folder: &Path, trace: &Trace) -> Result<(), TableError> {
-    let table = describe::messages();
-    let process = |messages: &[MessageRow], is_sender: bool| {
-        let of = |message: &MessageRow| {
-            let row = trace.connections.get(message.connection.index())?;
-            if message.from_client == is_sender { row.client_process } else { row.server_process }
-        };
-        Column::U32(messages.iter().map(|message| of(message).map(|process| process.0)).collect())
-    };
-    write_table(folder, &table, &trace.messages, |messages| {
-        let mut columns = MessageRow::to_columns(messages);
-        columns.extend([process(messages, true), process(messages, false)]);
-        columns
-    })
-}
-
-/// Writes `FOLDER/NAME.parquet`, with what it means in its footer: columns are made of the rows of one row group at a time.
-fn write_table<R>(
-    folder: &Path,
-    table: &TableDescription,
-    rows: &[R],
-    to_columns: impl Fn(&[R]) -> Vec<Column>,
-) -> Result<(), TableError> {
-    let path = folder.join(format!("{}.parquet", table.name));
-    let frame = |rows: &[R]| {
-        let columns = table.columns.iter().map(|column| column.name.to_owned()).zip(to_columns(rows)).collect();
-        to_frame(&path, columns, rows.len())
-    };
-    write_batches(&path, frame(&[])?.schema(), rows.chunks(ROW_GROUP_ROWS).map(frame), table.metadata())
+/// The process that sends a message, or the one that gets it.
+fn end_of(connections: &[ConnectionRow], message: &MessageRow, is_sender: bool) -> Option<ProcessId> {
+    let row = connections.get(message.connection.index())?;
+    if message.from_client == is_sender { row.client_process } else { row.server_process }
 }
 
 fn read_manifest(folder: &Path) -> Result<TraceManifest, TableError> {
@@ -224,7 +200,11 @@ fn of_capture(folder: &Path) -> String {
     format!("; it is a capture: make a trace of it with `merger build {} --out TRACE`", folder.display())
 }
 
-fn write_manifest(folder: &Path, manifest: &TraceManifest) -> Result<(), TableError> {
+/// Writes `FOLDER/manifest.json`, which makes a trace of a folder with all tables.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_manifest(folder: &Path, manifest: &TraceManifest) -> Result<(), TableError> {
     let path = folder.join("manifest.json");
     serde_json::to_vec_pretty(manifest)
         .map_err(io::Error::other)
@@ -268,7 +248,7 @@ fn read_rows_if_there<R: Row>(folder: &Path) -> Result<Vec<R>, TableError> {
 /// # Errors
 /// If it cannot be written.
 pub fn write_rows<R: Row>(folder: &Path, rows: &[R]) -> Result<(), TableError> {
-    write_table(folder, &TableDescription::of::<R>(), rows, R::to_columns)
+    write_appended(folder, &TableDescription::of::<R>(), rows, R::empty_columns, |row, columns| row.append_to(columns))
 }
 
 /// Writes the same file from rows that are made as they are written: no more of them are in memory at a time than a row group has.
@@ -276,18 +256,57 @@ pub fn write_rows<R: Row>(folder: &Path, rows: &[R]) -> Result<(), TableError> {
 /// # Errors
 /// As [`write_rows`].
 pub fn write_row_iter<R: Row>(folder: &Path, rows: impl IntoIterator<Item = R>) -> Result<(), TableError> {
-    let table = TableDescription::of::<R>();
+    write_appended(folder, &TableDescription::of::<R>(), rows, R::empty_columns, |row, columns| row.append_to(columns))
+}
+
+/// Writes messages, with the processes at both ends, from rows that may be made as they are written.
+///
+/// # Errors
+/// As [`write_rows`].
+pub fn write_message_iter(
+    folder: &Path,
+    connections: &[ConnectionRow],
+    messages: impl IntoIterator<Item = impl Borrow<MessageRow>>,
+) -> Result<(), TableError> {
+    let empty = || {
+        let mut columns = MessageRow::empty_columns();
+        columns.extend([Column::U32(Vec::new()), Column::U32(Vec::new())]);
+        columns
+    };
+    write_appended(folder, &describe::messages(), messages, empty, |message, columns| {
+        let message: &MessageRow = message.borrow();
+        message.append_to(columns);
+        let behind = columns.len().saturating_sub(2);
+        for (column, is_sender) in columns[behind..].iter_mut().zip([true, false]) {
+            end_of(connections, message, is_sender).push(column);
+        }
+    })
+}
+
+/// Writes `FOLDER/NAME.parquet`, with what it means in its footer, row group by row group, from columns to which each row is
+/// appended as it comes.
+fn write_appended<R>(
+    folder: &Path,
+    table: &TableDescription,
+    rows: impl IntoIterator<Item = R>,
+    empty: impl Fn() -> Vec<Column>,
+    append: impl Fn(&R, &mut [Column]),
+) -> Result<(), TableError> {
     let path = folder.join(format!("{}.parquet", table.name));
-    let frame = |rows: &[R]| {
-        let columns = table.columns.iter().map(|column| column.name.to_owned()).zip(R::to_columns(rows)).collect();
-        to_frame(&path, columns, rows.len())
+    let frame = |columns: Vec<Column>, height: usize| {
+        let named = table.columns.iter().map(|column| column.name.to_owned()).zip(columns).collect();
+        to_frame(&path, named, height)
     };
     let mut rows = rows.into_iter();
     let batches = std::iter::from_fn(|| {
-        let group: Vec<R> = rows.by_ref().take(ROW_GROUP_ROWS).collect();
-        (!group.is_empty()).then(|| frame(&group))
+        let (mut columns, mut height) = (empty(), 0);
+        for row in rows.by_ref().take(ROW_GROUP_ROWS) {
+            append(&row, &mut columns);
+            height += 1;
+        }
+        (height > 0).then(|| frame(columns, height))
     });
-    write_batches(&path, frame(&[])?.schema(), batches, table.metadata())
+    write_batches(&path, frame(empty(), 0)?.schema(), batches, table.metadata())
 }
 
 /// Writes named columns of `height` rows as `FOLDER/NAME.parquet` of a table, with what it means in the footer. There may be more columns

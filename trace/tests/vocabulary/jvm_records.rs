@@ -60,3 +60,22 @@ fn lines_of_the_present_agent_are_read() {
         JvmRecord::End { stall_ns: 1, patch_ns: 4, patched: 7, prepared: 6, writer_ns: 5, cpu_ns: 6, .. }
     ));
 }
+
+#[test]
+fn lines_that_are_read_without_detour_are_the_same_records() {
+    let known = [
+        r#"{"k":"thread","t":1,"th":2,"child":3,"name":"a \"thread\""}"#,
+        r#"{"k":"thread","th":2,"later":[1],"child":3,"name":"","t":1}"#,
+        r#"{"k":"clock","t":1,"mono":-2}"#,
+        r#"{"k":"clock","t":1,"mono":2,"dropped":3,"unwritten":4,"cpu_ns":5,"agent_ns":6}"#,
+    ];
+    for line in known.iter().chain(OLD) {
+        assert_eq!(JvmRecord::of_line(line.as_bytes()).unwrap(), read(line), "{line}");
+    }
+    for line in
+        [r#"{"k":"thread","t":1,"th":2,"child":3}"#, r#"{"k":"clock","t":1,"mono":"2"}"#, r#"{"k":"thread","t":1"#]
+    {
+        let said = JvmRecord::of_line(line.as_bytes()).unwrap_err().to_string();
+        assert_eq!(said, serde_json::from_str::<JvmRecord>(line).unwrap_err().to_string(), "{line}");
+    }
+}

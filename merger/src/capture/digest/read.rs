@@ -34,15 +34,14 @@ pub(crate) fn read(host: &mut HostCapture, file: File, reading: &Reading<'_>) ->
     if head.recorded_ns.is_some_and(|(from, to)| !believed(from) || (!believed(to) && to != u64::MAX)) {
         return Err(DigestError::Senseless("the time of its recording cannot be".into()));
     }
-    host.sockets = records(&mut input, |record: &mut SocketRecord| sense::socket(record))?;
+    let sensible = |record: &mut SocketRecord| sense::socket(record);
+    records(&mut input, sensible, |record| host.sockets.push(record))?;
     let mut jvm_records = 0;
     for _ in 0..input.number()? {
         let mut jvm: JvmFile = input.record()?;
-        jvm.records = records(&mut input, |record: &mut JvmRecord| sense::jvm(record))?;
-        jvm_records += jvm.records.len() as u64;
-        if !reading.keeps_all {
-            jvm.set_apart();
-        }
+        let sensible = |record: &mut JvmRecord| sense::jvm(record);
+        jvm_records += records(&mut input, sensible, |record| jvm.take(&record, reading.keeps_all))?;
+        jvm.settle();
         host.jvms.push(jvm);
     }
     let mut block = Block::default();
@@ -106,20 +105,21 @@ fn open(mut file: File) -> Result<(Head, Input), DigestError> {
     Ok((head, input))
 }
 
+/// Takes records in, and says how many they are.
 fn records<T: serde::de::DeserializeOwned>(
     input: &mut Input,
     sensible: impl Fn(&mut T) -> bool,
-) -> Result<Vec<T>, DigestError> {
+    mut take: impl FnMut(T),
+) -> Result<u64, DigestError> {
     let count = input.number()?;
-    let mut records = Vec::new();
     for _ in 0..count {
         let mut record: T = input.record()?;
         if !sensible(&mut record) {
             return Err(DigestError::Senseless("a record with times or counts that cannot be".into()));
         }
-        records.push(record);
+        take(record);
     }
-    Ok(records)
+    Ok(count)
 }
 
 fn address(input: &mut Input) -> Result<SocketAddr, DigestError> {

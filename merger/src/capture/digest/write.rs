@@ -39,11 +39,11 @@ pub(crate) fn write(host: &HostCapture, out: impl Write) -> Result<(), DigestErr
     let length = length.ok_or_else(|| DigestError::Senseless("losses and notes of more than 64 MiB".into()))?;
     out.write_all(&length.to_le_bytes())?;
     out.write_all(&head)?;
-    records(&mut out, &host.sockets)?;
+    records(&mut out, host.sockets.len(), &host.sockets)?;
     number(&mut out, host.jvms.len() as u64)?;
     for jvm in &host.jvms {
         record(&mut out, jvm)?;
-        records(&mut out, &jvm.records)?;
+        records(&mut out, jvm.records.len(), jvm.records.iter())?;
     }
     flows(&mut out, &host.packets)?;
     out.write_all(END)?;
@@ -57,9 +57,13 @@ fn number(out: &mut impl Write, number: u64) -> io::Result<()> {
     out.write_all(&bytes[..length])
 }
 
-fn records<T: Serialize>(out: &mut impl Write, records: &[T]) -> Result<(), DigestError> {
-    number(out, records.len() as u64)?;
-    records.iter().try_for_each(|each| record(out, each))
+fn records(
+    out: &mut impl Write,
+    count: usize,
+    records: impl IntoIterator<Item = impl Serialize>,
+) -> Result<(), DigestError> {
+    number(out, count as u64)?;
+    records.into_iter().try_for_each(|each| record(out, &each))
 }
 
 fn record<T: Serialize>(out: &mut impl Write, record: &T) -> Result<(), DigestError> {
@@ -145,7 +149,7 @@ fn volume(host: &HostCapture) -> Result<Volume, DigestError> {
     (volume.socket_records, volume.socket_bytes) = (host.sockets.len() as u64, json_bytes(&host.sockets)?);
     for jvm in &host.jvms {
         volume.jvm_records += jvm.records.len() as u64;
-        volume.jvm_bytes += json_bytes(&jvm.records)?;
+        volume.jvm_bytes += json_bytes(jvm.records.iter())?;
     }
     Ok(volume)
 }
@@ -159,9 +163,10 @@ fn connections(flow: &FlowPackets) -> u64 {
     (asked.max(answered) + broken / 2).max(1)
 }
 
-fn json_bytes<T: Serialize>(records: &[T]) -> Result<u64, DigestError> {
+fn json_bytes(records: impl IntoIterator<Item = impl Serialize>) -> Result<u64, DigestError> {
     let mut counted = Counted(0);
-    records.iter().try_for_each(|each| serde_json::to_writer(&mut counted, each)).map_err(io::Error::from)?;
+    let mut records = records.into_iter();
+    records.try_for_each(|each| serde_json::to_writer(&mut counted, &each)).map_err(io::Error::from)?;
     Ok(counted.0)
 }
 

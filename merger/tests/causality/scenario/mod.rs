@@ -254,13 +254,14 @@ impl Scenario {
         for (id, number) in order.iter().enumerate() {
             ids[*number] = MessageId(id as u32);
             let row = MessageRow { message: MessageId(id as u32), ..self.messages[*number].clone() };
-            self.joined.messages.push(row);
+            self.joined.messages.push(row.into());
         }
         let id = |number: Option<usize>| number.map(|number| ids[number]);
         self.joined.spans = self
             .spans
             .iter()
             .map(|(row, request, response)| SpanRow { request: id(*request), response: id(*response), ..row.clone() })
+            .map(Into::into)
             .collect();
         let steps = self.steps.iter().map(|(row, message)| StepRow { message: ids[*message], ..row.clone() });
         self.joined.steps = steps.collect();
@@ -287,8 +288,8 @@ impl Inferred {
             hosts: joined.hosts,
             processes: joined.processes,
             connections: joined.connections,
-            messages: joined.messages,
-            spans: joined.spans,
+            messages: joined.messages.iter().map(MessageRow::from).collect(),
+            spans: joined.spans.iter().map(SpanRow::from).collect(),
             steps: joined.steps,
             events: causal.events,
             dependencies: causal.dependencies,
