@@ -8,11 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anstyle::{AnsiColor, Style};
-use anyhow::Error;
-use clap::{Args, ValueEnum};
+use anyhow::{Error, bail};
+use clap::{Args, ValueEnum, value_parser};
+use netsim::fabric::optimistic::OptimisticOptions;
 use netsim::fabric::{FabricConfig, FabricKind};
 use netsim::topology::TopologyConfig;
 use netsim::traffic::EngineKind;
+use netsim::units::DurationPs;
 use replay::experiment::{Experiment, Override};
 use replay::run::RunError;
 
@@ -86,12 +88,52 @@ pub(super) struct RunArgs {
     /// Synthetic traffic: how networks are run; it does not show in the results.
     #[arg(long, value_enum, default_value_t)]
     pub(super) engine: Engine,
+    #[command(flatten)]
+    pub(super) optimistic: OptimisticArgs,
 }
 
 impl RunArgs {
     /// The experiment's file or name.
     pub(super) fn experiment(&self) -> &Path {
         self.experiment.as_deref().or(self.fabric.as_deref()).unwrap_or_else(|| Path::new(""))
+    }
+}
+
+/// How parts of a network are run optimistically.
+#[derive(Debug, Args)]
+pub(super) struct OptimisticArgs {
+    /// With --engine optimistic: batches of each part between two computations of GVT [default: 32, as in FatTreeSim's runs].
+    #[arg(long, value_name = "BATCHES", value_parser = value_parser!(u32).range(1..))]
+    gvt_interval: Option<u32>,
+    /// With --engine optimistic: events of a batch at most [default: 8, as in FatTreeSim's runs].
+    #[arg(long, value_name = "EVENTS", value_parser = value_parser!(u32).range(1..))]
+    batch: Option<u32>,
+    /// With --engine optimistic: how far ahead of GVT a part may run, which bounds its memory [default: 16 times the least time from one part to
+    /// another].
+    #[arg(long, value_name = "TIME")]
+    most_ahead: Option<DurationPs>,
+}
+
+impl OptimisticArgs {
+    /// The options; refused with an engine that does not know them.
+    pub(super) fn options(&self, engine: Engine) -> Result<OptimisticOptions, Error> {
+        let given = [
+            ("--gvt-interval", self.gvt_interval.is_some()),
+            ("--batch", self.batch.is_some()),
+            ("--most-ahead", self.most_ahead.is_some()),
+        ];
+        if let Some((option, _)) = given.into_iter().find(|(_, given)| *given && engine != Engine::Optimistic) {
+            bail!("{option}: only the engine \"optimistic\" knows it; leave it out, or add --engine optimistic");
+        }
+        if self.most_ahead.is_some_and(|ahead| ahead.ps() == 0) {
+            bail!("--most-ahead 0: nothing would ever be run; at least 1ps");
+        }
+        let default = OptimisticOptions::default();
+        Ok(OptimisticOptions {
+            gvt_interval: self.gvt_interval.unwrap_or(default.gvt_interval),
+            batch: self.batch.unwrap_or(default.batch),
+            ahead_ps: self.most_ahead.map(DurationPs::ps),
+        })
     }
 }
 
@@ -138,6 +180,9 @@ pub(super) enum Engine {
     Events,
     /// In windows of time, on several threads where that is wanted: fabrics of the kinds store-and-forward and credit.
     Windows,
+    /// By Time Warp, on several threads where that is wanted: parts run ahead and take back what came too early. Fabrics of the kind
+    /// store-and-forward.
+    Optimistic,
 }
 
 impl From<Engine> for EngineKind {
@@ -146,6 +191,7 @@ impl From<Engine> for EngineKind {
             Engine::Auto => Self::Auto,
             Engine::Events => Self::Events,
             Engine::Windows => Self::Windows,
+            Engine::Optimistic => Self::Optimistic,
         }
     }
 }

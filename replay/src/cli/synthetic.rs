@@ -92,8 +92,13 @@ impl Runner {
         let threads = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0)).build()?;
         // What threads there are beyond one a run, runs can use themselves.
         let of_a_run = (threads.current_num_threads() / runs.max(1)).max(1);
-        let options =
-            RunOptions { keep: args.packets, pairs: args.pairs, engine: args.engine.into(), threads: of_a_run };
+        let options = RunOptions {
+            keep: args.packets,
+            pairs: args.pairs,
+            engine: args.engine.into(),
+            threads: of_a_run,
+            optimistic: args.optimistic.options(args.engine)?,
+        };
         let bars = Bars::new();
         let done = bars.jobs(runs);
         Ok(Self { threads, stop: stopped_by_signals()?, options, bars, done })

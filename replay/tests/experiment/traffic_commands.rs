@@ -335,7 +335,7 @@ fn parts_of_traffic_that_are_damaged_or_of_another_experiment_are_refused() {
 
 /// What a run says of its parts and threads.
 #[test]
-fn a_run_says_how_it_was_made_in_windows_and_what_crossed_between_parts() {
+fn a_run_says_how_it_was_made_in_parts_and_what_crossed_between_them() {
     let bench = Bench::new();
     fs::write(
         bench.path("saf.toml"),
@@ -371,7 +371,31 @@ fn a_run_says_how_it_was_made_in_windows_and_what_crossed_between_parts() {
     // Nearest neighbours share their switch: nothing crosses.
     let near = ["--set", "traffic.pattern=nearest-neighbour", "--engine", "windows", "--threads", "4"];
     assert_eq!(of("near", &near)["parallel"]["remote_events"], 0);
-    for other in [alone, four] {
+    // By Time Warp it is the same that crosses, and one part alone takes nothing back.
+    let warped = |name: &str, threads: &str, more: &[&str]| {
+        let engine = ["--engine", "optimistic", "--threads", threads];
+        of(name, &[&engine, more].concat())
+    };
+    let warped_alone = warped("warped-alone", "1", &[]);
+    let optimistic = &warped_alone["parallel"]["optimistic"];
+    assert_eq!((&optimistic["rolled_back"], &optimistic["efficiency"]), (&Value::from(0), &Value::from(1.0)));
+    assert_eq!((&optimistic["gvt_interval"], &optimistic["batch"]), (&Value::from(32), &Value::from(8)));
+    assert_eq!(
+        (&optimistic["ahead_ns"], &warped_alone["parallel"]["remote_events"]),
+        (&16_320.0.into(), &Value::from(0))
+    );
+    let warped_four = warped("warped", "4", &["--gvt-interval", "3", "--batch", "200", "--most-ahead", "1ms"]);
+    let (parallel, optimistic) = (&warped_four["parallel"], &warped_four["parallel"]["optimistic"]);
+    assert_eq!((&parallel["parts"], &parallel["remote_events"]), (&Value::from(4), &four["parallel"]["remote_events"]));
+    assert_eq!((&optimistic["gvt_interval"], &optimistic["batch"]), (&Value::from(3), &Value::from(200)));
+    let rolled_back = optimistic["rolled_back"].as_f64().unwrap();
+    assert!((optimistic["efficiency"].as_f64().unwrap() - (1.0 - rolled_back / events)).abs() < 1e-12);
+    assert_eq!((&four["parallel"]["optimistic"], &parallel["windows"]), (&Value::Null, &Value::from(0)));
+    for other in [alone, four, warped_alone, warped_four] {
         assert_eq!(without_times(other), without_times(by_events.clone()));
     }
+    let error = bench.fails(&["run", "saf.toml", "--out", "none", "--engine", "windows", "--batch", "9"]);
+    assert!(error.contains("--batch") && error.contains("--engine optimistic"), "{error}");
+    let error = bench.fails(&["run", "saf.toml", "--out", "none", "--engine", "optimistic", "--most-ahead", "0ns"]);
+    assert!(error.contains("--most-ahead"), "{error}");
 }

@@ -33,6 +33,7 @@ mod limits;
 mod messages;
 mod occupancy;
 pub mod omni_path;
+pub mod optimistic;
 pub mod packet;
 pub mod pipe;
 mod port;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Histogram, Losses, Meter, PairCount, Saturation, Series, SeriesSpan, float, judge, wide};
+use crate::fabric::optimistic::OptimisticCost;
 use crate::network::LinkFigures;
 use crate::time::SimTime;
 use crate::traffic::{Burst, Plan, Raw};
@@ -167,12 +168,12 @@ pub struct Cost {
     /// The most memory that the program has had so far, in bytes, with all runs side by side; `None` where the system does
     /// not say.
     pub memory_peak_bytes: Option<u64>,
-    /// How it was run in windows; `None` by events.
+    /// How it was run in parts; `None` by events.
     #[serde(default)]
     pub parallel: Option<ParallelCost>,
 }
 
-/// What it took to run a network in windows.
+/// What it took to run a network in parts, in windows or optimistically.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ParallelCost {
     /// Parts of the network.
@@ -181,12 +182,15 @@ pub struct ParallelCost {
     pub threads: usize,
     /// The width of a window, in picoseconds: nothing that one part does shows sooner in another.
     pub lookahead_ps: u64,
-    /// Windows in which something happened.
+    /// Windows in which something happened; 0 if it was run optimistically.
     pub windows: u64,
     /// Packets and credits that one part sent another.
     pub remote_events: u64,
     /// How long threads waited for each other, added up, in seconds.
     pub barrier_wait_s: f64,
+    /// How it was run optimistically; `None` in windows.
+    #[serde(default)]
+    pub optimistic: Option<OptimisticCost>,
 }
 
 impl RunFigures {

@@ -1,5 +1,7 @@
 //! How a run is made.
 
+use crate::fabric::optimistic::OptimisticOptions;
+
 /// How a fabric is run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineKind {
@@ -10,6 +12,26 @@ pub enum EngineKind {
     Events,
     /// In windows, on several threads if wanted. Only `store-and-forward` and `credit` can be run so.
     Windows,
+    /// By Time Warp, on several threads if wanted. Only `store-and-forward` can be run so.
+    Optimistic,
+}
+
+impl EngineKind {
+    /// As options call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Events => "events",
+            Self::Windows => "windows",
+            Self::Optimistic => "optimistic",
+        }
+    }
+
+    /// Whether it runs parts of a network, on several threads if wanted, however small it is.
+    pub(super) const fn has_parts(self) -> bool {
+        matches!(self, Self::Windows | Self::Optimistic)
+    }
 }
 
 /// How a run is made. Nothing of it shows in what is measured.
@@ -23,11 +45,14 @@ pub struct RunOptions {
     pub engine: EngineKind,
     /// Threads at most.
     pub threads: usize,
+    /// How parts are run by Time Warp.
+    pub optimistic: OptimisticOptions,
 }
 
 impl Default for RunOptions {
     /// No records, no pairs, one thread.
     fn default() -> Self {
-        Self { keep: false, pairs: false, engine: EngineKind::Auto, threads: 1 }
+        let optimistic = OptimisticOptions::default();
+        Self { keep: false, pairs: false, engine: EngineKind::Auto, threads: 1, optimistic }
     }
 }

@@ -15,7 +15,7 @@ use super::windows::{Outcome, drive_windows};
 use super::{Destinations, Flows, Pattern, Plan, Progress, TrafficConfig, TrafficError, drive, read_table};
 use crate::cost::{memory_peak_bytes, thread_cpu_s};
 use crate::fabric::packet::{HostLinksDiffer, LinkTime, PacketFabric, PacketRecord};
-use crate::fabric::windowed::Windowing;
+use crate::fabric::windowed::{Windowed, Windowing};
 use crate::fabric::windows::{HOSTS_OF_A_THREAD, WindowsWanted};
 use crate::fabric::{FabricConfig, FabricError, FabricKind};
 use crate::network::{HostIndex, Simulation};
@@ -55,6 +55,12 @@ pub enum TrafficRunError {
     /// A network that only events can run.
     #[error("the engine \"windows\" does not run this network: {0}. Leave the engine out, or \"events\"")]
     NoWindowsHere(String),
+    /// A fabric that is not run by Time Warp.
+    #[error(
+        "the engine \"optimistic\" runs fabrics of the kind \"store-and-forward\" only: leave the engine out, or \"windows\" or \
+         \"events\""
+    )]
+    NoTimeWarp,
 }
 
 /// Runs `traffic` over the fabric of `config`. `stop` ends the run, and `progress` is called now and then.
@@ -94,18 +100,20 @@ pub fn run_on(
     }
     let places = traffic.places();
     let asks_back = traffic.asks_back();
-    let wanted = WindowsWanted { threads: options.threads, always: options.engine == EngineKind::Windows, asks_back };
+    let wanted = WindowsWanted { threads: options.threads, always: options.engine.has_parts(), asks_back };
     let windowing = match (options.engine, asks_back) {
         (EngineKind::Events, _) => Windowing::Events(None),
-        (EngineKind::Windows, Some(key)) => {
-            return Err(TrafficError::key(
-                key,
-                "the engine \"windows\" does not know it: leave the engine out, or \"events\"".to_owned(),
-            )
-            .into());
+        (engine, Some(key)) if engine.has_parts() => {
+            let reason =
+                format!("the engine \"{}\" does not know it: leave the engine out, or \"events\"", engine.name());
+            return Err(TrafficError::key(key, reason).into());
         }
-        (EngineKind::Auto, _) | (EngineKind::Windows, None) => config.windowed(&places, wanted)?,
+        _ => config.windowed(&places, wanted)?,
     };
+    let optimistic = (options.engine == EngineKind::Optimistic).then_some(options.optimistic);
+    if optimistic.is_some() && !matches!(windowing, Windowing::Windows(Windowed::StoreAndForward(_))) {
+        return Err(TrafficRunError::NoTimeWarp);
+    }
     let cost = |others_cpu_s: f64, parallel: Option<ParallelCost>| Cost {
         wall_s: began.0.elapsed().as_secs_f64(),
         cpu_s: thread_cpu_s() - began.1 + others_cpu_s,
@@ -120,7 +128,7 @@ pub fn run_on(
             let Outcome { raw, meter, records, cpu_s, parallel } = drive_windows(
                 network,
                 (&plan, &link, &sending),
-                (traffic.meter(&plan, config, options)?, wanted),
+                (traffic.meter(&plan, config, options)?, wanted, optimistic),
                 stop,
                 progress,
             )?;

@@ -1,4 +1,4 @@
-//! The loop of [`drive`](super::drive()) for a fabric that runs in windows, perhaps on several threads.
+//! The loop of [`drive`](super::drive()) for a fabric that runs in windows or optimistically, perhaps on several threads.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -8,6 +8,7 @@ use super::drive::{Progress, Raw, TELL};
 use super::sources::{HostSources, Sending};
 use super::steps::Settling;
 use crate::fabric::FabricError;
+use crate::fabric::optimistic::OptimisticOptions;
 use crate::fabric::packet::{LinkTime, PacketRecord};
 use crate::fabric::windowed::Windowed;
 use crate::fabric::windows::{WindowProgress, WindowedRun, WindowsCost, WindowsWanted};
@@ -30,7 +31,7 @@ pub(super) struct Outcome {
 pub(super) fn drive_windows(
     network: Windowed,
     (plan, link, sending): (&Plan, &LinkTime, &Sending),
-    (meter, wanted): (Meter, WindowsWanted),
+    (meter, wanted, optimistic): (Meter, WindowsWanted, Option<OptimisticOptions>),
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, FabricError> {
@@ -38,8 +39,13 @@ pub(super) fn drive_windows(
     let messages = |hosts: &[HostIndex]| HostSources::new(sending, hosts);
     Ok(match network {
         Windowed::StoreAndForward(network) => {
-            let run = network.into_parts(parts, &sending.packet_bytes(link), meter, messages);
-            drive(run, plan, stop, progress)
+            let bytes = sending.packet_bytes(link);
+            match optimistic {
+                Some(options) => {
+                    drive(network.into_optimistic(parts, &bytes, meter, messages, options), plan, stop, progress)
+                }
+                None => drive(network.into_parts(parts, &bytes, meter, messages), plan, stop, progress),
+            }
         }
         Windowed::Credit(network) => drive(network.into_parts(meter, messages)?, plan, stop, progress),
     })
@@ -112,6 +118,7 @@ fn drive(
         windows,
         remote_events,
         barrier_wait_s,
+        optimistic: run.optimistic_cost(),
     };
     let mut meter = run.into_observer();
     if settled.is_some() {

@@ -129,7 +129,7 @@ fn a_run_that_is_stopped_before_it_settles_has_measured_nothing() {
     let traffic =
         "load = 0.4\nwarm_up = \"20us\"\nconvergence = { interval = \"10us\", threshold = 1e-9, most = \"600ms\" }";
     let traffic: TrafficConfig = traffic.parse().unwrap();
-    for engine in [EngineKind::Events, EngineKind::Windows] {
+    for engine in [EngineKind::Events, EngineKind::Windows, EngineKind::Optimistic] {
         let (stop, options) = (AtomicBool::new(true), RunOptions { engine, ..RunOptions::default() });
         let run =
             traffic::run(&traffic, &TREE.parse::<FabricConfig>().unwrap(), 5, options, &stop, &mut |_| {}).unwrap();
@@ -163,7 +163,8 @@ fn engines_and_threads_do_not_show_in_them() {
     let traffic = "load = 0.6\nwarm_up = \"20us\"\nbatches = 4\nbatch = \"25us\"\nevolution = \"9us\"\n\
                    convergence = { interval = \"20us\", threshold = 0.3, most = \"400us\" }";
     let of = |engine, threads| {
-        let mut run = run_with(traffic, RunOptions { keep: true, pairs: true, engine, threads });
+        let mut run =
+            run_with(traffic, RunOptions { keep: true, pairs: true, engine, threads, ..RunOptions::default() });
         run.figures.cost = netsim::statistics::Cost::default();
         format!("{:#?}", (run.figures, run.packets))
     };
@@ -171,6 +172,7 @@ fn engines_and_threads_do_not_show_in_them() {
     for threads in [1, 2, 5] {
         assert!(of(EngineKind::Windows, threads) == events, "{threads} threads");
     }
+    assert!(of(EngineKind::Optimistic, 2) == events, "by Time Warp");
 }
 
 #[test]

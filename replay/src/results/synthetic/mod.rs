@@ -22,9 +22,11 @@
 
 mod counts;
 mod intervals;
+mod parallel;
 mod store;
 mod summary;
 
+pub use parallel::{Optimistic, Parallel};
 pub(super) use store::COLUMNS;
 pub use store::{read_traffic, write_traffic};
 pub use summary::{BatchFigure, PointDetail, TrafficDetail, TrafficResults, TrafficSummary};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::parallel::Parallel;
 use crate::experiment::{Experiment, Sweep};
 use crate::results::sweep::{AxisValues, SweepPoint, SweepSummary, json_values};
 use netsim::statistics::{
@@ -111,7 +112,7 @@ pub struct TrafficSummary {
     pub memory_peak_bytes: Option<u64>,
     /// Events a second of `wall_s`.
     pub event_rate: f64,
-    /// How the runs were made in windows; null by events.
+    /// How the runs were made in parts; null by events.
     #[serde(default)]
     pub parallel: Option<Parallel>,
     /// Simulated time of a run, as a mean.
@@ -135,25 +136,6 @@ pub struct TrafficSummary {
     pub burst_cycles: Option<Distribution>,
     /// Counters of the fabric's own.
     pub counters: BTreeMap<String, u64>,
-}
-
-/// What it took to run networks in windows.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Parallel {
-    /// Parts of a network.
-    pub parts: usize,
-    /// Threads that ran them.
-    pub threads: usize,
-    /// The width of a window: nothing that one part does shows sooner in another.
-    pub lookahead_ns: f64,
-    /// Windows in which something happened, of all runs.
-    pub windows: u64,
-    /// Packets and credits that one part sent another, of all runs.
-    pub remote_events: u64,
-    /// The share that these are of `events`.
-    pub remote_share: f64,
-    /// How long threads waited for each other, of all runs and threads.
-    pub barrier_wait_s: f64,
 }
 
 /// A figure of the batches of a measurement, of all seeds.
@@ -372,7 +354,7 @@ impl TrafficSummary {
             cpu_s: seconds(|run| run.cost.cpu_s),
             memory_peak_bytes: figures.iter().filter_map(|run| run.cost.memory_peak_bytes).max(),
             event_rate: rate(sum(|run| run.events), seconds(|run| run.cost.wall_s)),
-            parallel: parallel(&figures),
+            parallel: Parallel::of(&figures),
             simulated_ns: mean(&|run| Some(float(run.simulated_ps) / 1e3)).unwrap_or(0.0),
             measured_from_ns: float(plan.from_ps) / 1e3,
             measured_until_ns: float(plan.until_ps) / 1e3,
@@ -406,23 +388,6 @@ impl TrafficSummary {
 /// `count` a second, of so many in `seconds`.
 fn rate(count: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { float(count) / seconds } else { 0.0 }
-}
-
-/// What it took to make `runs` in windows, if they were.
-fn parallel(runs: &[&RunFigures]) -> Option<Parallel> {
-    let costs = || runs.iter().filter_map(|run| Some((run.events, run.cost.parallel?)));
-    let (_, first) = costs().next()?;
-    let (events, remote_events) =
-        costs().fold((0, 0), |sum, (events, cost)| (sum.0 + events, sum.1 + cost.remote_events));
-    Some(Parallel {
-        parts: first.parts,
-        threads: first.threads,
-        lookahead_ns: float(first.lookahead_ps) / 1e3,
-        windows: costs().map(|(_, cost)| cost.windows).sum(),
-        remote_events,
-        remote_share: if events > 0 { float(remote_events) / float(events) } else { 0.0 },
-        barrier_wait_s: costs().map(|(_, cost)| cost.barrier_wait_s).sum(),
-    })
 }
 
 /// INSEE's figures of batches: loads, packets, distances and latencies in cycles.

@@ -11,7 +11,7 @@ const LOOKS: u32 = 256;
 const YIELDS: u32 = 8;
 
 /// Threads that wait for each other, again and again.
-pub(super) struct Meeting {
+pub(in crate::fabric) struct Meeting {
     members: u32,
     spins: u32,
     arrived: AtomicU32,
@@ -90,7 +90,7 @@ impl Meeting {
 }
 
 /// See [`Meeting::member`].
-pub(super) struct Member<'a> {
+pub(in crate::fabric) struct Member<'a> {
     meeting: &'a Meeting,
 }
 

@@ -10,6 +10,7 @@ mod threads;
 mod wanted;
 
 pub(super) use levels::levels;
+pub(super) use meeting::Meeting;
 pub use seam::{HostMessages, PartObserver, WindowedRun};
 pub(super) use threads::{Part, Threads, in_shares};
 pub use threads::{WindowProgress, WindowsCost};

@@ -1,6 +1,7 @@
 //! What a run in windows asks of whoever wants it: messages host by host, and an observer a part.
 
 use super::threads::{WindowProgress, WindowsCost};
+use crate::fabric::optimistic::OptimisticCost;
 use crate::fabric::packet::{Message, Observer};
 use crate::network::{HostIndex, NetworkFigures, Token};
 use crate::time::SimTime;
@@ -29,10 +30,10 @@ pub trait PartObserver: Observer + Send + Sync + Sized {
     fn merge(&mut self, other: Self);
 }
 
-/// A network that is run in windows.
+/// A network that is run in windows, or optimistically.
 pub trait WindowedRun<O: PartObserver> {
-    /// Runs until `until`, that instant not included. `look` is called between two windows; when it returns true, the run stops
-    /// there. Returns whether it did.
+    /// Runs until `until`, that instant not included. `look` is called between two windows (optimistically: when it is known
+    /// before which time all is sure); when it returns true, the run stops there. Returns whether it did.
     fn run_before(&mut self, until: SimTime, look: impl FnMut(WindowProgress) -> bool) -> bool;
 
     /// Runs on at most `threads` threads, each with parts next to each other; without it, on as many as there are cores.
@@ -46,6 +47,11 @@ pub trait WindowedRun<O: PartObserver> {
 
     /// What it has taken so far.
     fn cost(&self) -> WindowsCost;
+
+    /// What it has taken so far to run it optimistically; `None` if it is not.
+    fn optimistic_cost(&self) -> Option<OptimisticCost> {
+        None
+    }
 
     /// Events so far: as many as the event engine would have needed.
     fn events(&self) -> u64;

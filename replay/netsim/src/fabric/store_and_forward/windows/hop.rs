@@ -1,6 +1,8 @@
 //! A packet on a link: all that is known of it, in one line of the cache.
 
-use crate::network::Token;
+use crate::fabric::messages::NUMBER;
+use crate::fabric::packet::{Loss, LostPacket};
+use crate::network::{HostIndex, Token};
 use crate::time::SimTime;
 use crate::topology::{LinkId, NodeId};
 
@@ -25,4 +27,29 @@ pub(super) struct Hop {
     /// Source host x 2^40 + number.
     pub key: u64,
     pub token: Token,
+}
+
+impl Hop {
+    /// The same packet, on its way over `link` to `node` behind one switch more.
+    #[inline]
+    pub const fn onto(&self, link: LinkId, node: NodeId) -> Self {
+        Self { node, link, switches: self.switches + 1, ..*self }
+    }
+
+    #[inline]
+    pub const fn source(&self) -> HostIndex {
+        HostIndex((self.key >> 40) as u32)
+    }
+
+    /// The packet is lost at `at`.
+    pub const fn lost(&self, at: SimTime) -> LostPacket {
+        LostPacket {
+            at,
+            handed_over: self.handed_over,
+            source: self.source(),
+            number: self.key & NUMBER,
+            token: self.token,
+            reason: Loss::InNetwork,
+        }
+    }
 }

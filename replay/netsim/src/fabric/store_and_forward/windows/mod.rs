@@ -10,6 +10,7 @@ mod calendar;
 mod hop;
 mod hosts;
 mod layout;
+mod optimistic;
 mod part;
 mod port;
 mod shared;
@@ -28,6 +29,7 @@ use crate::routing::Routes;
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, NodeId, Topology};
 use layout::PartLayout;
+pub use optimistic::Optimistic;
 use part::Part;
 use port::{PortCounts, Ports};
 use shared::{PortPlace, Shared};
@@ -95,6 +97,40 @@ fn of_links<R: Send>(shared: &Shared, of: impl Fn(LinkId, PortPlace) -> R + Sync
     })
 }
 
+/// Bytes of packets that have begun to cross each link before `now`, the time up to which it has run, link by link, by the ports of hosts and of
+/// switches of each part; and what other threads computed for it, in seconds.
+fn lane_bytes(shared: &Shared, ports: &[[&Ports; 2]], now: SimTime) -> (Vec<u64>, f64) {
+    of_links(shared, |_, port| ports[port.part][port.kind].begun_bytes(port.number, now))
+}
+
+/// What was counted of all packets.
+struct Totals {
+    events: u64,
+    dropped: u64,
+    delivered: u64,
+}
+
+/// What was counted, at the ports of hosts and of switches of each part and in all; and what other threads computed for it, in seconds. The traffic of
+/// links over time is not counted.
+fn figures(shared: &Shared, counts: Vec<[PortCounts; 2]>, totals: Totals) -> (NetworkFigures, f64) {
+    let topology = &shared.topology;
+    let (links, others_cpu_s) = of_links(shared, |link, port| {
+        let rate = topology.link(link).used_rate();
+        counts[port.part][port.kind].figures(port.number, topology.link_name(link), rate)
+    });
+    let figures = NetworkFigures {
+        circuits: Vec::new(),
+        circuit_totals: None,
+        events: totals.events,
+        drops: totals.dropped,
+        retransmissions: 0,
+        interval_ps: 0,
+        links,
+        counters: vec![("packets delivered".to_owned(), totals.delivered)],
+    };
+    (figures, others_cpu_s)
+}
+
 /// Threads that set up what there is for each host and link, and count it in the end.
 fn shares(shared: &Shared) -> usize {
     shared.layout.parts.len().min(shared.topology.hosts() as usize / HOSTS_OF_A_THREAD)
@@ -159,8 +195,7 @@ impl<O: PartObserver, M: HostMessages> WindowedRun<O> for Windows<O, M> {
 
     fn lane_bytes(&mut self, now: SimTime) -> Vec<u64> {
         let ports: Vec<_> = self.parts.iter().map(|part| [&part.hosts.ports, &part.ports]).collect();
-        let (bytes, others_cpu_s) =
-            of_links(&self.shared, |_, port| ports[port.part][port.kind].begun_bytes(port.number, now));
+        let (bytes, others_cpu_s) = lane_bytes(&self.shared, &ports, now);
         self.threads.cost.others_cpu_s += others_cpu_s;
         bytes
     }
@@ -171,25 +206,15 @@ impl<O: PartObserver, M: HostMessages> WindowedRun<O> for Windows<O, M> {
 
     /// The traffic of links over time is not counted.
     fn take_figures(&mut self) -> NetworkFigures {
-        let counts = |part: &mut Part<O, M>| {
-            [std::mem::take(&mut part.hosts.ports), std::mem::take(&mut part.ports)].map(Ports::into_counts)
-        };
-        let counts: Vec<[PortCounts; 2]> = self.parts.iter_mut().map(counts).collect();
-        let topology = &self.shared.topology;
-        let (links, others_cpu_s) = of_links(&self.shared, |link, port| {
-            let rate = topology.link(link).used_rate();
-            counts[port.part][port.kind].figures(port.number, topology.link_name(link), rate)
-        });
-        self.threads.cost.others_cpu_s += others_cpu_s;
-        NetworkFigures {
-            circuits: Vec::new(),
-            circuit_totals: None,
+        let totals = Totals {
             events: self.events(),
-            drops: self.parts.iter().map(|part| part.dropped).sum(),
-            retransmissions: 0,
-            interval_ps: 0,
-            links,
-            counters: vec![("packets delivered".to_owned(), self.parts.iter().map(|part| part.delivered).sum())],
-        }
+            dropped: self.parts.iter().map(|part| part.dropped).sum(),
+            delivered: self.parts.iter().map(|part| part.delivered).sum(),
+        };
+        let parts = self.parts.iter_mut();
+        let counts = parts.map(|part| [&mut part.hosts.ports, &mut part.ports].map(Ports::take_counts)).collect();
+        let (figures, others_cpu_s) = figures(&self.shared, counts, totals);
+        self.threads.cost.others_cpu_s += others_cpu_s;
+        figures
     }
 }

@@ -5,11 +5,9 @@ use super::hop::Hop;
 use super::hosts::{HostOutput, Hosts};
 use super::port::{OutPort, Ports};
 use super::shared::Shared;
-use crate::fabric::messages::NUMBER;
-use crate::fabric::packet::{Loss, LostPacket, PacketRecord};
 use crate::fabric::windows::{self, HostMessages, PartObserver};
 use crate::kernel::{Place, tie};
-use crate::network::{HostIndex, Token};
+use crate::network::Token;
 use crate::time::SimTime;
 use crate::topology::NodeId;
 
@@ -130,18 +128,7 @@ impl<O: PartObserver, M: HostMessages> Part<O, M> {
             }
             self.delivered += 1;
             self.arrived += 1;
-            self.observer.delivered(&PacketRecord {
-                handed_over: hop.handed_over,
-                left: hop.left,
-                arrived: at,
-                source: source(hop),
-                destination: shared.host_of(hop.destination),
-                number: hop.key & NUMBER,
-                bytes: hop.bytes,
-                flits: u32::try_from(u64::from(hop.bytes).div_ceil(shared.flit)).unwrap_or(u32::MAX),
-                switches: hop.switches,
-                token: hop.token,
-            });
+            self.observer.delivered(&shared.record(hop, at));
         }
         self.outbox.arrivals.recycle(bucket);
     }
@@ -194,19 +181,11 @@ impl<O: PartObserver, M: HostMessages> Part<O, M> {
         match self.ports.offer(port, at, hop.bytes) {
             Some(arrives) => {
                 let port = self.ports.get(port);
-                let hop = Hop { node: port.to, link: port.link, switches: hop.switches + 1, ..*hop };
-                self.outbox.leaves(shared, port, arrives, hop);
+                self.outbox.leaves(shared, port, arrives, hop.onto(port.link, port.to));
             }
             None => {
                 self.dropped += 1;
-                self.observer.dropped(&LostPacket {
-                    at,
-                    handed_over: hop.handed_over,
-                    source: source(hop),
-                    number: hop.key & NUMBER,
-                    token: hop.token,
-                    reason: Loss::InNetwork,
-                });
+                self.observer.dropped(&hop.lost(at));
             }
         }
     }
@@ -263,10 +242,6 @@ impl<O: PartObserver, M: HostMessages> windows::Part for Part<O, M> {
     fn events(&self) -> u64 {
         self.arrived + self.hosts.waited
     }
-}
-
-const fn source(hop: &Hop) -> HostIndex {
-    HostIndex((hop.key >> 40) as u32)
 }
 
 #[inline]

@@ -50,6 +50,16 @@ pub(super) struct OutPort {
     pub block: u16,
 }
 
+/// What a port was.
+pub(super) struct SavedPort {
+    free_ps: u64,
+    remainder: u64,
+    bytes: u64,
+    packets: u64,
+    queue_max: u64,
+    list: Option<Box<[(u64, u32)]>>,
+}
+
 /// Ports of a part, by their numbers there.
 #[derive(Default)]
 pub(super) struct Ports {
@@ -186,17 +196,24 @@ impl Ports {
     /// Notes a packet of `bytes` that waits behind `waiting` others, which are of the largest size unless there is a list.
     #[cold]
     fn put_in_list(&mut self, port: usize, waiting: u64, bytes: u32) {
-        let state = &mut self.ports[port];
-        if state.list == NONE {
-            state.list = self.spare_lists.pop().unwrap_or_else(|| {
-                self.lists.push(VecDeque::new());
-                count(self.lists.len() - 1)
-            });
+        if self.ports[port].list == NONE {
+            let number = self.spare_list();
+            let state = &mut self.ports[port];
+            state.list = number;
             let step = self.classes[state.class as usize].step_ps;
             let starts = (1..=waiting).rev().map(|steps| (state.free_ps - steps * step, self.largest));
-            self.lists[state.list as usize].extend(starts);
+            self.lists[number as usize].extend(starts);
         }
-        self.lists[state.list as usize].push_back((state.free_ps, bytes));
+        let OutPort { list, free_ps, .. } = self.ports[port];
+        self.lists[list as usize].push_back((free_ps, bytes));
+    }
+
+    /// An empty list.
+    fn spare_list(&mut self) -> u32 {
+        self.spare_lists.pop().unwrap_or_else(|| {
+            self.lists.push(VecDeque::new());
+            count(self.lists.len() - 1)
+        })
     }
 
     /// Nothing waits any more.
@@ -239,10 +256,42 @@ impl Ports {
         bytes - later
     }
 
+    /// How many ports there are.
+    pub const fn len(&self) -> usize {
+        self.ports.len()
+    }
+
+    /// What `port` is, to be made so again.
+    pub fn save(&self, port: usize) -> SavedPort {
+        let OutPort { free_ps, remainder, bytes, packets, queue_max, list, .. } = self.ports[port];
+        let list = self.lists.get(list as usize).map(|list| list.iter().copied().collect());
+        SavedPort { free_ps, remainder, bytes, packets, queue_max, list }
+    }
+
+    /// Makes `port` what it was before a packet was offered, which was `dropped` or not.
+    pub fn restore(&mut self, port: usize, saved: SavedPort, dropped: bool) {
+        if dropped && let Some(drops) = self.drops.get_mut(port) {
+            *drops -= 1;
+        }
+        if self.ports[port].list != NONE {
+            self.drop_list(port);
+        }
+        if let Some(list) = saved.list {
+            let number = self.spare_list();
+            self.lists[number as usize].extend(list);
+            self.ports[port].list = number;
+        }
+        let SavedPort { free_ps, remainder, bytes, packets, queue_max, .. } = saved;
+        let port = &mut self.ports[port];
+        (port.free_ps, port.remainder, port.bytes, port.packets, port.queue_max) =
+            (free_ps, remainder, bytes, packets, queue_max);
+    }
+
     /// What was counted at each port, in place of the ports.
-    pub fn into_counts(self) -> PortCounts {
+    pub fn take_counts(&mut self) -> PortCounts {
+        let Self { ports, drops, .. } = std::mem::take(self);
         let count = |port: &OutPort| [port.bytes, port.packets, port.queue_max];
-        PortCounts { counts: self.ports.iter().map(count).collect(), drops: self.drops }
+        PortCounts { counts: ports.iter().map(count).collect(), drops }
     }
 }
 

@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 use super::layout::{Layout, NodePlace};
 use strength_reduce::StrengthReducedU64;
 
-use crate::count::count;
+use crate::fabric::messages::NUMBER;
+use crate::fabric::packet::PacketRecord;
 use crate::fabric::store_and_forward::StoreAndForwardConfig;
 use crate::network::HostIndex;
 use crate::routing::{Choice, Routes};
@@ -34,7 +35,7 @@ pub(super) struct Shared {
     in_order: bool,
     /// Bytes of the largest packet.
     pub largest: u32,
-    pub flit: u64,
+    flit: u64,
     pub mtu: u64,
     pub headers: u64,
     pub switch_delay: u64,
@@ -131,13 +132,30 @@ impl Shared {
         SimTime(window.saturating_mul(self.width))
     }
 
+    /// A packet that arrives at its destination at `at`.
+    #[inline]
+    pub fn record(&self, hop: &Hop, at: SimTime) -> PacketRecord {
+        PacketRecord {
+            handed_over: hop.handed_over,
+            left: hop.left,
+            arrived: at,
+            source: hop.source(),
+            destination: self.host_of(hop.destination),
+            number: hop.key & NUMBER,
+            bytes: hop.bytes,
+            flits: u32::try_from(u64::from(hop.bytes).div_ceil(self.flit)).unwrap_or(u32::MAX),
+            switches: hop.switches,
+            token: hop.token,
+        }
+    }
+
     /// The link by which a packet goes on that has come to a switch.
     #[inline]
     pub fn route(&self, hop: &Hop) -> Option<LinkId> {
         let next = self.routes.next(hop.node, hop.link, hop.destination);
         let mut position = 0;
         if next.links.len() > 1 {
-            let source = self.node_of(HostIndex(count((hop.key >> 40) as usize)));
+            let source = self.node_of(hop.source());
             let choice = self.routes.choose(next.links.len(), hop.node, hop.key, hop.flow, source, hop.destination);
             if let Choice::Index(index) = choice {
                 position = index;
