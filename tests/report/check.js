@@ -1,13 +1,15 @@
 // Opens a report of several experiments in Chromium as people do: large and small, light and dark, with mouse, touch and keyboard alone.
 // Exits with 1 and says what is wrong.
 //   node check.js REPORT CHROMIUM        (axe-core and playwright-core beside it: npm ci)
+//   node check.js PAGE CHROMIUM read     any other page, which is only read
 'use strict';
 const fs = require('fs');
 const path = require('path');
 const { pathToFileURL } = require('url');
 const { chromium } = require('playwright-core');
 
-const [,, report, program] = process.argv;
+const [,, report, program, only] = process.argv;
+const HASHES = only ? [''] : ['', '#show=gigabit&beside=lab-100mbit&hide=ideal&from=5&to=12'];
 const places = program.includes('/') ? [program] : process.env.PATH.split(':').map((folder) => path.join(folder, program));
 const executablePath = places.find((place) => fs.existsSync(place));
 const url = pathToFileURL(path.resolve(report)).href;
@@ -224,13 +226,15 @@ async function fiveQuestions(browser) {
   try {
     for (const viewport of [{ width: 1440, height: 1000 }, { width: 390, height: 844 }]) {
       for (const scheme of ['light', 'dark']) {
-        for (const hash of ['', '#show=gigabit&beside=lab-100mbit&hide=ideal&from=5&to=12']) { await accessible(browser, viewport, scheme, hash); }
+        for (const hash of HASHES) { await accessible(browser, viewport, scheme, hash); }
       }
     }
-    await byKeyboard(browser);
-    await byMouse(browser);
-    await byTouch(browser);
-    await fiveQuestions(browser);
+    if (!only) {
+      await byKeyboard(browser);
+      await byMouse(browser);
+      await byTouch(browser);
+      await fiveQuestions(browser);
+    }
   } finally {
     await browser.close();
   }

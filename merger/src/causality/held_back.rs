@@ -1,7 +1,7 @@
 //! Readers that hold their own bytes back. Where a receiver's window was full, a piece left when there was room for it: then the
 //! reader had taken what lies a window before. So the stream itself tells when what was read, and how long the reader worked on it.
 
-use trace::ids::MessageId;
+use trace::ids::{MessageId, ProcessId};
 use trace::rows::Evidence;
 
 use super::draft::{Cause, Draft, Graph};
@@ -79,5 +79,40 @@ pub fn wait_for_room(graph: &mut Graph, pieces: &Pieces, message: MessageId, con
         if let Some(mark) = pieces.makes_room(piece).and_then(|taken| consumed.get(&taken)) {
             graph.wait(piece, Cause::sent(*mark, Evidence::Stream));
         }
+    }
+}
+
+/// Lets a message that crossed no network go at its reader's pace: each piece waits for the reader's work on the one before, which
+/// took the time between them. Work on the last piece goes on at the pace so far, until the reader `closed` its stream. The marks of
+/// what it had taken are added to `consumed`, by piece.
+pub fn go_at_readers_pace(
+    graph: &mut Graph,
+    pieces: &Pieces,
+    (message, reader): (MessageId, Option<ProcessId>),
+    closed: Option<u64>,
+    consumed: &mut HashMap<Draft, Draft>,
+) {
+    let all = pieces.all(message);
+    let (first, mut bytes, mut before) = (graph.arrived(all.start), 0u64, None);
+    for piece in all.clone() {
+        let mut causes = vec![Cause::delivered(piece, Evidence::Stream)];
+        causes.extend(before.map(|before| Cause::sent(before, Evidence::Stream)));
+        let begin = graph.arrived(piece).max(before.map_or(0, |before| graph.happened(before)));
+        let next = (piece + 1 < all.end).then_some(piece + 1);
+        let end = if let Some(next) = next {
+            graph.happened(next)
+        } else {
+            let so_far = u128::from(begin.saturating_sub(first)) * u128::from(graph.bytes(piece));
+            let work = u64::try_from(so_far / u128::from(bytes.max(1))).unwrap_or(u64::MAX);
+            begin.saturating_add(work).min(closed.unwrap_or(u64::MAX))
+        };
+        let at = end.max(begin);
+        let mark = graph.work_until("block.consumed", reader, &causes, at - begin, at);
+        if let Some(next) = next.filter(|_| at == end) {
+            graph.wait(next, Cause::sent(mark, Evidence::Stream));
+        }
+        consumed.insert(piece, mark);
+        bytes += graph.bytes(piece);
+        before = Some(mark);
     }
 }

@@ -26,6 +26,8 @@ const MIN_STREAM_BYTES: u64 = 1 << 20;
 /// Less that was written until the buffers of a pipeline were half full tells nothing of a writer's pace.
 const MIN_PRODUCED_BYTES: u64 = 1_000_000;
 
+/// A reader that works for less of the time in which it reads from its own host waits for the disk.
+const MIN_WORKING: f64 = 0.5;
 /// Share of a reader's work that may be cut for it to be done when it closed its stream: it closes right after its last bytes.
 const MAX_CUT: f64 = 0.05;
 /// Parts of work that are tried, the most first.
@@ -198,12 +200,14 @@ pub fn consume(
     let mut paces: BTreeMap<Kind, Vec<Pace>> = BTreeMap::new();
     let mut remote: Vec<(Kind, MessageId, u64)> = Vec::new();
     let mut by_readers: Vec<(MessageId, Taken)> = Vec::new();
+    let mut local: Vec<MessageId> = Vec::new();
     for message in &joined.messages {
         if message.kind != MessageKind::BlockData || message.from_client || message.bytes < MIN_STREAM_BYTES {
             continue;
         }
         let Some(kind) = kind_of(joined, receiver(joined, message)) else { continue };
-        if joined.connections[message.connection.index()].loopback {
+        let loopback = joined.connections[message.connection.index()].loopback;
+        if loopback {
             let last = pieces.last(message.message);
             let took = graph.happened(last).saturating_sub(message.sent_ns);
             let bytes = message.bytes.saturating_sub(graph.bytes(last));
@@ -211,8 +215,10 @@ pub fn consume(
         }
         if let Some(taken) = Taken::of(graph, pieces, message.message) {
             by_readers.push((message.message, taken));
-        } else if joined.connections[message.connection.index()].loopback {
-            // Its pace is that of its reader, and stands in its pieces.
+        } else if loopback {
+            if is_readers_pace(graph, pieces, measured, message) {
+                local.push(message.message);
+            }
         } else if let Some(closed) = closed_ns(joined, index, message) {
             remote.push((kind, message.message, closed));
         }
@@ -225,6 +231,11 @@ pub fn consume(
         let latest = taken.latest(works.len());
         mark_consumed(graph, pieces, (message, receiver(joined, row)), (&works, &latest), &mut consumed);
         held_back::wait_for_room(graph, pieces, message, &consumed);
+    }
+    for message in local {
+        let row = &joined.messages[message.index()];
+        let (reader, closed) = (receiver(joined, row), closed_ns(joined, index, row));
+        held_back::go_at_readers_pace(graph, pieces, (message, reader), closed, &mut consumed);
     }
     for (kind, message, closed) in remote {
         let row = &joined.messages[message.index()];
@@ -254,6 +265,16 @@ pub fn consume(
         }
     }
     consumed
+}
+
+/// Whether a stream on one host went at its reader's pace: it does, unless the reader was measured to work for a small part of it.
+fn is_readers_pace(graph: &Graph, pieces: &Pieces, measured: &Measured, message: &Message) -> bool {
+    let took = graph.happened(pieces.last(message.message)).saturating_sub(message.sent_ns);
+    measured.curve(message.message, StepKind::Consume).is_none_or(|curve| {
+        let works = curve.of_pieces(graph, pieces, message);
+        let work = works.iter().fold(0u64, |sum, work| sum.saturating_add(*work));
+        work as f64 >= took as f64 * MIN_WORKING
+    })
 }
 
 /// When the maps of each process sorted what they had collected and wrote it to the disk: begin and end.

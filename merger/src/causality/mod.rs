@@ -8,6 +8,7 @@
 pub mod check;
 mod clients;
 mod draft;
+mod ends;
 mod error;
 mod findings;
 mod held_back;
@@ -26,6 +27,7 @@ mod yarn;
 use trace::rows::{DependencyRow, EventRow, JobRow, TaskRow, TimerRow};
 
 use self::draft::{Graph, Rows};
+use self::ends::ProcessEnds;
 pub use self::error::CausalityError;
 pub use self::findings::Findings;
 use self::hidden::Production;
@@ -128,6 +130,7 @@ pub fn find(joined: &Joined) -> Result<CausalRows, CausalityError> {
         measured: &measured,
         writers: Writers::default(),
         received: HashMap::default(),
+        ends: ProcessEnds::new(joined),
         graph: &mut graph,
     };
     // A cluster has the one or the other.

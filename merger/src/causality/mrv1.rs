@@ -119,7 +119,7 @@ fn end_attempts(inference: &mut CauseInference<'_>, work: &Work<'_>, marks: &Mar
         let Some(host) = task.host else { continue };
         let (end, cause) = match task.process {
             Some(process) => {
-                let end = inference.joined.processes[process.index()].last_seen_ns.max(task.finish_ns);
+                let end = inference.ends.of_task(&inference.joined.processes[process.index()], task.finish_ns);
                 (end, inference.threads.received(process, end).map(|moment| moment.cause))
             }
             None => (task.finish_ns, None),

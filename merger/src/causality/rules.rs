@@ -4,6 +4,7 @@ use trace::ids::{MessageId, ProcessId};
 use trace::rows::{Evidence, MessageKind, StepKind};
 
 use super::draft::{Cause, Draft, Graph};
+use super::ends::ProcessEnds;
 use super::hidden::{self, Production};
 use super::index::{Index, role, sender};
 use super::measured::{self, Measured, Writers};
@@ -42,6 +43,8 @@ pub struct CauseInference<'a> {
     pub writers: Writers,
     /// What DataNodes have done with each piece of the blocks that they received, by that.
     pub received: HashMap<MessageId, Option<Vec<Draft>>>,
+    /// When processes had ended.
+    pub ends: ProcessEnds,
     /// The graph.
     pub graph: &'a mut Graph,
 }

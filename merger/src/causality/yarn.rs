@@ -157,7 +157,7 @@ fn end_containers(
         let begin = inference.joined.messages[start.request.index()].delivered_ns;
         let (end, cause) = match task.process {
             Some(process) => {
-                let end = inference.joined.processes[process.index()].last_seen_ns.max(task.finish_ns);
+                let end = inference.ends.of_task(&inference.joined.processes[process.index()], task.finish_ns);
                 (end, inference.threads.received(process, end).map(|moment| moment.cause))
             }
             None => (task.finish_ns, None),

@@ -3,6 +3,7 @@
 use crate::scenario::{Inferred, MS, Scenario};
 use merger::causality::check::verify;
 use merger::joined::Segment;
+use merger::network::FullTimes;
 use trace::rows::{Evidence, MessageKind, On, StepKind};
 
 const PACKET: u32 = 65_536;
@@ -28,7 +29,13 @@ fn write() -> Write {
 
 /// The same, where JVMs tell how long a packet was made by the writer, and handled by the first DataNode.
 fn stated(made: Option<u64>, received: Option<u64>) -> Write {
+    over(ON_LINK, FullTimes::default(), made, received)
+}
+
+/// The same, where a packet is seen on its way for the last `seen` of what the link takes, and the link is full at some times.
+fn over(seen: u64, full_uplink: FullTimes, made: Option<u64>, received: Option<u64>) -> Write {
     let mut s = Scenario::default();
+    s.joined.full_uplinks = vec![full_uplink, FullTimes::default()];
     let (w1, w2) = (s.host("w1"), s.host("w2"));
     let whole = (0, 9_000 * MS);
     let task = s.process(w1, "YarnChild", whole);
@@ -62,7 +69,7 @@ fn stated(made: Option<u64>, received: Option<u64>) -> Write {
     let first: Vec<Segment> = (0..PACKETS).map(|packet| at(leaves(packet), 0, PACKET)).collect();
     let second: Vec<Segment> = (0..PACKETS)
         .map(|packet| {
-            let sent_ns = leaves(packet).max(arrives(packet) - ON_LINK) + 1_000;
+            let sent_ns = leaves(packet).max(arrives(packet) - seen) + 1_000;
             let delivered_ns = arrives(packet);
             Segment {
                 bytes: PACKET,
@@ -129,6 +136,28 @@ fn a_writer_that_the_next_hop_held_up_waits_for_that_and_for_its_own_work() {
         work > expected / 2 && work < expected * 2,
         "{work} of about {expected} ns of work remain on a fast network"
     );
+}
+
+/// A link's queue may lie before the capture: what waits in it is not seen on its way.
+#[test]
+fn a_full_link_holds_up_a_writer_though_little_is_seen_on_its_way() {
+    let held_up = |full_uplink: FullTimes| {
+        let write = over(MS, full_uplink, None, None);
+        let pieces = write.inferred.pieces(write.data[0]);
+        let waits = pieces
+            .iter()
+            .filter(|piece| write.inferred.causes(piece.event).iter().any(|row| row.evidence == Evidence::Pipeline));
+        let (count, thinking) = (waits.count(), pieces.iter().map(|piece| piece.delay_ns).sum::<u64>());
+        let report = verify(&write.inferred.causal.events, &write.inferred.causal.dependencies);
+        assert_eq!((report.dangling, report.backward, report.off), (0, 0, 0), "{report:?}");
+        (count, thinking)
+    };
+    let (all, ahead) = (held_up(FullTimes::between(0, 9_000 * MS)), held_up(FullTimes::default()));
+    assert!(all.0 > 50, "{all:?}");
+    assert_eq!(ahead.0, 0, "nothing tells of the link");
+    // The link takes 20 ms a packet, of which the writer is ahead by 40.
+    let on_link = (PACKETS - AHEAD) * (ON_LINK - MADE);
+    assert!(ahead.1 > on_link * 9 / 10 && all.1 < on_link / 10, "{all:?} {ahead:?} {on_link}");
 }
 
 /// Marks of that name: how many, and their work in all.

@@ -57,8 +57,8 @@ fn remote_work(read_wait_ns: u64, has_peer: bool) -> u64 {
     let report = verify(&inferred.causal.events, &inferred.causal.dependencies);
     assert_eq!((report.dangling, report.backward, report.off), (0, 0, 0), "{report:?}");
     let marks: Vec<_> = inferred.causal.events.iter().filter(|event| event.name == "block.consumed").collect();
-    assert!(marks.iter().all(|event| event.process == Some(remote)), "the reader works, and not who sends");
-    marks.iter().map(|event| event.delay_ns).sum()
+    assert!(marks.iter().all(|event| event.process != Some(node)), "the reader works, and not who sends");
+    marks.iter().filter(|event| event.process == Some(remote)).map(|event| event.delay_ns).sum()
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn work_in_lumps_is_no_more_work() {
     }
     let inferred = s.build();
     let marks = inferred.causal.events.iter().filter(|event| event.name == "block.consumed");
-    let work: u64 = marks.map(|event| event.delay_ns).sum();
+    let work: u64 = marks.filter(|event| event.process == Some(remote)).map(|event| event.delay_ns).sum();
     let expected = COUNT * LOCAL_WORK;
     assert!(work.abs_diff(expected) < expected / 20, "{work} for {expected}");
 }
@@ -102,4 +102,39 @@ fn where_all_readers_starved_each_works_as_long_as_it_did_and_as_its_spills_took
     let work = remote_work(30 * MS, false);
     let expected = COUNT * OWN_WORK + 100 * MS;
     assert!(work.abs_diff(expected) < expected / 20, "{work} for {expected}");
+}
+
+/// What a map worked that reads from its own host, and what its DataNode paused, nanoseconds. `measured` is its work on a part.
+fn local_work(measured: Option<u64>) -> (u64, u64) {
+    let mut s = Scenario::default();
+    let a = s.host("a");
+    let reader = map(&mut s, a, 0);
+    let node = s.process(a, "DataNode", (0, 90_000 * MS));
+    let data = read(&mut s, reader, node, LOCAL_WORK, 90_000);
+    if let Some(work) = measured {
+        s.steps(data, reader, StepKind::Consume, BYTES.into(), work);
+    }
+    let inferred = s.build();
+    let report = verify(&inferred.causal.events, &inferred.causal.dependencies);
+    assert_eq!((report.dangling, report.backward, report.off), (0, 0, 0), "{report:?}");
+    let marks = inferred.causal.events.iter().filter(|event| event.name == "block.consumed");
+    let pieces = inferred.pieces(data);
+    (marks.map(|event| event.delay_ns).sum(), pieces[1..].iter().map(|piece| piece.delay_ns).sum())
+}
+
+#[test]
+fn what_comes_from_its_own_host_comes_at_the_readers_pace() {
+    for measured in [None, Some(LOCAL_WORK), Some(LOCAL_WORK * 3 / 4)] {
+        let (work, paused) = local_work(measured);
+        // The last part is worked on until the stream is closed, 2 ms later.
+        assert!(work.abs_diff((COUNT - 1) * LOCAL_WORK + 2 * MS) < COUNT, "{work} {measured:?}");
+        assert_eq!(paused, 0, "{measured:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_worked_little_waited_for_the_disk() {
+    let (work, paused) = local_work(Some(LOCAL_WORK / 4));
+    assert_eq!(work, 0);
+    assert!(paused.abs_diff((COUNT - 1) * LOCAL_WORK) < COUNT, "{paused}");
 }

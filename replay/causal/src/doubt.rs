@@ -58,6 +58,7 @@ pub fn doubts(path: &CriticalPath, job_time_ps: u64) -> Vec<Doubt<'_>> {
 mod tests {
     use super::*;
     use crate::path::Piece;
+    use trace::ids::EventId;
 
     const SECOND_PS: u64 = 1_000_000_000_000;
 
@@ -66,7 +67,15 @@ mod tests {
         let pieces = pieces.iter().map(|(kind, what, length_s)| {
             let from_ps = at;
             at += length_s * SECOND_PS;
-            Piece { kind: *kind, what: (*what).to_owned(), place: "w1".to_owned(), from_ps, to_ps: at, steps: 1 }
+            Piece {
+                kind: *kind,
+                what: (*what).to_owned(),
+                place: "w1".to_owned(),
+                from_ps,
+                to_ps: at,
+                steps: 1,
+                event: EventId(0),
+            }
         });
         (CriticalPath { pieces: pieces.collect() }, at)
     }

@@ -1,6 +1,6 @@
 //! The part of a trace's causal graph that belongs to one job, ready to be replayed.
 
-use trace::ids::{EventId, HostId, JobId, ProcessId, TaskId};
+use trace::ids::{EventId, HostId, JobId, ProcessId, TaskId, TimerId};
 use trace::rows::{Carrier, ConnectionRow, DependencyRow, EventKind, EventRow, Evidence, JobRow, On, TaskRow, Trace};
 
 use super::check;
@@ -10,6 +10,9 @@ use super::time::JobTime;
 
 /// Marks of work on bytes that goes on while they wait for the network, as the merger names them.
 const HIDDEN_WORK: [&str; 4] = ["block.produced", "block.consumed", "block.received", "served"];
+
+/// Loops of a job that pause before they ask first: a task's reporter, and a master's allocator.
+const PAUSES_FIRST: [&str; 3] = ["allocate", "ping", "statusUpdate"];
 
 /// When an event was recorded, in relation to the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -263,11 +266,16 @@ impl<'t> JobGraph<'t> {
         if jitter.share > 0.0 { jitter.factor(event.event.0) } else { 1.0 }
     }
 
-    /// Whether an event is the request of a beat, which leaves after a pause.
+    /// Whether an event is the request of a beat, which leaves after a pause. The first of a loop that asks at once leaves when its
+    /// process has got there.
     #[must_use]
     pub fn is_beat(&self, event: &EventRow) -> bool {
         let after_pause = |number: &u32| self.dependency(*number).evidence == Evidence::Timer;
-        (event.timer.is_some() && Self::half_of_beat(event) == Carrier::Request)
+        let asks_at_once = |timer: TimerId| {
+            event.beat == Some(0) && !PAUSES_FIRST.contains(&self.trace.timers[timer.index()].name.as_str())
+        };
+        let is_request = Self::half_of_beat(event) == Carrier::Request;
+        event.timer.is_some_and(|timer| is_request && !asks_at_once(timer))
             || self.causes(event.event).iter().any(after_pause)
     }
 

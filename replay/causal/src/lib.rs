@@ -32,7 +32,7 @@ pub use execution::{Execution, Progress};
 pub use graph::{JobGraph, JobPeriod};
 pub use options::{Causality, CoreSharing, CpuFactors, Jitter, Options, scaled_ps};
 pub use outcome::{CarrierId, EventOutcome, Outcome, Piggyback, SyntheticHeartbeat};
-pub use path::{CriticalPath, PathKind, Piece, critical_path, critical_path_to};
+pub use path::{CriticalPath, PathKind, Piece, critical_path, critical_path_to, critical_steps_to};
 pub use recorded::{RecordedBeats, recorded};
 pub use time::JobTime;
 pub use transport::{Chunk, Token, Transport};

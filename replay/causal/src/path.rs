@@ -63,6 +63,8 @@ pub struct Piece {
     pub to_ps: u64,
     /// How many steps of the causal graph it covers.
     pub steps: u32,
+    /// The event with which it ends, or on whose way it is.
+    pub event: EventId,
 }
 
 impl Piece {
@@ -116,13 +118,20 @@ pub fn critical_path(graph: &JobGraph, outcome: &Outcome) -> CriticalPath {
 /// Follows the binding causes of an event back to a time, picoseconds since the job was submitted.
 #[must_use]
 pub fn critical_path_to(graph: &JobGraph, outcome: &Outcome, event: EventId, from_ps: u64) -> CriticalPath {
-    let mut builder = Builder { graph, outcome, from_ps, pieces: Vec::new() };
+    CriticalPath { pieces: merge(critical_steps_to(graph, outcome, event, from_ps)) }
+}
+
+/// The same, step by step: no piece stands for several events.
+#[must_use]
+pub fn critical_steps_to(graph: &JobGraph, outcome: &Outcome, event: EventId, from_ps: u64) -> Vec<Piece> {
+    let mut builder = Builder { graph, outcome, from_ps, at: event, pieces: Vec::new() };
     let mut event = Some(event);
     while let Some(at) = event {
+        builder.at = at;
         event = builder.step_back(at);
     }
     builder.pieces.reverse();
-    CriticalPath { pieces: merge(builder.pieces) }
+    builder.pieces
 }
 
 struct Builder<'g, 't> {
@@ -130,6 +139,8 @@ struct Builder<'g, 't> {
     outcome: &'g Outcome,
     /// Nothing before this time is wanted.
     from_ps: u64,
+    /// The event whose pieces are added.
+    at: EventId,
     /// In reverse order of time.
     pieces: Vec<Piece>,
 }
@@ -178,7 +189,7 @@ impl Builder<'_, '_> {
     fn add(&mut self, kind: PathKind, what: String, place: String, from: JobTime, to: JobTime) {
         let (from_ps, to_ps) = (from.ps().max(self.from_ps), to.ps());
         if to_ps > from_ps {
-            self.pieces.push(Piece { kind, what, place, from_ps, to_ps, steps: 1 });
+            self.pieces.push(Piece { kind, what, place, from_ps, to_ps, steps: 1, event: self.at });
         }
     }
 
@@ -253,6 +264,7 @@ fn merge(pieces: Vec<Piece>) -> Vec<Piece> {
             {
                 last.to_ps = piece.to_ps;
                 last.steps += piece.steps;
+                last.event = piece.event;
             }
             _ => merged.push(piece),
         }

@@ -4,6 +4,7 @@
 //! shuffle or one that is named ([`Learn`]). Times are nanoseconds, sizes bytes; `None` = the trace does not tell. Given the processors for which tasks competed
 //! ([`CoreSharing`]), times are those that a task would have taken with one of its own.
 
+mod instant_network;
 mod parameters;
 mod recording;
 mod tasks;

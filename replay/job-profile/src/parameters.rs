@@ -1,8 +1,8 @@
 //! The parameters of a job's like: what `replay generate` makes such a job from.
 //!
 //! All is of one job. A rate is a median over tasks; where a network may have held a task back, only
-//! what was not on the network counts: maps whose block lay on their own host, and of reduces the thinking on the critical
-//! path to their end.
+//! what was not on the network counts: of maps their work on what they read, and of reduces what is computed on the way to their
+//! end over a network that takes no time.
 
 use std::fmt::Write as _;
 
@@ -48,10 +48,16 @@ pub struct JobParameters {
     pub map_speculative: bool,
     /// The same of reduces.
     pub reduce_speculative: bool,
-    /// From a task's start to its first call.
+    /// From a task's start, when its node has the job's files, to its first call.
     pub container_start_ns: Option<u64>,
     /// From the answer to that to its first read or question for map outputs.
     pub task_start_ns: Option<u64>,
+    /// How long before that the first task on a node other than the master's waits for the job's files.
+    pub localization_ns: Option<u64>,
+    /// From a reduce's sort to its first output.
+    pub output_start_ns: Option<u64>,
+    /// From its last output to its end.
+    pub output_commit_ns: Option<u64>,
     /// From the start of the master's container to its registration.
     pub master_start_ns: Option<u64>,
     /// What a map reads and computes on.
@@ -60,7 +66,7 @@ pub struct JobParameters {
     pub sort_rate: Option<f64>,
     /// What a reduce has fetched, over the time of its sort.
     pub merge_rate: Option<f64>,
-    /// The same over its thinking from then to its end.
+    /// The same over what it and whom it waits for compute from its first to its last output, over a network that takes no time.
     pub reduce_rate: Option<f64>,
     /// What the trace could not tell, in words.
     pub notes: Vec<String>,
@@ -101,18 +107,18 @@ pub(super) fn parameters_of(of: &Recording<'_>, job: &JobRow, sharing: Option<Co
         map_speculative: of.had_second_attempts(TaskKind::Map),
         reduce_speculative: of.had_second_attempts(TaskKind::Reduce),
         container_start_ns: of.median_ns(TaskKind::ALL, |task| of.container_start(task)),
+        localization_ns: of.localization(),
+        output_start_ns: of.median_ns(&[TaskKind::Reduce], |task| Some(of.computing_of(task)?.before_output_ns)),
+        output_commit_ns: of.median_ns(&[TaskKind::Reduce], |task| Some(of.computing_of(task)?.after_output_ns)),
         task_start_ns: of.median_ns(TaskKind::ALL, |task| of.task_start(task)),
         master_start_ns: of.master_start(job),
         map_rate,
-        sort_rate: of.median_rate(&[TaskKind::Map], |task| {
-            let last = of.input(task)?.1.delivered_ns;
-            Some((fetched / u64::from(job.maps), of.alone_ns(task, last, of.sent(task, "done")?)))
-        }),
+        sort_rate: of.median_rate(&[TaskKind::Map], |task| Some((fetched / u64::from(job.maps), of.sorting_ns(task)?))),
         merge_rate: of.median_rate(&[TaskKind::Reduce], |task| {
             Some((of.fetched(task), of.alone_ns(task, task.shuffle_end_ns?, task.sort_end_ns?)))
         }),
         reduce_rate: of
-            .median_rate(&[TaskKind::Reduce], |task| Some((of.fetched(task), of.thinking_after_sort(task)?))),
+            .median_rate(&[TaskKind::Reduce], |task| Some((of.fetched(task), of.computing_of(task)?.output_ns))),
         notes,
     })
 }
@@ -151,6 +157,7 @@ impl JobParameters {
             "\n[cluster]\nnodes = {}\nracks = {}\n\
              {}disk_read = \"unlimited\"\ndisk_write = \"unlimited\"\n\
              container_start = {}\ntask_start = {}\nmaster_start = {}\n\
+             localization = {}\noutput_start = {}\noutput_commit = {}\n\
              \n[hadoop]\n# The input by the maps.\ndfs.blocksize = {}\ndfs.replication = {}\n\
              # As many tasks at once as one node had at most; a master takes the place of none.\n\
              yarn.nodemanager.resource.memory-mb = {}\nyarn.scheduler.minimum-allocation-mb = 1\n\
@@ -166,6 +173,9 @@ impl JobParameters {
             time(self.container_start_ns),
             time(self.task_start_ns),
             time(self.master_start_ns),
+            time(self.localization_ns),
+            time(self.output_start_ns),
+            time(self.output_commit_ns),
             self.input_bytes.div_ceil(u64::from(self.maps.max(1))),
             self.replication,
             1_024 * self.tasks_at_once + 1,

@@ -2,9 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use causal::{CoreSharing, JobGraph, JobTime, Outcome, PathKind, RecordedCores, critical_path_to, recorded};
+use causal::{CoreSharing, JobGraph, JobTime, Outcome, PathKind, Piece, RecordedCores, critical_steps_to, recorded};
 use trace::ids::{ConnectionId, EventId, HostId, ProcessId, TaskId};
 use trace::rows::{EventKind, JobRow, MessageKind, MessageRow, TaskKind, TaskRow, Trace};
+
+use crate::instant_network;
+
+/// What is smaller than such a part of the largest read is no input.
+const SMALL_READ: u64 = 16;
 
 /// A trace with its messages by process.
 pub(super) struct Recording<'a> {
@@ -16,9 +21,20 @@ pub(super) struct Recording<'a> {
     by_process: BTreeMap<ProcessId, Vec<&'a MessageRow>>,
     /// Bytes that reduces fetched of each map attempt.
     outputs: BTreeMap<&'a str, u64>,
-    outcome: Outcome,
-    /// The event by which each task has ended.
+    recorded: Outcome,
+    /// The job over a network that takes no time, if it can be replayed.
+    instant: Option<Outcome>,
+    /// The marks by which each task's sort, and it itself, has ended.
+    sort_ends: BTreeMap<TaskId, EventId>,
+    /// Marks of what each process computed of the blocks that it read.
+    consumed: BTreeMap<ProcessId, Vec<EventId>>,
     ends: BTreeMap<TaskId, EventId>,
+    /// The first and the last piece that each process wrote to HDFS.
+    outputs_written: BTreeMap<ProcessId, (EventId, EventId)>,
+    /// The first task on each node but that of the job's master.
+    first_on_node: BTreeSet<TaskId>,
+    /// Marks of when each process was there.
+    process_starts: BTreeMap<ProcessId, EventId>,
     /// The processors for which tasks competed; `None` = how long something took is what it is.
     cores: Option<RecordedCores>,
 }
@@ -26,8 +42,18 @@ pub(super) struct Recording<'a> {
 impl<'a> Recording<'a> {
     pub(super) fn new(trace: &'a Trace, graph: &'a JobGraph<'a>, sharing: Option<CoreSharing>) -> Self {
         let tasks: Vec<&TaskRow> = graph.tasks().filter(|task| task.succeeded).collect();
-        let marks = trace.events.iter().filter(|event| event.kind == EventKind::Mark && event.name == "task.finish");
-        let ends = marks.filter_map(|event| Some((event.task?, event.event))).collect();
+        let marks = |name: &str| -> BTreeMap<TaskId, EventId> {
+            let named = trace.events.iter().filter(|event| event.kind == EventKind::Mark && event.name == name);
+            named.filter_map(|event| Some((event.task?, event.event))).collect()
+        };
+        let starts = trace.events.iter().filter(|event| event.name == "process.start");
+        let process_starts = starts.filter_map(|event| Some((event.process?, event.event))).collect();
+        let mut consumed: BTreeMap<ProcessId, Vec<EventId>> = BTreeMap::new();
+        for event in trace.events.iter().filter(|event| event.name == "block.consumed") {
+            if let Some(process) = event.process {
+                consumed.entry(process).or_default().push(event.event);
+            }
+        }
         let is_worker = |role: &str| matches!(role, "DataNode" | "NodeManager" | "TaskTracker");
         let workers = trace.processes.iter().filter(|process| is_worker(&process.role)).map(|process| process.host);
         let nodes = workers.chain(tasks.iter().filter_map(|task| task.host)).collect();
@@ -50,7 +76,24 @@ impl<'a> Recording<'a> {
             *bytes = bytes.saturating_add(message.app_bytes);
         }
         let cores = sharing.map(|sharing| RecordedCores::new(graph, sharing));
-        Self { outputs, trace, graph, tasks, nodes, by_process, outcome: recorded(graph), ends, cores }
+        let first_on_node = first_on_node(&tasks, master_of(trace, graph));
+        Self {
+            outputs,
+            trace,
+            graph,
+            tasks,
+            nodes,
+            by_process,
+            recorded: recorded(graph),
+            instant: instant_network::outcome(graph),
+            sort_ends: marks("task.sort_end"),
+            consumed,
+            ends: marks("task.finish"),
+            outputs_written: outputs_written(trace),
+            first_on_node,
+            process_starts,
+            cores,
+        }
     }
 
     /// What a task took from one recorded time to another, if it had a processor of its own.
@@ -77,19 +120,21 @@ impl<'a> Recording<'a> {
         self.messages(task).find(|message| message.name == name && message.kind == kind)
     }
 
-    /// The first and the last data that a map read.
+    /// The first and the last data that a map read of its input. A map reads where its split is, too.
     pub(super) fn input(&self, task: &TaskRow) -> Option<(&'a MessageRow, &'a MessageRow)> {
-        let mut data =
-            self.messages(task).filter(|message| message.kind == MessageKind::BlockData && message.name == "read");
+        let largest = self.read(task).map(|message| message.app_bytes).max()?;
+        let mut data = self.read(task).filter(|message| message.app_bytes >= largest / SMALL_READ);
         let first = data.next()?;
         Some((first, data.last().unwrap_or(first)))
     }
 
+    fn read(&self, task: &TaskRow) -> impl Iterator<Item = &'a MessageRow> + '_ {
+        self.messages(task).filter(|message| message.kind == MessageKind::BlockData && message.name == "read")
+    }
+
     /// Bytes that a map read.
     pub(super) fn read_bytes(&self, task: &TaskRow) -> u64 {
-        let data =
-            self.messages(task).filter(|message| message.kind == MessageKind::BlockData && message.name == "read");
-        data.map(|message| message.app_bytes).fold(0, u64::saturating_add)
+        self.read(task).map(|message| message.app_bytes).fold(0, u64::saturating_add)
     }
 
     /// The host of the DataNode from which a map read first.
@@ -231,8 +276,22 @@ impl<'a> Recording<'a> {
         others.any(|row| done.contains(task(&row.attempt)))
     }
 
+    /// From a task's start to its first call, without what it waited for the job's files.
     pub(super) fn container_start(&self, task: &TaskRow) -> Option<u64> {
-        Some(self.alone_ns(task, task.start_ns, self.sent(task, "getTask")?))
+        let begin = task.start_ns.saturating_add(self.waited_for_files(task).unwrap_or(0));
+        Some(self.alone_ns(task, begin, self.sent(task, "getTask")?))
+    }
+
+    /// From the start of the first task on a node until its process began to start; `None` for other tasks.
+    pub(super) fn waited_for_files(&self, task: &TaskRow) -> Option<u64> {
+        let started = task.process.filter(|_| self.first_on_node.contains(&task.task));
+        let begins = self.recorded.event(*self.process_starts.get(&started?)?).caused();
+        Some(begins.since_ps(self.graph.job_time(task.start_ns)) / 1_000)
+    }
+
+    /// How long the first task of the job waits on a node for its files; `None` if there is no such task.
+    pub(super) fn localization(&self) -> Option<u64> {
+        self.median_ns(TaskKind::ALL, |task| self.waited_for_files(task))
     }
 
     pub(super) fn task_start(&self, task: &TaskRow) -> Option<u64> {
@@ -256,49 +315,92 @@ impl<'a> Recording<'a> {
     }
 
     pub(super) fn map_rate(&self, notes: &mut Vec<String>) -> Option<f64> {
-        let is_local = |message: &MessageRow| {
-            self.trace.connections.get(message.connection.index()).is_some_and(|connection| connection.loopback)
-        };
-        let rate = |only_local: bool| {
-            self.median_rate(&[TaskKind::Map], |task| {
-                let (first, last) = self.input(task).filter(|(first, _)| !only_local || is_local(first))?;
-                let data = self
-                    .messages(task)
-                    .filter(|message| message.kind == MessageKind::BlockData && message.name == "read");
-                let bytes = data.map(|message| message.app_bytes).fold(0, u64::saturating_add);
-                Some((bytes, self.alone_ns(task, first.sent_ns, last.delivered_ns)))
-            })
-        };
-        rate(true).or_else(|| {
+        let known = self.median_rate(&[TaskKind::Map], |task| Some((self.read_bytes(task), self.reading_ns(task)?)));
+        known.or_else(|| {
             notes.push(
                 "map_rate: no map read a block of its own host; the network may have held all of them back".to_owned(),
             );
-            rate(false)
+            self.median_rate(&[TaskKind::Map], |task| {
+                let (first, last) = self.input(task)?;
+                Some((self.read_bytes(task), self.alone_ns(task, first.sent_ns, last.delivered_ns)))
+            })
         })
     }
 
-    /// What a reduce thinks on the critical path from the end of its sort to its own end.
-    pub(super) fn thinking_after_sort(&self, task: &TaskRow) -> Option<u64> {
-        let from = self.graph.job_time(task.sort_end_ns?).ps();
-        let path = critical_path_to(self.graph, &self.outcome, *self.ends.get(&task.task)?, from);
-        let role = task.process.and_then(|process| self.trace.processes.get(process.index())).map(|row| &row.role);
-        let lengths = path.pieces.iter().map(|piece| match piece.kind {
-            // Daemons and masters compete with nobody.
-            PathKind::Think if role.is_some_and(|role| piece.role() == role) => {
-                let at = |ps| JobTime::SUBMISSION.plus_ps(ps);
-                self.alone_ps(task, at(piece.from_ps), at(piece.to_ps)).unwrap_or(piece.length_ps())
-            }
-            PathKind::Think | PathKind::HiddenWork => piece.length_ps(),
-            _ => 0,
+    /// What a reduce computes between its sort and its end; `None` if the trace does not tell when these were.
+    pub(super) fn computing_of(&self, task: &TaskRow) -> Option<ReduceComputing> {
+        let end = *self.ends.get(&task.task)?;
+        let sorted = self.sort_ends.get(&task.task).copied();
+        let instant = self.instant.as_ref().zip(sorted);
+        let instant = instant.and_then(|(outcome, sorted)| Some((outcome, outcome.event(sorted).happened()?)));
+        // Where the job cannot be replayed, what was on the recorded critical path: without what the network hid.
+        let (outcome, sorted) = match instant {
+            Some(instant) => instant,
+            None => (&self.recorded, self.graph.job_time(task.sort_end_ns?)),
+        };
+        let until = |event: EventId| -> u64 {
+            let steps = critical_steps_to(self.graph, outcome, event, sorted.ps());
+            steps.iter().map(|piece| self.computing_ps(piece)).sum::<u64>() / 1_000
+        };
+        let output = task.process.and_then(|process| self.outputs_written.get(&process));
+        let (first_ns, last_ns, end_ns) = match output {
+            Some((first, last)) => (until(*first), until(*last), until(end)),
+            None => (0, until(end), until(end)),
+        };
+        Some(ReduceComputing {
+            before_output_ns: first_ns,
+            output_ns: last_ns.saturating_sub(first_ns),
+            after_output_ns: end_ns.saturating_sub(last_ns),
+        })
+    }
+
+    /// What a piece of a path takes whoever computes, with a processor of its own. Daemons and masters compete with nobody.
+    fn computing_ps(&self, piece: &Piece) -> u64 {
+        if !matches!(piece.kind, PathKind::Think | PathKind::HiddenWork) {
+            return 0;
+        }
+        let took_ps = self.graph.recorded_delay_ps(piece.event);
+        let part =
+            u128::from(piece.length_ps()) * u128::from(self.event_alone_ps(piece.event)) / u128::from(took_ps.max(1));
+        if took_ps == 0 { piece.length_ps() } else { u64::try_from(part).unwrap_or(u64::MAX) }
+    }
+
+    /// What an event's delay would have been with a processor of its own.
+    fn event_alone_ps(&self, event: EventId) -> u64 {
+        let (from, took_ps) = (self.recorded.event(event).caused(), self.graph.recorded_delay_ps(event));
+        let alone = self.cores.as_ref().zip(self.graph.computing(event)).map(|(cores, process)| {
+            cores.alone_ps(self.trace.processes[process.index()].host, from, from.plus_ps(took_ps))
         });
-        Some(lengths.sum::<u64>() / 1_000)
+        alone.unwrap_or(took_ps)
+    }
+
+    /// What a map computed of its input while it read: its own work where the trace has that, or else how long it read from its own
+    /// host; `None` where a network fed it and nothing tells of its work.
+    pub(super) fn reading_ns(&self, task: &TaskRow) -> Option<u64> {
+        let (first, last) = self.input(task)?;
+        match self.consumed_by(task) {
+            [] => (!self.reads_elsewhere(task)).then(|| self.alone_ns(task, first.sent_ns, last.delivered_ns)),
+            marks => Some(marks.iter().map(|mark| self.event_alone_ps(*mark)).sum::<u64>() / 1_000),
+        }
+    }
+
+    /// What a map took from the end of its input to its own end.
+    pub(super) fn sorting_ns(&self, task: &TaskRow) -> Option<u64> {
+        let marks = self.consumed_by(task).iter().map(|mark| self.graph.event(*mark).recorded_ns);
+        let read = marks.chain([self.input(task)?.1.delivered_ns]).max()?;
+        Some(self.alone_ns(task, read, self.sent(task, "done")?))
+    }
+
+    fn consumed_by(&self, task: &TaskRow) -> &[EventId] {
+        task.process.and_then(|process| self.consumed.get(&process)).map_or(&[], Vec::as_slice)
     }
 
     pub(super) fn median_ns(&self, kinds: &[TaskKind], of: impl Fn(&TaskRow) -> Option<u64>) -> Option<u64> {
         let mut found: Vec<u64> =
             self.tasks.iter().filter(|task| kinds.contains(&task.kind)).filter_map(|task| of(task)).collect();
         found.sort_unstable();
-        found.get(found.len() / 2).copied()
+        let [lower, upper] = middle(&found)?;
+        Some(lower + (upper - lower) / 2)
     }
 
     /// The median of bytes over nanoseconds, as bytes a second.
@@ -307,6 +409,58 @@ impl<'a> Recording<'a> {
         let some = |(bytes, ns): (u64, u64)| (bytes > 0 && ns > 0).then(|| bytes as f64 * 1e9 / ns as f64);
         let mut rates: Vec<f64> = tasks.filter_map(|task| of(task).and_then(some)).collect();
         rates.sort_by(f64::total_cmp);
-        rates.get(rates.len() / 2).copied()
+        let [lower, upper] = middle(&rates)?;
+        Some(f64::midpoint(lower, upper))
     }
+}
+
+/// What a reduce, and whom it waits for, computes between its sort and its end where the network takes no time: what the recorded
+/// network hid is not hidden there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ReduceComputing {
+    pub(super) before_output_ns: u64,
+    pub(super) output_ns: u64,
+    pub(super) after_output_ns: u64,
+}
+
+fn outputs_written(trace: &Trace) -> BTreeMap<ProcessId, (EventId, EventId)> {
+    let mut written: BTreeMap<ProcessId, (EventId, EventId)> = BTreeMap::new();
+    for event in &trace.events {
+        let message = event.message.and_then(|message| trace.messages.get(message.index()));
+        let is_output =
+            message.is_some_and(|row| row.kind == MessageKind::BlockData && row.name == "write" && row.hop == Some(1));
+        if let Some(process) = event.process.filter(|_| is_output) {
+            written.entry(process).or_insert((event.event, event.event)).1 = event.event;
+        }
+    }
+    written
+}
+
+fn first_on_node(tasks: &[&TaskRow], master: Option<HostId>) -> BTreeSet<TaskId> {
+    let mut first: BTreeMap<HostId, (u64, TaskId)> = BTreeMap::new();
+    for task in tasks {
+        if let Some(host) = task.host.filter(|host| Some(*host) != master) {
+            let of_task = (task.start_ns, task.task);
+            let earliest = first.entry(host).or_insert(of_task);
+            *earliest = of_task.min(*earliest);
+        }
+    }
+    first.into_values().map(|(_, task)| task).collect()
+}
+
+/// The host of the process that registered during the job.
+fn master_of(trace: &Trace, graph: &JobGraph<'_>) -> Option<HostId> {
+    let during = |message: &&MessageRow| (graph.job.submit_ns..graph.job.finish_ns).contains(&message.sent_ns);
+    let registered = trace
+        .messages
+        .iter()
+        .filter(during)
+        .find(|message| message.name == "registerApplicationMaster" && message.kind == MessageKind::RpcRequest)?;
+    trace.connections.get(registered.connection.index()).map(|connection| connection.client_host)
+}
+
+/// The two values in the middle, which are one of an odd number.
+fn middle<T: Copy>(sorted: &[T]) -> Option<[T; 2]> {
+    let last = sorted.len().checked_sub(1)?;
+    Some([sorted[last / 2], sorted[last.div_ceil(2)]])
 }

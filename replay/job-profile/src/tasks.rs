@@ -45,13 +45,15 @@ pub struct MapProfile {
     pub output_bytes: u64,
     /// The worker from which it read.
     pub node: Option<usize>,
-    /// From its container's start to its first call.
+    /// How long it waited for the job's files, as the first of the job on its node.
+    pub localization_ns: Option<u64>,
+    /// From then to its first call.
     pub container_start_ns: Option<u64>,
     /// From the answer to that until it read.
     pub task_start_ns: Option<u64>,
-    /// From its first to its last input; `None` as well where a network fed it.
+    /// What it computed of its input while it read; `None` as well where a network fed it and nothing tells of its work.
     pub reading_ns: Option<u64>,
-    /// From its last input to its end.
+    /// From the end of its input to its end.
     pub sorting_ns: Option<u64>,
 }
 
@@ -68,7 +70,7 @@ pub struct ReduceProfile {
     pub task_start_ns: Option<u64>,
     /// Its sort.
     pub merging_ns: Option<u64>,
-    /// Its thinking on the critical path from then to its end.
+    /// What it and whom it waits for compute from its first to its last output, over a network that takes no time.
     pub computing_ns: Option<u64>,
 }
 
@@ -110,17 +112,17 @@ pub fn profile(trace: &Trace, learn: Learn<'_>) -> Option<JobProfile> {
 }
 
 fn map_profile(of: &Recording<'_>, task: &TaskRow, nodes: &[HostId]) -> Option<MapProfile> {
-    let (first, last) = of.input(task)?;
     let input_bytes = of.read_bytes(task);
     let node = of.block_host(task).and_then(|host| nodes.iter().position(|node| *node == host));
     (input_bytes > 0).then(|| MapProfile {
         input_bytes,
         output_bytes: of.output(task),
         node,
+        localization_ns: of.waited_for_files(task),
         container_start_ns: of.container_start(task),
         task_start_ns: of.task_start(task),
-        reading_ns: (!of.reads_elsewhere(task)).then(|| of.alone_ns(task, first.sent_ns, last.delivered_ns)),
-        sorting_ns: of.sent(task, "done").map(|done| of.alone_ns(task, last.delivered_ns, done)),
+        reading_ns: of.reading_ns(task),
+        sorting_ns: of.sorting_ns(task),
     })
 }
 
@@ -131,7 +133,7 @@ fn reduce_profile(of: &Recording<'_>, task: &TaskRow) -> ReduceProfile {
         container_start_ns: of.container_start(task),
         task_start_ns: of.task_start(task),
         merging_ns: task.sort_end_ns.zip(task.shuffle_end_ns).map(|(end, begin)| of.alone_ns(task, begin, end)),
-        computing_ns: of.thinking_after_sort(task),
+        computing_ns: of.computing_of(task).map(|computing| computing.output_ns),
     }
 }
 

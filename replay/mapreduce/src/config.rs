@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::JobError;
 use crate::hadoop::Hadoop;
-use crate::samples::{CallSample, MapSample, ReduceSample};
+use crate::samples::{CallSample, MapSample, ReduceSample, is_zero};
 use crate::sizes::CALLS;
 
 /// Profiles of jobs, by name.
@@ -102,6 +102,15 @@ pub struct Cluster {
     pub task_start: DurationPs,
     /// From a master's container's start until it registers. Default: `3s`.
     pub master_start: DurationPs,
+    /// How long the first task of a job waits on each node but its master's, until the job's files are there. Default: `0ps`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub localization: DurationPs,
+    /// What a reduce takes before it writes its first output, however much that is. Default: `0ps`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub output_start: DurationPs,
+    /// What it takes from the end of its output until it is done: its output is committed. Default: `0ps`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub output_commit: DurationPs,
     /// Bytes that are read, computed on, sent and written at a time. Default: `1MiB`.
     pub piece: Bytes,
     /// Workers that are slow, by name (`w1`, ...): computing takes so many times as long there. Default: none.
@@ -124,6 +133,9 @@ impl Default for Cluster {
             container_start: DurationPs::from_ms(2_000),
             task_start: DurationPs::from_ms(1_000),
             master_start: DurationPs::from_ms(3_000),
+            localization: DurationPs::ZERO,
+            output_start: DurationPs::ZERO,
+            output_commit: DurationPs::ZERO,
             piece: Bytes(1 << 20),
             slow: BTreeMap::new(),
         }
@@ -518,6 +530,9 @@ impl Cluster {
         check_delay("cluster.container_start", self.container_start)?;
         check_delay("cluster.task_start", self.task_start)?;
         check_delay("cluster.master_start", self.master_start)?;
+        check_delay("cluster.localization", self.localization)?;
+        check_delay("cluster.output_start", self.output_start)?;
+        check_delay("cluster.output_commit", self.output_commit)?;
         if !(1 << 10..=1 << 30).contains(&self.piece.0) {
             return Err(JobError::value("cluster.piece", self.piece, "between 1KiB and 1GiB"));
         }

@@ -213,8 +213,15 @@ impl JobFile {
     fn speed_up_cluster(&mut self, growth: &Growth) -> Result<(), JobError> {
         let cpu = growth.cpu.0;
         let cluster = &mut self.cluster;
-        for start in [&mut cluster.container_start, &mut cluster.task_start, &mut cluster.master_start] {
-            *start = shorter(*start, cpu);
+        for time in [
+            &mut cluster.container_start,
+            &mut cluster.task_start,
+            &mut cluster.master_start,
+            &mut cluster.localization,
+            &mut cluster.output_start,
+            &mut cluster.output_commit,
+        ] {
+            *time = shorter(*time, cpu);
         }
         for call in self.calls.values_mut() {
             call.service = shorter(call.service, cpu);
@@ -248,7 +255,9 @@ fn speed_up(job: &mut Job, cpu: f64) {
     }
     for map in &mut job.map_samples {
         (map.rate, map.sort_rate) = (faster(map.rate, cpu), faster(map.sort_rate, cpu));
-        (map.container_start, map.task_start) = (shorter(map.container_start, cpu), shorter(map.task_start, cpu));
+        for time in [&mut map.localization, &mut map.container_start, &mut map.task_start] {
+            *time = shorter(*time, cpu);
+        }
     }
     for reduce in &mut job.reduce_samples {
         (reduce.rate, reduce.merge_rate) = (faster(reduce.rate, cpu), faster(reduce.merge_rate, cpu));

@@ -76,6 +76,7 @@ fn map_sample(map: &MapProfile, (container_ns, task_ns): (u64, u64), job: &Job) 
     MapSample {
         input: Bytes(map.input_bytes),
         node: map.node.and_then(|node| u32::try_from(node).ok()),
+        localization: duration(map.localization_ns.unwrap_or(0)),
         container_start: duration(map.container_start_ns.unwrap_or(container_ns)),
         task_start: duration(map.task_start_ns.unwrap_or(task_ns)),
         rate: rate(map.input_bytes, map.reading_ns).unwrap_or(job.map_rate),

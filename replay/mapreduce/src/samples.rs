@@ -16,6 +16,9 @@ pub struct MapSample {
     /// lie on each node in turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<u32>,
+    /// How long it waited for the job's files, as the first of the job on its node. Default: `0ps`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub localization: DurationPs,
     /// From its container's start to its first call.
     pub container_start: DurationPs,
     /// From the answer to that until it reads.
@@ -56,6 +59,11 @@ pub struct CallSample {
     pub response: Bytes,
     /// From the request's arrival to the response.
     pub service: DurationPs,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(crate) fn is_zero(duration: &DurationPs) -> bool {
+    *duration == DurationPs::ZERO
 }
 
 /// Which sample each of `count` tasks is like: all samples in turn, in the recorded order at first (if `as_recorded`) and in a

@@ -288,6 +288,8 @@ fn keys_below_the_tors_are_named_where_they_stand() {
     assert!(width.starts_with("fabric.rack.width = 3"), "{width}");
     let kind = built(&format!("{lightness}[fabric.rack.topology]\nshape = \"racks\"\n")).unwrap_err();
     assert!(kind.contains("fabric.rack has no kind"), "{kind}");
+    let kind = built(&format!("{lightness}[fabric.rack]\nkind = \"credti\"\n")).unwrap_err();
+    assert!(kind.contains("fabric.rack.kind = \"credti\"") && kind.contains("\"credit\""), "{kind}");
     let wavelengths = built(&format!("{lightness}numWavelengths = 0\n")).unwrap_err();
     assert!(wavelengths.starts_with("fabric.wavelengths = 0"), "{wavelengths}");
 }

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
+use trace::truth::Truth;
 
 use super::learn::{Target, job_file, with_seed};
-use super::plan::{Plan, Planned, Setting};
+use super::plan::{By, Plan, Planned, Setting};
 use super::record::runs_of;
 use super::table::{QUANTITIES, Row};
 use crate::lab_runs::{Job, Run, text};
@@ -16,7 +17,7 @@ use crate::prediction::noise::{median, noise_floor};
 use crate::run_json;
 
 /// Seconds by quantity.
-type Times = BTreeMap<&'static str, f64>;
+pub type Times = BTreeMap<&'static str, f64>;
 
 /// The real runs of a setting.
 struct Side<'p> {
@@ -54,26 +55,14 @@ pub fn predict_all(plan: &Plan, out: &Path, scratch: &Path, tell: &dyn Fn(&str))
 fn rows_of(plan: &Plan, planned: &Planned, job: Job, (from, to): (&Side, &Side), scratch: &Path) -> Result<Vec<Row>> {
     let measured: Vec<Times> =
         to.runs.iter().map(|run| recorded(&run.trace_of(job), scratch)).collect::<Result<_>>()?;
-    let fabric = scratch.join("fabric.toml");
-    let truth = &to.runs[0].truth;
-    fs::write(&fabric, to.setting.network().fabric(truth)?)?;
-    let done = truth.jobs.iter().find(|done| done.kind == job.name());
-    let input_bytes = done.with_context(|| format!("no {} was run", job.name()))?.size_bytes;
-    let target = Target { setting: to.setting, input_bytes, cores: truth.machine.cpus };
     let mut rows = Vec::new();
     for (number, run) in (1..).zip(&from.runs) {
-        let file = job_file(planned.by, &run.trace_of(job), &target, scratch)?;
-        let of_seed = |seed| generated(&with_seed(&file, seed), &fabric, scratch);
-        let predicted: Vec<Times> = (1..=plan.seeds).map(of_seed).collect::<Result<_>>()?;
+        let predicted = predict(planned.by, (run, job), (to.setting, &to.runs[0].truth), plan.seeds, scratch)?;
         for quantity in QUANTITIES {
-            let of =
-                |times: &[Times]| times.iter().filter_map(|times| times.get(quantity)).copied().collect::<Vec<_>>();
-            let (mut predicted, mut measured) = (of(&predicted), of(&measured));
-            if predicted.is_empty() || measured.is_empty() {
-                continue;
-            }
+            let mut measured: Vec<f64> = measured.iter().filter_map(|times| times.get(quantity)).copied().collect();
+            let Some(predicted_s) = predicted.get(quantity).copied().filter(|_| !measured.is_empty()) else { continue };
             let floor = noise_floor(&measured, 1);
-            let (predicted_s, measured_median_s) = (median(&mut predicted), median(&mut measured));
+            let measured_median_s = median(&mut measured);
             rows.push(Row {
                 job: job.name().to_owned(),
                 version: plan.hadoop.clone(),
@@ -93,6 +82,33 @@ fn rows_of(plan: &Plan, planned: &Planned, job: Job, (from, to): (&Side, &Side),
         }
     }
     Ok(rows)
+}
+
+/// What a recorded run of a job says of another setting, of which `truth` is that of a run: medians of `seeds` generated jobs, by
+/// quantity. `scratch` is an empty folder.
+///
+/// # Errors
+/// If a program fails.
+pub fn predict(
+    by: By,
+    (run, job): (&Run, Job),
+    (setting, truth): (&Setting, &Truth),
+    seeds: u32,
+    scratch: &Path,
+) -> Result<Times> {
+    let fabric = scratch.join("fabric.toml");
+    fs::write(&fabric, setting.network().fabric(truth)?)?;
+    let done = truth.jobs.iter().find(|done| done.kind == job.name());
+    let done = done.with_context(|| format!("no {} was run", job.name()))?;
+    let target = Target { setting, input_bytes: done.size_bytes, maps: done.maps, cores: truth.machine.cpus };
+    let file = job_file(by, &run.trace_of(job), &target, scratch)?;
+    let of_seed = |seed| generated(&with_seed(&file, seed), &fabric, scratch);
+    let times: Vec<Times> = (1..=seeds).map(of_seed).collect::<Result<_>>()?;
+    let median_of = |quantity: &'static str| {
+        let mut found: Vec<f64> = times.iter().filter_map(|times| times.get(quantity)).copied().collect();
+        (!found.is_empty()).then(|| (quantity, median(&mut found)))
+    };
+    Ok(QUANTITIES.into_iter().filter_map(median_of).collect())
 }
 
 /// What a trace has recorded.

@@ -17,6 +17,8 @@ pub struct Target<'s> {
     pub setting: &'s Setting,
     /// Bytes of the job's input there.
     pub input_bytes: u64,
+    /// Its maps there: blocks have a largest size.
+    pub maps: u32,
     /// Cores of the machine on which all hosts of the lab run.
     pub cores: u32,
 }
@@ -52,7 +54,7 @@ fn set(file: &mut Table, target: &Target) -> Result<()> {
     let setting = target.setting;
     let cluster = file.get_mut("cluster").and_then(Value::as_table_mut).context("no [cluster]")?;
     cluster.insert("nodes".to_owned(), i64::from(setting.workers).into());
-    let block_bytes = target.input_bytes.div_ceil(u64::from(setting.maps));
+    let block_bytes = target.input_bytes.div_ceil(u64::from(target.maps.max(1)));
     let hadoop = file.get_mut("hadoop").and_then(Value::as_table_mut).context("no [hadoop]")?;
     let dfs = hadoop.get_mut("dfs").and_then(Value::as_table_mut).context("no dfs.blocksize")?;
     dfs.insert("blocksize".to_owned(), i64::try_from(block_bytes)?.into());
@@ -83,7 +85,7 @@ mod tests {
                     [[job]]\nname = \"job\"\ninput = \"128000000B\"\nreduces = 4\n";
         let mut file: Table = toml::from_str(text).unwrap();
         let setting = Setting { workers: 8, maps: 16, reduces: 2, replication: 3, ..Setting::default() };
-        set(&mut file, &Target { setting: &setting, input_bytes: 64_000_001, cores: 2 }).unwrap();
+        set(&mut file, &Target { setting: &setting, input_bytes: 64_000_001, maps: 16, cores: 2 }).unwrap();
         let text = with_seed(&file, 7);
         let read: Table = toml::from_str(&text).unwrap();
         assert_eq!(read["seed"].as_integer(), Some(7));

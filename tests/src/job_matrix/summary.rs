@@ -17,8 +17,8 @@ pub struct Errors {
     pub median: f64,
     /// The worst.
     pub worst: f64,
-    /// Median of the noise floors; not a number where none is known.
-    pub floor: f64,
+    /// Median of the noise floors; `None` where none is known, as of one real run.
+    pub floor: Option<f64>,
     /// Share of the predictions that err by [`WITHIN`] at most.
     pub within: f64,
 }
@@ -35,7 +35,7 @@ pub fn errors(rows: &[Row], job: &str, by: &str, quantity: &str) -> Option<Error
         within: found.iter().filter(|error| **error <= WITHIN).count() as f64 / rows.len() as f64,
         worst: found.iter().copied().fold(0.0, f64::max),
         median: median(&mut found),
-        floor: median(&mut floors),
+        floor: (!floors.is_empty()).then(|| median(&mut floors)),
     })
 }
 
@@ -62,7 +62,7 @@ pub fn text(rows: &[Row]) -> String {
                     quantity.to_owned(),
                     found.predictions.to_string(),
                     percent(found.median),
-                    percent(found.floor),
+                    found.floor.map_or_else(|| "–".to_owned(), percent),
                     percent(found.worst),
                     percent(found.within),
                 ]);

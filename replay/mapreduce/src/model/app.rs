@@ -1,6 +1,6 @@
 //! A job from its submission to its end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use trace::ids::{ProcessId, TaskId};
 use trace::rows::{Carrier, Evidence, TaskKind};
@@ -39,6 +39,7 @@ impl Model {
                 client_timer: None,
                 asked_master: None,
                 has_master: false,
+                localized: BTreeSet::new(),
                 pending: Pending::default(),
                 completed: Vec::new(),
                 completed_seen: 0,
@@ -83,6 +84,7 @@ impl Model {
     pub(super) fn start_master(&mut self, app: u32, node: NodeId, started: StepId) {
         let master = self.world.start_process(node, "MRAppMaster", MASTER, None);
         self.apps[app as usize].master = Some(master);
+        self.apps[app as usize].localized.insert(node);
         let cause = Cause::delivered(started, Evidence::ThreadStart);
         let start_ps = self.file.cluster.master_start.ps();
         let then = Some(Then::Registered(app));

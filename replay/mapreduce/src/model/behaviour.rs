@@ -12,6 +12,8 @@ use crate::world::NodeId;
 /// What a task takes for its work. Rates are of one core.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Behaviour {
+    /// What it waits for the job's files where no other task of the job was before.
+    pub(super) localization_ps: u64,
     /// From its container's start to its first call.
     pub(super) container_start_ps: u64,
     /// From the answer to that until it reads or fetches.
@@ -37,6 +39,7 @@ impl Model {
         let (job, app) = (&self.file.jobs[state.app as usize], &self.apps[state.app as usize]);
         let cluster = &self.file.cluster;
         let by_job = Behaviour {
+            localization_ps: cluster.localization.ps(),
             container_start_ps: cluster.container_start.ps(),
             task_start_ps: cluster.task_start.ps(),
             rate: job.map_rate,
@@ -71,6 +74,7 @@ impl Model {
         sample.map_or(by_job, |sample| {
             let speed = drawn(job.map_samples.len()).map_or(sample, |again| &job.map_samples[again]);
             Behaviour {
+                localization_ps: speed.localization.ps(),
                 container_start_ps: speed.container_start.ps(),
                 task_start_ps: speed.task_start.ps(),
                 rate: speed.rate,

@@ -264,10 +264,26 @@ impl Model {
         causes.extend((last != end).then_some(Cause::sent(last, Evidence::Thread)));
         let sorted = self.mark("task.sort_end", running.actor, Work::Delay(0), None, &causes);
         self.tasks[task.index()].sort_end = Some(sorted);
-        let computed = self.reduce_pieces(running, reduce.input, sorted);
+        let opened = self.after_fixed_work(running, "output.opened", self.file.cluster.output_start.ps(), sorted);
+        let computed = self.reduce_pieces(running, reduce.input, opened);
         self.watch_steps(running, &computed, &[], Some(sorted));
         let ends = self.write_output(running, reduce.input, &computed);
-        self.finish_task(running, &ends);
+        let commit_ps = self.file.cluster.output_commit.ps();
+        if commit_ps == 0 {
+            self.finish_task(running, &ends);
+        } else {
+            let committed =
+                self.mark("output.committed", running.actor, self.starts(running.node, commit_ps), None, &ends);
+            self.finish_task(running, &[Cause::sent(committed, Evidence::Thread)]);
+        }
+    }
+
+    /// Work that is the same for all tasks, if there is any.
+    fn after_fixed_work(&mut self, running: Running, name: &'static str, ps: u64, after: StepId) -> StepId {
+        if ps == 0 {
+            return after;
+        }
+        self.mark(name, running.actor, self.starts(running.node, ps), None, &[Cause::sent(after, Evidence::Thread)])
     }
 
     /// The merged input is read from the disk and computed on, piece by piece, the disk some pieces ahead.

@@ -1,6 +1,6 @@
 //! The jobs under way, as they stand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use netsim::kernel::random;
 use netsim::network::FlowId;
@@ -163,6 +163,8 @@ pub(crate) struct App {
     /// The ResourceManager knows of it by this step.
     pub(super) asked_master: Option<StepId>,
     pub(super) has_master: bool,
+    /// Nodes that have its files.
+    pub(super) localized: BTreeSet<NodeId>,
     pub(super) pending: Pending,
     /// Maps that are done, with the step by which the master knows, in their order.
     pub(super) completed: Vec<(TaskId, StepId)>,

@@ -4,6 +4,7 @@ use netsim::time::SimTime;
 use trace::ids::{ProcessId, TaskId};
 use trace::rows::{Carrier, Evidence, TaskKind};
 
+use super::behaviour::Behaviour;
 use super::capacity::{ContainerId, Pending};
 use super::plan::Actor;
 use super::state::{Block, Container, Model, Then, TimerOwner};
@@ -211,7 +212,19 @@ impl Model {
         let start = self.mark("task.start", actor, Work::Delay(0), None, &[cause]);
         let process = self.world.start_process(node, "YarnChild", CHILD, Some(task));
         let cause = Cause::delivered(launched.request, Evidence::ThreadStart);
-        let work = self.starts(node, self.behaviour(task).container_start_ps);
+        let app = self.app_of(task) as usize;
+        let is_first = self.apps[app].localized.insert(node);
+        let Behaviour { localization_ps, container_start_ps, .. } = self.behaviour(task);
+        let cause = if is_first && localization_ps > 0 {
+            let manager = Actor { process: node_manager(node), task: Some(task) };
+            Cause::sent(
+                self.mark("container.localized", manager, Work::Delay(localization_ps), None, &[cause]),
+                cause.evidence,
+            )
+        } else {
+            cause
+        };
+        let work = self.starts(node, container_start_ps);
         let child = Actor { process, task: Some(task) };
         self.call_after((child, master), GET_TASK, work, Some(Then::TaskUp(task)), &[cause]);
         let state = &mut self.tasks[task.index()];

@@ -383,13 +383,20 @@ impl<'de> Deserialize<'de> for LightnessConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let written = toml::Table::deserialize(deserializer)?;
         let keys = names::translated(written).map_err(D::Error::custom)?;
-        if let Some(toml::Value::Table(rack)) = keys.get("rack")
-            && !rack.contains_key("kind")
-        {
-            let kinds = "\"credit\", \"ethernet\", \"store-and-forward\" or \"ideal\"";
-            return Err(D::Error::custom(format!("fabric.rack has no kind: the network below the ToRs is {kinds}")));
+        if let Some(toml::Value::Table(rack)) = keys.get("rack") {
+            check_rack_kind(rack.get("kind")).map_err(D::Error::custom)?;
         }
         Self::deserialize(toml::Value::Table(keys)).map_err(|error| D::Error::custom(error.message()))
+    }
+}
+
+/// What `kind` of `[fabric.rack]` is not.
+fn check_rack_kind(kind: Option<&toml::Value>) -> Result<(), String> {
+    let kinds = || RackConfig::KINDS.iter().map(|kind| format!("\"{kind}\"")).collect::<Vec<_>>().join(", ");
+    match kind {
+        Some(toml::Value::String(kind)) if RackConfig::KINDS.contains(&kind.as_str()) => Ok(()),
+        Some(kind) => Err(format!("fabric.rack.kind = {kind}: the network below the ToRs is one of {}", kinds())),
+        None => Err(format!("fabric.rack has no kind: the network below the ToRs is one of {}", kinds())),
     }
 }
 
