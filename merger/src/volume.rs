@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 // What each part takes at most, bytes. Fitted on 2026-11-26 so that the golden captures and captures of one kind of thing
-// alone come out between 1.2 and 3.3 times what `merger build --json` says that it took in the end: terasort 113 MiB (691,888
+// alone come out between 1.25 and 2.66 times what `merger build --json` says that it took in the end: terasort 113 MiB (691,888
 // packets), wordcount 74, encrypted 62; 120,000 connections of a packet each, 523; 1,000,000 packets without payload, 53;
 // 300,000 with 200 bytes each, 123; 400,000 records of JVMs, 156 of calls and 69 of threads; as many of sockets, each of another
 // process, 269.

@@ -340,7 +340,7 @@ impl<'a> Recording<'a> {
         };
         let until = |event: EventId| -> u64 {
             let steps = critical_steps_to(self.graph, outcome, event, sorted.ps());
-            steps.iter().map(|piece| self.computing_ps(piece)).sum::<u64>() / 1_000
+            steps.iter().map(|piece| self.computing_ps(piece)).fold(0, u64::saturating_add) / 1_000
         };
         let output = task.process.and_then(|process| self.outputs_written.get(&process));
         let (first_ns, last_ns, end_ns) = match output {
@@ -380,7 +380,7 @@ impl<'a> Recording<'a> {
         let (first, last) = self.input(task)?;
         match self.consumed_by(task) {
             [] => (!self.reads_elsewhere(task)).then(|| self.alone_ns(task, first.sent_ns, last.delivered_ns)),
-            marks => Some(marks.iter().map(|mark| self.event_alone_ps(*mark)).sum::<u64>() / 1_000),
+            marks => Some(marks.iter().map(|mark| self.event_alone_ps(*mark)).fold(0, u64::saturating_add) / 1_000),
         }
     }
 
