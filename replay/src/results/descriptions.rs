@@ -5,9 +5,9 @@ use trace_tables::describe::TableDescription;
 use super::sweep::described;
 use super::tables::{
     CircuitResult, CoflowResult, CongestionResult, HistogramResult, HopsResult, IntervalResult, LaneResult,
-    LatencyResult, LinkResult, MessageResult, OccupancyResult, PacketResult, PairResult, PathResult,
+    LatencyResult, LinkResult, LogResult, MessageResult, OccupancyResult, PacketResult, PairResult, PathResult,
     PredictedTaskResult, ProgramMessageResult, ProgramRankResult, ShuffleResult, TaskResult, TrafficLinkResult,
-    TrafficResult,
+    TrafficResult, VlResult,
 };
 use super::{jobs, synthetic};
 
@@ -27,12 +27,14 @@ pub fn describe() -> [(&'static str, Vec<TableDescription>); 6] {
     let of_traffic = vec![
         TableDescription::of::<TrafficLinkResult>(),
         TableDescription::of::<LaneResult>(),
+        TableDescription::of::<VlResult>(),
         TableDescription::of::<LatencyResult>(),
         TableDescription::of::<HopsResult>(),
         TableDescription::of::<OccupancyResult>(),
         TableDescription::of::<IntervalResult>(),
         TableDescription::of::<PairResult>(),
         TableDescription::of::<PacketResult>(),
+        TableDescription::of::<LogResult>(),
         described(&synthetic::COLUMNS),
     ];
     let of_congestion = vec![

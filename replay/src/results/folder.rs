@@ -18,7 +18,7 @@ const MARKS: [&str; 7] = [
 ];
 
 /// All other files that commands write.
-const OTHERS: [&str; 53] = [
+const OTHERS: [&str; 55] = [
     "effective.toml",
     "report.html",
     "messages.parquet",
@@ -47,6 +47,8 @@ const OTHERS: [&str; 53] = [
     "pairs.parquet",
     "hops.parquet",
     "occupancy.parquet",
+    "vls.parquet",
+    "log.parquet",
     "cdf.csv",
     "cdf.svg",
     "packets.parquet",

@@ -257,6 +257,54 @@ row! {
 }
 
 row! {
+    /// What crossed all links of a run in the measurement on one virtual lane, where there are several.
+    VlResult in "vls" {
+        /// Combination of the sweep, from 0, in the order of the table `sweep`.
+        point: u32,
+        /// Seed of the run.
+        seed: u64,
+        /// Virtual lane, from 0.
+        vl: u32,
+        /// Flits that crossed links on it, each link counted.
+        flits: u64,
+        /// Share of the measurement in which a link sent packets of this lane, as a mean over the links; null = no link has a rate.
+        utilisation_mean: Option<f64>,
+        /// The same of the link that sent most of them; null as before.
+        utilisation_max: Option<f64>,
+        /// Packets that lay in its queues at the ends of all links to switches, as a mean over time; null = not counted (`traffic.occupancy`).
+        queued_mean: Option<f64>,
+    }
+}
+
+row! {
+    /// How packets went that `traffic.log` chose, in the order of time, then of packets.
+    LogResult in "log" {
+        /// Combination of the sweep, from 0, in the order of the table `sweep`.
+        point: u32,
+        /// Seed of the run.
+        seed: u64,
+        /// Source host.
+        source: u32,
+        /// The packet's number among those of its source, as in `packets`.
+        number: u64,
+        /// The flit's number in its packet, from 0; null = the row is the packet's.
+        flit: Option<u32>,
+        /// "leaves": it begins to leave a host or switch over a link, a packet with its first flit; "arrives": it has come to the end of the link, a packet at a switch with its first flit (`spinnaker`: its last), at a host with its last; "lost": it was lost in front of the link.
+        event: String,
+        /// When, picoseconds since the run's begin.
+        at_ps: u64,
+        /// Name of the host or switch.
+        node: String,
+        /// The cable's number among those of the node, from 0.
+        port: u32,
+        /// Link, as in `links`.
+        link: String,
+        /// Virtual lane or channel of the link, from 0.
+        vl: u32,
+    }
+}
+
+row! {
     /// What happened in an interval of a run with `traffic.evolution`, in a batch of its measurement or in a burst, to packets whenever they were handed over. Loads are flits per node and flit
     /// time of a host's link.
     IntervalResult in "intervals" {

@@ -7,7 +7,8 @@ use std::process::Command;
 use replay::results::descriptions::describe;
 use replay::results::tables::{
     CircuitResult, CoflowResult, CongestionResult, HistogramResult, HopsResult, LaneResult, LatencyResult, LinkResult,
-    MessageResult, OccupancyResult, PacketResult, PathResult, TaskResult, TrafficLinkResult, TrafficResult,
+    LogResult, MessageResult, OccupancyResult, PacketResult, PathResult, TaskResult, TrafficLinkResult, TrafficResult,
+    VlResult,
 };
 use trace::rows::Row;
 use trace_tables::describe::TableDescription;
@@ -55,8 +56,10 @@ fn tables_hold_what_their_definition_says() {
     assert!(rows::<CircuitResult>(&job).iter().all(|row| row.up_s.is_none_or(|up| up >= row.granted_s)));
     assert!(rows::<PathResult>(&job).windows(2).all(|pair| pair[0].from_s <= pair[1].from_s));
     let counts = ["--set", "traffic.offered_hops=true", "--set", "traffic.occupancy=true"];
+    let log = ["--set", "traffic.log={ packets = 3, hosts = [1] }"];
     let short =
-        [&["--set", "traffic.warm_up=1us", "--set", "traffic.measurement=10us", "--packets"][..], &counts].concat();
+        [&["--set", "traffic.warm_up=1us", "--set", "traffic.measurement=10us", "--packets"][..], &counts, &log]
+            .concat();
     run(&[&["run", "tree.toml", "--out", "traffic", "--set", "traffic.load=[0.1, 0.2]"][..], &short].concat());
     let traffic = path.join("traffic");
     assert!(rows::<TrafficLinkResult>(&traffic).iter().any(|row| row.point == 1 && row.bytes > 0));
@@ -75,6 +78,20 @@ fn tables_hold_what_their_definition_says() {
     let first = queues.iter().take_while(|row| (&row.link, row.vl) == (&queues[0].link, queues[0].vl));
     assert!((first.map(|row| row.share).sum::<f64>() - 1.0).abs() < 1e-9, "shares of a queue add up");
     assert!(rows::<LaneResult>(&traffic).iter().all(|row| row.vl < 2));
+    let vls: Vec<VlResult> = rows(&traffic);
+    assert_eq!(vls.iter().map(|row| (row.point, row.vl)).collect::<Vec<_>>(), [(0, 0), (0, 1), (1, 0), (1, 1)]);
+    assert!(vls.iter().all(|row| (row.flits > 0) == (row.vl == 0) && row.queued_mean.is_some()));
+    let log: Vec<LogResult> = rows(&traffic);
+    let packets: Vec<PacketResult> = rows(&traffic);
+    assert!(log.iter().all(|row| row.source == 1) && log.is_sorted_by_key(|row| (row.point, row.at_ps)));
+    for packet in packets.iter().filter(|packet| packet.source == 1 && packet.number < 3) {
+        let of = |row: &&LogResult| (row.point, row.number) == (packet.point, packet.number);
+        let way: Vec<&LogResult> = log.iter().filter(of).collect();
+        assert_eq!((way[0].event.as_str(), way[0].at_ps, way[0].port), ("leaves", packet.left_ps, 0));
+        let last = way[way.len() - 1];
+        assert_eq!((last.event.as_str(), last.at_ps), ("arrives", packet.arrived_ps));
+        assert_eq!(way.len() as u32, 2 * (packet.switches + 1));
+    }
     assert!(rows::<LatencyResult>(&traffic).iter().all(|row| row.width_ps > 0));
     assert!(rows::<PacketResult>(&traffic).iter().all(|row| row.arrived_ps > row.left_ps));
     run(&["coflow", "coflows.txt", "--out", "coflows"]);

@@ -264,6 +264,17 @@ macro_rules! fabric_kinds {
                 match self { $( Self::$Kind(network) => network.occupancy_times(now), )+ }
             }
 
+            fn log_hops(&mut self, wanted: &$crate::fabric::hop_records::LogWanted) -> bool {
+                match self { $( Self::$Kind(network) => network.log_hops(wanted), )+ }
+            }
+
+            fn take_hop_log(
+                &mut self,
+                end: $crate::time::SimTime,
+            ) -> Option<$crate::fabric::hop_records::HopRecords> {
+                match self { $( Self::$Kind(network) => network.take_hop_log(end), )+ }
+            }
+
             fn lanes(&self) -> u32 {
                 match self { $( Self::$Kind(network) => network.lanes(), )+ }
             }

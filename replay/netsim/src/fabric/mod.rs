@@ -21,6 +21,8 @@ pub mod ethernet;
 pub mod figures;
 pub mod flow_packets;
 pub mod flows;
+mod hop_log;
+pub mod hop_records;
 pub mod ideal;
 pub mod ideal_packets;
 mod ids;

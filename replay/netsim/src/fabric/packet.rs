@@ -2,6 +2,7 @@
 //!
 //! What these fabrics compute is defined in `docs/fabric.md`.
 
+use super::hop_records::{HopRecords, LogWanted};
 use crate::network::{HostIndex, Simulation, Token};
 use crate::time::SimTime;
 use crate::topology::{NodeId, Topology};
@@ -257,6 +258,18 @@ pub trait PacketFabric<O: Observer>: Simulation {
     fn occupancy_times(&self, now: SimTime) -> Vec<Vec<u64>> {
         let _ = now;
         Vec::new()
+    }
+
+    /// Logs the ways of packets from now on. Returns whether the fabric can do that; it must be empty.
+    fn log_hops(&mut self, wanted: &LogWanted) -> bool {
+        let _ = wanted;
+        false
+    }
+
+    /// What was logged until `end`; `None` without [`PacketFabric::log_hops`].
+    fn take_hop_log(&mut self, end: SimTime) -> Option<HopRecords> {
+        let _ = end;
+        None
     }
 
     /// How many virtual lanes each link has.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::virtual_lanes::{VlUse, virtual_lanes};
 use super::{Histogram, Losses, Meter, PairCount, Saturation, Series, SeriesSpan, float, judge, wide};
 use crate::fabric::optimistic::OptimisticCost;
 use crate::network::LinkFigures;
@@ -140,6 +141,9 @@ pub struct RunFigures {
     pub simulated_ps: u64,
     /// What each link carried.
     pub links: Vec<LinkUse>,
+    /// What each virtual lane carried, all links together; empty where there is but one.
+    #[serde(default)]
+    pub vls: Vec<VlUse>,
     /// From when until when packets counted, in picoseconds.
     pub measured_ps: (u64, u64),
     /// Whether the network had settled when the measurement began; `None` where it was not looked at.
@@ -244,6 +248,7 @@ impl RunFigures {
             bursts: std::mem::take(&mut raw.bursts),
             pairs: meter.pairs().into_iter().flatten().map(|((from, to), count)| (*from, *to, *count)).collect(),
             counters: std::mem::take(&mut raw.figures.counters),
+            vls: virtual_lanes(&raw, measured_ps, plan.link.flit),
             links: links(raw, measured_ps),
             cost,
         }

@@ -7,6 +7,7 @@ mod losses;
 mod meter;
 mod saturation;
 mod series;
+mod virtual_lanes;
 
 pub use confidence::{Interval, interval};
 pub use figures::{Cost, Distribution, LinkUse, ParallelCost, QueueUse, RunFigures};
@@ -15,6 +16,7 @@ pub use losses::Losses;
 pub use meter::{Batch, Meter, PairCount};
 pub use saturation::{Saturation, judge};
 pub use series::{MAX_ROWS, Series, SeriesRow, SeriesSpan, Times};
+pub use virtual_lanes::VlUse;
 
 /// A count as a number to compute with.
 #[expect(clippy::cast_precision_loss, reason = "statistics")]

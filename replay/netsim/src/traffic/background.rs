@@ -49,6 +49,7 @@ impl TrafficConfig {
             ("evolution", background.evolution.is_some(), measured),
             ("offered_hops", background.offered_hops, measured),
             ("occupancy", background.occupancy, measured),
+            ("log", background.log.is_some(), measured),
             ("background", background.background.is_some(), "there is one background"),
             ("pattern", background.is_ping_pong(), "a ping-pong is measured"),
             ("pattern", background.pattern == Pattern::Table, "it has a pattern and a load"),

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::logged::HopLogKeys;
 use super::losing::{BlockedHead, FullQueue};
 use super::ping_pong::{Noise, Partner};
 use super::span::Span;
@@ -320,6 +321,9 @@ pub struct TrafficConfig {
     /// Whether it is counted how many packets lie in queues. Default: false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub occupancy: bool,
+    /// Packets whose ways are logged. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<HopLogKeys>,
     /// Messages that answer to deliveries, beside those of `load`. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub react: Option<React>,
@@ -387,6 +391,7 @@ impl TrafficConfig {
     pub fn check(&self) -> Result<(), TrafficError> {
         self.check_belonging()?;
         self.check_numbers()?;
+        self.check_log()?;
         self.shares().map(|_| ())
     }
 

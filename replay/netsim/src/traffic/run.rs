@@ -14,6 +14,7 @@ use super::sources::{Sending, Sources};
 use super::windows::{Outcome, drive_windows};
 use super::{Destinations, Flows, Pattern, Plan, Progress, TrafficConfig, TrafficError, drive, read_table};
 use crate::cost::{memory_peak_bytes, thread_cpu_s};
+use crate::fabric::hop_records::HopRecords;
 use crate::fabric::packet::{HostLinksDiffer, LinkTime, PacketFabric, PacketRecord};
 use crate::fabric::windowed::{Windowed, Windowing};
 use crate::fabric::windows::{HOSTS_OF_A_THREAD, WindowsWanted};
@@ -33,6 +34,9 @@ pub struct TrafficRun {
     /// Every packet that was delivered, if that was asked for: in the order of arrival, then of source and number. Not serialized.
     #[serde(skip)]
     pub packets: Vec<PacketRecord>,
+    /// The ways of packets, if they were logged.
+    #[serde(default)]
+    pub hops: HopRecords,
     /// Why it ran one event after the other, where threads could have been of use in windows.
     pub by_events: Option<String>,
 }
@@ -134,7 +138,8 @@ pub fn run_on(
             )?;
             (plan.from_ps, plan.until_ps) = raw.measured_ps;
             let figures = RunFigures::new(&plan, &meter, raw, seed, cost(cpu_s + others_cpu_s, Some(parallel)));
-            return Ok(TrafficRun { plan, figures, packets: in_order(records), by_events: None });
+            let packets = in_order(records);
+            return Ok(TrafficRun { plan, figures, packets, hops: HopRecords::default(), by_events: None });
         }
         Windowing::Events(Some(reason)) if wanted.always => return Err(TrafficRunError::NoWindowsHere(reason)),
         Windowing::Events(None) if wanted.always => return Err(TrafficRunError::NoWindows),
@@ -154,6 +159,13 @@ pub fn run_on(
     }
     let Planned { mut plan, link, sending, others_cpu_s } =
         planned(traffic, fabric.link_time(), fabric.hosts(), seed, options.threads)?;
+    if let Some(wanted) = traffic.log_wanted(&link, plan.hosts)?
+        && !fabric.log_hops(&wanted)
+    {
+        let reason = "this kind of fabric does not tell how packets go; leave this out, or take credit, omni-path, input-queued, \
+                      input-output-queued or spinnaker";
+        return Err(TrafficError::key("log", reason.to_owned()).into());
+    }
     *fabric.observer() = traffic.meter(&plan, config, options)?;
     let mut sources = Sources::new(&sending, plan.hosts);
     let background = traffic.background(link, &plan, seed)?;
@@ -162,11 +174,12 @@ pub fn run_on(
     let mut background = background.as_ref().map(|background| Sources::new(background, plan.hosts));
     let raw = drive(&mut fabric, &plan, &mut sources, background.as_mut(), stop, progress);
     (plan.from_ps, plan.until_ps) = raw.measured_ps;
+    let hops = fabric.take_hop_log(raw.end).unwrap_or_default();
     let meter = fabric.observer();
     let packets = in_order(meter.take_records());
     let figures = RunFigures::new(&plan, meter, raw, seed, cost(others_cpu_s, None));
     let large = plan.hosts as usize >= 2 * HOSTS_OF_A_THREAD && options.threads > 1;
-    Ok(TrafficRun { plan, figures, packets, by_events: reason.filter(|_| large) })
+    Ok(TrafficRun { plan, figures, packets, hops, by_events: reason.filter(|_| large) })
 }
 
 /// `records` in the order of arrival, whichever engine saw them: those of one instant by source and number.
@@ -275,6 +288,7 @@ impl TrafficConfig {
             ("pattern", self.is_ping_pong()),
             ("background", self.background.is_some()),
             ("occupancy", self.occupancy),
+            ("log", self.log.is_some()),
         ];
         keys.into_iter().find(|(_, given)| *given).map(|(key, _)| key)
     }

@@ -31,6 +31,7 @@ mod exactness_windows_faults;
 mod extremes;
 mod flit_model;
 mod flit_model_by_hand;
+mod hop_log;
 mod input_output_queued;
 mod input_queued;
 mod lightness;

@@ -113,3 +113,52 @@ fn queues_hold_what_they_let_through_times_how_long_it_stays() {
     let (often, most) = lying(0.4);
     assert!(often > 1.2 && most == 2, "{often} times, at most {most}: a queue has room for two");
 }
+
+#[test]
+fn virtual_lanes_carry_what_their_levels_do_and_together_all_that_links_carry() {
+    let fabric = "kind = \"credit\"\nrouting = \"d-mod-k\"\nvls = 4\nmtu = \"512B\"\n[topology]\nshape = \"k-ary-n-tree\"\nk = 4\nn = 2";
+    let levels = "levels = { 0 = 0.5, 1 = 0.25, 2 = 0.25 }\nflits = 8\nload = 0.4\nmeasurement = \"40000 cycles\"";
+    let figures = run(&format!("pattern = \"uniform\"\n{levels}\noccupancy = true"), fabric);
+    let flits: Vec<u64> = figures.vls.iter().map(|vl| vl.flits).collect();
+    let all: u64 = flits.iter().sum();
+    assert_eq!(all * 64, figures.links.iter().map(|link| link.bytes).sum::<u64>());
+    for (vl, share) in figures.vls.iter().zip([0.5, 0.25, 0.25, 0.0]) {
+        assert!((vl.flits as f64 / all as f64 - share).abs() < 0.01, "{flits:?}");
+        assert!(vl.utilisation_max >= vl.utilisation_mean);
+    }
+    let mean = figures.links.iter().filter_map(|link| link.utilisation).sum::<f64>() / figures.links.len() as f64;
+    assert!((figures.vls.iter().filter_map(|vl| vl.utilisation_mean).sum::<f64>() - mean).abs() < 1e-9);
+    // What lies in all queues, once more.
+    let lying = |lane: u32| {
+        let of_queue =
+            |shares: &[f64]| (0u32..).zip(shares).map(|(packets, share)| f64::from(packets) * share).sum::<f64>();
+        figures.occupancy.iter().filter(|queue| queue.lane == lane).map(|queue| of_queue(&queue.shares)).sum::<f64>()
+    };
+    for (lane, vl) in (0u32..).zip(&figures.vls) {
+        assert!((vl.queued_mean.unwrap() - lying(lane)).abs() < 1e-9, "VL {lane}");
+    }
+    let plain = run(&format!("pattern = \"uniform\"\n{levels}"), fabric);
+    assert!(plain.vls.iter().all(|vl| vl.queued_mean.is_none()) && plain.vls[0].flits == flits[0]);
+    assert_eq!(run("pattern = \"uniform\"", &fabric.replace("vls = 4", "vls = 1")).vls, []);
+}
+
+#[test]
+fn logs_need_a_fabric_that_tells_and_hosts_that_there_are() {
+    let tree = "kind = \"credit\"\n[topology]\nshape = \"k-ary-n-tree\"\nk = 2\nn = 2";
+    let ideal = "kind = \"ideal\"\nrate = \"1Gbps\"";
+    for (keys, fabric, needle) in [
+        ("hosts = 4\nlog = {}", ideal, "does not tell how packets go"),
+        ("log = { packets = 0 }", tree, "traffic.log.packets"),
+        ("log = { packets = 65537 }", tree, "1 to 65536"),
+        ("log = { hosts = [4] }", tree, "hosts below 4"),
+    ] {
+        let traffic: TrafficConfig = keys.parse().unwrap();
+        let error = match traffic.check() {
+            Err(error) => error.to_string(),
+            Ok(()) => tried(keys, fabric, EngineKind::Auto).unwrap_err().to_string(),
+        };
+        assert!(error.contains(needle), "{keys}: {error}");
+    }
+    let windows = tried("log = {}", tree, EngineKind::Windows).unwrap_err().to_string();
+    assert!(windows.contains("traffic.log"), "{windows}");
+}

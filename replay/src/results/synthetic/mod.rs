@@ -10,6 +10,8 @@
 //! | `latency.parquet` | how latencies are distributed |
 //! | `cdf.csv`, `cdf.svg` | the same as shares of the packets that took no longer |
 //! | `hops.parquet` | how far packets went, if that was asked for |
+//! | `vls.parquet` | each virtual lane of each run, all links together, where there are several |
+//! | `log.parquet` | how packets went, if that was asked for |
 //! | `occupancy.parquet` | how many packets lay in queues, if that was asked for |
 //! | `intervals.parquet` | intervals, batches and bursts, if there are any |
 //! | `pairs.parquet` | what each host has sent each other one, if that was asked for |

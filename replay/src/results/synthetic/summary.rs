@@ -9,7 +9,7 @@ use super::parallel::Parallel;
 use crate::experiment::{Experiment, Sweep};
 use crate::results::sweep::{AxisValues, SweepPoint, SweepSummary, json_values};
 use netsim::statistics::{
-    Distribution, Histogram, LinkUse, Losses, RunFigures, Saturation, SeriesRow, SeriesSpan, float, interval,
+    Distribution, Histogram, LinkUse, Losses, RunFigures, Saturation, SeriesRow, SeriesSpan, VlUse, float, interval,
 };
 use netsim::traffic::{Plan, TrafficRun};
 
@@ -125,6 +125,12 @@ pub struct TrafficSummary {
     pub cycle_ns: f64,
     /// Payload of a message; of a table's messages null.
     pub message_bytes: Option<u64>,
+    /// What each virtual lane carried, all links together, from VL 0 on; empty where there is but one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vls: Vec<VlFigure>,
+    /// What was logged; null without `traffic.log`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogFigure>,
     /// Whether the network had settled when the measurement began, with each seed; null without `traffic.convergence`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled: Option<bool>,
@@ -147,6 +153,32 @@ pub struct BatchFigure {
     pub mean: f64,
     /// Its standard deviation (of a sample).
     pub deviation: f64,
+}
+
+/// A virtual lane in the measurement; flits are a sum over the seeds, the others means.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VlFigure {
+    /// Flits that crossed links on it, each link counted.
+    pub flits: u64,
+    /// The share that these are of those on all lanes; null without any.
+    pub share: Option<f64>,
+    /// Utilisation of a link by it, as a mean; null where no link has a rate.
+    pub utilisation_mean: Option<f64>,
+    /// The same of the link that sent most on it.
+    pub utilisation_max: Option<f64>,
+    /// Packets that lay in its queues; null without `traffic.occupancy`.
+    pub queued_mean: Option<f64>,
+}
+
+/// What was logged, of all seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogFigure {
+    /// Packets.
+    pub packets: u64,
+    /// Rows of the table `log`.
+    pub rows: u64,
+    /// Whether more would have been logged than fits.
+    pub full: bool,
 }
 
 /// A combination as the report shows it.
@@ -360,6 +392,12 @@ impl TrafficSummary {
             measured_until_ns: float(plan.until_ps) / 1e3,
             cycle_ns: cycle / 1e3,
             message_bytes: message_bytes(traffic, plan),
+            vls: vls(&figures),
+            log: traffic.log.as_ref().map(|_| LogFigure {
+                packets: runs.iter().map(|run| u64::from(run.hops.packets)).sum(),
+                rows: runs.iter().map(|run| run.hops.hops.len() as u64).sum(),
+                full: runs.iter().any(|run| run.hops.is_full),
+            }),
             settled: figures.iter().filter_map(|run| run.settled).reduce(|all, one| all && one),
             batches: batches(runs, cycle),
             burst_cycles: burst_cycles(&figures, cycle),
@@ -423,6 +461,24 @@ fn batches(runs: &[TrafficRun], cycle: f64) -> BTreeMap<String, BatchFigure> {
         (count > 0).then(|| (key.to_owned(), BatchFigure { count, mean, deviation }))
     };
     values.into_iter().filter_map(figure).collect()
+}
+
+/// What each virtual lane carried.
+fn vls(figures: &[&RunFigures]) -> Vec<VlFigure> {
+    let lanes = figures.iter().map(|run| run.vls.len()).max().unwrap_or(0);
+    let flits = |vl: usize| figures.iter().filter_map(|run| run.vls.get(vl)).map(|lane| lane.flits).sum::<u64>();
+    let all: u64 = (0..lanes).map(flits).sum();
+    let of_lane = |vl: usize| {
+        let mean = |of: fn(&VlUse) -> Option<f64>| mean(figures, &|run| run.vls.get(vl).and_then(of));
+        VlFigure {
+            flits: flits(vl),
+            share: (all > 0).then(|| float(flits(vl)) / float(all)),
+            utilisation_mean: mean(|lane| lane.utilisation_mean),
+            utilisation_max: mean(|lane| lane.utilisation_max),
+            queued_mean: mean(|lane| lane.queued_mean),
+        }
+    };
+    (0..lanes).map(of_lane).collect()
 }
 
 fn burst_cycles(figures: &[&RunFigures], cycle: f64) -> Option<Distribution> {

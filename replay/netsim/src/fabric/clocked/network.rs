@@ -3,6 +3,8 @@
 use crate::count::count;
 use crate::fabric::cycle::Cycle;
 use crate::fabric::figures::LinkMeter;
+use crate::fabric::hop_log::HopLog;
+use crate::fabric::hop_records::{HopRecords, LogWanted};
 use crate::fabric::messages::Messages;
 use crate::fabric::occupancy::Occupancy;
 use crate::fabric::packet::{HostLinksDiffer, LinkTime, Message, Observer, PacketFabric, host_rate};
@@ -59,6 +61,11 @@ pub(in crate::fabric) trait ClockedNetwork {
     /// As [`PacketFabric::lose_blocked_heads`].
     fn lose_heads(&mut self) -> bool {
         false
+    }
+
+    /// Where the ways of packets are logged, if they can be.
+    fn hop_log_slot(&mut self) -> Option<&mut Option<Box<HopLog>>> {
+        None
     }
 
     /// Where what lies in queues is counted, if it can be.
@@ -159,6 +166,17 @@ impl<O: Observer, N: ClockedNetwork<Observer = O>> PacketFabric<O> for N {
     fn occupancy_times(&self, now: SimTime) -> Vec<Vec<u64>> {
         let Parts { occupancy, clock, .. } = self.parts();
         occupancy.map(|occupancy| occupancy.times(Cycle::from(now, clock).0)).unwrap_or_default()
+    }
+
+    fn log_hops(&mut self, wanted: &LogWanted) -> bool {
+        let Some(log) = self.hop_log_slot() else { return false };
+        *log = Some(Box::new(HopLog::new(wanted.clone())));
+        true
+    }
+
+    fn take_hop_log(&mut self, end: SimTime) -> Option<HopRecords> {
+        let log = self.hop_log_slot()?.take()?;
+        Some(log.finish(self.parts().topology, end))
     }
 
     fn lanes(&self) -> u32 {

@@ -66,6 +66,9 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             // Queues of hosts are no lanes of a service level.
             base: if self.injectors.is_some() { 0 } else { u8::try_from(vl).unwrap_or(0) },
         };
+        if let Some(log) = &mut self.log {
+            log.begins(packet.key, now);
+        }
         let id = self.packets.insert(packet);
         let (_, ended) = self.start(id, link, vl + class, now);
         let state = &self.links[link];

@@ -88,6 +88,11 @@ impl LinkTiming {
         self.packet(flits, rest).0
     }
 
+    /// How long after the start flit `number`, from 0 on, begins to leave: behind the one before it and a gap.
+    pub fn begins(&self, number: u32, rest: u64) -> DurationPs {
+        if number == 0 { DurationPs::ZERO } else { DurationPs(self.time(number, rest).ps() + self.gap.ps()) }
+    }
+
     /// T(1), with remainder `rest`.
     #[inline]
     pub const fn first(&self, rest: u64) -> DurationPs {

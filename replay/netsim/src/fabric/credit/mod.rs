@@ -44,6 +44,8 @@ pub use strategies::{Configured, Strategies};
 
 use super::FabricError;
 use super::figures::LinkMeter;
+use super::hop_log::HopLog;
+use super::hop_records::{HopRecords, LogWanted};
 use super::ids::{LaneId, PacketId};
 use super::messages::Messages;
 use super::occupancy::Occupancy;
@@ -230,6 +232,8 @@ pub struct Credit<O, S: Strategies = Configured> {
     loses_heads: bool,
     /// What lies in its queues, by lane, if that is counted.
     occupancy: Option<Box<Occupancy>>,
+    /// The ways of packets, if they are logged.
+    log: Option<Box<HopLog>>,
     /// Events at which a link or a switch looked: how many there are depends on the order within an instant, which is nobody's business.
     looks: u64,
     /// Credits of a VL's buffer, or of all of a link where they share it.
@@ -417,6 +421,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             delivered: 0,
             loses_heads: false,
             occupancy: None,
+            log: None,
             looks: 0,
             room: config.shared_buffers.map_or(config.credits, |shared| shared.size),
             link_credits: match config.shared_buffers {
@@ -653,6 +658,15 @@ impl<O: Observer, S: Strategies> PacketFabric<O> for Credit<O, S> {
         let mut times = occupancy.times(now.0);
         let lanes = (0..self.links.len()).flat_map(|link| self.number.all(LinkId::from(link), self.vls));
         lanes.map(|lane| std::mem::take(&mut times[usize::from(lane)])).collect()
+    }
+
+    fn log_hops(&mut self, wanted: &LogWanted) -> bool {
+        self.log = Some(Box::new(HopLog::new(wanted.clone())));
+        true
+    }
+
+    fn take_hop_log(&mut self, end: SimTime) -> Option<HopRecords> {
+        Some(self.log.take()?.finish(&self.topology, end))
     }
 
     fn lanes(&self) -> u32 {

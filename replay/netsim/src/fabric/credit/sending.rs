@@ -121,7 +121,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         // That of a parallel link stays 0.
         let rest = if state.free_at == now { state.remainder } else { 0 };
         let packet = self.packets.get_mut(id);
-        let (flits, credits, bytes) = (packet.flits, packet.credits, packet.bytes);
+        let (flits, credits, bytes, key) = (packet.flits, packet.credits, packet.bytes, packet.key);
         let (time, remainder) = timing.packet(flits.into(), rest);
         let (ended, delay) = (now + time, timing.delay);
         packet.first = now + timing.first(rest) + delay;
@@ -132,6 +132,10 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             state.remainder = remainder;
         }
         let (to_host, to_part) = (state.to_host, state.to_part);
+        if let Some(log) = &mut self.log {
+            let times = |flit| (now + timing.begins(flit, rest), now + timing.time(flit + 1, rest) + delay);
+            log.packet_crosses(key, (self.link_numbers.global(link), vl), (flits.into(), to_host), times);
+        }
         self.traffic[link].crossed(now, bytes, self.interval, &mut self.meters, link);
         let queue = &mut self.lanes.ends[lane].sender;
         if !(parallel && to_host) {

@@ -118,6 +118,9 @@ impl<O: Observer> InputOutputQueued<O> {
         let message = self.messages.get(cut.message);
         let destination = self.topology.host_node(message.destination.0);
         let packet: PacketId = self.packets.insert(Packet::new(cut, message, destination, flits, now));
+        if let Some(log) = &mut self.log {
+            log.begins(self.packets.get(packet).key, Cycle(now).begins(&self.clock));
+        }
         self.output_vcs[first + vc].take_credits(now, flits);
         let state = &mut self.outputs[output as usize];
         (state.since, state.flits) = (now, flits);
@@ -136,6 +139,13 @@ impl<O: Observer> InputOutputQueued<O> {
         let bytes = self.packets.get(packet).bytes;
         self.meters[link].crossed(Cycle(now).begins(&self.clock), bytes.into(), self.config.interval.ps());
         let first = now + 1 + u64::from(self.delays[link]);
+        if let Some(log) = &mut self.log {
+            let clock = &self.clock;
+            let begins = |cycle: u64, flit: u32| Cycle(cycle + u64::from(flit)).begins(clock);
+            let times = |flit| (begins(now, flit), begins(first, flit));
+            let to_host = self.topology.is_host(self.topology.link(link).to);
+            log.packet_crosses(self.packets.get(packet).key, (link, vc), (flits, to_host), times);
+        }
         if self.topology.is_host(self.topology.link(link).to) {
             self.calendar.put(first + u64::from(flits) - 1, Event::Delivered { packet });
         } else {

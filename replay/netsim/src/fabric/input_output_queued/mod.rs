@@ -20,6 +20,7 @@ use super::clocked::packet::Packet;
 use super::clocked::ports::Ports;
 use super::clocked::{check_ahead, clock, delays};
 use super::figures::LinkMeter;
+use super::hop_log::HopLog;
 use super::ids::PacketId;
 use super::messages::Messages;
 use super::occupancy::Occupancy;
@@ -82,6 +83,8 @@ pub struct InputOutputQueued<O> {
     loses_heads: bool,
     /// What lies in its queues, if that is counted.
     occupancy: Option<Box<Occupancy>>,
+    /// The ways of packets, if they are logged.
+    log: Option<Box<HopLog>>,
     moved: u64,
 }
 
@@ -149,6 +152,7 @@ impl<O: Observer> InputOutputQueued<O> {
             delivered: 0,
             loses_heads: false,
             occupancy: None,
+            log: None,
             moved: 0,
             ports,
             config: config.clone(),
@@ -283,6 +287,10 @@ impl<O: Observer> ClockedNetwork for InputOutputQueued<O> {
 
     fn bytes_of_lanes(&self) -> Vec<u64> {
         self.lane_bytes.clone()
+    }
+
+    fn hop_log_slot(&mut self) -> Option<&mut Option<Box<HopLog>>> {
+        Some(&mut self.log)
     }
 
     fn occupancy_slot(&mut self) -> Option<&mut Option<Box<Occupancy>>> {

@@ -41,13 +41,19 @@ impl<O: Observer> InputQueued<O> {
         self.moved += 1;
         let state = &self.outputs[output as usize];
         let (link, at) = (state.link, now + state.delay);
+        let to_host = state.to_host;
+        let end = state.end;
+        if let Some(log) = &mut self.log {
+            let times = (Cycle(now).begins(&self.clock), Cycle(at).begins(&self.clock));
+            log.flit_crosses(self.packets.get(packet).key, (link, vc.into()), (head, tail, to_host), times);
+        }
         if let Some(occupancy) = &mut self.occupancy
             && head
-            && !state.to_host
+            && !to_host
         {
             occupancy.enters(usize::from(link) * self.vcs as usize + usize::from(vc), self.now, at);
         }
-        self.arrivals.put(at, Arrival { at: PortVc::new(state.end, vc.into()), flit: Flit::new(packet, tail) });
+        self.arrivals.put(at, Arrival { at: PortVc::new(end, vc.into()), flit: Flit::new(packet, tail) });
         if tail {
             self.tail_sent(to, now + 1);
         }
@@ -82,6 +88,9 @@ impl<O: Observer> InputQueued<O> {
         (state.flits, state.packet) = (flits, packet);
         state.vc = u8::try_from(vc).unwrap_or(0);
         let at = self.begins(now);
+        if let Some(log) = &mut self.log {
+            log.begins(self.packets.get(packet).key, at);
+        }
         self.meters[link].crossed(at, bytes.into(), self.config.interval.ps());
         true
     }

@@ -26,6 +26,7 @@ use super::clocked::ports::{NONE, Ports};
 use super::clocked::{check_ahead, clock, delays};
 use super::cycle::Cycle;
 use super::figures::LinkMeter;
+use super::hop_log::HopLog;
 use super::ids::PacketId;
 use super::messages::Messages;
 use super::occupancy::Occupancy;
@@ -117,6 +118,8 @@ pub struct InputQueued<O> {
     loses_heads: bool,
     /// What lies in its queues, if that is counted.
     occupancy: Option<Box<Occupancy>>,
+    /// The ways of packets, if they are logged.
+    log: Option<Box<HopLog>>,
     moved: u64,
 }
 
@@ -217,6 +220,7 @@ impl<O: Observer> InputQueued<O> {
             delivered: 0,
             loses_heads: false,
             occupancy: None,
+            log: None,
             moved: 0,
             ends,
             outputs,
@@ -422,6 +426,10 @@ impl<O: Observer> ClockedNetwork for InputQueued<O> {
             bytes.extend((0..self.vcs).map(sent).map(|flits| flits * self.config.flit.get()));
         }
         bytes
+    }
+
+    fn hop_log_slot(&mut self) -> Option<&mut Option<Box<HopLog>>> {
+        Some(&mut self.log)
     }
 
     fn occupancy_slot(&mut self) -> Option<&mut Option<Box<Occupancy>>> {

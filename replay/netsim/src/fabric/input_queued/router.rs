@@ -4,6 +4,7 @@ use super::InputQueued;
 use super::state::{Arrival, Crossing, PortVc, State, Switch};
 use crate::fabric::clocked::packet::Packet;
 use crate::fabric::clocked::ports::NONE;
+use crate::fabric::cycle::Cycle;
 use crate::fabric::packet::Observer;
 use crate::topology::LinkId;
 
@@ -92,6 +93,11 @@ impl<O: Observer> InputQueued<O> {
             let packet = self.packets.get_mut(flit.packet());
             packet.switches += 1;
             self.meters[link].crossed(begins, packet.bytes.into(), self.config.interval.ps());
+        }
+        if let Some(log) = &mut self.log {
+            let times = (Cycle(leaves).begins(&self.clock), Cycle(arrives).begins(&self.clock));
+            let key = self.packets.get(flit.packet()).key;
+            log.flit_crosses(key, (link, to.vc()), (head, tail, to_host), times);
         }
         if let Some(occupancy) = &mut self.occupancy {
             let lane = |link: LinkId, vc: u32| usize::from(link) * self.vcs as usize + vc as usize;

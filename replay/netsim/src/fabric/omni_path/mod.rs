@@ -19,6 +19,7 @@ use super::clocked::network::{ClockedNetwork, Parts};
 use super::clocked::{clock, delays};
 use super::cycle::Cycle;
 use super::figures::LinkMeter;
+use super::hop_log::HopLog;
 use super::ids::{PacketId, UnitId};
 use super::messages::{Messages, NUMBER};
 use super::occupancy::Occupancy;
@@ -73,6 +74,8 @@ pub struct OmniPath<O> {
     delivered: u64,
     /// What lies in its queues, if that is counted.
     occupancy: Option<Box<Occupancy>>,
+    /// The ways of packets, if they are logged.
+    log: Option<Box<HopLog>>,
 }
 
 impl<O: Observer> OmniPath<O> {
@@ -129,6 +132,7 @@ impl<O: Observer> OmniPath<O> {
             lane_bytes: vec![0; links * usize::from(vls)],
             delivered: 0,
             occupancy: None,
+            log: None,
             config: config.clone(),
             layout,
             topology,
@@ -242,6 +246,10 @@ impl<O: Observer> ClockedNetwork for OmniPath<O> {
 
     fn bytes_of_lanes(&self) -> Vec<u64> {
         self.lane_bytes.clone()
+    }
+
+    fn hop_log_slot(&mut self) -> Option<&mut Option<Box<HopLog>>> {
+        Some(&mut self.log)
     }
 
     fn occupancy_slot(&mut self) -> Option<&mut Option<Box<Occupancy>>> {

@@ -101,7 +101,7 @@ impl<O: Observer> OmniPath<O> {
         };
         let packet = self.packets.get_mut(id);
         packet.vl = vl;
-        let Packet { flits, credits, bytes, .. } = *packet;
+        let Packet { flits, credits, bytes, key, .. } = *packet;
         let until = now.plus(flits);
         self.senders[link].free_at = until;
         self.input_spaces.take(link.into(), vl, credits);
@@ -109,7 +109,16 @@ impl<O: Observer> OmniPath<O> {
             self.schedule(until, Event::FromOutput(link, vl, credits));
         }
         let arrives = now.plus(self.delays[link]);
-        if self.topology.is_host(self.topology.link(link).to) {
+        let to_host = self.topology.is_host(self.topology.link(link).to);
+        if let Some(log) = &mut self.log {
+            if host.is_some() {
+                log.begins(key, now.begins(&self.clock));
+            }
+            let clock = &self.clock;
+            let times = |flit| (now.plus(flit).begins(clock), arrives.plus(flit).plus(1).begins(clock));
+            log.packet_crosses(key, (link, vl.into()), (flits, to_host), times);
+        }
+        if to_host {
             self.schedule(arrives.plus(flits), Event::Deliver(id, link));
         } else {
             self.schedule(arrives, Event::Header(id, link));

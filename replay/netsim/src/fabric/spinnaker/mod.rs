@@ -15,6 +15,7 @@ use super::clocked::ports::Ports;
 use super::clocked::{check_ahead, clock, delays};
 use super::cycle::Cycle;
 use super::figures::LinkMeter;
+use super::hop_log::HopLog;
 use super::ids::PacketId;
 use super::messages::Messages;
 use super::occupancy::Occupancy;
@@ -103,6 +104,8 @@ pub struct Spinnaker<O> {
     moved: u64,
     /// What lies in its queues, if that is counted.
     occupancy: Option<Box<Occupancy>>,
+    /// The ways of packets, if they are logged.
+    log: Option<Box<HopLog>>,
 }
 
 impl<O: Observer> Spinnaker<O> {
@@ -145,6 +148,7 @@ impl<O: Observer> Spinnaker<O> {
             delivered: 0,
             moved: 0,
             occupancy: None,
+            log: None,
             ports,
             config: config.clone(),
             topology,
@@ -249,6 +253,9 @@ impl<O: Observer> Spinnaker<O> {
         let open = self.messages.get(message);
         let (handed_over, source, token) = (open.handed_over, open.source, open.token);
         let number = key & super::messages::NUMBER;
+        if let Some(log) = &mut self.log {
+            log.lost(key, self.ports.outputs()[output as usize], at);
+        }
         self.observer.dropped(&LostPacket { at, handed_over, source, number, token, reason: Loss::InNetwork });
         if let Some(again) = &mut self.again {
             let host = self.topology.host_node(source.0).0;
@@ -273,7 +280,7 @@ impl<O: Observer> Spinnaker<O> {
         }
         let next = if from_host { self.next_of_host(from, now) } else { self.next_of_switch(from, output, now) };
         let Some(id) = next else { return };
-        let Packet { flits, bytes, .. } = *self.packets.get(id);
+        let Packet { flits, bytes, key, .. } = *self.packets.get(id);
         let state = &mut self.outputs[output as usize];
         state.free_at = now + u64::from(flits);
         if !to_host {
@@ -284,6 +291,15 @@ impl<O: Observer> Spinnaker<O> {
         self.lane_bytes[usize::from(link)] += u64::from(flits) * self.config.flit.get();
         self.meters[link].crossed(Cycle(now).begins(&self.clock), bytes.into(), self.config.interval.ps());
         let arrives = now + u64::from(flits) + u64::from(self.delays[link]);
+        if let Some(log) = &mut self.log {
+            let (clock, first) = (&self.clock, now + 1 + u64::from(self.delays[link]));
+            let begins = |cycle: u64, flit: u32| Cycle(cycle + u64::from(flit)).begins(clock);
+            let times = |flit| (begins(now, flit), begins(first, flit));
+            if from_host {
+                log.begins(key, Cycle(now).begins(clock));
+            }
+            log.packet_crosses(key, (link, 0), (flits, true), times);
+        }
         if to_host {
             self.calendar.put(arrives, Event::Delivered { packet: id });
         } else {
@@ -421,6 +437,10 @@ impl<O: Observer> ClockedNetwork for Spinnaker<O> {
 
     fn bytes_of_lanes(&self) -> Vec<u64> {
         self.lane_bytes.clone()
+    }
+
+    fn hop_log_slot(&mut self) -> Option<&mut Option<Box<HopLog>>> {
+        Some(&mut self.log)
     }
 
     fn occupancy_slot(&mut self) -> Option<&mut Option<Box<Occupancy>>> {

@@ -8,6 +8,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 type Vc = (LinkId, u8);
 
+/// A flit of a packet crosses a link: its number there, the VC, and the cycles in which it leaves and in which it has arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct FlitMove {
+    pub packet: usize,
+    pub flit: u32,
+    pub vc: Vc,
+    pub leaves: u64,
+    pub arrives: u64,
+}
+
+/// Source, number and flit of what crosses a link, link and VL, and when it leaves and has arrived.
+pub type Crossed = (u32, u64, u32, u32, u32, u64, u64);
+
 /// What a model counts.
 #[derive(Clone, Debug, Default)]
 pub struct Counting {
@@ -21,6 +34,8 @@ pub struct Counting {
     inside: BTreeMap<Vc, BTreeSet<usize>>,
     /// In how many cycles 0, 1, ... were.
     cycles: BTreeMap<Vc, Vec<u64>>,
+    /// Flits that crossed links.
+    pub moves: Vec<FlitMove>,
 }
 
 impl Counting {
@@ -79,5 +94,7 @@ pub fn behind_first(mut times: Vec<u64>) -> Vec<u64> {
 pub struct Counted {
     pub seen: Seen,
     pub queues: Vec<Vec<u64>>,
+    /// Flits that crossed links, where the model tells them.
+    pub crossed: Vec<Crossed>,
     pub end: SimTime,
 }

@@ -616,7 +616,7 @@ pub fn count(
         }
     }
     let queues = model.counting.queues(topology.links().len(), config.vcs);
-    Counted { seen: seen.sorted(), queues, end: model.begins(now) }
+    Counted { seen: seen.sorted(), queues, crossed: Vec::new(), end: model.begins(now) }
 }
 
 /// Message `number` is handed over at `time`.

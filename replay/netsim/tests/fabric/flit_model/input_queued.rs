@@ -1,7 +1,7 @@
 //! `input-queued`, cycle by cycle and flit by flit, to be checked against `docs/input-queued.md`: in each cycle every virtual channel of every
 //! switch is looked at, and every arbiter goes through all that ask it.
 
-use super::counting::{Counted, Counting};
+use super::counting::{Counted, Counting, FlitMove};
 use super::cut;
 use super::routing::{Labels, rule};
 use super::traffic::{Seen, Sending, When, answers};
@@ -540,7 +540,7 @@ impl Model<'_> {
         let next = self.leaves.get(&to.0).copied().unwrap_or(0);
         let leaves = next.max(now + u64::from(self.config.latency.crossbar));
         self.leaves.insert(to.0, leaves + 1);
-        self.wires.entry(leaves + 1 + self.delay(to.0)).or_default().push((to.0, to.1, flit));
+        self.crosses_link(to, flit, leaves);
         if flit.1 == 0 {
             self.packets[flit.0].record.switches += 1;
         }
@@ -556,6 +556,13 @@ impl Model<'_> {
                 self.head_comes(vc.0, vc.1, at);
             }
         }
+    }
+
+    /// A flit leaves over the link of `vc` in the cycle `leaves`.
+    fn crosses_link(&mut self, vc: (LinkId, u8), flit: (usize, u32), leaves: u64) {
+        let arrives = leaves + 1 + self.delay(vc.0);
+        self.counting.moves.push(FlitMove { packet: flit.0, flit: flit.1, vc, leaves, arrives });
+        self.wires.entry(arrives).or_default().push((vc.0, vc.1, flit));
     }
 
     /// A flit is sent by `vc`.
@@ -616,7 +623,7 @@ impl Model<'_> {
         {
             let tail = self.is_tail((packet, sent));
             self.takes_credit((link, vc), tail);
-            self.wires.entry(now + 1 + self.delay(link)).or_default().push((link, vc, (packet, sent)));
+            self.crosses_link((link, vc), (packet, sent), now);
             self.sends[host] = (!tail).then_some((packet, sent + 1, vc));
         }
     }
@@ -800,5 +807,11 @@ pub fn count(
         }
     }
     let queues = model.counting.queues(topology.links().len(), config.vcs);
-    Counted { seen: seen.sorted(), queues, end: model.begins(now) }
+    let crossed = model.counting.moves.iter().map(|FlitMove { packet, flit, vc, leaves, arrives }| {
+        let PacketRecord { source, number, .. } = model.packets[*packet].record;
+        let times = (model.begins(*leaves).0, model.begins(*arrives).0);
+        (source.0, number, *flit, vc.0.0, vc.1.into(), times.0, times.1)
+    });
+    let crossed = crossed.collect();
+    Counted { seen: seen.sorted(), queues, crossed, end: model.begins(now) }
 }

@@ -305,7 +305,7 @@ pub fn play(
         }
     }
     let queues = model.counting.queues(topology.links().len(), 1);
-    Counted { seen: seen.sorted(), queues, end: model.begins(now) }
+    Counted { seen: seen.sorted(), queues, crossed: Vec::new(), end: model.begins(now) }
 }
 
 /// Message `number` is handed over at `time`.
