@@ -149,7 +149,7 @@ pub fn run_on(
     traffic.needs_to_know(fabric.waits_more_than(HostIndex(0), 0).is_some(), fabric.occupancy().is_some())?;
     if traffic.blocked_head == Some(BlockedHead::Extract) && !fabric.lose_blocked_heads() {
         let reason = "\"extract\": the hosts of this kind of fabric do not; leave this out, or take credit (with one queue a VL \
-                      at hosts), input-queued or input-output-queued";
+                      at hosts), omni-path, input-queued or input-output-queued";
         return Err(TrafficError::key("blocked_head", reason.to_owned()).into());
     }
     if traffic.occupancy && !fabric.count_occupancy() {

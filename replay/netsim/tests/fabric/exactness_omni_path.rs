@@ -2,9 +2,10 @@
 
 use crate::exactness::omni_path::omni_path_networks;
 use crate::exactness::{Case, difference, drive, networks_config, run};
-use crate::flit_model::omni_path::{Mistake, play};
+use crate::flit_model::omni_path::{Mistake, play, play_losing};
 use crate::flit_model::traffic::{Seen, When};
 use netsim::fabric::omni_path::{OmniPath, OmniPathConfig};
+use netsim::fabric::packet::PacketFabric;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -29,6 +30,38 @@ proptest! {
             prop_assert_eq!(run(&mut fabric(&case), &case.traffic).packets, slow.packets);
         }
     }
+
+    #[test]
+    fn hosts_lose_what_the_slow_model_says(case in omni_path_networks()) {
+        let topology = case.config.topology.build(&case.hosts).unwrap();
+        let slow = play_losing(&case.config, &topology, &case.traffic, None, true);
+        if let Some(difference) = difference(&drive(&mut losing(&case), &case.traffic), &slow, &topology) {
+            return Err(TestCaseError::fail(difference));
+        }
+    }
+}
+
+fn losing(case: &Case<OmniPathConfig>) -> OmniPath<Seen> {
+    let mut fabric = fabric(case);
+    assert!(fabric.lose_blocked_heads());
+    fabric
+}
+
+#[test]
+fn mistakes_in_losing_are_found() {
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    let mut left = vec![Mistake::LosesAll, Mistake::LosesHighest, Mistake::LosesWhileSending];
+    let mut lost = 0;
+    for _ in 0..400 {
+        let case = omni_path_networks().new_tree(&mut runner).unwrap().current();
+        let topology = case.config.topology.build(&case.hosts).unwrap();
+        let right = drive(&mut losing(&case), &case.traffic);
+        lost += right.dropped.len();
+        left.retain(|mistake| play_losing(&case.config, &topology, &case.traffic, Some(*mistake), true) == right);
+    }
+    assert_eq!(left, [], "mistakes that no network shows");
+    assert!(lost > 400, "{lost} packets are few");
 }
 
 #[test]

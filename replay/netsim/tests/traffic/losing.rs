@@ -113,7 +113,7 @@ fn what_contradicts_losses_is_refused_by_name() {
     for (traffic, kind, wanted) in [
         ("full_queue = \"drop\"", "input-queued", "traffic.full_queue: it says what a host does"),
         ("blocked_head = \"extract\"", "store-and-forward", "traffic.blocked_head: \"extract\""),
-        ("blocked_head = \"extract\"", "omni-path", "input-output-queued"),
+        ("blocked_head = \"extract\"", "spinnaker", "input-output-queued"),
         ("injection_queue = 2\nfull_queue = \"drop\"", "store-and-forward", "traffic.injection_queue"),
         ("occupancy = true", "store-and-forward", "traffic.occupancy"),
     ] {

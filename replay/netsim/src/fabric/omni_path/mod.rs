@@ -72,6 +72,8 @@ pub struct OmniPath<O> {
     meters: TiVec<LinkId, LinkMeter>,
     lane_bytes: Vec<u64>,
     delivered: u64,
+    /// Whether hosts lose the first packet of a queue where none finds room.
+    loses_heads: bool,
     /// What lies in its queues, if that is counted.
     occupancy: Option<Box<Occupancy>>,
     /// The ways of packets, if they are logged.
@@ -131,6 +133,7 @@ impl<O: Observer> OmniPath<O> {
             meters: vec![LinkMeter::default(); links].into(),
             lane_bytes: vec![0; links * usize::from(vls)],
             delivered: 0,
+            loses_heads: false,
             occupancy: None,
             log: None,
             config: config.clone(),
@@ -242,6 +245,11 @@ impl<O: Observer> ClockedNetwork for OmniPath<O> {
         if self.messages.hand_over(now, message, host.0 as usize * self.vls + usize::from(vl)) {
             self.wake(self.topology.uplink(host), Cycle(cycle));
         }
+    }
+
+    fn lose_heads(&mut self) -> bool {
+        self.loses_heads = true;
+        true
     }
 
     fn bytes_of_lanes(&self) -> Vec<u64> {

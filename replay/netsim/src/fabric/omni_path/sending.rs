@@ -66,6 +66,20 @@ impl<O: Observer> OmniPath<O> {
         }
         if later < Cycle::NEVER {
             self.wake(link, later);
+        } else if let Some(host) = host.filter(|_| self.loses_heads) {
+            self.lose_head(host, link, now);
+        }
+    }
+
+    /// The first packet on the lowest VL of `host` is lost, as none finds room.
+    fn lose_head(&mut self, host: NodeId, link: LinkId, now: Cycle) {
+        let first = host.0 as usize * self.vls;
+        let queues = first..first + self.vls;
+        let Some(queue) = queues.clone().find(|queue| !self.messages.is_empty(*queue)) else { return };
+        let lost = self.messages.lose_head(queue, now.begins(&self.clock));
+        lost.iter().for_each(|lost| self.observer.dropped(lost));
+        if queues.into_iter().any(|queue| !self.messages.is_empty(queue)) {
+            self.wake(link, now.plus(1));
         }
     }
 

@@ -1,6 +1,7 @@
 //! `omni-path`, cycle by cycle and flit by flit, to be checked against `docs/omni-path.md`: in each cycle every input, central link,
 //! output and link of every switch is looked at, and every flit that moves moves by itself.
 
+use super::counting::Counting;
 use super::cut;
 use super::routing::{Labels, rule};
 use super::traffic::{Seen, Sending, When, answers};
@@ -34,6 +35,12 @@ pub enum Mistake {
     LowestUnit,
     /// Room is counted in flits.
     NoCredits,
+    /// All packets of a VL that find no room in a cycle are lost.
+    LosesAll,
+    /// That of the highest VL is lost.
+    LosesHighest,
+    /// A packet is lost while the one before leaves, too.
+    LosesWhileSending,
 }
 
 /// A place where packets lie: at the end of a link, in front of a central link (switch, number), in front of an output's link.
@@ -104,6 +111,7 @@ struct Model<'a> {
     /// Messages that wait at hosts, by link and VL: packets that are cut.
     hosts: BTreeMap<(LinkId, u8), VecDeque<usize>>,
     numbers: Vec<u64>,
+    counting: Counting,
 }
 
 impl Model<'_> {
@@ -355,8 +363,13 @@ impl Model<'_> {
     /// A link that is free takes the next packet; a flit of the one that it has leaves.
     fn send(&mut self, link: LinkId, now: u64) {
         let from_host = self.topology.is_host(self.topology.link(link).from);
-        if !self.leaving.contains_key(&link) {
+        let is_free = !self.leaving.contains_key(&link);
+        if is_free {
             self.choose(link, from_host, now);
+        }
+        let blocked = is_free && !self.leaving.contains_key(&link);
+        if from_host && (blocked || (!is_free && self.mistake == Some(Mistake::LosesWhileSending))) {
+            self.lose(link);
         }
         let Some((vl, packet, index)) = self.leaving.get(&link).copied() else { return };
         let flits = self.packets[packet].record.flits;
@@ -374,6 +387,23 @@ impl Model<'_> {
         self.leaving.remove(&link);
         if !from_host {
             self.free(now + 1, Place::Output(link), vl, packet);
+        }
+    }
+
+    /// The first packet on the lowest VL of a host is lost, if there is one and hosts lose what finds no room.
+    fn lose(&mut self, link: LinkId) {
+        if !self.counting.loses_heads {
+            return;
+        }
+        let mut mine: Vec<&mut VecDeque<usize>> =
+            self.hosts.range_mut((link, 0)..=(link, u8::MAX)).map(|(_, queue)| queue).collect();
+        mine.retain(|queue| !queue.is_empty());
+        if self.mistake == Some(Mistake::LosesHighest) {
+            mine.reverse();
+        }
+        if let Some(queue) = mine.first_mut() {
+            let packets = if self.mistake == Some(Mistake::LosesAll) { queue.len() } else { 1 };
+            self.counting.lost.extend(queue.drain(..packets));
         }
     }
 
@@ -401,6 +431,17 @@ impl Model<'_> {
 
 /// What happens to `traffic`, all of it or until nothing moves any more.
 pub fn play(config: &OmniPathConfig, topology: &Topology, traffic: &[Sending], mistake: Option<Mistake>) -> Seen {
+    play_losing(config, topology, traffic, mistake, false)
+}
+
+/// The same; `loses_heads`: whether hosts lose what finds no room.
+pub fn play_losing(
+    config: &OmniPathConfig,
+    topology: &Topology,
+    traffic: &[Sending],
+    mistake: Option<Mistake>,
+    loses_heads: bool,
+) -> Seen {
     let routes = Routes::new(&config.routing, topology, config.seed).unwrap();
     let classes = routes.classes();
     let rate = topology.links()[0].rate;
@@ -423,6 +464,7 @@ pub fn play(config: &OmniPathConfig, topology: &Topology, traffic: &[Sending], m
         leaving: BTreeMap::new(),
         hosts: BTreeMap::new(),
         numbers: vec![0; topology.hosts() as usize],
+        counting: Counting::new(loses_heads),
     };
     let mut pending: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for (number, sending) in traffic.iter().enumerate() {
@@ -435,7 +477,7 @@ pub fn play(config: &OmniPathConfig, topology: &Topology, traffic: &[Sending], m
     let mut idle = 0;
     let mut now = 0;
     while idle < 200 || !pending.is_empty() || !model.wires.is_empty() {
-        let moves = model.packets.len() + seen.packets.len();
+        let moves = model.packets.len() + seen.packets.len() + seen.dropped.len();
         let frees = model.frees.remove(&now).unwrap_or_default();
         for (place, vl, size) in frees {
             model.held.get_mut(&place).unwrap()[usize::from(vl)] -= size;
@@ -453,7 +495,7 @@ pub fn play(config: &OmniPathConfig, topology: &Topology, traffic: &[Sending], m
                     seen.packets.push(record);
                     let left = open.get_mut(&record.token.0).unwrap();
                     *left -= 1;
-                    if *left == 0 {
+                    if *left == 0 && model.counting.is_whole(record.token.0) {
                         delivered.push((record.token, at));
                     }
                 }
@@ -521,8 +563,13 @@ pub fn play(config: &OmniPathConfig, topology: &Topology, traffic: &[Sending], m
         for link in 0..u32::try_from(topology.links().len()).unwrap() {
             model.send(LinkId(link), now);
         }
+        for packet in std::mem::take(&mut model.counting.lost) {
+            let (record, at) = (model.packets[packet].record, model.begins(now));
+            model.counting.loses(&record, at, &mut open, &mut seen);
+        }
         let busy = !model.passing.is_empty() || !model.leaving.is_empty() || !model.frees.is_empty();
-        let moved = moves != model.packets.len() + seen.packets.len() || !model.wires.is_empty();
+        let moved =
+            moves != model.packets.len() + seen.packets.len() + seen.dropped.len() || !model.wires.is_empty();
         idle = if moved || busy { 0 } else { idle + 1 };
         now += 1;
         if idle >= 200
