@@ -3,6 +3,7 @@
 use crate::exactness::input_output_queued::input_output_queued_networks;
 use crate::exactness::{Case, difference, drive, networks_config, run};
 use crate::flit_model::input_output_queued::{Mistake, play};
+use crate::flit_model::separable::AllocatorMistake;
 use crate::flit_model::traffic::{Seen, When};
 use netsim::fabric::input_output_queued::{InputOutputQueued, InputOutputQueuedConfig};
 use proptest::prelude::*;
@@ -54,8 +55,8 @@ fn mistakes_are_found() {
         Mistake::HostsTakeTurns,
         Mistake::ClassesAtHosts,
         Mistake::HostsHaveBuffers,
-        Mistake::OtherOrder,
-        Mistake::OneIteration,
+        Mistake::Allocator(AllocatorMistake::OtherOrder),
+        Mistake::Allocator(AllocatorMistake::OneIteration),
     ];
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);

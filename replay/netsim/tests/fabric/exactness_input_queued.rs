@@ -3,6 +3,7 @@
 use crate::exactness::input_queued::input_queued_networks;
 use crate::exactness::{Case, difference, drive, networks_config, run};
 use crate::flit_model::input_queued::{Mistake, play};
+use crate::flit_model::separable::AllocatorMistake;
 use crate::flit_model::traffic::{Seen, When};
 use netsim::fabric::input_queued::{InputQueued, InputQueuedConfig};
 use proptest::prelude::*;
@@ -34,13 +35,13 @@ proptest! {
 #[test]
 fn mistakes_are_found() {
     let mistakes = [
-        Mistake::TurnsAlwaysMove,
-        Mistake::TurnStays,
-        Mistake::OtherOrder,
-        Mistake::OneIteration,
+        Mistake::Allocators(AllocatorMistake::TurnsAlwaysMove),
+        Mistake::Allocators(AllocatorMistake::TurnStays),
+        Mistake::Allocators(AllocatorMistake::OtherOrder),
+        Mistake::Allocators(AllocatorMistake::OneIteration),
         Mistake::NoTailCredit,
         Mistake::NoRoomForPacket,
-        Mistake::SpeculationEqual,
+        Mistake::Allocators(AllocatorMistake::SpeculationEqual),
         Mistake::OutputMismatch,
         Mistake::NoHold,
         Mistake::HeldInputForgotten,

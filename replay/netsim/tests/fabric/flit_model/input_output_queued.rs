@@ -1,17 +1,15 @@
 //! `input-output-queued`, cycle by cycle and flit by flit, to be checked against `docs/input-output-queued.md`: in each cycle every virtual channel
 //! of every switch is looked at, and every flit moves by itself.
 
-use super::counting::{Counted, Counting};
-use super::cut;
+use super::clocked::{Clock, Messages, Sizes, links, switches};
+use super::counting::Counted;
 use super::routing::{Labels, rule};
-use super::traffic::{Seen, Sending, When, answers};
+use super::separable::{Allocator, AllocatorMistake, Request};
+use super::traffic::{Seen, Sending};
 use netsim::fabric::input_output_queued::{InputOutputQueuedConfig, Requests};
-use netsim::fabric::input_queued::{Arbiter, Order, SeparableAllocator};
-use netsim::fabric::packet::PacketRecord;
+use netsim::fabric::input_queued::SeparableAllocator;
 use netsim::kernel::random::{below, draw};
-use netsim::network::{Delivery, HostIndex, Token};
 use netsim::routing::{Hop, Routes, RoutingConfig};
-use netsim::time::SimTime;
 use netsim::topology::{LinkId, NodeId, Topology};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -58,25 +56,14 @@ pub enum Mistake {
     ClassesAtHosts,
     /// Hosts give credits back.
     HostsHaveBuffers,
-    /// The other order of an allocator.
-    OtherOrder,
-    /// One iteration of an allocator.
-    OneIteration,
+    /// The allocator makes one.
+    Allocator(AllocatorMistake),
     /// All packets that find no room in a cycle are lost.
     LosesAll,
     /// The first packet of a host is lost while the one before leaves, too.
     LosesWhileSending,
     /// A packet has left a queue with its first flit.
     GoneWithHead,
-}
-
-#[derive(Clone, Debug)]
-struct Packet {
-    record: PacketRecord,
-    destination: NodeId,
-    key: u64,
-    flow: u64,
-    left: u64,
 }
 
 /// Packet and number of a flit.
@@ -99,9 +86,8 @@ struct Model<'a> {
     topology: &'a Topology,
     routes: Routes,
     mistake: Option<Mistake>,
-    bits: u128,
-    bps: u128,
-    packets: Vec<Packet>,
+    clock: Clock,
+    messages: Messages<'a>,
     /// At the end of each link.
     inputs: BTreeMap<Vc, VecDeque<Flit>>,
     /// At its begin, behind the crossbar: each flit, whether its packet needs a bubble.
@@ -118,16 +104,13 @@ struct Model<'a> {
     turns: BTreeMap<LinkId, u8>,
     /// The packet that leaves by a link.
     leaving: BTreeMap<LinkId, u8>,
-    /// Where round robins of an allocator begin: the side, the switch, the number.
-    allocator_turns: BTreeMap<(u8, NodeId, u32), u32>,
+    allocator: Allocator,
     wires: BTreeMap<u64, Vec<(Vc, Flit)>>,
     credits_under_way: BTreeMap<u64, Vec<Vc>>,
     hosts: Vec<VecDeque<usize>>,
     /// What a host sends: packet, flits that have left, VC.
     sends: Vec<Option<(usize, u32, u8)>>,
     last_vc: Vec<u8>,
-    numbers: Vec<u64>,
-    counting: Counting,
 }
 
 impl Model<'_> {
@@ -135,25 +118,8 @@ impl Model<'_> {
         self.mistake == Some(mistake)
     }
 
-    fn begins(&self, cycle: u64) -> SimTime {
-        SimTime(u64::try_from(u128::from(cycle) * self.bits / self.bps).unwrap())
-    }
-
-    fn cycle_from(&self, time: u64) -> u64 {
-        let mut cycle = u64::try_from(u128::from(time) * self.bps / self.bits).unwrap().saturating_sub(2);
-        while self.begins(cycle).0 < time {
-            cycle += 1;
-        }
-        cycle
-    }
-
     fn delay(&self, link: LinkId) -> u64 {
-        self.cycle_from(self.topology.link(link).delay_ps) + u64::from(self.config.latency.link)
-    }
-
-    fn links(&self, keep: impl Fn(NodeId, NodeId) -> bool) -> Vec<LinkId> {
-        let links = (0..).zip(self.topology.links());
-        links.filter(|(_, link)| !link.absent && keep(link.from, link.to)).map(|(id, _)| LinkId(id)).collect()
+        self.clock.delay(self.topology, link) + u64::from(self.config.latency.link)
     }
 
     fn to_host(&self, link: LinkId) -> bool {
@@ -161,16 +127,12 @@ impl Model<'_> {
     }
 
     fn flits(&self, packet: usize) -> u64 {
-        self.packets[packet].record.flits.into()
-    }
-
-    fn is_tail(&self, flit: Flit) -> bool {
-        u64::from(flit.1) + 1 == self.flits(flit.0)
+        self.messages.flits(packet).into()
     }
 
     /// The links, VCs and bubble of the packet that has come by `from`.
     fn ways(&self, from: Vc, id: usize) -> Vec<(LinkId, u8, bool)> {
-        let packet = &self.packets[id];
+        let packet = &self.messages.packets[id];
         let at = self.topology.link(from.0).to;
         if self.routes.looks_at_packets() {
             let class = from.1 / (self.config.vcs / self.routes.classes());
@@ -200,7 +162,7 @@ impl Model<'_> {
 
     /// What the packets of `switch` ask for.
     fn asked(&mut self, switch: NodeId, now: u64) -> Vec<Asked> {
-        let (ins, outs) = (self.links(|_, to| to == switch), self.links(|from, _| from == switch));
+        let (ins, outs) = (links(self.topology, |_, to| to == switch), links(self.topology, |from, _| from == switch));
         let vcs = self.config.vcs;
         let here = draw(self.config.seed, (1 << 61) + u64::from(switch.0 - self.topology.hosts()), now);
         let largest = self.config.largest_flits();
@@ -289,52 +251,23 @@ impl Model<'_> {
         let number = u64::from(switch.0 - self.topology.hosts());
         let here = draw(self.config.seed, (1 << 61) + number * 2 + 1, now);
         let vcs = u32::from(self.config.vcs);
-        let sizes = [
-            u32::try_from(self.links(|_, to| to == switch).len()).unwrap() * vcs,
-            u32::try_from(self.links(|from, _| from == switch).len()).unwrap() * vcs,
-        ];
-        let mut granted: Vec<Asked> = Vec::new();
-        let input_first = (config.order == Order::InputFirst) != self.wrong(Mistake::OtherOrder);
-        let iterations = if self.wrong(Mistake::OneIteration) { 1 } else { config.iterations };
-        for iteration in 0..iterations {
-            let free = |a: &&Asked| granted.iter().all(|g| g.input != a.input && g.output != a.output);
-            let mut left: Vec<Asked> = asked.iter().filter(free).copied().collect();
-            for side in if input_first { [0u8, 1] } else { [1, 0] } {
-                let own = |a: &Asked| if side == 0 { a.input } else { a.output };
-                let other = |a: &Asked| if side == 0 { a.output } else { a.input };
-                let of = sizes[usize::from(1 - side)];
-                let places: BTreeSet<u32> = left.iter().map(own).collect();
-                let choose = |place: u32| {
-                    let turn = self.allocator_turns.get(&(side, switch, place)).copied().unwrap_or(0);
-                    let behind = |a: &Asked| (other(a) + of - turn) % of;
-                    let mine = left.iter().copied().filter(|a| own(a) == place);
-                    match config.arbiter {
-                        Arbiter::RoundRobin => mine.min_by_key(behind),
-                        Arbiter::Random => mine
-                            .min_by_key(|a| draw(here, side.into(), (u64::from(a.input) << 32) + u64::from(a.output))),
-                        Arbiter::Age => {
-                            mine.min_by_key(|a| (self.packets[a.packet].left, self.packets[a.packet].key, behind(a)))
-                        }
-                    }
-                    .unwrap()
-                };
-                left = places.into_iter().map(choose).collect();
-            }
-            for one in left {
-                granted.push(one);
-                if iteration == 0 {
-                    self.allocator_turns.insert((0, switch, one.input), (one.output + 1) % sizes[1]);
-                    self.allocator_turns.insert((1, switch, one.output), (one.input + 1) % sizes[0]);
-                }
-            }
-        }
-        granted
+        let of = |ports: Vec<LinkId>| u32::try_from(ports.len()).unwrap() * vcs;
+        let sizes =
+            (of(links(self.topology, |_, to| to == switch)), of(links(self.topology, |from, _| from == switch)));
+        let request = |asked: &Asked| {
+            let packet = &self.messages.packets[asked.packet];
+            Request { input: asked.input, output: asked.output, speculative: false, age: (packet.left, packet.key) }
+        };
+        let requests: Vec<Request> = asked.iter().map(request).collect();
+        let drawn = |side: u64, r: &Request| draw(here, side, (u64::from(r.input) << 32) + u64::from(r.output));
+        let granted = self.allocator.allocate(config, switch, &requests, sizes, drawn);
+        asked.iter().filter(|asked| granted.contains(&(asked.input, asked.output))).copied().collect()
     }
 
     /// What moves from inputs to outputs of `switch`.
     fn moves(&mut self, switch: NodeId, now: u64) {
         let latency = if self.wrong(Mistake::CrossbarAtOnce) { 0 } else { u64::from(self.config.latency.crossbar) };
-        for out in self.links(|from, _| from == switch) {
+        for out in links(self.topology, |from, _| from == switch) {
             for vc in 0..self.config.vcs {
                 let to = (out, vc);
                 let Some(from) = self.taken.get(&to).copied() else { continue };
@@ -345,10 +278,10 @@ impl Model<'_> {
                 };
                 self.crossing.get_mut(&to).unwrap().push_back((now + latency, flit));
                 self.gives_credit(from, now);
-                if if self.wrong(Mistake::GoneWithHead) { flit.1 == 0 } else { self.is_tail(flit) } {
-                    self.counting.leaves(from, flit.0);
+                if if self.wrong(Mistake::GoneWithHead) { flit.1 == 0 } else { self.messages.is_tail(flit) } {
+                    self.messages.counting.leaves(from, flit.0);
                 }
-                if self.is_tail(flit) {
+                if self.messages.is_tail(flit) {
                     self.given.remove(&from);
                     self.taken.remove(&to);
                 }
@@ -394,9 +327,9 @@ impl Model<'_> {
         let flit = self.outputs.get_mut(&(link, vc)).unwrap().pop_front().unwrap();
         self.turns.insert(link, vc);
         if flit.1 == 0 {
-            self.packets[flit.0].record.switches += 1;
+            self.messages.packets[flit.0].record.switches += 1;
         }
-        if self.is_tail(flit) {
+        if self.messages.is_tail(flit) {
             self.leaving.remove(&link);
             let behind = u8::from(!self.wrong(Mistake::TurnStays));
             self.turns.insert(link, (vc + behind) % vcs);
@@ -430,22 +363,21 @@ impl Model<'_> {
                 self.hosts[host].pop_front();
                 self.sends[host] = Some((packet, 0, vc));
                 self.last_vc[host] = vc;
-                self.packets[packet].left = now;
-                self.packets[packet].record.left = self.begins(now);
-            } else if self.counting.loses_heads {
+                self.messages.leaves(packet, now);
+            } else if self.messages.counting.loses_heads {
                 let all = if self.wrong(Mistake::LosesAll) { self.hosts[host].len() } else { 1 };
-                self.counting.lost.extend(self.hosts[host].drain(..all));
+                self.messages.counting.lost.extend(self.hosts[host].drain(..all));
             }
-        } else if self.counting.loses_heads
+        } else if self.messages.counting.loses_heads
             && self.wrong(Mistake::LosesWhileSending)
             && let Some(packet) = self.hosts[host].front().copied()
             && (0..self.config.vcs).all(|vc| self.credits[&(link, vc)] < self.flits(packet))
         {
             self.hosts[host].pop_front();
-            self.counting.lost.push(packet);
+            self.messages.counting.lost.push(packet);
         }
         if let Some((packet, sent, vc)) = self.sends[host] {
-            let tail = self.is_tail((packet, sent));
+            let tail = self.messages.is_tail((packet, sent));
             *self.credits.get_mut(&(link, vc)).unwrap() -= 1;
             self.wires.entry(now + 1 + self.delay(link)).or_default().push(((link, vc), (packet, sent)));
             self.sends[host] = (!tail).then_some((packet, sent + 1, vc));
@@ -464,9 +396,39 @@ impl Model<'_> {
         if !self.wrong(Mistake::AsksEarly) {
             self.moves(switch, now);
         }
-        for link in self.links(|from, _| from == switch) {
+        for link in links(self.topology, |from, _| from == switch) {
             self.leaves(link, now);
         }
+    }
+
+    /// Credits come back and flits arrive at the begin of a cycle. Returns whether flits did.
+    fn arrivals(&mut self, now: u64) -> bool {
+        while let Some(entry) = self.credits_under_way.first_entry()
+            && *entry.key() <= now
+        {
+            for vc in entry.remove() {
+                *self.credits.get_mut(&vc).unwrap() += 1;
+            }
+        }
+        let arrived = self.wires.remove(&now).unwrap_or_default();
+        for (vc, flit) in &arrived {
+            if !self.to_host(vc.0) {
+                if flit.1 == 0 {
+                    self.messages.counting.comes(*vc, flit.0);
+                }
+                let queue = self.inputs.get_mut(vc).unwrap();
+                queue.push_back(*flit);
+                assert!(self.mistake.is_some() || queue.len() <= self.config.buffer as usize, "more than fits");
+                continue;
+            }
+            if self.wrong(Mistake::HostsHaveBuffers) {
+                self.gives_credit(*vc, now + 2);
+            }
+            if self.messages.is_tail(*flit) {
+                self.messages.arrives(flit.0, now);
+            }
+        }
+        !arrived.is_empty()
     }
 
     fn idle(&self) -> bool {
@@ -498,16 +460,19 @@ pub fn count(
     mistake: Option<Mistake>,
     loses_heads: bool,
 ) -> Counted {
-    let routes = Routes::new(&config.routing, topology, config.seed).unwrap();
     let hosts = topology.hosts() as usize;
+    let sizes = Sizes { mtu: config.mtu, headers: config.headers, flit: config.flit };
+    let allocator = match mistake {
+        Some(Mistake::Allocator(mistake)) => Allocator { mistake: Some(mistake), ..Allocator::default() },
+        _ => Allocator::default(),
+    };
     let mut model = Model {
         config,
         topology,
-        routes,
+        routes: Routes::new(&config.routing, topology, config.seed).unwrap(),
         mistake,
-        bits: super::bits(config.flit.get()),
-        bps: super::bps(topology.links()[0].rate),
-        packets: Vec::new(),
+        clock: Clock::new(config.flit, topology),
+        messages: Messages::new(topology, traffic, sizes, loses_heads),
         inputs: BTreeMap::new(),
         outputs: BTreeMap::new(),
         crossing: BTreeMap::new(),
@@ -518,16 +483,14 @@ pub fn count(
         drawn_once: BTreeMap::new(),
         turns: BTreeMap::new(),
         leaving: BTreeMap::new(),
-        allocator_turns: BTreeMap::new(),
+        allocator,
         wires: BTreeMap::new(),
         credits_under_way: BTreeMap::new(),
         hosts: vec![VecDeque::new(); hosts],
         sends: vec![None; hosts],
         last_vc: vec![config.vcs - 1; hosts],
-        numbers: vec![0; hosts],
-        counting: Counting::new(loses_heads),
     };
-    for link in model.links(|_, _| true) {
+    for link in links(topology, |_, _| true) {
         for vc in 0..config.vcs {
             model.inputs.insert((link, vc), VecDeque::new());
             model.outputs.insert((link, vc), VecDeque::new());
@@ -535,79 +498,22 @@ pub fn count(
             model.credits.insert((link, vc), config.buffer.into());
         }
     }
-    let mut pending: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-    for (number, sending) in traffic.iter().enumerate() {
-        if let When::At(time) = sending.when {
-            pending.entry(time).or_default().push(number);
-        }
-    }
-    let mut seen = Seen::default();
-    let mut open: BTreeMap<u64, u64> = BTreeMap::new();
     let (mut now, mut still) = (0u64, 0u32);
-    while !model.idle() || !pending.is_empty() {
+    while !model.idle() || model.messages.next_cycle().is_some() {
         if model.idle() {
-            let next = pending.keys().next().map(|time| model.cycle_from(*time)).unwrap();
-            now = now.max(next);
+            now = now.max(model.messages.next_cycle().unwrap());
         }
-        while let Some(entry) = model.credits_under_way.first_entry()
-            && *entry.key() <= now
-        {
-            for vc in entry.remove() {
-                *model.credits.get_mut(&vc).unwrap() += 1;
-            }
+        let arrived = model.arrivals(now);
+        still = if arrived { 0 } else { still + 1 };
+        for (host, packet) in model.messages.hand_over(now) {
+            model.hosts[host].push_back(packet);
         }
-        let mut delivered = Vec::new();
-        let arrived = model.wires.remove(&now).unwrap_or_default();
-        still = if arrived.is_empty() { still + 1 } else { 0 };
-        for (vc, flit) in arrived {
-            if !topology.is_host(topology.link(vc.0).to) {
-                if flit.1 == 0 {
-                    model.counting.comes(vc, flit.0);
-                }
-                let queue = model.inputs.get_mut(&vc).unwrap();
-                queue.push_back(flit);
-                assert!(mistake.is_some() || queue.len() <= config.buffer as usize, "more than fits");
-                continue;
-            }
-            if model.wrong(Mistake::HostsHaveBuffers) {
-                model.gives_credit(vc, now + 2);
-            }
-            if model.is_tail(flit) {
-                let at = model.begins(now);
-                model.packets[flit.0].record.arrived = at;
-                let record = model.packets[flit.0].record;
-                seen.packets.push(record);
-                let left = open.get_mut(&record.token.0).unwrap();
-                *left -= 1;
-                if *left == 0 && model.counting.is_whole(record.token.0) {
-                    delivered.push((record.token, at));
-                }
-            }
-        }
-        delivered.sort();
-        for (token, at) in delivered {
-            seen.deliveries.push(Delivery { token, at });
-            for (answer, think) in answers(traffic, usize::try_from(token.0).unwrap()) {
-                pending.entry(at.0 + think).or_default().push(answer);
-            }
-        }
-        while let Some(entry) = pending.first_entry()
-            && model.cycle_from(*entry.key()) <= now
-        {
-            let (time, numbers) = entry.remove_entry();
-            for number in numbers {
-                hand_over(&mut model, &mut open, time, number, &traffic[number]);
-            }
-        }
-        model.counting.look();
+        model.messages.counting.look();
         for host in 0..hosts {
             model.host(host, now);
         }
-        for packet in std::mem::take(&mut model.counting.lost) {
-            let (record, at) = (model.packets[packet].record, model.begins(now));
-            model.counting.loses(&record, at, &mut open, &mut seen);
-        }
-        for switch in (topology.hosts()..topology.nodes()).map(NodeId) {
+        model.messages.lose(now);
+        for switch in switches(topology) {
             model.switch(switch, now);
         }
         now += 1;
@@ -615,39 +521,6 @@ pub fn count(
             break;
         }
     }
-    let queues = model.counting.queues(topology.links().len(), config.vcs);
-    Counted { seen: seen.sorted(), queues, crossed: Vec::new(), end: model.begins(now) }
-}
-
-/// Message `number` is handed over at `time`.
-fn hand_over(model: &mut Model<'_>, open: &mut BTreeMap<u64, u64>, time: u64, number: usize, sending: &Sending) {
-    let (source, destination) = (HostIndex(sending.source), HostIndex(sending.destination));
-    let config = model.config;
-    let lengths = cut(sending.bytes, config.mtu.get(), config.headers.get());
-    open.insert(number as u64, lengths.len() as u64);
-    for bytes in lengths {
-        let node = model.topology.host_node(source.0).0 as usize;
-        let count = model.numbers[node];
-        model.numbers[node] += 1;
-        let record = PacketRecord {
-            handed_over: SimTime(time),
-            left: SimTime::ZERO,
-            arrived: SimTime::ZERO,
-            source,
-            destination,
-            number: count,
-            bytes,
-            flits: u32::try_from(u64::from(bytes).div_ceil(config.flit.get())).unwrap(),
-            switches: 0,
-            token: Token(number as u64),
-        };
-        model.hosts[node].push_back(model.packets.len());
-        model.packets.push(Packet {
-            record,
-            destination: model.topology.host_node(destination.0),
-            key: (u64::from(source.0) << 40) + count,
-            flow: sending.flow,
-            left: 0,
-        });
-    }
+    let queues = model.messages.counting.queues(topology.links().len(), config.vcs);
+    Counted { seen: model.messages.seen.sorted(), queues, crossed: Vec::new(), end: model.clock.begins(now) }
 }

@@ -1,36 +1,27 @@
 //! `input-queued`, cycle by cycle and flit by flit, to be checked against `docs/input-queued.md`: in each cycle every virtual channel of every
 //! switch is looked at, and every arbiter goes through all that ask it.
 
-use super::counting::{Counted, Counting, FlitMove};
-use super::cut;
+use super::clocked::{Clock, Messages, Sizes, links, switches};
+use super::counting::{Counted, FlitMove};
 use super::routing::{Labels, rule};
-use super::traffic::{Seen, Sending, When, answers};
-use netsim::fabric::input_queued::{Arbiter, FlowControl, InputQueuedConfig, Order, SeparableAllocator};
+use super::separable::{Allocator, AllocatorMistake, Request};
+use super::traffic::{Seen, Sending};
+use netsim::fabric::input_queued::{FlowControl, InputQueuedConfig};
 use netsim::fabric::packet::PacketRecord;
 use netsim::kernel::random::draw;
-use netsim::network::{Delivery, HostIndex, Token};
 use netsim::routing::{Hop, Routes, RoutingConfig};
-use netsim::time::SimTime;
 use netsim::topology::{LinkId, NodeId, Topology};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// A mistake of this model, to show that the comparison finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
-    /// Round robins move by every iteration.
-    TurnsAlwaysMove,
-    /// Round robins move to what was granted, and not behind it.
-    TurnStays,
-    /// The other order.
-    OtherOrder,
-    /// One iteration only.
-    OneIteration,
+    /// Both allocators make one.
+    Allocators(AllocatorMistake),
     /// A VC is free again with its last flit, whatever is waited for.
     NoTailCredit,
     /// A VC is given without room for the whole packet.
     NoRoomForPacket,
-    /// Heads without a VC are as good as others.
-    SpeculationEqual,
     /// A head whose VC is on another output crosses.
     OutputMismatch,
     /// Nobody holds anything.
@@ -59,16 +50,6 @@ pub enum Mistake {
     LosesWhileSending,
     /// A packet has left a queue with its first flit.
     GoneWithHead,
-}
-
-#[derive(Clone, Debug)]
-struct Packet {
-    record: PacketRecord,
-    destination: NodeId,
-    key: u64,
-    flow: u64,
-    /// The cycle in which it left.
-    left: u64,
 }
 
 /// What becomes of the packet that is first in a queue.
@@ -111,27 +92,17 @@ type FlitOnWire = (LinkId, u8, (usize, u32));
 /// A VC that asks, whether by speculation, and for which packet.
 type Rival = (u8, bool, usize);
 
-/// One asks for another; both by number, and the packet for which it does.
-#[derive(Clone, Copy, Debug)]
-struct Request {
-    input: u32,
-    output: u32,
-    speculative: bool,
-    packet: usize,
-}
-
 struct Model<'a> {
     config: &'a InputQueuedConfig,
     topology: &'a Topology,
     routes: Routes,
     mistake: Option<Mistake>,
-    bits: u128,
-    bps: u128,
-    packets: Vec<Packet>,
+    clock: Clock,
+    messages: Messages<'a>,
     inputs: BTreeMap<(LinkId, u8), InVc>,
     outputs: BTreeMap<(LinkId, u8), OutVc>,
-    /// Where round robins begin: which (allocation, side), the switch, the number.
-    turns: BTreeMap<(u8, u8, NodeId, u32), u32>,
+    vc_allocator: Allocator,
+    switch_allocator: Allocator,
     vc_turns: BTreeMap<From, u32>,
     held: BTreeMap<From, (Way, u8)>,
     /// When the next flit may leave by a link.
@@ -142,8 +113,6 @@ struct Model<'a> {
     /// What a host sends: packet, flits that have left, VC.
     sends: Vec<Option<(usize, u32, u8)>>,
     last_vc: Vec<u8>,
-    numbers: Vec<u64>,
-    counting: Counting,
 }
 
 impl Model<'_> {
@@ -151,38 +120,17 @@ impl Model<'_> {
         self.mistake == Some(mistake)
     }
 
-    fn begins(&self, cycle: u64) -> SimTime {
-        SimTime(u64::try_from(u128::from(cycle) * self.bits / self.bps).unwrap())
-    }
-
-    fn cycle_from(&self, time: u64) -> u64 {
-        let mut cycle = u64::try_from(u128::from(time) * self.bps / self.bits).unwrap().saturating_sub(2);
-        while self.begins(cycle).0 < time {
-            cycle += 1;
-        }
-        cycle
-    }
-
     fn delay(&self, link: LinkId) -> u64 {
-        self.cycle_from(self.topology.link(link).delay_ps) + u64::from(self.config.latency.link)
+        self.clock.delay(self.topology, link) + u64::from(self.config.latency.link)
     }
 
-    fn ends_at(&self, node: NodeId) -> Vec<LinkId> {
-        let links = self.topology.links().iter().enumerate();
-        links.filter(|(_, l)| !l.absent && l.to == node).map(|(id, _)| LinkId(u32::try_from(id).unwrap())).collect()
-    }
-
-    fn begins_at(&self, node: NodeId) -> Vec<LinkId> {
-        let links = self.topology.links().iter().enumerate();
-        links.filter(|(_, l)| !l.absent && l.from == node).map(|(id, _)| LinkId(u32::try_from(id).unwrap())).collect()
+    /// The links that end and that begin at a switch.
+    fn ports(&self, switch: NodeId) -> (Vec<LinkId>, Vec<LinkId>) {
+        (links(self.topology, |_, to| to == switch), links(self.topology, |from, _| from == switch))
     }
 
     fn position(list: &[LinkId], link: LinkId) -> u32 {
         u32::try_from(list.iter().position(|other| *other == link).unwrap()).unwrap()
-    }
-
-    fn is_tail(&self, flit: (usize, u32)) -> bool {
-        flit.1 + 1 == self.packets[flit.0].record.flits
     }
 
     /// Whether the VC may be given to `packet`.
@@ -190,7 +138,7 @@ impl Model<'_> {
         let room = match self.config.flow_control {
             FlowControl::Wormhole => true,
             FlowControl::VirtualCutThrough => {
-                self.wrong(Mistake::NoRoomForPacket) || vc.credits >= u64::from(self.packets[packet].record.flits)
+                self.wrong(Mistake::NoRoomForPacket) || vc.credits >= u64::from(self.messages.flits(packet))
             }
         };
         room && !vc.taken
@@ -206,7 +154,7 @@ impl Model<'_> {
 
     /// The ways on of the head that has come by `link` and `vc`.
     fn route(&self, link: LinkId, vc: u8, id: usize) -> Vec<(LinkId, u8)> {
-        let packet = &self.packets[id];
+        let packet = &self.messages.packets[id];
         let at = self.topology.link(link).to;
         if self.routes.looks_at_packets() {
             let class = vc / (self.config.vcs / self.routes.classes());
@@ -241,74 +189,29 @@ impl Model<'_> {
         draw(here, side, (u64::from(input) << 32) + u64::from(output))
     }
 
-    /// The request that an arbiter takes of `asking`: `number` is what its round robin goes by.
-    fn arbiter(
-        &self,
-        kind: Arbiter,
-        asking: &[Request],
-        (turn, of): (u32, u32),
-        number: impl Fn(&Request) -> u32,
-        drawn: impl Fn(&Request) -> u64,
-    ) -> Request {
-        let certain: Vec<Request> = asking.iter().copied().filter(|request| !request.speculative).collect();
-        let asking = if certain.is_empty() || self.wrong(Mistake::SpeculationEqual) { asking } else { &certain };
-        let in_turn = |among: &[Request]| {
-            let next = (0..of).map(|step| (turn + step) % of);
-            let found = next.filter_map(|next| among.iter().find(|request| number(request) == next)).next();
-            *found.unwrap()
-        };
-        match kind {
-            Arbiter::RoundRobin => in_turn(asking),
-            Arbiter::Random => *asking.iter().min_by_key(|request| drawn(request)).unwrap(),
-            Arbiter::Age => {
-                let age = |request: &Request| (self.packets[request.packet].left, self.packets[request.packet].key);
-                let oldest = asking.iter().map(age).min().unwrap();
-                let oldest: Vec<Request> = asking.iter().copied().filter(|request| age(request) == oldest).collect();
-                in_turn(&oldest)
-            }
-        }
+    /// When a packet left, and its key.
+    fn age(&self, packet: usize) -> (u64, u64) {
+        (self.messages.packets[packet].left, self.messages.packets[packet].key)
     }
 
     /// The (input, output) pairs that are granted. `allocation`: 0 VCs, 1 the crossbar.
     fn allocate(
         &mut self,
         allocation: u8,
-        config: &SeparableAllocator,
         switch: NodeId,
         cycle: u64,
         requests: &[Request],
-        (inputs, outputs): (u32, u32),
+        sizes: (u32, u32),
     ) -> Vec<(u32, u32)> {
-        let mut granted: Vec<(u32, u32)> = Vec::new();
-        let input_first = (config.order == Order::InputFirst) != self.wrong(Mistake::OtherOrder);
-        let iterations = if self.wrong(Mistake::OneIteration) { 1 } else { config.iterations };
-        for iteration in 0..iterations {
-            let is_left = |r: &&Request| granted.iter().all(|(input, output)| *input != r.input && *output != r.output);
-            let left: Vec<Request> = requests.iter().filter(is_left).copied().collect();
-            let by_side = |asking: &[Request], side: u8| -> Vec<Request> {
-                let own = |r: &Request| if side == 0 { r.input } else { r.output };
-                let other = |r: &Request| if side == 0 { r.output } else { r.input };
-                let places: BTreeSet<u32> = asking.iter().map(own).collect();
-                let of = if side == 0 { outputs } else { inputs };
-                let choose = |place: u32| {
-                    let mine: Vec<Request> = asking.iter().copied().filter(|r| own(r) == place).collect();
-                    let turn = self.turns.get(&(allocation, side, switch, place)).copied().unwrap_or(0);
-                    self.arbiter(config.arbiter, &mine, (turn, of), other, |r| {
-                        self.drawn(allocation, switch, cycle, side.into(), r.input, r.output)
-                    })
-                };
-                places.into_iter().map(choose).collect()
-            };
-            let (first, second) = if input_first { (0, 1) } else { (1, 0) };
-            let chosen = by_side(&by_side(&left, first), second);
-            for request in chosen {
-                granted.push((request.input, request.output));
-                if iteration == 0 || self.wrong(Mistake::TurnsAlwaysMove) {
-                    let behind = u32::from(!self.wrong(Mistake::TurnStays));
-                    self.turns.insert((allocation, 0, switch, request.input), (request.output + behind) % outputs);
-                    self.turns.insert((allocation, 1, switch, request.output), (request.input + behind) % inputs);
-                }
-            }
+        let (config, mut allocator) = match allocation {
+            0 => (self.config.vc_allocator, std::mem::take(&mut self.vc_allocator)),
+            _ => (self.config.switch_allocator, std::mem::take(&mut self.switch_allocator)),
+        };
+        let drawn = |side: u64, r: &Request| self.drawn(allocation, switch, cycle, side, r.input, r.output);
+        let granted = allocator.allocate(&config, switch, requests, sizes, drawn);
+        match allocation {
+            0 => self.vc_allocator = allocator,
+            _ => self.switch_allocator = allocator,
         }
         granted
     }
@@ -322,7 +225,7 @@ impl Model<'_> {
     }
 
     fn allocate_vcs(&mut self, switch: NodeId, now: u64, before: &BTreeMap<(LinkId, u8), OutVc>) {
-        let (ins, outs) = (self.ends_at(switch), self.begins_at(switch));
+        let (ins, outs) = self.ports(switch);
         let vcs = u32::from(self.config.vcs);
         let latency = u64::from(self.config.latency.vc_allocation);
         let mut requests = Vec::new();
@@ -341,15 +244,14 @@ impl Model<'_> {
                     for out_vc in self.range(*out, *class) {
                         if self.free(&before[&(*out, out_vc)], packet) {
                             let output = Self::position(&outs, *out) * vcs + u32::from(out_vc);
-                            requests.push(Request { input, output, speculative: false, packet });
+                            requests.push(Request { input, output, speculative: false, age: self.age(packet) });
                         }
                     }
                 }
             }
         }
-        let config = self.config.vc_allocator;
         let sizes = (u32::try_from(ins.len()).unwrap() * vcs, u32::try_from(outs.len()).unwrap() * vcs);
-        let granted = self.allocate(0, &config, switch, now, &requests, sizes);
+        let granted = self.allocate(0, switch, now, &requests, sizes);
         for (link, vc, input) in asked {
             let given = granted.iter().find(|(granted, _)| *granted == input);
             let state = match given {
@@ -383,7 +285,7 @@ impl Model<'_> {
         now: u64,
         before: &BTreeMap<(LinkId, u8), OutVc>,
     ) -> Vec<((LinkId, u8), Way, bool)> {
-        let (ins, outs) = (self.ends_at(switch), self.begins_at(switch));
+        let (ins, outs) = self.ports(switch);
         let (input_speedup, output_speedup) = (self.input_speedup(), self.output_speedup());
         let latency = u64::from(self.config.latency.switch_allocation);
         let held = self.held.clone();
@@ -456,11 +358,11 @@ impl Model<'_> {
                     .iter()
                     .map(|(vc, speculative, packet)| {
                         let input = port * of + u32::from(*vc);
-                        Request { input, output, speculative: *speculative, packet: *packet }
+                        Request { input, output, speculative: *speculative, age: self.age(*packet) }
                     })
                     .collect();
                 let kind = self.config.switch_allocator.arbiter;
-                let taken = self.arbiter(
+                let taken = self.switch_allocator.arbiter(
                     kind,
                     &asking,
                     (turn, of),
@@ -472,10 +374,9 @@ impl Model<'_> {
                 asks.push(((*link, vc), from, way));
             }
         }
-        let config = self.config.switch_allocator;
         let sizes =
             (u32::try_from(ins.len()).unwrap() * input_speedup, u32::try_from(outs.len()).unwrap() * output_speedup);
-        let granted = self.allocate(1, &config, switch, now, &requests, sizes);
+        let granted = self.allocate(1, switch, now, &requests, sizes);
         for (request, (vc, from, way)) in requests.iter().zip(&asks) {
             if granted.contains(&(request.input, request.output)) {
                 self.inputs.get_mut(vc).unwrap().crosses = Some((now + latency - 1, *way));
@@ -530,19 +431,19 @@ impl Model<'_> {
         let flit = state.flits.pop_front().unwrap();
         state.asks_crossbar = now + 1;
         let empty = state.flits.is_empty();
-        let tail = self.is_tail(flit);
+        let tail = self.messages.is_tail(flit);
         self.takes_credit(to, tail);
         let late = if self.wrong(Mistake::CreditsLate) { u64::from(self.config.latency.crossbar) } else { 0 };
         self.gives_credit(vc, now + late);
         if if self.wrong(Mistake::GoneWithHead) { flit.1 == 0 } else { tail } {
-            self.counting.leaves(vc, flit.0);
+            self.messages.counting.leaves(vc, flit.0);
         }
         let next = self.leaves.get(&to.0).copied().unwrap_or(0);
         let leaves = next.max(now + u64::from(self.config.latency.crossbar));
         self.leaves.insert(to.0, leaves + 1);
         self.crosses_link(to, flit, leaves);
         if flit.1 == 0 {
-            self.packets[flit.0].record.switches += 1;
+            self.messages.packets[flit.0].record.switches += 1;
         }
         if self.config.hold_switch && !self.wrong(Mistake::NoHold) && !tail && !empty {
             self.held.insert(from, (way, vc.1));
@@ -561,7 +462,7 @@ impl Model<'_> {
     /// A flit leaves over the link of `vc` in the cycle `leaves`.
     fn crosses_link(&mut self, vc: (LinkId, u8), flit: (usize, u32), leaves: u64) {
         let arrives = leaves + 1 + self.delay(vc.0);
-        self.counting.moves.push(FlitMove { packet: flit.0, flit: flit.1, vc, leaves, arrives });
+        self.messages.counting.moves.push(FlitMove { packet: flit.0, flit: flit.1, vc, leaves, arrives });
         self.wires.entry(arrives).or_default().push((vc.0, vc.1, flit));
     }
 
@@ -604,27 +505,78 @@ impl Model<'_> {
                 self.sends[host] = Some((packet, 0, vc));
                 self.last_vc[host] = vc;
                 self.outputs.get_mut(&(link, vc)).unwrap().taken = true;
-                self.packets[packet].left = now;
-                self.packets[packet].record.left = self.begins(now);
-            } else if self.counting.loses_heads {
+                self.messages.leaves(packet, now);
+            } else if self.messages.counting.loses_heads {
                 let all = if self.wrong(Mistake::LosesAll) { self.hosts[host].len() } else { 1 };
-                self.counting.lost.extend(self.hosts[host].drain(..all));
+                self.messages.counting.lost.extend(self.hosts[host].drain(..all));
             }
-        } else if self.counting.loses_heads
+        } else if self.messages.counting.loses_heads
             && self.wrong(Mistake::LosesWhileSending)
             && let Some(packet) = self.hosts[host].front().copied()
             && (0..self.config.vcs).all(|vc| !self.free(&self.outputs[&(link, vc)], packet))
         {
             self.hosts[host].pop_front();
-            self.counting.lost.push(packet);
+            self.messages.counting.lost.push(packet);
         }
         if let Some((packet, sent, vc)) = self.sends[host]
             && self.outputs[&(link, vc)].credits > 0
         {
-            let tail = self.is_tail((packet, sent));
+            let tail = self.messages.is_tail((packet, sent));
             self.takes_credit((link, vc), tail);
             self.crosses_link((link, vc), (packet, sent), now);
             self.sends[host] = (!tail).then_some((packet, sent + 1, vc));
+        }
+    }
+
+    /// Credits come back and flits arrive at the begin of a cycle. Returns whether flits did.
+    fn arrivals(&mut self, now: u64) -> bool {
+        while let Some(entry) = self.credits.first_entry()
+            && *entry.key() <= now
+        {
+            for vc in entry.remove() {
+                let output = self.outputs.get_mut(&vc).unwrap();
+                output.credits += 1;
+                if output.tail_out && output.credits == u64::from(self.config.buffer) {
+                    (output.taken, output.tail_out) = (false, false);
+                }
+            }
+        }
+        let arrived = self.wires.remove(&now).unwrap_or_default();
+        for (link, vc, flit) in &arrived {
+            if self.topology.is_host(self.topology.link(*link).to) {
+                self.gives_credit((*link, *vc), now);
+                if self.messages.is_tail(*flit) {
+                    self.messages.arrives(flit.0, now);
+                }
+                continue;
+            }
+            if flit.1 == 0 {
+                self.messages.counting.comes((*link, *vc), flit.0);
+            }
+            let state = self.inputs.get_mut(&(*link, *vc)).unwrap();
+            state.flits.push_back(*flit);
+            assert!(state.flits.len() <= self.config.buffer as usize, "more than fits");
+            match state.state {
+                State::Idle => self.head_comes(*link, *vc, now),
+                _ if state.flits.len() == 1 => state.asks_crossbar = state.asks_crossbar.max(now),
+                _ => {}
+            }
+        }
+        !arrived.is_empty()
+    }
+
+    /// All that was seen and counted until `now`.
+    fn counted(self, now: u64) -> Counted {
+        let crossed = |FlitMove { packet, flit, vc, leaves, arrives }: &FlitMove| {
+            let PacketRecord { source, number, .. } = self.messages.packets[*packet].record;
+            let times = (self.clock.begins(*leaves).0, self.clock.begins(*arrives).0);
+            (source.0, number, *flit, vc.0.0, vc.1.into(), times.0, times.1)
+        };
+        Counted {
+            queues: self.messages.counting.queues(self.topology.links().len(), self.config.vcs),
+            crossed: self.messages.counting.moves.iter().map(crossed).collect(),
+            end: self.clock.begins(now),
+            seen: self.messages.seen.sorted(),
         }
     }
 
@@ -649,20 +601,23 @@ pub fn count(
     mistake: Option<Mistake>,
     loses_heads: bool,
 ) -> Counted {
-    let routes = Routes::new(&config.routing, topology, config.seed).unwrap();
     let hosts = topology.hosts() as usize;
-    let rate = topology.links()[0].rate;
+    let sizes = Sizes { mtu: config.mtu, headers: config.headers, flit: config.flit };
+    let allocator = match mistake {
+        Some(Mistake::Allocators(mistake)) => Allocator { mistake: Some(mistake), ..Allocator::default() },
+        _ => Allocator::default(),
+    };
     let mut model = Model {
         config,
         topology,
-        routes,
+        routes: Routes::new(&config.routing, topology, config.seed).unwrap(),
         mistake,
-        bits: super::bits(config.flit.get()),
-        bps: super::bps(rate),
-        packets: Vec::new(),
+        clock: Clock::new(config.flit, topology),
+        messages: Messages::new(topology, traffic, sizes, loses_heads),
         inputs: BTreeMap::new(),
         outputs: BTreeMap::new(),
-        turns: BTreeMap::new(),
+        vc_allocator: allocator.clone(),
+        switch_allocator: allocator,
         vc_turns: BTreeMap::new(),
         held: BTreeMap::new(),
         leaves: BTreeMap::new(),
@@ -671,130 +626,33 @@ pub fn count(
         hosts: vec![VecDeque::new(); hosts],
         sends: vec![None; hosts],
         last_vc: vec![config.vcs - 1; hosts],
-        numbers: vec![0; hosts],
-        counting: Counting::new(loses_heads),
     };
-    for (id, link) in (0..).zip(topology.links()) {
-        if link.absent {
-            continue;
-        }
+    for link in links(topology, |_, _| true) {
         for vc in 0..config.vcs {
             let empty =
                 InVc { flits: VecDeque::new(), state: State::Idle, ways: vec![], asks_crossbar: 0, crosses: None };
-            model.inputs.insert((LinkId(id), vc), empty);
+            model.inputs.insert((link, vc), empty);
             let all = OutVc { credits: config.buffer.into(), taken: false, tail_out: false };
-            model.outputs.insert((LinkId(id), vc), all);
+            model.outputs.insert((link, vc), all);
         }
     }
-    let mut pending: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-    for (number, sending) in traffic.iter().enumerate() {
-        if let When::At(time) = sending.when {
-            pending.entry(time).or_default().push(number);
-        }
-    }
-    let mut seen = Seen::default();
-    let mut open: BTreeMap<u64, u64> = BTreeMap::new();
     let (mut now, mut still) = (0u64, 0u32);
-    while !model.idle() || !pending.is_empty() {
+    while !model.idle() || model.messages.next_cycle().is_some() {
         if model.idle() {
-            let next = pending.keys().next().map(|time| model.cycle_from(*time)).unwrap();
-            now = now.max(next);
+            now = now.max(model.messages.next_cycle().unwrap());
         }
-        while let Some(entry) = model.credits.first_entry()
-            && *entry.key() <= now
-        {
-            for vc in entry.remove() {
-                let output = model.outputs.get_mut(&vc).unwrap();
-                output.credits += 1;
-                if output.tail_out && output.credits == u64::from(config.buffer) {
-                    (output.taken, output.tail_out) = (false, false);
-                }
-            }
-        }
-        let mut delivered = Vec::new();
-        let arrived = model.wires.remove(&now).unwrap_or_default();
-        still = if arrived.is_empty() { still + 1 } else { 0 };
-        for (link, vc, flit) in arrived {
-            if topology.is_host(topology.link(link).to) {
-                model.gives_credit((link, vc), now);
-                if model.is_tail(flit) {
-                    let at = model.begins(now);
-                    model.packets[flit.0].record.arrived = at;
-                    let record = model.packets[flit.0].record;
-                    seen.packets.push(record);
-                    let left = open.get_mut(&record.token.0).unwrap();
-                    *left -= 1;
-                    if *left == 0 && model.counting.is_whole(record.token.0) {
-                        delivered.push((record.token, at));
-                    }
-                }
-                continue;
-            }
-            if flit.1 == 0 {
-                model.counting.comes((link, vc), flit.0);
-            }
-            let state = model.inputs.get_mut(&(link, vc)).unwrap();
-            state.flits.push_back(flit);
-            assert!(state.flits.len() <= config.buffer as usize, "more than fits");
-            match state.state {
-                State::Idle => model.head_comes(link, vc, now),
-                _ if state.flits.len() == 1 => state.asks_crossbar = state.asks_crossbar.max(now),
-                _ => {}
-            }
-        }
-        delivered.sort();
-        for (token, at) in delivered {
-            seen.deliveries.push(Delivery { token, at });
-            for (answer, think) in answers(traffic, usize::try_from(token.0).unwrap()) {
-                pending.entry(at.0 + think).or_default().push(answer);
-            }
-        }
-        while let Some(entry) = pending.first_entry()
-            && model.cycle_from(*entry.key()) <= now
-        {
-            let (time, numbers) = entry.remove_entry();
-            for number in numbers {
-                let sending = &traffic[number];
-                let (source, destination) = (HostIndex(sending.source), HostIndex(sending.destination));
-                let lengths = cut(sending.bytes, config.mtu.get(), config.headers.get());
-                open.insert(number as u64, lengths.len() as u64);
-                for bytes in lengths {
-                    let node = topology.host_node(source.0).0 as usize;
-                    let count = model.numbers[node];
-                    model.numbers[node] += 1;
-                    let record = PacketRecord {
-                        handed_over: SimTime(time),
-                        left: SimTime::ZERO,
-                        arrived: SimTime::ZERO,
-                        source,
-                        destination,
-                        number: count,
-                        bytes,
-                        flits: u32::try_from(u64::from(bytes).div_ceil(config.flit.get())).unwrap(),
-                        switches: 0,
-                        token: Token(number as u64),
-                    };
-                    model.hosts[node].push_back(model.packets.len());
-                    model.packets.push(Packet {
-                        record,
-                        destination: topology.host_node(destination.0),
-                        key: (u64::from(source.0) << 40) + count,
-                        flow: sending.flow,
-                        left: 0,
-                    });
-                }
-            }
+        let arrived = model.arrivals(now);
+        still = if arrived { 0 } else { still + 1 };
+        for (host, packet) in model.messages.hand_over(now) {
+            model.hosts[host].push_back(packet);
         }
         let before = model.outputs.clone();
-        model.counting.look();
+        model.messages.counting.look();
         for host in 0..hosts {
             model.host(host, now);
         }
-        for packet in std::mem::take(&mut model.counting.lost) {
-            let (record, at) = (model.packets[packet].record, model.begins(now));
-            model.counting.loses(&record, at, &mut open, &mut seen);
-        }
-        for switch in (topology.hosts()..topology.nodes()).map(NodeId) {
+        model.messages.lose(now);
+        for switch in switches(topology) {
             model.allocate_vcs(switch, now, &before);
             let crossing = model.crossbar(switch, now, &before);
             for (vc, way, held) in crossing {
@@ -806,12 +664,5 @@ pub fn count(
             break;
         }
     }
-    let queues = model.counting.queues(topology.links().len(), config.vcs);
-    let crossed = model.counting.moves.iter().map(|FlitMove { packet, flit, vc, leaves, arrives }| {
-        let PacketRecord { source, number, .. } = model.packets[*packet].record;
-        let times = (model.begins(*leaves).0, model.begins(*arrives).0);
-        (source.0, number, *flit, vc.0.0, vc.1.into(), times.0, times.1)
-    });
-    let crossed = crossed.collect();
-    Counted { seen: seen.sorted(), queues, crossed, end: model.begins(now) }
+    model.counted(now)
 }

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
 pub mod arbiter;
+pub mod clocked;
 pub mod counting;
 pub mod credit;
 pub mod fault;
@@ -13,6 +14,7 @@ pub mod input_output_queued;
 pub mod input_queued;
 pub mod omni_path;
 pub mod routing;
+pub mod separable;
 pub mod spinnaker;
 pub mod store_and_forward;
 pub mod timeline;

@@ -568,8 +568,7 @@ pub fn play_losing(
             model.counting.loses(&record, at, &mut open, &mut seen);
         }
         let busy = !model.passing.is_empty() || !model.leaving.is_empty() || !model.frees.is_empty();
-        let moved =
-            moves != model.packets.len() + seen.packets.len() + seen.dropped.len() || !model.wires.is_empty();
+        let moved = moves != model.packets.len() + seen.packets.len() + seen.dropped.len() || !model.wires.is_empty();
         idle = if moved || busy { 0 } else { idle + 1 };
         now += 1;
         if idle >= 200

@@ -1,14 +1,11 @@
 //! `spinnaker`, cycle by cycle, to be checked against `docs/spinnaker.md`: in each cycle every engine and every output is looked at.
 
-use super::counting::{Counted, Counting};
-use super::cut;
+use super::clocked::{Clock, Messages, Sizes, links, switches};
+use super::counting::Counted;
 use super::routing::{Labels, rule};
-use super::traffic::{Seen, Sending, When, answers};
-use netsim::fabric::packet::PacketRecord;
+use super::traffic::Sending;
 use netsim::fabric::spinnaker::SpinnakerRouterConfig;
-use netsim::network::{Delivery, HostIndex, Token};
 use netsim::routing::Routes;
-use netsim::time::SimTime;
 use netsim::topology::{LinkId, NodeId, Topology};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -35,21 +32,13 @@ pub enum Mistake {
     CutThrough,
 }
 
-struct Packet {
-    record: PacketRecord,
-    destination: NodeId,
-    key: u64,
-    flow: u64,
-}
-
 struct Model<'a> {
     config: &'a SpinnakerRouterConfig,
     topology: &'a Topology,
     routes: Routes,
     mistake: Option<Mistake>,
-    bits: u128,
-    bps: u128,
-    packets: Vec<Packet>,
+    clock: Clock,
+    messages: Messages<'a>,
     /// What each switch routes: the packet, the link by which it came, that by which it goes on, and since when.
     engines: BTreeMap<NodeId, Vec<(usize, LinkId, LinkId, u64)>>,
     turns: BTreeMap<NodeId, usize>,
@@ -63,8 +52,6 @@ struct Model<'a> {
     rooms: BTreeMap<u64, Vec<LinkId>>,
     wires: BTreeMap<u64, Vec<(LinkId, usize)>>,
     hosts: Vec<VecDeque<usize>>,
-    numbers: Vec<u64>,
-    counting: Counting,
 }
 
 impl Model<'_> {
@@ -72,29 +59,12 @@ impl Model<'_> {
         self.mistake == Some(mistake)
     }
 
-    fn begins(&self, cycle: u64) -> SimTime {
-        SimTime(u64::try_from(u128::from(cycle) * self.bits / self.bps).unwrap())
-    }
-
-    fn cycle_from(&self, time: u64) -> u64 {
-        let mut cycle = u64::try_from(u128::from(time) * self.bps / self.bits).unwrap().saturating_sub(2);
-        while self.begins(cycle).0 < time {
-            cycle += 1;
-        }
-        cycle
-    }
-
     fn delay(&self, link: LinkId) -> u64 {
-        self.cycle_from(self.topology.link(link).delay_ps) + u64::from(self.config.link_cycles)
-    }
-
-    fn links(&self, keep: impl Fn(NodeId, NodeId) -> bool) -> Vec<LinkId> {
-        let links = (0..).zip(self.topology.links());
-        links.filter(|(_, link)| !link.absent && keep(link.from, link.to)).map(|(id, _)| LinkId(id)).collect()
+        self.clock.delay(self.topology, link) + u64::from(self.config.link_cycles)
     }
 
     fn way(&self, link: LinkId, id: usize) -> LinkId {
-        let packet = &self.packets[id];
+        let packet = &self.messages.packets[id];
         let at = self.topology.link(link).to;
         let next = self.routes.next(at, link, packet.destination);
         if next.links.len() == 1 {
@@ -133,7 +103,7 @@ impl Model<'_> {
             if !taken {
                 self.outputs.insert(to, packet);
             } else if now >= since + routing + waited {
-                self.counting.lost.push(packet);
+                self.messages.counting.lost.push(packet);
             } else {
                 left.push((packet, from, to, since));
                 continue;
@@ -149,13 +119,13 @@ impl Model<'_> {
         if !free || (passed && self.wrong(Mistake::EngineLater)) {
             return;
         }
-        let inputs = self.links(|_, to| to == switch);
+        let inputs = links(self.topology, |_, to| to == switch);
         let turn = if self.wrong(Mistake::FirstInput) { 0 } else { self.turns.get(&switch).copied().unwrap_or(0) };
         let order = (0..inputs.len()).map(|step| (turn + step) % inputs.len());
         let Some(input) = order.into_iter().find(|input| !self.queues[&inputs[*input]].is_empty()) else { return };
         let link = inputs[input];
         let packet = self.queues.get_mut(&link).unwrap().pop_front().unwrap();
-        self.counting.leaves((link, 0), packet);
+        self.messages.counting.leaves((link, 0), packet);
         self.turns.insert(switch, (input + 1) % inputs.len());
         if !self.wrong(Mistake::RoomAtPass) {
             self.gives_room(link, now);
@@ -172,14 +142,14 @@ impl Model<'_> {
         }
         let packet = if self.topology.is_host(from) {
             let Some(packet) = self.hosts[from.0 as usize].pop_front() else { return };
-            self.packets[packet].record.left = self.begins(now);
+            self.messages.leaves(packet, now);
             packet
         } else {
             let Some(packet) = self.outputs.remove(&link) else { return };
-            self.packets[packet].record.switches += 1;
+            self.messages.packets[packet].record.switches += 1;
             packet
         };
-        let flits = u64::from(self.packets[packet].record.flits);
+        let flits = u64::from(self.messages.flits(packet));
         self.free_at.insert(link, now + flits);
         if self.wrong(Mistake::OutputUntilLeft) {
             self.taken_until.insert(link, now + flits);
@@ -189,6 +159,27 @@ impl Model<'_> {
         }
         let whole = if self.wrong(Mistake::CutThrough) && !to_host { 1 } else { flits };
         self.wires.entry(now + whole + self.delay(link)).or_default().push((link, packet));
+    }
+
+    /// Room comes back and packets arrive at the begin of a cycle. Returns whether packets did.
+    fn arrivals(&mut self, now: u64) -> bool {
+        while let Some(entry) = self.rooms.first_entry()
+            && *entry.key() <= now
+        {
+            for link in entry.remove() {
+                *self.room.get_mut(&link).unwrap() += 1;
+            }
+        }
+        let arrived = self.wires.remove(&now).unwrap_or_default();
+        for (link, packet) in &arrived {
+            if self.topology.is_host(self.topology.link(*link).to) {
+                self.messages.arrives(*packet, now);
+            } else {
+                self.messages.counting.comes((*link, 0), *packet);
+                self.queues.get_mut(link).unwrap().push_back(*packet);
+            }
+        }
+        !arrived.is_empty()
     }
 
     fn idle(&self) -> bool {
@@ -208,14 +199,14 @@ pub fn play(
     mistake: Option<Mistake>,
 ) -> Counted {
     let hosts = topology.hosts() as usize;
+    let sizes = Sizes { mtu: config.mtu, headers: config.headers, flit: config.flit };
     let mut model = Model {
         config,
         topology,
         routes: Routes::new(&config.routing, topology, config.seed).unwrap(),
         mistake,
-        bits: super::bits(config.flit.get()),
-        bps: super::bps(topology.links()[0].rate),
-        packets: Vec::new(),
+        clock: Clock::new(config.flit, topology),
+        messages: Messages::new(topology, traffic, sizes, false),
         engines: BTreeMap::new(),
         turns: BTreeMap::new(),
         queues: BTreeMap::new(),
@@ -226,116 +217,35 @@ pub fn play(
         rooms: BTreeMap::new(),
         wires: BTreeMap::new(),
         hosts: vec![VecDeque::new(); hosts],
-        numbers: vec![0; hosts],
-        counting: Counting::default(),
     };
-    for link in model.links(|_, _| true) {
-        model.queues.insert(link, VecDeque::new());
-        model.room.insert(link, config.buffer);
+    let all = links(topology, |_, _| true);
+    for link in &all {
+        model.queues.insert(*link, VecDeque::new());
+        model.room.insert(*link, config.buffer);
     }
-    let mut pending: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-    for (number, sending) in traffic.iter().enumerate() {
-        if let When::At(time) = sending.when {
-            pending.entry(time).or_default().push(number);
-        }
-    }
-    let mut seen = Seen::default();
-    let mut open: BTreeMap<u64, u64> = BTreeMap::new();
     let (mut now, mut still) = (0u64, 0u32);
-    while !model.idle() || !pending.is_empty() {
+    while !model.idle() || model.messages.next_cycle().is_some() {
         if model.idle() {
-            let next = pending.keys().next().map(|time| model.cycle_from(*time)).unwrap();
-            now = now.max(next);
+            now = now.max(model.messages.next_cycle().unwrap());
         }
-        while let Some(entry) = model.rooms.first_entry()
-            && *entry.key() <= now
-        {
-            for link in entry.remove() {
-                *model.room.get_mut(&link).unwrap() += 1;
-            }
+        let arrived = model.arrivals(now);
+        still = if arrived { 0 } else { still + 1 };
+        for (host, packet) in model.messages.hand_over(now) {
+            model.hosts[host].push_back(packet);
         }
-        let mut delivered = Vec::new();
-        let arrived = model.wires.remove(&now).unwrap_or_default();
-        still = if arrived.is_empty() { still + 1 } else { 0 };
-        for (link, packet) in arrived {
-            if !topology.is_host(topology.link(link).to) {
-                model.counting.comes((link, 0), packet);
-                model.queues.get_mut(&link).unwrap().push_back(packet);
-                continue;
-            }
-            let at = model.begins(now);
-            model.packets[packet].record.arrived = at;
-            let record = model.packets[packet].record;
-            seen.packets.push(record);
-            let left = open.get_mut(&record.token.0).unwrap();
-            *left -= 1;
-            if *left == 0 && model.counting.is_whole(record.token.0) {
-                delivered.push((record.token, at));
-            }
-        }
-        delivered.sort();
-        for (token, at) in delivered {
-            seen.deliveries.push(Delivery { token, at });
-            for (answer, think) in answers(traffic, usize::try_from(token.0).unwrap()) {
-                pending.entry(at.0 + think).or_default().push(answer);
-            }
-        }
-        while let Some(entry) = pending.first_entry()
-            && model.cycle_from(*entry.key()) <= now
-        {
-            let (time, numbers) = entry.remove_entry();
-            for number in numbers {
-                hand_over(&mut model, &mut open, time, number, &traffic[number]);
-            }
-        }
-        model.counting.look();
-        for switch in (topology.hosts()..topology.nodes()).map(NodeId) {
+        model.messages.counting.look();
+        for switch in switches(topology) {
             model.engine(switch, now);
         }
-        for packet in std::mem::take(&mut model.counting.lost) {
-            let (record, at) = (model.packets[packet].record, model.begins(now));
-            model.counting.loses(&record, at, &mut open, &mut seen);
-        }
-        for link in model.links(|_, _| true) {
-            model.leaves(link, now);
+        model.messages.lose(now);
+        for link in &all {
+            model.leaves(*link, now);
         }
         now += 1;
         if still > 20_000 {
             break;
         }
     }
-    let queues = model.counting.queues(topology.links().len(), 1);
-    Counted { seen: seen.sorted(), queues, crossed: Vec::new(), end: model.begins(now) }
-}
-
-/// Message `number` is handed over at `time`.
-fn hand_over(model: &mut Model<'_>, open: &mut BTreeMap<u64, u64>, time: u64, number: usize, sending: &Sending) {
-    let (source, destination) = (HostIndex(sending.source), HostIndex(sending.destination));
-    let config = model.config;
-    let lengths = cut(sending.bytes, config.mtu.get(), config.headers.get());
-    open.insert(number as u64, lengths.len() as u64);
-    for bytes in lengths {
-        let node = model.topology.host_node(source.0).0 as usize;
-        let count = model.numbers[node];
-        model.numbers[node] += 1;
-        let record = PacketRecord {
-            handed_over: SimTime(time),
-            left: SimTime::ZERO,
-            arrived: SimTime::ZERO,
-            source,
-            destination,
-            number: count,
-            bytes,
-            flits: u32::try_from(u64::from(bytes).div_ceil(config.flit.get())).unwrap(),
-            switches: 0,
-            token: Token(number as u64),
-        };
-        model.hosts[node].push_back(model.packets.len());
-        model.packets.push(Packet {
-            record,
-            destination: model.topology.host_node(destination.0),
-            key: (u64::from(source.0) << 40) + count,
-            flow: sending.flow,
-        });
-    }
+    let queues = model.messages.counting.queues(topology.links().len(), 1);
+    Counted { seen: model.messages.seen.sorted(), queues, crossed: Vec::new(), end: model.clock.begins(now) }
 }
