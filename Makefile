@@ -39,6 +39,7 @@ dist:
 	@tests/dist.sh
 
 needs:
+	@tests/disk.sh
 	@tests/needs.sh
 
 demo: tables

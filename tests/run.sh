@@ -2,6 +2,7 @@
 # Runs all tests. Sets up what is missing where it may; says what it skips, and why.
 set -uo pipefail
 cd "$(dirname "$0")/.."
+tests/disk.sh || exit 1
 failed=()
 skipped=()
 log=$(mktemp)
