@@ -13,9 +13,9 @@ const WITHIN: f64 = 0.10;
 
 /// A recorded job that does not grow takes as long, as docs/generate.md says.
 const GROWN_WITHIN: f64 = 0.03;
-/// The lab had one map of the terasort read over the network on purpose, and YARN gave its container at once. In the grown job it waits for the
-/// node of its block first, for two heartbeats.
-const WAITED_S: f64 = 2.0;
+/// One map of the terasort got a container on a node without its block, as that node's heartbeat came last. In grown jobs of other seeds it
+/// mostly waits for the next one, and its master hears of it a heartbeat later.
+const WAITED_S: f64 = 1.0;
 /// Starts are medians over maps and reduces: where cores are not told, the reduces of the word count start in 4.7 s, and took 5.5.
 const PHASE_WITHIN: f64 = 0.15;
 /// A phase of tenths of a second is not known better.
@@ -61,19 +61,6 @@ fn phase(summary: &Value, name: &str, key: &str) -> f64 {
     phases.iter().find(|phase| phase["name"] == name).unwrap()[key].as_f64().unwrap()
 }
 
-/// By how much the longest map of the recorded job was longer than the one before it, if that is much: the terasort has one map that
-/// read over the network on purpose, which is no parameter of a job's like.
-fn longest_map(folder: &Path) -> f64 {
-    let trace = trace_tables::read_trace(&folder.join("trace")).unwrap();
-    let job = trace.jobs.iter().max_by_key(|job| job.shuffle_bytes).unwrap().job;
-    let maps = trace.tasks.iter().filter(|task| task.job == job && task.kind == trace::rows::TaskKind::Map);
-    let mut times: Vec<u64> = maps.map(|map| map.finish_ns - map.start_ns).collect();
-    times.sort_unstable();
-    let [.., before, longest] = &*times else { return 0.0 };
-    let more = (longest - before) as f64 / 1e9;
-    if more > 0.5 * *before as f64 / 1e9 { more } else { 0.0 }
-}
-
 #[test]
 fn the_like_of_a_recorded_job_takes_as_long() {
     for (capture, phases) in
@@ -82,7 +69,7 @@ fn the_like_of_a_recorded_job_takes_as_long() {
         let folder = tempfile::tempdir().unwrap();
         let (results, recorded) = generated(folder.path(), capture, By::Characterise);
         let median = &results[results.len() / 2];
-        let wanted = recorded["recorded_job_time_s"].as_f64().unwrap() - longest_map(folder.path());
+        let wanted = recorded["recorded_job_time_s"].as_f64().unwrap();
         let error = job_time(median) / wanted - 1.0;
         assert!(error.abs() <= WITHIN, "{capture}: {} s, recorded {wanted} s", job_time(median));
         for name in phases {
@@ -134,7 +121,7 @@ fn a_recorded_job_that_does_not_grow_takes_as_long() {
         let folder = tempfile::tempdir().unwrap();
         let (results, recorded) = generated(folder.path(), capture, By::Grow);
         let median = &results[results.len() / 2];
-        let waited = if longest_map(folder.path()) > 0.0 { WAITED_S } else { 0.0 };
+        let waited = if capture == "terasort" { WAITED_S } else { 0.0 };
         let wanted = recorded["recorded_job_time_s"].as_f64().unwrap() + waited;
         let error = job_time(median) / wanted - 1.0;
         assert!(error.abs() <= GROWN_WITHIN, "{capture}: {} s, recorded {wanted} s", job_time(median));

@@ -60,6 +60,8 @@ impl<'a> Work<'a> {
                 shuffle_bytes: history.counters.get("REDUCE_SHUFFLE_BYTES").copied(),
                 hdfs_bytes_read: history.counters.get("HDFS_BYTES_READ").copied(),
                 hdfs_bytes_written: history.counters.get("HDFS_BYTES_WRITTEN").copied(),
+                split_hosts: median(history.split_hosts.values().copied()),
+                input_hosts: u32::try_from(history.input_hosts.len()).ok().filter(|hosts| *hosts > 0),
                 succeeded: history.succeeded,
             });
             let master = masters.of_job(joined, history, work.jobs.last());
@@ -147,6 +149,13 @@ fn row(
         finish_ns: on_reference(joined, master_host, attempt.finish_ms),
         succeeded: attempt.state == AttemptState::Succeeded,
     }
+}
+
+/// The lower one of two.
+fn median(values: impl Iterator<Item = u32>) -> Option<u32> {
+    let mut sorted: Vec<u32> = values.collect();
+    sorted.sort_unstable();
+    sorted.get(sorted.len().saturating_sub(1) / 2).copied()
 }
 
 /// A time of the history in nanoseconds on the reference clock; 0 = not told, or one that cannot be.

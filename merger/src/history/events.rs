@@ -1,6 +1,6 @@
 //! The events of a job history (`trace::jhist`), as what they tell of jobs and attempts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 
@@ -73,6 +73,10 @@ pub struct History {
     pub counters: BTreeMap<String, u64>,
     /// Attempts, in order of their ids.
     pub attempts: Vec<Attempt>,
+    /// Of each map whose split names hosts that are near to its data: how many.
+    pub split_hosts: BTreeMap<String, u32>,
+    /// All hosts that splits name.
+    pub input_hosts: BTreeSet<String>,
     /// Events that were understood.
     pub events: u64,
 }
@@ -84,6 +88,15 @@ impl History {
             if let Ok(value) = u64::try_from(*value) {
                 self.counters.entry(name.clone()).or_insert(value);
             }
+        }
+    }
+
+    /// The split of a map names hosts.
+    pub(super) fn split<'a>(&mut self, map: &str, hosts: impl Iterator<Item = &'a str>) {
+        let hosts: BTreeSet<&str> = hosts.filter(|host| !host.is_empty()).collect();
+        if let (false, Ok(count)) = (hosts.is_empty(), u32::try_from(hosts.len())) {
+            self.split_hosts.insert(map.to_owned(), count);
+            self.input_hosts.extend(hosts.into_iter().map(str::to_owned));
         }
     }
 
@@ -181,6 +194,7 @@ fn take(jobs: &mut Vec<History>, line: &Value) {
             job.maps = small(either(event, "finishedMaps", "succeededMaps"));
             job.reduces = small(either(event, "finishedReduces", "succeededReduces"));
         }
+        "TASK_STARTED" => job.split(&text(event, "taskid"), text(event, "splitLocations").split(',')),
         "MAP_ATTEMPT_STARTED" => started(job, event, TaskKind::Map),
         "REDUCE_ATTEMPT_STARTED" => started(job, event, TaskKind::Reduce),
         "SETUP_ATTEMPT_STARTED" | "CLEANUP_ATTEMPT_STARTED" => started(job, event, TaskKind::Other),

@@ -42,6 +42,7 @@ pub(super) fn read(name: &str, input: File) -> io::Result<(Vec<History>, Vec<Los
 fn take(history: &mut History, record: &Record) {
     match record.kind.as_str() {
         "Job" => job(history, record),
+        "Task" => split(history, record),
         "MapAttempt" | "ReduceAttempt" => attempt(history, record),
         _ => return,
     }
@@ -66,6 +67,12 @@ fn job(history: &mut History, record: &Record) {
         let counters = record.counters("COUNTERS").into_values().flatten();
         history.counters = counters.filter_map(|(name, value)| Some((name, u64::try_from(value).ok()?))).collect();
     }
+}
+
+/// The hosts of a map's split, with their racks: "/rack-a/w1,/rack-b/w3".
+fn split(history: &mut History, record: &Record) {
+    let hosts = record.text("SPLITS").split(',').map(|place| place.rsplit('/').next().unwrap_or(place));
+    history.split(record.text("TASKID"), hosts);
 }
 
 fn attempt(history: &mut History, record: &Record) {

@@ -142,6 +142,8 @@ fn trace() -> Trace {
         shuffle_bytes: Some(3000),
         hdfs_bytes_read: Some(1000),
         hdfs_bytes_written: Some(2000),
+        split_hosts: None,
+        input_hosts: None,
         succeeded: true,
     }];
     trace

@@ -11,6 +11,7 @@ Job JOBID="job_2026_0002" JOBNAME="TeraSort" USER="root" SUBMIT_TIME="900" JOBCO
 Job JOBID="job_2026_0002" LAUNCH_TIME="1000" TOTAL_MAPS="1" TOTAL_REDUCES="1" JOB_STATUS="PREP" .
 MapAttempt TASK_TYPE="SETUP" TASKID="task_2026_0002_m_000002" TASK_ATTEMPT_ID="attempt_2026_0002_m_000002_0" START_TIME="1100" TRACKER_NAME="tracker_w2:localhost/127\.0\.0\.1:36311" HTTP_PORT="50060" .
 MapAttempt TASK_TYPE="SETUP" TASKID="task_2026_0002_m_000002" TASK_ATTEMPT_ID="attempt_2026_0002_m_000002_0" TASK_STATUS="SUCCESS" FINISH_TIME="1500" HOSTNAME="/r2/w2" STATE_STRING="setup" COUNTERS="" .
+Task TASKID="task_2026_0002_m_000000" TASK_TYPE="MAP" START_TIME="2900" SPLITS="/r1/w1,/r2/w3" .
 MapAttempt TASK_TYPE="MAP" TASKID="task_2026_0002_m_000000" TASK_ATTEMPT_ID="attempt_2026_0002_m_000000_0" START_TIME="3000" TRACKER_NAME="tracker_w1:localhost/127\.0\.0\.1:36311" HTTP_PORT="50060" .
 MapAttempt TASK_TYPE="MAP" TASKID="task_2026_0002_m_000000" TASK_ATTEMPT_ID="attempt_2026_0002_m_000000_0" TASK_STATUS="SUCCESS" FINISH_TIME="5000" HOSTNAME="/r1/w1" STATE_STRING="" COUNTERS="" .
 ReduceAttempt TASK_TYPE="REDUCE" TASKID="task_2026_0002_r_000000" TASK_ATTEMPT_ID="attempt_2026_0002_r_000000_0" START_TIME="6000" TRACKER_NAME="tracker_w1:localhost/127\.0\.0\.1:36311" .
@@ -35,6 +36,8 @@ fn a_whole_history_tells_what_the_later_ones_tell() {
     assert!(job.succeeded);
     assert_eq!(job.counters["REDUCE_SHUFFLE_BYTES"], 139_587_456);
     assert_eq!(job.counters["HDFS_BYTES_READ"], 134_218_196);
+    assert_eq!(job.split_hosts.values().collect::<Vec<_>>(), [&2]);
+    assert_eq!(job.input_hosts.iter().collect::<Vec<_>>(), ["w1", "w3"]);
     let [map, setup, reduce] = job.attempts.as_slice() else { panic!("{:?}", job.attempts) };
     assert_eq!((map.kind, map.host.as_str(), map.start_ms, map.finish_ms), (TaskKind::Map, "w1", 3_000, 5_000));
     assert_eq!((setup.kind, setup.host.as_str(), setup.state), (TaskKind::Other, "w2", AttemptState::Succeeded));

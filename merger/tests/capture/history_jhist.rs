@@ -16,6 +16,8 @@ const HISTORY: &str = r#"Avro-Json
 {"type":"AM_STARTED","event":{"org.apache.hadoop.mapreduce.jobhistory.AMStarted":{"applicationAttemptId":"appattempt_17_0002_000001","startTime":1000,"containerId":"container_17_0002_01_000001","nodeManagerHost":"w4","nodeManagerPort":1,"nodeManagerHttpPort":8042}}}
 {"type":"JOB_SUBMITTED","event":{"org.apache.hadoop.mapreduce.jobhistory.JobSubmitted":{"jobid":"job_17_0002","jobName":"TeraSort","userName":"root","submitTime":900,"workflowId":{"string":""}}}}
 {"type":"JOB_INITED","event":{"org.apache.hadoop.mapreduce.jobhistory.JobInited":{"jobid":"job_17_0002","launchTime":2000,"totalMaps":1,"totalReduces":1,"jobStatus":"INITED","uberized":false}}}
+{"type":"TASK_STARTED","event":{"org.apache.hadoop.mapreduce.jobhistory.TaskStarted":{"taskid":"task_17_0002_m_000000","taskType":"MAP","startTime":2500,"splitLocations":"w1,w3"}}}
+{"type":"TASK_STARTED","event":{"org.apache.hadoop.mapreduce.jobhistory.TaskStarted":{"taskid":"task_17_0002_r_000000","taskType":"REDUCE","startTime":2500,"splitLocations":""}}}
 {"type":"MAP_ATTEMPT_STARTED","event":{"org.apache.hadoop.mapreduce.jobhistory.TaskAttemptStarted":{"taskid":"task_17_0002_m_000000","taskType":"MAP","attemptId":"attempt_17_0002_m_000000_0","startTime":3000,"trackerName":"w1","httpPort":8042,"shufflePort":13562,"containerId":"container_17_0002_01_000004","locality":{"string":"NODE_LOCAL"},"avataar":{"string":"VIRGIN"}}}}
 {"type":"MAP_ATTEMPT_FINISHED","event":{"org.apache.hadoop.mapreduce.jobhistory.MapAttemptFinished":{"taskid":"task_17_0002_m_000000","attemptId":"attempt_17_0002_m_000000_0","taskType":"MAP","taskStatus":"SUCCEEDED","mapFinishTime":4500,"finishTime":5000,"hostname":"w1","port":44381,"rackname":"/r1","state":"map","counters":{"name":"COUNTERS","groups":[]}}}}
 {"type":"REDUCE_ATTEMPT_STARTED","event":{"org.apache.hadoop.mapreduce.jobhistory.TaskAttemptStarted":{"taskid":"task_17_0002_r_000000","taskType":"REDUCE","attemptId":"attempt_17_0002_r_000000_0","startTime":6000,"trackerName":"w3","httpPort":8042,"shufflePort":13562,"containerId":"container_17_0002_01_000010","locality":{"string":"OFF_SWITCH"},"avataar":{"string":"VIRGIN"}}}}
@@ -44,6 +46,8 @@ fn a_whole_history_tells_all() {
     assert!(job.succeeded);
     assert_eq!(job.counters["REDUCE_SHUFFLE_BYTES"], 139_587_456);
     assert_eq!(job.counters["HDFS_BYTES_READ"], 134_218_196);
+    assert_eq!(job.split_hosts.iter().collect::<Vec<_>>(), [(&"task_17_0002_m_000000".to_owned(), &2)]);
+    assert_eq!(job.input_hosts.iter().collect::<Vec<_>>(), ["w1", "w3"]);
     let [map, reduce] = job.attempts.as_slice() else { panic!("{:?}", job.attempts) };
     assert_eq!((map.kind, map.host.as_str(), map.start_ms, map.finish_ms), (TaskKind::Map, "w1", 3_000, 5_000));
     assert_eq!((reduce.shuffle_end_ms, reduce.sort_end_ms, reduce.state), (7_000, 7_100, AttemptState::Succeeded));

@@ -40,6 +40,10 @@ pub struct JobParameters {
     pub reduce_output: f64,
     /// Copies of its output.
     pub replication: u32,
+    /// Hosts that a split of its input names; `None` = the history does not tell.
+    pub input_replication: Option<u32>,
+    /// Share of the nodes on which that input lies, where it has one copy.
+    pub input_share_of_nodes: Option<f64>,
     /// Share of the maps that were done when reduces were asked for.
     pub slow_start: f64,
     /// Exponent of the reduces' shares.
@@ -102,6 +106,8 @@ pub(super) fn parameters_of(of: &Recording<'_>, job: &JobRow, sharing: Option<Co
         map_output: fetched as f64 / input_bytes as f64,
         reduce_output: if fetched > 0 { written as f64 / fetched as f64 } else { 0.0 },
         replication: of.replication(),
+        input_replication: job.split_hosts,
+        input_share_of_nodes: input_share_of_nodes(job, of.nodes().len()),
         slow_start: of.slow_start(job),
         skew: of.skew(),
         map_speculative: of.had_second_attempts(TaskKind::Map),
@@ -121,6 +127,13 @@ pub(super) fn parameters_of(of: &Recording<'_>, job: &JobRow, sharing: Option<Co
             .median_rate(&[TaskKind::Reduce], |task| Some((of.fetched(task), of.computing_of(task)?.output_ns))),
         notes,
     })
+}
+
+/// With further copies of blocks, the hosts that splits name say little of who wrote them.
+fn input_share_of_nodes(job: &JobRow, nodes: usize) -> Option<f64> {
+    let hosts = job.input_hosts.filter(|_| job.split_hosts == Some(1))?;
+    let possible = nodes.min(job.maps as usize).max(1);
+    Some((f64::from(hosts) / possible as f64).min(1.0))
 }
 
 impl JobParameters {
@@ -159,7 +172,7 @@ impl JobParameters {
              container_start = {}\ntask_start = {}\nmaster_start = {}\n\
              localization = {}\noutput_start = {}\noutput_commit = {}\n\
              \n[hadoop]\n# The input by the maps.\ndfs.blocksize = {}\ndfs.replication = {}\n\
-             # As many tasks at once as one node had at most; a master takes the place of none.\n\
+             # As many tasks at once as one node had at most; a master takes the place of none, and YARN still looks at full nodes.\n\
              yarn.nodemanager.resource.memory-mb = {}\nyarn.scheduler.minimum-allocation-mb = 1\n\
              yarn.app.mapreduce.am.resource.mb = 1\n\
              mapreduce.job.reduce.slowstart.completedmaps = {}\n\
@@ -178,7 +191,7 @@ impl JobParameters {
             time(self.output_commit_ns),
             self.input_bytes.div_ceil(u64::from(self.maps.max(1))),
             self.replication,
-            1_024 * self.tasks_at_once + 1,
+            1_024 * self.tasks_at_once + 2,
             share(self.slow_start),
             self.map_speculative,
             self.reduce_speculative,
@@ -192,6 +205,15 @@ impl JobParameters {
             rate(self.reduce_rate),
             self.skew,
         );
+        if let Some(copies) = self.input_replication {
+            let _ = writeln!(
+                text,
+                "# The hosts that a split of the input names, and the share of the nodes that has it.\ninput_replication = {copies}"
+            );
+        }
+        if let Some(of_nodes) = self.input_share_of_nodes {
+            let _ = writeln!(text, "input_share_of_nodes = {:?}", share(of_nodes));
+        }
         text
     }
 }

@@ -202,9 +202,12 @@ pub struct Job {
     /// Copies of its output. Default: `dfs.replication`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_replication: Option<u32>,
-    /// Copies of its input, where it has `[[job.map]]`. Default: `dfs.replication`.
+    /// Copies of its input that its splits name (TeraSort names one of several). Default: `dfs.replication`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_replication: Option<u32>,
+    /// Share of the nodes on which its input was written. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_share_of_nodes: Option<f64>,
     /// Workers of the cluster on which `[[job.map]]` were recorded. Default: `cluster.nodes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded_nodes: Option<u32>,
@@ -278,6 +281,7 @@ impl Default for Job {
             compressed: 0.5,
             output_replication: None,
             input_replication: None,
+            input_share_of_nodes: None,
             recorded_nodes: None,
             fetch_samples: Vec::new(),
             map_samples: Vec::new(),
@@ -460,6 +464,11 @@ impl JobFile {
         if job.input_replication == Some(0) || job.recorded_nodes == Some(0) {
             let name = if job.recorded_nodes == Some(0) { "recorded_nodes" } else { "input_replication" };
             return Err(JobError::value(key(name), 0, "at least 1"));
+        }
+        if let Some(share) = job.input_share_of_nodes
+            && !(share > 0.0 && share <= 1.0)
+        {
+            return Err(JobError::value(key("input_share_of_nodes"), share, "above 0, at most 1"));
         }
         self.check_samples(job)?;
         check_delay(&key("submit"), job.submit)

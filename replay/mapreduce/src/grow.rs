@@ -240,7 +240,6 @@ impl JobFile {
 
 /// Blocks of other nodes than the recorded ones lie as HDFS places them.
 fn place_anew(job: &mut Job) {
-    job.input_replication = None;
     for map in &mut job.map_samples {
         map.node = None;
     }

@@ -26,9 +26,10 @@ impl JobFile {
             };
             file.calls.insert(name.clone(), sample);
         }
+        let is_supposed_single = profile.reads_elsewhere && profile.parameters.input_replication.is_none();
         for job in &mut file.jobs {
             set_tasks(job, profile);
-            if profile.reads_elsewhere {
+            if is_supposed_single {
                 job.input_replication = Some(1);
             }
         }
@@ -37,7 +38,7 @@ impl JobFile {
             let maps = profile.parameters.maps;
             notes.push(format!("{unread} of {maps} maps read nothing that the trace has; they are like the others"));
         }
-        if profile.reads_elsewhere {
+        if is_supposed_single {
             let note = "a map read from another host than its own: on as many nodes as recorded, blocks are taken to have one copy";
             notes.push(note.to_owned());
         }

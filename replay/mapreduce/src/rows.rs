@@ -396,6 +396,8 @@ impl Writing {
             shuffle_bytes: Some(self.volumes[number].shuffled),
             hdfs_bytes_read: Some(self.volumes[number].read),
             hdfs_bytes_written: Some(self.volumes[number].written),
+            split_hosts: None,
+            input_hosts: None,
             succeeded: self.happened(app.finish).is_some(),
         });
         self.trace.jobs = rows.collect();

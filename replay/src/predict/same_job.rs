@@ -128,6 +128,8 @@ mod tests {
             shuffle_bytes: None,
             hdfs_bytes_read: Some(read),
             hdfs_bytes_written: None,
+            split_hosts: None,
+            input_hosts: None,
             succeeded: true,
         }
     }

@@ -210,6 +210,19 @@ pub struct ColumnDescription {
 }
 
 impl Column {
+    /// A column of this type with so many nulls.
+    #[must_use]
+    pub fn nulls(&self, rows: usize) -> Self {
+        match self {
+            Self::Bool(_) => Self::Bool(vec![None; rows]),
+            Self::U32(_) => Self::U32(vec![None; rows]),
+            Self::U64(_) => Self::U64(vec![None; rows]),
+            Self::I64(_) => Self::I64(vec![None; rows]),
+            Self::F64(_) => Self::F64(vec![None; rows]),
+            Self::Text(_) => Self::Text((0..rows).map(|_| None::<&str>).collect()),
+        }
+    }
+
     /// Appends a cell of text; a column of another type is left alone.
     pub fn push_text(&mut self, cell: Option<&str>) {
         if let Self::Text(cells) = self {

@@ -222,16 +222,24 @@ pub fn read_rows<R: Row>(folder: &Path) -> Result<Vec<R>, TableError> {
     let parquet = |source: PolarsError| TableError::Parquet { path: path.clone(), source: Box::new(source) };
     let mut reader = ParquetReader::new(file);
     let there = reader.schema().map_err(parquet)?;
-    if let Some(column) = R::COLUMNS.iter().find(|name| !there.contains(name)) {
+    // Traces of earlier versions lack columns that came later; these are nullable.
+    let is_nullable: Vec<bool> = R::describe_columns().iter().map(|column| column.nullable).collect();
+    let lacks = |(name, is_nullable): (&&'static str, &bool)| (!there.contains(name)).then_some((*name, *is_nullable));
+    let lacking: Vec<(&str, bool)> = R::COLUMNS.iter().zip(&is_nullable).filter_map(lacks).collect();
+    if let Some((column, _)) = lacking.iter().find(|(_, is_nullable)| !is_nullable) {
         let found = there.iter_names().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
         return Err(TableError::MissingColumn { path, column, found });
     }
-    let needed = R::COLUMNS.iter().map(|name| (*name).to_owned()).collect();
+    let is_there = |name: &str| lacking.iter().all(|(lacks, _)| *lacks != name);
+    let needed = R::COLUMNS.iter().filter(|name| is_there(name)).map(|name| (*name).to_owned()).collect();
     let frame = reader.with_columns(Some(needed)).finish().map_err(parquet)?;
     let columns = R::COLUMNS
         .iter()
         .zip(R::empty_columns())
-        .map(|(name, empty)| from_polars(&path, &frame, name, &empty))
+        .map(|(name, empty)| match is_there(name) {
+            true => from_polars(&path, &frame, name, &empty),
+            false => Ok(empty.nulls(frame.height())),
+        })
         .collect::<Result<Vec<_>, _>>()?;
     R::from_columns(&columns, frame.height()).map_err(|source| TableError::Cell { path, source })
 }

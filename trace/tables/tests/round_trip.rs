@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use polars::prelude::{DataType, ParquetReader, ParquetWriter, SerReader};
-use trace::ids::{ConnectionId, EventId, TimerId};
-use trace::rows::{Carrier, DependencyRow, Evidence, On, Row as _, TimerRow, Trace};
+use trace::ids::{ConnectionId, EventId, JobId, TimerId};
+use trace::rows::{Carrier, DependencyRow, Evidence, JobRow, On, Row as _, TimerRow, Trace};
 use trace_tables::{TableError, read_rows, read_trace, write_row_iter, write_rows, write_trace};
 
 fn dependencies() -> Vec<DependencyRow> {
@@ -58,6 +58,37 @@ fn a_cut_table_is_refused_with_its_path() {
         assert!(matches!(error, TableError::Parquet { .. }), "{error:?}");
         assert!(error.to_string().contains("dependencies.parquet"), "{error}");
     }
+}
+
+#[test]
+fn a_nullable_column_that_came_later_is_null_and_any_other_is_missed() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = JobRow {
+        job: JobId(0),
+        id: "job_1_0001".into(),
+        name: String::new(),
+        submit_ns: 1,
+        launch_ns: 2,
+        finish_ns: 3,
+        maps: 4,
+        reduces: 5,
+        shuffle_bytes: Some(6),
+        hdfs_bytes_read: None,
+        hdfs_bytes_written: None,
+        split_hosts: Some(7),
+        input_hosts: Some(8),
+        succeeded: true,
+    };
+    write_rows(folder.path(), std::slice::from_ref(&job)).unwrap();
+    let path = folder.path().join("jobs.parquet");
+    let mut frame = ParquetReader::new(fs::File::open(&path).unwrap()).finish().unwrap();
+    frame = frame.drop("split_hosts").unwrap();
+    ParquetWriter::new(fs::File::create(&path).unwrap()).finish(&mut frame).unwrap();
+    assert_eq!(read_rows::<JobRow>(folder.path()).unwrap(), [JobRow { split_hosts: None, ..job }]);
+    frame = frame.drop("maps").unwrap();
+    ParquetWriter::new(fs::File::create(&path).unwrap()).finish(&mut frame).unwrap();
+    let error = read_rows::<JobRow>(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("column `maps` is missing"), "{error}");
 }
 
 #[test]

@@ -6,8 +6,9 @@ use trace::ids::{ProcessId, TaskId};
 use trace::rows::{Carrier, Evidence, TaskKind};
 
 use super::attempts::Speculation;
-use super::capacity::{ContainerId, Pending};
+use super::capacity::ContainerId;
 use super::plan::Actor;
+use super::requests::Pending;
 use super::state::{App, Block, Model, Task, Then, TimerOwner};
 use crate::kernel::{Cause, StepId, TimerPlan, Work};
 use crate::sizes::{ALLOCATE, Call, JOB_REPORT, REGISTER, SUBMIT, UNREGISTER};
@@ -46,7 +47,6 @@ impl Model {
                 reduces_done: Vec::new(),
                 speculation: Speculation::default(),
                 reduces_asked: 0,
-                missed_opportunities: 0,
                 client_knows: false,
             });
             if let Some(input) = job.input {

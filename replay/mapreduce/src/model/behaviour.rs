@@ -108,32 +108,38 @@ impl Model {
         deal(samples, reduces, reduces >= samples, self.file.seed, REDUCES ^ (app as u64) << 32)
     }
 
-    /// Places what a job reads: blocks written by a task on each node in turn; or of recorded blocks each on the node that had
-    /// it, and in further rounds on the nodes behind the recorded ones. Returns the samples of the maps as well.
+    /// Places what a job reads: blocks written by a task on each node in turn, or on each of the nodes that have a share of the input;
+    /// or of recorded blocks each on the node that had it, and in further rounds on the nodes behind the recorded ones. Returns
+    /// the samples of the maps as well.
     pub(super) fn place_input(&mut self, app: usize, bytes: u64) -> (Vec<Block>, Vec<u32>) {
         let job = &self.file.jobs[app];
-        if job.map_samples.is_empty() {
-            return (self.place_file(bytes), Vec::new());
-        }
         let copies = job.input_replication.unwrap_or(self.file.hadoop.replication).min(self.file.cluster.nodes);
         let recorded = job.recorded_nodes.unwrap_or(self.file.cluster.nodes);
         let round_maps = job.map_samples.len();
         let (salt, as_recorded) = (MAPS ^ (app as u64) << 32, bytes >= job.round_bytes());
         let dealt = deal(round_maps, job.expected_maps(bytes), as_recorded, self.file.seed, salt);
-        let sizes = job.input_sizes(bytes, &dealt);
-        let nodes: Vec<Option<u32>> = job.map_samples.iter().map(|sample| sample.node).collect();
+        let sizes = if round_maps == 0 { Vec::new() } else { job.input_sizes(bytes, &dealt) };
+        let recorded_nodes: Vec<Option<u32>> = job.map_samples.iter().map(|sample| sample.node).collect();
         let count = u64::from(self.file.cluster.nodes);
+        let writers = ((count as f64 * job.input_share_of_nodes.unwrap_or(1.0)).round() as u64).max(1);
+        let block_bytes = self.file.hadoop.block_bytes;
         let first = self.draw_below(count);
-        let mut blocks = Vec::with_capacity(sizes.len());
-        for (number, (sample, bytes)) in sizes.iter().copied().enumerate() {
-            let round = (number / round_maps) as u64;
-            let writer = match nodes[sample as usize] {
-                Some(node) => u64::from(node) + round * u64::from(recorded),
-                None => first + number as u64,
-            };
-            let replicas = self.choose_replicas(NodeId((writer % count) as u32), copies);
-            blocks.push(self.block(bytes, replicas));
+        let place = |model: &mut Self, number: usize, bytes: u64, recorded: Option<u64>| {
+            let writer = recorded.unwrap_or(first + number as u64 % writers) % count;
+            let replicas = model.choose_replicas(NodeId(writer as u32), copies);
+            model.block(bytes, replicas)
+        };
+        if round_maps == 0 {
+            let blocks = bytes.div_ceil(block_bytes) as usize;
+            let size = |number: usize| block_bytes.min(bytes - number as u64 * block_bytes);
+            return ((0..blocks).map(|number| place(self, number, size(number), None)).collect(), Vec::new());
         }
+        let blocks = sizes.iter().enumerate().map(|(number, (sample, bytes))| {
+            let round = (number / round_maps) as u64;
+            let node = recorded_nodes[*sample as usize].map(|node| u64::from(node) + round * u64::from(recorded));
+            place(self, number, *bytes, node)
+        });
+        let blocks = blocks.collect();
         (blocks, sizes.into_iter().map(|(sample, _)| sample).collect())
     }
 

@@ -1,12 +1,11 @@
-//! What nodes have free, what queues use, and what jobs wait for.
+//! What nodes have free, and what queues use.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use trace::ids::{TaskId, TimerId};
+use trace::ids::TimerId;
 
 use crate::config::JobFile;
 use crate::kernel::{ResourceId, StepId};
-use crate::world::{NodeId, World};
 
 /// A container, in the order of their assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,74 +104,5 @@ impl Queues {
         if let Some((_, used)) = self.by_name.get_mut(&self.of_job[app as usize]) {
             *used = used.saturating_sub(memory_mb);
         }
-    }
-}
-
-/// What a job still has no containers for.
-#[derive(Debug, Default)]
-pub(super) struct Pending {
-    pub(super) asked: Option<StepId>,
-    /// Wishes for maps: which one, and the step by which the ResourceManager knows. The lists below have their numbers.
-    pub(super) wishes: Vec<(TaskId, StepId)>,
-    pub(super) by_node: BTreeMap<NodeId, VecDeque<u32>>,
-    pub(super) by_rack: BTreeMap<u32, VecDeque<u32>>,
-    pub(super) anywhere: VecDeque<u32>,
-    pub(super) is_taken: Vec<bool>,
-    /// Wishes that are not fulfilled.
-    pub(super) maps: usize,
-    pub(super) reduces: VecDeque<(TaskId, StepId)>,
-}
-
-impl Pending {
-    /// Whether the ResourceManager knows of the maps.
-    pub(super) const fn is_asked(&self) -> bool {
-        self.asked.is_some()
-    }
-
-    pub(super) const fn maps_left(&self) -> usize {
-        self.maps
-    }
-
-    /// A map wants a container where its block lies.
-    pub(super) fn add_map(&mut self, map: TaskId, asked: StepId, replicas: &[NodeId], world: &World) {
-        let wish = self.wishes.len() as u32;
-        self.wishes.push((map, asked));
-        self.is_taken.push(false);
-        self.maps += 1;
-        for node in replicas {
-            self.by_node.entry(*node).or_default().push_back(wish);
-            self.by_rack.entry(world.rack(*node)).or_default().push_back(wish);
-        }
-        self.anywhere.push_back(wish);
-    }
-
-    /// A task wants no further container.
-    pub(super) fn withdraw(&mut self, task: TaskId) {
-        self.reduces.retain(|(reduce, _)| *reduce != task);
-        let open =
-            self.wishes.iter().zip(&mut self.is_taken).filter(|((map, _), is_taken)| *map == task && !**is_taken);
-        for (_, is_taken) in open {
-            *is_taken = true;
-            self.maps -= 1;
-        }
-    }
-
-    /// The first wish of a list that has no container yet; none if the ResourceManager does not know of it.
-    pub(super) fn first(
-        list: Option<&mut VecDeque<u32>>,
-        is_taken: &[bool],
-        is_known: impl Fn(u32) -> bool,
-    ) -> Option<u32> {
-        let list = list?;
-        while let Some(wish) = list.front().copied() {
-            if !is_taken[wish as usize] && !is_known(wish) {
-                return None;
-            }
-            list.pop_front();
-            if !is_taken[wish as usize] {
-                return Some(wish);
-            }
-        }
-        None
     }
 }

@@ -12,6 +12,7 @@ mod pending_outputs;
 mod pipeline;
 mod plan;
 mod reduce;
+mod requests;
 mod speculation;
 mod state;
 mod yarn;

@@ -261,7 +261,7 @@ impl Model {
         }
         match speculation.seconds.remove(&first) {
             None => {}
-            Some(None) => self.apps[app].pending.withdraw(first),
+            Some(None) => self.apps[app].pending.withdraw(first, &self.world),
             Some(Some(second)) => self.kill_attempt(if task == first { second } else { first }, done),
         }
         true

@@ -9,8 +9,9 @@ use trace::ids::{ConnectionId, ProcessId, TaskId, TimerId};
 use trace::rows::{Carrier, TaskKind};
 
 use super::attempts::{Speculation, Watched};
-use super::capacity::{ContainerId, Node, Pending, Queues};
+use super::capacity::{ContainerId, Node, Queues};
 use super::pending_outputs::PendingOutputs;
+use super::requests::Pending;
 use crate::config::{CoreScope, JobFile};
 use crate::error::JobError;
 use crate::kernel::{Kernel, ResourceId, StepId};
@@ -174,7 +175,6 @@ pub(crate) struct App {
     pub(super) reduces_done: Vec<StepId>,
     pub(super) speculation: Speculation,
     pub(super) reduces_asked: u32,
-    pub(super) missed_opportunities: u64,
     pub(super) client_knows: bool,
 }
 

@@ -5,8 +5,9 @@ use trace::ids::{ProcessId, TaskId};
 use trace::rows::{Carrier, Evidence, TaskKind};
 
 use super::behaviour::Behaviour;
-use super::capacity::{ContainerId, Pending};
+use super::capacity::ContainerId;
 use super::plan::Actor;
+use super::requests::{Locality, LocalityDelay};
 use super::state::{Block, Container, Model, Then, TimerOwner};
 use crate::kernel::{Cause, StepId, Work};
 use crate::sizes::{DATANODE_HEARTBEAT, GET_TASK, NODE_HEARTBEAT, START_CONTAINERS};
@@ -71,7 +72,8 @@ impl Model {
         loop {
             apps.sort_by(|a, b| self.queues.pressure(*a).total_cmp(&self.queues.pressure(*b)).then(a.cmp(b)));
             let given = apps.iter().any(|app| self.assign(*app, node, beat, &mut off_switch));
-            if !given || !self.file.hadoop.multiple_assignments {
+            let hadoop = &self.file.hadoop;
+            if !given || !hadoop.multiple_assignments || off_switch >= hadoop.offswitch_assignments {
                 return;
             }
         }
@@ -104,6 +106,8 @@ impl Model {
             else {
                 return false;
             };
+            // What asks for no place counts as off its switch.
+            *off_switch += 1;
             self.apps[app as usize].has_master = true;
             self.queues.masters_mb += master_mb;
             self.give(app, node, None, master_mb, asked);
@@ -112,17 +116,22 @@ impl Model {
         let reduce = state.pending.reduces.front().copied().filter(|(_, asked)| is_known(self, asked));
         if let Some((reduce, asked)) = reduce
             && free_mb >= reduce_mb
-            && *off_switch < self.file.hadoop.offswitch_assignments
             && (self.apps.iter().all(|app| app.pending.maps == 0) || self.leaves_room_for_maps(node, reduce_mb))
         {
-            // A reduce has its data nowhere, and counts as off its switch.
             *off_switch += 1;
             self.apps[app as usize].pending.reduces.pop_front();
             self.give(app, node, Some(reduce), reduce_mb, asked);
             return true;
         }
         let asked = self.apps[app as usize].pending.asked.filter(|asked| is_known(self, asked));
-        if asked.is_none() || free_mb < map_mb {
+        if asked.is_none() {
+            return false;
+        }
+        if free_mb < map_mb {
+            // `CapacityScheduler` looks at nodes with room for the smallest container.
+            if free_mb >= hadoop.minimum_allocation_mb.max(1) {
+                self.apps[app as usize].pending.miss();
+            }
             return false;
         }
         let Some((map, asked)) = self.choose_map(app, node, sent, off_switch) else { return false };
@@ -130,33 +139,14 @@ impl Model {
         true
     }
 
-    /// The map of a job that a node gets by a heartbeat that was sent at `sent`, and the step by which it was asked for: one with its data there, or after so many missed opportunities one with its data in
-    /// the rack, or anywhere: simpler than `RegularContainerAllocator.canAssign`.
+    /// The map of a job that a node gets by a heartbeat that was sent at `sent`, and the step by which it was asked for.
     fn choose_map(&mut self, app: u32, node: NodeId, sent: SimTime, off_switch: &mut u64) -> Option<(TaskId, StepId)> {
-        let rack = self.world.rack(node);
         let nodes = u64::from(self.file.cluster.nodes);
-        let hadoop = &self.file.hadoop;
-        let state = &mut self.apps[app as usize];
-        let pending = &mut state.pending;
-        if pending.maps == 0 {
-            return None;
-        }
-        let (kernel, wishes) = (&self.kernel, &pending.wishes);
-        let is_known = |wish: u32| kernel.step(wishes[wish as usize].1).happened <= sent;
-        let missed = state.missed_opportunities;
-        let mut chosen = Pending::first(pending.by_node.get_mut(&node), &pending.is_taken, is_known);
-        if chosen.is_none() && missed >= hadoop.node_locality_delay.min(nodes) {
-            chosen = Pending::first(pending.by_rack.get_mut(&rack), &pending.is_taken, is_known);
-        }
-        state.missed_opportunities = if chosen.is_some() { 0 } else { missed + 1 };
-        if chosen.is_none() && missed >= nodes.min(pending.maps as u64) && *off_switch < hadoop.offswitch_assignments {
-            chosen = Pending::first(Some(&mut pending.anywhere), &pending.is_taken, is_known);
-            *off_switch += u64::from(chosen.is_some());
-        }
-        let chosen = chosen?;
-        pending.is_taken[chosen as usize] = true;
-        pending.maps -= 1;
-        Some(pending.wishes[chosen as usize])
+        let delay = LocalityDelay { nodes, node_locality_delay: self.file.hadoop.node_locality_delay };
+        let is_known = |asked: StepId| self.kernel.step(asked).happened <= sent;
+        let (wish, locality) = self.apps[app as usize].pending.choose_map(node, delay, &self.world, is_known)?;
+        *off_switch += u64::from(locality == Locality::OffSwitch);
+        Some((wish.map, wish.asked))
     }
 
     /// Whether a map still fits on some node when so much more of this one is pinned.
@@ -230,22 +220,6 @@ impl Model {
         let state = &mut self.tasks[task.index()];
         (state.node, state.process, state.container) = (Some(node), Some(process), Some(container));
         (state.start, state.launched) = (Some(start), Some(launched.request));
-    }
-
-    /// Places a file that was written by a task on each node in turn.
-    pub(super) fn place_file(&mut self, bytes: u64) -> Vec<Block> {
-        let block_bytes = self.file.hadoop.block_bytes;
-        let nodes = u64::from(self.file.cluster.nodes);
-        let first = self.draw_below(nodes);
-        let copies = self.file.hadoop.replication.min(self.file.cluster.nodes);
-        let count = bytes.div_ceil(block_bytes);
-        (0..count)
-            .map(|number| {
-                let writer = NodeId(((first + number) % nodes) as u32);
-                let replicas = self.choose_replicas(writer, copies);
-                self.block(block_bytes.min(bytes - number * block_bytes), replicas)
-            })
-            .collect()
     }
 
     pub(super) fn block(&mut self, bytes: u64, replicas: Vec<NodeId>) -> Block {

@@ -75,6 +75,24 @@ fn blocks_lie_on_the_recorded_nodes_and_in_further_rounds_behind_them() {
 }
 
 #[test]
+fn splits_name_so_many_hosts_and_lie_on_a_share_of_the_nodes() {
+    let with = |keys: &str| {
+        let text = format!(
+            "[cluster]\nnodes = 4\n[hadoop]\ndfs.blocksize = 1000000\nyarn.nodemanager.resource.memory-mb = 65536\n\
+             [[job]]\ninput = \"40MB\"\nreduces = 1\n{keys}"
+        );
+        read_from(&run(&text)).into_values().collect::<std::collections::BTreeSet<HostId>>().len()
+    };
+    // Each map reads where it runs, and nodes have room for all: so these are the nodes that splits name.
+    assert_eq!(with("input_replication = 1\n"), 4);
+    assert_eq!(with("input_replication = 1\ninput_share_of_nodes = 0.5\n"), 2);
+    assert_eq!(with("input_replication = 1\ninput_share_of_nodes = 0.01\n"), 1);
+    let refused =
+        JobFile::parse("[cluster]\nnodes = 1\n[[job]]\ninput = \"1MB\"\ninput_share_of_nodes = 1.5\n").unwrap_err();
+    assert!(refused.to_string().contains("input_share_of_nodes"), "{refused}");
+}
+
+#[test]
 fn more_input_is_more_rounds_of_all_samples() {
     let trace = run(&job("60MB", 3));
     assert_eq!(trace.jobs[0].maps, 30);
@@ -92,7 +110,7 @@ fn more_input_is_more_rounds_of_all_samples() {
 
 #[test]
 fn a_node_manager_takes_its_first_fetch_as_recorded_and_later_ones_as_the_last() {
-    let trace = run(&job("6MB", 3));
+    let trace = run(&job("6MB", 3).replace("65536", "2048"));
     let mut services: Vec<u64> = marks(&trace, "fetch.found").map(|event| event.delay_ns).collect();
     services.sort_unstable();
     // Maps ran on two nodes, of which each reduce fetches once.

@@ -75,6 +75,8 @@ impl TraceBuilder {
             shuffle_bytes,
             hdfs_bytes_read: None,
             hdfs_bytes_written: None,
+            split_hosts: None,
+            input_hosts: None,
             succeeded: true,
         });
         job
