@@ -96,7 +96,7 @@ impl LinkFigures {
 }
 
 /// An optical circuit from its grant to its release.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CircuitFigures {
     /// Name of the rack from which it leads.
     pub from: String,
@@ -129,7 +129,7 @@ pub struct CircuitFigures {
 }
 
 /// All circuits of a run together, also those beyond the ones that are told one by one.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CircuitTotals {
     /// Input ports of the switch.
     pub ports: u64,

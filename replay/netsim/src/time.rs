@@ -1,13 +1,15 @@
 //! Simulated time: integer picoseconds.
 
 use crate::units::DurationPs;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, Sub};
 
 /// A simulated time in picoseconds since the start of the simulation.
 ///
 /// 2^64 ps are 213 days, far longer than any job that is replayed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct SimTime(pub u64);
 
 impl SimTime {

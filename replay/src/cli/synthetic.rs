@@ -57,7 +57,7 @@ pub(super) fn run(args: &RunArgs, mut sweep: Sweep) -> Result<ExitCode, Error> {
     if args.gather {
         gather(args, &sweep, &parts, &mut results)?;
     } else {
-        let runner = Runner::new(args, jobs.len())?;
+        let runner = Runner::new(args, jobs.len(), jobs.len())?;
         let outcomes = runner.threads.install(|| jobs.par_iter().map(|job| runner.run(job)).collect());
         runner.done.finish_and_clear();
         collect(args, &sweep, &jobs, outcomes, &mut results)?;
@@ -88,13 +88,15 @@ struct Runner {
 }
 
 impl Runner {
-    fn new(args: &RunArgs, runs: usize) -> Result<Self, Error> {
+    /// For `runs` of the sweep's runs.
+    fn new(args: &RunArgs, runs: usize, of_the_sweep: usize) -> Result<Self, Error> {
         let threads = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0)).build()?;
         // What threads there are beyond one a run, runs can use themselves.
         let of_a_run = (threads.current_num_threads() / runs.max(1)).max(1);
         let options = RunOptions {
             keep: args.packets,
             pairs: args.pairs,
+            circuits: RunOptions::circuits_of_each(of_the_sweep),
             engine: args.engine.into(),
             threads: of_a_run,
             optimistic: args.optimistic.options(args.engine)?,
@@ -121,7 +123,8 @@ impl Runner {
 fn run_part(args: &RunArgs, sweep: &Sweep, jobs: &[Job], part: Part, parts: &Parts) -> Result<ExitCode, Error> {
     let own = OwnPart::find::<Vec<TrafficRun>>(sweep, part, parts)?;
     let of_point = |point: usize| jobs.iter().filter(move |job| job.point == point).collect::<Vec<&Job>>();
-    let runner = Runner::new(args, own.missing.iter().map(|point| of_point(*point).len()).sum())?;
+    let missing = own.missing.iter().map(|point| of_point(*point).len()).sum();
+    let runner = Runner::new(args, missing, jobs.len())?;
     let combination = |number: &usize| {
         let runs: Vec<_> = of_point(*number).par_iter().map(|job| runner.run(job)).collect();
         let Some(runs) = runs.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };

@@ -1,8 +1,9 @@
-//! Optical circuits by port, over the time of the job.
+//! Optical circuits by port, over the time of a job or of synthetic traffic.
 
 use std::collections::BTreeMap;
 
 use super::timeline;
+use crate::results::synthetic::CircuitsDrawn;
 use crate::results::{CircuitDetail, CircuitSummary, Detail};
 use pages::format;
 use pages::markup::{Element, div, element, table};
@@ -12,35 +13,75 @@ use pages::parts::{grid, legend, time_axis};
 const MAX_PORTS: usize = 64;
 const MAX_CIRCUITS: usize = 2_000;
 
-/// The section, where the fabric has circuits.
+/// What is shown of the circuits of one run.
+struct Shown<'a> {
+    summary: &'a CircuitSummary,
+    circuits: &'a [CircuitDetail],
+    /// So many are in the table of results.
+    known: usize,
+    /// When the run ended, and the axis does, seconds.
+    run_end_s: f64,
+    end_s: f64,
+}
+
+/// The section of a job, where the fabric has circuits.
 pub(super) fn section(detail: &Detail) -> Option<Element> {
     let summary = detail.summary.circuits.as_ref()?;
-    let end_s = timeline::end_s(detail);
+    let shown = Shown {
+        summary,
+        circuits: &detail.circuits[..detail.circuits.len().min(MAX_CIRCUITS)],
+        known: detail.circuits.len(),
+        run_end_s: detail.summary.job_time_s,
+        end_s: timeline::end_s(detail),
+    };
+    let [picture, table] = drawn(&shown);
+    Some(element("section").child(element("h3").text("Optical circuits")).child(picture).child(table))
+}
+
+/// The same of synthetic traffic, with an axis of its own.
+pub(super) fn of_traffic(circuits: &CircuitsDrawn) -> Element {
+    let shown = Shown {
+        summary: &circuits.summary,
+        circuits: &circuits.circuits,
+        known: circuits.known,
+        run_end_s: circuits.end_s,
+        end_s: circuits.end_s,
+    };
+    let [picture, table] = drawn(&shown);
+    div("circuits")
+        .child(element("h4").text("Optical circuits of the first seed"))
+        .child(timeline::zoomer(["whole run", "Whole run"], "or drag over the chart; Ctrl and wheel; keys + − ← → 0"))
+        .child(picture)
+        .child(table)
+}
+
+fn drawn(shown: &Shown) -> [Element; 2] {
+    let end_s = shown.end_s;
     let mut ports: BTreeMap<(&str, u32), Vec<&CircuitDetail>> = BTreeMap::new();
-    for circuit in detail.circuits.iter().take(MAX_CIRCUITS) {
+    for circuit in shown.circuits {
         ports.entry((&circuit.from, circuit.input)).or_default().push(circuit);
     }
     let rows = ports.iter().take(MAX_PORTS).map(|((rack, port), circuits)| {
-        let label = format!("{rack} port {port}");
-        let lane = div("lane reel").children(circuits.iter().flat_map(|circuit| bars(circuit, detail, end_s)));
-        div("host").child(div("label").with("title", &label).text(&label)).child(div("lanes").child(lane))
+        let (label, name) = (format!("{rack}:{port}"), format!("{rack}, port {port}"));
+        let lane = div("lane reel").children(circuits.iter().flat_map(|circuit| bars(circuit, shown)));
+        div("host").child(div("label").with("title", &name).text(&label)).child(div("lanes").child(lane))
     });
     let plot = div("plot")
         .with("data-end", end_s)
+        .with("data-brush", "")
+        .with("tabindex", 0)
         .with("role", "group")
-        .with("aria-label", "Optical circuits by input port over time.")
+        .with("aria-label", "Optical circuits by input port over time. Plus and minus zoom, arrows move, 0 shows all.")
         .child(grid(end_s))
         .children(rows)
         .child(time_axis(end_s));
-    Some(
-        element("section")
-            .child(element("h3").text("Optical circuits"))
-            .child(element("p").with("class", "hint").text(sentence(summary)))
-            .child(legend([("k-timer-wait", "set up, nothing can pass"), ("k-network", "up")]))
-            .child(plot)
-            .child(element("p").with("class", "hint").text(left_out(detail, ports.len())))
-            .child(element("details").child(element("summary").text("Circuits as a table")).child(table_of(detail))),
-    )
+    let picture = div("ports")
+        .child(element("p").with("class", "hint").text(sentence(shown.summary)))
+        .child(legend([("k-timer-wait", "set up, nothing can pass"), ("k-network", "up")]))
+        .child(plot)
+        .child(element("p").with("class", "hint").text(left_out(shown, ports.len())));
+    let as_table = element("summary").text("Circuits as a table");
+    [picture, element("details").child(as_table).child(table_of(shown.circuits))]
 }
 
 fn sentence(summary: &CircuitSummary) -> String {
@@ -73,22 +114,22 @@ fn sentence(summary: &CircuitSummary) -> String {
 }
 
 /// What is not drawn.
-fn left_out(detail: &Detail, ports: usize) -> String {
+fn left_out(shown: &Shown, ports: usize) -> String {
     let more = |number: usize| format::count(u64::try_from(number).unwrap_or(u64::MAX));
-    match (detail.circuits.len().saturating_sub(MAX_CIRCUITS), ports.saturating_sub(MAX_PORTS)) {
-        (0, 0) => "Each row is an input port of the circuit switch, named by its rack.".to_owned(),
+    match (shown.known.saturating_sub(shown.circuits.len()), ports.saturating_sub(MAX_PORTS)) {
+        (0, 0) => "Each row is an input port of the circuit switch: its rack, and its number there.".to_owned(),
         (0, ports) => format!("{} more ports are in circuits.parquet.", more(ports)),
         (circuits, _) => format!("{} more circuits are in circuits.parquet.", more(circuits)),
     }
 }
 
 /// A circuit's set-up, and the time for which it is up.
-fn bars(circuit: &CircuitDetail, detail: &Detail, end_s: f64) -> Vec<Element> {
-    let end = detail.summary.job_time_s;
+fn bars(circuit: &CircuitDetail, shown: &Shown) -> Vec<Element> {
+    let (end, end_s) = (shown.run_end_s, shown.end_s);
     let up = circuit.up_s.unwrap_or(end).min(end);
     let released = circuit.released_s.unwrap_or(end).min(end);
     let ended = match circuit.end() {
-        None => "not released before the job's end",
+        None => "not released before the end",
         Some("evicted") => "given up for another request",
         Some("scheduled") => "its time was over",
         Some(_) => "released when idle",
@@ -114,7 +155,7 @@ fn bars(circuit: &CircuitDetail, detail: &Detail, end_s: f64) -> Vec<Element> {
     set_up.into_iter().chain((up < released).then(|| bar("k-network", up, released))).collect()
 }
 
-fn table_of(detail: &Detail) -> Element {
+fn table_of(circuits: &[CircuitDetail]) -> Element {
     let headers = [
         "from",
         "port",
@@ -130,7 +171,7 @@ fn table_of(detail: &Detail) -> Element {
         "bytes",
         "end",
     ];
-    let rows = detail.circuits.iter().take(MAX_CIRCUITS).map(|circuit| {
+    let rows = circuits.iter().map(|circuit| {
         vec![
             circuit.from.clone(),
             circuit.input.to_string(),

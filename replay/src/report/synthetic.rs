@@ -6,7 +6,7 @@ use pages::markup::{Element, div, element, table};
 use pages::parts::note;
 use pages::{format, parts};
 
-use super::curves;
+use super::{circuits, curves};
 use crate::results::label;
 use crate::results::synthetic::{PointDetail, TrafficDetail, TrafficSummary};
 use netsim::statistics::Distribution;
@@ -131,7 +131,8 @@ fn one(detail: &TrafficDetail, point: &PointDetail) -> Element {
         .child(table(&headers, 1, kinds.into_iter().map(row)))
         .children(histogram(point))
         .child(element("h4").text("The busiest links"))
-        .child(table(&busiest, 1, links));
+        .child(table(&busiest, 1, links))
+        .children(point.circuits.as_ref().map(circuits::of_traffic));
     if title.is_empty() {
         return element("section").child(element("h2").text("Latencies and links")).child(body);
     }

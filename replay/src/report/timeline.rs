@@ -40,7 +40,7 @@ pub(super) fn section(detail: &Detail) -> Element {
     element("section")
         .child(element("h3").text("Critical path and tasks"))
         .child(hint)
-        .child(zoomer())
+        .child(zoomer(["whole job", "Whole job"], "or drag over the chart or a link; Ctrl and wheel; keys + − ← → 0"))
         .child(legend(path::KINDS.iter().map(|kind| (kind.class, kind.label))))
         .child(legend(gantt::legend(detail)))
         .child(plot)
@@ -104,8 +104,8 @@ fn ends(detail: &Detail, end_s: f64) -> Element {
     div("ends").child(marks)
 }
 
-/// What chooses a part of the time; the page's script shows it.
-fn zoomer() -> Element {
+/// What chooses a part of the time; the page's script shows it. `whole` stands on the button that shows all of it, and is its name; `hint` stands behind it.
+pub(super) fn zoomer([whole, name]: [&str; 2], hint: &str) -> Element {
     let button = |deed: &str, sign: &str, name: &str| {
         element("button")
             .with("type", "button")
@@ -130,6 +130,6 @@ fn zoomer() -> Element {
         .child(edge("from", "from"))
         .child(edge("to", "to"))
         .child(element("span").text("s"))
-        .child(button("all", "whole job", "Whole job"))
-        .child(element("small").text("or drag over the chart or a link; Ctrl and wheel; keys + − ← → 0"))
+        .child(button("all", whole, name))
+        .child(element("small").text(hint))
 }

@@ -6,8 +6,8 @@ use super::sweep::described;
 use super::tables::{
     CircuitResult, CoflowResult, CongestionResult, HistogramResult, HopsResult, IntervalResult, LaneResult,
     LatencyResult, LinkResult, LogResult, MessageResult, OccupancyResult, PacketResult, PairResult, PathResult,
-    PredictedTaskResult, ProgramMessageResult, ProgramRankResult, ShuffleResult, TaskResult, TrafficLinkResult,
-    TrafficResult, VlResult,
+    PredictedTaskResult, ProgramMessageResult, ProgramRankResult, ShuffleResult, TaskResult, TrafficCircuitResult,
+    TrafficLinkResult, TrafficResult, VlResult,
 };
 use super::{jobs, synthetic};
 
@@ -28,6 +28,7 @@ pub fn describe() -> [(&'static str, Vec<TableDescription>); 6] {
         TableDescription::of::<TrafficLinkResult>(),
         TableDescription::of::<LaneResult>(),
         TableDescription::of::<VlResult>(),
+        TableDescription::of::<TrafficCircuitResult>(),
         TableDescription::of::<LatencyResult>(),
         TableDescription::of::<HopsResult>(),
         TableDescription::of::<OccupancyResult>(),

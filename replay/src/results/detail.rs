@@ -85,7 +85,7 @@ pub struct LinkDetail {
     pub queue_by_interval: Vec<u64>,
 }
 
-/// An optical circuit. Times are seconds since the job was submitted.
+/// An optical circuit. Times are seconds since the job was submitted, or since the begin of the traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CircuitDetail {
     /// Rack of its input port.
@@ -148,12 +148,17 @@ impl CircuitDetail {
     /// `None` if it did not.
     #[must_use]
     pub fn end(&self) -> Option<&'static str> {
-        self.released_s.map(|_| match (self.evicted, self.scheduled) {
-            (true, _) => "evicted",
-            (_, true) => "scheduled",
-            _ => "idle",
-        })
+        ended(self.released_s.is_some(), self.evicted, self.scheduled)
     }
+}
+
+/// Why a circuit ended, as [`CircuitDetail::end`] says.
+pub(super) fn ended(released: bool, evicted: bool, scheduled: bool) -> Option<&'static str> {
+    released.then_some(match (evicted, scheduled) {
+        (true, _) => "evicted",
+        (_, true) => "scheduled",
+        _ => "idle",
+    })
 }
 
 /// A piece of the critical path.

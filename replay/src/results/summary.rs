@@ -79,14 +79,14 @@ pub struct Summary {
     pub notes: Vec<String>,
 }
 
-/// The optical circuits of a replay. Times are added up over all input ports of the circuit switch.
+/// The optical circuits of a replay, or of synthetic traffic. Times are added up over all input ports of the circuit switch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CircuitSummary {
     /// Input ports of the switch.
     pub ports: u64,
     /// Requests, those that were refused and repeated among them.
     pub requests: u64,
-    /// Circuits that were set up, or were to be when the job was done.
+    /// Circuits that were set up, or were to be at the end.
     pub set_up: u64,
     /// Requests that were refused.
     pub refused: u64,
@@ -107,7 +107,7 @@ pub struct CircuitSummary {
 }
 
 impl CircuitSummary {
-    /// What `totals` come to for a job that was done at `end`.
+    /// What `totals` come to for what was done at `end`.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "shares and times for people")]
     pub(super) fn new(totals: &CircuitTotals, end: SimTime) -> Self {
@@ -127,6 +127,29 @@ impl CircuitSummary {
             packets: totals.packets,
             bytes: totals.bytes,
         }
+    }
+
+    /// Of several runs over the same switch together, so many of which had no circuit: counts and times are sums, shares means. `None` if none
+    /// had one.
+    pub(super) fn of_runs(runs: Vec<Self>, without: usize) -> Option<Self> {
+        let count = u32::try_from(runs.len() + without).map_or(f64::MAX, f64::from);
+        let mut sum = runs.into_iter().reduce(|mut all, run| {
+            all.ports = all.ports.max(run.ports);
+            all.requests += run.requests;
+            all.set_up += run.set_up;
+            all.refused += run.refused;
+            all.released_idle += run.released_idle;
+            all.evicted += run.evicted;
+            all.occupancy += run.occupancy;
+            all.reconfiguring_s += run.reconfiguring_s;
+            all.reconfiguring_share += run.reconfiguring_share;
+            all.packets += run.packets;
+            all.bytes += run.bytes;
+            all
+        })?;
+        sum.occupancy /= count;
+        sum.reconfiguring_share /= count;
+        Some(sum)
     }
 }
 

@@ -193,6 +193,42 @@ row! {
 }
 
 row! {
+    /// An optical circuit under synthetic traffic, in one run: the first 65,536 of a run, and no more than 524,288 of all runs together, the same number of each. Times are picoseconds since the run's begin. Only fabrics with circuits have this table.
+    TrafficCircuitResult in "circuits" {
+        /// Combination of the sweep, from 0, in the order of the table `sweep`.
+        point: u32,
+        /// Seed of the run.
+        seed: u64,
+        /// Rack from which it leads.
+        from: String,
+        /// Its input port, counted from 0 at each rack.
+        input: u32,
+        /// Rack to which it leads.
+        to: String,
+        /// Its output port, counted from 0 at each rack.
+        output: u32,
+        /// Wavelength of its input port, counted from 0 on each fibre.
+        wavelength: u32,
+        /// Its rack first asked for it.
+        asked_ps: u64,
+        /// It was granted: from then on it holds its ports.
+        granted_ps: u64,
+        /// It could be used; null = not before the run's end.
+        up_ps: Option<u64>,
+        /// The last packet that it was given has left its rack; null = it was given none.
+        last_used_ps: Option<u64>,
+        /// It was released; null = not before the run's end.
+        released_ps: Option<u64>,
+        /// Why it ended: "idle" (not used for long), "evicted" (given up for another one), "scheduled" (its time was over); null = not before the run's end.
+        end: Option<String>,
+        /// Packets that crossed it.
+        packets: u64,
+        /// Bytes that crossed it.
+        bytes: u64,
+    }
+}
+
+row! {
     /// A virtual lane of a link, in one run. Only fabrics with virtual lanes have this table.
     LaneResult in "lanes" {
         /// Combination of the sweep, from 0, in the order of the table `sweep`.

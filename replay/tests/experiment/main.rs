@@ -25,5 +25,6 @@ mod report_page;
 mod result_tables;
 mod shipped;
 mod topology_command;
+mod traffic_circuits;
 mod traffic_commands;
 mod traffic_runs;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::virtual_lanes::{VlUse, virtual_lanes};
 use super::{Histogram, Losses, Meter, PairCount, Saturation, Series, SeriesSpan, float, judge, wide};
 use crate::fabric::optimistic::OptimisticCost;
-use crate::network::LinkFigures;
+use crate::network::{CircuitFigures, CircuitTotals, LinkFigures};
 use crate::time::SimTime;
 use crate::traffic::{Burst, Plan, Raw};
 
@@ -158,6 +158,13 @@ pub struct RunFigures {
     pub pairs: Vec<(u32, u32, PairCount)>,
     /// Counters of the fabric's own.
     pub counters: Vec<(String, u64)>,
+    /// Optical circuits in the order of their grants, the first [`RunOptions::circuits`](crate::traffic::RunOptions::circuits); empty where the
+    /// fabric has none.
+    #[serde(default)]
+    pub circuits: Vec<CircuitFigures>,
+    /// All circuits together; `None` where none was ever asked for.
+    #[serde(default)]
+    pub circuit_totals: Option<CircuitTotals>,
     /// What it took on this machine.
     pub cost: Cost,
 }
@@ -249,6 +256,8 @@ impl RunFigures {
             pairs: meter.pairs().into_iter().flatten().map(|((from, to), count)| (*from, *to, *count)).collect(),
             counters: std::mem::take(&mut raw.figures.counters),
             vls: virtual_lanes(&raw, measured_ps, plan.link.flit),
+            circuits: std::mem::take(&mut raw.figures.circuits),
+            circuit_totals: raw.figures.circuit_totals.take(),
             links: links(raw, measured_ps),
             cost,
         }

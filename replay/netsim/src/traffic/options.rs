@@ -34,6 +34,11 @@ impl EngineKind {
     }
 }
 
+/// So many circuits of a run are told one by one at most.
+const MAX_CIRCUITS: usize = 65_536;
+/// The same of all runs of a sweep together: about 100 MB.
+const MAX_CIRCUITS_IN_ALL: usize = 8 * MAX_CIRCUITS;
+
 /// How a run is made. Nothing of it shows in what is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunOptions {
@@ -41,6 +46,8 @@ pub struct RunOptions {
     pub keep: bool,
     /// Whether it is counted what each host sends each other one.
     pub pairs: bool,
+    /// So many optical circuits are told one by one at most; 65,536 is the most that fabrics tell.
+    pub circuits: usize,
     /// How the fabric is run.
     pub engine: EngineKind,
     /// Threads at most.
@@ -50,9 +57,17 @@ pub struct RunOptions {
 }
 
 impl Default for RunOptions {
-    /// No records, no pairs, one thread.
+    /// No records, no pairs, all circuits that the fabric tells, one thread.
     fn default() -> Self {
         let optimistic = OptimisticOptions::default();
-        Self { keep: false, pairs: false, engine: EngineKind::Auto, threads: 1, optimistic }
+        Self { keep: false, pairs: false, circuits: MAX_CIRCUITS, engine: EngineKind::Auto, threads: 1, optimistic }
+    }
+}
+
+impl RunOptions {
+    /// How many circuits each of so many `runs` tells, so that all of them find room.
+    #[must_use]
+    pub fn circuits_of_each(runs: usize) -> usize {
+        (MAX_CIRCUITS_IN_ALL / runs.max(1)).min(MAX_CIRCUITS)
     }
 }

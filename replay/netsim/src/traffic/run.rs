@@ -172,7 +172,8 @@ pub fn run_on(
     check_length("background.size", &link, background.as_ref().map_or(0, |background| background.plan.bytes))?;
     let background = background.map(Sending::Drawn);
     let mut background = background.as_ref().map(|background| Sources::new(background, plan.hosts));
-    let raw = drive(&mut fabric, &plan, &mut sources, background.as_mut(), stop, progress);
+    let mut raw = drive(&mut fabric, &plan, &mut sources, background.as_mut(), stop, progress);
+    raw.figures.circuits.truncate(options.circuits);
     (plan.from_ps, plan.until_ps) = raw.measured_ps;
     let hops = fabric.take_hop_log(raw.end).unwrap_or_default();
     let meter = fabric.observer();

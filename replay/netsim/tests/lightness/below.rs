@@ -88,7 +88,7 @@ fn what_cannot_lie_below_a_tor_is_refused() {
     let rack = "kind = \"ethernet\"\ntopology = { shape = \"fat-tree\" }\n";
     let config: FabricConfig = lightness("", rack).parse().unwrap();
     let Err(error) = fabric::build(&config, &lab(2, 1)) else { panic!("{rack}") };
-    assert!(error.to_string().starts_with("fabric.rack = "), "{error}");
+    assert!(error.to_string().starts_with("fabric.rack.topology.shape = \"fat-tree\": \"racks\""), "{error}");
     let error = lightness("", "kind = \"lightness\"\n").parse::<FabricConfig>().unwrap_err();
     let error = error.to_string();
     assert!(error.contains("kind = \"lightness\"") && error.contains("\"credit\""), "{error}");

@@ -13,6 +13,7 @@
 //! | `vls.parquet` | each virtual lane of each run, all links together, where there are several |
 //! | `log.parquet` | how packets went, if that was asked for |
 //! | `occupancy.parquet` | how many packets lay in queues, if that was asked for |
+//! | `circuits.parquet` | optical circuits, where the fabric has some |
 //! | `intervals.parquet` | intervals, batches and bursts, if there are any |
 //! | `pairs.parquet` | what each host has sent each other one, if that was asked for |
 //! | `packets.parquet` | every packet, if that was asked for |
@@ -22,12 +23,14 @@
 //! | `traffic.json` | what the report is drawn from |
 //! | `report.html` | the report |
 
+mod circuits;
 mod counts;
 mod intervals;
 mod parallel;
 mod store;
 mod summary;
 
+pub use circuits::CircuitsDrawn;
 pub use parallel::{Optimistic, Parallel};
 pub(super) use store::COLUMNS;
 pub use store::{read_traffic, write_traffic};

@@ -5,7 +5,7 @@ use std::path::Path;
 use trace_tables::{write_row_iter, write_rows};
 
 use super::summary::{TrafficDetail, TrafficResults, TrafficSummary};
-use super::{counts, intervals};
+use super::{circuits, counts, intervals};
 use crate::experiment::Sweep;
 use crate::results::StoreError;
 use crate::results::store::{make_folder, read_json, write_json, write_text};
@@ -36,6 +36,7 @@ pub fn write_traffic(folder: &Path, sweep: &Sweep, results: &TrafficResults, kee
     write_text(&folder.join("cdf.csv"), &cdf(results))?;
     intervals::write(folder, results)?;
     counts::write(folder, results)?;
+    circuits::write(folder, results.runs())?;
     if keep {
         write_packets(folder, results)?;
     }

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::circuits::{self, CircuitsDrawn};
 use super::parallel::Parallel;
 use crate::experiment::{Experiment, Sweep};
+use crate::results::summary::CircuitSummary;
 use crate::results::sweep::{AxisValues, SweepPoint, SweepSummary, json_values};
 use netsim::statistics::{
     Distribution, Histogram, LinkUse, Losses, RunFigures, Saturation, SeriesRow, SeriesSpan, VlUse, float, interval,
@@ -140,6 +142,9 @@ pub struct TrafficSummary {
     /// Distribution of the times that bursts took, in cycles; null without `traffic.bursts`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst_cycles: Option<Distribution>,
+    /// Optical circuits, all together; null where none was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub circuits: Option<CircuitSummary>,
     /// Counters of the fabric's own.
     pub counters: BTreeMap<String, u64>,
 }
@@ -192,6 +197,9 @@ pub struct PointDetail {
     pub links: Vec<LinkUse>,
     /// Packet latency: from (ns), width (ns), packets; over all seeds.
     pub latency: Vec<(f64, f64, u64)>,
+    /// Circuits of the first seed; null where its fabric has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub circuits: Option<CircuitsDrawn>,
 }
 
 /// What the report of synthetic traffic is drawn from: `traffic.json`.
@@ -224,10 +232,15 @@ pub struct TrafficResults {
     pub detail: TrafficDetail,
     /// The runs of each combination of `detail.points`.
     pub(super) runs: Vec<Vec<TrafficRun>>,
+    /// So many circuits of a combination are shown.
+    circuits: usize,
 }
 
 /// A report shows so many links of a combination at most.
 const MAX_LINKS: usize = 24;
+/// And so many circuits of a combination, and of all together.
+const MAX_CIRCUITS: usize = 2_000;
+const MAX_CIRCUITS_IN_ALL: usize = 20_000;
 
 impl TrafficResults {
     /// Results without any run yet.
@@ -245,7 +258,8 @@ impl TrafficResults {
             points: Vec::new(),
             failed: BTreeMap::new(),
         };
-        Ok(Self { detail, runs: Vec::new() })
+        let circuits = (MAX_CIRCUITS_IN_ALL / sweep.points.len().max(1)).min(MAX_CIRCUITS);
+        Ok(Self { detail, runs: Vec::new(), circuits })
     }
 
     /// Adds the runs of a combination, one for each seed; nothing without any.
@@ -260,7 +274,8 @@ impl TrafficResults {
             b.utilisation.unwrap_or(0.0).total_cmp(&a.utilisation.unwrap_or(0.0)).then(b.bytes.cmp(&a.bytes))
         });
         let links = links.into_iter().take(MAX_LINKS).cloned().collect();
-        self.detail.points.push(PointDetail { values, summary, links, latency: latency.collect() });
+        let circuits = runs.first().and_then(|run| CircuitsDrawn::of(&run.figures, self.circuits));
+        self.detail.points.push(PointDetail { values, summary, links, latency: latency.collect(), circuits });
         self.runs.push(runs);
     }
 
@@ -401,6 +416,7 @@ impl TrafficSummary {
             settled: figures.iter().filter_map(|run| run.settled).reduce(|all, one| all && one),
             batches: batches(runs, cycle),
             burst_cycles: burst_cycles(&figures, cycle),
+            circuits: circuits::together(&figures),
             counters,
         })
     }

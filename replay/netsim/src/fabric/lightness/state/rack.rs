@@ -70,10 +70,16 @@ impl RackNetwork {
         hosts: &[HostPlace],
         racks: &[&str],
     ) -> Result<Self, FabricError> {
-        let wrong = |value: &str, allowed| Err(FabricError::Value { key: "rack", value: value.to_owned(), allowed });
         let mut config = config.clone();
-        if config.network().is_some_and(|(topology, _, _)| !matches!(topology, TopologyConfig::Racks(_))) {
-            return wrong("topology", "shape = \"racks\": each rack has one switch");
+        if let Some((topology, ..)) = config.network()
+            && !matches!(topology, TopologyConfig::Racks(_))
+        {
+            let value = format!("\"{}\"", topology.shape());
+            return Err(FabricError::Value {
+                key: "rack.topology.shape",
+                value,
+                allowed: "\"racks\": one switch a rack",
+            });
         }
         config.set_interval(interval);
         let mut places = hosts.to_vec();
