@@ -14,7 +14,7 @@ use crate::framing::Draft;
 use crate::history::Histories;
 use crate::inference;
 use crate::join::{AddressBook, Early, Limits, ObservedConnection};
-use crate::joined::{Joined, Stream, ThreadStart};
+use crate::joined::{Joined, JvmEvent, Stream, ThreadStart};
 use crate::jvm_events::JvmEvents;
 use crate::loss::{Loss, LossKind, Note as _};
 use crate::merged::{Clocks, HostClock, Merged};
@@ -229,16 +229,24 @@ impl Assembly {
         number_messages(&mut messages, span, &connections, &processes, &words);
         let finder = Finder::new(&messages);
         let (mut spans, mut steps, mut of_tasks) = (Vec::new(), Vec::new(), Vec::new());
-        for ((_, event), connection) in jvm.iter().zip(connection_of) {
-            let of_event = spans::of(&event, connection, &finder, &words);
-            spans.extend(of_event.filter(|row| span.meets(row.begin_ns, row.end_ns)));
-            let of_event = steps::of(&event, connection, &finder);
-            steps.extend(of_event.filter(|row| span.meets(row.begin_ns, row.end_ns)));
+        spans.reserve(jvm.len());
+        let rows_of = |number: usize, _, event: JvmEvent| {
+            let connection = connection_of[number];
+            let of_span = spans::of(&event, connection, &finder, &words);
+            let of_step = steps::of(&event, connection, &finder);
             // What others say stands in spans and steps.
-            if matches!(event.record, JvmRecord::Phase { .. } | JvmRecord::Work { .. }) {
-                of_tasks.push(event);
-            }
-        }
+            let is_of_task = matches!(event.record, JvmRecord::Phase { .. } | JvmRecord::Work { .. });
+            (
+                of_span.filter(|row| span.meets(row.begin_ns, row.end_ns)),
+                of_step.filter(|row| span.meets(row.begin_ns, row.end_ns)),
+                is_of_task.then_some(event),
+            )
+        };
+        jvm.look(rows_of, |(of_span, of_step, of_task)| {
+            spans.extend(of_span);
+            steps.extend(of_step);
+            of_tasks.extend(of_task);
+        });
         steps::order(&mut steps);
         drop(finder);
         drop(jvm);

@@ -21,7 +21,7 @@ use crate::error::MergeError;
 use crate::framing::{self, Conversation, Fetches};
 use crate::history;
 use crate::join::{self, AddressBook, Direction, Found, ObservedConnection, ObservedFlow};
-use crate::joined::ThreadStart;
+use crate::joined::{JvmEvent, ThreadStart};
 use crate::jvm_events::JvmEvents;
 use crate::kernel::{kernel_bytes, kernel_limits};
 use crate::loss::{LossKind, Note as _};
@@ -70,8 +70,9 @@ pub fn merge(captures: &[PathBuf], progress: &impl Progress) -> Result<Merged, M
 /// # Errors
 /// As [`merge`], or if packets fit neither into memory nor on the disk.
 pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progress) -> Result<Merged, MergeError> {
-    let mut hosts = capture::read(captures, options.packet_bytes, progress)?;
-    let mut histories = history::read(captures)?;
+    let (hosts, histories) =
+        rayon::join(|| capture::read(captures, options.packet_bytes, progress), || history::read(captures));
+    let (mut hosts, mut histories) = (hosts?, histories?);
     for host in hosts.iter_mut().filter(|host| host.rack.is_empty()) {
         host.rack = histories.racks.get(&host.name).cloned().unwrap_or_default();
     }
@@ -116,7 +117,8 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         links.into_iter().zip(attribution).filter(|(link, _)| span.meets(link.first_ns, link.last_ns)).unzip();
     let by_flow = by_flow(&links, flows.len());
     let carried = Mutex::new(Carried::default());
-    let read = by_flow.par_iter().zip(&flows).map(|(numbers, flow)| {
+    // A flow may take as long as a thousand others.
+    let read = by_flow.par_iter().zip(&flows).with_max_len(1).map(|(numbers, flow)| {
         if numbers.is_empty() {
             return Ok((Vec::new(), TooEarly::default()));
         }
@@ -277,17 +279,15 @@ fn jvm_events(hosts: &mut [HostCapture], processes: &Processes) -> (JvmEvents, V
 fn fetches_and_serving(jvm: &JvmEvents) -> (Fetches, HashSet<ProcessId>) {
     use JvmRecord as R;
     let (mut fetches, mut serving) = (Fetches::new(), HashSet::default());
-    for (_, event) in jvm.iter() {
-        match event.record {
-            R::Fetch { map, reduce, bytes, raw, .. } => {
-                fetches.insert((map, reduce), (bytes, raw));
-            }
-            R::Rpc { .. } | R::Block { .. } | R::ShuffleServed { .. } => {
-                serving.insert(event.process);
-            }
-            _ => {}
-        }
-    }
+    let seen = |_, _, event: JvmEvent| match event.record {
+        R::Fetch { map, reduce, bytes, raw, .. } => (Some(((map, reduce), (bytes, raw))), None),
+        R::Rpc { .. } | R::Block { .. } | R::ShuffleServed { .. } => (None, Some(event.process)),
+        _ => (None, None),
+    };
+    jvm.look(seen, |(fetch, server)| {
+        fetches.extend(fetch);
+        serving.extend(server);
+    });
     (fetches, serving)
 }
 
@@ -298,10 +298,11 @@ fn neighbours(
     jvm: &JvmEvents,
 ) -> HashMap<(Option<usize>, SocketAddr), &'static str> {
     let mut protocols = HashMap::default();
-    for (link, attribution) in links.iter().zip(attribution) {
-        let recorded =
-            attribution.records.iter().find_map(|&(number, _)| framing::opaque::protocol_of(&jvm.record(number)?));
-        if let Some(protocol) = recorded {
+    let recorded = attribution.par_iter().map(|attribution| {
+        attribution.records.iter().find_map(|&(number, _)| framing::opaque::protocol_of(&jvm.record(number)?))
+    });
+    for (link, protocol) in links.iter().zip(recorded.collect::<Vec<Option<&'static str>>>()) {
+        if let Some(protocol) = protocol {
             protocols.entry((link.host, link.server)).or_insert(protocol);
         }
     }

@@ -73,7 +73,8 @@ pub fn trace_of(captures: &[PathBuf], progress: &impl Progress) -> Result<BuiltT
 pub fn trace_with(captures: &[PathBuf], options: &Options, progress: &impl Progress) -> Result<BuiltTrace, BuildError> {
     let merged = merge_with(captures, options, progress)?;
     progress.step("finding causes", 1, Unit::Nothing);
-    let causal = causality::find(&merged.joined)?;
+    let mut causal = causality::find(&merged.joined)?;
+    causal.findings.report = causal.verify();
     let manifest = manifest(captures, &merged, &causal);
     let Merged { joined, packets, clocks, .. } = merged;
     let trace = Trace {
@@ -110,9 +111,8 @@ pub fn write_with(
     // What causes are found of stands in tables too, which are written meanwhile.
     let joined = &merged.joined;
     let (causal, written) = both(|| causality::find(joined), || write_joined(folder, joined));
-    let causal = causal?;
+    let mut causal = causal?;
     written?;
-    let manifest = manifest(captures, &merged, &causal);
     let joined = &mut merged.joined;
     // Only to find causes.
     (joined.streams, joined.jvm, joined.threads) = (Vec::new(), Vec::new(), Vec::new());
@@ -124,9 +124,12 @@ pub fn write_with(
         write_rows(folder, &causal.tasks)?;
         write_rows(folder, &causal.jobs)
     };
-    let (nodes, edges) = both(nodes, edges);
+    let ((nodes, edges), report) = both(|| both(nodes, edges), || causal.verify());
     nodes.and(edges)?;
+    causal.findings.report = report;
+    let manifest = manifest(captures, &merged, &causal);
     write_manifest(folder, &manifest)?;
+    let joined = &merged.joined;
     let mut bytes_by_protocol: BTreeMap<String, u64> = BTreeMap::new();
     for row in &joined.connections {
         let name = if row.protocol.is_empty() { "unknown" } else { &row.protocol };

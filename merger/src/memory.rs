@@ -16,6 +16,7 @@ use crate::capture::flows::{FlowKey, canonical};
 use crate::capture::host::is_damage;
 use crate::capture::layout::{FileKind, HostFile, HostFolder};
 use crate::capture::observed::KEPT_BYTES;
+use crate::capture::recent::Recent;
 use crate::capture::{digest, find, pcap};
 use crate::error::MergeError;
 use crate::maps::HashMap;
@@ -75,8 +76,8 @@ fn packets(input: File) -> io::Result<Volume> {
     let Ok(mut reader) = PacketReader::new(files::unpacked(input)?) else { return Ok(Volume::default()) };
     let mut counted = Counted::default();
     while counted.packets < SAMPLE_PACKETS {
-        match reader.next_view() {
-            Ok(Some(packet)) => counted.take(&packet),
+        match &reader.next_view() {
+            Ok(Some(packet)) => counted.take(packet),
             _ => return Ok(counted.volume()),
         }
     }
@@ -155,8 +156,11 @@ fn lines(input: File, json: bool) -> io::Result<(u64, u64)> {
 struct Counted {
     packets: u64,
     kept_bytes: u64,
-    /// Pairs of addresses, hashed: packets between them by which a connection may begin, as SYN, as its answer, and as RST.
-    flows: HashMap<u64, [u64; 3]>,
+    /// Pairs of addresses, hashed, and their places in `begins`.
+    flows: HashMap<u64, u32>,
+    recent: Recent,
+    /// Packets between two addresses by which a connection may begin, as SYN, as its answer, and as RST.
+    begins: Vec<[u64; 3]>,
 }
 
 impl Counted {
@@ -164,18 +168,31 @@ impl Counted {
         self.packets += 1;
         let kept = packet.payload.len().min(KEPT_BYTES).min(packet.payload_length as usize);
         self.kept_bytes += kept as u64;
-        let (key, _) = FlowKey::of(canonical(packet.source), canonical(packet.destination), 0);
-        let hash = self.flows.hasher().hash_one(key);
-        let begins = self.flows.entry(hash).or_default();
+        let number = self.flow_of(packet);
+        let begins = &mut self.begins[number as usize];
         begins[0] += u64::from(packet.has(flag::SYN) && !packet.has(flag::ACK));
         begins[1] += u64::from(packet.has(flag::SYN | flag::ACK));
         begins[2] += u64::from(packet.has(flag::RST));
     }
 
+    fn flow_of(&mut self, packet: &PacketView<'_>) -> u32 {
+        if let Some((number, _)) = self.recent.find(packet) {
+            return number;
+        }
+        let (key, forward) = FlowKey::of(canonical(packet.source), canonical(packet.destination), 0);
+        let (hash, next) = (self.flows.hasher().hash_one(key), self.begins.len() as u32);
+        let number = *self.flows.entry(hash).or_insert(next);
+        if number == next {
+            self.begins.push([0; 3]);
+        }
+        self.recent.keep(packet, number, forward);
+        number
+    }
+
     fn volume(&self) -> Volume {
-        let Self { packets, kept_bytes, flows } = self;
+        let Self { packets, kept_bytes, begins, .. } = self;
         let connections =
-            flows.values().map(|[asked, answered, broken]| (*asked.max(answered) + broken / 2).max(1)).sum();
+            begins.iter().map(|[asked, answered, broken]| (*asked.max(answered) + broken / 2).max(1)).sum();
         Volume { packets: *packets, connections, kept_bytes: *kept_bytes, ..Volume::default() }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use rayon::prelude::*;
 use trace::ids::ProcessId;
 use trace::jvm::JvmRecord;
 use trace::rows::OwnerEvidence;
@@ -103,24 +104,18 @@ impl Listeners {
                     add(number, *t, crate::capture::flows::canonical(*local), processes.owner(number, *owner));
                 }
             }
-            for jvm in &host.jvms {
-                let process = processes.find(number, jvm.pid, jvm.start_ticks);
-                for record in jvm.records.iter() {
-                    match &record {
-                        JvmRecord::Listen { t, local, .. } => {
-                            if let Some(local) = crate::records::address(local) {
-                                add(number, *t, local, process);
-                            }
-                        }
-                        JvmRecord::Accept { t, .. } => {
-                            if let Some((Some(local), _)) = ends_of(&record) {
-                                add(number, *t, local, process);
-                            }
-                        }
-                        _ => {}
-                    }
-                }
-            }
+        }
+        let jvms = hosts.iter().enumerate().flat_map(|(number, host)| host.jvms.iter().map(move |jvm| (number, jvm)));
+        let of_jvms = jvms.collect::<Vec<_>>().into_par_iter().map(|(number, jvm)| {
+            let process = processes.find(number, jvm.pid, jvm.start_ticks);
+            let of_records = jvm.records.iter().filter_map(|record| {
+                let (t, local) = listens_at(&record)?;
+                Some((number, t, local, process))
+            });
+            of_records.collect::<Vec<_>>()
+        });
+        for (number, t, local, process) in of_jvms.collect::<Vec<_>>().concat() {
+            add(number, t, local, process);
         }
         for entries in listeners.by_port.values_mut() {
             entries.sort();
@@ -145,6 +140,15 @@ impl Listeners {
     }
 }
 
+/// When a JVM listened, and where, if a record says so.
+fn listens_at(record: &JvmRecord) -> Option<(u64, SocketAddr)> {
+    match record {
+        JvmRecord::Listen { t, local, .. } => Some((*t, crate::records::address(local)?)),
+        JvmRecord::Accept { t, .. } => Some((*t, ends_of(record)?.0?)),
+        _ => None,
+    }
+}
+
 /// Whether a record of a socket is about the network namespace whose packets were recorded.
 fn is_here(host: &HostCapture, netns: u64) -> bool {
     netns == 0 || host.netns == 0 || netns == host.netns
@@ -160,6 +164,23 @@ fn rank(evidence: OwnerEvidence) -> u8 {
         OwnerEvidence::Inferred => 4,
         OwnerEvidence::Unknown => 5,
     }
+}
+
+/// What a record of a JVM, by its number, says of connections.
+enum Mention {
+    /// It names this one.
+    Connection {
+        number: usize,
+        link: usize,
+        at_client: bool,
+        evidence: OwnerEvidence,
+        distance: u64,
+        process: ProcessId,
+    },
+    /// It names its other end only.
+    Call(usize),
+    /// It names none.
+    Fetch(usize),
 }
 
 /// What is known of connections, and who claimed what is not his.
@@ -195,25 +216,27 @@ pub fn investigate(
     };
     // Records that do not name the connection.
     let (mut calls, mut fetches) = (Vec::new(), Vec::new());
-    for (number, (host, event)) in jvm.iter().enumerate() {
-        let (local, remote) = match ends_of(&event.record) {
-            Some((Some(local), remote)) => (local, remote),
-            Some((None, _)) => {
-                calls.push(number);
-                continue;
-            }
-            None => {
-                fetches.extend(matches!(event.record, JvmRecord::Fetch { .. }).then_some(number));
-                continue;
-            }
-        };
-        let (from, to) = (begin_of(&event.record), end_of(&event.record));
-        let Some((link, at_client)) = index.find(host, local, remote, from, to) else { continue };
-        let itself = matches!(event.record, JvmRecord::Open { .. } | JvmRecord::Accept { .. });
-        let evidence = if itself { OwnerEvidence::Jvm } else { OwnerEvidence::Inferred };
-        claim(link, at_client, evidence, index.distance(link, from, to), event.process);
-        attribution[link].records.push((number, at_client));
-    }
+    let mention_of = |number: usize, host: usize, event: JvmEvent| match ends_of(&event.record) {
+        Some((Some(local), remote)) => {
+            let (from, to) = (begin_of(&event.record), end_of(&event.record));
+            let (link, at_client) = index.find(host, local, remote, from, to)?;
+            let itself = matches!(event.record, JvmRecord::Open { .. } | JvmRecord::Accept { .. });
+            let evidence = if itself { OwnerEvidence::Jvm } else { OwnerEvidence::Inferred };
+            let distance = index.distance(link, from, to);
+            Some(Mention::Connection { number, link, at_client, evidence, distance, process: event.process })
+        }
+        Some((None, _)) => Some(Mention::Call(number)),
+        None => matches!(event.record, JvmRecord::Fetch { .. }).then_some(Mention::Fetch(number)),
+    };
+    jvm.look(mention_of, |mention| match mention {
+        Some(Mention::Connection { number, link, at_client, evidence, distance, process }) => {
+            claim(link, at_client, evidence, distance, process);
+            attribution[link].records.push((number, at_client));
+        }
+        Some(Mention::Call(number)) => calls.push(number),
+        Some(Mention::Fetch(number)) => fetches.push(number),
+        None => {}
+    });
     // Whose each end was while it lived, as the kernel said.
     let mut seen: BTreeMap<(usize, bool), Vec<ProcessId>> = BTreeMap::new();
     for (number, host) in hosts.iter().enumerate() {

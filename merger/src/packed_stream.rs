@@ -100,6 +100,8 @@ struct Context {
     window_bytes: u64,
 }
 
+/// Bytes of most segments, at most.
+const USUAL_RECORD: usize = 16;
 /// Bytes of a segment at most: what it has, and six numbers.
 const MAX_RECORD: usize = 1 + 6 * MAX_BYTES;
 
@@ -112,7 +114,8 @@ impl PackedStream {
     /// Packs the segments of a stream.
     #[must_use]
     pub fn of(stream: &Stream) -> Self {
-        let (mut bytes, mut blocks) = (Vec::new(), Vec::with_capacity(stream.segments.len().div_ceil(BLOCK)));
+        let mut bytes = Vec::with_capacity(stream.segments.len() * USUAL_RECORD);
+        let mut blocks = Vec::with_capacity(stream.segments.len().div_ceil(BLOCK));
         let mut context = Context::default();
         for (number, segment) in stream.segments.iter().enumerate() {
             if number % BLOCK == 0 {
@@ -150,7 +153,9 @@ impl PackedStream {
         let Some(first) = self.blocks.get(from) else { return Ok(Vec::new()) };
         let bytes = self.bytes.read(first.at, self.blocks.get(to.max(from)).map(|block| block.at))?;
         let (mut context, mut rest) = (first.context, &bytes[..]);
-        Ok(std::iter::from_fn(|| context.read(&mut rest)).filter(is_wanted).collect())
+        let mut wanted = Vec::with_capacity(to.saturating_sub(from) * BLOCK);
+        wanted.extend(std::iter::from_fn(|| context.read(&mut rest)).filter(is_wanted));
+        Ok(wanted)
     }
 }
 

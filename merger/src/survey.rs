@@ -25,7 +25,7 @@ impl Survey {
     /// Looks at all packets; `seen` is told how many they are, flow by flow.
     pub fn of(hosts: &[HostCapture], book: &AddressBook, seen: impl Fn(u64) + Sync) -> io::Result<Self> {
         let flows = join::flows(hosts);
-        let surveyed = flows.par_iter().map(|flow| {
+        let surveyed = flows.par_iter().with_max_len(1).map(|flow| {
             let views = load(hosts, flow)?;
             let clouds = both_saw(flow, &views, book).map(|both| both.clouds(false));
             let found = join::find(&views);
@@ -43,7 +43,7 @@ impl Survey {
 
     /// The same with every packet that two hosts saw.
     pub fn whole_fits(&self, hosts: &[HostCapture], book: &AddressBook) -> io::Result<Vec<PairFit>> {
-        let clouds = self.flows.par_iter().filter(|flow| ends(flow, book).is_some()).map(|flow| {
+        let clouds = self.flows.par_iter().with_max_len(1).filter(|flow| ends(flow, book).is_some()).map(|flow| {
             let views = load(hosts, flow)?;
             Ok(both_saw(flow, &views, book).map(|both| both.clouds(true)))
         });

@@ -210,12 +210,14 @@ pub struct PacketView<'a> {
 impl PacketView<'_> {
     /// The host's own end; the source where that cannot be told.
     #[must_use]
+    #[inline]
     pub fn local(&self) -> SocketAddr {
         if self.direction == Direction::In { self.destination } else { self.source }
     }
 
     /// Whether all bits of `flags` are set.
     #[must_use]
+    #[inline]
     pub fn has(&self, flags: u8) -> bool {
         self.flags & flags == flags
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 
+use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use trace::capture_note::CaptureNoteKind;
 use trace::files::{self, MAX_RECORD_BYTES};
@@ -46,8 +47,21 @@ pub(crate) fn read_folder(folder: &HostFolder, reading: &Reading<'_>) -> Result<
     let mut interfaces: HashMap<&str, u16> = HashMap::new();
     // Packets that were read, or that are known to have been removed, by interface.
     let mut counted: BTreeMap<&str, u64> = BTreeMap::new();
+    // By all threads that have nothing else to do: packets are read one after the other.
+    let of_jvms = folder.files.par_iter().filter(|file| matches!(file.kind, FileKind::Jvm { .. }));
+    let of_jvms = of_jvms.map(|file| read_jvm(folder, file, reading)).collect::<Vec<_>>();
+    let mut of_jvms = of_jvms.into_iter();
     for file in &folder.files {
         if matches!(file.kind, FileKind::Unknown | FileKind::SnifferManifest | FileKind::DumpingdManifest) {
+            continue;
+        }
+        if let FileKind::Jvm { .. } = file.kind {
+            if let Some(part) = of_jvms.next() {
+                let HostCapture { losses, notes, jvms, .. } = part?;
+                host.losses.extend(losses);
+                host.notes.extend(notes);
+                host.jvms.extend(jvms);
+            }
             continue;
         }
         let Some(input) = open(&mut host, folder, file)? else { continue };
@@ -61,10 +75,6 @@ pub(crate) fn read_folder(folder: &HostFolder, reading: &Reading<'_>) -> Result<
                 file_number = file_number.saturating_add(1);
             }
             FileKind::Sockets(_) => read_sockets(&mut host, &folder.shown(file), input)?,
-            FileKind::Jvm { .. } => {
-                let jvm = jvms::read(&mut host, folder, file, input, reading.keeps_all)?;
-                host.jvms.extend(jvm);
-            }
             FileKind::ForeignManifest => foreign::read(&mut host, folder, file, input, reading, &mut file_number)?,
             _ => {}
         }
@@ -80,6 +90,16 @@ pub(crate) fn read_folder(folder: &HostFolder, reading: &Reading<'_>) -> Result<
         host.notes.push(format!("{name}: no packets in {}", path.display()));
     }
     Ok(host)
+}
+
+/// What the file of a JVM says, as a host of which nothing else is known.
+fn read_jvm(folder: &HostFolder, file: &HostFile, reading: &Reading<'_>) -> Result<HostCapture, MergeError> {
+    let mut part = HostCapture { name: folder.name.clone(), ..HostCapture::default() };
+    if let Some(input) = open(&mut part, folder, file)? {
+        let jvm = jvms::read(&mut part, folder, file, input, reading.keeps_all)?;
+        part.jvms.extend(jvm);
+    }
+    Ok(part)
 }
 
 fn note_left_out(host: &mut HostCapture, folder: &HostFolder) {
@@ -289,8 +309,9 @@ fn read_packets(
     // The local address of the packet before.
     let mut last = None;
     loop {
-        match reader.next_view() {
-            Ok(Some(packet)) if sense::packet(&packet) => {
+        // Looked at where it lies: it is large enough for moving it to take a call.
+        match &reader.next_view() {
+            Ok(Some(packet)) if sense::packet(packet) => {
                 count += 1;
                 if packet.direction != Direction::Foreign && last != Some(packet.local().ip()) {
                     last = Some(packet.local().ip());
@@ -300,7 +321,7 @@ fn read_packets(
                     }
                 }
                 meter.packet();
-                host.packets.push(&packet, reading.number, file).map_err(MergeError::Spill)?;
+                host.packets.push(packet, reading.number, file).map_err(MergeError::Spill)?;
             }
             Ok(Some(_)) => senseless += 1,
             Ok(None) => break,

@@ -14,10 +14,11 @@ pub mod observed;
 pub mod packed_records;
 pub(crate) mod pcap;
 pub(crate) mod reading;
-mod recent;
+pub(crate) mod recent;
 pub(crate) mod sense;
 pub mod store;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -42,12 +43,16 @@ pub fn read(captures: &[PathBuf], packet_bytes: u64, progress: &impl Progress) -
     progress.step("reading hosts", hosts.iter().flatten().map(HostFolder::bytes).sum(), Unit::Bytes);
     let done = |bytes: u64| progress.done(bytes);
     let limit = packet_bytes / hosts.len().max(1) as u64;
-    let read: Vec<Result<HostCapture, MergeError>> = hosts
-        .par_iter()
-        .enumerate()
-        .map(|(number, folders)| read_host(folders, &Reading { number, limit, keeps_all: false, done: &done }))
-        .collect();
-    let mut hosts = read.into_iter().collect::<Result<Vec<_>, _>>()?;
+    // The largest first: what is read last is read by one thread while the others wait.
+    let mut order: Vec<usize> = (0..hosts.len()).collect();
+    order.sort_by_cached_key(|number| Reverse(hosts[*number].iter().map(HostFolder::bytes).sum::<u64>()));
+    let read = order.into_iter().par_bridge().map(|number| {
+        let reading = Reading { number, limit, keeps_all: false, done: &done };
+        (number, read_host(&hosts[number], &reading))
+    });
+    let mut read: Vec<(usize, Result<HostCapture, MergeError>)> = read.collect();
+    read.sort_unstable_by_key(|(number, _)| *number);
+    let mut hosts = read.into_iter().map(|(_, host)| host).collect::<Result<Vec<_>, _>>()?;
     check_addresses(&hosts)?;
     jvms::settle_addresses(&mut hosts);
     for (folder, reason) in left_out {

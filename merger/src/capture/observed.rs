@@ -100,8 +100,13 @@ impl Context {
     pub fn write(&mut self, out: &mut Vec<u8>, packet: &Observed, kept: &[u8]) {
         let mut head = [0; MAX_HEAD];
         let length = self.write_head(&mut head, packet, kept.len());
-        out.extend_from_slice(&head[..length]);
-        out.extend_from_slice(kept);
+        // All of it, cut back: a length that is known copies in place.
+        let end = out.len() + length;
+        out.extend_from_slice(&head);
+        out.truncate(end);
+        if !kept.is_empty() {
+            out.extend_from_slice(kept);
+        }
     }
 
     /// Writes a record up to its kept payload, and says how many bytes that takes.

@@ -10,7 +10,7 @@ const PLACES: usize = 512;
 
 /// A few flows by their addresses, each in the one place that its addresses name. IPv4 only.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Recent {
+pub(crate) struct Recent {
     places: Vec<Option<Place>>,
 }
 

@@ -1,5 +1,6 @@
 //! The graph while it is being made: events in any order, edges by draft number, and the way to rows.
 
+use rayon::prelude::*;
 use trace::ids::{ConnectionId, EventId, MessageId, ProcessId, TaskId, TimerId};
 use trace::rows::{Carrier, DependencyRow, EventKind, EventRow, Evidence, On};
 
@@ -241,6 +242,12 @@ impl Graph {
         mark
     }
 
+    /// Makes room for so many more events, and for as many causes.
+    pub fn reserve(&mut self, events: usize) {
+        self.events.reserve(events);
+        self.causes.reserve(events);
+    }
+
     fn push(&mut self, event: Event) -> Draft {
         self.events.push(event);
         self.events.len() - 1
@@ -441,16 +448,19 @@ impl Graph {
 
     /// Drafts by recorded time; among those of one instant, causes before what waits for them.
     fn order(&self) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..number(self.events.len())).collect();
-        let happened = |draft: u32| self.happened(draft as usize);
-        order.sort_unstable_by_key(|draft| (happened(*draft), *draft));
-        let mut depth: HashMap<u32, u32> = HashMap::default();
-        for same in order.chunk_by(|a, b| happened(*a) == happened(*b)) {
-            if same.len() > 1 {
-                self.dive(same, &mut depth);
+        // Times are sorted beside the drafts: looked up, they lie anywhere.
+        let mut keys: Vec<(u64, u32)> = self.events.iter().map(|event| event.happened_ns).zip(0..).collect();
+        keys.par_sort_unstable();
+        let mut order: Vec<u32> = keys.iter().map(|(_, draft)| *draft).collect();
+        let (mut depth, mut from): (HashMap<u32, u32>, usize) = (HashMap::default(), 0);
+        for same in keys.chunk_by(|a, b| a.0 == b.0) {
+            let of_instant = &mut order[from..from + same.len()];
+            from += same.len();
+            if of_instant.len() > 1 {
+                self.dive(of_instant, &mut depth);
+                of_instant.sort_unstable_by_key(|draft| (depth.get(draft).copied().unwrap_or(0), *draft));
             }
         }
-        order.sort_unstable_by_key(|draft| (happened(*draft), depth.get(draft).copied().unwrap_or(0), *draft));
         order
     }
 

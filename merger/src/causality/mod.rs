@@ -26,6 +26,7 @@ mod yarn;
 
 use trace::rows::{DependencyRow, EventRow, JobRow, TaskRow, TimerRow};
 
+use self::check::Report;
 use self::draft::{Graph, Rows};
 use self::ends::ProcessEnds;
 pub use self::error::CausalityError;
@@ -88,6 +89,12 @@ impl CausalRows {
     pub fn dependency_count(&self) -> usize {
         self.rows.dependency_count()
     }
+
+    /// What a check of the graph finds: [`Findings::report`].
+    #[must_use]
+    pub fn verify(&self) -> Report {
+        check::verify_rows(&self.rows)
+    }
 }
 
 /// Finds the causes of everything that the captures hold.
@@ -99,25 +106,25 @@ pub fn build(joined: &Joined) -> Result<Causal, CausalityError> {
     Ok(Causal {
         events: found.events().collect(),
         dependencies: found.dependencies().collect(),
+        findings: Findings { report: found.verify(), ..found.findings },
         timers: found.timers,
         tasks: found.tasks,
         jobs: found.jobs,
-        findings: found.findings,
     })
 }
 
-/// As [`build`], in less memory.
+/// As [`build`], in less memory, and without the check of the graph: [`CausalRows::verify`] makes it.
 ///
 /// # Errors
 /// As [`build`].
 pub fn find(joined: &Joined) -> Result<CausalRows, CausalityError> {
     let histories = &joined.histories;
     let work = Work::new(joined, histories);
-    let index = Index::new(joined);
     let mut graph = Graph::default();
-    let pieces = Pieces::cut(joined, &mut graph)?;
+    let (pieces, (index, measured)) =
+        rayon::join(|| Pieces::cut(joined, &mut graph), || (Index::new(joined), Measured::new(joined)));
+    let pieces = pieces?;
     let timers = Timers::find(joined, &index, &pieces, &mut graph);
-    let measured = Measured::new(joined);
     let consumed = hidden::consume(joined, &index, &pieces, &measured, &mut graph);
     let threads = Threads::new(joined, &index, &pieces, &timers, &graph, &consumed);
     let mut inference = CauseInference {
@@ -157,7 +164,7 @@ pub fn find(joined: &Joined) -> Result<CausalRows, CausalityError> {
     let findings = Findings {
         without_master: masterless.map(|job| job.history.id.clone()).collect(),
         paces,
-        report: check::verify_rows(&rows),
+        report: Report::default(),
         disbelieved,
         cyclic: rows.cyclic,
         without_beat,

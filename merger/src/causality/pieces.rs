@@ -39,8 +39,11 @@ const UNKNOWN_ROUND_TRIP_NS: u64 = 250_000;
 /// Window that is assumed where none was heard.
 const UNKNOWN_WINDOW_BYTES: u64 = 256 * 1024;
 
-/// Messages whose segments are unpacked in parallel before they are cut, one after the other.
+/// Messages whose segments are unpacked in parallel while those before them are cut, one after the other.
 const READ_AT_ONCE: usize = 256;
+
+/// Events for which room is made before they are there, at most: what sizes of messages claim is not trusted beyond.
+const MOST_RESERVED: usize = 1 << 23;
 
 /// What kept a piece from leaving earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,21 +83,36 @@ impl Pieces {
     /// If the segments of messages lie in a file that cannot be read.
     pub fn cut(joined: &Joined, graph: &mut Graph) -> io::Result<Self> {
         let mut pieces = Self { begins: Vec::with_capacity(joined.messages.len() + 1), ..Self::default() };
+        // Nearly as many as there will be: growing would copy them again and again.
+        let about = joined.messages.iter().map(|message| 1 + usize::try_from(message.bytes / PIECE_BYTES).unwrap_or(0));
+        let about = about.fold(0, usize::saturating_add).min(MOST_RESERVED);
+        graph.reserve(about);
+        pieces.offsets.reserve(about);
         let mut streams: HashMap<(ConnectionId, bool), StreamState> = HashMap::default();
-        for messages in joined.messages.chunks(READ_AT_ONCE) {
+        let read = |messages: &[Message]| -> io::Result<Vec<Vec<Segment>>> {
             let segments = messages.par_iter().map(|message| {
                 joined.stream(message.connection, message.from_client).range(message.offset, message.bytes)
             });
-            let segments = segments.collect::<io::Result<Vec<_>>>()?;
-            for (message, segments) in messages.iter().zip(segments) {
-                let connection = &joined.connections[message.connection.index()];
-                let state = streams
-                    .entry((message.connection, message.from_client))
-                    .or_insert_with(|| StreamState::new(connection));
-                let full_uplink = joined.full_uplinks.get(sender_host(joined, message).index());
-                pieces.begins.push(number(graph.count()));
-                pieces.cut_message(joined, graph, (message, full_uplink), &segments, state);
-            }
+            segments.collect()
+        };
+        let mut chunks = joined.messages.chunks(READ_AT_ONCE);
+        let mut messages = chunks.next().unwrap_or_default();
+        let mut segments = read(messages)?;
+        while !messages.is_empty() {
+            let behind = chunks.next().unwrap_or_default();
+            let cut = || {
+                for (message, segments) in messages.iter().zip(segments) {
+                    let connection = &joined.connections[message.connection.index()];
+                    let state = streams
+                        .entry((message.connection, message.from_client))
+                        .or_insert_with(|| StreamState::new(connection));
+                    let full_uplink = joined.full_uplinks.get(sender_host(joined, message).index());
+                    pieces.begins.push(number(graph.count()));
+                    pieces.cut_message(joined, graph, (message, full_uplink), &segments, state);
+                }
+            };
+            let ((), read) = rayon::join(cut, || read(behind));
+            (messages, segments) = (behind, read?);
         }
         pieces.begins.push(number(graph.count()));
         pieces.offsets.shrink_to_fit();

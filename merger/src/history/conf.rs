@@ -42,6 +42,9 @@ fn element(text: &str, name: &str) -> Option<String> {
 }
 
 fn unescape(text: &str) -> String {
+    if !text.contains('&') {
+        return text.to_owned();
+    }
     text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&apos;", "'").replace("&amp;", "&")
 }
 

@@ -13,6 +13,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
 use trace::files;
 use trace::folder::{Folder, Kind};
 use trace::truth::CountersByJob;
@@ -78,6 +79,16 @@ impl Histories {
         Ok(())
     }
 
+    /// Adds what another file says.
+    fn add(&mut self, other: Self) {
+        self.losses.extend(other.losses);
+        self.racks.extend(other.racks);
+        self.configurations.extend(other.configurations);
+        for job in other.jobs {
+            merge(&mut self.jobs, job);
+        }
+    }
+
     /// A setting of a job.
     #[must_use]
     pub fn setting(&self, job: &str, name: &str) -> Option<&str> {
@@ -94,26 +105,12 @@ pub fn read(captures: &[PathBuf]) -> Result<Histories, HistoryError> {
     let mut counters = CountersByJob::new();
     for capture in captures {
         let Some(folder) = job_folder(capture)? else { continue };
-        for name in folder.names().map_err(io_error(folder.path()))?.names {
-            let file_kind = FileKind::of(&name);
-            if file_kind == FileKind::Nothing {
-                continue;
-            }
-            let input = match folder.file(&name) {
-                Ok(input) => input,
-                Err(error) if is_damage(&error) => {
-                    histories.losses.lost(&at(&name), LossKind::LeftOut(error.to_string()), 1);
-                    continue;
-                }
-                Err(error) => return Err(io_error(&folder.path().join(&name))(error)),
-            };
-            match histories.take(&name, file_kind, input, &mut counters) {
-                Ok(()) => {}
-                Err(error) if is_damage(&error) => {
-                    histories.losses.lost(&at(&name), LossKind::Unusable(error.to_string()), 1);
-                }
-                Err(error) => return Err(io_error(&folder.path().join(&name))(error)),
-            }
+        let names = folder.names().map_err(io_error(folder.path()))?.names;
+        let files: Vec<_> = names.par_iter().map(|name| read_file(&folder, name)).collect();
+        for file in files {
+            let (of_file, counted) = file?;
+            histories.add(of_file);
+            counters.extend(counted);
         }
     }
     for job in &mut histories.jobs {
@@ -126,6 +123,27 @@ pub fn read(captures: &[PathBuf]) -> Result<Histories, HistoryError> {
     }
     histories.jobs.sort_by(|a, b| (a.submit_ms, &a.id).cmp(&(b.submit_ms, &b.id)));
     Ok(histories)
+}
+
+/// What one file says.
+fn read_file(folder: &Folder, name: &str) -> Result<(Histories, CountersByJob), HistoryError> {
+    let (mut histories, mut counters) = (Histories::default(), CountersByJob::new());
+    let file_kind = FileKind::of(name);
+    if file_kind == FileKind::Nothing {
+        return Ok((histories, counters));
+    }
+    let (lost, error) = match folder.file(name) {
+        Ok(input) => match histories.take(name, file_kind, input, &mut counters) {
+            Ok(()) => return Ok((histories, counters)),
+            Err(error) => (LossKind::Unusable(error.to_string()), error),
+        },
+        Err(error) => (LossKind::LeftOut(error.to_string()), error),
+    };
+    if !is_damage(&error) {
+        return Err(io_error(&folder.path().join(name))(error));
+    }
+    histories.losses.lost(&at(name), lost, 1);
+    Ok((histories, counters))
 }
 
 /// Of two histories of one job (one from HDFS' intermediate folder, one from the staging folder) the longer one counts.

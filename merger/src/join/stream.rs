@@ -160,6 +160,11 @@ impl<'a> Way<'a> {
         packet.forward == self.forward && packet.payload_length > 0 && !packet.has(flag::RST)
     }
 
+    /// How many packets of a view have payload.
+    fn data_of(&self, view: View<'_>) -> usize {
+        view.packets.iter().filter(|packet| self.is_data(packet)).count()
+    }
+
     fn is_ack(&self, packet: &Observed) -> bool {
         packet.forward != self.forward && packet.has(flag::ACK)
     }
@@ -217,6 +222,7 @@ impl<'a> Way<'a> {
         let mut clock = LimitClock::default();
         let mut has_heard = false;
         let mut again: Vec<(u64, u64)> = Vec::new();
+        built.stream.segments.reserve(self.data_of(view));
         for packet in view.packets {
             let known_window = self.window_shift.filter(|_| has_heard).map(|_| window_bytes);
             clock.advance(packet.time_ns, highest.saturating_sub(acknowledged), known_window);
@@ -344,7 +350,7 @@ impl<'a> Way<'a> {
         let (mut got, mut said) = (Unwrap::new(base), Unwrap::new(base));
         let mut have = Ranges::default();
         let mut reach = 0u64;
-        let mut arrivals: Vec<(u64, u64)> = Vec::new();
+        let mut arrivals: Vec<(u64, u64)> = Vec::with_capacity(self.data_of(view));
         for packet in view.packets {
             let reached = if self.is_data(packet) {
                 let start = got.offset(data_sequence(packet));
@@ -399,6 +405,9 @@ impl<'a> Way<'a> {
                 let start = at.offset(data_sequence(packet));
                 at.last = at.last.max(start + i64::from(packet.payload_length));
                 let payload = view.flow.payload(packet);
+                if payload.is_empty() {
+                    continue;
+                }
                 let skip = usize::try_from((-start).max(0)).unwrap_or(usize::MAX);
                 pieces.push((start.max(0) as u64, payload.get(skip..).unwrap_or(&[])));
             }

@@ -15,6 +15,7 @@ mod windows;
 use std::collections::BTreeMap;
 use std::io;
 
+use rayon::prelude::*;
 use trace::ids::HostId;
 use trace::manifest::{LinkEstimate, NetworkEstimate};
 use trace::rows::{ConnectionRow, HostRow};
@@ -119,14 +120,16 @@ pub(crate) fn links(
     let mut filled: BTreeMap<DirectedLink, Filled> = BTreeMap::new();
     // Windows are made link by link, and those of links on no plateau are not needed any more.
     let mut carried_bps: BTreeMap<DirectedLink, u64> = BTreeMap::new();
-    for (link, parts) in by_link(&carried, &racks) {
+    let reckoned = by_link(&carried, &racks).into_par_iter().map(|(link, parts)| {
         let windows = loads(&parts);
-        carried_bps.insert(link, carried_for_long(&windows));
-        let Some(most) = windows.values().map(Load::bytes).max() else { continue };
+        let most = windows.values().map(Load::bytes).max();
         let even = windows.values().filter(|load| load.is_even()).map(Load::bytes);
-        if let Some(plateau) = plateau(even, most, BURST_BYTES) {
-            filled.insert(link, Filled { plateau, windows });
-        }
+        let plateau = most.and_then(|most| plateau(even, most, BURST_BYTES));
+        (link, carried_for_long(&windows), plateau.map(|plateau| Filled { plateau, windows }))
+    });
+    for (link, bps, full) in reckoned.collect::<Vec<_>>() {
+        carried_bps.insert(link, bps);
+        filled.extend(full.map(|full| (link, full)));
     }
     drop(carried);
     let touched = |ends: &Ends| racks.way(*ends).iter().any(|link| filled.contains_key(link));

@@ -8,7 +8,6 @@ use rayon::prelude::*;
 use super::windows::{Ends, WINDOW_NS, ends};
 use crate::capture::observed::Observed;
 use crate::join::{AddressBook, ObservedFlow};
-use crate::maps::HashMap;
 use crate::survey::Views;
 
 /// The longest waits between two hosts, by window of their arrival.
@@ -30,7 +29,7 @@ impl Waits {
         wanted: impl Fn(&Ends) -> bool + Sync,
         packets: impl Fn(&ObservedFlow) -> io::Result<Views> + Sync,
     ) -> io::Result<Self> {
-        let of_flows = flows.par_iter().filter_map(|flow| {
+        let of_flows = flows.par_iter().with_max_len(1).filter_map(|flow| {
             let both = [false, true].map(|forward| ends(&flow.key, forward, book).filter(&wanted));
             both.iter().any(Option::is_some).then_some((flow, both))
         });
@@ -153,19 +152,35 @@ impl<'p> Iterator for Data<'p> {
     }
 }
 
+/// By sequence number and length: few are out of their order, so that sorting them is little.
 fn both_saw_in_any_order(sender: &[Observed], receiver: &[Observed], forward: bool) -> (Vec<(u64, i64)>, Vec<u64>) {
-    let key = |packet: &Observed| (packet.sequence, packet.payload_length);
-    let mut sent: HashMap<(u32, u32), Option<u64>> = HashMap::default();
-    let mut again = Vec::new();
-    for packet in sender.iter().filter(|packet| is_data(packet, forward)) {
-        let first = sent.entry(key(packet)).and_modify(|time| again.extend(time.take()));
-        first.or_insert(Some(packet.time_ns));
-    }
-    let taken = |packet: &Observed| {
-        // Whoever is taken out is matched once.
-        took(packet.time_ns, sent.remove(&key(packet)).flatten()?)
+    let base = Data { packets: sender, forward }.next().map_or(0, |first| first.sequence);
+    let sorted = |packets: &[Observed]| -> Vec<((u32, u32), u64)> {
+        let mut sorted = Vec::with_capacity(packets.len());
+        sorted.extend(
+            packets
+                .iter()
+                .filter(|packet| is_data(packet, forward))
+                .map(|packet| ((packet.sequence.wrapping_sub(base), packet.payload_length), packet.time_ns)),
+        );
+        // Those of one key stay as they came.
+        sorted.sort_by_key(|(key, _)| *key);
+        sorted
     };
-    (receiver.iter().filter(|packet| is_data(packet, forward)).filter_map(taken).collect(), again)
+    let (sent, arrived) = (sorted(sender), sorted(receiver));
+    let (mut both, mut again) = (Vec::with_capacity(sent.len().min(arrived.len())), Vec::new());
+    let mut got = arrived.chunk_by(|a, b| a.0 == b.0).map(|same| same[0]).peekable();
+    for same in sent.chunk_by(|a, b| a.0 == b.0) {
+        let (key, left_ns) = same[0];
+        if same.len() > 1 {
+            again.push(left_ns);
+            continue;
+        }
+        while got.next_if(|got| got.0 < key).is_some() {}
+        // The first that arrived; what came again is not looked at.
+        both.extend(got.next_if(|got| got.0 == key).and_then(|(_, arrived_ns)| took(arrived_ns, left_ns)));
+    }
+    (both, again)
 }
 
 #[cfg(test)]
@@ -175,8 +190,51 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::maps::HashMap;
+
+    /// As the definition says it.
+    fn plainly(sender: &[Observed], receiver: &[Observed]) -> (Vec<(u64, i64)>, Vec<u64>) {
+        let key = |packet: &Observed| (packet.sequence, packet.payload_length);
+        let mut sent: HashMap<(u32, u32), Option<u64>> = HashMap::default();
+        let mut again = Vec::new();
+        for packet in sender.iter().filter(|packet| is_data(packet, true)) {
+            let first = sent.entry(key(packet)).and_modify(|time| again.extend(time.take()));
+            first.or_insert(Some(packet.time_ns));
+        }
+        let taken = |packet: &Observed| took(packet.time_ns, sent.remove(&key(packet)).flatten()?);
+        (receiver.iter().filter(|packet| is_data(packet, true)).filter_map(taken).collect(), again)
+    }
+
+    fn packets() -> impl Strategy<Value = Vec<Observed>> {
+        let packet = (0u32..12, 0u32..3, prop::bool::weighted(0.8), 0u64..40);
+        prop::collection::vec(packet, 0..40).prop_map(|packets| {
+            let mut packets: Vec<Observed> = packets
+                .into_iter()
+                .map(|(sequence, payload_length, forward, time_ns)| Observed {
+                    sequence: sequence.wrapping_sub(6),
+                    payload_length,
+                    forward,
+                    time_ns,
+                    ..Observed::default()
+                })
+                .collect();
+            packets.sort_by_key(|packet| packet.time_ns);
+            packets
+        })
+    }
 
     proptest! {
+        #[test]
+        fn what_is_in_any_order_is_matched_as_the_definition_says(sender in packets(), receiver in packets()) {
+            let sorted = |(mut both, mut again): (Vec<(u64, i64)>, Vec<u64>)| {
+                both.sort_unstable();
+                again.sort_unstable();
+                (both, again)
+            };
+            let found = both_saw_in_any_order(&sender, &receiver, true);
+            prop_assert_eq!(sorted(found), sorted(plainly(&sender, &receiver)));
+        }
+
         #[test]
         fn what_is_in_order_is_matched_as_what_is_in_any(
             base in prop_oneof![any::<u32>(), Just(u32::MAX - 20)],

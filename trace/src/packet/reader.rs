@@ -10,8 +10,9 @@ use super::{
 };
 use crate::capture_note::CaptureNote;
 
-/// Bytes that are asked of the input at once; a record, of 64 KiB at most, fits several times.
-const BUFFER_BYTES: usize = 1 << 18;
+/// Bytes that are held of the input; a record, of 64 KiB at most, fits several times. Beside what is left of one, there is room
+/// for what a buffered input holds (256 KiB): so much is read past its buffer, and not copied.
+const BUFFER_BYTES: usize = (1 << 18) + (1 << 16);
 /// A file that ends at once does not take all of that.
 const FIRST_BYTES: usize = 1 << 12;
 /// Bytes of a header, at most.
@@ -40,7 +41,7 @@ pub struct PacketReader<R> {
 }
 
 impl<R: Read> PacketReader<R> {
-    /// Opens a packet file. Reads ahead by up to 256 KiB.
+    /// Opens a packet file. Reads ahead by up to 320 KiB.
     ///
     /// # Errors
     /// If it is no packet file or its header is cut off.
