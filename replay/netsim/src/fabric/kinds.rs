@@ -244,8 +244,8 @@ macro_rules! fabric_kinds {
                 match self { $( Self::$Kind(network) => network.waits_more_than(host, most), )+ }
             }
 
-            fn is_full(&self, message: &$crate::fabric::packet::Message, most: u64) -> Option<bool> {
-                match self { $( Self::$Kind(network) => network.is_full(message, most), )+ }
+            fn is_full(&self, message: &$crate::fabric::packet::Message, most: u64, in_any: bool) -> Option<bool> {
+                match self { $( Self::$Kind(network) => network.is_full(message, most, in_any), )+ }
             }
 
             fn occupancy(&self) -> Option<(u64, u64)> {

@@ -231,8 +231,9 @@ pub trait PacketFabric<O: Observer>: Simulation {
     }
 
     /// Whether `message` would have to wait at its host behind more than `most` packets that have not begun to leave; `None` if the
-    /// fabric does not tell.
-    fn is_full(&self, message: &Message, most: u64) -> Option<bool> {
+    /// fabric does not tell. Where hosts have several queues: in each that the message could take, or, `in_any`, in one of the host.
+    fn is_full(&self, message: &Message, most: u64, in_any: bool) -> Option<bool> {
+        let _ = in_any;
         self.waits_more_than(message.source, most)
     }
 

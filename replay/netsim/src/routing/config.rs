@@ -1,6 +1,6 @@
 //! The `routing` key.
 
-use super::vcs::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Equals, Order, Ties};
+use super::vcs::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Directions, Equals, Order, Ties};
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -159,7 +159,9 @@ impl RoutingConfig {
                 let at = (bubble.bubble_at != BubbleAt::Next).then(|| choice("bubble_at", bubble.bubble_at.name()));
                 let ties = (bubble.ties != Ties::Draw).then(|| choice("ties", bubble.ties.name()));
                 let equals = (bubble.equals != Equals::Draw).then(|| choice("equals", bubble.equals.name()));
-                let more = at.into_iter().chain(equals).chain(ties).chain(vcs(&bubble.vcs));
+                let all = bubble.directions == Directions::All;
+                let directions = (!all).then(|| choice("directions", bubble.directions.name()));
+                let more = at.into_iter().chain(equals).chain(directions).chain(ties).chain(vcs(&bubble.vcs));
                 [choice("bubble", bubble.mode.name())].into_iter().chain(more).collect()
             }
             _ => Vec::new(),
@@ -172,7 +174,7 @@ impl RoutingConfig {
             (TABLE, &[][..]),
             ("dor", &[]),
             ("dally", &["order", "ties", "vcs"]),
-            ("bubble", &["bubble_at", "equals", "ties", "vcs"]),
+            ("bubble", &["bubble_at", "equals", "directions", "ties", "vcs"]),
             ("adaptive", &["vcs"]),
         ]
         .into_iter()
@@ -221,7 +223,9 @@ impl RoutingConfig {
                 if mode != BubbleMode::Shortest && keys.contains_key("equals") {
                     return Err(wrong("equals", "it with bubble = \"shortest\" only, which compares room".to_owned()));
                 }
-                let bubble = BubbleConfig { mode, bubble_at, equals, ties: ties()?, vcs: None };
+                let directions = named("directions").map_or(Ok(Directions::All), Directions::named);
+                let directions = directions.map_err(|names| wrong("directions", names))?;
+                let bubble = BubbleConfig { mode, bubble_at, equals, directions, ties: ties()?, vcs: None };
                 Ok(Self::BubbleVls(BubbleConfig { vcs: vcs(bubble.least())?, ..bubble }))
             }
             _ if text == LINK_AND_VL => Ok(Self::AdaptiveVls(vcs(1)?)),

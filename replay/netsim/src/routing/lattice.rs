@@ -1,7 +1,7 @@
 //! Ways through lattices, axis by axis, and the places of routers in their rings.
 
 use super::Candidates;
-use super::records::{MAX_AXES, Records};
+use super::records::{MAX_AXES, Records, directions_of};
 use super::vcs::{Order, Ties};
 use super::{RoutingConfig, RoutingError};
 use crate::kernel::random::draw;
@@ -197,6 +197,12 @@ impl LatticeWays {
     /// All directions that lead nearer, a bit each.
     pub(super) fn nearer_directions(&self, from: NodeId, to: NodeId) -> u32 {
         self.directions_to(self.target(from), self.target(to))
+    }
+
+    /// The directions of the record of packet `key` from router `at` to host `to`, a bit each.
+    pub(super) fn directions_of_record(&self, at: NodeId, to: NodeId, key: u64) -> u32 {
+        let (from, target) = (self.at(self.router(at)), self.at(self.target(to)));
+        directions_of(&self.records.record(&self.lattice, from, target, self.pattern(to, key)))
     }
 
     /// All directions that lead nearer from one router to another, a bit each.

@@ -3,7 +3,7 @@
 
 use super::candidates::{BusyPolicy, Candidates, CreditRequirement, Hop, Lane, Pick, Ranks};
 use super::lattice::{LatticeWays, Way};
-use super::vcs::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Equals, Order, Ties};
+use super::vcs::{BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Directions, Equals, Order, Ties};
 use super::{RoutingConfig, RoutingError};
 use crate::topology::{LinkId, NodeId, Topology};
 
@@ -155,6 +155,7 @@ impl LatticeHops {
         }
         let required = if enters { self.bubble(hop, escape) } else { CreditRequirement::Packet };
         let nearer = match self.ranked() {
+            true if self.keeps_record() => self.ways.directions_of_record(hop.at, hop.to, hop.key),
             true => self.ways.directions_to(self.ways.router(hop.at), self.ways.target(hop.to)),
             false => 0,
         };
@@ -224,6 +225,11 @@ impl LatticeHops {
                 one(escape, required, ranks);
             }
         }
+    }
+
+    /// Whether packets are offered adaptive lanes along their record alone.
+    fn keeps_record(&self) -> bool {
+        matches!(self.lanes, Lanes::BubbleVls(BubbleConfig { directions: Directions::Record, .. }))
     }
 
     /// The lanes from class `first` on of `directions` (a bit each), as far as `wanted`.

@@ -114,7 +114,7 @@ fn compare(one: &[i32], other: &[i32], pattern: u32) -> Ordering {
 }
 
 /// Bit 2 x axis for steps forward, the next one for steps back.
-fn directions_of(record: &Record) -> u32 {
+pub(super) fn directions_of(record: &Record) -> u32 {
     let bits = record.iter().enumerate().map(|(axis, steps)| match steps {
         0 => 0,
         1.. => 1 << (2 * axis),

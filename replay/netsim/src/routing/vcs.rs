@@ -105,6 +105,16 @@ choices! {
     }
 }
 
+choices! {
+    /// In which directions packets are offered adaptive lanes.
+    Directions {
+        /// In all that lead nearer: half-way round a ring in both.
+        All = "all",
+        /// In those of the packet's record.
+        Record = "record",
+    }
+}
+
 /// The Dally router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DallyConfig {
@@ -127,6 +137,8 @@ pub struct BubbleConfig {
     pub bubble_at: BubbleAt,
     /// Of `shortest`. Default: `draw`.
     pub equals: Equals,
+    /// Of all modes but `oblivious`. Default: `all`.
+    pub directions: Directions,
     /// Default: `draw`.
     pub ties: Ties,
     /// Classes of virtual lanes; 2 at least, `oblivious` 1. Default: `fabric.vls`.

@@ -184,7 +184,8 @@ fn room<F: PacketFabric<Meter>>(fabric: &F, plan: &Plan, above: bool, message: &
         return Room::Wait;
     }
     match (plan.injection_queue, plan.full_queue) {
-        (Some(most), full) if fabric.is_full(message, most) == Some(true) => match full {
+        // A host that waits holds one message, whichever queue that waits for.
+        (Some(most), full) if fabric.is_full(message, most, full == FullQueue::Wait) == Some(true) => match full {
             FullQueue::Wait => Room::Wait,
             FullQueue::Drop => Room::Drop,
         },

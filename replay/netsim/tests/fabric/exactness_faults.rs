@@ -171,7 +171,13 @@ fn mistakes_with_exclusive_lanes_are_found() {
     let found = found(
         &exclusive_networks(),
         CASES,
-        &[Fault::LaneFreeAtStart, Fault::HeldLanesPassed, Fault::HeadAfterGap],
+        &[
+            Fault::LaneFreeAtStart,
+            Fault::HeldLanesPassed,
+            Fault::HeadAfterGap,
+            Fault::LosersWait,
+            Fault::InputsFromFirst,
+        ],
         with_credits,
         with_mistake,
     );

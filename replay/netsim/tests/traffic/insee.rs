@@ -17,9 +17,9 @@ const EXCLUSIVE: &str = "consumption = \"multiple\"\nlane_allocation = \"exclusi
 /// What INSEE's program accepted.
 const ROWS: [(&str, &str, u8, &str, f64); 13] = [
     (TORUS, "{ bubble = \"oblivious\", bubble_at = \"here\" }", 1, MULTIPLE, 0.5431),
-    (TORUS, "{ bubble = \"smart\", bubble_at = \"here\" }", 2, EXCLUSIVE, 0.7291),
-    (TORUS, "{ bubble = \"smart\", bubble_at = \"here\" }", 3, EXCLUSIVE, 0.7140),
-    (TORUS, "{ bubble = \"random\", bubble_at = \"here\" }", 3, EXCLUSIVE, 0.7126),
+    (TORUS, "{ bubble = \"smart\", bubble_at = \"here\", directions = \"record\" }", 2, EXCLUSIVE, 0.7291),
+    (TORUS, "{ bubble = \"smart\", bubble_at = \"here\", directions = \"record\" }", 3, EXCLUSIVE, 0.7140),
+    (TORUS, "{ bubble = \"random\", bubble_at = \"here\", directions = \"record\" }", 3, EXCLUSIVE, 0.7126),
     (TORUS, "{ dally = \"trc\" }", 2, MULTIPLE, 0.5816),
     (TORUS, "{ dally = \"basic\" }", 2, MULTIPLE, 0.5803),
     (TORUS, "{ dally = \"improved\" }", 2, EXCLUSIVE, 0.6750),
@@ -33,10 +33,16 @@ const ROWS: [(&str, &str, u8, &str, f64); 13] = [
 
 /// The accepted load, in flits per node and cycle.
 fn accepted(topology: &str, routing: &str, vls: u8, keys: &str) -> f64 {
-    let traffic: TrafficConfig = "pattern = \"uniform\"\nflits = 16\nload = 1.0\nwarm_up = \"10000 cycles\"\n\
-                                  measurement = \"20000 cycles\"\ndrain = \"1 cycles\""
-        .parse()
-        .unwrap();
+    accepted_with(topology, routing, vls, keys, "")
+}
+
+/// The same with these keys of the traffic.
+fn accepted_with(topology: &str, routing: &str, vls: u8, keys: &str, sources: &str) -> f64 {
+    let traffic = format!(
+        "pattern = \"uniform\"\nflits = 16\nload = 1.0\nwarm_up = \"10000 cycles\"\n\
+         measurement = \"20000 cycles\"\ndrain = \"1 cycles\"\n{sources}"
+    );
+    let traffic: TrafficConfig = traffic.parse().unwrap();
     let fabric = format!(
         "kind = \"credit\"\nflit = \"4B\"\nmtu = \"64B\"\nheaders = \"0B\"\ncredits = 4\nswitch_delay = \"0ns\"\nvls = {vls}\n\
          routing = {routing}\n{keys}\n{topology}"
@@ -56,6 +62,24 @@ fn saturation_loads_are_those_of_insee_within_3_percent() {
         let simulated = accepted(topology, routing, vls, keys);
         println!("{routing} {vls} {keys:?}: {simulated:.4} {published} {:+.1}%", (simulated / published - 1.0) * 100.0);
         assert!((simulated / published - 1.0).abs() < 0.03, "{routing} with {vls} VLs: {simulated}, not {published}");
+    }
+}
+
+#[test]
+fn queues_of_hosts_and_congestion_control_come_to_what_insee_accepts_within_3_percent() {
+    let smart = "{ bubble = \"smart\", bubble_at = \"here\", directions = \"record\" }";
+    let queues = |choice: &str| format!("injection = {{ queues = 4, {choice} }}");
+    for (key, consumption, published) in [
+        (queues("choice = \"shortest\""), "multiple", 0.658),
+        (queues("choice = \"shortest\""), "single", 0.596),
+        (queues("choice = \"dor\""), "multiple", 0.860),
+        (queues("choice = \"dor-shortest\", full = 3"), "multiple", 0.665),
+        ("transit_priority = 1.0".to_owned(), "multiple", 0.718),
+    ] {
+        let keys = format!("consumption = \"{consumption}\"\nlane_allocation = \"exclusive\"\n{key}");
+        let simulated = accepted_with(TORUS, smart, 2, &keys, "injection_queue = 4");
+        println!("{key} {consumption}: {simulated:.4} {published} {:+.1}%", (simulated / published - 1.0) * 100.0);
+        assert!((simulated / published - 1.0).abs() < 0.03, "{key}, {consumption}: {simulated}, not {published}");
     }
 }
 

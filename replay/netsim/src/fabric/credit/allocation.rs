@@ -284,9 +284,9 @@ impl<O, S: Strategies> Requests for Matching<'_, O, S> {
 }
 
 /// Heads in a list, in the order of round robin.
-struct ListContest<'a, B, C> {
-    heads: Heads<'a, B>,
-    contenders: C,
+pub(super) struct ListContest<'a, B, C> {
+    pub heads: Heads<'a, B>,
+    pub contenders: C,
 }
 
 impl<B, C: Iterator<Item = Contender>> Contest for ListContest<'_, B, C> {

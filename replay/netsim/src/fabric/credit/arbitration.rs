@@ -25,8 +25,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         buffer.since = now;
         let lane = buffer.chosen;
         let (link, vl) = (self.number.link(lane), self.number.vl(lane));
-        let slot = self.links[self.number.link(queue)].slot;
-        let bit = if self.stride == 1 { slot } else { slot * self.stride + self.number.vl(queue) % self.stride };
+        let bit = self.bit_of(queue);
         let state = &mut self.links[link];
         state.asking |= 1 << vl;
         if state.masks == NO_MASKS {
@@ -40,6 +39,13 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         } else {
             self.look(link);
         }
+    }
+
+    /// The bit of `queue` in the masks of the lanes for which it may ask.
+    #[inline(always)]
+    pub(super) fn bit_of(&self, queue: LaneId) -> u32 {
+        let slot = self.links[self.number.link(queue)].slot;
+        if self.stride == 1 { slot } else { slot * self.stride + self.number.vl(queue) % self.stride }
     }
 
     /// The queue whose bit is `bit` in the masks of VL `vl` of a link whose sender's inputs begin at `inputs`.
@@ -115,7 +121,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     }
 
     /// Whether heads from other switches go before those of a host at this arbitration of `lane`.
-    fn transit_first(&self, lane: LaneId, now: SimTime) -> bool {
+    pub(super) fn transit_first(&self, lane: LaneId, now: SimTime) -> bool {
         let place = TRANSIT + 16 * u64::from(self.number.link(lane).0) + u64::from(self.number.vl(lane));
         unit(draw(self.seed, place, now.0)) < self.transit_priority
     }

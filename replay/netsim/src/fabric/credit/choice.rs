@@ -16,6 +16,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         if self.adaptive {
             if let Some(undecided) = &mut self.undecided {
                 undecided.begin(queue);
+                self.lanes.ends[queue].buffer.since = now;
             }
             self.choosing.push(queue);
             return;
@@ -50,6 +51,11 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     /// The heads of an instant choose, those of a switch one after the other.
     pub(super) fn choose_all(&mut self, now: SimTime) {
         let mut choosing = std::mem::take(&mut self.choosing);
+        if self.lanes.exclusive() {
+            self.give_lanes(&mut choosing, now);
+            self.choosing = choosing;
+            return;
+        }
         if choosing.len() > 1 {
             let mut ordered = std::mem::take(&mut self.ordered);
             ordered.extend(choosing.drain(..).map(|queue| (self.place_in_choice(queue, now), queue)));
@@ -170,8 +176,16 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         }
     }
 
-    /// The head of `queue` commits itself to a lane with room of the first rank that has one, or waits for room.
+    /// The head of `queue` commits itself to a lane with room of the first rank that has one, or waits for one.
     pub(super) fn choose_with_room(&mut self, queue: LaneId, now: SimTime) {
+        match self.lane_for(queue, now) {
+            Some(lane) => self.commit(queue, lane, now),
+            None => self.wait_for_lanes(queue, now),
+        }
+    }
+
+    /// The lane to which the head of `queue` would commit itself.
+    pub(super) fn lane_for(&mut self, queue: LaneId, now: SimTime) -> Option<Offered> {
         let hop = self.hop(queue);
         let packet = self.packets.get(self.lanes.ends[queue].buffer.first);
         let (base, need) = (u32::from(packet.base), u32::from(packet.credits));
@@ -186,33 +200,47 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             }
             break;
         }
-        if let Some(lane) = chosen {
-            if let Some(undecided) = &mut self.undecided {
-                undecided.end(queue);
+        self.ranks = ranks;
+        chosen
+    }
+
+    /// The head of `queue` commits itself to `lane`.
+    pub(super) fn commit(&mut self, queue: LaneId, lane: Offered, now: SimTime) {
+        if let Some(undecided) = &mut self.undecided {
+            undecided.end(queue);
+        }
+        let packet = self.packets.get(self.lanes.ends[queue].buffer.first);
+        let (base, need) = (u32::from(packet.base), u32::from(packet.credits));
+        self.lanes.claim(self.offered(lane, base), need);
+        self.chosen(queue, self.link_numbers.output(lane.link), lane.class, false, now);
+    }
+
+    /// The head of `queue` looks again when it may find a lane.
+    pub(super) fn wait_for_lanes(&mut self, queue: LaneId, now: SimTime) {
+        let hop = self.hop(queue);
+        let packet = self.packets.get(self.lanes.ends[queue].buffer.first);
+        let (base, need) = (u32::from(packet.base), u32::from(packet.credits));
+        let mut ranks = std::mem::take(&mut self.ranks);
+        self.routes.ranks(&hop, &mut ranks);
+        for rank in ranks.iter() {
+            let needed = self.needed(&rank, need, hop.input_link);
+            for lane in rank.lanes {
+                let lane = self.offered(*lane, base);
+                self.wait_where_missing(queue, lane, needed, now);
+                if self.lanes.exclusive() {
+                    self.wait_for_change(queue, lane, rank.pick, now);
+                }
             }
-            self.lanes.claim(self.offered(lane, base), need);
-            self.chosen(queue, self.link_numbers.output(lane.link), lane.class, false, now);
-        } else {
-            for rank in ranks.iter() {
-                let needed = self.needed(&rank, need, hop.input_link);
-                for lane in rank.lanes {
-                    let lane = self.offered(*lane, base);
-                    self.wait_where_missing(queue, lane, needed, now);
-                    if self.lanes.exclusive() {
-                        self.wait_for_change(queue, lane, rank.pick, now);
-                    }
-                }
-                if let CreditRequirement::BubbleIn(lane) = rank.required {
-                    let lane = self.offered(lane, base);
-                    self.wait_where_missing(queue, lane, self.bubble(), now);
-                }
+            if let CreditRequirement::BubbleIn(lane) = rank.required {
+                let lane = self.offered(lane, base);
+                self.wait_where_missing(queue, lane, self.bubble(), now);
             }
         }
         self.ranks = ranks;
     }
 
     /// The lane that `offered` is here, of the service level whose VL of class 0 is `base`.
-    fn offered(&self, offered: Offered, base: u32) -> LaneId {
+    pub(super) fn offered(&self, offered: Offered, base: u32) -> LaneId {
         self.number.lane(self.link_numbers.output(offered.link), base + u32::from(offered.class))
     }
 

@@ -53,9 +53,12 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         u8::try_from(queue).unwrap_or(0)
     }
 
-    /// Whether more than `most` packets wait in each queue that `message` could take.
-    pub(super) fn injector_is_full(&self, message: &Message, most: u64) -> bool {
+    /// Whether more than `most` packets wait in each queue that `message` could take, or, `in_any`, in one of its host's.
+    pub(super) fn injector_is_full(&self, message: &Message, most: u64, in_any: bool) -> bool {
         let Some(injectors) = &self.injectors else { return false };
+        if in_any {
+            return injectors.among(u32::MAX).any(|queue| self.has_more(message, queue, most));
+        }
         let queues = match self.candidates(injectors, message) {
             Candidates::One(_) if matches!(injectors.config.choice, InjectionChoice::DorShortest) => u32::MAX,
             Candidates::One(queue) => 1 << queue,

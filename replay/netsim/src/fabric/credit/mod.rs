@@ -20,6 +20,8 @@ mod injection;
 mod injectors;
 mod input_arbiter;
 mod kind;
+mod lane_asks;
+mod lane_grants;
 mod lanes;
 mod link_numbers;
 mod link_timing;
@@ -61,6 +63,7 @@ use crate::units::{Bytes, DurationPs};
 use arbiter::{Tables, Turns};
 use border::Border;
 use injectors::Injectors;
+use lane_asks::Grants;
 use lanes::{Lanes, Numbering};
 use link_numbers::LinkNumbers;
 use link_timing::LinkTimings;
@@ -224,6 +227,7 @@ pub struct Credit<O, S: Strategies = Configured> {
     /// The same in the order in which they choose, and the lanes that one finds: nothing between two instants.
     ordered: Vec<((u32, u64), LaneId)>,
     found: Vec<Lane>,
+    grants: Grants,
     looking: Vec<LinkId>,
     traffic: TiVec<LinkId, Traffic>,
     meters: TiVec<LinkId, LinkMeter>,
@@ -415,6 +419,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             choosing: Vec::new(),
             ordered: Vec::new(),
             found: Vec::new(),
+            grants: Grants::default(),
             looking: Vec::new(),
             traffic: vec![Traffic::default(); links.len()].into(),
             meters: vec![LinkMeter::default(); links.len()].into(),
@@ -627,10 +632,10 @@ impl<O: Observer, S: Strategies> PacketFabric<O> for Credit<O, S> {
         Some(waiting > most)
     }
 
-    fn is_full(&self, message: &Message, most: u64) -> Option<bool> {
+    fn is_full(&self, message: &Message, most: u64, in_any: bool) -> Option<bool> {
         match self.injectors {
             None => self.waits_more_than(message.source, most),
-            Some(_) => Some(self.injector_is_full(message, most)),
+            Some(_) => Some(self.injector_is_full(message, most, in_any)),
         }
     }
 

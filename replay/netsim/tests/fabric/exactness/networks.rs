@@ -9,7 +9,8 @@ use netsim::fabric::credit::{
 };
 use netsim::fabric::store_and_forward::{StoreAndForward, StoreAndForwardConfig};
 use netsim::routing::{
-    BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Equals, Order, Routes, RoutingConfig, RoutingError, Ties,
+    BubbleAt, BubbleConfig, BubbleMode, Dally, DallyConfig, Directions, Equals, Order, Routes, RoutingConfig,
+    RoutingError, Ties,
 };
 use netsim::topology::{HostPlace, TopologyConfig};
 use netsim::units::{Buffer, Bytes, DurationPs};
@@ -228,8 +229,9 @@ fn lattice_routing() -> impl Strategy<Value = RoutingConfig> {
     });
     let modes = (select(BubbleMode::ALL.to_vec()), select(BubbleAt::ALL.to_vec()));
     let equals = select(Equals::ALL.to_vec());
-    let bubble = (modes, equals, ties(), vcs(2)).prop_map(|((mode, bubble_at), equals, ties, vcs)| {
-        RoutingConfig::BubbleVls(BubbleConfig { mode, bubble_at, equals, ties, vcs })
+    let picks = (equals, select(Directions::ALL.to_vec()));
+    let bubble = (modes, picks, ties(), vcs(2)).prop_map(|((mode, bubble_at), (equals, directions), ties, vcs)| {
+        RoutingConfig::BubbleVls(BubbleConfig { mode, bubble_at, equals, directions, ties, vcs })
     });
     let others = select(vec![
         RoutingConfig::Dor,
@@ -339,6 +341,7 @@ pub fn shared_networks() -> impl Strategy<Value = Case<CreditConfig>> {
 /// Networks whose switches hand hosts a packet of each queue at a time, whose lanes have one packet at a time, or both, and what is
 /// sent on them.
 pub fn exclusive_networks() -> impl Strategy<Value = Case<CreditConfig>> {
+    use InputArbitration::{Age, Fifo, Longest, Random, RoundRobin};
     let networks = prop_oneof![
         2 => credit_networks().boxed(),
         2 => minimal_networks().boxed(),
@@ -346,7 +349,9 @@ pub fn exclusive_networks() -> impl Strategy<Value = Case<CreditConfig>> {
         2 => spread_networks().boxed(),
         2 => shared_networks().boxed(),
     ];
-    (networks, any::<bool>(), proptest::bool::weighted(0.8)).prop_map(|(mut case, multiple, exclusive)| {
+    let rules = select(vec![RoundRobin, RoundRobin, RoundRobin, Random, Fifo, Longest, Age]);
+    (networks, any::<bool>(), proptest::bool::weighted(0.8), rules).prop_map(|(mut case, multiple, exclusive, rule)| {
+        case.config.input_arbitration = rule;
         if multiple {
             case.config.consumption = Consumption::Multiple;
         }

@@ -103,6 +103,8 @@ pub enum Fault {
     LaneFreeAtStart,
     /// A packet looks at the next rank where it should wait for a lane that another one has.
     HeldLanesPassed,
+    /// Heads that another one was preferred to ask again in a later instant.
+    LosersWait,
     /// The packet on the link counts as waiting.
     PacketOnLinkCounts,
     /// Queues have room for one byte or one packet more.

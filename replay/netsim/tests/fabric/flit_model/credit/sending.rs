@@ -12,14 +12,20 @@ use netsim::routing::{BusyPolicy, CreditRequirement, Hop, Lane, Pick, Ranks, Rou
 use netsim::time::SimTime;
 use netsim::topology::{LinkId, NodeId};
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 impl Model<'_> {
     // Choosing
 
     pub(super) fn choices(&mut self) {
+        self.note_heads();
         for node in 0..self.at_node.len() {
             let queues = self.at_node[node].clone();
             if !queues.clone().any(|queue| self.has_to_choose(queue)) {
+                continue;
+            }
+            if self.config.lane_allocation == LaneAllocation::Exclusive && node >= self.topology.hosts() as usize {
+                self.give_lanes(node);
                 continue;
             }
             let first = match self.fault {
@@ -35,6 +41,40 @@ impl Model<'_> {
                     };
                     self.queues[queue].waiting[0].choice = choice;
                 }
+            }
+        }
+    }
+
+    /// Notes of the heads of queues since when they are there.
+    fn note_heads(&mut self) {
+        let now = self.now;
+        for head in self.queues.iter_mut().filter_map(|queue| queue.waiting.front_mut()) {
+            if head.first_flit_waited {
+                head.head_since.get_or_insert(now);
+            }
+        }
+    }
+
+    /// Heads of a switch ask for lanes that have one packet at a time, and each lane takes one of those that ask for it, as often as one is
+    /// given away.
+    fn give_lanes(&mut self, node: usize) {
+        loop {
+            let mut rivals: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+            for queue in self.at_node[node].clone().filter(|queue| self.has_to_choose(*queue)) {
+                if let Some(Choice { link, vl, .. }) = self.with_room(queue) {
+                    rivals.entry((link, vl)).or_default().push(queue);
+                }
+            }
+            let mut is_given = false;
+            for ((link, vl), queues) in rivals {
+                let taken = self.input(link, vl, &queues);
+                // Another lane, given away before this one, may have taken its room.
+                let choice = self.with_room(taken).filter(|choice| (choice.link, choice.vl) == (link, vl));
+                self.queues[taken].waiting[0].choice = choice;
+                is_given |= choice.is_some();
+            }
+            if !is_given || self.fault == Some(Fault::LosersWait) {
+                break;
             }
         }
     }
@@ -293,16 +333,13 @@ impl Model<'_> {
         self.note(self.now.plus_ps(busy), Step::Move, Happening::LinkFree { link });
     }
 
-    /// Notes of the heads of queues since when they are there, and since when they ask.
+    /// Notes of the heads of queues since when they ask.
     fn note_who_asks(&mut self) {
         for queue in 0..self.queues.len() {
             let Some(head) = self.queues[queue].waiting.front() else { continue };
             let asks = head.choice.is_some_and(|choice| self.ready(queue, choice.link));
             let now = self.now;
             let head = &mut self.queues[queue].waiting[0];
-            if head.first_flit_waited {
-                head.head_since.get_or_insert(now);
-            }
             if asks {
                 head.asks_since.get_or_insert(now);
             }
@@ -397,6 +434,8 @@ impl Model<'_> {
                 let since = match self.fault {
                     Some(Fault::FifoSinceArrival) => Some(head(**queue).arrival),
                     Some(Fault::FifoSinceHead) => head(**queue).head_since,
+                    // Who asks for a lane has no link yet.
+                    _ if head(**queue).choice.is_none() => head(**queue).head_since,
                     _ => head(**queue).asks_since,
                 };
                 (since, **queue)
