@@ -81,12 +81,12 @@ fn a_nullable_column_that_came_later_is_null_and_any_other_is_missed() {
     };
     write_rows(folder.path(), std::slice::from_ref(&job)).unwrap();
     let path = folder.path().join("jobs.parquet");
-    let mut frame = ParquetReader::new(fs::File::open(&path).unwrap()).finish().unwrap();
+    let mut frame = ParquetReader::new(File::open(&path).unwrap()).finish().unwrap();
     frame = frame.drop("split_hosts").unwrap();
-    ParquetWriter::new(fs::File::create(&path).unwrap()).finish(&mut frame).unwrap();
+    ParquetWriter::new(File::create(&path).unwrap()).finish(&mut frame).unwrap();
     assert_eq!(read_rows::<JobRow>(folder.path()).unwrap(), [JobRow { split_hosts: None, ..job }]);
     frame = frame.drop("maps").unwrap();
-    ParquetWriter::new(fs::File::create(&path).unwrap()).finish(&mut frame).unwrap();
+    ParquetWriter::new(File::create(&path).unwrap()).finish(&mut frame).unwrap();
     let error = read_rows::<JobRow>(folder.path()).unwrap_err().to_string();
     assert!(error.contains("column `maps` is missing"), "{error}");
 }

@@ -149,13 +149,13 @@ impl Pending {
         let opportunities = self.missed_opportunities + 1;
         let is_open =
             |number: u32| (!self.is_taken[number as usize]).then(|| is_known(self.wishes[number as usize].asked));
-        let mut chosen = first(self.by_node.get_mut(&node), &is_open).map(|number| (number, Locality::NodeLocal));
+        let mut chosen = first(self.by_node.get_mut(&node), is_open).map(|number| (number, Locality::NodeLocal));
         if chosen.is_none() && opportunities > delay.node_locality_delay.min(delay.nodes) {
             chosen =
-                first(self.by_rack.get_mut(&world.rack(node)), &is_open).map(|number| (number, Locality::RackLocal));
+                first(self.by_rack.get_mut(&world.rack(node)), is_open).map(|number| (number, Locality::RackLocal));
         }
         if chosen.is_none() && self.goes_off_switch(opportunities, delay.nodes) {
-            chosen = first(Some(&mut self.anywhere), &is_open).map(|number| (number, Locality::OffSwitch));
+            chosen = first(Some(&mut self.anywhere), is_open).map(|number| (number, Locality::OffSwitch));
         }
         let is_near = chosen.is_some_and(|(_, locality)| locality != Locality::OffSwitch);
         self.missed_opportunities = if is_near { 0 } else { opportunities };
