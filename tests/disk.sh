@@ -6,7 +6,7 @@ target=${CARGO_TARGET_DIR:-target}
 build=$((8 * 1024 * 1024)) # KiB
 [ -d "$target/release/deps" ] && build=$((1024 * 1024))
 enough=yes
-while read -r folder extra; do
+while read -r extra folder; do
     read -r size free < <(df -Pk "$folder" | awk 'NR == 2 { print $2, $4 }')
     wanted=$((size / 10 + extra))
     if [ "$free" -lt "$wanted" ]; then
@@ -14,7 +14,7 @@ while read -r folder extra; do
         enough=no
     fi
 done <<END
-$PWD $build
-${TMPDIR:-/tmp} 1048576
+$build $PWD
+1048576 ${TMPDIR:-/tmp}
 END
 [ $enough = yes ]
