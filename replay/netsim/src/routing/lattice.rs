@@ -1,7 +1,7 @@
 //! Ways through lattices, axis by axis, and the places of routers in their rings.
 
 use super::Candidates;
-use super::records::{MAX_AXES, Records, directions_of};
+use super::records::{MAX_AXES, Record, Records, directions_of};
 use super::vcs::{Order, Ties};
 use super::{RoutingConfig, RoutingError};
 use crate::kernel::random::draw;
@@ -185,10 +185,31 @@ impl LatticeWays {
         Some(2 * way.axis + usize::from(!way.forward))
     }
 
+    /// The direction of the last step on that way.
+    pub(super) fn last_direction(&self, from: NodeId, to: NodeId, key: u64) -> Option<usize> {
+        let record = self.record_of(from, to, key);
+        let mut axes = record.iter().enumerate().rev();
+        let (axis, steps) = match self.order {
+            Order::Dim => axes.find(|(_, steps)| **steps != 0),
+            Order::Dir => axes.clone().find(|(_, steps)| **steps < 0).or_else(|| axes.find(|(_, steps)| **steps > 0)),
+        }?;
+        Some(2 * axis + usize::from(*steps < 0))
+    }
+
+    /// The directions of that way, a bit each.
+    pub(super) fn way_directions(&self, from: NodeId, to: NodeId, key: u64) -> u32 {
+        directions_of(&self.record_of(from, to, key))
+    }
+
+    /// The steps of packet `key` from host `from` to host `to`.
+    fn record_of(&self, from: NodeId, to: NodeId, key: u64) -> Record {
+        let (router, target) = (self.target(from), self.target(to));
+        self.records.record(&self.lattice, self.at(router), self.at(target), self.pattern(to, key))
+    }
+
     /// The direction with most steps on that way: of several the first.
     pub(super) fn longest_direction(&self, from: NodeId, to: NodeId, key: u64) -> Option<usize> {
-        let (from, pattern) = (self.target(from), self.pattern(to, key));
-        let record = self.records.record(&self.lattice, self.at(from), self.at(self.target(to)), pattern);
+        let record = self.record_of(from, to, key);
         let most = record.iter().map(|steps| steps.unsigned_abs()).max().filter(|most| *most > 0)?;
         let axis = record.iter().position(|steps| steps.unsigned_abs() == most)?;
         Some(2 * axis + usize::from(record[axis] < 0))

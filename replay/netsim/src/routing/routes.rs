@@ -296,6 +296,24 @@ impl Routes {
         }
     }
 
+    /// The last direction of that way.
+    #[must_use]
+    pub fn last_direction(&self, from: NodeId, to: NodeId, key: u64) -> Option<usize> {
+        match &self.next_hops {
+            NextHops::Lattice(lattice) => lattice.ways().last_direction(from, to, key),
+            _ => None,
+        }
+    }
+
+    /// All directions of that way, a bit each.
+    #[must_use]
+    pub fn way_directions(&self, from: NodeId, to: NodeId, key: u64) -> u32 {
+        match &self.next_hops {
+            NextHops::Lattice(lattice) => lattice.ways().way_directions(from, to, key),
+            _ => 0,
+        }
+    }
+
     /// The direction in which that way has most steps: of several the first.
     #[must_use]
     pub fn longest_direction(&self, from: NodeId, to: NodeId, key: u64) -> Option<usize> {

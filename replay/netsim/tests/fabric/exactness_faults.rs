@@ -159,7 +159,7 @@ fn mistakes_with_several_queues_of_hosts_are_found() {
     let found = found(
         &injected_networks(),
         CASES,
-        &[Fault::LeavingPacketCounts, Fault::QueuesFromFirst, Fault::ShortestInPackets],
+        &[Fault::LeavingPacketCounts, Fault::QueuesFromFirst, Fault::ShortestInPackets, Fault::WayOfPacket],
         with_credits,
         with_mistake,
     );

@@ -69,7 +69,17 @@ fn saturation_loads_are_those_of_insee_within_3_percent() {
 fn queues_of_hosts_and_congestion_control_come_to_what_insee_accepts_within_3_percent() {
     let smart = "{ bubble = \"smart\", bubble_at = \"here\", directions = \"record\" }";
     let queues = |choice: &str| format!("injection = {{ queues = 4, {choice} }}");
+    // As INSEE's program takes directions, which is not as its paper says.
+    let as_program = |choice: &str| queues(&format!("{choice}, record = \"anew\""));
+    let dor = as_program("choice = \"dor\", direction = \"last\"");
+    let dor_shortest = as_program("choice = \"dor-shortest\", full = 3, direction = \"last\"");
     for (key, consumption, published) in [
+        (dor.clone(), "multiple", 0.860),
+        (dor, "single", 0.701),
+        (dor_shortest.clone(), "multiple", 0.665),
+        (dor_shortest, "single", 0.615),
+        (as_program("choice = \"shortest-profitable\", equals = \"first\""), "single", 0.613),
+        (as_program("choice = \"longest-path\""), "single", 0.678),
         (queues("choice = \"shortest\""), "multiple", 0.658),
         (queues("choice = \"shortest\""), "single", 0.596),
         (queues("choice = \"dor\""), "multiple", 0.860),
@@ -118,6 +128,18 @@ fn keys_of_injection_that_do_not_fit_are_refused_by_name() {
         (format!("{smart}\ninjection = {{ queues = 16, choice = \"shortest\" }}"), ["injection.queues", "1 to 15"]),
         (format!("{smart}\ninjection = {{ queues = 3, choice = \"dor\" }}"), ["injection.queues", "4 directions"]),
         (format!("{smart}\ninjection = {{ queues = 4, choice = \"dor-shortest\" }}"), ["injection.full", "not given"]),
+        (
+            format!("{smart}\ninjection = {{ queues = 4, choice = \"shortest\", direction = \"last\" }}"),
+            ["injection.direction", "dor-shortest"],
+        ),
+        (
+            format!("{smart}\ninjection = {{ queues = 4, choice = \"dor\", equals = \"first\" }}"),
+            ["injection.equals", "shortest-profitable"],
+        ),
+        (
+            format!("{smart}\ninjection = {{ queues = 4, choice = \"shortest\", record = \"anew\" }}"),
+            ["injection.record", "by directions"],
+        ),
         (
             "routing = \"minimal-adaptive\"\nvls = 3\ninjection = { queues = 4, choice = \"dor\" }".to_owned(),
             ["injection.choice", "shortest"],

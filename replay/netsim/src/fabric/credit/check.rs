@@ -1,7 +1,10 @@
 //! What is allowed in a `credit` fabric, and what follows from its keys.
 
 use super::arbiter::Tables;
-use super::config::{Consumption, CreditConfig, InjectionChoice, LaneAllocation, SharedBuffersConfig, VlWeight};
+use super::config::{
+    Consumption, CreditConfig, InjectionChoice, InjectionDirection, InjectionEquals, InjectionRecord, LaneAllocation,
+    SharedBuffersConfig, VlWeight,
+};
 use super::link_timing::{FASTEST, LinkTiming, LinkTimings};
 use crate::fabric::FabricError;
 use crate::routing::Routes;
@@ -233,6 +236,17 @@ impl CreditConfig {
                 value,
                 "packets, with choice = \"dor-shortest\" alone, which needs it",
             ));
+        }
+        let choice = injection.choice;
+        let by_axes = matches!(choice, InjectionChoice::Dor | InjectionChoice::DorShortest);
+        if injection.direction != InjectionDirection::First && !by_axes {
+            return Err(wrong("injection.direction", "last", "first, or choice = \"dor\" or \"dor-shortest\""));
+        }
+        if injection.equals != InjectionEquals::Draw && choice != InjectionChoice::ShortestProfitable {
+            return Err(wrong("injection.equals", "first", "draw, or choice = \"shortest-profitable\""));
+        }
+        if injection.record != InjectionRecord::Packet && !choice.by_direction() {
+            return Err(wrong("injection.record", "anew", "packet, or a choice by directions: any but \"shortest\""));
         }
         if self.allocation.is_some() {
             return Err(wrong("injection", "queues beside an allocation".to_owned(), "none, or no allocation"));

@@ -61,6 +61,44 @@ impl InjectionChoice {
     }
 }
 
+/// Which direction of a way axis by axis says the queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InjectionDirection {
+    /// The one in which the packet leaves.
+    #[default]
+    First,
+    /// The last one (INSEE's program).
+    Last,
+}
+
+/// Which of several queues that are as short is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InjectionEquals {
+    /// A drawn one.
+    #[default]
+    Draw,
+    /// That of the lowest direction (INSEE's program).
+    First,
+}
+
+/// By which shortest way a queue is chosen, where there are several as short.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InjectionRecord {
+    /// By the packet's own; `shortest-profitable`: by all of them.
+    #[default]
+    Packet,
+    /// By one that is drawn for the queue alone (INSEE's program).
+    Anew,
+}
+
+/// Whether a choice is the one that is made where none is named.
+fn is_usual<T: Default + PartialEq>(choice: &T) -> bool {
+    *choice == T::default()
+}
+
 /// Several queues of each host, which its link takes side by side: `{ queues = 4, choice = "shortest" }`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -72,6 +110,15 @@ pub struct InjectionConfig {
     /// `dor-shortest`: a queue is full in which more packets wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub full: Option<u64>,
+    /// `dor`, `dor-shortest`: which direction. Default: `first`.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub direction: InjectionDirection,
+    /// `shortest-profitable`: of queues that are as short. Default: `draw`.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub equals: InjectionEquals,
+    /// All but `shortest`: by which shortest way. Default: `packet`.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub record: InjectionRecord,
 }
 
 /// How many packets may have committed themselves to one lane, of routings that commit packets to room.

@@ -1,6 +1,6 @@
 //! Hosts with several queues: which of them a message takes, and how their link takes packets of all of them side by side.
 
-use super::config::InjectionChoice;
+use super::config::{InjectionChoice, InjectionDirection, InjectionEquals, InjectionRecord};
 use super::injectors::Injectors;
 use super::strategies::Strategies;
 use super::{Credit, Sizes};
@@ -13,6 +13,9 @@ use crate::topology::{LinkId, NodeId};
 
 /// Where it is drawn at which queue a message begins to look: behind the places of nodes and links.
 const QUEUES: u64 = 1 << 60;
+
+/// Where the way is drawn by which it chooses: behind those.
+const RECORDS: u64 = (1 << 60) + (1 << 32);
 
 impl Sizes {
     /// The flits of all packets of a message of `bytes` bytes.
@@ -71,6 +74,10 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
     fn candidates(&self, injectors: &Injectors, message: &Message) -> Candidates {
         let (from, to) = (self.topology.host_node(message.source.0), self.topology.host_node(message.destination.0));
         let packet = key(message.source, self.messages.next_number(message.source));
+        let way = match injectors.config.record {
+            InjectionRecord::Packet => packet,
+            InjectionRecord::Anew => draw(self.seed, RECORDS + u64::from(from.0), packet),
+        };
         let one = |direction: Option<usize>| match direction {
             Some(direction) => Candidates::One(count(direction)),
             // Another host of the same switch lies in no direction.
@@ -78,12 +85,18 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         };
         match injectors.config.choice {
             InjectionChoice::Shortest => Candidates::Any(u32::MAX),
-            InjectionChoice::Dor | InjectionChoice::DorShortest => one(self.routes.first_direction(from, to, packet)),
-            InjectionChoice::LongestPath => one(self.routes.longest_direction(from, to, packet)),
-            InjectionChoice::ShortestProfitable => match self.routes.nearer_directions(from, to) {
-                0 => Candidates::Any(u32::MAX),
-                nearer => Candidates::Any(nearer),
-            },
+            InjectionChoice::Dor | InjectionChoice::DorShortest => one(match injectors.config.direction {
+                InjectionDirection::First => self.routes.first_direction(from, to, way),
+                InjectionDirection::Last => self.routes.last_direction(from, to, way),
+            }),
+            InjectionChoice::LongestPath => one(self.routes.longest_direction(from, to, way)),
+            InjectionChoice::ShortestProfitable => {
+                let directions = match injectors.config.record {
+                    InjectionRecord::Packet => self.routes.nearer_directions(from, to),
+                    InjectionRecord::Anew => self.routes.way_directions(from, to, way),
+                };
+                Candidates::Any(if directions == 0 { u32::MAX } else { directions })
+            }
         }
     }
 
@@ -93,12 +106,16 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         self.messages.waiting(queue, most) > most
     }
 
-    /// Of `queues` (a bit each) the one with the fewest flits; of several the first from a drawn one on.
+    /// Of `queues` (a bit each) the one with the fewest flits; of several the first from a drawn one on, or the first of all.
     fn shortest(&self, injectors: &Injectors, message: &Message, queues: u32) -> u32 {
         let host = self.topology.host_node(message.source.0);
         let packet = key(message.source, self.messages.next_number(message.source));
         let number = u32::from(injectors.config.queues);
-        let first = u32::try_from(draw(self.seed, QUEUES + u64::from(host.0), packet) % u64::from(number)).unwrap_or(0);
+        let first = match injectors.config.equals {
+            InjectionEquals::Draw => draw(self.seed, QUEUES + u64::from(host.0), packet) % u64::from(number),
+            InjectionEquals::First => 0,
+        };
+        let first = u32::try_from(first).unwrap_or(0);
         let turned = |queue: u32| (queue + number - first) % number;
         let flits = |queue: u32| injectors.flits[self.number.queue(host, queue)];
         injectors.among(queues).min_by_key(|queue| (flits(*queue), turned(*queue))).unwrap_or(0)

@@ -37,8 +37,8 @@ pub mod windows;
 pub use allocator::{AllocationOrder, Allocator, LinkByLink, Request, Requests, SeparableConfig};
 pub use buffer_policy::{BufferPolicy, ConfiguredBuffers, SharedBuffers, StaticBuffers};
 pub use config::{
-    Consumption, CreditConfig, InjectionChoice, InjectionConfig, LaneAllocation, SharedBuffersConfig, Speed, Start,
-    VlArbitration, VlWeight,
+    Consumption, CreditConfig, InjectionChoice, InjectionConfig, InjectionDirection, InjectionEquals, InjectionRecord,
+    LaneAllocation, SharedBuffersConfig, Speed, Start, VlArbitration, VlWeight,
 };
 
 pub use input_arbiter::{Age, Contender, Contest, Fifo, InputArbiter, InputArbitration, Longest, Random, RoundRobin};

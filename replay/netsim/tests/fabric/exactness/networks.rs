@@ -4,8 +4,9 @@ use super::Case;
 use super::topologies::{BEAT, Network, buffer, duration, grids, lattices, network, trees, without_faults};
 use crate::flit_model::traffic::{Sending, When};
 use netsim::fabric::credit::{
-    AllocationOrder, Consumption, Credit, CreditConfig, InjectionChoice, InjectionConfig, InputArbitration,
-    LaneAllocation, SeparableConfig, SharedBuffersConfig, Start, VlArbitration, VlWeight,
+    AllocationOrder, Consumption, Credit, CreditConfig, InjectionChoice, InjectionConfig, InjectionDirection,
+    InjectionEquals, InjectionRecord, InputArbitration, LaneAllocation, SeparableConfig, SharedBuffersConfig, Start,
+    VlArbitration, VlWeight,
 };
 use netsim::fabric::store_and_forward::{StoreAndForward, StoreAndForwardConfig};
 use netsim::routing::{
@@ -375,12 +376,21 @@ pub fn injected_networks() -> impl Strategy<Value = Case<CreditConfig>> {
         2 => exclusive_networks().boxed(),
     ];
     let choice = select(vec![Shortest, Dor, DorShortest, ShortestProfitable, LongestPath]);
-    (networks, choice, 1..6u8, 0..3u64).prop_map(|(mut case, choice, queues, full)| {
+    let as_program = (any::<bool>(), any::<bool>(), any::<bool>());
+    (networks, choice, 1..6u8, 0..3u64, as_program).prop_map(|(mut case, choice, queues, full, as_program)| {
         let topology = case.config.topology.build(&case.hosts).unwrap();
         let routing = case.config.routing.with_vls(case.config.vls);
         let routes = Routes::new(&routing, &topology, 1).unwrap();
-        let injection =
-            |choice, queues| InjectionConfig { queues, choice, full: (choice == DorShortest).then_some(full) };
+        let (last, first, anew) = as_program;
+        let by_axes = |choice| matches!(choice, Dor | DorShortest);
+        let injection = |choice, queues| InjectionConfig {
+            queues,
+            choice,
+            full: (choice == DorShortest).then_some(full),
+            direction: if last && by_axes(choice) { InjectionDirection::Last } else { InjectionDirection::First },
+            equals: if first && choice == ShortestProfitable { InjectionEquals::First } else { InjectionEquals::Draw },
+            record: if anew && choice != Shortest { InjectionRecord::Anew } else { InjectionRecord::Packet },
+        };
         let config = &mut case.config;
         config.injection = Some(match routes.directions() {
             Some(directions) if choice != Shortest => injection(choice, u8::try_from(directions).unwrap()),

@@ -85,6 +85,8 @@ pub enum Fault {
     LeavingPacketCounts,
     /// Of queues of a host that are as long the first is taken.
     QueuesFromFirst,
+    /// A queue is chosen by the packet's own way, where another one is drawn for it.
+    WayOfPacket,
     /// The length of a host's queue is counted in packets.
     ShortestInPackets,
     /// Packets from other switches go first at each arbitration.

@@ -3,7 +3,7 @@
 use super::Model;
 use crate::flit_model::fault::Fault;
 use crate::flit_model::traffic::Sending;
-use netsim::fabric::credit::InjectionChoice;
+use netsim::fabric::credit::{InjectionChoice, InjectionDirection, InjectionEquals, InjectionRecord};
 use netsim::kernel::random::draw;
 
 impl Model<'_> {
@@ -29,6 +29,7 @@ impl Model<'_> {
         let shortest = |queues: &[usize]| {
             let first = match self.fault {
                 Some(Fault::QueuesFromFirst) => 0,
+                _ if injection.equals == InjectionEquals::First => 0,
                 _ => draw(self.config.seed, (1 << 60) + u64::from(host.0), key) % all.len() as u64,
             };
             let first = usize::try_from(first).unwrap();
@@ -40,17 +41,25 @@ impl Model<'_> {
             queues.iter().copied().min_by_key(|queue| (length(*queue), turned(*queue))).expect("there is a queue")
         };
         let of_direction = |direction: Option<usize>| direction.unwrap_or_else(|| shortest(&all));
+        let anew = injection.record == InjectionRecord::Anew && self.fault != Some(Fault::WayOfPacket);
+        let way = if anew { draw(self.config.seed, (1 << 60) + (1 << 32) + u64::from(host.0), key) } else { key };
+        let by_axes = match injection.direction {
+            InjectionDirection::First => self.routes.first_direction(host, to, way),
+            InjectionDirection::Last => self.routes.last_direction(host, to, way),
+        };
         match injection.choice {
             InjectionChoice::Shortest => shortest(&all),
-            InjectionChoice::Dor => of_direction(self.routes.first_direction(host, to, key)),
-            InjectionChoice::LongestPath => of_direction(self.routes.longest_direction(host, to, key)),
+            InjectionChoice::Dor => of_direction(by_axes),
+            InjectionChoice::LongestPath => of_direction(self.routes.longest_direction(host, to, way)),
             InjectionChoice::DorShortest => {
                 let full = usize::try_from(injection.full.unwrap()).unwrap();
-                let first = self.routes.first_direction(host, to, key);
-                first.filter(|queue| waiting(*queue).len() <= full).unwrap_or_else(|| shortest(&all))
+                by_axes.filter(|queue| waiting(*queue).len() <= full).unwrap_or_else(|| shortest(&all))
             }
             InjectionChoice::ShortestProfitable => {
-                let nearer = self.routes.nearer_directions(host, to);
+                let nearer = match injection.record {
+                    InjectionRecord::Packet => self.routes.nearer_directions(host, to),
+                    InjectionRecord::Anew => self.routes.way_directions(host, to, way),
+                };
                 let queues: Vec<usize> = all.iter().copied().filter(|queue| nearer >> queue & 1 == 1).collect();
                 shortest(if queues.is_empty() { &all } else { &queues })
             }
