@@ -48,6 +48,9 @@ fn mistakes_are_found() {
         Mistake::EngineLater,
         Mistake::OutputUntilLeft,
         Mistake::CutThrough,
+        Mistake::FreeOutputsOnly,
+        Mistake::TablesForgotten,
+        Mistake::NotStraight,
     ];
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);

@@ -4,7 +4,7 @@ use crate::exactness::input_output_queued::input_output_queued_networks;
 use crate::exactness::input_queued::input_queued_networks;
 use crate::exactness::networks::{credit_networks, minimal_networks};
 use crate::exactness::omni_path::omni_path_networks;
-use crate::exactness::spinnaker::spinnaker_networks;
+use crate::exactness::spinnaker::routed_networks;
 use crate::exactness::{Case, OnTopology, drive, networks_config};
 use crate::flit_model::counting::Crossed;
 use crate::flit_model::input_queued;
@@ -114,7 +114,7 @@ proptest! {
     }
 
     #[test]
-    fn logs_of_spinnaker_networks_are_ways_or_end_where_packets_are_lost(case in spinnaker_networks()) {
+    fn logs_of_routed_networks_are_ways_or_end_where_packets_are_lost(case in routed_networks()) {
         let fabric = || Spinnaker::new(&case.config, &case.hosts, Seen::default()).unwrap();
         follow(&case, fabric);
         let (seen, log) = logged(fabric(), &case, all(false));

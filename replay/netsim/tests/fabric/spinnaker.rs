@@ -2,10 +2,12 @@
 
 use crate::common::{fabric, lab, message, packets, run_all};
 use netsim::fabric::FabricConfig;
+use netsim::fabric::FabricError;
 use netsim::fabric::packet::{LostPacket, Observer, PacketFabric, PacketRecord};
-use netsim::fabric::spinnaker::{Spinnaker, SpinnakerRouterConfig};
+use netsim::fabric::spinnaker::{Spinnaker, SpinnakerRouterConfig, TableEntry};
 use netsim::network::{HostIndex, Network as _, Simulation as _, Token};
 use netsim::time::SimTime;
+use netsim::topology::NodeId;
 use netsim::traffic::{self, RunOptions, TrafficConfig};
 use std::sync::atomic::AtomicBool;
 
@@ -103,6 +105,64 @@ fn one_that_waits_holds_up_all_others_of_its_router() {
     // It is taken when the third has passed (at 202) or is lost, routed for a cycle, and takes 100.
     assert_eq!(alone(300), 202 + 1 + 100);
     assert_eq!(alone(20), 103 + 20 + 1 + 100);
+}
+
+/// A network of triangles in which packets of host 0 go along routers 0 to 3, with a copy to host 1, and end at host 3.
+fn by_tables(more: &[(u32, &[&str])]) -> Result<Spinnaker<Both>, FabricError> {
+    let mut config: SpinnakerRouterConfig = format!("{}\n{}", keys(8), triangles()).parse().unwrap();
+    let topology = config.topology.build(&[]).unwrap();
+    let router = |number: u32| topology.name(NodeId(topology.hosts() + number)).to_owned();
+    let host = |number: u32| topology.name(NodeId(number)).to_owned();
+    let entry = |at: u32, to: Vec<String>| TableEntry { router: router(at), source: host(0), to };
+    // Router 2 has none: straight on.
+    config.tables = vec![entry(0, vec![router(1)]), entry(1, vec![router(2), host(1)]), entry(3, vec![host(3)])];
+    for (at, to) in more {
+        config.tables.push(entry(*at, to.iter().map(|name| (*name).to_owned()).collect()));
+    }
+    Spinnaker::new(&config, &[], Both::default())
+}
+
+#[test]
+fn tables_by_source_lead_copies_to_several_hosts_and_else_straight_on() {
+    let mut network = by_tables(&[]).unwrap();
+    network.send(SimTime::ZERO, &message(0, 3, 64, 0));
+    network.run_before(SimTime::MAX);
+    let [packet] = network.observer().arrived[..] else { panic!("one arrives") };
+    assert_eq!((packet.arrived.0 / CYCLE_PS, packet.switches), (5 * 8 + 4, 4));
+    assert!(network.observer().lost.is_empty());
+    let crossed: Vec<String> =
+        network.figures().links.iter().filter(|link| link.packets > 0).map(|link| link.name.clone()).collect();
+    assert_eq!(crossed.len(), 1 + 3 + 2, "{crossed:?}");
+    // One that is for host 1 has come there when its copy has come to host 3, too; one for host 9 comes nowhere.
+    for (to, arrives, lost) in [(1, Some(3 * 8 + 2), None), (9, None, Some(5 * 8 + 4))] {
+        let mut network = by_tables(&[]).unwrap();
+        network.send(SimTime::ZERO, &message(0, to, 64, 0));
+        network.run_before(SimTime::MAX);
+        let seen = network.observer();
+        let arrived = seen.arrived.first().map(|packet| packet.arrived.0 / CYCLE_PS);
+        assert_eq!((arrived, seen.lost.first().map(|packet| packet.at.0 / CYCLE_PS)), (arrives, lost), "to {to}");
+    }
+    // Packets of others go by the routing.
+    let mut network = by_tables(&[]).unwrap();
+    network.send(SimTime::ZERO, &message(1, 9, 64, 0));
+    network.run_before(SimTime::MAX);
+    assert_eq!(network.observer().arrived[0].switches, 2);
+}
+
+#[test]
+fn tables_that_lead_nowhere_or_in_circles_are_refused() {
+    let error = |more: &[(u32, &[&str])]| by_tables(more).err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(
+        error(&[(9, &["nobody"])]).contains("names of what the router has a link to"),
+        "{}",
+        error(&[(9, &["nobody"])])
+    );
+    assert!(error(&[(3, &["h3"])]).contains("one entry for each router and source"));
+    // From router 2 back to router 1.
+    let topology = SpinnakerRouterConfig::default().topology.build(&[]).unwrap();
+    let one = topology.name(NodeId(topology.hosts() + 1));
+    assert!(error(&[(2, &[one])]).contains("entries that make a tree"), "{}", error(&[(2, &[one])]));
+    assert!(error(&[(2, &[])]).contains("an entry, or a link straight on"));
 }
 
 #[test]

@@ -13,6 +13,18 @@ const MAX_BYTES: u64 = 1 << 20;
 const MAX_PACKETS: u32 = 1 << 20;
 const MAX_CYCLES: u32 = 1 << 20;
 
+/// Where a router sends the packets of a source on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableEntry {
+    /// The router, by its name.
+    pub router: String,
+    /// The host from which they come.
+    pub source: String,
+    /// Neighbours, routers or hosts, each of which gets a copy.
+    pub to: Vec<String>,
+}
+
 /// The keys of a `spinnaker` fabric; what they mean exactly is in `docs/spinnaker.md`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -22,6 +34,9 @@ pub struct SpinnakerRouterConfig {
     pub topology: TopologyConfig,
     /// How packets choose among several links. Default: `shortest`.
     pub routing: RoutingConfig,
+    /// Routing tables by the source of packets, for the sources that they name. Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<TableEntry>,
     /// Decides what is drawn. Default: 1.
     pub seed: u64,
     /// Payload of a packet at most. Default: `4B`.
@@ -51,6 +66,7 @@ impl Default for SpinnakerRouterConfig {
         Self {
             topology: TopologyConfig::Spinnaker(topology),
             routing: RoutingConfig::Shortest,
+            tables: Vec::new(),
             seed: 1,
             mtu: Bytes(4),
             headers: Bytes(5),

@@ -4,8 +4,9 @@
 //! (`leaves`), each by what it knows itself: whatever passes between switches takes a cycle at least.
 
 mod config;
+mod tables;
 
-pub use config::SpinnakerRouterConfig;
+pub use config::{SpinnakerRouterConfig, TableEntry};
 
 use super::FabricError;
 use super::clocked::calendar::Calendar;
@@ -21,11 +22,13 @@ use super::messages::Messages;
 use super::occupancy::Occupancy;
 use super::packet::{LinkTime, Loss, LostPacket, Message, Observer};
 use super::slab::Slab;
+use crate::count::count;
 use crate::network::Delivery;
 use crate::routing::{Choice, Routes};
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, NodeId, Topology};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use tables::{Outputs, Tables};
 use typed_index_collections::TiVec;
 
 /// What a switch routes.
@@ -33,7 +36,7 @@ use typed_index_collections::TiVec;
 struct Engine {
     /// The packet that it has, [`PacketId::NONE`] without one; where it goes on.
     packet: PacketId,
-    output: u32,
+    outputs: Outputs,
     /// When that may pass, and when it is lost if it has not.
     ready: u64,
     lost: u64,
@@ -43,7 +46,18 @@ struct Engine {
     listed: bool,
 }
 
-const IDLE: Engine = Engine { packet: PacketId::NONE, output: 0, ready: 0, lost: 0, turn: 0, listed: false };
+const IDLE: Engine =
+    Engine { packet: PacketId::NONE, outputs: Outputs::one(0), ready: 0, lost: 0, turn: 0, listed: false };
+
+/// The copies of a packet that went to several outputs.
+#[derive(Clone, Copy)]
+struct Copies {
+    /// Those under way.
+    left: u32,
+    /// Whether one has come to the destination, and whether one was lost.
+    arrived: bool,
+    lost: bool,
+}
 
 /// A link, at its sender.
 #[derive(Clone, Copy)]
@@ -61,8 +75,8 @@ struct Output {
 enum Event {
     /// A packet has arrived at a switch, at the end of a link.
     Arrives { link: LinkId, packet: PacketId },
-    /// A packet has arrived at its host.
-    Delivered { packet: PacketId },
+    /// A packet has arrived at a host.
+    Delivered { link: LinkId, packet: PacketId },
     /// The queue at the end of an output's link has room for one packet more.
     Room { output: u32 },
     /// A switch looks after the packet in its engine.
@@ -77,6 +91,7 @@ pub struct Spinnaker<O> {
     config: SpinnakerRouterConfig,
     topology: Topology,
     routes: Routes,
+    tables: Tables,
     ports: Ports,
     clock: LinkTime,
     /// Cycles that a link takes, beside those in which a packet is sent.
@@ -88,6 +103,8 @@ pub struct Spinnaker<O> {
     routing: Vec<u32>,
     trying: Vec<u32>,
     packets: Slab<PacketId, Packet>,
+    /// By key, of packets of which there are several.
+    copies: HashMap<u64, Copies>,
     messages: Messages,
     /// Packets that were lost and are sent again before those of messages, by host; `None` if lost ones stay so.
     again: Option<Vec<VecDeque<PacketId>>>,
@@ -124,11 +141,13 @@ impl<O: Observer> Spinnaker<O> {
         let within = u64::from(config.routing_cycles) + u64::from(config.wait);
         let ahead = check_ahead(u64::from(slowest) + config.largest_flits() + within + 2)?;
         let ports = Ports::new(&topology);
+        let tables = Tables::new(&config.tables, &topology, &ports)?;
         let (hosts, links) = (topology.hosts() as usize, topology.links().len());
         let output = Output { packet: PacketId::NONE, free_at: 0, room: config.buffer, listed: false };
         Ok(Self {
             observer,
             routes,
+            tables,
             clock,
             delays,
             engines: vec![IDLE; topology.switches() as usize],
@@ -137,6 +156,7 @@ impl<O: Observer> Spinnaker<O> {
             routing: Vec::new(),
             trying: Vec::new(),
             packets: Slab::default(),
+            copies: HashMap::new(),
             messages: Messages::new(topology.hosts(), hosts, config.mtu, config.headers),
             again: None,
             calendar: Calendar::new(ahead),
@@ -192,25 +212,43 @@ impl<O: Observer> Spinnaker<O> {
     /// The engine of `switch` gives up its packet, if it may, and takes the next one.
     fn engine(&mut self, switch: u32, now: u64) {
         self.engines[switch as usize].listed = false;
-        let Engine { packet, output, ready, lost, .. } = self.engines[switch as usize];
+        let Engine { packet, outputs, ready, lost, .. } = self.engines[switch as usize];
         if packet != PacketId::NONE {
             if now < ready {
                 return;
             }
-            if self.outputs[output as usize].packet == PacketId::NONE {
-                self.outputs[output as usize].packet = packet;
-                self.wake_output(output);
-            } else if now >= lost {
-                self.lose(packet, output, now);
-            } else {
-                if now == ready {
-                    self.calendar.put(lost, Event::Engine { switch });
+            let taken = |output: &&u32| self.outputs[**output as usize].packet != PacketId::NONE;
+            match self.tables.list(outputs).iter().find(taken).copied() {
+                None => self.pass(packet, outputs),
+                Some(output) if now >= lost => self.lose(packet, output, now),
+                Some(_) => {
+                    if now == ready {
+                        self.calendar.put(lost, Event::Engine { switch });
+                    }
+                    return;
                 }
-                return;
             }
             self.engines[switch as usize].packet = PacketId::NONE;
         }
         self.take_next(switch, now);
+    }
+
+    /// A packet passes to `outputs`, at none of which another one waits: a copy to each.
+    fn pass(&mut self, id: PacketId, outputs: Outputs) {
+        if let [output] = *self.tables.list(outputs) {
+            self.outputs[output as usize].packet = id;
+            self.wake_output(output);
+            return;
+        }
+        let list = self.tables.list(outputs).to_vec();
+        let packet = *self.packets.get(id);
+        let one = Copies { left: 1, arrived: false, lost: false };
+        self.copies.entry(packet.key).or_insert(one).left += count(list.len() - 1);
+        for (place, output) in list.into_iter().enumerate() {
+            let copy = if place == 0 { id } else { self.packets.insert(packet) };
+            self.outputs[output as usize].packet = copy;
+            self.wake_output(output);
+        }
     }
 
     /// The engine of `switch`, which is free, takes the first packet of the next input that has one.
@@ -226,38 +264,61 @@ impl<O: Observer> Spinnaker<O> {
         }
         let sender = self.ports.output_of(link);
         self.calendar.put(now + 1 + u64::from(self.delays[link.back()]), Event::Room { output: sender });
-        let output = self.way(NodeId(self.topology.hosts() + switch), link, id);
+        let outputs = self.way(NodeId(self.topology.hosts() + switch), link, id);
         let ready = now + u64::from(self.config.routing_cycles);
         let lost = ready + u64::from(self.config.wait);
         let turn = if input + 1 == inputs { 0 } else { input + 1 };
-        self.engines[switch as usize] = Engine { packet: id, output, ready, lost, turn, listed: false };
+        self.engines[switch as usize] = Engine { packet: id, outputs, ready, lost, turn, listed: false };
         self.calendar.put(ready, Event::Engine { switch });
     }
 
-    /// The output by which a packet goes on.
-    fn way(&self, node: NodeId, link: LinkId, id: PacketId) -> u32 {
+    /// The outputs by which a packet goes on.
+    fn way(&self, node: NodeId, link: LinkId, id: PacketId) -> Outputs {
         let packet = self.packets.get(id);
+        let source = self.topology.host_node(u32::try_from(packet.key >> 40).unwrap_or(0));
+        if let Some(outputs) = self.tables.of(node, link, source) {
+            return outputs;
+        }
         let next = self.routes.next(node, link, packet.destination);
-        let source = self.topology.host_node(self.messages.get(packet.message).source.0);
         let choice = self.routes.choose(next.links.len(), node, packet.key, packet.flow, source, packet.destination);
         // Routings that choose by credits are refused.
         let index = if let Choice::Index(index) = choice { index } else { 0 };
-        next.links.get(index).map_or(0, |link| self.ports.output_of(*link))
+        Outputs::one(next.links.get(index).map_or(0, |link| self.ports.output_of(*link)))
     }
 
     /// A packet has waited long enough for `output`.
     fn lose(&mut self, id: PacketId, output: u32, now: u64) {
         let at = Cycle(now).begins(&self.clock);
         self.meters[self.ports.outputs()[output as usize]].dropped(at, self.config.interval.ps());
+        if let Some(log) = &mut self.log {
+            log.lost(self.packets.get(id).key, self.ports.outputs()[output as usize], at);
+        }
+        self.copy_ends(id, now, true);
+    }
+
+    /// A packet has come to its end, but not to its destination: it was lost, or came to another host. If no copy of it is left and none has come there, its message has lost it.
+    fn copy_ends(&mut self, id: PacketId, now: u64, lost: bool) {
         let Packet { message, key, .. } = *self.packets.get(id);
+        let mut copies = Copies { left: 0, arrived: false, lost };
+        if let Some(known) = self.copies.get_mut(&key) {
+            known.left -= 1;
+            known.lost |= lost;
+            copies = *known;
+        }
+        if copies.left > 0 || copies.arrived {
+            self.packets.remove(id);
+            if copies.left == 0 {
+                self.copies.remove(&key);
+            }
+            return;
+        }
+        self.copies.remove(&key);
+        let at = Cycle(now).begins(&self.clock);
         let open = self.messages.get(message);
         let (handed_over, source, token) = (open.handed_over, open.source, open.token);
         let number = key & super::messages::NUMBER;
-        if let Some(log) = &mut self.log {
-            log.lost(key, self.ports.outputs()[output as usize], at);
-        }
         self.observer.dropped(&LostPacket { at, handed_over, source, number, token, reason: Loss::InNetwork });
-        if let Some(again) = &mut self.again {
+        if let Some(again) = self.again.as_mut().filter(|_| copies.lost) {
             let host = self.topology.host_node(source.0).0;
             self.packets.get_mut(id).switches = 0;
             again[host as usize].push_back(id);
@@ -301,7 +362,7 @@ impl<O: Observer> Spinnaker<O> {
             log.packet_crosses(key, (link, 0), (flits, true), times);
         }
         if to_host {
-            self.calendar.put(arrives, Event::Delivered { packet: id });
+            self.calendar.put(arrives, Event::Delivered { link, packet: id });
         } else {
             if let Some(occupancy) = &mut self.occupancy {
                 occupancy.enters(link.into(), now, arrives);
@@ -318,8 +379,8 @@ impl<O: Observer> Spinnaker<O> {
         }
         self.packets.get_mut(waiting).switches += 1;
         let switch = switch.0 - self.topology.hosts();
-        let Engine { packet, output: wanted, ready, .. } = self.engines[switch as usize];
-        if packet != PacketId::NONE && wanted == output && ready <= now {
+        let Engine { packet, outputs, ready, .. } = self.engines[switch as usize];
+        if packet != PacketId::NONE && ready <= now && self.tables.list(outputs).contains(&output) {
             self.calendar.put(now + 1, Event::Engine { switch });
         }
         Some(waiting)
@@ -338,8 +399,20 @@ impl<O: Observer> Spinnaker<O> {
         Some(self.packets.insert(Packet::new(cut, message, destination, flits, now)))
     }
 
-    fn deliver(&mut self, id: PacketId, now: u64, deliveries: &mut Vec<Delivery>) {
+    /// A packet, or a copy of it, has come to `host`.
+    fn deliver(&mut self, id: PacketId, host: NodeId, now: u64, deliveries: &mut Vec<Delivery>) {
+        if self.packets.get(id).destination != host {
+            self.copy_ends(id, now, false);
+            return;
+        }
         let packet = self.packets.remove(id);
+        if let Some(copies) = self.copies.get_mut(&packet.key) {
+            copies.left -= 1;
+            copies.arrived = true;
+            if copies.left == 0 {
+                self.copies.remove(&packet.key);
+            }
+        }
         let record = packet.record(self.messages.get(packet.message), now, &self.clock);
         self.delivered += 1;
         self.observer.delivered(&record);
@@ -396,7 +469,9 @@ impl<O: Observer> ClockedNetwork for Spinnaker<O> {
                     self.queues[self.ports.input_of(link) as usize].push_back(packet);
                     self.wake_engine(self.topology.link(link).to.0 - self.topology.hosts());
                 }
-                Event::Delivered { packet } => self.deliver(packet, now, deliveries),
+                Event::Delivered { link, packet } => {
+                    self.deliver(packet, self.topology.link(link).to, now, deliveries);
+                }
                 Event::Room { output } => {
                     self.outputs[output as usize].room += 1;
                     self.wake_output(output);

@@ -189,6 +189,13 @@ impl<'a> Messages<'a> {
         }
     }
 
+    /// Another packet that is the same as `packet`.
+    pub fn copied(&mut self, packet: usize) -> usize {
+        let copy = self.packets[packet].clone();
+        self.packets.push(copy);
+        self.packets.len() - 1
+    }
+
     /// A packet leaves its host in `cycle`.
     pub fn leaves(&mut self, packet: usize, cycle: u64) {
         self.packets[packet].left = cycle;

@@ -30,7 +30,23 @@ pub enum Mistake {
     OutputUntilLeft,
     /// The engine takes a packet as soon as its first flit is there.
     CutThrough,
+    /// A packet passes to those of its outputs that are free, and the other copies are lost.
+    FreeOutputsOnly,
+    /// Tables look at destinations alone.
+    TablesForgotten,
+    /// Without an entry a packet goes by the routing.
+    NotStraight,
 }
+
+/// Copies of a packet: those under way, and whether one has come to the destination.
+#[derive(Clone, Copy, Debug)]
+struct Copies {
+    left: u32,
+    arrived: bool,
+}
+
+/// What a switch routes: the packet, the link by which it came, those by which it goes on, and since when.
+type Routed = (usize, LinkId, Vec<LinkId>, u64);
 
 struct Model<'a> {
     config: &'a SpinnakerRouterConfig,
@@ -39,8 +55,9 @@ struct Model<'a> {
     mistake: Option<Mistake>,
     clock: Clock,
     messages: Messages<'a>,
-    /// What each switch routes: the packet, the link by which it came, that by which it goes on, and since when.
-    engines: BTreeMap<NodeId, Vec<(usize, LinkId, LinkId, u64)>>,
+    engines: BTreeMap<NodeId, Vec<Routed>>,
+    /// By key.
+    copies: BTreeMap<u64, Copies>,
     turns: BTreeMap<NodeId, usize>,
     /// At the end of each link.
     queues: BTreeMap<LinkId, VecDeque<usize>>,
@@ -61,6 +78,49 @@ impl Model<'_> {
 
     fn delay(&self, link: LinkId) -> u64 {
         self.clock.delay(self.topology, link) + u64::from(self.config.link_cycles)
+    }
+
+    /// The outputs by the tables, if they name the source of a packet.
+    fn by_tables(&self, link: LinkId, id: usize) -> Option<Vec<LinkId>> {
+        let host = self.topology.host_node(self.messages.packets[id].record.source.0);
+        let (source, at) = (self.topology.name(host), self.topology.link(link).to);
+        let of_source = || self.config.tables.iter().filter(|entry| entry.source == source);
+        of_source().next().filter(|_| !self.wrong(Mistake::TablesForgotten))?;
+        if let Some(entry) = of_source().find(|entry| entry.router == self.topology.name(at)) {
+            let out = self.topology.out(at);
+            let to = |name: &String| {
+                *out.iter().find(|out| self.topology.name(self.topology.link(**out).to) == name).unwrap()
+            };
+            return Some(entry.to.iter().map(to).collect());
+        }
+        if self.wrong(Mistake::NotStraight) {
+            return None;
+        }
+        let lattice = self.topology.lattice().expect("straight on is in a lattice");
+        for axis in 0..lattice.axes() {
+            for forward in [true, false] {
+                let before = self.topology.link(link).from.0 - self.topology.hosts();
+                if lattice.port(before, axis, forward) == Some(&link) {
+                    let on = lattice.port(at.0 - self.topology.hosts(), axis, forward);
+                    return Some(vec![*on.expect("tables lead on")]);
+                }
+            }
+        }
+        panic!("a packet from a host has an entry");
+    }
+
+    fn ways(&self, link: LinkId, id: usize) -> Vec<LinkId> {
+        self.by_tables(link, id).unwrap_or_else(|| vec![self.way(link, id)])
+    }
+
+    /// A copy ends without having come to its destination.
+    fn ends(&mut self, id: usize) {
+        let key = self.messages.packets[id].key;
+        let copies = self.copies.entry(key).or_insert(Copies { left: 1, arrived: false });
+        copies.left -= 1;
+        if copies.left == 0 && !copies.arrived {
+            self.messages.counting.lost.push(id);
+        }
     }
 
     fn way(&self, link: LinkId, id: usize) -> LinkId {
@@ -95,15 +155,25 @@ impl Model<'_> {
                 Some(Mistake::WaitsForEver) => u64::MAX / 2,
                 _ => wait,
             };
-            let taken = self.outputs.contains_key(&to) || self.taken_until.get(&to).is_some_and(|until| *until > now);
+            let is_taken = |to: &LinkId| {
+                self.outputs.contains_key(to) || self.taken_until.get(to).is_some_and(|until| *until > now)
+            };
             if now < since + routing {
                 left.push((packet, from, to, since));
                 continue;
             }
-            if !taken {
-                self.outputs.insert(to, packet);
+            let free: Vec<LinkId> = to.iter().copied().filter(|to| !is_taken(to)).collect();
+            let some_do = self.wrong(Mistake::FreeOutputsOnly) && !free.is_empty();
+            if free.len() == to.len() || some_do {
+                let key = self.messages.packets[packet].key;
+                let copies = self.copies.entry(key).or_insert(Copies { left: 1, arrived: false });
+                copies.left += u32::try_from(free.len()).unwrap() - 1;
+                for (place, to) in free.into_iter().enumerate() {
+                    let copy = if place == 0 { packet } else { self.messages.copied(packet) };
+                    self.outputs.insert(to, copy);
+                }
             } else if now >= since + routing + waited {
-                self.messages.counting.lost.push(packet);
+                self.ends(packet);
             } else {
                 left.push((packet, from, to, since));
                 continue;
@@ -130,8 +200,8 @@ impl Model<'_> {
         if !self.wrong(Mistake::RoomAtPass) {
             self.gives_room(link, now);
         }
-        let way = self.way(link, packet);
-        self.engines.get_mut(&switch).unwrap().push((packet, link, way, now));
+        let ways = self.ways(link, packet);
+        self.engines.get_mut(&switch).unwrap().push((packet, link, ways, now));
     }
 
     fn leaves(&mut self, link: LinkId, now: u64) {
@@ -172,8 +242,15 @@ impl Model<'_> {
         }
         let arrived = self.wires.remove(&now).unwrap_or_default();
         for (link, packet) in &arrived {
-            if self.topology.is_host(self.topology.link(*link).to) {
+            let to = self.topology.link(*link).to;
+            if to == self.messages.packets[*packet].destination {
+                let key = self.messages.packets[*packet].key;
+                let copies = self.copies.entry(key).or_insert(Copies { left: 1, arrived: false });
+                copies.left -= 1;
+                copies.arrived = true;
                 self.messages.arrives(*packet, now);
+            } else if self.topology.is_host(to) {
+                self.ends(*packet);
             } else {
                 self.messages.counting.comes((*link, 0), *packet);
                 self.queues.get_mut(link).unwrap().push_back(*packet);
@@ -208,6 +285,7 @@ pub fn play(
         clock: Clock::new(config.flit, topology),
         messages: Messages::new(topology, traffic, sizes, false),
         engines: BTreeMap::new(),
+        copies: BTreeMap::new(),
         turns: BTreeMap::new(),
         queues: BTreeMap::new(),
         outputs: BTreeMap::new(),
