@@ -108,10 +108,29 @@ fn keys_do_what_they_are_for() {
     assert!(more("input_speedup = 2\noutput_speedup = 2") > 1.05);
     assert!(more("vcs = 1") < 0.85);
     assert!(more("wait_for_tail_credit = true") < 0.99);
-    // Speculation saves a cycle a switch.
+    // A packet that holds its way needs no allocation for its next flit; outputs that choose first choose more that inputs then pass over.
+    assert!(more("hold_switch = true") > 1.05);
+    let output_first = "{ order = \"output-first\" }";
+    assert!(more(&format!("switch_allocator = {output_first}\nvc_allocator = {output_first}")) < 0.995);
+    // Where a VC has room for one packet alone, that has to be there as a whole before the next one may begin to come.
+    let one = "mtu = \"64B\"\nbuffer = 8";
+    assert!(more(&format!("flow_control = \"virtual-cut-through\"\n{one}")) < more(one) * 0.99);
+    // Speculation saves a cycle a switch; each stage takes as long as its key says.
     let latency = |keys: &str| uniform(0.05, 8, keys, TREE).packet.mean().unwrap() / 1_000.0;
-    let saved = latency("") - latency("speculative = true");
-    assert!((saved - 4.375).abs() < 0.4, "{saved}");
+    let (usual, switches) = (latency(""), 4.375);
+    let later = |keys: &str| (latency(keys) - usual) / switches;
+    assert!((later("speculative = true") + 1.0).abs() < 0.1);
+    for stage in ["routing", "vc_allocation", "crossbar"] {
+        let two_more = later(&format!("latency = {{ {stage} = 3 }}"));
+        assert!((two_more - 2.0).abs() < 0.15, "{stage}: {two_more} cycles a switch");
+    }
+    // Who is oldest goes first: the longest waits are shorter.
+    let age = "{ arbiter = \"age\" }";
+    let oldest_first = format!("switch_allocator = {age}\nvc_allocator = {age}");
+    let (in_turn, by_age) = (uniform(0.4, 8, "", TREE).network, uniform(0.4, 8, &oldest_first, TREE).network);
+    let far = |histogram: &netsim::statistics::Histogram| histogram.quantile(0.999).unwrap();
+    println!("99.9%: {} in turn, {} by age", far(&in_turn), far(&by_age));
+    assert!(far(&by_age) < far(&in_turn) * 0.9);
 }
 
 #[test]
