@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::virtual_lanes::{VlUse, virtual_lanes};
-use super::{Histogram, Losses, Meter, PairCount, Saturation, Series, SeriesSpan, float, judge, wide};
+use super::{Histogram, LevelCount, Losses, Meter, PairCount, Saturation, Series, SeriesSpan, float, judge, wide};
 use crate::fabric::optimistic::OptimisticCost;
 use crate::network::{CircuitFigures, CircuitTotals, LinkFigures};
 use crate::time::SimTime;
@@ -129,6 +129,9 @@ pub struct RunFigures {
     pub round_trip: Histogram,
     /// How long so many packets lay in queues; empty where that was not counted.
     pub occupancy: Vec<QueueUse>,
+    /// What messages of each service level did; empty where they have one.
+    #[serde(default)]
+    pub levels: Vec<LevelCount>,
     /// Packets of the background that have arrived.
     pub background: u64,
     /// Switches that all packets delivered have passed.
@@ -243,6 +246,7 @@ impl RunFigures {
             offered_hops: meter.offered_hops().cloned(),
             round_trip: meter.round_trip.clone(),
             occupancy: queues(&raw),
+            levels: meter.levels().to_vec(),
             background: meter.background,
             packet_hops: meter.packet_hops,
             flit_hops: meter.flit_hops,

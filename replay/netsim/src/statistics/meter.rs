@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use serde::{Deserialize, Serialize};
 use strength_reduce::StrengthReducedU64;
 
-use super::{Histogram, Losses, Series};
+use super::levels::Levels;
+use super::{Histogram, LevelCount, Losses, Series};
 use crate::fabric::packet::{Loss, LostPacket, Message, Observer, PacketRecord};
 use crate::fabric::windows::PartObserver;
 use crate::network::Token;
@@ -83,6 +84,8 @@ struct Extras {
     offered_hops: Option<(Arc<HostDistances>, Histogram)>,
     /// Messages of which packets were lost, where somebody asks for them.
     lost: Option<Vec<Token>>,
+    /// By service level.
+    levels: Option<Levels>,
 }
 
 impl Extras {
@@ -97,6 +100,7 @@ impl Extras {
             pairs: self.pairs.as_ref().map(|_| BTreeMap::new()),
             offered_hops: self.offered_hops.as_ref().map(|(distances, _)| (distances.clone(), Histogram::default())),
             lost: self.lost.as_ref().map(|_| Vec::new()),
+            levels: self.levels.as_ref().map(Levels::emptied),
         }
     }
 
@@ -111,6 +115,9 @@ impl Extras {
         }
         if let (Some(mine), Some(theirs)) = (&mut self.lost, &other.lost) {
             mine.extend(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.levels, &other.levels) {
+            mine.add(theirs);
         }
         if let (Some(mine), Some(theirs)) = (&mut self.pairs, &other.pairs) {
             for (pair, count) in theirs {
@@ -222,6 +229,23 @@ impl Meter {
         self.extras.get_or_insert_default().offered_hops = Some((distances, Histogram::default()));
     }
 
+    /// Counts by the service levels of the plan, too, which were drawn with `seed`.
+    pub fn count_levels(&mut self, seed: u64) {
+        let levels = Levels::new(&self.plan.levels, seed);
+        self.extras.get_or_insert_default().levels = Some(levels);
+    }
+
+    /// What was counted by service levels; empty without [`Meter::count_levels`].
+    #[must_use]
+    pub fn levels(&self) -> &[LevelCount] {
+        self.extras.as_ref().and_then(|extras| extras.levels.as_ref()).map_or(&[], Levels::counts)
+    }
+
+    /// What is counted of the service level of `token`, if that is wanted.
+    fn level_of(&mut self, token: Token) -> Option<&mut LevelCount> {
+        Some(self.extras.as_mut()?.levels.as_mut()?.of(token))
+    }
+
     /// Keeps the messages of which packets are lost, for [`Meter::take_lost`].
     pub fn keep_lost(&mut self) {
         self.extras.get_or_insert_default().lost = Some(Vec::new());
@@ -307,11 +331,11 @@ impl Meter {
     /// A message finds its host's queue full at `now`, and is lost as it is handed over.
     pub fn refused(&mut self, now: SimTime, message: &Message) {
         let packets = self.sent(now, message);
-        self.lose(Loss::FullQueue, packets, now, now);
+        self.lose(Loss::FullQueue, packets, now, (now, message.token));
     }
 
-    /// `packets` packets that were handed over at `handed_over` are lost at `at`.
-    fn lose(&mut self, reason: Loss, packets: u64, handed_over: SimTime, at: SimTime) {
+    /// `packets` packets of a message that was handed over at a time with a token are lost at `at`.
+    fn lose(&mut self, reason: Loss, packets: u64, at: SimTime, (handed_over, token): (SimTime, Token)) {
         self.losses.count(reason, packets);
         self.last_end = self.last_end.max(at);
         if let Some(extras) = &mut self.extras {
@@ -320,6 +344,9 @@ impl Meter {
         if self.counts(handed_over) {
             self.lost += packets;
             self.ended += packets;
+            if let Some(level) = self.level_of(token) {
+                level.lost += packets;
+            }
             // Which part it was handed over in is not told; that packets were lost is known to all.
             self.batches.iter_mut().for_each(|batch| batch.lossy = true);
         }
@@ -350,6 +377,11 @@ impl Meter {
         {
             let switches = distances.between(message.source.0, message.destination.0);
             (0..packets).for_each(|_| hops.record(switches));
+        }
+        if self.counts(now)
+            && let Some(level) = self.level_of(message.token)
+        {
+            level.offered_bytes += wire;
         }
         if let Some(batch) = self.batch(now) {
             batch.offered += wire;
@@ -448,6 +480,19 @@ impl Meter {
         self.records.take().unwrap_or_default()
     }
 
+    /// Counts a packet that was delivered and takes `wire` bytes on a link, by its service level.
+    fn count_level(&mut self, packet: &PacketRecord, wire: u64) {
+        let (arrived, counts) = (self.counts(packet.arrived), self.counts(packet.handed_over));
+        let Some(level) = self.level_of(packet.token) else { return };
+        if arrived {
+            level.accepted_bytes += wire;
+        }
+        if counts {
+            level.packet.record(packet.arrived.since_ps(packet.handed_over));
+            level.network.record(packet.arrived.since_ps(packet.left));
+        }
+    }
+
     /// How much of the time from `from` to `until` lies within the measurement.
     fn within(&self, from: SimTime, until: SimTime) -> u128 {
         let (from, until) = (from.0.max(self.plan.from_ps), until.0.min(self.plan.until_ps));
@@ -501,6 +546,7 @@ impl Observer for Meter {
         if let Some(batch) = self.batch(packet.arrived) {
             batch.accepted += wire;
         }
+        self.count_level(packet, wire);
         self.waiting += self.within(packet.handed_over, packet.left);
         self.travelling += self.within(packet.left, packet.arrived);
         let latency = packet.arrived.since_ps(packet.handed_over);
@@ -527,6 +573,6 @@ impl Observer for Meter {
         if let Some(lost) = self.extras.as_mut().and_then(|extras| extras.lost.as_mut()) {
             lost.push(packet.token);
         }
-        self.lose(packet.reason, 1, packet.handed_over, packet.at);
+        self.lose(packet.reason, 1, packet.at, (packet.handed_over, packet.token));
     }
 }

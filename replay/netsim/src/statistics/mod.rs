@@ -3,6 +3,7 @@
 mod confidence;
 mod figures;
 mod histogram;
+mod levels;
 mod losses;
 mod meter;
 mod saturation;
@@ -12,6 +13,7 @@ mod virtual_lanes;
 pub use confidence::{Interval, interval};
 pub use figures::{Cost, Distribution, LinkUse, ParallelCost, QueueUse, RunFigures};
 pub use histogram::Histogram;
+pub use levels::LevelCount;
 pub use losses::Losses;
 pub use meter::{Batch, Meter, PairCount};
 pub use saturation::{Saturation, judge};

@@ -116,13 +116,18 @@ impl Drawing {
     }
 
     pub(super) fn level(&self, host: u32, count: u64) -> ServiceLevel {
-        match self.plan.levels.as_slice() {
-            [(level, _)] => *level,
-            levels => {
-                let drawn = unit(draw(self.seed, Drawn::Level, host, count));
-                let found = levels.iter().find(|(_, upper)| drawn < *upper).or(levels.last());
-                found.map_or_else(ServiceLevel::default, |(level, _)| *level)
-            }
+        level_of(&self.plan.levels, self.seed, host, count)
+    }
+}
+
+/// The service level of message `count` of `host`, of several with the upper ends of their shares.
+pub(crate) fn level_of(shares: &[(ServiceLevel, f64)], seed: u64, host: u32, count: u64) -> ServiceLevel {
+    match shares {
+        [(level, _)] => *level,
+        levels => {
+            let drawn = unit(draw(seed, Drawn::Level, host, count));
+            let found = levels.iter().find(|(_, upper)| drawn < *upper).or(levels.last());
+            found.map_or_else(ServiceLevel::default, |(level, _)| *level)
         }
     }
 }

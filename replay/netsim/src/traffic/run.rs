@@ -132,7 +132,7 @@ pub fn run_on(
             let Outcome { raw, meter, records, cpu_s, parallel } = drive_windows(
                 network,
                 (&plan, &link, &sending),
-                (traffic.meter(&plan, config, options)?, wanted, optimistic),
+                (traffic.meter(&plan, config, seed, options)?, wanted, optimistic),
                 stop,
                 progress,
             )?;
@@ -166,7 +166,7 @@ pub fn run_on(
                       input-output-queued or spinnaker";
         return Err(TrafficError::key("log", reason.to_owned()).into());
     }
-    *fabric.observer() = traffic.meter(&plan, config, options)?;
+    *fabric.observer() = traffic.meter(&plan, config, seed, options)?;
     let mut sources = Sources::new(&sending, plan.hosts);
     let background = traffic.background(link, &plan, seed)?;
     check_length("background.size", &link, background.as_ref().map_or(0, |background| background.plan.bytes))?;
@@ -260,9 +260,18 @@ fn sending(
 }
 
 impl TrafficConfig {
-    /// The meter of a run of `plan` on a fabric of `config`.
-    fn meter(&self, plan: &Plan, config: &impl FabricKind, options: RunOptions) -> Result<Meter, TrafficRunError> {
+    /// The meter of a run of `plan` on a fabric of `config`, whose messages were drawn with `seed`.
+    fn meter(
+        &self,
+        plan: &Plan,
+        config: &impl FabricKind,
+        seed: u64,
+        options: RunOptions,
+    ) -> Result<Meter, TrafficRunError> {
         let mut meter = plan.meter(options);
+        if plan.levels.len() > 1 && self.pattern != Pattern::Table {
+            meter.count_levels(seed);
+        }
         if self.offered_hops {
             let Some((topology, ..)) = config.network() else {
                 let reason = "the fabric has no topology; leave this out";

@@ -162,3 +162,30 @@ fn logs_need_a_fabric_that_tells_and_hosts_that_there_are() {
     let windows = tried("log = {}", tree, EngineKind::Windows).unwrap_err().to_string();
     assert!(windows.contains("traffic.log"), "{windows}");
 }
+
+#[test]
+fn levels_have_loads_and_latencies_of_their_own_which_add_up() {
+    // A lane for each level; level 1 goes before level 0 wherever both ask.
+    let fabric = "kind = \"credit\"\nrouting = \"d-mod-k\"\nvls = 2\nmtu = \"512B\"\n\
+                  arbitration = { high = [[1, 1]], low = [[0, 1]] }\n[topology]\nshape = \"k-ary-n-tree\"\nk = 4\nn = 2";
+    let traffic =
+        "pattern = \"uniform\"\nlevels = { 0 = 0.75, 1 = 0.25 }\nflits = 8\nload = 0.6\nmeasurement = \"40000 cycles\"";
+    let figures = run(traffic, fabric);
+    let [low, high] = &figures.levels[..] else { panic!("{:?}", figures.levels) };
+    assert_eq!((low.level, high.level), (0, 1));
+    let offered = (low.offered_bytes + high.offered_bytes) as f64;
+    assert!((high.offered_bytes as f64 / offered - 0.25).abs() < 0.01);
+    assert!((high.accepted_bytes as f64 / high.offered_bytes as f64 - 1.0).abs() < 0.01);
+    assert_eq!(low.packet.count() + high.packet.count(), figures.packet.count());
+    let sum = |of: fn(&netsim::statistics::Histogram) -> f64| of(&low.packet) + of(&high.packet);
+    let total = sum(|histogram| histogram.mean().unwrap() * histogram.count() as f64);
+    assert!((total / figures.packet.mean().unwrap() / figures.packet.count() as f64 - 1.0).abs() < 1e-9);
+    let latency = |count: &netsim::statistics::LevelCount| count.network.mean().unwrap();
+    assert!(latency(high) * 1.1 < latency(low), "{} beside {}", latency(high), latency(low));
+    let windows = tried(traffic, fabric, EngineKind::Windows).unwrap();
+    assert_eq!(windows.levels, figures.levels);
+    // What full hosts lose is lost by levels, too.
+    let losing = run(&format!("{}\ninjection_queue = 1\nfull_queue = \"drop\"", traffic.replace("0.6", "1.5")), fabric);
+    assert!(losing.lost > 1_000 && losing.levels.iter().map(|level| level.lost).sum::<u64>() == losing.lost);
+    assert_eq!(run("pattern = \"uniform\"", fabric).levels, []);
+}

@@ -26,11 +26,13 @@
 mod circuits;
 mod counts;
 mod intervals;
+mod levels;
 mod parallel;
 mod store;
 mod summary;
 
 pub use circuits::CircuitsDrawn;
+pub use levels::LevelFigure;
 pub use parallel::{Optimistic, Parallel};
 pub(super) use store::COLUMNS;
 pub use store::{read_traffic, write_traffic};

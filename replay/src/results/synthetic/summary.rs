@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::circuits::{self, CircuitsDrawn};
+use super::levels::{self, LevelFigure};
 use super::parallel::Parallel;
 use crate::experiment::{Experiment, Sweep};
 use crate::results::summary::CircuitSummary;
@@ -130,6 +131,9 @@ pub struct TrafficSummary {
     /// What each virtual lane carried, all links together, from VL 0 on; empty where there is but one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vls: Vec<VlFigure>,
+    /// What messages of each service level did, by level; empty where `traffic.levels` has one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<LevelFigure>,
     /// What was logged; null without `traffic.log`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogFigure>,
@@ -408,6 +412,7 @@ impl TrafficSummary {
             cycle_ns: cycle / 1e3,
             message_bytes: message_bytes(traffic, plan),
             vls: vls(&figures),
+            levels: levels::together(&figures, cycle),
             log: traffic.log.as_ref().map(|_| LogFigure {
                 packets: runs.iter().map(|run| u64::from(run.hops.packets)).sum(),
                 rows: runs.iter().map(|run| run.hops.hops.len() as u64).sum(),
