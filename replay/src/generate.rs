@@ -14,6 +14,7 @@ use thiserror::Error;
 use trace::rows::Trace;
 
 use crate::experiment::{ExperimentError, Override, shipped};
+use crate::placing::{OnPlaces, Places};
 
 /// A job file has at most so many bytes. One of a recorded job has some 250 for each of its maps.
 const MAX_FILE: u64 = 16 << 20;
@@ -98,7 +99,7 @@ pub fn grown_job(
     Ok((file.grow(growth)?, notes))
 }
 
-/// Runs the jobs of a file over a fabric, and returns all that happened, as a trace, with the network's figures.
+/// Runs the jobs of a file over a fabric whose hosts are theirs, and returns all that happened, as a trace, with the network's figures.
 /// `progress` is called now and then.
 ///
 /// # Errors
@@ -109,7 +110,20 @@ pub fn generate(
     hosts: &[HostPlace],
     progress: impl FnMut(Progress),
 ) -> Result<(Trace, NetworkFigures), GenerateError> {
-    let mut network = fabric::build(fabric, hosts)?;
+    generate_at(file, fabric, Places::first(hosts.to_vec()), progress)
+}
+
+/// The same with the jobs' hosts at `places`.
+///
+/// # Errors
+/// As [`generate`].
+pub fn generate_at(
+    file: &JobFile,
+    fabric: &FabricConfig,
+    places: Places,
+    progress: impl FnMut(Progress),
+) -> Result<(Trace, NetworkFigures), GenerateError> {
+    let mut network = OnPlaces::new(fabric::build(fabric, &places.hosts)?, places.of);
     let latest = fabric::latest(network.figures().interval_ps);
     let model = run(file, &mut network, latest, progress)?;
     let mut figures = network.figures();

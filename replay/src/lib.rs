@@ -7,6 +7,7 @@ pub mod generate;
 pub mod long_messages;
 mod nearest;
 pub mod peers;
+pub mod placing;
 pub mod predict;
 pub mod published;
 pub mod report;

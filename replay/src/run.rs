@@ -11,6 +11,7 @@ use trace_tables::TableError;
 
 use crate::experiment::Experiment;
 use crate::generate::{self, GenerateError};
+use crate::placing::{OnPlaces, Places, PlacingError};
 use crate::results::{self, IdealTimes, RunResults};
 use crate::workload;
 use causal::{CausalError, Causality, JobGraph, Outcome, Progress};
@@ -49,6 +50,9 @@ pub enum RunError {
         /// Those that are there.
         known: String,
     },
+    /// Its hosts have no places in the fabric.
+    #[error(transparent)]
+    Placing(#[from] PlacingError),
     /// The fabric is so slow that the job has no end in sight.
     #[error("{slowest}: too slow for this job? {reason}")]
     Endless {
@@ -189,7 +193,8 @@ fn run_generated(
             host.rack.clone_from(rack);
         }
     }
-    let (trace, figures) = generate::generate(&jobs.file, &experiment.fabric, &hosts, progress)
+    let places = Places::new(experiment.workload.placement.as_ref(), &experiment.fabric, hosts)?;
+    let (trace, figures) = generate::generate_at(&jobs.file, &experiment.fabric, places, progress)
         .map_err(|error| endless(experiment, error.into()))?;
     let wall_s = began.elapsed().as_secs_f64();
     let mut results = recorded_results(experiment, &trace, &figures, wall_s)?;
@@ -218,7 +223,8 @@ fn replay<T>(
     let began = Instant::now();
     let graph = JobGraph::new(trace, experiment.workload.job.as_deref(), experiment.options())?;
     let (hosts, notes) = places(experiment, trace)?;
-    let mut fabric = fabric::build(&experiment.fabric, &hosts)?;
+    let places = Places::new(experiment.workload.placement.as_ref(), &experiment.fabric, hosts)?;
+    let mut fabric = OnPlaces::new(fabric::build(&experiment.fabric, &places.hosts)?, places.of);
     let outcome =
         workload::run(&graph, &mut fabric, &mut progress).map_err(|error| endless(experiment, error.into()))?;
     let mut figures = fabric.figures();

@@ -96,6 +96,8 @@ pub(crate) enum MatchBy {
 #[derive(Debug, Default)]
 pub struct Program {
     ranks: u32,
+    /// Ranks of each application, one behind the other; empty of one.
+    applications: Vec<u32>,
     pub(crate) match_by: MatchBy,
     pub(crate) operations: Vec<Placed>,
     /// Who waits, for which moment of which: in the order of the latter once [`Program::finish`] was called.
@@ -113,6 +115,12 @@ impl Program {
     #[must_use]
     pub fn ranks(&self) -> u32 {
         self.ranks
+    }
+
+    /// How many ranks each of its applications has, one behind the other.
+    #[must_use]
+    pub fn applications(&self) -> Vec<u32> {
+        if self.applications.is_empty() { vec![self.ranks] } else { self.applications.clone() }
     }
 
     /// How many operations it has.
@@ -176,12 +184,29 @@ impl Program {
     /// # Errors
     /// If that are too many ranks or operations.
     pub fn repeated(&self, times: u32) -> Result<Self, String> {
-        let mut all = Self::new(self.match_by);
-        all.set_ranks(self.ranks.checked_mul(times).ok_or("that many ranks are not possible")?)?;
-        for time in 0..times {
-            let rank = |rank: RankId| RankId(rank.0 + time * self.ranks);
+        if self.ranks.checked_mul(times).is_none_or(|ranks| ranks > MAX_RANKS) {
+            return Err("that many ranks are not possible".to_owned());
+        }
+        Self::together(&vec![self; times as usize])
+    }
+
+    /// Several programs at once, each with ranks of its own that follow those before.
+    ///
+    /// # Errors
+    /// If they know their messages by different things, or are too many ranks or operations.
+    pub fn together(programs: &[&Self]) -> Result<Self, String> {
+        let ranks = programs.iter().try_fold(0u32, |sum, program| sum.checked_add(program.ranks));
+        let mut all = Self::new(programs.first().map_or_else(MatchBy::default, |first| first.match_by));
+        all.set_ranks(ranks.ok_or("that many ranks are not possible")?)?;
+        let mut before = 0;
+        for program in programs {
+            if program.match_by != all.match_by {
+                return Err("programs whose messages are known by other things (GOAL and Dimemas: tags; trc, alog and kernels: tags and bytes; flows and VEF: nothing) do not run together"
+                    .to_owned());
+            }
+            let rank = |rank: RankId| RankId(rank.0 + before);
             let first = u32::try_from(all.operations.len()).map_err(|error| error.to_string())?;
-            for placed in &self.operations {
+            for placed in &program.operations {
                 let operation = match placed.operation {
                     Operation::Calculate { ns } => Operation::Calculate { ns },
                     Operation::Send { to, bytes, tag } => Operation::Send { to: rank(to), bytes, tag },
@@ -189,9 +214,11 @@ impl Program {
                 };
                 all.add(Placed { operation, rank: rank(placed.rank), ..*placed })?;
             }
-            for (before, moment, waiting) in &self.waits {
-                all.wait(OperationId(waiting.0 + first), *moment, OperationId(before.0 + first))?;
+            for (earlier, moment, waiting) in &program.waits {
+                all.wait(OperationId(waiting.0 + first), *moment, OperationId(earlier.0 + first))?;
             }
+            all.applications.extend(program.applications());
+            before += program.ranks;
         }
         Ok(all.finish())
     }

@@ -39,6 +39,27 @@ impl CollectiveKind {
     }
 }
 
+impl CollectiveKind {
+    /// The operation of a number in Dimemas' traces.
+    pub fn of_dimemas(word: &str) -> Result<Self, String> {
+        Ok(match word {
+            "0" => Self::Barrier,
+            "1" => Self::Broadcast,
+            "2" | "3" => Self::Gather,
+            "4" | "5" => Self::Scatter,
+            "6" | "7" => Self::AllGather,
+            "8" | "9" => Self::AllToAll,
+            "10" => Self::Reduce,
+            "11" => Self::AllReduce,
+            _ => {
+                return Err(format!(
+                    "collective operation \"{word}\": there are 0 (barrier), 1 (broadcast), 2 and 3 (gather), 4 and 5 (scatter), 6 and 7 (allgather), 8 and 9 (alltoall), 10 (reduce) and 11 (allreduce)"
+                ));
+            }
+        })
+    }
+}
+
 /// A rank that takes part: what it sends and receives in all, bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
@@ -50,8 +71,13 @@ pub(crate) struct Member {
 /// Operations into which one collective operation may be expanded.
 const MAX_OPERATIONS: usize = 1 << 26;
 
-/// What each member does, one operation after the other. Tags count from `tag`.
-pub(crate) fn expand(kind: CollectiveKind, members: &[Member], tag: u64) -> Result<Vec<Vec<Operation>>, String> {
+/// What each member does, one operation after the other. Tags count from `tag`. Without `root`, the place of that member, it is the one with bytes where the others have none.
+pub(crate) fn expand(
+    kind: CollectiveKind,
+    root: Option<usize>,
+    members: &[Member],
+    tag: u64,
+) -> Result<Vec<Vec<Operation>>, String> {
     if kind == CollectiveKind::AllToAll && members.len().saturating_mul(members.len()) > MAX_OPERATIONS / 2 {
         return Err(format!("{} ranks exchange with each other: more than {MAX_OPERATIONS} operations", members.len()));
     }
@@ -59,15 +85,15 @@ pub(crate) fn expand(kind: CollectiveKind, members: &[Member], tag: u64) -> Resu
     let largest = |of: fn(&Member) -> u64| members.iter().map(of).max().unwrap_or(0);
     let (sent, received) = (largest(|member| member.sent), largest(|member| member.received));
     match kind {
-        CollectiveKind::Broadcast => made.down(root(members, |member| member.sent)?, |_| sent),
+        CollectiveKind::Broadcast => made.down(root_of(root, members, |member| member.sent)?, |_| sent),
         CollectiveKind::Scatter => {
             let each = received;
-            made.down(root(members, |member| member.sent)?, |below| each.saturating_mul(below));
+            made.down(root_of(root, members, |member| member.sent)?, |below| each.saturating_mul(below));
         }
-        CollectiveKind::Reduce => made.up(root(members, |member| member.received)?, |_| received),
+        CollectiveKind::Reduce => made.up(root_of(root, members, |member| member.received)?, |_| received),
         CollectiveKind::Gather => {
             let each = sent;
-            made.up(root(members, |member| member.received)?, |below| each.saturating_mul(below));
+            made.up(root_of(root, members, |member| member.received)?, |below| each.saturating_mul(below));
         }
         CollectiveKind::AllReduce => made.all(|_| sent),
         CollectiveKind::Barrier => made.all(|_| 0),
@@ -77,8 +103,11 @@ pub(crate) fn expand(kind: CollectiveKind, members: &[Member], tag: u64) -> Resu
     Ok(made.steps)
 }
 
-/// The one member of which `of` is not 0; the first where there is nothing to say.
-fn root(members: &[Member], of: fn(&Member) -> u64) -> Result<usize, String> {
+/// The member that was named; else the one of which `of` is not 0, or the first where there is nothing to say.
+fn root_of(named: Option<usize>, members: &[Member], of: fn(&Member) -> u64) -> Result<usize, String> {
+    if let Some(root) = named {
+        return Ok(root);
+    }
     let mut roots = members.iter().enumerate().filter(|(_, member)| of(member) > 0).map(|(place, _)| place);
     match (roots.next(), roots.next()) {
         (root, None) => Ok(root.unwrap_or(0)),

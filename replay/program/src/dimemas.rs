@@ -1,26 +1,142 @@
 //! Dimemas' traces (`.dim`): CPU bursts, sends and receives of tasks of one thread.
 //!
 //! A send is eager, whatever its synchronisation says; a receive that does not wait (`irecv`) is passed over, and its `wait` receives. Events are
-//! passed over. Collective operations are refused: they have to be expanded.
+//! passed over. Collective operations become sends and receives; those of a communicator take part in its operations one after the other.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 
 use crate::builder::{MatchBy, Operation, RankId};
+use crate::collectives::{CollectiveKind, Member, expand};
 use crate::lines::{ParseError, each_line, number};
 use crate::sequences::Sequences;
 
 /// Seconds that a burst may take: 100 days.
 const MAX_SECONDS: f64 = 100.0 * 24.0 * 3_600.0;
 
+/// Records that are kept until all is read: 5 GiB of memory.
+const MAX_RECORDS: usize = 1 << 26;
+
+/// Tags of collective operations are behind those of messages, so many apart.
+const COLLECTIVES: u64 = 1 << 63;
+const TAGS_OF_ONE: u64 = 1 << 21;
+
+/// What a rank does in a collective operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Part {
+    kind: CollectiveKind,
+    root: RankId,
+    sent: u64,
+    received: u64,
+}
+
+/// What a rank does: an operation of its own, or its next part in the operations of a communicator.
+#[derive(Clone, Copy)]
+enum Step {
+    Own(Operation),
+    Together(u32),
+}
+
+/// By communicator and rank, what that does in each operation.
+type Expanded = BTreeMap<(u32, RankId), Vec<Vec<Operation>>>;
+
+/// The records of all ranks, in the order of the file.
+struct Records {
+    ranks: u32,
+    steps: Vec<(RankId, Step)>,
+    /// By communicator and rank.
+    parts: BTreeMap<u32, BTreeMap<RankId, Vec<Part>>>,
+}
+
+impl Records {
+    fn push(&mut self, rank: RankId, step: Step) -> Result<(), String> {
+        if rank.0 >= self.ranks {
+            return Err(format!("rank {}: there are {} ranks, from 0", rank.0, self.ranks));
+        }
+        if self.steps.len() >= MAX_RECORDS {
+            return Err(format!("more than {MAX_RECORDS} records"));
+        }
+        self.steps.push((rank, step));
+        Ok(())
+    }
+
+    /// Refuses a rank at the other end of a message that is not there.
+    fn known_rank(&self, operation: &Operation) -> Result<(), String> {
+        match *operation {
+            Operation::Send { to: RankId(other), .. } | Operation::Receive { from: Some(RankId(other)), .. }
+                if other >= self.ranks =>
+            {
+                Err(format!("rank {other}: there are {} ranks, from 0", self.ranks))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What each rank does in each operation of its communicators, in their order.
+    fn expanded(&self) -> Result<Expanded, String> {
+        let (mut all, mut tag) = (BTreeMap::new(), COLLECTIVES);
+        for (communicator, ranks) in &self.parts {
+            let count = ranks.values().map(Vec::len).max().unwrap_or(0);
+            if let Some((rank, parts)) = ranks.iter().find(|(_, parts)| parts.len() < count) {
+                let (rank, parts) = (rank.0, parts.len());
+                return Err(format!(
+                    "communicator {communicator}: rank {rank} takes part in {parts} collective operations, others in {count}"
+                ));
+            }
+            for number in 0..count {
+                let of_rank = |(rank, parts): (&RankId, &Vec<Part>)| (*rank, parts[number]);
+                let parts: Vec<(RankId, Part)> = ranks.iter().map(of_rank).collect();
+                let Some((_, first)) = parts.first() else { continue };
+                let wrong =
+                    |why: String| format!("collective operation {number} of communicator {communicator}: {why}");
+                if parts.iter().any(|(_, part)| (part.kind, part.root) != (first.kind, first.root)) {
+                    return Err(wrong("its ranks call it by different names, or with different roots".to_owned()));
+                }
+                let root = parts.iter().position(|(rank, _)| *rank == first.root);
+                let root = root.ok_or_else(|| wrong(format!("its root, rank {}, does not take part", first.root.0)))?;
+                let member =
+                    |(rank, part): &(RankId, Part)| Member { rank: *rank, sent: part.sent, received: part.received };
+                let members: Vec<Member> = parts.iter().map(member).collect();
+                let steps = expand(first.kind, Some(root), &members, tag).map_err(wrong)?;
+                tag += TAGS_OF_ONE;
+                for (member, steps) in members.iter().zip(steps) {
+                    all.entry((*communicator, member.rank)).or_insert_with(Vec::new).push(steps);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn sequences(self) -> Result<Sequences, String> {
+        let mut sequences = Sequences::new(self.ranks, MatchBy::Tag)?;
+        let expanded = self.expanded()?;
+        let mut done: BTreeMap<(u32, RankId), usize> = BTreeMap::new();
+        for (rank, step) in self.steps {
+            match step {
+                Step::Own(operation) => sequences.push(rank, operation)?,
+                Step::Together(communicator) => {
+                    let number = done.entry((communicator, rank)).or_default();
+                    let steps = expanded.get(&(communicator, rank)).and_then(|all| all.get(*number));
+                    *number += 1;
+                    steps.into_iter().flatten().try_for_each(|operation| sequences.push(rank, *operation))?;
+                }
+            }
+        }
+        Ok(sequences)
+    }
+}
+
 /// Reads a trace.
 ///
 /// # Errors
 /// If it cannot be read, a line is something else, or tasks have several threads.
 pub fn read(file: impl BufRead) -> Result<Sequences, ParseError> {
-    let mut read: Option<Sequences> = None;
+    let mut read: Option<Records> = None;
     each_line(file, |line| {
-        let Some(sequences) = &mut read else {
-            read = Some(Sequences::new(tasks(line)?, MatchBy::Tag)?);
+        let Some(records) = &mut read else {
+            let ranks = tasks(line)?;
+            Sequences::new(ranks, MatchBy::Tag)?;
+            read = Some(Records { ranks, steps: Vec::new(), parts: BTreeMap::new() });
             return Ok(());
         };
         let words: Vec<&str> = line.split(':').collect();
@@ -28,7 +144,7 @@ pub fn read(file: impl BufRead) -> Result<Sequences, ParseError> {
             [""] | ["d" | "s", ..] | ["20", ..] => Ok(()),
             ["1", task, thread, seconds] => {
                 let rank = rank(task, thread)?;
-                sequences.push(rank, Operation::Calculate { ns: burst(seconds)? })
+                records.push(rank, Step::Own(Operation::Calculate { ns: burst(seconds)? }))
             }
             ["2", task, thread, to, to_thread, bytes, tag, communicator, _] => {
                 let operation = Operation::Send {
@@ -36,23 +152,34 @@ pub fn read(file: impl BufRead) -> Result<Sequences, ParseError> {
                     bytes: number(bytes, "size")?,
                     tag: known(tag, communicator)?,
                 };
-                sequences.push(rank(task, thread)?, operation)
+                records.known_rank(&operation)?;
+                records.push(rank(task, thread)?, Step::Own(operation))
             }
             ["3", _, _, _, _, _, _, _, "1"] => Ok(()),
             ["3", task, thread, from, from_thread, bytes, tag, communicator, "0" | "2"] => {
                 let from = if from == "-1" { None } else { Some(rank(from, from_thread)?) };
                 let operation =
                     Operation::Receive { from, bytes: number(bytes, "size")?, tag: known(tag, communicator)? };
-                sequences.push(rank(task, thread)?, operation)
+                records.known_rank(&operation)?;
+                records.push(rank(task, thread)?, Step::Own(operation))
             }
-            ["10", ..] => {
-                Err("a collective operation: Dimemas' traces are read with these expanded to sends and receives"
-                    .to_owned())
+            ["10", task, thread, kind, communicator, root, root_thread, sent, received, ..] => {
+                let (task, communicator) = (rank(task, thread)?, number(communicator, "communicator")?);
+                let part = Part {
+                    kind: CollectiveKind::of_dimemas(kind)?,
+                    root: rank(root, root_thread)?,
+                    sent: number(sent, "size")?,
+                    received: number(received, "size")?,
+                };
+                records.push(task, Step::Together(communicator))?;
+                records.parts.entry(communicator).or_default().entry(task).or_default().push(part);
+                Ok(())
             }
-            _ => Err(format!("\"{line}\" is no record of a burst, send, receive or event")),
+            _ => Err(format!("\"{line}\" is no record of a burst, send, receive, collective operation or event")),
         }
     })?;
-    read.ok_or_else(|| ParseError::End("there is no header (#DIMEMAS:...) in it".to_owned()))
+    let records = read.ok_or_else(|| ParseError::End("there is no header (#DIMEMAS:...) in it".to_owned()))?;
+    records.sequences().map_err(ParseError::End)
 }
 
 /// The number of tasks of a header, `#DIMEMAS:"name":1,OFFSET:TASKS(1,1,...),COMMUNICATORS`.

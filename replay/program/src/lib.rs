@@ -1,7 +1,7 @@
 //! Message-passing programs over simulated networks: ranks that calculate, send and receive.
 //!
 //! A [`Program`] comes from a file: a schedule in GOAL ([`goal`]: LogGOPSim, ATLAHS), a list of flows ([`flows`]: htsim), messages that wait for messages
-//! ([`vef`]), or [`Sequences`] of each rank's operations ([`trc`]: INSEE; [`dimemas`]); or it is a [`Kernel`]. A [`Driver`] runs it as a workload of `netsim`, over any fabric.
+//! ([`vef`]), or [`Sequences`] of each rank's operations ([`trc`]: INSEE; [`alog`]: MPICH; [`dimemas`]); or it is a [`Kernel`]. A [`Driver`] runs it as a workload of `netsim`, over any fabric.
 //!
 //! What an operation does, as in LogGOPSim with messages that are all eager: a calculation takes its time on a CPU of its rank. A
 //! send takes the overhead on its CPU, has ended then, and its message is the network's. A receive is posted as soon as what it waits
@@ -9,6 +9,7 @@
 //! message, the one that was posted first does. A CPU does one operation at a time: of those that are ready, sends and receives before
 //! calculations, and those first that stand first in the file.
 
+pub mod alog;
 mod background;
 mod builder;
 mod collectives;

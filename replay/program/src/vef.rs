@@ -241,7 +241,8 @@ impl Reader {
                 .collect::<Result<Vec<Part>, String>>()?;
             let members: Vec<Member> = parts.iter().map(|part| part.member).collect();
             // Tags of messages are their numbers, those of collective operations lie above.
-            let steps = expand(collective.kind, &members, (id + 1) << 32).map_err(|why| format!("G{id}: {why}"))?;
+            let steps =
+                expand(collective.kind, None, &members, (id + 1) << 32).map_err(|why| format!("G{id}: {why}"))?;
             for (part, steps) in parts.iter().zip(steps) {
                 let mut before = part.begin;
                 for operation in steps {

@@ -233,9 +233,11 @@ pub(super) fn say(text: &str) -> io::Result<()> {
 /// What is found wrong with a key is shown where it stands in the file.
 pub(super) fn wrong_key(path: &Path, common: &Common, error: RunError) -> Error {
     match error {
-        RunError::Fabric(_) | RunError::UnknownHost { .. } | RunError::Traffic(_) | RunError::Endless { .. } => {
-            Experiment::wrong(path, &common.overrides, &error.to_string()).into()
-        }
+        RunError::Fabric(_)
+        | RunError::UnknownHost { .. }
+        | RunError::Placing(_)
+        | RunError::Traffic(_)
+        | RunError::Endless { .. } => Experiment::wrong(path, &common.overrides, &error.to_string()).into(),
         other => other.into(),
     }
 }

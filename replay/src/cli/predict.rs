@@ -193,7 +193,7 @@ impl<'a> Network<'a> {
     /// An error of a key is shown where it stands.
     fn wrong(&self, capture: &Capture, error: RunError) -> Error {
         match error {
-            RunError::Fabric(_) | RunError::UnknownHost { .. } | RunError::Endless { .. } => {
+            RunError::Fabric(_) | RunError::UnknownHost { .. } | RunError::Placing(_) | RunError::Endless { .. } => {
                 Experiment::wrong(self.path, &self.overrides, &error.to_string()).into()
             }
             other => Error::from(other).context(format!("{} over {}", capture.path, self.experiment.name)),

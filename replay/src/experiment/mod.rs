@@ -14,6 +14,8 @@
 //! production = true                # work that the recorded network hid takes time; without it none
 //! jitter = 0.0                     # each thinking up to this share longer or shorter, as run.seed draws it
 //!
+//! placement = "shuffle:4"          # on which of the fabric's hosts those of the trace are; default: on the first ones
+//!
 //! [workload.racks]                 # where hosts stand, in place of what the trace says
 //! m1 = "/r1"
 //!

@@ -1,5 +1,6 @@
 //! Reading experiments from files.
 
+use crate::placing::JobPlacement;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -41,6 +42,9 @@ impl Experiment {
         }
         if let Some(jobs) = self.workload.generate.as_mut().filter(|jobs| !shipped::is_shipped_job(jobs, folder)) {
             *jobs = folder.join(&*jobs);
+        }
+        if let Some(JobPlacement::File(file)) = &mut self.workload.placement {
+            *file = folder.join(&*file);
         }
         if let Some(traffic) = &mut self.traffic {
             let background = traffic.background.as_mut().map(|background| &mut background.distances);

@@ -8,6 +8,7 @@ use netsim::traffic::TrafficConfig;
 use serde::{Deserialize, Serialize};
 
 use super::Seeds;
+use crate::placing::JobPlacement;
 use causal::{Causality, CoreSharing, CpuFactors, Jitter, Options};
 use mapreduce::Growth;
 
@@ -107,6 +108,9 @@ pub struct Workload {
     /// Racks of hosts, in place of what the trace says. A host whose rack neither knows stands in the first rack that
     /// the trace knows.
     pub racks: BTreeMap<String, String>,
+    /// On which of the fabric's hosts those of the trace are. Default: on the first ones, rack by rack.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement: Option<JobPlacement>,
     /// Factors by kind of task ("map", "reduce") or role ("DataNode"), in place of `cpu_factor`.
     pub cpu_factors: BTreeMap<String, f64>,
     /// The recorded job grown, as `replay grow` does it, in place of the recorded one. Default: as recorded.
@@ -128,6 +132,7 @@ impl Default for Workload {
             production: true,
             jitter: 0.0,
             racks: BTreeMap::new(),
+            placement: None,
             cpu_factors: BTreeMap::new(),
             grow: None,
         }
@@ -266,6 +271,12 @@ impl Experiment {
         if self.workload.trace.is_some() && self.workload.generate.is_some() {
             return Err(
                 "workload.generate and workload.trace exclude each other: jobs from parameters, or a recorded one"
+                    .to_owned(),
+            );
+        }
+        if self.workload.placement.is_some() && !self.workload.racks.is_empty() {
+            return Err(
+                "workload.placement and workload.racks exclude each other: where hosts are, by a policy or one by one"
                     .to_owned(),
             );
         }

@@ -45,6 +45,9 @@ pub struct ProgramSummary {
     pub fabric: String,
     /// When the last rank had ended.
     pub time_s: f64,
+    /// When the last rank of each application had ended, in their order; empty of one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub applications_s: Vec<f64>,
     /// Hosts of the fabric.
     pub hosts: u32,
     /// From sends to arrivals: the mean of the messages; null without messages.
@@ -94,6 +97,7 @@ impl ProgramRun {
         let summary = ProgramSummary {
             fabric: name.to_owned(),
             time_s: end.as_secs_f64(),
+            applications_s: applications(program, driver),
             hosts: of_hosts,
             message_mean_s: (!ways.is_empty()).then(|| sum as f64 / ways.len() as f64 / 1e12),
             message_median_s: at(50),
@@ -128,6 +132,16 @@ impl ProgramRun {
             ranks: driver.ranks_end().iter().enumerate().map(rank).collect(),
         }
     }
+}
+
+/// When the last rank of each of several applications had ended, in seconds.
+fn applications(program: &Program, driver: &Driver) -> Vec<f64> {
+    let (ranks, mut ends) = (program.applications(), driver.ranks_end().iter());
+    if ranks.len() < 2 {
+        return Vec::new();
+    }
+    let last = |ranks: &u32| ends.by_ref().take(*ranks as usize).max().map_or(0.0, |end| end.as_secs_f64());
+    ranks.iter().map(last).collect()
 }
 
 /// A program over fabrics, as figures and rows.

@@ -18,6 +18,7 @@ mod experiment_sweeps;
 mod generated;
 mod job_sweeps;
 mod peers_command;
+mod placements;
 mod predictions;
 mod program_command;
 mod promises;

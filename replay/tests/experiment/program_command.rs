@@ -160,7 +160,7 @@ fn kernels_run_are_printed_and_placed() {
         assert!(said.contains(part), "{arguments:?}: {said}");
     }
     let goal = run(folder.path(), 2, &["question.goal", "--print", "trc"]);
-    assert!(goal.contains("only kernels, trc and Dimemas' traces can be printed in another form"), "{goal}");
+    assert!(goal.contains("only kernels, trc, alog and Dimemas' traces can be printed in another form"), "{goal}");
 }
 
 /// The torus of docs/programs.md, and the cycles that INSEE's own program took there.
@@ -231,7 +231,7 @@ fn what_is_wrong_is_named() {
         (&["flow.txt"], &["flow.txt: line 1: \"0 1 10\" is no flow: write SOURCE DESTINATION BYTES START_NS"]),
         (&["/dev/zero"], &["/dev/zero: line 1: longer than 16 MiB"]),
         (&["question.goal", "--task-mapping", "map"], &["map"]),
-        (&["question.goal", "--nodes", "1"], &["1 x 2 ranks do not fit on 1 hosts (--nodes says how many there are)"]),
+        (&["question.goal", "--nodes", "1"], &["2 ranks do not fit on 1 hosts (--nodes says how many there are)"]),
         (&["question.goal", "--compute-factor=-1"], &["--compute-factor", "from 0 to 1,000,000"]),
         (&["question.goal", "--fabric", "linear.toml"], &["linear.toml: the name linear is there already"]),
         (&["question.goal", "--fabric", "ethernet-100g"], &["ethernet-100g", "ethernet-10g"]),

@@ -2,11 +2,12 @@
 use netsim::fabric::{self, FabricConfig};
 use netsim::network::HostIndex;
 use netsim::topology::HostPlace;
-use program::{Driver, Options, ParseError, Program, Sequences, dimemas, flows, goal, trc, vef};
+use program::{Driver, Options, ParseError, Program, Sequences, alog, dimemas, flows, goal, trc, vef};
 
 /// What must hold for any input.
 pub fn check(text: &str) {
-    for sequences in [trc::read(text.as_bytes()), dimemas::read(text.as_bytes())].into_iter().flatten() {
+    let read = [trc::read(text.as_bytes()), alog::read(text.as_bytes()), dimemas::read(text.as_bytes())];
+    for sequences in read.into_iter().flatten() {
         if sequences.ranks().len() <= 64 {
             is_written(&sequences);
         }
@@ -28,6 +29,12 @@ fn is_written(sequences: &Sequences) {
     let mut text = Vec::new();
     if trc::write(sequences, &mut text).is_ok()
         && let Ok(again) = trc::read(&text[..])
+    {
+        assert!(sequences.ranks().len() >= again.ranks().len());
+    }
+    let mut text = Vec::new();
+    if alog::write(sequences, &mut text).is_ok()
+        && let Ok(again) = alog::read(&text[..])
     {
         assert!(sequences.ranks().len() >= again.ranks().len());
     }

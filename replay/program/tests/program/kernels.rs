@@ -1,6 +1,6 @@
 //! Kernels: who sends to whom, and how long that takes where flows do not meet.
 
-use program::{Kernel, KernelKind, Operation, Program};
+use program::{Kernel, KernelKind, Operation, Program, goal};
 
 use super::run_with;
 
@@ -113,4 +113,16 @@ fn instances_have_ranks_of_their_own_and_take_as_long_as_one() {
     let alone = run_with(&one, 40).unwrap();
     assert_eq!(ran.ranks_ns, [&alone.ranks_ns[..], &alone.ranks_ns[..], &alone.ranks_ns[..]].concat());
     assert!(one.repeated(1 << 20).is_err());
+    assert_eq!((one.applications(), three.applications()), (vec![8], vec![8; 3]));
+}
+
+#[test]
+fn several_applications_run_at_once_as_each_alone() {
+    let programs = [program(KernelKind::Butterfly, &[8]), program(KernelKind::OneToAll, &[5])];
+    let both = Program::together(&[&programs[0], &programs[1], &programs[0]]).unwrap();
+    assert_eq!((both.ranks(), both.applications()), (21, vec![8, 5, 8]));
+    let [one, other] = programs.each_ref().map(|program| run_with(program, 40).unwrap().ranks_ns);
+    assert_eq!(run_with(&both, 40).unwrap().ranks_ns, [&one[..], &other, &one].concat());
+    let tagged = goal::read(&b"num_ranks 1\nrank 0 {\nl1: calc 5\n}\n"[..]).unwrap();
+    assert!(Program::together(&[&programs[0], &tagged]).unwrap_err().contains("do not run together"));
 }

@@ -18,6 +18,30 @@ fn policies_are_those_of_insee() {
 }
 
 #[test]
+fn applications_of_several_sizes_follow_one_another() {
+    assert_eq!(Placement::Shift(14).hosts_of(&[1, 3], 16).unwrap(), [14, 15, 0, 1]);
+    assert_eq!(Placement::Quadrant(vec![4, 4]).hosts_of(&[3, 1], 16).unwrap(), [0, 1, 4, 2]);
+    assert!(Placement::Consecutive.hosts_of(&[9, 8], 16).unwrap_err().contains("9 + 8 ranks do not fit on 16 hosts"));
+}
+
+#[test]
+fn policies_are_read_as_they_are_written() {
+    for text in ["consecutive", "shift:3", "shuffle:4", "column:8x2", "quadrant:4x4x2", "random:9"] {
+        assert_eq!(text.parse::<Placement>().unwrap().to_string(), text);
+    }
+    assert_eq!("random".parse(), Ok(Placement::Random(1)));
+    for (text, expected) in [
+        ("diagonal", "there are consecutive, shift:N"),
+        ("shift:x", "\"x\" is no number"),
+        ("column:8x2x2", "column has a grid of 2 sides"),
+        ("quadrant:0x4", "\"0x4\" is no grid"),
+    ] {
+        let error = text.parse::<Placement>().unwrap_err();
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+}
+
+#[test]
 fn what_does_not_fit_is_refused() {
     for (placement, applications, ranks, expected) in [
         (Placement::Consecutive, 3, 6, "3 x 6 ranks do not fit on 16 hosts"),

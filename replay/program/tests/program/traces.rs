@@ -1,6 +1,6 @@
-//! INSEE's, Dimemas' and VEF traces, and programs written in other forms.
+//! INSEE's, MPICH's, Dimemas' and VEF traces, and programs written in other forms.
 
-use program::{Sequences, dimemas, goal, trc, vef};
+use program::{Sequences, alog, dimemas, goal, trc, vef};
 use proptest::prelude::*;
 
 use super::kernels::{KINDS, kernel};
@@ -21,6 +21,8 @@ fn what_is_written_in_a_form_is_read_in_it() {
     for sequences in all_kernels() {
         let time = run_with(&sequences.program().unwrap(), 70).unwrap().ranks_ns;
         assert_eq!(trc::read(&written(|file| trc::write(&sequences, file))[..]).unwrap(), sequences);
+        // Kernels calculate nothing here, so that nothing is left out.
+        assert_eq!(alog::read(&written(|file| alog::write(&sequences, file))[..]).unwrap(), sequences);
         let of_dimemas = dimemas::read(&written(|file| dimemas::write(&sequences, "a \"name\"", file))[..]).unwrap();
         assert_eq!(of_dimemas.ranks(), sequences.ranks());
         assert_eq!(run_with(&of_dimemas.program().unwrap(), 70).unwrap().ranks_ns, time);
@@ -71,6 +73,51 @@ fn a_trace_of_insee_is_matched_by_bytes_as_well() {
 }
 
 #[test]
+fn collective_operations_of_a_dimemas_trace_are_expanded() {
+    // Four ranks: a barrier, then 100 bytes from rank 2 to all, then 100 bytes of each at rank 1; of the two in communicator 2 each has the other's as well.
+    let mut text = "#DIMEMAS:x:1,9:4(1,1,1,1),2\nd:1:1:4:0:1:2:3\nd:1:2:2:0:3\n".to_owned();
+    let record = |rank: u32, kind: u32, communicator: u32, root: u32, sent: u32, received: u32| {
+        format!("10:{rank}:0:{kind}:{communicator}:{root}:0:{sent}:{received}:1\n")
+    };
+    for rank in 0..4 {
+        text += &record(rank, 0, 1, 0, 0, 0);
+        let (sent, received) = if rank == 2 { (100, 0) } else { (0, 100) };
+        text += &record(rank, 1, 1, 2, sent, received);
+        text += &record(rank, 10, 1, 1, 100, if rank == 1 { 100 } else { 0 });
+        if rank % 3 == 0 {
+            text += &record(rank, 11, 2, 0, 50, 50);
+        }
+    }
+    let sequences = dimemas::read(text.as_bytes()).unwrap();
+    let messages = sequences.program().unwrap().messages();
+    // Two rounds of four, three edges of a tree twice, one exchange.
+    assert_eq!(messages, 8 + 3 + 3 + 2);
+    let ran = run_with(&sequences.program().unwrap(), 0).unwrap();
+    // A way takes 1,000 ns and the bytes: two of the barrier, then from 2 to 0, where 0 has its part of the third to send to 3, and 3 to 1.
+    assert_eq!(ran.end_ns, 2 * 1_000 + 3 * 1_100);
+}
+
+#[test]
+fn a_trace_of_mpich_has_sends_and_receives_among_other_events() {
+    // As INSEE's program reads it: a header, an event of its own, then a message and one to itself.
+    let text = "-1 0 0 0 0 0 0 whoever\n-3 0 0 0 1 2.5 0\n-101 0 0 1 0 0.001 7 0\n-101 1 0 1 0 0.002 7 50\n\
+                -102\t1 0 0 0 0.003 7 0\n";
+    let sequences = alog::read(text.as_bytes()).unwrap();
+    assert_eq!(sequences.ranks().iter().map(Vec::len).collect::<Vec<_>>(), [1, 1]);
+    // A message of 0 bytes counts as one byte, for 1,000 ns and one more.
+    assert_eq!(run_with(&sequences.program().unwrap(), 0).unwrap().end_ns, 1_000 + 1);
+    for (text, expected) in [
+        ("-1 0 0\n", "there is no send (-101) or receive (-102)"),
+        ("-1 0\n-101 0 0 1 0 0.001 7\n", "line 2: \"-101 0 0 1 0 0.001 7\" is too short"),
+        ("-102 0 0 x 0 0 7 5\n", "\"x\" is no process"),
+        ("-101 0 0 1048576 0 0 7 5\n", "rank 1048576: from 0 to 1048575 are possible"),
+    ] {
+        let error = alog::read(text.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+}
+
+#[test]
 fn a_trace_of_dimemas_takes_its_bursts_and_ways() {
     let file =
         std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../experiments/dimemas/microbenchmark.dim")).unwrap();
@@ -81,7 +128,19 @@ fn a_trace_of_dimemas_takes_its_bursts_and_ways() {
     for (text, expected) in [
         ("1:0:0:1", "line 1: the first line has to be #DIMEMAS:"),
         ("#DIMEMAS:\"x\":1,9:2(1,2),0", "tasks of 1,2 threads: each has to have 1"),
-        ("#DIMEMAS:x:1,9:2(1,1),0\n10:0:0:1:0:0:0:1:1:0", "line 2: a collective operation"),
+        (
+            "#DIMEMAS:x:1,9:2(1,1),0\n10:0:0:12:1:0:0:1:1:0",
+            "line 2: collective operation \"12\": there are 0 (barrier)",
+        ),
+        ("#DIMEMAS:x:1,9:2(1,1),0\n10:0:0:1:1:1:0:1:1:0", "its root, rank 1, does not take part"),
+        (
+            "#DIMEMAS:x:1,9:2(1,1),0\n10:0:0:0:1:0:0:0:0:1\n10:0:0:0:1:0:0:0:0:1\n10:1:0:0:1:0:0:0:0:1",
+            "communicator 1: rank 1 takes part in 1 collective operations, others in 2",
+        ),
+        (
+            "#DIMEMAS:x:1,9:2(1,1),0\n10:0:0:0:1:0:0:0:0:1\n10:1:0:11:1:0:0:8:8:1",
+            "call it by different names, or with different roots",
+        ),
         ("#DIMEMAS:x:1,9:2(1,1),0\n1:0:0:-1", "a burst may take from 0 s to 100 days"),
         ("#DIMEMAS:x:1,9:2(1,1),0\n1:0:3:1", "thread 3: each task has thread 0 alone"),
         ("#DIMEMAS:x:1,9:2(1,1),0\n1:5:0:1", "rank 5: there are 2 ranks, from 0"),

@@ -14,7 +14,7 @@ use comfy_table::Cell;
 use netsim::fabric::{self, FabricKind as _};
 use netsim::network::Simulation as _;
 use netsim::units::DurationPs;
-use program::{Driver, Options, Program, dimemas, goal, trc};
+use program::{Driver, Options, Program, alog, dimemas, goal, trc};
 use rayon::prelude::*;
 use replay::dimemas::mapping;
 use replay::experiment::{Experiment, Override};
@@ -115,6 +115,7 @@ fn print(source: &Source, form: Form) -> Result<ExitCode, Error> {
     match form {
         Form::Goal => goal::write(&sequences, &mut text),
         Form::Trc => trc::write(&sequences, &mut text),
+        Form::Alog => alog::write(&sequences, &mut text),
         Form::Dimemas => dimemas::write(&sequences, &source.to_string(), &mut text),
     }
     .with_context(|| source.to_string())?;
@@ -143,7 +144,7 @@ fn run(program: &Program, experiment: &Experiment, args: &ProgramArgs) -> Result
     let nodes = args.nodes.or_else(|| experiment.fabric.places().hosts.is_none().then_some(ranks));
     let places = mapping::hosts(&experiment.fabric, nodes, args.racks)?;
     let nodes = u32::try_from(places.len())?;
-    let hosts = args.placing.hosts(ranks, nodes)?;
+    let hosts = args.placing.hosts(program, nodes)?;
     let mut network = fabric::build(&experiment.fabric, &places)?;
     let options = Options { overhead: args.overhead, compute_factor: args.compute_factor };
     let mut driver = Driver::new(program, &hosts, options);

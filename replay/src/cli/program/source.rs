@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Error, bail};
 use clap::{Args, ValueEnum};
 use netsim::units::Bytes;
-use program::{Kernel, KernelKind, Program, Sequences, dimemas, flows, goal, trc, vef};
+use program::{Kernel, KernelKind, Program, Sequences, alog, dimemas, flows, goal, trc, vef};
 
 /// Bytes of a file's beginning by which its form is guessed.
 const MAX_BEGINNING: u64 = 64 << 10;
 
 #[derive(Debug, Args)]
 pub(super) struct Source {
-    /// A schedule in GOAL, a list of flows, or a trace (trc, Dimemas, VEF).
+    /// A schedule in GOAL, a list of flows, or a trace (trc, alog, Dimemas, VEF).
     #[arg(required_unless_present = "kernel")]
     file: Option<PathBuf>,
     /// A program of known communication in place of a file.
@@ -48,13 +48,15 @@ pub(super) struct Source {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     /// LogGOPSim's and ATLAHS' schedules.
     Goal,
     /// SOURCE DESTINATION BYTES START_NS a line, as htsim takes them.
     Flows,
     /// INSEE's traces.
     Trc,
+    /// Traces of MPICH's logging library.
+    Alog,
     /// Dimemas' traces.
     Dimemas,
     /// VEF traces: messages that wait for messages.
@@ -68,6 +70,8 @@ pub(super) enum Form {
     Goal,
     /// A trace for INSEE.
     Trc,
+    /// The same as MPICH's logging library writes them: without calculations.
+    Alog,
     /// A trace for Dimemas.
     Dimemas,
 }
@@ -137,9 +141,9 @@ impl Kind {
 
 /// Sides of a grid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Sides(pub Vec<u32>);
+struct Sides(Vec<u32>);
 
-pub(super) fn sides(text: &str) -> Result<Sides, String> {
+fn sides(text: &str) -> Result<Sides, String> {
     let side = |word: &str| word.parse().ok().filter(|side| *side > 0);
     let sides: Option<Vec<u32>> = text.split('x').map(side).collect();
     sides.map(Sides).ok_or_else(|| format!("\"{text}\" is no grid: write its sides as 8x4"))
@@ -148,38 +152,20 @@ pub(super) fn sides(text: &str) -> Result<Sides, String> {
 impl Source {
     /// The program.
     pub fn read(&self) -> Result<Program, Error> {
-        let Some(file) = &self.file else { return self.sequences()?.program().map_err(Error::msg) };
-        let name = || file.display().to_string();
-        let format = self.format_of(file).with_context(name)?;
-        let open = BufReader::new(File::open(file).with_context(name)?);
-        match format {
-            Format::Goal => goal::read(open),
-            Format::Flows => flows::read(open),
-            Format::Vef => vef::read(open),
-            Format::Trc | Format::Dimemas => return self.sequences()?.program().map_err(Error::msg).with_context(name),
+        match &self.file {
+            Some(file) => read(file, self.format),
+            None => self.kernel()?.sequences().and_then(|sequences| sequences.program()).map_err(Error::msg),
         }
-        .with_context(name)
     }
 
     /// The operations of each rank, of forms that have a list of them.
     pub fn sequences(&self) -> Result<Sequences, Error> {
         let Some(file) = &self.file else { return self.kernel()?.sequences().map_err(Error::msg) };
-        let name = || file.display().to_string();
-        let format = self.format_of(file).with_context(name)?;
-        let open = BufReader::new(File::open(file).with_context(name)?);
-        match format {
-            Format::Trc => trc::read(open).with_context(name),
-            Format::Dimemas => dimemas::read(open).with_context(name),
-            Format::Goal | Format::Flows | Format::Vef => {
-                bail!("{}: only kernels, trc and Dimemas' traces can be printed in another form", name())
+        match opened(file, self.format)? {
+            Opened::Sequences(sequences) => Ok(sequences),
+            Opened::Program(_) => {
+                bail!("{}: only kernels, trc, alog and Dimemas' traces can be printed in another form", file.display())
             }
-        }
-    }
-
-    fn format_of(&self, file: &Path) -> Result<Format, Error> {
-        match self.format {
-            Some(format) => Ok(format),
-            None => guess(file),
         }
     }
 
@@ -225,6 +211,37 @@ fn even_sides(ranks: u32, dimensions: u32) -> Result<Vec<u32>, Error> {
     Ok(vec![side; dimensions as usize])
 }
 
+/// What a file holds.
+enum Opened {
+    Sequences(Sequences),
+    Program(Program),
+}
+
+/// The program in a file, of a form that is guessed where none is given.
+pub(super) fn read(file: &Path, format: Option<Format>) -> Result<Program, Error> {
+    match opened(file, format)? {
+        Opened::Sequences(sequences) => {
+            sequences.program().map_err(Error::msg).with_context(|| file.display().to_string())
+        }
+        Opened::Program(program) => Ok(program),
+    }
+}
+
+fn opened(file: &Path, format: Option<Format>) -> Result<Opened, Error> {
+    let name = || file.display().to_string();
+    let format = format.map_or_else(|| guess(file), Ok).with_context(name)?;
+    let open = BufReader::new(File::open(file).with_context(name)?);
+    match format {
+        Format::Goal => goal::read(open).map(Opened::Program),
+        Format::Flows => flows::read(open).map(Opened::Program),
+        Format::Vef => vef::read(open).map(Opened::Program),
+        Format::Trc => trc::read(open).map(Opened::Sequences),
+        Format::Alog => alog::read(open).map(Opened::Sequences),
+        Format::Dimemas => dimemas::read(open).map(Opened::Sequences),
+    }
+    .with_context(name)
+}
+
 /// The form of a file, by its beginning.
 fn guess(path: &Path) -> Result<Format, Error> {
     let mut file = BufReader::new(File::open(path)?).take(MAX_BEGINNING);
@@ -235,6 +252,7 @@ fn guess(path: &Path) -> Result<Format, Error> {
         match first {
             "" => (),
             "c" | "s" | "r" => return Ok(Format::Trc),
+            _ if first.starts_with('-') => return Ok(Format::Alog),
             _ if first.starts_with("num_ranks") => return Ok(Format::Goal),
             _ if first.starts_with("#DIMEMAS") => return Ok(Format::Dimemas),
             _ if first.starts_with("VEF") => return Ok(Format::Vef),
