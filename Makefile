@@ -10,7 +10,7 @@ JAR     := hadoop-patches/target/hadoptic-agent.jar
 OUT     ?= out
 LAB     ?= --links 100mbit --uplink 50mbit --size 128MB
 
-.PHONY: help demo test lab bench scaling predict job-matrix fuzz lint agents static dist tables needs clean
+.PHONY: help demo test lab bench scaling analyses predict job-matrix fuzz lint agents static dist tables needs clean
 
 help:
 	@echo "make demo    replay a real captured job, as it was and grown to 64 workers, over several fabrics; ends with where the reports lie"
@@ -20,6 +20,7 @@ help:
 	@echo "make dist    a tarball and a .deb of all programs, the Java agent, manual pages, completions, units: target/package"
 	@echo "make bench   benchmarks of the hot paths, beside peers; writes docs/benchmarks.md"
 	@echo "make scaling how time and memory grow with the network (figure 14 of INSEE); writes docs/scaling.md"
+	@echo "make analyses what one may look at in a network (figure 9 of INSEE); writes docs/analyses.md"
 	@echo "make predict jobs run on several networks, and predicted for each from the others: errors beside real runs (root, hours)"
 	@echo "make job-matrix  jobs run in many sizes, and made of one recorded run: errors beside real runs (root, many hours)"
 	@echo "make fuzz    ten minutes of fuzzing for each reader of foreign bytes (cargo-fuzz)"
@@ -62,6 +63,10 @@ bench:
 scaling:
 	cargo build --release $(TABLES)
 	target/release/scaling --out docs
+
+analyses:
+	cargo build --release $(TABLES)
+	target/release/analyses --out docs
 
 predict:
 	@if [ "$$(id -u)" != 0 ]; then echo "make predict runs clusters in network namespaces: run it as root" >&2; exit 2; fi
