@@ -114,8 +114,10 @@ pub fn write_with(
     let mut causal = causal?;
     written?;
     let joined = &mut merged.joined;
-    // Only to find causes.
+    let lengths = [joined.limits.len(), joined.messages.len(), joined.spans.len(), joined.steps.len()];
+    // Only to find causes, or written.
     (joined.streams, joined.jvm, joined.threads) = (Vec::new(), Vec::new(), Vec::new());
+    (joined.limits, joined.messages, joined.spans, joined.steps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     progress.step("writing tables", 1, Unit::Nothing);
     let nodes = || write_row_iter(folder, causal.events());
     let edges = || {
@@ -135,13 +137,14 @@ pub fn write_with(
         let name = if row.protocol.is_empty() { "unknown" } else { &row.protocol };
         *bytes_by_protocol.entry(name.to_owned()).or_default() += row.client_bytes + row.server_bytes;
     }
+    let [limits, messages, spans, steps] = lengths;
     let rows = [
         ("processes", joined.processes.len()),
         ("connections", joined.connections.len()),
-        ("limits", joined.limits.len()),
-        ("messages", joined.messages.len()),
-        ("spans", joined.spans.len()),
-        ("steps", joined.steps.len()),
+        ("limits", limits),
+        ("messages", messages),
+        ("spans", spans),
+        ("steps", steps),
         ("events", causal.events().len()),
         ("dependencies", causal.dependency_count()),
         ("timers", causal.timers.len()),

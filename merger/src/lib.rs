@@ -25,6 +25,8 @@
 //! # }
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod assembly;
 pub mod build;
 pub mod built_trace;

@@ -1,5 +1,6 @@
 //! `merger`: from captures to a causal trace.
 
+use std::ffi::{c_int, c_long};
 use std::io::{self, IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -33,6 +34,28 @@ use trace_tables::read_trace;
 /// What one thread gave back another can take, and what none needs goes back to the system.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+// No crate has safe functions for the allocator's options. These take any number: an option that is none is left alone.
+#[expect(unsafe_code, reason = "declares two functions with the types of mimalloc.h")]
+unsafe extern "C" {
+    safe fn mi_option_get(option: c_int) -> c_long;
+    safe fn mi_option_set(option: c_int, value: c_long);
+}
+
+/// `mi_option_purge_delay` of mimalloc 2, and what it is where nobody sets it, milliseconds.
+const PURGE_DELAY: (c_int, c_long) = (15, 10);
+/// A merge asks again for what it gave back within this time, mostly.
+const LONGER_DELAY_MS: c_long = 50;
+
+/// Lets memory that was given back stay with the process a little longer: pages that the system takes and gives again are cleared each
+/// time. Done before there are other threads, and only where the option is what it is taken for, and nobody set it
+/// (`MIMALLOC_PURGE_DELAY`).
+fn keep_memory_longer() {
+    let (option, usual) = PURGE_DELAY;
+    if mi_option_get(option) == usual {
+        mi_option_set(option, LONGER_DELAY_MS);
+    }
+}
 
 /// Joins the captures of all hosts of a Hadoop cluster into one causal trace: who said what to whom, and because of
 /// what.
@@ -295,6 +318,7 @@ enum Format {
 }
 
 fn main() -> ExitCode {
+    keep_memory_longer();
     let cli = Cli::parse();
     one_pool();
     let done = match cli.command {

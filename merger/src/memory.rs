@@ -20,7 +20,7 @@ use crate::capture::recent::Recent;
 use crate::capture::{digest, find, pcap};
 use crate::error::MergeError;
 use crate::maps::HashMap;
-use crate::volume::{BASE_BYTES, Volume};
+use crate::volume::{Volume, base_bytes};
 
 /// What captures hold.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +45,7 @@ fn measure(captures: &[PathBuf]) -> Result<Measured, MergeError> {
         let volume = folder.open(file).and_then(|input| volume_of(folder, file, input));
         match volume {
             Ok(volume) => {
-                Ok(Measured { volume, heaviest: (volume.memory_bytes(u64::MAX) - BASE_BYTES, folder.shown(file)) })
+                Ok(Measured { volume, heaviest: (volume.memory_bytes(u64::MAX) - base_bytes(), folder.shown(file)) })
             }
             Err(error) if is_damage(&error) => Ok(Measured::default()),
             Err(error) => Err(MergeError::io(folder.folder.path().join(file.path()))(error)),
@@ -76,6 +76,10 @@ fn packets(input: File) -> io::Result<Volume> {
     let Ok(mut reader) = PacketReader::new(files::unpacked(input)?) else { return Ok(Volume::default()) };
     let mut counted = Counted::default();
     while counted.packets < SAMPLE_PACKETS {
+        if let Some(packet) = reader.next_plain() {
+            counted.take(&packet.view());
+            continue;
+        }
         match &reader.next_view() {
             Ok(Some(packet)) => counted.take(packet),
             _ => return Ok(counted.volume()),
@@ -164,6 +168,7 @@ struct Counted {
 }
 
 impl Counted {
+    #[inline]
     fn take(&mut self, packet: &PacketView<'_>) {
         self.packets += 1;
         let kept = packet.payload.len().min(KEPT_BYTES).min(packet.payload_length as usize);
@@ -274,8 +279,9 @@ fn check_with(captures: &[PathBuf], limit: u64, taken: fn(&Volume, u64) -> u64) 
     if taken(&volume, for_packets(limit)) <= limit {
         return Ok(volume);
     }
-    // All in memory, or all but what packets take beyond their share.
-    let needed = taken(&volume, u64::MAX).min(taken(&volume, 0).saturating_mul(SHARES) / (SHARES - 1) + SHARES);
+    // All in memory, or all but what packets, and their segments in a quarter of that, take beyond their share.
+    let others = taken(&volume, 0).saturating_mul(4 * SHARES) / (4 * SHARES - 5);
+    let needed = taken(&volume, u64::MAX).min(others + SHARES);
     let show = quantity::show_bytes;
     Err(MergeError::Memory {
         volume: Box::new(volume),

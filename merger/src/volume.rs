@@ -2,19 +2,25 @@
 
 use serde::{Deserialize, Serialize};
 
-// What each part takes at most, bytes. Fitted on 2026-11-26 so that the golden captures and captures of one kind of thing
-// alone come out between 1.25 and 2.66 times what `merger build --json` says that it took in the end: terasort 113 MiB (691,888
-// packets), wordcount 74, encrypted 62; 120,000 connections of a packet each, 523; 1,000,000 packets without payload, 53;
-// 300,000 with 200 bytes each, 123; 400,000 records of JVMs, 156 of calls and 69 of threads; as many of sockets, each of another
-// process, 269.
+// What each part takes at most, bytes. Fitted on 2026-11-26 to what `merger build --json` says that it took in the end (foreseen;
+// taken, MiB): terasort (137; 95), wordcount (121; 59), encrypted (116; 44), 45 terasorts (563; 426 with `--memory 1GiB`, 1,043; 816
+// with 4GiB), and captures of one kind of thing alone: 120,000 connections of a SYN each (572; 496), 1,000,000 packets without payload
+// (133; 42), 300,000 with 200 bytes each (225; 125), 400,000 records of JVMs, of calls (226; 152) and of threads (226; 78), as many of
+// sockets, with half as many processes (355; 243). It falls short of 400,000 fetches, each of a map of its own (226; 249): texts are
+// taken to be told more than once.
 
-/// A merge of nothing takes 40 MiB, and more where there are more threads.
-pub(crate) const BASE_BYTES: u64 = 112 << 20;
+/// A merge of nothing takes 40 MiB.
+const BASE_BYTES: u64 = 92 << 20;
+/// What each thread holds: three terasorts take 142 MiB with two threads, 204 with 8 and 242 with 16.
+const BYTES_PER_THREAD: u64 = 10 << 20;
 /// What stays of a packet: its segment, its share of messages and causes.
 const BYTES_PER_PACKET: u64 = 4;
 /// A packet without its payload, packed, while it is in memory: vectors grow by half of what they hold on average.
 const PACKED_BYTES: u64 = 18;
-const BYTES_PER_CONNECTION: u64 = 2_400;
+const BYTES_PER_CONNECTION: u64 = 4_000;
+/// A record of a JVM while packets are in memory.
+const BYTES_PER_READ_RECORD: u64 = 120;
+/// What becomes of it: a span, its row, its part in causes.
 const BYTES_PER_JVM_RECORD: u64 = 300;
 const BYTES_PER_SOCKET_RECORD: u64 = 450;
 
@@ -50,17 +56,25 @@ impl Volume {
         }
     }
 
-    /// Memory that a merge of this takes at most, bytes, if packets may take so much of it.
+    /// Memory that a merge of this takes at most, bytes, if packets may take so much of it: until connections are read, or while
+    /// causes are found, when packets and sockets have been given up.
     #[must_use]
     pub fn memory_bytes(&self, for_packets: u64) -> u64 {
-        self.other_bytes().saturating_add(self.packed_bytes().min(for_packets))
+        let packets = self.packed_bytes().min(for_packets);
+        let segments = packets / 4;
+        let causes = [
+            (self.packets, BYTES_PER_PACKET),
+            (self.connections, BYTES_PER_CONNECTION),
+            (self.jvm_records, BYTES_PER_JVM_RECORD),
+            (segments, 1),
+        ];
+        self.read_bytes(packets).saturating_add(segments).max(with_base(&causes))
     }
 
     /// Memory that the making of digests of this takes at most, bytes.
     #[must_use]
     pub fn digest_bytes(&self, for_packets: u64) -> u64 {
-        let without_packets = Self { packets: 0, ..*self };
-        without_packets.other_bytes().saturating_add(self.packed_bytes().min(for_packets))
+        self.read_bytes(self.packed_bytes().min(for_packets))
     }
 
     /// What its packets take in memory or in a temporary file, bytes.
@@ -69,15 +83,23 @@ impl Volume {
         self.packets.saturating_mul(PACKED_BYTES).saturating_add(self.kept_bytes.saturating_mul(3) / 2)
     }
 
-    /// What everything else takes, bytes.
-    pub(crate) fn other_bytes(&self) -> u64 {
-        let parts = [
-            (self.packets, BYTES_PER_PACKET),
+    /// What it takes when it has been read, with so much for packets.
+    fn read_bytes(&self, packets: u64) -> u64 {
+        with_base(&[
+            (packets, 1),
             (self.connections, BYTES_PER_CONNECTION),
-            (self.jvm_records, BYTES_PER_JVM_RECORD),
+            (self.jvm_records, BYTES_PER_READ_RECORD),
             (self.socket_records, BYTES_PER_SOCKET_RECORD),
             (self.socket_bytes, 1),
-        ];
-        parts.iter().fold(BASE_BYTES, |all, (count, bytes)| all.saturating_add(count.saturating_mul(*bytes)))
+        ])
     }
+}
+
+/// What a merge takes whatever captures hold, bytes.
+pub(crate) fn base_bytes() -> u64 {
+    BASE_BYTES + BYTES_PER_THREAD * rayon::current_num_threads() as u64
+}
+
+fn with_base(parts: &[(u64, u64)]) -> u64 {
+    parts.iter().fold(base_bytes(), |all, (count, bytes)| all.saturating_add(count.saturating_mul(*bytes)))
 }

@@ -36,3 +36,23 @@ fn the_golden_terasort_is_owned_known_and_agrees_with_the_counters() {
 fn the_golden_wordcount_is_owned_known_and_agrees_with_the_counters() {
     assert_meets_targets(&check("wordcount"));
 }
+
+#[test]
+fn a_merge_of_longer_captures_takes_no_more_memory_than_foreseen_and_not_much_less() {
+    for (capture, times) in [("wordcount", 4), ("terasort", 3)] {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let (longer, trace) = (at("capture"), at("trace"));
+        let enlarged =
+            run("enlarge-capture", &[golden(capture).to_str().unwrap(), &longer, &times.to_string()]).unwrap();
+        assert!(enlarged.status.success(), "{}", String::from_utf8_lossy(&enlarged.stderr));
+        // Everything in memory, and packets in a file.
+        for memory in ["4GiB", "320MiB"] {
+            let stated =
+                run_json("merger", &["build", &longer, "--out", &trace, "--force", "--memory", memory]).unwrap();
+            let of = |name: &str| stated[name].as_u64().unwrap();
+            let (foreseen, taken) = (of("memory_estimate_bytes"), of("memory_peak_bytes"));
+            assert!(taken <= foreseen && foreseen <= 3 * taken, "{capture}, {memory}: {taken} of {foreseen}");
+        }
+    }
+}

@@ -102,6 +102,17 @@ impl Direction {
             Self::Foreign => 3,
         }
     }
+
+    #[inline]
+    fn of_number(number: u8) -> Option<Self> {
+        Some(match number {
+            0 => Self::In,
+            1 => Self::Out,
+            2 => Self::Loopback,
+            3 => Self::Foreign,
+            _ => return None,
+        })
+    }
 }
 
 /// SACK blocks of a segment (RFC 2018): what its sender has received beyond the acknowledgement number. There is room
@@ -243,7 +254,7 @@ impl PacketView<'_> {
 }
 
 /// What nearly every packet of a cluster is, in the plainest form: between IPv4 addresses, without SACK blocks. A recorder
-/// sees 300,000 of them a second, and making a [`Packet`] of each took longer than writing it.
+/// sees 300,000 of them a second, and making a [`Packet`] of each took longer than writing it; a reader sees some millions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlainPacket<'a> {
     /// Nanoseconds since the epoch.
@@ -272,6 +283,35 @@ pub struct PlainPacket<'a> {
     pub window: u16,
     /// The first bytes of the payload, as many as are kept.
     pub payload: &'a [u8],
+}
+
+impl<'a> PlainPacket<'a> {
+    /// The address of the host's own end; the source's where that cannot be told.
+    #[must_use]
+    #[inline]
+    pub fn local(&self) -> Ipv4Addr {
+        if self.direction == Direction::In { self.destination } else { self.source }
+    }
+
+    /// The same packet as one of any kind.
+    #[must_use]
+    #[inline]
+    pub fn view(&self) -> PacketView<'a> {
+        PacketView {
+            time_ns: self.time_ns,
+            direction: self.direction,
+            source: SocketAddr::from((self.source, self.source_port)),
+            destination: SocketAddr::from((self.destination, self.destination_port)),
+            raw_length: self.raw_length,
+            payload_length: self.payload_length,
+            sequence: self.sequence,
+            acknowledgement: self.acknowledgement,
+            flags: self.flags,
+            window: self.window,
+            sack: Sack::default(),
+            payload: self.payload,
+        }
+    }
 }
 
 /// Bytes of its record in front of the payload, the length included.

@@ -1,7 +1,8 @@
 //! The files of our agents in the folder of one host.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
+use std::net::IpAddr;
 
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
@@ -307,18 +308,29 @@ fn read_packets(
     };
     let (mut count, mut senseless) = (0u64, 0u64);
     // The local address of the packet before.
-    let mut last = None;
+    let mut last: Option<IpAddr> = None;
     loop {
+        if let Some(packet) = reader.next_plain() {
+            if !sense::packet(packet.time_ns, packet.payload_length) {
+                senseless += 1;
+                continue;
+            }
+            count += 1;
+            if packet.direction != Direction::Foreign && last != Some(packet.local().into()) {
+                last = Some(packet.local().into());
+                note_own(&mut host.addresses, packet.local().into());
+            }
+            meter.packet();
+            host.packets.push_plain(&packet, reading.number, file).map_err(MergeError::Spill)?;
+            continue;
+        }
         // Looked at where it lies: it is large enough for moving it to take a call.
         match &reader.next_view() {
-            Ok(Some(packet)) if sense::packet(packet) => {
+            Ok(Some(packet)) if sense::packet(packet.time_ns, packet.payload_length) => {
                 count += 1;
                 if packet.direction != Direction::Foreign && last != Some(packet.local().ip()) {
                     last = Some(packet.local().ip());
-                    let own = packet.local().ip().to_canonical();
-                    if !own.is_loopback() {
-                        host.addresses.insert(own);
-                    }
+                    note_own(&mut host.addresses, packet.local().ip().to_canonical());
                 }
                 meter.packet();
                 host.packets.push(packet, reading.number, file).map_err(MergeError::Spill)?;
@@ -347,4 +359,10 @@ fn read_packets(
     host.lost(shown, LossKind::SenselessPackets, senseless);
     host.lost(shown, LossKind::DamagedPacking, u64::from(losses.broken_off));
     Ok(count)
+}
+
+fn note_own(addresses: &mut BTreeSet<IpAddr>, own: IpAddr) {
+    if !own.is_loopback() {
+        addresses.insert(own);
+    }
 }

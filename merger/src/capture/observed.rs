@@ -8,7 +8,7 @@
 //!
 //! Numbers are LEB128, signed ones zigzag. What is as it was in that direction is left out.
 
-use trace::packet::PacketView;
+use trace::packet::{PacketView, PlainPacket};
 
 use crate::varint::{get, put, unzigzag, zigzag};
 
@@ -57,6 +57,23 @@ impl Observed {
         }
     }
 
+    /// As [`Observed::of`].
+    #[inline]
+    pub(super) fn of_plain(packet: &PlainPacket<'_>, forward: bool, file: u16) -> Self {
+        Self {
+            time_ns: packet.time_ns,
+            sequence: packet.sequence,
+            acknowledgement: packet.acknowledgement,
+            payload_length: packet.payload_length,
+            window: packet.window,
+            flags: packet.flags,
+            forward,
+            kept_start: 0,
+            kept_length: 0,
+            file,
+        }
+    }
+
     /// Whether all bits of `flags` are set.
     #[must_use]
     pub fn has(&self, flags: u8) -> bool {
@@ -64,9 +81,10 @@ impl Observed {
     }
 }
 
-/// What of a packet's payload is kept.
-pub(super) fn kept<'a>(packet: &PacketView<'a>) -> &'a [u8] {
-    &packet.payload[..packet.payload.len().min(KEPT_BYTES).min(packet.payload_length as usize)]
+/// What is kept of the payload of a segment, of which so many bytes were captured.
+#[inline]
+pub(super) fn kept(captured: &[u8], payload_length: u32) -> &[u8] {
+    &captured[..captured.len().min(KEPT_BYTES).min(payload_length as usize)]
 }
 
 const FORWARD: u8 = 1;

@@ -267,7 +267,7 @@ impl Collector<'_> {
                 packet.direction = direction_of(packet.source.ip(), packet.destination.ip(), own);
                 if self.seen.is_again(time_ns, fingerprint) {
                     self.out.duplicates += 1;
-                } else if sense::packet(&packet) {
+                } else if sense::packet(packet.time_ns, packet.payload_length) {
                     return (self.take)(&packet);
                 } else {
                     self.out.unparsed += 1;

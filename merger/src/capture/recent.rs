@@ -1,9 +1,9 @@
 //! The flows of the packets before, found by the addresses as they stand in a packet: a look at one place, without order and
 //! without a hash of all that a key may be.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
-use trace::packet::PacketView;
+use trace::packet::{PacketView, PlainPacket};
 
 /// Places; a host talks over fewer connections at a time, mostly.
 const PLACES: usize = 512;
@@ -25,7 +25,19 @@ impl Recent {
     /// The flow of a packet, by number, and whether it goes from the lower to the higher address; `None` = look elsewhere.
     #[inline]
     pub fn find(&self, packet: &PacketView<'_>) -> Option<(u32, bool)> {
-        let addresses = addresses(packet)?;
+        self.find_addresses(addresses(packet)?)
+    }
+
+    /// As [`Recent::find`].
+    #[inline]
+    pub fn find_plain(&self, packet: &PlainPacket<'_>) -> Option<(u32, bool)> {
+        let (source, destination) =
+            ((packet.source, packet.source_port), (packet.destination, packet.destination_port));
+        self.find_addresses(ends(source, destination))
+    }
+
+    #[inline]
+    fn find_addresses(&self, addresses: u128) -> Option<(u32, bool)> {
         let place = self.places.get(place_of(addresses))?.as_ref()?;
         (place.addresses == addresses).then_some((place.flow, place.forward))
     }
@@ -46,10 +58,13 @@ fn addresses(packet: &PacketView<'_>) -> Option<u128> {
     let (SocketAddr::V4(source), SocketAddr::V4(destination)) = (packet.source, packet.destination) else {
         return None;
     };
-    let end = |ip: u32, port: u16| u128::from(ip) << 16 | u128::from(port);
-    let (source, destination) =
-        (end(source.ip().to_bits(), source.port()), end(destination.ip().to_bits(), destination.port()));
-    Some(source << 64 | destination)
+    Some(ends((*source.ip(), source.port()), (*destination.ip(), destination.port())))
+}
+
+#[inline]
+fn ends(source: (Ipv4Addr, u16), destination: (Ipv4Addr, u16)) -> u128 {
+    let end = |(ip, port): (Ipv4Addr, u16)| u128::from(ip.to_bits()) << 16 | u128::from(port);
+    end(source) << 64 | end(destination)
 }
 
 #[inline]

@@ -2,7 +2,6 @@
 //! subtracted and moved by a clock without running over.
 
 use trace::jvm::JvmRecord;
-use trace::packet::PacketView;
 use trace::socket::SocketRecord;
 
 use crate::records;
@@ -14,9 +13,10 @@ pub(crate) const MAX_COUNT: u64 = 1 << 50;
 /// The largest segment that is believed, bytes: Linux makes some of 512 KiB (BIG TCP).
 pub(crate) const MAX_SEGMENT: u32 = 1 << 20;
 
-/// Whether a packet can be one.
-pub(super) fn packet(packet: &PacketView<'_>) -> bool {
-    packet.time_ns <= LATEST_NS && packet.payload_length <= MAX_SEGMENT
+/// Whether a packet can be one, by its time and its payload's length.
+#[inline]
+pub(super) fn packet(time_ns: u64, payload_length: u32) -> bool {
+    time_ns <= LATEST_NS && payload_length <= MAX_SEGMENT
 }
 
 /// Whether a record of a JVM can be true, as far as its numbers go.

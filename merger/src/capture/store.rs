@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
-use trace::packet::PacketView;
+use trace::packet::{PacketView, PlainPacket};
 
 use super::flows::{FlowKey, canonical};
 use super::observed::{Context, MAX_HEAD, Observed, kept};
@@ -160,14 +160,27 @@ impl Packets {
     #[inline]
     pub fn push(&mut self, packet: &PacketView<'_>, host: usize, file: u16) -> io::Result<()> {
         if let Some((number, forward)) = self.recent.find(packet) {
-            return self.add(number, &Observed::of(packet, forward, file), kept(packet));
+            return self.add(number, &Observed::of(packet, forward, file), kept(packet.payload, packet.payload_length));
         }
         let (source, destination) = (canonical(packet.source), canonical(packet.destination));
         let (key, forward) = FlowKey::of(source, destination, host);
         let observed = Observed::of(packet, forward, file);
         let number = self.number_of(key, &observed);
         self.recent.keep(packet, number, forward);
-        self.add(number, &observed, kept(packet))
+        self.add(number, &observed, kept(packet.payload, packet.payload_length))
+    }
+
+    /// As [`Packets::push`], of a plain packet, as nearly all are.
+    ///
+    /// # Errors
+    /// As [`Packets::push`].
+    #[inline]
+    pub fn push_plain(&mut self, packet: &PlainPacket<'_>, host: usize, file: u16) -> io::Result<()> {
+        let Some((number, forward)) = self.recent.find_plain(packet) else {
+            return self.push(&packet.view(), host, file);
+        };
+        let observed = Observed::of_plain(packet, forward, file);
+        self.add(number, &observed, kept(packet.payload, packet.payload_length))
     }
 
     /// Takes in a packet whose flow is known.

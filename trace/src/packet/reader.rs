@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 
 use super::{
-    Direction, MAGIC, Packet, PacketFileError, PacketFileHeader, PacketFileLosses, PacketView, SACK, Sack, Stamped,
-    VERSION,
+    Direction, MAGIC, PLAIN_BYTES, Packet, PacketFileError, PacketFileHeader, PacketFileLosses, PacketView,
+    PlainPacket, SACK, Sack, Stamped, VERSION,
 };
 use crate::capture_note::CaptureNote;
 
@@ -119,6 +119,17 @@ impl<R: Read> PacketReader<R> {
             }
         }
         Ok(parse_body(self.body()))
+    }
+
+    /// As [`PacketReader::next_view`], where the next record is a plain packet that was read ahead as a whole; `None` = it may be
+    /// anything, and nothing was taken.
+    #[inline]
+    pub fn next_plain(&mut self) -> Option<PlainPacket<'_>> {
+        let length = plain_length(&self.input.bytes[self.input.from..self.input.to])?;
+        let record = self.input.take(length);
+        self.body = record.start + 2..record.end;
+        self.whole_until = self.input.offset;
+        parse_plain(&self.input.bytes[record])
     }
 
     /// Reads on by one record, whose body is [`PacketReader::body`] then, or by one header.
@@ -286,6 +297,40 @@ fn is_packet(body: &[u8]) -> bool {
     }
 }
 
+/// Bytes of the record at the front of `at_hand`, its length included, if it is a plain packet and all of it is there.
+#[inline]
+fn plain_length(at_hand: &[u8]) -> Option<usize> {
+    let head = at_hand.first_chunk::<PLAIN_BYTES>()?;
+    let length = 2 + usize::from(u16::from_le_bytes([head[0], head[1]]));
+    let kind = head[10];
+    let is_plain = kind & 0x0f == 4 && Direction::of_number(kind >> 4).is_some();
+    (is_plain && (PLAIN_BYTES..=at_hand.len()).contains(&length)).then_some(length)
+}
+
+/// A plain packet of its record, as [`PacketWriter::write_plain`](super::PacketWriter::write_plain) makes it.
+#[inline]
+fn parse_plain(record: &[u8]) -> Option<PlainPacket<'_>> {
+    let (head, payload) = record.split_first_chunk::<PLAIN_BYTES>()?;
+    let mut rest = &head[2..];
+    let time_ns = u64::from_le_bytes(take(&mut rest)?);
+    let [kind, flags] = take(&mut rest)?;
+    Some(PlainPacket {
+        time_ns,
+        direction: Direction::of_number(kind >> 4)?,
+        flags,
+        window: u16::from_le_bytes(take(&mut rest)?),
+        source: Ipv4Addr::from(take::<4>(&mut rest)?),
+        destination: Ipv4Addr::from(take::<4>(&mut rest)?),
+        source_port: u16::from_le_bytes(take(&mut rest)?),
+        destination_port: u16::from_le_bytes(take(&mut rest)?),
+        raw_length: u32::from_le_bytes(take(&mut rest)?),
+        payload_length: u32::from_le_bytes(take(&mut rest)?),
+        sequence: u32::from_le_bytes(take(&mut rest)?),
+        acknowledgement: u32::from_le_bytes(take(&mut rest)?),
+        payload,
+    })
+}
+
 #[inline]
 pub(super) fn parse_body(body: &[u8]) -> Option<PacketView<'_>> {
     let mut rest = body;
@@ -293,13 +338,7 @@ pub(super) fn parse_body(body: &[u8]) -> Option<PacketView<'_>> {
     let [version_direction] = take(&mut rest)?;
     let [flags] = take(&mut rest)?;
     let window = u16::from_le_bytes(take(&mut rest)?);
-    let direction = match (version_direction & !SACK) >> 4 {
-        0 => Direction::In,
-        1 => Direction::Out,
-        2 => Direction::Loopback,
-        3 => Direction::Foreign,
-        _ => return None,
-    };
+    let direction = Direction::of_number((version_direction & !SACK) >> 4)?;
     let (source, destination) = match version_direction & 0x0f {
         4 => (IpAddr::V4(Ipv4Addr::from(take::<4>(&mut rest)?)), IpAddr::V4(Ipv4Addr::from(take::<4>(&mut rest)?))),
         6 => (IpAddr::V6(Ipv6Addr::from(take::<16>(&mut rest)?)), IpAddr::V6(Ipv6Addr::from(take::<16>(&mut rest)?))),

@@ -69,7 +69,51 @@ fn read(bytes: &[u8]) -> (Vec<Packet>, PacketReader<Cursor<&[u8]>>) {
     (packets, reader)
 }
 
+/// As a merger reads: plain packets where there are such, all others by the way for any; and how many were plain.
+fn read_plainly(reader: &mut PacketReader<Cursor<&[u8]>>) -> (Vec<Packet>, usize) {
+    let (mut packets, mut plain) = (Vec::new(), 0);
+    loop {
+        if let Some(packet) = reader.next_plain() {
+            packets.push(packet.view().to_packet());
+            plain += 1;
+        } else if let Ok(Some(packet)) = reader.next_packet() {
+            packets.push(packet);
+        } else {
+            return (packets, plain);
+        }
+    }
+}
+
 proptest! {
+    #[test]
+    fn plain_packets_are_read_as_all_others_are(
+        packets in vec(any_packet(), 0..40), damage in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
+        cut in prop_oneof![Just(None), any::<prop::sample::Index>().prop_map(Some)],
+    ) {
+        let (mut bytes, _) = write(&packets);
+        if let Some((at, to)) = damage {
+            let at = at.index(bytes.len());
+            bytes[at] = to;
+        }
+        bytes.truncate(cut.map_or(bytes.len(), |cut| cut.index(bytes.len())));
+        let open = || PacketReader::new(Cursor::new(bytes.as_slice()));
+        let (Ok(mut reader), Ok(mut plain_reader)) = (open(), open()) else { return Ok(()) };
+        let mut each = Vec::new();
+        while let Ok(Some(packet)) = reader.next_packet() {
+            each.push(packet);
+        }
+        let (found, plain) = read_plainly(&mut plain_reader);
+        prop_assert_eq!(&found, &each);
+        prop_assert_eq!(plain_reader.losses(), reader.losses());
+        prop_assert_eq!(plain_reader.whole_until(), reader.whole_until());
+        if damage.is_none() {
+            let is_plain = |packet: &&Packet| packet.source.is_ipv4() && packet.sack.blocks().is_empty();
+            // What was not at hand as a whole is read the other way.
+            let there = each.iter().filter(is_plain).count();
+            prop_assert!(plain <= there && plain + 2 >= there, "{plain} of {there}");
+        }
+    }
+
     #[test]
     fn a_plain_packet_has_the_same_record(packet in any_packet(), payload in 0usize..70_000) {
         let packet = Packet { sack: Sack::default(), payload: vec![b'p'; payload], ..packet };
