@@ -10,12 +10,13 @@ JAR     := hadoop-patches/target/hadoptic-agent.jar
 OUT     ?= out
 LAB     ?= --links 100mbit --uplink 50mbit --size 128MB
 
-.PHONY: help demo test lab bench scaling analyses predict job-matrix fuzz lint agents static dist tables needs clean
+.PHONY: help demo test lab bench scaling analyses predict job-matrix fuzz lint agents static dist tables ranks needs clean
 
 help:
 	@echo "make demo    replay a real captured job, as it was and grown to 64 workers, over several fabrics; ends with where the reports lie"
 	@echo "make test    set up what is missing and run all tests (as root: with real clusters)"
 	@echo "make lab     start a real Hadoop cluster here, record a job, merge, replay (root)"
+	@echo "make ranks   netsim-rank, for \`replay run --ranks\`: one network in several processes over MPI (apt-get install libmpich-dev libclang-dev)"
 	@echo "make static  sniffer and dumpingd that run on any Linux of this architecture: target/static"
 	@echo "make dist    a tarball and a .deb of all programs, the Java agent, manual pages, completions, units: target/package"
 	@echo "make bench   benchmarks of the hot paths, beside peers; writes docs/benchmarks.md"
@@ -28,6 +29,10 @@ help:
 
 tables:
 	cargo build --release -p merger -p replay
+
+ranks:
+	@tests/mpi.sh || { echo "make ranks needs an MPI library and libclang: apt-get install libmpich-dev libclang-dev" >&2; exit 2; }
+	cargo build --release -p netsim --features mpi --bin netsim-rank
 
 agents:
 	cargo build --release $(AGENTS)
@@ -90,6 +95,7 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --release $(TABLES) --all-targets -- -D warnings
 	cargo clippy --release $(AGENTS) --all-targets -- -D warnings
+	if tests/mpi.sh; then cargo clippy --release -p netsim --features mpi --bin netsim-rank -- -D warnings; fi
 	RUSTDOCFLAGS="-D warnings" cargo doc --release --no-deps $(TABLES)
 	RUSTDOCFLAGS="-D warnings" cargo doc --release --no-deps $(AGENTS)
 

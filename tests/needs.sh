@@ -23,6 +23,7 @@ have dpkg-shlibdeps || missing+=(dpkg-dev)
 have mmdebstrap || missing+=(mmdebstrap)
 have man || missing+=(man-db)
 have groff || missing+=(groff)
+"$(dirname "$0")/mpi.sh" || missing+=(libmpich-dev libclang1)
 python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
 
 [ ${#missing[@]} -eq 0 ] && exit 0

@@ -44,6 +44,11 @@ tests/needs.sh || complete=no
 
 part "formats" cargo fmt --all --check
 tables=(-p trace-tables -p merger -p netsim -p congestion -p coflow -p job-profile -p mapreduce -p pages -p program -p causal -p replay -p hadoptic-tests)
+# Built apart, so that nothing else needs an MPI library. Where there is none, the tests that need it say so.
+if tests/mpi.sh; then
+    part "ranks: program" cargo build --release -p netsim --features mpi --bin netsim-rank
+    part "ranks: lints" cargo clippy --release -p netsim --features mpi --bin netsim-rank -- -D warnings
+fi
 part "tables: merger, replay and what crosses parts" \
     cargo test --release --no-fail-fast "${tables[@]}" ${run_ignored[@]+"${run_ignored[@]}"}
 part "tables: lints" cargo clippy --release "${tables[@]}" --all-targets -- -D warnings

@@ -10,6 +10,7 @@ pub mod peers;
 pub mod placing;
 pub mod predict;
 pub mod published;
+pub mod ranks;
 pub mod report;
 pub mod results;
 pub mod run;

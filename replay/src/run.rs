@@ -36,6 +36,9 @@ pub enum RunError {
     /// Synthetic traffic came to no result.
     #[error(transparent)]
     Traffic(#[from] traffic::TrafficRunError),
+    /// Ranks came to no result.
+    #[error("--ranks: {0}")]
+    Ranks(String),
     /// The trace cannot be read.
     #[error("the trace cannot be read: {0}")]
     Trace(#[from] TableError),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::{Error, bail};
@@ -16,6 +17,7 @@ use netsim::topology::TopologyConfig;
 use netsim::traffic::EngineKind;
 use netsim::units::DurationPs;
 use replay::experiment::{Experiment, Override};
+use replay::ranks::Ranks;
 use replay::run::RunError;
 
 /// The program ran and found something wrong.
@@ -90,9 +92,30 @@ pub(super) struct RunArgs {
     pub(super) engine: Engine,
     #[command(flatten)]
     pub(super) optimistic: OptimisticArgs,
+    /// Synthetic traffic: the parts of a network in windows run in so many processes, over MPI; for fabrics of the kind store-and-forward. It needs the
+    /// program netsim-rank (docs/parallel.md).
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..), conflicts_with = "packets")]
+    ranks: Option<u16>,
+    /// With --ranks: the command that starts them, with its options, such as those that name other machines.
+    #[arg(long, value_name = "COMMAND", default_value = "mpirun", requires = "ranks")]
+    mpirun: String,
+    /// With --ranks: seconds after which ranks that have not all started are given up.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = value_parser!(u64).range(1..=86_400), requires = "ranks")]
+    ranks_within: u64,
 }
 
 impl RunArgs {
+    /// How ranks are started, if there are any.
+    pub(super) fn ranks(&self) -> Result<Option<Ranks>, Error> {
+        let Some(count) = self.ranks else { return Ok(None) };
+        if matches!(self.engine, Engine::Events | Engine::Optimistic) {
+            bail!("--ranks: they run in windows; leave --engine out, or --ranks");
+        }
+        let starter = self.mpirun.split_whitespace().map(str::to_owned).collect();
+        let within = Duration::from_secs(self.ranks_within);
+        Ok(Some(Ranks { count: count.into(), starter, pairs: self.pairs, within }))
+    }
+
     /// The experiment's file or name.
     pub(super) fn experiment(&self) -> &Path {
         self.experiment.as_deref().or(self.fabric.as_deref()).unwrap_or_else(|| Path::new(""))

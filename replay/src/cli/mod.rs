@@ -67,6 +67,7 @@ An experiment with a [traffic] table runs synthetic traffic; a list makes a swee
   replay run synthetic/fat-tree --out results/ \\
       --set traffic.load=[0.1,0.3,0.5] --set run.seeds=5
   replay run sweeps/packet-sizes --out results/ --group-by fabric.decision
+  replay run my-large-network.toml --out results/ --ranks 4
 RESULTS then holds the tables links, latency and sweep, curves of latency and accepted load over the load, and bars of both \
 grouped by packet size or another key. SIGINT ends it with interim results. A saturated network is a result, not a failure.
 

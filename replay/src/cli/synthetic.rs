@@ -11,6 +11,7 @@ use indicatif::ProgressBar;
 use netsim::traffic::{RunOptions, TrafficRun};
 use rayon::prelude::*;
 use replay::experiment::{Experiment, Sweep};
+use replay::ranks::Ranks;
 use replay::report;
 use replay::results::synthetic::{TrafficResults, write_traffic};
 use replay::results::{AxisValues, PartOutcome, Parts, label, remove_results};
@@ -83,6 +84,7 @@ struct Runner {
     threads: rayon::ThreadPool,
     stop: Arc<AtomicBool>,
     options: RunOptions,
+    ranks: Option<Ranks>,
     bars: Bars,
     done: ProgressBar,
 }
@@ -90,7 +92,10 @@ struct Runner {
 impl Runner {
     /// For `runs` of the sweep's runs.
     fn new(args: &RunArgs, runs: usize, of_the_sweep: usize) -> Result<Self, Error> {
-        let threads = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0)).build()?;
+        let ranks = args.ranks()?;
+        // Ranks are as many processes as a run takes: their runs come one after the other.
+        let threads = if ranks.is_some() { 1 } else { args.threads.unwrap_or(0) };
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
         // What threads there are beyond one a run, runs can use themselves.
         let of_a_run = (threads.current_num_threads() / runs.max(1)).max(1);
         let options = RunOptions {
@@ -103,7 +108,7 @@ impl Runner {
         };
         let bars = Bars::new();
         let done = bars.jobs(runs);
-        Ok(Self { threads, stop: stopped_by_signals()?, options, bars, done })
+        Ok(Self { threads, stop: stopped_by_signals()?, options, ranks, bars, done })
     }
 
     /// `None` if it was stopped before it began.
@@ -112,8 +117,15 @@ impl Runner {
             return None;
         }
         let bar = self.bars.traffic_bar(&job.label);
-        let outcome = run_traffic(&job.experiment, self.options, &self.stop, |progress| bar.show(progress));
+        let outcome = match &self.ranks {
+            Some(ranks) => ranks.run(&job.experiment, &self.stop),
+            None => run_traffic(&job.experiment, self.options, &self.stop, |progress| bar.show(progress)),
+        };
         drop(bar);
+        // Ranks that were stopped have measured nothing.
+        if self.ranks.is_some() && outcome.is_err() && self.stop.load(Ordering::Relaxed) {
+            return None;
+        }
         self.done.inc(1);
         Some(outcome)
     }

@@ -398,4 +398,13 @@ fn a_run_says_how_it_was_made_in_parts_and_what_crossed_between_them() {
     assert!(error.contains("--batch") && error.contains("--engine optimistic"), "{error}");
     let error = bench.fails(&["run", "saf.toml", "--out", "none", "--engine", "optimistic", "--most-ahead", "0ns"]);
     assert!(error.contains("--most-ahead"), "{error}");
+    let error = bench.fails(&["run", "saf.toml", "--out", "none", "--engine", "events", "--ranks", "2"]);
+    assert!(error.contains("--ranks") && error.contains("windows"), "{error}");
+    let mut command =
+        bench.command(&["run", "saf.toml", "--out", "none", "--ranks", "2", "--mpirun", "/no/such/mpirun"]);
+    let output = command.output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    // Where the program was built, the command is what is missing.
+    assert!(output.status.code() == Some(2) && error.contains("--ranks: "), "{error}");
+    assert!(error.contains("netsim-rank") || error.contains("/no/such/mpirun"), "{error}");
 }

@@ -9,6 +9,7 @@ use super::tree::TreeHops;
 use super::{Candidates, Choice, Hop, Lane, Ranks, RoutingConfig, RoutingError};
 use crate::kernel::random::draw;
 use crate::topology::{LinkId, NodeId, Structure, Topology};
+use std::hash::{Hash, Hasher};
 
 /// By what a packet chooses among several links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,6 +167,13 @@ impl Routes {
     #[must_use]
     pub const fn config(&self) -> &RoutingConfig {
         &self.config
+    }
+
+    /// Hashes what its own file says, if it has one.
+    pub(crate) fn hash_into(&self, state: &mut impl Hasher) {
+        if let NextHops::Table(table) = &self.next_hops {
+            table.hash(state);
+        }
     }
 
     /// How many classes of virtual lanes the routing needs to be free of deadlock.

@@ -10,7 +10,7 @@ use std::path::Path;
 const NONE: LinkId = LinkId(u32::MAX);
 
 /// One link for each switch and destination.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Table {
     hosts: u32,
     up: Vec<LinkId>,

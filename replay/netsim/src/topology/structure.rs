@@ -7,10 +7,11 @@ use super::tree::Tree;
 use crate::count::count;
 use crate::csr::Csr;
 use crate::units::{Buffer, Rate};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// One direction of a cable, with what the switch model needs to know of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Link {
     /// Where it begins.
     pub from: NodeId,
@@ -185,6 +186,11 @@ impl Topology {
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// Hashes its hosts, names, links, and the routes of its file.
+    pub(crate) fn hash_into(&self, state: &mut impl Hasher) {
+        (&self.names, &self.host_nodes, &self.links, &self.routes).hash(state);
     }
 
     /// The links that begin at each node, one behind the other.

@@ -65,6 +65,25 @@ pub enum TrafficRunError {
          \"events\""
     )]
     NoTimeWarp,
+    /// A fabric that is not run by ranks.
+    #[error("ranks run fabrics of the kind \"store-and-forward\" only: leave them out")]
+    NoRanks,
+    /// One of the ranks cannot run it, though others may.
+    #[error("rank {rank}: {reason}")]
+    Rank {
+        /// Which.
+        rank: usize,
+        /// Why.
+        reason: String,
+    },
+    /// A rank is about to run something else than rank 0.
+    #[error(
+        "rank {0} has another network or other messages than rank 0: the files that the experiment names differ on its machine"
+    )]
+    UnequalRanks(usize),
+    /// More ranks than parts.
+    #[error("{0} ranks: this network has fewer hosts or switches; take fewer ranks")]
+    TooManyRanks(usize),
 }
 
 /// Runs `traffic` over the fabric of `config`. `stop` ends the run, and `progress` is called now and then.
@@ -184,22 +203,22 @@ pub fn run_on(
 }
 
 /// `records` in the order of arrival, whichever engine saw them: those of one instant by source and number.
-fn in_order(mut records: Vec<PacketRecord>) -> Vec<PacketRecord> {
+pub(super) fn in_order(mut records: Vec<PacketRecord>) -> Vec<PacketRecord> {
     records.sort_unstable_by_key(|record| (record.arrived, record.source, record.number));
     records
 }
 
 /// What the keys of a traffic come to.
-struct Planned {
-    plan: Plan,
-    link: LinkTime,
-    sending: Sending,
+pub(super) struct Planned {
+    pub plan: Plan,
+    pub link: LinkTime,
+    pub sending: Sending,
     /// What other threads have computed for it, in seconds.
-    others_cpu_s: f64,
+    pub others_cpu_s: f64,
 }
 
 /// What the keys of `traffic` come to for a fabric with such links and hosts, reckoned on `threads` threads.
-fn planned(
+pub(super) fn planned(
     traffic: &TrafficConfig,
     link: Result<LinkTime, HostLinksDiffer>,
     hosts: u32,
@@ -261,7 +280,7 @@ fn sending(
 
 impl TrafficConfig {
     /// The meter of a run of `plan` on a fabric of `config`, whose messages were drawn with `seed`.
-    fn meter(
+    pub(super) fn meter(
         &self,
         plan: &Plan,
         config: &impl FabricKind,
@@ -288,7 +307,7 @@ impl TrafficConfig {
     }
 
     /// The key that a run in windows knows nothing of, if there is one: most of them ask what has happened elsewhere.
-    fn asks_back(&self) -> Option<&'static str> {
+    pub(super) fn asks_back(&self) -> Option<&'static str> {
         let keys = [
             ("react", self.react.is_some()),
             ("bursts", self.bursts.is_some()),

@@ -14,7 +14,7 @@ use crate::units::{Bytes, DurationPs};
 pub(super) const MAX_PS: u64 = 86_400_000_000_000_000;
 
 /// A message of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimedMessage {
     /// When it is handed over.
     pub at: SimTime,

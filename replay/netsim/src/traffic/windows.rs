@@ -51,7 +51,7 @@ pub(super) fn drive_windows(
     })
 }
 
-fn drive(
+pub(super) fn drive(
     mut run: impl WindowedRun<Meter>,
     plan: &Plan,
     stop: &AtomicBool,

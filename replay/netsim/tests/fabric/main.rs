@@ -24,6 +24,7 @@ mod exactness_input_output_queued;
 mod exactness_input_queued;
 mod exactness_omni_path;
 mod exactness_optimistic;
+mod exactness_ranks;
 mod exactness_spinnaker;
 mod exactness_store_and_forward;
 mod exactness_windows;

@@ -13,4 +13,5 @@ mod never_stops;
 mod over_flows;
 mod patterns;
 mod ping_pong;
+mod ranks;
 mod steps;

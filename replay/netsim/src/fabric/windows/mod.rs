@@ -3,12 +3,16 @@
 //! Whatever one part of a network sends another arrives no sooner than a window later. So within a window each part is by itself, and
 //! parts exchange what they have for each other between two windows.
 
+mod carrier;
+mod letter;
 mod levels;
 mod meeting;
 mod seam;
 mod threads;
 mod wanted;
 
+pub use carrier::Carrier;
+pub(super) use letter::{Letter, Notes, put};
 pub(super) use levels::levels;
 pub(super) use meeting::Meeting;
 pub use seam::{HostMessages, PartObserver, WindowedRun};

@@ -2,6 +2,7 @@
 
 use crate::fabric::messages::NUMBER;
 use crate::fabric::packet::{Loss, LostPacket};
+use crate::fabric::windows::{Letter, put};
 use crate::network::{HostIndex, Token};
 use crate::time::SimTime;
 use crate::topology::{LinkId, NodeId};
@@ -30,6 +31,33 @@ pub(super) struct Hop {
 }
 
 impl Hop {
+    /// What it takes in a letter.
+    pub const BYTES: usize = 64;
+
+    /// Writes it into a letter.
+    pub fn write(&self, letter: &mut Vec<u8>) {
+        let Self { offset, node, link, destination, bytes, switches, flow, handed_over, left, key, token } = *self;
+        let longs = [flow, handed_over.0, left.0, key, token.0];
+        put(letter, &longs, &[offset, node.0, link.0, destination.0, bytes, switches]);
+    }
+
+    /// Reads one; `None` if there is none.
+    pub fn read(letter: &mut Letter<'_>) -> Option<Self> {
+        Some(Self {
+            flow: letter.long()?,
+            handed_over: letter.time()?,
+            left: letter.time()?,
+            key: letter.long()?,
+            token: Token(letter.long()?),
+            offset: letter.short()?,
+            node: NodeId(letter.short()?),
+            link: LinkId(letter.short()?),
+            destination: NodeId(letter.short()?),
+            bytes: letter.short()?,
+            switches: letter.short()?,
+        })
+    }
+
     /// The same packet, on its way over `link` to `node` behind one switch more.
     #[inline]
     pub const fn onto(&self, link: LinkId, node: NodeId) -> Self {

@@ -13,6 +13,7 @@ mod layout;
 mod optimistic;
 mod part;
 mod port;
+mod ranks;
 mod shared;
 
 use std::ops::RangeInclusive;
@@ -24,14 +25,15 @@ use crate::fabric::packet::{HostLinksDiffer, LinkTime, host_rate};
 use crate::fabric::windows::{
     self, HOSTS_OF_A_THREAD, HostMessages, PartObserver, Threads, WindowProgress, WindowedRun, WindowsCost,
 };
-use crate::network::{HostIndex, NetworkFigures};
+use crate::network::{HostIndex, LinkFigures, NetworkFigures};
 use crate::routing::Routes;
 use crate::time::SimTime;
 use crate::topology::{HostPlace, LinkId, NodeId, Topology};
 use layout::PartLayout;
 pub use optimistic::Optimistic;
 use part::Part;
-use port::{PortCounts, Ports};
+use port::{PortCounts, Ports, link_figures};
+pub use ranks::{Head, Rank};
 use shared::{PortPlace, Shared};
 
 /// A network of switches that store and forward, to be run in windows.
@@ -110,25 +112,31 @@ struct Totals {
     delivered: u64,
 }
 
+impl Totals {
+    /// The figures of a network with `links`.
+    fn figures(self, links: Vec<LinkFigures>) -> NetworkFigures {
+        NetworkFigures {
+            circuits: Vec::new(),
+            circuit_totals: None,
+            events: self.events,
+            drops: self.dropped,
+            retransmissions: 0,
+            interval_ps: 0,
+            links,
+            counters: vec![("packets delivered".to_owned(), self.delivered)],
+        }
+    }
+}
+
 /// What was counted, at the ports of hosts and of switches of each part and in all; and what other threads computed for it, in seconds. The traffic of
 /// links over time is not counted.
 fn figures(shared: &Shared, counts: Vec<[PortCounts; 2]>, totals: Totals) -> (NetworkFigures, f64) {
     let topology = &shared.topology;
     let (links, others_cpu_s) = of_links(shared, |link, port| {
         let rate = topology.link(link).used_rate();
-        counts[port.part][port.kind].figures(port.number, topology.link_name(link), rate)
+        link_figures(topology.link_name(link), rate, counts[port.part][port.kind].of(port.number))
     });
-    let figures = NetworkFigures {
-        circuits: Vec::new(),
-        circuit_totals: None,
-        events: totals.events,
-        drops: totals.dropped,
-        retransmissions: 0,
-        interval_ps: 0,
-        links,
-        counters: vec![("packets delivered".to_owned(), totals.delivered)],
-    };
-    (figures, others_cpu_s)
+    (totals.figures(links), others_cpu_s)
 }
 
 /// Threads that set up what there is for each host and link, and count it in the end.

@@ -3,13 +3,17 @@
 use super::calendar::Calendar;
 use super::hop::Hop;
 use super::hosts::{HostOutput, Hosts};
+use super::layout::NodePlace;
 use super::port::{OutPort, Ports};
 use super::shared::Shared;
-use crate::fabric::windows::{self, HostMessages, PartObserver};
+use crate::fabric::windows::{self, HostMessages, Letter, PartObserver, put};
 use crate::kernel::{Place, tie};
 use crate::network::Token;
 use crate::time::SimTime;
 use crate::topology::NodeId;
+
+/// No simulation has as many windows.
+const MOST_WINDOWS: u64 = 1 << 62;
 
 /// What one part sends another in a window.
 #[derive(Default)]
@@ -19,6 +23,29 @@ pub(super) struct Mail {
     arrivals: Vec<Arrival>,
     /// Messages of several packets that are under way.
     opened: Vec<(Token, u64)>,
+}
+
+impl Mail {
+    /// How many packets there are.
+    pub const fn packets(&self) -> usize {
+        self.hops.len()
+    }
+
+    /// Empties it into a letter; without anything in it the letter is empty.
+    pub fn write(&mut self) -> Vec<u8> {
+        let mut letter = Vec::new();
+        if self.hops.is_empty() && self.opened.is_empty() {
+            return letter;
+        }
+        letter.reserve(16 + self.hops.len() * (8 + 4 + Hop::BYTES) + self.opened.len() * 16);
+        put(&mut letter, &[self.hops.len() as u64, self.opened.len() as u64], &[]);
+        for (Arrival { window, block }, hop) in self.arrivals.drain(..).zip(self.hops.drain(..)) {
+            put(&mut letter, &[window], &[block]);
+            hop.write(&mut letter);
+        }
+        self.opened.drain(..).for_each(|(token, packets)| put(&mut letter, &[token.0, packets], &[]));
+        letter
+    }
 }
 
 /// The window in which a packet arrives, and the block of the part that it goes to.
@@ -107,6 +134,32 @@ impl<O: PartObserver, M: HostMessages> Part<O, M> {
             sorted: Vec::new(),
             begins: Vec::new(),
         }
+    }
+
+    /// Takes in what another part has written in the window that is over; `None` if that is no mail for this part, of which some may have been taken in.
+    pub fn read_mail(&mut self, shared: &Shared, mut letter: Letter<'_>) -> Option<()> {
+        if letter.is_empty() {
+            return Some(());
+        }
+        let (hops, opened) = (letter.long()?, letter.long()?);
+        for _ in 0..hops {
+            let (window, block) = (letter.long()?, letter.short()?);
+            let hop = Hop::read(&mut letter)?;
+            let later = window > self.outbox.window && window < MOST_WINDOWS;
+            let place = NodePlace { part: self.outbox.part, block: u16::try_from(block).ok()? };
+            if !(later && shared.can_arrive(&hop, window, place)) {
+                return None;
+            }
+            self.outbox.arrivals.push(window, block, hop);
+        }
+        for _ in 0..opened {
+            let (token, packets) = (Token(letter.long()?), letter.long()?);
+            if packets == 0 {
+                return None;
+            }
+            self.outbox.opened.push((token, packets));
+        }
+        letter.is_empty().then_some(())
     }
 
     /// Forgets what is on the way and what hosts have still to send.

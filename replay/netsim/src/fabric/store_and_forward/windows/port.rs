@@ -304,13 +304,18 @@ pub(super) struct PortCounts {
 }
 
 impl PortCounts {
-    /// What was counted at `port`, as the figures of link `name` with `rate`.
-    pub fn figures(&self, port: usize, name: String, rate: Rate) -> LinkFigures {
+    /// Bytes, packets, the most bytes that waited, and the packets that were dropped at `port`.
+    pub fn of(&self, port: usize) -> [u64; 4] {
         let [bytes, packets, queue_max_bytes] = self.counts[port];
-        let drops = self.drops.get(port).copied().unwrap_or(0);
-        let rate_bps = rate.bps().unwrap_or(0);
-        LinkFigures { name, rate_bps, bytes, packets, drops, queue_max_bytes, intervals: None }
+        [bytes, packets, queue_max_bytes, self.drops.get(port).copied().unwrap_or(0)]
     }
+}
+
+/// What was counted at a port, as [`PortCounts::of`] has it, as the figures of link `name` with `rate`.
+pub(super) fn link_figures(name: String, rate: Rate, counts: [u64; 4]) -> LinkFigures {
+    let [bytes, packets, queue_max_bytes, drops] = counts;
+    let rate_bps = rate.bps().unwrap_or(0);
+    LinkFigures { name, rate_bps, bytes, packets, drops, queue_max_bytes, intervals: None }
 }
 
 impl LinkClass {

@@ -149,6 +149,18 @@ impl Shared {
         }
     }
 
+    /// Whether a packet can arrive at `place` in `window` that is as `hop` says, which another process has written.
+    pub fn can_arrive(&self, hop: &Hop, window: u64, place: NodePlace) -> bool {
+        let hosts = self.topology.hosts();
+        let link = self.topology.links().get(hop.link.0 as usize);
+        let there = link.is_some_and(|link| link.to == hop.node) && self.place(hop.node) == place;
+        let known = hop.destination.0 < hosts && hop.source().0 < hosts;
+        let meant = !self.topology.is_host(hop.node) || hop.destination == hop.node;
+        let left = hop.handed_over <= hop.left && hop.left <= self.begin(window).plus_ps(hop.offset.into());
+        let counted = (1..=self.largest).contains(&hop.bytes) && hop.switches < u32::MAX / 2;
+        there && known && meant && left && counted && u64::from(hop.offset) < self.width
+    }
+
     /// The link by which a packet goes on that has come to a switch.
     #[inline]
     pub fn route(&self, hop: &Hop) -> Option<LinkId> {
