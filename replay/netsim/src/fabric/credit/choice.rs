@@ -1,13 +1,15 @@
 //! Heads of queues choose where they go on.
 
+use super::lanes::Lanes;
 use super::strategies::Strategies;
 use super::{Credit, Event};
+use crate::count::count;
 use crate::fabric::ids::LaneId;
 use crate::fabric::packet::Observer;
 use crate::kernel::random::draw;
 use crate::routing::{BusyPolicy, Choice, CreditRequirement, Hop, Lane as Offered, Pick, Rank};
 use crate::time::SimTime;
-use crate::topology::LinkId;
+use crate::topology::{LinkId, NodeId};
 
 impl<O: Observer, S: Strategies> Credit<O, S> {
     /// The head of `queue` goes on: a link is chosen.
@@ -57,12 +59,14 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             return;
         }
         if choosing.len() > 1 {
-            let mut ordered = std::mem::take(&mut self.ordered);
-            ordered.extend(choosing.drain(..).map(|queue| (self.place_in_choice(queue, now), queue)));
-            ordered.sort_unstable();
-            ordered.dedup();
-            choosing.extend(ordered.drain(..).map(|(_, queue)| queue));
-            self.ordered = ordered;
+            let mut choosers = std::mem::take(&mut self.choosers);
+            for queue in choosing.drain(..) {
+                let input = &self.links[self.number.link(queue)];
+                choosers.add(input.to, input.slot * self.vls + self.number.vl(queue), queue);
+            }
+            // Who waits for a bubble looks at another switch's room.
+            choosers.order(self.undecided.is_some(), |at| self.turn_of_choice(at, now), &mut choosing);
+            self.choosers = choosers;
         }
         for queue in choosing.drain(..) {
             if self.undecided.is_some() { self.choose_with_room(queue, now) } else { self.choose(queue, now) }
@@ -86,15 +90,12 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         self.undecided = Some(undecided);
     }
 
-    /// A switch, and a queue's place in the order in which its heads choose at `now`.
-    fn place_in_choice(&self, queue: LaneId, now: SimTime) -> (u32, u64) {
-        let (input_link, vl) = (self.number.link(queue), self.number.vl(queue));
-        let at = self.links[input_link].to;
+    /// Behind which of a switch's queues its heads begin to choose at `now`, and how many queues it has.
+    fn turn_of_choice(&self, at: NodeId, now: SimTime) -> (u32, u32) {
         // A switch has as many links that end as links that begin.
-        let queues = self.topology.out(at).len() as u64 * u64::from(self.vls);
-        let number = u64::from(self.links[input_link].slot * self.vls + vl);
-        let start = draw(self.seed, u64::from(at.0), (1 << 63) + now.0) % queues;
-        (at.0, if number > start { number - start - 1 } else { number + queues - start - 1 })
+        let queues = count(self.topology.out(at).len()) * self.vls;
+        let start = draw(self.seed, u64::from(at.0), (1 << 63) + now.0) % u64::from(queues);
+        (u32::try_from(start).unwrap_or(0), queues)
     }
 
     /// The head of `queue` chooses the link with the most credits that nobody has in mind.
@@ -104,34 +105,42 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         let packet = self.packets.get(self.lanes.ends[queue].buffer.first);
         let next = self.routes.next(at, self.link_numbers.global(input_link), packet.destination);
         let vl = u32::from(packet.base) + u32::from(next.class);
-        let mut most = i64::MIN;
-        let mut several = 0u64;
-        for link in next.links {
-            let free = self.lanes.unclaimed(self.number.lane(self.link_numbers.output(*link), vl), now);
-            if free > most {
-                (most, several) = (free, 1);
-            } else if free == most {
-                several += 1;
-            }
-        }
-        let Some(first) = next.links.first() else { return };
-        let mut link = self.link_numbers.output(*first);
-        if next.links.len() > 1 {
-            let mut position = 0;
-            if several > 1 {
-                position = draw(self.seed, u64::from(at.0), packet.key) % several;
-            }
-            for candidate in next.links {
-                let candidate = self.link_numbers.output(*candidate);
-                if self.lanes.unclaimed(self.number.lane(candidate, vl), now) == most {
-                    if position == 0 {
-                        link = candidate;
-                        break;
+        let room = |link: &LinkId, lanes: &mut Lanes<S::Buffers>| {
+            lanes.unclaimed(self.number.lane(self.link_numbers.output(*link), vl), now)
+        };
+        let link = match next.links {
+            [] => return,
+            [only] => *only,
+            links => {
+                // Those with the most so far, a bit each: the first 64, which are all as a rule.
+                let (mut most, mut several, mut bits) = (i64::MIN, 0u64, 0u64);
+                for (place, link) in links.iter().enumerate() {
+                    let free = room(link, &mut self.lanes);
+                    if free < most {
+                        continue;
                     }
-                    position -= 1;
+                    if free > most {
+                        (most, several, bits) = (free, 0, 0);
+                    }
+                    several += 1;
+                    bits |= if place < 64 { 1 << place } else { 0 };
+                }
+                let mut position = if several > 1 { draw(self.seed, u64::from(at.0), packet.key) % several } else { 0 };
+                if links.len() <= 64 {
+                    (0..position).for_each(|_| bits &= bits - 1);
+                    links[bits.trailing_zeros() as usize]
+                } else {
+                    let among = |link: &&LinkId| {
+                        let most = room(link, &mut self.lanes) == most;
+                        let taken = most && position == 0;
+                        position -= u64::from(most && !taken);
+                        taken
+                    };
+                    links.iter().find(among).copied().unwrap_or(links[0])
                 }
             }
-        }
+        };
+        let link = self.link_numbers.output(link);
         let (class, enters_ring, credits) = (next.class, next.enters_ring, u32::from(packet.credits));
         self.lanes.claim(self.number.lane(link, vl), credits);
         self.chosen(queue, link, class, enters_ring, now);

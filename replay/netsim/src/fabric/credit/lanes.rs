@@ -316,26 +316,57 @@ impl<B: BufferPolicy> Lanes<B> {
     }
 
     /// Counts what has been told by `now`. Returns how many credits are free.
+    #[inline]
     fn count(&mut self, lane: LaneId, now: SimTime) -> u32 {
+        let state = &self.ends[lane].sender;
+        if state.first_return == ReturnId::NONE { state.free } else { self.count_returns(lane, now) }
+    }
+
+    /// The same where packets give credits back.
+    fn count_returns(&mut self, lane: LaneId, now: SimTime) -> u32 {
+        let back = self.timing(self.number.link(lane)).back;
+        match now.checked_sub(back) {
+            Some(sent) if self.pause == DurationPs::ZERO => self.count_until(lane, sent),
+            Some(sent) => self.count_updates(lane, sent),
+            None => self.ends[lane].sender.free,
+        }
+    }
+
+    /// The same, of all that is free by `sent`; what was counted in full is no longer needed.
+    fn count_until(&mut self, lane: LaneId, sent: SimTime) -> u32 {
+        let state = &mut self.ends[lane].sender;
+        while state.first_return != ReturnId::NONE {
+            let leaving = self.returns.get(state.first_return);
+            if leaving.end > sent {
+                if leaving.start < sent {
+                    let timing = &self.timings[usize::from(leaving.timing)];
+                    let flits = timing.flits_by(sent - leaving.start, leaving.rest);
+                    // Fewer than a packet has, which fit.
+                    let counted = u16::try_from(flits * self.flit / CREDIT).unwrap_or(u16::MAX);
+                    state.free += u32::from(counted - state.counted);
+                    state.counted = counted;
+                }
+                break;
+            }
+            state.free += u32::from(leaving.credits - state.counted);
+            state.counted = 0;
+            state.first_return = self.returns.remove(state.first_return).next;
+        }
+        state.free
+    }
+
+    /// The same, of the updates that have left by `sent`.
+    fn count_updates(&mut self, lane: LaneId, sent: SimTime) -> u32 {
         let mut account = self.account(lane);
         let begin = account.first;
-        if begin == ReturnId::NONE {
-            return account.free;
-        }
-        let Some(sent) = now.checked_sub(self.timing(self.number.link(lane)).back) else { return account.free };
-        if self.pause == DurationPs::ZERO {
-            self.carry(&mut account, sent);
-        } else {
-            while let Some(update) = self.next_update(&account) {
-                if update > sent {
-                    break;
-                }
-                self.carry(&mut account, update);
-                account.next_update = update + self.pause;
+        while let Some(update) = self.next_update(&account) {
+            if update > sent {
+                break;
             }
-            self.next_updates[lane] = account.next_update;
+            self.carry(&mut account, update);
+            account.next_update = update + self.pause;
         }
-        // What was counted in full is no longer needed.
+        self.next_updates[lane] = account.next_update;
         let mut first = begin;
         while first != account.first {
             first = self.returns.remove(first).next;
@@ -343,7 +374,6 @@ impl<B: BufferPolicy> Lanes<B> {
         let state = &mut self.ends[lane].sender;
         state.free = account.free;
         state.first_return = account.first;
-        // Fewer than a packet has, which fit.
         state.counted = u16::try_from(account.counted).unwrap_or(u16::MAX);
         account.free
     }

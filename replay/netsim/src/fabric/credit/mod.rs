@@ -13,6 +13,7 @@ mod buffer_policy;
 mod buffers;
 mod check;
 mod choice;
+mod choosers;
 mod config;
 mod crossing;
 mod hosts;
@@ -62,6 +63,7 @@ use crate::topology::{HostPlace, LinkId, NodeId, Topology};
 use crate::units::{Bytes, DurationPs};
 use arbiter::{Tables, Turns};
 use border::Border;
+use choosers::Choosers;
 use injectors::Injectors;
 use lane_asks::Grants;
 use lanes::{Lanes, Numbering};
@@ -224,8 +226,8 @@ pub struct Credit<O, S: Strategies = Configured> {
     /// The instant whose arrivals have been seen, while choices and arbitrations are still to be made.
     open: Option<SimTime>,
     choosing: Vec<LaneId>,
-    /// The same in the order in which they choose, and the lanes that one finds: nothing between two instants.
-    ordered: Vec<((u32, u64), LaneId)>,
+    /// The same, put in order, and the lanes that one finds: nothing between two instants.
+    choosers: Choosers,
     found: Vec<Lane>,
     grants: Grants,
     looking: Vec<LinkId>,
@@ -417,7 +419,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             events: PendingEvents::new(horizon),
             open: None,
             choosing: Vec::new(),
-            ordered: Vec::new(),
+            choosers: Choosers::default(),
             found: Vec::new(),
             grants: Grants::default(),
             looking: Vec::new(),
