@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trace::ids::{EventId, HostId, ProcessId};
+use trace::rows::StepKind;
 
 use super::graph::{JobGraph, JobPeriod};
 use super::options::{Causality, CoreSharing};
@@ -209,6 +210,20 @@ fn work(graph: &JobGraph, sharing: CoreSharing, processors: &[Processors]) -> BT
     work
 }
 
+/// Ends and beginnings of the job's tasks' work on what they read, as agents measured it: also where no event waits for that work.
+fn consumed(graph: &JobGraph) -> impl Iterator<Item = (JobTime, bool, ProcessId)> {
+    let tasks: BTreeSet<ProcessId> = graph.tasks().filter_map(|task| task.process).collect();
+    let (from, to) = (graph.job.submit_ns, graph.job.finish_ns);
+    let steps = graph.trace.steps.iter().filter(move |step| {
+        let is_during = step.begin_ns >= from && step.end_ns <= to;
+        step.kind == StepKind::Consume && step.work_ns > 0 && is_during && tasks.contains(&step.process)
+    });
+    steps.flat_map(|step| {
+        let begin = step.end_ns.saturating_sub(step.work_ns).max(step.begin_ns);
+        [(graph.job_time(begin), false, step.process), (graph.job_time(step.end_ns), true, step.process)]
+    })
+}
+
 /// What a process that computed got of the processors in the recording, over time.
 #[derive(Clone, Debug)]
 pub struct RecordedCores {
@@ -225,15 +240,19 @@ impl RecordedCores {
         let mut processors = vec![Processors::new(sharing.cores); places];
         let mut progress = vec![vec![(JobTime::SUBMISSION, 0)]; places];
         let (edges, work) = computed(graph, sharing);
-        for edge in edges {
-            let Some(work) = work.get(&edge.event) else { continue };
-            let processors = &mut processors[work.place];
-            processors.advance(edge.at);
-            progress[work.place].push((processors.at, processors.progress));
-            if edge.is_end {
-                processors.end(work.process);
+        let of_events =
+            edges.into_iter().filter_map(|edge| Some((edge.at, edge.is_end, work.get(&edge.event)?.process)));
+        let mut all: Vec<(JobTime, bool, ProcessId)> = of_events.chain(consumed(graph)).collect();
+        all.sort_unstable();
+        for (at, is_end, process) in all {
+            let place = sharing.place(graph.trace.processes[process.index()].host);
+            let processors = &mut processors[place];
+            processors.advance(at);
+            progress[place].push((processors.at, processors.progress));
+            if is_end {
+                processors.end(process);
             } else {
-                processors.begin(work.process);
+                processors.begin(process);
             }
         }
         Self { sharing, progress }

@@ -7,6 +7,7 @@
 mod instant_network;
 mod parameters;
 mod recording;
+mod spills;
 mod tasks;
 
 pub use causal::CoreSharing;

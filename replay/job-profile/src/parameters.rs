@@ -12,6 +12,9 @@ use trace::rows::{JobRow, TaskKind, Trace};
 use crate::Learn;
 use crate::recording::Recording;
 
+/// `mapreduce.task.io.sort.mb`, 100: the default, which the job file has as well.
+const SORT_BUFFER: u64 = 100 << 20;
+
 /// What was learned of a job. Times are nanoseconds, rates bytes a second; `None` = the trace does not tell.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct JobParameters {
@@ -36,6 +39,8 @@ pub struct JobParameters {
     pub input_bytes: u64,
     /// Map output by input.
     pub map_output: f64,
+    /// Input of a map whose records fill its sort buffer, bytes; `None` = no map was seen to stand still for it.
+    pub buffer_full_bytes: Option<u64>,
     /// Output by what reduces fetched.
     pub reduce_output: f64,
     /// Copies of its output.
@@ -104,6 +109,7 @@ pub(super) fn parameters_of(of: &Recording<'_>, job: &JobRow, sharing: Option<Co
         reduces: job.reduces,
         input_bytes,
         map_output: fetched as f64 / input_bytes as f64,
+        buffer_full_bytes: of.consumption.buffer_full,
         reduce_output: if fetched > 0 { written as f64 / fetched as f64 } else { 0.0 },
         replication: of.replication(),
         input_replication: job.split_hosts,
@@ -209,6 +215,13 @@ impl JobParameters {
             let _ = writeln!(
                 text,
                 "# The hosts that a split of the input names, and the share of the nodes that has it.\ninput_replication = {copies}"
+            );
+        }
+        if let Some(full) = self.buffer_full_bytes.filter(|full| *full > 0) {
+            let taken = share(SORT_BUFFER as f64 / full as f64);
+            let _ = writeln!(
+                text,
+                "# Maps stood still when they had read so much that their records filled the sort buffer.\nbuffer_use = {taken:?}"
             );
         }
         if let Some(of_nodes) = self.input_share_of_nodes {

@@ -7,6 +7,7 @@ use trace::ids::{ConnectionId, EventId, HostId, ProcessId, TaskId};
 use trace::rows::{EventKind, JobRow, MessageKind, MessageRow, TaskKind, TaskRow, Trace};
 
 use crate::instant_network;
+use crate::spills::Consumption;
 
 /// What is smaller than such a part of the largest read is no input.
 const SMALL_READ: u64 = 16;
@@ -37,6 +38,8 @@ pub(super) struct Recording<'a> {
     process_starts: BTreeMap<ProcessId, EventId>,
     /// The processors for which tasks competed; `None` = how long something took is what it is.
     cores: Option<RecordedCores>,
+    /// What its maps took of their blocks, and when.
+    pub(super) consumption: Consumption<'a>,
 }
 
 impl<'a> Recording<'a> {
@@ -75,6 +78,8 @@ impl<'a> Recording<'a> {
             let bytes = outputs.entry(message.map.as_deref().unwrap_or_default()).or_default();
             *bytes = bytes.saturating_add(message.app_bytes);
         }
+        let maps: Vec<&TaskRow> = tasks.iter().filter(|task| task.kind == TaskKind::Map).copied().collect();
+        let consumption = Consumption::new(&trace.steps, &maps);
         let cores = sharing.map(|sharing| RecordedCores::new(graph, sharing));
         let first_on_node = first_on_node(&tasks, master_of(trace, graph));
         Self {
@@ -93,6 +98,7 @@ impl<'a> Recording<'a> {
             first_on_node,
             process_starts,
             cores,
+            consumption,
         }
     }
 
@@ -378,17 +384,22 @@ impl<'a> Recording<'a> {
     /// host; `None` where a network fed it and nothing tells of its work.
     pub(super) fn reading_ns(&self, task: &TaskRow) -> Option<u64> {
         let (first, last) = self.input(task)?;
+        if let Some(ns) = self.computing_between_spills_ns(task) {
+            return Some(ns);
+        }
         match self.consumed_by(task) {
             [] => (!self.reads_elsewhere(task)).then(|| self.alone_ns(task, first.sent_ns, last.delivered_ns)),
             marks => Some(marks.iter().map(|mark| self.event_alone_ps(*mark)).fold(0, u64::saturating_add) / 1_000),
         }
     }
 
-    /// What a map took from the end of its input to its own end.
+    /// What a map took for its spills: from the end of its input to its own end, and what a full buffer shows of earlier ones.
     pub(super) fn sorting_ns(&self, task: &TaskRow) -> Option<u64> {
         let marks = self.consumed_by(task).iter().map(|mark| self.graph.event(*mark).recorded_ns);
         let read = marks.chain([self.input(task)?.1.delivered_ns]).max()?;
-        Some(self.alone_ns(task, read, self.sent(task, "done")?))
+        let (spilling_ns, next) = self.spilling_ns(task);
+        let begin = next.map_or(read, |next| next.min(read));
+        Some(self.alone_ns(task, begin, self.sent(task, "done")?).saturating_add(spilling_ns))
     }
 
     fn consumed_by(&self, task: &TaskRow) -> &[EventId] {

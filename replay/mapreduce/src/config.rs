@@ -183,6 +183,9 @@ pub struct Job {
     pub reduces: u32,
     /// Map output by input, before compression. Default: 1.
     pub map_output: f64,
+    /// What records take of the sort buffer, before a combiner, by input. Default: `map_output`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer_use: Option<f64>,
     /// Output by input of the reduces, before compression. Default: 1.
     pub reduce_output: f64,
     /// Input that a map computes on with one core. Default: `50MB/s`.
@@ -232,6 +235,13 @@ impl Job {
         rounds.saturating_mul(self.map_samples.len())
     }
 
+    /// What records take of the sort buffer by input: of a mean sample, where there are some.
+    fn buffer_use(&self) -> f64 {
+        let of_job = self.buffer_use.unwrap_or(self.map_output);
+        let of_samples = self.map_samples.iter().map(MapSample::buffer_use);
+        of_samples.fold(of_job, f64::max)
+    }
+
     /// Input of all samples.
     pub(crate) fn round_bytes(&self) -> u64 {
         self.map_samples.iter().map(|sample| sample.input.0).fold(0, u64::saturating_add)
@@ -271,6 +281,7 @@ impl Default for Job {
             queue: None,
             reduces: 1,
             map_output: 1.0,
+            buffer_use: None,
             reduce_output: 1.0,
             map_rate: Rate::from_bps(400_000_000),
             reduce_rate: Rate::from_bps(400_000_000),
@@ -407,7 +418,7 @@ impl JobFile {
             let shuffled = input * job.map_output * compressed;
             let written = input * job.map_output * job.reduce_output;
             let copies = f64::from(self.replication_of(job));
-            let spills = input * job.map_output / self.hadoop.spill_bytes() as f64;
+            let spills = input * job.buffer_use() / self.hadoop.spill_bytes() as f64;
             steps += maps * 20.0 + 2.0 * input / piece + 3.0 * spills;
             steps += 2.0 * maps * reduces + shuffled / piece;
             steps += reduces * 20.0 + 2.0 * shuffled / piece;
@@ -441,6 +452,7 @@ impl JobFile {
         }
         for (name, value, most) in [
             ("map_output", job.map_output, 1e3),
+            ("buffer_use", job.buffer_use.unwrap_or(0.0), 1e3),
             ("reduce_output", job.reduce_output, 1e3),
             ("speed_deviation", job.speed_deviation, 2.0),
             ("skew", job.skew, 10.0),

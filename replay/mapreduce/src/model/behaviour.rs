@@ -26,6 +26,8 @@ pub(super) struct Behaviour {
     pub(super) merge_rate: Rate,
     /// Output by input.
     pub(super) output: f64,
+    /// What a map's records take of its sort buffer, by input.
+    pub(super) buffer_use: f64,
 }
 
 /// For what samples are dealt.
@@ -46,6 +48,7 @@ impl Model {
             sort_rate: job.sort_rate,
             merge_rate: job.merge_rate,
             output: job.map_output,
+            buffer_use: job.buffer_use.unwrap_or(job.map_output),
         };
         let number = state.number as usize;
         // A second attempt computes on the same data, at a speed of its own: that of a sample that is drawn.
@@ -80,6 +83,7 @@ impl Model {
                 rate: speed.rate,
                 sort_rate: speed.sort_rate,
                 output: sample.output,
+                buffer_use: sample.buffer_use(),
                 ..by_job
             }
         })

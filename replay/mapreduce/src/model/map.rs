@@ -6,6 +6,7 @@ use trace::rows::{Evidence, MessageKind};
 
 use super::behaviour::Behaviour;
 use super::plan::Actor;
+use super::spills::SortBuffer;
 use super::state::{Model, Then};
 use crate::kernel::{Cause, StepId, Work};
 use crate::merge::merge_passes;
@@ -62,10 +63,11 @@ impl Model {
         let block = self.apps[running.app as usize].input[number as usize].clone();
         let source = self.closest(&block.replicas, running.node);
         let assignment = Cause::delivered(assignment, Evidence::Thread);
-        let computed = self.read_and_compute(running, (block.id, block.bytes), source, assignment);
-        let pieces: Vec<StepId> = computed.iter().map(|(step, _)| *step).collect();
+        let mut buffer = self.sort_buffer(running, block.bytes);
+        let pieces = self.read_and_compute(running, (block.id, block.bytes), source, assignment, &mut buffer);
         self.watch_steps(running, &pieces, &[], None);
-        let spilled = self.spill(running, block.bytes, &computed);
+        let last = buffer.spilled().unwrap_or(pieces[pieces.len() - 1]);
+        let spilled = self.merge_spills(running, &buffer.sizes(), last);
         self.finish_task(running, &[Cause::sent(spilled, Evidence::Thread)]);
     }
 
@@ -80,15 +82,16 @@ impl Model {
         from[self.draw_below(from.len() as u64) as usize]
     }
 
-    /// The block's pieces are read by the DataNode and computed on as they come. Returns the steps that end the computing on
-    /// each piece, with the input so far.
+    /// The block's pieces are read by the DataNode and computed on as they come and as the sort buffer has room. Returns the
+    /// steps that end the computing on each piece.
     fn read_and_compute(
         &mut self,
         running: Running,
         (block, bytes): (u64, u64),
         source: NodeId,
         assignment: Cause,
-    ) -> Vec<(StepId, u64)> {
+        buffer: &mut SortBuffer,
+    ) -> Vec<StepId> {
         let server = Actor { process: data_node(source), task: running.actor.task };
         let connection = self.world.connect(running.actor.process, server.process, Protocol::DataTransfer);
         let call = self.next_call();
@@ -107,54 +110,28 @@ impl Model {
         let data = self.message(note(MessageKind::BlockData, wire, bytes));
         let rate = running.behaviour.rate;
         let mut before = Cause::delivered(asked, Evidence::Exchange);
-        let mut computed: Vec<(StepId, u64)> = Vec::new();
+        let mut computed: Vec<StepId> = Vec::new();
         let mut read = 0;
         for piece in self.pieces(bytes) {
             let mut causes = vec![before];
-            let ahead = computed.len().checked_sub(WINDOW).map(|first| computed[first].0);
+            let ahead = computed.len().checked_sub(WINDOW).map(|first| computed[first]);
             causes.extend(ahead.map(|step| Cause::sent(step, Evidence::Stream)));
             let work = self.reads(source, piece);
             let sent = self.send(server, (connection, false), data, block_wire_bytes(piece), work, None, &causes);
             let mut causes = vec![Cause::delivered(sent, Evidence::Exchange)];
-            causes.extend(computed.last().map(|(step, _)| Cause::sent(*step, Evidence::Thread)));
-            let work = self.computes(running.node, piece, rate, running.factor);
             read += piece;
-            computed.push((self.mark("map.piece", running.actor, work, None, &causes), read));
+            let before_it = computed.last().copied().into_iter().chain(buffer.makes_room(read));
+            causes.extend(before_it.map(|step| Cause::sent(step, Evidence::Thread)));
+            let work = self.computes(running.node, piece, rate, running.factor);
+            let done = self.mark("map.piece", running.actor, work, None, &causes);
+            computed.push(done);
+            self.fill(buffer, done, read);
             before = Cause::sent(sent, Evidence::Stream);
         }
         computed
     }
 
-    /// Writes a map's output: a spill whenever the buffer is full enough, while the map goes on; at the end what is left, and
-    /// all spills merged into one file. Returns the last of these steps.
-    fn spill(&mut self, running: Running, input: u64, computed: &[(StepId, u64)]) -> StepId {
-        let task = running.actor.task.map_or(0, |task| self.tasks[task.index()].number);
-        let output = self.map_output_bytes(running.app, task);
-        let raw = (input as f64 * running.behaviour.output).round();
-        let spill_bytes = self.file.hadoop.spill_bytes() as f64;
-        let count = ((raw / spill_bytes).ceil() as u64).max(1);
-        let mut spills = Vec::new();
-        let mut before: Option<StepId> = None;
-        let mut written = 0;
-        for number in 1..=count {
-            let until =
-                if number == count { output } else { (output as f64 * number as f64 * spill_bytes / raw) as u64 };
-            let of_input = (number as f64 * spill_bytes / raw * input as f64).min(input as f64) as u64;
-            let full = computed.partition_point(|(_, read)| *read < of_input).min(computed.len() - 1);
-            let mut causes = vec![Cause::sent(computed[full].0, Evidence::Thread)];
-            causes.extend(before.map(|before| Cause::sent(before, Evidence::Thread)));
-            let work = self.computes(running.node, until - written, running.behaviour.sort_rate, running.factor);
-            let sorted = self.mark("map.sort", running.actor, work, None, &causes);
-            let work = self.writes(running.node, until - written);
-            let cause = Cause::sent(sorted, Evidence::Thread);
-            before = Some(self.mark("map.spill", running.actor, work, None, &[cause]));
-            spills.push(until - written);
-            written = until;
-        }
-        let last = before.unwrap_or(computed[computed.len() - 1].0);
-        self.merge_spills(running, &spills, last)
-    }
-
+    /// All spills become one file. Returns the last step of that.
     fn merge_spills(&mut self, running: Running, spills: &[u64], mut last: StepId) -> StepId {
         if spills.len() < 2 {
             return last;

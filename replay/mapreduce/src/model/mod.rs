@@ -14,6 +14,7 @@ mod plan;
 mod reduce;
 mod requests;
 mod speculation;
+mod spills;
 mod state;
 mod yarn;
 

@@ -62,6 +62,33 @@ fn spills_and_merges_take_what_they_write_and_read_by_the_disk() {
     assert!(measured.abs_diff(written) <= 14, "{measured} us, {written} bytes at 1 MB/s (rounded at each spill)");
 }
 
+/// A map of 4 MB that computes on 10 MB a second and sorts what is 1 MB a second of its input, with a buffer of 1 MiB.
+fn a_map_with_a_small_buffer(job: &str) -> u64 {
+    let text = "[cluster]\nnodes = 1\ndisk_read = \"unlimited\"\ndisk_write = \"unlimited\"\ncontainer_start = \"2s\"\ntask_start = \"0ps\"\n\
+         piece = \"10kB\"\n[hadoop]\ndfs.blocksize = 4000000\nmapreduce.task.io.sort.mb = 1\n\
+         [[job]]\ninput = \"4MB\"\nmap_rate = \"10MB/s\"\nreduce_rate = \"unlimited\"\n";
+    let trace = run(&format!("{text}{job}"));
+    let map = tasks(&trace, TaskKind::Map).next().unwrap();
+    map.finish_ns - map.start_ns - 2 * S
+}
+
+#[test]
+fn a_map_stands_still_while_its_buffer_is_full() {
+    let (spill, buffer) = (838_860.0, 1_048_576.0);
+    // The first spill; three more, each when the buffer that was full is 80% full again; what is left of the input; its spill.
+    let first = spill / 10.0 + spill;
+    let further = 3.0 * ((2.0 * spill - buffer) / 10.0 + spill);
+    let last = (4e6 - buffer - 3.0 * spill) / 10.0 + (4e6 - 4.0 * spill);
+    let expected_ms = (first + further + last) / 1e3;
+    for job in ["sort_rate = \"1MB/s\"\n", "map_output = 0.01\nbuffer_use = 1.0\nsort_rate = \"10kB/s\"\n"] {
+        let took_ms = a_map_with_a_small_buffer(job) as f64 / 1e6;
+        assert!((took_ms - expected_ms).abs() < 6.0, "{job}{took_ms} ms, {expected_ms} (a piece takes a millisecond)");
+    }
+    // With room for all of it the map sorts at its end, and nothing else is on its way.
+    let roomy_ms = a_map_with_a_small_buffer("map_output = 0.01\nsort_rate = \"10kB/s\"\n") as f64 / 1e6;
+    assert!((roomy_ms - 4_400.0).abs() < 6.0, "{roomy_ms} ms");
+}
+
 #[test]
 fn sorting_and_merging_take_a_core_and_starts_their_time() {
     let job = "[[job]]\ninput = \"1MB\"\nmap_rate = \"2MB/s\"\nreduce_rate = \"unlimited\"\nsort_rate = \"4MB/s\"\nmerge_rate = \"5MB/s\"\n";

@@ -1,0 +1,198 @@
+//! How full sort buffers held maps up: what a map does while its records are sorted is no computing on its input.
+//!
+//! A map whose buffer is full stands still until the spill is done that began when 80% of it were full
+//! (`mapreduce.map.sort.spill.percent`, whose default is taken here). In what it took of its block, megabyte by megabyte, that is a step far longer
+//! than the others.
+
+use std::collections::BTreeMap;
+
+use trace::ids::ProcessId;
+use trace::rows::{StepKind, StepRow, TaskRow};
+
+use crate::recording::Recording;
+
+/// A step in which a map stood still takes more than so many times as much work as its median step,
+const STANDSTILL: u64 = 8;
+/// and longer than a collection of garbage does, nanoseconds.
+const PAUSE_NS: u64 = 500_000_000;
+/// Of the buffer, when a spill begins.
+const SPILL_PERCENT: f64 = 0.8;
+
+/// What maps took of their blocks, by process.
+pub(super) struct Consumption<'a> {
+    by_process: BTreeMap<ProcessId, Vec<&'a StepRow>>,
+    /// Input whose records fill the buffer, bytes: the median over the maps that stood still; `None` if fewer than half of those
+    /// that read as much did.
+    pub(super) buffer_full: Option<u64>,
+}
+
+impl<'a> Consumption<'a> {
+    pub(super) fn new(steps: &'a [StepRow], maps: &[&TaskRow]) -> Self {
+        let mut by_process: BTreeMap<ProcessId, Vec<&StepRow>> = BTreeMap::new();
+        for step in steps.iter().filter(|step| step.kind == StepKind::Consume) {
+            by_process.entry(step.process).or_default().push(step);
+        }
+        let mut consumption = Self { by_process, buffer_full: None };
+        consumption.buffer_full = consumption.find_buffer_full(maps);
+        consumption
+    }
+
+    fn find_buffer_full(&self, maps: &[&TaskRow]) -> Option<u64> {
+        let steps = maps.iter().map(|map| self.of(map));
+        let full = steps.clone().filter_map(|steps| {
+            let stood = standstills(steps);
+            // The nth time after 1.8, 2.6, ... buffers: the last one tells most exactly.
+            let fillings = 1.0 + SPILL_PERCENT * stood.len().checked_sub(1)? as f64;
+            Some((middle_of(stood.last()?) as f64 / fillings) as u64)
+        });
+        let mut first: Vec<u64> = full.collect();
+        first.sort_unstable();
+        let full = *first.get(first.len() / 2)?;
+        let read_as_much = steps.filter(|steps| steps.iter().map(|step| step.bytes).sum::<u64>() > full).count();
+        (first.len() * 2 >= read_as_much).then_some(full)
+    }
+
+    /// The steps of the process of a map, in the order of their bytes.
+    fn of(&self, map: &TaskRow) -> &[&'a StepRow] {
+        map.process.and_then(|process| self.by_process.get(&process)).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The steps in which a map stood still.
+fn standstills<'a>(steps: &[&'a StepRow]) -> Vec<&'a StepRow> {
+    let median = median_work(steps);
+    let is_long = |step: &&StepRow| step.work_ns > median.saturating_mul(STANDSTILL).max(PAUSE_NS);
+    steps.iter().copied().filter(is_long).collect()
+}
+
+fn median_work(steps: &[&StepRow]) -> u64 {
+    let mut works: Vec<u64> = steps.iter().map(|step| step.work_ns).collect();
+    works.sort_unstable();
+    works.get(works.len() / 2).copied().unwrap_or(0)
+}
+
+fn middle_of(step: &&StepRow) -> u64 {
+    step.first_byte.saturating_add(step.bytes / 2)
+}
+
+/// When a map had taken so much of its input: within a step, evenly.
+fn taken_ns(steps: &[&StepRow], byte: u64) -> Option<u64> {
+    let step =
+        steps.iter().find(|step| step.first_byte <= byte && byte < step.first_byte.saturating_add(step.bytes))?;
+    let length = step.end_ns.saturating_sub(step.begin_ns);
+    let part = u128::from(length) * u128::from(byte - step.first_byte) / u128::from(step.bytes.max(1));
+    Some(step.begin_ns + u64::try_from(part).unwrap_or(length))
+}
+
+impl Recording<'_> {
+    /// What a map computed of its input where it did not stand still, for all of its input, nanoseconds; `None` where no buffer was
+    /// seen to be full, or no agent told of the map.
+    pub(super) fn computing_between_spills_ns(&self, map: &TaskRow) -> Option<u64> {
+        self.consumption.buffer_full?;
+        let steps = self.consumption.of(map);
+        let stood = standstills(steps);
+        let (mut worked_ns, mut bytes, mut all_bytes) = (0u64, 0u64, 0u64);
+        for step in steps {
+            all_bytes = all_bytes.saturating_add(step.bytes);
+            if !stood.iter().any(|still| still.first_byte == step.first_byte && still.begin_ns == step.begin_ns) {
+                let alone = self.alone_ns(map, step.end_ns.saturating_sub(step.work_ns), step.end_ns);
+                worked_ns = worked_ns.saturating_add(alone);
+                bytes = bytes.saturating_add(step.bytes);
+            }
+        }
+        let all = u128::from(worked_ns) * u128::from(all_bytes) / u128::from(bytes.max(1));
+        (bytes > 0).then(|| u64::try_from(all).unwrap_or(u64::MAX))
+    }
+
+    /// Nanoseconds of a map's spills up to its last standstill, and when the spill began that came next, if that was before the
+    /// end of its input.
+    pub(super) fn spilling_ns(&self, map: &TaskRow) -> (u64, Option<u64>) {
+        let Some(full) = self.consumption.buffer_full else { return (0, None) };
+        let steps = self.consumption.of(map);
+        let begin = |number: usize| taken_ns(steps, (full as f64 * SPILL_PERCENT * number as f64) as u64);
+        let stood = standstills(steps);
+        let spills = (1..).zip(&stood).map(|(number, step)| {
+            let began = begin(number).filter(|began| *began < step.end_ns).unwrap_or(step.begin_ns);
+            self.alone_ns(map, began, step.end_ns)
+        });
+        let spent = spills.fold(0, u64::saturating_add);
+        let next = begin(stood.len() + 1).filter(|next| stood.last().is_none_or(|last| *next >= last.end_ns));
+        (spent, next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trace::ids::{JobId, MessageId, TaskId};
+    use trace::rows::TaskKind;
+
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// A map that works 100 ms on each megabyte, and longer on some.
+    fn steps(process: u32, megabytes: u64, longer: &[(u64, u64)]) -> Vec<StepRow> {
+        let work = |number: u64| longer.iter().find(|(at, _)| *at == number).map_or(100 * MS, |(_, ms)| ms * MS);
+        let mut now = 0;
+        let step = |number: u64| {
+            now += work(number);
+            StepRow {
+                message: MessageId(process),
+                process: ProcessId(process),
+                thread: 1,
+                kind: StepKind::Consume,
+                first_byte: number * 1_000_000,
+                bytes: 1_000_000,
+                begin_ns: now - work(number),
+                end_ns: now,
+                work_ns: work(number),
+                read_wait_ns: 0,
+                write_wait_ns: 0,
+                disk_ns: 0,
+                sync_ns: 0,
+                checksum_ns: 0,
+                cpu_ns: None,
+                ready_ns: None,
+            }
+        };
+        (0..megabytes).map(step).collect()
+    }
+
+    fn buffer_full(maps: &[Vec<StepRow>]) -> Option<u64> {
+        let task = |process: u32| TaskRow {
+            task: TaskId(process),
+            job: JobId(0),
+            attempt: String::new(),
+            kind: TaskKind::Map,
+            host: None,
+            process: Some(ProcessId(process)),
+            start_ns: 0,
+            shuffle_end_ns: None,
+            sort_end_ns: None,
+            finish_ns: 0,
+            succeeded: true,
+        };
+        let tasks: Vec<TaskRow> = (0..).zip(maps).map(|(process, _)| task(process)).collect();
+        Consumption::new(&maps.concat(), &tasks.iter().collect::<Vec<_>>()).buffer_full
+    }
+
+    #[test]
+    fn standstills_tell_when_the_buffer_is_full() {
+        let once = steps(0, 20, &[(10, 4_000)]);
+        assert_eq!(buffer_full(&[once.clone()]), Some(10_500_000));
+        // Full at 10.5 MB, and again each 8.4 MB.
+        let often = steps(1, 40, &[(10, 4_000), (18, 4_000), (27, 4_000), (35, 4_000)]);
+        let full = buffer_full(&[often]).unwrap_or(0);
+        assert!(full.abs_diff(10_441_176) < 2, "{full}: 35.5 MB are 3.4 buffers");
+    }
+
+    #[test]
+    fn one_pause_among_several_maps_is_no_full_buffer() {
+        let (paused, steady) = (steps(0, 40, &[(10, 4_000)]), |process| steps(process, 40, &[]));
+        assert_eq!(buffer_full(&[paused, steady(1), steady(2)]), None);
+        // Collections of garbage, and maps that are slow throughout.
+        assert_eq!(buffer_full(&[steps(0, 20, &[(3, 400), (9, 300)])]), None);
+        assert_eq!(buffer_full(&[steps(0, 4, &[(0, 4_000), (1, 4_000), (2, 4_000)])]), None);
+        assert_eq!(buffer_full(&[]), None);
+    }
+}
