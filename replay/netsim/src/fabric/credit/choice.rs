@@ -1,5 +1,6 @@
 //! Heads of queues choose where they go on.
 
+use super::lane_asks::LaneBits;
 use super::lanes::Lanes;
 use super::strategies::Strategies;
 use super::{Credit, Event};
@@ -187,22 +188,22 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
 
     /// The head of `queue` commits itself to a lane with room of the first rank that has one, or waits for one.
     pub(super) fn choose_with_room(&mut self, queue: LaneId, now: SimTime) {
-        match self.lane_for(queue, now) {
+        match self.lane_for(queue, now).0 {
             Some(lane) => self.commit(queue, lane, now),
             None => self.wait_for_lanes(queue, now),
         }
     }
 
-    /// The lane to which the head of `queue` would commit itself.
-    pub(super) fn lane_for(&mut self, queue: LaneId, now: SimTime) -> Option<Offered> {
+    /// The lane to which the head of `queue` would commit itself, and the [bits](LaneBits) of all lanes on which that depends.
+    pub(super) fn lane_for(&mut self, queue: LaneId, now: SimTime) -> (Option<Offered>, LaneBits) {
         let hop = self.hop(queue);
         let packet = self.packets.get(self.lanes.ends[queue].buffer.first);
         let (base, need) = (u32::from(packet.base), u32::from(packet.credits));
         let mut ranks = std::mem::take(&mut self.ranks);
         self.routes.ranks(&hop, &mut ranks);
-        let mut chosen = None;
+        let (mut chosen, mut looked) = (None, LaneBits::default());
         for rank in ranks.iter() {
-            match self.with_room(&rank, base, need, &hop, now) {
+            match self.with_room(&rank, base, need, &hop, (now, &mut looked)) {
                 Found::Lane(lane) => chosen = Some(lane),
                 Found::Busy if rank.when_busy == BusyPolicy::Wait => {}
                 Found::Busy | Found::NoRoom => continue,
@@ -210,7 +211,7 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             break;
         }
         self.ranks = ranks;
-        chosen
+        (chosen, looked)
     }
 
     /// The head of `queue` commits itself to `lane`.
@@ -316,10 +317,18 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         }
     }
 
-    /// The lane of `rank` that a packet takes which needs `need` credits.
-    fn with_room(&mut self, rank: &Rank, base: u32, need: u32, hop: &Hop, now: SimTime) -> Found {
+    /// The lane of `rank` that a packet takes which needs `need` credits at an instant; the lanes that are looked at are noted.
+    fn with_room(
+        &mut self,
+        rank: &Rank,
+        base: u32,
+        need: u32,
+        hop: &Hop,
+        (now, looked): (SimTime, &mut LaneBits),
+    ) -> Found {
         if let CreditRequirement::BubbleIn(lane) = rank.required {
             let lane = self.offered(lane, base);
+            looked.add(lane);
             if self.lanes.unclaimed(lane, now) < i64::from(self.bubble()) {
                 return Found::NoRoom;
             }
@@ -329,7 +338,9 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
         found.clear();
         let mut most = needed;
         for lane in rank.lanes {
-            let room = self.lanes.unclaimed(self.offered(*lane, base), now);
+            let offered = self.offered(*lane, base);
+            looked.add(offered);
+            let room = self.lanes.unclaimed(offered, now);
             if room < most {
                 continue;
             }

@@ -4,7 +4,7 @@ use super::Credit;
 use super::allocation::ListContest;
 use super::arbitration::Heads;
 use super::input_arbiter::{Contender, InputArbiter as _};
-use super::lane_asks::{Ask, Grants};
+use super::lane_asks::{Ask, Grants, LaneBits, Seeker};
 use super::strategies::Strategies;
 use crate::fabric::ids::LaneId;
 use crate::fabric::packet::Observer;
@@ -27,7 +27,9 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
             if let [alone] = of_switch {
                 self.choose_with_room(*alone, now);
             } else {
-                grants.heads.extend_from_slice(of_switch);
+                let seeker =
+                    |queue: &LaneId| Seeker { queue: *queue, offered: None, looked: LaneBits::default(), known: false };
+                grants.heads.extend(of_switch.iter().map(seeker));
                 self.give_lanes_of_switch(&mut grants, now);
             }
         }
@@ -37,34 +39,50 @@ impl<O: Observer, S: Strategies> Credit<O, S> {
 
     /// Each lane takes one of the heads that ask for it, as often as one is given away. Heads that are left wait.
     fn give_lanes_of_switch(&mut self, Grants { heads, asks }: &mut Grants, now: SimTime) {
+        // Lanes that were given away since all heads have looked.
+        let mut given = LaneBits::default();
         loop {
             asks.clear();
-            for queue in heads.iter() {
-                asks.extend(self.lane_for(*queue, now).map(|offered| self.ask_of(*queue, offered)));
+            for head in heads.iter_mut() {
+                if !head.known || !head.looked.is_apart(given) {
+                    (head.offered, head.looked) = self.lane_for(head.queue, now);
+                    head.known = true;
+                }
+                asks.extend(head.offered.map(|offered| self.ask_of(head, offered)));
             }
             if asks.is_empty() {
                 break;
             }
             asks.sort_unstable_by_key(|ask| (ask.place, ask.position));
+            given = LaneBits::default();
             for rivals in asks.chunk_by(|one, other| one.lane == other.lane) {
                 let Some(ask) = self.taken_of(rivals, now) else { continue };
                 // Another lane, given away before this one, may have taken its room.
-                if self.lane_for(ask.queue, now) == Some(ask.offered) {
+                if ask.looked.is_apart(given) || self.lane_for(ask.queue, now).0 == Some(ask.offered) {
                     self.commit(ask.queue, ask.offered, now);
-                    heads.retain(|queue| *queue != ask.queue);
+                    given.add(ask.lane);
+                    heads.retain(|head| head.queue != ask.queue);
                 }
             }
         }
-        for queue in heads.drain(..) {
-            self.wait_for_lanes(queue, now);
+        for head in heads.drain(..) {
+            self.wait_for_lanes(head.queue, now);
         }
     }
 
-    fn ask_of(&self, queue: LaneId, offered: Offered) -> Ask {
+    fn ask_of(&self, head: &Seeker, offered: Offered) -> Ask {
+        let queue = head.queue;
         let base = u32::from(self.packets.get(self.lanes.ends[queue].buffer.first).base);
         let lane = self.offered(offered, base);
         let link = self.link_numbers.global(self.number.link(lane));
-        Ask { queue, offered, lane, place: (link.0, self.number.vl(lane)), position: self.bit_of(queue) }
+        Ask {
+            queue,
+            offered,
+            lane,
+            looked: head.looked,
+            place: (link.0, self.number.vl(lane)),
+            position: self.bit_of(queue),
+        }
     }
 
     /// The one of `rivals`, in order of queues, that their lane takes.
