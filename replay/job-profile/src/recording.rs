@@ -384,7 +384,7 @@ impl<'a> Recording<'a> {
     /// host; `None` where a network fed it and nothing tells of its work.
     pub(super) fn reading_ns(&self, task: &TaskRow) -> Option<u64> {
         let (first, last) = self.input(task)?;
-        if let Some(ns) = self.computing_between_spills_ns(task) {
+        if let Some(ns) = self.consumption.computing_ns(task, |from, to| self.alone_ns(task, from, to)) {
             return Some(ns);
         }
         match self.consumed_by(task) {
@@ -397,7 +397,7 @@ impl<'a> Recording<'a> {
     pub(super) fn sorting_ns(&self, task: &TaskRow) -> Option<u64> {
         let marks = self.consumed_by(task).iter().map(|mark| self.graph.event(*mark).recorded_ns);
         let read = marks.chain([self.input(task)?.1.delivered_ns]).max()?;
-        let (spilling_ns, next) = self.spilling_ns(task);
+        let (spilling_ns, next) = self.consumption.spilling_ns(task, |from, to| self.alone_ns(task, from, to));
         let begin = next.map_or(read, |next| next.min(read));
         Some(self.alone_ns(task, begin, self.sent(task, "done")?).saturating_add(spilling_ns))
     }

@@ -9,8 +9,6 @@ use std::collections::BTreeMap;
 use trace::ids::ProcessId;
 use trace::rows::{StepKind, StepRow, TaskRow};
 
-use crate::recording::Recording;
-
 /// A step in which a map stood still takes more than so many times as much work as its median step,
 const STANDSTILL: u64 = 8;
 /// and longer than a collection of garbage does, nanoseconds.
@@ -84,19 +82,20 @@ fn taken_ns(steps: &[&StepRow], byte: u64) -> Option<u64> {
     Some(step.begin_ns + u64::try_from(part).unwrap_or(length))
 }
 
-impl Recording<'_> {
+impl Consumption<'_> {
     /// What a map computed of its input where it did not stand still, for all of its input, nanoseconds; `None` where no buffer was
-    /// seen to be full, or no agent told of the map.
-    pub(super) fn computing_between_spills_ns(&self, map: &TaskRow) -> Option<u64> {
-        self.consumption.buffer_full?;
-        let steps = self.consumption.of(map);
+    /// seen to be full, or no agent told of the map. `alone` says how long what lies between two times takes with a processor of
+    /// one's own.
+    pub(super) fn computing_ns(&self, map: &TaskRow, alone: impl Fn(u64, u64) -> u64) -> Option<u64> {
+        self.buffer_full?;
+        let steps = self.of(map);
         let stood = standstills(steps);
         let (mut worked_ns, mut bytes, mut all_bytes) = (0u64, 0u64, 0u64);
         for step in steps {
             all_bytes = all_bytes.saturating_add(step.bytes);
             if !stood.iter().any(|still| still.first_byte == step.first_byte && still.begin_ns == step.begin_ns) {
-                let alone = self.alone_ns(map, step.end_ns.saturating_sub(step.work_ns), step.end_ns);
-                worked_ns = worked_ns.saturating_add(alone);
+                let alone_ns = alone(step.end_ns.saturating_sub(step.work_ns), step.end_ns);
+                worked_ns = worked_ns.saturating_add(alone_ns);
                 bytes = bytes.saturating_add(step.bytes);
             }
         }
@@ -106,14 +105,14 @@ impl Recording<'_> {
 
     /// Nanoseconds of a map's spills up to its last standstill, and when the spill began that came next, if that was before the
     /// end of its input.
-    pub(super) fn spilling_ns(&self, map: &TaskRow) -> (u64, Option<u64>) {
-        let Some(full) = self.consumption.buffer_full else { return (0, None) };
-        let steps = self.consumption.of(map);
+    pub(super) fn spilling_ns(&self, map: &TaskRow, alone: impl Fn(u64, u64) -> u64) -> (u64, Option<u64>) {
+        let Some(full) = self.buffer_full else { return (0, None) };
+        let steps = self.of(map);
         let begin = |number: usize| taken_ns(steps, (full as f64 * SPILL_PERCENT * number as f64) as u64);
         let stood = standstills(steps);
         let spills = (1..).zip(&stood).map(|(number, step)| {
             let began = begin(number).filter(|began| *began < step.end_ns).unwrap_or(step.begin_ns);
-            self.alone_ns(map, began, step.end_ns)
+            alone(began, step.end_ns)
         });
         let spent = spills.fold(0, u64::saturating_add);
         let next = begin(stood.len() + 1).filter(|next| stood.last().is_none_or(|last| *next >= last.end_ns));
@@ -178,10 +177,9 @@ mod tests {
 
     #[test]
     fn standstills_tell_when_the_buffer_is_full() {
-        let once = steps(0, 20, &[(10, 4_000)]);
-        assert_eq!(buffer_full(&[once.clone()]), Some(10_500_000));
+        assert_eq!(buffer_full(&[steps(0, 20, &[(10, 4_000)])]), Some(10_500_000));
         // Full at 10.5 MB, and again each 8.4 MB.
-        let often = steps(1, 40, &[(10, 4_000), (18, 4_000), (27, 4_000), (35, 4_000)]);
+        let often = steps(0, 40, &[(10, 4_000), (18, 4_000), (27, 4_000), (35, 4_000)]);
         let full = buffer_full(&[often]).unwrap_or(0);
         assert!(full.abs_diff(10_441_176) < 2, "{full}: 35.5 MB are 3.4 buffers");
     }

@@ -101,8 +101,8 @@ impl MapSample {
                 "a worker of the recorded cluster, counted from 0: below job.recorded_nodes (default: cluster.nodes)";
             return Err(JobError::value(format!("{key}.node"), node, reason));
         }
-        check_share(&format!("{key}.buffer_use"), self.buffer_use())?;
-        check_share(&format!("{key}.output"), self.output)
+        check_share(&format!("{key}.output"), self.output)?;
+        check_share(&format!("{key}.buffer_use"), self.buffer_use())
     }
 }
 

@@ -1,11 +1,10 @@
 //! A map: reads its block, computes, spills, merges its spills.
 
-use netsim::kernel::random;
 use trace::ids::{ProcessId, TaskId};
 use trace::rows::{Evidence, MessageKind};
 
-use super::behaviour::Behaviour;
 use super::plan::Actor;
+use super::running::Running;
 use super::spills::SortBuffer;
 use super::state::{Model, Then};
 use crate::kernel::{Cause, StepId, Work};
@@ -13,40 +12,7 @@ use crate::merge::merge_passes;
 use crate::sizes::{DONE, READ_REQUEST_BYTES, WINDOW, block_wire_bytes};
 use crate::world::{MessageNote, NodeId, Protocol, data_node, node_manager};
 
-/// What a task is about, once it runs.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Running {
-    pub(super) actor: Actor,
-    pub(super) node: NodeId,
-    pub(super) app: u32,
-    /// Its computing takes so many times as long as that of a mean task.
-    pub(super) factor: f64,
-    pub(super) behaviour: Behaviour,
-}
-
 impl Model {
-    pub(super) fn running(&self, task: TaskId) -> Option<Running> {
-        let state = &self.tasks[task.index()];
-        let (node, process) = (state.node?, state.process?);
-        let actor = Actor { process, task: Some(task) };
-        Some(Running { actor, node, app: state.app, factor: self.speed_factor(task), behaviour: self.behaviour(task) })
-    }
-
-    /// Log-normal with mean 1.
-    fn speed_factor(&self, task: TaskId) -> f64 {
-        let deviation = self.file.jobs[self.app_of(task) as usize].speed_deviation;
-        if deviation == 0.0 {
-            return 1.0;
-        }
-        let uniform = |count| {
-            (random::draw(self.file.seed, 0x7370_6565_0000_0000 | u64::from(task.0), count) >> 11) as f64
-                / (1u64 << 53) as f64
-        };
-        let normal = (-2.0 * (1.0 - uniform(0)).ln()).sqrt() * (std::f64::consts::TAU * uniform(1)).cos();
-        let variance = (1.0 + deviation * deviation).ln();
-        (normal * variance.sqrt() - variance / 2.0).exp()
-    }
-
     /// Bytes of a map's output, as they lie on its disk.
     pub(super) fn map_output_bytes(&self, app: u32, map: u32) -> u64 {
         let state = &self.apps[app as usize];

@@ -13,6 +13,7 @@ mod pipeline;
 mod plan;
 mod reduce;
 mod requests;
+mod running;
 mod speculation;
 mod spills;
 mod state;

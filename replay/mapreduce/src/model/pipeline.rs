@@ -3,8 +3,8 @@
 use trace::ids::{ConnectionId, ProcessId};
 use trace::rows::{Evidence, MessageKind};
 
-use super::map::Running;
 use super::plan::Actor;
+use super::running::Running;
 use super::state::{Block, Model};
 use crate::kernel::{Cause, DraftId, StepId, Work};
 use crate::sizes::{

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use trace::ids::{ConnectionId, TaskId};
 use trace::rows::{Carrier, Evidence, MessageKind};
 
-use super::map::Running;
 use super::pending_outputs::PendingOutputs;
 use super::plan::Actor;
+use super::running::Running;
 use super::state::{Fetcher, Model, Reduce, Then, TimerOwner};
 use crate::kernel::{Cause, StepId, Work};
 use crate::merge::merge_passes;

@@ -9,8 +9,8 @@ use trace::rows::{Carrier, Evidence, TaskKind};
 
 use super::attempts::{Watched, kind_index};
 use super::capacity::ContainerId;
-use super::map::Running;
 use super::plan::Actor;
+use super::running::Running;
 use super::state::{Model, Task, Then, TimerOwner};
 use crate::kernel::{Cause, StepId, Work};
 use crate::sizes::{STATUS_UPDATE, STOP_CONTAINERS};

@@ -5,7 +5,7 @@
 
 use trace::rows::Evidence;
 
-use super::map::Running;
+use super::running::Running;
 use super::state::Model;
 use crate::kernel::{Cause, StepId};
 
