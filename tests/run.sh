@@ -10,6 +10,8 @@ log=$(mktemp)
 HADOPTIC_SKIPPED=$(mktemp)
 export HADOPTIC_SKIPPED
 trap 'rm -f "$log" "$HADOPTIC_SKIPPED"' EXIT
+# A checkout that is built once gains nothing from it: 3:52 in place of 4:33 for the programs of the tables group.
+[ -z "${CI:-}" ] || export CARGO_INCREMENTAL=0
 part() { # part NAME COMMAND...
     local name=$1
     shift
