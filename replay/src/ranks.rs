@@ -136,10 +136,10 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Where the program lies: beside this one, or in `$PATH`.
+/// Where the program lies: beside this one, or in `$PATH`, but not in whatever folder one is in.
 fn program() -> Option<PathBuf> {
     let beside = env::current_exe().ok().and_then(|path| Some(path.parent()?.to_owned()));
     let path = env::var_os("PATH").unwrap_or_default();
-    let folders = beside.into_iter().chain(env::split_paths(&path));
+    let folders = beside.into_iter().chain(env::split_paths(&path).filter(|folder| folder.is_absolute()));
     folders.map(|folder| folder.join(PROGRAM)).find(|program| program.is_file())
 }

@@ -216,7 +216,11 @@ fn consumed(graph: &JobGraph) -> impl Iterator<Item = (JobTime, bool, ProcessId)
     let (from, to) = (graph.job.submit_ns, graph.job.finish_ns);
     let steps = graph.trace.steps.iter().filter(move |step| {
         let is_during = step.begin_ns >= from && step.end_ns <= to;
-        step.kind == StepKind::Consume && step.work_ns > 0 && is_during && tasks.contains(&step.process)
+        step.kind == StepKind::Consume
+            && step.work_ns > 0
+            && step.begin_ns < step.end_ns
+            && is_during
+            && tasks.contains(&step.process)
     });
     steps.flat_map(|step| {
         let begin = step.end_ns.saturating_sub(step.work_ns).max(step.begin_ns);

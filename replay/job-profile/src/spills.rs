@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use trace::ids::ProcessId;
+use trace::ids::{MessageId, ProcessId};
 use trace::rows::{StepKind, StepRow, TaskRow};
 
 /// A step in which a map stood still takes more than so many times as much work as its median step,
@@ -16,7 +16,7 @@ const PAUSE_NS: u64 = 500_000_000;
 /// Of the buffer, when a spill begins.
 const SPILL_PERCENT: f64 = 0.8;
 
-/// What maps took of their blocks, by process.
+/// What maps took of their blocks, by process: of the message that had most of it, in the order of its bytes.
 pub(super) struct Consumption<'a> {
     by_process: BTreeMap<ProcessId, Vec<&'a StepRow>>,
     /// Input whose records fill the buffer, bytes: the median over the maps that stood still; `None` if fewer than half of those
@@ -29,6 +29,9 @@ impl<'a> Consumption<'a> {
         let mut by_process: BTreeMap<ProcessId, Vec<&StepRow>> = BTreeMap::new();
         for step in steps.iter().filter(|step| step.kind == StepKind::Consume) {
             by_process.entry(step.process).or_default().push(step);
+        }
+        for steps in by_process.values_mut() {
+            keep_largest(steps);
         }
         let mut consumption = Self { by_process, buffer_full: None };
         consumption.buffer_full = consumption.find_buffer_full(maps);
@@ -46,14 +49,30 @@ impl<'a> Consumption<'a> {
         let mut first: Vec<u64> = full.collect();
         first.sort_unstable();
         let full = *first.get(first.len() / 2)?;
-        let read_as_much = steps.filter(|steps| steps.iter().map(|step| step.bytes).sum::<u64>() > full).count();
+        let read_as_much = steps.filter(|steps| all_bytes(steps) > full).count();
         (first.len() * 2 >= read_as_much).then_some(full)
     }
 
-    /// The steps of the process of a map, in the order of their bytes.
+    /// The steps of a map.
     fn of(&self, map: &TaskRow) -> &[&'a StepRow] {
         map.process.and_then(|process| self.by_process.get(&process)).map_or(&[], Vec::as_slice)
     }
+}
+
+/// Of a split that ends within a line the next block is read as well, and of some maps other files.
+fn keep_largest(steps: &mut Vec<&StepRow>) {
+    let mut by_message: BTreeMap<MessageId, u64> = BTreeMap::new();
+    for step in steps.iter() {
+        let bytes = by_message.entry(step.message).or_default();
+        *bytes = bytes.saturating_add(step.bytes);
+    }
+    let largest = by_message.into_iter().max_by_key(|(_, bytes)| *bytes).map(|(message, _)| message);
+    steps.retain(|step| Some(step.message) == largest);
+    steps.sort_by_key(|step| step.first_byte);
+}
+
+fn all_bytes(steps: &[&StepRow]) -> u64 {
+    steps.iter().map(|step| step.bytes).fold(0, u64::saturating_add)
 }
 
 /// The steps in which a map stood still.
@@ -90,16 +109,15 @@ impl Consumption<'_> {
         self.buffer_full?;
         let steps = self.of(map);
         let stood = standstills(steps);
-        let (mut worked_ns, mut bytes, mut all_bytes) = (0u64, 0u64, 0u64);
+        let (mut worked_ns, mut bytes) = (0u64, 0u64);
         for step in steps {
-            all_bytes = all_bytes.saturating_add(step.bytes);
             if !stood.iter().any(|still| still.first_byte == step.first_byte && still.begin_ns == step.begin_ns) {
                 let alone_ns = alone(step.end_ns.saturating_sub(step.work_ns), step.end_ns);
                 worked_ns = worked_ns.saturating_add(alone_ns);
                 bytes = bytes.saturating_add(step.bytes);
             }
         }
-        let all = u128::from(worked_ns) * u128::from(all_bytes) / u128::from(bytes.max(1));
+        let all = u128::from(worked_ns) * u128::from(all_bytes(steps)) / u128::from(bytes.max(1));
         (bytes > 0).then(|| u64::try_from(all).unwrap_or(u64::MAX))
     }
 
@@ -122,7 +140,7 @@ impl Consumption<'_> {
 
 #[cfg(test)]
 mod tests {
-    use trace::ids::{JobId, MessageId, TaskId};
+    use trace::ids::{JobId, TaskId};
     use trace::rows::TaskKind;
 
     use super::*;
@@ -192,5 +210,22 @@ mod tests {
         assert_eq!(buffer_full(&[steps(0, 20, &[(3, 400), (9, 300)])]), None);
         assert_eq!(buffer_full(&[steps(0, 4, &[(0, 4_000), (1, 4_000), (2, 4_000)])]), None);
         assert_eq!(buffer_full(&[]), None);
+    }
+
+    #[test]
+    fn what_a_map_reads_beside_its_block_says_nothing() {
+        let mut map = steps(0, 20, &[(10, 4_000)]);
+        let beside = steps(0, 2, &[(0, 9_000)]);
+        map.extend(beside.into_iter().map(|step| StepRow { message: MessageId(7), ..step }));
+        assert_eq!(buffer_full(&[map]), Some(10_500_000));
+    }
+
+    #[test]
+    fn damaged_steps_are_no_reason_to_stop() {
+        let mut map = steps(0, 20, &[(10, 4_000)]);
+        for step in &mut map {
+            (step.bytes, step.first_byte, step.begin_ns) = (u64::MAX, u64::MAX, u64::MAX);
+        }
+        assert!(buffer_full(&[map]).is_some());
     }
 }

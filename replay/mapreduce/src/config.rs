@@ -183,7 +183,7 @@ pub struct Job {
     pub reduces: u32,
     /// Map output by input, before compression. Default: 1.
     pub map_output: f64,
-    /// What records take of the sort buffer, before a combiner, by input. Default: `map_output`.
+    /// What records take of the sort buffer, before a combiner, by input. Default: `map_output`, of recorded maps their `output`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer_use: Option<f64>,
     /// Output by input of the reduces, before compression. Default: 1.
@@ -233,13 +233,6 @@ impl Job {
     pub(crate) fn expected_maps(&self, bytes: u64) -> usize {
         let rounds = usize::try_from(bytes.div_ceil(self.round_bytes().max(1))).unwrap_or(usize::MAX);
         rounds.saturating_mul(self.map_samples.len())
-    }
-
-    /// What records take of the sort buffer by input: of a mean sample, where there are some.
-    fn buffer_use(&self) -> f64 {
-        let of_job = self.buffer_use.unwrap_or(self.map_output);
-        let of_samples = self.map_samples.iter().map(MapSample::buffer_use);
-        of_samples.fold(of_job, f64::max)
     }
 
     /// Input of all samples.
@@ -418,7 +411,7 @@ impl JobFile {
             let shuffled = input * job.map_output * compressed;
             let written = input * job.map_output * job.reduce_output;
             let copies = f64::from(self.replication_of(job));
-            let spills = input * job.buffer_use() / self.hadoop.spill_bytes() as f64;
+            let spills = input * job.buffer_use.unwrap_or(job.map_output) / self.hadoop.spill_bytes() as f64;
             steps += maps * 20.0 + 2.0 * input / piece + 3.0 * spills;
             steps += 2.0 * maps * reduces + shuffled / piece;
             steps += reduces * 20.0 + 2.0 * shuffled / piece;

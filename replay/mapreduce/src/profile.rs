@@ -83,7 +83,6 @@ fn map_sample(map: &MapProfile, (container_ns, task_ns): (u64, u64), job: &Job) 
         rate: rate(map.input_bytes, map.reading_ns).unwrap_or(job.map_rate),
         sort_rate: rate(map.output_bytes, map.sorting_ns).unwrap_or(job.sort_rate),
         output: map.output_bytes as f64 / map.input_bytes as f64,
-        buffer_use: job.buffer_use,
     }
 }
 

@@ -29,9 +29,6 @@ pub struct MapSample {
     pub sort_rate: Rate,
     /// Output by input.
     pub output: f64,
-    /// What its records take of the sort buffer, before a combiner, by input. Default: `output`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub buffer_use: Option<f64>,
 }
 
 /// A reduce that was recorded: a `[[job.reduce]]` table.
@@ -88,10 +85,6 @@ pub(crate) fn deal(samples: usize, count: usize, as_recorded: bool, seed: u64, s
 }
 
 impl MapSample {
-    pub(crate) fn buffer_use(&self) -> f64 {
-        self.buffer_use.unwrap_or(self.output)
-    }
-
     pub(crate) fn check(&self, key: &str, nodes: u32) -> Result<(), JobError> {
         if self.input.0 == 0 {
             return Err(JobError::value(format!("{key}.input"), self.input, "a map reads at least a byte"));
@@ -101,8 +94,7 @@ impl MapSample {
                 "a worker of the recorded cluster, counted from 0: below job.recorded_nodes (default: cluster.nodes)";
             return Err(JobError::value(format!("{key}.node"), node, reason));
         }
-        check_share(&format!("{key}.output"), self.output)?;
-        check_share(&format!("{key}.buffer_use"), self.buffer_use())
+        check_share(&format!("{key}.output"), self.output)
     }
 }
 

@@ -83,7 +83,7 @@ impl Model {
                 rate: speed.rate,
                 sort_rate: speed.sort_rate,
                 output: sample.output,
-                buffer_use: sample.buffer_use(),
+                buffer_use: job.buffer_use.unwrap_or(sample.output),
                 ..by_job
             }
         })

@@ -16,8 +16,8 @@ use netsim::fabric::FabricConfig;
 use netsim::fabric::windows::Carrier as _;
 use netsim::traffic::{self, RankAnswer, RankOrder, RunOptions, TrafficConfig, TrafficRun};
 
-/// Bytes of an order at most.
-const MOST_ORDER: u64 = 1 << 28;
+/// An order is no longer, bytes.
+const MAX_ORDER_BYTES: u64 = 1 << 28;
 
 const HELP: &str = "\
 One rank of a simulated network: `replay run EXPERIMENT --ranks N` starts N of them by mpirun (docs/parallel.md).
@@ -52,10 +52,10 @@ fn serve(mut carrier: Mpi) -> ExitCode {
         carrier.give_up("standard output cannot be written");
     }
     let mut order = Vec::new();
-    if first && io::stdin().lock().take(MOST_ORDER + 1).read_to_end(&mut order).is_err() {
+    if first && io::stdin().lock().take(MAX_ORDER_BYTES + 1).read_to_end(&mut order).is_err() {
         carrier.give_up("standard input cannot be read");
     }
-    if order.len() as u64 > MOST_ORDER {
+    if order.len() as u64 > MAX_ORDER_BYTES {
         carrier.give_up("an order has at most 256 MiB");
     }
     let order = carrier.tell(&order);

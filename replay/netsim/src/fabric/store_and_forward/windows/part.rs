@@ -13,7 +13,7 @@ use crate::time::SimTime;
 use crate::topology::NodeId;
 
 /// No simulation has as many windows.
-const MOST_WINDOWS: u64 = 1 << 62;
+const MAX_WINDOWS: u64 = 1 << 62;
 
 /// What one part sends another in a window.
 #[derive(Default)]
@@ -145,7 +145,7 @@ impl<O: PartObserver, M: HostMessages> Part<O, M> {
         for _ in 0..hops {
             let (window, block) = (letter.long()?, letter.short()?);
             let hop = Hop::read(&mut letter)?;
-            let later = window > self.outbox.window && window < MOST_WINDOWS;
+            let later = window > self.outbox.window && window < MAX_WINDOWS;
             let place = NodePlace { part: self.outbox.part, block: u16::try_from(block).ok()? };
             if !(later && shared.can_arrive(&hop, window, place)) {
                 return None;
