@@ -13,8 +13,9 @@ use trace::rows::OwnerEvidence;
 use trace::socket::SocketRecord;
 
 use crate::assembly::{self, Assembly, Order, Read, ReadDirection};
+use crate::capture::flows::FlowKey;
 use crate::capture::host::StartedThread;
-use crate::capture::store::Packets;
+use crate::capture::store::LoneFlow;
 use crate::capture::{self, HostCapture};
 use crate::clock::{self, Alignment, TooEarly};
 use crate::error::MergeError;
@@ -27,7 +28,7 @@ use crate::kernel::{kernel_bytes, kernel_limits};
 use crate::loss::{LossKind, Note as _};
 use crate::maps::{HashMap, HashSet};
 use crate::merged::Merged;
-use crate::network::{self, Carried};
+use crate::network::{self, Traffic};
 use crate::owners::{self, Attribution, End, Findings, Listeners};
 use crate::packed_stream::{PackedStream, StreamSpill};
 use crate::processes::Processes;
@@ -116,18 +117,26 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     let (links, attribution): (Vec<ObservedConnection>, Vec<Attribution>) =
         links.into_iter().zip(attribution).filter(|(link, _)| span.meets(link.first_ns, link.last_ns)).unzip();
     let by_flow = by_flow(&links, flows.len());
-    let carried = Mutex::new(Carried::default());
+    let traffic = Mutex::new(Traffic::default());
+    let mut stored: Vec<HashMap<FlowKey, LoneFlow>> =
+        hosts.iter_mut().map(|host| std::mem::take(&mut host.packets).into_flows()).collect();
+    let wanted = by_flow.into_iter().zip(&flows).filter(|(numbers, _)| !numbers.is_empty());
+    let wanted = wanted.map(|(numbers, flow)| {
+        let lone = flow.hosts.iter().filter_map(|&host| Some((host, stored[host].remove(&flow.key)?)));
+        Wanted { numbers, flow, lone: lone.collect() }
+    });
+    let wanted: Vec<Wanted> = wanted.collect();
+    drop(stored);
     // A flow may take as long as a thousand others.
-    let read = by_flow.par_iter().zip(&flows).with_max_len(1).map(|(numbers, flow)| {
-        if numbers.is_empty() {
-            return Ok((Vec::new(), TooEarly::default()));
-        }
-        let mut views = survey::load(&hosts, flow)?;
+    let read = wanted.into_par_iter().with_max_len(1).map(|Wanted { numbers, flow, lone }| {
+        // Nobody looks at its packets again.
+        let mut views = survey::unload(lone)?;
         let to_compare = survey::pair(flow, &book).filter(|pair| alignment.to_compare.contains(pair));
         let both = to_compare.and_then(|_| survey::both_saw(flow, &views, &book));
         let early = both.map(|both| alignment.too_early(&both)).unwrap_or_default();
         move_packets(&mut views, &alignment);
-        carried.lock().unwrap_or_else(PoisonError::into_inner).add(network::carried(flow, &views, &book));
+        let of_flow = Traffic::of(flow, &views, &book);
+        traffic.lock().unwrap_or_else(PoisonError::into_inner).add(of_flow);
         let read = numbers.iter().map(|&number| {
             let read = reader.read(number, (&links[number], &attribution[number]), &views)?;
             Ok((number, read))
@@ -144,17 +153,8 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
     let Reader { words, .. } = reader;
     alignment.early += early.count;
     alignment.worst_ns = alignment.worst_ns.max(early.worst_ns);
-    let was_read = flows.into_iter().zip(&by_flow).filter(|(_, numbers)| !numbers.is_empty());
-    let flows: Vec<ObservedFlow> = was_read.map(|(flow, _)| flow).collect();
-    let aligned = |flow: &ObservedFlow| {
-        let mut views = survey::load(&hosts, flow)?;
-        move_packets(&mut views, &alignment);
-        Ok(views)
-    };
-    let carried = carried.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let links_of_network = network::links(&hosts, &book, carried, &flows, aligned).map_err(MergeError::Spill)?;
-    // Rows are made of what was read; the packets would lie beside them to no use.
-    hosts.iter_mut().for_each(|host| host.packets = Packets::default());
+    progress.step("putting messages together", 1, Unit::Nothing);
+    let links_of_network = network::links(&hosts, traffic.into_inner().unwrap_or_else(PoisonError::into_inner));
     let assembly = Assembly {
         hosts,
         histories,
@@ -170,6 +170,15 @@ pub fn merge_with(captures: &[PathBuf], options: &Options, progress: &impl Progr
         words,
     };
     Ok(assembly.put_together(links, attribution, read))
+}
+
+/// A flow that is read for the last time.
+struct Wanted<'a> {
+    /// Its connections.
+    numbers: Vec<usize>,
+    flow: &'a ObservedFlow,
+    /// Its packets, by the numbers of the hosts that saw them.
+    lone: Vec<(usize, LoneFlow)>,
 }
 
 fn move_to_reference(hosts: &mut [HostCapture], alignment: &Alignment) {

@@ -1,7 +1,9 @@
 //! From captures to a whole trace, its causal part included.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
+use std::mem;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -73,7 +75,7 @@ pub fn trace_of(captures: &[PathBuf], progress: &impl Progress) -> Result<BuiltT
 pub fn trace_with(captures: &[PathBuf], options: &Options, progress: &impl Progress) -> Result<BuiltTrace, BuildError> {
     let merged = merge_with(captures, options, progress)?;
     progress.step("finding causes", 1, Unit::Nothing);
-    let mut causal = causality::find(&merged.joined)?;
+    let mut causal = causality::find(&merged.joined, Cow::Borrowed(&merged.joined.streams[..]))?;
     causal.findings.report = causal.verify();
     let manifest = manifest(captures, &merged, &causal);
     let Merged { joined, packets, clocks, .. } = merged;
@@ -109,14 +111,15 @@ pub fn write_with(
     progress.step("finding causes", 1, Unit::Nothing);
     fs::create_dir_all(folder).map_err(|source| TableError::Io { path: folder.into(), source })?;
     // What causes are found of stands in tables too, which are written meanwhile.
+    let streams = Cow::Owned(mem::take(&mut merged.joined.streams));
     let joined = &merged.joined;
-    let (causal, written) = both(|| causality::find(joined), || write_joined(folder, joined));
+    let (causal, written) = both(|| causality::find(joined, streams), || write_joined(folder, joined));
     let mut causal = causal?;
     written?;
     let joined = &mut merged.joined;
     let lengths = [joined.limits.len(), joined.messages.len(), joined.spans.len(), joined.steps.len()];
     // Only to find causes, or written.
-    (joined.streams, joined.jvm, joined.threads) = (Vec::new(), Vec::new(), Vec::new());
+    (joined.jvm, joined.threads) = (Vec::new(), Vec::new());
     (joined.limits, joined.messages, joined.spans, joined.steps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     progress.step("writing tables", 1, Unit::Nothing);
     let nodes = || write_row_iter(folder, causal.events());

@@ -28,7 +28,7 @@ pub struct Joined {
     pub spans: Vec<ProcessingSpan>,
     /// Production and consumption of messages, ordered by message.
     pub steps: Vec<StepRow>,
-    /// Payload of each connection, by [`ConnectionId::index`].
+    /// Payload of each connection, by [`ConnectionId::index`]: from the client, from the server.
     pub streams: Vec<[PackedStream; 2]>,
     /// What the JVMs said of phases and work of tasks, times moved to the reference clock, ordered by time.
     pub jvm: Vec<JvmEvent>,

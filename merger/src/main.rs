@@ -35,11 +35,12 @@ use trace_tables::read_trace;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-// No crate has safe functions for the allocator's options. These take any number: an option that is none is left alone.
-#[expect(unsafe_code, reason = "declares two functions with the types of mimalloc.h")]
+// No crate has safe functions for the allocator's options and for giving memory back. These take any number: an option that is none is left alone.
+#[expect(unsafe_code, reason = "declares three functions with the types of mimalloc.h")]
 unsafe extern "C" {
     safe fn mi_option_get(option: c_int) -> c_long;
     safe fn mi_option_set(option: c_int, value: c_long);
+    safe fn mi_collect(force: bool);
 }
 
 /// `mi_option_purge_delay` of mimalloc 2, and what it is where nobody sets it, milliseconds.
@@ -383,9 +384,9 @@ fn run_build(build: &Build) -> Result<ExitCode> {
     let options =
         Options { window: Window { from_ns: build.from, to_ns: build.to, job: build.job.clone() }, ..options };
     let written = if io::stderr().is_terminal() {
-        write_with(&build.captures, &options, &build.out, &Bars::default())
+        write_with(&build.captures, &options, &build.out, &GivingBack(Bars::default()))
     } else {
-        write_with(&build.captures, &options, &build.out, &Silent)
+        write_with(&build.captures, &options, &build.out, &GivingBack(Silent))
     };
     let summary = Summary::new(written?, build.out.clone(), began.elapsed().as_secs_f64(), foreseen);
     if build.json {
@@ -442,9 +443,9 @@ fn look(captures: &[PathBuf], memory: Option<u64>) -> Result<(u64, Options)> {
 
 fn merge(captures: &[PathBuf], options: &Options) -> Result<Trace> {
     let built = if io::stderr().is_terminal() {
-        trace_with(captures, options, &Bars::default())
+        trace_with(captures, options, &GivingBack(Bars::default()))
     } else {
-        trace_with(captures, options, &Silent)
+        trace_with(captures, options, &GivingBack(Silent))
     };
     Ok(built?.trace)
 }
@@ -612,6 +613,21 @@ fn run_strip(args: &Strip) -> Result<ExitCode> {
     );
     print(&text)?;
     Ok(code)
+}
+
+/// Before each step gives memory back to the system. What one thread gave up of another's memory lies there until that one looks, which
+/// it does not while it has nothing to do.
+struct GivingBack<P>(P);
+
+impl<P: Progress> Progress for GivingBack<P> {
+    fn step(&self, what: &str, parts: u64, unit: Unit) {
+        rayon::broadcast(|_| mi_collect(true));
+        self.0.step(what, parts, unit);
+    }
+
+    fn done(&self, parts: u64) {
+        self.0.done(parts);
+    }
 }
 
 /// A bar for the step that is running, on a terminal.

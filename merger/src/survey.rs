@@ -5,7 +5,7 @@ use std::io;
 use rayon::prelude::*;
 
 use crate::capture::HostCapture;
-use crate::capture::store::FlowPackets;
+use crate::capture::store::{FlowPackets, LoneFlow};
 use crate::clock::{self, BothSaw, PairClouds, PairFit};
 use crate::join::{self, AddressBook, Found, ObservedFlow};
 
@@ -67,6 +67,11 @@ fn ranges(hosts: &[HostCapture]) -> Vec<(i64, i64)> {
 pub(crate) fn load(hosts: &[HostCapture], flow: &ObservedFlow) -> io::Result<Views> {
     let views = flow.hosts.iter().map(|&host| Ok((host, hosts[host].packets.flow(&flow.key)?.unwrap_or_default())));
     views.collect()
+}
+
+/// As [`load`], for the last time.
+pub(crate) fn unload(lone: Vec<(usize, LoneFlow)>) -> io::Result<Views> {
+    lone.into_iter().map(|(host, flow)| Ok((host, flow.packets()?))).collect()
 }
 
 /// The hosts of a flow's lower and of its higher address, where these are two that have both seen it.

@@ -458,44 +458,79 @@ pub enum JvmRecord {
 }
 
 impl JvmRecord {
-    /// Reads a line. Most lines tell of clocks and threads: by how they begin these are read without the detour on which others find
-    /// out what they are.
+    /// Reads a line. Most lines tell of clocks, threads and calls: by how they begin these are read without the detour on which others
+    /// find out what they are.
     ///
     /// # Errors
     /// If it is no record.
     pub fn of_line(line: &[u8]) -> serde_json::Result<Self> {
-        /// The fields of [`JvmRecord::Thread`].
-        #[derive(Deserialize)]
-        struct Thread {
-            t: u64,
-            th: u64,
-            child: u64,
-            name: String,
+        /// Of a line that begins like that, by the fields of the variant.
+        macro_rules! plain {
+            ($begin:literal, $variant:ident { $($(#[$meta:meta])* $field:ident: $type:ty),* }) => {
+                if line.starts_with($begin) {
+                    #[derive(Deserialize)]
+                    struct Plain { $($(#[$meta])* $field: $type),* }
+                    if let Ok(Plain { $($field),* }) = serde_json::from_slice(line) {
+                        return Ok(Self::$variant { $($field),* });
+                    }
+                }
+            };
         }
-        /// The fields of [`JvmRecord::Clock`].
-        #[derive(Deserialize)]
-        struct Clock {
-            t: u64,
-            mono: i64,
-            #[serde(default)]
-            dropped: u64,
-            #[serde(default)]
-            unwritten: u64,
-            #[serde(default)]
-            cpu_ns: u64,
-            #[serde(default)]
-            agent_ns: u64,
-        }
-        if line.starts_with(b"{\"k\":\"thread\",")
-            && let Ok(Thread { t, th, child, name }) = serde_json::from_slice(line)
-        {
-            return Ok(Self::Thread { t, th, child, name });
-        }
-        if line.starts_with(b"{\"k\":\"clock\",")
-            && let Ok(Clock { t, mono, dropped, unwritten, cpu_ns, agent_ns }) = serde_json::from_slice(line)
-        {
-            return Ok(Self::Clock { t, mono, dropped, unwritten, cpu_ns, agent_ns });
-        }
+        plain!(b"{\"k\":\"thread\",", Thread { t: u64, th: u64, child: u64, name: String });
+        plain!(
+            b"{\"k\":\"clock\",",
+            Clock {
+                t: u64,
+                mono: i64,
+                #[serde(default)]
+                dropped: u64,
+                #[serde(default)]
+                unwritten: u64,
+                #[serde(default)]
+                cpu_ns: u64,
+                #[serde(default)]
+                agent_ns: u64
+            }
+        );
+        plain!(
+            b"{\"k\":\"rpc\",",
+            Rpc {
+                received: u64,
+                begin: u64,
+                end: u64,
+                responded: u64,
+                th: u64,
+                call: i64,
+                client: String,
+                method: String,
+                local: String,
+                remote: String,
+                #[serde(default)]
+                context: String,
+                #[serde(default)]
+                queued: u64,
+                #[serde(default)]
+                completed: Vec<String>,
+                #[serde(default)]
+                assigned: Vec<String>
+            }
+        );
+        plain!(
+            b"{\"k\":\"call\",",
+            Call {
+                t: u64,
+                sent: u64,
+                received: u64,
+                th: u64,
+                call: i64,
+                client: String,
+                method: String,
+                local: String,
+                remote: String
+            }
+        );
+        plain!(b"{\"k\":\"open\",", Open { t: u64, th: u64, local: String, remote: String });
+        plain!(b"{\"k\":\"accept\",", Accept { t: u64, th: u64, local: String, remote: String });
         serde_json::from_slice(line)
     }
 }

@@ -116,6 +116,64 @@ pub enum SocketRecord {
     },
 }
 
+impl SocketRecord {
+    /// Reads a line. Most lines tell of sockets: by how they begin these are read without the detour on which others find out what
+    /// they are.
+    ///
+    /// # Errors
+    /// If it is no record.
+    pub fn of_line(line: &[u8]) -> serde_json::Result<Self> {
+        /// The fields of [`SocketRecord::Socket`].
+        #[derive(Deserialize)]
+        struct Socket {
+            t: u64,
+            netns: u64,
+            local: SocketAddr,
+            remote: SocketAddr,
+            state: String,
+            inode: u64,
+            pid: Option<u32>,
+            start_ticks: Option<u64>,
+            tcp: Option<TcpCounters>,
+        }
+        /// The fields of [`SocketRecord::Died`].
+        #[derive(Deserialize)]
+        struct Died {
+            t: u64,
+            netns: u64,
+            local: SocketAddr,
+            remote: SocketAddr,
+            tcp: Option<TcpCounters>,
+        }
+        /// The fields of [`SocketRecord::Scan`].
+        #[derive(Deserialize)]
+        struct Scan {
+            t: u64,
+            netns: u64,
+            sockets: u64,
+            cpu_us: u64,
+        }
+        if line.starts_with(b"{\"k\":\"scan\",")
+            && let Ok(Scan { t, netns, sockets, cpu_us }) = serde_json::from_slice(line)
+        {
+            return Ok(Self::Scan { t, netns, sockets, cpu_us });
+        }
+        if line.starts_with(b"{\"k\":\"socket\",")
+            && let Ok(socket) = serde_json::from_slice(line)
+        {
+            let Socket { t, netns, local, remote, state, inode, pid, start_ticks, tcp } = socket;
+            let owner = pid.zip(start_ticks).map(|(pid, start_ticks)| Owner { pid, start_ticks });
+            return Ok(Self::Socket { t, netns, local, remote, state, inode, owner, tcp });
+        }
+        if line.starts_with(b"{\"k\":\"died\",")
+            && let Ok(Died { t, netns, local, remote, tcp }) = serde_json::from_slice(line)
+        {
+            return Ok(Self::Died { t, netns, local, remote, tcp });
+        }
+        serde_json::from_slice(line)
+    }
+}
+
 /// A process, by what never comes twice on a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Owner {

@@ -253,7 +253,7 @@ fn read_sockets(host: &mut HostCapture, shown: &str, input: File) -> Result<(), 
     let mut records: Vec<SocketRecord> = Vec::new();
     let mut senseless = 0u64;
     let read = files::unpacked(input).and_then(|input| {
-        files::json_lines(input, MAX_RECORD_BYTES, |mut record: SocketRecord| {
+        files::parsed_lines(input, MAX_RECORD_BYTES, SocketRecord::of_line, |mut record| {
             if sense::socket(&mut record) {
                 records.push(record);
             } else {

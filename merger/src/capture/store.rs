@@ -70,6 +70,61 @@ impl StoredFlow {
     fn spilled(&self) -> u64 {
         self.parts.iter().map(|(_, length)| u64::from(*length)).sum()
     }
+
+    /// Its packets as they came, some of them from the temporary file.
+    fn read(&self, spill: Option<&Spill>) -> io::Result<FlowPackets> {
+        if self.spilled() + self.bytes.len() as u64 > MAX_FLOW_BYTES {
+            return Err(too_much(&self.key));
+        }
+        let spilled = usize::try_from(self.spilled()).map_err(io::Error::other)?;
+        let mut kept = Vec::with_capacity(spilled + self.bytes.len());
+        kept.resize(spilled, 0);
+        if let Some(spill) = spill {
+            let mut rest = kept.as_mut_slice();
+            for &(at, length) in &self.parts {
+                let (part, behind) = rest.split_at_mut(length as usize);
+                spill.file.read_exact_at(part, at)?;
+                rest = behind;
+            }
+        }
+        self.bytes.iter().for_each(|chunk| kept.extend_from_slice(chunk));
+        let mut packets = Vec::with_capacity(self.packets as usize);
+        let (mut context, mut at) = (Context::default(), 0);
+        while let Some(packet) = context.read(&kept, &mut at) {
+            packets.push(packet);
+        }
+        Ok(FlowPackets { packets, kept })
+    }
+
+    /// Its packets by time, without copies.
+    fn in_order(&self, spill: Option<&Spill>) -> io::Result<FlowPackets> {
+        let mut flow = self.read(spill)?;
+        // To ask is quicker than to sort what is sorted.
+        if !flow.packets.is_sorted_by_key(|packet| packet.time_ns) {
+            flow.packets.sort_by_key(|packet| packet.time_ns);
+        }
+        if self.several_files {
+            drop_copies(&mut flow.packets);
+        }
+        Ok(flow)
+    }
+}
+
+/// The packets of one flow as one host saw them, by themselves: they go when they have been read for the last time.
+#[derive(Debug)]
+pub(crate) struct LoneFlow {
+    flow: StoredFlow,
+    spill: Option<Spill>,
+}
+
+impl LoneFlow {
+    /// As [`Packets::flow`].
+    ///
+    /// # Errors
+    /// If what was written cannot be read.
+    pub fn packets(&self) -> io::Result<FlowPackets> {
+        self.flow.in_order(self.spill.as_ref())
+    }
 }
 
 /// Bytes that are appended, in pieces: none is moved once it is written.
@@ -319,38 +374,18 @@ impl Packets {
     /// If what was written cannot be read.
     pub fn flow(&self, key: &FlowKey) -> io::Result<Option<FlowPackets>> {
         let Some(&number) = self.numbers.get(key) else { return Ok(None) };
-        let mut flow = self.read(number as usize)?;
-        flow.packets.sort_by_key(|packet| packet.time_ns);
-        if self.flows[number as usize].several_files {
-            drop_copies(&mut flow.packets);
-        }
-        Ok(Some(flow))
+        self.flows[number as usize].in_order(self.spill.as_ref()).map(Some)
+    }
+
+    /// Each flow by itself.
+    pub(crate) fn into_flows(self) -> HashMap<FlowKey, LoneFlow> {
+        let Self { flows, spill, .. } = self;
+        flows.into_iter().map(|flow| (flow.key, LoneFlow { flow, spill: spill.clone() })).collect()
     }
 
     /// The packets of a flow as they came.
     fn read(&self, number: usize) -> io::Result<FlowPackets> {
-        let flow = &self.flows[number];
-        if flow.spilled() + flow.bytes.len() as u64 > MAX_FLOW_BYTES {
-            return Err(too_much(&flow.key));
-        }
-        let spilled = usize::try_from(flow.spilled()).map_err(io::Error::other)?;
-        let mut kept = Vec::with_capacity(spilled + flow.bytes.len());
-        kept.resize(spilled, 0);
-        if let Some(spill) = &self.spill {
-            let mut rest = kept.as_mut_slice();
-            for &(at, length) in &flow.parts {
-                let (part, behind) = rest.split_at_mut(length as usize);
-                spill.file.read_exact_at(part, at)?;
-                rest = behind;
-            }
-        }
-        flow.bytes.iter().for_each(|chunk| kept.extend_from_slice(chunk));
-        let mut packets = Vec::with_capacity(flow.packets as usize);
-        let (mut context, mut at) = (Context::default(), 0);
-        while let Some(packet) = context.read(&kept, &mut at) {
-            packets.push(packet);
-        }
-        Ok(FlowPackets { packets, kept })
+        self.flows[number].read(self.spill.as_ref())
     }
 }
 

@@ -1,9 +1,11 @@
 //! Checks of a causal graph that need no simulator.
 
-use causal::RecordedBeats;
-use trace::rows::{DependencyRow, EventKind, EventRow, Evidence, On};
+use causal::JobGraph;
+use trace::ids::TimerId;
+use trace::rows::{Carrier, DependencyRow, EventKind, EventRow, Evidence, On};
 
 use super::draft::Rows;
+use crate::maps::HashMap;
 
 /// What a check of the graph found.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,21 +35,40 @@ pub struct Report {
 /// late as much later. A send that only the network paced may be handed over earlier than it left.
 #[must_use]
 pub fn verify(events: &[EventRow], dependencies: &[DependencyRow]) -> Report {
-    let beats = RecordedBeats::new(events);
-    replay(events.iter().cloned(), dependencies.iter().cloned(), &beats)
+    replay(events.iter().cloned(), dependencies.iter().cloned())
 }
 
 /// As [`verify`], of rows that are made as they are looked at.
 pub(super) fn verify_rows(rows: &Rows) -> Report {
-    replay(rows.events(), rows.dependencies(), &RecordedBeats::new(rows.events()))
+    replay(rows.events(), rows.dependencies())
+}
+
+/// The beats of timers so far, by the half that carries news.
+#[derive(Default)]
+struct Beats {
+    /// The latest time at which any until then happened, and when this one was delivered.
+    of: HashMap<(TimerId, Carrier), Vec<(u64, u64)>>,
+}
+
+impl Beats {
+    fn add(&mut self, timer: TimerId, half: Carrier, happened: u64, delivered: u64) {
+        let beats = self.of.entry((timer, half)).or_default();
+        let latest = beats.last().map_or(0, |(latest, _)| *latest);
+        beats.push((latest.max(happened), delivered));
+    }
+
+    /// When the first beat was delivered that happened at `news` or later.
+    fn delivers(&self, timer: TimerId, half: Carrier, news: u64) -> Option<u64> {
+        let beats = self.of.get(&(timer, half))?;
+        beats.get(beats.partition_point(|(latest, _)| *latest < news)).map(|(_, delivered)| *delivered)
+    }
 }
 
 fn replay(
     events: impl ExactSizeIterator<Item = EventRow>,
     dependencies: impl Iterator<Item = DependencyRow>,
-    beats: &RecordedBeats,
 ) -> Report {
-    let mut report = Report::default();
+    let (mut report, mut beats) = (Report::default(), Beats::default());
     let count = events.len();
     let mut happened = vec![0u64; count];
     let mut delivered = vec![0u64; count];
@@ -69,10 +90,7 @@ fn replay(
             forced &= matches!(edge.evidence, Evidence::Stream | Evidence::Pipeline | Evidence::Exchange);
             let news = if edge.on == On::Sent { &happened } else { &delivered }[edge.on_event.index()];
             let yielded = match (edge.timer, edge.carrier) {
-                (Some(timer), Some(half)) => {
-                    let mut beats = beats.before(timer, half, edge.event).iter();
-                    beats.find(|beat| happened[beat.index()] >= news).map(|beat| delivered[beat.index()])
-                }
+                (Some(timer), Some(half)) => beats.delivers(timer, half, news),
                 (None, None) => Some(news),
                 _ => {
                     report.dangling += 1;
@@ -95,6 +113,9 @@ fn replay(
         let late = at.saturating_sub(event.recorded_ns);
         happened[number] = at;
         delivered[number] = event.recorded_delivered_ns.saturating_add(late);
+        if let Some(timer) = event.timer {
+            beats.add(timer, JobGraph::half_of_beat(&event), happened[number], delivered[number]);
+        }
         let error = if stream && forced { late } else { at.abs_diff(event.recorded_ns) };
         report.off += u64::from(error > 1_000_000);
         if report.worst.as_ref().is_none_or(|(worst, _)| *worst < error) {

@@ -12,8 +12,10 @@ use crate::maps::HashMap;
 
 /// The last polls of clients, and what waits for their answers.
 pub(super) struct LastPolls {
-    /// Each client's loop: when its first request was sent, when its last response was, that response, the loop.
+    /// Each client's loop, by its begin: when its first request was sent, when its last response was, that response, the loop.
     loops: Vec<(u64, u64, Draft, TimerId)>,
+    /// When the last of the loops until each ended.
+    latest: Vec<u64>,
     /// Events but beats that wait for such a response, in order.
     waiting: HashMap<Draft, Vec<Draft>>,
 }
@@ -39,13 +41,20 @@ impl LastPolls {
                 }
             }
         }
-        Self { loops, waiting }
+        loops.sort_by_key(|(begin, ..)| *begin);
+        let latest = loops.iter().scan(0, |latest, (_, end, ..)| {
+            *latest = (*end).max(*latest);
+            Some(*latest)
+        });
+        Self { latest: latest.collect(), loops, waiting }
     }
 
     /// What a client did after its last poll, it did because the job was finished: that is news which the poll brought.
     pub fn tell(&self, inference: &mut CauseInference<'_>, finish: Draft) {
         let at = inference.graph.happened(finish);
-        let polling = self.loops.iter().filter(|(begin, end, ..)| *begin < at && *end >= at);
+        let begun = self.loops.partition_point(|(begin, ..)| *begin < at);
+        let open = (0..begun).rev().take_while(|place| self.latest[*place] >= at);
+        let polling = open.map(|place| &self.loops[place]).filter(|(_, end, ..)| *end >= at);
         // One or two of a job: looking at each is quicker than a map.
         let polls: Vec<(Draft, TimerId)> = polling.map(|(_, _, response, timer)| (*response, *timer)).collect();
         let events: BTreeSet<Draft> =

@@ -24,6 +24,8 @@ mod threads;
 mod timers;
 mod yarn;
 
+use std::borrow::Cow;
+
 use trace::rows::{DependencyRow, EventRow, JobRow, TaskRow, TimerRow};
 
 use self::check::Report;
@@ -41,6 +43,7 @@ use self::threads::Threads;
 use self::timers::Timers;
 use crate::joined::Joined;
 use crate::maps::HashMap;
+use crate::packed_stream::PackedStream;
 
 /// The causal part of a trace.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -102,7 +105,7 @@ impl CausalRows {
 /// # Errors
 /// If there are too many events, or a temporary file cannot be read.
 pub fn build(joined: &Joined) -> Result<Causal, CausalityError> {
-    let found = find(joined)?;
+    let found = find(joined, Cow::Borrowed(&joined.streams[..]))?;
     Ok(Causal {
         events: found.events().collect(),
         dependencies: found.dependencies().collect(),
@@ -113,16 +116,19 @@ pub fn build(joined: &Joined) -> Result<Causal, CausalityError> {
     })
 }
 
-/// As [`build`], in less memory, and without the check of the graph: [`CausalRows::verify`] makes it.
+/// As [`build`], in less memory, and without the check of the graph: [`CausalRows::verify`] makes it. `streams` are those of
+/// [`Joined::streams`], which are given up when they are not needed any more.
 ///
 /// # Errors
 /// As [`build`].
-pub fn find(joined: &Joined) -> Result<CausalRows, CausalityError> {
+pub fn find(joined: &Joined, streams: Cow<'_, [[PackedStream; 2]]>) -> Result<CausalRows, CausalityError> {
     let histories = &joined.histories;
     let work = Work::new(joined, histories);
     let mut graph = Graph::default();
-    let (pieces, (index, measured)) =
-        rayon::join(|| Pieces::cut(joined, &mut graph), || (Index::new(joined), Measured::new(joined)));
+    // What this thread makes here is given up before rows are made, and can be taken for these.
+    let ((index, measured), pieces) =
+        rayon::join(|| (Index::new(joined), Measured::new(joined)), || Pieces::cut(joined, &streams, &mut graph));
+    drop(streams);
     let pieces = pieces?;
     let timers = Timers::find(joined, &index, &pieces, &mut graph);
     let consumed = hidden::consume(joined, &index, &pieces, &measured, &mut graph);

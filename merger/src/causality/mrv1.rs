@@ -271,7 +271,7 @@ fn start_child(
     let mut causes = vec![launched];
     if let Some(heard) = inference.graph.yielded(launched) {
         let got = inference.threads.received_between(tracker.process, heard, at);
-        let fetched = got.iter().rev().find(|moment| !inference.graph.is_from_client(moment.cause.event));
+        let fetched = got.rev().find(|moment| !inference.graph.is_from_client(moment.cause.event));
         causes.extend(fetched.map(|moment| Cause { evidence: Evidence::Protocol, ..moment.cause }));
     }
     causes.retain(|cause| inference.graph.yielded(*cause).is_some_and(|yielded| yielded <= at));

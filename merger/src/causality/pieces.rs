@@ -27,6 +27,7 @@ use crate::compact::Message;
 use crate::joined::{Joined, Segment};
 use crate::maps::HashMap;
 use crate::network::FullTimes;
+use crate::packed_stream::PackedStream;
 
 /// Bytes of a piece at most, but for the rest of its last segment. HDFS forwards and acknowledges packets of 64 KiB.
 pub const PIECE_BYTES: u64 = 64 * 1024;
@@ -77,11 +78,11 @@ struct Lead {
 }
 
 impl Pieces {
-    /// Cuts all messages, and ties the pieces of each to one another.
+    /// Cuts all messages by the `segments` of each connection, and ties the pieces of each to one another.
     ///
     /// # Errors
-    /// If the segments of messages lie in a file that cannot be read.
-    pub fn cut(joined: &Joined, graph: &mut Graph) -> io::Result<Self> {
+    /// If segments lie in a file that cannot be read.
+    pub fn cut(joined: &Joined, segments: &[[PackedStream; 2]], graph: &mut Graph) -> io::Result<Self> {
         let mut pieces = Self { begins: Vec::with_capacity(joined.messages.len() + 1), ..Self::default() };
         // Nearly as many as there will be: growing would copy them again and again.
         let about = joined.messages.iter().map(|message| 1 + usize::try_from(message.bytes / PIECE_BYTES).unwrap_or(0));
@@ -91,7 +92,9 @@ impl Pieces {
         let mut streams: HashMap<(ConnectionId, bool), StreamState> = HashMap::default();
         let read = |messages: &[Message]| -> io::Result<Vec<Vec<Segment>>> {
             let segments = messages.par_iter().map(|message| {
-                joined.stream(message.connection, message.from_client).range(message.offset, message.bytes)
+                let of_connection = segments.get(message.connection.index());
+                let stream = of_connection.map(|ways| &ways[usize::from(!message.from_client)]);
+                stream.map_or_else(|| Ok(Vec::new()), |stream| stream.range(message.offset, message.bytes))
             });
             segments.collect()
         };

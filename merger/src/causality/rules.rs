@@ -141,11 +141,12 @@ impl<'a> CauseInference<'a> {
     /// The last block that a DataNode had received whole before it reported one.
     fn last_block(&self, message: &Message) -> Option<Cause> {
         let received = self.threads.received_between(sender(self.joined, message)?, 0, self.made_at(message));
-        let blocks = received.iter().rev().map(|moment| moment.cause).find(|cause| {
+        let mut received = received.rev().map(|moment| moment.cause);
+        let block = received.find(|cause| {
             let id = self.graph.message(cause.event);
             id.is_some_and(|id| self.joined.messages[id.index()].kind == MessageKind::BlockData)
         });
-        blocks.map(|cause| Cause { evidence: Evidence::Protocol, ..cause })
+        block.map(|cause| Cause { evidence: Evidence::Protocol, ..cause })
     }
 
     /// The last acknowledgement of written block data that a process had got.
@@ -333,7 +334,7 @@ impl<'a> CauseInference<'a> {
         };
         for piece in self.pieces.all(message.message).skip(1) {
             let (from, until) = (self.graph.happened(piece - 1), self.graph.happened(piece).saturating_sub(1));
-            let got = self.threads.received_between(master, from, until).iter().rev();
+            let got = self.threads.received_between(master, from, until).rev();
             let news = got.map(|moment| moment.cause).find(|cause| !self.is_of_a_block(cause.event));
             if let Some(news) = news {
                 self.graph.wait(piece, news);

@@ -6,9 +6,9 @@
 //! for them acts because of the last thing that those got.
 
 use trace::ids::{MessageId, ProcessId};
-use trace::rows::{Evidence, MessageKind};
+use trace::rows::{Evidence, MessageKind, On};
 
-use super::draft::{Cause, Draft, Graph};
+use super::draft::{Cause, Draft, Graph, number};
 use super::index::{Index, role};
 use super::pieces::Pieces;
 use super::timers::Timers;
@@ -33,10 +33,32 @@ pub struct Moment {
     pub cause: Cause,
 }
 
+/// A [`Moment`] in half of the memory: its news never comes by a timer.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    at: u64,
+    event: u32,
+    on: On,
+    evidence: Evidence,
+}
+
+impl From<Moment> for Kept {
+    fn from(Moment { at, cause }: Moment) -> Self {
+        Self { at, event: number(cause.event), on: cause.on, evidence: cause.evidence }
+    }
+}
+
+impl From<&Kept> for Moment {
+    fn from(kept: &Kept) -> Self {
+        let cause = Cause { event: kept.event as usize, on: kept.on, by: None, evidence: kept.evidence };
+        Self { at: kept.at, cause }
+    }
+}
+
 /// What reached the threads, and the processes as a whole.
 #[derive(Clone, Debug, Default)]
 pub struct Threads {
-    moments: HashMap<Thread, Vec<Moment>>,
+    moments: HashMap<Thread, Vec<Kept>>,
     /// Work that a thread was started for or that was handed over to it, by its place among all: ordered by the thread, and when.
     handed: Vec<u32>,
     /// The same, ordered by the thread that started another.
@@ -44,7 +66,7 @@ pub struct Threads {
     /// Threads that do nothing but beat: nobody waits for them.
     beating: HashSet<Thread>,
     /// What a process got, but for beats of timers and openings of connections, in order.
-    received: HashMap<ProcessId, Vec<Moment>>,
+    received: HashMap<ProcessId, Vec<Kept>>,
     /// Why a process exists.
     origins: HashMap<ProcessId, Cause>,
 }
@@ -65,6 +87,7 @@ impl Threads {
         threads.take_deliveries(joined, pieces, timers, graph);
         for moments in threads.moments.values_mut().chain(threads.received.values_mut()) {
             moments.sort_by_key(|moment| moment.at);
+            moments.shrink_to_fit();
         }
         threads.beating = beating(joined, timers);
         let all: Vec<u32> = (0..).zip(&joined.threads).map(|(place, _)| place).collect();
@@ -91,7 +114,9 @@ impl Threads {
         let mut readers: HashMap<MessageId, usize> = HashMap::default();
         for span in &joined.spans {
             let thread = (span.process, span.thread);
-            let mut add = |at: u64, cause: Cause| self.moments.entry(thread).or_default().push(Moment { at, cause });
+            let mut add = |at: u64, cause: Cause| {
+                self.moments.entry(thread).or_default().push(Moment { at, cause }.into());
+            };
             match span.kind.as_str() {
                 "rpc" | "block" | "shuffle" => {
                     if let Some(request) = span.request {
@@ -137,7 +162,7 @@ impl Threads {
             }
             let cause = Cause::delivered(pieces.last(message.message), Evidence::Heuristic);
             let at = graph.arrived(cause.event);
-            self.received.entry(process).or_default().push(Moment { at, cause });
+            self.received.entry(process).or_default().push(Moment { at, cause }.into());
         }
     }
 
@@ -155,7 +180,7 @@ impl Threads {
     pub fn reach(&mut self, thread: Thread, at: u64, cause: Cause) {
         let moments = self.moments.entry(thread).or_default();
         let place = moments.partition_point(|moment| moment.at <= at);
-        moments.insert(place, Moment { at, cause });
+        moments.insert(place, Moment { at, cause }.into());
     }
 
     /// The latest thing that reached a thread, or those whose end it waited for, until `until`.
@@ -175,7 +200,7 @@ impl Threads {
     ) -> Option<Moment> {
         let moments = self.moments.get(&thread)?;
         let served = &moments[moments.partition_point(|moment| moment.at < begin)..];
-        let is_other = |moment: &&Moment| moment.cause.evidence == Evidence::Span && moment.cause.event != request;
+        let is_other = |moment: &&Kept| moment.evidence == Evidence::Span && moment.event != number(request);
         let next = served.iter().take_while(|moment| moment.at <= until).find(is_other);
         let until = next.map_or(Some(until), |next| next.at.checked_sub(1))?;
         self.latest(joined, thread, until)
@@ -209,7 +234,7 @@ impl Threads {
     fn own(&self, thread: Thread, until: u64) -> Option<Moment> {
         let moments = self.moments.get(&thread)?;
         let after = moments.partition_point(|moment| moment.at <= until);
-        Some(moments[after.checked_sub(1)?])
+        Some((&moments[after.checked_sub(1)?]).into())
     }
 
     /// The last thing that a thread's children got, of those that got nothing more after `until`.
@@ -222,9 +247,10 @@ impl Threads {
         from_there
             .take_while(|start| (start.process, start.by) == thread)
             .filter(|start| start.at_ns <= until && !self.beating.contains(&(thread.0, start.child)))
-            .filter_map(|start| self.moments.get(&(thread.0, start.child))?.last().copied())
+            .filter_map(|start| self.moments.get(&(thread.0, start.child))?.last())
             .filter(|last| last.at <= until)
             .max_by_key(|last| last.at)
+            .map(Moment::from)
             .map(|last| Moment { cause: Cause { evidence: Evidence::Thread, ..last.cause }, ..last })
     }
 
@@ -232,15 +258,20 @@ impl Threads {
     pub fn received(&self, process: ProcessId, until: u64) -> Option<Moment> {
         let moments = self.received.get(&process)?;
         let after = moments.partition_point(|moment| moment.at <= until);
-        Some(moments[after.checked_sub(1)?])
+        Some((&moments[after.checked_sub(1)?]).into())
     }
 
-    /// All that a process had got between two times, beats left out.
-    pub fn received_between(&self, process: ProcessId, from: u64, until: u64) -> &[Moment] {
-        let Some(moments) = self.received.get(&process) else { return &[] };
+    /// All that a process had got between two times, beats left out; in order.
+    pub fn received_between(
+        &self,
+        process: ProcessId,
+        from: u64,
+        until: u64,
+    ) -> impl DoubleEndedIterator<Item = Moment> + '_ {
+        let moments = self.received.get(&process).map(Vec::as_slice).unwrap_or_default();
         let first = moments.partition_point(|moment| moment.at < from);
         let last = moments.partition_point(|moment| moment.at <= until);
-        &moments[first.min(last)..last]
+        moments[first.min(last)..last].iter().map(Moment::from)
     }
 }
 

@@ -288,7 +288,6 @@ fn start_process(inference: &mut CauseInference<'_>, process: ProcessId, start: 
         let fetched = inference
             .threads
             .received_between(node, inference.graph.arrived(asked), at)
-            .iter()
             .rev()
             .find(|moment| !inference.graph.is_from_client(moment.cause.event));
         causes.extend(fetched.map(|moment| Cause { evidence: Evidence::Protocol, ..moment.cause }));
@@ -396,7 +395,7 @@ fn ask_for_maps(
     let learnt = beats.partition_point(|beat| inference.graph.arrived(beat.response) <= first_start).checked_sub(1)?;
     let asked = beats[learnt.saturating_sub(1)].request;
     let (sent, arrived) = (inference.graph.happened(asked), inference.graph.arrived(asked));
-    let answers = inference.threads.received_between(master, 0, sent).iter().rev();
+    let answers = inference.threads.received_between(master, 0, sent).rev();
     let ready = answers.map(|moment| moment.cause).find(|cause| !inference.graph.is_from_client(cause.event));
     let ready = ready.or_else(|| inference.threads.origin(master))?;
     let news = in_time(inference, ready.carried(allocate, Carrier::Request), arrived);

@@ -37,14 +37,24 @@ pub(super) fn line_above(points: &[(i64, i64)], mean: i128) -> Option<Line> {
 /// The points upside down, ordered.
 pub(super) fn mirrored(points: &[(i64, i64)]) -> Vec<(i64, i64)> {
     let mut mirrored: Vec<_> = points.iter().map(|&(x, y)| (x, -y)).collect();
-    mirrored.sort_unstable();
+    // Nearly ordered already.
+    mirrored.sort();
     mirrored
 }
 
 /// The lower hull of points, which must be ordered: Andrew's monotone chain, lower half.
 pub(super) fn lower_hull(points: &[(i64, i64)]) -> Vec<(i64, i64)> {
     let mut hull: Vec<(i64, i64)> = Vec::new();
-    for &point in points {
+    for (number, &point) in points.iter().enumerate() {
+        // Most lie no lower than those before and behind them, and so above the line between these.
+        if let (Some(before), Some(behind)) =
+            (number.checked_sub(1).map(|before| points[before]), points.get(number + 1))
+            && before.0 < point.0
+            && point.0 < behind.0
+            && point.1 >= before.1.max(behind.1)
+        {
+            continue;
+        }
         // Of points with one x only the lowest, which comes first, counts.
         if hull.last().is_some_and(|last| last.0 == point.0) {
             continue;
@@ -66,6 +76,8 @@ pub(super) fn lower_hull(points: &[(i64, i64)]) -> Vec<(i64, i64)> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -76,6 +88,24 @@ mod tests {
         let least = points.iter().map(|&(x, y)| y as f64 - line.height_at(x, 0)).fold(f64::INFINITY, f64::min);
         assert!(least.abs() < 1e-6, "{least}");
         assert!((line.slope - 1e-4).abs() < 3e-5, "{}", line.slope);
+    }
+
+    proptest! {
+        #[test]
+        fn the_hull_has_the_corners_that_no_line_between_others_reaches(
+            mut points in prop::collection::vec((0i64..40, -6i64..6), 1..30),
+        ) {
+            points.sort_unstable();
+            let lowest: Vec<(i64, i64)> = points.chunk_by(|a, b| a.0 == b.0).map(|same| same[0]).collect();
+            let lies_above = |point: &(i64, i64)| {
+                let before = lowest.iter().filter(|other| other.0 < point.0);
+                before.into_iter().any(|a| lowest.iter().filter(|other| other.0 > point.0).any(|b| {
+                    (point.1 - a.1) * (b.0 - a.0) >= (b.1 - a.1) * (point.0 - a.0)
+                }))
+            };
+            let corners: Vec<(i64, i64)> = lowest.iter().filter(|point| !lies_above(point)).copied().collect();
+            prop_assert_eq!(lower_hull(&points), corners);
+        }
     }
 
     #[test]

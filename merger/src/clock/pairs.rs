@@ -30,7 +30,8 @@ const GATHERED: usize = 4096;
 impl Cloud {
     /// All points.
     pub fn whole(mut points: Vec<Point>) -> Self {
-        points.sort_unstable();
+        // Nearly ordered already.
+        points.sort();
         Self {
             count: points.len() as u64,
             sum: points.iter().map(|point| i128::from(point.0)).sum(),
@@ -155,16 +156,16 @@ impl BothSaw {
     /// Of the packets of a flow as the hosts of its lower and of its higher address saw them, by number.
     pub fn of((low, at_low): (usize, &[Observed]), (high, at_high): (usize, &[Observed])) -> Self {
         // To (time at the first host, difference), whichever of the two sent.
-        let from_first = |&(sent, got): &Point| (sent, got - sent);
-        let from_second = |&(sent, got): &Point| (got, sent - got);
+        let from_first = |(sent, got): Point| (sent, got - sent);
+        let from_second = |(sent, got): Point| (got, sent - got);
         let there = both_saw(at_low, at_high, true);
         let back = both_saw(at_high, at_low, false);
         let (forward, backward) = if low < high { (there, back) } else { (back, there) };
         Self {
             a: low.min(high),
             b: low.max(high),
-            forward: forward.iter().map(from_first).collect(),
-            backward: backward.iter().map(from_second).collect(),
+            forward: forward.into_iter().map(from_first).collect(),
+            backward: backward.into_iter().map(from_second).collect(),
         }
     }
 
@@ -226,15 +227,17 @@ type Stamp = (u128, u64);
 const SEQUENCE_AT: u32 = 72;
 const LENGTH_AT: u32 = 40;
 
+fn key(packet: &Observed) -> u128 {
+    u128::from(packet.sequence) << SEQUENCE_AT
+        | u128::from(packet.payload_length) << LENGTH_AT
+        | u128::from(packet.acknowledgement) << 8
+        | u128::from(packet.flags)
+}
+
 fn stamps(packets: &[Observed], forward: bool) -> Vec<Stamp> {
     let mut stamps: Vec<Stamp> = Vec::with_capacity(packets.len());
-    stamps.extend(packets.iter().filter(|packet| packet.forward == forward).map(|packet| {
-        let key = u128::from(packet.sequence) << SEQUENCE_AT
-            | u128::from(packet.payload_length) << LENGTH_AT
-            | u128::from(packet.acknowledgement) << 8
-            | u128::from(packet.flags);
-        (key, packet.time_ns)
-    }));
+    let of_way = packets.iter().filter(|packet| packet.forward == forward);
+    stamps.extend(of_way.map(|packet| (key(packet), packet.time_ns)));
     // Nearly ordered already.
     stamps.sort_by_key(|stamp| stamp.0);
     stamps
@@ -253,6 +256,110 @@ fn has_payload(stamp: &Stamp) -> bool {
 /// Packets are the same if header and length are; where offloads cut segments differently at the two ends, those that
 /// begin with the same byte: the first byte left no later than its segment, and arrived no earlier than it.
 fn both_saw(sender: &[Observed], receiver: &[Observed], forward: bool) -> Vec<Point> {
+    both_saw_in_order(sender, receiver, forward).unwrap_or_else(|| both_saw_in_any_order(sender, receiver, forward))
+}
+
+/// The packets of one direction, stamp by stamp, as long as these do not fall.
+#[derive(Clone)]
+struct InOrder<'p> {
+    packets: std::slice::Iter<'p, Observed>,
+    forward: bool,
+    next: Option<Stamp>,
+    fell: bool,
+}
+
+impl<'p> InOrder<'p> {
+    fn new(packets: &'p [Observed], forward: bool) -> Self {
+        let mut all = Self { packets: packets.iter(), forward, next: None, fell: false };
+        all.advance();
+        all
+    }
+
+    #[inline]
+    fn advance(&mut self) -> Option<Stamp> {
+        let forward = self.forward;
+        let following = self.packets.by_ref().find(|packet| packet.forward == forward);
+        let following = following.map(|packet| (key(packet), packet.time_ns));
+        let stamp = std::mem::replace(&mut self.next, following);
+        if let (Some(stamp), Some(following)) = (stamp, following) {
+            self.fell |= following.0 < stamp.0;
+        }
+        stamp
+    }
+
+    /// Whether the next one has payload and that sequence number.
+    fn goes_on(&self, wanted: u32) -> bool {
+        self.next.is_some_and(|stamp| has_payload(&stamp) && sequence(&stamp) == wanted)
+    }
+}
+
+/// As [`both_saw`] where stamps fall at neither end, as without losses; `None` elsewhere.
+fn both_saw_in_order(sender: &[Observed], receiver: &[Observed], forward: bool) -> Option<Vec<Point>> {
+    let (mut sent, mut got) = (InOrder::new(sender, forward), InOrder::new(receiver, forward));
+    let mut pairs = Vec::with_capacity(receiver.len().min(sender.len()) / 2);
+    let mut pair = |sent: u64, got: u64| {
+        if let (Ok(sent), Ok(got)) = (i64::try_from(sent), i64::try_from(got)) {
+            pairs.push((sent, got));
+        }
+    };
+    // The last data that was sent and that came: sequence number, and of the former the first one's time and how many there were.
+    let (mut data_sent, mut data_got): (Option<(u32, u64, usize)>, Option<u32>) = (None, None);
+    let note = |stamp: &Stamp, data_sent: &mut Option<(u32, u64, usize)>| {
+        if has_payload(stamp) {
+            match data_sent {
+                Some((known, _, count)) if *known == sequence(stamp) => *count += 1,
+                _ => *data_sent = Some((sequence(stamp), stamp.1, 1)),
+            }
+        }
+    };
+    while let Some(seen) = got.advance() {
+        let mut times_got = 1;
+        while got.next.is_some_and(|next| next.0 == seen.0) {
+            got.advance();
+            times_got += 1;
+        }
+        while let Some(before) = sent.next.filter(|next| next.0 < seen.0) {
+            note(&before, &mut data_sent);
+            sent.advance();
+        }
+        let (mut times_sent, mut left) = (0, 0);
+        while let Some(same) = sent.next.filter(|next| next.0 == seen.0) {
+            note(&same, &mut data_sent);
+            left = if times_sent == 0 { same.1 } else { left };
+            times_sent += 1;
+            sent.advance();
+        }
+        if got.fell || sent.fell {
+            return None;
+        }
+        if (times_sent, times_got) == (1, 1) {
+            pair(left, seen.1);
+        } else if (times_sent, times_got) == (0, 1) && has_payload(&seen) {
+            let begin = sequence(&seen);
+            let is_alone = data_got != Some(begin) && !got.goes_on(begin);
+            let before = data_sent.filter(|(known, ..)| *known == begin).map(|(_, left, count)| (left, count));
+            let next = sent.next.filter(|_| sent.goes_on(begin)).map(|stamp| stamp.1);
+            match (is_alone, before, next) {
+                (true, Some((left, 1)), None) => pair(left, seen.1),
+                (true, None, Some(left)) => {
+                    let mut behind = sent.clone();
+                    behind.advance();
+                    if !behind.goes_on(begin) {
+                        pair(left, seen.1);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if has_payload(&seen) {
+            data_got = Some(sequence(&seen));
+        }
+    }
+    while sent.advance().is_some() {}
+    (!sent.fell).then_some(pairs)
+}
+
+fn both_saw_in_any_order(sender: &[Observed], receiver: &[Observed], forward: bool) -> Vec<Point> {
     let (sent, got) = (stamps(sender, forward), stamps(receiver, forward));
     let mut pairs = Vec::with_capacity(got.len().min(sent.len()));
     let mut pair = |sent: &Stamp, got: &Stamp| {
@@ -345,6 +452,24 @@ mod tests {
             found.sort_unstable();
             expected.sort_unstable();
             prop_assert_eq!(found, expected);
+        }
+
+        #[test]
+        fn what_is_in_order_is_paired_as_what_is_in_any(
+            mut sender in packets(), mut receiver in packets(), forward in any::<bool>(), falls in prop::bool::weighted(0.1),
+        ) {
+            if !falls {
+                sender.sort_by_key(key);
+                receiver.sort_by_key(key);
+            }
+            let found = both_saw_in_order(&sender, &receiver, forward);
+            prop_assert!(found.is_some() || falls);
+            if let Some(mut found) = found {
+                let mut expected = both_saw_in_any_order(&sender, &receiver, forward);
+                found.sort_unstable();
+                expected.sort_unstable();
+                prop_assert_eq!(found, expected);
+            }
         }
 
         #[test]

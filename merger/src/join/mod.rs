@@ -121,6 +121,32 @@ struct Sighting {
     range_ns: (u64, u64),
     /// SYN and SYN-ACK, on the host's clock.
     handshake_ns: Option<(u64, u64)>,
+    /// Packets with payload of the higher and of the lower address, as room is made for them: resets may be among them.
+    data: [u32; 2],
+}
+
+impl Sighting {
+    /// Of a host's packets of a connection, and which of its ends were seen to end: the higher and the lower address.
+    fn of(host: usize, part: &Part, packets: &[Observed]) -> (Self, [bool; 2]) {
+        let (mut first, mut last) = (u64::MAX, 0);
+        let (mut data, mut ended, mut has_syn) = ([0u32; 2], [false; 2], false);
+        for packet in packets {
+            first = first.min(packet.time_ns);
+            last = last.max(packet.time_ns);
+            data[usize::from(packet.forward)] += u32::from(packet.payload_length > 0);
+            if packet.flags & (flag::SYN | flag::FIN | flag::RST) != 0 {
+                has_syn |= packet.has(flag::SYN);
+                if packet.has(flag::RST) {
+                    ended = [true; 2];
+                } else if packet.has(flag::FIN) {
+                    ended[usize::from(packet.forward)] = true;
+                }
+            }
+        }
+        let range_ns = if packets.is_empty() { (0, 0) } else { (first, last) };
+        let handshake_ns = if has_syn { handshake(packets) } else { None };
+        (Self { host, packets: part.packets.clone(), range_ns, handshake_ns, data }, ended)
+    }
 }
 
 /// A connection as it stands in the packets, before their times are moved and before it is known who opened it.
@@ -157,36 +183,26 @@ impl Found {
         let mut isn = [None; 2];
         let mut opened_by_low = None;
         let mut ended = [false; 2];
-        for (_, part, packets) in seen {
+        let mut sightings = Vec::with_capacity(seen.len());
+        for (host, part, packets) in seen {
             isn[0] = isn[0].or(part.isn[0]);
             isn[1] = isn[1].or(part.isn[1]);
             opened_by_low = opened_by_low.or(part.opened_by_low);
-            for packet in *packets {
-                if packet.has(flag::RST) {
-                    ended = [true; 2];
-                } else if packet.has(flag::FIN) {
-                    ended[usize::from(packet.forward)] = true;
-                }
-            }
+            let (sighting, ended_here) = Sighting::of(*host, part, packets);
+            ended = [ended[0] | ended_here[0], ended[1] | ended_here[1]];
+            sightings.push(sighting);
         }
-        let all = || seen.iter().flat_map(|(_, _, packets)| *packets);
         let learn = |forward: bool| seen.iter().find_map(|(_, _, packets)| window_shift(packets.iter(), forward));
-        let sighting = |(host, part, packets): &(usize, &Part, &[Observed])| Sighting {
-            host: *host,
-            packets: part.packets.clone(),
-            range_ns: (
-                packets.iter().map(|packet| packet.time_ns).min().unwrap_or(0),
-                packets.iter().map(|packet| packet.time_ns).max().unwrap_or(0),
-            ),
-            handshake_ns: handshake(packets),
-        };
+        let answer =
+            || seen.iter().flat_map(|(_, _, packets)| *packets).find(|packet| packet.has(flag::SYN | flag::ACK));
+        let has_syn = isn.iter().any(Option::is_some);
         Self {
             isn,
             opened_by_low,
-            syn_ack_from_low: all().find(|packet| packet.has(flag::SYN | flag::ACK)).map(|answer| answer.forward),
+            syn_ack_from_low: if has_syn { answer().map(|answer| answer.forward) } else { None },
             ended: ended == [true; 2],
-            window_shifts: [learn(true), learn(false)],
-            sightings: seen.iter().map(sighting).collect(),
+            window_shifts: if has_syn { [learn(true), learn(false)] } else { [None; 2] },
+            sightings,
         }
     }
 }
@@ -318,7 +334,7 @@ impl ObservedConnection {
 impl Sighting {
     fn view<'a>(&self, views: &'a [(usize, FlowPackets)]) -> Option<View<'a>> {
         let (_, flow) = views.iter().find(|(host, _)| *host == self.host)?;
-        Some(View { packets: flow.packets.get(self.packets.clone())?, flow })
+        Some(View { packets: flow.packets.get(self.packets.clone())?, flow, data: self.data })
     }
 
     fn packets_of<'a>(&self, views: &'a [(usize, FlowPackets)]) -> &'a [Observed] {

@@ -18,6 +18,15 @@ pub(super) struct View<'a> {
     pub packets: &'a [Observed],
     /// Where their payload is.
     pub flow: &'a FlowPackets,
+    /// How many of the higher and of the lower address have payload, resets among them.
+    pub data: [u32; 2],
+}
+
+impl View<'_> {
+    /// Whether another is of the same packets, as of what stays on a host.
+    fn is(&self, other: &View<'_>) -> bool {
+        std::ptr::eq(self.packets, other.packets)
+    }
 }
 
 /// One direction: which packets belong to it, and who saw them.
@@ -146,6 +155,75 @@ impl Unwrap {
     }
 }
 
+/// Up to where one host's packets tell that a direction went.
+#[derive(Debug)]
+struct Reach {
+    heard: Unwrap,
+    sent: Unwrap,
+    acknowledged: i64,
+    fin: Option<i64>,
+}
+
+impl Reach {
+    fn new(base: u32) -> Self {
+        Self { heard: Unwrap::new(base), sent: Unwrap::new(base), acknowledged: 0, fin: None }
+    }
+
+    /// The other side acknowledges.
+    #[inline]
+    fn hear(&mut self, packet: &Observed) {
+        if !packet.has(flag::RST) {
+            self.acknowledged = self.acknowledged.max(self.heard.offset(packet.acknowledgement));
+        }
+    }
+
+    /// A packet of the direction, with or without data.
+    #[inline]
+    fn follow(&mut self, packet: &Observed, is_data: bool) {
+        if packet.has(flag::FIN) {
+            let behind = self.sent.offset(data_sequence(packet)) + i64::from(packet.payload_length);
+            self.fin.get_or_insert(behind);
+        } else if is_data {
+            self.sent.offset(data_sequence(packet));
+        }
+    }
+
+    /// Behind the last byte that the other side acknowledged, where all that was seen ends at `seen_end`.
+    fn end(&self, seen_end: u64) -> u64 {
+        let payload = match self.fin {
+            Some(fin) => self.acknowledged.min(fin),
+            // The acknowledgement of a FIN that was not seen counts one more.
+            None if self.acknowledged.max(0) as u64 == seen_end + 1 => self.acknowledged - 1,
+            None => self.acknowledged,
+        };
+        payload.max(0) as u64
+    }
+}
+
+/// What is gathered of one direction, packet by packet, until it is put together.
+struct Gathered<'a> {
+    /// The offset of the first byte.
+    base: u32,
+    seen: Ranges,
+    /// Kept payload by offset.
+    pieces: Vec<(u64, &'a [u8])>,
+    /// What each host's packets tell.
+    reaches: Vec<Reach>,
+    /// Up to where the receiver had everything, and since when.
+    arrivals: Vec<(u64, u64)>,
+}
+
+impl<'a> Gathered<'a> {
+    #[inline]
+    fn keep(&mut self, view: View<'a>, packet: &Observed, start: i64) {
+        if packet.kept_length == 0 {
+            return;
+        }
+        let skip = usize::try_from((-start).max(0)).unwrap_or(usize::MAX);
+        self.pieces.push((start.max(0) as u64, view.flow.payload(packet).get(skip..).unwrap_or(&[])));
+    }
+}
+
 fn data_sequence(packet: &Observed) -> u32 {
     // SYN takes one sequence number; data with it (TCP fast open) comes behind.
     packet.sequence.wrapping_add(u32::from(packet.has(flag::SYN)))
@@ -160,9 +238,9 @@ impl<'a> Way<'a> {
         packet.forward == self.forward && packet.payload_length > 0 && !packet.has(flag::RST)
     }
 
-    /// How many packets of a view have payload.
+    /// How many packets of a view have payload at most.
     fn data_of(&self, view: View<'_>) -> usize {
-        view.packets.iter().filter(|packet| self.is_data(packet)).count()
+        view.data[usize::from(self.forward)] as usize
     }
 
     fn is_ack(&self, packet: &Observed) -> bool {
@@ -200,24 +278,39 @@ impl<'a> Way<'a> {
     pub fn build(&self) -> Built {
         let Some(base) = self.base() else { return Built::default() };
         let mut built = Built::default();
-        let mut seen = Ranges::default();
+        let mut gathered = Gathered {
+            base,
+            seen: Ranges::default(),
+            pieces: Vec::new(),
+            reaches: Vec::with_capacity(2),
+            arrivals: Vec::new(),
+        };
         if let Some(view) = self.sender {
-            self.send(view, base, &mut built, &mut seen);
+            self.send(view, &mut built, &mut gathered);
         }
         if let Some(view) = self.receiver {
-            self.fill(view, base, &mut built, &mut seen);
+            self.receive(view, &mut built, &mut gathered);
         }
+        let Gathered { seen, pieces, reaches, arrivals, .. } = gathered;
         built.seen = seen.total();
-        built.end = self.end(base, seen.end());
-        built.stream.segments.sort_by_key(|segment| segment.offset);
-        self.deliver(base, &mut built);
-        built.content = self.content(base);
+        let seen_end = seen.end();
+        built.end = reaches.iter().map(|reach| reach.end(seen_end)).fold(seen_end, u64::max);
+        if !built.stream.segments.is_sorted_by_key(|segment| segment.offset) {
+            built.stream.segments.sort_by_key(|segment| segment.offset);
+        }
+        match (self.receiver, self.sender) {
+            (Some(_), _) => self.deliver(&arrivals, &mut built),
+            (None, Some(view)) => self.estimate(view, base, &mut built),
+            (None, None) => {}
+        }
+        built.content = Content::new(pieces);
         built
     }
 
     /// What left, as the sender's host saw it.
-    fn send(&self, view: View<'_>, base: u32, built: &mut Built, seen: &mut Ranges) {
-        let (mut sent, mut heard) = (Unwrap::new(base), Unwrap::new(base));
+    fn send(&self, view: View<'a>, built: &mut Built, gathered: &mut Gathered<'a>) {
+        let base = gathered.base;
+        let (mut sent, mut heard, mut reach) = (Unwrap::new(base), Unwrap::new(base), Reach::new(base));
         let (mut highest, mut acknowledged, mut window_bytes) = (0u64, 0u64, 0u64);
         let mut clock = LimitClock::default();
         let mut has_heard = false;
@@ -226,7 +319,10 @@ impl<'a> Way<'a> {
         for packet in view.packets {
             let known_window = self.window_shift.filter(|_| has_heard).map(|_| window_bytes);
             clock.advance(packet.time_ns, highest.saturating_sub(acknowledged), known_window);
-            if self.is_ack(packet) {
+            if packet.forward != self.forward {
+                if !packet.has(flag::ACK) {
+                    continue;
+                }
                 acknowledged = acknowledged.max(heard.offset(packet.acknowledgement).max(0) as u64);
                 has_heard = true;
                 window_bytes = match self.window_shift {
@@ -234,101 +330,116 @@ impl<'a> Way<'a> {
                     Some(shift) => u64::from(packet.window) << shift,
                     None => 0,
                 };
-            } else if self.is_data(packet) {
-                let start = sent.offset(data_sequence(packet));
-                let end = start + i64::from(packet.payload_length);
-                sent.last = sent.last.max(end);
-                let (start, end) = (start.max(0) as u64, end.max(0) as u64);
-                let mut fresh = 0;
-                seen.insert(start, end, |from, to| {
-                    fresh += to - from;
-                    built.stream.segments.push(Segment {
-                        offset: from,
-                        bytes: u32::try_from(to - from).unwrap_or(u32::MAX),
-                        sent_ns: packet.time_ns,
-                        delivered_ns: 0,
-                        in_flight_bytes: highest.saturating_sub(acknowledged),
-                        window_bytes,
-                        retransmitted: false,
-                    });
-                });
-                let repeated = u64::from(packet.payload_length) - fresh;
-                // A keep-alive probe repeats the byte before the next one, though nothing is on its way.
-                let probe = packet.payload_length <= 1 && end == highest && acknowledged >= end;
-                if repeated > 0 && !probe {
-                    built.retransmitted += repeated;
-                    again.push((start, end));
-                }
-                highest = highest.max(end);
-                clock.largest = clock.largest.max(u64::from(packet.payload_length));
+                reach.hear(packet);
+                continue;
             }
+            let is_data = self.is_data(packet);
+            reach.follow(packet, is_data);
+            if !is_data {
+                continue;
+            }
+            let start = sent.offset(data_sequence(packet));
+            let end = start + i64::from(packet.payload_length);
+            sent.last = sent.last.max(end);
+            gathered.keep(view, packet, start);
+            let (start, end) = (start.max(0) as u64, end.max(0) as u64);
+            let mut fresh = 0;
+            gathered.seen.insert(start, end, |from, to| {
+                fresh += to - from;
+                built.stream.segments.push(Segment {
+                    offset: from,
+                    bytes: u32::try_from(to - from).unwrap_or(u32::MAX),
+                    sent_ns: packet.time_ns,
+                    delivered_ns: 0,
+                    in_flight_bytes: highest.saturating_sub(acknowledged),
+                    window_bytes,
+                    retransmitted: false,
+                });
+            });
+            let repeated = u64::from(packet.payload_length) - fresh;
+            // A keep-alive probe repeats the byte before the next one, though nothing is on its way.
+            let probe = packet.payload_length <= 1 && end == highest && acknowledged >= end;
+            if repeated > 0 && !probe {
+                built.retransmitted += repeated;
+                again.push((start, end));
+            }
+            highest = highest.max(end);
+            clock.largest = clock.largest.max(u64::from(packet.payload_length));
         }
+        gathered.reaches.push(reach);
         built.limits = Some(clock.limits);
         if !again.is_empty() {
             mark_retransmitted(&mut built.stream.segments, &again);
         }
     }
 
-    /// What the sender's host was not asked or did not see, as it arrived.
-    fn fill(&self, view: View<'_>, base: u32, built: &mut Built, seen: &mut Ranges) {
-        let mut got = Unwrap::new(base);
-        for packet in view.packets.iter().filter(|packet| self.is_data(packet)) {
-            let start = got.offset(data_sequence(packet));
-            let end = start + i64::from(packet.payload_length);
-            got.last = got.last.max(end);
-            seen.insert(start.max(0) as u64, end.max(0) as u64, |from, to| {
-                built.stream.segments.push(Segment {
-                    offset: from,
-                    bytes: u32::try_from(to - from).unwrap_or(u32::MAX),
-                    sent_ns: packet.time_ns,
-                    ..Segment::default()
-                });
-            });
-            if self.sender.is_none() && start.max(0) < end {
-                let length = u64::from(packet.payload_length);
-                let fresh = length.min((end.max(0) as u64).saturating_sub(start.max(0) as u64));
-                built.retransmitted += length - fresh;
+    /// What arrived, and what of it the sender's host was not asked or did not see. The receiver had everything up to where it has
+    /// arrived in order, and what it acknowledged (which it must have received, even if the capture lost it).
+    fn receive(&self, view: View<'a>, built: &mut Built, gathered: &mut Gathered<'a>) {
+        let base = gathered.base;
+        let (mut got, mut said, mut tells) = (Unwrap::new(base), Unwrap::new(base), Reach::new(base));
+        // The sender's host and the receiver's are one: all of that is known.
+        let is_known = self.sender.is_some_and(|sender| sender.is(&view));
+        let mut have = Ranges::default();
+        let mut reach = 0u64;
+        gathered.arrivals.reserve(self.data_of(view));
+        for packet in view.packets {
+            let is_data = self.is_data(packet);
+            let is_ack = self.is_ack(packet);
+            if !is_known {
+                if is_ack {
+                    tells.hear(packet);
+                } else if packet.forward == self.forward {
+                    tells.follow(packet, is_data);
+                }
             }
+            let reached = if is_data {
+                let start = got.offset(data_sequence(packet));
+                let end = start + i64::from(packet.payload_length);
+                got.last = got.last.max(end);
+                let (from, to) = (start.max(0) as u64, end.max(0) as u64);
+                have.insert(from, to, |_, _| {});
+                if !is_known {
+                    gathered.keep(view, packet, start);
+                    self.fill(packet, (start, end), built, &mut gathered.seen);
+                }
+                have.reaches(reach)
+            } else if is_ack {
+                let acknowledged = said.offset(packet.acknowledgement).max(0) as u64;
+                have.reaches(reach.max(acknowledged))
+            } else {
+                continue;
+            };
+            if reached > reach {
+                reach = reached;
+                gathered.arrivals.push((reach, packet.time_ns));
+            }
+        }
+        if !is_known {
+            gathered.reaches.push(tells);
         }
     }
 
-    /// Behind the last byte that was seen or that the other side acknowledged.
-    fn end(&self, base: u32, seen_end: u64) -> u64 {
-        let mut end = seen_end;
-        for view in self.views() {
-            let (mut heard, mut sent) = (Unwrap::new(base), Unwrap::new(base));
-            let (mut acknowledged, mut fin) = (0i64, None);
-            for packet in view.packets {
-                if self.is_ack(packet) && !packet.has(flag::RST) {
-                    acknowledged = acknowledged.max(heard.offset(packet.acknowledgement));
-                } else if packet.forward == self.forward && packet.has(flag::FIN) {
-                    let behind = sent.offset(data_sequence(packet)) + i64::from(packet.payload_length);
-                    fin.get_or_insert(behind);
-                } else if self.is_data(packet) {
-                    sent.offset(data_sequence(packet));
-                }
-            }
-            let payload = match fin {
-                Some(fin) => acknowledged.min(fin),
-                // The acknowledgement of a FIN that was not seen counts one more.
-                None if acknowledged.max(0) as u64 == seen_end + 1 => acknowledged - 1,
-                None => acknowledged,
-            };
-            end = end.max(payload.max(0) as u64);
+    /// Adds what of a segment the sender's host was not asked or did not see, as it arrived.
+    #[inline]
+    fn fill(&self, packet: &Observed, (start, end): (i64, i64), built: &mut Built, seen: &mut Ranges) {
+        seen.insert(start.max(0) as u64, end.max(0) as u64, |from, to| {
+            built.stream.segments.push(Segment {
+                offset: from,
+                bytes: u32::try_from(to - from).unwrap_or(u32::MAX),
+                sent_ns: packet.time_ns,
+                ..Segment::default()
+            });
+        });
+        if self.sender.is_none() && start.max(0) < end {
+            let length = u64::from(packet.payload_length);
+            let fresh = length.min((end.max(0) as u64).saturating_sub(start.max(0) as u64));
+            built.retransmitted += length - fresh;
         }
-        end
     }
 
     /// When the bytes had arrived in order at the receiver.
-    fn deliver(&self, base: u32, built: &mut Built) {
-        let arrivals = match (self.receiver, self.sender) {
-            (Some(view), _) => self.arrivals(view, base),
-            (None, Some(view)) => {
-                self.estimate(view, base, built);
-                return;
-            }
-            (None, None) => return,
-        };
+    fn deliver(&self, arrivals: &[(u64, u64)], built: &mut Built) {
         let last = arrivals.last().map(|&(_, time)| time);
         // Both are ordered: nothing is looked for twice.
         let mut at = 0;
@@ -342,34 +453,6 @@ impl<'a> Way<'a> {
             }
             segment.delivered_ns = arrived.max(segment.sent_ns);
         }
-    }
-
-    /// Up to where the receiver had everything, and since when; from what arrived, and from what it acknowledged (which
-    /// it must have received, even if the capture lost it).
-    fn arrivals(&self, view: View<'_>, base: u32) -> Vec<(u64, u64)> {
-        let (mut got, mut said) = (Unwrap::new(base), Unwrap::new(base));
-        let mut have = Ranges::default();
-        let mut reach = 0u64;
-        let mut arrivals: Vec<(u64, u64)> = Vec::with_capacity(self.data_of(view));
-        for packet in view.packets {
-            let reached = if self.is_data(packet) {
-                let start = got.offset(data_sequence(packet));
-                let end = start + i64::from(packet.payload_length);
-                got.last = got.last.max(end);
-                have.insert(start.max(0) as u64, end.max(0) as u64, |_, _| {});
-                have.reaches(reach)
-            } else if self.is_ack(packet) {
-                let acknowledged = said.offset(packet.acknowledgement).max(0) as u64;
-                have.reaches(reach.max(acknowledged))
-            } else {
-                continue;
-            };
-            if reached > reach {
-                reach = reached;
-                arrivals.push((reach, packet.time_ns));
-            }
-        }
-        arrivals
     }
 
     /// Without the receiver's host: half a round trip after it left, and what was sent again half a round trip before
@@ -395,24 +478,6 @@ impl<'a> Way<'a> {
             latest = estimate.max(segment.sent_ns).max(latest);
             segment.delivered_ns = latest;
         }
-    }
-
-    fn content(&self, base: u32) -> Content {
-        let mut pieces: Vec<(u64, &[u8])> = Vec::new();
-        for view in self.views() {
-            let mut at = Unwrap::new(base);
-            for packet in view.packets.iter().filter(|packet| self.is_data(packet)) {
-                let start = at.offset(data_sequence(packet));
-                at.last = at.last.max(start + i64::from(packet.payload_length));
-                let payload = view.flow.payload(packet);
-                if payload.is_empty() {
-                    continue;
-                }
-                let skip = usize::try_from((-start).max(0)).unwrap_or(usize::MAX);
-                pieces.push((start.max(0) as u64, payload.get(skip..).unwrap_or(&[])));
-            }
-        }
-        Content::new(pieces)
     }
 }
 

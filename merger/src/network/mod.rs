@@ -13,7 +13,6 @@ mod show;
 mod windows;
 
 use std::collections::BTreeMap;
-use std::io;
 
 use rayon::prelude::*;
 use trace::ids::HostId;
@@ -28,8 +27,7 @@ pub use show::show;
 
 use plateau::{Plateau, plateau};
 use queues::Waits;
-pub(crate) use windows::{Carried, carried};
-use windows::{Ends, Load, WINDOW_NS, Windows};
+use windows::{Carried, Ends, Load, WINDOW_NS, Windows};
 
 /// A link was full if it was so, and no other explains it, in so many windows: half a second in all.
 const FULL_WINDOWS: usize = 10;
@@ -108,14 +106,29 @@ pub(crate) struct Links {
     pub full_uplinks: Vec<FullTimes>,
 }
 
-/// Estimates the links' rates and queues from what hosts sent each other. `packets` are those of a flow, with times on one clock.
-pub(crate) fn links(
-    hosts: &[HostCapture],
-    book: &AddressBook,
+/// What hosts sent each other, and how long it was under way.
+#[derive(Debug, Default)]
+pub(crate) struct Traffic {
     carried: Carried,
-    flows: &[ObservedFlow],
-    packets: impl Fn(&ObservedFlow) -> io::Result<Views> + Sync,
-) -> io::Result<Links> {
+    waits: Waits,
+}
+
+impl Traffic {
+    /// Of a flow's packets, with times on one clock.
+    pub fn of(flow: &ObservedFlow, views: &Views, book: &AddressBook) -> Self {
+        Self { carried: Carried::of(&flow.key, views, book), waits: Waits::of(&flow.key, views, book) }
+    }
+
+    /// With that of another flow.
+    pub fn add(&mut self, other: Self) {
+        self.carried.add(other.carried);
+        self.waits.add(other.waits);
+    }
+}
+
+/// Estimates the links' rates and queues from what hosts sent each other.
+pub(crate) fn links(hosts: &[HostCapture], traffic: Traffic) -> Links {
+    let Traffic { carried, mut waits } = traffic;
     let racks = Racks::of(hosts);
     let mut filled: BTreeMap<DirectedLink, Filled> = BTreeMap::new();
     // Windows are made link by link, and those of links on no plateau are not needed any more.
@@ -132,8 +145,7 @@ pub(crate) fn links(
         filled.extend(full.map(|full| (link, full)));
     }
     drop(carried);
-    let touched = |ends: &Ends| racks.way(*ends).iter().any(|link| filled.contains_key(link));
-    let waits = Waits::new(flows, book, touched, packets)?;
+    waits.retain(|ends| racks.way(*ends).iter().any(|link| filled.contains_key(link)));
     let direct = racks.several() == 2;
     let full_uplink = |host: usize| {
         let filled = filled.get(&DirectedLink::Up(host));
@@ -171,7 +183,7 @@ pub(crate) fn links(
             }
         })
         .collect();
-    Ok(Links { estimates, full_uplinks })
+    Links { estimates, full_uplinks }
 }
 
 /// Bits per second of bytes in a window.

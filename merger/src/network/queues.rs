@@ -1,96 +1,89 @@
 //! How long bytes waited on their way, beyond the least time between two hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
-
-use rayon::prelude::*;
 
 use super::windows::{Ends, WINDOW_NS, ends};
+use crate::capture::flows::FlowKey;
 use crate::capture::observed::Observed;
-use crate::join::{AddressBook, ObservedFlow};
+use crate::join::AddressBook;
 use crate::survey::Views;
 
-/// The longest waits between two hosts, by window of their arrival.
+/// How long packets with payload that both hosts saw once were under way, by the hosts between which they went.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
-    /// The least time under way, by the clocks.
-    least_ns: BTreeMap<Ends, i64>,
-    /// The longest time of each window.
-    longest_ns: BTreeMap<(Ends, u64), i64>,
-    /// Windows in which a packet left that had to be sent again.
-    lost: BTreeSet<(Ends, u64)>,
-}
-
-impl Waits {
-    /// Of packets with payload that both hosts saw once, between the ends that are asked for.
-    pub fn new(
-        flows: &[ObservedFlow],
-        book: &AddressBook,
-        wanted: impl Fn(&Ends) -> bool + Sync,
-        packets: impl Fn(&ObservedFlow) -> io::Result<Views> + Sync,
-    ) -> io::Result<Self> {
-        let of_flows = flows.par_iter().with_max_len(1).filter_map(|flow| {
-            let both = [false, true].map(|forward| ends(&flow.key, forward, book).filter(&wanted));
-            both.iter().any(Option::is_some).then_some((flow, both))
-        });
-        let transit =
-            of_flows.map(|(flow, both)| Ok::<TransitTimes, io::Error>(TransitTimes::of_flow(both, &packets(flow)?)));
-        let transit = transit.try_reduce(TransitTimes::default, |all, other| Ok(all.and(other)))?;
-        Ok(Self { least_ns: transit.least_ns, longest_ns: transit.longest_ns, lost: transit.lost })
-    }
-
-    /// The longest wait of what arrived in a window.
-    pub fn longest(&self, ends: Ends, window: u64) -> Option<u64> {
-        let least_ns = self.least_ns.get(&ends).copied().unwrap_or(0);
-        self.longest_ns.get(&(ends, window)).map(|took| took.abs_diff(least_ns))
-    }
-
-    /// Whether packets that left in a window were sent again.
-    pub fn lost(&self, ends: Ends, window: u64) -> bool {
-        self.lost.contains(&(ends, window))
-    }
+    by_ends: BTreeMap<Ends, TransitTimes>,
 }
 
 /// How long packets were under way, nanoseconds by their clocks.
 #[derive(Debug, Default)]
 struct TransitTimes {
-    least_ns: BTreeMap<Ends, i64>,
-    longest_ns: BTreeMap<(Ends, u64), i64>,
-    lost: BTreeSet<(Ends, u64)>,
+    least_ns: Option<i64>,
+    /// The longest time of each window of arrival.
+    longest_ns: BTreeMap<u64, i64>,
+    /// Windows in which a packet left that had to be sent again.
+    lost: BTreeSet<u64>,
+}
+
+impl Waits {
+    /// Of a flow's two directions, where both hosts saw them.
+    pub fn of(key: &FlowKey, views: &Views, book: &AddressBook) -> Self {
+        let view = |host: usize| views.iter().find(|(other, _)| *other == host).map(|(_, view)| &view.packets[..]);
+        let of_way = |forward: bool| {
+            let ends = ends(key, forward, book)?;
+            Some((ends, TransitTimes::of(view(ends.from)?, view(ends.to)?, forward)))
+        };
+        let both = [false, true].into_iter().filter_map(of_way);
+        Self { by_ends: both.filter(|(_, transit)| !transit.is_empty()).collect() }
+    }
+
+    /// With what is known of another flow.
+    pub fn add(&mut self, other: Self) {
+        for (ends, transit) in other.by_ends {
+            self.by_ends.entry(ends).or_default().add(transit);
+        }
+    }
+
+    /// Leaves what lies between the ends that are asked for.
+    pub fn retain(&mut self, wanted: impl Fn(&Ends) -> bool) {
+        self.by_ends.retain(|ends, _| wanted(ends));
+    }
+
+    /// The longest wait of what arrived in a window: beyond the least time between the two.
+    pub fn longest(&self, ends: Ends, window: u64) -> Option<u64> {
+        let transit = self.by_ends.get(&ends)?;
+        transit.longest_ns.get(&window).map(|took| took.abs_diff(transit.least_ns.unwrap_or(0)))
+    }
+
+    /// Whether packets that left in a window were sent again.
+    pub fn lost(&self, ends: Ends, window: u64) -> bool {
+        self.by_ends.get(&ends).is_some_and(|transit| transit.lost.contains(&window))
+    }
 }
 
 impl TransitTimes {
-    /// Of a flow's two directions, where they are asked for and both hosts saw them.
-    fn of_flow(both: [Option<Ends>; 2], views: &Views) -> Self {
-        let view = |host: usize| views.iter().find(|(other, _)| *other == host).map(|(_, view)| &view.packets[..]);
-        let mut transit = Self::default();
-        for (forward, ends) in [false, true].into_iter().zip(both) {
-            let Some(ends) = ends else { continue };
-            let (Some(sender), Some(receiver)) = (view(ends.from), view(ends.to)) else { continue };
-            let (both, again) = both_saw(sender, receiver, forward);
-            if let Some(took) = both.iter().map(|(_, took)| *took).min() {
-                transit.least_ns.entry(ends).and_modify(|least| *least = took.min(*least)).or_insert(took);
-            }
-            for of_window in both.chunk_by(|(a, _), (b, _)| a / WINDOW_NS == b / WINDOW_NS) {
-                let window = (ends, of_window[0].0 / WINDOW_NS);
-                let took = of_window.iter().map(|(_, took)| *took).max().unwrap_or(i64::MIN);
-                transit.longest_ns.entry(window).and_modify(|longest| *longest = took.max(*longest)).or_insert(took);
-            }
-            transit.lost.extend(again.into_iter().map(|left| (ends, left / WINDOW_NS)));
+    fn of(sender: &[Observed], receiver: &[Observed], forward: bool) -> Self {
+        let (both, again) = both_saw(sender, receiver, forward);
+        let mut transit = Self { least_ns: both.iter().map(|(_, took)| *took).min(), ..Self::default() };
+        for of_window in both.chunk_by(|(a, _), (b, _)| a / WINDOW_NS == b / WINDOW_NS) {
+            let took = of_window.iter().map(|(_, took)| *took).max().unwrap_or(i64::MIN);
+            transit.at_most(of_window[0].0 / WINDOW_NS, took);
         }
+        transit.lost.extend(again.into_iter().map(|left| left / WINDOW_NS));
         transit
     }
 
-    /// With what is known of other flows.
-    fn and(mut self, other: Self) -> Self {
-        for (ends, took) in other.least_ns {
-            self.least_ns.entry(ends).and_modify(|least| *least = took.min(*least)).or_insert(took);
-        }
-        for (window, took) in other.longest_ns {
-            self.longest_ns.entry(window).and_modify(|longest| *longest = took.max(*longest)).or_insert(took);
-        }
+    fn is_empty(&self) -> bool {
+        self.least_ns.is_none() && self.lost.is_empty()
+    }
+
+    fn at_most(&mut self, window: u64, took: i64) {
+        self.longest_ns.entry(window).and_modify(|longest| *longest = took.max(*longest)).or_insert(took);
+    }
+
+    fn add(&mut self, other: Self) {
+        self.least_ns = [self.least_ns, other.least_ns].into_iter().flatten().min();
+        other.longest_ns.into_iter().for_each(|(window, took)| self.at_most(window, took));
         self.lost.extend(other.lost);
-        self
     }
 }
 
@@ -112,49 +105,66 @@ fn took(arrived_ns: u64, left_ns: u64) -> Option<(u64, i64)> {
     Some((arrived_ns, i64::try_from(arrived_ns).ok()? - i64::try_from(left_ns).ok()?))
 }
 
+/// The packets with payload that went one way, as long as they come in the order of their sequence numbers.
+struct Data<'p> {
+    packets: std::slice::Iter<'p, Observed>,
+    forward: bool,
+    base: u32,
+    last: Option<i32>,
+    fell: bool,
+}
+
+impl<'p> Data<'p> {
+    fn new(packets: &'p [Observed], forward: bool) -> Self {
+        let base = packets.iter().find(|packet| is_data(packet, forward)).map_or(0, |first| first.sequence);
+        Self { packets: packets.iter(), forward, base, last: None, fell: false }
+    }
+
+    /// Against another base.
+    fn since(self, base: u32) -> Self {
+        Self { base, ..self }
+    }
+
+    /// The next one and its offset.
+    #[inline]
+    fn advance(&mut self) -> Option<(i32, &'p Observed)> {
+        let forward = self.forward;
+        let packet = self.packets.find(|packet| is_data(packet, forward))?;
+        let offset = packet.sequence.wrapping_sub(self.base) as i32;
+        self.fell |= self.last.is_some_and(|last| last >= offset);
+        self.last = Some(offset);
+        Some((offset, packet))
+    }
+}
+
 /// As [`both_saw`] where nothing was sent twice, and both hosts saw all in the order of its sequence numbers, which did not come
 /// round; `None` elsewhere.
 fn both_saw_in_order(sender: &[Observed], receiver: &[Observed], forward: bool) -> Option<Vec<(u64, i64)>> {
-    let data = |packets| Data { packets, forward };
-    let base = data(sender).next().map_or(0, |first| first.sequence);
-    let offset = |packet: &Observed| packet.sequence.wrapping_sub(base) as i32;
-    let is_in_order = |packets| data(packets).map(offset).is_sorted_by(|a, b| a < b);
-    if !is_in_order(sender) || !is_in_order(receiver) {
-        return None;
-    }
-    let mut sent = data(sender).peekable();
-    let mut both = Vec::with_capacity(sender.len().min(receiver.len()));
-    for got in data(receiver) {
-        while sent.next_if(|sent| offset(sent) < offset(got)).is_some() {}
-        if let Some(left) =
-            sent.next_if(|sent| (sent.sequence, sent.payload_length) == (got.sequence, got.payload_length))
+    let mut sent = Data::new(sender, forward);
+    let mut got = Data::new(receiver, forward).since(sent.base);
+    let mut both = Vec::with_capacity(sender.len().min(receiver.len()) / 2);
+    let mut left = sent.advance();
+    while let Some((offset, arrived)) = got.advance() {
+        while left.is_some_and(|(before, _)| before < offset) && !sent.fell {
+            left = sent.advance();
+        }
+        if sent.fell || got.fell {
+            return None;
+        }
+        if let Some((_, packet)) =
+            left.filter(|(same, packet)| *same == offset && packet.payload_length == arrived.payload_length)
         {
-            both.extend(took(got.time_ns, left.time_ns));
+            both.extend(took(arrived.time_ns, packet.time_ns));
+            left = sent.advance();
         }
     }
-    Some(both)
-}
-
-/// The packets with payload that went one way.
-struct Data<'p> {
-    packets: &'p [Observed],
-    forward: bool,
-}
-
-impl<'p> Iterator for Data<'p> {
-    type Item = &'p Observed;
-
-    fn next(&mut self) -> Option<&'p Observed> {
-        let at = self.packets.iter().position(|packet| is_data(packet, self.forward))?;
-        let packet = &self.packets[at];
-        self.packets = &self.packets[at + 1..];
-        Some(packet)
-    }
+    while sent.advance().is_some() {}
+    (!sent.fell).then_some(both)
 }
 
 /// By sequence number and length: few are out of their order, so that sorting them is little.
 fn both_saw_in_any_order(sender: &[Observed], receiver: &[Observed], forward: bool) -> (Vec<(u64, i64)>, Vec<u64>) {
-    let base = Data { packets: sender, forward }.next().map_or(0, |first| first.sequence);
+    let base = Data::new(sender, forward).base;
     let sorted = |packets: &[Observed]| -> Vec<((u32, u32), u64)> {
         let mut sorted = Vec::with_capacity(packets.len());
         sorted.extend(

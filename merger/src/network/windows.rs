@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::capture::flows::FlowKey;
 use crate::capture::observed::Observed;
-use crate::join::{AddressBook, ObservedFlow};
+use crate::join::AddressBook;
 use crate::survey::Views;
 
 /// 50 ms: 82 full frames at 20 Mbit/s.
@@ -75,7 +75,7 @@ impl Load {
 
 /// What hosts sent each other.
 #[derive(Debug, Default)]
-pub(crate) struct Carried {
+pub(super) struct Carried {
     /// As the senders saw it.
     pub(super) sent: BTreeMap<Ends, Windows>,
     /// As the receivers saw it.
@@ -83,6 +83,25 @@ pub(crate) struct Carried {
 }
 
 impl Carried {
+    /// What a flow carried. The packets' times are on one clock.
+    pub(super) fn of(key: &FlowKey, views: &Views, book: &AddressBook) -> Self {
+        let mut carried = Self::default();
+        for (forward, ends) in [false, true].into_iter().filter_map(|way| Some((way, ends(key, way, book)?))) {
+            for (host, view) in views {
+                let side = match *host {
+                    host if host == ends.from => &mut carried.sent,
+                    host if host == ends.to => &mut carried.arrived,
+                    _ => continue,
+                };
+                let of_way = view.packets.iter().filter(|packet| packet.forward == forward);
+                add_windows(side.entry(ends).or_default(), of_way);
+            }
+        }
+        carried.sent.retain(|_, windows| !windows.is_empty());
+        carried.arrived.retain(|_, windows| !windows.is_empty());
+        carried
+    }
+
     /// What another flow carried as well.
     pub fn add(&mut self, other: Self) {
         for (all, side) in [(&mut self.sent, other.sent), (&mut self.arrived, other.arrived)] {
@@ -108,25 +127,6 @@ pub(super) fn ends(key: &FlowKey, forward: bool, book: &AddressBook) -> Option<E
 fn frame_bytes(packet: &Observed) -> u64 {
     let payload = u64::from(packet.payload_length);
     payload + HEADERS * payload.div_ceil(FULL_PAYLOAD).max(1)
-}
-
-/// What a flow carried. The packets' times are on one clock.
-pub(crate) fn carried(flow: &ObservedFlow, views: &Views, book: &AddressBook) -> Carried {
-    let mut carried = Carried::default();
-    for (forward, ends) in [false, true].into_iter().filter_map(|way| Some((way, ends(&flow.key, way, book)?))) {
-        for (host, view) in views {
-            let side = match *host {
-                host if host == ends.from => &mut carried.sent,
-                host if host == ends.to => &mut carried.arrived,
-                _ => continue,
-            };
-            let of_way = view.packets.iter().filter(|packet| packet.forward == forward);
-            add_windows(side.entry(ends).or_default(), of_way);
-        }
-    }
-    carried.sent.retain(|_, windows| !windows.is_empty());
-    carried.arrived.retain(|_, windows| !windows.is_empty());
-    carried
 }
 
 /// Adds the frames of packets, of which nearly each is in the window of the one before.

@@ -24,6 +24,9 @@ use describe::TableDescription;
 /// As many as polars' own writer puts into one.
 const ROW_GROUP_ROWS: usize = 512 * 512;
 
+/// Rows of it that are made at once.
+const ROWS_AT_ONCE: usize = 1 << 14;
+
 /// Entries of a folder that is no trace that are looked at.
 const MAX_ENTRIES: usize = 1000;
 
@@ -306,13 +309,28 @@ fn write_appended<R>(
         to_frame(&path, named, height)
     };
     let mut rows = rows.into_iter();
-    let batches = std::iter::from_fn(|| {
+    // Cells take twice as much memory before they are polars' own.
+    let mut few = |most: usize| {
         let (mut columns, mut height) = (empty(), 0);
-        for row in rows.by_ref().take(ROW_GROUP_ROWS) {
+        for row in rows.by_ref().take(most) {
             append(&row, &mut columns);
             height += 1;
         }
         (height > 0).then(|| frame(columns, height))
+    };
+    let parquet = |source: PolarsError| TableError::Parquet { path: path.clone(), source: Box::new(source) };
+    let batches = std::iter::from_fn(|| {
+        let first = few(ROWS_AT_ONCE)?;
+        let whole = first.and_then(|mut group| {
+            while group.height() < ROW_GROUP_ROWS
+                && let Some(more) = few(ROWS_AT_ONCE.min(ROW_GROUP_ROWS - group.height()))
+            {
+                group.vstack_mut_owned(more?).map_err(parquet)?;
+            }
+            group.rechunk_mut();
+            Ok(group)
+        });
+        Some(whole)
     });
     write_batches(&path, frame(empty(), 0)?.schema(), batches, table.metadata())
 }

@@ -68,13 +68,21 @@ fn lines_that_are_read_without_detour_are_the_same_records() {
         r#"{"k":"thread","th":2,"later":[1],"child":3,"name":"","t":1}"#,
         r#"{"k":"clock","t":1,"mono":-2}"#,
         r#"{"k":"clock","t":1,"mono":2,"dropped":3,"unwritten":4,"cpu_ns":5,"agent_ns":6}"#,
+        r#"{"k":"rpc","received":1,"begin":2,"end":3,"responded":4,"th":5,"call":-6,"client":"c","method":"m","local":"a","remote":"b"}"#,
+        r#"{"k":"rpc","received":1,"begin":2,"end":3,"responded":4,"th":5,"call":6,"client":"","method":"m","local":"a","remote":"b","context":"x","queued":7,"completed":["y"],"assigned":["z","+1"]}"#,
+        r#"{"k":"call","t":1,"sent":2,"received":3,"th":4,"call":-5,"client":"c","method":"m","local":"","remote":"b","later":{}}"#,
+        r#"{"k":"open","t":1,"th":2,"local":"a","remote":"b"}"#,
+        r#"{"k":"accept","t":1,"th":2,"local":"a","remote":"b","later":null}"#,
     ];
     for line in known.iter().chain(OLD) {
         assert_eq!(JvmRecord::of_line(line.as_bytes()).unwrap(), read(line), "{line}");
     }
-    for line in
-        [r#"{"k":"thread","t":1,"th":2,"child":3}"#, r#"{"k":"clock","t":1,"mono":"2"}"#, r#"{"k":"thread","t":1"#]
-    {
+    for line in [
+        r#"{"k":"thread","t":1,"th":2,"child":3}"#,
+        r#"{"k":"clock","t":1,"mono":"2"}"#,
+        r#"{"k":"thread","t":1"#,
+        r#"{"k":"call","t":1,"sent":2}"#,
+    ] {
         let said = JvmRecord::of_line(line.as_bytes()).unwrap_err().to_string();
         assert_eq!(said, serde_json::from_str::<JvmRecord>(line).unwrap_err().to_string(), "{line}");
     }

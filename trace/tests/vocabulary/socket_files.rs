@@ -93,6 +93,32 @@ fn lines(records: &[SocketRecord]) -> Vec<u8> {
     bytes
 }
 
+#[test]
+fn lines_that_are_read_without_detour_are_the_same_records() {
+    let socket = r#""k":"socket","t":1,"netns":2,"local":"10.0.0.1:80","remote":"[::1]:90","state":"LISTEN","inode":3"#;
+    let died = r#""k":"died","t":1,"netns":2,"local":"10.0.0.1:80","remote":"10.0.0.2:90""#;
+    let scan = r#""k":"scan","t":1,"netns":2,"sockets":3,"cpu_us":4"#;
+    let rests = [
+        "",
+        r#","pid":4,"start_ticks":5"#,
+        r#","pid":4"#,
+        r#","pid":null,"start_ticks":5"#,
+        r#","pid":"4","start_ticks":5"#,
+        r#","pid":-4,"start_ticks":5"#,
+        r#","tcp":null"#,
+        r#","later":[1],"tcp":{"rtt_us":7,"later":1}"#,
+        r#","start_ticks":5,"tcp":{"busy_us":8},"pid":4"#,
+        r#","tcp":{"rtt_us":-7}"#,
+        r#","t":1"#,
+        ",",
+    ];
+    for (begin, rest) in [socket, died, scan].into_iter().flat_map(|begin| rests.map(|rest| (begin, rest))) {
+        let line = format!("{{{begin}{rest}}}");
+        let (plain, known) = (SocketRecord::of_line(line.as_bytes()), serde_json::from_str::<SocketRecord>(&line));
+        assert_eq!(plain.map_err(|error| error.to_string()), known.map_err(|error| error.to_string()), "{line}");
+    }
+}
+
 proptest! {
     #[test]
     fn what_is_written_is_read_again(records in vec(any_record().prop_map(without_scopes), 0..20)) {
