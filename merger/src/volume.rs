@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 // What each part takes at most, bytes. Fitted on 2026-11-26 to what `merger build --json` says that it took in the end (foreseen;
-// taken, MiB): terasort (137; 95), wordcount (121; 59), encrypted (116; 44), 45 terasorts (563; 426 with `--memory 1GiB`, 1,043; 816
-// with 4GiB), and captures of one kind of thing alone: 120,000 connections of a SYN each (572; 496), 1,000,000 packets without payload
-// (133; 42), 300,000 with 200 bytes each (225; 125), 400,000 records of JVMs, of calls (226; 152) and of threads (226; 78), as many of
-// sockets, with half as many processes (355; 243). It falls short of 400,000 fetches, each of a map of its own (226; 249): texts are
-// taken to be told more than once.
+// taken, MiB). On 2026-11-27: terasort (137; 79), wordcount (121; 50), encrypted (116; 40), 45 terasorts (564; 416 to 455 with
+// `--memory 1GiB`, 1,044; 628 with 4GiB), 145 terasorts (1,391; 1,086 with 2GiB), 400,000 fetches, each of a map of its own (227; 206).
+// Before memory was given back at each step: 120,000 connections of a SYN each (572; 496), 1,000,000 packets without payload (133; 42),
+// 300,000 with 200 bytes each (225; 125), 400,000 records of JVMs, of calls (226; 152) and of threads (226; 78), as many of sockets, with
+// half as many processes (355; 243).
 
 /// A merge of nothing takes 40 MiB.
 const BASE_BYTES: u64 = 92 << 20;
